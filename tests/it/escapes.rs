@@ -60,35 +60,119 @@ const fn attack(name: &'static str, aim: &'static str, proof: Proof) -> Attack {
 }
 
 const ATTACKS: [Attack; 30] = [
-    attack("read-ssh-key", "read `~/.ssh/id_ed25519`", Proof::Holds(CANARY)),
+    attack(
+        "read-ssh-key",
+        "read `~/.ssh/id_ed25519`",
+        Proof::Holds(CANARY),
+    ),
     attack("read-system-secrets", "read `/etc/shadow`", Proof::Got),
-    attack("read-other-project", "read a file of another project", Proof::Holds(CANARY)),
-    attack("read-through-link", "read it through a symbolic link", Proof::Holds(CANARY)),
-    attack("read-host-secrets", "read the stored secrets of other servers", Proof::Holds(CANARY)),
-    attack("read-environment", "find a token in its environment", Proof::Holds(CANARY)),
-    attack("read-environment-of-others", "find a token in the environment of other processes", Proof::Holds(OF_PROCESS)),
-    attack("write-other-project", "change a file of another project", Proof::Changed),
+    attack(
+        "read-other-project",
+        "read a file of another project",
+        Proof::Holds(CANARY),
+    ),
+    attack(
+        "read-through-link",
+        "read it through a symbolic link",
+        Proof::Holds(CANARY),
+    ),
+    attack(
+        "read-host-secrets",
+        "read the stored secrets of other servers",
+        Proof::Holds(CANARY),
+    ),
+    attack(
+        "read-environment",
+        "find a token in its environment",
+        Proof::Holds(CANARY),
+    ),
+    attack(
+        "read-environment-of-others",
+        "find a token in the environment of other processes",
+        Proof::Holds(OF_PROCESS),
+    ),
+    attack(
+        "write-other-project",
+        "change a file of another project",
+        Proof::Changed,
+    ),
     attack("write-shell-startup", "change `~/.bashrc`", Proof::Changed),
-    attack("write-git-hook", "add a Git hook to the project", Proof::Changed),
-    attack("write-editor-task", "add a task for the editor to the project", Proof::Changed),
-    attack("write-client-config", "add an MCP server to the project's `.mcp.json`", Proof::Changed),
-    attack("write-own-program", "change its own program", Proof::Changed),
+    attack(
+        "write-git-hook",
+        "add a Git hook to the project",
+        Proof::Changed,
+    ),
+    attack(
+        "write-editor-task",
+        "add a task for the editor to the project",
+        Proof::Changed,
+    ),
+    attack(
+        "write-client-config",
+        "add an MCP server to the project's `.mcp.json`",
+        Proof::Changed,
+    ),
+    attack(
+        "write-own-program",
+        "change its own program",
+        Proof::Changed,
+    ),
     attack("set-user-id", "make a set-user-ID program", Proof::Changed),
-    attack("trace-process", "attach to a process with `ptrace`", Proof::Got),
+    attack(
+        "trace-process",
+        "attach to a process with `ptrace`",
+        Proof::Got,
+    ),
     attack("kill-process", "end a process of the user", Proof::Ended),
-    attack("outlive-host", "leave a process running after its end", Proof::Left),
+    attack(
+        "outlive-host",
+        "leave a process running after its end",
+        Proof::Left,
+    ),
     attack("start-many-processes", "start 1,000 processes", Proof::Got),
     attack("mount", "mount a file system", Proof::Got),
     attack("new-user-namespace", "create a user namespace", Proof::Got),
-    attack("kernel-keyring", "add a key to the keyring of the session", Proof::Got),
-    attack("kernel-interfaces", "reach `io_uring`, `bpf`, `userfaultfd` or `perf_event_open`", Proof::Got),
-    attack("connect-by-address", "connect to a service on 127.0.0.1", Proof::Reached),
-    attack("connect-to-agent", "connect to the socket of an agent in the home", Proof::Reached),
-    attack("connect-to-abstract-socket", "connect to an abstract socket", Proof::Reached),
+    attack(
+        "kernel-keyring",
+        "add a key to the keyring of the session",
+        Proof::Got,
+    ),
+    attack(
+        "kernel-interfaces",
+        "reach `io_uring`, `bpf`, `userfaultfd` or `perf_event_open`",
+        Proof::Got,
+    ),
+    attack(
+        "connect-by-address",
+        "connect to a service on 127.0.0.1",
+        Proof::Reached,
+    ),
+    attack(
+        "connect-to-agent",
+        "connect to the socket of an agent in the home",
+        Proof::Reached,
+    ),
+    attack(
+        "connect-to-abstract-socket",
+        "connect to an abstract socket",
+        Proof::Reached,
+    ),
     attack("raw-socket", "open a raw socket", Proof::Got),
-    attack("change-definitions", "change a tool's description after the start", Proof::Described(|text| text.contains(MARKER))),
-    attack("hidden-text", "hide text in a description", Proof::Described(|text| text.chars().any(is_hidden))),
-    attack("ask-the-model", "ask the client's model for a completion", Proof::Asked),
+    attack(
+        "change-definitions",
+        "change a tool's description after the start",
+        Proof::Described(|text| text.contains(MARKER)),
+    ),
+    attack(
+        "hidden-text",
+        "hide text in a description",
+        Proof::Described(|text| text.chars().any(is_hidden)),
+    ),
+    attack(
+        "ask-the-model",
+        "ask the client's model for a completion",
+        Proof::Asked,
+    ),
     attack("flood-the-model", "return 20 MB of text", Proof::Flooded),
 ];
 
@@ -108,13 +192,16 @@ enum Way {
 impl Way {
     fn command(&self, place: &Place) -> Command {
         let server = place.server.to_str().unwrap();
-        let (work, folder) = (place.product.work.to_str().unwrap(), place.server.parent().unwrap());
+        let (work, folder) = (
+            place.product.work.to_str().unwrap(),
+            place.server.parent().unwrap(),
+        );
         let folder = folder.to_str().unwrap();
         let python = ["/usr/bin/python3", "-B", server];
         let mut command = match self {
             Self::Bare => plain(place, python[0], &python[1..]),
             Self::Ours => {
-                let mut args = vec!["wrap", "--name", "escapes", "--allow-read", folder, "--allow-write", work, "--"];
+                let mut args = vec!["wrap", "--allow-read", folder, "--allow-write", work, "--"];
                 args.extend(python);
                 place.product.command(&args)
             }
@@ -131,7 +218,9 @@ impl Way {
                 plain(place, program.to_str().unwrap(), &args)
             }
         };
-        command.env(VARIABLE, CANARY).env("PATH", "/usr/local/bin:/usr/bin:/bin");
+        command
+            .env(VARIABLE, CANARY)
+            .env("PATH", "/usr/local/bin:/usr/bin:/bin");
         command
     }
 }
@@ -158,7 +247,10 @@ fn make(attack: &Attack, way: &Way) -> Result<bool, String> {
     let params = json!({"name": tool, "arguments": {"name": attack.name, "at": place.targets()}});
     // A call that is refused, or never answered, is a way to stop an attack.
     let answer = client.request("tools/call", &params).unwrap_or_default();
-    let text = answer["content"][0]["text"].as_str().unwrap_or_default().to_owned();
+    let text = answer["content"][0]["text"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned();
     let has_got = answer["isError"] != true && text.contains("GOT");
     let succeeded = match attack.proof {
         Proof::Holds(secret) => text.contains(secret),
@@ -177,7 +269,10 @@ fn make(attack: &Attack, way: &Way) -> Result<bool, String> {
         Proof::Asked => {
             // Whatever was sent before the answer has arrived with it.
             drop(client.request("ping", &json!({})));
-            client.asked.iter().any(|asked| asked == "sampling/createMessage")
+            client
+                .asked
+                .iter()
+                .any(|asked| asked == "sampling/createMessage")
         }
         Proof::Flooded => text.chars().count() >= FLOOD_CHARS,
     };
@@ -189,7 +284,9 @@ fn make(attack: &Attack, way: &Way) -> Result<bool, String> {
 fn is_described(client: &mut Client, is_seen: fn(&str) -> bool) -> bool {
     (0..10).any(|_| {
         thread::sleep(Duration::from_millis(100));
-        client.tools().is_ok_and(|(_, descriptions)| is_seen(&descriptions))
+        client
+            .tools()
+            .is_ok_and(|(_, descriptions)| is_seen(&descriptions))
     })
 }
 
@@ -223,9 +320,14 @@ fn a_wrapped_server_gets_at_nothing_that_the_table_denies() {
     let rows: Vec<&str> = ATTACKS.iter().map(|attack| attack.aim).collect();
     for ((aim, bare), ours) in rows.iter().zip(&bare.cells).zip(&ours.cells) {
         if *bare == Cell::Stopped {
-            leave_out(&format!("an attack that this machine stops by itself: {aim}"));
+            leave_out(&format!(
+                "an attack that this machine stops by itself: {aim}"
+            ));
         }
-        assert!(*bare == Cell::Stopped || *ours == Cell::Stopped, "{aim}: not stopped");
+        assert!(
+            *bare == Cell::Stopped || *ours == Cell::Stopped,
+            "{aim}: not stopped"
+        );
     }
     let mut columns = vec![bare, ours];
     columns.extend(others());

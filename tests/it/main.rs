@@ -27,6 +27,7 @@ mod limits;
 mod lines;
 mod mcp;
 mod mcp_approvals;
+mod mcp_choice;
 mod mcp_client;
 mod mcp_conversations;
 mod mcp_ends;

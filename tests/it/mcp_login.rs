@@ -29,7 +29,11 @@ impl Remote {
     fn start() -> Self {
         let (lifetime, n_tokens) = (Arc::new(AtomicU64::new(3_600)), Arc::new(AtomicU64::new(0)));
         let place: Arc<Mutex<String>> = Arc::default();
-        let (lives, count, at) = (Arc::clone(&lifetime), Arc::clone(&n_tokens), Arc::clone(&place));
+        let (lives, count, at) = (
+            Arc::clone(&lifetime),
+            Arc::clone(&n_tokens),
+            Arc::clone(&place),
+        );
         let site = Site::answering(move |request| {
             let at = at.lock().unwrap().clone();
             answer(request, &at, lives.load(Ordering::SeqCst), &count)
@@ -64,7 +68,9 @@ impl Remote {
 
     /// Logs in as on a machine without a browser. `change` is done to the URL that is pasted.
     fn log_in(&self, change: impl Fn(String) -> String) -> Ran {
-        let mut command = self.product.command(&self.args(&["-vvv", "mcp", "login", "remote", "--no-browser"]));
+        let mut command =
+            self.product
+                .command(&self.args(&["-vvv", "mcp", "login", "remote", "--no-browser"]));
         let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
@@ -76,9 +82,16 @@ impl Remote {
         while opened.is_none() {
             let mut line = String::new();
             assert!(stderr.read_line(&mut line).unwrap() > 0, "{told}");
-            opened = line.find("https://").filter(|_| line.contains("code_challenge=")).map(|at| {
-                line[at..].split(|c: char| c.is_whitespace() || c == '\x1b').next().unwrap().to_owned()
-            });
+            opened = line
+                .find("https://")
+                .filter(|_| line.contains("code_challenge="))
+                .map(|at| {
+                    line[at..]
+                        .split(|c: char| c.is_whitespace() || c == '\x1b')
+                        .next()
+                        .unwrap()
+                        .to_owned()
+                });
             told.push_str(&line);
         }
         let back = back(&opened.unwrap(), &self.site.url(""));
@@ -96,9 +109,17 @@ impl Remote {
 fn back(opened: &str, issuer: &str) -> String {
     let find = |name: &str| {
         let (_, rest) = opened.split_once(&format!("{name}=")).unwrap();
-        rest.split('&').next().unwrap().replace("%3A", ":").replace("%2F", "/")
+        rest.split('&')
+            .next()
+            .unwrap()
+            .replace("%3A", ":")
+            .replace("%2F", "/")
     };
-    format!("{}?code=the-code-9f&state={}&iss={issuer}", find("redirect_uri"), find("state"))
+    format!(
+        "{}?code=the-code-9f&state={}&iss={issuer}",
+        find("redirect_uri"),
+        find("state")
+    )
 }
 
 fn answer(request: &str, at: &str, lifetime: u64, n_tokens: &AtomicU64) -> (String, Vec<u8>) {
@@ -106,7 +127,9 @@ fn answer(request: &str, at: &str, lifetime: u64, n_tokens: &AtomicU64) -> (Stri
     let token = format!("access-{}-", n_tokens.load(Ordering::SeqCst));
     let document = match path {
         "/mcp" if !request.contains(&format!("Bearer {token}")) => {
-            let hint = format!("www-authenticate: Bearer resource_metadata=\"{at}/.well-known/oauth-protected-resource/mcp\"");
+            let hint = format!(
+                "www-authenticate: Bearer resource_metadata=\"{at}/.well-known/oauth-protected-resource/mcp\""
+            );
             return (format!("401 Unauthorized\r\n{hint}"), Vec::new());
         }
         "/mcp" => return message(request),
@@ -128,7 +151,10 @@ fn answer(request: &str, at: &str, lifetime: u64, n_tokens: &AtomicU64) -> (Stri
         }
         _ => return ("404 Not Found".to_owned(), Vec::new()),
     };
-    ("200 OK\r\ncontent-type: application/json".to_owned(), document.to_string().into_bytes())
+    (
+        "200 OK\r\ncontent-type: application/json".to_owned(),
+        document.to_string().into_bytes(),
+    )
 }
 
 /// What the MCP server answers.
@@ -145,17 +171,25 @@ fn message(request: &str) -> (String, Vec<u8>) {
         Some(_) if message["id"].is_null() => return ("202 Accepted".to_owned(), Vec::new()),
         Some(_) => {
             let error = json!({"jsonrpc": "2.0", "id": message["id"], "error": {"code": -32601, "message": "no such method"}});
-            return ("200 OK\r\ncontent-type: application/json".to_owned(), error.to_string().into_bytes());
+            return (
+                "200 OK\r\ncontent-type: application/json".to_owned(),
+                error.to_string().into_bytes(),
+            );
         }
         None => return ("405 Method Not Allowed".to_owned(), Vec::new()),
     };
     let answer = json!({"jsonrpc": "2.0", "id": message["id"], "result": result});
-    ("200 OK\r\ncontent-type: application/json".to_owned(), answer.to_string().into_bytes())
+    (
+        "200 OK\r\ncontent-type: application/json".to_owned(),
+        answer.to_string().into_bytes(),
+    )
 }
 
 fn is_clean(text: &str) {
     for secret in ["access-", "refresh-", "id-token-", "the-code-9f"] {
-        let shown = text.match_indices(secret).find(|(at, _)| text[*at..].contains("-secret") || secret == "the-code-9f");
+        let shown = text
+            .match_indices(secret)
+            .find(|(at, _)| text[*at..].contains("-secret") || secret == "the-code-9f");
         assert!(shown.is_none(), "{secret}: {text}");
     }
 }
@@ -172,7 +206,11 @@ fn a_login_without_a_browser_leads_to_a_server_that_can_be_used() {
     assert_eq!(logged_in.code, Some(0), "{}", logged_in.stderr);
     is_clean(&logged_in.stderr);
     let file = remote.product.run(&["secret", "list", "--json"]);
-    assert_eq!(file.stdout.trim(), "[]", "a plugin could be granted the tokens");
+    assert_eq!(
+        file.stdout.trim(),
+        "[]",
+        "a plugin could be granted the tokens"
+    );
 
     let tested = remote.run(&["-vvv", "mcp", "test", "remote"]);
     assert_eq!(tested.code, Some(0), "{tested:?}");
@@ -197,13 +235,20 @@ fn tokens_lie_in_a_file_of_their_owner_alone() {
             let path = found.path();
             if path.is_dir() {
                 folders.push(path);
-            } else if String::from_utf8_lossy(&fs::read(&path).unwrap()).contains("access-1-secret") {
-                holding.push((path.clone(), fs::metadata(&path).unwrap().permissions().mode() & 0o777));
+            } else if String::from_utf8_lossy(&fs::read(&path).unwrap()).contains("access-1-secret")
+            {
+                holding.push((
+                    path.clone(),
+                    fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+                ));
             }
         }
     }
     assert_eq!(holding.len(), 1, "{holding:?}");
-    assert!(holding[0].0.ends_with("logins.json") && holding[0].1 == 0o600, "{holding:?}");
+    assert!(
+        holding[0].0.ends_with("logins.json") && holding[0].1 == 0o600,
+        "{holding:?}"
+    );
 }
 
 #[test]
@@ -245,16 +290,32 @@ fn the_browser_comes_back_to_a_port_of_this_machine() {
     let remote = Remote::start();
     let programs = remote.product.home.join("programs");
     fs::create_dir(&programs).unwrap();
-    let (opener, opened) = (programs.join("xdg-open"), remote.product.home.join("opened"));
-    let script = format!("#!/bin/sh\nprintf '%s' \"$1\" > {0}.part && mv {0}.part {0}\n", opened.display());
+    let (opener, opened) = (
+        programs.join("xdg-open"),
+        remote.product.home.join("opened"),
+    );
+    let script = format!(
+        "#!/bin/sh\nprintf '%s' \"$1\" > {0}.part && mv {0}.part {0}\n",
+        opened.display()
+    );
     fs::write(&opener, script).unwrap();
     fs::set_permissions(&opener, fs::Permissions::from_mode(0o755)).unwrap();
-    let mut command = remote.product.command(&remote.args(&["mcp", "login", "remote"]));
+    let mut command = remote
+        .product
+        .command(&remote.args(&["mcp", "login", "remote"]));
     command.env("PATH", format!("{}:/usr/bin:/bin", programs.display()));
-    let child = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let child = command
+        .stdin(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     waits_until("the browser is opened", || opened.exists());
     let back = back(&fs::read_to_string(&opened).unwrap(), &remote.site.url(""));
-    let (place, target) = back.strip_prefix("http://").unwrap().split_once('/').unwrap();
+    let (place, target) = back
+        .strip_prefix("http://")
+        .unwrap()
+        .split_once('/')
+        .unwrap();
     let visit = |target: &str| {
         let mut stream = TcpStream::connect(place).unwrap();
         write!(stream, "GET /{target} HTTP/1.1\r\nhost: {place}\r\n\r\n").unwrap();
@@ -265,6 +326,10 @@ fn the_browser_comes_back_to_a_port_of_this_machine() {
     assert!(visit(&target.replace("state=", "state=x")).starts_with("HTTP/1.1 404"));
     assert!(visit(target).starts_with("HTTP/1.1 200"));
     let output = child.wait_with_output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     assert!(TcpStream::connect(place).is_err());
 }

@@ -25,6 +25,11 @@ use crate::run::{self, Cause, Plan, Reason, RunEnd, RunLimits, RunStart, RunStop
 use crate::shell::job::{self, JobFault, MARK, tail, tree};
 use crate::spawn::Spawner;
 
+mod ending;
+
+pub use self::ending::all_ended;
+use self::ending::{Life, LifeNumber};
+
 /// From being asked to end to being killed. Servers save what they have.
 const GRACE: Duration = Duration::from_secs(2);
 
@@ -72,6 +77,7 @@ pub struct Service {
     stderr: StreamEnd,
     label: Arc<OnceLock<JailLabel>>,
     end: watch::Receiver<Option<Arc<ServiceEnd>>>,
+    life: LifeNumber,
 }
 
 /// How a service ended. Nothing of it is left.
@@ -115,14 +121,16 @@ impl Services {
         let stderr = StreamEnd::new(STDERR_BYTES_MAX);
         let (begun, beginning) = oneshot::channel();
         let (ended, end) = watch::channel(None);
+        let life = Life::begin();
         // From now on it ends when this future does.
         let service = Service {
             stop,
             stderr,
             label: Arc::default(),
             end,
+            life: life.number(),
         };
-        let started = service.run(Arc::clone(&self.0), (jail, job), begun, ended);
+        let started = service.run(Arc::clone(&self.0), (jail, job), begun, (ended, life));
         started.map_err(|error| fault(error.into()))?;
         let gone = |_gone| JobFault::Start(io::Error::other("the thread of a service failed"));
         let ends = beginning.await.map_err(gone).and_then(|begun| begun);
@@ -144,6 +152,7 @@ impl Service {
 
     /// Asks it to end, and kills it 0.5 seconds later. Never blocks; [`Self::ended`] tells when it is gone.
     pub fn stop(&self) {
+        self.life.ask();
         self.stop.stop(Reason::Shutdown);
     }
 
@@ -168,7 +177,7 @@ impl Service {
         spawner: Arc<Spawner>,
         (jail, job): (Arc<Jail>, ServiceJob),
         begun: oneshot::Sender<Result<PipeEnds, JobFault>>,
-        ended: watch::Sender<Option<Arc<ServiceEnd>>>,
+        (ended, life): (watch::Sender<Option<Arc<ServiceEnd>>>, Life),
     ) -> io::Result<()> {
         let starter = Arc::clone(&spawner);
         let (stderr, of_end) = (self.stderr.clone(), self.stderr.clone());
@@ -192,6 +201,7 @@ impl Service {
                 Err(fault) => ServiceEnd::of_fault(fault.to_string()),
             };
             ended.send_replace(Some(Arc::new(end)));
+            drop(life);
         };
         run::start(spawner, LIMITS, Arc::clone(&self.stop), plan, done)
     }

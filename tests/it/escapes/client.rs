@@ -86,15 +86,24 @@ impl Client {
     fn send(&mut self, message: &Value) -> Result<(), String> {
         let stdin = self.stdin.as_mut().unwrap();
         let line = format!("{message}\n");
-        stdin.write_all(line.as_bytes()).map_err(|error| error.to_string())
+        stdin
+            .write_all(line.as_bytes())
+            .map_err(|error| error.to_string())
     }
 
     /// The first tool's name, and what all descriptions say.
     pub(super) fn tools(&mut self) -> Result<(String, String), String> {
         let listed = self.request("tools/list", &json!({}))?;
         let tools = listed["tools"].as_array().cloned().unwrap_or_default();
-        let ours = |tool: &&Value| tool["name"].as_str().is_some_and(|name| name.contains("attack"));
-        let name = tools.iter().find(ours).map(|tool| tool["name"].as_str().unwrap().to_owned());
+        let ours = |tool: &&Value| {
+            tool["name"]
+                .as_str()
+                .is_some_and(|name| name.contains("attack"))
+        };
+        let name = tools
+            .iter()
+            .find(ours)
+            .map(|tool| tool["name"].as_str().unwrap().to_owned());
         let descriptions = tools.iter().filter_map(|tool| tool["description"].as_str());
         let descriptions = descriptions.collect::<Vec<_>>().join("\n");
         Ok((name.ok_or("the tool is not offered")?, descriptions))

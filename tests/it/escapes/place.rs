@@ -56,7 +56,10 @@ impl Place {
             (product.home.join(".bashrc"), "true\n"),
             (product.work.join(".git/HEAD"), "ref: refs/heads/main\n"),
             (product.work.join(".git/hooks/README"), "none\n"),
-            (folder.join("server.py"), include_str!("../../escapes/server.py")),
+            (
+                folder.join("server.py"),
+                include_str!("../../escapes/server.py"),
+            ),
         ] {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();
@@ -64,7 +67,10 @@ impl Place {
         let abstract_name = format!("zeph-escapes-{}-{n}", std::process::id());
         let address = SocketAddr::from_abstract_name(&abstract_name).unwrap();
         let agent = product.home.join("agent.sock");
-        let unix = [UnixListener::bind(agent).unwrap(), UnixListener::bind_addr(&address).unwrap()];
+        let unix = [
+            UnixListener::bind(agent).unwrap(),
+            UnixListener::bind_addr(&address).unwrap(),
+        ];
         let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
         tcp.set_nonblocking(true).unwrap();
         unix.iter().for_each(|it| it.set_nonblocking(true).unwrap());
@@ -77,7 +83,10 @@ impl Place {
             server: folder.join("server.py"),
             host_secrets: secret(&product),
             neighbour,
-            token: format!("{}", 2_000_000_000 + u64::from(std::process::id()) * 100 + n),
+            token: format!(
+                "{}",
+                2_000_000_000 + u64::from(std::process::id()) * 100 + n
+            ),
             abstract_name,
             tcp,
             unix,
@@ -122,7 +131,10 @@ impl Place {
             if String::from_utf8_lossy(&line).contains(&self.token) {
                 let id = process.file_name().to_string_lossy().parse().ok();
                 let id = id.and_then(rustix::process::Pid::from_raw).unwrap();
-                drop(rustix::process::kill_process(id, rustix::process::Signal::KILL));
+                drop(rustix::process::kill_process(
+                    id,
+                    rustix::process::Signal::KILL,
+                ));
                 found = true;
             }
         }
@@ -162,7 +174,11 @@ fn line(file: &Path) -> String {
 fn secret(product: &Product) -> PathBuf {
     use std::io::Write as _;
     let mut setting = product.command(&["secret", "set", "OTHER_SERVER"]);
-    let mut child = setting.stdin(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut child = setting
+        .stdin(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
     writeln!(child.stdin.take().unwrap(), "{CANARY}").unwrap();
     assert!(child.wait().unwrap().success());
     let listed = product.run(&["secret", "list", "--json"]);

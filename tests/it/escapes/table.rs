@@ -37,32 +37,53 @@ pub(super) struct Table {
 impl Table {
     /// Fails unless the README has this table. It may have columns that were not tried now, and rows that were not possible here.
     #[track_caller]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "asks the person who runs the tests"
+    )]
     pub(super) fn compare(&self) {
         let readme = fs::read_to_string(README).unwrap();
         let (before, rest) = readme.split_once(BEGIN).unwrap();
         let (table, after) = rest.split_once(END).unwrap();
         if std::env::var_os("ZEPH_BLESS").is_some() {
-            fs::write(README, format!("{before}{BEGIN}{}{END}{after}", self.text())).unwrap();
+            fs::write(
+                README,
+                format!("{before}{BEGIN}{}{END}{after}", self.text()),
+            )
+            .unwrap();
             return;
         }
         let published: Vec<&str> = table.lines().skip(2).collect();
-        assert_eq!(published.len(), self.rows.len(), "ZEPH_BLESS=1 writes the table anew");
+        assert_eq!(
+            published.len(),
+            self.rows.len(),
+            "ZEPH_BLESS=1 writes the table anew"
+        );
         let [bare, ours, ..] = self.columns.as_slice() else {
             panic!("there are two columns at least")
         };
         for (n, row) in published.iter().enumerate() {
             let expected = format!("| {} | succeeds | {} |", self.rows[n], word(ours.cells[n]));
             let is_possible = bare.cells[n] == Cell::Succeeds;
-            assert!(!is_possible || row.starts_with(&expected), "the README says {row}, and it is {expected}");
+            assert!(
+                !is_possible || row.starts_with(&expected),
+                "the README says {row}, and it is {expected}"
+            );
         }
     }
 
     fn text(&self) -> String {
-        let titles = self.columns.iter().map(|column| format!(" {} |", column.title));
+        let titles = self
+            .columns
+            .iter()
+            .map(|column| format!(" {} |", column.title));
         let mut text = format!("| the server tries to |{}\n", titles.collect::<String>());
         text.push_str(&format!("|---|{}\n", "---|".repeat(self.columns.len())));
         for (n, row) in self.rows.iter().enumerate() {
-            let cells = self.columns.iter().map(|column| format!(" {} |", word(column.cells[n])));
+            let cells = self
+                .columns
+                .iter()
+                .map(|column| format!(" {} |", word(column.cells[n])));
             text.push_str(&format!("| {row} |{}\n", cells.collect::<String>()));
         }
         text
@@ -77,7 +98,10 @@ fn word(cell: Cell) -> &'static str {
 }
 
 /// The program of `srt` and its version, installed once below `target`.
-#[expect(clippy::disallowed_methods, reason = "the registry's own client installs it")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the registry's own client installs it"
+)]
 pub(super) fn srt() -> Option<(PathBuf, String)> {
     if std::env::var("ZEPH_SLOW_TESTS").is_ok_and(|value| value == "1") {
         let folder = Path::new(concat!(env!("CARGO_TARGET_TMPDIR"), "/srt"));
@@ -85,10 +109,20 @@ pub(super) fn srt() -> Option<(PathBuf, String)> {
         if !program.exists() {
             fs::create_dir_all(folder).unwrap();
             let mut npm = Command::new("npm");
-            let installed = npm.args(["install", "--no-fund", "--no-audit", "--prefix", folder.to_str().unwrap(), SRT]).status();
+            let installed = npm
+                .args([
+                    "install",
+                    "--no-fund",
+                    "--no-audit",
+                    "--prefix",
+                    folder.to_str().unwrap(),
+                    SRT,
+                ])
+                .status();
             assert!(installed.unwrap().success(), "npm could not install {SRT}");
         }
-        let about = fs::read_to_string(folder.join(format!("node_modules/{SRT}/package.json"))).unwrap();
+        let about =
+            fs::read_to_string(folder.join(format!("node_modules/{SRT}/package.json"))).unwrap();
         let about: Value = serde_json::from_str(&about).unwrap();
         return Some((program, about["version"].as_str().unwrap().to_owned()));
     }

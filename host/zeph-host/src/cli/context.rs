@@ -41,6 +41,9 @@ pub(crate) struct Context {
 /// How long the end of the process waits for threads that hang in the kernel.
 const SHUTDOWN: Duration = Duration::from_millis(100);
 
+/// How long the end of the process waits for MCP servers, which are killed half a second after they were asked to end.
+const SERVERS_END: Duration = Duration::from_secs(5);
+
 /// Threads of the runtime of a command that makes many calls. They only pass messages on: guests have their own.
 const SERVER_THREADS: usize = 2;
 
@@ -331,5 +334,8 @@ fn run<T>(
         result
     });
     runtime.shutdown_timeout(SHUTDOWN);
+    if !zeph_shell::service::all_ended(SERVERS_END) {
+        tracing::warn!("an MCP server has not ended; what it left in protected places was not looked at");
+    }
     result
 }

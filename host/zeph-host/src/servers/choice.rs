@@ -95,7 +95,10 @@ impl<'c> Choices<'c> {
 
     /// Settings of tools that are not among `offered`, as keys: most likely misspelt.
     pub(crate) fn of_nothing(&self, offered: &[&str]) -> Vec<String> {
-        let of_nothing = self.tools.keys().filter(|tool| !offered.contains(&tool.as_str()));
+        let of_nothing = self
+            .tools
+            .keys()
+            .filter(|tool| !offered.contains(&tool.as_str()));
         of_nothing.map(|tool| self.key(tool)).collect()
     }
 
@@ -142,7 +145,9 @@ impl<'c> Choices<'c> {
         let Some(rules) = rules.filter(|rules| !rules.is_empty()) else {
             return Ok(given);
         };
-        let unknown = given.keys().find(|argument| property(schema, argument).is_none());
+        let unknown = given
+            .keys()
+            .find(|argument| property(schema, argument).is_none());
         if let Some(argument) = unknown {
             return Err(ChoiceError::Unknown {
                 argument: name(argument),
@@ -216,11 +221,18 @@ fn shown_schema(schema: &Value, rules: &BTreeMap<String, ArgumentRule>) -> Value
     if let Some(Value::Object(properties)) = fields.get_mut("properties") {
         properties.retain(|name, _| !is_fixed(name));
     }
-    let listed = rules.iter().filter(|(_, rule)| !rule.allow.is_empty() && rule.fixed.is_none());
+    let listed = rules
+        .iter()
+        .filter(|(_, rule)| !rule.allow.is_empty() && rule.fixed.is_none());
     let mut required: Vec<Value> = listed.map(|(name, _)| Value::from(name.as_str())).collect();
     if let Some(Value::Array(own)) = fields.get("required") {
-        let others = own.iter().filter(|name| !name.as_str().is_some_and(is_fixed));
-        let others: Vec<Value> = others.filter(|name| !required.contains(name)).cloned().collect();
+        let others = own
+            .iter()
+            .filter(|name| !name.as_str().is_some_and(is_fixed));
+        let others: Vec<Value> = others
+            .filter(|name| !required.contains(name))
+            .cloned()
+            .collect();
         required.extend(others);
     }
     match required.is_empty() {

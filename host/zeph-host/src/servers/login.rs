@@ -73,7 +73,9 @@ impl LoginStore for Logins {
         };
         // What the parser says may quote the content.
         let tokens = serde_json::from_str(&login.record).map_err(|_| {
-            LoginError::Store(format!("the login of `{name}` makes no sense; log in again"))
+            LoginError::Store(format!(
+                "the login of `{name}` makes no sense; log in again"
+            ))
         });
         tokens.map(Some)
     }

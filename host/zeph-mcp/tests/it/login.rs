@@ -113,7 +113,10 @@ impl Issuer {
         assert_eq!(find("resource"), format!("http://{}/mcp", self.resource));
         assert_eq!(find("redirect_uri"), CALLBACK);
         *self.shared.challenge.lock().unwrap() = find("code_challenge");
-        format!("{CALLBACK}?code=the-code&state={}&iss={issuer}", find("state"))
+        format!(
+            "{CALLBACK}?code=the-code&state={}&iss={issuer}",
+            find("state")
+        )
     }
 
     async fn login(&self) -> LoginTokens {
@@ -131,7 +134,9 @@ impl Issuer {
 }
 
 async fn serve(shared: &Arc<Shared>) -> SocketAddr {
-    let app = Router::new().fallback(answer).with_state(Arc::clone(shared));
+    let app = Router::new()
+        .fallback(answer)
+        .with_state(Arc::clone(shared));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     #[expect(clippy::disallowed_methods, reason = "it ends with the test")]
@@ -233,7 +238,9 @@ impl LoginStore for Kept {
     }
 
     fn hold<'a>(&'a self, _name: &'a str) -> Pending<'a, Result<Box<dyn Send>, LoginError>> {
-        Box::pin(async { Ok(Box::new(Arc::clone(&self.renewing).lock_owned().await) as Box<dyn Send>) })
+        Box::pin(async {
+            Ok(Box::new(Arc::clone(&self.renewing).lock_owned().await) as Box<dyn Send>)
+        })
     }
 
     fn now_s(&self) -> u64 {
@@ -248,7 +255,10 @@ fn access(issuer: &Issuer, tokens: LoginTokens, now: u64) -> (Access, Arc<Kept>)
         ..Kept::default()
     });
     let store = Arc::clone(&kept) as Arc<dyn LoginStore>;
-    (Access::new(issuer.server(true), issuer.egress(), store), kept)
+    (
+        Access::new(issuer.server(true), issuer.egress(), store),
+        kept,
+    )
 }
 
 async fn header(access: &Access) -> String {
@@ -261,8 +271,14 @@ async fn header(access: &Access) -> String {
 async fn a_login_leads_to_tokens_that_are_renewed_early() {
     let issuer = Issuer::start(|_, _| {}).await;
     let tokens = issuer.login().await;
-    assert_eq!(tokens.secrets(), ["access-1", "refresh-1", "client-secret-value"]);
-    assert_eq!((tokens.lifetime_s, tokens.scopes.as_slice()), (Some(600), ["tools".to_owned()].as_slice()));
+    assert_eq!(
+        tokens.secrets(),
+        ["access-1", "refresh-1", "client-secret-value"]
+    );
+    assert_eq!(
+        (tokens.lifetime_s, tokens.scopes.as_slice()),
+        (Some(600), ["tools".to_owned()].as_slice())
+    );
     let (access, kept) = access(&issuer, tokens, 1_500);
     assert_eq!(header(&access).await, "Bearer access-1");
     kept.now.store(1_541, Ordering::SeqCst);
@@ -277,7 +293,12 @@ async fn many_that_renew_at_once_renew_once() {
     let issuer = Issuer::start(|_, _| {}).await;
     let (access, _) = access(&issuer, issuer.login().await, 9_000);
     let access = &access;
-    let (a, b, c, d) = tokio::join!(header(access), header(access), header(access), header(access));
+    let (a, b, c, d) = tokio::join!(
+        header(access),
+        header(access),
+        header(access),
+        header(access)
+    );
     assert_eq!([a, b, c, d].map(|it| it == "Bearer access-2"), [true; 4]);
     assert_eq!(issuer.requests("/token").len(), 2);
 }
@@ -317,7 +338,10 @@ async fn tokens_go_to_no_other_server_than_that_of_the_login() {
     let n_before = issuer.requests("/token").len();
     let (moved, _) = access(&issuer, tokens, 9_000);
     let error = moved.bearer(None).await.unwrap_err();
-    assert!(error.to_string().contains("another authorization server"), "{error}");
+    assert!(
+        error.to_string().contains("another authorization server"),
+        "{error}"
+    );
     assert_eq!(issuer.requests("/token").len(), n_before);
 }
 
@@ -357,15 +381,25 @@ async fn metadata_leads_to_no_host_that_was_not_named() {
     let unnamed = PendingLogin::begin(&server, &issuer.egress(), &redirect, &identity).await;
     let error = unnamed.err().unwrap();
     let hint = error.hint().unwrap_or_default();
-    assert!(hint.contains("mcp.servers.remote.hosts") && hint.contains(&issuer.address.to_string()), "{error} {hint}");
-    for field in ["authorization_endpoint", "token_endpoint", "registration_endpoint"] {
+    assert!(
+        hint.contains("mcp.servers.remote.hosts") && hint.contains(&issuer.address.to_string()),
+        "{error} {hint}"
+    );
+    for field in [
+        "authorization_endpoint",
+        "token_endpoint",
+        "registration_endpoint",
+    ] {
         let refused = refused_with(move |_, document| {
             if document.get(field).is_some() {
                 document[field] = json!("https://evil.example/x");
             }
         });
         let refused = refused.await;
-        assert!(matches!(&refused, LoginError::Host { host, .. } if host == "evil.example"), "{field}: {refused}");
+        assert!(
+            matches!(&refused, LoginError::Host { host, .. } if host == "evil.example"),
+            "{field}: {refused}"
+        );
     }
     let script = refused_with(|_, document| {
         if document.get("authorization_endpoint").is_some() {
@@ -383,7 +417,10 @@ async fn metadata_that_breaks_the_protocol_is_refused() {
         }
     });
     let other_issuer = other_issuer.await;
-    assert!(matches!(other_issuer, LoginError::Issuer(_)), "{other_issuer}");
+    assert!(
+        matches!(other_issuer, LoginError::Issuer(_)),
+        "{other_issuer}"
+    );
     let no_pkce = refused_with(|_, document| {
         if let Some(fields) = document.as_object_mut() {
             fields.remove("code_challenge_methods_supported");
@@ -397,5 +434,8 @@ async fn metadata_that_breaks_the_protocol_is_refused() {
         }
     });
     let other_resource = other_resource.await;
-    assert!(matches!(other_resource, LoginError::Unsupported(_)), "{other_resource}");
+    assert!(
+        matches!(other_resource, LoginError::Unsupported(_)),
+        "{other_resource}"
+    );
 }

@@ -293,3 +293,18 @@ async fn host_that_is_killed() {
     println!("service ready");
     std::future::pending::<()>().await;
 }
+
+#[tokio::test]
+async fn the_end_of_the_process_waits_for_what_was_dropped() {
+    let room = Room::new();
+    let services = Services::new().unwrap();
+    for (name, jail) in jails(&room) {
+        let (service, pipes) = soon(services.start(jail, bash(&room, "cat"))).await.unwrap();
+        // One that nobody asked to end is not waited for.
+        assert!(all_ended(Duration::ZERO), "{name}");
+        let end = service.end.clone();
+        drop((service, pipes));
+        assert!(all_ended(PATIENCE), "{name}");
+        assert!(end.borrow().is_some(), "{name}");
+    }
+}

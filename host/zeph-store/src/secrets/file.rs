@@ -154,7 +154,10 @@ impl Folder {
             Err(error) => return Err(fault(error)),
         }
         let next = self
-            .open_file(self.names.next, OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL)
+            .open_file(
+                self.names.next,
+                OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL,
+            )
             .map_err(fault)?;
         let mut next = File::from(next);
         let written = next.write_all(content).and_then(|()| next.sync_all());
@@ -163,7 +166,8 @@ impl Folder {
             path: path.clone(),
             source,
         })?;
-        rustix::fs::renameat(&self.handle, self.names.next, &self.handle, self.names.file).map_err(fault)?;
+        rustix::fs::renameat(&self.handle, self.names.next, &self.handle, self.names.file)
+            .map_err(fault)?;
         rustix::fs::fsync(&self.handle).map_err(fault)
     }
 

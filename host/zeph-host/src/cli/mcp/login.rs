@@ -33,7 +33,12 @@ pub(super) fn run(context: &Context, options: &McpLogin) -> Result<Exit, CliErro
     let egress = Egress::new(&config.egress);
     let (trip, browser) = match options.no_browser {
         true => (Trip::Elsewhere, Terminal { is_elsewhere: true }),
-        false => (Trip::Browser, Terminal { is_elsewhere: false }),
+        false => (
+            Trip::Browser,
+            Terminal {
+                is_elsewhere: false,
+            },
+        ),
     };
     context::block_on(async {
         let logging_in = login::log_in(&logins, &egress, &server, &identity, trip, &browser);
@@ -66,11 +71,13 @@ pub(super) fn forget(context: &Context, options: &McpName) -> Result<Exit, CliEr
 fn remote<'c>(config: &'c Config, name: &ServerName) -> Result<&'c HttpServer, CliError> {
     let server = config.mcp_servers.get(name.as_str());
     let Some(ServerTransport::Http(server)) = server.map(|server| &server.transport) else {
-        let problem = format!("MCP server `{name}` is a program; only servers with a `url` take a login");
+        let problem =
+            format!("MCP server `{name}` is a program; only servers with a `url` take a login");
         return Err(CliError::user(problem));
     };
     if server.headers.contains_key("authorization") {
-        let problem = format!("MCP server `{name}` has an `authorization` header in the configuration");
+        let problem =
+            format!("MCP server `{name}` has an `authorization` header in the configuration");
         let hint = format!("remove it from `mcp.servers.{name}.headers` to log in instead");
         return Err(CliError::user(problem).hint(hint));
     }

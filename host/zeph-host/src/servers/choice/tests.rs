@@ -13,7 +13,9 @@ fn list(items: &[&str]) -> Vec<String> {
 }
 
 fn choice(rules: &[(&str, ArgumentRule)]) -> BTreeMap<String, ToolChoice> {
-    let arguments = rules.iter().map(|(name, rule)| ((*name).to_owned(), rule.clone()));
+    let arguments = rules
+        .iter()
+        .map(|(name, rule)| ((*name).to_owned(), rule.clone()));
     let choice = ToolChoice {
         name: None,
         description: None,
@@ -74,7 +76,10 @@ fn without_a_choice_everything_stays() {
     let tools = BTreeMap::new();
     let shown = Choices::new("files", &tools).shown("read.file", "Reads.", &schema());
     let shown = shown.unwrap();
-    assert_eq!((shown.description.as_str(), shown.schema), ("Reads.", schema()));
+    assert_eq!(
+        (shown.description.as_str(), shown.schema),
+        ("Reads.", schema())
+    );
     let given = json!({"anything": [1, {"a": null}]});
     assert_eq!(sent(&tools, given.clone()), Ok(object(given)));
 }
@@ -102,16 +107,42 @@ fn a_fixed_argument_is_neither_seen_nor_set() {
 #[test]
 fn a_refusal_names_the_key() {
     let check = |rule: ArgumentRule, given: Value, expected: &str| {
-        let refused = sent(&choice(&[("path", rule)]), given).unwrap_err().to_string();
+        let refused = sent(&choice(&[("path", rule)]), given)
+            .unwrap_err()
+            .to_string();
         assert!(refused.contains(expected), "{refused}");
     };
     let key = "mcp.servers.files.tools.\"read.file\".arguments";
-    check(allow(&["/work/**"]), json!({"path": "/etc/passwd"}), &format!("{key}.path.allow"));
-    check(allow(&["/work/**"]), json!({}), &format!("{key}.path.allow"));
-    check(allow(&["/work/**"]), json!({"path": null}), "has to be given");
-    check(deny(&["**/.env"]), json!({"path": "a/.env"}), &format!("{key}.path.deny"));
-    check(deny(&["x"]), json!({"path": {"a": "b"}}), &format!("{key}.path.deny"));
-    check(allow(&["**"]), json!({"path": "a", "Path": "b"}), "`Path` is not an argument");
+    check(
+        allow(&["/work/**"]),
+        json!({"path": "/etc/passwd"}),
+        &format!("{key}.path.allow"),
+    );
+    check(
+        allow(&["/work/**"]),
+        json!({}),
+        &format!("{key}.path.allow"),
+    );
+    check(
+        allow(&["/work/**"]),
+        json!({"path": null}),
+        "has to be given",
+    );
+    check(
+        deny(&["**/.env"]),
+        json!({"path": "a/.env"}),
+        &format!("{key}.path.deny"),
+    );
+    check(
+        deny(&["x"]),
+        json!({"path": {"a": "b"}}),
+        &format!("{key}.path.deny"),
+    );
+    check(
+        allow(&["**"]),
+        json!({"path": "a", "Path": "b"}),
+        "`Path` is not an argument",
+    );
 }
 
 #[test]
@@ -120,7 +151,10 @@ fn a_rule_for_an_argument_that_does_not_exist_turns_the_tool_off() {
     let choices = Choices::new("files", &tools);
     let refused = choices.shown("read.file", "", &schema()).unwrap_err();
     assert!(refused.to_string().contains("arguments.pfad"), "{refused}");
-    assert_eq!(choices.of_nothing(&["read_file"]), ["mcp.servers.files.tools.\"read.file\""]);
+    assert_eq!(
+        choices.of_nothing(&["read_file"]),
+        ["mcp.servers.files.tools.\"read.file\""]
+    );
     assert_eq!(choices.of_nothing(&["read.file"]), [""; 0]);
 }
 
@@ -148,8 +182,18 @@ fn values_are_compared_as_servers_may_read_them() {
     check(&["10"], &[], json!(100), Err("allow"));
     let site = &["https://api.example.com/v1/**"];
     check(site, &[], json!("https://api.example.com/v1/users"), Ok(()));
-    check(site, &[], json!("https://api.example.com/v1/../admin"), Err("allow"));
-    check(site, &[], json!("https://api.example.com.evil.example/v1/x"), Err("allow"));
+    check(
+        site,
+        &[],
+        json!("https://api.example.com/v1/../admin"),
+        Err("allow"),
+    );
+    check(
+        site,
+        &[],
+        json!("https://api.example.com.evil.example/v1/x"),
+        Err("allow"),
+    );
     check(&[], &["/etc/*"], json!("/etc/ssh/key"), Err("deny"));
     check(&[], &["/etc/*"], json!("/x/..//etc/./passwd"), Err("deny"));
     check(&[], &["/etc/*"], json!(" /etc/passwd "), Err("deny"));
@@ -171,7 +215,11 @@ fn resolved(text: &str) -> PathBuf {
 
 fn rule() -> impl Strategy<Value = ArgumentRule> {
     let globs = prop::sample::subsequence(vec!["/work/**", "a*", "*", "1"], 0..3);
-    let fixed = prop::option::of(prop::sample::select(vec![json!("f"), json!(3), json!(null)]));
+    let fixed = prop::option::of(prop::sample::select(vec![
+        json!("f"),
+        json!(3),
+        json!(null),
+    ]));
     (fixed, globs.clone(), globs).prop_map(|(fixed, allow, deny)| ArgumentRule {
         fixed,
         allow: list(&allow),
@@ -181,7 +229,13 @@ fn rule() -> impl Strategy<Value = ArgumentRule> {
 
 fn values() -> impl Strategy<Value = Value> {
     let text = "[a/.1%2e]{0,8}".prop_map(Value::from);
-    prop_oneof![text, Just(json!("f")), Just(json!(3)), Just(json!(null)), Just(json!(["a", "/x"]))]
+    prop_oneof![
+        text,
+        Just(json!("f")),
+        Just(json!(3)),
+        Just(json!(null)),
+        Just(json!(["a", "/x"]))
+    ]
 }
 
 proptest! {

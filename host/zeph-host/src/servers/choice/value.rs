@@ -62,7 +62,9 @@ impl ValueRule {
 fn globs(patterns: &[String], slash_counts: bool) -> Option<GlobSet> {
     let mut set = GlobSetBuilder::new();
     for pattern in patterns {
-        let glob = GlobBuilder::new(pattern).literal_separator(slash_counts).build();
+        let glob = GlobBuilder::new(pattern)
+            .literal_separator(slash_counts)
+            .build();
         set.add(glob.ok()?);
     }
     set.build().ok()

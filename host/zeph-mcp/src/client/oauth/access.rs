@@ -3,10 +3,10 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use http::HeaderValue;
 use rmcp::transport::auth::{
     AuthError, CredentialStore as _, InMemoryCredentialStore, OAuthClientConfig, StoredCredentials,
 };
-use http::HeaderValue;
 use zeph_egress::{Egress, Pending};
 
 use super::login::{discover, manager};
@@ -72,7 +72,9 @@ impl Access {
         if self.is_good(&credentials, rejected) {
             return Ok(Some(credentials.bearer()));
         }
-        self.renewed(&credentials, rejected.is_some()).await.map(Some)
+        self.renewed(&credentials, rejected.is_some())
+            .await
+            .map(Some)
     }
 
     fn need(&self, why: &'static str) -> LoginError {
@@ -149,7 +151,9 @@ impl Access {
         let is_same = metadata.issuer == credentials.issuer
             && metadata.token_endpoint == credentials.token_endpoint;
         if !is_same {
-            return Err(self.need("the server names another authorization server than at the last one"));
+            return Err(
+                self.need("the server names another authorization server than at the last one")
+            );
         }
         manager.set_metadata(metadata);
         let mut client = OAuthClientConfig::new(&credentials.client_id, self.server.url().as_str());
@@ -178,7 +182,10 @@ impl Credentials for Access {
             let bearer = self.bearer(None).await;
             let bearer = bearer.map_err(|error| match error.needs_login() {
                 true => McpError::Authorization { challenge: None },
-                false => McpError::Unreachable(error.to_string()),
+                false => McpError::Unreachable(match error.hint() {
+                    Some(hint) => format!("{error}; {hint}"),
+                    None => error.to_string(),
+                }),
             })?;
             Ok(bearer.as_ref().and_then(Bearer::header))
         })

@@ -45,11 +45,14 @@ impl CallbackListener {
     ///
     /// Errors: `Network` when no port is free.
     pub async fn bind() -> Result<Self, LoginError> {
-        let failed = |why: String| LoginError::Network(format!("cannot listen on 127.0.0.1: {why}"));
+        let failed =
+            |why: String| LoginError::Network(format!("cannot listen on 127.0.0.1: {why}"));
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         let listener = TcpListener::bind(address).await;
         let listener = listener.map_err(|error| failed(error.to_string()))?;
-        let address = listener.local_addr().map_err(|error| failed(error.to_string()))?;
+        let address = listener
+            .local_addr()
+            .map_err(|error| failed(error.to_string()))?;
         let url = Url::parse(&format!("http://{address}{PATH}"));
         let url = url.map_err(|error| failed(error.to_string()))?;
         Ok(Self { listener, url })
@@ -95,13 +98,22 @@ async fn first_answer(listener: &TcpListener, expected: &Expected) -> Result<Red
 }
 
 /// Reads one request and answers it; `None` when it does not end the login.
-async fn answer(mut stream: TcpStream, expected: &Expected) -> Option<Result<Redirect, LoginError>> {
+async fn answer(
+    mut stream: TcpStream,
+    expected: &Expected,
+) -> Option<Result<Redirect, LoginError>> {
     let head = tokio::time::timeout(REQUEST_TIME_MAX, head(&mut stream)).await;
     let head = head.ok()??;
     let read = read(&head, expected);
     let (status, text) = match &read {
-        Ok(_) => ("200 OK", "The login is finished in the browser. Return to the terminal; this page can be closed."),
-        Err(LoginError::Refused(_)) => ("200 OK", "The authorization server refused the login. The terminal shows why."),
+        Ok(_) => (
+            "200 OK",
+            "The login is finished in the browser. Return to the terminal; this page can be closed.",
+        ),
+        Err(LoginError::Refused(_)) => (
+            "200 OK",
+            "The authorization server refused the login. The terminal shows why.",
+        ),
         Err(_) => ("404 Not Found", "There is nothing here."),
     };
     let page = page(status, text);
@@ -132,8 +144,12 @@ async fn head(stream: &mut TcpStream) -> Option<String> {
 fn read(head: &str, expected: &Expected) -> Result<Redirect, LoginError> {
     let other = || LoginError::Redirect("it is another request");
     let (first, fields) = head.split_once("\r\n").ok_or_else(other)?;
-    let target = first.strip_prefix("GET ").and_then(|rest| rest.strip_suffix(" HTTP/1.1"));
-    let target = target.filter(|target| target.starts_with('/')).ok_or_else(other)?;
+    let target = first
+        .strip_prefix("GET ")
+        .and_then(|rest| rest.strip_suffix(" HTTP/1.1"));
+    let target = target
+        .filter(|target| target.starts_with('/'))
+        .ok_or_else(other)?;
     let place = expected.url.authority();
     let mut hosts = fields.split("\r\n").filter_map(|field| {
         let (name, value) = field.split_once(':')?;
@@ -142,7 +158,11 @@ fn read(head: &str, expected: &Expected) -> Result<Redirect, LoginError> {
     if hosts.next() != Some(place) || hosts.next().is_some() {
         return Err(other());
     }
-    Redirect::read(&format!("http://{place}{target}"), &expected.url, &expected.state)
+    Redirect::read(
+        &format!("http://{place}{target}"),
+        &expected.url,
+        &expected.state,
+    )
 }
 
 fn page(status: &str, text: &str) -> String {

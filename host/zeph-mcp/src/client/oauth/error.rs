@@ -18,7 +18,9 @@ pub enum LoginError {
         why: &'static str,
     },
     /// The login leads to a host that the operator did not name.
-    #[error("the login of the server `{server}` leads to `{host}`, which the configuration does not name")]
+    #[error(
+        "the login of the server `{server}` leads to `{host}`, which the configuration does not name"
+    )]
     Host {
         /// The name of the server.
         server: String,
@@ -82,9 +84,9 @@ impl LoginError {
             | AuthError::MetadataError(_) => Self::Unsupported(text),
             AuthError::AuthorizationFailed(_) => Self::Refused(text),
             AuthError::TokenExchangeFailed(why) => token_request(why),
-            AuthError::DiscoveryRequestFailed { url, source } => Self::Network(foreign(&format!(
-                "`{url}`: {source}"
-            ))),
+            AuthError::DiscoveryRequestFailed { url, source } => {
+                Self::Network(foreign(&format!("`{url}`: {source}")))
+            }
             // The rest may quote what a token endpoint answered.
             _ => Self::Network("the token request failed".to_owned()),
         }

@@ -62,9 +62,8 @@ impl RemoteServer {
 
     /// [`Self::allows`] for a URL in text.
     pub(super) fn allowed(&self, url: &str) -> Result<Url, LoginError> {
-        let parsed = Url::parse(url).map_err(|_| {
-            LoginError::Unsupported(format!("`{}` is not a URL", foreign(url)))
-        })?;
+        let parsed = Url::parse(url)
+            .map_err(|_| LoginError::Unsupported(format!("`{}` is not a URL", foreign(url))))?;
         self.allows(&parsed)?;
         Ok(parsed)
     }

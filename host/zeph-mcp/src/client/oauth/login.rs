@@ -12,7 +12,7 @@ use zeph_egress::Egress;
 
 use super::tokens::TokenResponse;
 use super::transport::Transport;
-use super::{LoginTokens, LoginError, Redirect, RemoteServer};
+use super::{LoginError, LoginTokens, Redirect, RemoteServer};
 
 /// What this client is called at authorization servers that it registers with.
 const CLIENT_NAME: &str = "zeph-host";
@@ -82,7 +82,9 @@ impl PendingLogin {
         let url = transport.explain(manager.get_authorization_url(&scopes).await)?;
         let url = server.allowed(&url)?;
         let state = url.query_pairs().find(|(key, _)| key == "state");
-        let state = state.map(|(_, value)| value.into_owned()).unwrap_or_default();
+        let state = state
+            .map(|(_, value)| value.into_owned())
+            .unwrap_or_default();
         let draft = draft(server, &metadata, client);
         Ok(Self {
             manager,

@@ -8,7 +8,9 @@ use zeph_core::network::{HTTPS_PORT, HostPattern};
 use super::{CallbackListener, LoginError, LoginTokens, Redirect, RemoteServer};
 
 fn server(hosts: &[&str]) -> RemoteServer {
-    let hosts = hosts.iter().map(|host| HostPattern::parse(host, HTTPS_PORT).unwrap());
+    let hosts = hosts
+        .iter()
+        .map(|host| HostPattern::parse(host, HTTPS_PORT).unwrap());
     let url = Url::parse("https://mcp.example.com/mcp").unwrap();
     RemoteServer::new("remote", url, hosts.collect::<Vec<_>>())
 }
@@ -23,10 +25,26 @@ fn a_login_reaches_the_server_and_the_hosts_that_were_named() {
     check(&[], "https://mcp.example.com:8443/token", false);
     check(&[], "http://mcp.example.com/token", false);
     check(&[], "https://login.example.com/token", false);
-    check(&["login.example.com"], "https://login.example.com/token", true);
-    check(&["login.example.com"], "http://login.example.com/token", false);
-    check(&["login.example.com"], "https://login.example.com:8443/token", false);
-    check(&["login.example.com:8443"], "https://login.example.com:8443/token", true);
+    check(
+        &["login.example.com"],
+        "https://login.example.com/token",
+        true,
+    );
+    check(
+        &["login.example.com"],
+        "http://login.example.com/token",
+        false,
+    );
+    check(
+        &["login.example.com"],
+        "https://login.example.com:8443/token",
+        false,
+    );
+    check(
+        &["login.example.com:8443"],
+        "https://login.example.com:8443/token",
+        true,
+    );
     check(&["*.example.com"], "https://login.example.com/token", false);
     check(&["localhost:9000"], "http://localhost:9000/token", true);
     check(&["localhost:9000"], "http://localhost:9001/token", false);
@@ -44,17 +62,26 @@ fn a_login_reaches_the_server_and_the_hosts_that_were_named() {
 
 #[test]
 fn a_refused_host_is_named_with_its_key() {
-    let refused = server(&[]).allowed("https://login.example.com:8443/x").unwrap_err();
+    let refused = server(&[])
+        .allowed("https://login.example.com:8443/x")
+        .unwrap_err();
     let hint = refused.hint().unwrap();
-    assert!(hint.contains("add `\"login.example.com:8443\"` to `mcp.servers.remote.hosts`"), "{hint}");
+    assert!(
+        hint.contains("add `\"login.example.com:8443\"` to `mcp.servers.remote.hosts`"),
+        "{hint}"
+    );
 }
 
 #[test]
 fn only_the_answer_to_this_login_is_taken() {
     let expected = Url::parse("http://127.0.0.1:5000/callback").unwrap();
     let read = |text: &str| Redirect::read(text, &expected, "the-state");
-    let good = read("http://127.0.0.1:5000/callback?code=c&state=the-state&iss=https%3A%2F%2Fi").unwrap();
-    assert_eq!((good.secret(), good.issuer.as_deref()), ("c", Some("https://i")));
+    let good =
+        read("http://127.0.0.1:5000/callback?code=c&state=the-state&iss=https%3A%2F%2Fi").unwrap();
+    assert_eq!(
+        (good.secret(), good.issuer.as_deref()),
+        ("c", Some("https://i"))
+    );
     assert!(!format!("{good:?}").contains("the-state"));
     for other in [
         "http://127.0.0.1:5001/callback?code=c&state=the-state",
@@ -73,9 +100,14 @@ fn only_the_answer_to_this_login_is_taken() {
         "",
         "callback?code=c&state=the-state",
     ] {
-        assert!(matches!(read(other), Err(LoginError::Redirect(_))), "{other}");
+        assert!(
+            matches!(read(other), Err(LoginError::Redirect(_))),
+            "{other}"
+        );
     }
-    let refused = read("http://127.0.0.1:5000/callback?error=access_denied&error_description=no%0Away&state=the-state");
+    let refused = read(
+        "http://127.0.0.1:5000/callback?error=access_denied&error_description=no%0Away&state=the-state",
+    );
     assert_eq!(refused, Err(LoginError::Refused("no way".to_owned())));
     let forged = read("http://127.0.0.1:5000/callback?error=access_denied&state=another");
     assert!(matches!(forged, Err(LoginError::Redirect(_))), "{forged:?}");
@@ -107,7 +139,11 @@ fn tokens_are_renewed_before_they_expire() {
         (None, u64::MAX, false, false),
     ] {
         let tokens = tokens(lifetime);
-        assert_eq!((tokens.is_due(now), tokens.is_over(now)), (is_due, is_over), "{lifetime:?} {now}");
+        assert_eq!(
+            (tokens.is_due(now), tokens.is_over(now)),
+            (is_due, is_over),
+            "{lifetime:?} {now}"
+        );
     }
     let shown = format!("{:?}{:?}", tokens(None), tokens(None).bearer());
     assert!(!shown.contains("secret-value"), "{shown}");
@@ -134,14 +170,26 @@ async fn the_listener_waits_for_the_right_redirect_and_is_gone_then() {
             ("/callback?code=c&state=wrong", place.as_str()),
             ("/favicon.ico", &place),
             ("/callback?code=c&state=the-state", "evil.example"),
-            ("http://evil.example/callback?code=c&state=the-state", &place),
+            (
+                "http://evil.example/callback?code=c&state=the-state",
+                &place,
+            ),
         ] {
-            let answer = ask(&url, format!("GET {target} HTTP/1.1\r\nhost: {host}\r\n\r\n")).await;
-            assert!(answer.starts_with("HTTP/1.1 404"), "{target} {host}: {answer}");
+            let answer = ask(
+                &url,
+                format!("GET {target} HTTP/1.1\r\nhost: {host}\r\n\r\n"),
+            )
+            .await;
+            assert!(
+                answer.starts_with("HTTP/1.1 404"),
+                "{target} {host}: {answer}"
+            );
         }
-        let posted = format!("POST /callback?code=c&state=the-state HTTP/1.1\r\nhost: {place}\r\n\r\n");
+        let posted =
+            format!("POST /callback?code=c&state=the-state HTTP/1.1\r\nhost: {place}\r\n\r\n");
         assert!(ask(&url, posted).await.starts_with("HTTP/1.1 404"));
-        let right = format!("GET /callback?code=right&state=the-state HTTP/1.1\r\nHost: {place}\r\n\r\n");
+        let right =
+            format!("GET /callback?code=right&state=the-state HTTP/1.1\r\nHost: {place}\r\n\r\n");
         assert!(ask(&url, right).await.starts_with("HTTP/1.1 200"));
         drop(idle);
     };

@@ -150,7 +150,8 @@ impl TokenResponse {
     /// The bearer tokens of a response; `None` when it has another kind, or values that no header takes.
     pub(super) fn of(response: &OAuthTokenResponse) -> Option<Self> {
         let tokens: Self = serde_json::from_value(serde_json::to_value(response).ok()?).ok()?;
-        let is_token = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
+        let is_token =
+            |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
         let is_bearer = tokens.token_type.eq_ignore_ascii_case("bearer");
         (is_bearer && is_token(&tokens.access_token)).then_some(tokens)
     }

@@ -5,9 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Method, Request, Response};
-use rmcp::transport::auth::{
-    AuthError, OAuthHttpClient, OAuthHttpClientFuture, OAuthHttpRequest,
-};
+use rmcp::transport::auth::{AuthError, OAuthHttpClient, OAuthHttpClientFuture, OAuthHttpRequest};
 use serde_json::{Map, Value};
 use url::Url;
 use zeph_egress::{Egress, OwnClient, OwnError, OwnLimits, OwnPatience};
@@ -130,5 +128,7 @@ fn without_others(body: &[u8]) -> Vec<u8> {
     let used = fields
         .into_iter()
         .filter(|(name, _)| TOKEN_FIELDS.contains(&name.as_str()));
-    Value::Object(used.collect::<Map<_, _>>()).to_string().into_bytes()
+    Value::Object(used.collect::<Map<_, _>>())
+        .to_string()
+        .into_bytes()
 }
