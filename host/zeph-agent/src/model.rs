@@ -247,3 +247,6 @@ fn advised(failure: &Failure, settings: &ProviderSettings) -> String {
     };
     format!("{message}{advice}")
 }
+
+#[cfg(test)]
+mod tests;

@@ -51,6 +51,8 @@ pub struct ScriptedServer {
 /// A request that the server got.
 #[derive(Debug, Clone)]
 pub struct RecordedRequest {
+    /// The number of the connection that it came over, from 0.
+    pub connection: usize,
     /// What it was spoken to in.
     pub kind: ProviderKind,
     /// The path, with its query.
@@ -117,17 +119,20 @@ fn lock(play: &Mutex<Play>) -> std::sync::MutexGuard<'_, Play> {
 
 async fn accept(listener: TcpListener, play: Arc<Mutex<Play>>) {
     let mut connections = JoinSet::new();
-    while let Ok((stream, _)) = listener.accept().await {
+    for number in 0.. {
+        let Ok((stream, _)) = listener.accept().await else {
+            return;
+        };
         while connections.try_join_next().is_some() {}
-        connections.spawn(serve(stream, Arc::clone(&play)));
+        connections.spawn(serve(stream, number, Arc::clone(&play)));
     }
 }
 
-async fn serve(stream: TcpStream, play: Arc<Mutex<Play>>) {
+async fn serve(stream: TcpStream, connection: usize, play: Arc<Mutex<Play>>) {
     let _nodelay = stream.set_nodelay(true);
     let service = service_fn(move |request| {
         let play = Arc::clone(&play);
-        async move { Ok::<_, Infallible>(answer(request, &play).await) }
+        async move { Ok::<_, Infallible>(answer(request, connection, &play).await) }
     });
     let serving = http1::Builder::new().serve_connection(TokioIo::new(stream), service);
     if let Err(error) = serving.await {
@@ -135,7 +140,11 @@ async fn serve(stream: TcpStream, play: Arc<Mutex<Play>>) {
     }
 }
 
-async fn answer(request: Request<Incoming>, play: &Mutex<Play>) -> Response<ScriptedBody> {
+async fn answer(
+    request: Request<Incoming>,
+    connection: usize,
+    play: &Mutex<Play>,
+) -> Response<ScriptedBody> {
     let (parts, body) = request.into_parts();
     let path = parts.uri.path_and_query().map_or("", |path| path.as_str());
     let body = match body.collect().await {
@@ -150,6 +159,7 @@ async fn answer(request: Request<Incoming>, play: &Mutex<Play>) -> Response<Scri
         (name.to_string(), value)
     });
     let step = lock(play).step(RecordedRequest {
+        connection,
         kind: wanted.kind,
         path: path.to_owned(),
         headers: headers.collect(),
@@ -331,4 +341,4 @@ fn plain(status: StatusCode, body: &Value) -> Response<ScriptedBody> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -126,7 +126,7 @@ fn bearer(key: Option<&str>) -> Vec<(&'static str, String)> {
     key.into_iter().collect()
 }
 
-/// How long the provider asks to wait: seconds, or a date.
+/// How long the provider asks to wait, in seconds or milliseconds. A date is none of both: no clock is read here.
 pub(crate) fn retry_after(headers: &HeaderMap) -> Option<std::time::Duration> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     let amount = |name: &str| {
@@ -138,3 +138,6 @@ pub(crate) fn retry_after(headers: &HeaderMap) -> Option<std::time::Duration> {
         .or_else(|| amount("retry-after"));
     seconds.and_then(|seconds| std::time::Duration::try_from_secs_f64(seconds).ok())
 }
+
+#[cfg(test)]
+mod tests;

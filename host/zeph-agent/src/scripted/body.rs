@@ -15,8 +15,10 @@ use tokio::time::{Sleep, sleep};
 pub(super) enum Delivery {
     Bytes(Bytes),
     Pause(Duration),
-    /// The connection breaks.
+    /// What was said so far leaves, then the connection breaks.
     Abort,
+    /// The connection breaks.
+    AbortNow,
     /// Nothing more.
     Hang,
 }
@@ -56,6 +58,11 @@ impl Body for ScriptedBody {
                 Some(Delivery::Bytes(bytes)) => return Poll::Ready(Some(Ok(Frame::data(bytes)))),
                 Some(Delivery::Pause(pause)) => self.pause = Some(Box::pin(sleep(pause))),
                 Some(Delivery::Abort) => {
+                    self.deliveries.push_front(Delivery::AbortNow);
+                    context.waker().wake_by_ref();
+                    return Poll::Pending;
+                }
+                Some(Delivery::AbortNow) => {
                     let error = io::Error::other("the script breaks the connection");
                     return Poll::Ready(Some(Err(error)));
                 }

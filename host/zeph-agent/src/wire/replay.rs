@@ -111,7 +111,7 @@ pub(super) enum Json<'a, T> {
 }
 
 /// FNV-1a over both, in nine digits of base 36. The same in every process: it is part of a prefix that caches compare.
-fn short(turn: usize, id: &str) -> String {
+pub(super) fn short(turn: usize, id: &str) -> String {
     let place = (turn as u64).to_le_bytes();
     let bytes = place.iter().chain(id.as_bytes());
     let mut hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {

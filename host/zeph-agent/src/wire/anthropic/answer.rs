@@ -104,7 +104,7 @@ impl Reader for AnthropicReader {
             return Err(Failure::cut());
         };
         for block in std::mem::take(&mut self.open).into_values() {
-            block.close(draft);
+            block.close(stop == StopReason::Length, draft);
         }
         draft.stop = Some(stop);
         Ok(())

@@ -92,8 +92,9 @@ impl OpenBlock {
         }
     }
 
-    /// Puts the complete block into the draft. The API refuses empty texts, its own among them.
-    pub(super) fn close(mut self, draft: &mut Draft) {
+    /// Puts the complete block into the draft. The API refuses empty texts, its own among them, and thoughts whose signature did not
+    /// come because the answer `was_cut_short`.
+    pub(super) fn close(mut self, was_cut_short: bool, draft: &mut Draft) {
         let text = std::mem::take(&mut self.text);
         let view = match self.kind.clone() {
             BlockKind::Text if text.trim().is_empty() => return,
@@ -102,6 +103,9 @@ impl OpenBlock {
                 ItemView::Text(text)
             }
             BlockKind::Thinking => {
+                if was_cut_short && !self.is_signed() {
+                    return draft.push(ItemView::Thinking(text), None);
+                }
                 self.set("thinking", text.as_str());
                 ItemView::Thinking(text)
             }
@@ -118,6 +122,11 @@ impl OpenBlock {
             BlockKind::Other => ItemView::Opaque,
         };
         draft.push(view, raw(&self.fields));
+    }
+
+    fn is_signed(&self) -> bool {
+        let signature = self.fields.get("signature");
+        signature.is_some_and(|signature| !matches!(signature.get(), "\"\"" | "null"))
     }
 
     fn set(&mut self, name: &str, value: &(impl Serialize + ?Sized)) {

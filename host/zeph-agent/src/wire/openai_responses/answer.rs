@@ -119,9 +119,13 @@ impl Reader for ResponsesReader {
 
     fn finish(&mut self, draft: &mut Draft) -> Result<(), Failure> {
         let stop = self.stop.take().ok_or_else(Failure::cut)?;
-        draft
-            .items
-            .extend(std::mem::take(&mut self.items).into_values());
+        let mut items: Vec<Item> = std::mem::take(&mut self.items).into_values().collect();
+        // Reasoning that nothing follows is refused when it comes back.
+        let thoughts = items.iter_mut().rev();
+        for item in thoughts.take_while(|item| matches!(item.view, ItemView::Thinking(_))) {
+            item.wire = None;
+        }
+        draft.items.extend(items);
         draft.stop = Some(match stop {
             StopReason::EndTurn if self.is_refusal => StopReason::Refusal,
             StopReason::EndTurn if self.is_broken => StopReason::MalformedCall,

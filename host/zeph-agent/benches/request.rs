@@ -1,0 +1,158 @@
+//! How long a request takes to build from a long conversation, and from there to its whole answer, with a scripted model on loopback.
+//!
+//! `cargo bench -p zeph-agent`. The bound to keep for building is 2 ms; the numbers of other profiles say nothing.
+
+use std::error::Error;
+use std::hint::black_box;
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use zeph_agent::message::{CallResult, Turn, UserTurn};
+use zeph_agent::scripted::{Scenario, ScriptedServer};
+use zeph_agent::{
+    ModelRequest, Prices, Provider, ProviderKind, ProviderSettings, RequestOptions, Timeouts,
+    ToolDefinition, connect,
+};
+use zeph_core::network::{EgressLimits, EgressSettings};
+use zeph_egress::Egress;
+
+const N_TURNS: usize = 100;
+const N_TOOLS: usize = 50;
+const N_ROUNDS: usize = 200;
+const LONG: Duration = Duration::from_secs(60);
+
+fn main() -> Result<(), Box<dyn Error>> {
+    tokio::runtime::Runtime::new()?.block_on(measure())
+}
+
+async fn measure() -> Result<(), Box<dyn Error>> {
+    let scenario = Scenario::parse(include_str!("../scenarios/endless.json"))?;
+    let server = ScriptedServer::start(scenario).await?;
+    let url = server.base_url(ProviderKind::Anthropic);
+    let provider = connect(settings(url), &egress())?;
+    let tools = tools();
+    let mut turns = vec![Turn::User(UserTurn::text("go"))];
+    let (mut building, mut answering) = (Vec::new(), Vec::new());
+    while turns.len() < N_TURNS {
+        round(provider.as_ref(), &tools, &mut turns).await?;
+    }
+    for _ in 0..N_ROUNDS {
+        let started = Instant::now();
+        black_box(provider.preview(request(&tools, &turns)));
+        building.push(started.elapsed());
+        let mut on_event = |_| {};
+        let started = Instant::now();
+        let reply = provider.respond(request(&tools, &turns), &mut on_event);
+        black_box(reply.await?);
+        answering.push(started.elapsed());
+    }
+    report("a request of 100 messages and 50 tools", building, Some(2))?;
+    report("the same with its answer over loopback", answering, None)
+}
+
+/// A turn of the model, and results of its calls.
+async fn round(
+    provider: &dyn Provider,
+    tools: &[ToolDefinition],
+    turns: &mut Vec<Turn>,
+) -> Result<(), Box<dyn Error>> {
+    let mut on_event = |_| {};
+    let reply = provider.respond(request(tools, turns), &mut on_event);
+    let turn = reply.await?.turn;
+    let text = "a line of some output\n".repeat(60);
+    let results = turn
+        .calls()
+        .map(|call| CallResult::text(call, text.as_str(), false));
+    let results = UserTurn {
+        results: results.collect(),
+        content: Vec::new(),
+    };
+    turns.extend([Turn::Assistant(turn), Turn::User(results)]);
+    Ok(())
+}
+
+fn request<'a>(tools: &'a [ToolDefinition], turns: &'a [Turn]) -> ModelRequest<'a> {
+    ModelRequest {
+        system: &[],
+        tools,
+        turns,
+        options: RequestOptions::default(),
+    }
+}
+
+fn tools() -> Vec<ToolDefinition> {
+    let schema = json!({
+        "type": "object", "required": ["path"],
+        "properties": { "path": { "type": "string" }, "offset": { "type": "integer" }, "limit": { "type": "integer" } },
+    });
+    let tools = (0..N_TOOLS).map(|n| ToolDefinition {
+        name: format!("tool_{n}"),
+        description: "Reads a part of a text file and numbers its lines. ".repeat(5),
+        schema: schema.clone(),
+    });
+    tools.collect()
+}
+
+fn settings(base_url: String) -> ProviderSettings {
+    ProviderSettings {
+        name: "bench".to_owned(),
+        kind: ProviderKind::Anthropic,
+        base_url: Some(base_url),
+        model: "scripted-1".to_owned(),
+        key: None,
+        max_tokens: None,
+        temperature: None,
+        prices: Prices::default(),
+        timeouts: Timeouts {
+            headers: LONG,
+            idle: LONG,
+            total: LONG,
+        },
+        retries: 0,
+        native_tools: true,
+        stream: true,
+        num_ctx: None,
+    }
+}
+
+fn egress() -> Egress {
+    Egress::new(&EgressSettings {
+        private: Arc::default(),
+        proxy: None,
+        ca_file: None,
+        limits: EgressLimits {
+            connect: LONG,
+            header: LONG,
+            idle: LONG,
+            total: LONG,
+            header_bytes: 65_536,
+            body_bytes: 65_536,
+            redirects: 0,
+            requests: 1,
+            connections: 1,
+        },
+    })
+}
+
+fn report(
+    what: &str,
+    mut times: Vec<Duration>,
+    bound_ms: Option<u32>,
+) -> Result<(), Box<dyn Error>> {
+    times.sort_unstable();
+    let median = times[times.len() / 2].as_secs_f64() * 1e3;
+    let (bound, ratio) = match bound_ms {
+        Some(bound) => (
+            format!("≤ {bound} ms"),
+            format!("{:.2}", median / f64::from(bound)),
+        ),
+        None => Default::default(),
+    };
+    writeln!(
+        io::stdout(),
+        "| {what} | {median:.2} ms | {bound} | {ratio} |"
+    )?;
+    Ok(())
+}
