@@ -23,6 +23,8 @@ fn product(script: &Script) -> Product {
         script.port
     );
     fs::write(folder.join("config.toml"), config).unwrap();
+    // The first start compiles the components, which takes as long as it takes.
+    product.run(&["tools"]);
     product
 }
 
@@ -201,12 +203,24 @@ fn the_demonstration_runs_through_by_itself_and_leaves_nothing() {
     let product = Product::new();
     let places = product.home.join("places");
     fs::create_dir(&places).unwrap();
-    let mut command = product.command(&["run", "--demo"]);
+    let mut command = product.command(&["run", "--demo", "--json"]);
     let ran = command.env("TMPDIR", &places).stdin(Stdio::null()).output();
     let ran = Ran::from(ran.unwrap());
-    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    assert!(ran.stdout.contains("The test passes."), "{}", ran.stdout);
-    assert!(ran.stderr.contains("ok · edit"), "{}", ran.stderr);
+    let (events, result) = events(&ran);
+    assert_eq!(
+        (ran.code, result["status"].as_str()),
+        (Some(0), Some("done"))
+    );
+    let ended = of_type(&events, "tool_result").into_iter();
+    let ended = ended.map(|event| (event["status"].as_str().unwrap(), event["text"].to_string()));
+    let (statuses, texts): (Vec<_>, Vec<_>) = ended.unzip();
+    assert_eq!(
+        statuses,
+        ["ok", "ok", "ok", "failed", "ok", "ok"],
+        "{texts:#?}"
+    );
+    assert!(texts[3].contains("expected 5, found -1"), "{texts:#?}");
+    assert!(texts[5].contains("test passed"), "{texts:#?}");
     assert_eq!(fs::read_dir(&places).unwrap().count(), 0);
 }
 
@@ -274,6 +288,24 @@ fn what_was_sent_before_stays_as_it_was_over_ten_turns() {
         let before = before.as_array().unwrap();
         assert_eq!(before[..], after.as_array().unwrap()[..before.len()]);
     }
+}
+
+#[test]
+fn a_prompt_can_come_from_standard_input() {
+    let script = Script::new([says("heard")]);
+    let product = product(&script);
+    let ran = product.feed(&["-"], "what a pipe says\n");
+    assert_eq!(
+        (ran.code, ran.stdout.as_str()),
+        (Some(0), "heard\n"),
+        "{}",
+        ran.stderr
+    );
+    assert!(
+        script.requests()[0]
+            .to_string()
+            .contains("what a pipe says")
+    );
 }
 
 #[test]

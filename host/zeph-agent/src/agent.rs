@@ -96,6 +96,13 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
         transcript: Transcript,
     ) -> Self {
         let tools = host.definitions();
+        let usage = transcript.usage();
+        // Bounds of a session hold for all of it, whichever processes it ran in.
+        let spending = SessionSpending {
+            usage,
+            cost: provider.prices().cost(&usage).unwrap_or_default(),
+            ..SessionSpending::default()
+        };
         Self {
             provider,
             host,
@@ -104,7 +111,7 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
             system,
             tools,
             transcript,
-            spending: SessionSpending::default(),
+            spending,
             measured: None,
         }
     }
@@ -114,7 +121,7 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
         &self.transcript
     }
 
-    /// What was used up since the process began.
+    /// What the session has used up; requests and calls since the process began.
     pub fn spending(&self) -> &SessionSpending {
         &self.spending
     }

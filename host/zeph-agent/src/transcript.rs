@@ -112,12 +112,16 @@ pub struct ResultEntry {
 pub struct BaseEntry {
     /// All of it; none of them is a base.
     pub entries: Vec<TranscriptEntry>,
+    /// What the conversation had used up until then, requests for summaries included.
+    #[serde(default)]
+    pub usage: Usage,
 }
 
 /// The entries of a conversation.
 #[derive(Debug, Clone, Default)]
 pub struct Transcript {
     entries: Vec<TranscriptEntry>,
+    usage: Usage,
 }
 
 impl Transcript {
@@ -133,9 +137,22 @@ impl Transcript {
     /// Appends what happened.
     pub fn push(&mut self, entry: TranscriptEntry) {
         match entry {
-            TranscriptEntry::Base(base) => self.entries = base.entries,
-            entry => self.entries.push(entry),
+            TranscriptEntry::Base(base) => {
+                self.entries = base.entries;
+                self.usage = base.usage;
+            }
+            entry => {
+                if let TranscriptEntry::Assistant(answer) = &entry {
+                    self.usage += answer.usage;
+                }
+                self.entries.push(entry);
+            }
         }
+    }
+
+    /// What the conversation has used up.
+    pub fn usage(&self) -> Usage {
+        self.usage
     }
 
     /// All entries since the last base.

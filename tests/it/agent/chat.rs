@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::product;
 use super::script::{Script, calls, says};
+use crate::guest::HOSTILE;
 use crate::product::Product;
 use crate::terminal::Prompt;
 
@@ -83,7 +84,8 @@ fn a_denial_has_a_reason_and_ctrl_c_ends_the_turn_alone() {
     chat.interrupt();
     chat.until("interrupted");
     chat.type_line("are you there?");
-    chat.until("still here");
+    // Keys count for the editor once its prompt is there.
+    chat.until_all(&["still here", "context", "> "]);
     chat.press(b"\x04");
     assert_eq!(chat.wait(), Some(0));
 }
@@ -106,4 +108,56 @@ fn without_a_model_the_prompt_stays_what_it_was() {
     let mut prompt = Prompt::start_with(&product, &["run", "--no-model"], "zeph");
     prompt.type_line("/quit");
     assert_eq!(prompt.wait(), Some(0));
+}
+
+#[test]
+fn every_command_of_the_chat_answers() {
+    let script = Script::new([says("hello yourself")]);
+    let product = product(&script);
+    let mut chat = chat(&product);
+    chat.type_line("hello");
+    chat.until_all(&["hello yourself", "context", "> "]);
+    for (command, words) in [
+        ("/help", "Ctrl-C ends the turn"),
+        ("/tools", "read_overflow"),
+        ("/model", "script-1"),
+        ("/model scripted", "scripted · script-1"),
+        ("/model none", "there is no provider"),
+        ("/undo", "> "),
+        ("/redo", "> "),
+        ("/compact", "nothing to make shorter"),
+        ("/revoke x", "not the ID of an approval"),
+        ("/resume x", "not the ID of a session"),
+        ("/approve", "no call waits"),
+        ("/approve x", "no call `x` waits"),
+        ("/export notes.md", "notes.md"),
+        ("/clear", "a new conversation begins"),
+    ] {
+        chat.type_line(command);
+        chat.until_all(&[words, "> "]);
+    }
+    assert!(product.read("notes.md").contains("hello yourself"));
+    chat.type_line("/quit");
+    assert_eq!(chat.wait(), Some(0));
+    let mut resumed = Prompt::start_with(&product, &["run", "--resume"], "resumed with");
+    resumed.type_line("/quit");
+    assert_eq!(resumed.wait(), Some(0));
+}
+
+#[test]
+fn a_tool_that_asks_the_user_is_answered() {
+    let script = Script::new([calls(&[("asks", json!({"n": 1}))]), says("it is known")]);
+    let product = product(&script);
+    product.drop_in("hostile", HOSTILE);
+    let mut chat = Prompt::start_with(&product, &["run", "--allow", "*"], "/help explains");
+    chat.type_line("ask me");
+    chat.until_all(&["asks:", "branch –"]);
+    chat.type_line("main");
+    chat.until("force –");
+    chat.type_line("yes");
+    chat.until("it is known");
+    let told = super::results(&script.requests()[1]).concat();
+    assert!(told.contains("main"), "{told}");
+    chat.type_line("/quit");
+    assert_eq!(chat.wait(), Some(0));
 }

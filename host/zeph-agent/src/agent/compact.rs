@@ -166,7 +166,8 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
     }
 
     async fn go_on_from(&mut self, entries: Vec<TranscriptEntry>) -> Result<(), Stopped> {
-        self.append(TranscriptEntry::Base(BaseEntry { entries }))
+        let usage = self.spending.usage;
+        self.append(TranscriptEntry::Base(BaseEntry { entries, usage }))
             .await?;
         self.measured = None;
         self.tools = self.host.definitions();

@@ -114,7 +114,7 @@ fn any_entry() -> impl Strategy<Value = TranscriptEntry> {
     let several = prop::collection::vec(plain.clone(), 0..4);
     prop_oneof![
         8 => plain,
-        1 => several.prop_map(|entries| TranscriptEntry::Base(BaseEntry { entries })),
+        1 => several.prop_map(|entries| TranscriptEntry::Base(BaseEntry { entries, usage: Usage::default() })),
     ]
 }
 

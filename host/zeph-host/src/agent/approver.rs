@@ -4,18 +4,29 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{mpsc, oneshot};
+use zeph_core::inquiry::GivenAnswers;
 use zeph_core::lifetime::Lifetime;
 
 use crate::approval::{self, ApprovalAnswer, ApprovalPrompt, ApprovalQuestion};
+use crate::questions::SealedInquiry;
 
 /// Questions that wait for the terminal: one for each call that runs.
 const QUESTIONS_MAX: usize = 16;
 
 /// A question to the user, and where the answer goes.
 #[derive(Debug)]
-pub(crate) struct Asked {
-    pub(crate) question: ApprovalQuestion,
-    pub(crate) answer: oneshot::Sender<UserAnswer>,
+pub(crate) enum Asked {
+    /// Whether a call may run.
+    Approval {
+        question: ApprovalQuestion,
+        answer: oneshot::Sender<UserAnswer>,
+    },
+    /// What a tool asks.
+    Inquiry {
+        tool: String,
+        asked: Box<SealedInquiry>,
+        answer: oneshot::Sender<GivenAnswers>,
+    },
 }
 
 /// What a user answers.
@@ -63,11 +74,6 @@ impl Approver {
         }
     }
 
-    /// Whether there is somebody to ask.
-    pub(crate) fn is_there(&self) -> bool {
-        self.ask.is_some()
-    }
-
     /// Questions that were put so far.
     pub(crate) fn asked(&self) -> u64 {
         self.asked.load(std::sync::atomic::Ordering::Relaxed)
@@ -96,7 +102,7 @@ impl Approver {
         self.asked
             .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let (answer, answered) = oneshot::channel();
-        way.send(Asked { question, answer }).await.ok()?;
+        way.send(Asked::Approval { question, answer }).await.ok()?;
         match answered.await.ok()? {
             UserAnswer::Approved(lifetime) => Some(ApprovalAnswer::Approved(lifetime)),
             UserAnswer::Denied(reason) => {
@@ -104,6 +110,21 @@ impl Approver {
                 Some(ApprovalAnswer::Denied)
             }
         }
+    }
+
+    /// Puts the questions of a tool; none when nobody can be asked.
+    pub(crate) async fn inquire(&self, tool: &str, asked: &SealedInquiry) -> Option<GivenAnswers> {
+        let Some(Way::Channel(way)) = &self.ask else {
+            return None;
+        };
+        let (answer, answered) = oneshot::channel();
+        let asked = Asked::Inquiry {
+            tool: tool.to_owned(),
+            asked: Box::new(asked.clone()),
+            answer,
+        };
+        way.send(asked).await.ok()?;
+        answered.await.ok()
     }
 
     /// The denial of a call by the user, once, with the reason.

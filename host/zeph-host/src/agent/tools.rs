@@ -177,14 +177,26 @@ impl ToolHost for HostTools {
                 "[error] the arguments are not a JSON object",
             );
         };
-        let request = ToolRequest {
+        let mut request = ToolRequest {
             tool: call.name.clone(),
             arguments: arguments.clone().into(),
             answers: None,
         };
-        match self.report(request, &call.id, cancel).await {
-            Ok(report) => self.end(&call.id, *report),
-            Err(failure) => CallEnd::of(CallEndKind::Failed, failure.feedback()),
+        loop {
+            let report = match self.report(request.clone(), &call.id, cancel).await {
+                Ok(report) => *report,
+                Err(failure) => return CallEnd::of(CallEndKind::Failed, failure.feedback()),
+            };
+            let answers = match &report.asked {
+                Some(asked) if !cancel.is_cancelled() => {
+                    self.approver.inquire(&call.name, asked).await
+                }
+                _ => None,
+            };
+            if answers.is_none() {
+                return self.end(&call.id, report);
+            }
+            request.answers = answers;
         }
     }
 

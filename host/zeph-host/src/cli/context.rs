@@ -77,10 +77,15 @@ impl Context {
         self
     }
 
-    /// The same process with other flags.
-    pub(crate) fn with_flags(&self, flags: Flags) -> Self {
+    /// A command with other flags, as if it had been typed in `directory`.
+    pub(crate) fn moved_to(&self, directory: PathBuf, flags: Flags) -> Self {
+        let surroundings = Surroundings {
+            working_directory: directory,
+            typed_directory: None,
+            ..self.surroundings.clone()
+        };
         Self {
-            surroundings: self.surroundings.clone(),
+            surroundings,
             flags,
             quiet: self.quiet,
             components: self.components.clone(),

@@ -8,8 +8,8 @@ use crate::agent::AgentLimits;
 use crate::budget::{BudgetLimits, Exhausted};
 use crate::event::TurnStatus;
 use crate::message::Turn;
-use crate::transcript::TranscriptEntry;
 use crate::transcript::tests::assert_valid;
+use crate::transcript::{Transcript, TranscriptEntry};
 
 /// A model that calls tools for ever.
 fn restless(tool: &str) -> Model {
@@ -98,6 +98,16 @@ async fn a_full_context_stops_the_turn_where_nothing_is_compacted() {
         "Stopping: context window is nearly full."
     );
     assert_eq!(lab.model.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn a_budget_holds_for_a_session_that_goes_on() {
+    let mut first = with_limits(restless("edit"), FakeHost::default(), limits());
+    first.turn("for ever").await;
+    let stored = Transcript::load(first.agent.journal().entries());
+    let resumed = super::fake::resumed(restless("edit"), stored);
+    assert_eq!(resumed.agent.spending().usage, first.agent.spending().usage);
+    assert_eq!(resumed.agent.spending().cost, first.agent.spending().cost);
 }
 
 fn small() -> AgentLimits {

@@ -9,7 +9,6 @@ use zeph_agent::event::{TurnEnd, TurnStatus};
 use super::question;
 use super::screen::Screen;
 use super::{Chat, Next, wrong};
-use crate::agent::approver::UserAnswer;
 use crate::agent::begin::user_entry;
 use crate::run::interrupt::{Interruption, Interrupts};
 use crate::run::render::{DIM, YELLOW, escape};
@@ -40,26 +39,28 @@ impl Chat {
             } = &mut *self;
             let turn = agent.turn(user, &*screen, &cancel);
             let mut turn = std::pin::pin!(turn);
+            // What a cancelled command printed last belongs to no later turn.
+            while live.try_recv().is_ok() {}
             loop {
                 tokio::select! {
                     biased;
-                    Some(chunk) = live.recv() => screen.live(&chunk),
-                    end = &mut turn => break end,
-                    Some(asked) = questions.recv() => {
-                        screen.settle();
-                        let put = question::put(&asked.question, width, interrupts).await;
-                        // The turn is awaited even when the terminal is gone: no running call is dropped.
-                        let (answer, signal) = put.unwrap_or_else(|problem| {
-                            error.get_or_insert(problem);
-                            (UserAnswer::Denied(None), Some(Interruption::HangUp))
-                        });
-                        drop(asked.answer.send(answer));
-                        stop(signal, &mut ends, &cancel);
-                    }
                     signal = interrupts.next() => {
                         screen.settle();
                         say(&format!("{DIM}the turn is being ended{DIM:#}\n"));
                         stop(Some(signal), &mut ends, &cancel);
+                    }
+                    // Before the turn, so that the end of a call comes after its output; a flood must not keep the turn from ending.
+                    Some(chunk) = live.recv(), if !cancel.is_cancelled() => screen.live(&chunk),
+                    end = &mut turn => break end,
+                    Some(asked) = questions.recv() => {
+                        screen.settle();
+                        let put = question::put(asked, width, interrupts).await;
+                        // The turn is awaited even when the terminal is gone: no running call is dropped.
+                        let signal = put.unwrap_or_else(|problem| {
+                            error.get_or_insert(problem);
+                            Some(Interruption::HangUp)
+                        });
+                        stop(signal, &mut ends, &cancel);
                     }
                 }
                 if screen.take_error().is_some() {

@@ -1,4 +1,4 @@
-//! A call that needs approval is put to the user: what would run, why it asks, and what each answer means.
+//! A call that needs approval is put to the user: what would run, why it asks, and what each answer means. So are the questions of tools.
 
 use std::borrow::Cow;
 use std::io;
@@ -9,7 +9,7 @@ use reedline::{Prompt, PromptEditMode, PromptHistorySearch, Reedline, Signal};
 use rustix::termios::{QueueSelector, tcflush};
 
 use super::input::{is_dumb, plain_line};
-use crate::agent::approver::{UserAnswer, understood};
+use crate::agent::approver::{Asked, UserAnswer, understood};
 use crate::approval::ApprovalQuestion;
 use crate::run::approval_text;
 use crate::run::interrupt::{Interruption, Interrupts};
@@ -17,10 +17,35 @@ use crate::run::lost::TerminalWatch;
 use crate::run::render::{BOLD, DIM, YELLOW};
 use crate::run::repl::say;
 
-/// Puts the question and waits for the answer, or for a signal, which denies the call.
+/// Puts what is asked, hands the answer over, and gives back the signal that came meanwhile. Where there is no answer, the call ends
+/// without one.
 ///
 /// Errors: when the terminal cannot be used.
 pub(super) async fn put(
+    asked: Asked,
+    width: Option<usize>,
+    interrupts: &mut Interrupts,
+) -> io::Result<Option<Interruption>> {
+    match asked {
+        Asked::Approval { question, answer } => {
+            let (given, signal) = approval(&question, width, interrupts).await?;
+            drop(answer.send(given));
+            Ok(signal)
+        }
+        Asked::Inquiry {
+            tool,
+            asked,
+            answer,
+        } => {
+            let (given, signal) = crate::run::question::put(&tool, &asked, interrupts).await?;
+            drop(answer.send(given));
+            Ok(signal)
+        }
+    }
+}
+
+/// Puts the question and waits for the answer, or for a signal, which denies the call.
+async fn approval(
     question: &ApprovalQuestion,
     width: Option<usize>,
     interrupts: &mut Interrupts,

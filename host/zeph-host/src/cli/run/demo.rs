@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 
@@ -43,7 +43,7 @@ pub(super) fn run(context: &Context, options: &RunArgs) -> Result<Exit, CliError
     let server = DemoServer::start().map_err(failed)?;
     let folder = tempfile::Builder::new().prefix("zeph-demo-").tempdir();
     let folder = folder.map_err(failed)?;
-    let flags = flags(&folder, &server.base_url).map_err(failed)?;
+    let (project, flags) = project(&folder, &server.base_url).map_err(failed)?;
     let is_chat = agent::is_at_terminal() && !options.json;
     if is_chat {
         out::remark(
@@ -59,7 +59,7 @@ pub(super) fn run(context: &Context, options: &RunArgs) -> Result<Exit, CliError
         json: options.json,
         ..RunArgs::default()
     };
-    agent::run(&context.with_flags(flags), options)
+    agent::run(&context.moved_to(project, flags), options)
 }
 
 fn failed(error: io::Error) -> CliError {
@@ -67,8 +67,9 @@ fn failed(error: io::Error) -> CliError {
 }
 
 /// Writes the project and a configuration of its own.
-fn flags(folder: &TempDir, base_url: &str) -> io::Result<Flags> {
-    let (project, state) = (folder.path().join("project"), folder.path().join("state"));
+fn project(folder: &TempDir, base_url: &str) -> io::Result<(PathBuf, Flags)> {
+    let base = folder.path().canonicalize()?;
+    let (project, state) = (base.join("project"), base.join("state"));
     for path in [&project, &state] {
         fs::create_dir(path)?;
     }
@@ -77,13 +78,13 @@ fn flags(folder: &TempDir, base_url: &str) -> io::Result<Flags> {
     }
     let config = state.join("config.toml");
     fs::write(&config, configuration(base_url, &state))?;
-    Ok(Flags {
+    let flags = Flags {
         config: Some(config),
-        roots: vec![project],
         set: vec!["agent.provider=demo".to_owned()],
         no_project: true,
         ..Flags::default()
-    })
+    };
+    Ok((project, flags))
 }
 
 fn configuration(base_url: &str, state: &Path) -> String {
