@@ -23,6 +23,9 @@ use crate::running::Running;
 /// What the server answers to everything.
 const HELLO: &str = "hello from the host";
 
+/// The path that is answered with the request itself.
+const ECHO: &str = "/echo";
+
 /// The path that is never answered.
 const HELD: &str = "/held";
 
@@ -111,9 +114,11 @@ async fn answer(
         drop(holds.send("ended"));
         return Ok(());
     }
-    let length = HELLO.len();
+    let head = String::from_utf8_lossy(&seen).into_owned();
+    let body = if head.contains(ECHO) { &head } else { HELLO };
+    let length = body.len();
     let text =
-        format!("HTTP/1.1 200 OK\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{HELLO}");
+        format!("HTTP/1.1 200 OK\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}");
     stream.write_all(text.as_bytes()).await?;
     stream.shutdown().await
 }
@@ -209,6 +214,38 @@ fn requests_to_an_inspected_host_are_held_to_its_methods() {
         "grep -c PRIVATE \"$SSL_CERT_FILE\"; : >\"$SSL_CERT_FILE\"",
     );
     assert_eq!(stdout(&hidden), "0\n", "{hidden:#}");
+}
+
+#[test]
+fn a_command_holds_a_placeholder_that_becomes_the_secret_at_its_host() {
+    const VALUE: &str = "k7-value-of-the-secret";
+    let server = Server::new();
+    let port = server.port;
+    let product = server.product(&format!(
+        "[[tools.sandbox.hosts]]\nhost = \"localhost:{port}\"\ntls = \"inspect\"\nsecrets = [\"GIT_TOKEN\"]"
+    ));
+    let curl = format!(
+        "curl -sS --noproxy '' -H \"authorization: token $GIT_TOKEN\" https://localhost:{port}{ECHO}"
+    );
+    let unset = bash(&product, &curl);
+    assert!(
+        stdout(&unset).contains("`zeph-host secret set GIT_TOKEN`"),
+        "{unset:#}"
+    );
+    assert_eq!(product.set_secret("GIT_TOKEN", VALUE).code, Some(0));
+    let held = bash(
+        &product,
+        "printf %s \"$GIT_TOKEN\"; env | grep -c k7-value || true",
+    );
+    assert!(stdout(&held).starts_with("zeph-secret-"), "{held:#}");
+    assert!(stdout(&held).ends_with("0\n"), "{held:#}");
+    let sent = bash(&product, &curl);
+    let stars = "*".repeat(VALUE.len());
+    assert!(
+        stdout(&sent).contains(&format!("authorization: token {stars}")),
+        "{sent:#}"
+    );
+    assert!(!sent.to_string().contains(VALUE), "{sent:#}");
 }
 
 #[test]

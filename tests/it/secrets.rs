@@ -34,7 +34,7 @@ reason = "The weather has its price."
 "#;
 
 impl Product {
-    fn set_secret(&self, name: &str, value: &str) -> Ran {
+    pub(crate) fn set_secret(&self, name: &str, value: &str) -> Ran {
         let mut command = self.command(&["secret", "set", name]);
         command.stdin(Stdio::piped());
         command.stdout(Stdio::piped()).stderr(Stdio::piped());

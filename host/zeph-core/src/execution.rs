@@ -67,7 +67,6 @@ pub struct HostUse {
     pub n_refused: u64,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
 fn is_zero(n: &u64) -> bool {
     *n == 0
 }

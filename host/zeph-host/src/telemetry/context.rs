@@ -68,7 +68,7 @@ impl SpanContext {
         };
         is_kept.then(|| Self {
             trace,
-            span: (random() >> 64) as u64,
+            span: Uuid::from_u128(random()).as_u64_pair().0,
             parent: parent.map(|parent| parent.span),
             state: state
                 .filter(|state| parent.is_some() && state.len() <= STATE_BYTES_MAX)
@@ -83,12 +83,8 @@ fn random() -> u128 {
 }
 
 /// Whether a trace belongs to this share of all: by its own number, so that every program decides alike.
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "a share of calls is no exact number"
-)]
 fn is_within(trace: u128, ratio: f64) -> bool {
-    let low = (trace & u128::from(u64::MAX)) as u64;
+    let (_, low) = Uuid::from_u128(trace).as_u64_pair();
     ratio >= 1.0 || (low >> 1) as f64 / ((u64::MAX >> 1) as f64) < ratio
 }
 
