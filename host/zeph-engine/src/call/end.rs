@@ -102,10 +102,6 @@ impl Tries {
         } = state.inputs;
         let has_others = has_others || (has_date && !ignores_date);
         let used_network = state.network.is_used();
-        eprintln!(
-            "DEBUGH others {has_others} durations {has_durations} refused {refused:?} net {used_network} fresh {:?} time {time:?} planned {planned:?}",
-            state.network.fresh_until()
-        );
         let is_hurried = has_durations && time > planned / 2;
         let is_told_all = refused.is_empty() && !has_others && !is_hurried;
         let touched = state.fs.take_touched().filter(|_| is_told_all);
