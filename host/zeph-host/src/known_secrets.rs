@@ -57,12 +57,13 @@ impl KnownSecrets {
     ///
     /// Errors: of the folder.
     pub(crate) fn of_one(folder: &Path, name: &str, value: &str) -> io::Result<Self> {
+        let logins = LoginFolder::new(folder);
         let folder = SecretFolder::new(folder);
         let set = folder.set(name, value, now_ms());
         set.map_err(io::Error::other)?;
         let known = Self {
             folder: Some(folder),
-            logins: None,
+            logins: Some(logins),
             known: Mutex::default(),
         };
         drop(known.look());
