@@ -9,13 +9,14 @@ use crate::product::{Product, answer};
 /// A product with one server, and the choices for its tool `echo`.
 fn product(choices: &str) -> Product {
     let product = Product::new();
-    let script = product.home.join("server.py");
+    let server = product.work.parent().unwrap().join("server");
+    let script = server.join("server.py");
+    fs::create_dir(&server).unwrap();
     fs::write(&script, include_str!("mcp_servers/server.py")).unwrap();
     let folder = product.home.join(".config/zeph-host");
     fs::create_dir_all(&folder).unwrap();
     let config = format!(
-        "[mcp.servers.notes]\ncommand = \"python3\"\nargs = [{script:?}]\nallow_read = [{home:?}]\n\n{choices}\n",
-        home = product.home,
+        "[mcp.servers.notes]\ncommand = \"python3\"\nargs = [{script:?}]\nallow_read = [{server:?}]\n\n{choices}\n",
     );
     fs::write(folder.join("config.toml"), config).unwrap();
     product
