@@ -222,9 +222,7 @@ impl Reading<'_> {
         let fields = spots.fields.into_iter();
         TableItem {
             origin: self.at(spots.start),
-            fields: fields
-                .map(|(name, start)| (name, self.at(start)))
-                .collect(),
+            fields: fields.map(|(name, start)| (name, self.at(start))).collect(),
         }
     }
 

@@ -21,11 +21,11 @@ use zeph_core::principal::Principal;
 use zeph_core::redact::Redactor;
 use zeph_core::tool::Tool;
 use zeph_egress::Egress;
-use zeph_mcp::client::{self, ConnectionOptions, ServerListener};
 use zeph_engine::fs::FsPolicyError;
 use zeph_engine::{
     Cancel, CompileEvent, CompileListener, Engine, EngineError, EngineOptions, LoadError, Plugin,
 };
+use zeph_mcp::client::{self, ConnectionOptions, ServerListener};
 use zeph_plugins::component::Component;
 use zeph_plugins::event::{PluginEvent, Tell, compile_listener};
 use zeph_plugins::keeper::{self, Keeper};
@@ -501,7 +501,11 @@ fn start_servers(
 ) -> Servers {
     let servers = Servers::start(kept_servers(config, options, known), tasks);
     if let Some(tell) = options.tell.clone() {
-        tasks.spawn(servers::tell_news(servers.watch(), options.program.clone(), tell));
+        tasks.spawn(servers::tell_news(
+            servers.watch(),
+            options.program.clone(),
+            tell,
+        ));
     }
     if let Some(expected) = &options.expected_tool {
         servers.want_for(expected);

@@ -322,26 +322,29 @@ async fn execute(
             let servers = host.offers.servers();
             RunResult::ended(servers::call(servers, call, control).await, subject)
         }
-        BackendCall::Guest(call) => match explainer(host, &offer.plugins, call.tool(), rights.as_ref()) {
-            Some(explainer) => {
-                let rules = GuestRules {
-                    explainer,
-                    questions: &host.questions,
-                    secrets: &host.secrets,
-                    programs: host.programs(),
-                    is_watched,
-                };
-                let call = Arc::new(call);
-                let mut run = guest::call(Arc::clone(&call), rules, agreement, control).await;
-                if let Some(refused) = run.wanted.obeyed.take() {
-                    let owner = offer.owner(&call.tool().backend);
-                    let asked = (&host.authoriser, session, owner);
-                    run.execution = objects::ask_later(asked, &call, refused, run.execution).await;
+        BackendCall::Guest(call) => {
+            match explainer(host, &offer.plugins, call.tool(), rights.as_ref()) {
+                Some(explainer) => {
+                    let rules = GuestRules {
+                        explainer,
+                        questions: &host.questions,
+                        secrets: &host.secrets,
+                        programs: host.programs(),
+                        is_watched,
+                    };
+                    let call = Arc::new(call);
+                    let mut run = guest::call(Arc::clone(&call), rules, agreement, control).await;
+                    if let Some(refused) = run.wanted.obeyed.take() {
+                        let owner = offer.owner(&call.tool().backend);
+                        let asked = (&host.authoriser, session, owner);
+                        run.execution =
+                            objects::ask_later(asked, &call, refused, run.execution).await;
+                    }
+                    RunResult::of(run, subject)
                 }
-                RunResult::of(run, subject)
+                None => RunResult::failed(not_active()),
             }
-            None => RunResult::failed(not_active()),
-        },
+        }
     };
     drop(turn);
     if let Some(since_ms) = hooked {

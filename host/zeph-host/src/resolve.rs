@@ -107,7 +107,9 @@ impl Resolver<'_> {
                 (Some(Work::Builtin(work)), None)
             }
             Backend::Mcp(_) => {
-                let work = self.servers.work(&self.offer.servers, &tool, &arguments.values)?;
+                let work = self
+                    .servers
+                    .work(&self.offer.servers, &tool, &arguments.values)?;
                 (Some(Work::Mcp(work)), None)
             }
             Backend::Wasm(_) => (None, None),

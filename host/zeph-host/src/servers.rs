@@ -174,7 +174,9 @@ impl Servers {
                 let tools = standing.map(|standing| standing.tools.as_slice());
                 let mut tools = tools.unwrap_or_default().iter();
                 let offered = tools.find(|offered| offered.tool.backend == tool.backend);
-                offered.zip(self.config(named.server.as_str())).map(|it| (named, it))
+                offered
+                    .zip(self.config(named.server.as_str()))
+                    .map(|it| (named, it))
             }
             _ => None,
         };
@@ -266,7 +268,10 @@ impl Servers {
         let connection = standing.and_then(|standing| standing.connection.clone());
         connection.ok_or_else(|| match standing {
             Some(standing) => self.why_off(standing),
-            None => off(ErrorCategory::ServerError, format!("there is no MCP server `{name}`")),
+            None => off(
+                ErrorCategory::ServerError,
+                format!("there is no MCP server `{name}`"),
+            ),
         })
     }
 

@@ -27,8 +27,8 @@ use crate::spawn::Spawner;
 
 mod ending;
 
-pub use self::ending::all_ended;
-use self::ending::{Life, LifeNumber};
+use self::ending::Life;
+pub use self::ending::end_all;
 
 /// From being asked to end to being killed. Servers save what they have.
 const GRACE: Duration = Duration::from_secs(2);
@@ -77,7 +77,6 @@ pub struct Service {
     stderr: StreamEnd,
     label: Arc<OnceLock<JailLabel>>,
     end: watch::Receiver<Option<Arc<ServiceEnd>>>,
-    life: LifeNumber,
 }
 
 /// How a service ended. Nothing of it is left.
@@ -121,14 +120,13 @@ impl Services {
         let stderr = StreamEnd::new(STDERR_BYTES_MAX);
         let (begun, beginning) = oneshot::channel();
         let (ended, end) = watch::channel(None);
-        let life = Life::begin();
+        let life = Life::begin(Arc::clone(&stop));
         // From now on it ends when this future does.
         let service = Service {
             stop,
             stderr,
             label: Arc::default(),
             end,
-            life: life.number(),
         };
         let started = service.run(Arc::clone(&self.0), (jail, job), begun, (ended, life));
         started.map_err(|error| fault(error.into()))?;
@@ -152,7 +150,6 @@ impl Service {
 
     /// Asks it to end, and kills it 0.5 seconds later. Never blocks; [`Self::ended`] tells when it is gone.
     pub fn stop(&self) {
-        self.life.ask();
         self.stop.stop(Reason::Shutdown);
     }
 

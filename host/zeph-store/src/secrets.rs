@@ -122,13 +122,7 @@ impl SecretsStamp {
         let changed = metadata.ctime() * 1_000_000_000 + metadata.ctime_nsec();
         let written = metadata.mtime() * 1_000_000_000 + metadata.mtime_nsec();
         let size = metadata.size();
-        Some(Self(
-            metadata.dev(),
-            metadata.ino(),
-            size,
-            written,
-            changed,
-        ))
+        Some(Self(metadata.dev(), metadata.ino(), size, written, changed))
     }
 }
 

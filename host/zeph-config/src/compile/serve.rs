@@ -59,11 +59,46 @@ fn is_url(url: &str) -> bool {
     is_local(url) || rest.is_some_and(|rest| !rest.is_empty() && !rest.starts_with('/'))
 }
 
-/// Whether it is plain HTTP of this machine.
+/// Whether it is plain HTTP of this machine: its name or address, and a port at most.
 pub(super) fn is_local(url: &str) -> bool {
-    let of_this_machine = ["http://127.0.0.1", "http://localhost", "http://[::1]"];
-    of_this_machine.iter().any(|start| {
-        let rest = url.strip_prefix(start);
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with([':', '/']))
+    let Some(rest) = url.strip_prefix("http://") else {
+        return false;
+    };
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let is_port = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    ["127.0.0.1", "localhost", "[::1]"].iter().any(|host| {
+        let port = authority.strip_prefix(host);
+        port.is_some_and(|port| port.is_empty() || port.strip_prefix(':').is_some_and(is_port))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_local;
+
+    #[test]
+    fn a_name_before_the_host_does_not_make_a_url_local() {
+        for local in [
+            "http://localhost",
+            "http://127.0.0.1:80/x",
+            "http://[::1]:9/?a#b",
+            "http://localhost?x",
+        ] {
+            assert!(is_local(local), "{local}");
+        }
+        let others = [
+            "http://localhost:x@example.org",
+            "http://localhost@example.org/",
+            "http://localhost:80@example.org",
+            "http://localhost.example.org",
+            "http://127.0.0.1.example.org",
+            "http://localhost:/",
+            "http://localhost\\@example.org",
+            "https://localhost",
+            "http://",
+        ];
+        for other in others {
+            assert!(!is_local(other), "{other}");
+        }
+    }
 }

@@ -72,8 +72,7 @@ impl Compiling<'_> {
             .collect();
         for name in twice {
             let message = "another server has the same name but for capitals; rename one of them";
-            self.merged
-                .problem(&format!("mcp.servers.{name}"), message);
+            self.merged.problem(&format!("mcp.servers.{name}"), message);
         }
     }
 
@@ -241,12 +240,7 @@ impl Compiling<'_> {
             .ok()
     }
 
-    fn granted(
-        &mut self,
-        room: &ServerRoom<'_>,
-        field: &str,
-        texts: &[String],
-    ) -> Vec<PathBuf> {
+    fn granted(&mut self, room: &ServerRoom<'_>, field: &str, texts: &[String]) -> Vec<PathBuf> {
         let working = self.surroundings.working_directory.clone();
         match texts {
             [] => Vec::new(),
@@ -292,7 +286,10 @@ impl Compiling<'_> {
         let mut headers = BTreeMap::new();
         for (name, value) in &raw.headers {
             let lower = name.to_ascii_lowercase();
-            let is_plain = |text: &str| text.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic());
+            let is_plain = |text: &str| {
+                text.bytes()
+                    .all(|byte| byte == b' ' || byte.is_ascii_graphic())
+            };
             let is_fit = match value {
                 RawServerValue::Text(text) => is_plain(text),
                 RawServerValue::Secret(value) => is_plain(&value.prefix),
@@ -355,7 +352,12 @@ impl Compiling<'_> {
         }
     }
 
-    fn argument(&mut self, room: &ServerRoom<'_>, tool: &str, raw: &RawArgumentRule) -> ArgumentRule {
+    fn argument(
+        &mut self,
+        room: &ServerRoom<'_>,
+        tool: &str,
+        raw: &RawArgumentRule,
+    ) -> ArgumentRule {
         for text in raw.allow.iter().chain(&raw.deny) {
             if let Err(error) = Glob::new(text) {
                 let message = format!(
@@ -429,7 +431,11 @@ fn url_problem(url: &str, egress: &EgressSettings) -> Option<String> {
     let (is_plain, rest) = match (url.strip_prefix("https://"), url.strip_prefix("http://")) {
         (Some(rest), _) => (false, rest),
         (None, Some(rest)) => (true, rest),
-        (None, None) => return Some(format!("`{shown}` does not begin with `https://` or `http://`")),
+        (None, None) => {
+            return Some(format!(
+                "`{shown}` does not begin with `https://` or `http://`"
+            ));
+        }
     };
     if url.bytes().any(|byte| !byte.is_ascii_graphic()) {
         return Some(format!("`{shown}` contains a character that a URL cannot"));
@@ -437,14 +443,17 @@ fn url_problem(url: &str, egress: &EgressSettings) -> Option<String> {
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     if authority.contains('@') {
         let advice = "write them as a header, such as `headers = { authorization = { secret = \"NAME\", prefix = \"Bearer \" } }`";
-        return Some(format!("a user or password in a URL is not taken; {advice}"));
+        return Some(format!(
+            "a user or password in a URL is not taken; {advice}"
+        ));
     }
     let port = if is_plain { HTTP_PORT } else { HTTPS_PORT };
     let destination = match Destination::parse(authority, port) {
         Ok(destination) => destination,
         Err(bad) => return Some(bad.to_string()),
     };
-    let opens = |host: &zeph_core::network::PrivateHost| host.plain_http && host.opens(&destination);
+    let opens =
+        |host: &zeph_core::network::PrivateHost| host.plain_http && host.opens(&destination);
     let is_open = !is_plain || is_local(url) || egress.private.iter().any(opens);
     (!is_open).then(|| {
         format!(

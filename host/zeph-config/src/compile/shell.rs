@@ -86,7 +86,12 @@ impl Compiling<'_> {
     /// The existing paths of a list that is a bound of the jail; `fallback` when it is empty.
     ///
     /// What does not exist is omitted with a warning: it can be made later, by a build, and a start must not depend on it.
-    pub(super) fn places(&mut self, key: &str, texts: &[String], fallback: &[PathBuf]) -> Vec<PathBuf> {
+    pub(super) fn places(
+        &mut self,
+        key: &str,
+        texts: &[String],
+        fallback: &[PathBuf],
+    ) -> Vec<PathBuf> {
         if texts.is_empty() {
             return fallback.to_vec();
         }

@@ -407,7 +407,9 @@ fn a_project_adds_no_server() {
             .project("[mcp.servers.own]\ncommand = \"npx\"\nargs = [\"-y\", \"own\"]\n")
             .errors();
         assert!(
-            errors.starts_with("PROJECT:1: `mcp.servers.own`: a project file may not add an MCP server"),
+            errors.starts_with(
+                "PROJECT:1: `mcp.servers.own`: a project file may not add an MCP server"
+            ),
             "{errors}"
         );
     }

@@ -42,7 +42,11 @@ fn every_key_of_a_program() {
     let ServerTransport::Command(command) = server.transport else {
         panic!("it is a program");
     };
-    assert!(command.program.ends_with("/home/bin/run"), "{}", command.program);
+    assert!(
+        command.program.ends_with("/home/bin/run"),
+        "{}",
+        command.program
+    );
     assert!(command.directory.unwrap().ends_with("home/lib"));
     assert_eq!(command.environment["A"], ServerValue::Text("1".to_owned()));
     let secret = ServerValue::Secret {
@@ -68,7 +72,10 @@ fn which_tools_are_offered() {
         ("", vec!["a", "b", "c", "d"]),
         (lists, vec!["a"]),
         ("trust_level = \"sandboxed\"", vec![]),
-        ("trust_level = \"sandboxed\"\nallowed_tools = [\"d\"]", vec!["d"]),
+        (
+            "trust_level = \"sandboxed\"\nallowed_tools = [\"d\"]",
+            vec!["d"],
+        ),
     ] {
         let server = server(&format!("[mcp.servers.x]\ncommand = \"run\"\n{more}"));
         let found: Vec<&str> = ["a", "b", "c", "d"]
@@ -114,7 +121,8 @@ fn urls_that_are_taken() {
         ("https://exa mple.org/", false),
         ("HTTPS//example.org", false),
     ] {
-        let private = "[[tools.egress.private]]\nhost = \"git.corp\"\nports = [8080]\nplain_http = true\n";
+        let private =
+            "[[tools.egress.private]]\nhost = \"git.corp\"\nports = [8080]\nplain_http = true\n";
         let loaded = World::new()
             .user(format!("{private}[mcp.servers.x]\nurl = \"{url}\""))
             .load();

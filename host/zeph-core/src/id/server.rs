@@ -102,7 +102,18 @@ mod tests {
         for name in ["files", "GitHub", "my-server_2", "a", "7", &"x".repeat(32)] {
             assert_eq!(ServerName::new(name).unwrap().as_str(), name);
         }
-        for name in ["", "-x", "_x", "a.b", "a/b", "..", "é", "a b", "a\n", &"x".repeat(33)] {
+        for name in [
+            "",
+            "-x",
+            "_x",
+            "a.b",
+            "a/b",
+            "..",
+            "é",
+            "a b",
+            "a\n",
+            &"x".repeat(33),
+        ] {
             assert_eq!(ServerName::new(name), Err(BadServerName), "{name:?}");
         }
     }

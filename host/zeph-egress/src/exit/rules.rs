@@ -72,7 +72,11 @@ impl ExitRules {
 
     /// What passes at a destination. What is said of a host by its name goes before what is said of a wildcard.
     fn passage(&self, destination: &Destination) -> Result<&Passage, String> {
-        let matching = || self.hosts.iter().filter(|one| one.pattern.matches(destination));
+        let matching = || {
+            self.hosts
+                .iter()
+                .filter(|one| one.pattern.matches(destination))
+        };
         let by_name = matching().find(|one| one.pattern.host().is_some());
         by_name
             .or_else(|| matching().next())
@@ -86,11 +90,7 @@ impl ExitRules {
     /// The destination that `authority` (`host:port` or `host`) names.
     ///
     /// Errors: it is none, or an address.
-    pub(super) fn parsed(
-        &self,
-        authority: &str,
-        default_port: u16,
-    ) -> Result<Destination, String> {
+    pub(super) fn parsed(&self, authority: &str, default_port: u16) -> Result<Destination, String> {
         let parsed: Result<Destination, BadHost> = Destination::parse(authority, default_port);
         let destination = parsed.map_err(|bad| format!("nothing was connected: {bad}"))?;
         match destination.host.name() {

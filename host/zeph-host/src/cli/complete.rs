@@ -175,7 +175,11 @@ fn plugins() -> Vec<CompletionCandidate> {
 
 fn servers() -> Vec<CompletionCandidate> {
     let servers = config().map_or_else(Default::default, |(_, config)| config.mcp_servers);
-    candidates(servers.into_keys().map(|name| (name.to_string(), String::new())))
+    candidates(
+        servers
+            .into_keys()
+            .map(|name| (name.to_string(), String::new())),
+    )
 }
 
 /// What was accepted in each directory of plugins; one that cannot be read is passed over.

@@ -339,8 +339,10 @@ fn run<T>(
         result
     });
     runtime.shutdown_timeout(SHUTDOWN);
-    if !zeph_shell::service::all_ended(SERVERS_END) {
-        tracing::warn!("an MCP server has not ended; what it left in protected places was not looked at");
+    if !zeph_shell::service::end_all(SERVERS_END) {
+        tracing::warn!(
+            "an MCP server has not ended; what it left in protected places was not looked at"
+        );
     }
     result
 }

@@ -43,8 +43,9 @@ fn named(config: &Config, name: &str) -> Result<ServerName, CliError> {
         Some(near) => format!("no MCP server is named `{shown}`; did you mean `{near}`?"),
         None => format!("no MCP server is named `{shown}`"),
     };
-    Err(CliError::user(problem)
-        .hint("`zeph-host mcp list` lists them; add one as `[mcp.servers.NAME]` to your configuration"))
+    Err(CliError::user(problem).hint(
+        "`zeph-host mcp list` lists them; add one as `[mcp.servers.NAME]` to your configuration",
+    ))
 }
 
 /// Which form was asked for.

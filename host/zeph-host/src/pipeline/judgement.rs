@@ -135,11 +135,7 @@ impl Judgement {
     }
 
     /// The call with its record, to be run if it may be.
-    pub(super) fn begun(
-        self,
-        entry: Option<OpenRecord<'_>>,
-        offer: Arc<Offer>,
-    ) -> StartedCall<'_> {
+    pub(super) fn begun(self, entry: Option<OpenRecord<'_>>, offer: Arc<Offer>) -> StartedCall<'_> {
         let allowed = match self.decision {
             Ok(Decision::Allow(call)) => Ok(AllowedCall {
                 call,

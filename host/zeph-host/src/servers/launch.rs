@@ -247,7 +247,10 @@ impl Launched {
     /// What it was refused so far: hosts it asked for, and paths that the end of its error stream speaks of.
     pub(crate) fn refusals(&self) -> Vec<Refusal> {
         let mut refusals = self.network().refused();
-        refusals.extend(refusal::paths(&self.service.stderr_tail(), self.jail.granted()));
+        refusals.extend(refusal::paths(
+            &self.service.stderr_tail(),
+            self.jail.granted(),
+        ));
         refusals
     }
 

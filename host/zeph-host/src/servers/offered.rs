@@ -96,7 +96,11 @@ impl Offered {
                 format!("`{key}` lists `{name}`, which the server does not have")
             })
         });
-        let names: Vec<&str> = definitions.tools.iter().map(|tool| tool.name.as_str()).collect();
+        let names: Vec<&str> = definitions
+            .tools
+            .iter()
+            .map(|tool| tool.name.as_str())
+            .collect();
         let choices = Choices::new(server.as_str(), &config.tools).of_nothing(&names);
         let of_nothing = choices
             .into_iter()

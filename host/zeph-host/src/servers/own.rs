@@ -15,11 +15,12 @@ use zeph_mcp::client::{self, ServerTransport};
 use zeph_plugins::event::{PluginEvent, Tell};
 
 use super::launch::{
-    InstallPin, LaunchError, LaunchPin, Launched, Launcher, Prepared, Progress, Refusal, RemoteServer,
+    InstallPin, LaunchError, LaunchPin, Launched, Launcher, Prepared, Progress, Refusal,
+    RemoteServer,
 };
 use super::login;
-use super::pending;
 use super::opener::{Launch, LaunchPlan, OpenFailure, OpenedServer, Opener, ServerProcess};
+use super::pending;
 use super::set::ChangedServer;
 use crate::known_secrets::KnownSecrets;
 
@@ -65,7 +66,9 @@ impl OwnOpener {
         }
         let launcher = Launcher::new(&self.config, &self.secrets, self.progress.clone());
         let launcher = launcher.map_err(|error| {
-            OpenFailure::Failed(format!("the thread that starts servers cannot start: {error}"))
+            OpenFailure::Failed(format!(
+                "the thread that starts servers cannot start: {error}"
+            ))
         })?;
         Ok(self.launcher.get_or_init(|| launcher))
     }
@@ -74,7 +77,9 @@ impl OwnOpener {
     fn clean(&self, words: impl IntoIterator<Item = String>) -> Vec<String> {
         let redactor = self.secrets.redactor();
         let words = words.into_iter();
-        words.map(|word| redactor.text(&word).into_owned()).collect()
+        words
+            .map(|word| redactor.text(&word).into_owned())
+            .collect()
     }
 
     async fn program(

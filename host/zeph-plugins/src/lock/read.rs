@@ -200,7 +200,10 @@ fn checked(raw: RawLock) -> Result<Lock, LockProblem> {
         let span = raw.name.span();
         let server = self::server(raw)?;
         if lock.server(&server.name).is_some() {
-            let problem = format!("the server `{}` stands here for the second time", server.name);
+            let problem = format!(
+                "the server `{}` stands here for the second time",
+                server.name
+            );
             return Err(LockProblem { span, problem });
         }
         lock.servers.push(server);

@@ -1,15 +1,16 @@
-//! Services that were asked to end and have not yet: the process waits for them before it ends, because protected places are looked at only
-//! when a service is gone.
+//! The services of this process: it ends them all before it ends itself, because protected places are looked at only when a service is gone.
 
 use std::collections::BTreeMap;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+
+use crate::run::{Reason, RunStop};
 
 /// All services of this process.
 static LIVING: Living = Living {
     services: Mutex::new(Numbered {
         next: 0,
-        is_asked: BTreeMap::new(),
+        stops: BTreeMap::new(),
     }),
     gone: Condvar::new(),
 };
@@ -21,45 +22,28 @@ struct Living {
 
 struct Numbered {
     next: u64,
-    /// Whether the service of this number was asked to end.
-    is_asked: BTreeMap<u64, bool>,
+    /// What ends the service of this number.
+    stops: BTreeMap<u64, Arc<RunStop>>,
 }
 
 /// One service, from its start until nothing of it is left; that is when this is dropped.
 #[derive(Debug)]
 pub(super) struct Life(u64);
 
-/// A hold on a service by which it is asked to end.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct LifeNumber(u64);
-
 impl Life {
-    pub(super) fn begin() -> Self {
+    pub(super) fn begin(stop: Arc<RunStop>) -> Self {
         let mut services = LIVING.services();
         let number = services.next;
         services.next += 1;
-        services.is_asked.insert(number, false);
+        services.stops.insert(number, stop);
         Self(number)
-    }
-
-    pub(super) fn number(&self) -> LifeNumber {
-        LifeNumber(self.0)
     }
 }
 
 impl Drop for Life {
     fn drop(&mut self) {
-        LIVING.services().is_asked.remove(&self.0);
+        LIVING.services().stops.remove(&self.0);
         LIVING.gone.notify_all();
-    }
-}
-
-impl LifeNumber {
-    /// Notes that the service was asked to end. One that has ended stays so.
-    pub(super) fn ask(self) {
-        if let Some(is_asked) = LIVING.services().is_asked.get_mut(&self.0) {
-            *is_asked = true;
-        }
     }
 }
 
@@ -69,12 +53,16 @@ impl Living {
     }
 }
 
-/// Waits until nothing is left of the services that were dropped or asked to end, and of what they were not to leave behind: for the end
-/// of the process. Blocks, for `patience` at most. Returns whether all are gone.
-pub fn all_ended(patience: Duration) -> bool {
-    let is_ending = |services: &mut Numbered| services.is_asked.values().any(|is_asked| *is_asked);
+/// Ends every service of this process, whoever holds it, and waits until nothing is left of them and of what they were not to leave behind: for
+/// the end of the process. Blocks, for `patience` at most. Returns whether all are gone.
+pub fn end_all(patience: Duration) -> bool {
+    let services = LIVING.services();
+    for stop in services.stops.values() {
+        stop.stop(Reason::Shutdown);
+    }
+    let is_living = |services: &mut Numbered| !services.stops.is_empty();
     let waited = LIVING
         .gone
-        .wait_timeout_while(LIVING.services(), patience, is_ending);
+        .wait_timeout_while(services, patience, is_living);
     !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
 }

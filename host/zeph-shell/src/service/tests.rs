@@ -52,7 +52,10 @@ async fn it_is_spoken_to_for_as_long_as_it_lives() {
     let room = Room::new();
     let services = Services::new().unwrap();
     for (name, jail) in jails(&room) {
-        let job = bash(&room, "while read -r line; do echo \"$TOKEN: $line\"; echo noise >&2; done; exit 3");
+        let job = bash(
+            &room,
+            "while read -r line; do echo \"$TOKEN: $line\"; echo noise >&2; done; exit 3",
+        );
         let (service, pipes) = soon(services.start(jail, job)).await.unwrap();
         let ServicePipes { mut stdin, stdout } = pipes;
         let mut lines = BufReader::new(stdout).lines();
@@ -76,7 +79,10 @@ fn is_running(mark: &str) -> bool {
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
     processes
         .filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok())
-        .any(|line| line.split(|byte| *byte == 0).any(|word| word == mark.as_bytes()))
+        .any(|line| {
+            line.split(|byte| *byte == 0)
+                .any(|word| word == mark.as_bytes())
+        })
 }
 
 /// Waits until nothing with the mark runs: the kernel takes its time for the last of a namespace.
@@ -95,7 +101,9 @@ fn mark() -> String {
 
 /// Starts a daemon that leaves its session and its parents, and says so.
 fn daemon(mark: &str) -> String {
-    format!("(setsid sh -c 'sleep {mark} >/dev/null 2>&1 </dev/null & exit' &) ; sleep 0.1; echo ready; cat")
+    format!(
+        "(setsid sh -c 'sleep {mark} >/dev/null 2>&1 </dev/null & exit' &) ; sleep 0.1; echo ready; cat"
+    )
 }
 
 #[tokio::test]
@@ -133,12 +141,17 @@ async fn one_that_ignores_everything_is_killed() {
     let services = Services::new().unwrap();
     for (name, jail) in jails(&room) {
         let mark = mark();
-        let script = format!("trap '' TERM INT HUP; exec 0<&-; echo ready; while :; do sleep {mark}; done");
+        let script =
+            format!("trap '' TERM INT HUP; exec 0<&-; echo ready; while :; do sleep {mark}; done");
         let (service, pipes) = soon(services.start(jail, bash(&room, &script)))
             .await
             .unwrap();
         let mut lines = BufReader::new(pipes.stdout).lines();
-        assert_eq!(soon(lines.next_line()).await.unwrap().as_deref(), Some("ready"), "{name}");
+        assert_eq!(
+            soon(lines.next_line()).await.unwrap().as_deref(),
+            Some("ready"),
+            "{name}"
+        );
         let begun = Instant::now();
         service.stop();
         assert!(soon(service.ended()).await.is_stopped, "{name}");
@@ -152,12 +165,15 @@ async fn a_flood_of_errors_is_read_and_its_end_kept() {
     let room = Room::new();
     let services = Services::new().unwrap();
     for (name, jail) in jails(&room) {
-        let script = "head -c 50000000 /dev/zero | tr '\\0' x >&2; echo >&2; echo last >&2; echo done";
+        let script =
+            "head -c 50000000 /dev/zero | tr '\\0' x >&2; echo >&2; echo last >&2; echo done";
         let (service, mut pipes) = soon(services.start(jail, bash(&room, script)))
             .await
             .unwrap();
         let mut printed = String::new();
-        soon(pipes.stdout.read_to_string(&mut printed)).await.unwrap();
+        soon(pipes.stdout.read_to_string(&mut printed))
+            .await
+            .unwrap();
         let end = soon(service.ended()).await;
         assert_eq!(printed, "done\n", "{name}");
         assert_eq!(end.stderr, "last\n", "{name}");
@@ -195,13 +211,19 @@ async fn what_cannot_be_started_is_told() {
         };
         let started = services.start(Arc::clone(&jail), job("no-such-program-here"));
         let fault = soon(started).await.unwrap_err();
-        assert!(matches!(fault, ProgramFault::NotFound(_)), "{name}: {fault}");
+        assert!(
+            matches!(fault, ProgramFault::NotFound(_)),
+            "{name}: {fault}"
+        );
         let outside = ServiceJob {
             directory: Path::new("/var").to_owned(),
             ..bash(&room, "true")
         };
         let fault = soon(services.start(jail, outside)).await.unwrap_err();
-        assert!(matches!(fault, ProgramFault::Directory(_)), "{name}: {fault}");
+        assert!(
+            matches!(fault, ProgramFault::Directory(_)),
+            "{name}: {fault}"
+        );
     }
 }
 
@@ -237,11 +259,16 @@ async fn own_directories_are_given_within_what_is_hidden() {
         };
         let (service, mut pipes) = soon(services.start(jail, job)).await.unwrap();
         let mut printed = String::new();
-        soon(pipes.stdout.read_to_string(&mut printed)).await.unwrap();
+        soon(pipes.stdout.read_to_string(&mut printed))
+            .await
+            .unwrap();
         let end = soon(service.ended()).await;
         assert_eq!(printed, "ran\nhidden\nfixed\nruns\n", "{name}: {end:?}");
         assert_eq!(end.findings, Vec::<String>::new(), "{name}");
-        assert_eq!(std::fs::read_to_string(write.join("note")).unwrap(), "kept\n");
+        assert_eq!(
+            std::fs::read_to_string(write.join("note")).unwrap(),
+            "kept\n"
+        );
     }
 }
 
@@ -258,13 +285,18 @@ async fn kill_9_of_the_host_leaves_nothing() {
         let mark = mark();
         #[expect(clippy::disallowed_methods, reason = "it is the host that is killed")]
         let mut host = std::process::Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "service::tests::host_that_is_killed", "--nocapture"])
+            .args([
+                "--exact",
+                "service::tests::host_that_is_killed",
+                "--nocapture",
+            ])
             .env(ROLE, format!("{kind} {mark}"))
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
         let stdout = std::io::BufReader::new(host.stdout.take().unwrap());
-        let is_ready = std::io::BufRead::lines(stdout).any(|line| line.is_ok_and(|line| line.ends_with("service ready")));
+        let is_ready = std::io::BufRead::lines(stdout)
+            .any(|line| line.is_ok_and(|line| line.ends_with("service ready")));
         assert!(is_ready, "{kind}");
         assert!(is_running(&mark), "{kind}");
         let pid = Pid::from_child(&host);
@@ -277,7 +309,10 @@ async fn kill_9_of_the_host_leaves_nothing() {
 /// The host that another test kills; by itself it does nothing.
 #[tokio::test]
 async fn host_that_is_killed() {
-    #[expect(clippy::disallowed_methods, reason = "the test that starts it speaks to it")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the test that starts it speaks to it"
+    )]
     let Ok(role) = std::env::var(ROLE) else {
         return;
     };
@@ -295,16 +330,16 @@ async fn host_that_is_killed() {
 }
 
 #[tokio::test]
-async fn the_end_of_the_process_waits_for_what_was_dropped() {
+async fn the_end_of_the_process_is_the_end_of_services_that_are_still_held() {
     let room = Room::new();
     let services = Services::new().unwrap();
     for (name, jail) in jails(&room) {
-        let (service, pipes) = soon(services.start(jail, bash(&room, "cat"))).await.unwrap();
-        // One that nobody asked to end is not waited for.
-        assert!(all_ended(Duration::ZERO), "{name}");
-        let end = service.end.clone();
-        drop((service, pipes));
-        assert!(all_ended(PATIENCE), "{name}");
-        assert!(end.borrow().is_some(), "{name}");
+        let (service, pipes) = soon(services.start(jail, bash(&room, "cat")))
+            .await
+            .unwrap();
+        assert!(end_all(PATIENCE), "{name}");
+        let end = service.end().unwrap();
+        assert!(end.is_stopped, "{name}: {end:?}");
+        drop(pipes);
     }
 }

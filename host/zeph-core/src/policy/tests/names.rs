@@ -129,9 +129,16 @@ fn rules_that_name_no_tool_are_told() {
         ..rule(effect, tool, None)
     };
     let policy = Policy {
-        allow: ["raed", "read:/x", "alpha__*", "sh:ls", "beta__greet", "later"]
-            .map(|text| AllowRule::parse(text, "/w").unwrap())
-            .to_vec(),
+        allow: [
+            "raed",
+            "read:/x",
+            "alpha__*",
+            "sh:ls",
+            "beta__greet",
+            "later",
+        ]
+        .map(|text| AllowRule::parse(text, "/w").unwrap())
+        .to_vec(),
         permissions: permissions("Shel", &["allow *"]),
         scoped: Some(Scoped::new(
             None,

@@ -8,7 +8,8 @@ use zeph_mcp::clients::CLIENTS;
 
 use super::Json;
 use crate::cli::help::{
-    MCP_APPROVE_EXAMPLES, MCP_CONFIG_EXAMPLES, MCP_CONFIG_LONG, MCP_EXAMPLES, MCP_LOGIN_EXAMPLES, MCP_LONG,
+    MCP_APPROVE_EXAMPLES, MCP_CONFIG_EXAMPLES, MCP_CONFIG_LONG, MCP_EXAMPLES, MCP_LOGIN_EXAMPLES,
+    MCP_LONG,
 };
 
 /// `zeph-host mcp-config`
@@ -66,9 +67,7 @@ pub(crate) struct Mcp {
 #[derive(Debug, Subcommand)]
 pub(crate) enum McpCommand {
     /// Start every MCP server, and list how they stand
-    #[command(
-        after_help = "Examples:\n  zeph-host mcp list\n  zeph-host mcp list --json"
-    )]
+    #[command(after_help = "Examples:\n  zeph-host mcp list\n  zeph-host mcp list --json")]
     List {
         #[command(flatten)]
         json: Json,

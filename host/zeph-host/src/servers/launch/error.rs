@@ -73,7 +73,10 @@ pub(crate) enum LaunchError {
         problem: String,
     },
     /// It could not be installed.
-    #[error("the MCP server `{server}` could not be installed: {problem}{}", lines(stderr))]
+    #[error(
+        "the MCP server `{server}` could not be installed: {problem}{}",
+        lines(stderr)
+    )]
     Install {
         /// The server.
         server: ServerName,
@@ -141,7 +144,10 @@ fn because(problem: Option<&str>) -> String {
 
 /// The last lines, without what could speak to a terminal.
 fn lines(stderr: &str) -> String {
-    let all: Vec<&str> = stderr.lines().filter(|line| !line.trim().is_empty()).collect();
+    let all: Vec<&str> = stderr
+        .lines()
+        .filter(|line| !line.trim().is_empty())
+        .collect();
     let last = &all[all.len().saturating_sub(LINES_MAX)..];
     let shown = last
         .iter()

@@ -66,7 +66,9 @@ impl ServerHome {
     /// Has `variables` name it, but for those that the operator set.
     pub(super) fn point_to(&self, variables: &mut BTreeMap<String, String>) {
         let text = |path: &Path| path.to_string_lossy().into_owned();
-        let places = PLACES.iter().map(|(name, place)| (*name, self.path.join(place)));
+        let places = PLACES
+            .iter()
+            .map(|(name, place)| (*name, self.path.join(place)));
         for (name, path) in places.chain([("HOME", self.path.clone())]) {
             let known = variables.entry(name.to_owned());
             known.or_insert_with(|| text(&path));

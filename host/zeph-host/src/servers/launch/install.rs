@@ -205,7 +205,8 @@ impl Installation<'_> {
         }
         let tell = || {
             let server = self.server;
-            let text = format!("another process installs the MCP server `{server}`; waiting for it");
+            let text =
+                format!("another process installs the MCP server `{server}`; waiting for it");
             self.state.progress.tell(&text);
         };
         let lock = self.folder.lock(self.deadline, tell).await;

@@ -179,7 +179,11 @@ impl Outlets for ServerExit {
     fn open(&self, door: OutletDoor) -> Box<dyn OpenOutlet> {
         let token = door.token.clone();
         let open = self.proxy.open(door.listener(), token);
-        let mut place = self.network.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut place = self
+            .network
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         *place = Some(open);
         Box::new(self.network.clone())
     }

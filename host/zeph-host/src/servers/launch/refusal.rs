@@ -145,7 +145,8 @@ impl Granted {
 fn named(line: &str) -> impl Iterator<Item = &Path> {
     let starts = line.char_indices().filter(|(at, c)| {
         let before = line[..*at].chars().next_back();
-        *c == '/' && before.is_none_or(|before| before.is_whitespace() || "'\"`(=[:".contains(before))
+        *c == '/'
+            && before.is_none_or(|before| before.is_whitespace() || "'\"`(=[:".contains(before))
     });
     starts.filter_map(|(at, _)| {
         let quote = line[..at].chars().next_back();

@@ -36,7 +36,13 @@ impl Lab {
 
     /// The path of something of the lab.
     fn path(&self, name: &str) -> String {
-        self.folder.path().canonicalize().unwrap().join(name).display().to_string()
+        self.folder
+            .path()
+            .canonicalize()
+            .unwrap()
+            .join(name)
+            .display()
+            .to_string()
     }
 
     /// The configuration with `servers` in it; `$LAB` stands for the place of the lab.
@@ -84,7 +90,10 @@ impl Lab {
         let mut pipes = launched.pipes.take().unwrap();
         let mut printed = String::new();
         let reading = pipes.stdout.read_to_string(&mut printed);
-        tokio::time::timeout(PATIENCE, reading).await.unwrap().unwrap();
+        tokio::time::timeout(PATIENCE, reading)
+            .await
+            .unwrap()
+            .unwrap();
         let end = tokio::time::timeout(PATIENCE, launched.service.ended());
         let end = end.await.unwrap();
         assert_eq!(end.fault, None, "{end:?}");
@@ -104,8 +113,16 @@ async fn each_server_has_only_what_is_its_own() {
                   cat $LAB/home/data/zeph-host/secrets/secrets.json $LAB/home/.ssh/key $LAB/config.toml 2>/dev/null; \
                   tr '\\0' '\\n' < /proc/1/environ | grep -c secret-value";
     let text = [
-        server("one", script, "env = { TOKEN = { secret = \"ONE\", prefix = \"a \" }, PLAIN = \"text\" }"),
-        server("two", script, "env = { OTHER_TOKEN = { secret = \"TWO\" } }"),
+        server(
+            "one",
+            script,
+            "env = { TOKEN = { secret = \"ONE\", prefix = \"a \" }, PLAIN = \"text\" }",
+        ),
+        server(
+            "two",
+            script,
+            "env = { OTHER_TOKEN = { secret = \"TWO\" } }",
+        ),
     ]
     .concat();
     let config = lab.config(&text);
@@ -134,11 +151,18 @@ async fn reads_writes_and_the_network_are_what_was_granted() {
     let text = [
         server("none", script, ""),
         server("reads", script, "allow_read = [\"$LAB/work\"]"),
-        server("writes", script, "allow_write = [\"$LAB/work\"]\nallow_read = [\"$LAB/other\"]\ncwd = \"$LAB/other\""),
+        server(
+            "writes",
+            script,
+            "allow_write = [\"$LAB/work\"]\nallow_read = [\"$LAB/other\"]\ncwd = \"$LAB/other\"",
+        ),
     ]
     .concat();
     let config = lab.config(&text);
-    let (gone, rest) = ("No such file or directory", "tmp runs\nno network\nno way out\n");
+    let (gone, rest) = (
+        "No such file or directory",
+        "tmp runs\nno network\nno way out\n",
+    );
     let home = lab.path("home/data/zeph-host/servers/none");
     assert_eq!(
         lab.printed(&config, "none").await,
@@ -160,9 +184,17 @@ async fn reads_writes_and_the_network_are_what_was_granted() {
 async fn a_start_that_is_refused_names_the_key() {
     let lab = Lab::new();
     let text = [
-        server("loader", "true", "env = { NODE_OPTIONS = \"--require /x.js\" }"),
+        server(
+            "loader",
+            "true",
+            "env = { NODE_OPTIONS = \"--require /x.js\" }",
+        ),
         server("loader2", "true", "env = { LD_PRELOAD = \"/x.so\" }"),
-        server("secret", "true", "env = { TOKEN = { secret = \"NOT_THERE\" } }"),
+        server(
+            "secret",
+            "true",
+            "env = { TOKEN = { secret = \"NOT_THERE\" } }",
+        ),
         server("directory", "true", "cwd = \"$LAB/other\""),
         "[mcp.servers.program]\ncommand = \"no-such-server\"\n".to_owned(),
         "[mcp.servers.command]\ncommand = \"npx\"\nargs = [\"--call\", \"x\"]\n".to_owned(),
@@ -170,11 +202,17 @@ async fn a_start_that_is_refused_names_the_key() {
     .concat();
     let config = lab.config(&text);
     for (name, expect) in [
-        ("loader", "`NODE_OPTIONS` in `mcp.servers.loader.env` makes programs load other code"),
+        (
+            "loader",
+            "`NODE_OPTIONS` in `mcp.servers.loader.env` makes programs load other code",
+        ),
         ("loader2", "`LD_PRELOAD` in `mcp.servers.loader2.env`"),
         ("secret", "`zeph-host secret set NOT_THERE` stores it"),
         ("directory", "list it in `mcp.servers.directory.allow_read`"),
-        ("program", "there is no program `no-such-server` on the search path; install it, or set `mcp.servers.program.command`"),
+        (
+            "program",
+            "there is no program `no-such-server` on the search path; install it, or set `mcp.servers.program.command`",
+        ),
         ("command", "`--call` is not understood"),
     ] {
         let error = lab.start(&config, name).await.unwrap_err().to_string();
@@ -186,7 +224,8 @@ async fn a_start_that_is_refused_names_the_key() {
 #[tokio::test]
 async fn an_early_end_is_explained_with_the_smallest_grant() {
     let lab = Lab::new();
-    let script = "cat $LAB/other/note.txt; curl -sS --max-time 20 https://api.example.org/x; exit 7";
+    let script =
+        "cat $LAB/other/note.txt; curl -sS --max-time 20 https://api.example.org/x; exit 7";
     let text = server("files", script, "hosts = [\"www.example.org\"]");
     let config = lab.config(&text);
     let mut launched = lab.start(&config, "files").await.unwrap();
@@ -215,13 +254,19 @@ async fn a_program_that_is_not_in_the_sandbox_is_told() {
     let end = tokio::time::timeout(PATIENCE, launched.service.ended());
     end.await.unwrap();
     let complaints = launched.complaints().concat();
-    assert!(complaints.contains("in `mcp.servers.local.allow_read`"), "{complaints}");
+    assert!(
+        complaints.contains("in `mcp.servers.local.allow_read`"),
+        "{complaints}"
+    );
 }
 
 #[tokio::test]
 async fn without_a_sandbox_it_is_said() {
     let lab = Lab::new();
-    let text = format!("[tools.sandbox]\ndisabled = true\n{}", server("bare", "cat", ""));
+    let text = format!(
+        "[tools.sandbox]\ndisabled = true\n{}",
+        server("bare", "cat", "")
+    );
     let config = lab.config(&text);
     let launched = lab.start(&config, "bare").await.unwrap();
     assert_eq!(launched.label(), JailLabel::None);
@@ -244,7 +289,10 @@ fn a_remote_server_gets_its_headers() {
     let ServerTransport::Http(server) = &config.mcp_servers[&name].transport else {
         panic!("it has a URL");
     };
-    assert!(launcher.remote(&name, server).is_err(), "nothing is stored yet");
+    assert!(
+        launcher.remote(&name, server).is_err(),
+        "nothing is stored yet"
+    );
     let secrets = SecretFolder::new(config.store.secrets().unwrap());
     secrets.set("T", "secret-value", 0).unwrap();
     let headers = launcher.remote(&name, server).unwrap().headers;

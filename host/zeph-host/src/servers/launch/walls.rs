@@ -11,11 +11,11 @@ const NO_NAMESPACES: &str = "there are no namespaces (`zeph-host doctor` tells w
                              hosts, not even those of `hosts`";
 
 /// On macOS.
-const SEATBELT: &str = "the sandbox is the profile of macOS: memory and processes of the server are not limited";
+const SEATBELT: &str =
+    "the sandbox is the profile of macOS: memory and processes of the server are not limited";
 
 /// Without a cgroup.
-const NO_GROUPS: &str =
-    "no cgroup can be made: memory is limited for each process of the server, not for all of them together";
+const NO_GROUPS: &str = "no cgroup can be made: memory is limited for each process of the server, not for all of them together";
 
 /// The layers that `label` lacks on this machine, one sentence each.
 pub(super) fn missing(label: JailLabel) -> Vec<String> {

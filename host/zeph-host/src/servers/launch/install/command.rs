@@ -175,7 +175,10 @@ impl<'a> Reader<'a> {
         let (program, wanted) = match self.packages.is_empty() {
             // The package names the program, unless `uvx` and `pipx` are told the version with it.
             true => (None, vec![word.to_owned()]),
-            false => (Some(program_name(word)?), std::mem::take(&mut self.packages)),
+            false => (
+                Some(program_name(word)?),
+                std::mem::take(&mut self.packages),
+            ),
         };
         let is_python = matches!(tool, Tool::Uv | Tool::Pip);
         let all = wanted.iter().chain(&self.besides);
@@ -221,7 +224,12 @@ impl<'a> Reader<'a> {
         Ok(None)
     }
 
-    fn option(&mut self, word: &str, meaning: Meaning, value: Option<String>) -> Result<(), String> {
+    fn option(
+        &mut self,
+        word: &str,
+        meaning: Meaning,
+        value: Option<String>,
+    ) -> Result<(), String> {
         if meaning == Meaning::Ignored {
             return match value {
                 None => Ok(()),
@@ -246,7 +254,10 @@ fn program_name(text: &str) -> Result<String, String> {
     let begins_well = text.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
     match begins_well && text.chars().all(is_plain) {
         true => Ok(text.to_owned()),
-        false => Err(format!("`{}` is not the name of a program", one_line(text, 100))),
+        false => Err(format!(
+            "`{}` is not the name of a program",
+            one_line(text, 100)
+        )),
     }
 }
 
@@ -263,12 +274,7 @@ fn is_name(text: &str) -> bool {
 
 /// `name`, `@scope/name`, with `@version`, `@range` or `@tag`.
 fn node_package(text: &str) -> Result<PackageSpec, String> {
-    let bad = || {
-        format!(
-            "`{}` is not a package of the registry",
-            one_line(text, 100)
-        )
-    };
+    let bad = || format!("`{}` is not a package of the registry", one_line(text, 100));
     let (scope, rest) = match text.strip_prefix('@') {
         Some(scoped) => {
             let (scope, rest) = scoped.split_once('/').ok_or_else(bad)?;
@@ -293,12 +299,7 @@ fn node_package(text: &str) -> Result<PackageSpec, String> {
 
 /// `name`, with `[extras]`, and `==version`, another constraint, or `@version`.
 fn python_package(text: &str) -> Result<PackageSpec, String> {
-    let bad = || {
-        format!(
-            "`{}` is not a package of the index",
-            one_line(text, 100)
-        )
-    };
+    let bad = || format!("`{}` is not a package of the index", one_line(text, 100));
     let end = text.find(|c: char| "[=<>!~@ ".contains(c));
     let (name, rest) = text.split_at(end.unwrap_or(text.len()));
     let (extras, constraint) = match rest.strip_prefix('[') {

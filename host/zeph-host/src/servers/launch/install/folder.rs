@@ -56,7 +56,10 @@ impl InstallFolder {
             command.tool, command.tool_directory, command.program, command.python
         );
         let digest = Sha256::digest(asked.as_bytes());
-        let name: String = digest[..16].iter().map(|byte| format!("{byte:02x}")).collect();
+        let name: String = digest[..16]
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
         Self {
             path: root.join(name),
         }

@@ -22,9 +22,11 @@ const MODULES: &str = "node_modules";
 /// What tells npm that the folder is where it installs.
 const MANIFEST: &str = "{\"name\":\"installed-server\",\"private\":true}\n";
 
-const NO_NPM: &str = "`npm` is not on the search path of commands; install Node.js, which `npx` is a part of";
+const NO_NPM: &str =
+    "`npm` is not on the search path of commands; install Node.js, which `npx` is a part of";
 
-const NO_BUN: &str = "`bun` is not on the search path of commands; install it, or write `npx` instead of `bunx`";
+const NO_BUN: &str =
+    "`bun` is not on the search path of commands; install it, or write `npx` instead of `bunx`";
 
 /// What is read of a `package.json`.
 #[derive(Debug, Deserialize)]
@@ -66,7 +68,11 @@ pub(super) async fn install(installation: &Installation<'_>) -> Result<InstallRe
     let told = |problem: String| installation.failed(problem, String::new());
     let manifest = fs::write(folder.join("package.json"), MANIFEST);
     manifest.map_err(|error| told(format!("{} cannot be written: {error}", folder.display())))?;
-    let packages: Vec<String> = installation.packages.iter().map(PackageSpec::text).collect();
+    let packages: Vec<String> = installation
+        .packages
+        .iter()
+        .map(PackageSpec::text)
+        .collect();
     let (program, mut arguments, missing) = match installation.command.tool {
         Tool::Bun => ("bun", vec!["add", "--no-progress"], NO_BUN),
         _ => ("npm", NPM.to_vec(), NO_NPM),
@@ -115,7 +121,9 @@ const NPM: [&str; 8] = [
 fn program_of(name: &str, programs: Option<&Programs>) -> Result<String, String> {
     let own = name.rsplit('/').next().unwrap_or(name);
     match programs {
-        None => Err(format!("`{name}` has no program to run; name another package")),
+        None => Err(format!(
+            "`{name}` has no program to run; name another package"
+        )),
         Some(Programs::One(_)) => Ok(own.to_owned()),
         Some(Programs::Named(named)) => {
             let only = named.keys().next().filter(|_| named.len() == 1);
@@ -137,7 +145,9 @@ fn link(folder: &Path, program: &str) -> Result<PathBuf, String> {
     let is_plain = !program.contains('/') && !program.starts_with('.');
     match is_plain && folder.join(&link).is_file() {
         true => Ok(link),
-        false => Err(format!("the package was installed and has no program `{program}`")),
+        false => Err(format!(
+            "the package was installed and has no program `{program}`"
+        )),
     }
 }
 

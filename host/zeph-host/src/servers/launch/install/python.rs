@@ -68,8 +68,13 @@ async fn by_uv(installation: &Installation<'_>) -> Result<(), LaunchError> {
 async fn by_pip(installation: &Installation<'_>) -> Result<(), LaunchError> {
     let runner = installation.runner("pip")?;
     let python = installation.command.python.as_ref();
-    let python = python.map_or_else(|| "python3".to_owned(), |version| format!("python{version}"));
-    runner.run(&python, &["-m", "venv", VENV], NO_PYTHON).await?;
+    let python = python.map_or_else(
+        || "python3".to_owned(),
+        |version| format!("python{version}"),
+    );
+    runner
+        .run(&python, &["-m", "venv", VENV], NO_PYTHON)
+        .await?;
     let own = installation.folder.path().join("venv/bin/python");
     let own = own.to_string_lossy();
     let mut arguments = vec![
@@ -172,9 +177,9 @@ impl Distribution {
         };
         let record = text(&folder.join("RECORD"))?;
         let files = record.lines().filter(|line| is_of_package(line));
-        let (name, version) = field("Name:").zip(field("Version:")).ok_or_else(|| {
-            format!("{} says no name or version", folder.display())
-        })?;
+        let (name, version) = field("Name:")
+            .zip(field("Version:"))
+            .ok_or_else(|| format!("{} says no name or version", folder.display()))?;
         Ok(Self {
             name,
             version,
@@ -187,8 +192,16 @@ impl Distribution {
 fn is_of_package(line: &str) -> bool {
     let path = line.split(',').next().unwrap_or_default();
     let is_digested = line.contains(",sha256=");
-    let made_here = ["INSTALLER", "REQUESTED", "RECORD", "direct_url.json", "uv_cache.json"];
-    let is_made_here = made_here.iter().any(|name| path.ends_with(&format!(".dist-info/{name}")));
+    let made_here = [
+        "INSTALLER",
+        "REQUESTED",
+        "RECORD",
+        "direct_url.json",
+        "uv_cache.json",
+    ];
+    let is_made_here = made_here
+        .iter()
+        .any(|name| path.ends_with(&format!(".dist-info/{name}")));
     let is_script = path.starts_with("../../../bin/");
     is_digested && !is_made_here && !is_script && !path.ends_with(".pyc")
 }

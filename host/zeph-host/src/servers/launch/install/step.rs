@@ -180,7 +180,11 @@ async fn until_ended(service: &Service, pipes: ServicePipes) -> Arc<ServiceEnd> 
     drop(stdin);
     let mut buffer = vec![0; 16 * 1024];
     let read = async {
-        while stdout.read(&mut buffer).await.is_ok_and(|n_bytes| n_bytes > 0) {}
+        while stdout
+            .read(&mut buffer)
+            .await
+            .is_ok_and(|n_bytes| n_bytes > 0)
+        {}
         std::future::pending::<Infallible>().await
     };
     tokio::select! {
@@ -210,9 +214,9 @@ fn policy(base: JailPolicy, own: OwnDirectories) -> JailPolicy {
 /// A registry. At a port of its own it may speak plain HTTP.
 fn exit_host(host: &str) -> Option<ExitHost> {
     let pattern: HostPattern = host.parse().ok()?;
-    let port = host.rsplit_once(':').map_or(HTTPS_PORT, |(_, port)| {
-        port.parse().unwrap_or(HTTPS_PORT)
-    });
+    let port = host
+        .rsplit_once(':')
+        .map_or(HTTPS_PORT, |(_, port)| port.parse().unwrap_or(HTTPS_PORT));
     let passage = match port {
         HTTP_PORT | HTTPS_PORT => Passage::Tls,
         _ => Passage::Raw,

@@ -36,7 +36,10 @@ fn what_a_server_complains_about_becomes_the_smallest_grant() {
             vec![("allow_read", shut.clone())],
         ),
         (
-            format!("EROFS: read-only file system, open '{}'", shown("open/data.txt")),
+            format!(
+                "EROFS: read-only file system, open '{}'",
+                shown("open/data.txt")
+            ),
             vec![("allow_write", shown("open/data.txt"))],
         ),
         // Granted already, not there, the host's own, no complaint, the whole system.
@@ -45,7 +48,10 @@ fn what_a_server_complains_about_becomes_the_smallest_grant() {
         (format!("EACCES: '{}'", shown("own")), vec![]),
         (format!("listening on '{shut}'"), vec![]),
         ("EACCES: permission denied, scandir '/'".to_owned(), vec![]),
-        ("EACCES: permission denied, scandir '/etc'".to_owned(), vec![]),
+        (
+            "EACCES: permission denied, scandir '/etc'".to_owned(),
+            vec![],
+        ),
     ];
     for (line, expect) in table {
         let found: Vec<(&str, String)> = paths(line, &granted)

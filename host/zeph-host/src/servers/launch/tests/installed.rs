@@ -25,7 +25,10 @@ ports = [443]
 plain_http = false
 "#;
 
-#[expect(clippy::disallowed_methods, reason = "asks the person who runs the tests")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "asks the person who runs the tests"
+)]
 fn is_slow() -> bool {
     std::env::var("ZEPH_SLOW_TESTS").is_ok_and(|value| value == "1")
 }
@@ -75,14 +78,20 @@ async fn check(tool: &str, arguments: &str, package: &str) {
     );
     let config = lab.config(&text);
     let (answer, pin) = initialized(&lab, &config, "tried").await;
-    assert!(answer["result"]["serverInfo"]["name"].is_string(), "{answer}");
+    assert!(
+        answer["result"]["serverInfo"]["name"].is_string(),
+        "{answer}"
+    );
     let installed = pin.installed.clone().unwrap();
     assert_eq!(installed.package, package);
     assert!(!installed.version.is_empty() && installed.integrity.starts_with("sha256:"));
     // Without a way to any registry.
     let closed = text.replace("ports = [443]", "ports = [1]");
     let (again, same) = initialized(&lab, &lab.config(&closed), "tried").await;
-    assert_eq!(again["result"]["serverInfo"], answer["result"]["serverInfo"]);
+    assert_eq!(
+        again["result"]["serverInfo"],
+        answer["result"]["serverInfo"]
+    );
     assert_eq!(same, pin);
 }
 
@@ -101,7 +110,12 @@ async fn server_memory_of_npm() {
 #[tokio::test]
 async fn server_everything_of_npm() {
     let package = "@modelcontextprotocol/server-everything";
-    check("npx", &format!("\"-p\", \"{package}\", \"mcp-server-everything\""), package).await;
+    check(
+        "npx",
+        &format!("\"-p\", \"{package}\", \"mcp-server-everything\""),
+        package,
+    )
+    .await;
 }
 
 #[tokio::test]
@@ -111,7 +125,12 @@ async fn mcp_server_git_of_pypi() {
 
 #[tokio::test]
 async fn mcp_server_fetch_of_pypi() {
-    check("pipx", "\"run\", \"--spec\", \"mcp-server-fetch\", \"mcp-server-fetch\"", "mcp-server-fetch").await;
+    check(
+        "pipx",
+        "\"run\", \"--spec\", \"mcp-server-fetch\", \"mcp-server-fetch\"",
+        "mcp-server-fetch",
+    )
+    .await;
 }
 
 /// A uv that lies apart: made by pip, beside the home.
@@ -124,14 +143,26 @@ async fn mcp_server_git_by_a_uv_that_lies_apart() {
     let venv = place.path().canonicalize().unwrap().join("uv");
     for arguments in [
         vec!["python3", "-m", "venv", venv.to_str().unwrap()],
-        vec![venv.join("bin/pip").to_str().unwrap(), "install", "--quiet", "uv"],
+        vec![
+            venv.join("bin/pip").to_str().unwrap(),
+            "install",
+            "--quiet",
+            "uv",
+        ],
     ] {
         #[expect(clippy::disallowed_methods, reason = "gets what the test needs")]
-        let done = std::process::Command::new(arguments[0]).args(&arguments[1..]).status();
+        let done = std::process::Command::new(arguments[0])
+            .args(&arguments[1..])
+            .status();
         assert!(done.unwrap().success());
     }
     let uvx = venv.join("bin/uvx");
-    check(uvx.to_str().unwrap(), "\"mcp-server-git\"", "mcp-server-git").await;
+    check(
+        uvx.to_str().unwrap(),
+        "\"mcp-server-git\"",
+        "mcp-server-git",
+    )
+    .await;
 }
 
 /// How long a start takes until the first answer, in the sandbox and without, in one run: the medians are printed.
@@ -156,7 +187,10 @@ async fn a_start_from_the_cache_costs_little_more_than_a_bare_one() {
     let (mut bare, mut jailed) = (Vec::new(), Vec::new());
     for _ in 0..7 {
         let begun = Instant::now();
-        #[expect(clippy::disallowed_methods, reason = "it is what the sandbox is compared with")]
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "it is what the sandbox is compared with"
+        )]
         let mut child = std::process::Command::new(&prepared.program.program)
             .arg(lab.path("work"))
             .stdin(std::process::Stdio::piped())
@@ -167,7 +201,9 @@ async fn a_start_from_the_cache_costs_little_more_than_a_bare_one() {
         let mut stdin = child.stdin.take().unwrap();
         stdin.write_all(request().as_bytes()).unwrap();
         let mut line = String::new();
-        std::io::BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        std::io::BufReader::new(child.stdout.take().unwrap())
+            .read_line(&mut line)
+            .unwrap();
         bare.push(begun.elapsed());
         child.kill().unwrap();
         child.wait().unwrap();
@@ -175,7 +211,12 @@ async fn a_start_from_the_cache_costs_little_more_than_a_bare_one() {
         let mut launched = launcher.start(&prepared).await.unwrap();
         let ServicePipes { mut stdin, stdout } = launched.pipes.take().unwrap();
         stdin.write_all(request().as_bytes()).await.unwrap();
-        BufReader::new(stdout).lines().next_line().await.unwrap().unwrap();
+        BufReader::new(stdout)
+            .lines()
+            .next_line()
+            .await
+            .unwrap()
+            .unwrap();
         jailed.push(begun.elapsed());
     }
     bare.sort();
@@ -183,7 +224,10 @@ async fn a_start_from_the_cache_costs_little_more_than_a_bare_one() {
     let (bare, jailed) = (bare[3], jailed[3]);
     println!("a bare start takes {bare:?}, one in the sandbox {jailed:?}");
     // The bound is 1.2 × and 50 ms; a busy machine gets more.
-    assert!(jailed < bare * 2 + Duration::from_millis(200), "{bare:?}, {jailed:?}");
+    assert!(
+        jailed < bare * 2 + Duration::from_millis(200),
+        "{bare:?}, {jailed:?}"
+    );
 }
 
 /// Other bytes than those that are pinned are another pin, and a version that is pinned is installed again.
@@ -193,7 +237,9 @@ async fn the_pinned_version_is_installed_again() {
         return;
     }
     let lab = Lab::new();
-    let text = format!("{REGISTRIES}\n[mcp.servers.tried]\ncommand = \"npx\"\nargs = [\"-y\", \"left-pad\"]\n");
+    let text = format!(
+        "{REGISTRIES}\n[mcp.servers.tried]\ncommand = \"npx\"\nargs = [\"-y\", \"left-pad\"]\n"
+    );
     let config = lab.config(&text);
     let name = ServerName::new("tried").unwrap();
     let ServerTransport::Command(server) = &config.mcp_servers[&name].transport else {

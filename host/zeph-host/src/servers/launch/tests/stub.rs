@@ -88,7 +88,10 @@ async fn a_package_is_installed_once_and_runs_without_changing_itself() {
     let prepared = stubbed.prepare(None).await.unwrap();
     assert_eq!(stubbed.n_told("installing"), 0, "it was there");
     let pin = prepared.pin().installed.as_ref().unwrap();
-    assert_eq!((pin.package.as_str(), pin.version.as_str()), ("server", "1.2.3"));
+    assert_eq!(
+        (pin.package.as_str(), pin.version.as_str()),
+        ("server", "1.2.3")
+    );
     assert_eq!(prepared.pin().argv[1..], ["-y", "server", "a", "b"]);
 }
 
@@ -118,7 +121,10 @@ async fn other_bytes_are_another_pin() {
 async fn what_fails_leaves_nothing_and_shows_why() {
     let stubbed = Stubbed::new("#!/bin/bash\nmkdir node_modules; echo 'code E404' >&2; exit 3\n");
     let error = stubbed.prepare(None).await.unwrap_err().to_string();
-    assert!(error.contains("npm ended with exit code 3\n  | code E404"), "{error}");
+    assert!(
+        error.contains("npm ended with exit code 3\n  | code E404"),
+        "{error}"
+    );
     assert_eq!(stubbed.folders(), Vec::<PathBuf>::new());
     stubbed.write("npm", &with_content("first"));
     stubbed.prepare(None).await.unwrap();
@@ -127,12 +133,18 @@ async fn what_fails_leaves_nothing_and_shows_why() {
 /// A host that goes away in the middle: the installer ends with it, and the next one begins anew.
 #[tokio::test]
 async fn what_was_begun_and_dropped_is_begun_anew() {
-    let stubbed = Stubbed::new(&with_content("first").replace("mkdir", "touch half; sleep 1000; mkdir"));
+    let stubbed =
+        Stubbed::new(&with_content("first").replace("mkdir", "touch half; sleep 1000; mkdir"));
     {
         let preparing = stubbed.prepare(None);
         tokio::pin!(preparing);
         let is_half = async {
-            let is_there = || stubbed.folders().iter().any(|folder| folder.join("half").exists());
+            let is_there = || {
+                stubbed
+                    .folders()
+                    .iter()
+                    .any(|folder| folder.join("half").exists())
+            };
             while !(stubbed.n_told("installing") == 1 && is_there()) {
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }

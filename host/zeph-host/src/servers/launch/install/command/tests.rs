@@ -22,23 +22,56 @@ fn shown(command: &InstallCommand) -> String {
 fn understood_forms() {
     for (line, expect) in [
         ("npx server", "Npm | server | - | "),
-        ("npx -y @scope/server /tmp --flag", "Npm | @scope/server | - | /tmp --flag"),
-        ("npx --yes server@1.2.3 -p 80", "Npm | server@1.2.3 | - | -p 80"),
-        ("npx -y @scope/server@^2 .", "Npm | @scope/server@^2 | - | ."),
+        (
+            "npx -y @scope/server /tmp --flag",
+            "Npm | @scope/server | - | /tmp --flag",
+        ),
+        (
+            "npx --yes server@1.2.3 -p 80",
+            "Npm | server@1.2.3 | - | -p 80",
+        ),
+        (
+            "npx -y @scope/server@^2 .",
+            "Npm | @scope/server@^2 | - | .",
+        ),
         ("npx -y server@latest", "Npm | server@latest | - | "),
-        ("npx -p server -p plugin@2 run x", "Npm | server plugin@2 | run | x"),
-        ("npx --package=@s/server -- run --help", "Npm | @s/server | run | --help"),
+        (
+            "npx -p server -p plugin@2 run x",
+            "Npm | server plugin@2 | run | x",
+        ),
+        (
+            "npx --package=@s/server -- run --help",
+            "Npm | @s/server | run | --help",
+        ),
         ("npx -y -- server -- x", "Npm | server | - | -- x"),
         ("/usr/bin/npx -y server", "Npm | server | - | "),
         ("bunx server", "Bun | server | - | "),
         ("bunx --bun -p server run", "Bun | server | run | "),
-        ("uvx mcp-server-git --repository .", "Uv | mcp-server-git | mcp-server-git | --repository ."),
-        ("uvx mcp-server-git@0.6.2", "Uv | mcp-server-git==0.6.2 | mcp-server-git | "),
-        ("uvx mcp-server-git@latest", "Uv | mcp-server-git | mcp-server-git | "),
-        ("uvx --from server[cli]==1.0 run x", "Uv | server[cli]==1.0 | run | x"),
-        ("uvx --python 3.12 --with plugin>=2 server", "Uv | server plugin>=2 | server | "),
+        (
+            "uvx mcp-server-git --repository .",
+            "Uv | mcp-server-git | mcp-server-git | --repository .",
+        ),
+        (
+            "uvx mcp-server-git@0.6.2",
+            "Uv | mcp-server-git==0.6.2 | mcp-server-git | ",
+        ),
+        (
+            "uvx mcp-server-git@latest",
+            "Uv | mcp-server-git | mcp-server-git | ",
+        ),
+        (
+            "uvx --from server[cli]==1.0 run x",
+            "Uv | server[cli]==1.0 | run | x",
+        ),
+        (
+            "uvx --python 3.12 --with plugin>=2 server",
+            "Uv | server plugin>=2 | server | ",
+        ),
         ("pipx run server==2.0 x", "Pip | server==2.0 | server | x"),
-        ("pipx run --spec server>=2,<3 run x", "Pip | server>=2,<3 | run | x"),
+        (
+            "pipx run --spec server>=2,<3 run x",
+            "Pip | server>=2,<3 | run | x",
+        ),
     ] {
         let command = read(line).unwrap().unwrap();
         assert_eq!(shown(&command), expect, "{line}");

@@ -56,7 +56,10 @@ fn each_question_has_a_folder_of_its_own() {
         }
     }
     // The arguments of the program are none of it.
-    assert_eq!(folder(root, &["-y", "server", "/tmp"]).path(), all[0].path());
+    assert_eq!(
+        folder(root, &["-y", "server", "/tmp"]).path(),
+        all[0].path()
+    );
 }
 
 #[tokio::test]

@@ -1,7 +1,9 @@
 use super::*;
 
 fn named(programs: &[&str]) -> Programs {
-    let named = programs.iter().map(|name| ((*name).to_owned(), "x.js".to_owned()));
+    let named = programs
+        .iter()
+        .map(|name| ((*name).to_owned(), "x.js".to_owned()));
     Programs::Named(named.collect())
 }
 
@@ -10,10 +12,22 @@ fn the_program_is_chosen_as_npx_does() {
     let one = Programs::One("x.js".to_owned());
     for (package, programs, expect) in [
         ("server", Some(one), Ok("server")),
-        ("@scope/server", Some(Programs::One("x.js".to_owned())), Ok("server")),
+        (
+            "@scope/server",
+            Some(Programs::One("x.js".to_owned())),
+            Ok("server"),
+        ),
         ("@scope/server", Some(named(&["run"])), Ok("run")),
-        ("@scope/server", Some(named(&["other", "server"])), Ok("server")),
-        ("server", Some(named(&["a", "b"])), Err("several programs: a, b")),
+        (
+            "@scope/server",
+            Some(named(&["other", "server"])),
+            Ok("server"),
+        ),
+        (
+            "server",
+            Some(named(&["a", "b"])),
+            Err("several programs: a, b"),
+        ),
         ("server", Some(named(&[])), Err("several programs")),
         ("server", None, Err("has no program")),
     ] {
@@ -44,7 +58,10 @@ fn the_digest_is_over_contents() {
     assert!(first.starts_with("sha256:"));
     assert_eq!(first, lock("sha512-a", "https://two.example/a.tgz"));
     assert_ne!(first, lock("sha512-b", "https://one.example/a.tgz"));
-    assert_ne!(lock("", "https://one.example/a.tgz"), lock("", "https://two.example/a.tgz"));
+    assert_ne!(
+        lock("", "https://one.example/a.tgz"),
+        lock("", "https://two.example/a.tgz")
+    );
     assert!(digest("{").is_err());
 }
 

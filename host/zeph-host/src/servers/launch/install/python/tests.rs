@@ -9,7 +9,8 @@ fn venv(packages: &[(&str, &str, &str)]) -> tempfile::TempDir {
             .join("lib/python3.12/site-packages")
             .join(format!("{name}-{version}.dist-info"));
         fs::create_dir_all(&info).unwrap();
-        let metadata = format!("Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n\nName: other\n");
+        let metadata =
+            format!("Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n\nName: other\n");
         fs::write(info.join("METADATA"), metadata).unwrap();
         fs::write(info.join("RECORD"), record).unwrap();
     }
@@ -27,10 +28,22 @@ fn the_digest_is_over_what_came_with_the_packages() {
                                   server/__pycache__/a.pyc,sha256=z,3\nserver/a.py,sha256=one,3\n";
     let first = digest(&[("server", "1.0", own)]);
     assert_eq!(first, digest(&[("server", "1.0", with_what_is_made_here)]));
-    assert_eq!(first, digest(&[("server", "1.0", own), ("pip", "24.0", "pip/a.py,sha256=p,1\n")]));
+    assert_eq!(
+        first,
+        digest(&[
+            ("server", "1.0", own),
+            ("pip", "24.0", "pip/a.py,sha256=p,1\n")
+        ])
+    );
     assert_ne!(first, digest(&[("server", "1.1", own)]));
-    assert_ne!(first, digest(&[("server", "1.0", "server/a.py,sha256=two,3\n")]));
-    assert_ne!(first, digest(&[("server", "1.0", own), ("needed", "2.0", "")]));
+    assert_ne!(
+        first,
+        digest(&[("server", "1.0", "server/a.py,sha256=two,3\n")])
+    );
+    assert_ne!(
+        first,
+        digest(&[("server", "1.0", own), ("needed", "2.0", "")])
+    );
 }
 
 #[test]
@@ -51,5 +64,8 @@ fn a_program_that_is_not_there_is_told_with_those_that_are() {
     }
     assert!(script(folder.path(), "server-cli").is_ok());
     let problem = script(folder.path(), "server").unwrap_err();
-    assert!(problem.contains("are: server-cli, uvicorn; write"), "{problem}");
+    assert!(
+        problem.contains("are: server-cli, uvicorn; write"),
+        "{problem}"
+    );
 }
