@@ -41,7 +41,7 @@ impl Codec for Gemini {
         let mut url = join(base, &["/models"], &format!("{root}/models/{model}:{verb}"));
         match url.query().unwrap_or_default().to_owned() {
             asked if asked.is_empty() => {
-                url.set_query(Some(query).filter(|query| !query.is_empty()))
+                url.set_query(Some(query).filter(|query| !query.is_empty()));
             }
             asked if query.is_empty() => url.set_query(Some(&asked)),
             asked => url.set_query(Some(&format!("{asked}&{query}"))),

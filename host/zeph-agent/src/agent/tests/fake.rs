@@ -364,7 +364,7 @@ impl Observer for Watcher {
         match event {
             AgentEvent::Notice(text) => self.notices.lock().unwrap().push(text.to_owned()),
             AgentEvent::Compacted { .. } => {
-                self.notices.lock().unwrap().push("compacted".to_owned())
+                self.notices.lock().unwrap().push("compacted".to_owned());
             }
             _ => {}
         }

@@ -172,7 +172,7 @@ async fn progress(connection: &Connection) {
     let sink = Arc::clone(&steps);
     let control = CallControl {
         progress: Some(Arc::new(move |step: Progress| {
-            sink.lock().unwrap().push(step)
+            sink.lock().unwrap().push(step);
         })),
         ..CallControl::default()
     };
