@@ -108,10 +108,10 @@ async fn answer(
         seen.push(stream.read_u8().await?);
     }
     if String::from_utf8_lossy(&seen).contains(HELD) {
-        drop(holds.send("came"));
+        let _ = holds.send("came");
         // Nothing more comes: this ends with the connection.
         drop(stream.read_u8().await);
-        drop(holds.send("ended"));
+        let _ = holds.send("ended");
         return Ok(());
     }
     let head = String::from_utf8_lossy(&seen).into_owned();

@@ -519,6 +519,10 @@ fn servers_of_others_run_wrapped() {
 }
 
 /// Where the registries have private addresses, they are opened as an operator would.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the tests read their own switches"
+)]
 fn registries() -> Vec<String> {
     let private = std::env::var("ZEPH_TEST_PRIVATE_REGISTRIES").unwrap_or_default();
     match private.is_empty() {

@@ -114,13 +114,13 @@ pub struct StartOptions {
     pub only_explains: bool,
     /// Is told what happens to plugins. Must not block.
     pub tell: Option<Tell>,
-    /// The one server whose tools are served; no plugin is looked at then.
-    pub(crate) native: Option<NativeOptions>,
+    /// The one server whose tools are served; no plugin is looked at then. Only this program can make it.
+    pub native: Option<NativeOptions>,
 }
 
 /// How one native server is served as this program.
 #[derive(Debug, Clone)]
-pub(crate) struct NativeOptions {
+pub struct NativeOptions {
     /// Its name in the configuration.
     pub(crate) name: ServerName,
     /// Hears what it says besides answers, and answers what it asks.
@@ -525,7 +525,6 @@ fn kept_servers(
         start_timeout: config.mcp_start_timeout,
         offers: client::Offers {
             elicitation: native.is_some(),
-            ..client::Offers::default()
         },
         ..ConnectionOptions::new(env!("CARGO_PKG_VERSION"))
     };
@@ -537,6 +536,7 @@ fn kept_servers(
         lock: config.mcp_lock.clone(),
         options: connection,
         opener: Arc::new(opener),
+        keeps_changes: native.is_some(),
         listener: native.map(|native| Arc::clone(&native.listener)),
         is_eager: options.is_server || native.is_some(),
         program: options.program.clone(),

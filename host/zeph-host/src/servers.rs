@@ -84,6 +84,8 @@ pub(crate) struct ServersOptions {
     pub(crate) options: ConnectionOptions,
     /// Starts and reaches servers.
     pub(crate) opener: Arc<dyn Opener>,
+    /// Whether changed servers are kept for their approval as soon as they are seen.
+    pub(crate) keeps_changes: bool,
     /// Hears what servers say besides answers.
     pub(crate) listener: Option<Arc<dyn ServerListener>>,
     /// Whether every server is started at once, and not when it is wanted.
@@ -110,6 +112,7 @@ impl Servers {
             opener: options.opener,
             lock: options.lock,
             options: options.options,
+            keeps_changes: options.keeps_changes,
             listener: options.listener,
             sender: sender.clone(),
             clock: options.clock,

@@ -131,10 +131,7 @@ impl Place {
             if String::from_utf8_lossy(&line).contains(&self.token) {
                 let id = process.file_name().to_string_lossy().parse().ok();
                 let id = id.and_then(rustix::process::Pid::from_raw).unwrap();
-                drop(rustix::process::kill_process(
-                    id,
-                    rustix::process::Signal::KILL,
-                ));
+                let _ = rustix::process::kill_process(id, rustix::process::Signal::KILL);
                 found = true;
             }
         }

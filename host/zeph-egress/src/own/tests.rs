@@ -110,7 +110,7 @@ async fn serve(
             Reply::Close(bytes) => return stream.write_all(bytes.as_bytes()).await.ok(),
             Reply::Hang(bytes) => {
                 stream.write_all(bytes.as_bytes()).await.ok()?;
-                std::future::pending().await
+                std::future::pending::<()>().await;
             }
             Reply::Drip(bytes, again, pause, times) => {
                 stream.write_all(bytes.as_bytes()).await.ok()?;

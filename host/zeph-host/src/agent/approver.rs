@@ -18,7 +18,7 @@ const QUESTIONS_MAX: usize = 16;
 pub(crate) enum Asked {
     /// Whether a call may run.
     Approval {
-        question: ApprovalQuestion,
+        question: Box<ApprovalQuestion>,
         answer: oneshot::Sender<UserAnswer>,
     },
     /// What a tool asks.
@@ -102,6 +102,7 @@ impl Approver {
         self.asked
             .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let (answer, answered) = oneshot::channel();
+        let question = Box::new(question);
         way.send(Asked::Approval { question, answer }).await.ok()?;
         match answered.await.ok()? {
             UserAnswer::Approved(lifetime) => Some(ApprovalAnswer::Approved(lifetime)),

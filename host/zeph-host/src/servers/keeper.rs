@@ -50,6 +50,8 @@ pub(crate) struct KeeperRoom {
     pub(crate) lock: Option<PathBuf>,
     /// How connections are opened.
     pub(crate) options: ConnectionOptions,
+    /// Whether a changed server is kept for its approval although no other process can look at it: it is served alone.
+    pub(crate) keeps_changes: bool,
     /// Hears what servers say besides answers.
     pub(crate) listener: Option<Arc<dyn ServerListener>>,
     /// The sets of all keepers.
@@ -167,7 +169,12 @@ impl Keeper {
         let (lock, name, plan) = (self.room.lock.clone(), self.name.clone(), plan.clone());
         match pin::blocking(move || pin::of_launch(lock.as_deref(), &name, &plan)).await {
             Ok(None) => None,
-            Ok(Some(changed)) => Some(Setback::Changed(Box::new(changed))),
+            Ok(Some(changed)) => {
+                if self.room.keeps_changes {
+                    self.keep_changed(&changed).await;
+                }
+                Some(Setback::Changed(Box::new(changed)))
+            }
             Err(reason) => Some(Setback::Failed(reason)),
         }
     }
@@ -188,11 +195,13 @@ impl Keeper {
             match looked {
                 Ok(None) => was_active = true,
                 Ok(Some(changed)) => {
-                    // Before it is ended, which takes its time: no call may reach it any more.
-                    self.publish_off(ServerState::Changed(changed.clone()));
-                    if was_active {
+                    // Before it is ended, which takes its time: no call may reach it any more. Who is told of the change can approve it
+                    // at once.
+                    self.publish_off(ServerState::Starting);
+                    if was_active || self.room.keeps_changes {
                         self.keep_changed(&changed).await;
                     }
+                    self.publish_off(ServerState::Changed(changed.clone()));
                     return Setback::Changed(changed);
                 }
                 Err(reason) if was_active => return Setback::Ended(reason),

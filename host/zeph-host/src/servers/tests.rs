@@ -139,6 +139,7 @@ impl Lab {
         let lock = folder.path().join("zeph.lock");
         let mut tasks = JoinSet::new();
         let options = ServersOptions {
+            keeps_changes: false,
             servers: [(name("stage"), config)].into(),
             lock: Some(lock.clone()),
             options: ConnectionOptions {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rmcp::model::{Prompt, Resource, ResourceTemplate, Tool as McpTool};
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use zeph_core::argument::Parameters;
 use zeph_core::failure::one_line;
 use zeph_core::text::plain_line;
@@ -310,7 +310,7 @@ impl<'a, D: Definition> Collector<'a, D> {
 
     /// Takes one definition, or notes why not.
     pub(super) fn take(&mut self, definition: D) {
-        let sent = serde_json::to_value(&definition).unwrap_or_else(|_| json!(null));
+        let sent = serde_json::to_value(&definition).unwrap_or(serde_json::Value::Null);
         let n_bytes = sent.to_string().len();
         let has_room = self.kept.len() < self.limits.n_each
             && self.n_bytes + n_bytes <= self.limits.list_bytes;

@@ -33,9 +33,11 @@ struct Issuer {
     shared: Arc<Shared>,
 }
 
+/// What is done to a document before it is sent.
+type Change = Box<dyn Fn(&str, &mut Value) + Send + Sync>;
+
 struct Shared {
-    /// Changes the documents before they are sent.
-    change: Box<dyn Fn(&str, &mut Value) + Send + Sync>,
+    change: Change,
     addresses: Mutex<(String, String)>,
     /// Path and body of every request but for documents.
     requests: Mutex<Vec<(String, String)>>,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::task::JoinSet;
-use zeph_config::{CommandServer, Config};
+use zeph_config::CommandServer;
 use zeph_core::failure::one_line;
 use zeph_core::id::ServerName;
 
@@ -15,7 +15,7 @@ use crate::host::Host;
 use crate::run::render::escape;
 use crate::serve::native::Complaints;
 use crate::servers::launch::Refusal;
-use crate::servers::{ChangedServer, ServerSet, ServerStanding, ServerState, pending};
+use crate::servers::{ServerSet, ServerStanding, ServerState};
 
 /// Lines of the server's own error stream that are shown when it does not run.
 const LINES_MAX: usize = 12;
@@ -114,9 +114,6 @@ async fn follow((host, name): (Host, ServerName), seen: Arc<Mutex<Seen>>) {
         if let Some(standing) = set.standing(name.as_str()) {
             let mut seen = lock(&seen);
             seen.note(standing, "");
-            if let ServerState::Changed(changed) = &standing.state {
-                keep(host.config(), changed);
-            }
             let lines = last_words(&host, standing);
             // A server that is started again and again fails with the same words.
             if !lines.is_empty() && lines != seen.said {
@@ -127,16 +124,6 @@ async fn follow((host, name): (Host, ServerName), seen: Arc<Mutex<Seen>>) {
         if watch.changed().await.is_err() {
             return;
         }
-    }
-}
-
-/// Keeps what the server is now for `mcp approve`.
-fn keep(config: &Config, changed: &ChangedServer) {
-    if let Err(problem) = pending::keep(config, changed) {
-        tracing::warn!(
-            problem,
-            "what the server is now cannot be kept, so it cannot be approved"
-        );
     }
 }
 

@@ -120,17 +120,14 @@ impl Access {
         if credentials.refresh_token.is_none() {
             return Err(self.need("the last one has expired or was revoked"));
         }
-        let stored = match self.refresh(credentials).await? {
-            Some(stored) => stored,
-            None => {
-                // It will not be accepted later either.
-                let without = LoginTokens {
-                    refresh_token: None,
-                    ..credentials.clone()
-                };
-                self.store.save(self.server.name(), &without)?;
-                return Err(self.need("the last one has expired or was revoked"));
-            }
+        let Some(stored) = self.refresh(credentials).await? else {
+            // It will not be accepted later either.
+            let without = LoginTokens {
+                refresh_token: None,
+                ..credentials.clone()
+            };
+            self.store.save(self.server.name(), &without)?;
+            return Err(self.need("the last one has expired or was revoked"));
         };
         let renewed = credentials.renewed(&stored, self.store.now_s());
         let renewed = renewed.ok_or_else(|| {

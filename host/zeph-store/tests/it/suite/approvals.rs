@@ -264,7 +264,7 @@ async fn leave_for_single_objects_is_another_approval_than_that_of_the_call<D: D
         let found = store.object_approvals(&tool, conversation, now_ms);
         found.await.unwrap()
     };
-    assert_eq!(found(one, NOW_MS).await, [approved.clone()]);
+    assert_eq!(found(one, NOW_MS).await, std::slice::from_ref(&approved));
     assert_eq!(found(other, NOW_MS).await, []);
     assert_eq!(found(one, NOW_MS + 2 * DAY_MS).await, []);
     let refused = approved.call.objects.clone().unwrap();

@@ -1,0 +1,1 @@
+//! The Agent Client Protocol: an agent of zeph-host for editors.
