@@ -1,0 +1,213 @@
+//! What every check found about one call, and which of it decides.
+
+use super::finding::Finding;
+use super::subject::{self, RuleSubject};
+use super::{
+    PermissionSource, Policy, SessionFacts, TraceStep, TrustLevel, Verdict, guard, heard, leave,
+    permission,
+};
+use crate::call::ResolvedCall;
+use crate::tool::Backend;
+
+/// Every check in its order, with its name in traces.
+pub(super) struct Findings {
+    pub(super) scoped: Finding,
+    pub(super) scope: Finding,
+    pub(super) rules: Finding,
+    pub(super) permissions: Finding,
+    pub(super) guards: Finding,
+    pub(super) outside: Finding,
+    pub(super) obeyed: Finding,
+    pub(super) unknown: Finding,
+    pub(super) heard: Finding,
+    pub(super) trust: Finding,
+    pub(super) quota: Finding,
+    pub(super) default: Finding,
+}
+
+/// Makes every check.
+pub(super) fn look(policy: &Policy, facts: &SessionFacts<'_>, call: &ResolvedCall) -> Findings {
+    let subject = RuleSubject::new(policy, call);
+    let line = subject.line.as_ref();
+    let off = || Finding::pass("not enabled");
+    let scoped = policy.scoped.as_ref();
+    let scope = policy.scope.as_ref();
+    let (rules, written) = match &policy.rules {
+        Some(rules) => rules.check(&subject, facts),
+        None => (off(), Vec::new()),
+    };
+    Findings {
+        scoped: scoped.map_or_else(off, |scoped| scoped.check(policy, &subject)),
+        scope: scope.map_or_else(off, |scope| scope.check(facts)),
+        rules,
+        permissions: permission::check(policy, &subject, &written),
+        guards: line.map_or_else(
+            || Finding::pass("no command"),
+            |line| guard::check(policy, line),
+        ),
+        outside: outside(call),
+        obeyed: leave::check(policy, facts, &subject),
+        unknown: unknown(line),
+        heard: heard::check(facts, call),
+        trust: trust(facts, call),
+        quota: quota(policy, facts),
+        default: default(policy, &subject),
+    }
+}
+
+impl Findings {
+    fn all(&self) -> [(&'static str, &Finding); 12] {
+        let Self {
+            scoped,
+            scope,
+            rules,
+            permissions,
+            guards,
+            outside,
+            obeyed,
+            unknown,
+            heard,
+            trust,
+            quota,
+            default,
+        } = self;
+        [
+            ("scoped", scoped),
+            ("scope", scope),
+            ("policy", rules),
+            ("permissions", permissions),
+            ("built-in", guards),
+            ("directories", outside),
+            ("obeyed", obeyed),
+            ("analysis", unknown),
+            ("addresses", heard),
+            ("trust", trust),
+            ("quota", quota),
+            ("default", default),
+        ]
+    }
+
+    pub(super) fn trace(&self) -> Vec<TraceStep> {
+        let steps = self.all().into_iter().map(|(check, finding)| TraceStep {
+            check,
+            verdict: finding.verdict,
+            rule: finding.rule.clone(),
+            detail: finding.detail.clone(),
+        });
+        steps.collect()
+    }
+
+    /// The first refusal that no approval lifts.
+    pub(super) fn denial(&self, facts: &SessionFacts<'_>) -> Option<&Finding> {
+        let is_approved = facts.approval.is_some();
+        self.all()
+            .into_iter()
+            .map(|(_, finding)| finding)
+            .filter(|finding| finding.verdict == Verdict::Deny)
+            .find(|finding| !(finding.can_be_approved && is_approved))
+    }
+
+    /// What decides when nothing refuses. The default always says something.
+    pub(super) fn decisive(&self) -> &Finding {
+        // A rule that would refuse if the call were what it may turn out to be is stronger than one that allows.
+        let doubt = Some(&self.rules).filter(|rules| rules.verdict == Verdict::Ask);
+        let others = [
+            &self.obeyed,
+            &self.permissions,
+            &self.unknown,
+            &self.rules,
+            &self.heard,
+        ];
+        doubt
+            .into_iter()
+            .chain(others)
+            .find(|finding| finding.verdict != Verdict::Pass)
+            .unwrap_or(&self.default)
+    }
+}
+
+fn outside(call: &ResolvedCall) -> Finding {
+    match &call.files.outside {
+        None => Finding::pass("no path outside the allowed directories"),
+        Some(reason) => Finding::new(Verdict::Deny, "tools.file.allowed_paths").because(reason),
+    }
+}
+
+fn unknown(line: Option<&subject::LineTexts<'_>>) -> Finding {
+    let Some(first) = line.and_then(|line| line.unknown.first()) else {
+        return Finding::pass("nothing is hidden");
+    };
+    let part = crate::failure::one_line(&first.part, 200);
+    let reason = format!(
+        "what `{part}` does is known only when it runs: {}",
+        crate::failure::one_line(&first.reason, 200)
+    );
+    Finding::new(Verdict::Ask, "analysis: what cannot be known asks").because(reason)
+}
+
+fn trust(facts: &SessionFacts<'_>, call: &ResolvedCall) -> Finding {
+    if facts.trust == TrustLevel::Blocked {
+        return Finding::new(Verdict::Deny, "trust").because("the session is blocked");
+    }
+    if !facts.blocked_tools.contains(call.name()) {
+        return Finding::pass("not blocked");
+    }
+    let reason = format!(
+        "`{}` is blocked until the operator resets its trust",
+        call.name()
+    );
+    Finding::new(Verdict::Deny, "trust").because(reason)
+}
+
+fn quota(policy: &Policy, facts: &SessionFacts<'_>) -> Finding {
+    match policy.calls_max {
+        Some(max) if facts.calls_made >= max => {
+            let reason = format!(
+                "Tool call quota exceeded (session limit: {max} calls, `tools.max_tool_calls_per_session`). No further tool calls are allowed this session."
+            );
+            Finding::new(Verdict::Deny, "quota").because(reason)
+        }
+        Some(max) => {
+            let detail = format!("{} of {max} calls made", facts.calls_made);
+            Finding::pass(&detail)
+        }
+        None => Finding::pass("no limit"),
+    }
+}
+
+fn default(policy: &Policy, subject: &RuleSubject<'_>) -> Finding {
+    let call = subject.call;
+    let promises = call.tool.annotations;
+    let name = call.name();
+    if policy
+        .scope
+        .as_ref()
+        .is_some_and(|scope| scope.require_capability)
+    {
+        let reason = format!(
+            "no rule allows `{name}`, and `tools.scope.require_capability` wants one for every call"
+        );
+        return Finding::new(Verdict::Ask, "tools.scope.require_capability").because(reason);
+    }
+    if let PermissionSource::Rules(permissions) = &policy.permissions
+        && permissions.knows(&subject.names)
+    {
+        let rule = format!("tools.permissions.{name}: what matches no rule asks");
+        let reason = format!("no rule of `tools.permissions.{name}` allows it");
+        return Finding::new(Verdict::Ask, rule).because(reason);
+    }
+    if let Backend::Mcp(tool) = &call.tool.backend
+        && policy.wrapped.as_ref() == Some(&tool.server)
+    {
+        return Finding::new(Verdict::Allow, "default: the tools of a wrapped server run");
+    }
+    if promises.read_only && !promises.open_world {
+        return Finding::new(Verdict::Allow, "default: read-only tools run");
+    }
+    if !call.can_change {
+        let rule = "default: tools without a right to change anything run";
+        return Finding::new(Verdict::Allow, rule);
+    }
+    let reason = format!("`{name}` changes something, and no rule allows it");
+    Finding::new(Verdict::Ask, "default: tools that change something ask").because(reason)
+}
