@@ -1,6 +1,7 @@
 //! The agent: a scripted model, real tools and a real jail.
 
 mod chat;
+mod goals;
 mod script;
 
 use std::fs;

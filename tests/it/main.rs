@@ -17,6 +17,7 @@ mod escapes;
 mod faults;
 mod files;
 mod filters;
+mod goals;
 mod guard;
 mod guest;
 mod hostile;

@@ -1,13 +1,14 @@
 //! The loop: a prompt goes to the model, its calls to the host, their results back to the model, until it has finished or a bound stops
 //! it.
 //!
-//! In reading order: a turn (here), `request` (what is sent, and the bounds before it), `round` (the calls of one answer), `compact` (a
+//! In reading order: a turn (here), `request` (what is sent, and the bounds before it), `round` (the calls of one answer), `summary` (results that are too long), `compact` (a
 //! conversation that grows). Everything that happens is an entry of the transcript before anything follows from it, so that a process
 //! that is killed leaves a conversation that can go on.
 
 mod compact;
 mod request;
 mod round;
+mod summary;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -48,6 +49,8 @@ pub struct Agent<H, J> {
     /// Chosen when the conversation begins and when it is compacted, and the same in between.
     tools: Vec<ToolDefinition>,
     transcript: Transcript,
+    /// Whether the model shortens results that are too long.
+    summarizes: bool,
     spending: SessionSpending,
     /// Tokens of the last request and its answer, and the number of entries there were then.
     measured: Option<(u64, usize)>,
@@ -111,9 +114,15 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
             system,
             tools,
             transcript,
+            summarizes: false,
             spending,
             measured: None,
         }
+    }
+
+    /// Has the model shorten results that are too long, from now on.
+    pub fn summarizes_results(&mut self, summarizes: bool) {
+        self.summarizes = summarizes;
     }
 
     /// What was said and done.

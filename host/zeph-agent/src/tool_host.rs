@@ -64,6 +64,15 @@ pub struct HostMessage {
     pub ended_task: Option<String>,
 }
 
+/// A result that was too long to be shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OverlongResult {
+    /// All of it.
+    pub text: String,
+    /// What stands below what is shown: where all of it is.
+    pub notice: String,
+}
+
 /// What runs the calls.
 ///
 /// Approvals are the host's: it asks whom it can ask while a call runs, and an approval that nobody gives is an end like any other.
@@ -88,6 +97,12 @@ pub trait ToolHost: Send + Sync {
         call: &ToolCall,
         cancel: &CancellationToken,
     ) -> impl Future<Output = CallEnd> + Send;
+
+    /// All of a result of which only a part is shown because it is too long; none for any other. A host that keeps nothing has none.
+    fn overlong(&self, end: &CallEnd) -> impl Future<Output = Option<OverlongResult>> + Send {
+        let _ = end;
+        async { None }
+    }
 
     /// Keeps a result that leaves the conversation where the model can read it again; its handle.
     fn keep(&self, text: &str) -> impl Future<Output = Option<String>> + Send;

@@ -19,6 +19,8 @@ pub struct AgentSettings {
     pub max_total_tokens: Option<u64>,
     /// How long a turn may take; none without limit (`agent.max_wall_s`).
     pub max_wall: Option<Duration>,
+    /// Whether the model shortens results that are too long (`tools.summarize_output`).
+    pub summarizes_output: bool,
     /// What the model works towards in every session (`agent.goal_text`).
     pub goal_text: Option<String>,
 }

@@ -2,6 +2,7 @@
 
 mod again;
 mod agent;
+mod compression;
 mod egress;
 mod exit;
 mod filters;
@@ -116,7 +117,8 @@ pub(crate) fn compile(
     let egress = room.egress(&tools.egress);
     let mcp_servers = room.servers(&mcp, &egress);
     let providers = room.providers(&llm);
-    let agent = room.agent(&agent, &providers);
+    let mut agent = room.agent(&agent, &providers);
+    agent.summarizes_output = tools.summarize_output;
 
     Some(Config {
         tools_enabled: tools.enabled,
@@ -124,6 +126,7 @@ pub(crate) fn compile(
         shell,
         sandbox,
         filters,
+        compression: compression::compression(&tools.compression),
         egress,
         rules,
         hooks,

@@ -9,6 +9,7 @@
 
 mod agent;
 mod compile;
+mod compression;
 mod environment;
 mod file;
 mod filters;
@@ -45,6 +46,7 @@ use zeph_core::limit::CallLimits;
 use zeph_core::network::EgressSettings;
 
 pub use self::agent::{AgentSettings, ApiKey, Prices, ProviderKind, ProviderSettings};
+pub use self::compression::{CompressionSettings, CompressionStrategy};
 pub use self::environment::CONFIG_VARIABLE;
 pub use self::filters::{FilterSettings, RuleFile, RuleFileTrust};
 pub use self::locate::{PLUGINS_FOLDER, UserFile, lock_of, user_file};
@@ -88,6 +90,8 @@ pub struct Config {
     pub sandbox: SandboxSettings,
     /// How outputs are shortened (`tools.filters`).
     pub filters: FilterSettings,
+    /// How outputs beside the goal are compressed (`tools.compression`).
+    pub compression: CompressionSettings,
     /// The way out to the network (`tools.egress`).
     pub egress: EgressSettings,
     /// Which calls may run (`tools.permissions` and its like).

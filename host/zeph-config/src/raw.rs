@@ -4,6 +4,7 @@
 //! schema, so it cannot disagree with what editors are told. Defaults stand in `config/default.toml` and nowhere here.
 
 mod agent;
+mod compression;
 mod egress;
 mod filters;
 mod rules;
@@ -17,6 +18,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::agent::{RawAgent, RawLlm, RawProvider, RawProviderKind};
+pub(crate) use self::compression::{RawCompression, RawCompressionStrategy};
 pub(crate) use self::egress::RawEgress;
 pub(crate) use self::filters::RawFilters;
 pub(crate) use self::rules::{
@@ -78,6 +80,10 @@ pub(crate) struct RawTools {
     pub(crate) sandbox: RawSandbox,
     /// Less text for the model.
     pub(crate) filters: RawFilters,
+    /// Outputs beside the goal.
+    pub(crate) compression: RawCompression,
+    #[schemars(extend("x-project" = "never: models"))]
+    pub(crate) summarize_output: bool,
     /// The way out to the network.
     pub(crate) egress: RawEgress,
     /// What compilers and linters say: what the plugin `diagnostics` is told as its settings.

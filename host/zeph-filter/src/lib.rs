@@ -2,7 +2,7 @@
 //!
 //! In reading order: terminal output becomes lines (`sanitize`), a command picks rules (`rule`, `command`, `load`, `choose`), their
 //! strategies select lines and what may never be lost is put back (`apply`), credentials are looked for (`secret`) and savings
-//! are counted (`stats`). It reads no file and
+//! are counted (`stats`). `compression` is for outputs beside a goal. It reads no file and
 //! runs no process: rule files come in as text, strategies in wasm as implementations of a trait.
 
 mod apply;
@@ -10,6 +10,7 @@ mod builtin;
 mod case;
 mod choose;
 mod command;
+pub mod compression;
 mod load;
 mod mark;
 mod rule;

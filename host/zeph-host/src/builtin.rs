@@ -1,7 +1,11 @@
 //! Tools the host runs itself, because they serve what only the host holds.
 
 mod read_overflow;
+mod turn_state;
+mod update_plan;
 
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::failure::ToolFailure;
@@ -10,13 +14,18 @@ use zeph_core::policy::AuthorizedCall;
 use zeph_core::tool::Tool;
 
 use crate::overflow::Overflow;
+use crate::session::Session;
 
 /// The tool that reads stored outputs.
 pub(crate) const READ_OVERFLOW: &str = read_overflow::NAME;
 
 /// Every built-in tool.
 pub(crate) fn tools() -> Vec<Tool> {
-    vec![read_overflow::tool()]
+    vec![
+        read_overflow::tool(),
+        turn_state::tool(),
+        update_plan::tool(),
+    ]
 }
 
 /// What one call of a built-in tool asks for: its arguments, read once.
@@ -24,6 +33,10 @@ pub(crate) fn tools() -> Vec<Tool> {
 pub(crate) enum BuiltinWork {
     /// `read_overflow`
     ReadOverflow(read_overflow::ReadOverflowArguments),
+    /// `turn_state`
+    TurnState(turn_state::TurnStateArguments),
+    /// `update_plan`
+    UpdatePlan(update_plan::UpdatePlanArguments),
 }
 
 impl BuiltinWork {
@@ -33,6 +46,8 @@ impl BuiltinWork {
     pub(crate) fn read(tool: &Tool, arguments: &Map<String, Value>) -> Result<Self, ToolFailure> {
         match tool.name.as_str() {
             read_overflow::NAME => read_overflow::read(arguments).map(Self::ReadOverflow),
+            turn_state::NAME => arguments_of(arguments).map(Self::TurnState),
+            update_plan::NAME => arguments_of(arguments).map(Self::UpdatePlan),
             other => Err(ToolFailure::new(
                 ErrorCategory::ToolNotFound,
                 ErrorPhase::Setup,
@@ -42,14 +57,71 @@ impl BuiltinWork {
     }
 }
 
+impl BuiltinWork {
+    /// Whether it tells anything that its turn has not held already.
+    pub(crate) fn is_new(&self) -> bool {
+        matches!(self, Self::ReadOverflow(_))
+    }
+}
+
+/// Reads the arguments of a call.
+///
+/// Errors: `invalid_parameters`.
+fn arguments_of<T: DeserializeOwned>(arguments: &Map<String, Value>) -> Result<T, ToolFailure> {
+    serde_json::from_value(Value::Object(arguments.clone())).map_err(|error| {
+        ToolFailure::new(
+            ErrorCategory::InvalidParameters,
+            ErrorPhase::ParamHandling,
+            error.to_string(),
+        )
+    })
+}
+
+/// A derived schema without the keywords some model providers refuse.
+fn schema_of<T: JsonSchema>() -> Value {
+    let mut schema = schemars::SchemaGenerator::new(
+        schemars::generate::SchemaSettings::draft2020_12().with(|settings| {
+            settings.inline_subschemas = true;
+        }),
+    )
+    .into_root_schema_for::<T>()
+    .to_value();
+    plain(&mut schema);
+    for keyword in ["$schema", "title", "description"] {
+        schema.as_object_mut().map(|object| object.remove(keyword));
+    }
+    schema
+}
+
+fn plain(schema: &mut Value) {
+    match schema {
+        Value::Object(object) => {
+            for keyword in ["format", "default"] {
+                // A property may be called so; what it says is a schema then.
+                if !object.get(keyword).is_some_and(Value::is_object) {
+                    object.remove(keyword);
+                }
+            }
+            object.values_mut().for_each(plain);
+        }
+        Value::Array(items) => items.iter_mut().for_each(plain),
+        _ => {}
+    }
+}
+
 /// Runs a built-in tool.
 pub(crate) async fn call(
     overflow: &Overflow,
+    session: &Session,
     call: AuthorizedCall<BuiltinWork>,
 ) -> Result<RawOutput, ToolFailure> {
     match call.work() {
         BuiltinWork::ReadOverflow(arguments) => {
             read_overflow::call(overflow, call.frame().conversation, arguments).await
+        }
+        BuiltinWork::TurnState(arguments) => Ok(turn_state::call(session, call.frame(), arguments)),
+        BuiltinWork::UpdatePlan(arguments) => {
+            update_plan::call(overflow.store(), session, arguments).await
         }
     }
 }

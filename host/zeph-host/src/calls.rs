@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::task::{Id, JoinError, JoinSet};
@@ -40,6 +41,8 @@ pub struct CallControl {
     pub batch: Option<u32>,
     /// Why its door does not let it run: it is recorded, and ends with this.
     pub refused: Option<ToolFailure>,
+    /// What earlier outputs of its turn held, as JSON; the line says so.
+    pub(crate) turn_state: Option<Arc<[u8]>>,
     /// The request of a client of MCP that it is made for.
     pub remote: Option<RemoteRequest>,
 }

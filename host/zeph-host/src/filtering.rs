@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use zeph_config::Config;
 use zeph_core::command::CommandLine;
+use zeph_core::id::OverflowId;
 use zeph_core::output::{Content, RawOutput};
 use zeph_core::policy::AuthorizedCall;
 use zeph_core::tool::Backend;
@@ -92,6 +93,8 @@ pub(crate) struct Shorter {
     pub(crate) original: Option<String>,
     /// The rules that worked.
     pub(crate) rules: Vec<String>,
+    /// The handle of the original, when the text names it.
+    pub(crate) handle: Option<OverflowId>,
 }
 
 impl FilteredResult {
@@ -359,6 +362,7 @@ fn look(
         line,
         original: (filtered.loss != Loss::None).then(|| body.clone()),
         rules: filtered.rules,
+        handle: None,
     });
     FilteredResult {
         raw: RawOutput::default(),

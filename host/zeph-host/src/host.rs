@@ -40,6 +40,7 @@ use crate::authorisation::Authoriser;
 use crate::cache::ResultCache;
 use crate::calls::{CallControl, CallReport};
 use crate::clock::now_ms;
+use crate::compression::Compression;
 use crate::filtering::Filtering;
 use crate::filtering::wasm::Components;
 use crate::guest::ProgramRoom;
@@ -81,6 +82,7 @@ pub(crate) struct Rooms {
     pub(crate) questions: Questions,
     pub(crate) secrets: Arc<KnownSecrets>,
     pub(crate) filter: filtering::Stage,
+    pub(crate) compression: Compression,
     pub(crate) overflow: Overflow,
 }
 
@@ -243,6 +245,7 @@ impl Host {
                 components,
                 offers: offers.clone(),
             },
+            compression: Compression::new(config.compression.clone()),
             overflow: Overflow::new(store.clone(), config.overflow),
             authoriser,
             secrets,

@@ -2,7 +2,7 @@
 //!
 //! In reading order: `host` (everything built once), `session` (one conversation's client), `pipeline` (the line every call
 //! follows) with its stages `resolve`, `authorisation`, `guest`, `redact`, `shell` and `background` (commands, and the ends of
-//! those in the background), `filtering` and `overflow` (what a model is shown of a result), `approval` (how it reaches a person),
+//! those in the background), `filtering`, `compression` (beside a `goal`) and `overflow` (what a model is shown of a result), `turn_state` (what results held), `approval` (how it reaches a person),
 //! `questions` (what tools ask the user) and `seals` (what has to come back as it left), `builtin` (tools the host itself runs),
 //! `servers` (MCP servers of the operator), `registries` (where package managers get packages from),
 //! `calls` (the scheduler of calls for all doors), `run` (JSON lines and the terminal), `agent` (a model with tools, headless and as a
@@ -19,8 +19,10 @@ mod cache;
 mod calls;
 pub mod cli;
 mod clock;
+mod compression;
 mod file_changes;
 mod filtering;
+mod goal;
 mod guest;
 mod heap;
 mod host;
@@ -46,6 +48,7 @@ mod shell;
 mod telemetry;
 #[cfg(test)]
 mod traceless;
+mod turn_state;
 mod work;
 
 pub use approval::{ApprovalAnswer, ApprovalPrompt, ApprovalQuestion};

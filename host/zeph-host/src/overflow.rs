@@ -13,6 +13,12 @@ use crate::filtering::{self, FilteredResult, Shorter};
 /// Most characters that a caller can have of one result beyond the configured threshold.
 const WANTED_CHARS_MAX: usize = 131_072;
 
+/// How the line ends that stands for the middle of a text that is too long.
+pub(crate) const OMITTED: &str = " characters omitted …]";
+
+/// How the line begins that says where a full text is.
+pub(crate) const STORED: &str = "[full output stored — ID: overflow:";
+
 /// The store as this stage uses it, and how long a text may be.
 #[derive(Debug, Clone)]
 pub(crate) struct Overflow {
@@ -74,7 +80,7 @@ pub(crate) async fn fit(
         None => text.into_owned(),
         Some(shown) => {
             if !is_shortened {
-                kept = Some(keep(room, conversation, full, Vec::new()).await);
+                kept = Some(keep(room, (conversation, None), full, Vec::new()).await);
             }
             shown
         }
@@ -106,7 +112,7 @@ pub(crate) async fn fit(
 fn head_and_tail(text: &str, chars_max: usize) -> Option<String> {
     let cut = cut(text, chars_max)?;
     Some(format!(
-        "{}\n[… {} characters omitted …]\n{}",
+        "{}\n[… {}{OMITTED}\n{}",
         cut.head.trim_end_matches('\n'),
         cut.n_chars_left_out,
         cut.tail
@@ -139,6 +145,7 @@ async fn body<'a>(
         line,
         original,
         rules,
+        handle,
     }) = shorter
     else {
         return whole();
@@ -150,7 +157,7 @@ async fn body<'a>(
             kept: None,
         };
     };
-    let kept = keep(room, conversation, original, rules).await;
+    let kept = keep(room, (conversation, handle), original, rules).await;
     match kept.id {
         Some(_) => OutputBody {
             text: Cow::Owned(text),
@@ -196,10 +203,10 @@ impl StoredText {
     }
 }
 
-/// Stores a full text; `rules` shortened what is shown of it.
+/// Stores a full text, under `handle` where what is shown names that already; `rules` shortened what is shown of it.
 async fn keep(
     room: &Overflow,
-    conversation: ConversationId,
+    (conversation, handle): (ConversationId, Option<OverflowId>),
     full: String,
     rules: Vec<String>,
 ) -> StoredText {
@@ -210,12 +217,10 @@ async fn keep(
             "{n_bytes} bytes are more than {bytes_max} (`tools.overflow.max_overflow_bytes`)"
         ));
     }
-    match store(room, conversation, full.into_bytes(), rules).await {
+    match store(room, (conversation, handle), full.into_bytes(), rules).await {
         Ok(id) => StoredText {
             id: Some(id),
-            notice: format!(
-                "[full output stored — ID: overflow:{id} — {n_bytes} bytes, use read_overflow tool to retrieve]"
-            ),
+            notice: format!("{STORED}{id} — {n_bytes} bytes, use read_overflow tool to retrieve]"),
         },
         Err(error) => {
             tracing::error!(
@@ -229,16 +234,13 @@ async fn keep(
 
 async fn store(
     room: &Overflow,
-    conversation: ConversationId,
+    (conversation, handle): (ConversationId, Option<OverflowId>),
     full: Vec<u8>,
     rules: Vec<String>,
 ) -> Result<OverflowId, StoreError> {
-    match rules.is_empty() {
-        true => room.store.put_overflow(conversation, full, now_ms()).await,
-        false => {
-            room.store
-                .put_filtered(conversation, full, rules, now_ms())
-                .await
-        }
-    }
+    let handle = handle.unwrap_or_else(OverflowId::new);
+    let stored = room
+        .store
+        .put_overflow_as(handle, conversation, full, rules, now_ms());
+    stored.await
 }

@@ -4,6 +4,7 @@
 mod judgement;
 #[cfg(test)]
 mod tests;
+mod view;
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -21,11 +22,12 @@ use zeph_plugins::rights::{Rights, RightsSource};
 use zeph_plugins::set::PluginSet;
 
 use self::judgement::{AllowedCall, Judgement, StartedCall, judge};
+use self::view::{OutputContext, show};
 use crate::authorisation::{AuthorisationState, objects};
 use crate::background::BackgroundResult;
 use crate::calls::{CallControl, CallReport};
 use crate::clock::now_ms;
-use crate::filtering::{self, OutputSubject};
+use crate::filtering::OutputSubject;
 use crate::guest::{Explainer, GuestHints, GuestRules, GuestRun};
 use crate::host::Rooms;
 use crate::offers::Offer;
@@ -33,17 +35,20 @@ use crate::resolve::{Resolver, not_active};
 use crate::session::Session;
 use crate::telemetry::CallSpan;
 use crate::work::BackendCall;
-use crate::{authorisation, builtin, guest, overflow, questions, redact, servers};
+use crate::{authorisation, builtin, goal, guest, questions, redact, servers, turn_state};
 
 /// Makes one call. Every way a call can end leaves through the one exit at the bottom.
 pub(crate) async fn call(
     host: &Rooms,
     session: &Session,
-    (frame, request): (CallFrame, ToolRequest),
+    (mut frame, request): (CallFrame, ToolRequest),
     control: CallControl,
 ) -> CallReport {
     let started = Instant::now();
     let id = frame.id;
+    let configured = host.config.agent.goal_text.as_deref();
+    goal::tell(&host.store, session, configured, &mut frame).await;
+    let turn = frame.turn.clone();
     let calls_made = control.batch.unwrap_or_else(|| session.count_call());
     let messages = tell(host, session).await;
     let wanted_chars = control.result_chars;
@@ -57,6 +62,13 @@ pub(crate) async fn call(
             .ok()
             .map(|allowed| allowed.call.tool()),
     );
+    let beside = match &begun.allowed {
+        Ok(allowed) => {
+            let room = &host.compression;
+            room.subject(&host.store, session, &allowed.call).await
+        }
+        Err(_) => None,
+    };
     // cache, 4 execute
     let done = match begun.allowed {
         Ok(allowed) => answer(host, session, allowed, control).await,
@@ -66,8 +78,14 @@ pub(crate) async fn call(
     let execution = done.execution.after_notes(begun.notes);
     let exit_code = execution.exit_code();
     // 5 filter, 6 redact, 7 overflow
-    let subject = (done.subject, exit_code);
-    let output = show(host, (session, wanted_chars), subject, execution).await;
+    let about = OutputContext {
+        wanted_chars,
+        subject: done.subject,
+        exit_code,
+        beside,
+        turn: turn.filter(|_| done.is_of_turn),
+    };
+    let output = show(host, session, about, execution).await;
     session.hear_result(output.produced());
     // 8 the one exit
     let duration = started.elapsed();
@@ -131,51 +149,27 @@ async fn end_of(host: &Rooms, session: &Session, ended: BackgroundResult) -> Too
         ..
     } = ended;
     let facts = redact::facts(&execution.facts, &host.secrets.redactor());
-    let output = show(host, (session, None), (subject, exit_code), execution).await;
+    let goal_id = turn.as_ref().and_then(|turn| turn.goal_id.as_deref());
+    let beside = match &subject {
+        OutputSubject::Command(line) => {
+            let room = &host.compression;
+            let asked = (line.text.as_str(), goal_id);
+            room.of_command(&host.store, session, asked).await
+        }
+        _ => None,
+    };
+    let about = OutputContext {
+        wanted_chars: None,
+        subject,
+        exit_code,
+        beside,
+        turn: turn.clone(),
+    };
+    let output = show(host, session, about, execution).await;
     host.audit
         .completed(session, (&run_id, turn), &facts, &output, duration)
         .await;
     output
-}
-
-/// Stages 5 to 7: what a model is shown of an execution. `wanted_chars`: what its caller would take at once.
-async fn show(
-    host: &Rooms,
-    (session, wanted_chars): (&Session, Option<usize>),
-    (subject, exit_code): (OutputSubject, Option<i32>),
-    execution: Execution,
-) -> ToolOutput {
-    let redactor = host.secrets.redactor();
-    let Execution {
-        result,
-        partial,
-        mut notes,
-        ..
-    } = redact::execution(execution, &redactor).await;
-    let (raw, failure) = match result {
-        Ok(raw) => (raw, None),
-        Err(failure) => {
-            let Some(partial) = partial else {
-                notes.extend(host.filter.filtering.warning(&failure.message));
-                return ToolOutput::failed_with(failure, notes);
-            };
-            // A command says nothing here that its output does not.
-            notes.extend(host.filter.filtering.warning(&failure.message));
-            (partial, Some(failure))
-        }
-    };
-    // 5 filter
-    let strategies = session.strategies();
-    let shown = filtering::stage(&host.filter, strategies, subject, exit_code, raw).await;
-    // 6 redact: what the tool gave was redacted before filters saw it; here, what they made of it
-    let shown = redact::stage(shown, &redactor);
-    // 7 overflow
-    let asked = (session.conversation, wanted_chars);
-    let output = overflow::fit(&host.overflow, asked, shown, notes).await;
-    match failure {
-        Some(failure) => output.failed_by(failure),
-        None => output,
-    }
 }
 
 /// Stages 1 to 3 and the begin of the record.
@@ -232,6 +226,8 @@ struct RunResult {
     subject: OutputSubject,
     /// All that it depends on, when that is known.
     touched: Option<Touched>,
+    /// Whether its turn learns from it: not from what the turn held already.
+    is_of_turn: bool,
 }
 
 impl RunResult {
@@ -245,6 +241,7 @@ impl RunResult {
             wanted: GuestHints::default(),
             subject,
             touched: None,
+            is_of_turn: true,
         }
     }
 
@@ -254,6 +251,7 @@ impl RunResult {
             wanted: run.wanted,
             subject,
             touched: run.touched,
+            is_of_turn: true,
         }
     }
 }
@@ -311,12 +309,17 @@ async fn execute(
     let control = redact::control(control, &host.secrets.redactor());
     let mut done = match call.route() {
         BackendCall::Shell(call) => {
+            let control = turn_state::told(session, call.frame(), &host.secrets, control);
             let execution = session.commands().call(call, session, control).await;
             RunResult::ended(execution, subject)
         }
         BackendCall::Builtin(call) => {
-            let result = builtin::call(&host.overflow, call).await;
-            RunResult::ended(Execution::ended(result), subject)
+            let is_of_turn = call.work().is_new();
+            let result = builtin::call(&host.overflow, session, call).await;
+            RunResult {
+                is_of_turn,
+                ..RunResult::ended(Execution::ended(result), subject)
+            }
         }
         BackendCall::Mcp(call) => {
             let servers = host.offers.servers();

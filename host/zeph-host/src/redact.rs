@@ -207,6 +207,7 @@ mod tests {
                 line: None,
                 original: Some(told.clone()),
                 rules: Vec::new(),
+                handle: None,
             }),
             notes: vec![told],
             ..FilteredResult::default()

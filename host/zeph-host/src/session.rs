@@ -6,12 +6,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use uuid::Uuid;
 use zeph_core::call::{CallFrame, TurnContext};
 use zeph_core::id::ConversationId;
+use zeph_core::output::RawOutput;
 use zeph_core::policy::HeardUrls;
 use zeph_core::principal::Principal;
 
 use crate::clock::now_ms;
 use crate::filtering::wasm::SessionStrategies;
+use crate::goal::{GoalPlace, SessionGoal};
 use crate::shell::{CommandBackend, Share};
+use crate::turn_state::TurnStates;
 
 /// A client connection. Owned by one task; clones are handles to one.
 #[derive(Debug, Clone)]
@@ -28,6 +31,10 @@ pub struct Session {
     untold: Arc<Mutex<Vec<String>>>,
     /// The addresses it was told of, once it is told what its user says. Protects the exchange of the whole.
     heard: Arc<Mutex<Option<Arc<HeardUrls>>>>,
+    /// What it works towards.
+    goals: GoalPlace,
+    /// What the outputs of its turns held.
+    turn_states: TurnStates,
 }
 
 impl Session {
@@ -46,6 +53,8 @@ impl Session {
             calls_made: Arc::default(),
             untold: Arc::default(),
             heard: Arc::default(),
+            goals: GoalPlace::default(),
+            turn_states: TurnStates::default(),
         }
     }
 
@@ -75,15 +84,46 @@ impl Session {
     }
 
     /// Begins a turn: directory, variables and history of commands start anew, and what ended in the background meanwhile is told
-    /// with the next call.
+    /// with the next call. Without a goal of its own it has that of the session.
     pub fn begin_turn(&self, goal_id: Option<String>, skill_name: Option<String>) {
+        let goal_id = goal_id.or_else(|| self.goal_id());
         self.shell.begin_turn(turn(goal_id, skill_name));
+    }
+
+    /// The goals it knows.
+    pub(crate) fn goals(&self) -> &GoalPlace {
+        &self.goals
+    }
+
+    /// Works towards `goal` from now on, in this turn too.
+    pub(crate) fn set_goal(&self, goal: Option<Arc<SessionGoal>>) {
+        let before = self.goal_id();
+        self.goals.set(goal);
+        let commands = self.shell.commands();
+        commands.set_goal(before.as_deref(), self.goal_id());
+    }
+
+    fn goal_id(&self) -> Option<String> {
+        self.goals.active().map(|goal| goal.id())
+    }
+
+    /// Takes what an output of `turn` held; it holds no known secret.
+    pub(crate) fn take_output(&self, turn: Option<&TurnContext>, output: &RawOutput) {
+        let Some(turn) = turn else { return };
+        let now = self.shell.commands().context();
+        let caller = self.principal.caller_id();
+        self.turn_states.take(caller, (turn, &now), output);
+    }
+
+    /// What the outputs of its turns held.
+    pub(crate) fn turn_states(&self) -> &TurnStates {
+        &self.turn_states
     }
 
     /// Forgets what the session has done so far: a new turn, and the count of its calls begins anew (`/clear`).
     pub fn clear(&self) {
         self.calls_made.store(0, Ordering::Relaxed);
-        self.shell.commands().begin_turn(turn(None, None));
+        self.shell.commands().begin_turn(turn(self.goal_id(), None));
         self.strategies.clear();
     }
 

@@ -103,15 +103,15 @@ impl Native {
         self.program_jails.of(self.jail.policy(), plugin, rights)
     }
 
-    /// Runs a call, its envelope bounded like the text.
+    /// Runs a call, its envelope bounded like the text. `heard`: who hears what it prints, and what it is told of its turn.
     pub(crate) async fn call(
         &self,
         call: AuthorizedCall<ShellWork>,
         session: &Session,
         cancel: Cancel,
-        on_output: Option<OutputListener>,
+        heard: (Option<OutputListener>, Option<Arc<[u8]>>),
     ) -> Execution {
-        let mut end = self.run(call, session, cancel, on_output).await;
+        let mut end = self.run(call, session, cancel, heard).await;
         let raw = end.result.as_mut().ok().or(end.partial.as_mut());
         if let Some(envelope) = raw.and_then(|raw| raw.structured.as_mut()) {
             envelope::bound(envelope, self.stream_chars_max);
@@ -125,12 +125,13 @@ impl Native {
         call: AuthorizedCall<ShellWork>,
         session: &Session,
         cancel: Cancel,
-        on_output: Option<OutputListener>,
+        (on_output, turn_state): (Option<OutputListener>, Option<Arc<[u8]>>),
     ) -> Execution {
         let share = session.shell();
         let control = RunControl {
             cancelled: Box::pin(async move { cancel.cancelled().await }),
             on_output,
+            turn_state,
         };
         let kept_for = self
             .transactions

@@ -145,6 +145,7 @@ impl Shell {
                 network: Arc::default(),
                 ahead: None,
                 running: None,
+                turn_state: None,
             };
             let mut finished = self.run(command, Box::pin(std::future::pending())).await;
             report.notes.extend(take_findings(&mut finished));

@@ -19,6 +19,9 @@ use linux as system;
 /// Where the descriptors of a process have names.
 pub(crate) const DESCRIPTORS: &str = system::DESCRIPTORS;
 
+/// The same, for what a shell starts; as a shell reads it.
+pub(crate) const DESCRIPTORS_OF_SHELL: &str = system::DESCRIPTORS_OF_SHELL;
+
 /// A hold on one process: no other is ever meant by it. Becomes readable when it ends.
 #[derive(Debug)]
 pub(crate) struct Process(system::Process);
@@ -68,4 +71,19 @@ pub(crate) fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
 /// Errors: the system refuses one, for example because too many files are open.
 pub(crate) fn nameless_file() -> io::Result<File> {
     system::nameless_file()
+}
+
+/// A file without a name that is to be filled once.
+///
+/// Errors: the system refuses one, for example because too many files are open.
+pub(crate) fn fillable_file() -> io::Result<File> {
+    system::fillable_file()
+}
+
+/// Writes `bytes` to a file that is to be filled, for who reads it from its beginning. Where the system can do that, nobody can change it
+/// afterwards.
+///
+/// Errors: the memory is full, or the file was filled before.
+pub(crate) fn fill(file: &File, bytes: &[u8]) -> io::Result<()> {
+    system::fill(file, bytes)
 }

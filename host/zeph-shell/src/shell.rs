@@ -21,6 +21,7 @@ mod failure;
 pub(crate) mod job;
 mod runs;
 mod session;
+mod turn_file;
 mod work;
 
 pub use session::ShellSession;
@@ -82,6 +83,9 @@ pub struct RunControl {
     pub cancelled: Pin<Box<dyn Future<Output = ()> + Send>>,
     /// Receives the output while the command runs.
     pub on_output: Option<OutputListener>,
+    /// What earlier outputs of the turn held, as JSON: the command reads it in a file of its own (`ZEPH_TURN_STATE`), where it is told its
+    /// turn at all.
+    pub turn_state: Option<Arc<[u8]>>,
 }
 
 /// How a call ended.
@@ -167,6 +171,7 @@ impl Default for RunControl {
         Self {
             cancelled: Box::pin(std::future::pending()),
             on_output: None,
+            turn_state: None,
         }
     }
 }

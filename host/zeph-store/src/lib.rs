@@ -1,8 +1,8 @@
-//! What outlives a call: conversations, the full text of shortened outputs, the grants of plugins, what a person agreed to, the
+//! What outlives a call: conversations and their goals, the full text of shortened outputs, the grants of plugins, what a person agreed to, the
 //! tokens of the MCP endpoint, and the record of every call.
 //!
 //! This is the only crate that knows SQL, and no SQL leaves it: callers see operations on [`Store`] and lines of an
-//! [`AuditFile`]. In reading order: what is kept (`conversation`, `session`, `overflow`, `savings`, `grants`, `defaults`, `approvals`,
+//! [`AuditFile`]. In reading order: what is kept (`conversation`, `session`, `goals`, `overflow`, `savings`, `grants`, `defaults`, `approvals`,
 //! `audit`, `call`, `tokens`, `sweep`, and `secrets` and `logins` in files beside it), what a database has to be able to do for that
 //! (`operations`), who queues it (`store`), and how SQLite does it
 //! (`sqlite`). The clock is always an argument.
@@ -14,6 +14,7 @@ mod call;
 mod conversation;
 mod defaults;
 mod error;
+mod goals;
 mod grants;
 mod logins;
 mod operations;
@@ -41,6 +42,10 @@ pub use call::{CallBegin, SingleUseRights};
 pub use conversation::Conversation;
 pub use defaults::OwnGrants;
 pub use error::{ErrorSource, StoreError};
+pub use goals::{
+    GOAL_TASKS_MAX, Goal, GoalSource, GoalState, GoalTask, NewGoal, TASK_TITLE_CHARS_MAX,
+    TaskGraph, TaskState,
+};
 pub use grants::{GrantRecord, Revoke, UnreadableGrant};
 pub use logins::{LoginFolder, LoginHold, StoredLogin};
 pub use overflow::StoredOutput;

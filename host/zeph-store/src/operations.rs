@@ -6,6 +6,7 @@
 
 use std::error::Error;
 
+use uuid::Uuid;
 use zeph_core::capability::Capability;
 use zeph_core::id::{
     ApprovalId, CallId, ConversationId, Digest, OverflowId, Pin, PluginId, ToolName,
@@ -18,6 +19,7 @@ use crate::audit::record::{AuditRecord, BeginRecord, Finish};
 use crate::call::{CallBegin, SingleUseRights};
 use crate::conversation::Conversation;
 use crate::error::StoreError;
+use crate::goals::{Goal, GoalState, TaskGraph};
 use crate::grants::{GrantRecord, ListedGrants, Revoke};
 use crate::overflow::StoredOutput;
 use crate::savings::{CacheSavings, FilteredOutput, Savings};
@@ -63,6 +65,31 @@ pub(crate) trait Operations {
     fn session(&self, conversation: ConversationId) -> Outcome<Option<SessionRecord>>;
     /// The sessions of one directory or of all that were used last, newest first, at most `limit`.
     fn sessions(&self, directory: Option<&str>, limit: u32) -> Outcome<Vec<SessionRecord>>;
+
+    /// Sets the goal of a conversation, which is begun when there is none; the active one it had is cancelled.
+    fn begin_goal(&self, goal: &Goal) -> Outcome<()>;
+    /// The active goal of a conversation, with its tasks.
+    fn active_goal(&self, conversation: ConversationId) -> Outcome<Option<Goal>>;
+    /// A goal of this conversation, with its tasks.
+    fn goal(&self, conversation: ConversationId, id: Uuid) -> Outcome<Option<Goal>>;
+    /// The goals of a conversation, newest first, at most `limit`.
+    fn goals(&self, conversation: ConversationId, limit: u32) -> Outcome<Vec<Goal>>;
+    /// Ends an active goal of this conversation; false when there is none.
+    fn end_goal(
+        &self,
+        conversation: ConversationId,
+        id: Uuid,
+        state: GoalState,
+        at_ms: i64,
+    ) -> Outcome<bool>;
+    /// Puts tasks in the place of those of an active goal of this conversation; false when there is none.
+    fn set_tasks(
+        &self,
+        conversation: ConversationId,
+        id: Uuid,
+        tasks: &TaskGraph,
+        at_ms: i64,
+    ) -> Outcome<bool>;
 
     /// Stores the full text of an output. `rules`: those that shortened what is shown of it, as a JSON array.
     fn put_output(&self, output: &NewOutput<'_>) -> Outcome<()>;

@@ -33,6 +33,22 @@ impl Store {
         self.put(conversation, content, None, at_ms).await
     }
 
+    /// Stores a full output under a key of the caller's making, which a text may name before the output is stored. `rules` are those that
+    /// shortened what is shown of it.
+    ///
+    /// Errors: what the database says; also when there is an output of this key.
+    pub async fn put_overflow_as(
+        &self,
+        id: OverflowId,
+        conversation: ConversationId,
+        content: impl AsRef<[u8]> + Send + 'static,
+        rules: Vec<String>,
+        at_ms: i64,
+    ) -> Result<OverflowId, StoreError> {
+        let rules = (!rules.is_empty()).then(|| serde_json::Value::from(rules).to_string());
+        self.put_as(id, conversation, content, rules, at_ms).await
+    }
+
     /// Stores a full output, with the rules that shortened what is shown of it, as a JSON array.
     pub(crate) async fn put(
         &self,
@@ -42,6 +58,17 @@ impl Store {
         at_ms: i64,
     ) -> Result<OverflowId, StoreError> {
         let id = OverflowId::new();
+        self.put_as(id, conversation, content, rules, at_ms).await
+    }
+
+    async fn put_as(
+        &self,
+        id: OverflowId,
+        conversation: ConversationId,
+        content: impl AsRef<[u8]> + Send + 'static,
+        rules: Option<String>,
+        at_ms: i64,
+    ) -> Result<OverflowId, StoreError> {
         self.run("store an output", Access::Write, move |operations| {
             let output = NewOutput {
                 id,

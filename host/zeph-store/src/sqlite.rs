@@ -1,6 +1,7 @@
 //! How SQLite does what `operations` says: all SQL of the product is in this module.
 
 use rusqlite::Connection;
+use uuid::Uuid;
 use zeph_core::id::{
     ApprovalId, CallId, ConversationId, Digest, OverflowId, Pin, PluginId, ToolName,
 };
@@ -11,6 +12,7 @@ use crate::audit::filter::AuditFilter;
 use crate::audit::record::{AuditRecord, BeginRecord, Finish};
 use crate::call::{CallBegin, SingleUseRights};
 use crate::conversation::Conversation;
+use crate::goals::{Goal, GoalState, TaskGraph};
 use crate::grants::{GrantRecord, ListedGrants, Revoke};
 use crate::operations::{NewGrants, NewOutput, Operations, Outcome};
 use crate::overflow::StoredOutput;
@@ -25,6 +27,7 @@ mod call;
 mod checkpoint;
 mod conversation;
 mod defaults;
+mod goals;
 mod grants;
 mod label;
 mod lines;
@@ -75,6 +78,42 @@ impl Operations for Connection {
 
     fn sessions(&self, directory: Option<&str>, limit: u32) -> Outcome<Vec<SessionRecord>> {
         Ok(session::listed(self, directory, limit)?)
+    }
+
+    fn begin_goal(&self, goal: &Goal) -> Outcome<()> {
+        Ok(goals::begin(self, goal)?)
+    }
+
+    fn active_goal(&self, conversation: ConversationId) -> Outcome<Option<Goal>> {
+        Ok(goals::active(self, conversation)?)
+    }
+
+    fn goal(&self, conversation: ConversationId, id: Uuid) -> Outcome<Option<Goal>> {
+        Ok(goals::one(self, conversation, id)?)
+    }
+
+    fn goals(&self, conversation: ConversationId, limit: u32) -> Outcome<Vec<Goal>> {
+        Ok(goals::listed(self, conversation, limit)?)
+    }
+
+    fn end_goal(
+        &self,
+        conversation: ConversationId,
+        id: Uuid,
+        state: GoalState,
+        at_ms: i64,
+    ) -> Outcome<bool> {
+        Ok(goals::end(self, conversation, id, state, at_ms)?)
+    }
+
+    fn set_tasks(
+        &self,
+        conversation: ConversationId,
+        id: Uuid,
+        tasks: &TaskGraph,
+        at_ms: i64,
+    ) -> Outcome<bool> {
+        Ok(goals::set_tasks(self, conversation, id, tasks, at_ms)?)
     }
 
     fn put_output(&self, output: &NewOutput<'_>) -> Outcome<()> {

@@ -176,7 +176,7 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
 }
 
 /// Shows nothing.
-struct Silent;
+pub(super) struct Silent;
 
 impl crate::event::Observer for Silent {
     fn on(&self, _event: AgentEvent<'_>) {}

@@ -109,7 +109,10 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
         turn: &mut Turn<'_>,
     ) -> Result<String, Stopped> {
         turn.needs_approval |= end.kind == CallEndKind::NeedsApproval;
-        let text = correctable(call, &end, turn);
+        let text = match self.summarized(call, &end, turn).await {
+            Some(summary) => summary,
+            None => correctable(call, &end, turn),
+        };
         let result = ResultEntry {
             index,
             text: text.clone(),

@@ -36,6 +36,7 @@ impl Compiling<'_> {
             max_cost_usd: (raw.max_cost_usd > 0.0).then_some(raw.max_cost_usd),
             max_total_tokens: (raw.max_total_tokens > 0).then_some(raw.max_total_tokens),
             max_wall: (raw.max_wall_s > 0).then(|| Duration::from_secs(raw.max_wall_s.into())),
+            summarizes_output: false,
             goal_text: (!raw.goal_text.trim().is_empty()).then(|| raw.goal_text.trim().to_owned()),
         }
     }

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use time::OffsetDateTime;
 use tokio::sync::mpsc;
-use uuid::Uuid;
 use zeph_agent::Provider;
 use zeph_agent::agent::{Agent, AgentLimits};
 use zeph_agent::budget::BudgetLimits;
@@ -19,6 +18,7 @@ use super::attachment;
 use super::journal::{self, StoreJournal};
 use super::prompt;
 use super::tools::HostTools;
+use crate::goal::{self, plan};
 use crate::host::Host;
 
 /// An agent of this host.
@@ -58,15 +58,14 @@ pub(crate) async fn begin(host: &Host, start: AgentStart) -> Result<HostAgent, S
     );
     let origin = start.provider.origin();
     journal.uses(&origin.provider, &origin.model);
-    let goal_id = config
-        .agent
-        .goal_text
-        .as_ref()
-        .map(|_| Uuid::now_v7().to_string());
-    let tools = HostTools::new((host.clone(), session), start.approver, start.live, goal_id);
+    let configured = config.agent.goal_text.as_deref();
+    let found = goal::find(host.store(), &session, configured).await;
+    found.map_err(|error| error.to_string())?;
+    let tools = HostTools::new((host.clone(), session), start.approver, start.live);
     let system = prompt::system(directory.as_ref());
     let limits = limits(config);
     let mut agent = Agent::new(start.provider, (tools, journal), limits, system, transcript);
+    agent.summarizes_results(config.agent.summarizes_output);
     if start.resume.is_some() {
         agent.mend().await?;
     }
@@ -95,7 +94,8 @@ fn limits(config: &Config) -> AgentLimits {
 }
 
 /// What the user typed, with the files it names and what changes from turn to turn; and what is wrong with files. No known secret is in it.
-pub(crate) fn user_entry(host: &Host, text: &str) -> (UserEntry, Vec<String>) {
+pub(crate) fn user_entry(tools: &HostTools, text: &str) -> (UserEntry, Vec<String>) {
+    let host = tools.host();
     let (config, redactor) = (host.config(), host.redactor());
     let (mut attachments, problems) = attachment::attached(text, &config.file);
     for attachment in &mut attachments {
@@ -105,7 +105,8 @@ pub(crate) fn user_entry(host: &Host, text: &str) -> (UserEntry, Vec<String>) {
     }
     let mut text = text.to_owned();
     redactor.clean(&mut text);
-    let context = prompt::context(OffsetDateTime::now_utc(), config.agent.goal_text.as_deref());
+    let goal = plan::told(tools.session());
+    let context = prompt::context(OffsetDateTime::now_utc(), goal.as_deref());
     let entry = UserEntry {
         text,
         attachments,

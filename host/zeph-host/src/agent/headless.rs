@@ -55,8 +55,7 @@ pub(crate) async fn run(
         model: origin.model.clone(),
         resumed: is_resumed,
     });
-    let host = agent.host().host().clone();
-    let (user, problems) = user_entry(&host, prompt);
+    let (user, problems) = user_entry(agent.host(), prompt);
     problems.iter().for_each(|problem| output.notice(problem));
     agent.host().session().hear_user(prompt);
     let mut interruption = None;

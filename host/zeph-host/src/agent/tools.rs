@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use zeph_agent::ToolDefinition;
 use zeph_agent::message::{Arguments, Image, ToolCall};
-use zeph_agent::tool_host::{CallEnd, CallEndKind, HostMessage, ToolHost};
+use zeph_agent::tool_host::{CallEnd, CallEndKind, HostMessage, OverlongResult, ToolHost};
 use zeph_core::call::ToolRequest;
 use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::failure::ToolFailure;
@@ -19,7 +19,9 @@ use zeph_shell::run::{OutputChunk, OutputListener};
 use super::approver::Approver;
 use crate::calls::{CallControl, CallReport, CallsEvent, RunningCalls};
 use crate::clock::now_ms;
+use crate::goal::plan;
 use crate::host::Host;
+use crate::overflow::{OMITTED, STORED};
 use crate::session::Session;
 
 /// How the announcement of a background run begins.
@@ -33,8 +35,6 @@ pub(crate) struct HostTools {
     approver: Approver,
     /// Hears what commands print while they run.
     live: Option<mpsc::Sender<OutputChunk>>,
-    /// The goal of the conversation.
-    goal_id: Option<String>,
     /// Calls of the session before the batch that runs.
     batch: AtomicU32,
 }
@@ -45,14 +45,12 @@ impl HostTools {
         (host, session): (Host, Session),
         approver: Approver,
         live: Option<mpsc::Sender<OutputChunk>>,
-        goal_id: Option<String>,
     ) -> Self {
         Self {
             host,
             session,
             approver,
             live,
-            goal_id,
             batch: AtomicU32::new(0),
         }
     }
@@ -155,7 +153,7 @@ impl ToolHost for HostTools {
     }
 
     async fn begin_turn(&self) -> Vec<HostMessage> {
-        self.session.begin_turn(self.goal_id.clone(), None);
+        self.session.begin_turn(None, None);
         let messages = self.host.take_completed(&self.session).await;
         let told = messages.into_iter().map(|text| HostMessage {
             ended_task: ended_task(&text),
@@ -226,7 +224,23 @@ impl ToolHost for HostTools {
                 approval.call.tool
             )
         });
-        approvals.collect()
+        let goal = plan::told(&self.session).map(|goal| format!("goal: {goal}"));
+        goal.into_iter().chain(approvals).collect()
+    }
+
+    async fn overlong(&self, end: &CallEnd) -> Option<OverlongResult> {
+        // What failed is shown as it is: a summary could lose why. So is what tells the end of other work.
+        let is_plain = end.kind == CallEndKind::Done && end.ended_tasks.is_empty();
+        let is_cut = is_plain && end.text.contains(OMITTED);
+        let handle = end.handle.as_deref().filter(|_| is_cut)?;
+        let id = handle.strip_prefix("overflow:")?.parse().ok()?;
+        let notice = &end.text[end.text.rfind(STORED)?..];
+        let stored = self.host.store().overflow(self.session.conversation, id);
+        let stored = stored.await.ok()??;
+        Some(OverlongResult {
+            text: String::from_utf8_lossy(&stored).into_owned(),
+            notice: notice.to_owned(),
+        })
     }
 }
 

@@ -39,6 +39,8 @@ pub(crate) enum PromptInput {
     Undo(u32),
     /// Take the last of those back.
     Redo,
+    /// Show the goal, set another one, or end it.
+    Plan(Option<String>),
     /// Begin anew: a fresh turn, nothing counted, nothing approved for the session.
     Clear,
     /// Explain the editor.
@@ -48,12 +50,13 @@ pub(crate) enum PromptInput {
 }
 
 /// The commands, for completion and suggestions.
-pub(crate) const COMMANDS: [&str; 11] = [
+pub(crate) const COMMANDS: [&str; 12] = [
     "/approvals",
     "/approve",
     "/clear",
     "/help",
     "/kill",
+    "/plan",
     "/quit",
     "/redo",
     "/runs",
@@ -116,6 +119,14 @@ pub(crate) fn argument(given: &str, parameters: &Parameters) -> Result<(String, 
 }
 
 fn command(line: &str) -> Result<PromptInput, String> {
+    if let Some(rest) = line.strip_prefix("/plan")
+        && (rest.is_empty() || rest.starts_with(char::is_whitespace))
+    {
+        let rest = rest.trim();
+        return Ok(PromptInput::Plan(
+            (!rest.is_empty()).then(|| rest.to_owned()),
+        ));
+    }
     let mut words = line.split_whitespace();
     let (name, argument) = (words.next().unwrap_or_default(), words.next());
     if let Some(more) = words.next().filter(|_| COMMANDS.contains(&name)) {

@@ -66,6 +66,7 @@ Type a call:
 Commands:
   /tools        the tools            /tool NAME    one tool with its parameters
   /approvals    what waits for you   /approve [ID] let a program's call run (the newest without ID)
+  /plan [TEXT]  the goal; with TEXT, set one; `done` and `cancel` end it, `list` shows all
   /undo [N]     put back what the last commands changed; /redo takes that back
   /runs         what runs in the background         /kill ID     end it
   /clear        begin a new turn: nothing counted, nothing approved for the session
@@ -141,6 +142,7 @@ async fn serve_lines(
                 | PromptInput::Approvals
                 | PromptInput::Undo(_)
                 | PromptInput::Redo
+                | PromptInput::Plan(_)
                 | PromptInput::Clear),
             ) => commands::run(host, session, command, options.width).await?,
             Ok(PromptInput::Call { tool, arguments }) => {

@@ -26,10 +26,14 @@ impl CommandBackend {
         control: CallControl,
     ) -> Execution {
         let CallControl {
-            cancel, on_output, ..
+            cancel,
+            on_output,
+            turn_state,
+            ..
         } = control;
+        let heard = (on_output, turn_state);
         match self {
-            Self::Native(shell) => shell.call(call, session, cancel, on_output).await,
+            Self::Native(shell) => shell.call(call, session, cancel, heard).await,
         }
     }
 

@@ -2,12 +2,12 @@
 
 use std::fs::File;
 use std::io;
-use std::io::Write as _;
 use std::os::fd::OwnedFd;
 
-use rustix::fs::{MemfdFlags, SealFlags, SeekFrom};
+use rustix::fs::MemfdFlags;
 
 use super::JailError;
+use crate::platform;
 
 const FLAGS: MemfdFlags = MemfdFlags::CLOEXEC.union(MemfdFlags::ALLOW_SEALING);
 
@@ -40,12 +40,8 @@ pub(super) fn empty(name: &str) -> Result<File, JailError> {
 /// Writes `bytes` to a file that is empty and seals it.
 ///
 /// Errors: the memory is full, or the file was filled before.
-pub(super) fn fill(mut file: &File, bytes: &[u8]) -> io::Result<()> {
-    file.write_all(bytes)?;
-    let seals = SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE | SealFlags::SEAL;
-    rustix::fs::fcntl_add_seals(file, seals)?;
-    rustix::fs::seek(file, SeekFrom::Start(0))?;
-    Ok(())
+pub(super) fn fill(file: &File, bytes: &[u8]) -> io::Result<()> {
+    platform::fill(file, bytes)
 }
 
 fn make(name: &str, bytes: &[u8], extra: MemfdFlags) -> io::Result<OwnedFd> {

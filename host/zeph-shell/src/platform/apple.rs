@@ -11,6 +11,8 @@ use rustix::process::{Pid, Signal};
 
 pub(super) const DESCRIPTORS: &str = "/dev/fd";
 
+pub(super) const DESCRIPTORS_OF_SHELL: &str = DESCRIPTORS;
+
 #[derive(Debug)]
 pub(super) struct Process {
     pid: Pid,
@@ -87,4 +89,14 @@ pub(super) fn enlarge(_pipe: impl AsFd) {}
 
 pub(super) fn nameless_file() -> io::Result<File> {
     tempfile::tempfile()
+}
+
+pub(super) fn fillable_file() -> io::Result<File> {
+    nameless_file()
+}
+
+pub(super) fn fill(mut file: &File, bytes: &[u8]) -> io::Result<()> {
+    io::Write::write_all(&mut file, bytes)?;
+    rustix::fs::seek(file, rustix::fs::SeekFrom::Start(0))?;
+    Ok(())
 }

@@ -2,12 +2,16 @@
 
 use std::fs::File;
 use std::io;
+use std::io::Write as _;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::MemfdFlags;
+use rustix::fs::{MemfdFlags, SealFlags, SeekFrom};
 use rustix::process::{Pid, PidfdFlags, Signal};
 
 pub(super) const DESCRIPTORS: &str = "/proc/self/fd";
+
+/// By the number of the shell: many programs close what they were not asked to hand on.
+pub(super) const DESCRIPTORS_OF_SHELL: &str = "/proc/$$/fd";
 
 /// Most bytes a pipe holds, if the kernel allows it: what an ordinary user may ask for. Large pipes mean few wake-ups.
 const PIPE_BYTES: usize = 1024 * 1024;
@@ -43,4 +47,17 @@ pub(super) fn enlarge(pipe: impl AsFd) {
 pub(super) fn nameless_file() -> io::Result<File> {
     let file = rustix::fs::memfd_create("zeph", MemfdFlags::CLOEXEC)?;
     Ok(file.into())
+}
+
+pub(super) fn fillable_file() -> io::Result<File> {
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    Ok(rustix::fs::memfd_create("zeph", flags)?.into())
+}
+
+pub(super) fn fill(mut file: &File, bytes: &[u8]) -> io::Result<()> {
+    file.write_all(bytes)?;
+    let seals = SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE | SealFlags::SEAL;
+    rustix::fs::fcntl_add_seals(file, seals)?;
+    rustix::fs::seek(file, SeekFrom::Start(0))?;
+    Ok(())
 }

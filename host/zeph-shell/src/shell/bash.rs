@@ -33,7 +33,7 @@ pub(super) async fn call(
     control: RunControl,
 ) -> ShellEnd {
     if options.background {
-        return in_background(shell, text, options, session).await;
+        return in_background(shell, text, options, (session, control.turn_state)).await;
     }
     let config = shell.config();
     let timeout = options.timeout.map_or(config.timeout, Duration::from_secs);
@@ -44,6 +44,7 @@ pub(super) async fn call(
     command.network = Arc::clone(&session.network);
     command.ahead = Some(Arc::clone(&session.ahead));
     command.running = Some(session.ahead.running());
+    command.turn_state = shell.turn_state(control.turn_state);
     let finished = match shell.run(command, control.cancelled).await {
         Ok(Some(finished)) => finished,
         Ok(None) => return ShellEnd::failed(failure::cancelled()),
@@ -75,7 +76,13 @@ impl Shell {
             network: Arc::default(),
             ahead: None,
             running: None,
+            turn_state: None,
         }
+    }
+
+    /// What a command is told of the outputs of its turn.
+    fn turn_state(&self, state: Option<Arc<[u8]>>) -> Option<Arc<[u8]>> {
+        state.filter(|_| self.0.config.enable_execution_context)
     }
 
     /// Runs a command until it has ended; nothing when it was cancelled before it began.
@@ -229,7 +236,7 @@ async fn in_background(
     shell: &Shell,
     text: &str,
     options: BashOptions,
-    session: &ShellSession,
+    (session, turn_state): (&ShellSession, Option<Arc<[u8]>>),
 ) -> ShellEnd {
     let config = shell.config();
     let timeout = options
@@ -239,6 +246,7 @@ async fn in_background(
     let turn = session.turn().clone();
     let context = turn.context.clone();
     let mut command = shell.command(text.to_owned(), turn, timeout, None);
+    command.turn_state = shell.turn_state(turn_state);
     // Before the call is answered: a server is reached by whatever comes after that.
     let apart = share_network(shell, session).await;
     command.network = Arc::clone(&session.network);

@@ -14,7 +14,7 @@ use zeph_core::exit::CommandExit;
 
 use super::ahead::{Ahead, ForegroundCommand};
 use super::session::SharedNetwork;
-use super::{ShellState, bare};
+use super::{ShellState, bare, turn_file};
 use crate::jail::{Guard, Jail, JailError, JailLabel, Job, Mode, Start};
 use crate::platform;
 use crate::run::capture::CapturedOutput;
@@ -54,6 +54,8 @@ pub(crate) struct CommandJob {
     pub(crate) ahead: Option<Arc<Ahead>>,
     /// Says that it is waited for, until it has ended.
     pub(crate) running: Option<ForegroundCommand>,
+    /// What it finds in its file about the turn (`turn_file`); without it there is none.
+    pub(crate) turn_state: Option<Arc<[u8]>>,
 }
 
 /// A command that was run.
@@ -143,7 +145,11 @@ impl ShellState {
     }
 
     fn plan(&self, command: &CommandJob, mark: Uuid) -> Result<(Plan, JailLabel), JobFault> {
-        let rc = rc::text(&command.turn, self.root(), &command.exports, STATE_FD);
+        let mut rc = rc::text(&command.turn, self.root(), &command.exports, STATE_FD);
+        let state = command.turn_state.as_deref();
+        if state.is_some() {
+            rc.splice(0..0, turn_file::line());
+        }
         let mut job = Job {
             program: Path::new(BASH),
             arguments: &[OsString::from("-c"), OsString::from(&command.text)],
@@ -153,7 +159,8 @@ impl ShellState {
             rc: Some(&rc),
         };
         let ahead = command.ahead.as_ref();
-        let entered = ahead.and_then(|ahead| ahead.enter(&self.jail, &command.network, &job));
+        let entered =
+            ahead.and_then(|ahead| ahead.enter(&self.jail, &command.network, (&job, state)));
         if let Some(entered) = entered {
             let plan = Plan {
                 begin: RunStart::Child(entered.child),
@@ -167,6 +174,9 @@ impl ShellState {
         }
         let (reader, writer) = platform::pipe()?;
         job.files.push((writer, STATE_FD));
+        if state.is_some() {
+            job.files.push((turn_file::made(state)?, turn_file::FD));
+        }
         let (mut launch, label, guard) = (self.prepare)(&self.jail, job)?;
         if let Some(Ok(Some(network))) = command.network.get() {
             network.enter(&mut launch).map_err(JobFault::NotClosed)?;

@@ -58,6 +58,14 @@ impl ShellSession {
         *self.turn() = Turn::new(context, self.root.clone());
     }
 
+    /// Has the turn pursue another goal from now on, if it pursues `before`.
+    pub fn set_goal(&self, before: Option<&str>, goal_id: Option<String>) {
+        let mut turn = self.turn();
+        if turn.context.goal_id.as_deref() == before {
+            turn.context.goal_id = goal_id;
+        }
+    }
+
     /// Which turn it is.
     pub fn context(&self) -> TurnContext {
         self.turn().context.clone()

@@ -371,7 +371,7 @@ async fn a_call_is_cancelled_before_and_while_it_runs() {
     let mark = lab.root().join("ran");
     let control = RunControl {
         cancelled: Box::pin(std::future::ready(())),
-        on_output: None,
+        ..RunControl::default()
     };
     let end = lab
         .call(
@@ -393,6 +393,7 @@ async fn a_call_is_cancelled_before_and_while_it_runs() {
             );
         }),
         on_output: Some(OutputListener::new(sender)),
+        ..RunControl::default()
     };
     let end = lab
         .call(

@@ -4,6 +4,7 @@ pub(crate) mod approvals;
 mod audit;
 pub(crate) mod call;
 mod conversation;
+mod goals;
 pub(crate) mod grants;
 mod savings;
 mod session;

@@ -25,6 +25,8 @@ pub(super) enum ChatCommand {
     /// Lists the sessions, or goes on with one.
     Resume(Option<String>),
     Compact,
+    /// Shows the goal, sets another one, or ends it.
+    Plan(Option<String>),
     Export(Option<String>),
     Quit,
 }
@@ -44,9 +46,9 @@ const PLAIN: [(&str, ChatCommand); 10] = [
 ];
 
 /// All commands, for completion.
-pub(super) const COMMANDS: [&str; 14] = [
-    "/approve", "/clear", "/compact", "/cost", "/export", "/help", "/model", "/quit", "/redo",
-    "/resume", "/revoke", "/stats", "/tools", "/undo",
+pub(super) const COMMANDS: [&str; 15] = [
+    "/approve", "/clear", "/compact", "/cost", "/export", "/help", "/model", "/plan", "/quit",
+    "/redo", "/resume", "/revoke", "/stats", "/tools", "/undo",
 ];
 
 /// `/help`.
@@ -57,6 +59,7 @@ Type what you want done; Alt-Enter begins a new line. @path attaches a file, and
   /tools          the tools              /undo [N], /redo   put back what the last commands changed
   /model [NAME]   the models; with NAME, use another one
   /cost, /stats   what the session used up; how it works
+  /plan [TEXT]    the goal and its tasks; with TEXT, set a goal; `done` and `cancel` end it, `list` shows all
   /compact        have the model sum up the conversation so far
   /export [FILE]  write the conversation as Markdown
   /resume [ID]    the sessions of this directory; with ID, go on with one
@@ -91,6 +94,7 @@ pub(super) fn read(line: &str) -> Result<ChatCommand, String> {
         "/revoke" => some
             .map(ChatCommand::Revoke)
             .ok_or_else(|| "write `/revoke ID`; `/approve` lists the IDs".to_owned()),
+        "/plan" => Ok(ChatCommand::Plan(some)),
         "/model" => Ok(ChatCommand::Model(some)),
         "/resume" => Ok(ChatCommand::Resume(some)),
         "/export" => Ok(ChatCommand::Export(some)),

@@ -23,8 +23,7 @@ impl Chat {
         prompt: &str,
         interrupts: &mut Interrupts,
     ) -> io::Result<Option<Next>> {
-        let host = self.agent.host().host().clone();
-        let (user, problems) = user_entry(&host, prompt);
+        let (user, problems) = user_entry(self.agent.host(), prompt);
         problems.iter().for_each(|problem| wrong(problem));
         self.agent.host().session().hear_user(prompt);
         let cancel = CancellationToken::new();

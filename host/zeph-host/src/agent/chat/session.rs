@@ -16,6 +16,7 @@ use super::command::{ChatCommand, HELP};
 use super::{Chat, Next, wrong};
 use crate::agent::{begin, models};
 use crate::clock::now_ms;
+use crate::goal::plan;
 use crate::run::interrupt::Interrupts;
 use crate::run::render::{DIM, escape};
 use crate::run::repl::{print, say};
@@ -56,6 +57,13 @@ impl Chat {
             }
             ChatCommand::Redo => {
                 print(&session_commands::redo(self.agent.host().session()).await)?;
+            }
+            ChatCommand::Plan(argument) => {
+                let session = self.agent.host().session();
+                match plan::command(&host, session, argument.as_deref()).await {
+                    Ok(text) => print(&text)?,
+                    Err(problem) => wrong(&problem),
+                }
             }
             ChatCommand::Compact => self.compact(interrupts).await,
             ChatCommand::Export(file) => self.export(file.as_deref()),

@@ -205,8 +205,7 @@ async fn begun(host: &Host, start: AgentStart) -> Result<HostAgent, CliError> {
 }
 
 fn preview(agent: &HostAgent, prompt: Option<&str>) -> Result<Exit, CliError> {
-    let host = agent.host().host();
-    let user = prompt.map(|prompt| begin::user_entry(host, prompt).0);
+    let user = prompt.map(|prompt| begin::user_entry(agent.host(), prompt).0);
     let mut body = agent.preview(user).body;
     body.push('\n');
     out::data(&body)?;

@@ -159,6 +159,15 @@ fn commands() {
         ("/kill", Err("write `/kill ID`; `/runs` lists the ids")),
         ("/kill 3", Ok(called("kill_run", json!({ "run_id": "3" })))),
         ("/kill 3 4", Err("`4` is one word too many")),
+        ("/plan", Ok(PromptInput::Plan(None))),
+        (
+            "/plan mend  the parser",
+            Ok(PromptInput::Plan(Some("mend  the parser".to_owned()))),
+        ),
+        (
+            "/planes",
+            Err("there is no command `/planes`; did you mean `/plan`?"),
+        ),
         ("/clear", Ok(PromptInput::Clear)),
         ("/clear now", Err("`/clear` takes no argument")),
         (" /quit ", Ok(PromptInput::Quit)),
@@ -172,7 +181,7 @@ fn commands() {
         (
             "/qqqqqqqqqq",
             Err(
-                "there is no such command; there are: /approvals, /approve, /clear, /help, /kill, /quit, /redo, /runs, /tool, /tools, /undo",
+                "there is no such command; there are: /approvals, /approve, /clear, /help, /kill, /plan, /quit, /redo, /runs, /tool, /tools, /undo",
             ),
         ),
         ("quit", Err("did you mean `/quit`?")),

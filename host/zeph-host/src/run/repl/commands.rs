@@ -3,6 +3,7 @@
 use std::io;
 
 use super::{print, say, wrong};
+use crate::goal::plan;
 use crate::host::Host;
 use crate::run::prompt_input::PromptInput;
 use crate::run::{ask, session_commands};
@@ -26,6 +27,7 @@ pub(super) async fn run(
         PromptInput::Clear => session_commands::clear(host, session)
             .await
             .map_err(|error| error.to_string()),
+        PromptInput::Plan(argument) => plan::command(host, session, argument.as_deref()).await,
         PromptInput::Undo(count) => Ok(session_commands::undo(session, count).await),
         PromptInput::Redo => Ok(session_commands::redo(session).await),
         _ => Ok(String::new()),

@@ -367,3 +367,28 @@ async fn no_jail_is_made_beside_a_command_that_is_waited_for() {
     assert_eq!(text(&slow), "done\n");
     waiting(&lab.session).await;
 }
+
+/// The first command has a jail of its own, a later one a jail that was made ahead.
+#[tokio::test]
+async fn commands_read_what_their_turn_held_and_cannot_change_it() {
+    const STATE: &[u8] = br#"{"urls":["https://example.org/"]}"#;
+    let jailed: fn(JailPolicy) -> Jail = Jail::new;
+    let alone: fn(JailPolicy) -> Jail = Jail::without_namespaces;
+    for make in [jailed, alone] {
+        let lab = lab(make);
+        for _ in 0..4 {
+            let control = RunControl {
+                turn_state: Some(STATE.into()),
+                ..RunControl::default()
+            };
+            let command = "cat $ZEPH_TURN_STATE; echo; (exec 58<&-; cat $ZEPH_TURN_STATE >/dev/null && echo again); \
+                { echo x >$ZEPH_TURN_STATE; } 2>/dev/null || echo fixed";
+            let arguments = json!({ "command": command });
+            let said = text(&lab.call("bash", arguments, control).await);
+            let expected = format!("{}\nagain\nfixed\n", String::from_utf8_lossy(STATE));
+            assert!(said.starts_with(&expected), "{said}");
+        }
+        let none = lab.text("echo ${ZEPH_TURN_STATE-none}").await;
+        assert!(none.starts_with("none\n"), "{none}");
+    }
+}
