@@ -1,6 +1,7 @@
-//! How long a request takes to build from a long conversation, and from there to its whole answer, with a scripted model on loopback.
+//! How long a request takes to build from a long conversation, and from there to its whole answer, with a scripted model on loopback; and
+//! how long it takes to choose the tools of a conversation.
 //!
-//! `cargo bench -p zeph-agent`. The bound to keep for building is 2 ms; the numbers of other profiles say nothing.
+//! `cargo bench -p zeph-agent`. The bound to keep for building is 2 ms, for choosing 1 ms; the numbers of other profiles say nothing.
 
 use std::error::Error;
 use std::hint::black_box;
@@ -11,6 +12,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use zeph_agent::message::{CallResult, Turn, UserTurn};
 use zeph_agent::scripted::{Scenario, ScriptedServer};
+use zeph_agent::selection::{Candidate, FilterRules, select};
 use zeph_agent::{
     ModelRequest, Prices, Provider, ProviderKind, ProviderSettings, RequestOptions, Timeouts,
     ToolDefinition, connect,
@@ -49,7 +51,42 @@ async fn measure() -> Result<(), Box<dyn Error>> {
         answering.push(started.elapsed());
     }
     report("a request of 100 messages and 50 tools", building, Some(2))?;
-    report("the same with its answer over loopback", answering, None)
+    report("the same with its answer over loopback", answering, None)?;
+    report("the choice among 50 tools", selecting(), Some(1))
+}
+
+/// How long it takes to choose tools for a prompt of a page.
+fn selecting() -> Vec<Duration> {
+    let of = [
+        "mail", "calendar", "image", "invoice", "branch", "ticket", "metric",
+    ];
+    let candidates: Vec<Candidate> = (0..N_TOOLS)
+        .map(|n| {
+            let noun = of[n % of.len()];
+            let mut tool = tools().swap_remove(n);
+            tool.description =
+                format!("Finds a {noun} by its number, and shows its fields and history. ")
+                    .repeat(5);
+            Candidate {
+                tool,
+                is_always_on: n < 4,
+                unmet: Vec::new(),
+                boost: 0.0,
+            }
+        })
+        .collect();
+    let prompt =
+        "Look up the invoices of last month, and tell me which ticket each belongs to. ".repeat(30);
+    let rules = FilterRules {
+        top_k: Some(6),
+        min_similarity: 0.05,
+    };
+    let rounds = (0..N_ROUNDS).map(|_| {
+        let started = Instant::now();
+        black_box(select(&prompt, black_box(&candidates), Some(rules)));
+        started.elapsed()
+    });
+    rounds.collect()
 }
 
 /// A turn of the model, and results of its calls.

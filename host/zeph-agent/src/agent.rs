@@ -1,10 +1,11 @@
 //! The loop: a prompt goes to the model, its calls to the host, their results back to the model, until it has finished or a bound stops
 //! it.
 //!
-//! In reading order: a turn (here), `request` (what is sent, and the bounds before it), `round` (the calls of one answer), `summary` (results that are too long), `compact` (a
-//! conversation that grows). Everything that happens is an entry of the transcript before anything follows from it, so that a process
+//! In reading order: a turn (here), `choice` (of the tools), `request` (what is sent, and the bounds before it), `round` (the calls of one
+//! answer), `summary` (results that are too long), `compact` (a conversation that grows). Everything that happens is an entry of the transcript before anything follows from it, so that a process
 //! that is killed leaves a conversation that can go on.
 
+mod choice;
 mod compact;
 mod request;
 mod round;
@@ -98,12 +99,13 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
         system: Vec<String>,
         transcript: Transcript,
     ) -> Self {
-        let tools = host.definitions();
-        let usage = transcript.usage();
+        let tools = choice::of_transcript(&host, &transcript);
+        let (usage, side) = (transcript.usage(), transcript.side_spending());
         // Bounds of a session hold for all of it, whichever processes it ran in.
+        let cost = provider.prices().cost(&usage).unwrap_or_default();
         let spending = SessionSpending {
-            usage,
-            cost: provider.prices().cost(&usage).unwrap_or_default(),
+            usage: usage + side.usage,
+            cost: cost + side.cost,
             ..SessionSpending::default()
         };
         Self {
@@ -163,8 +165,8 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
 
     /// Forgets the conversation; the tools are chosen anew.
     pub fn clear(&mut self, transcript: Transcript) {
+        self.tools = choice::of_transcript(&self.host, &transcript);
         self.transcript = transcript;
-        self.tools = self.host.definitions();
         self.measured = None;
     }
 
@@ -261,7 +263,14 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
             };
             self.append(TranscriptEntry::Note(note)).await?;
         }
-        self.append(TranscriptEntry::User(user)).await.map(drop)
+        let mut entries = Vec::new();
+        if let Some((entry, tools)) = self.choice_for(&user.text) {
+            entries.push(entry);
+            self.tools = tools;
+        }
+        entries.push(TranscriptEntry::User(user));
+        let stored = self.record(entries).await;
+        stored.map_err(TurnStatus::JournalFailed)
     }
 
     /// Looks at how an answer ended.

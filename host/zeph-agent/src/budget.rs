@@ -1,7 +1,10 @@
-//! What a session may use up: money, tokens and time. Checked before every request, those for a summary included. Pure.
+//! What a session may use up: money, tokens and time. Checked before every request, those for a summary and those of a judge included.
 
 use std::fmt;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::usage::SideSpending;
 
 /// The bounds; none where it is `None`.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -57,6 +60,83 @@ impl BudgetLimits {
     }
 }
 
+/// The budget of a session, for requests that are made beside those of the loop while calls run. Clones are handles to one.
+#[derive(Debug, Clone, Default)]
+pub struct Meter(Arc<Mutex<MeterReading>>);
+
+#[derive(Debug, Default)]
+struct MeterReading {
+    limits: BudgetLimits,
+    spent: Spent,
+    read_at: Option<Instant>,
+}
+
+impl Meter {
+    /// Says what was spent until now.
+    pub fn set(&self, limits: BudgetLimits, spent: Spent) {
+        *self.lock() = MeterReading {
+            limits,
+            spent,
+            read_at: Some(Instant::now()),
+        };
+    }
+
+    /// Adds what a request took.
+    pub fn add(&self, spending: &SideSpending) {
+        let mut reading = self.lock();
+        reading.spent.cost_usd += spending.cost.usd();
+        reading.spent.tokens = reading.spent.tokens.saturating_add(spending.usage.total());
+    }
+
+    /// The first bound that is reached now.
+    pub fn exhausted(&self) -> Option<Exhausted> {
+        let reading = self.lock();
+        let since = reading.read_at.map(|at| at.elapsed()).unwrap_or_default();
+        let spent = Spent {
+            wall: reading.spent.wall.saturating_add(since),
+            ..reading.spent
+        };
+        reading.limits.exhausted(&spent)
+    }
+
+    /// The same for one call, with a sum of its own.
+    pub fn of_call(&self) -> CallMeter {
+        CallMeter {
+            session: self.clone(),
+            spent: Arc::default(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, MeterReading> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The budget of a session for one of its calls. Clones are handles to one.
+#[derive(Debug, Clone)]
+pub struct CallMeter {
+    session: Meter,
+    spent: Arc<Mutex<SideSpending>>,
+}
+
+impl CallMeter {
+    /// Adds what a request took.
+    pub fn add(&self, spending: &SideSpending) {
+        self.session.add(spending);
+        *self.spent.lock().unwrap_or_else(PoisonError::into_inner) += *spending;
+    }
+
+    /// The first bound of the session that is reached now.
+    pub fn exhausted(&self) -> Option<Exhausted> {
+        self.session.exhausted()
+    }
+
+    /// What the call took.
+    pub fn spent(&self) -> SideSpending {
+        *self.spent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 impl fmt::Display for Exhausted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -81,7 +161,35 @@ impl fmt::Display for Exhausted {
 mod tests {
     use std::time::Duration;
 
-    use super::{BudgetLimits, Exhausted, Spent};
+    use super::{BudgetLimits, Exhausted, Meter, Spent};
+    use crate::usage::{Cost, SideSpending, Usage};
+
+    #[test]
+    fn what_is_spent_beside_the_loop_counts() {
+        let meter = Meter::default();
+        assert_eq!(meter.exhausted(), None);
+        let limits = BudgetLimits {
+            max_total_tokens: Some(100),
+            ..BudgetLimits::default()
+        };
+        let spent = Spent {
+            tokens: 90,
+            ..Spent::default()
+        };
+        meter.set(limits, spent);
+        assert_eq!(meter.exhausted(), None);
+        let of_call = meter.of_call();
+        of_call.add(&SideSpending {
+            usage: Usage {
+                input: 10,
+                ..Usage::default()
+            },
+            cost: Cost::from_usd(0.5),
+            requests: 1,
+        });
+        assert_eq!(meter.exhausted(), Some(Exhausted::Tokens { max: 100 }));
+        assert_eq!(of_call.spent().requests, 1);
+    }
 
     #[test]
     fn a_bound_that_is_reached_is_exhausted() {

@@ -97,12 +97,20 @@ impl TextRequest {
 }
 
 fn catalog(tools: &[ToolDefinition]) -> String {
-    let mut text = format!("{INSTRUCTIONS}\n\n<tools>\n");
+    format!("{INSTRUCTIONS}\n\n{}", tools_as_text(tools))
+}
+
+/// Tools as a text, where a model has to read of them in one: the `<tools>` catalog.
+pub fn tools_as_text(tools: &[ToolDefinition]) -> String {
+    let mut text = "<tools>\n".to_owned();
     for tool in tools {
         let _infallible = writeln!(
             text,
             "{}: {}\n  arguments (JSON schema): {}",
-            tool.name, tool.description, tool.schema
+            tool.name,
+            // No description ends the catalog.
+            tool.description.replace("</tools", "< /tools"),
+            tool.schema.to_string().replace("</tools", "<\\/tools")
         );
     }
     text.push_str("</tools>");

@@ -4,8 +4,10 @@ use std::future::Future;
 
 use tokio_util::sync::CancellationToken;
 
+use crate::budget::{BudgetLimits, Spent};
 use crate::message::{Image, ToolCall};
 use crate::provider::ToolDefinition;
+use crate::usage::SideSpending;
 
 /// How a call ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,6 +24,8 @@ pub struct CallEnd {
     pub task: Option<String>,
     /// Background tasks whose end the text tells.
     pub ended_tasks: Vec<String>,
+    /// What the host itself asked models for it.
+    pub spent: SideSpending,
 }
 
 /// What kind of end a call had.
@@ -51,6 +55,7 @@ impl CallEnd {
             handle: None,
             task: None,
             ended_tasks: Vec::new(),
+            spent: SideSpending::default(),
         }
     }
 }
@@ -79,6 +84,28 @@ pub struct OverlongResult {
 pub trait ToolHost: Send + Sync {
     /// The tools, in an order that does not change.
     fn definitions(&self) -> Vec<ToolDefinition>;
+
+    /// The tools of a conversation that begins with `text`, or goes on after it was compacted to it; `None` when all are shown.
+    fn select(&self, text: &str) -> Option<Vec<ToolDefinition>> {
+        let _all = text;
+        None
+    }
+
+    /// The tools of these names that there still are, as they were selected; `None` when all are shown.
+    fn selected(&self, names: &[String]) -> Option<Vec<ToolDefinition>> {
+        let _all = names;
+        None
+    }
+
+    /// The arguments of a call without what is for the model alone, for the comparison of calls.
+    fn compared_arguments(&self, call: &ToolCall) -> String {
+        call.arguments.to_json()
+    }
+
+    /// Is told before calls run what the session may use up, and what it has.
+    fn meter(&self, limits: &BudgetLimits, spent: &Spent) {
+        let _unused = (limits, spent);
+    }
 
     /// Whether a call changes nothing, so that it may run beside others.
     fn is_read_only(&self, call: &ToolCall) -> bool;

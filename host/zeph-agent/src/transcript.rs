@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::turn::derive;
 use crate::message::{AssistantTurn, Image, Turn};
-use crate::usage::Usage;
+use crate::usage::{SideSpending, Usage};
 
 /// What happened, in the order it happened.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -33,6 +33,11 @@ pub enum TranscriptEntry {
     Result(ResultEntry),
     /// The conversation was compacted: it goes on from these entries, and those before are history.
     Base(BaseEntry),
+    /// The tools of the conversation were chosen; until it is compacted they stay these.
+    Tools {
+        /// Their names.
+        names: Vec<String>,
+    },
 }
 
 /// What the user said.
@@ -105,6 +110,9 @@ pub struct ResultEntry {
     /// Background tasks whose end it tells.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ended_tasks: Vec<String>,
+    /// What the host itself asked models for it.
+    #[serde(default, skip_serializing_if = "SideSpending::is_nothing")]
+    pub spent: SideSpending,
 }
 
 /// Where a compacted conversation begins.
@@ -122,6 +130,8 @@ pub struct BaseEntry {
 pub struct Transcript {
     entries: Vec<TranscriptEntry>,
     usage: Usage,
+    side: SideSpending,
+    tools: Option<Vec<String>>,
 }
 
 impl Transcript {
@@ -140,19 +150,34 @@ impl Transcript {
             TranscriptEntry::Base(base) => {
                 self.entries = base.entries;
                 self.usage = base.usage;
+                self.side = SideSpending::default();
+                self.tools = None;
             }
+            TranscriptEntry::Tools { names } => self.tools = Some(names),
             entry => {
-                if let TranscriptEntry::Assistant(answer) = &entry {
-                    self.usage += answer.usage;
+                match &entry {
+                    TranscriptEntry::Assistant(answer) => self.usage += answer.usage,
+                    TranscriptEntry::Result(result) => self.side += result.spent,
+                    _ => {}
                 }
                 self.entries.push(entry);
             }
         }
     }
 
-    /// What the conversation has used up.
+    /// What the conversation has used up, but for [`side_spending`](Self::side_spending).
     pub fn usage(&self) -> Usage {
         self.usage
+    }
+
+    /// What the host itself asked models for its calls since the last base.
+    pub fn side_spending(&self) -> SideSpending {
+        self.side
+    }
+
+    /// The names of the tools that were chosen for it, when they were.
+    pub fn tools(&self) -> Option<&[String]> {
+        self.tools.as_deref()
     }
 
     /// All entries since the last base.

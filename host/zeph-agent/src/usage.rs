@@ -61,6 +61,32 @@ impl Sum for Usage {
     }
 }
 
+/// What was used up beside the requests of a conversation, for one of its calls.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SideSpending {
+    /// Tokens.
+    pub usage: Usage,
+    /// Money, as far as prices are known.
+    pub cost: Cost,
+    /// Requests to models.
+    pub requests: u64,
+}
+
+impl SideSpending {
+    /// Whether there was none.
+    pub fn is_nothing(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl AddAssign for SideSpending {
+    fn add_assign(&mut self, other: Self) {
+        self.usage += other.usage;
+        self.cost += other.cost;
+        self.requests = self.requests.saturating_add(other.requests);
+    }
+}
+
 /// Prices in USD per million tokens (`price_input` and its like). Nothing can be said about the cost without the first two.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Prices {

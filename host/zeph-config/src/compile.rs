@@ -7,10 +7,12 @@ mod egress;
 mod exit;
 mod filters;
 mod hooks;
+mod judge;
 mod plugins;
 mod rules;
 mod serve;
 mod servers;
+mod shaping;
 mod shell;
 
 use std::num::NonZeroUsize;
@@ -112,6 +114,9 @@ pub(crate) fn compile(
     sandbox.protect.extend(rules.policy_file.clone());
     sandbox.protect.extend(mcp_lock.clone());
     own.add_file(rules.policy_file.as_deref());
+    let judge_file = room.judge_file(&tools.adversarial_policy);
+    sandbox.protect.extend(judge_file.clone());
+    own.add_file(judge_file.as_deref());
     let file = room.file(&tools.file, own);
     let serve = room.serve(&mcp);
     let egress = room.egress(&tools.egress);
@@ -119,6 +124,8 @@ pub(crate) fn compile(
     let providers = room.providers(&llm);
     let mut agent = room.agent(&agent, &providers);
     agent.summarizes_output = tools.summarize_output;
+    let shaping = room.shaping(&tools);
+    let judge = room.judge(&tools.adversarial_policy, &providers, judge_file);
 
     Some(Config {
         tools_enabled: tools.enabled,
@@ -176,6 +183,8 @@ pub(crate) fn compile(
         mcp_tool_timeout: Duration::from_secs(mcp.tool_timeout.into()),
         agent,
         providers,
+        shaping,
+        judge,
     })
 }
 

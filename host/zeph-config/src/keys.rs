@@ -159,6 +159,7 @@ impl Keys {
         let everywhere = || self.names();
         let meant = nearest(&name, siblings.iter().copied())
             .map(|sibling| join(section, sibling))
+            .or_else(|| self.called(&name).map(str::to_owned))
             .or_else(|| nearest(&name, everywhere()).map(str::to_owned))
             .filter(|meant| !meant.is_empty());
         match meant {
@@ -201,6 +202,12 @@ impl Keys {
             section = parent;
         }
         self.unknown("", key)
+    }
+
+    /// The first key whose last part is `name`.
+    fn called(&self, name: &str) -> Option<&'static str> {
+        let is_called = |key: &&str| key.rsplit_once('.').is_some_and(|(_, last)| last == name);
+        self.names().find(is_called)
     }
 
     /// Every key and table, dotted.

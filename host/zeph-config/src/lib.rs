@@ -29,6 +29,7 @@ mod record;
 mod rules;
 mod serve;
 mod servers;
+mod shaping;
 mod shell;
 mod surroundings;
 mod telemetry;
@@ -57,6 +58,9 @@ pub use self::serve::{Expose, OAuthSettings, ServeSettings};
 pub use self::servers::{
     ArgumentRule, CommandServer, HttpServer, ServerConfig, ServerTransport, ServerValue,
     ToolChoice, TrustLevel,
+};
+pub use self::shaping::{
+    DependencyRule, DependencySettings, JudgeSettings, SchemaFilterSettings, ShapingSettings,
 };
 pub use self::shell::{SandboxLimits, SandboxSettings, ShellSettings, TransactionSettings};
 pub use self::surroundings::{Flags, Surroundings};
@@ -120,6 +124,10 @@ pub struct Config {
     pub agent: AgentSettings,
     /// The models it may use (`llm.providers`), in the order of the file.
     pub providers: Vec<ProviderSettings>,
+    /// What a model is shown of the tools (`tools.tafc`, `tools.schema_filter`, `tools.dependencies`).
+    pub shaping: ShapingSettings,
+    /// The model that judges calls before they run; none when they are not judged (`tools.adversarial_policy`).
+    pub judge: Option<JudgeSettings>,
 }
 
 /// Plugins dropped into folders.

@@ -10,6 +10,7 @@ mod filters;
 mod rules;
 mod serve;
 mod servers;
+mod shaping;
 mod shell;
 
 use std::collections::BTreeMap;
@@ -28,6 +29,9 @@ pub(crate) use self::rules::{
 pub(crate) use self::serve::{RawExpose, RawMcp, RawOAuth};
 pub(crate) use self::servers::{
     RawArgumentRule, RawSecretValue, RawServer, RawServerValue, RawToolChoice, RawTrustLevel,
+};
+pub(crate) use self::shaping::{
+    RawAdversarialPolicy, RawDependencies, RawDependencyRule, RawSchemaFilter, RawTafc,
 };
 pub(crate) use self::shell::{RawExitHost, RawExitTls, RawSandbox, RawShell};
 use super::presets::Preset;
@@ -106,6 +110,14 @@ pub(crate) struct RawTools {
     pub(crate) scoped: RawScoped,
     /// On whose behalf tools run.
     pub(crate) scope: RawScope,
+    /// Room to think in the schemas of complex tools.
+    pub(crate) tafc: RawTafc,
+    /// Which tools a model is shown.
+    pub(crate) schema_filter: RawSchemaFilter,
+    /// Which tools come before which.
+    pub(crate) dependencies: RawDependencies,
+    /// A second model that judges calls before they run.
+    pub(crate) adversarial_policy: RawAdversarialPolicy,
 }
 
 /// The file system.

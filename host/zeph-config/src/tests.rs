@@ -13,6 +13,7 @@ mod project;
 mod rules;
 mod samples;
 mod servers;
+mod shaping;
 mod shell;
 
 use std::collections::BTreeMap;

@@ -263,6 +263,10 @@ pub(crate) fn wanted(kind: &KeyKind) -> String {
     match kind {
         KeyKind::Boolean => "true or false".to_owned(),
         KeyKind::Integer { min, max } => format!("a whole number from {min} to {max}"),
+        KeyKind::Number {
+            min: i64::MIN,
+            max: i64::MAX,
+        } => "a number".to_owned(),
         KeyKind::Number { min, max } => format!("a number from {min} to {max}"),
         KeyKind::Text => "a string".to_owned(),
         KeyKind::Choice(one_of) => quoted(one_of),
@@ -304,13 +308,15 @@ fn number(value: &DeValue<'_>) -> Option<f64> {
     }
 }
 
-/// Whether a number is finite and between bounds, which are small enough to be told exactly.
+/// Whether a number is between bounds, which are small enough to be told exactly. Where there are none any number is, one that is not
+/// finite too.
 #[expect(
     clippy::cast_precision_loss,
     reason = "bounds of keys are far below 2^53"
 )]
 fn is_within(value: f64, min: i64, max: i64) -> bool {
-    (min as f64..=max as f64).contains(&value)
+    let is_unbounded = (min, max) == (i64::MIN, i64::MAX);
+    is_unbounded || (min as f64..=max as f64).contains(&value)
 }
 
 fn quoted(items: &[&str]) -> String {

@@ -113,6 +113,7 @@ impl Audit {
             skill_name: frame.turn.as_ref().and_then(|turn| turn.skill_name.clone()),
             policy_match: None,
             agreement: None,
+            adversarial_verdict: None,
             correlation_id: None,
             resolved_cwd: self
                 .directory
@@ -217,6 +218,7 @@ impl Audit {
             skill_name: turn.as_ref().and_then(|turn| turn.skill_name.clone()),
             policy_match: Some("the end of a background run".to_owned()),
             agreement: None,
+            adversarial_verdict: None,
             correlation_id: Some(run_id.to_owned()),
             resolved_cwd: None,
             host: Some(self.process.clone()),

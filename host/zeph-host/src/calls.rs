@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::task::{Id, JoinError, JoinSet};
+use zeph_agent::budget::CallMeter;
 use zeph_core::call::ToolRequest;
 use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::failure::ToolFailure;
@@ -45,6 +46,8 @@ pub struct CallControl {
     pub(crate) turn_state: Option<Arc<[u8]>>,
     /// The request of a client of MCP that it is made for.
     pub remote: Option<RemoteRequest>,
+    /// What the host may ask models for it, where the session has a budget.
+    pub meter: Option<CallMeter>,
 }
 
 /// What became of a call.
@@ -143,7 +146,7 @@ impl<K> RunningCalls<K> {
     ) {
         let cancel = control.cancel.clone();
         // Of this moment: another turn may have begun when the task does.
-        let asked = (session.frame(), request);
+        let asked = session.asks(request);
         let (host, session) = (self.host.clone(), session.clone());
         let task = self.tasks.spawn(async move {
             TaskEnd::Called(Box::new(host.call_of(&session, asked, control).await))

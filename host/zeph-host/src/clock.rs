@@ -2,6 +2,17 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+
+/// A moment as `2026-11-20T08:00:00Z`; milliseconds since the Unix epoch when no calendar has it.
+pub(crate) fn moment(at_ms: i64) -> String {
+    OffsetDateTime::from_unix_timestamp(at_ms.div_euclid(1000))
+        .ok()
+        .and_then(|moment| moment.format(&Rfc3339).ok())
+        .unwrap_or_else(|| at_ms.to_string())
+}
+
 /// The time, in milliseconds since the Unix epoch.
 #[expect(
     clippy::disallowed_methods,

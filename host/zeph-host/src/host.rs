@@ -8,9 +8,8 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use uuid::Uuid;
 use zeph_config::{Config, ServerConfig, StoreLocation};
-use zeph_core::call::{CallFrame, ToolRequest};
+use zeph_core::call::ToolRequest;
 use zeph_core::catalog::{Catalog, DuplicateTool};
-use zeph_core::execution::SecretValue;
 use zeph_core::failure::ToolFailure;
 use zeph_core::id::{ConversationId, Digest, PluginId, ServerName};
 use zeph_core::lifetime::GrantLifetime;
@@ -35,16 +34,19 @@ use zeph_plugins::rights::OperatorPolicy;
 use zeph_plugins::set::{PluginSet, ProgramParts, VettedPlugin};
 use zeph_store::{Location, OpenedStore, Retention, Store, StoreError, StoreOpening, StoreOptions};
 
+use crate::agent::models::NoModel;
 use crate::audit::Audit;
 use crate::authorisation::Authoriser;
 use crate::cache::ResultCache;
 use crate::calls::{CallControl, CallReport};
 use crate::clock::now_ms;
 use crate::compression::Compression;
+use crate::dependencies::{Dependencies, Progress};
 use crate::filtering::Filtering;
 use crate::filtering::wasm::Components;
 use crate::guest::ProgramRoom;
 use crate::heap;
+use crate::judging::JudgeRoom;
 use crate::known_secrets::KnownSecrets;
 use crate::offers::{CatalogWatch, Offers};
 use crate::order::Order;
@@ -53,7 +55,7 @@ use crate::pipeline;
 use crate::questions::Questions;
 use crate::seals::Seals;
 use crate::servers::{OwnOpener, Servers, ServersOptions};
-use crate::session::{self, Session};
+use crate::session::{self, AskedRequest, Session};
 use crate::shell::{CommandBackend, Native, Share};
 use crate::{builtin, filtering, servers, telemetry};
 
@@ -84,6 +86,10 @@ pub(crate) struct Rooms {
     pub(crate) filter: filtering::Stage,
     pub(crate) compression: Compression,
     pub(crate) overflow: Overflow,
+    /// Which tools come before which.
+    pub(crate) dependencies: Dependencies,
+    /// Judges calls; none when they are not judged.
+    pub(crate) judge: Option<JudgeRoom>,
 }
 
 impl Rooms {
@@ -179,6 +185,9 @@ pub enum StartError {
     /// The store.
     #[error("the store cannot be opened")]
     Store(#[source] StoreError),
+    /// The model that judges calls.
+    #[error("calls are to be judged (`tools.adversarial_policy`): {0}")]
+    Judge(String, String),
     /// The thread that starts commands.
     #[error("the shell cannot start")]
     Shell(#[source] std::io::Error),
@@ -234,6 +243,9 @@ impl Host {
         let servers = start_servers(&config, &options, (&secrets, &egress), &mut tasks);
         let offers = Offers::new(plugins, servers);
         let seals = Arc::new(Seals::new());
+        let is_for_calls = options.is_server || expected.is_some() || options.native.is_some();
+        let judge = JudgeRoom::new(&config, &secrets, &egress, is_for_calls);
+        let judge = judge.map_err(|NoModel { problem, hint }| StartError::Judge(problem, hint))?;
         let rooms = Rooms {
             shell: Arc::new(shell),
             order: Order::default(),
@@ -247,6 +259,8 @@ impl Host {
             },
             compression: Compression::new(config.compression.clone()),
             overflow: Overflow::new(store.clone(), config.overflow),
+            dependencies: Dependencies::new(config.shaping.dependencies.as_ref()),
+            judge,
             authoriser,
             secrets,
             operator,
@@ -303,6 +317,26 @@ impl Host {
         pipeline::ended_run(&self.0, session, run_id).await
     }
 
+    /// What the host keeps secret.
+    pub(crate) fn secrets(&self) -> &KnownSecrets {
+        &self.0.secrets
+    }
+
+    /// Which tools come before which.
+    pub(crate) fn dependencies(&self) -> &Dependencies {
+        &self.0.dependencies
+    }
+
+    /// Reads what succeeded in the conversation of `session` before this process.
+    pub(crate) async fn recall(&self, session: &Session) {
+        let of = (&self.0.store, session.conversation);
+        let catalog = &self.0.offers.now().catalog;
+        self.0
+            .dependencies
+            .recall(session.progress(), of, catalog)
+            .await;
+    }
+
     /// The way out to the network.
     pub(crate) fn egress(&self) -> &Egress {
         &self.0.egress
@@ -311,16 +345,6 @@ impl Host {
     /// What removes every known secret from what leaves the host without a call.
     pub(crate) fn redactor(&self) -> Redactor {
         self.0.secrets.redactor()
-    }
-
-    /// The value of a secret that is stored, for the host itself.
-    pub(crate) fn stored_secret(&self, name: &str) -> Option<String> {
-        self.0.secrets.value(name)
-    }
-
-    /// Removes a value from everything from now on.
-    pub(crate) fn learn_secret(&self, secret: SecretValue) {
-        self.0.secrets.learn(vec![secret]);
     }
 
     /// What this host has sealed.
@@ -360,12 +384,13 @@ impl Host {
 
     /// What is wrong with rules that no tool can meet, one sentence each, as far as plugins are known.
     pub fn idle_rules(&self) -> Vec<String> {
-        self.0
-            .authoriser
-            .policy
-            .idle_rules(&self.0.offers.now().known_tools(), &|rule| {
-                servers::may_have(&self.0.config.mcp_servers, rule)
-            })
+        let offer = self.0.offers.now();
+        let may_come = |rule: &str| servers::may_have(&self.0.config.mcp_servers, rule);
+        let policy = &self.0.authoriser.policy;
+        let mut idle = policy.idle_rules(&offer.known_tools(), &may_come);
+        let is_known = |name: &str| offer.catalog.resolve(name).is_ok() || may_come(name);
+        idle.extend(self.0.dependencies.idle(&is_known));
+        idle
     }
 
     /// Waits until every plugin that was there at start has been looked at, and every MCP server that was wanted.
@@ -430,12 +455,19 @@ impl Host {
 
     /// A session for [`explain`](Self::explain) alone: nothing is recorded of it.
     pub fn look_on(&self, conversation: Option<ConversationId>, principal: Principal) -> Session {
+        let progress = Progress::of(conversation.is_some());
         let conversation = conversation.unwrap_or_else(ConversationId::new);
         let undo_max = self.0.config.shell.transaction.undo_max;
         let shell = Share::new(self.0.shell.shell(), session::turn(None, None), undo_max);
         let strategies = self.0.filter.components.session();
         let commands = CommandBackend::Native(Arc::clone(&self.0.shell));
-        Session::new(conversation, principal, (commands, shell), strategies)
+        Session::new(
+            conversation,
+            principal,
+            (commands, shell),
+            strategies,
+            progress,
+        )
     }
 
     /// Makes one call: the whole line from request to audit. Never fails: whatever happens is in the report.
@@ -445,15 +477,14 @@ impl Host {
         request: ToolRequest,
         control: CallControl,
     ) -> CallReport {
-        self.call_of(session, (session.frame(), request), control)
-            .await
+        self.call_of(session, session.asks(request), control).await
     }
 
     /// Makes a call that was asked for before: its frame is of that moment, when another turn may have been the session's.
     pub(crate) async fn call_of(
         &self,
         session: &Session,
-        asked: (CallFrame, ToolRequest),
+        asked: AskedRequest,
         control: CallControl,
     ) -> CallReport {
         pipeline::call(&self.0, session, asked, control).await

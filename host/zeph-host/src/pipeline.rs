@@ -2,8 +2,10 @@
 //! two things it works with.
 
 mod judgement;
+mod order;
 #[cfg(test)]
 mod tests;
+mod verdict;
 mod view;
 
 use std::sync::Arc;
@@ -13,7 +15,7 @@ use uuid::Uuid;
 use zeph_core::call::{CallFrame, ToolRequest};
 use zeph_core::execution::Execution;
 use zeph_core::failure::ToolFailure;
-use zeph_core::output::ToolOutput;
+use zeph_core::output::{Outcome, ToolOutput};
 use zeph_core::policy::Decision;
 use zeph_core::tool::Tool;
 use zeph_engine::Cancel;
@@ -23,16 +25,19 @@ use zeph_plugins::set::PluginSet;
 
 use self::judgement::{AllowedCall, Judgement, StartedCall, judge};
 use self::view::{OutputContext, show};
+use crate::audit::Audit;
 use crate::authorisation::{AuthorisationState, objects};
 use crate::background::BackgroundResult;
 use crate::calls::{CallControl, CallReport};
 use crate::clock::now_ms;
+use crate::compression::CompressionSubject;
+use crate::dependencies::AskedCall;
 use crate::filtering::OutputSubject;
 use crate::guest::{Explainer, GuestHints, GuestRules, GuestRun};
 use crate::host::Rooms;
 use crate::offers::Offer;
 use crate::resolve::{Resolver, not_active};
-use crate::session::Session;
+use crate::session::{AskedRequest, Session};
 use crate::telemetry::CallSpan;
 use crate::work::BackendCall;
 use crate::{authorisation, builtin, goal, guest, questions, redact, servers, turn_state};
@@ -41,10 +46,15 @@ use crate::{authorisation, builtin, goal, guest, questions, redact, servers, tur
 pub(crate) async fn call(
     host: &Rooms,
     session: &Session,
-    (mut frame, request): (CallFrame, ToolRequest),
+    asked: AskedRequest,
     control: CallControl,
 ) -> CallReport {
     let started = Instant::now();
+    let AskedRequest {
+        mut frame,
+        request,
+        asked,
+    } = asked;
     let id = frame.id;
     let configured = host.config.agent.goal_text.as_deref();
     goal::tell(&host.store, session, configured, &mut frame).await;
@@ -54,21 +64,17 @@ pub(crate) async fn call(
     let wanted_chars = control.result_chars;
     let mut span = CallSpan::begun(&frame, &request, control.remote.as_ref());
     // 1 parse, 2 resolve, 3 authorise; the audit knows of the call before anything happens
-    let begun = begin(host, session, (frame, request), &control, calls_made).await;
-    span.of_tool(
-        begun
-            .allowed
-            .as_ref()
-            .ok()
-            .map(|allowed| allowed.call.tool()),
+    let begin = begin(
+        host,
+        session,
+        (frame, request),
+        &control,
+        (calls_made, &asked),
     );
-    let beside = match &begun.allowed {
-        Ok(allowed) => {
-            let room = &host.compression;
-            room.subject(&host.store, session, &allowed.call).await
-        }
-        Err(_) => None,
-    };
+    let begun = begin.await;
+    let tool = begun.tool().cloned();
+    span.of_tool(tool.as_ref());
+    let beside = beside(host, session, &begun.allowed).await;
     // cache, 4 execute
     let done = match begun.allowed {
         Ok(allowed) => answer(host, session, allowed, control).await,
@@ -87,6 +93,9 @@ pub(crate) async fn call(
     };
     let output = show(host, session, about, execution).await;
     session.hear_result(output.produced());
+    if let (Outcome::Done, Some(tool)) = (&output.outcome, &tool) {
+        asked.succeeded(tool);
+    }
     // 8 the one exit
     let duration = started.elapsed();
     if let Some(entry) = begun.entry {
@@ -103,6 +112,17 @@ pub(crate) async fn call(
     }
 }
 
+/// What the result of an allowed call is compared with the goal as.
+async fn beside(
+    host: &Rooms,
+    session: &Session,
+    allowed: &Result<AllowedCall, ToolFailure>,
+) -> Option<CompressionSubject> {
+    let allowed = allowed.as_ref().ok()?;
+    let subject = (host.compression).subject(&host.store, session, &allowed.call);
+    subject.await
+}
+
 /// What `request` would come to, without making the call.
 ///
 /// Errors: what is wrong with the request itself.
@@ -113,9 +133,17 @@ pub(crate) async fn explain(
 ) -> Result<Decision, ToolFailure> {
     let offer = offer(host, &request, &Cancel::new()).await;
     let resolver = resolver(host, &offer);
-    let resolved = resolver.resolve(session, session.frame(), request).await?;
-    let owner = offer.owner(&resolved.call.tool.backend);
-    authorisation::explain(&host.authoriser, session, resolved.call, owner).await
+    let redactor = host.secrets.redactor();
+    let frame = session.frame();
+    let mut draft = host.audit.draft(&frame, &request, &redactor);
+    let resolved = resolver.resolve(session, frame, request).await?;
+    let tool = resolved.call.tool.clone();
+    Audit::identify(&mut draft, &tool, offer.plugins.plugin(&tool.backend));
+    let owner = offer.owner(&tool.backend);
+    let decision = authorisation::explain(&host.authoriser, session, resolved.call, owner).await?;
+    let of = (&host.dependencies, &host.store);
+    let decision = order::foreseen(of, session, (&tool, decision), &offer).await;
+    Ok(verdict::foreseen((host.judge.as_ref(), &host.store), &draft, &tool, decision).await)
 }
 
 /// What ended in the background and is due, as messages for the model: recorded, and shown like any output.
@@ -181,12 +209,13 @@ async fn begin<'h>(
     session: &Session,
     (frame, request): (CallFrame, ToolRequest),
     control: &CallControl,
-    calls_made: u32,
+    (calls_made, asked_call): (u32, &AskedCall),
 ) -> StartedCall<'h> {
     let draft = host.audit.draft(&frame, &request, &host.secrets.redactor());
     let offer = offer(host, &request, &control.cancel).await;
     let resolver = resolver(host, &offer);
     let mut asked = AuthorisationState::first(calls_made);
+    let mut verdict = None;
     loop {
         // 1 parse, 2 resolve
         let (frame, request) = (frame.clone(), request.clone());
@@ -199,11 +228,19 @@ async fn begin<'h>(
         // 3 authorise
         let mut judged = match resolved {
             Ok(resolved) => {
-                let room = &host.authoriser;
-                judge(room, session, &offer, resolved, control, &mut asked).await
+                let tool = &resolved.call.tool;
+                let of = (&host.dependencies, &host.store);
+                match order::refusal(of, session, (asked_call, tool), &offer, control).await {
+                    Some(refusal) => Judgement::refused(refusal, resolved),
+                    None => {
+                        let room = &host.authoriser;
+                        judge(room, session, &offer, resolved, control, &mut asked).await
+                    }
+                }
             }
             Err(failure) => Judgement::failed(failure),
         };
+        judged = verdict::asked(host.judge.as_ref(), session, judged, control, &mut verdict).await;
         let mut draft = draft.clone();
         judged.identify(&mut draft, &offer);
         let once = std::mem::take(&mut judged.once);

@@ -25,7 +25,7 @@ mod progress;
 mod resources;
 mod rounds;
 mod running;
-mod search;
+pub(crate) mod search;
 mod server;
 pub(crate) mod stdio;
 mod tasks;

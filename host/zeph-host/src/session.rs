@@ -4,13 +4,14 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use uuid::Uuid;
-use zeph_core::call::{CallFrame, TurnContext};
+use zeph_core::call::{CallFrame, ToolRequest, TurnContext};
 use zeph_core::id::ConversationId;
 use zeph_core::output::RawOutput;
 use zeph_core::policy::HeardUrls;
 use zeph_core::principal::Principal;
 
 use crate::clock::now_ms;
+use crate::dependencies::{AskedCall, Progress};
 use crate::filtering::wasm::SessionStrategies;
 use crate::goal::{GoalPlace, SessionGoal};
 use crate::shell::{CommandBackend, Share};
@@ -35,6 +36,18 @@ pub struct Session {
     goals: GoalPlace,
     /// What the outputs of its turns held.
     turn_states: TurnStates,
+    /// What the user said last. Protects the exchange of the whole.
+    said: Arc<Mutex<Option<Arc<str>>>>,
+    /// Which tools have succeeded in it.
+    progress: Progress,
+}
+
+/// A call that was asked for: its place in the order of calls is that of this moment, and so is its turn.
+#[derive(Debug)]
+pub(crate) struct AskedRequest {
+    pub(crate) frame: CallFrame,
+    pub(crate) request: ToolRequest,
+    pub(crate) asked: AskedCall,
 }
 
 impl Session {
@@ -43,6 +56,7 @@ impl Session {
         principal: Principal,
         (commands, shell): (CommandBackend, Share),
         strategies: SessionStrategies,
+        progress: Progress,
     ) -> Self {
         Self {
             conversation,
@@ -55,6 +69,8 @@ impl Session {
             heard: Arc::default(),
             goals: GoalPlace::default(),
             turn_states: TurnStates::default(),
+            said: Arc::default(),
+            progress,
         }
     }
 
@@ -81,6 +97,20 @@ impl Session {
             Some(turn),
             now_ms(),
         )
+    }
+
+    /// Asks for a call now.
+    pub(crate) fn asks(&self, request: ToolRequest) -> AskedRequest {
+        AskedRequest {
+            asked: self.progress.ask(&request.tool),
+            frame: self.frame(),
+            request,
+        }
+    }
+
+    /// Which tools have succeeded in it.
+    pub(crate) fn progress(&self) -> &Progress {
+        &self.progress
     }
 
     /// Begins a turn: directory, variables and history of commands start anew, and what ended in the background meanwhile is told
@@ -125,6 +155,7 @@ impl Session {
         self.calls_made.store(0, Ordering::Relaxed);
         self.shell.commands().begin_turn(turn(self.goal_id(), None));
         self.strategies.clear();
+        self.progress.clear();
     }
 
     /// Ends everything that runs in the background for it.
@@ -153,10 +184,17 @@ impl Session {
         self.untold.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Remembers the addresses in what the user said. From then on a call that reaches another one asks.
+    /// Remembers what the user said, and the addresses in it. From then on a call that reaches another one asks.
     pub fn hear_user(&self, text: &str) {
+        *self.said.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::from(text));
         let mut heard = self.lock_heard();
         Arc::make_mut(heard.get_or_insert_default()).hear_user(text);
+    }
+
+    /// What the user said last, where that is known.
+    pub(crate) fn last_said(&self) -> Option<Arc<str>> {
+        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        said.clone()
     }
 
     /// Remembers the addresses in a result, where the user is heard.

@@ -175,6 +175,7 @@ fn begin(conversation_id: ConversationId) -> BeginRecord {
         skill_name: None,
         policy_match: Some("default: allow".to_owned()),
         agreement: None,
+        adversarial_verdict: None,
         correlation_id: None,
         resolved_cwd: Some("/home/someone/project".to_owned()),
         host: None,

@@ -167,12 +167,26 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
 
     async fn go_on_from(&mut self, entries: Vec<TranscriptEntry>) -> Result<(), Stopped> {
         let usage = self.spending.usage;
+        let about = about(&entries);
         self.append(TranscriptEntry::Base(BaseEntry { entries, usage }))
             .await?;
         self.measured = None;
         self.tools = self.host.definitions();
+        if let Some((entry, tools)) = self.choice_for(&about) {
+            self.append(entry).await?;
+            self.tools = tools;
+        }
         Ok(())
     }
+}
+
+/// What a conversation is about that goes on from these entries: the words of the user, and the summary.
+fn about(entries: &[TranscriptEntry]) -> String {
+    let said = entries.iter().filter_map(|entry| match entry {
+        TranscriptEntry::User(user) => Some(user.text.as_str()),
+        _ => None,
+    });
+    said.collect::<Vec<_>>().join("\n")
 }
 
 /// Shows nothing.

@@ -81,14 +81,18 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
         if turn.cancel.is_cancelled() {
             return Err(TurnStatus::Interrupted);
         }
-        let spent = Spent {
+        match self.limits.budget.exhausted(&self.spent(turn)) {
+            Some(exhausted) => Err(TurnStatus::Budget(exhausted)),
+            None => Ok(()),
+        }
+    }
+
+    /// What was used up until now.
+    pub(super) fn spent(&self, turn: &Turn<'_>) -> Spent {
+        Spent {
             cost_usd: self.spending.cost.usd(),
             tokens: self.spending.usage.total(),
             wall: turn.started.elapsed(),
-        };
-        match self.limits.budget.exhausted(&spent) {
-            Some(exhausted) => Err(TurnStatus::Budget(exhausted)),
-            None => Ok(()),
         }
     }
 
@@ -117,6 +121,8 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
 
     /// The request that a prompt would make now, without sending it.
     pub fn preview(&self, user: Option<UserEntry>) -> RequestPreview {
+        let said = user.as_ref().map(|user| user.text.as_str());
+        let chosen = said.and_then(|said| self.chosen_for(said));
         let mut entries = self.transcript.entries().to_vec();
         entries.extend(user.map(TranscriptEntry::User));
         let mut turns = derive(&entries);
@@ -125,7 +131,7 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
         }
         self.provider.preview(ModelRequest {
             system: &self.system,
-            tools: &self.tools,
+            tools: chosen.as_deref().unwrap_or(&self.tools),
             turns: &turns,
             options: RequestOptions::default(),
         })

@@ -29,6 +29,7 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
             return Err(TurnStatus::Interrupted);
         }
         let refused = self.host.begin_batch(calls.len()).err();
+        self.host.meter(&self.limits.budget, &self.spent(turn));
         let mut outputs: Vec<String> = vec![String::new(); calls.len()];
         let mut next = 0;
         while next < calls.len() {
@@ -109,6 +110,9 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
         turn: &mut Turn<'_>,
     ) -> Result<String, Stopped> {
         turn.needs_approval |= end.kind == CallEndKind::NeedsApproval;
+        self.spending.usage += end.spent.usage;
+        self.spending.cost += end.spent.cost;
+        self.spending.requests += end.spent.requests;
         let text = match self.summarized(call, &end, turn).await {
             Some(summary) => summary,
             None => correctable(call, &end, turn),
@@ -121,6 +125,7 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
             handle: end.handle,
             task: end.task,
             ended_tasks: end.ended_tasks,
+            spent: end.spent,
         };
         self.append(TranscriptEntry::Result(result)).await?;
         Ok(text)
@@ -132,7 +137,8 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
         outputs: &[String],
         turn: &mut Turn<'_>,
     ) -> Result<(), Stopped> {
-        let arguments: Vec<String> = calls.iter().map(|call| call.arguments.to_json()).collect();
+        let arguments = calls.iter().map(|call| self.host.compared_arguments(call));
+        let arguments: Vec<String> = arguments.collect();
         let seen = calls.iter().zip(&arguments).zip(outputs);
         let seen = seen.map(|((call, arguments), output)| SeenCall {
             tool: &call.name,

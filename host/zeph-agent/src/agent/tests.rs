@@ -1,6 +1,7 @@
 //! The loop against a model made of answers, and a host made of results.
 
 mod bounds;
+mod choice;
 mod fake;
 
 use std::sync::atomic::Ordering;

@@ -61,6 +61,7 @@ fn result(index: usize) -> TranscriptEntry {
         handle: None,
         task: None,
         ended_tasks: Vec::new(),
+        spent: crate::usage::SideSpending::default(),
     })
 }
 

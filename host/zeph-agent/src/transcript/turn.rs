@@ -29,7 +29,9 @@ pub fn derive(entries: &[TranscriptEntry]) -> Vec<Turn> {
             TranscriptEntry::Note(note) => turns.text(&note.text),
             TranscriptEntry::Assistant(answer) => turns.assistant(&answer.turn, after),
             TranscriptEntry::Base(base) => turns = DerivedTurns(derive(&base.entries)),
-            TranscriptEntry::Started { .. } | TranscriptEntry::Result(_) => {}
+            TranscriptEntry::Started { .. }
+            | TranscriptEntry::Result(_)
+            | TranscriptEntry::Tools { .. } => {}
         }
     }
     turns.0

@@ -153,6 +153,16 @@ impl<W> Decision<W> {
             Self::Ask(refusal) | Self::Deny(refusal) => &refusal.trace,
         }
     }
+
+    /// The same decision with what a check found that is made elsewhere.
+    #[must_use]
+    pub fn noting(mut self, step: TraceStep) -> Self {
+        match &mut self {
+            Self::Allow(call) => call.seal.trace.push(step),
+            Self::Ask(refusal) | Self::Deny(refusal) => refusal.trace.push(step),
+        }
+        self
+    }
 }
 
 /// Why a call does not run, and which rule said so.

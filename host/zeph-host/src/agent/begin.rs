@@ -49,6 +49,7 @@ pub(crate) async fn begin(host: &Host, start: AgentStart) -> Result<HostAgent, S
     let conversation = start.resume.or(start.conversation);
     let session = host.open_session(conversation, principal).await;
     let session = session.map_err(|error| error.to_string())?;
+    host.recall(&session).await;
     let config = host.config();
     let directory = directory(config);
     let journal = StoreJournal::new(

@@ -5,8 +5,10 @@ use std::sync::Arc;
 use zeph_agent::{ApiKey, Prices, Provider, ProviderKind, ProviderSettings, Timeouts};
 use zeph_config::Config;
 use zeph_core::execution::SecretValue;
+use zeph_egress::Egress;
 
 use crate::host::Host;
+use crate::known_secrets::KnownSecrets;
 
 /// Why there is no model: what is missing, and what to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,15 +27,27 @@ pub(crate) fn provider(host: &Host, name: Option<&str>) -> Result<Arc<dyn Provid
     let Some(name) = name.or(config.agent.provider.as_deref()) else {
         return Err(not_configured());
     };
+    connect(config, host.secrets(), host.egress(), name)
+}
+
+/// The provider called `name`.
+///
+/// Errors: [`NoModel`].
+pub(crate) fn connect(
+    config: &Config,
+    secrets: &KnownSecrets,
+    egress: &Egress,
+    name: &str,
+) -> Result<Arc<dyn Provider>, NoModel> {
     let found = config
         .providers
         .iter()
         .find(|provider| provider.name == name);
     let found = found.ok_or_else(|| unknown(config, name))?;
     has_prices(config, found)?;
-    let key = key(host, found)?;
+    let key = key(secrets, found)?;
     let settings = settings(found, key);
-    let provider = zeph_agent::connect(settings, host.egress()).map_err(|error| NoModel {
+    let provider = zeph_agent::connect(settings, egress).map_err(|error| NoModel {
         problem: error.to_string(),
         hint: "see `llm.providers` in `zeph-host config show --origin`".to_owned(),
     })?;
@@ -78,20 +92,23 @@ fn unknown(config: &Config, name: &str) -> NoModel {
 }
 
 /// The key of a provider; from now on it is removed from everything that is shown, stored or logged.
-fn key(host: &Host, provider: &zeph_config::ProviderSettings) -> Result<Option<ApiKey>, NoModel> {
+fn key(
+    secrets: &KnownSecrets,
+    provider: &zeph_config::ProviderSettings,
+) -> Result<Option<ApiKey>, NoModel> {
     let (name, value) = match &provider.api_key {
         zeph_config::ApiKey::None => return Ok(None),
         zeph_config::ApiKey::Variable(name) => (name, zeph_config::variable(name)),
-        zeph_config::ApiKey::Secret(name) => (name, host.stored_secret(name)),
+        zeph_config::ApiKey::Secret(name) => (name, secrets.value(name)),
     };
     let value = value.filter(|value| !value.trim().is_empty());
     let Some(value) = value else {
         return Err(no_key(provider, name));
     };
-    host.learn_secret(SecretValue {
+    secrets.learn(vec![SecretValue {
         name: name.clone(),
         value: value.trim().to_owned(),
-    });
+    }]);
     Ok(Some(ApiKey::new(&value)))
 }
 

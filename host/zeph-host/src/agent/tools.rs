@@ -8,6 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use zeph_agent::ToolDefinition;
+use zeph_agent::budget::{BudgetLimits, CallMeter, Meter, Spent};
 use zeph_agent::message::{Arguments, Image, ToolCall};
 use zeph_agent::tool_host::{CallEnd, CallEndKind, HostMessage, OverlongResult, ToolHost};
 use zeph_core::call::ToolRequest;
@@ -17,6 +18,7 @@ use zeph_core::output::{Content, Outcome, ToolOutput};
 use zeph_shell::run::{OutputChunk, OutputListener};
 
 use super::approver::Approver;
+use super::shaping::{MeantCall, Shaping};
 use crate::calls::{CallControl, CallReport, CallsEvent, RunningCalls};
 use crate::clock::now_ms;
 use crate::goal::plan;
@@ -37,6 +39,10 @@ pub(crate) struct HostTools {
     live: Option<mpsc::Sender<OutputChunk>>,
     /// Calls of the session before the batch that runs.
     batch: AtomicU32,
+    /// What the model is shown of them.
+    shaping: Shaping,
+    /// What the session may use up beside the requests of the loop.
+    meter: Meter,
 }
 
 impl HostTools {
@@ -46,9 +52,12 @@ impl HostTools {
         approver: Approver,
         live: Option<mpsc::Sender<OutputChunk>>,
     ) -> Self {
+        let shaping = Shaping::new(&host, &session);
         Self {
             host,
             session,
+            shaping,
+            meter: Meter::default(),
             approver,
             live,
             batch: AtomicU32::new(0),
@@ -74,13 +83,14 @@ impl HostTools {
     async fn report(
         &self,
         request: ToolRequest,
-        call_id: &str,
+        (call_id, meter): (&str, &CallMeter),
         cancel: &CancellationToken,
     ) -> Result<Box<CallReport>, ToolFailure> {
         let control = CallControl {
             on_output: self.live.clone().map(OutputListener::new),
             ask: self.approver.prompt(call_id),
             batch: Some(self.batch.load(Ordering::Relaxed)),
+            meter: Some(meter.clone()),
             ..CallControl::default()
         };
         let mut calls = RunningCalls::new(&self.host, NonZeroUsize::MIN);
@@ -102,7 +112,7 @@ impl HostTools {
         }
     }
 
-    fn end(&self, call_id: &str, report: CallReport) -> CallEnd {
+    fn end(&self, call_id: &str, report: CallReport, meter: &CallMeter) -> CallEnd {
         let denial = self.approver.take_denial(call_id);
         let kind = match denial {
             Some(_) => CallEndKind::Denied,
@@ -126,26 +136,39 @@ impl HostTools {
                 .iter()
                 .filter_map(|text| ended_task(text))
                 .collect(),
+            spent: meter.spent(),
         }
     }
 }
 
 impl ToolHost for HostTools {
     fn definitions(&self) -> Vec<ToolDefinition> {
-        let catalog = self.host.catalog();
-        let mut definitions: Vec<ToolDefinition> = catalog
-            .tools()
-            .map(|tool| ToolDefinition {
-                name: tool.name.to_string(),
-                description: tool.description.clone(),
-                schema: tool.parameters.schema().clone(),
-            })
-            .collect();
-        definitions.sort_by(|one, other| one.name.cmp(&other.name));
-        definitions
+        self.shaping.all()
+    }
+
+    fn select(&self, text: &str) -> Option<Vec<ToolDefinition>> {
+        self.shaping.select(text)
+    }
+
+    fn selected(&self, names: &[String]) -> Option<Vec<ToolDefinition>> {
+        self.shaping.selected(names)
+    }
+
+    fn compared_arguments(&self, call: &ToolCall) -> String {
+        match self.shaping.meant(call) {
+            MeantCall::Call(meant) => format!("{} {}", meant.name, meant.arguments.to_json()),
+            MeantCall::Find | MeantCall::Wrong(_) => call.arguments.to_json(),
+        }
+    }
+
+    fn meter(&self, limits: &BudgetLimits, spent: &Spent) {
+        self.meter.set(*limits, *spent);
     }
 
     fn is_read_only(&self, call: &ToolCall) -> bool {
+        let MeantCall::Call(call) = self.shaping.meant(call) else {
+            return true;
+        };
         let catalog = self.host.catalog();
         catalog
             .resolve(&call.name)
@@ -169,6 +192,12 @@ impl ToolHost for HostTools {
     }
 
     async fn call(&self, call: &ToolCall, cancel: &CancellationToken) -> CallEnd {
+        let call = &match self.shaping.meant(call) {
+            MeantCall::Call(call) => call,
+            MeantCall::Find => return self.shaping.find(call),
+            MeantCall::Wrong(why) => return CallEnd::of(CallEndKind::Malformed, why),
+        };
+        let meter = self.meter.of_call();
         let Arguments::Object(arguments) = &call.arguments else {
             return CallEnd::of(
                 CallEndKind::Malformed,
@@ -181,7 +210,10 @@ impl ToolHost for HostTools {
             answers: None,
         };
         loop {
-            let report = match self.report(request.clone(), &call.id, cancel).await {
+            let report = match self
+                .report(request.clone(), (&call.id, &meter), cancel)
+                .await
+            {
                 Ok(report) => *report,
                 Err(failure) => return CallEnd::of(CallEndKind::Failed, failure.feedback()),
             };
@@ -192,7 +224,9 @@ impl ToolHost for HostTools {
                 _ => None,
             };
             if answers.is_none() {
-                return self.end(&call.id, report);
+                let mut end = self.end(&call.id, report, &meter);
+                self.shaping.tell(&call.name, &mut end);
+                return end;
             }
             request.answers = answers;
         }

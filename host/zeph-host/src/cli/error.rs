@@ -138,6 +138,7 @@ impl From<StartError> for CliError {
     fn from(error: StartError) -> Self {
         let hint = match &error {
             StartError::Store(error) => error.hint(),
+            StartError::Judge(_, hint) => Some(hint.as_str()),
             _ => None,
         };
         let mut this = Self::new(CliErrorKind::Start, error.to_string());

@@ -6,12 +6,11 @@ use time::format_description::well_known::Rfc3339;
 use time::macros::format_description;
 use time::{Date, OffsetDateTime};
 
+use crate::clock;
+
 /// A moment as `2026-11-20T08:00:00Z`; milliseconds since the Unix epoch when no calendar has it.
 pub(super) fn shown(at_ms: i64) -> String {
-    OffsetDateTime::from_unix_timestamp(at_ms.div_euclid(1000))
-        .ok()
-        .and_then(|moment| moment.format(&Rfc3339).ok())
-        .unwrap_or_else(|| at_ms.to_string())
+    clock::moment(at_ms)
 }
 
 /// Reads `90s`, `15m`, `2h`, `3d` (ago), a date (its first moment in UTC), or a moment of RFC 3339.

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use zeph_core::call::FileFacts;
+use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::failure::ToolFailure;
-use zeph_core::policy::{AuthorizedCall, Decision};
+use zeph_core::policy::{AuthorizedCall, Decision, Refusal};
 use zeph_core::tool::Tool;
 use zeph_plugins::rights::Rights;
 use zeph_plugins::set::InForce;
@@ -36,6 +37,14 @@ pub(super) struct AllowedCall {
     pub(super) offer: Arc<Offer>,
 }
 
+impl StartedCall<'_> {
+    /// The tool of a call that may run.
+    pub(super) fn tool(&self) -> Option<&Tool> {
+        let allowed = self.allowed.as_ref().ok()?;
+        Some(allowed.call.tool())
+    }
+}
+
 impl AllowedCall {
     /// The plugin behind it, and what that holds; none for a tool of the host.
     pub(super) fn guest(&self) -> Option<(&InForce, &Rights)> {
@@ -65,7 +74,9 @@ pub(super) struct Judgement {
     agreement: Option<Agreement>,
     rights: Option<Rights>,
     files: FileFacts,
-    notes: Vec<String>,
+    pub(super) notes: Vec<String>,
+    /// What the model said that judges calls.
+    pub(super) verdict: Option<String>,
 }
 
 /// Stage 3 with what the record and the execution have to know of the call.
@@ -109,6 +120,7 @@ pub(super) async fn judge(
         rights,
         files,
         notes,
+        verdict: None,
     }
 }
 
@@ -123,6 +135,21 @@ impl Judgement {
             rights: None,
             files: FileFacts::default(),
             notes: Vec::new(),
+            verdict: None,
+        }
+    }
+
+    /// Of a call that is refused before anything else is asked.
+    pub(super) fn refused(refusal: Refusal, resolved: ResolvedRequest) -> Self {
+        Self {
+            decision: Ok(Decision::Deny(refusal)),
+            tool: Some(resolved.call.tool),
+            notes: resolved.call.arguments.notes,
+            ..Self::failed(ToolFailure::new(
+                ErrorCategory::PolicyBlocked,
+                ErrorPhase::Setup,
+                String::new(),
+            ))
         }
     }
 
@@ -132,6 +159,7 @@ impl Judgement {
             Audit::identify(draft, tool, offer.plugins.plugin(&tool.backend));
         }
         draft.agreement = self.agreement.clone();
+        draft.adversarial_verdict = self.verdict.clone();
     }
 
     /// The call with its record, to be run if it may be.

@@ -51,7 +51,7 @@ impl Running {
             let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
             held.clone()?
         };
-        let asked = (session.frame(), request);
+        let asked = session.asks(request);
         let (host, session) = (self.host.clone(), session.clone());
         let abandoned = cancelled.child_token();
         let _abandon = abandoned.clone().drop_guard();

@@ -9,13 +9,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value, json};
 
 /// The tool that searches.
-pub(super) const FIND: &str = "find_tool";
+pub(crate) const FIND: &str = "find_tool";
 
 /// The tool that calls.
-pub(super) const CALL: &str = "call_tool";
+pub(crate) const CALL: &str = "call_tool";
 
 /// Names no tool of a plugin is exposed under.
-pub(super) const RESERVED: [&str; 2] = [FIND, CALL];
+pub(crate) const RESERVED: [&str; 2] = [FIND, CALL];
 
 /// Tools that are described when a query asks for no other number.
 const FOUND: usize = 5;
@@ -40,21 +40,21 @@ const WEIGHTS: [u64; 4] = [12, 6, 3, 2];
 
 /// A tool that can be found.
 #[derive(Debug, Clone)]
-pub(super) struct Entry {
+pub(crate) struct Entry {
     /// As it is exposed.
-    pub(super) name: String,
-    pub(super) title: Option<String>,
-    pub(super) description: String,
-    pub(super) schema: Value,
+    pub(crate) name: String,
+    pub(crate) title: Option<String>,
+    pub(crate) description: String,
+    pub(crate) schema: Value,
 }
 
 /// Tokens that a list of this serialised size takes in a model's context, about.
-pub(super) fn tokens(n_bytes: usize) -> usize {
+pub(crate) fn tokens(n_bytes: usize) -> usize {
     n_bytes.div_ceil(TOKEN_BYTES)
 }
 
 /// The arguments of `find_tool`.
-pub(super) fn find_schema() -> Value {
+pub(crate) fn find_schema() -> Value {
     json!({
         "type": "object",
         "properties": {
@@ -70,7 +70,7 @@ pub(super) fn find_schema() -> Value {
 }
 
 /// The arguments of `call_tool`.
-pub(super) fn call_schema() -> Value {
+pub(crate) fn call_schema() -> Value {
     json!({
         "type": "object",
         "properties": {
@@ -85,7 +85,7 @@ pub(super) fn call_schema() -> Value {
 /// What `find_tool` answers: the best tools with their schemas, best first, and how many there are.
 ///
 /// Errors: what is wrong with the arguments.
-pub(super) fn find(arguments: &Map<String, Value>, entries: &[Entry]) -> Result<Value, String> {
+pub(crate) fn find(arguments: &Map<String, Value>, entries: &[Entry]) -> Result<Value, String> {
     known(arguments, &["query", "limit"])?;
     let query = arguments.get("query").and_then(Value::as_str);
     let query = query.ok_or("`query` must be a text")?;
@@ -132,7 +132,7 @@ fn described(entry: &Entry) -> Value {
 /// The tool and the arguments that a call of `call_tool` means.
 ///
 /// Errors: what is wrong with the arguments.
-pub(super) fn meant(
+pub(crate) fn meant(
     mut arguments: Map<String, Value>,
 ) -> Result<(String, Map<String, Value>), String> {
     known(&arguments, &["name", "arguments"])?;

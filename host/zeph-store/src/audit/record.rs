@@ -56,6 +56,9 @@ pub struct BeginRecord {
     /// Who agreed to it and how, when it would not have run without.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agreement: Option<Agreement>,
+    /// What the model said that judges calls, as `ALLOW` or `DENY: reason`; none when the call was not judged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub adversarial_verdict: Option<String>,
     /// What ties the call to others of one request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub correlation_id: Option<String>,

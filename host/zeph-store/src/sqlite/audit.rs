@@ -23,7 +23,7 @@ const COLUMNS: &str = "call_id, begun_at_ms, tool, command, conversation_id, cla
                        correlation_id, resolved_cwd, finished_at_ms, result, result_detail, duration_ms, \
                        error_category, error_phase, truncated, overflow_id, exit_code, execution_env, plugin, \
                        plugin_digest, host_pid, host_start, turn_id, goal_id, skill_name, \
-                       agreement, hosts, attempts, cache_age_ms, cache_bytes, mcp_server_id";
+                       agreement, hosts, attempts, cache_age_ms, cache_bytes, mcp_server_id, adversarial_verdict";
 
 /// Adds the row of a call; 0 when it is there already.
 pub(super) fn insert_begin(
@@ -33,9 +33,10 @@ pub(super) fn insert_begin(
     const SQL: &str = "
         INSERT INTO audit (call_id, begun_at_ms, tool, command, conversation_id, claim_source, caller_id,
                            policy_match, correlation_id, resolved_cwd, plugin, plugin_digest, host_pid,
-                           host_start, turn_id, goal_id, skill_name, agreement, mcp_server_id)
+                           host_start, turn_id, goal_id, skill_name, agreement, mcp_server_id,
+                           adversarial_verdict)
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17,
-                ?18, ?19)
+                ?18, ?19, ?20)
         ON CONFLICT (call_id) DO NOTHING";
     let BeginRecord {
         call_id,
@@ -53,6 +54,7 @@ pub(super) fn insert_begin(
         skill_name,
         policy_match,
         agreement,
+        adversarial_verdict,
         correlation_id,
         resolved_cwd,
         host,
@@ -78,6 +80,7 @@ pub(super) fn insert_begin(
         skill_name,
         agreement.as_ref().map(label::json),
         mcp_server_id,
+        adversarial_verdict,
     ])?;
     if n_rows > 0 {
         touch(connection, *conversation_id, *at_ms, 1)?;
@@ -211,6 +214,7 @@ fn record(row: &Row<'_>) -> rusqlite::Result<AuditRecord> {
         goal_id: row.get("goal_id")?,
         skill_name: row.get("skill_name")?,
         agreement: label::from_json(row, 27)?,
+        adversarial_verdict: row.get("adversarial_verdict")?,
     };
     let finished_at_ms: Option<i64> = row.get(10)?;
     let ending = finished_at_ms.map(|_| ending(row)).transpose()?;

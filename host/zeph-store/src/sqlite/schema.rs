@@ -287,6 +287,12 @@ const HISTORY: &[M<'static>] = &[
     ) STRICT, WITHOUT ROWID;
     ",
     ),
+    M::up(
+       "
+    -- What the model said that judges calls; null for a call that was not judged.
+    ALTER TABLE audit ADD COLUMN adversarial_verdict TEXT;
+    ",
+    ),
 ];
 
 const MIGRATIONS: Migrations<'static> = Migrations::from_slice(HISTORY);

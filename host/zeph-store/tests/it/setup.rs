@@ -70,6 +70,7 @@ pub(crate) fn begin(tool: &str, conversation_id: ConversationId, at_ms: i64) -> 
         skill_name: None,
         policy_match: None,
         agreement: None,
+        adversarial_verdict: None,
         correlation_id: None,
         resolved_cwd: None,
         host: None,

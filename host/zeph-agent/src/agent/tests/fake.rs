@@ -224,6 +224,9 @@ pub(super) struct FakeHost {
     pub(super) batches_left: AtomicU32,
     /// Bytes of each output, which is another one each time.
     pub(super) output_bytes: AtomicUsize,
+    /// Whether it chooses tools: `read` first, and `edit` from the second time on.
+    pub(super) selects: AtomicBool,
+    pub(super) n_selected: AtomicUsize,
 }
 
 impl Default for FakeHost {
@@ -236,6 +239,8 @@ impl Default for FakeHost {
             most_at_once: AtomicUsize::new(0),
             batches_left: AtomicU32::new(u32::MAX),
             output_bytes: AtomicUsize::new(0),
+            selects: AtomicBool::new(false),
+            n_selected: AtomicUsize::new(0),
         }
     }
 }
@@ -269,6 +274,20 @@ impl FakeHost {
 impl ToolHost for FakeHost {
     fn definitions(&self) -> Vec<ToolDefinition> {
         ["edit", "read"].map(definition).to_vec()
+    }
+
+    fn select(&self, _text: &str) -> Option<Vec<ToolDefinition>> {
+        let name = match self.n_selected.fetch_add(1, Ordering::Relaxed) {
+            0 => "read",
+            _ => "edit",
+        };
+        let selects = self.selects.load(Ordering::Relaxed);
+        selects.then(|| vec![definition(name)])
+    }
+
+    fn selected(&self, names: &[String]) -> Option<Vec<ToolDefinition>> {
+        let selects = self.selects.load(Ordering::Relaxed);
+        selects.then(|| names.iter().map(|name| definition(name)).collect())
     }
 
     fn is_read_only(&self, call: &ToolCall) -> bool {
@@ -433,7 +452,11 @@ pub(super) fn with_limits(model: Model, host: FakeHost, limits: AgentLimits) -> 
 }
 
 pub(super) fn resumed(model: Model, transcript: Transcript) -> Lab {
-    lab_of(model, FakeHost::default(), limits(), transcript)
+    resumed_on(model, FakeHost::default(), transcript)
+}
+
+pub(super) fn resumed_on(model: Model, host: FakeHost, transcript: Transcript) -> Lab {
+    lab_of(model, host, limits(), transcript)
 }
 
 fn lab_of(model: Model, host: FakeHost, limits: AgentLimits, transcript: Transcript) -> Lab {

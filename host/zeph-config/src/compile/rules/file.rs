@@ -23,20 +23,7 @@ impl Compiling<'_> {
     ///
     /// It has to lie in the working directory or beside the operator's file: elsewhere it would be a file that others keep.
     pub(super) fn policy_file(&mut self, text: &str, user_file: Option<&Path>) -> Option<PathBuf> {
-        if text.is_empty() {
-            return None;
-        }
-        let found = self.base().absolute(text).and_then(|path| {
-            std::fs::canonicalize(&path)
-                .map_err(|error| format!("{} cannot be read: {error}", path_text(&path)))
-        });
-        let path = match found {
-            Ok(path) => path,
-            Err(message) => {
-                self.merged.problem(KEY, &message);
-                return None;
-            }
-        };
+        let path = self.named_file(KEY, text)?;
         let beside = user_file.and_then(Path::parent);
         let homes = [Some(self.surroundings.working_directory.as_path()), beside];
         let homes = homes
@@ -52,6 +39,24 @@ impl Compiling<'_> {
             return None;
         }
         Some(path)
+    }
+
+    /// The resolved path of the file that `key` names, as `text`, when it names one.
+    pub(in super::super) fn named_file(&mut self, key: &str, text: &str) -> Option<PathBuf> {
+        if text.is_empty() {
+            return None;
+        }
+        let found = self.base().absolute(text).and_then(|path| {
+            std::fs::canonicalize(&path)
+                .map_err(|error| format!("{} cannot be read: {error}", path_text(&path)))
+        });
+        match found {
+            Ok(path) => Some(path),
+            Err(message) => {
+                self.merged.problem(key, &message);
+                None
+            }
+        }
     }
 
     /// The rules of the file; what is wrong in it is a problem of the file.

@@ -123,7 +123,7 @@ async fn a_store_of_the_first_version_gets_the_tables_and_keeps_its_rows() {
              ALTER TABLE audit DROP COLUMN attempts;
              ALTER TABLE audit DROP COLUMN cache_age_ms; ALTER TABLE audit DROP COLUMN cache_bytes;
              ALTER TABLE audit DROP COLUMN plugin; ALTER TABLE audit DROP COLUMN plugin_digest;
-             ALTER TABLE audit DROP COLUMN mcp_server_id;
+             ALTER TABLE audit DROP COLUMN mcp_server_id; ALTER TABLE audit DROP COLUMN adversarial_verdict;
              DROP TABLE filter_savings; DROP TABLE revoked_defaults; DROP TABLE tokens; DROP TABLE agent_items; DROP TABLE agent_sessions;
              ALTER TABLE audit DROP COLUMN turn_id; ALTER TABLE audit DROP COLUMN goal_id; ALTER TABLE audit DROP COLUMN skill_name;
              ALTER TABLE audit DROP COLUMN host_pid; ALTER TABLE audit DROP COLUMN host_start; DROP TABLE tool_overflow_parts;

@@ -25,6 +25,7 @@ fn full_begin() -> BeginRecord {
         skill_name: Some("release".to_owned()),
         policy_match: Some("rule 3: allow".to_owned()),
         agreement: Some(agreement()),
+        adversarial_verdict: Some("DENY: it leaks".to_owned()),
         correlation_id: Some("c-1".to_owned()),
         resolved_cwd: Some("/home/ünïcode".to_owned()),
         host: Some(HostProcess {
@@ -279,7 +280,8 @@ fn json_has_the_fields_of_the_specification_and_no_nulls() {
         "call_id": call, "timestamp": "1753900000", "tool": "read", "command": "{\"path\":\"a.txt\"}",
         "conversation_id": conversation, "claim_source": "file_system", "caller_id": "caller",
         "turn_id": "turn-1", "goal_id": "goal-1", "skill_name": "release",
-        "policy_match": "rule 3: allow", "agreement": {"how": "command_line", "who": "ann"}, "correlation_id": "c-1", "resolved_cwd": "/home/ünïcode",
+        "policy_match": "rule 3: allow", "agreement": {"how": "command_line", "who": "ann"},
+        "adversarial_verdict": "DENY: it leaks", "correlation_id": "c-1", "resolved_cwd": "/home/ünïcode",
         "plugin": "notes", "plugin_digest": format!("sha256:{}", "0".repeat(64)), "mcp_server_id": "git",
         "host": {"pid": 4711, "start": "machine/boot/namespace/12345"},
     });

@@ -31,6 +31,7 @@ async fn begin(store: &Store, at_ms: i64) -> CallId {
         skill_name: None,
         policy_match: None,
         agreement: None,
+        adversarial_verdict: None,
         correlation_id: None,
         resolved_cwd: None,
         host: None,
