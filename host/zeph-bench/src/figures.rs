@@ -10,7 +10,7 @@ use crate::corpus::{Corpus, LITERAL, REGEX};
 use crate::host::{Host, InstalledHost};
 use crate::program::program;
 use crate::timing::{Pair, in_turns, median, of_children, percentile, wall};
-use crate::{filters, mcp, plugins, scrape, shell};
+use crate::{acp, filters, mcp, plugins, scrape, shell};
 
 /// Runs of each side; an odd number, so that the median is one of them.
 const N_RUNS: usize = 11;
@@ -44,7 +44,7 @@ pub(crate) struct Bench {
 pub(crate) type Figure = (&'static str, fn(&Bench) -> Result<Vec<Row>>);
 
 /// Every figure, in the order of the table.
-pub(crate) const FIGURES: [Figure; 12] = [
+pub(crate) const FIGURES: [Figure; 13] = [
     ("line", line),
     ("call", call),
     ("grep", grep),
@@ -56,6 +56,7 @@ pub(crate) const FIGURES: [Figure; 12] = [
     ("shell", shell::shell),
     ("filter", filters::cost::program_rows),
     ("mcp", mcp::mcp),
+    ("acp", acp::acp),
     ("scrape", scrape::scrape),
 ];
 

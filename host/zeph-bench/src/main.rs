@@ -4,6 +4,7 @@
 //! starts with `| ` is a row of the table (figure, measured, reach, ratio). The modules below measure whole processes
 //! against the programs people use for the same work. Ratios within one run count: times differ from machine to machine.
 
+mod acp;
 mod corpus;
 mod figures;
 mod filters;

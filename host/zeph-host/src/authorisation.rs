@@ -24,6 +24,7 @@ use crate::approval::{ApprovalAnswer, ApprovalQuestion};
 use crate::calls::CallControl;
 use crate::clock::now_ms;
 use crate::known_secrets::KnownSecrets;
+use crate::mode::{SessionMode, read_only_refusal};
 use crate::session::Session;
 use crate::work::Work;
 
@@ -31,6 +32,8 @@ use crate::work::Work;
 #[derive(Debug)]
 pub(crate) struct Authoriser {
     pub(crate) policy: Policy,
+    /// The same rules with those of [`SessionMode::Edit`].
+    pub(crate) edit_policy: Policy,
     /// The approvals.
     pub(crate) store: Store,
     /// What no request for an approval tells.
@@ -44,6 +47,14 @@ pub(crate) struct Authoriser {
 }
 
 impl Authoriser {
+    /// The rules for a call of `session`.
+    pub(crate) fn policy_of(&self, session: &Session) -> &Policy {
+        match session.mode() {
+            SessionMode::Edit => &self.edit_policy,
+            SessionMode::Ask | SessionMode::ReadOnly => &self.policy,
+        }
+    }
+
     /// The facts of this moment.
     pub(crate) fn facts(&self, calls_made: u32, approval: Option<Lifetime>) -> SessionFacts<'_> {
         SessionFacts {
@@ -121,13 +132,17 @@ async fn decide_with(
 ) -> Result<AuthorisationResult, ToolFailure> {
     let calls_made = asked.calls_made;
     let heard = session.heard();
-    let decide = |call, approval| {
+    let decide = |call: ResolvedCall, approval| {
+        // Looked at each time: the mode may have changed while a person was asked.
+        if session.mode() == SessionMode::ReadOnly && !call.tool.annotations.read_only {
+            return Decision::Deny(read_only_refusal(call.tool.name.as_str()));
+        }
         let facts = SessionFacts {
             heard: heard.as_deref(),
             agreed_objects: &agreed.paths,
             ..room.facts(calls_made, approval)
         };
-        authorise_with(&room.policy, &facts, call, work.clone())
+        authorise_with(room.policy_of(session), &facts, call, work.clone())
     };
     let (approval, agreement) = asked.agreed.clone().unzip();
     let decision = decide(call.clone(), approval);

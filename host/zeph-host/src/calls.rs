@@ -22,6 +22,8 @@ use zeph_shell::run::OutputListener;
 use crate::approval::ApprovalPrompt;
 use crate::host::Host;
 use crate::questions::SealedInquiry;
+use crate::serve::acp::files::EditorFiles;
+use crate::serve::acp::terminal::EditorTerminal;
 use crate::session::Session;
 use crate::telemetry::RemoteRequest;
 
@@ -48,6 +50,17 @@ pub struct CallControl {
     pub remote: Option<RemoteRequest>,
     /// What the host may ask models for it, where the session has a budget.
     pub meter: Option<CallMeter>,
+    /// What an editor has for it. Only this program can make it.
+    pub editor: EditorParts,
+}
+
+/// What the editor behind a call offers.
+#[derive(Debug, Clone, Default)]
+pub struct EditorParts {
+    /// A terminal that shows a command while it runs.
+    pub(crate) terminal: Option<Arc<EditorTerminal>>,
+    /// Its files.
+    pub(crate) files: Option<Arc<EditorFiles>>,
 }
 
 /// What became of a call.

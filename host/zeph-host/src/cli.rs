@@ -4,6 +4,7 @@
 //! (the only way to the standard streams), `log`, `context` (configuration and host of a command), then one file per
 //! command. Nothing here decides about calls.
 
+mod acp;
 mod approve;
 mod args;
 mod ask;
@@ -23,6 +24,7 @@ mod generate;
 mod help;
 mod hidden;
 mod hook;
+mod jail;
 mod log;
 mod mcp;
 mod mcp_config;
@@ -119,6 +121,8 @@ fn dispatch(
     match &args.command {
         CliCommand::Completions(options) => return generate::completions(options),
         CliCommand::Man => return generate::man(),
+        // It shows what another host does: nothing of its own is read.
+        CliCommand::Jail(options) => return jail::run(options),
         _ => {}
     }
     // An agent must not be stopped by what is wrong with its hook.
@@ -129,6 +133,7 @@ fn dispatch(
     match args.command {
         CliCommand::Run(options) => run::run(&context, options),
         CliCommand::Serve(options) => serve::run(&context, &options),
+        CliCommand::Acp(options) => acp::run(context, options),
         CliCommand::Wrap(options) => wrap::run(&context, &options),
         CliCommand::Call(options) => call::run(&context, options),
         CliCommand::Tools(options) => tools::run(&context, options),
@@ -148,7 +153,10 @@ fn dispatch(
         CliCommand::Filters(options) => filters::run(&context, options),
         CliCommand::Stats(options) => stats::run(&context, &options),
         CliCommand::Selftest(options) => selftest::run(&context, options),
-        CliCommand::Completions(_) | CliCommand::Man | CliCommand::Hook(_) => Ok(Exit::Success),
+        CliCommand::Completions(_)
+        | CliCommand::Man
+        | CliCommand::Hook(_)
+        | CliCommand::Jail(_) => Ok(Exit::Success),
     }
 }
 

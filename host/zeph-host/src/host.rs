@@ -48,6 +48,7 @@ use crate::guest::ProgramRoom;
 use crate::heap;
 use crate::judging::JudgeRoom;
 use crate::known_secrets::KnownSecrets;
+use crate::mode::SessionMode;
 use crate::offers::{CatalogWatch, Offers};
 use crate::order::Order;
 use crate::overflow::Overflow;
@@ -512,12 +513,19 @@ fn authoriser(
     (store, secrets): (&Store, &Arc<KnownSecrets>),
 ) -> Authoriser {
     let wrapped = options.native.as_ref().filter(|native| !native.asks);
+    let policy = Policy {
+        allow: options.allow.clone(),
+        wrapped: wrapped.map(|native| native.name.clone()),
+        ..config.rules.policy.clone()
+    };
+    let mut edit_policy = policy.clone();
+    let directory = policy.directory.to_string_lossy();
+    edit_policy
+        .allow
+        .extend(SessionMode::edit_rules(&directory));
     Authoriser {
-        policy: Policy {
-            allow: options.allow.clone(),
-            wrapped: wrapped.map(|native| native.name.clone()),
-            ..config.rules.policy.clone()
-        },
+        policy,
+        edit_policy,
         store: store.clone(),
         secrets: Arc::clone(secrets),
         user: needs_user(config).then(user_name).flatten(),

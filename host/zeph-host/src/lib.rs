@@ -31,6 +31,7 @@ mod heap;
 mod host;
 mod judging;
 mod known_secrets;
+mod mode;
 mod network;
 mod offers;
 mod order;
@@ -56,7 +57,7 @@ mod turn_state;
 mod work;
 
 pub use approval::{ApprovalAnswer, ApprovalPrompt, ApprovalQuestion};
-pub use calls::{CallControl, CallReport};
+pub use calls::{CallControl, CallReport, EditorParts};
 pub use host::{Host, StartError, StartOptions};
 pub use offers::CatalogWatch;
 pub use questions::SealedInquiry;

@@ -37,6 +37,7 @@ use crate::guest::{Explainer, GuestHints, GuestRules, GuestRun};
 use crate::host::Rooms;
 use crate::offers::Offer;
 use crate::resolve::{Resolver, not_active};
+use crate::serve::acp::files::FileCall;
 use crate::session::{AskedRequest, Session};
 use crate::telemetry::CallSpan;
 use crate::work::BackendCall;
@@ -77,7 +78,7 @@ pub(crate) async fn call(
     let beside = beside(host, session, &begun.allowed).await;
     // cache, 4 execute
     let done = match begun.allowed {
-        Ok(allowed) => answer(host, session, allowed, control).await,
+        Ok(allowed) => edited(host, session, allowed, control).await,
         Err(failure) => RunResult::failed(failure),
     };
     let facts = redact::facts(&done.execution.facts, &host.secrets.redactor());
@@ -291,6 +292,24 @@ impl RunResult {
             is_of_turn: true,
         }
     }
+}
+
+/// Around stage 4: a file that an editor has open is read and written as it is there.
+async fn edited(
+    host: &Rooms,
+    session: &Session,
+    allowed: AllowedCall,
+    control: CallControl,
+) -> RunResult {
+    let file = || FileCall::of(allowed.call.tool(), allowed.call.arguments());
+    let editor = control.editor.files.clone();
+    let Some((files, file)) = editor.and_then(|files| Some((files, file()?))) else {
+        return answer(host, session, allowed, control).await;
+    };
+    files.before(&file).await;
+    let mut done = answer(host, session, allowed, control).await;
+    done.execution = files.after(&file, done.execution).await;
+    done
 }
 
 /// Between stages 3 and 4: the result of an earlier call, or of this one, which is kept.

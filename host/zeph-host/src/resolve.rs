@@ -91,7 +91,7 @@ impl Resolver<'_> {
         let arguments = tool.parameters.read(request.arguments)?;
         // Only rules look at paths; what a guest may reach is decided by its grant, on the object really opened.
         let paths = match self.config.file.roots.first() {
-            Some(root) if self.authoriser.policy.looks_at_paths() => {
+            Some(root) if self.authoriser.policy_of(session).looks_at_paths() => {
                 let directory = self.servers.directory(&tool.backend);
                 path::named_by(&arguments.values, directory.unwrap_or(&root.path))
             }

@@ -6,8 +6,9 @@
 //! `client` or through `rounds`, with the forms of `approval` and `inquiry`), `tasks` (calls that outlive their request), `exposed` and
 //! `search` (a catalog too long to be listed), `resources` (stored outputs), `native` (a server that is served as this one, with what passes
 //! through to it), `changes` (other tools than before), `stdio` (one client, over
-//! the standard streams), `http` (many, over an endpoint). How things look in the protocol is the business of `zeph-mcp`.
+//! the standard streams), `http` (many, over an endpoint). `acp` is the door for editors, with an agent behind it. How things look in the protocol is the business of `zeph-mcp`.
 
+pub(crate) mod acp;
 mod approval;
 mod calling;
 mod changes;

@@ -14,6 +14,7 @@ use crate::clock::now_ms;
 use crate::dependencies::{AskedCall, Progress};
 use crate::filtering::wasm::SessionStrategies;
 use crate::goal::{GoalPlace, SessionGoal};
+use crate::mode::{ModeSwitch, SessionMode};
 use crate::shell::{CommandBackend, Share};
 use crate::turn_state::TurnStates;
 
@@ -40,6 +41,7 @@ pub struct Session {
     said: Arc<Mutex<Option<Arc<str>>>>,
     /// Which tools have succeeded in it.
     progress: Progress,
+    mode: Arc<ModeSwitch>,
 }
 
 /// A call that was asked for: its place in the order of calls is that of this moment, and so is its turn.
@@ -71,12 +73,23 @@ impl Session {
             turn_states: TurnStates::default(),
             said: Arc::default(),
             progress,
+            mode: Arc::default(),
         }
     }
 
     /// Whose calls it makes.
     pub fn principal(&self) -> &Principal {
         &self.principal
+    }
+
+    /// How much it may do beyond the rules.
+    pub(crate) fn mode(&self) -> SessionMode {
+        self.mode.mode()
+    }
+
+    /// Another mode, for every call that is decided from now on.
+    pub(crate) fn set_mode(&self, mode: SessionMode) {
+        self.mode.set(mode);
     }
 
     /// The same session for calls that a program or a model makes for `caller_id`. An operator's stay the operator's.

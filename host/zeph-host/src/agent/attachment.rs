@@ -78,7 +78,7 @@ fn file(name: &str, grant: &FsGrant) -> Option<PathBuf> {
 }
 
 /// The real path, when it is a visible file below a granted directory.
-fn below(name: &str, grant: &FsGrant) -> Option<PathBuf> {
+pub(crate) fn below(name: &str, grant: &FsGrant) -> Option<PathBuf> {
     let first = grant.roots.first()?;
     let path = first.path.join(name).canonicalize().ok()?;
     let is_granted = |path: &Path| {

@@ -1,7 +1,9 @@
 //! The host's tools for the loop of an agent: every call takes the line, in a session of a model.
 
+use std::fmt;
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -43,6 +45,17 @@ pub(crate) struct HostTools {
     shaping: Shaping,
     /// What the session may use up beside the requests of the loop.
     meter: Meter,
+    /// The door behind which the agent works, where it takes part in calls.
+    door: OnceLock<Arc<dyn CallDoor>>,
+}
+
+/// A door that takes part in the calls of an agent.
+pub(crate) trait CallDoor: Send + Sync + fmt::Debug {
+    /// Puts what the door has for a call into what the host is given with it.
+    fn equip(&self, call_id: &str, control: CallControl) -> CallControl;
+
+    /// What came of a call, before the agent hears of it.
+    fn ended(&self, call_id: &str, report: &CallReport);
 }
 
 impl HostTools {
@@ -61,7 +74,14 @@ impl HostTools {
             approver,
             live,
             batch: AtomicU32::new(0),
+            door: OnceLock::new(),
         }
+    }
+
+    /// Has `door` take part in every call from now on. The first one stays.
+    pub(crate) fn serve(&self, door: Arc<dyn CallDoor>) {
+        // A second door would be a defect; the first one goes on working.
+        drop(self.door.set(door));
     }
 
     /// Whose calls they are.
@@ -92,6 +112,10 @@ impl HostTools {
             batch: Some(self.batch.load(Ordering::Relaxed)),
             meter: Some(meter.clone()),
             ..CallControl::default()
+        };
+        let control = match self.door.get() {
+            Some(door) => door.equip(call_id, control),
+            None => control,
         };
         let mut calls = RunningCalls::new(&self.host, NonZeroUsize::MIN);
         calls.start(&self.session, request, control, ());
@@ -210,11 +234,14 @@ impl ToolHost for HostTools {
             answers: None,
         };
         loop {
-            let report = match self
-                .report(request.clone(), (&call.id, &meter), cancel)
-                .await
-            {
-                Ok(report) => *report,
+            let made = self.report(request.clone(), (&call.id, &meter), cancel);
+            let report = match made.await {
+                Ok(report) => {
+                    if let Some(door) = self.door.get() {
+                        door.ended(&call.id, &report);
+                    }
+                    *report
+                }
                 Err(failure) => return CallEnd::of(CallEndKind::Failed, failure.feedback()),
             };
             let answers = match &report.asked {

@@ -1,5 +1,6 @@
 //! The command line, as clap derives it. The manual page and the shell completions are generated from these types.
 
+mod acp;
 mod authority;
 mod filters;
 mod mcp;
@@ -14,6 +15,7 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use zeph_core::id::ConversationId;
 
+pub(crate) use self::acp::{AcpArgs, JailArgs};
 pub(crate) use self::authority::{
     ApprovalDuration, Approve, Doctor, Explain, Policy, PolicyCommand,
 };
@@ -104,6 +106,8 @@ pub(crate) enum CliCommand {
     Run(RunArgs),
     /// Serve the tools to agents and editors over the Model Context Protocol (MCP)
     Serve(Serve),
+    /// Be the agent of an editor, over the Agent Client Protocol (ACP)
+    Acp(AcpArgs),
     /// Serve one MCP server as if it were started directly, in a sandbox and under the rules
     Wrap(Wrap),
     /// Call one tool
@@ -144,6 +148,9 @@ pub(crate) enum CliCommand {
     Doctor(Doctor),
     /// Test the isolation on this machine with hostile components and commands
     Selftest(Selftest),
+    /// Show a command that runs in the sandbox of a host, in the terminal of an editor
+    #[command(hide = true)]
+    Jail(JailArgs),
     /// Print shell completions
     #[command(
         after_help = "Example:\n  zeph-host completions bash >~/.local/share/bash-completion/completions/zeph-host"

@@ -1,5 +1,6 @@
 //! Examples and long descriptions of the help texts.
 
+mod acp;
 mod authority;
 mod filters;
 mod mcp;
@@ -8,6 +9,7 @@ mod secret;
 mod token;
 mod wrap;
 
+pub(crate) use acp::{ACP_EXAMPLES, ACP_LONG};
 pub(crate) use authority::{
     APPROVE_CALL_EXAMPLES, APPROVE_CALL_LONG, DOCTOR_EXAMPLES, DOCTOR_LONG, EXPLAIN_EXAMPLES,
     EXPLAIN_LONG, POLICY_EXAMPLES, POLICY_LONG,
@@ -35,6 +37,7 @@ macro_rules! top_examples {
   zeph-host run "fix the failing test"            give the model a task
   zeph-host run <calls.jsonl >results.jsonl       read calls and write results as JSON lines
   zeph-host serve                                 serve the tools to an agent over MCP
+  zeph-host acp                                   be the agent of an editor
   zeph-host wrap -- npx -y SERVER                 run an MCP server in a sandbox
   zeph-host call read path=README.md limit=20     call one tool
   zeph-host tools                                 list the tools

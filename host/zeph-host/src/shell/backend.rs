@@ -1,13 +1,19 @@
 //! What runs the commands of a session. The door that opens it chooses.
 
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
+use serde_json::Value;
 use zeph_core::execution::Execution;
 use zeph_core::policy::AuthorizedCall;
 use zeph_shell::shell::ShellWork;
+use zeph_store::BoundCall;
 
 use super::Native;
+use crate::approval::ApprovalQuestion;
 use crate::calls::CallControl;
+use crate::serve::acp::terminal::ShownCommand;
 use crate::session::Session;
 
 /// The backend of `bash` and of the hooks of one session.
@@ -29,12 +35,27 @@ impl CommandBackend {
             cancel,
             on_output,
             turn_state,
+            ask,
+            editor,
             ..
         } = control;
+        let Self::Native(shell) = self;
         let heard = (on_output, turn_state);
-        match self {
-            Self::Native(shell) => shell.call(call, session, cancel, heard).await,
-        }
+        let shown = editor
+            .terminal
+            .and_then(|terminal| Some((terminal, shown(shell, &call, session)?)));
+        let Some((terminal, shown)) = shown else {
+            return shell.call(call, session, cancel, heard).await;
+        };
+        let (text, directory) = (shown.text.clone(), shown.directory.clone());
+        let command = ShownCommand {
+            text: &text,
+            directory: &directory,
+            timeout: shown.timeout,
+            question: shown.question,
+        };
+        let jailed = Box::pin(shell.call(call, session, cancel.clone(), heard));
+        terminal.run(command, jailed, (&cancel, ask.as_ref())).await
     }
 
     /// Whether every command gets a `/tmp` of its own.
@@ -67,4 +88,41 @@ impl CommandBackend {
             None => execution,
         }
     }
+}
+
+/// A command of the foreground, as a terminal shows it.
+struct ForegroundCommand {
+    text: String,
+    directory: PathBuf,
+    timeout: Duration,
+    question: ApprovalQuestion,
+}
+
+/// The command of a call; none when it runs in the background, or when the call runs no command.
+fn shown(
+    shell: &Native,
+    call: &AuthorizedCall<ShellWork>,
+    session: &Session,
+) -> Option<ForegroundCommand> {
+    let text = call.command()?.text.clone();
+    let argument = |name: &str| call.arguments().get(name);
+    if argument("background").and_then(Value::as_bool) == Some(true) {
+        return None;
+    }
+    let directory = session.shell().commands().directory();
+    let config = shell.shell().config();
+    let asked = argument("timeout").and_then(Value::as_u64);
+    let timeout = asked.map_or(config.timeout, Duration::from_secs);
+    let bound = BoundCall::new(call.tool(), None, call.arguments(), Some(&directory));
+    Some(ForegroundCommand {
+        text,
+        directory,
+        timeout: timeout.min(config.timeout_max),
+        question: ApprovalQuestion {
+            call: bound.shown().clone(),
+            reason: String::new(),
+            rules: Vec::new(),
+            trace: Vec::new(),
+        },
+    })
 }

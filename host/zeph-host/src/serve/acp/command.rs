@@ -1,0 +1,236 @@
+//! Slash commands: prompts that the host answers, not the model.
+//!
+//! None of them approves anything: a client may be driven by another model. `/approve` asks the user as a call would.
+
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+use zeph_acp::update::{AvailableCommand, CommandInput, ToolCallUpdate};
+use zeph_agent::transcript::Transcript;
+use zeph_core::failure::one_line;
+use zeph_core::id::ApprovalId;
+use zeph_core::nearest::nearest;
+
+use super::call;
+use super::permission;
+use super::session::AcpSession;
+use super::telling::TurnTelling;
+use crate::agent::begin::HostAgent;
+use crate::approval::ApprovalQuestion;
+use crate::run::{catalog, session_commands};
+
+/// A command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum SlashCommand {
+    /// What waits for an answer; with an ID, the user is asked about that call.
+    Approve(Option<String>),
+    Clear,
+    Compact,
+    Cost,
+    Redo,
+    Revoke(String),
+    Tools,
+    Undo(u32),
+}
+
+/// Name, description, and what may follow.
+const COMMANDS: [(&str, &str, Option<&str>); 8] = [
+    (
+        "approve",
+        "List the calls that wait for approval, or ask about one of them",
+        Some("ID"),
+    ),
+    (
+        "clear",
+        "Forget the conversation and the approvals for it",
+        None,
+    ),
+    ("compact", "Have the model sum up the conversation", None),
+    ("cost", "Show what the session used up", None),
+    ("redo", "Put back what the last /undo changed", None),
+    ("revoke", "Revoke an approval", Some("ID")),
+    ("tools", "List the tools", None),
+    (
+        "undo",
+        "Put back what the last commands changed",
+        Some("how many"),
+    ),
+];
+
+/// All commands, as clients are told.
+pub(super) fn available() -> Vec<AvailableCommand> {
+    let shown = COMMANDS
+        .iter()
+        .map(|(name, description, hint)| AvailableCommand {
+            name: (*name).to_owned(),
+            description: (*description).to_owned(),
+            input: hint.map(|hint| CommandInput {
+                hint: hint.to_owned(),
+            }),
+        });
+    shown.collect()
+}
+
+/// Reads a prompt; `None` when it goes to the model, as a path does that begins with a slash.
+///
+/// Errors: one line that says what is wrong.
+pub(super) fn read(prompt: &str) -> Option<Result<SlashCommand, String>> {
+    let line = prompt.trim().strip_prefix('/')?;
+    let (name, argument) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+    let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_lowercase());
+    is_name.then(|| command(name, argument.trim()))
+}
+
+fn command(name: &str, argument: &str) -> Result<SlashCommand, String> {
+    let given = (!argument.is_empty()).then(|| argument.to_owned());
+    match (name, given) {
+        ("approve", given) => Ok(SlashCommand::Approve(given)),
+        ("revoke", Some(id)) => Ok(SlashCommand::Revoke(id)),
+        ("revoke", None) => Err("write `/revoke ID`; `/approve` lists the IDs".to_owned()),
+        ("undo", given) => match given.as_deref().unwrap_or("1").parse() {
+            Ok(count) if count > 0 => Ok(SlashCommand::Undo(count)),
+            _ => Err("write `/undo` or `/undo N`, N from 1".to_owned()),
+        },
+        ("clear", None) => Ok(SlashCommand::Clear),
+        ("compact", None) => Ok(SlashCommand::Compact),
+        ("cost", None) => Ok(SlashCommand::Cost),
+        ("redo", None) => Ok(SlashCommand::Redo),
+        ("tools", None) => Ok(SlashCommand::Tools),
+        (name, _) if COMMANDS.iter().any(|(known, ..)| *known == name) => {
+            Err(format!("`/{name}` takes no argument"))
+        }
+        (name, _) => {
+            let shown = one_line(name, 40);
+            let names = COMMANDS.iter().map(|(known, ..)| *known);
+            let near = nearest(name, names).unwrap_or("tools");
+            Err(format!(
+                "there is no command `/{shown}`; did you mean `/{near}`?"
+            ))
+        }
+    }
+}
+
+/// Carries a command out; what its user is told.
+pub(super) async fn run(
+    session: &Arc<AcpSession>,
+    agent: &mut HostAgent,
+    command: SlashCommand,
+    telling: &TurnTelling,
+    cancel: &CancellationToken,
+) -> String {
+    let host = session.host();
+    match command {
+        SlashCommand::Approve(None) => match session_commands::approvals(host, None).await {
+            Ok(page) => fenced(page.as_str()),
+            Err(error) => error.to_string(),
+        },
+        SlashCommand::Approve(Some(which)) => approve(session, &which).await,
+        SlashCommand::Clear => {
+            let text = session_commands::clear(host, session.calls()).await;
+            agent.clear(Transcript::default());
+            text.unwrap_or_else(|error| error.to_string())
+        }
+        SlashCommand::Compact => match agent.compact_now(telling, cancel).await {
+            Ok(true) => "the conversation is shorter now".to_owned(),
+            Ok(false) => "there is nothing to make shorter".to_owned(),
+            Err(status) => status.to_string(),
+        },
+        SlashCommand::Cost => cost(agent),
+        SlashCommand::Redo => session_commands::redo(session.calls()).await,
+        SlashCommand::Undo(count) => session_commands::undo(session.calls(), count).await,
+        SlashCommand::Revoke(id) => revoke(session, &id).await,
+        SlashCommand::Tools => fenced(&catalog::list(&host.catalog(), None)),
+    }
+}
+
+fn cost(agent: &HostAgent) -> String {
+    let spending = agent.spending();
+    format!(
+        "{} · {} tokens · {} · {} requests · {} calls",
+        agent.provider().origin().model,
+        spending.usage.total(),
+        spending.cost,
+        spending.requests,
+        spending.calls
+    )
+}
+
+/// Asks the user about a call that waits.
+async fn approve(session: &Arc<AcpSession>, which: &str) -> String {
+    let host = session.host();
+    let request = match session_commands::waiting(host, Some(which)).await {
+        Ok(request) => request,
+        Err(problem) => return problem,
+    };
+    let question = ApprovalQuestion {
+        call: request.call.clone(),
+        reason: request.reason.clone(),
+        rules: request.rules.clone(),
+        trace: Vec::new(),
+    };
+    let tool = request.call.tool.as_str();
+    let described = ToolCallUpdate {
+        tool_call_id: request.id.to_string(),
+        title: Some(tool.to_owned()),
+        kind: Some(call::kind(tool)),
+        ..ToolCallUpdate::default()
+    };
+    let Some(answer) = permission::ask(session, described, &question).await else {
+        return "nobody answered; the call waits".to_owned();
+    };
+    match session_commands::answer(host, &request, answer).await {
+        Ok(text) => text,
+        Err(error) => format!("the answer cannot be recorded: {error}"),
+    }
+}
+
+async fn revoke(session: &AcpSession, id: &str) -> String {
+    let Ok(id) = id.parse::<ApprovalId>() else {
+        return "that is not the ID of an approval; `/approve` lists them".to_owned();
+    };
+    match session.host().store().revoke_approval(id).await {
+        Ok(true) => "revoked".to_owned(),
+        Ok(false) => "there is no such approval; `/approve` lists them".to_owned(),
+        Err(error) => error.to_string(),
+    }
+}
+
+/// A page of ours as a block of Markdown.
+fn fenced(page: &str) -> String {
+    let shown = anstream::adapter::strip_str(page).to_string();
+    format!("```\n{}\n```\n", shown.trim_end().replace("```", "` ` `"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{COMMANDS, SlashCommand, available, read};
+
+    #[test]
+    fn a_prompt_is_a_command_or_goes_to_the_model() {
+        assert_eq!(read("fix it"), None);
+        assert_eq!(read("/etc/hosts has a typo"), None);
+        assert_eq!(read(" /undo 2 "), Some(Ok(SlashCommand::Undo(2))));
+        assert_eq!(read("/clear"), Some(Ok(SlashCommand::Clear)));
+        assert!(matches!(read("/clear now"), Some(Err(_))));
+        assert!(matches!(read("/undo 0"), Some(Err(_))));
+        let Some(Err(problem)) = read("/toools") else {
+            panic!("no problem");
+        };
+        assert!(problem.contains("`/tools`"), "{problem}");
+    }
+
+    #[test]
+    fn every_command_is_announced_without_its_slash_and_read() {
+        assert_eq!(available().len(), COMMANDS.len());
+        for command in available() {
+            assert!(!command.name.contains('/'));
+            let with = read(&format!("/{} 1", command.name));
+            let without = read(&format!("/{}", command.name));
+            assert!(
+                matches!(with, Some(Ok(_))) || matches!(without, Some(Ok(_))),
+                "{}",
+                command.name
+            );
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! Sessions: stored ones, several at once, cancelled ones, and clients that leave.
+
+use serde_json::{Value, json};
+
+use super::client::Client;
+use super::model::{Answer, Model, calls, says};
+use super::{plain, product};
+
+#[test]
+fn a_stored_session_is_told_again_before_its_answer_and_goes_on() {
+    let model = Model::new([
+        calls("read", json!({"path": "a.txt"})),
+        says("It says hello."),
+        says("I remember."),
+        says("I still do."),
+    ]);
+    let product = product(&model);
+    product.file("a.txt", "hello\n");
+    let mut client = Client::start(&product, &[], plain());
+    let session = client.session(&product.work);
+    client.prompt(&session, "what does it say?", |_, request| {
+        panic!("{request}")
+    });
+    assert_eq!(client.leave(), Some(0));
+
+    let mut client = Client::start(&product, &[], plain());
+    let listed = client
+        .ask("session/list", json!({"cwd": product.work}))
+        .unwrap();
+    assert_eq!(listed["sessions"][0]["sessionId"], json!(session));
+    assert_eq!(listed["sessions"][0]["title"], "what does it say?");
+    assert_eq!(listed["sessions"][0]["cwd"], json!(product.work));
+    let elsewhere = client.ask("session/list", json!({"cwd": "/"})).unwrap();
+    assert_eq!(elsewhere["sessions"], json!([]));
+
+    let place = json!({"sessionId": session, "cwd": product.work, "mcpServers": []});
+    let answer = client.ask("session/load", place.clone()).unwrap();
+    assert_eq!(answer["modes"]["currentModeId"], "ask");
+    // All of it came before the answer.
+    assert_eq!(
+        client.of_kind("user_message_chunk")[0]["content"]["text"],
+        "what does it say?"
+    );
+    assert_eq!(client.text(), "It says hello.");
+    let (begun, ended) = client.ended_call();
+    assert_eq!(
+        (&begun["kind"], &ended["status"]),
+        (&json!("read"), &json!("completed"))
+    );
+    client.prompt(&session, "and?", |_, request| panic!("{request}"));
+    assert!(
+        model.requests()[2]["messages"]
+            .to_string()
+            .contains("It says hello.")
+    );
+    let closed = client
+        .ask("session/close", json!({"sessionId": session}))
+        .unwrap();
+    assert_eq!(closed, json!({}));
+
+    client.updates.clear();
+    client.ask("session/resume", place).unwrap();
+    assert!(client.of_kind("user_message_chunk").is_empty());
+    client.prompt(&session, "and?", |_, request| panic!("{request}"));
+    assert!(
+        model.requests()[3]["messages"]
+            .to_string()
+            .contains("It says hello.")
+    );
+    client
+        .ask("session/delete", json!({"sessionId": session}))
+        .unwrap();
+    let listed = client.ask("session/list", json!({})).unwrap();
+    assert_eq!(listed["sessions"], json!([]));
+}
+
+#[test]
+fn two_sessions_work_at_once_in_their_own_directories() {
+    let model = Model::new([
+        calls("read", json!({"path": "name"})),
+        calls("read", json!({"path": "name"})),
+        says("one"),
+        says("two"),
+    ]);
+    let product = product(&model);
+    product
+        .file("one/name", "first\n")
+        .file("two/name", "second\n");
+    let mut client = Client::start(&product, &[], plain());
+    let sessions = ["one", "two"].map(|folder| client.session(&product.work.join(folder)));
+    assert_ne!(sessions[0], sessions[1]);
+    let turns = sessions
+        .clone()
+        .map(|session| client.send_prompt(&session, "which?"));
+    let mut answered = Vec::new();
+    while answered.len() < 2 {
+        let message = client.next();
+        if message.get("result").is_some() && turns.iter().any(|turn| message["id"] == json!(turn))
+        {
+            answered.push(message);
+        }
+    }
+    for (session, expected) in sessions.iter().zip(["first", "second"]) {
+        let ends = client
+            .updates
+            .iter()
+            .filter(|(of, update)| of == session && update["sessionUpdate"] == "tool_call_update");
+        let ends: Vec<String> = ends
+            .map(|(_, update)| update["content"].to_string())
+            .collect();
+        assert_eq!(ends.len(), 1);
+        assert!(ends[0].contains(expected), "{ends:?}");
+    }
+}
+
+/// Cancels when `is_time` says so; nothing of the turn may come after its answer.
+fn cancelled(answers: Vec<Answer>, is_time: impl Fn(&Value) -> bool) -> Client {
+    let model = Model::new(answers);
+    let product = product(&model);
+    let mut client = Client::start(&product, &["--allow", "bash"], plain());
+    let session = client.session(&product.work);
+    let turn = client.send_prompt(&session, "go");
+    let asked = client.until(&is_time);
+    client.notify("session/cancel", &json!({"sessionId": session}));
+    if asked.get("id").is_some() {
+        client.answer(&asked, &json!({"outcome": {"outcome": "cancelled"}}));
+    }
+    let answer = client.wait(turn, |_, request| panic!("{request}")).unwrap();
+    assert_eq!(answer["stopReason"], "cancelled");
+    let n_updates = client.updates.len();
+    // The session goes on.
+    let stop = client.prompt(&session, "/cost", |_, request| panic!("{request}"));
+    assert_eq!(stop, "end_turn");
+    let later: Vec<&Value> = client.updates[n_updates..]
+        .iter()
+        .map(|(_, update)| update)
+        .collect();
+    assert!(
+        later
+            .iter()
+            .all(|update| update["sessionUpdate"] == "agent_message_chunk"),
+        "{later:?}"
+    );
+    client
+}
+
+#[test]
+fn a_turn_is_cancelled_while_the_model_talks() {
+    let client = cancelled(vec![Answer::Hangs("well".to_owned())], |message| {
+        message["params"]["update"]["content"]["text"] == "well"
+    });
+    assert!(client.of_kind("tool_call").is_empty());
+}
+
+#[test]
+fn a_turn_is_cancelled_while_its_user_is_asked() {
+    let write = calls("write", json!({"path": "a", "content": "b"}));
+    let client = cancelled(vec![write], |message| {
+        message["method"] == "session/request_permission"
+    });
+    assert_eq!(client.ended_call().1["status"], "failed");
+}
+
+#[test]
+fn a_turn_is_cancelled_while_a_command_runs() {
+    let sleep = calls("bash", json!({"command": "sleep 1000"}));
+    let client = cancelled(vec![sleep], |message| {
+        message["params"]["update"]["sessionUpdate"] == "tool_call"
+    });
+    assert_eq!(client.ended_call().1["status"], "failed");
+}
+
+#[test]
+fn a_request_that_is_cancelled_ends_its_turn() {
+    let model = Model::new([Answer::Hangs("well".to_owned())]);
+    let product = product(&model);
+    let mut client = Client::start(&product, &[], plain());
+    let session = client.session(&product.work);
+    let turn = client.send_prompt(&session, "go");
+    client.until(|message| message["params"]["update"]["content"]["text"] == "well");
+    client.notify("$/cancel_request", &json!({"requestId": turn}));
+    let answer = client.wait(turn, |_, request| panic!("{request}")).unwrap();
+    assert_eq!(answer["stopReason"], "cancelled");
+}
+
+#[test]
+fn a_client_that_dies_leaves_nothing_running() {
+    let mark = format!("1000.{}", std::process::id());
+    let command = format!("touch began; sleep {mark}");
+    let model = Model::new([calls("bash", json!({"command": command}))]);
+    let product = product(&model);
+    let mut client = Client::start(&product, &["--allow", "bash"], plain());
+    let session = client.session(&product.work);
+    client.send_prompt(&session, "go");
+    let began = product.work.join("began");
+    while !began.exists() {
+        std::thread::yield_now();
+    }
+    assert!(runs(&mark));
+    client.die();
+    assert_eq!(client.ended(), Some(0));
+    assert!(!runs(&mark));
+}
+
+/// Whether a process has this argument.
+fn runs(argument: &str) -> bool {
+    let folders = std::fs::read_dir("/proc").unwrap().flatten();
+    let lines = folders.filter_map(|folder| std::fs::read(folder.path().join("cmdline")).ok());
+    lines.into_iter().any(|line| {
+        line.split(|byte| *byte == 0)
+            .any(|word| word == argument.as_bytes())
+    })
+}

@@ -1,0 +1,128 @@
+//! Files as the editor has them.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::client::Client;
+use super::model::{Model, calls, says};
+use super::{product, with_config};
+
+/// The buffers of an editor, by path.
+#[derive(Default)]
+struct Buffers {
+    open: BTreeMap<String, String>,
+    /// The methods that were called, with their paths.
+    called: Vec<(String, String)>,
+}
+
+impl Buffers {
+    fn serve(&mut self, client: &mut Client, request: &Value) {
+        let method = request["method"].as_str().unwrap().to_owned();
+        let params = &request["params"];
+        if method == "session/request_permission" {
+            let outcome = json!({"outcome": {"outcome": "selected", "optionId": "allow_once"}});
+            return client.answer(request, &outcome);
+        }
+        let path = params["path"].as_str().unwrap().to_owned();
+        self.called.push((method.clone(), path.clone()));
+        let result = match method.as_str() {
+            "fs/read_text_file" => {
+                let saved = || std::fs::read_to_string(&path).unwrap();
+                json!({"content": self.open.get(&path).cloned().unwrap_or_else(saved)})
+            }
+            "fs/write_text_file" => {
+                let content = params["content"].as_str().unwrap();
+                std::fs::write(&path, content).unwrap();
+                self.open.insert(path, content.to_owned());
+                json!(null)
+            }
+            other => panic!("{other}"),
+        };
+        client.answer(request, &result);
+    }
+
+    fn methods(&self) -> Vec<&str> {
+        self.called
+            .iter()
+            .map(|(method, _)| method.as_str())
+            .collect()
+    }
+}
+
+fn with_files() -> Value {
+    json!({"fs": {"readTextFile": true, "writeTextFile": true}})
+}
+
+fn text(path: &Path) -> String {
+    path.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn an_editor_gives_what_is_not_saved_and_is_told_what_is_written() {
+    let edit = json!({"path": "a.txt", "old_string": "typed", "new_string": "edited"});
+    let model = Model::new([
+        calls("read", json!({"path": "a.txt"})),
+        calls("edit", edit),
+        calls("write", json!({"path": "new.txt", "content": "new\n"})),
+        says("done"),
+    ]);
+    let product = product(&model);
+    product.file("a.txt", "one\nsaved\n");
+    let (file, new) = (product.work.join("a.txt"), product.work.join("new.txt"));
+    let mut buffers = Buffers::default();
+    buffers.open.insert(text(&file), "one\ntyped\n".to_owned());
+    let mut client = Client::start(&product, &[], with_files());
+    let session = client.session(&product.work);
+    let stop = client.prompt(&session, "go", |client, request| {
+        buffers.serve(client, request)
+    });
+    assert_eq!(stop, "end_turn");
+    let read = model.requests()[1]["messages"].to_string();
+    assert!(
+        read.contains("typed") && read.contains("not saved"),
+        "{read}"
+    );
+    // The edit changed what was typed, and the editor has it.
+    assert_eq!(product.read("a.txt"), "one\nedited\n");
+    assert_eq!(buffers.open[&text(&file)], "one\nedited\n");
+    assert_eq!(buffers.open[&text(&new)], "new\n");
+    assert_eq!(
+        buffers.methods(),
+        [
+            "fs/read_text_file",
+            "fs/read_text_file",
+            "fs/write_text_file",
+            "fs/write_text_file",
+            "fs/write_text_file"
+        ]
+    );
+}
+
+#[test]
+fn an_editor_is_not_asked_for_what_the_tool_may_not_reach() {
+    let model = Model::new([
+        calls("read", json!({"path": ".env"})),
+        calls("read", json!({"path": "link"})),
+        calls("read", json!({"path": "../home/secret"})),
+        says("done"),
+    ]);
+    let product = with_config(&model, "[tools.file]\ndeny_read = [\"**/.env\"]");
+    product.file(".env", "KEY=quite-unheard-of\n");
+    std::fs::write(product.home.join("secret"), "quite-unheard-of\n").unwrap();
+    std::os::unix::fs::symlink(product.home.join("secret"), product.work.join("link")).unwrap();
+    let mut buffers = Buffers::default();
+    let mut client = Client::start(&product, &["--allow", "read"], with_files());
+    let session = client.session(&product.work);
+    client.prompt(&session, "go", |client, request| {
+        buffers.serve(client, request)
+    });
+    assert_eq!(buffers.methods(), [""; 0]);
+    assert!(
+        !model
+            .requests()
+            .iter()
+            .any(|request| request.to_string().contains("quite-unheard-of"))
+    );
+}
