@@ -33,6 +33,7 @@ mod mcp_choice;
 mod mcp_client;
 mod mcp_conversations;
 mod mcp_ends;
+mod mcp_eras;
 mod mcp_faults;
 mod mcp_http;
 mod mcp_http_client;

@@ -91,6 +91,13 @@ fn arguments_are_fixed_and_restricted() {
         message.contains("mcp.servers.notes.tools.echo.arguments.text.allow"),
         "{message}"
     );
+    // The record of the refusal names the server, too.
+    let rows = product.run(&["audit", "query", "--json"]).json_lines();
+    assert_eq!(rows.len(), 2, "{rows:#?}");
+    for row in &rows {
+        assert_eq!(row["tool"], "mcp_notes_echo", "{row}");
+        assert_eq!(row["mcp_server_id"], "notes", "{row}");
+    }
 }
 
 #[test]

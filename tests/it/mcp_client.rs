@@ -82,7 +82,12 @@ impl McpClient {
 
     /// Starts the server for a client of the new revision with these capabilities, which shakes no hands.
     pub(crate) fn modern(product: &Product, args: &[&str], capabilities: &Value) -> Self {
-        let mut client = Self::start(product, args);
+        Self::modern_of(product, &[&["serve"], args].concat(), capabilities)
+    }
+
+    /// Starts the program with `args` for a client of the new revision with these capabilities.
+    pub(crate) fn modern_of(product: &Product, args: &[&str], capabilities: &Value) -> Self {
+        let mut client = Self::of(product, args);
         client.meta = Some(modern_meta(capabilities));
         client
     }

@@ -1,5 +1,5 @@
 //! The client under the conformance suite: connects to the URL in its last argument as the host does, asks for all that the server
-//! offers, and calls every tool once. Where the server wants a login, it logs in.
+//! offers, and calls every tool once. Where the server wants a login, it logs in and begins again.
 
 #![expect(clippy::print_stderr, reason = "the suite shows it")]
 
@@ -14,9 +14,10 @@ use rmcp::model::{
     ElicitRequestParams, ElicitResult, ElicitationAction, GetPromptRequestParams,
     ReadResourceRequestParams,
 };
+use rmcp::transport::auth::WWWAuthenticateParams;
 use serde_json::{Map, Value, json};
 use url::Url;
-use zeph_core::network::{EgressLimits, EgressSettings};
+use zeph_core::network::{EgressLimits, EgressSettings, PrivateHost};
 use zeph_egress::{Egress, OwnClient, OwnLimits, OwnPatience, Pending};
 use zeph_mcp::client::oauth::{ClientIdentity, LoginError, PendingLogin, RemoteServer};
 use zeph_mcp::client::{
@@ -26,6 +27,9 @@ use zeph_mcp::client::{
 
 /// Longer than any scenario takes.
 const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Most logins for one server: one that is never content must not be asked for ever.
+const LOGINS_MAX: usize = 3;
 
 /// Accepts every question with its defaults.
 #[derive(Debug)]
@@ -59,24 +63,33 @@ async fn main() -> ExitCode {
     }
 }
 
+/// Uses the server; where it asks for a login, for other scopes or for another authorization server, logs in and begins again.
 async fn used(url: &str) -> Result<(), McpError> {
     let url = Url::parse(url).map_err(|error| McpError::InvalidInput(error.to_string()))?;
-    let connection = match open(&url, HeaderMap::new()).await {
-        Err(McpError::Authorization { .. }) => {
-            let headers = log_in(&url).await;
-            open(
-                &url,
-                headers.map_err(|error| McpError::Unreachable(error.to_string()))?,
-            )
-            .await?
+    let mut login = Login::default();
+    for _login in 0..LOGINS_MAX {
+        match session(&url, login.headers.clone()).await {
+            Err(McpError::Authorization { challenge }) => {
+                let renewed = login.renewed(&url, challenge.as_deref()).await;
+                login = renewed.map_err(|error| McpError::Unreachable(error.to_string()))?;
+            }
+            ended => return ended,
         }
-        opened => opened?,
-    };
-    let found = connection.definitions().await?;
-    for note in &found.notes {
-        eprintln!("{note}");
     }
-    let result = use_all(&connection, &found).await;
+    session(&url, login.headers).await
+}
+
+async fn session(url: &Url, headers: HeaderMap) -> Result<(), McpError> {
+    let connection = open(url, headers).await?;
+    let result = match connection.definitions().await {
+        Ok(found) => {
+            for note in &found.notes {
+                eprintln!("{note}");
+            }
+            use_all(&connection, &found).await
+        }
+        Err(error) => Err(error),
+    };
     connection.close().await;
     result
 }
@@ -93,29 +106,64 @@ async fn open(url: &Url, headers: HeaderMap) -> Result<Connection, McpError> {
     Connection::open(transport, options, Arc::new(Agreeable)).await
 }
 
-/// Logs in as a person would, who names the hosts that the login asks for and agrees in the browser.
-async fn log_in(url: &Url) -> Result<HeaderMap, Box<dyn std::error::Error>> {
-    let context = context();
-    let text = |key: &str| context[key].as_str().map(str::to_owned);
-    let identity = ClientIdentity {
-        client_id: text("client_id"),
-        client_secret: text("client_secret"),
-        metadata_url: Some("https://conformance-test.local/client-metadata.json".to_owned()),
-        scopes: Vec::new(),
-    };
-    let redirect = Url::parse("http://127.0.0.1:3000/callback")?;
-    let mut hosts = Vec::new();
-    let pending = loop {
-        let server = RemoteServer::new("suite", url.clone(), hosts.clone());
-        match PendingLogin::begin(&server, &egress(), &redirect, &identity).await {
-            Err(LoginError::Host { host, .. }) if hosts.len() < 4 => hosts.push(host.parse()?),
-            begun => break begun?,
+/// What requests carry, and what was granted so far.
+#[derive(Default)]
+struct Login {
+    headers: HeaderMap,
+    scopes: Vec<String>,
+}
+
+impl Login {
+    /// Logs in as a person would, who names the hosts that the login asks for and agrees in the browser. To the scopes that were granted
+    /// come those that `challenge` asks for.
+    async fn renewed(
+        &self,
+        url: &Url,
+        challenge: Option<&str>,
+    ) -> Result<Self, Box<dyn std::error::Error>> {
+        let context = context();
+        let text = |key: &str| context[key].as_str().map(str::to_owned);
+        let identity = ClientIdentity {
+            client_id: text("client_id"),
+            client_secret: text("client_secret"),
+            metadata_url: Some("https://conformance-test.local/client-metadata.json".to_owned()),
+            scopes: self.wanted(url, challenge),
+        };
+        let redirect = Url::parse("http://127.0.0.1:3000/callback")?;
+        let mut hosts = Vec::new();
+        let pending = loop {
+            let server = RemoteServer::new("suite", url.clone(), hosts.clone());
+            let server = server.challenged(challenge.map(str::to_owned));
+            match PendingLogin::begin(&server, &egress(), &redirect, &identity).await {
+                Err(LoginError::Host { host, .. }) if hosts.len() < 4 => hosts.push(host.parse()?),
+                begun => break begun?,
+            }
+        };
+        let redirected = pending.read(&agreed(pending.url()).await?)?;
+        let tokens = pending.complete(redirected, now_s()).await?;
+        let header = tokens.bearer().header().ok_or("the token is no header")?;
+        Ok(Self {
+            headers: HeaderMap::from_iter([(AUTHORIZATION, header)]),
+            scopes: tokens.scopes,
+        })
+    }
+
+    /// The scopes to ask for; none at the first login, which asks for those that the server names.
+    fn wanted(&self, url: &Url, challenge: Option<&str>) -> Vec<String> {
+        if self.scopes.is_empty() {
+            return Vec::new();
         }
-    };
-    let redirected = pending.read(&agreed(pending.url()).await?)?;
-    let tokens = pending.complete(redirected, now_s()).await?;
-    let header = tokens.bearer().header().ok_or("the token is no header")?;
-    Ok(HeaderMap::from_iter([(AUTHORIZATION, header)]))
+        let challenge = challenge.map(|header| WWWAuthenticateParams::parse(header, url));
+        let challenged = challenge.and_then(|challenge| challenge.scope);
+        let challenged = challenged.as_deref().unwrap_or_default();
+        let mut wanted = self.scopes.clone();
+        for scope in challenged.split_whitespace() {
+            if !wanted.iter().any(|known| known == scope) {
+                wanted.push(scope.to_owned());
+            }
+        }
+        wanted
+    }
 }
 
 /// Where the browser is sent back to: the suite agrees to everything.
@@ -143,9 +191,11 @@ async fn use_all(connection: &Connection, found: &Definitions) -> Result<(), Mcp
     for tool in &found.tools {
         for arguments in arguments(tool, found) {
             let calling = connection.call(&tool.name, arguments, CallControl::default());
-            // A tool that fails is a result of the scenario.
-            if let Err(error) = calling.await {
-                eprintln!("{}: {error}", tool.name);
+            match calling.await {
+                Err(error @ McpError::Authorization { .. }) => return Err(error),
+                // A tool that fails is a result of the scenario.
+                Err(error) => eprintln!("{}: {error}", tool.name),
+                Ok(_) => {}
             }
         }
     }
@@ -195,9 +245,15 @@ fn value_of(field: &Value) -> Value {
     }
 }
 
+/// The way out of a host whose operator opened this machine: the servers of the suite are at loopback ports of their own.
 fn egress() -> Egress {
+    let opened = ["localhost", "127.0.0.1"].map(|host| PrivateHost {
+        host: host.parse().expect("a host"),
+        ports: (1..=u16::MAX).collect(),
+        plain_http: true,
+    });
     Egress::new(&EgressSettings {
-        private: Arc::default(),
+        private: opened.into(),
         proxy: None,
         ca_file: None,
         limits: EgressLimits {

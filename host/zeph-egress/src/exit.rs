@@ -19,7 +19,7 @@ use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_rustls::rustls::pki_types::CertificateDer;
-use zeph_core::execution::NetworkReport;
+use zeph_core::execution::{HostUse, NetworkReport};
 use zeph_core::network::{ExitHost, Passage};
 use zeph_core::secret::SecretUse;
 
@@ -202,6 +202,11 @@ impl OpenExit {
     pub fn end(&mut self) -> NetworkReport {
         self.tasks.abort_all();
         self.ledger.report()
+    }
+
+    /// What went through so far, by host.
+    pub fn hosts(&self) -> Vec<HostUse> {
+        self.ledger.report().hosts
     }
 
     /// The hosts that were asked for and are not listed, as the operator would list them. Bounded; sorted.

@@ -25,8 +25,10 @@ use crate::clock::now_ms;
 use crate::process;
 use crate::session::Session;
 
+mod passed;
 mod programs;
 
+pub(crate) use self::passed::{PassedEnding, PassedRequest};
 pub(crate) use self::programs::ProgramEnding;
 
 /// Most characters of one argument in the record. A file's content is not kept a second time.
@@ -179,6 +181,19 @@ impl Audit {
         Ok((begun == CallBegin::Recorded).then_some(entry))
     }
 
+    /// Records the begin of what is no call of a tool.
+    async fn begin_entry(&self, begin: BeginRecord) -> Result<OpenRecord<'_>, StoreError> {
+        let entry = OpenRecord {
+            audit: self,
+            call_id: begin.call_id,
+            held: Vec::new(),
+        };
+        if self.is_enabled {
+            self.store.audit_begin(begin).await?;
+        }
+        Ok(entry)
+    }
+
     async fn write_begin(
         &self,
         begin: BeginRecord,
@@ -201,9 +216,8 @@ impl Audit {
         output: &ToolOutput,
         duration: Duration,
     ) {
-        let call_id = CallId::new();
         let begin = BeginRecord {
-            call_id,
+            call_id: CallId::new(),
             at_ms: now_ms(),
             tool: "bash".to_owned(),
             plugin: None,
@@ -223,17 +237,8 @@ impl Audit {
             resolved_cwd: None,
             host: Some(self.process.clone()),
         };
-        if !self.is_enabled {
-            return;
-        }
-        let written = self.store.audit_begin(begin).await;
-        let entry = OpenRecord {
-            audit: self,
-            call_id,
-            held: Vec::new(),
-        };
-        match written {
-            Ok(()) => entry.finish(output, facts, duration).await,
+        match self.begin_entry(begin).await {
+            Ok(entry) => entry.finish(output, facts, duration).await,
             Err(error) => tracing::error!(
                 error = &error as &dyn std::error::Error,
                 run_id,
@@ -268,6 +273,24 @@ impl OpenRecord<'_> {
         let queued = audit.store.finish_call_soon(finish, unused).await;
         if let Err(error) = queued {
             tracing::error!(error = &error as &dyn std::error::Error, call = %self.call_id, "the end of a call cannot be recorded");
+        }
+    }
+}
+
+impl OpenRecord<'_> {
+    /// Records the end of what is no call of a tool.
+    async fn end_entry(self, ending: Ending) {
+        if !self.audit.is_enabled {
+            return;
+        }
+        let finish = Finish {
+            call_id: self.call_id,
+            at_ms: now_ms(),
+            ending,
+        };
+        let store = &self.audit.store;
+        if let Err(error) = store.finish_call_soon(Some(finish), Vec::new()).await {
+            tracing::error!(error = &error as &dyn std::error::Error, call = %self.call_id, "the end of an entry cannot be recorded");
         }
     }
 }

@@ -343,6 +343,11 @@ impl Host {
         &self.0.egress
     }
 
+    /// The record of calls.
+    pub(crate) fn audit(&self) -> &Audit {
+        &self.0.audit
+    }
+
     /// What removes every known secret from what leaves the host without a call.
     pub(crate) fn redactor(&self) -> Redactor {
         self.0.secrets.redactor()

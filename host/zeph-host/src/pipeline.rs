@@ -213,6 +213,7 @@ async fn begin<'h>(
     (calls_made, asked_call): (u32, &AskedCall),
 ) -> StartedCall<'h> {
     let draft = host.audit.draft(&frame, &request, &host.secrets.redactor());
+    let tool = request.tool.clone();
     let offer = offer(host, &request, &control.cancel).await;
     let resolver = resolver(host, &offer);
     let mut asked = AuthorisationState::first(calls_made);
@@ -239,7 +240,7 @@ async fn begin<'h>(
                     }
                 }
             }
-            Err(failure) => Judgement::failed(failure),
+            Err(failure) => Judgement::failed(failure, offer.catalog.resolve(&tool).ok()),
         };
         judged = verdict::asked(host.judge.as_ref(), session, judged, control, &mut verdict).await;
         let mut draft = draft.clone();

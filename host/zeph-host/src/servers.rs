@@ -21,11 +21,12 @@ mod set;
 mod setback;
 #[cfg(test)]
 mod tests;
+mod traffic;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
@@ -49,6 +50,7 @@ pub(crate) use self::offered::OfferedTool;
 use self::opener::Opener;
 pub(crate) use self::own::OwnOpener;
 pub(crate) use self::set::{ChangedServer, ServerSet, ServerStanding, ServerState};
+pub(crate) use self::traffic::Traffic;
 
 /// The servers of one host. Clones are handles to one room.
 #[derive(Debug, Clone)]
@@ -126,6 +128,7 @@ impl Servers {
                     config: config.clone(),
                     wanted: Arc::clone(&wanted),
                     suspected: Arc::clone(&suspected),
+                    is_older: AtomicBool::new(false),
                 };
                 tasks.spawn(keeper.run());
             }

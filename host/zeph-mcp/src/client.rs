@@ -2,7 +2,7 @@
 //!
 //! The server is not trusted: whatever it sends is bounded in size, number and time before anything is made of it, and a server
 //! that breaks the protocol costs its own connection at most. In reading order: how a connection is used (this file) and opened
-//! (`startup`); the bytes (`pipes`, `http`, `message`) and what is believed of them (`guard`, `desk`); requests (`session`) and
+//! (`startup`, `probe`); the bytes (`pipes`, `http`, `message`) and what is believed of them (`guard`, `desk`); requests (`session`) and
 //! requests of the server (`handler`, `listener`); what it offers (`list`, `definition`, `cleaning`), what becomes of a call
 //! (`answer`), and why it is over (`ending`).
 
@@ -48,6 +48,7 @@ mod listener;
 mod message;
 pub mod oauth;
 mod pipes;
+mod probe;
 mod session;
 mod startup;
 mod subscription;
@@ -88,7 +89,8 @@ impl fmt::Debug for ServerTransport {
 /// Which generations of the protocol are tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Era {
-    /// `server/discover` first, `initialize` when the server does not know it.
+    /// `server/discover` first, `initialize` when the server refuses it or is silent for a second. One that ends instead of that fails with
+    /// [`McpError::EndedAtProbe`]: started again, it may be spoken to with `Initialize`.
     #[default]
     Auto,
     /// `initialize` alone: revisions up to 2025-11-25. For servers that end at a request they do not know.
@@ -228,7 +230,7 @@ const CLOSE_PATIENCE: Duration = Duration::from_secs(5);
 impl Connection {
     /// Connects and shakes hands.
     ///
-    /// Errors: `Start`, `Timeout`, `Http`, `Authorization`, `Unreachable`.
+    /// Errors: `Start`, `EndedAtProbe`, `Timeout`, `Http`, `Authorization`, `Unreachable`.
     pub async fn open(
         transport: ServerTransport,
         options: ConnectionOptions,

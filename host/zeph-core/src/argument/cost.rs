@@ -5,6 +5,8 @@
 //! many checks, when it nests too deeply, or when it recurses so that the work doubles with every level of the value.
 //! Nothing here checks values, and nothing is fetched.
 
+use std::collections::HashMap;
+
 use serde_json::{Map, Value};
 
 use super::BadSchema;
@@ -23,15 +25,10 @@ const LOOPS_MAX: usize = 128;
 const PATTERN_BYTES_MAX: usize = 16 * 1024;
 
 /// Keywords that change what a reference means. Without them `#/…` is always a place in the one document.
-const REBASING: [&str; 7] = [
-    "$id",
-    "$anchor",
-    "$schema",
-    "$dynamicAnchor",
-    "$dynamicRef",
-    "$recursiveAnchor",
-    "$recursiveRef",
-];
+const REBASING: [&str; 3] = ["$schema", "$dynamicRef", "$recursiveRef"];
+
+/// Keywords that name a place. What is referred to by `$dynamicRef` alone is no other place without it.
+const ANCHORS: [&str; 2] = ["$anchor", "$dynamicAnchor"];
 
 /// Keywords with a schema that is applied to the value itself.
 const SAME_VALUE: [&str; 4] = ["not", "if", "then", "else"];
@@ -50,7 +47,8 @@ const SECOND_LOOKS: [&str; 2] = ["unevaluatedProperties", "unevaluatedItems"];
 
 /// Errors: [`BadSchema`] with what its author has to mend.
 pub(super) fn check(schema: &Value) -> Result<(), BadSchema> {
-    let n_bytes = keywords(schema, SchemaPosition::Root)?;
+    let mut anchors = Anchors::new();
+    let n_bytes = keywords(schema, SchemaPosition::Root, &mut anchors)?;
     if n_bytes > PATTERN_BYTES_MAX {
         return bad(format!(
             "its patterns have {n_bytes} bytes; the limit is {PATTERN_BYTES_MAX}"
@@ -58,6 +56,7 @@ pub(super) fn check(schema: &Value) -> Result<(), BadSchema> {
     }
     let mut walk = CostWalk {
         root: schema,
+        anchors,
         n_checks: 0,
         above: Vec::new(),
         place: Vec::new(),
@@ -72,9 +71,17 @@ enum SchemaPosition {
     Inside,
 }
 
+/// The places that have a name; none for a name that several places have. What a validator takes for no schema is among them: it finds
+/// no place of the name then, or this one.
+type Anchors<'a> = HashMap<&'a str, Option<&'a Value>>;
+
 /// Looks at every keyword, wherever it stands: a reference is understood only as a place in the document itself. Returns the bytes
 /// of all patterns.
-fn keywords(value: &Value, place: SchemaPosition) -> Result<usize, BadSchema> {
+fn keywords<'a>(
+    value: &'a Value,
+    place: SchemaPosition,
+    anchors: &mut Anchors<'a>,
+) -> Result<usize, BadSchema> {
     let inner: Vec<&Value> = match value {
         Value::Object(map) => map.values().collect(),
         Value::Array(items) => items.iter().collect(),
@@ -82,17 +89,20 @@ fn keywords(value: &Value, place: SchemaPosition) -> Result<usize, BadSchema> {
     };
     let mut n_bytes = 0;
     if let Value::Object(map) = value {
-        let allowed: &[&str] = if place == SchemaPosition::Root {
-            &["$id", "$schema"]
-        } else {
-            &[]
-        };
+        let is_root = place == SchemaPosition::Root;
         let found = REBASING.iter().find(|key| {
             let is_keyword = map.get(**key).is_some_and(|value| !value.is_object());
-            is_keyword && !allowed.contains(key)
+            is_keyword && !(is_root && **key == "$schema")
         });
         if let Some(key) = found {
             return bad(format!("`{key}` inside a schema is not supported"));
+        }
+        named(map, value, anchors);
+        if !is_root && has_base(map) && value_refers(value) {
+            return bad(
+                "a schema with an `$id` of its own contains a reference, which is not supported"
+                    .to_owned(),
+            );
         }
         if place == SchemaPosition::Root && is_old(map) {
             return bad("its `$schema` is too old: write it for draft 2020-12".to_owned());
@@ -109,9 +119,44 @@ fn keywords(value: &Value, place: SchemaPosition) -> Result<usize, BadSchema> {
             .sum::<usize>();
     }
     for inner in inner {
-        n_bytes += keywords(inner, SchemaPosition::Inside)?;
+        n_bytes += keywords(inner, SchemaPosition::Inside, anchors)?;
     }
     Ok(n_bytes)
+}
+
+/// Notes the names of a schema. In drafts 6 and 7 they stand in `$id`.
+fn named<'a>(map: &'a Map<String, Value>, schema: &'a Value, anchors: &mut Anchors<'a>) {
+    let text = |key: &str| map.get(key).and_then(Value::as_str);
+    let names = ANCHORS.iter().filter_map(|key| text(key));
+    for name in names.chain(text("$id").and_then(|id| id.strip_prefix('#'))) {
+        let is_same = |known: &mut Option<&'a Value>| {
+            if known.is_some_and(|known| !std::ptr::eq(known, schema)) {
+                *known = None;
+            }
+        };
+        anchors
+            .entry(name)
+            .and_modify(is_same)
+            .or_insert(Some(schema));
+    }
+}
+
+/// Whether references in a schema begin at the schema, and not at the document.
+fn has_base(map: &Map<String, Value>) -> bool {
+    let id = map.get("$id").and_then(Value::as_str);
+    id.is_some_and(|id| !id.starts_with('#'))
+}
+
+/// Whether a reference or a name stands anywhere in `value`.
+fn value_refers(value: &Value) -> bool {
+    match value {
+        Value::Object(map) => {
+            let is_text = |key: &str| map.get(key).is_some_and(Value::is_string);
+            is_text("$ref") || ANCHORS.into_iter().any(is_text) || map.values().any(value_refers)
+        }
+        Value::Array(items) => items.iter().any(value_refers),
+        _ => false,
+    }
 }
 
 /// In drafts 3 and 4 the keyword `id` changes what references mean, and it is too common as a name to be refused.
@@ -154,6 +199,7 @@ impl ValueStep<'_> {
 
 struct CostWalk<'a> {
     root: &'a Value,
+    anchors: Anchors<'a>,
     n_checks: usize,
     /// The schemas that the present one is part of, with the length of `place` there.
     above: Vec<(&'a Value, usize)>,
@@ -259,15 +305,17 @@ impl<'a> CostWalk<'a> {
 
     fn reference(&mut self, reference: &str) -> Result<(), BadSchema> {
         let shown = crate::failure::one_line(reference, 80);
-        let pointer = reference.strip_prefix('#').filter(|pointer| {
-            pointer.is_empty() || (pointer.starts_with('/') && !pointer.contains('%'))
-        });
-        let Some(pointer) = pointer else {
+        let place = reference.strip_prefix('#');
+        let Some(place) = place.filter(|place| !place.contains('%')) else {
             return bad(format!(
-                "its schema refers to `{shown}`: only places in itself, `#` and `#/…`, are followed"
+                "its schema refers to `{shown}`: only places in itself, `#`, `#/…` and `#NAME`, are followed"
             ));
         };
-        let Some(target) = self.root.pointer(pointer) else {
+        let target = match place.is_empty() || place.starts_with('/') {
+            true => self.root.pointer(place),
+            false => self.anchors.get(place).copied().flatten(),
+        };
+        let Some(target) = target else {
             return bad(format!("its schema refers to `{shown}`, where nothing is"));
         };
         let above = self

@@ -9,7 +9,7 @@ use zeph_core::id::CallId;
 use zeph_core::redact::Redactor;
 use zeph_core::tool::Tool;
 use zeph_plugins::set::InForce;
-use zeph_store::{AuditResult, ClaimSource, Ending, Finish};
+use zeph_store::{AuditResult, ClaimSource, Ending};
 
 use super::{Audit, COMMAND_CHARS_MAX, OpenRecord, POLICY_MATCH_CHARS_MAX};
 use crate::clock::now_ms;
@@ -38,21 +38,13 @@ impl Audit {
         let granted = format!("granted to the plugin: program {pattern}");
         begin.policy_match = Some(one_line(&granted, POLICY_MATCH_CHARS_MAX));
         begin.correlation_id = Some(call.id.to_string());
-        let entry = OpenRecord {
-            audit: self,
-            call_id: begin.call_id,
-            held: Vec::new(),
-        };
-        if self.is_enabled {
-            self.store.audit_begin(begin).await.map_err(|error| {
-                tracing::error!(
-                    error = &error as &dyn std::error::Error,
-                    "a program was not run: it cannot be recorded"
-                );
-                "the program was not run: the host cannot record it in its audit".to_owned()
-            })?;
-        }
-        Ok(entry)
+        self.begin_entry(begin).await.map_err(|error| {
+            tracing::error!(
+                error = &error as &dyn std::error::Error,
+                "a program was not run: it cannot be recorded"
+            );
+            "the program was not run: the host cannot record it in its audit".to_owned()
+        })
     }
 }
 
@@ -87,38 +79,24 @@ impl ProgramEnding {
 impl OpenRecord<'_> {
     /// Records how a program of a call ended.
     pub(crate) async fn program_ends(self, end: ProgramEnding) {
-        if !self.audit.is_enabled {
-            return;
-        }
         let message = end
             .problem
             .map(|problem| one_line(&problem, COMMAND_CHARS_MAX));
-        let finish = Finish {
-            call_id: self.call_id,
-            at_ms: now_ms(),
-            ending: Ending {
-                result: message.map_or(AuditResult::Success, |message| AuditResult::Error {
-                    message,
-                }),
-                duration_ms: u64::try_from(end.duration.as_millis()).unwrap_or(u64::MAX),
-                failed: None,
-                truncated: end.truncated,
-                overflow_id: None,
-                exit_code: end.exit_code,
-                execution_env: end.environment.map(str::to_owned),
-                hosts: Vec::new(),
-                attempts: None,
-                cache_age_ms: None,
-                cache_bytes: None,
-            },
-        };
-        let queued = self
-            .audit
-            .store
-            .finish_call_soon(Some(finish), Vec::new())
-            .await;
-        if let Err(error) = queued {
-            tracing::error!(error = &error as &dyn std::error::Error, call = %self.call_id, "the end of a program cannot be recorded");
-        }
+        self.end_entry(Ending {
+            result: message.map_or(AuditResult::Success, |message| AuditResult::Error {
+                message,
+            }),
+            duration_ms: u64::try_from(end.duration.as_millis()).unwrap_or(u64::MAX),
+            failed: None,
+            truncated: end.truncated,
+            overflow_id: None,
+            exit_code: end.exit_code,
+            execution_env: end.environment.map(str::to_owned),
+            hosts: Vec::new(),
+            attempts: None,
+            cache_age_ms: None,
+            cache_bytes: None,
+        })
+        .await;
     }
 }

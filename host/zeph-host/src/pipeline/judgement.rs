@@ -125,11 +125,11 @@ pub(super) async fn judge(
 }
 
 impl Judgement {
-    /// Of a request that is no call.
-    pub(super) fn failed(failure: ToolFailure) -> Self {
+    /// Of a request that is no call. `tool` is the one that it names, if there is one.
+    pub(super) fn failed(failure: ToolFailure, tool: Option<&Tool>) -> Self {
         Self {
             decision: Err(failure),
-            tool: None,
+            tool: tool.cloned(),
             once: SingleUseRights::default(),
             agreement: None,
             rights: None,

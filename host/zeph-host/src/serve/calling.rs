@@ -3,6 +3,7 @@
 
 mod outlive;
 mod person;
+mod waiting;
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,6 +20,7 @@ use zeph_shell::run::OutputListener;
 use zeph_store::{AgreedBy, Agreement};
 
 use self::person::{Person, fitting, replaced};
+pub(super) use self::waiting::WaitingCalls;
 use super::approval;
 use super::client::{Client, Way};
 use super::rounds::{self, About, Round};
@@ -52,6 +54,8 @@ pub(super) struct Calling {
     pub(super) remote: RemoteRequest,
     /// How long a person has for an answer.
     pub(super) patience: Duration,
+    /// Where a native server asks its client; none where nothing asks in the middle of a call, or the client is asked then.
+    pub(super) waiting: Option<Arc<WaitingCalls>>,
     /// Makes it, once, when there is a place for it; ends it when the token is cancelled or the future is dropped.
     pub(super) make: Make,
     /// Makes the result of a report.
@@ -114,24 +118,30 @@ impl Calling {
         tasks: &Tasks,
         request_ct: &CancellationToken,
     ) -> Result<Reply, ErrorData> {
-        let given = match self.given(round)? {
-            Ok(given) => given,
-            Err(required) => return Ok(Reply::Required(required)),
-        };
         let owner = self.owner();
-        let may_outlive = self.client.has_tasks && tasks.has_room(&owner);
-        let mut first = Arc::clone(&self).attempt(given);
+        let has_room = self.client.has_tasks && tasks.has_room(&owner);
+        let ((mut first, stop), may_outlive) = match round {
+            Some(Round::Waiting { id, given }) => (self.resumed(id, &given)?, false),
+            round => match self.given(round)? {
+                Ok(given) => ((self.begun(given), self.stop.clone()), has_room),
+                Err(required) => return Ok(Reply::Required(required)),
+            },
+        };
+        let open = self.opened();
         let attempt = tokio::select! {
             biased;
             attempt = &mut first => attempt,
+            question = self.question() => return Ok(self.parked((first, stop), question)),
             () = request_ct.cancelled() => {
-                self.stop.cancel();
+                stop.cancel();
                 first.await
             }
             () = tokio::time::sleep(TASK_AFTER), if may_outlive => {
+                drop(open);
                 return Ok(Reply::Task(self.outlive(first, tasks, owner)));
             }
         };
+        drop(open);
         if let Some(run_id) = may_outlive.then(|| self.run_of(&attempt)).flatten() {
             return Ok(Reply::Task(self.follow(run_id, attempt, tasks, owner)));
         }
@@ -276,7 +286,7 @@ impl Calling {
     /// Errors: invalid parameters for an answer that is none.
     fn given(&self, round: Option<Round>) -> Result<Result<Given, InputRequiredResult>, ErrorData> {
         Ok(match round {
-            None => Ok(Given::default()),
+            None | Some(Round::Waiting { .. }) => Ok(Given::default()),
             Some(Round::Approval { answer: None, .. }) => Ok(Given::default()),
             Some(Round::Approval {
                 call,

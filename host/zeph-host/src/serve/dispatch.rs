@@ -17,9 +17,10 @@ use zeph_mcp::caller::Caller;
 use zeph_mcp::result::{self, OVERFLOW_SCHEME};
 
 use super::calling::{Calling, Make, Reply};
-use super::client::Client;
+use super::client::{Client, Way};
 use super::conversation::{CONVERSATION_KEY, Conversation};
 use super::listed::{Listed, ListedTool};
+use super::native::NativeServer;
 use super::progress::Reporter;
 use super::rounds;
 use super::server::Handler;
@@ -76,9 +77,14 @@ impl Handler {
             with_conversation(result, &of)
         };
         let host = self.shared.host.clone();
+        let client = Client::of(context);
+        let native = self.shared.native.as_deref();
         let calling = Calling {
             session: conversation.session().clone(),
-            client: Client::of(context),
+            waiting: native
+                .filter(|_| client.way == Way::Later)
+                .map(NativeServer::waiting),
+            client,
             request: ToolRequest {
                 tool: tool.tool.name.to_string(),
                 arguments: Value::Object(arguments),

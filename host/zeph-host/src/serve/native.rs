@@ -18,6 +18,7 @@ use zeph_core::id::ServerName;
 use zeph_mcp::client::{Connection, Definitions, McpError, ServerInfo};
 
 pub(crate) use self::relay::Relay;
+use super::calling::WaitingCalls;
 use super::listed::ListedTool;
 use crate::host::Host;
 use crate::servers::{OfferedTool, ServerSet, ServerStanding, ServerState};
@@ -82,6 +83,11 @@ impl NativeServer {
     /// What failed calls said so far, and will say.
     pub(crate) fn complaints(&self) -> Complaints {
         self.complaints.clone()
+    }
+
+    /// Where the server asks clients of the new revisions.
+    pub(super) fn waiting(&self) -> Arc<WaitingCalls> {
+        self.relay.calls()
     }
 
     /// Keeps what a failed call said: it may name what the server lacks.

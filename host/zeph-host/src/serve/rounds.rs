@@ -11,6 +11,7 @@ use rmcp::model::{
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use uuid::Uuid;
 use zeph_core::id::{ConversationId, Digest};
 use zeph_core::inquiry::Inquiry;
 
@@ -34,6 +35,8 @@ pub(super) enum About {
     Approval(Digest),
     /// What its tool asks, in the seal of the questions.
     Questions(String),
+    /// What a native server asks in the middle of the call, which waits.
+    Waiting(Uuid),
 }
 
 /// The request that a round belongs to.
@@ -67,6 +70,8 @@ pub(super) enum Round {
         state: String,
         given: InputResponses,
     },
+    /// A call that waits, and what came back for its server.
+    Waiting { id: Uuid, given: InputResponses },
 }
 
 impl Request<'_> {
@@ -109,6 +114,10 @@ impl Request<'_> {
             About::Questions(state) => Round::Questions {
                 inquiry: Questions::asked(&state).ok_or_else(|| refused(BadSeal::Foreign))?,
                 state,
+                given: responses,
+            },
+            About::Waiting(id) => Round::Waiting {
+                id,
                 given: responses,
             },
         };

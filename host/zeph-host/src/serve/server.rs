@@ -243,7 +243,9 @@ impl ServerHandler for Handler {
         let caller = self.caller(&context)?;
         let output = resources::output_of(&request.uri);
         if let (None, Some(native)) = (output, &self.shared.native) {
-            return native.read(request, &context).await;
+            let conversation = self.conversation(None, &caller, &context).await?;
+            let frame = conversation.session().frame();
+            return native.read(frame, request, &context).await;
         }
         match self.conversation_with(output, &caller, &context)? {
             Some(conversation) => {
@@ -271,7 +273,11 @@ impl ServerHandler for Handler {
         request: GetPromptRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        self.native()?.prompt(request, &context).await
+        let native = self.native()?;
+        let caller = self.caller(&context)?;
+        let conversation = self.conversation(None, &caller, &context).await?;
+        let frame = conversation.session().frame();
+        native.prompt(frame, request, &context).await
     }
 
     async fn complete(

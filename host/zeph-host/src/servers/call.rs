@@ -16,6 +16,7 @@ use zeph_mcp::client::{self, Progress, ProgressSink};
 
 use super::Servers;
 use super::offered::OfferedTool;
+use super::traffic::Traffic;
 use crate::calls::CallControl;
 
 /// The longest a call waits for a server that is being started, which is no part of its own time.
@@ -62,8 +63,13 @@ pub(crate) async fn call(
     call: AuthorizedCall<ServerWork>,
     control: CallControl,
 ) -> Execution {
-    let made = made(servers, call.work(), control).await;
-    made.unwrap_or_else(Execution::failed)
+    let work = call.work();
+    let before = Traffic::of(servers, &work.tool.server);
+    let made = made(servers, work, control).await;
+    let mut execution = made.unwrap_or_else(Execution::failed);
+    let now = Traffic::of(servers, &work.tool.server);
+    execution.facts.hosts = before.until(now);
+    execution
 }
 
 async fn made(

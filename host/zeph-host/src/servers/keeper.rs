@@ -4,6 +4,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use backon::{BackoffBuilder as _, ExponentialBackoff, ExponentialBuilder};
@@ -11,13 +12,13 @@ use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 use zeph_config::{ServerConfig, ServerTransport};
 use zeph_core::id::ServerName;
-use zeph_mcp::client::{Connection, ConnectionOptions, Definitions, ServerListener};
+use zeph_mcp::client::{Connection, ConnectionOptions, Definitions, Era, McpError, ServerListener};
 use zeph_plugins::folder::FileStamp;
 use zeph_plugins::server::LockedServer;
 
 use super::listener::Ears;
 use super::offered;
-use super::opener::{LaunchPlan, OpenedServer, Opener, ServerProcess};
+use super::opener::{Launch, LaunchPlan, OpenedServer, Opener, ServerProcess};
 use super::pin::{self, Sight};
 use super::set::{ChangedServer, ServerAbout, ServerSet, ServerStanding, ServerState};
 use super::setback::{Setback, failed, shown, with_last_words};
@@ -70,6 +71,8 @@ pub(crate) struct Keeper {
     pub(crate) wanted: Arc<Notify>,
     /// Told when a call was given up and no other is on its way: the server may hang.
     pub(crate) suspected: Arc<Notify>,
+    /// Whether it was found to know the older revisions alone.
+    pub(crate) is_older: AtomicBool,
 }
 
 impl Keeper {
@@ -139,29 +142,62 @@ impl Keeper {
         if let Some(setback) = self.launch_setback(&plan).await {
             return setback;
         }
-        let opened = match launch.open().await {
-            Ok(opened) => opened,
-            Err(failure) => return failure.into(),
-        };
-        let OpenedServer { transport, process } = opened;
         let ears = Arc::new(Ears::new(self.name.clone(), self.room.listener.clone()));
-        let listener: Arc<dyn ServerListener> = Arc::clone(&ears) as _;
-        let options = self.room.options.clone();
-        let setback = match Connection::open(transport, options, listener).await {
-            Ok(connection) => {
-                let setback = self
-                    .follow(&connection, &plan, process.as_ref(), &ears)
-                    .await;
-                connection.close().await;
-                setback
-            }
-            Err(error) => failed(&error, process.as_ref()),
+        let (connection, process) = match self.connected(&*launch, &ears).await {
+            Ok(connected) => connected,
+            Err(setback) => return setback,
         };
+        let setback = self
+            .follow(&connection, &plan, process.as_ref(), &ears)
+            .await;
+        connection.close().await;
+        self.ended(process).await;
+        setback
+    }
+
+    /// Runs the server and shakes hands with it. One that ends at the request of the newer revisions is run once more, as one of the older.
+    async fn connected(
+        &self,
+        launch: &dyn Launch,
+        ears: &Arc<Ears>,
+    ) -> Result<(Connection, Option<Arc<dyn ServerProcess>>), Setback> {
+        let was_older = self.is_older.load(Ordering::Relaxed);
+        let mut era = if was_older {
+            Era::Initialize
+        } else {
+            Era::Auto
+        };
+        loop {
+            let OpenedServer { transport, process } = launch.open().await?;
+            let listener: Arc<dyn ServerListener> = Arc::clone(ears) as _;
+            let options = ConnectionOptions {
+                era,
+                ..self.room.options.clone()
+            };
+            let opened = Connection::open(transport, options, listener).await;
+            let is_older = opened.is_ok() && era == Era::Initialize;
+            self.is_older.store(is_older, Ordering::Relaxed);
+            match opened {
+                Ok(connection) => return Ok((connection, process)),
+                Err(McpError::EndedAtProbe) if era == Era::Auto => {
+                    era = Era::Initialize;
+                    self.ended(process).await;
+                }
+                Err(error) => {
+                    let setback = failed(&error, process.as_ref());
+                    self.ended(process).await;
+                    return Err(setback);
+                }
+            }
+        }
+    }
+
+    /// Ends a process, and keeps what it said last.
+    async fn ended(&self, process: Option<Arc<dyn ServerProcess>>) {
         self.note_last(process.as_ref());
         if let Some(process) = process {
             process.end().await;
         }
-        setback
     }
 
     /// Whether what would run is another thing than what was accepted.

@@ -22,6 +22,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use zeph_config::{CommandServer, Config, HttpServer};
+use zeph_core::execution::HostUse;
 use zeph_core::id::ServerName;
 use zeph_shell::jail::JailLabel;
 use zeph_shell::service::{Service, ServiceJob, ServicePipes, Services};
@@ -257,6 +258,11 @@ impl Launched {
     /// The paths that `said` speaks of as not usable, which are there and were not granted.
     pub(crate) fn refusals_in(&self, said: &str) -> Vec<Refusal> {
         refusal::paths(said, self.jail.granted())
+    }
+
+    /// What went between it and each host so far.
+    pub(crate) fn hosts(&self) -> Vec<HostUse> {
+        self.jail.network().hosts()
     }
 
     fn network(&self) -> &ServerNetwork {

@@ -13,7 +13,7 @@ use zeph_core::id::ServerName;
 use zeph_egress::{Egress, Pending};
 use zeph_mcp::client::oauth::{
     Access, CallbackListener, ClientIdentity, LoginError, LoginStore, LoginTokens, PendingLogin,
-    Redirect, RemoteServer,
+    Redirect, RemoteServer, challenge,
 };
 use zeph_shell::plain::{self, Streams};
 use zeph_store::{LoginFolder, SecretsError, StoredLogin};
@@ -173,7 +173,10 @@ pub(crate) async fn log_in(
     browser: &dyn Browser,
 ) -> Result<(), LoginError> {
     let listener = CallbackListener::bind().await?;
-    let login = PendingLogin::begin(server, egress, listener.url(), identity).await?;
+    let server = server.clone();
+    let asked = challenge(&server, egress).await;
+    let server = server.challenged(asked);
+    let login = PendingLogin::begin(&server, egress, listener.url(), identity).await?;
     logins.learn(identity.client_secret.clone());
     browser.show(login.url());
     let redirect = match trip {

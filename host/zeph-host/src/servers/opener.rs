@@ -6,6 +6,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use zeph_config::ServerConfig;
+use zeph_core::execution::HostUse;
 use zeph_core::id::ServerName;
 use zeph_egress::Pending;
 use zeph_mcp::client::ServerTransport;
@@ -75,6 +76,9 @@ pub(crate) trait ServerProcess: Debug + Send + Sync {
 
     /// What it was refused so far, as it would be granted: hosts it tried to reach, and paths that its error stream or `said` speaks of.
     fn lacks(&self, said: &str) -> Vec<Refusal>;
+
+    /// What went between it and each host so far.
+    fn hosts(&self) -> Vec<HostUse>;
 
     /// Ends it with all it started, and waits for that.
     fn end(&self) -> Pending<'_, ()>;

@@ -8,6 +8,7 @@ use url::Url;
 use zeph_config::{
     CommandServer, Config, HttpServer, ServerConfig, ServerTransport as ConfiguredTransport,
 };
+use zeph_core::execution::HostUse;
 use zeph_core::id::ServerName;
 use zeph_egress::{Egress, OwnClient, OwnLimits, Pending};
 use zeph_mcp::client::oauth::Access;
@@ -205,6 +206,10 @@ impl ServerProcess for Launched {
         let mut refusals = self.refusals();
         refusals.extend(self.refusals_in(said));
         refusals
+    }
+
+    fn hosts(&self) -> Vec<HostUse> {
+        Self::hosts(self)
     }
 
     fn end(&self) -> Pending<'_, ()> {

@@ -38,9 +38,10 @@ impl Default for DefinitionLimits {
             n_pages: 100,
             list_bytes: 8 << 20,
             definition_bytes: 128 * 1024,
-            description_bytes: 2_048,
-            schema_text_bytes: 512,
-            instructions_bytes: 8_192,
+            // What tools in use have fits, several times over.
+            description_bytes: 16 * 1024,
+            schema_text_bytes: 4 * 1024,
+            instructions_bytes: 16 * 1024,
         }
     }
 }
@@ -281,8 +282,14 @@ pub(super) struct Collector<'a, D: Definition> {
     n_bytes: usize,
     n_beyond: usize,
     n_cut: usize,
+    /// Whose texts were cut, on one line each; the first ones.
+    cut: Vec<String>,
+    n_cut_definitions: usize,
     notes: Vec<String>,
 }
+
+/// Most definitions that a note names.
+const NAMED_MAX: usize = 5;
 
 /// Most notes about one list, so that a server cannot fill a screen with them.
 const NOTES_MAX: usize = 8;
@@ -299,6 +306,8 @@ impl<'a, D: Definition> Collector<'a, D> {
             n_bytes: 0,
             n_beyond: 0,
             n_cut: 0,
+            cut: Vec::new(),
+            n_cut_definitions: 0,
             notes: Vec::new(),
         }
     }
@@ -319,8 +328,12 @@ impl<'a, D: Definition> Collector<'a, D> {
             return;
         }
         let identity = definition.identity().to_owned();
+        let n_cut = self.n_cut;
         match self.checked(definition, sent, n_bytes) {
             Ok(kept) => {
+                if self.n_cut > n_cut {
+                    self.note_cut(&identity);
+                }
                 self.n_bytes += n_bytes;
                 self.known.insert(identity);
                 self.kept.push(kept);
@@ -352,6 +365,13 @@ impl<'a, D: Definition> Collector<'a, D> {
         definition.kept(sent, self.limits, &mut self.n_cut)
     }
 
+    fn note_cut(&mut self, identity: &str) {
+        self.n_cut_definitions += 1;
+        if self.cut.len() < NAMED_MAX {
+            self.cut.push(format!("`{}`", plain_line(identity, 64)));
+        }
+    }
+
     pub(super) fn note(&mut self, note: String) {
         match self.notes.len() {
             0..NOTES_MAX => self.notes.push(one_line(&note, 300)),
@@ -365,11 +385,16 @@ impl<'a, D: Definition> Collector<'a, D> {
     /// What was kept; the notes are added to `notes`.
     pub(super) fn finish(mut self, notes: &mut Vec<String>) -> Vec<D::Kept> {
         let noun = D::NOUN;
-        if self.n_cut > 0 {
-            let max = self.limits.description_bytes;
+        if self.n_cut_definitions > 0 {
+            let (max, inner_max) = (self.limits.description_bytes, self.limits.schema_text_bytes);
+            let n_more = self.n_cut_definitions - self.cut.len();
+            let more = match n_more {
+                0 => String::new(),
+                n_more => format!(" and {n_more} more"),
+            };
             let note = format!(
-                "{} descriptions of {noun}s were cut (limit {max} bytes)",
-                self.n_cut
+                "{noun}s whose texts were cut: {}{more}; the limit is {max} bytes for a description and {inner_max} for one inside a schema",
+                self.cut.join(", ")
             );
             self.notes.push(note);
         }

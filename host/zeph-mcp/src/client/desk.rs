@@ -260,7 +260,7 @@ impl Open {
 }
 
 /// The id as the host wrote it: some servers turn numbers into texts.
-fn as_sent(id: RequestId) -> RequestId {
+pub(super) fn as_sent(id: RequestId) -> RequestId {
     match &id {
         RequestId::String(text) => text.parse().map_or(id.clone(), RequestId::Number),
         RequestId::Number(_) => id,

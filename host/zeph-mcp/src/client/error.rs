@@ -118,6 +118,9 @@ pub enum McpError {
     /// The connection could not be opened.
     #[error("the server did not start: {0}")]
     Start(String),
+    /// It ended when it was asked for its revisions, or before: servers of the older ones do, where they know no request but `initialize`.
+    #[error("the server did not start: it closed its output before it answered")]
+    EndedAtProbe,
     /// The connection is over.
     #[error("the connection to the server has ended: {0}")]
     Ended(EndReason),
@@ -168,7 +171,7 @@ impl McpError {
             Self::ToolCall { code, .. } => *code,
             Self::Http { status, .. } => McpErrorCode::from_http_status(*status),
             Self::Timeout { .. } | Self::Ended(_) | Self::Unreachable(_) => McpErrorCode::Transient,
-            Self::Start(_) | Self::BadAnswer(_) => McpErrorCode::ServerError,
+            Self::Start(_) | Self::EndedAtProbe | Self::BadAnswer(_) => McpErrorCode::ServerError,
             Self::Authorization { .. } => McpErrorCode::AuthFailure,
             Self::NotGiven(_) => McpErrorCode::PolicyBlocked,
             Self::InvalidInput(_) => McpErrorCode::InvalidInput,

@@ -15,6 +15,7 @@ use tokio::time::{Instant, sleep_until};
 use super::desk::{Desk, Verdict};
 use super::ending::{EndReason, Ending};
 use super::error::McpError;
+use super::probe::Probe;
 
 /// Most messages in a second that answer nothing, before reading pauses for one.
 const UNASKED_MAX: u32 = 2_000;
@@ -34,6 +35,7 @@ pub(super) struct Guarded<L> {
     desk: Desk,
     ending: Ending,
     pace: Pace,
+    probe: Probe,
 }
 
 /// How fast a server may talk without being asked.
@@ -68,7 +70,7 @@ impl Pace {
 }
 
 impl<L: Link> Guarded<L> {
-    pub(super) fn new(link: L, desk: Desk, ending: Ending) -> Self {
+    pub(super) fn new(link: L, desk: Desk, ending: Ending, probe: Probe) -> Self {
         let pace = Pace {
             since: Instant::now(),
             n: 0,
@@ -79,6 +81,7 @@ impl<L: Link> Guarded<L> {
             desk,
             ending,
             pace,
+            probe,
         }
     }
 
@@ -95,13 +98,16 @@ impl<L: Link> Transport<RoleClient> for Guarded<L> {
         &mut self,
         mut item: ClientJsonRpcMessage,
     ) -> impl Future<Output = Result<(), McpError>> + Send + 'static {
-        self.desk.sent(&mut item);
-        let sending = self.link.send(item);
+        let sending = self.probe.sent(&item).then(|| {
+            self.desk.sent(&mut item);
+            self.link.send(item)
+        });
         let ending = self.ending.clone();
         async move {
-            match ending.reason() {
-                Some(reason) => Err(McpError::Ended(reason)),
-                None => sending.await.map_err(L::explain),
+            match (ending.reason(), sending) {
+                (Some(reason), _) => Err(McpError::Ended(reason)),
+                (None, Some(sending)) => sending.await.map_err(L::explain),
+                (None, None) => Ok(()),
             }
         }
     }
@@ -109,14 +115,24 @@ impl<L: Link> Transport<RoleClient> for Guarded<L> {
     async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
         let ending = self.ending.clone();
         loop {
+            let overdue = self.probe.overdue();
             let message = tokio::select! {
                 biased;
                 _reason = ending.wait() => return None,
                 message = self.next() => message,
+                () = overdue => match self.probe.replacement() {
+                    Some(message) => return Some(message),
+                    None => continue,
+                },
             };
             let Some(message) = message else {
+                self.probe.ended();
                 self.ending.end(L::end_of_stream());
                 return None;
+            };
+            let Some(message) = self.probe.received(message) else {
+                self.pace.count();
+                continue;
             };
             let is_answer = matches!(
                 message,

@@ -1,6 +1,7 @@
 //! Opening a connection: the handshake, in either generation of the protocol.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rmcp::RoleClient;
 use rmcp::model::{Implementation, ProtocolVersion, ServerPeerInfo};
@@ -22,6 +23,7 @@ use super::guard::{Guarded, Link};
 use super::handler::Handler;
 use super::listener::ServerListener;
 use super::pipes::Pipes;
+use super::probe::Probe;
 use super::session::{Session, of_rpc, tell_abandoned};
 use super::subscription::Subscriber;
 use super::{
@@ -67,19 +69,38 @@ pub(super) async fn open(
         } => {
             let (complaints, ending) = (common.complaints.clone(), common.ending.clone());
             let pipes = Pipes::new(from_server, to_server, bytes_max, complaints, ending);
-            handshake(pipes, &options, &common).await?
+            over_pipes(pipes, &options, &common).await?
         }
         ServerTransport::Http(server) => {
-            handshake(http::transport(*server, bytes_max), &options, &common).await?
+            let link = http::transport(*server, bytes_max);
+            handshake(link, &options, &common, Probe::none()).await?
         }
     };
     connected(running, &options, common)
+}
+
+async fn over_pipes(
+    pipes: Pipes,
+    options: &ConnectionOptions,
+    common: &Common,
+) -> Result<Running, McpError> {
+    let is_ended = Arc::new(AtomicBool::new(false));
+    let probe = match options.era {
+        Era::Auto => Probe::new(Arc::clone(&is_ended)),
+        Era::Initialize | Era::Discover => Probe::none(),
+    };
+    let shaken = handshake(pipes, options, common, probe).await;
+    shaken.map_err(|error| match is_ended.load(Ordering::Relaxed) {
+        true => McpError::EndedAtProbe,
+        false => error,
+    })
 }
 
 async fn handshake<L: Link + 'static>(
     link: L,
     options: &ConnectionOptions,
     common: &Common,
+    probe: Probe,
 ) -> Result<Running, McpError> {
     let handler = Handler {
         listener: Arc::clone(&common.listener),
@@ -88,7 +109,7 @@ async fn handshake<L: Link + 'static>(
         offers: options.offers,
         version: options.version.clone(),
     };
-    let guarded = Guarded::new(link, common.desk.clone(), common.ending.clone());
+    let guarded = Guarded::new(link, common.desk.clone(), common.ending.clone(), probe);
     let shaking = handler.serve_with_lifecycle(guarded, lifecycle(options.era));
     match timeout(options.start_timeout, shaking).await {
         Ok(Ok(running)) => Ok(running),

@@ -177,6 +177,14 @@ pub(crate) fn initialized() -> Value {
     })
 }
 
+/// What a server of the newest generation says of itself.
+pub(crate) fn discovery() -> Value {
+    json!({
+        "resultType": "complete", "supportedVersions": ["2026-07-28"], "ttlMs": 0, "cacheScope": "private",
+        "capabilities": { "tools": { "listChanged": true } }, "serverInfo": { "name": "raw", "version": "0" },
+    })
+}
+
 /// Both ends of the streams of a server.
 pub(crate) fn pipes() -> (ServerTransport, RawServer) {
     let (ours, theirs) = duplex(64 * 1024);

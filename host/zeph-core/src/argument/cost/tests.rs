@@ -144,27 +144,58 @@ fn only_places_in_the_schema_itself_are_followed() {
         "http://127.0.0.1:1/schema.json",
         "file:///etc/passwd",
         "other.json",
-        "#a",
         "#%2F$defs%2Fa",
         "#/%24defs/a",
         "",
     ] {
         check(refers(elsewhere), "only places in itself");
     }
-    for key in [
-        "$id",
-        "$anchor",
-        "$dynamicAnchor",
-        "$dynamicRef",
-        "$recursiveRef",
-        "$schema",
-    ] {
+    for key in ["$dynamicRef", "$recursiveRef", "$schema"] {
         check(json!({"$defs": {"a": {key: "x"}}}), "is not supported");
     }
     check(
         json!({"$schema": "http://json-schema.org/draft-04/schema#"}),
         "too old",
     );
+}
+
+#[test]
+fn names_of_places_are_followed_where_they_are_clear() {
+    let named = |a: Value, b: Value| json!({"properties": {"n": {"$ref": "#x"}}, "$defs": {"a": a, "b": b}});
+    let x = json!({"$anchor": "x", "type": "string"});
+    check(named(x.clone(), json!({})), "");
+    check(named(json!({"$dynamicAnchor": "x"}), json!({})), "");
+    check(named(x.clone(), x.clone()), "where nothing is");
+    check(named(json!({}), json!({})), "where nothing is");
+    // What they cost counts like that of any other place.
+    check(
+        named(
+            json!({"$anchor": "x", "allOf": [{"$ref": "#x"}]}),
+            json!({}),
+        ),
+        "refers to itself",
+    );
+    let other = |inner: Value| json!({"$defs": {"a": {"$id": "https://example.com/a", "properties": {"b": inner}}}});
+    check(other(json!({"type": "string"})), "");
+    check(other(json!({"$ref": "#/$defs/a"})), "a reference");
+    check(other(x), "a reference");
+}
+
+#[test]
+fn a_validator_agrees_about_names() {
+    let schema = json!({"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object",
+        "properties": {"a": {"$ref": "#address"}},
+        "$defs": {"address": {"$anchor": "address", "type": "object", "required": ["city"]}}});
+    let parameters = Parameters::new(schema).unwrap();
+    parameters.check().unwrap();
+    assert!(parameters.read(json!({"a": {"city": "x"}})).is_ok());
+    assert!(parameters.read(json!({"a": {}})).is_err());
+    // Draft 7 knows no such keyword: its validator finds no place of this name.
+    let old = json!({"$schema": "http://json-schema.org/draft-07/schema#", "type": "object",
+        "properties": {"a": {"$ref": "#b"}}, "definitions": {"b": {"$id": "#b", "type": "string"}}});
+    let parameters = Parameters::new(old).unwrap();
+    parameters.check().unwrap();
+    assert!(parameters.read(json!({"a": "x"})).is_ok());
 }
 
 /// The deepest schema that is taken, with the deepest value a request can have, on the stack of any thread.

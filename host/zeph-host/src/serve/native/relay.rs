@@ -1,7 +1,7 @@
 //! What a native server says without being asked, and what it asks for, on its way to the client.
 //!
 //! Notices wait in a queue of bounded length and go out in order; of a flood the last are dropped. A client of the new revisions follows
-//! lists and resources by `subscriptions/listen`, and is asked nothing: it has no place for a question in the middle of a request.
+//! lists and resources by `subscriptions/listen`, and is asked in the answer to a call, which waits (`calling/waiting`).
 
 #![expect(
     deprecated,
@@ -23,6 +23,7 @@ use zeph_egress::Pending;
 use zeph_mcp::client::{ListKind, ServerListener, ServerLog};
 
 use crate::host::Host;
+use crate::serve::calling::WaitingCalls;
 use crate::serve::client::{Client, Way};
 
 /// Notices that wait for a client that reads slowly.
@@ -36,6 +37,7 @@ pub(crate) struct Relay {
     /// The changes, for clients that follow them by a request.
     changes: broadcast::Sender<Change>,
     client: Mutex<Option<Client>>,
+    calls: Arc<WaitingCalls>,
     /// Whose secrets are removed.
     host: OnceLock<Host>,
     /// How long a person has for an answer.
@@ -68,6 +70,7 @@ impl Relay {
             waiting: Mutex::new(Some(waiting)),
             changes: broadcast::channel(NOTICES_MAX).0,
             client: Mutex::default(),
+            calls: Arc::default(),
             host: OnceLock::new(),
             patience,
             closing: CancellationToken::new(),
@@ -108,6 +111,11 @@ impl Relay {
         self.changes.subscribe()
     }
 
+    /// The calls of clients that are asked in the answer to one.
+    pub(super) fn calls(&self) -> Arc<WaitingCalls> {
+        Arc::clone(&self.calls)
+    }
+
     /// Asks nobody any more.
     pub(crate) fn close(&self) {
         self.closing.cancel();
@@ -129,10 +137,14 @@ impl Relay {
     }
 
     async fn ask(&self, question: ElicitRequestParams) -> Option<ElicitResult> {
+        if self.calls.is_open() {
+            let question = self.clean_question(question);
+            return self.calls.ask(question, self.patience).await;
+        }
         let client = lock(&self.client).clone()?;
         if client.way != Way::Now {
             tracing::warn!(
-                "an MCP server asks its user something, and the client shows no forms in the middle of a call"
+                "an MCP server asks its user something, and the client shows no forms in the middle of this request"
             );
             return None;
         }

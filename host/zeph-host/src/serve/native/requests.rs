@@ -6,6 +6,7 @@
 )]
 
 use std::future::Future;
+use std::time::Instant;
 
 use rmcp::model::{
     CompleteRequestParams, CompleteResult, ErrorData, GetPromptRequestParams, GetPromptResponse,
@@ -15,12 +16,16 @@ use rmcp::model::{
 use rmcp::service::{RequestContext, RoleServer, SubscriptionContext};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::json;
 use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::CancellationToken;
+use zeph_core::call::CallFrame;
 use zeph_mcp::client::{CallControl, McpError};
 
 use super::relay::Change;
 use super::{LiveServer, NativeServer};
+use crate::audit::{PassedEnding, PassedRequest};
+use crate::servers::Traffic;
 
 impl NativeServer {
     /// The prompts of the server.
@@ -54,28 +59,44 @@ impl NativeServer {
             .collect()
     }
 
-    /// A resource of the server.
+    /// A resource of the server. `frame` is what it is recorded with.
     pub(in crate::serve) async fn read(
         &self,
+        frame: CallFrame,
         request: ReadResourceRequestParams,
         context: &RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
+        let asked = PassedRequest {
+            frame,
+            method: "resources/read",
+            arguments: json!({ "uri": request.uri }),
+        };
         let read = |LiveServer { connection, .. }, control| async move {
             connection.read_resource(request, control).await
         };
-        self.pass(context, read).await.map(Into::into)
+        self.record(asked, self.pass(context, read))
+            .await
+            .map(Into::into)
     }
 
-    /// A prompt of the server, filled in.
+    /// A prompt of the server, filled in. `frame` is what it is recorded with.
     pub(in crate::serve) async fn prompt(
         &self,
+        frame: CallFrame,
         request: GetPromptRequestParams,
         context: &RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
+        let asked = PassedRequest {
+            frame,
+            method: "prompts/get",
+            arguments: json!({ "name": request.name, "arguments": request.arguments }),
+        };
         let fill = |LiveServer { connection, .. }, control| async move {
             connection.prompt(request, control).await
         };
-        self.pass(context, fill).await.map(Into::into)
+        self.record(asked, self.pass(context, fill))
+            .await
+            .map(Into::into)
     }
 
     /// Completions of an argument of a prompt or a template.
@@ -134,6 +155,32 @@ impl NativeServer {
                 tracing::debug!(%error, "a change is not told");
             }
         }
+    }
+
+    /// Records a request before it is passed on, and what comes of it.
+    async fn record<T>(
+        &self,
+        asked: PassedRequest,
+        passing: impl Future<Output = Result<T, ErrorData>>,
+    ) -> Result<T, ErrorData> {
+        let redactor = self.host.redactor();
+        let entry = self.host.audit().passes(asked, &self.name, &redactor).await;
+        let entry = entry.map_err(|problem| ErrorData::internal_error(problem, None))?;
+        let (begun, before) = (Instant::now(), self.traffic());
+        let answer = passing.await;
+        let problem = answer.as_ref().err().map(|error| error.message.to_string());
+        entry
+            .passed(PassedEnding {
+                problem,
+                hosts: before.until(self.traffic()),
+                duration: begun.elapsed(),
+            })
+            .await;
+        answer
+    }
+
+    fn traffic(&self) -> Traffic {
+        Traffic::of(self.host.servers(), &self.name)
     }
 
     /// Passes a request on, until it is answered or the client gives it up; the answer is cleaned of known secrets.

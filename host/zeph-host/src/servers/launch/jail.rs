@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use zeph_config::{CommandServer, Config};
-use zeph_core::execution::NetworkReport;
+use zeph_core::execution::{HostUse, NetworkReport};
 use zeph_core::id::ServerName;
 use zeph_core::network::ExitHost;
 use zeph_egress::Egress;
@@ -172,6 +172,12 @@ impl ServerNetwork {
         let open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let hosts = open.as_ref().map(OpenExit::unlisted).unwrap_or_default();
         hosts.into_iter().map(Refusal::Host).collect()
+    }
+
+    /// What went through so far, by host.
+    pub(super) fn hosts(&self) -> Vec<HostUse> {
+        let open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        open.as_ref().map(OpenExit::hosts).unwrap_or_default()
     }
 }
 

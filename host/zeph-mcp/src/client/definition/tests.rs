@@ -111,10 +111,15 @@ fn notes_are_bounded() {
 
 #[test]
 fn a_long_description_is_cut() {
-    let sent = json!({ "name": "a", "description": "d".repeat(3_000), "inputSchema": {} });
-    let (kept, notes) = collected(&DefinitionLimits::default(), [sent]);
-    assert_eq!(kept[0].description.len(), 2_048);
-    assert!(notes[0].contains("cut"), "{notes:?}");
+    let with = |n_bytes: usize| json!({ "name": format!("a{n_bytes}"), "description": "d".repeat(n_bytes), "inputSchema": {} });
+    let sent = [with(10_000), with(20_000)];
+    let (kept, notes) = collected(&DefinitionLimits::default(), sent);
+    let lengths: Vec<usize> = kept.iter().map(|tool| tool.description.len()).collect();
+    assert_eq!(lengths, [10_000, 16 * 1024]);
+    assert!(
+        notes[0].starts_with("tools whose texts were cut: `a20000`; the limit is 16384 bytes"),
+        "{notes:?}"
+    );
 }
 
 #[test]

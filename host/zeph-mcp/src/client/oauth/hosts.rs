@@ -18,6 +18,7 @@ pub struct RemoteServer {
     url: Url,
     /// `mcp.servers.NAME.hosts`.
     hosts: Arc<[HostPattern]>,
+    challenge: Option<Arc<str>>,
 }
 
 impl RemoteServer {
@@ -27,12 +28,26 @@ impl RemoteServer {
             name: name.into(),
             url,
             hosts: hosts.into(),
+            challenge: None,
+        }
+    }
+
+    /// The server, which answered a request with this value of `WWW-Authenticate`: the login begins with what that names.
+    #[must_use]
+    pub fn challenged(self, challenge: Option<String>) -> Self {
+        Self {
+            challenge: challenge.map(Arc::from),
+            ..self
         }
     }
 
     /// Its name in the configuration.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    pub(super) fn challenge(&self) -> Option<&str> {
+        self.challenge.as_deref()
     }
 
     /// Its endpoint.

@@ -156,7 +156,8 @@ pub(super) async fn discover(
     transport: &Transport,
     server: &RemoteServer,
 ) -> Result<AuthorizationMetadata, LoginError> {
-    let resolution = transport.explain(manager.resolve_metadata().await)?;
+    let resolving = manager.resolve_metadata_from_challenge(server.challenge());
+    let resolution = transport.explain(resolving.await)?;
     let metadata = with_pkce(resolution)?;
     let endpoints = [&metadata.authorization_endpoint, &metadata.token_endpoint];
     for endpoint in endpoints.into_iter().chain(&metadata.registration_endpoint) {

@@ -18,7 +18,7 @@ use zeph_mcp::client::{
     CallControl, Connection, Era, ListKind, McpError, Offers, Progress, ServerTransport,
 };
 
-use super::{RawServer, Recorder, call, connect, options, pipes, run};
+use super::{RawServer, Recorder, call, connect, discovery, options, pipes, run};
 
 /// A server of the library.
 #[derive(Debug, Clone)]
@@ -303,11 +303,7 @@ async fn changes_and_logs_are_heard() {
 /// Answers the question which revisions it speaks.
 async fn discovered(server: &mut RawServer) {
     let request = server.request("server/discover").await;
-    let result = json!({
-        "resultType": "complete", "supportedVersions": ["2026-07-28"], "ttlMs": 0, "cacheScope": "private",
-        "capabilities": { "tools": { "listChanged": true } }, "serverInfo": { "name": "raw", "version": "0" },
-    });
-    server.answer(&request, result).await;
+    server.answer(&request, discovery()).await;
 }
 
 #[tokio::test]

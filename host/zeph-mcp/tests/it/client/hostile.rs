@@ -8,7 +8,7 @@ use zeph_mcp::client::{
     CallControl, Connection, ConnectionOptions, EndReason, Era, McpError, McpErrorCode, Offers,
 };
 
-use super::{Recorder, call, call_within, connect, initialized, options, pipes, run};
+use super::{Recorder, call, call_within, connect, discovery, initialized, options, pipes, run};
 use crate::server::PATIENCE;
 
 const SOON: Duration = Duration::from_millis(200);
@@ -96,7 +96,7 @@ async fn a_slow_start_may_answer_the_probe_late() {
     let (transport, mut server) = pipes();
     let opening = Connection::open(transport, options(Era::Auto), Recorder::new());
     let serving = async {
-        // The probe is given up after ten seconds; the server starts after that.
+        // The second request follows after a second; the server starts after that.
         let probe = server.request("server/discover").await;
         let request = server.request("initialize").await;
         server.refuse(&probe, -32601).await;
@@ -110,6 +110,76 @@ async fn a_slow_start_may_answer_the_probe_late() {
     };
     let (text, ()) = tokio::join!(using, serving);
     assert_eq!(text.unwrap(), "works");
+}
+
+#[tokio::test]
+async fn a_server_that_is_silent_at_an_unknown_request_is_used() {
+    let (transport, mut server) = pipes();
+    let opening = Connection::open(transport, options(Era::Auto), Recorder::new());
+    let serving = async {
+        server.request("server/discover").await;
+        server.initialize().await;
+        server.answer_call("works").await;
+    };
+    let using = async {
+        let connection = opening.await.unwrap();
+        call(&connection, "a").await
+    };
+    let (text, ()) = tokio::join!(using, serving);
+    assert_eq!(text.unwrap(), "works");
+}
+
+#[tokio::test]
+async fn a_slow_start_of_the_newest_generation_loses_nothing() {
+    let (transport, mut server) = pipes();
+    let recorder = Recorder::new();
+    let opening = Connection::open(transport, options(Era::Auto), recorder.clone());
+    let serving = async {
+        let probe = server.request("server/discover").await;
+        let request = server.request("initialize").await;
+        server.refuse(&request, -32601).await;
+        server.answer(&probe, discovery()).await;
+        let request = server.next().await.unwrap();
+        assert_eq!(request["method"], "subscriptions/listen", "{request}");
+        server.answer_call("works").await;
+    };
+    let using = async {
+        let connection = opening.await.unwrap();
+        assert_eq!(connection.info().protocol, "2026-07-28");
+        call(&connection, "a").await
+    };
+    let (text, ()) = tokio::join!(using, serving);
+    assert_eq!(text.unwrap(), "works");
+    assert_eq!(recorder.heard().complaints, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_refusal_of_both_is_told_soon() {
+    let (transport, mut server) = pipes();
+    let opening = Connection::open(transport, options(Era::Auto), Recorder::new());
+    let serving = async {
+        server.request("server/discover").await;
+        let request = server.request("initialize").await;
+        server.refuse(&request, -32603).await;
+        server.next().await
+    };
+    let (opened, end) = tokio::join!(opening, serving);
+    let error = opened.unwrap_err();
+    assert!(matches!(error, McpError::Start(_)), "{error:?}");
+    assert!(error.to_string().contains("-32603"), "{error}");
+    assert_eq!(end, None);
+}
+
+#[tokio::test]
+async fn a_server_that_ends_at_an_unknown_request_is_told_apart() {
+    let (transport, mut server) = pipes();
+    let opening = Connection::open(transport, options(Era::Auto), Recorder::new());
+    let serving = async move {
+        server.request("server/discover").await;
+        drop(server);
+    };
+    let (opened, ()) = tokio::join!(opening, serving);
+    assert_eq!(opened.unwrap_err(), McpError::EndedAtProbe);
 }
 
 #[tokio::test]

@@ -1,0 +1,171 @@
+//! Servers of each generation of the protocol, wrapped for clients of each: how they are found out, and how their questions get through.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::mcp_client::{McpClient, result, text};
+use crate::product::Product;
+
+/// The server: Python without dependencies.
+const SERVER: &str = include_str!("mcp_eras/server.py");
+
+fn product() -> Product {
+    let product = Product::new();
+    product.file("server.py", SERVER);
+    product
+}
+
+fn command(mode: &str) -> [&str; 7] {
+    [
+        "wrap",
+        "--name",
+        "native",
+        "--",
+        "python3",
+        "server.py",
+        mode,
+    ]
+}
+
+/// A client of the old revisions, whose user answers.
+fn legacy(product: &Product, mode: &str) -> McpClient {
+    McpClient::shaken(product, &command(mode), &json!({"elicitation": {}}))
+}
+
+/// A client of the new revision, whose user answers.
+fn modern(product: &Product, mode: &str) -> McpClient {
+    McpClient::modern_of(product, &command(mode), &json!({"elicitation": {}}))
+}
+
+fn echoes(client: &mut McpClient) {
+    let said = client.call("echo", json!({"text": "hello"}));
+    assert_eq!(text(&said), r#"{"text": "hello"}"#, "{said}");
+}
+
+fn ada() -> Value {
+    json!({"action": "accept", "content": {"name": "Ada"}})
+}
+
+fn audit(product: &Product) -> Vec<Value> {
+    product.run(&["audit", "query", "--json"]).json_lines()
+}
+
+#[test]
+fn each_generation_is_found_out() {
+    for mode in ["legacy", "ends", "silent", "stateless"] {
+        let product = product();
+        let begun = Instant::now();
+        echoes(&mut legacy(&product, mode));
+        // The library would wait ten seconds for a silent one.
+        let taken = begun.elapsed();
+        assert!(
+            mode != "silent" || taken < Duration::from_secs(9),
+            "{taken:?}"
+        );
+    }
+}
+
+#[test]
+fn a_question_in_the_middle_of_a_call_reaches_clients_with_a_handshake() {
+    for mode in ["legacy", "stateless"] {
+        let product = product();
+        let mut client = legacy(&product, mode);
+        let id = client.begin_call("ask", json!({}));
+        let asked = client.told("elicitation/create");
+        assert_eq!(asked["params"]["message"], "What is your name?", "{asked}");
+        client.reply(&asked["id"], ada());
+        let done = result(client.answer(id));
+        assert!(text(&done).contains("Ada"), "{mode}: {done}");
+        echoes(&mut client);
+    }
+}
+
+#[test]
+fn a_question_in_the_middle_of_a_call_reaches_clients_without_a_handshake() {
+    for mode in ["legacy", "stateless"] {
+        let product = product();
+        let mut client = modern(&product, mode);
+        let required = client.call("ask", json!({}));
+        assert_eq!(
+            required["resultType"], "input_required",
+            "{mode}: {required}"
+        );
+        let form = &required["inputRequests"]["question"];
+        assert_eq!(
+            form["params"]["message"], "What is your name?",
+            "{required}"
+        );
+        let state = &required["requestState"];
+
+        let retry = |responses: Value| json!({"name": "ask", "arguments": {}, "requestState": state, "inputResponses": responses});
+        let none = client.request("tools/call", retry(json!({})));
+        assert!(
+            none["error"]["message"]
+                .as_str()
+                .unwrap()
+                .contains("question"),
+            "{none}"
+        );
+        let done = result(client.request("tools/call", retry(json!({"question": ada()}))));
+        assert!(text(&done).contains("Ada"), "{mode}: {done}");
+        let again = client.request("tools/call", retry(json!({"question": ada()})));
+        assert!(
+            again["error"]["message"]
+                .as_str()
+                .unwrap()
+                .contains("no longer"),
+            "{again}"
+        );
+        let rows = audit(&product);
+        let asks = rows.iter().filter(|row| row["tool"] == "mcp_native_ask");
+        assert_eq!(asks.count(), 1, "{rows:#?}");
+    }
+}
+
+#[test]
+fn names_inside_schemas_and_long_descriptions_are_served() {
+    let product = product();
+    let mut client = legacy(&product, "legacy");
+    let tools = client.tools();
+    let person = tools.iter().find(|tool| tool["name"] == "person").unwrap();
+    assert_eq!(
+        person["inputSchema"]["$defs"]["address"]["$anchor"], "address",
+        "{person}"
+    );
+    assert!(person["description"].as_str().unwrap().len() > 8_000);
+    let done = client.call("person", json!({"home": {"city": "Bern"}}));
+    assert_eq!(done["isError"], false, "{done}");
+    let refused = client.call("person", json!({"home": {}}));
+    assert_eq!(refused["isError"], true, "{refused}");
+    assert!(text(&refused).contains("city"), "{refused}");
+}
+
+#[test]
+fn what_is_passed_on_is_recorded() {
+    let product = product();
+    let mut client = legacy(&product, "legacy");
+    result(client.request("resources/read", json!({"uri": "note:one"})));
+    let none = client.request("resources/read", json!({"uri": "note:none"}));
+    assert!(none["error"].is_object(), "{none}");
+    result(client.request("prompts/get", json!({"name": "greet"})));
+    client.close();
+    client.ended();
+    let rows = audit(&product);
+    let of =
+        |method: &str| -> Vec<&Value> { rows.iter().filter(|row| row["tool"] == method).collect() };
+    let (reads, prompts) = (of("resources/read"), of("prompts/get"));
+    assert_eq!((reads.len(), prompts.len()), (2, 1), "{rows:#?}");
+    for row in reads.iter().chain(&prompts) {
+        assert_eq!(row["mcp_server_id"], "native", "{row}");
+        assert_eq!(row["claim_source"], "mcp", "{row}");
+    }
+    let about = |uri: &str| {
+        let found = reads
+            .iter()
+            .find(|row| row["command"].as_str().unwrap().contains(uri));
+        found.unwrap()["result"].to_string()
+    };
+    assert!(about("note:one").contains("success"), "{rows:#?}");
+    assert!(about("note:none").contains("no such note"), "{rows:#?}");
+}

@@ -1,0 +1,98 @@
+"""Native MCP servers of each generation, without dependencies: `ends` and `silent` know the revisions with a handshake and no request
+before it, `stateless` is one of the revisions without; `legacy` refuses what it does not know."""
+
+import json
+import sys
+
+MODE = sys.argv[1]
+DESCRIPTION = "Says what it is told. " * 400
+PERSON = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "type": "object",
+    "properties": {"home": {"$ref": "#address"}},
+    "$defs": {"address": {"$anchor": "address", "type": "object", "required": ["city"]}},
+}
+TOOLS = [
+    {"name": "ask", "description": "Asks the user", "inputSchema": {"type": "object"}},
+    {"name": "person", "description": DESCRIPTION, "inputSchema": PERSON},
+    {"name": "echo", "description": "Says it again",
+     "inputSchema": {"type": "object", "properties": {"text": {"type": "string"}}}},
+]
+QUESTION = {
+    "mode": "form", "message": "What is your name?",
+    "requestedSchema": {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]},
+}
+CAPABILITIES = {"tools": {}, "resources": {}, "prompts": {}}
+COMPLETE = {"resultType": "complete"} if MODE == "stateless" else {}
+
+
+def send(message):
+    sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+    sys.stdout.flush()
+
+
+def content(text):
+    return {"content": [{"type": "text", "text": text}], **COMPLETE}
+
+
+def asked(params):
+    if MODE == "stateless":
+        answers = params.get("inputResponses")
+        if answers is None:
+            question = {"method": "elicitation/create", "params": QUESTION}
+            return {"resultType": "input_required", "inputRequests": {"name": question}, "requestState": "one"}
+        return content(json.dumps([params["requestState"], answers["name"]], sort_keys=True))
+    send({"id": "q", "method": "elicitation/create", "params": QUESTION})
+    while True:
+        message = json.loads(sys.stdin.readline())
+        if message.get("id") == "q":
+            return content(json.dumps(message["result"], sort_keys=True))
+
+
+def answer(method, params):
+    if method == "initialize" and MODE != "stateless":
+        return {"protocolVersion": params["protocolVersion"], "capabilities": CAPABILITIES,
+                "serverInfo": {"name": MODE, "version": "1"}}
+    if method == "server/discover" and MODE == "stateless":
+        return {"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": CAPABILITIES,
+                "ttlMs": 0, "cacheScope": "private",
+                "_meta": {"io.modelcontextprotocol/serverInfo": {"name": MODE, "version": "1"}}}
+    if method == "tools/list":
+        return {"tools": TOOLS, "ttlMs": 0, "cacheScope": "private", **COMPLETE}
+    if method in ("resources/list", "resources/templates/list", "prompts/list"):
+        key = {"resources/list": "resources", "prompts/list": "prompts"}.get(method, "resourceTemplates")
+        return {key: [{"name": "greet"}] if key == "prompts" else [], "ttlMs": 0, "cacheScope": "private", **COMPLETE}
+    if method == "resources/read":
+        if params["uri"] == "note:none":
+            raise LookupError("there is no such note")
+        return {"contents": [{"uri": params["uri"], "text": "a note"}], "ttlMs": 0, "cacheScope": "private", **COMPLETE}
+    if method == "prompts/get":
+        return {"messages": [{"role": "user", "content": {"type": "text", "text": "Hello."}}], **COMPLETE}
+    if method == "tools/call":
+        arguments = params.get("arguments") or {}
+        return asked(params) if params["name"] == "ask" else content(json.dumps(arguments))
+    return None
+
+
+def main():
+    has_begun = MODE == "stateless"
+    for line in sys.stdin:
+        message = json.loads(line)
+        method = message.get("method")
+        has_begun = has_begun or method == "initialize"
+        if not has_begun and MODE == "ends":
+            sys.exit("the first request has to be `initialize`")
+        if "id" not in message or method is None or (not has_begun and MODE == "silent"):
+            continue
+        try:
+            result = answer(method, message.get("params") or {})
+        except LookupError as error:
+            send({"id": message["id"], "error": {"code": -32602, "message": str(error)}})
+            continue
+        if result is None:
+            send({"id": message["id"], "error": {"code": -32601, "message": f"unknown method {method}"}})
+        else:
+            send({"id": message["id"], "result": result})
+
+
+main()
