@@ -13,6 +13,7 @@ mod openai_responses;
 mod replay;
 
 use std::fmt::Debug;
+use std::time::Duration;
 
 use http::HeaderMap;
 use url::Url;
@@ -126,17 +127,20 @@ fn bearer(key: Option<&str>) -> Vec<(&'static str, String)> {
     key.into_iter().collect()
 }
 
-/// How long the provider asks to wait, in seconds or milliseconds. A date is none of both: no clock is read here.
-pub(crate) fn retry_after(headers: &HeaderMap) -> Option<std::time::Duration> {
-    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-    let amount = |name: &str| {
-        let amount: f64 = text(name)?.trim().parse().ok()?;
-        Some(amount)
-    };
+/// How long the provider asks to wait: milliseconds, seconds, or a date, which is compared with the answer's own, so that no clock of ours
+/// need agree with theirs.
+pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let text = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
+    let amount = |name: &str| text(name)?.parse::<f64>().ok();
     let seconds = amount("retry-after-ms")
         .map(|ms| ms / 1_000.0)
         .or_else(|| amount("retry-after"));
-    seconds.and_then(|seconds| std::time::Duration::try_from_secs_f64(seconds).ok())
+    if let Some(seconds) = seconds {
+        return Duration::try_from_secs_f64(seconds).ok();
+    }
+    let date = |name: &str| httpdate::parse_http_date(text(name)?).ok();
+    let (until, now) = (date("retry-after")?, date("date")?);
+    Some(until.duration_since(now).unwrap_or_default())
 }
 
 #[cfg(test)]

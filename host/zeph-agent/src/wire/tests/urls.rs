@@ -114,3 +114,22 @@ fn waits_are_read_in_seconds_and_milliseconds() {
     assert_eq!(read("retry-after", "-1"), None);
     assert_eq!(read("retry-after", "soon"), None);
 }
+
+#[test]
+fn a_date_to_wait_for_is_compared_with_that_of_the_answer() {
+    let until = |date: &str, now: Option<&str>| {
+        let mut headers = HeaderMap::new();
+        headers.insert("retry-after", date.parse().unwrap());
+        if let Some(now) = now {
+            headers.insert("date", now.parse().unwrap());
+        }
+        retry_after(&headers)
+    };
+    let now = Some("Sun, 06 Nov 1994 08:49:37 GMT");
+    let seconds = |n| Some(Duration::from_secs(n));
+    assert_eq!(until("Sun, 06 Nov 1994 08:50:07 GMT", now), seconds(30));
+    // One in another of the three formats of HTTP, and one that has passed.
+    assert_eq!(until("Sunday, 06-Nov-94 08:49:40 GMT", now), seconds(3));
+    assert_eq!(until("Sun, 06 Nov 1994 08:00:00 GMT", now), seconds(0));
+    assert_eq!(until("Sun, 06 Nov 1994 08:50:07 GMT", None), None);
+}
