@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::mcp_client::{McpClient, result, text};
 use crate::product::Product;
+use crate::site::Site;
 
 /// The server: Python without dependencies.
 const SERVER: &str = include_str!("mcp_eras/server.py");
@@ -139,6 +140,58 @@ fn names_inside_schemas_and_long_descriptions_are_served() {
     let refused = client.call("person", json!({"home": {}}));
     assert_eq!(refused["isError"], true, "{refused}");
     assert!(text(&refused).contains("city"), "{refused}");
+}
+
+#[test]
+fn hosts_that_a_server_reached_or_was_refused_are_recorded() {
+    let site = Site::start(|_| ("200 OK".to_owned(), b"hello".to_vec()));
+    let product = Product::new();
+    product.file("server.py", include_str!("mcp_wrap/server.py"));
+    product.file("site.pem", &site.certificate);
+    let (host, port) = (format!("localhost:{}", site.port), site.port);
+    let private =
+        format!("tools.egress.private=[{{host=\"localhost\",ports=[{port}],plain_http=false}}]");
+    let certificate = format!("SSL_CERT_FILE={}", product.work.join("site.pem").display());
+    let options = [
+        "--set", &private, "wrap", "--name", "native", "--host", &host,
+    ];
+    // Programs do not use a proxy for this machine's own name unless they are told to.
+    let script = "no_proxy= NO_PROXY= exec python3 server.py";
+    let command = ["--env", &certificate, "--", "sh", "-c", script];
+    let mut client = McpClient::shaken(&product, &[&options[..], &command].concat(), &json!({}));
+    let page = client.call("visit", json!({"url": site.url("/a")}));
+    assert_eq!(text(&page), "hello", "{page}");
+    let refused = client.call("visit", json!({"url": "https://api.example.com/x"}));
+    assert_eq!(refused["isError"], true, "{refused}");
+    client.call("echo", json!({"text": "x"}));
+    client.close();
+    client.ended();
+
+    let rows = audit(&product);
+    let hosts = |about: &str| -> Value {
+        let row = rows
+            .iter()
+            .find(|row| row["command"].as_str().unwrap().contains(about));
+        row.unwrap_or_else(|| panic!("{about}: {rows:#?}"))["hosts"].clone()
+    };
+    let reached = hosts("localhost");
+    assert_eq!(reached[0]["host"], json!(host), "{rows:#?}");
+    assert_eq!(reached[0]["n_connections"], 1, "{reached}");
+    assert!(
+        reached[0]["received_bytes"].as_u64().unwrap() > 0,
+        "{reached}"
+    );
+    let tried = hosts("api.example.com");
+    assert_eq!(tried[0]["host"], "api.example.com:443", "{rows:#?}");
+    assert_eq!(
+        (&tried[0]["n_refused"], tried.as_array().unwrap().len()),
+        (&json!(1), 1),
+        "{tried}"
+    );
+    assert!(
+        hosts("\"x\"").is_null() || hosts("\"x\"") == json!([]),
+        "{rows:#?}"
+    );
 }
 
 #[test]

@@ -44,7 +44,7 @@ pub(crate) struct Bench {
 pub(crate) type Figure = (&'static str, fn(&Bench) -> Result<Vec<Row>>);
 
 /// Every figure, in the order of the table.
-pub(crate) const FIGURES: [Figure; 13] = [
+pub(crate) const FIGURES: [Figure; 14] = [
     ("line", line),
     ("call", call),
     ("grep", grep),
@@ -57,6 +57,7 @@ pub(crate) const FIGURES: [Figure; 13] = [
     ("filter", filters::cost::program_rows),
     ("mcp", mcp::mcp),
     ("acp", acp::acp),
+    ("wrap", mcp::wrap::wrap),
     ("scrape", scrape::scrape),
 ];
 

@@ -3,7 +3,7 @@
 
 mod load;
 mod peer;
-mod wrap;
+pub(crate) mod wrap;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -47,7 +47,6 @@ pub(crate) fn mcp(bench: &Bench) -> Result<Vec<Row>> {
     let mut rows = call(bench)?;
     rows.extend(files(bench)?);
     rows.push(start(bench)?);
-    rows.extend(wrap::wrap(bench)?);
     rows.extend(load::load(bench)?);
     Ok(rows)
 }

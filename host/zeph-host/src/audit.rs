@@ -181,19 +181,6 @@ impl Audit {
         Ok((begun == CallBegin::Recorded).then_some(entry))
     }
 
-    /// Records the begin of what is no call of a tool.
-    async fn begin_entry(&self, begin: BeginRecord) -> Result<OpenRecord<'_>, StoreError> {
-        let entry = OpenRecord {
-            audit: self,
-            call_id: begin.call_id,
-            held: Vec::new(),
-        };
-        if self.is_enabled {
-            self.store.audit_begin(begin).await?;
-        }
-        Ok(entry)
-    }
-
     async fn write_begin(
         &self,
         begin: BeginRecord,
@@ -273,24 +260,6 @@ impl OpenRecord<'_> {
         let queued = audit.store.finish_call_soon(finish, unused).await;
         if let Err(error) = queued {
             tracing::error!(error = &error as &dyn std::error::Error, call = %self.call_id, "the end of a call cannot be recorded");
-        }
-    }
-}
-
-impl OpenRecord<'_> {
-    /// Records the end of what is no call of a tool.
-    async fn end_entry(self, ending: Ending) {
-        if !self.audit.is_enabled {
-            return;
-        }
-        let finish = Finish {
-            call_id: self.call_id,
-            at_ms: now_ms(),
-            ending,
-        };
-        let store = &self.audit.store;
-        if let Err(error) = store.finish_call_soon(Some(finish), Vec::new()).await {
-            tracing::error!(error = &error as &dyn std::error::Error, call = %self.call_id, "the end of an entry cannot be recorded");
         }
     }
 }

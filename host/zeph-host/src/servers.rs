@@ -1,11 +1,13 @@
 //! MCP servers as a source of tools.
 //!
-//! Each server of the configuration has a task that keeps it (`keeper`), over the seam to what starts and reaches servers (`opener`). What it
-//! says is compared with its pin (`pin`), and offered within its lists and as far as it is believed (`offered`). How all servers stand is
-//! published as a whole (`set`); a call waits there for its server, and is made (`call`).
+//! Each server of the configuration has a task that keeps it (`keeper`, `handshake`), over the seam to what starts and reaches servers
+//! (`opener`). What it says is compared with its pin (`pin`), and offered within its lists and as far as it is believed (`offered`). How all
+//! servers stand is published as a whole (`set`); a call waits there for its server, and is made (`call`), charged with what the server and
+//! hosts exchanged meanwhile (`traffic`).
 
 mod call;
 mod choice;
+mod handshake;
 mod keeper;
 pub(crate) mod launch;
 mod listener;

@@ -32,7 +32,7 @@ const CALL_MAX: Duration = Duration::from_millis(1);
 const IDLE_BYTES_MAX: u64 = 5 << 20;
 
 /// Every figure of wrapping.
-pub(super) fn wrap(bench: &Bench) -> Result<Vec<Row>> {
+pub(crate) fn wrap(bench: &Bench) -> Result<Vec<Row>> {
     let directory = profile_dir("bench-corpus")?.join("wrap");
     fs::create_dir_all(&directory)?;
     fs::write(directory.join("server.py"), SERVER)?;
@@ -82,7 +82,9 @@ fn call(bench: &Bench, directory: &Path) -> Result<Row> {
 fn start(bench: &Bench, directory: &Path) -> Result<Row> {
     let timed = |mut command: Command| -> Result<Duration> {
         let started = Instant::now();
-        Peer::start(&mut command)?.request("tools/list", json!({}))?;
+        let mut peer = Peer::start(&mut command)?;
+        peer.request("tools/list", json!({}))?;
+        // How long it takes to end is another thing.
         Ok(started.elapsed())
     };
     let (mut with, mut without) = (Vec::new(), Vec::new());
@@ -108,6 +110,8 @@ fn idle(bench: &Bench, directory: &Path) -> Result<Row> {
         peer.request("tools/list", json!({}))?;
         peers.push(peer);
     }
+    // Long enough for what follows a start to be over.
+    std::thread::sleep(Duration::from_millis(500));
     let bytes: Result<Vec<u64>> = peers.iter().map(|peer| own_bytes(peer.id())).collect();
     let each = bytes?.iter().sum::<u64>() / N_IDLE;
     Ok(Row {

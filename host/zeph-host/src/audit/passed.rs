@@ -8,9 +8,10 @@ use zeph_core::execution::HostUse;
 use zeph_core::failure::one_line;
 use zeph_core::id::ServerName;
 use zeph_core::redact::Redactor;
-use zeph_store::{AuditResult, ClaimSource, Ending};
+use zeph_store::{AuditResult, BeginRecord, ClaimSource, Ending, Finish, StoreError};
 
 use super::{Audit, COMMAND_CHARS_MAX, OpenRecord};
+use crate::clock::now_ms;
 
 /// A request that is passed on.
 #[derive(Debug)]
@@ -35,6 +36,22 @@ pub(crate) struct PassedEnding {
 }
 
 impl Audit {
+    /// Records the begin of what is no call of a tool.
+    pub(super) async fn begin_entry(
+        &self,
+        begin: BeginRecord,
+    ) -> Result<OpenRecord<'_>, StoreError> {
+        let entry = OpenRecord {
+            audit: self,
+            call_id: begin.call_id,
+            held: Vec::new(),
+        };
+        if self.is_enabled {
+            self.store.audit_begin(begin).await?;
+        }
+        Ok(entry)
+    }
+
     /// Records that `request` is about to be passed on to `server`.
     ///
     /// Errors: why it must not be, in a sentence.
@@ -87,5 +104,21 @@ impl OpenRecord<'_> {
             cache_bytes: None,
         })
         .await;
+    }
+
+    /// Records the end of what is no call of a tool.
+    pub(super) async fn end_entry(self, ending: Ending) {
+        if !self.audit.is_enabled {
+            return;
+        }
+        let finish = Finish {
+            call_id: self.call_id,
+            at_ms: now_ms(),
+            ending,
+        };
+        let store = &self.audit.store;
+        if let Err(error) = store.finish_call_soon(Some(finish), Vec::new()).await {
+            tracing::error!(error = &error as &dyn std::error::Error, call = %self.call_id, "the end of an entry cannot be recorded");
+        }
     }
 }

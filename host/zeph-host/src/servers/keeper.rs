@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use backon::{BackoffBuilder as _, ExponentialBackoff, ExponentialBuilder};
@@ -12,16 +12,16 @@ use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 use zeph_config::{ServerConfig, ServerTransport};
 use zeph_core::id::ServerName;
-use zeph_mcp::client::{Connection, ConnectionOptions, Definitions, Era, McpError, ServerListener};
+use zeph_mcp::client::{Connection, ConnectionOptions, Definitions, ServerListener};
 use zeph_plugins::folder::FileStamp;
 use zeph_plugins::server::LockedServer;
 
 use super::listener::Ears;
 use super::offered;
-use super::opener::{Launch, LaunchPlan, OpenedServer, Opener, ServerProcess};
+use super::opener::{LaunchPlan, Opener, ServerProcess};
 use super::pin::{self, Sight};
 use super::set::{ChangedServer, ServerAbout, ServerSet, ServerStanding, ServerState};
-use super::setback::{Setback, failed, shown, with_last_words};
+use super::setback::{Setback, shown, with_last_words};
 
 /// The shortest and the longest pause before a server is started again.
 const PAUSE_MIN: Duration = Duration::from_millis(100);
@@ -155,51 +155,6 @@ impl Keeper {
         setback
     }
 
-    /// Runs the server and shakes hands with it. One that ends at the request of the newer revisions is run once more, as one of the older.
-    async fn connected(
-        &self,
-        launch: &dyn Launch,
-        ears: &Arc<Ears>,
-    ) -> Result<(Connection, Option<Arc<dyn ServerProcess>>), Setback> {
-        let was_older = self.is_older.load(Ordering::Relaxed);
-        let mut era = if was_older {
-            Era::Initialize
-        } else {
-            Era::Auto
-        };
-        loop {
-            let OpenedServer { transport, process } = launch.open().await?;
-            let listener: Arc<dyn ServerListener> = Arc::clone(ears) as _;
-            let options = ConnectionOptions {
-                era,
-                ..self.room.options.clone()
-            };
-            let opened = Connection::open(transport, options, listener).await;
-            let is_older = opened.is_ok() && era == Era::Initialize;
-            self.is_older.store(is_older, Ordering::Relaxed);
-            match opened {
-                Ok(connection) => return Ok((connection, process)),
-                Err(McpError::EndedAtProbe) if era == Era::Auto => {
-                    era = Era::Initialize;
-                    self.ended(process).await;
-                }
-                Err(error) => {
-                    let setback = failed(&error, process.as_ref());
-                    self.ended(process).await;
-                    return Err(setback);
-                }
-            }
-        }
-    }
-
-    /// Ends a process, and keeps what it said last.
-    async fn ended(&self, process: Option<Arc<dyn ServerProcess>>) {
-        self.note_last(process.as_ref());
-        if let Some(process) = process {
-            process.end().await;
-        }
-    }
-
     /// Whether what would run is another thing than what was accepted.
     async fn launch_setback(&self, plan: &LaunchPlan) -> Option<Setback> {
         let (lock, name, plan) = (self.room.lock.clone(), self.name.clone(), plan.clone());
@@ -325,7 +280,7 @@ impl Keeper {
     }
 
     /// Keeps what a process said last, for people who ask why.
-    fn note_last(&self, process: Option<&Arc<dyn ServerProcess>>) {
+    pub(super) fn note_last(&self, process: Option<&Arc<dyn ServerProcess>>) {
         let Some(process) = process else { return };
         let (stderr, refused) = (process.stderr(), process.refused());
         let (walls, missing_layers) = (Some(process.walls()), process.missing_layers());

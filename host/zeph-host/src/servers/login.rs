@@ -176,7 +176,11 @@ pub(crate) async fn log_in(
     let server = server.clone();
     let asked = challenge(&server, egress).await;
     let server = server.challenged(asked);
-    let login = PendingLogin::begin(&server, egress, listener.url(), identity).await?;
+    let identity = ClientIdentity {
+        scopes: wanted(logins, &server, &identity.scopes),
+        ..identity.clone()
+    };
+    let login = PendingLogin::begin(&server, egress, listener.url(), &identity).await?;
     logins.learn(identity.client_secret.clone());
     browser.show(login.url());
     let redirect = match trip {
@@ -191,6 +195,18 @@ pub(crate) async fn log_in(
     let tokens = login.complete(redirect, logins.now_s()).await?;
     let _only_one = logins.hold(server.name()).await?;
     logins.save(server.name(), &tokens)
+}
+
+/// The scopes to ask for: to those that were chosen come those of the last login, which calls may need. None when none were chosen.
+fn wanted(logins: &Logins, server: &RemoteServer, chosen: &[String]) -> Vec<String> {
+    let mut wanted = chosen.to_vec();
+    if !wanted.is_empty()
+        && let Ok(Some(last)) = logins.load(server.name())
+        && last.url == server.url().as_str()
+    {
+        wanted.extend(last.scopes.into_iter().filter(|it| !chosen.contains(it)));
+    }
+    wanted
 }
 
 fn typed(login: &PendingLogin, browser: &dyn Browser) -> Result<Redirect, LoginError> {

@@ -164,6 +164,19 @@ pub enum McpError {
     NotOffered(&'static str),
 }
 
+/// The scopes that a challenge asks for, as options of `mcp login`. What is no scope is omitted, and so is what is too long.
+fn scopes(challenge: Option<&str>) -> String {
+    let quoted = challenge.and_then(|challenge| challenge.split_once("scope=\""));
+    let asked = quoted.and_then(|(_, rest)| rest.split('"').next());
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b":._-/".contains(&byte);
+    let asked = asked.unwrap_or_default().split_whitespace();
+    let usable = asked.filter(|scope| scope.len() <= 100 && scope.bytes().all(is_plain));
+    usable
+        .take(8)
+        .map(|scope| format!(" --scope {scope}"))
+        .collect()
+}
+
 impl McpError {
     /// The code of the specification; `None` for a call that was cancelled.
     pub fn code(&self) -> Option<McpErrorCode> {
@@ -195,7 +208,15 @@ impl McpError {
 
     /// The failure of a call. `server`: the name the operator gave it.
     pub fn failure(&self, server: &str) -> ToolFailure {
-        let message = format!("MCP server `{server}`: {self}");
+        let message = match self {
+            Self::Authorization { challenge } => {
+                let scopes = scopes(challenge.as_deref());
+                format!(
+                    "MCP server `{server}`: {self}; the operator can log in with `zeph-host mcp login {server}{scopes}`"
+                )
+            }
+            _ => format!("MCP server `{server}`: {self}"),
+        };
         let mut failure = ToolFailure::new(self.category(), ErrorPhase::Execution, message);
         if let Self::Http {
             status,

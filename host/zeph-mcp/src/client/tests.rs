@@ -89,3 +89,23 @@ fn a_failure_of_a_call_names_the_server() {
         "MCP server `files`: the server has not answered within 30 s"
     );
 }
+
+#[test]
+fn a_server_that_wants_more_names_the_login() {
+    let failure = |challenge: &str| {
+        let challenge = Some(challenge.to_owned());
+        let failure = McpError::Authorization { challenge }.failure("hub");
+        failure.message
+    };
+    let wanted = failure(r#"Bearer error="insufficient_scope", scope="mcp:read mcp:write""#);
+    assert!(
+        wanted.ends_with("`zeph-host mcp login hub --scope mcp:read --scope mcp:write`"),
+        "{wanted}"
+    );
+    let hostile = failure(r#"Bearer scope="a;rm `b` c""#);
+    assert!(
+        hostile.ends_with("`zeph-host mcp login hub --scope c`"),
+        "{hostile}"
+    );
+    assert!(failure("Bearer").ends_with("`zeph-host mcp login hub`"));
+}

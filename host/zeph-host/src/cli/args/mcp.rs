@@ -100,7 +100,7 @@ pub(crate) struct McpLogin {
     /// Print the URL and read the one that the browser ends at, for a machine without a browser
     #[arg(long)]
     pub(crate) no_browser: bool,
-    /// Ask for this scope instead of those that the server asks for; repeatable
+    /// Ask for this scope, and for those of the last login, instead of those that the server asks for; repeatable
     #[arg(long, value_name = "SCOPE", action = ArgAction::Append)]
     pub(crate) scope: Vec<String>,
     /// Use a client that was registered with the authorization server beforehand

@@ -1,5 +1,6 @@
 use serde_json::json;
 
+use super::collector::NOTES_MAX;
 use super::*;
 
 fn tool(value: Value) -> McpTool {
