@@ -2,7 +2,9 @@
 
 mod chat;
 mod goals;
+mod judge;
 mod script;
+mod shaping;
 
 use std::fs;
 use std::process::Stdio;

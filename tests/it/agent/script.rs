@@ -57,6 +57,16 @@ pub(super) fn says(text: &str) -> Value {
     answer(&json!({"role": "assistant", "content": text}), "stop")
 }
 
+/// No answer but this status.
+pub(super) fn fails(status: u16) -> Value {
+    json!({ "status": status })
+}
+
+/// No answer at all, and a connection that stays open.
+pub(super) fn hangs() -> Value {
+    json!({ "hangs": true })
+}
+
 /// An answer that makes calls.
 pub(super) fn calls(calls: &[(&str, Value)]) -> Value {
     let calls = calls.iter().enumerate().map(|(idx, (tool, arguments))| {
@@ -92,9 +102,15 @@ fn serve(stream: TcpStream, state: &Mutex<ScriptState>) {
             next.or_else(|| state.last.clone())
                 .unwrap_or_else(|| says("nothing more"))
         };
+        if answer.get("hangs").is_some() {
+            // Until the other side closes.
+            let _at_end = stream.read(&mut [0]);
+            return;
+        }
+        let status = answer.get("status").and_then(Value::as_u64).unwrap_or(200);
         let body = answer.to_string();
         let head = format!(
-            "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+            "HTTP/1.1 {status} X\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
             body.len()
         );
         if stream
