@@ -13,22 +13,30 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use self::script::{Script, calls, says};
+use crate::egress;
 use crate::product::{Product, Ran};
+use crate::site::Site;
 
 /// A workspace whose configuration names a scripted model.
 fn product(script: &Script) -> Product {
     let product = Product::new();
     let folder = product.home.join(".config/zeph-host");
     fs::create_dir_all(&folder).unwrap();
-    let config = format!(
-        "[agent]\nmax_tool_iterations = 6\n\n[[llm.providers]]\nname = \"scripted\"\ntype = \"openai\"\nmodel = \"script-1\"\n\
-         base_url = \"http://127.0.0.1:{}/v1\"\nstream = false\nretries = 0\nprice_input = 1\nprice_output = 2\n",
-        script.port
-    );
+    let config = settings(script, 6);
     fs::write(folder.join("config.toml"), config).unwrap();
     // The first start compiles the components, which takes as long as it takes.
     product.run(&["tools"]);
     product
+}
+
+/// The text of the configuration that names the model of `script`.
+fn settings(script: &Script, max_tool_iterations: u32) -> String {
+    format!(
+        "[agent]\nmax_tool_iterations = {max_tool_iterations}\n\n[[llm.providers]]\nname = \"scripted\"\ntype = \"openai\"\n\
+         model = \"script-1\"\nbase_url = \"http://127.0.0.1:{}/v1\"\nstream = false\nretries = 0\nprice_input = 1\n\
+         price_output = 2\n",
+        script.port
+    )
 }
 
 /// The events of a run, and its `result`, which is the last line.
@@ -350,4 +358,56 @@ fn until(is_so: impl Fn() -> bool) {
         assert!(Instant::now() < end, "it never came");
         std::thread::sleep(Duration::from_millis(5));
     }
+}
+
+#[test]
+fn an_address_that_nobody_named_asks_and_an_echo_names_nothing() {
+    let site = Site::start(|_| ("200 OK".to_owned(), b"hello".to_vec()));
+    let visit = |path: &str| {
+        let params = json!({"method": "GET", "url": site.url(path), "headers": [], "body": ""});
+        ("visit", params)
+    };
+    let echo = (
+        "bash",
+        json!({"command": format!("echo {}", site.url("/echo"))}),
+    );
+    let script = Script::new([
+        calls(&[visit("/said")]),
+        calls(&[visit("/said?secret"), ("read", json!({"path": "notes"}))]),
+        calls(&[visit("/read"), echo]),
+        calls(&[visit("/echo")]),
+        says("done"),
+        calls(&[visit("/read"), visit("/echo"), visit("/said?secret")]),
+        says("done again"),
+    ]);
+    let product = egress::product(&site);
+    product.file("notes", &format!("see {}\n", site.url("/read")));
+    let file = product.home.join(".config/zeph-host/config.toml");
+    let of_site = fs::read_to_string(&file).unwrap();
+    fs::write(&file, format!("{of_site}\n{}", settings(&script, 6))).unwrap();
+    let host = format!("localhost:{}:GET", site.port);
+    let granted = product.run(&["plugin", "grant", "web", "--host", &host]);
+    assert_eq!(granted.code, Some(0), "{}", granted.stderr);
+    let prompt = format!("Read {}, please.", site.url("/said"));
+    let statuses = |args: &[&str]| {
+        let (events, _) = events(&product.run(args));
+        let ended = of_type(&events, "tool_result").into_iter();
+        let ended = ended.filter(|event| event["tool"] == "visit");
+        ended
+            .map(|event| event["status"].as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
+    let first = statuses(&["run", "--json", "--allow", "bash", &prompt]);
+    assert_eq!(
+        first,
+        ["ok", "approval_needed", "ok", "approval_needed"],
+        "{:?}",
+        script.requests().last()
+    );
+    // What was said and read before counts in a later process, and an echo does not.
+    let later = statuses(&["run", "--json", "--resume", "Go on."]);
+    assert_eq!(later, ["ok", "approval_needed", "approval_needed"]);
+    let paths = site.requests();
+    assert_eq!(paths.len(), 3, "{paths:?}");
+    assert!(paths.iter().all(|request| !request.contains("secret")));
 }

@@ -65,4 +65,5 @@ mod strategies;
 mod terminal;
 mod toolchain;
 mod toolchains;
+mod traces;
 mod workspace;

@@ -53,6 +53,10 @@ impl Product {
             .env_clear()
             .env("HOME", &self.home)
             .env("ZEPH_ENGINE_CACHE_DIR", cache_dir());
+        // The keychain is the user's, whatever the variables say.
+        if cfg!(target_os = "macos") {
+            command.env("ZEPH_STORE_KEYRING", "false");
+        }
         command
     }
 

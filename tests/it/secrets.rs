@@ -1,5 +1,9 @@
 //! Secrets of the operator: set and listed without showing them, granted to plugins, and found nowhere but in their own file.
 
+#[path = "../../host/zeph-store/src/secrets/keyring/tests/desktop.rs"]
+#[expect(dead_code, reason = "not all of it is needed here")]
+mod desktop;
+
 use std::fs;
 use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
@@ -10,6 +14,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
+use self::desktop::Desktop;
 use crate::egress;
 use crate::plugin_cli::wanting;
 use crate::product::{Product, Ran, answer};
@@ -364,4 +369,42 @@ fn no_tool_and_no_command_reads_the_values() {
         assert!(!text.contains("created_at_ms"), "{text}");
         assert_eq!(answer["status"], "failed", "{text}");
     }
+}
+
+#[test]
+fn a_keyring_keeps_the_value_where_there_is_one() {
+    let Some(desktop) = Desktop::with_keyring() else {
+        return;
+    };
+    let product = Product::new();
+    let with_bus = |args: &[&str], typed: &str| {
+        let mut command = product.command(args);
+        command.env("DBUS_SESSION_BUS_ADDRESS", &desktop.address);
+        let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(typed.as_bytes()).unwrap();
+        drop(stdin);
+        Ran::from(child.wait_with_output().unwrap())
+    };
+    let set = with_bus(&["secret", "set", "T"], VALUE);
+    assert_eq!(set.code, Some(0), "{}", set.stderr);
+    assert!(set.stderr.contains("keyring"), "{}", set.stderr);
+    let off = ["--set", "store.keyring=false", "secret", "set", "F"];
+    assert_eq!(with_bus(&off, "another-value-0").code, Some(0));
+    let file = fs::read_to_string(file_of(&product)).unwrap();
+    assert!(!file.contains("s3cr3t") && file.contains("\"T\""), "{file}");
+    // The list needs no keyring.
+    let listed = product.secrets();
+    let kept = |idx: usize| listed[idx]["kept_in"].as_str().unwrap().to_owned();
+    assert_eq!((kept(0), kept(1)), ("file".into(), "keyring".into()));
+    // What the keyring has is known to the host, which removes it from what tools give.
+    product.file("notes", &format!("{VALUE}\n"));
+    let read = with_bus(&["call", "read", "path=notes"], "");
+    assert!(read.stdout.contains("[redacted: T]"), "{}", read.stdout);
+    let gone = product.run(&["secret", "rm", "T"]);
+    assert_eq!(gone.code, Some(1), "{}", gone.stderr);
+    assert!(gone.stderr.contains("store.keyring"), "{}", gone.stderr);
+    assert_eq!(with_bus(&["secret", "rm", "T"], "").code, Some(0));
+    assert_eq!(product.secrets().as_array().unwrap().len(), 1);
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 use scraper::{Html, Selector};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::figures::{Bench, Row, compare, verdict};
 use crate::host::Host;
@@ -18,6 +18,8 @@ const N_RUNS: usize = 21;
 const PAGE_BYTES: usize = 1_000_000;
 /// Bytes of the text at the limit.
 const TEXT_BYTES: usize = 16 * 1024 * 1024;
+/// Bytes of the page at the limit.
+const PAGE_LIMIT_BYTES: usize = 2 * 1024 * 1024;
 /// What is selected.
 const SELECT: &str = "li a";
 
@@ -28,6 +30,11 @@ pub(crate) fn scrape(bench: &Bench) -> Result<Vec<Row>> {
     let site = Site::start(vec![
         ("/page", "text/html", page.into_bytes()),
         ("/text", "text/plain", text()),
+        (
+            "/limit",
+            "text/html",
+            page_of(PAGE_LIMIT_BYTES).into_bytes(),
+        ),
     ])?;
     let port = site.port;
     let directory = &bench.corpus.tiny;
@@ -51,8 +58,11 @@ pub(crate) fn scrape(bench: &Bench) -> Result<Vec<Row>> {
         "--allow", "*", "--set", &private, "--set", &limits[0], "--set", &limits[1],
     ];
     let mut host = bench.installed.run(directory, &args)?;
-    let url = format!("http://127.0.0.1:{port}/page");
-    let params = json!({"url": url, "select": SELECT, "limit": 1});
+    // The most memory of a process is that of all it did.
+    let mut fresh = bench.installed.run(directory, &args)?;
+    let url = |path: &str| format!("http://127.0.0.1:{port}/{path}");
+    let selecting = |path: &str| json!({"url": url(path), "select": SELECT, "limit": 1});
+    let params = selecting("page");
     let (answer, _) = host.call("web_scrape", &params)?;
     if answer["structured"]["total"].as_u64() != u64::try_from(n_links).ok() {
         bail!(
@@ -69,7 +79,13 @@ pub(crate) fn scrape(bench: &Bench) -> Result<Vec<Row>> {
             4.0,
             &pair,
         ),
-        memory(&mut host, port)?,
+        memory(&mut host, "fetch", &json!({"url": url("text")}), TEXT_BYTES)?,
+        memory(
+            &mut fresh,
+            "web_scrape",
+            &selecting("limit"),
+            PAGE_LIMIT_BYTES,
+        )?,
     ])
 }
 
@@ -92,19 +108,17 @@ fn matches(page: &str) -> usize {
     Html::parse_document(page).select(&selector).count()
 }
 
-fn memory(host: &mut Host, port: u16) -> Result<Row> {
+/// What `tool` takes, beside what was there, for a body of some bytes.
+fn memory(host: &mut Host, tool: &str, params: &Value, n_bytes: usize) -> Result<Row> {
     const REACH: f64 = 4.0;
     let before = host.resident_bytes()?;
-    host.call(
-        "fetch",
-        &json!({"url": format!("http://127.0.0.1:{port}/text")}),
-    )?;
+    host.call(tool, params)?;
     let taken = host.peak_bytes()?.saturating_sub(before);
-    let ratio = taken as f64 / TEXT_BYTES as f64;
+    let ratio = taken as f64 / n_bytes as f64;
     Ok(Row {
         figure: format!(
-            "memory `fetch` takes for a text at the limit of {} MiB",
-            TEXT_BYTES / 1024 / 1024
+            "memory `{tool}` takes for a body of {} MiB",
+            n_bytes / 1024 / 1024
         ),
         measured: format!("{} MB", taken / 1_000_000),
         reach: format!("≤ {REACH} × the limit"),
@@ -112,13 +126,17 @@ fn memory(host: &mut Host, port: u16) -> Result<Row> {
     })
 }
 
-/// A page as they are: menus, headings, paragraphs with links, tables.
 fn page() -> String {
+    page_of(PAGE_BYTES)
+}
+
+/// A page as they are: menus, headings, paragraphs with links, tables.
+fn page_of(n_bytes: usize) -> String {
     let mut page = String::from(
         "<!DOCTYPE html><html><head><meta charset=\"utf-8\"><title>A large page</title></head><body>",
     );
     for section in 0.. {
-        if page.len() >= PAGE_BYTES {
+        if page.len() >= n_bytes - 400 {
             break;
         }
         page.push_str(&format!(

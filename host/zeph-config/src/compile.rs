@@ -72,7 +72,8 @@ pub(crate) fn compile(
         surroundings,
     };
 
-    let store = room.store(&store.path);
+    let own_store = store;
+    let store = room.store(&own_store.path);
     let audit_file = room.place(
         "tools.audit.file",
         &tools.audit.file,
@@ -168,6 +169,7 @@ pub(crate) fn compile(
             rows_max: tools.audit.max_rows,
         },
         store: store?,
+        uses_keyring: own_store.keyring,
         run: RunConfig {
             jobs: count(run.jobs).unwrap_or(surroundings.cores),
             request_bytes_max: size(run.request_bytes),

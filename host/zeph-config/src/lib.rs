@@ -63,7 +63,7 @@ pub use self::shaping::{
     DependencyRule, DependencySettings, JudgeSettings, SchemaFilterSettings, ShapingSettings,
 };
 pub use self::shell::{SandboxLimits, SandboxSettings, ShellSettings, TransactionSettings};
-pub use self::surroundings::{Flags, Surroundings};
+pub use self::surroundings::{Flags, Surroundings, session_bus};
 pub use self::surroundings::{process_environment, variable};
 pub use self::telemetry::{Sampler, TelemetrySettings};
 
@@ -104,6 +104,8 @@ pub struct Config {
     pub hooks: HookSettings,
     /// Where the database is (`store.path`).
     pub store: StoreLocation,
+    /// Whether values of secrets are kept in the keyring of the operating system where there is one (`store.keyring`).
+    pub uses_keyring: bool,
     /// `zeph-host run` (`run`).
     pub run: RunConfig,
     /// `zeph-host serve` (`mcp.serve`).

@@ -286,4 +286,6 @@ pub(crate) struct RawEngine {
 pub(crate) struct RawStore {
     #[schemars(extend("x-project" = "never: record"))]
     pub(crate) path: String,
+    #[schemars(extend("x-project" = "never: machine"))]
+    pub(crate) keyring: bool,
 }

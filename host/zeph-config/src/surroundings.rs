@@ -110,6 +110,17 @@ pub fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
+/// Where the message bus of the user's session listens, for the keyring of the desktop; empty where none is known.
+pub fn session_bus() -> String {
+    let named = variable("DBUS_SESSION_BUS_ADDRESS").filter(|address| !address.is_empty());
+    let usual = || {
+        let folder = PathBuf::from(variable("XDG_RUNTIME_DIR")?);
+        let bus = folder.join("bus");
+        bus.exists().then(|| format!("unix:path={}", bus.display()))
+    };
+    named.or_else(usual).unwrap_or_default()
+}
+
 /// The whole environment, for the jail, which passes on what commands may see. What is not Unicode is omitted.
 pub fn process_environment() -> BTreeMap<String, String> {
     let unicode = |(name, value): (OsString, OsString)| {

@@ -5,15 +5,21 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::{Duration, Instant};
 
 use zeph_config::Config;
 use zeph_core::execution::SecretValue;
 use zeph_core::redact::Redactor;
 use zeph_core::secret::SecretUse;
 use zeph_egress::secret::{CallSecrets, GrantedSecret};
-use zeph_store::{LoginFolder, SecretFolder, SecretsError, SecretsStamp};
+use zeph_store::{
+    Keyring, LoginFolder, ReachableSecrets, SecretFolder, SecretsError, SecretsStamp,
+};
 
 use crate::clock::now_ms;
+
+/// After how long a keyring that could not be reached is tried again.
+const KEYRING_PAUSE: Duration = Duration::from_secs(30);
 
 /// What the log is written with.
 static IN_LOG: RwLock<Option<Redactor>> = RwLock::new(None);
@@ -30,22 +36,26 @@ pub(crate) struct KnownSecrets {
 
 #[derive(Debug, Default)]
 struct Known {
-    /// The states of the files that were read last: secrets, logins.
-    seen: [Option<SecretsStamp>; 2],
+    /// The state of the file of secrets that was read last; the outer `None` before the first reading.
+    seen_secrets: Option<Option<SecretsStamp>>,
+    /// The same of the file of logins.
+    seen_logins: Option<Option<SecretsStamp>>,
     /// As that state says them; not at all when it could not be read.
     stored: Vec<SecretValue>,
     /// All values that were ever known, by name: one that was replaced may still be in use elsewhere.
     ever: Vec<SecretValue>,
     redactor: Redactor,
-    /// Why the file is not used.
+    /// Why the file, or what the keyring has of it, is not used.
     problem: Option<String>,
+    /// When the keyring is tried again.
+    again_at: Option<Instant>,
 }
 
 impl KnownSecrets {
     /// Reads the stored secrets. Those that are set later are known from the next look on.
     pub(crate) fn open(config: &Config) -> Self {
         let known = Self {
-            folder: config.store.secrets().map(SecretFolder::new),
+            folder: folder(config),
             logins: config.store.secrets().map(LoginFolder::new),
             known: Mutex::default(),
         };
@@ -121,18 +131,14 @@ impl KnownSecrets {
         }
     }
 
-    /// What is known, after a look whether the file is another than before.
+    /// What is known, after a look whether a file is another than before. Each file is looked at for itself.
     fn look(&self) -> MutexGuard<'_, Known> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let (Some(folder), Some(logins)) = (&self.folder, &self.logins) else {
-            return known;
-        };
-        // Taken first: what changes meanwhile is read at the next look.
-        let stamps = [folder.stamp(), logins.stamp()];
-        if stamps != known.seen {
-            known.seen = stamps;
-            known.read(folder);
-            known.read_logins(logins);
+        if let Some(folder) = &self.folder {
+            known.look_at_secrets(folder);
+        }
+        if let Some(logins) = &self.logins {
+            known.look_at_logins(logins);
         }
         known
     }
@@ -153,14 +159,47 @@ impl Known {
         Redactor::new(&others.cloned().collect::<Vec<_>>())
     }
 
-    fn read(&mut self, folder: &SecretFolder) {
-        let read = folder.read();
-        self.problem = read.as_ref().err().map(problem);
-        if let Some(problem) = &self.problem {
-            tracing::warn!(problem, "no stored secret is used");
+    fn look_at_secrets(&mut self, folder: &SecretFolder) {
+        // Taken first: what changes meanwhile is read at the next look.
+        let stamp = Some(folder.stamp());
+        let is_due = self.again_at.is_some_and(|at| Instant::now() >= at);
+        if stamp != self.seen_secrets || is_due {
+            self.seen_secrets = stamp;
+            self.read_secrets(folder);
         }
-        let stored = read.unwrap_or_default().into_iter();
-        self.stored = stored
+    }
+
+    fn look_at_logins(&mut self, logins: &LoginFolder) {
+        let stamp = Some(logins.stamp());
+        if stamp != self.seen_logins {
+            self.seen_logins = stamp;
+            self.read_logins(logins);
+        }
+    }
+
+    fn read_secrets(&mut self, folder: &SecretFolder) {
+        let ReachableSecrets {
+            secrets,
+            problem: of_keyring,
+        } = match folder.read_reachable() {
+            Ok(reachable) => reachable,
+            Err(error) => {
+                let problem = problem(&error);
+                tracing::warn!(problem, "no stored secret is used");
+                self.problem = Some(problem);
+                self.again_at = None;
+                self.stored.clear();
+                return;
+            }
+        };
+        self.problem = of_keyring.as_ref().map(problem);
+        if let Some(problem) = &self.problem {
+            tracing::warn!(problem, "no secret in the keyring is used");
+        }
+        // Its user may unlock it, which changes no file.
+        self.again_at = of_keyring.map(|_| Instant::now() + KEYRING_PAUSE);
+        self.stored = secrets
+            .into_iter()
             .map(|secret| SecretValue {
                 name: secret.name,
                 value: secret.value,
@@ -202,6 +241,15 @@ impl Known {
     }
 }
 
+/// The folder of the stored secrets: values are in the keyring of the operating system where there is one. None with a store in memory.
+pub(crate) fn folder(config: &Config) -> Option<SecretFolder> {
+    let folder = SecretFolder::new(config.store.secrets()?);
+    Some(match config.uses_keyring {
+        true => folder.with_keyring(Keyring::at(zeph_config::session_bus())),
+        false => folder,
+    })
+}
+
 /// `line` of the log without any secret.
 pub(crate) fn for_log(line: &[u8]) -> Option<String> {
     let redactor = IN_LOG.read().unwrap_or_else(PoisonError::into_inner);
@@ -214,5 +262,59 @@ fn problem(error: &SecretsError) -> String {
     match error.hint() {
         Some(hint) => format!("{error}; {hint}"),
         None => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use zeph_store::StoredLogin;
+
+    use super::*;
+
+    #[test]
+    fn each_file_is_read_whether_or_not_there_is_the_other() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("secrets");
+        let (secret, token) = ("value-of-a-secret-1", "token-of-a-login-2");
+        let set = SecretFolder::new(&path).set("A", secret, 1);
+        set.unwrap();
+        let login = StoredLogin {
+            record: "{}".to_owned(),
+            secrets: vec![token.to_owned()],
+        };
+        LoginFolder::new(&path).set("server", login).unwrap();
+        for (has_secrets, has_logins) in [(true, false), (false, true), (true, true)] {
+            let known = KnownSecrets {
+                folder: has_secrets.then(|| SecretFolder::new(&path)),
+                logins: has_logins.then(|| LoginFolder::new(&path)),
+                known: Mutex::default(),
+            };
+            let redactor = known.redactor();
+            let text = redactor.text("value-of-a-secret-1 token-of-a-login-2");
+            assert_eq!(text.contains(secret), !has_secrets, "{text}");
+            assert_eq!(text.contains(token), !has_logins, "{text}");
+            assert_eq!(known.value("A").is_some(), has_secrets);
+        }
+    }
+
+    #[test]
+    fn a_secret_in_a_keyring_that_is_away_is_a_problem_and_others_are_used() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = SecretFolder::new(dir.path().join("secrets"));
+        folder.set("HERE", "value-of-a-secret-1", 1).unwrap();
+        folder.set("THERE", "value-of-a-secret-2", 2).unwrap();
+        let text = std::fs::read_to_string(folder.file()).unwrap();
+        let mut file: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let there = file["secrets"]["THERE"].as_object_mut().unwrap();
+        there.remove("value");
+        std::fs::write(folder.file(), file.to_string()).unwrap();
+        let known = KnownSecrets {
+            folder: Some(folder.with_keyring(Keyring::at("unix:path=/there/is/none"))),
+            logins: None,
+            known: Mutex::default(),
+        };
+        assert!(known.value("HERE").is_some() && known.value("THERE").is_none());
+        let problem = known.problem().unwrap();
+        assert!(problem.contains("keyring"), "{problem}");
     }
 }

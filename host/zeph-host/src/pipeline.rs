@@ -195,6 +195,7 @@ async fn end_of(host: &Rooms, session: &Session, ended: BackgroundResult) -> Too
         turn: turn.clone(),
     };
     let output = show(host, session, about, execution).await;
+    session.hear_result(output.produced());
     host.audit
         .completed(session, (&run_id, turn), &facts, &output, duration)
         .await;
@@ -230,6 +231,7 @@ async fn begin<'h>(
         // 3 authorise
         let mut judged = match resolved {
             Ok(resolved) => {
+                session.hear_call(&resolved.call);
                 let tool = &resolved.call.tool;
                 let of = (&host.dependencies, &host.store);
                 match order::refusal(of, session, (asked_call, tool), &offer, control).await {

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use uuid::Uuid;
-use zeph_core::call::{CallFrame, ToolRequest, TurnContext};
+use zeph_core::call::{CallFrame, ResolvedCall, ToolRequest, TurnContext};
 use zeph_core::id::ConversationId;
 use zeph_core::output::RawOutput;
 use zeph_core::policy::HeardUrls;
@@ -214,6 +214,25 @@ impl Session {
     pub(crate) fn hear_result(&self, text: &str) {
         if let Some(heard) = self.lock_heard().as_mut() {
             Arc::make_mut(heard).hear_result(text);
+        }
+    }
+
+    /// Remembers the addresses in the arguments of a call, where the user is heard: a result that repeats one does not name it.
+    pub(crate) fn hear_arguments(&self, arguments: &serde_json::Value) {
+        if let Some(heard) = self.lock_heard().as_mut() {
+            Arc::make_mut(heard).hear_arguments(arguments);
+        }
+    }
+
+    /// The same of a call that is about to be decided. What an operator types is said by its user.
+    pub(crate) fn hear_call(&self, call: &ResolvedCall) {
+        if call.frame.principal.is_operator() {
+            return;
+        }
+        if let Some(heard) = self.lock_heard().as_mut() {
+            let heard = Arc::make_mut(heard);
+            let values = call.arguments.values.values();
+            values.for_each(|value| heard.hear_arguments(value));
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! A span is made where every call passes, at the two ends of the line (`pipeline.rs`); what it holds has passed the same redactor as
 //! the result. Spans wait in a bounded queue and go out over `zeph-egress`, so a collector that does not answer never delays a call.
-//! Nothing is sent but with the cargo feature `otel`, and where the standard variables name a collector.
+//! Nothing is sent unless the standard variables name a collector.
 //!
 //! Encoding and queue are our own: OTLP over HTTP is one small document of JSON, and the crates of the project would be thirteen more,
 //! four of them second versions.
@@ -27,7 +27,7 @@ static EXPORTER: OnceLock<Exporter> = OnceLock::new();
 ///
 /// Returns what the operator should know, in a sentence.
 pub(crate) fn start(egress: &Egress) -> Option<String> {
-    if !cfg!(feature = "otel") || EXPORTER.get().is_some() {
+    if EXPORTER.get().is_some() {
         return None;
     }
     let made = match TelemetrySettings::of_process() {

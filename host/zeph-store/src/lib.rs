@@ -50,7 +50,10 @@ pub use grants::{GrantRecord, Revoke, UnreadableGrant};
 pub use logins::{LoginFolder, LoginHold, StoredLogin};
 pub use overflow::StoredOutput;
 pub use savings::{CacheSavings, FilteredOutput, RuleCoverage, Savings};
-pub use secrets::{SecretFolder, SecretsError, SecretsStamp, StoredSecret};
+pub use secrets::{
+    Keyring, KeyringError, ReachableSecrets, SecretFolder, SecretPlace, SecretRecord, SecretSet,
+    SecretsError, SecretsStamp, StoredSecret,
+};
 pub use session::{NewSession, NewSessionItem, SessionRecord};
 pub use sqlite::open::{Location, OpenedStore, StoreOpening, StoreOptions};
 pub use store::Store;

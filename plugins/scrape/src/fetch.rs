@@ -89,8 +89,7 @@ pub fn read(mut page: Page, args: &Args) -> Result<Output, ToolError> {
         is_fallback,
     } = match page.kind {
         Kind::Html => {
-            let html = document::parse(&decoded.text)?;
-            drop(decoded.text);
+            let html = document::parse(decoded.text)?;
             main_text::of(html, &page.url, args.wish())
         }
         _ => MainText {

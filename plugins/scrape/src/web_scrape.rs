@@ -116,7 +116,7 @@ pub fn read(mut page: Page, args: &Args) -> Result<Output, ToolError> {
             page.url
         )));
     }
-    let mut html = document::parse(&page.decode().text)?;
+    let mut html = document::parse(page.decode().text)?;
     let found: Vec<_> = html.select(&selector).map(|element| element.id()).collect();
     visible::hide(&mut html);
     let elements: Vec<ElementRef<'_>> = found

@@ -42,6 +42,10 @@ fn write<const LOOSELY: bool>(line: &str, normal: &mut String) {
             at = plain_end(bytes, at).0.max(at + 1);
             continue;
         }
+        if let Some(end) = short_word_end(bytes, at) {
+            at = end;
+            continue;
+        }
         let (end, has_digit) = word_end(bytes, at);
         if !has_digit {
             at = end.max(at + 1);
@@ -109,6 +113,21 @@ fn plain_end(bytes: &[u8], at: usize) -> (usize, bool) {
         class & WORD == 0
     });
     (n.map_or(bytes.len(), |n| at + n), all & DIGIT != 0)
+}
+
+/// The place behind a short word of lower-case letters and what cannot begin anything, as most words are: eight bytes at once.
+#[inline]
+fn short_word_end(bytes: &[u8], at: usize) -> Option<usize> {
+    const TOP: u64 = 0x8080_8080_8080_8080;
+    const A: u64 = 0x6161_6161_6161_6161;
+    const BEHIND_Z: u64 = 0x7b7b_7b7b_7b7b_7b7b;
+    let next = u64::from_le_bytes(*bytes[at..].first_chunk()?);
+    // The top bit of each byte: whether it is at least `a`, and not beyond `z`, and ASCII. No byte borrows from the next.
+    let is_lower = ((next | TOP) - A) & !((next | TOP) - BEHIND_Z) & !next & TOP;
+    let n_lower = ((!is_lower & TOP).trailing_zeros() / u8::BITS) as usize;
+    let behind = *bytes.get(at + n_lower)?;
+    (n_lower < size_of::<u64>() && n_lower > 0 && CLASSES[usize::from(behind)] == 0)
+        .then_some(at + n_lower + 1)
 }
 
 /// The end of the word that begins at `at`, and whether it has a digit. A moment behind `µ` is not part of it.

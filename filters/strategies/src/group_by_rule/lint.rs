@@ -13,11 +13,11 @@ use std::ops::Range;
 
 use foldhash::fast::RandomState;
 
-use self::message::{own_names, varying, write_template};
-use self::parse::{Finding, is_file, read};
+use self::message::{KNOWN_MAX, own_names, varying, write_template};
+use self::parse::{Finding, Message, is_file, read};
 use crate::selection::{keep, push_line};
 use crate::text::is_blank;
-use crate::{Confidence, Input, Lines, Piece, Selection};
+use crate::{Confidence, Input, Lines, Piece, Selection, has_control};
 
 /// Longest list of places in one note, in bytes.
 const NOTE_BYTES: usize = 8 * 1024;
@@ -50,6 +50,8 @@ struct Report<'a> {
     varying: Vec<Vec<bool>>,
     /// What the findings of each group are called, once it is needed.
     names: Vec<OnceCell<String>>,
+    /// What stands behind the place of findings that were told, by their words.
+    own_names: HashMap<Message<'a>, String, RandomState>,
     pieces: Vec<Piece>,
     told: Vec<Range<usize>>,
 }
@@ -61,16 +63,25 @@ impl<'a> Report<'a> {
         let mut group_of = Vec::with_capacity(findings.len());
         let mut fit_note = Vec::with_capacity(findings.len());
         let mut template = String::new();
+        let mut known: HashMap<Message<'a>, (u32, bool), RandomState> = HashMap::default();
         // A text has no more findings than bytes.
         for (finding, finding_idx) in findings.iter().zip(0..) {
-            fit_note.push(write_template(output, finding, &mut template));
-            let known = by_template.get(&template).copied();
-            let group_idx = known.unwrap_or_else(|| {
-                let next = u32::try_from(groups.len()).unwrap_or(u32::MAX);
-                by_template.insert(template.clone(), next);
-                groups.push(Vec::new());
-                next
+            let message = finding.message(output);
+            let same = message.and_then(|message| known.get(&message).copied());
+            let (group_idx, fits) = same.unwrap_or_else(|| {
+                let fits = write_template(output, finding, &mut template);
+                let group_idx = by_template.get(&template).copied().unwrap_or_else(|| {
+                    let next = u32::try_from(groups.len()).unwrap_or(u32::MAX);
+                    by_template.insert(template.clone(), next);
+                    groups.push(Vec::new());
+                    next
+                });
+                if let Some(message) = message.filter(|_| known.len() < KNOWN_MAX) {
+                    known.insert(message, (group_idx, fits));
+                }
+                (group_idx, fits)
             });
+            fit_note.push(fits && !has_control(finding.place(output)));
             groups[group_idx as usize].push(finding_idx);
             group_of.push(group_idx);
         }
@@ -81,6 +92,7 @@ impl<'a> Report<'a> {
             output,
             fit_note,
             names: vec![OnceCell::new(); groups.len()],
+            own_names: HashMap::default(),
             findings,
             groups,
             group_of,
@@ -182,12 +194,17 @@ impl<'a> Report<'a> {
         let between = if varying.contains(&true) { ", " } else { " " };
         let (mut list, mut n, mut entry) = (String::new(), 0, String::new());
         for finding_idx in findings {
-            write_entry(
-                self.output,
-                &self.findings[*finding_idx],
-                varying,
-                &mut entry,
-            );
+            let finding = &self.findings[*finding_idx];
+            entry.clear();
+            entry.push_str(finding.place(self.output));
+            if varying.contains(&true) {
+                write_own(
+                    self.output,
+                    finding,
+                    varying,
+                    (&mut self.own_names, &mut entry),
+                );
+            }
             if n > 0 && list.len() + entry.len() + 2 * between.len() > NOTE_BYTES {
                 self.pieces
                     .push(Piece::Note(format!("{}: {list}", name(n))));
@@ -205,12 +222,24 @@ impl<'a> Report<'a> {
     }
 }
 
-/// The place of a finding, and what differs from the first that says the same.
-fn write_entry<'a>(output: &'a str, finding: &Finding<'a>, varying: &[bool], entry: &mut String) {
-    entry.clear();
-    entry.push_str(finding.place(output));
+/// Adds to an entry what differs from the first that says the same. The same words were told before, mostly.
+fn write_own<'a>(
+    output: &'a str,
+    finding: &Finding<'a>,
+    varying: &[bool],
+    (known, entry): (&mut HashMap<Message<'a>, String, RandomState>, &mut String),
+) {
+    let message = finding.message(output);
+    if let Some(own) = message.and_then(|message| known.get(&message)) {
+        entry.push_str(own);
+        return;
+    }
+    let start = entry.len();
     for name in own_names(output, finding, varying) {
         entry.push(' ');
         entry.push_str(name);
+    }
+    if let Some(message) = message.filter(|_| known.len() < KNOWN_MAX) {
+        known.insert(message, entry[start..].to_owned());
     }
 }

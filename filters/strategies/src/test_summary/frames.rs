@@ -49,7 +49,9 @@ pub(super) fn is_library(line: &str) -> bool {
 /// `    ~~~~^^^^`, below a line of source.
 pub(super) fn is_carets(line: &str) -> bool {
     let text = trim_start(line);
-    !text.is_empty() && line.starts_with(' ') && text.chars().all(|c| matches!(c, '^' | '~'))
+    !text.is_empty()
+        && line.starts_with(' ')
+        && text.bytes().all(|byte| matches!(byte, b'^' | b'~'))
 }
 
 /// A traceback of Python, line by line.

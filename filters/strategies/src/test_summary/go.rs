@@ -1,5 +1,7 @@
 //! The output of `go test`, plain, verbose (`-v`) and as events (`-json`).
 
+mod usual;
+
 use foldhash::fast::RandomState;
 
 use serde::Deserialize;
@@ -22,6 +24,13 @@ struct Event<'a> {
     test: Option<std::borrow::Cow<'a, str>>,
     #[serde(rename = "Output", borrow)]
     output: Option<std::borrow::Cow<'a, str>>,
+}
+
+impl<'a> Event<'a> {
+    /// The event of a line; none when it is no event.
+    fn read(line: &'a str) -> Option<Self> {
+        usual::event(line).or_else(|| serde_json::from_str(line).ok())
+    }
 }
 
 /// Marks what passed, and frames of the runtime.
@@ -215,10 +224,7 @@ impl<'a> Verdicts<'a> {
 }
 
 fn mark_events(lines: &Lines<'_>, marks: &mut Marks) {
-    let events: Vec<Option<Event<'_>>> = lines
-        .iter()
-        .map(|line| serde_json::from_str(line).ok())
-        .collect();
+    let events: Vec<Option<Event<'_>>> = lines.iter().map(Event::read).collect();
     let verdicts = Verdicts::of(&events);
     let mut said = HashSet::default();
     for (line_idx, event) in events.iter().enumerate() {

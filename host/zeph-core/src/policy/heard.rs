@@ -30,35 +30,68 @@ const BEHIND: [char; 9] = ['.', ',', ';', ':', '!', '?', ')', ']', '*'];
 
 /// The addresses in everything a session was told.
 #[derive(Debug, Clone, Default)]
-pub struct HeardUrls(HashSet<String>);
+pub struct HeardUrls {
+    /// Those that the user or a result named.
+    named: HashSet<String>,
+    /// Those that the model wrote before anybody else: a result that repeats one names nothing.
+    written: HashSet<String>,
+}
+
+/// Where a text comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Source {
+    User,
+    Result,
+    Model,
+}
 
 impl HeardUrls {
-    /// Remembers every address in a result, with and without the punctuation behind it.
+    /// Remembers every address in a result, with and without the punctuation behind it, but for those a call wrote first: an echo is no
+    /// source.
     pub fn hear_result(&mut self, text: &str) {
-        self.hear(text, |word| word.contains("://"));
+        // What a model wrote beyond the limit is not known, so that results cannot be told from echoes.
+        if self.written.len() < HEARD_MAX {
+            self.hear(text, Source::Result);
+        }
     }
 
     /// Remembers every address in what the user said. One without a scheme is one of `https`.
     pub fn hear_user(&mut self, text: &str) {
-        self.hear(text, |word| word.contains("://") || word.contains('.'));
+        self.hear(text, Source::User);
     }
 
-    fn hear(&mut self, text: &str, may_be_one: fn(&str) -> bool) {
+    /// Remembers every address in the arguments of a call that nobody has named so far.
+    pub fn hear_arguments(&mut self, arguments: &serde_json::Value) {
+        match arguments {
+            serde_json::Value::String(text) => self.hear(text, Source::Model),
+            serde_json::Value::Array(items) => {
+                items.iter().for_each(|item| self.hear_arguments(item));
+            }
+            serde_json::Value::Object(fields) => {
+                fields.values().for_each(|item| self.hear_arguments(item));
+            }
+            _ => {}
+        }
+    }
+
+    fn hear(&mut self, text: &str, source: Source) {
         let is_around = |letter: char| letter.is_whitespace() || AROUND.contains(&letter);
+        let may_be_one =
+            |word: &str| word.contains("://") || source == Source::User && word.contains('.');
         for word in text.split(is_around).filter(|word| may_be_one(word)) {
             // `[text](address)`, `(address)`, `key=address`
             let starts = word.match_indices(['(', '[', '=']).map(|(at, _)| at + 1);
             for at in std::iter::once(0).chain(starts).take(8) {
-                self.hear_word(&word[at..]);
+                self.hear_word(&word[at..], source);
             }
         }
     }
 
-    fn hear_word(&mut self, word: &str) {
+    fn hear_word(&mut self, word: &str, source: Source) {
         let mut word = word;
         for _ in 0..=BEHIND_MAX {
-            if self.0.len() < HEARD_MAX {
-                self.0.extend(plain(word));
+            if let Some(address) = plain(word) {
+                self.add(address, source);
             }
             match word.strip_suffix(BEHIND) {
                 Some(shorter) => word = shorter,
@@ -67,9 +100,20 @@ impl HeardUrls {
         }
     }
 
+    fn add(&mut self, address: String, source: Source) {
+        let (set, is_other) = match source {
+            Source::User => (&mut self.named, true),
+            Source::Result => (&mut self.named, !self.written.contains(&address)),
+            Source::Model => (&mut self.written, !self.named.contains(&address)),
+        };
+        if is_other && set.len() < HEARD_MAX {
+            set.insert(address);
+        }
+    }
+
     /// Whether an address was named.
     pub fn knows(&self, address: &str) -> bool {
-        plain(address).is_some_and(|address| self.0.contains(&address))
+        plain(address).is_some_and(|address| self.named.contains(&address))
     }
 }
 
@@ -149,6 +193,37 @@ mod tests {
     }
 
     #[test]
+    fn an_echo_of_what_a_model_wrote_names_nothing() {
+        let mut heard = HeardUrls::default();
+        heard.hear_user("Read https://example.org/a.");
+        heard.hear_result("see https://example.org/b");
+        heard.hear_arguments(&serde_json::json!({
+            "command": "echo https://example.org/?secret https://example.org/b",
+            "list": [{"deep": "<https://example.org/deep>"}],
+        }));
+        heard.hear_result(
+            "https://example.org/?secret https://example.org/deep https://example.org/c",
+        );
+        for (address, is_known) in [
+            ("https://example.org/a", true),
+            ("https://example.org/b", true),
+            ("https://example.org/c", true),
+            ("https://example.org/?secret", false),
+            ("https://example.org/deep", false),
+        ] {
+            assert_eq!(heard.knows(address), is_known, "{address}");
+        }
+        // The user can always name it.
+        heard.hear_user("then https://example.org/?secret");
+        assert!(heard.knows("https://example.org/?secret"));
+        let many = (0..30_000).map(|n| format!("https://{n}.example/"));
+        heard.hear_arguments(&many.collect::<Vec<_>>().into());
+        heard.hear_result("https://example.org/later");
+        assert!(!heard.knows("https://example.org/later"));
+        assert!(heard.written.len() <= super::HEARD_MAX);
+    }
+
+    #[test]
     fn no_text_makes_it_grow_without_end() {
         let mut heard = HeardUrls::default();
         heard.hear_result(&format!("https://a.example/{}", ".".repeat(100_000)));
@@ -156,6 +231,6 @@ mod tests {
         for n in 0..30_000 {
             heard.hear_result(&format!("https://{n}.example/"));
         }
-        assert!(heard.0.len() <= super::HEARD_MAX);
+        assert!(heard.named.len() <= super::HEARD_MAX);
     }
 }

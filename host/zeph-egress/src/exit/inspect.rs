@@ -13,7 +13,7 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
-use tokio_rustls::rustls::pki_types::ServerName;
+use tokio_rustls::rustls::{self, pki_types::ServerName};
 use tokio_rustls::{TlsAcceptor, TlsConnector};
 use zeph_core::network::{Destination, HTTPS_PORT, Inspection};
 
@@ -21,6 +21,10 @@ use super::forward::{self, Body, RequestSecrets};
 use super::front::{server, told};
 use super::{Run, authority};
 use crate::CheckedAddresses;
+
+/// What a command is told that speaks no other HTTP than the second, as gRPC does.
+const ONLY_HTTP_1: &str = "the command offers HTTP/2 only, and `tls = \"inspect\"` takes HTTP/1.1; let the command use that (`curl --http1.1`), \
+                           or let the host pass without `tls = \"inspect\"` in [[tools.sandbox.hosts]]";
 
 /// One tunnel whose requests are looked at.
 #[derive(Debug)]
@@ -47,12 +51,7 @@ where
     let (client, to_client) = tokio::io::split(client);
     let client = io::Cursor::new(begun).chain(client);
     let client = acceptor.accept(tokio::io::join(client, to_client)).await;
-    let client = client.map_err(|error| {
-        let why = format!(
-            "the command did not take the certificate for `tls = \"inspect\"` ({error}); it must trust the file that SSL_CERT_FILE names"
-        );
-        run.refused(&destination, &why)
-    })?;
+    let client = client.map_err(|error| run.refused(&destination, &not_begun(&error)))?;
     let inspected = Arc::new(Inspected {
         run: Arc::clone(run),
         inspection,
@@ -63,7 +62,25 @@ where
         async move { Ok::<_, Infallible>(inspected.answer(request).await) }
     });
     let served = server(run).serve_connection(TokioIo::new(client), service);
-    served.await.map_err(io::Error::other)
+    served
+        .await
+        .map_err(|error| match error.is_parse_version_h2() {
+            true => run.refused(&destination, ONLY_HTTP_1),
+            false => io::Error::other(error),
+        })
+}
+
+/// Why TLS with a command did not begin.
+fn not_begun(error: &io::Error) -> String {
+    let of_tls = error
+        .get_ref()
+        .and_then(|error| error.downcast_ref::<rustls::Error>());
+    match of_tls {
+        Some(rustls::Error::NoApplicationProtocol) => ONLY_HTTP_1.to_owned(),
+        _ => format!(
+            "the command did not take the certificate for `tls = \"inspect\"` ({error}); it must trust the file that SSL_CERT_FILE names"
+        ),
+    }
 }
 
 fn acceptor(run: &Run, destination: &Destination) -> io::Result<TlsAcceptor> {

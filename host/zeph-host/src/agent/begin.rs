@@ -52,11 +52,8 @@ pub(crate) async fn begin(host: &Host, start: AgentStart) -> Result<HostAgent, S
     host.recall(&session).await;
     let config = host.config();
     let directory = directory(config);
-    let journal = StoreJournal::new(
-        host.store().clone(),
-        session.conversation,
-        directory.clone(),
-    );
+    journal::hear(&session, transcript.entries(), true);
+    let journal = StoreJournal::new(host.store().clone(), session.clone(), directory.clone());
     let origin = start.provider.origin();
     journal.uses(&origin.provider, &origin.model);
     let configured = config.agent.goal_text.as_deref();

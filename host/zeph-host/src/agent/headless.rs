@@ -57,7 +57,6 @@ pub(crate) async fn run(
     });
     let (user, problems) = user_entry(agent.host(), prompt);
     problems.iter().for_each(|problem| output.notice(problem));
-    agent.host().session().hear_user(prompt);
     let mut interruption = None;
     let end = {
         let turn = agent.turn(user, &output, &cancel);

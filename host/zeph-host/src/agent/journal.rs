@@ -1,15 +1,18 @@
-//! The stored session of an agent: entries as lines of JSON.
+//! The stored session of an agent: entries as lines of JSON. What is stored of the user's words is also heard by the session: a call asks
+//! before it reaches an address that nobody named.
 
 use std::sync::Mutex;
 use std::sync::PoisonError;
 
 use zeph_agent::event::Journal;
-use zeph_agent::transcript::{Transcript, TranscriptEntry};
+use zeph_agent::message::Arguments;
+use zeph_agent::transcript::{AssistantEntry, Transcript, TranscriptEntry};
 use zeph_core::failure::one_line;
 use zeph_core::id::ConversationId;
 use zeph_store::{NewSession, NewSessionItem, Store};
 
 use crate::clock::now_ms;
+use crate::session::Session;
 
 /// Characters of a session's title.
 const TITLE_CHARS_MAX: usize = 80;
@@ -18,6 +21,8 @@ const TITLE_CHARS_MAX: usize = 80;
 #[derive(Debug)]
 pub(crate) struct StoreJournal {
     store: Store,
+    /// Hears what the user says.
+    calls: Session,
     /// As it is begun; changed when another model is used.
     session: Mutex<SessionState>,
 }
@@ -29,10 +34,10 @@ struct SessionState {
 }
 
 impl StoreJournal {
-    /// For a conversation of `directory` with a model.
-    pub(crate) fn new(store: Store, conversation: ConversationId, directory: String) -> Self {
+    /// For the conversation of `calls`, in `directory`, with a model.
+    pub(crate) fn new(store: Store, calls: Session, directory: String) -> Self {
         let new = NewSession {
-            conversation,
+            conversation: calls.conversation,
             title: String::new(),
             directory,
             provider: String::new(),
@@ -40,6 +45,7 @@ impl StoreJournal {
         };
         Self {
             store,
+            calls,
             session: Mutex::new(SessionState {
                 new,
                 is_begun: false,
@@ -72,6 +78,37 @@ impl StoreJournal {
     }
 }
 
+/// Tells a session of the addresses in entries of its conversation: those that the user named or attached, and those in results of
+/// earlier processes, where `with_results`. A summary is what a model wrote, and so is what failed: it names what was asked for.
+pub(crate) fn hear(calls: &Session, entries: &[TranscriptEntry], with_results: bool) {
+    for entry in entries {
+        match entry {
+            TranscriptEntry::User(user) if !user.is_summary => {
+                calls.hear_user(&user.text);
+                let attached = user.attachments.iter();
+                attached
+                    .filter_map(|one| one.text.as_deref())
+                    .for_each(|text| calls.hear_result(text));
+            }
+            TranscriptEntry::Assistant(answer) if with_results => hear_answer(calls, answer),
+            TranscriptEntry::Result(result) if with_results && !result.is_error => {
+                calls.hear_result(&result.text);
+            }
+            TranscriptEntry::Base(base) => hear(calls, &base.entries, with_results),
+            _ => {}
+        }
+    }
+}
+
+/// A result that repeats what a call wrote names nothing.
+fn hear_answer(calls: &Session, answer: &AssistantEntry) {
+    for call in answer.turn.calls() {
+        if let Arguments::Object(arguments) = &call.arguments {
+            calls.hear_arguments(&arguments.clone().into());
+        }
+    }
+}
+
 fn title(entry: &TranscriptEntry) -> Option<String> {
     match entry {
         TranscriptEntry::User(user) if !user.is_summary => {
@@ -83,6 +120,7 @@ fn title(entry: &TranscriptEntry) -> Option<String> {
 
 impl Journal for StoreJournal {
     async fn append(&self, entries: &[TranscriptEntry]) -> Result<(), String> {
+        hear(&self.calls, entries, false);
         let mut items = Vec::new();
         for entry in entries {
             items.push(NewSessionItem {

@@ -16,6 +16,7 @@ use zeph_agent::tool_host::{CallEnd, CallEndKind, HostMessage, OverlongResult, T
 use zeph_core::call::ToolRequest;
 use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::failure::ToolFailure;
+use zeph_core::inquiry::GivenAnswers;
 use zeph_core::output::{Content, Outcome, ToolOutput};
 use zeph_shell::run::{OutputChunk, OutputListener};
 
@@ -136,6 +137,14 @@ impl HostTools {
         }
     }
 
+    /// What the user answers to a tool is said by the user.
+    fn hear(&self, given: &GivenAnswers) {
+        let texts = given.answers.iter().filter_map(|one| one.content.as_ref());
+        for text in texts.filter_map(serde_json::Value::as_str) {
+            self.session.hear_user(text);
+        }
+    }
+
     fn end(&self, call_id: &str, report: CallReport, meter: &CallMeter) -> CallEnd {
         let denial = self.approver.take_denial(call_id);
         let kind = match denial {
@@ -144,6 +153,7 @@ impl HostTools {
         };
         let mut text = report.output.text.clone();
         if let Some(Some(reason)) = denial {
+            self.session.hear_user(&reason);
             text.push_str(&format!("\nThe user denied the call and said: {reason}"));
         }
         for message in report.messages.iter().rev() {
@@ -250,12 +260,13 @@ impl ToolHost for HostTools {
                 }
                 _ => None,
             };
-            if answers.is_none() {
+            let Some(answers) = answers else {
                 let mut end = self.end(&call.id, report, &meter);
                 self.shaping.tell(&call.name, &mut end);
                 return end;
-            }
-            request.answers = answers;
+            };
+            self.hear(&answers);
+            request.answers = Some(answers);
         }
     }
 

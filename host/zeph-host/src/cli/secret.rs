@@ -8,7 +8,7 @@ use zeph_config::Config;
 use zeph_core::capability::Capability;
 use zeph_core::failure::one_line;
 use zeph_core::secret::{SecretUse, VALUE_BYTES_MAX, is_name, value_problem};
-use zeph_store::{GrantRecord, SecretFolder, SecretsError, Store, StoredSecret};
+use zeph_store::{GrantRecord, SecretFolder, SecretPlace, SecretRecord, SecretsError, Store};
 
 use super::args::{Secret, SecretCommand};
 use super::context::{self, Context};
@@ -17,6 +17,7 @@ use super::exit::Exit;
 use super::hidden::{self, HiddenLine};
 use super::{out, time};
 use crate::clock::now_ms;
+use crate::known_secrets;
 use crate::run::table;
 
 /// Runs the command.
@@ -35,8 +36,7 @@ pub(super) fn run(context: &Context, options: Secret) -> Result<Exit, CliError> 
 }
 
 fn folder(config: &Config) -> Result<SecretFolder, CliError> {
-    let folder = config.store.secrets().map(SecretFolder::new);
-    folder.ok_or_else(no_folder)
+    known_secrets::folder(config).ok_or_else(no_folder)
 }
 
 /// Nothing is kept by this host.
@@ -58,12 +58,16 @@ fn set(folder: &SecretFolder, name: &str) -> Result<Exit, CliError> {
     if let Some(problem) = value_problem(&value) {
         return Err(CliError::user(format!("the value is not used: {problem}")));
     }
-    let has_replaced = folder.set(name, &value, now_ms()).map_err(failed)?;
-    let what = match has_replaced {
+    let set = folder.set(name, &value, now_ms()).map_err(failed)?;
+    let what = match set.has_replaced {
         true => "replaced",
         false => "set",
     };
-    out::remark(&format!("secret `{name}` is {what}, in {}", shown(folder)));
+    let place = match set.place {
+        SecretPlace::File => format!("`{}`", folder.file().display()),
+        SecretPlace::Keyring => "the keyring of the operating system".to_owned(),
+    };
+    out::remark(&format!("secret `{name}` is {what}, in {place}"));
     Ok(Exit::Success)
 }
 
@@ -146,9 +150,9 @@ fn list(
     folder: &SecretFolder,
     json: bool,
 ) -> Result<Exit, CliError> {
-    let secrets = folder.read().map_err(failed)?;
+    let secrets = folder.list().map_err(failed)?;
     let granted = granted(&context.store(config)?)?;
-    let uses = |secret: &StoredSecret| -> Vec<&GrantedUse> {
+    let uses = |secret: &SecretRecord| -> Vec<&GrantedUse> {
         let granted = granted.iter();
         granted.filter(|one| one.used.name == secret.name).collect()
     };
@@ -160,21 +164,25 @@ fn list(
                 .collect::<Vec<Value>>(),
         ),
         false => {
-            let rows: Vec<[String; 3]> = secrets
+            let rows: Vec<[String; 4]> = secrets
                 .iter()
                 .map(|secret| row(secret, &uses(secret)))
                 .collect();
-            out::styled(&table::render(["NAME", "CREATED", "USED BY"], &rows, None))
+            out::styled(&table::render(
+                ["NAME", "KEPT IN", "CREATED", "USED BY"],
+                &rows,
+                None,
+            ))
         }
     }?;
     Ok(Exit::Success)
 }
 
-fn as_json(secret: &StoredSecret, file: &Path, uses: &[&GrantedUse]) -> Value {
+fn as_json(secret: &SecretRecord, file: &Path, uses: &[&GrantedUse]) -> Value {
     json!({
         "name": secret.name,
-        "kept_in": "file",
-        "file": file,
+        "kept_in": place(secret),
+        "file": (secret.place == SecretPlace::File).then_some(file),
         "created": time::shown(secret.created_at_ms),
         "plugins": uses_json(uses),
     })
@@ -193,23 +201,27 @@ fn uses_json(uses: &[&GrantedUse]) -> Value {
     uses.collect()
 }
 
-fn row(secret: &StoredSecret, uses: &[&GrantedUse]) -> [String; 3] {
+fn place(secret: &SecretRecord) -> &'static str {
+    match secret.place {
+        SecretPlace::File => "file",
+        SecretPlace::Keyring => "keyring",
+    }
+}
+
+fn row(secret: &SecretRecord, uses: &[&GrantedUse]) -> [String; 4] {
     let uses = uses
         .iter()
         .map(|GrantedUse { grant, used }| format!("{} ({})", grant.plugin, used.host));
     let uses: Vec<String> = uses.collect();
     [
         secret.name.clone(),
+        place(secret).to_owned(),
         time::shown(secret.created_at_ms),
         match uses.is_empty() {
             true => "-".to_owned(),
             false => uses.join(", "),
         },
     ]
-}
-
-fn shown(folder: &SecretFolder) -> String {
-    format!("`{}`", folder.file().display())
 }
 
 /// The stored secrets cannot be read or changed.

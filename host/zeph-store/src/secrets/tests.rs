@@ -2,7 +2,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::thread;
 
-use super::{SecretFolder, SecretsError};
+use super::{Keyring, KeyringError, SecretFolder, SecretPlace, SecretRecord, SecretsError};
 
 fn folder() -> (tempfile::TempDir, SecretFolder) {
     let dir = tempfile::tempdir().unwrap();
@@ -20,11 +20,11 @@ fn a_secret_is_set_replaced_and_removed() {
     let (_dir, folder) = folder();
     assert_eq!(names(&folder), [""; 0]);
     assert!(folder.stamp().is_none());
-    assert!(!folder.set("B", "value one", 1).unwrap());
+    assert!(!folder.set("B", "value one", 1).unwrap().has_replaced);
     let first = folder.stamp();
-    assert!(folder.set("B", "value two", 2).unwrap());
+    assert!(folder.set("B", "value two", 2).unwrap().has_replaced);
     assert_ne!(folder.stamp(), first);
-    assert!(!folder.set("A", "value", 3).unwrap());
+    assert!(!folder.set("A", "value", 3).unwrap().has_replaced);
     assert_eq!(names(&folder), ["A", "B"]);
     let read = folder.read().unwrap();
     assert_eq!(
@@ -114,4 +114,48 @@ fn a_broken_file_is_reported_without_its_content() {
         assert!(matches!(error, SecretsError::Broken { .. }), "{error}");
         assert!(!error.to_string().contains("some value"), "{error}");
     }
+}
+
+#[test]
+fn without_a_keyring_the_file_keeps_the_value() {
+    let (_dir, folder) = folder();
+    for address in ["", "unix:path=/there/is/none", "tcp:host=localhost"] {
+        let folder = folder.clone().with_keyring(Keyring::at(address));
+        let set = folder.set("A", "some value", 1).unwrap();
+        assert_eq!(set.place, SecretPlace::File, "{address}");
+        assert_eq!(folder.read().unwrap()[0].value, "some value");
+    }
+}
+
+#[test]
+fn what_a_keyring_has_is_known_by_name_while_it_cannot_be_reached() {
+    let (_dir, folder) = folder();
+    folder.set("HERE", "some value", 1).unwrap();
+    folder.set("THERE", "another", 2).unwrap();
+    let text = fs::read_to_string(folder.file()).unwrap();
+    let mut file: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let there = file["secrets"]["THERE"].as_object_mut().unwrap();
+    there.remove("value");
+    fs::write(folder.file(), file.to_string()).unwrap();
+    let records = folder.list().unwrap();
+    let there = SecretRecord {
+        name: "THERE".to_owned(),
+        place: SecretPlace::Keyring,
+        created_at_ms: 2,
+    };
+    assert_eq!((records.len(), &records[1]), (2, &there));
+    let reachable = folder.read_reachable().unwrap();
+    assert_eq!(reachable.secrets.len(), 1);
+    let problem = reachable.problem.unwrap();
+    assert!(
+        matches!(problem, SecretsError::Keyring(KeyringError::Absent(_))),
+        "{problem}"
+    );
+    assert!(problem.hint().unwrap().contains("store.keyring = false"));
+    assert!(folder.read().is_err());
+    // It is not forgotten while its value is still somewhere, and can be set anew.
+    assert!(folder.remove("THERE").is_err());
+    assert_eq!(folder.list().unwrap().len(), 2);
+    folder.set("THERE", "anew", 3).unwrap();
+    assert_eq!(names(&folder), ["HERE", "THERE"]);
 }

@@ -54,7 +54,7 @@ fn read(page: &Path, wish: Wish) -> MainText {
     let text = std::fs::read_to_string(page).expect("it is UTF-8");
     let url = Url::parse("https://example.com/section/page.html").expect("it is valid");
     of(
-        document::parse(&text).expect("it is within bounds"),
+        document::parse(&*text).expect("it is within bounds"),
         &url,
         wish,
     )

@@ -1,13 +1,19 @@
 //! What two findings of a rule have in common: the message without names in quotes and numbers.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
-use super::parse::Finding;
+use foldhash::fast::RandomState;
+
+use super::parse::{Finding, Message};
 use crate::block::{BLOCK_BYTES, Block, Lanes, alphanumeric, bits, padded, places};
 use crate::has_control;
 
 /// Longest name or number that is told in a note, in bytes; a finding with a longer one is shown itself.
 const NAME_BYTES_MAX: usize = 120;
+
+/// Messages that are remembered at most: outputs repeat some, and one that repeats none must not take more memory.
+pub(super) const KNOWN_MAX: usize = 4096;
 
 /// Writes the message of a finding with a sign for each name and number; whether a note can tell those: they hold no control
 /// characters, and none looks like a place, which would be looked for in the output.
@@ -18,7 +24,7 @@ pub(super) fn write_template<'a>(
 ) -> bool {
     template.clear();
     template.push(if finding.has_path() { 'p' } else { 'n' });
-    let mut fits_note = !has_control(finding.place(output));
+    let mut fits_note = true;
     for text in finding.texts(output) {
         let may_have_control = has_control(text);
         template.push('\n');
@@ -54,7 +60,17 @@ where
         all_names(output, finding, |name| first.push(name));
     }
     let mut varying = vec![false; first.len()];
+    let mut seen: HashSet<Message<'a>, RandomState> = HashSet::default();
     for finding in findings {
+        // The same words again hold the same names.
+        if let Some(message) = finding.message(output) {
+            if seen.contains(&message) {
+                continue;
+            }
+            if seen.len() < KNOWN_MAX {
+                seen.insert(message);
+            }
+        }
         let mut known = first.iter().zip(&mut varying);
         all_names(output, finding, |name| {
             if let Some((first, varies)) = known.next() {

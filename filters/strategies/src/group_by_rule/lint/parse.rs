@@ -51,6 +51,9 @@ struct More<'a> {
     texts: Vec<&'a str>,
 }
 
+/// The words of a finding of one line, and whether its place has the file.
+pub(super) type Message<'a> = (&'a str, bool);
+
 impl<'a> Finding<'a> {
     /// A finding of one line.
     fn of(
@@ -113,6 +116,13 @@ impl<'a> Finding<'a> {
     pub(super) fn texts(&self, output: &'a str) -> impl Iterator<Item = &'a str> {
         let more = self.more.iter().flat_map(|more| &more.texts);
         std::iter::once(self.text.text(output)).chain(more.copied())
+    }
+
+    /// What it says and whether its place has the file, where it is of one line: two findings of which that is the same differ in their
+    /// places alone.
+    pub(super) fn message(&self, output: &'a str) -> Option<Message<'a>> {
+        let is_one = self.more.is_none();
+        is_one.then(|| (self.text.text(output), self.has_path()))
     }
 
     /// The name of the rule, where it stands apart.

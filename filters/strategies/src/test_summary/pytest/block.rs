@@ -1,12 +1,15 @@
 //! One failure of pytest: the failing line, what pytest says of it and the places stay; the source around them goes.
 
-use std::collections::HashSet;
 use std::ops::Range;
+
+use foldhash::fast::RandomState;
 
 use crate::test_summary::frames::{Traceback, is_carets, is_library};
 use crate::test_summary::{BRIEF_LINES, Mark, Marks};
 use crate::text::{has, trim, trim_end};
 use crate::{Lines, is_blank, is_location};
+
+type HashSet<T> = std::collections::HashSet<T, RandomState>;
 
 /// Lines shown of what a failed test printed, its heading among them.
 const CAPTURED_LINES: usize = 12;
@@ -42,7 +45,7 @@ pub(super) fn mark_block(lines: &Lines<'_>, block: Range<usize>, budget: usize, 
         budget,
         n_shown: 0,
         n_captured: None,
-        frames: HashSet::new(),
+        frames: HashSet::default(),
         is_repeated: false,
     };
     let mut traceback = Traceback::new(state.is_brief);
@@ -156,5 +159,5 @@ fn is_frame(line: &str) -> bool {
 
 /// `_ _ _ _`, between the frames of one failure.
 pub(super) fn is_separator(line: &str) -> bool {
-    line.starts_with("_ _ ") && line.chars().all(|c| matches!(c, '_' | ' '))
+    line.starts_with("_ _ ") && line.bytes().all(|byte| matches!(byte, b'_' | b' '))
 }

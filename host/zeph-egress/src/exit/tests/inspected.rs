@@ -166,3 +166,36 @@ async fn a_placeholder_becomes_the_secret_at_its_host_and_nowhere_else() {
     let answer = ask(&lab, &asked).await;
     assert!(answer.contains("secret set UNSET"), "{answer}");
 }
+
+#[tokio::test]
+async fn a_command_that_speaks_only_http_2_is_told_what_to_do() {
+    for (offered, sent) in [
+        (&[b"h2".to_vec()][..], ""),
+        (&[], "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
+    ] {
+        let lab = Lab::new(vec![inspected("example.org", "GET", &["/*"])]).await;
+        let own = lab.proxy.settings.authority.as_ref().unwrap();
+        let mut config = (*trusting(&[own.certificate()])).clone();
+        config.alpn_protocols = offered.to_vec();
+        let connector = TlsConnector::from(Arc::new(config));
+        let (stream, _) = lab.connect("example.org:443").await;
+        let name = "example.org".to_owned().try_into().unwrap();
+        if let Ok(mut stream) = connector.connect(name, stream).await {
+            stream.write_all(sent.as_bytes()).await.unwrap();
+            drop(rest_of(stream).await);
+        }
+        let notes = lab.report().notes;
+        assert!(
+            notes.iter().any(|note| note.contains("HTTP/2 only")),
+            "{notes:?}"
+        );
+        assert_eq!(lab.n_dialled(), 0);
+    }
+}
+
+/// What a stream gives until its end.
+async fn rest_of(mut stream: impl AsyncRead + Unpin) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    drop(stream.read_to_end(&mut bytes).await);
+    bytes
+}

@@ -25,7 +25,6 @@ impl Chat {
     ) -> io::Result<Option<Next>> {
         let (user, problems) = user_entry(self.agent.host(), prompt);
         problems.iter().for_each(|problem| wrong(problem));
-        self.agent.host().session().hear_user(prompt);
         let cancel = CancellationToken::new();
         let (screen, width) = (Arc::clone(&self.screen), self.options.width);
         let (mut ends, mut error) = (None, None);

@@ -31,10 +31,12 @@ not recognised.
 otherwise. A value has 8 to 8192 printable ASCII characters, at least 4 of them different: shorter ones
 occur by chance and could not be removed from outputs. A value is never a command-line argument.
 
-Values are kept in the file `secrets/secrets.json` beside the database (`store.path`), which only its
-owner can read; no tool and no command can. This build does not use the keyring of the operating system.
+A value is kept in the keyring of the operating system where one can be reached when it is set: the Secret
+Service of a Linux desktop, the keychain of macOS. Otherwise, and with `store.keyring = false`, it is in the
+file `secrets/secrets.json` beside the database (`store.path`), which only its owner can read. `list` says
+where each is. No tool and no command can reach either.
 
-JSON of list: a list of {"name", "kept_in", "file", "created", "plugins"}; plugins: a list of {"plugin",
+JSON of list: a list of {"name", "kept_in" ("keyring" or "file"), "file", "created", "plugins"}; plugins: a list of {"plugin",
 "id", "host", "header", "methods"}
 
 Exit codes:

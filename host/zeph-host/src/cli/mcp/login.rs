@@ -9,15 +9,14 @@ use zeph_config::{Config, HttpServer, ServerTransport};
 use zeph_core::id::ServerName;
 use zeph_egress::Egress;
 use zeph_mcp::client::oauth::{ClientIdentity, LoginError};
-use zeph_store::SecretFolder;
 
 use super::{is_json, named};
 use crate::cli::args::{McpLogin, McpName};
 use crate::cli::context::{self, Context};
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
-use crate::cli::out;
-use crate::known_secrets::KnownSecrets;
+use crate::cli::{out, secret as stored_secret};
+use crate::known_secrets::{self, KnownSecrets};
 use crate::servers::login::{self, Browser, Logins, Trip};
 
 /// Longest line that is read.
@@ -107,9 +106,9 @@ fn identity(config: &Config, options: &McpLogin) -> Result<ClientIdentity, CliEr
 }
 
 fn secret(config: &Config, name: &str) -> Result<String, CliError> {
-    let folder = config.store.secrets().map(SecretFolder::new);
+    let folder = known_secrets::folder(config);
     let stored = folder.map(|folder| folder.read()).transpose();
-    let stored = stored.map_err(|error| CliError::internal(error.to_string()))?;
+    let stored = stored.map_err(stored_secret::failed)?;
     let mut stored = stored.unwrap_or_default().into_iter();
     let found = stored.find(|secret| secret.name == name);
     found.map(|secret| secret.value).ok_or_else(|| {

@@ -15,6 +15,7 @@ use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::secret;
+use crate::known_secrets;
 
 /// Most copies that are read, the newest first.
 const COPIES_MAX: usize = 100;
@@ -45,7 +46,7 @@ pub(super) fn run(
         context.notes(&[format!("{}: {note}", client.title)]);
         return Ok(Exit::Success);
     }
-    let folder = context.config()?.store.secrets().map(SecretFolder::new);
+    let folder = known_secrets::folder(&context.config()?);
     let stored = folder.as_ref().map(SecretFolder::read).transpose();
     let stored = stored.map_err(secret::failed)?.unwrap_or_default();
     let value = |name: &str| {

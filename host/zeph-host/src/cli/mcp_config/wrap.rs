@@ -21,6 +21,7 @@ use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::{out, secret};
 use crate::clock::now_ms;
+use crate::known_secrets;
 use crate::run::render::escape;
 
 /// Lines around each difference.
@@ -36,7 +37,7 @@ pub(super) fn run(
     options: &McpConfig,
 ) -> Result<Exit, CliError> {
     let file = open(context, client, options.file.as_deref())?;
-    let folder = context.config()?.store.secrets().map(SecretFolder::new);
+    let folder = known_secrets::folder(&context.config()?);
     let wrapped = wrapped(context, client, &file, folder.as_ref())?;
     if wrapped.text == file.text {
         notes(context, &wrapped, false);

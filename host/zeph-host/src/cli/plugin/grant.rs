@@ -12,7 +12,7 @@ use zeph_plugins::manage::{ManageError, names};
 use zeph_plugins::refusal::grant_command;
 use zeph_plugins::rights;
 use zeph_plugins::set::{PluginStanding, Status, VettedPlugin};
-use zeph_store::{GrantRecord, SecretFolder};
+use zeph_store::GrantRecord;
 
 use super::display::{self, Page};
 use crate::cli::args::{HowLong, PluginGrant, Selectors};
@@ -23,6 +23,7 @@ use crate::cli::exit::Exit;
 use crate::cli::{out, time};
 use crate::clock::now_ms;
 use crate::host::Host;
+use crate::known_secrets;
 
 /// Runs the command.
 pub(super) fn run(context: &Context, options: &PluginGrant) -> Result<Exit, CliError> {
@@ -266,8 +267,8 @@ fn agreed(standing: &PluginStanding, selection: &GrantSelection, yes: bool) -> b
 
 /// Secrets that were granted and have no value yet, one sentence each.
 fn unset(config: &Config, granted: &[GrantRecord]) -> Vec<String> {
-    let folder = config.store.secrets().map(SecretFolder::new);
-    let Some(Ok(stored)) = folder.map(|folder| folder.read()) else {
+    let folder = known_secrets::folder(config);
+    let Some(Ok(stored)) = folder.map(|folder| folder.list()) else {
         return Vec::new();
     };
     let used = granted.iter().filter_map(|grant| match &grant.capability {
