@@ -33,9 +33,8 @@ fn product(script: &Script) -> Product {
 fn settings(script: &Script, max_tool_iterations: u32) -> String {
     format!(
         "[agent]\nmax_tool_iterations = {max_tool_iterations}\n\n[[llm.providers]]\nname = \"scripted\"\ntype = \"openai\"\n\
-         model = \"script-1\"\nbase_url = \"http://127.0.0.1:{}/v1\"\nstream = false\nretries = 0\nprice_input = 1\n\
-         price_output = 2\n",
-        script.port
+         model = \"script-1\"\nbase_url = \"{}\"\nretries = 0\nprice_input = 1\nprice_output = 2\n",
+        script.base_url
     )
 }
 
@@ -155,8 +154,7 @@ fn an_approval_nobody_gives_is_told_and_has_its_exit_code() {
 
 #[test]
 fn a_model_that_repeats_itself_is_stopped() {
-    let script = Script::new([]);
-    script.then(calls(&[("read", json!({"path": "missing"}))]));
+    let script = Script::endless([calls(&[("read", json!({"path": "missing"}))])]);
     let ran = product(&script).run(&["run", "--json", "look"]);
     let (_, result) = events(&ran);
     assert_eq!(

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
 
 use crate::product::Product;
 
@@ -31,7 +32,12 @@ impl Prompt {
 
     /// Any command on such a terminal; it has begun when the terminal shows `words`.
     pub(crate) fn start_with(product: &Product, args: &[&str], words: &str) -> Self {
-        let (child, master) = on_a_terminal(product.command(args));
+        Self::run(product.command(args), None, words)
+    }
+
+    /// A command on such a terminal, which has this many columns and rows, or does not say.
+    pub(crate) fn run(command: Command, size: Option<(u16, u16)>, words: &str) -> Self {
+        let (child, master) = on_a_terminal(command, size);
         let mut prompt = Self {
             child,
             master,
@@ -58,22 +64,38 @@ impl Prompt {
             })
         };
         let end = Instant::now() + PATIENCE;
-        let mut n_answered = self.shown.matches(WHERE).count();
         while !are_in(&self.shown) {
-            let left = end.saturating_duration_since(Instant::now());
-            let mut watched = [PollFd::new(&self.master, PollFlags::IN)];
-            let patience = Timespec::try_from(left).unwrap();
-            let n_ready = poll(&mut watched, Some(&patience)).unwrap();
-            assert!(n_ready > 0, "{words:?} never came: {}", self.shown);
-            let mut bytes = [0; 4096];
-            let n_bytes = self.master.read(&mut bytes).unwrap();
-            self.shown
-                .push_str(&String::from_utf8_lossy(&bytes[..n_bytes]));
-            while n_answered < self.shown.matches(WHERE).count() {
-                self.master.write_all(b"\x1b[1;1R").unwrap();
-                n_answered += 1;
-            }
+            let has_come = self.read(end.saturating_duration_since(Instant::now()));
+            assert!(has_come, "{words:?} never came: {}", self.shown);
         }
+    }
+
+    /// Has a full screen drawn anew until it holds these words, anywhere: of one that changes only what differs is drawn.
+    pub(crate) fn redraw_until(&mut self, words: &[&str]) {
+        let end = Instant::now() + PATIENCE;
+        while !words.iter().all(|word| self.shown.contains(word)) {
+            assert!(Instant::now() < end, "{words:?} never came: {}", self.shown);
+            self.press(b"\x0c");
+            while self.read(Duration::from_millis(200)) {}
+        }
+    }
+
+    /// Reads what comes within this time, and answers for the terminal; whether something came.
+    fn read(&mut self, patience: Duration) -> bool {
+        let mut watched = [PollFd::new(&self.master, PollFlags::IN)];
+        let patience = Timespec::try_from(patience).unwrap();
+        if poll(&mut watched, Some(&patience)).unwrap() == 0 {
+            return false;
+        }
+        let n_answered = self.shown.matches(WHERE).count();
+        let mut bytes = [0; 4096];
+        let n_bytes = self.master.read(&mut bytes).unwrap();
+        self.shown
+            .push_str(&String::from_utf8_lossy(&bytes[..n_bytes]));
+        for _ in n_answered..self.shown.matches(WHERE).count() {
+            self.master.write_all(b"\x1b[1;1R").unwrap();
+        }
+        true
     }
 
     pub(crate) fn type_line(&mut self, line: &str) {
@@ -87,11 +109,25 @@ impl Prompt {
         self.master.write_all(keys).unwrap();
     }
 
+    /// What it shows since the last keys.
+    pub(crate) fn shown(&self) -> &str {
+        &self.shown
+    }
+
+    /// Gives the terminal a size. It is not the controlling one of the program, which hears of it when it looks.
+    pub(crate) fn resize(&self, ws_col: u16, ws_row: u16) {
+        set_size(&self.master, ws_col, ws_row);
+    }
+
     /// Sends the program `SIGINT`, as Ctrl-C does.
     pub(crate) fn interrupt(&mut self) {
+        self.signal(Signal::INT);
+    }
+
+    /// Sends the program a signal; what was shown before counts no more.
+    pub(crate) fn signal(&mut self, signal: Signal) {
         self.shown.clear();
-        let process = Pid::from_child(&self.child);
-        rustix::process::kill_process(process, Signal::INT).unwrap();
+        rustix::process::kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
     /// Waits for the program to end by itself.
@@ -113,8 +149,18 @@ impl Prompt {
     }
 }
 
+fn set_size(master: &fs::File, ws_col: u16, ws_row: u16) {
+    let size = Winsize {
+        ws_row,
+        ws_col,
+        ws_xpixel: 0,
+        ws_ypixel: 0,
+    };
+    tcsetwinsize(master, size).unwrap();
+}
+
 /// Starts a command on a new terminal; the other end of it.
-fn on_a_terminal(mut command: Command) -> (Child, fs::File) {
+fn on_a_terminal(mut command: Command, size: Option<(u16, u16)>) -> (Child, fs::File) {
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
     grantpt(&master).unwrap();
     unlockpt(&master).unwrap();
@@ -127,8 +173,12 @@ fn on_a_terminal(mut command: Command) -> (Child, fs::File) {
         .stdin(terminal())
         .stdout(terminal())
         .stderr(terminal());
+    let master = fs::File::from(master);
+    if let Some((ws_col, ws_row)) = size {
+        set_size(&master, ws_col, ws_row);
+    }
     // The command holds our end of the terminal, which would keep it open; it goes with the function.
-    (command.spawn().unwrap(), master.into())
+    (command.spawn().unwrap(), master)
 }
 
 /// Waits for a program to end.
@@ -220,7 +270,7 @@ fn a_prompt_in_the_background_whose_shell_has_ended_ends() {
     shell.env_clear().env("PATH", "/usr/bin:/bin");
     let set = |(name, value): (_, Option<_>)| Some((name, value?));
     shell.envs(run.get_envs().filter_map(set));
-    let (child, master) = on_a_terminal(shell);
+    let (child, master) = on_a_terminal(shell, None);
     let mut prompt = Prompt {
         child,
         master,

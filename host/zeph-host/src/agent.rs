@@ -4,7 +4,7 @@
 //! In reading order: `models` (the providers of the configuration), `tools` (the host's tools for the loop), `shaping` (what
 //! is shown of them), `journal` (the stored
 //! session), `prompt` (what a model is told at the beginning, and with each turn), `attachment` (`@file`), `begin` (all of it put
-//! together), `headless` (one prompt) with `events` (`--json`), and `chat` (a conversation at the terminal) with `markdown` and `card`.
+//! together), `headless` (one prompt) with `events` (`--json`), and `chat` (a conversation at the terminal) with `markdown`, `wrap` and `card`.
 //! A model's session is one of the principal `Model`: whatever the user types in a chat, a call is the model's and asks.
 
 pub(crate) mod approver;
@@ -20,3 +20,4 @@ pub(crate) mod models;
 pub(crate) mod prompt;
 pub(crate) mod shaping;
 pub(crate) mod tools;
+pub(crate) mod wrap;

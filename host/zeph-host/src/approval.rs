@@ -22,6 +22,9 @@ pub struct ApprovalQuestion {
     /// Why it asks, in a sentence.
     pub reason: String,
     /// The rules for `--allow` that would let such calls run, all of them needed; empty when there are none.
+    ///
+    /// For a prompt [`with_rules`](ApprovalPrompt::with_rules) they are what an approval for longer than one call keeps; when there are
+    /// none, it keeps exactly this call.
     pub rules: Vec<String>,
     /// The checks that were made, in order, one line each.
     pub trace: Vec<String>,
@@ -62,6 +65,7 @@ type PendingAnswer = Pin<Box<dyn Future<Output = Option<ApprovalAnswer>> + Send>
 pub struct ApprovalPrompt {
     ask: Arc<dyn Fn(ApprovalQuestion) -> PendingAnswer + Send + Sync>,
     agreement: Agreement,
+    keeps_rules: bool,
 }
 
 impl ApprovalPrompt {
@@ -74,7 +78,22 @@ impl ApprovalPrompt {
         Self {
             ask: Arc::new(move |question| Box::pin(ask(question))),
             agreement,
+            keeps_rules: false,
         }
+    }
+
+    /// An approval for longer than one call is one of all calls that fit the rules of the question, which whoever answers is shown.
+    #[must_use]
+    pub fn with_rules(self) -> Self {
+        Self {
+            keeps_rules: true,
+            ..self
+        }
+    }
+
+    /// Whether an approval for longer than one call keeps the rules of the question.
+    pub(crate) fn keeps_rules(&self) -> bool {
+        self.keeps_rules
     }
 
     /// Who answers, and how.

@@ -18,6 +18,7 @@ use zeph_store::{
 };
 
 pub(crate) mod objects;
+mod rules;
 
 use self::objects::AgreedObjects;
 use crate::approval::{ApprovalAnswer, ApprovalQuestion};
@@ -69,8 +70,8 @@ impl Authoriser {
 }
 
 /// A decision and the approval for once it leans on, which the begin of the call uses up.
-pub(crate) struct AuthorisationResult {
-    pub(crate) decision: Decision<Work>,
+pub(crate) struct AuthorisationResult<W = Work> {
+    pub(crate) decision: Decision<W>,
     pub(crate) approval: Option<ApprovalId>,
     /// The approvals for once of single objects, which the begin uses up too.
     pub(crate) objects: Vec<ApprovalId>,
@@ -132,7 +133,7 @@ async fn decide_with(
 ) -> Result<AuthorisationResult, ToolFailure> {
     let calls_made = asked.calls_made;
     let heard = session.heard();
-    let decide = |call: ResolvedCall, approval| {
+    let decide = |policy: &Policy, approval| {
         // Looked at each time: the mode may have changed while a person was asked.
         if session.mode() == SessionMode::ReadOnly && !call.tool.annotations.read_only {
             return Decision::Deny(read_only_refusal(call.tool.name.as_str()));
@@ -142,68 +143,98 @@ async fn decide_with(
             agreed_objects: &agreed.paths,
             ..room.facts(calls_made, approval)
         };
-        authorise_with(room.policy_of(session), &facts, call, work.clone())
+        authorise_with(policy, &facts, call.clone(), work.clone())
     };
     let (approval, agreement) = asked.agreed.clone().unzip();
-    let decision = decide(call.clone(), approval);
+    let decision = decide(room.policy_of(session), approval);
     let refusal = match &decision {
         Decision::Ask(refusal) | Decision::Deny(refusal) if refusal.can_be_approved => refusal,
         _ => return Ok(AuthorisationResult::with(decision, agreement)),
     };
     if let Some(resumed) = asked.resumed.clone() {
-        let decision = decide(call, Some(Lifetime::Once));
+        let decision = decide(room.policy_of(session), Some(Lifetime::Once));
         return Ok(AuthorisationResult::with(decision, Some(resumed)));
     }
     let bound = bound(room, session, of(&call), asked.owner);
-    if let Some(approval) = stored(room, session, &bound).await? {
-        return Ok(AuthorisationResult {
-            approval: approval.is_once().then_some(approval.id),
-            ..AuthorisationResult::with(decide(call, Some(approval.lifetime)), approval.agreement)
-        });
+    let before = (&call, asked.owner, &bound);
+    if let Some(allowed) = agreed_before(room, session, before, &decide).await? {
+        return Ok(allowed);
     }
     let ask = control.ask.as_ref();
     // Whoever typed the call was told why, and changes the rule or approves it.
-    let ask = ask.filter(|_| !call.frame.principal.is_operator());
-    let answer = match ask {
-        Some(ask) => ask.ask(question(&bound, refusal), &control.cancel).await,
-        None => None,
+    let Some(ask) = ask.filter(|_| !call.frame.principal.is_operator()) else {
+        return Ok(asked_later(room, session, bound, decision).await?.into());
     };
-    let (Some(ask), Some(answer)) = (ask, answer) else {
+    let is_enough = |policy: &Policy| matches!(decide(policy, None), Decision::Allow(_));
+    let offer = || rules::offered(room, &call, &refusal.allow, is_enough);
+    let offered = ask.keeps_rules().then(offer);
+    let question = question(&bound, refusal, offered.as_ref());
+    let Some(answer) = ask.ask(question, &control.cancel).await else {
         if control.cancel.is_cancelled() {
             return Err(cancelled());
         }
-        // Nobody was there, or nobody answered in time.
+        // Nobody answered in time.
         return Ok(asked_later(room, session, bound, decision).await?.into());
     };
     let agreement = ask.agreement().clone();
-    let kept = keep(room, session, bound, answer, agreement.clone()).await;
+    let scope = rules::scope(room, &call, asked.owner);
+    let kept = (bound, scope, offered.unwrap_or_default());
+    let kept = keep(room, session, kept, answer, &agreement).await;
     kept.map_err(|error| cannot_ask(&error))?;
-    let approval = match answer {
-        ApprovalAnswer::Denied => return Ok(refused(decision).into()),
-        ApprovalAnswer::Approved(lifetime) => lifetime,
+    let ApprovalAnswer::Approved(approval) = answer else {
+        return Ok(refused(decision).into());
     };
     asked.agreed = Some((approval, agreement.clone()));
-    Ok(AuthorisationResult::with(
-        decide(call, Some(approval)),
-        Some(agreement),
-    ))
+    let decision = decide(room.policy_of(session), Some(approval));
+    Ok(AuthorisationResult::with(decision, Some(agreement)))
+}
+
+/// What was agreed to before, when `call` may run by it: by rules, or by an approval of exactly this call.
+async fn agreed_before<W>(
+    room: &Authoriser,
+    session: &Session,
+    (call, owner, bound): (&ResolvedCall, Option<Digest>, &BoundCall),
+    decide: impl Fn(&Policy, Option<Lifetime>) -> Decision<W>,
+) -> Result<Option<AuthorisationResult<W>>, ToolFailure> {
+    if let Some(agreed) = rules::agreed(room, session, call, owner).await? {
+        let decision = decide(&agreed.policy, None);
+        if matches!(decision, Decision::Allow(_)) {
+            return Ok(Some(AuthorisationResult {
+                agreement: agreed.agreement,
+                ..decision.into()
+            }));
+        }
+    }
+    let approval = stored(room, session, bound).await?;
+    Ok(approval.map(|approval| AuthorisationResult {
+        approval: approval.is_once().then_some(approval.id),
+        ..AuthorisationResult::with(
+            decide(room.policy_of(session), Some(approval.lifetime)),
+            approval.agreement,
+        )
+    }))
 }
 
 /// Keeps what a person answered. The call waits no longer, should it have been left for later before.
 async fn keep(
     room: &Authoriser,
     session: &Session,
-    bound: BoundCall,
+    (bound, scope, rules): (BoundCall, Digest, Vec<String>),
     answer: ApprovalAnswer,
-    agreement: Agreement,
+    agreement: &Agreement,
 ) -> Result<(), StoreError> {
     let (store, conversation, now) = (&room.store, session.conversation, now_ms());
+    let digest = bound.digest();
     if let Some(lifetime) = answer.kept() {
-        let approved = store.approve_call(bound, lifetime, agreement, conversation, now);
-        return approved.await.map(drop);
+        let kept = match rules.is_empty() {
+            true => bound,
+            false => bound.keeping(scope, rules),
+        };
+        let approved = store.approve_call(kept, lifetime, agreement.clone(), conversation, now);
+        approved.await?;
     }
     let waiting = store.list_requests(Some(conversation), now).await?;
-    let is_same = |request: &ApprovalRequest| request.call.digest == bound.digest();
+    let is_same = |request: &ApprovalRequest| request.call.digest == digest;
     if let Some(request) = waiting.into_iter().find(is_same) {
         store.deny_request(request.id).await?;
     }
@@ -220,23 +251,22 @@ pub(crate) async fn explain(
     owner: Option<Digest>,
 ) -> Result<Decision, ToolFailure> {
     let heard = session.heard();
-    let decide = |call, approval| {
+    let decide = |policy: &Policy, approval| {
         let facts = SessionFacts {
             heard: heard.as_deref(),
             ..room.facts(session.calls_made(), approval)
         };
-        authorise(&room.policy, &facts, call)
+        authorise(policy, &facts, call.clone())
     };
-    let decision = decide(call.clone(), None);
+    let decision = decide(room.policy_of(session), None);
     match &decision {
         Decision::Ask(refusal) | Decision::Deny(refusal) if refusal.can_be_approved => {}
         _ => return Ok(decision),
     }
     let bound = bound(room, session, of(&call), owner);
-    Ok(match stored(room, session, &bound).await? {
-        Some(approval) => decide(call, Some(approval.lifetime)),
-        None => decision,
-    })
+    let before = (&call, owner, &bound);
+    let allowed = agreed_before(room, session, before, &decide).await?;
+    Ok(allowed.map_or(decision, |allowed| allowed.decision))
 }
 
 /// The approval that is kept for a call.
@@ -252,9 +282,9 @@ async fn stored(
     found.map_err(|error| cannot_ask(&error))
 }
 
-impl AuthorisationResult {
+impl<W> AuthorisationResult<W> {
     /// A decision that uses up no approval, and who agreed to it if anybody did.
-    fn with(decision: Decision<Work>, agreement: Option<Agreement>) -> Self {
+    fn with(decision: Decision<W>, agreement: Option<Agreement>) -> Self {
         let needs_it = matches!(&decision, Decision::Allow(call) if call.approval().is_some());
         Self {
             decision,
@@ -265,9 +295,9 @@ impl AuthorisationResult {
     }
 }
 
-impl From<Decision<Work>> for AuthorisationResult {
+impl<W> From<Decision<W>> for AuthorisationResult<W> {
     /// A decision that leans on no approval.
-    fn from(decision: Decision<Work>) -> Self {
+    fn from(decision: Decision<W>) -> Self {
         Self::with(decision, None)
     }
 }
@@ -324,12 +354,17 @@ fn refused(decision: Decision<Work>) -> Decision<Work> {
     Decision::Deny(refusal)
 }
 
-fn question(bound: &BoundCall, refusal: &Refusal) -> ApprovalQuestion {
+/// The question; `offered` are the rules that an answer keeps, where the prompt keeps rules.
+fn question(
+    bound: &BoundCall,
+    refusal: &Refusal,
+    offered: Option<&Vec<String>>,
+) -> ApprovalQuestion {
     let line = |step: &policy::TraceStep| format!("{}: {}", step.check, step.detail);
     ApprovalQuestion {
         call: bound.shown().clone(),
         reason: refusal.reason.clone(),
-        rules: refusal.allow.clone(),
+        rules: offered.unwrap_or(&refusal.allow).clone(),
         trace: refusal.trace.iter().map(line).collect(),
     }
 }

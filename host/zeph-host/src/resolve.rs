@@ -6,6 +6,7 @@ use zeph_core::call::{CallFrame, FileFacts, ResolvedCall, ToolRequest};
 use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::command::CommandLine;
 use zeph_core::failure::ToolFailure;
+use zeph_core::principal::Principal;
 use zeph_core::tool::Backend;
 use zeph_egress::Egress;
 use zeph_shell::analysis::analyse;
@@ -89,9 +90,11 @@ impl Resolver<'_> {
         })?;
         let tool = tool.clone();
         let arguments = tool.parameters.read(request.arguments)?;
-        // Only rules look at paths; what a guest may reach is decided by its grant, on the object really opened.
+        // Only rules look at paths, those too that a user agrees to when the call of a model asks; what a guest may reach is decided by
+        // its grant, on the object really opened.
+        let is_model = matches!(frame.principal, Principal::Model { .. });
         let paths = match self.config.file.roots.first() {
-            Some(root) if self.authoriser.policy_of(session).looks_at_paths() => {
+            Some(root) if is_model || self.authoriser.policy_of(session).looks_at_paths() => {
                 let directory = self.servers.directory(&tool.backend);
                 path::named_by(&arguments.values, directory.unwrap_or(&root.path))
             }

@@ -1,7 +1,7 @@
 //! Approvals: which calls wait for a person's agreement, and which ones have it.
 //!
-//! An approval holds for one exact call ([`BoundCall`]) and, unless it is for always, for one conversation; for once it is used
-//! up by the call that takes it. Whether a call needs one is decided elsewhere. No tool leads here: only doors where a person sits,
+//! An approval holds for one exact call ([`BoundCall`]), or for the calls of one tool that fit rules a person was shown, and, unless it
+//! is for always, for one conversation; for once it is used up by the call that takes it. Whether a call needs one is decided elsewhere. No tool leads here: only doors where a person sits,
 //! and the command line, write approvals.
 
 use serde::{Deserialize, Serialize};
@@ -69,6 +69,20 @@ pub struct ShownCall {
     /// When it is about single objects that programs obey, which the call may change and was refused: what it is without them.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub objects: Option<RefusedObjects>,
+    /// When it is about all calls that fit these rules: the call is the one that was shown.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub rules: Option<AgreedRules>,
+}
+
+/// Rules that a person agreed to in place of one call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct AgreedRules {
+    /// The tool, its provider and the directory they hold for ([`rule_scope`](call::rule_scope)).
+    #[serde(rename = "rule_scope")]
+    pub scope: Digest,
+    /// As for `--allow`.
+    #[serde(rename = "kept_rules")]
+    pub texts: Vec<String>,
 }
 
 /// What the guard of files refused to a call that had been allowed.
@@ -194,6 +208,21 @@ impl Store {
         let tool = tool.clone();
         self.run("look for an approval", Access::Read, move |operations| {
             operations.object_approvals(&tool, conversation, now_ms)
+        })
+        .await
+    }
+
+    /// The approvals of rules for calls of `tool` in `conversation`, whatever their scope. None of them is for once.
+    ///
+    /// Errors: what the database says.
+    pub async fn rule_approvals(
+        &self,
+        tool: &ToolName,
+        conversation: ConversationId,
+    ) -> Result<Vec<StoredApproval>, StoreError> {
+        let tool = tool.clone();
+        self.run("look for an approval", Access::Read, move |operations| {
+            operations.rule_approvals(&tool, conversation)
         })
         .await
     }

@@ -28,9 +28,10 @@ mod store;
 mod sweep;
 mod tokens;
 
-pub use approvals::call::{BoundCall, canonical};
+pub use approvals::call::{BoundCall, canonical, rule_scope};
 pub use approvals::{
-    AgreedBy, Agreement, ApprovalReason, ApprovalRequest, RefusedObjects, ShownCall, StoredApproval,
+    AgreedBy, AgreedRules, Agreement, ApprovalReason, ApprovalRequest, RefusedObjects, ShownCall,
+    StoredApproval,
 };
 pub use audit::file::AuditFile;
 pub use audit::filter::AuditFilter;

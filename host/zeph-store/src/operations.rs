@@ -182,6 +182,12 @@ pub(crate) trait Operations {
         conversation: ConversationId,
         now_ms: i64,
     ) -> Outcome<Vec<StoredApproval>>;
+    /// The approvals of rules for calls of `tool`.
+    fn rule_approvals(
+        &self,
+        tool: &ToolName,
+        conversation: ConversationId,
+    ) -> Outcome<Vec<StoredApproval>>;
     /// The approvals that hold at `now_ms`, newest first.
     fn approvals(&self, now_ms: i64) -> Outcome<Vec<StoredApproval>>;
     /// Deletes an approval; says whether there was one.

@@ -258,6 +258,14 @@ impl Operations for Connection {
         Ok(approvals::of_objects(self, tool, conversation, now_ms)?)
     }
 
+    fn rule_approvals(
+        &self,
+        tool: &ToolName,
+        conversation: ConversationId,
+    ) -> Outcome<Vec<StoredApproval>> {
+        Ok(approvals::of_rules(self, tool, conversation)?)
+    }
+
     fn approvals(&self, now_ms: i64) -> Outcome<Vec<StoredApproval>> {
         Ok(approvals::listed(self, now_ms)?)
     }

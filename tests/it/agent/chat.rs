@@ -161,3 +161,174 @@ fn a_tool_that_asks_the_user_is_answered() {
     chat.type_line("/quit");
     assert_eq!(chat.wait(), Some(0));
 }
+
+/// A test that fails, and the function it tests.
+fn failing(product: &Product) {
+    product.file("sum.sh", "echo $(($1 - $2))\n");
+    product.file(
+        "test.sh",
+        "test \"$(sh sum.sh 2 3)\" = 5 && echo it-has-passed || { echo it-has-failed; exit 1; }\n",
+    );
+}
+
+#[test]
+fn a_failing_test_is_mended_and_an_interrupted_session_resumed() {
+    let test = || calls(&[("bash", json!({"command": "sh test.sh"}))]);
+    let edit = json!({"path": "sum.sh", "old_string": "-", "new_string": "+"});
+    let script = Script::new([
+        calls(&[
+            ("read", json!({"path": "sum.sh"})),
+            ("read", json!({"path": "test.sh"})),
+        ]),
+        test(),
+        calls(&[("edit", edit)]),
+        test(),
+        calls(&[("bash", json!({"command": "echo begun-here; sleep 600"}))]),
+        says("it was mended before"),
+    ]);
+    let product = product(&script);
+    failing(&product);
+    let mut chat = chat(&product);
+    chat.type_line("mend the failing test");
+    chat.until_all(&["sh test.sh", "what fits the rule bash:sh *", "Run it?"]);
+    chat.type_line("s");
+    chat.until_all(&[
+        "it-has-failed",
+        "exit code 1",
+        "edit",
+        "rule edit:sum.sh",
+        "Run it?",
+    ]);
+    chat.type_line("o");
+    // The difference, and the test again, which needs no second answer.
+    chat.until_all(&["-echo", "+echo", "it-has-passed", "exit code 0"]);
+    chat.until_all(&["begun-here", "Run it?"]);
+    chat.type_line("o");
+    chat.until_all(&["│", "begun-here"]);
+    chat.interrupt();
+    chat.until_all(&["interrupted", "6 calls", "> "]);
+    assert_eq!(product.read("sum.sh"), "echo $(($1 + $2))\n");
+    chat.press(b"\x04");
+    assert_eq!(chat.wait(), Some(0));
+    let mut resumed = Prompt::start_with(&product, &["run", "--resume"], "resumed with");
+    resumed.type_line("what was done?");
+    resumed.until_all(&["it was mended before", "context"]);
+    resumed.type_line("/quit");
+    assert_eq!(resumed.wait(), Some(0));
+    let last = script.requests().pop().unwrap();
+    let told = super::results(&last);
+    assert_eq!(told.len(), 6, "{told:#?}");
+    assert!(last.to_string().contains("interrupted"), "{last}");
+}
+
+#[test]
+fn an_answer_makes_the_rule_it_shows_until_it_is_revoked() {
+    let make = |n: u32| calls(&[("bash", json!({"command": format!("echo {n} && ls -a")}))]);
+    let script = Script::new([make(1), make(2), says("made"), make(3), says("not made")]);
+    let product = product(&script);
+    let mut chat = chat(&product);
+    chat.type_line("make it");
+    chat.until_all(&["these 2 rules", "bash:echo *", "bash:ls *", "Run it?"]);
+    chat.type_line("s");
+    chat.until_all(&["made", "2 calls"]);
+    assert!(!chat.shown().contains("asks to run"), "{}", chat.shown());
+    chat.type_line("/stats");
+    chat.until("1 question (50 per 100 calls)");
+    chat.type_line("/approve");
+    chat.until_all(&["APPROVED", "session", "all of bash:echo"]);
+    let mut rows = chat.shown().lines();
+    let row = rows.find(|row| row.contains("all of bash:echo")).unwrap();
+    let id = row.split_whitespace().next().unwrap().to_owned();
+    chat.type_line(&format!("/revoke {id}"));
+    chat.until("revoked");
+    chat.type_line("again");
+    chat.until_all(&["echo 3", "Run it?"]);
+    chat.type_line("n not now");
+    chat.until_all(&["not made", "context"]);
+    chat.type_line("/quit");
+    assert_eq!(chat.wait(), Some(0));
+}
+
+#[test]
+fn words_are_wrapped_and_a_plain_terminal_gets_no_sequences() {
+    let text = "word ".repeat(40);
+    let script = Script::new([says(&text)]);
+    let product = product(&script);
+    let mut command = product.command(&RUN);
+    command.env("NO_COLOR", "1").env("TERM", "dumb");
+    let mut chat = Prompt::run(command, Some((80, 24)), "> ");
+    chat.type_line("talk");
+    chat.until_all(&["word", "context", "> "]);
+    let shown = chat.shown();
+    assert!(!shown.contains('\u{1b}'), "{shown:?}");
+    let lines = shown.lines().filter(|line| line.starts_with("word"));
+    let lengths: Vec<usize> = lines.map(|line| line.trim_end().len()).collect();
+    assert_eq!(lengths, [79, 79, 39], "{shown}");
+    chat.type_line("/quit");
+    assert_eq!(chat.wait(), Some(0));
+}
+
+/// What gives the terminal back.
+const LEFT: &str = "\u{1b}[?1049l";
+
+#[test]
+fn the_full_screen_works_through_a_task_and_gives_the_terminal_back() {
+    let script = Script::new([
+        calls(&[("bash", json!({"command": "sh test.sh"}))]),
+        calls(&[(
+            "edit",
+            json!({"path": "sum.sh", "old_string": "-", "new_string": "+"}),
+        )]),
+        calls(&[("bash", json!({"command": "sh test.sh; sleep 600"}))]),
+        says("still there"),
+    ]);
+    let product = product(&script);
+    failing(&product);
+    let command = product.command(&["run", "--tui", "--allow", "edit"]);
+    let mut chat = Prompt::run(command, Some((100, 30)), "\u{1b}[?1049h");
+    chat.redraw_until(&["explains"]);
+    chat.type_line("mend");
+    chat.redraw_until(&["mend", "[o/s/a/N]", "bash:sh"]);
+    chat.type_line("s");
+    chat.redraw_until(&["it-has-failed", "[o/s/a/N]"]);
+    chat.resize(40, 8);
+    chat.type_line("o");
+    chat.redraw_until(&[">"]);
+    chat.resize(120, 40);
+    chat.redraw_until(&["+echo", "it-has-passed", "running"]);
+    chat.press(b"\x03");
+    chat.redraw_until(&["interrupted"]);
+    chat.type_line("there?");
+    chat.redraw_until(&["still"]);
+    chat.type_line("/tools");
+    chat.redraw_until(&["read_overflow"]);
+    chat.press(b"\x04");
+    chat.until(LEFT);
+    assert_eq!(chat.wait(), Some(0));
+    assert_eq!(product.read("sum.sh"), "echo $(($1 + $2))\n");
+}
+
+#[test]
+fn a_signal_gives_the_terminal_of_the_full_screen_back() {
+    let script = Script::new([]);
+    let product = product(&script);
+    let command = product.command(&["run", "--tui"]);
+    let mut chat = Prompt::run(command, Some((80, 24)), "\u{1b}[?1049h");
+    chat.redraw_until(&["explains"]);
+    chat.signal(rustix::process::Signal::TERM);
+    chat.until(LEFT);
+    assert_eq!(chat.wait(), Some(143));
+}
+
+#[test]
+fn the_full_screen_needs_a_terminal_that_can_draw() {
+    let script = Script::new([]);
+    let product = product(&script);
+    let ran = product.run(&["run", "--tui"]);
+    assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+    assert!(ran.stderr.contains("needs a terminal"), "{}", ran.stderr);
+    let mut command = product.command(&["run", "--tui"]);
+    command.env("TERM", "dumb");
+    let chat = Prompt::run(command, None, "TERM is `dumb`");
+    assert_eq!(chat.wait(), Some(2));
+}

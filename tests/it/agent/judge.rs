@@ -18,8 +18,8 @@ fn product(model: &Script, judge: &Script, more: &str) -> Product {
     let provider = |name: &str, script: &Script| {
         format!(
             "[[llm.providers]]\nname = \"{name}\"\ntype = \"openai\"\nmodel = \"script-1\"\n\
-             base_url = \"http://127.0.0.1:{}/v1\"\nstream = false\nretries = 0\nprice_input = 1\nprice_output = 2\n\n",
-            script.port
+             base_url = \"{}\"\nretries = 0\nprice_input = 1\nprice_output = 2\n\n",
+            script.base_url
         )
     };
     let config = format!(

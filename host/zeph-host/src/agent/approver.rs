@@ -90,7 +90,7 @@ impl Approver {
             let (approver, call_id, way) = (approver.clone(), call_id.clone(), way.clone());
             async move { approver.put(&call_id, question, &way).await }
         };
-        Some(ApprovalPrompt::new(approval::at_prompt(), ask))
+        Some(ApprovalPrompt::new(approval::at_prompt(), ask).with_rules())
     }
 
     async fn put(

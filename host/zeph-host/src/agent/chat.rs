@@ -1,14 +1,19 @@
-//! A conversation at the terminal. What is shown is only appended to: scrollback, copying and search keep working.
+//! A conversation at the terminal. What is shown is only appended to: scrollback, copying and search keep working. On the full screen
+//! (`run --tui`) it is the same conversation in another view.
 //!
-//! In reading order: `input` (what is typed), `command` (what a line means), `screen` (what happens, as it is shown), `question`
-//! (approvals), `exchange` (one turn), `session` (the commands about the conversation).
+//! In reading order: `terminal` (what is typed and answered), `command` (what a line means), `screen` (what happens, as it is shown),
+//! `exchange` (one turn), `session` (the commands about the conversation), `status` (its line); `input` and `question` are a terminal
+//! that is appended to, `full` is the full screen.
 
 mod command;
 mod exchange;
+mod full;
 mod input;
 mod question;
 mod screen;
 mod session;
+mod status;
+mod terminal;
 
 use std::io;
 use std::path::PathBuf;
@@ -19,14 +24,15 @@ use zeph_core::id::ConversationId;
 use zeph_shell::run::OutputChunk;
 
 use self::command::ChatCommand;
-use self::input::{ChatInput, Line};
-use self::screen::Screen;
+use self::input::Line;
+use self::screen::{ChatScreen, remark};
+use self::terminal::ChatTerminal;
 use super::approver::{Approver, Asked};
 use super::begin::{self, AgentStart, HostAgent};
 use crate::host::Host;
 use crate::run::interrupt::{Interruption, Interrupts};
-use crate::run::render::{DIM, RED, escape};
-use crate::run::repl::say;
+
+pub(crate) use self::input::is_dumb;
 
 /// Pieces of output of commands that wait to be shown; what finds no room is counted, and stands in the result.
 const CHUNKS_MAX: usize = 64;
@@ -40,8 +46,8 @@ pub(crate) struct ChatOptions {
     pub(crate) directory: PathBuf,
     /// Whether colours may be used.
     pub(crate) color: bool,
-    /// Columns of the terminal.
-    pub(crate) width: Option<usize>,
+    /// Whether the whole screen is used.
+    pub(crate) is_full: bool,
 }
 
 /// What follows a conversation.
@@ -59,7 +65,7 @@ enum Next {
 /// A conversation and what it is shown with.
 struct Chat {
     agent: HostAgent,
-    screen: Arc<Screen>,
+    screen: Arc<dyn ChatScreen>,
     questions: mpsc::Receiver<Asked>,
     live: mpsc::Receiver<OutputChunk>,
     options: ChatOptions,
@@ -74,7 +80,7 @@ pub(crate) async fn serve(
     options: ChatOptions,
     interrupts: &mut Interrupts,
 ) -> io::Result<Option<Interruption>> {
-    let mut input = ChatInput::open(&options, interrupts)?;
+    let mut terminal = ChatTerminal::open(&options, interrupts)?;
     let (mut resume, mut conversation) = (start.resume, start.conversation);
     loop {
         let start = AgentStart {
@@ -84,17 +90,18 @@ pub(crate) async fn serve(
             resume,
             conversation,
         };
-        let mut chat = match Chat::begin(host, start, &options).await {
+        let screen = terminal.screen();
+        let mut chat = match Chat::begin(host, start, &options, screen).await {
             Ok(chat) => chat,
             // A session that cannot be read is no reason to leave.
             Err(error) if resume.take().is_some() => {
-                wrong(&error.to_string());
+                terminal.screen().wrong(&error.to_string());
                 continue;
             }
             Err(error) => return Err(error),
         };
         chat.greet();
-        let next = chat.talk(&mut input, interrupts).await;
+        let next = chat.talk(&mut terminal, interrupts).await;
         chat.agent.host().session().close().await;
         match next? {
             Next::Quit => return Ok(None),
@@ -107,7 +114,12 @@ pub(crate) async fn serve(
 }
 
 impl Chat {
-    async fn begin(host: &Host, start: AgentStart, options: &ChatOptions) -> io::Result<Self> {
+    async fn begin(
+        host: &Host,
+        start: AgentStart,
+        options: &ChatOptions,
+        screen: Arc<dyn ChatScreen>,
+    ) -> io::Result<Self> {
         let (approver, questions) = Approver::channel();
         let (sender, live) = mpsc::channel(CHUNKS_MAX);
         let start = AgentStart {
@@ -118,7 +130,7 @@ impl Chat {
         let agent = begin::begin(host, start).await.map_err(io::Error::other)?;
         Ok(Self {
             agent,
-            screen: Arc::new(Screen::new(options.color)),
+            screen,
             questions,
             live,
             options: options.clone(),
@@ -132,20 +144,20 @@ impl Chat {
             0 => String::new(),
             n => format!(" · resumed with {n} entries"),
         };
-        say(&format!(
-            "{DIM}{} · {}{resumed} · /help explains, /quit leaves{DIM:#}\n",
-            escape(&origin.provider),
-            escape(&origin.model)
-        ));
+        self.screen.say(&remark(&format!(
+            "{} · {}{resumed} · /help explains, /quit leaves",
+            origin.provider, origin.model
+        )));
+        self.screen.status(&self.status());
     }
 
     async fn talk(
         &mut self,
-        input: &mut ChatInput,
+        terminal: &mut ChatTerminal,
         interrupts: &mut Interrupts,
     ) -> io::Result<Next> {
         loop {
-            let line = match input.read()? {
+            let line = match terminal.read(interrupts).await? {
                 Line::Typed(line) => line,
                 Line::Nothing => continue,
                 Line::Left => return Ok(Next::Quit),
@@ -153,10 +165,10 @@ impl Chat {
             };
             let next = match command::read(&line) {
                 Ok(ChatCommand::Nothing) => None,
-                Ok(ChatCommand::Prompt(text)) => self.exchange(&text, interrupts).await?,
-                Ok(command) => self.command(command, interrupts).await?,
+                Ok(ChatCommand::Prompt(text)) => self.exchange(&text, terminal, interrupts).await?,
+                Ok(command) => self.command(command, terminal, interrupts).await?,
                 Err(problem) => {
-                    wrong(&problem);
+                    self.screen.wrong(&problem);
                     None
                 }
             };
@@ -165,9 +177,4 @@ impl Chat {
             }
         }
     }
-}
-
-/// One helpful line about what was typed.
-fn wrong(problem: &str) {
-    say(&format!("{RED}?{RED:#} {}\n", escape(problem)));
 }

@@ -186,6 +186,9 @@ pub(crate) struct RunArgs {
     /// Show how it works with a scripted model, real tools and a real sandbox, in a temporary directory
     #[arg(long, conflicts_with_all = ["prompt", "calls", "jobs", "jsonl", "resume", "show_prompt", "provider", "no_model", "allow", "ask", "conversation"])]
     pub(crate) demo: bool,
+    /// Chat on the full screen, with a pane of tools and live counters
+    #[arg(long, conflicts_with_all = ["prompt", "json", "calls", "jobs", "jsonl", "show_prompt", "no_model", "ask"])]
+    pub(crate) tui: bool,
     /// Print the JSON Schema of the events of `--json`
     #[arg(long, exclusive = true)]
     pub(crate) json_schema: bool,
@@ -217,6 +220,7 @@ impl RunArgs {
             || self.resume.is_some()
             || self.show_prompt.is_some()
             || self.provider.is_some()
+            || self.tui
     }
 }
 

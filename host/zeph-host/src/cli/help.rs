@@ -54,6 +54,7 @@ macro_rules! run_examples {
         r#"Examples:
   zeph-host run
   zeph-host run --demo
+  zeph-host run --tui
   zeph-host run "why does the test in @src/lib.rs fail?"
   zeph-host run --json --allow 'bash:cargo *' "mend the failing test" | jq -r .type
   zeph-host run --resume
@@ -192,7 +193,8 @@ task with PROMPT. The model's calls take the same path as any other: sandboxed, 
 something asks. `@path` attaches a file. PROMPT prints the model's text on standard output and progress
 on standard error; --json prints events, one object per line, of the types session, text, tool_call,
 tool_result, approval, message, usage, error and, last, result (--json-schema has the details). Sessions
-are stored, and --resume continues one. --no-model opens the prompt for tools. --demo needs no model.
+are stored, and --resume continues one. --tui is the chat on the full screen. --no-model opens the
+prompt for tools. --demo needs no model.
 
 Exit codes with a model:
   0    the model finished

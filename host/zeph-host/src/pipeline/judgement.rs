@@ -144,12 +144,12 @@ impl Judgement {
         Self {
             decision: Ok(Decision::Deny(refusal)),
             tool: Some(resolved.call.tool),
+            once: SingleUseRights::default(),
+            agreement: None,
+            rights: None,
+            files: FileFacts::default(),
             notes: resolved.call.arguments.notes,
-            ..Self::failed(ToolFailure::new(
-                ErrorCategory::PolicyBlocked,
-                ErrorPhase::Setup,
-                String::new(),
-            ))
+            verdict: None,
         }
     }
 

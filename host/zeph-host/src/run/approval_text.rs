@@ -66,8 +66,11 @@ pub(crate) fn flags(rules: &[String]) -> String {
     flags.collect::<Vec<String>>().join(" ")
 }
 
-/// A call on one line, for lists.
+/// A call on one line, for lists; or the rules that were approved in its place.
 pub(crate) fn one_line(call: &ShownCall) -> String {
+    if let Some(rules) = &call.rules {
+        return visible_line(&format!("all of {}", rules.texts.join(", ")));
+    }
     let arguments = serde_json::from_str::<Map<String, Value>>(&call.arguments);
     let only = arguments.as_ref().ok().and_then(|arguments| {
         let command = arguments.get("command").or_else(|| arguments.get("path"))?;

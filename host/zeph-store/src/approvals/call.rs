@@ -12,7 +12,7 @@ use zeph_core::id::Digest;
 use zeph_core::redact::Redactor;
 use zeph_core::tool::Tool;
 
-use super::{RefusedObjects, ShownCall};
+use super::{AgreedRules, RefusedObjects, ShownCall};
 
 /// Bytes of the arguments that are kept for showing. A command line or a small file fits; of a longer one its head is
 /// shown, and its digest still binds all of it.
@@ -48,6 +48,7 @@ impl BoundCall {
             arguments: text,
             arguments_bytes,
             objects: None,
+            rules: None,
         };
         Self { shown }
     }
@@ -58,15 +59,18 @@ impl BoundCall {
         paths.sort();
         paths.dedup();
         let call_digest = self.shown.digest;
-        let mut hash = Sha256::new();
-        let call = call_digest.to_string();
-        let objects = paths.iter().map(String::as_str);
-        for part in ["changing", call.as_str()].into_iter().chain(objects) {
-            hash.update((part.len() as u64).to_be_bytes());
-            hash.update(part);
-        }
-        self.shown.digest = Digest::new(hash.finalize().into());
+        self.shown.digest = derived("changing", call_digest, &paths);
         self.shown.objects = Some(RefusedObjects { call_digest, paths });
+        self
+    }
+
+    /// The rules for `--allow` that would let such calls run, in place of the one call: another thing to agree to.
+    ///
+    /// `scope` is that of the call's tool ([`rule_scope`]): the rules hold for it alone.
+    #[must_use]
+    pub fn keeping(mut self, scope: Digest, texts: Vec<String>) -> Self {
+        self.shown.digest = derived("keeping", scope, &texts);
+        self.shown.rules = Some(AgreedRules { scope, texts });
         self
     }
 
@@ -88,6 +92,23 @@ impl BoundCall {
     pub fn shown(&self) -> &ShownCall {
         &self.shown
     }
+}
+
+/// What rules that a person agreed to are bound to: one tool of one provider, in one directory, whatever takes its name later.
+pub fn rule_scope(tool: &Tool, owner: Option<Digest>, directory: &Path) -> Digest {
+    digest(tool, owner, "rules", Some(directory))
+}
+
+/// What is agreed to about something with this digest.
+fn derived(what: &str, of: Digest, texts: &[String]) -> Digest {
+    let mut hash = Sha256::new();
+    let of = of.to_string();
+    let texts = texts.iter().map(String::as_str);
+    for part in [what, of.as_str()].into_iter().chain(texts) {
+        hash.update((part.len() as u64).to_be_bytes());
+        hash.update(part);
+    }
+    Digest::new(hash.finalize().into())
 }
 
 /// Each part with its length before it, so that no part can pass for the end of another.

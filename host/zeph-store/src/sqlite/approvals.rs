@@ -139,6 +139,20 @@ pub(super) fn of_objects(
     row::approvals(connection, CONDITION, &values)
 }
 
+/// The approvals of rules for calls of `tool`. None is for once.
+pub(super) fn of_rules(
+    connection: &Connection,
+    tool: &ToolName,
+    conversation: ConversationId,
+) -> rusqlite::Result<Vec<StoredApproval>> {
+    const CONDITION: &str = "
+        tool = ?1 AND rule_scope IS NOT NULL AND lifetime <> 'once'
+        AND (lifetime = 'always' OR conversation_id = ?2)
+        ORDER BY approved_at_ms, id";
+    let values: [&dyn ToSql; 2] = [&tool.as_str(), &conversation.to_string()];
+    row::approvals(connection, CONDITION, &values)
+}
+
 /// Adds an approval in place of those it makes pointless.
 fn replace_approval(connection: &Connection, approval: &StoredApproval) -> rusqlite::Result<()> {
     const SHORTER: &str = "
@@ -157,8 +171,8 @@ fn put_approval(connection: &Connection, approval: &StoredApproval) -> rusqlite:
     const SQL: &str = "
         INSERT INTO approvals
             (id, tool, digest, directory, arguments, arguments_bytes, conversation_id, lifetime, approved_at_ms,
-             agreement, call_digest, objects)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
+             agreement, call_digest, objects, rule_scope, kept_rules)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)";
     let call = &approval.call;
     connection
         .prepare_cached(SQL)?
@@ -177,6 +191,8 @@ fn put_approval(connection: &Connection, approval: &StoredApproval) -> rusqlite:
                 .as_ref()
                 .map(|objects| objects.call_digest.to_string()),
             call.objects.as_ref().map(row::paths),
+            call.rules.as_ref().map(|rules| rules.scope.to_string()),
+            call.rules.as_ref().map(row::rule_texts),
         ])
         .map(drop)
 }

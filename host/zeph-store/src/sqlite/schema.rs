@@ -288,9 +288,16 @@ const HISTORY: &[M<'static>] = &[
     ",
     ),
     M::up(
-       "
+        "
     -- What the model said that judges calls; null for a call that was not judged.
     ALTER TABLE audit ADD COLUMN adversarial_verdict TEXT;
+    ",
+    ),
+    M::up(
+        "
+    -- Of rules that were approved in place of a call: the digest of what they hold for, and a JSON array of texts.
+    ALTER TABLE approvals ADD COLUMN rule_scope TEXT;
+    ALTER TABLE approvals ADD COLUMN kept_rules TEXT;
     ",
     ),
 ];

@@ -65,7 +65,8 @@ Type what you want done; Alt-Enter begins a new line. @path attaches a file, and
   /resume [ID]    the sessions of this directory; with ID, go on with one
   /clear          begin a new conversation; approvals for this one are forgotten
   /help           this text              /quit              leave (or Ctrl-D)
-A call that needs approval asks: o once, s for this conversation, a always, n [reason] deny.
+A call that needs approval asks: o once, s for this conversation, a always, n [reason] deny. s and a make
+the rule that the question shows; /approve lists it, and /revoke takes it back.
 Ctrl-C ends the turn, not the program.
 ";
 

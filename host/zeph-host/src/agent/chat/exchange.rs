@@ -4,15 +4,15 @@ use std::io;
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
-use zeph_agent::event::{TurnEnd, TurnStatus};
+use zeph_agent::event::{Observer, TurnEnd, TurnStatus};
 
-use super::question;
-use super::screen::Screen;
-use super::{Chat, Next, wrong};
+use super::screen::remark;
+use super::status::ChatStatus;
+use super::terminal::ChatTerminal;
+use super::{Chat, Next};
 use crate::agent::begin::user_entry;
 use crate::run::interrupt::{Interruption, Interrupts};
-use crate::run::render::{DIM, YELLOW, escape};
-use crate::run::repl::say;
+use crate::run::render::{YELLOW, escape};
 
 impl Chat {
     /// Sends a prompt and shows all that follows from it.
@@ -21,12 +21,15 @@ impl Chat {
     pub(super) async fn exchange(
         &mut self,
         prompt: &str,
+        terminal: &mut ChatTerminal,
         interrupts: &mut Interrupts,
     ) -> io::Result<Option<Next>> {
         let (user, problems) = user_entry(self.agent.host(), prompt);
-        problems.iter().for_each(|problem| wrong(problem));
-        let cancel = CancellationToken::new();
-        let (screen, width) = (Arc::clone(&self.screen), self.options.width);
+        problems
+            .iter()
+            .for_each(|problem| self.screen.wrong(problem));
+        let (cancel, screen) = (CancellationToken::new(), Arc::clone(&self.screen));
+        screen.begin_turn(&self.status());
         let (mut ends, mut error) = (None, None);
         let end = {
             let Self {
@@ -35,7 +38,7 @@ impl Chat {
                 live,
                 ..
             } = &mut *self;
-            let turn = agent.turn(user, &*screen, &cancel);
+            let turn = agent.turn(user, &*screen as &dyn Observer, &cancel);
             let mut turn = std::pin::pin!(turn);
             // What a cancelled command printed last belongs to no later turn.
             while live.try_recv().is_ok() {}
@@ -44,7 +47,7 @@ impl Chat {
                     biased;
                     signal = interrupts.next() => {
                         screen.settle();
-                        say(&format!("{DIM}the turn is being ended{DIM:#}\n"));
+                        screen.say(&remark("the turn is being ended"));
                         stop(Some(signal), &mut ends, &cancel);
                     }
                     // Before the turn, so that the end of a call comes after its output; a flood must not keep the turn from ending.
@@ -52,7 +55,7 @@ impl Chat {
                     end = &mut turn => break end,
                     Some(asked) = questions.recv() => {
                         screen.settle();
-                        let put = question::put(asked, width, interrupts).await;
+                        let put = terminal.put(asked, interrupts).await;
                         // The turn is awaited even when the terminal is gone: no running call is dropped.
                         let signal = put.unwrap_or_else(|problem| {
                             error.get_or_insert(problem);
@@ -66,42 +69,39 @@ impl Chat {
                 }
             }
         };
-        self.ended(&end, &screen);
+        self.ended(&end);
         if let Some(error) = error {
             return Err(error);
         }
         Ok(ends.map(Next::Ended))
     }
 
-    fn ended(&self, end: &TurnEnd, screen: &Screen) {
+    fn ended(&self, end: &TurnEnd) {
+        let screen = &self.screen;
         screen.settle();
         match &end.status {
             TurnStatus::Done => {}
-            TurnStatus::Interrupted => say(&format!("{DIM}interrupted{DIM:#}\n")),
-            other => say(&format!(
+            TurnStatus::Interrupted => screen.say(&remark("interrupted")),
+            other => screen.say(&format!(
                 "{YELLOW}note:{YELLOW:#} {}\n",
                 escape(&other.to_string())
             )),
         }
-        say(&format!("{DIM}{}{DIM:#}\n", escape(&self.status_line())));
+        screen.end_turn(&self.status());
     }
 
-    /// Model, tokens, cost, cache hits, calls and context, on one line.
-    pub(super) fn status_line(&self) -> String {
+    /// What the conversation has used up so far.
+    pub(super) fn status(&self) -> ChatStatus {
         let spending = self.agent.spending();
-        let cached = match self.screen.last_input() {
-            Some((cached, all)) if all > 0 => format!(" · cache {} %", cached * 100 / all),
-            _ => String::new(),
-        };
-        let budget = self.agent.limits().context_budget_tokens.max(1);
-        let context = self.agent.context_tokens().saturating_mul(100) / budget;
-        format!(
-            "{} · {} tokens · {}{cached} · {} calls · context {context} %",
-            self.agent.provider().origin().model,
-            spending.usage.total(),
-            spending.cost,
-            spending.calls
-        )
+        ChatStatus {
+            model: self.agent.provider().origin().model.clone(),
+            usage: spending.usage,
+            cost: spending.cost,
+            last: self.screen.last_usage(),
+            calls: spending.calls,
+            context_tokens: self.agent.context_tokens(),
+            context_max: self.agent.limits().context_budget_tokens,
+        }
     }
 }
 

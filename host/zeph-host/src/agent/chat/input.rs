@@ -91,7 +91,7 @@ impl ChatInput {
 }
 
 /// Whether the terminal knows no escape sequences.
-pub(super) fn is_dumb() -> bool {
+pub(crate) fn is_dumb() -> bool {
     zeph_config::variable("TERM").is_some_and(|term| term == "dumb")
 }
 
@@ -154,16 +154,7 @@ struct ChatCompleter {
 impl Completer for ChatCompleter {
     fn complete(&mut self, line: &str, pos: usize) -> CompletionResult {
         let before = line.get(..pos).unwrap_or(line);
-        let start = before.rfind(char::is_whitespace).map_or(0, |idx| idx + 1);
-        let word = &before[start..];
-        let values: Vec<String> = match word.strip_prefix('@') {
-            Some(path) => paths(&self.directory, path),
-            None if start == 0 && word.starts_with('/') => {
-                let fitting = COMMANDS.iter().filter(|name| name.starts_with(word));
-                fitting.map(|name| (*name).to_owned()).collect()
-            }
-            None => Vec::new(),
-        };
+        let (start, values) = completions(&self.directory, before);
         let suggestions = values.into_iter().map(|value| Suggestion {
             span: Span::new(start, before.len()),
             append_whitespace: !value.ends_with('/'),
@@ -172,6 +163,23 @@ impl Completer for ChatCompleter {
         });
         CompletionResult::fresh(suggestions.collect::<Vec<Suggestion>>())
     }
+}
+
+/// Where the last word of `before` begins, and what it can become: commands at the beginning of a line, and paths after `@`.
+pub(super) fn completions(directory: &Path, before: &str) -> (usize, Vec<String>) {
+    let mut letters = before.char_indices().rev();
+    let blank = letters.find(|(_, letter)| letter.is_whitespace());
+    let start = blank.map_or(0, |(idx, letter)| idx + letter.len_utf8());
+    let word = &before[start..];
+    let values = match word.strip_prefix('@') {
+        Some(path) => paths(directory, path),
+        None if start == 0 && word.starts_with('/') => {
+            let fitting = COMMANDS.iter().filter(|name| name.starts_with(word));
+            fitting.map(|name| (*name).to_owned()).collect()
+        }
+        None => Vec::new(),
+    };
+    (start, values)
 }
 
 /// The paths below `directory` that begin like `typed`, with the `@`.

@@ -1,4 +1,4 @@
-//! A call that needs approval is put to the user: what would run, why it asks, and what each answer means. So are the questions of tools.
+//! A call that needs approval is put to the user: what would run, why it asks, and the exact rule that each answer makes.
 
 use std::borrow::Cow;
 use std::io;
@@ -9,48 +9,25 @@ use reedline::{Prompt, PromptEditMode, PromptHistorySearch, Reedline, Signal};
 use rustix::termios::{QueueSelector, tcflush};
 
 use super::input::{is_dumb, plain_line};
-use crate::agent::approver::{Asked, UserAnswer, understood};
+use crate::agent::approver::{UserAnswer, understood};
 use crate::approval::ApprovalQuestion;
 use crate::run::approval_text;
 use crate::run::interrupt::{Interruption, Interrupts};
 use crate::run::lost::TerminalWatch;
-use crate::run::render::{BOLD, DIM, YELLOW};
+use crate::run::render::{BOLD, YELLOW};
 use crate::run::repl::say;
 
-/// Puts what is asked, hands the answer over, and gives back the signal that came meanwhile. Where there is no answer, the call ends
-/// without one.
-///
-/// Errors: when the terminal cannot be used.
-pub(super) async fn put(
-    asked: Asked,
-    width: Option<usize>,
-    interrupts: &mut Interrupts,
-) -> io::Result<Option<Interruption>> {
-    match asked {
-        Asked::Approval { question, answer } => {
-            let (given, signal) = approval(&question, width, interrupts).await?;
-            drop(answer.send(given));
-            Ok(signal)
-        }
-        Asked::Inquiry {
-            tool,
-            asked,
-            answer,
-        } => {
-            let (given, signal) = crate::run::question::put(&tool, &asked, interrupts).await?;
-            drop(answer.send(given));
-            Ok(signal)
-        }
-    }
-}
+/// What stands before the answer.
+pub(super) const LABEL: &str = "Run it? [o/s/a/N]";
 
 /// Puts the question and waits for the answer, or for a signal, which denies the call.
-async fn approval(
-    question: &ApprovalQuestion,
-    width: Option<usize>,
+///
+/// Errors: when the terminal cannot be used.
+pub(super) async fn approval(
+    shown: &str,
     interrupts: &mut Interrupts,
 ) -> io::Result<(UserAnswer, Option<Interruption>)> {
-    say(&shown(question, width));
+    say(shown);
     let breaks = Arc::new(AtomicBool::new(false));
     let of_editor = Arc::clone(&breaks);
     let mut reading = tokio::task::spawn_blocking(move || read(of_editor));
@@ -81,7 +58,7 @@ fn read(breaks: Arc<AtomicBool>) -> io::Result<Option<UserAnswer>> {
     loop {
         let read = watch.reading(|| match &mut editor {
             Some(editor) => editor.read_line(&ApprovalPrompt).map_err(io::Error::other),
-            None => plain_line("Run it? [o/s/a/N] "),
+            None => plain_line(&format!("{LABEL} ")),
         });
         match read? {
             Signal::Success(line) => {
@@ -96,19 +73,26 @@ fn read(breaks: Arc<AtomicBool>) -> io::Result<Option<UserAnswer>> {
 }
 
 /// The question as it stands above the prompt.
-fn shown(question: &ApprovalQuestion, width: Option<usize>) -> String {
+pub(super) fn shown(question: &ApprovalQuestion, width: Option<usize>) -> String {
     let mut page = approval_text::call(&question.call, width);
     for step in &question.trace {
         page.dim(1, step);
     }
-    approval_text::why(&mut page, &question.reason, &question.rules);
-    let rule = format!("exactly this call of {}", question.call.tool);
-    page.line(0, &format!("o  once: {rule}"));
-    page.line(
-        0,
-        &format!("s  for this conversation: {rule}, until /clear or /revoke"),
-    );
-    page.line(0, &format!("a  always: {rule}, until /revoke"));
+    page.line(0, &format!("It asks because: {}", question.reason));
+    let tool = &question.call.tool;
+    let exactly = format!("exactly this call of {tool}");
+    page.line(0, &format!("o  once: {exactly}"));
+    let (rule, rules) = match question.rules.as_slice() {
+        [] => (exactly, &[][..]),
+        [one] => (format!("what fits the rule {one}"), &[][..]),
+        parts => (format!("what fits these {} rules", parts.len()), parts),
+    };
+    page.line(0, &format!("s  for this conversation: {rule}"));
+    rules.iter().for_each(|rule| {
+        page.line(1, rule);
+    });
+    let place = question.call.directory.as_deref().unwrap_or_default();
+    page.line(0, &format!("a  always in {place}: the same, until /revoke"));
     page.line(0, "n  deny; `n REASON` tells the model why");
     format!(
         "\n{YELLOW}The model asks to run:{YELLOW:#}\n{}",
@@ -121,7 +105,7 @@ struct ApprovalPrompt;
 
 impl Prompt for ApprovalPrompt {
     fn render_prompt_left(&self) -> Cow<'_, str> {
-        Cow::Owned(format!("{BOLD}Run it? [o/s/a/N]{BOLD:#}{DIM}{DIM:#}"))
+        Cow::Owned(format!("{BOLD}{LABEL}{BOLD:#}"))
     }
 
     fn render_prompt_right(&self) -> Cow<'_, str> {
@@ -138,5 +122,81 @@ impl Prompt for ApprovalPrompt {
 
     fn render_prompt_history_search_indicator(&self, _search: PromptHistorySearch) -> Cow<'_, str> {
         Cow::Borrowed("")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use serde_json::json;
+    use zeph_core::argument::Parameters;
+    use zeph_core::id::ToolName;
+    use zeph_core::tool::{Annotations, Backend, Tool, ToolKind};
+    use zeph_store::BoundCall;
+
+    use super::shown;
+    use crate::approval::ApprovalQuestion;
+
+    fn check(rules: &[&str], expect: &[&str]) {
+        let tool = Tool {
+            name: ToolName::new("bash").unwrap(),
+            title: None,
+            description: String::new(),
+            parameters: Parameters::new(json!({ "type": "object" })).unwrap(),
+            output: None,
+            kind: ToolKind::Execute,
+            annotations: Annotations::default(),
+            backend: Backend::Builtin,
+        };
+        let arguments = json!({ "command": "make && make test" });
+        let directory = Some(Path::new("/srv/a"));
+        let call = BoundCall::new(&tool, None, arguments.as_object().unwrap(), directory);
+        let question = ApprovalQuestion {
+            call: call.shown().clone(),
+            reason: "`bash` changes something".to_owned(),
+            rules: rules.iter().map(|rule| (*rule).to_owned()).collect(),
+            trace: Vec::new(),
+        };
+        let text = anstream::adapter::strip_str(&shown(&question, Some(80))).to_string();
+        let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+        let from = lines
+            .iter()
+            .position(|line| line.starts_with("o "))
+            .unwrap();
+        assert_eq!(lines[from..], *expect);
+    }
+
+    #[test]
+    fn each_answer_names_the_rule_it_makes() {
+        check(
+            &[],
+            &[
+                "o  once: exactly this call of bash",
+                "s  for this conversation: exactly this call of bash",
+                "a  always in /srv/a: the same, until /revoke",
+                "n  deny; `n REASON` tells the model why",
+            ],
+        );
+        check(
+            &["bash:make *"],
+            &[
+                "o  once: exactly this call of bash",
+                "s  for this conversation: what fits the rule bash:make *",
+                "a  always in /srv/a: the same, until /revoke",
+                "n  deny; `n REASON` tells the model why",
+            ],
+        );
+        check(
+            &["bash:make", "bash:make test*"],
+            &[
+                "o  once: exactly this call of bash",
+                "s  for this conversation: what fits these 2 rules",
+                "    bash:make",
+                "    bash:make test*",
+                "a  always in /srv/a: the same, until /revoke",
+                "n  deny; `n REASON` tells the model why",
+            ],
+        );
     }
 }

@@ -4,8 +4,10 @@ use std::fs::OpenOptions;
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
+use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
+use zeph_agent::event::Observer;
 use zeph_agent::message::{ItemView, Turn};
 use zeph_agent::transcript::Transcript;
 use zeph_core::failure::one_line;
@@ -13,14 +15,16 @@ use zeph_core::id::{ApprovalId, ConversationId};
 use zeph_store::SessionRecord;
 
 use super::command::{ChatCommand, HELP};
-use super::{Chat, Next, wrong};
+use super::screen::remark;
+use super::status::counted;
+use super::terminal::ChatTerminal;
+use super::{Chat, Next};
 use crate::agent::{begin, models};
 use crate::clock::now_ms;
 use crate::goal::plan;
 use crate::run::interrupt::Interrupts;
-use crate::run::render::{DIM, escape};
-use crate::run::repl::{print, say};
-use crate::run::{ask, catalog, session_commands, table};
+use crate::run::render::escape;
+use crate::run::{catalog, session_commands, table};
 
 /// Sessions that `/resume` lists.
 const SESSIONS_MAX: u32 = 20;
@@ -32,37 +36,37 @@ impl Chat {
     pub(super) async fn command(
         &mut self,
         command: ChatCommand,
+        terminal: &mut ChatTerminal,
         interrupts: &mut Interrupts,
     ) -> io::Result<Option<Next>> {
-        let width = self.options.width;
+        let screen = Arc::clone(&self.screen);
+        let width = screen.width();
         let host = self.agent.host().host().clone();
+        let session = self.agent.host().session().clone();
         match command {
             ChatCommand::Quit => return Ok(Some(Next::Quit)),
             ChatCommand::Clear => return self.clear().await.map(Some),
             ChatCommand::Resume(Some(id)) => return Ok(self.resumed(&id).await),
-            ChatCommand::Help => print(HELP)?,
-            ChatCommand::Tools => print(&catalog::list(&host.catalog(), width))?,
-            ChatCommand::Cost => print(&format!("{}\n", escape(&self.status_line())))?,
-            ChatCommand::Stats => print(&self.stats())?,
+            ChatCommand::Help => screen.page(HELP)?,
+            ChatCommand::Tools => screen.page(&catalog::list(&host.catalog(), width))?,
+            ChatCommand::Cost => screen.page(&format!("{}\n", escape(&self.cost())))?,
+            ChatCommand::Stats => screen.page(&self.stats())?,
             ChatCommand::Model(name) => self.model(name.as_deref())?,
             ChatCommand::Resume(None) => self.sessions().await?,
             ChatCommand::Approve(None) => match session_commands::approvals(&host, width).await {
-                Ok(page) => print(page.as_str())?,
-                Err(error) => wrong(&error.to_string()),
+                Ok(page) => screen.page(page.as_str())?,
+                Err(error) => screen.wrong(&error.to_string()),
             },
-            ChatCommand::Approve(Some(which)) => self.approve(&which).await?,
+            ChatCommand::Approve(Some(which)) => self.approve(&which, terminal).await?,
             ChatCommand::Revoke(id) => self.revoke(&id).await?,
             ChatCommand::Undo(count) => {
-                print(&session_commands::undo(self.agent.host().session(), count).await)?;
+                screen.page(&session_commands::undo(&session, count).await)?;
             }
-            ChatCommand::Redo => {
-                print(&session_commands::redo(self.agent.host().session()).await)?;
-            }
+            ChatCommand::Redo => screen.page(&session_commands::redo(&session).await)?,
             ChatCommand::Plan(argument) => {
-                let session = self.agent.host().session();
-                match plan::command(&host, session, argument.as_deref()).await {
-                    Ok(text) => print(&text)?,
-                    Err(problem) => wrong(&problem),
+                match plan::command(&host, &session, argument.as_deref()).await {
+                    Ok(text) => screen.page(&text)?,
+                    Err(problem) => screen.wrong(&problem),
                 }
             }
             ChatCommand::Compact => self.compact(interrupts).await,
@@ -75,10 +79,22 @@ impl Chat {
     async fn clear(&mut self) -> io::Result<Next> {
         let tools = self.agent.host();
         match session_commands::clear(tools.host(), tools.session()).await {
-            Ok(_) => print("a new conversation begins\n")?,
-            Err(error) => wrong(&error.to_string()),
+            Ok(_) => self.screen.page("a new conversation begins\n")?,
+            Err(error) => self.screen.wrong(&error.to_string()),
         }
         Ok(Next::Fresh)
+    }
+
+    /// The status line, and what of it nothing is known about.
+    fn cost(&self) -> String {
+        let status = self.status();
+        let prices = self.agent.provider().prices();
+        match prices.input.is_some() && prices.output.is_some() {
+            true => status.to_string(),
+            false => format!(
+                "{status}\nthe cost is not known: the provider has no `price_input` and `price_output`"
+            ),
+        }
     }
 
     fn stats(&self) -> String {
@@ -86,11 +102,12 @@ impl Chat {
         let asked = self.agent.host().approver().asked();
         let per_hundred = asked.saturating_mul(100) / spending.calls.max(1);
         format!(
-            "{}\n{} requests · {} calls · {asked} questions ({per_hundred} per 100 calls)\n\
+            "{}\n{} · {} · {} ({per_hundred} per 100 calls)\n\
              input {} · cache read {} · cache written {} · output {}\n",
-            escape(&self.status_line()),
-            spending.requests,
-            spending.calls,
+            escape(&self.status().to_string()),
+            counted(spending.requests, "request"),
+            counted(spending.calls, "call"),
+            counted(asked, "question"),
             spending.usage.input,
             spending.usage.cache_read,
             spending.usage.cache_write,
@@ -111,11 +128,8 @@ impl Chat {
                     [one.name.clone(), one.model.clone(), mark.to_owned()]
                 })
                 .collect();
-            return print(&table::render(
-                ["NAME", "MODEL", ""],
-                &rows,
-                self.options.width,
-            ));
+            let table = table::render(["NAME", "MODEL", ""], &rows, self.screen.width());
+            return self.screen.page(&table);
         };
         match models::provider(&host, Some(name)) {
             Ok(provider) => {
@@ -123,10 +137,11 @@ impl Chat {
                 self.agent.journal().uses(&origin.provider, &origin.model);
                 let line = format!("{} · {}\n", escape(&origin.provider), escape(&origin.model));
                 self.agent.use_provider(provider);
-                print(&line)
+                self.screen.page(&line)
             }
             Err(missing) => {
-                wrong(&format!("{}; {}", missing.problem, missing.hint));
+                let problem = format!("{}; {}", missing.problem, missing.hint);
+                self.screen.wrong(&problem);
                 Ok(())
             }
         }
@@ -142,15 +157,16 @@ impl Chat {
             .list_sessions(Some(directory), SESSIONS_MAX);
         match listed.await {
             Ok(sessions) if sessions.is_empty() => {
-                print("no session of this directory is stored\n")
+                self.screen.page("no session of this directory is stored\n")
             }
             Ok(sessions) => {
                 let rows: Vec<[String; 4]> = sessions.iter().map(row).collect();
                 let head = ["ID", "MODEL", "USED", "FIRST PROMPT"];
-                print(&table::render(head, &rows, self.options.width))
+                let table = table::render(head, &rows, self.screen.width());
+                self.screen.page(&table)
             }
             Err(error) => {
-                wrong(&error.to_string());
+                self.screen.wrong(&error.to_string());
                 Ok(())
             }
         }
@@ -159,37 +175,40 @@ impl Chat {
     async fn resumed(&self, id: &str) -> Option<Next> {
         let store = self.agent.host().host().store();
         let Ok(id) = id.parse::<ConversationId>() else {
-            wrong("that is not the ID of a session; `/resume` lists them");
+            self.screen
+                .wrong("that is not the ID of a session; `/resume` lists them");
             return None;
         };
         match store.session(id).await {
             Ok(Some(_)) => Some(Next::Resume(id)),
             Ok(None) => {
-                wrong("there is no such session; `/resume` lists them");
+                self.screen
+                    .wrong("there is no such session; `/resume` lists them");
                 None
             }
             Err(error) => {
-                wrong(&error.to_string());
+                self.screen.wrong(&error.to_string());
                 None
             }
         }
     }
 
-    async fn approve(&self, which: &str) -> io::Result<()> {
+    async fn approve(&self, which: &str, terminal: &mut ChatTerminal) -> io::Result<()> {
         let host = self.agent.host().host();
         let request = match session_commands::waiting(host, Some(which)).await {
             Ok(request) => request,
             Err(problem) => {
-                wrong(&problem);
+                self.screen.wrong(&problem);
                 return Ok(());
             }
         };
-        say(session_commands::request(&request, self.options.width).as_str());
-        let answer = tokio::task::block_in_place(ask::about_call)?;
+        let page = session_commands::request(&request, self.screen.width());
+        let answer = terminal.decide(page.as_str())?;
         match session_commands::answer(host, &request, answer).await {
-            Ok(text) => print(&text),
+            Ok(text) => self.screen.page(&text),
             Err(error) => {
-                wrong(&format!("the answer cannot be recorded: {error}"));
+                let problem = format!("the answer cannot be recorded: {error}");
+                self.screen.wrong(&problem);
                 Ok(())
             }
         }
@@ -198,17 +217,19 @@ impl Chat {
     async fn revoke(&self, id: &str) -> io::Result<()> {
         let store = self.agent.host().host().store();
         let Ok(id) = id.parse::<ApprovalId>() else {
-            wrong("that is not the ID of an approval; `/approve` lists them");
+            self.screen
+                .wrong("that is not the ID of an approval; `/approve` lists them");
             return Ok(());
         };
         match store.revoke_approval(id).await {
-            Ok(true) => print("revoked\n"),
+            Ok(true) => self.screen.page("revoked\n"),
             Ok(false) => {
-                wrong("there is no such approval; `/approve` lists them");
+                self.screen
+                    .wrong("there is no such approval; `/approve` lists them");
                 Ok(())
             }
             Err(error) => {
-                wrong(&error.to_string());
+                self.screen.wrong(&error.to_string());
                 Ok(())
             }
         }
@@ -216,9 +237,10 @@ impl Chat {
 
     async fn compact(&mut self, interrupts: &mut Interrupts) {
         let cancel = CancellationToken::new();
-        let screen = std::sync::Arc::clone(&self.screen);
+        let screen = Arc::clone(&self.screen);
         let ended = {
-            let compacting = self.agent.compact_now(&*screen, &cancel);
+            let observer: &dyn Observer = &*screen;
+            let compacting = self.agent.compact_now(observer, &cancel);
             let mut compacting = std::pin::pin!(compacting);
             loop {
                 tokio::select! {
@@ -230,8 +252,8 @@ impl Chat {
         };
         match ended {
             Ok(true) => {}
-            Ok(false) => say(&format!("{DIM}there is nothing to make shorter{DIM:#}\n")),
-            Err(status) => wrong(&status.to_string()),
+            Ok(false) => screen.say(&remark("there is nothing to make shorter")),
+            Err(status) => screen.wrong(&status.to_string()),
         }
     }
 
@@ -243,11 +265,14 @@ impl Chat {
         );
         let path = self.options.directory.join(file.unwrap_or(&standard));
         match write(&path, &markdown(self.agent.transcript())) {
-            Ok(()) => say(&format!(
-                "{DIM}written to {}{DIM:#}\n",
-                escape(&path.to_string_lossy())
-            )),
-            Err(error) => wrong(&format!("`{}` cannot be written: {error}", path.display())),
+            Ok(()) => {
+                let written = format!("written to {}", path.display());
+                self.screen.say(&remark(&written));
+            }
+            Err(error) => {
+                let problem = format!("`{}` cannot be written: {error}", path.display());
+                self.screen.wrong(&problem);
+            }
         }
     }
 }

@@ -67,6 +67,9 @@ fn report(error: &CliError) -> Result<(), CliError> {
 }
 
 fn ask(context: &Context, options: RunArgs) -> Result<Exit, CliError> {
+    if options.tui {
+        can_draw()?;
+    }
     let (wanted, resume) = wanted(&options)?;
     let config = context.config()?;
     let allow = context.allow(&options.allow, &config)?;
@@ -92,7 +95,10 @@ fn ask(context: &Context, options: RunArgs) -> Result<Exit, CliError> {
                 let agent = begun(&host, start(Approver::default())).await?;
                 preview(&agent, prompt.as_deref())
             }
-            Wanted::Chat => chat(context, &host, start(Approver::default()), &mut interrupts).await,
+            Wanted::Chat => {
+                let start = start(Approver::default());
+                chat(context, &host, (start, options.tui), &mut interrupts).await
+            }
             Wanted::Headless(prompt) => {
                 let prompt_of = options.ask.then(super::ask).transpose()?;
                 let mut agent = begun(&host, start(Approver::with(prompt_of))).await?;
@@ -147,6 +153,16 @@ fn wanted(options: &RunArgs) -> Result<(Wanted, Option<Resume>), CliError> {
 /// Whether a chat is possible.
 pub(super) fn is_at_terminal() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal() && io::stdout().is_terminal()
+}
+
+/// Whether the full screen is possible.
+fn can_draw() -> Result<(), CliError> {
+    let problem = match (is_at_terminal(), chat::is_dumb()) {
+        (false, _) => "`--tui` needs a terminal on standard input, output and error",
+        (true, true) => "`--tui` needs a terminal with escape sequences, and TERM is `dumb`",
+        (true, false) => return Ok(()),
+    };
+    Err(CliError::user(problem).hint("`run` without `--tui` does not"))
 }
 
 fn read_prompt() -> Result<String, CliError> {
@@ -233,7 +249,7 @@ fn exit(end: headless::RunEnd) -> Result<Exit, CliError> {
 async fn chat(
     context: &Context,
     host: &Host,
-    start: AgentStart,
+    (start, is_full): (AgentStart, bool),
     interrupts: &mut Interrupts,
 ) -> Result<Exit, CliError> {
     let state = context.surroundings.state_home.as_ref();
@@ -241,7 +257,7 @@ async fn chat(
         history: state.map(|state| state.join(super::PROMPT_HISTORY)),
         directory: context.directory(host.config()),
         color: anstream::AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never,
-        width: out::width(),
+        is_full,
     };
     match chat::serve(host, start, options, interrupts).await {
         Ok(None) => Ok(Exit::Success),

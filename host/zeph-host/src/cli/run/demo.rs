@@ -45,7 +45,7 @@ pub(super) fn run(context: &Context, options: &RunArgs) -> Result<Exit, CliError
     let folder = folder.map_err(failed)?;
     let (project, flags) = project(&folder, &server.base_url).map_err(failed)?;
     let is_chat = agent::is_at_terminal() && !options.json;
-    if is_chat {
+    if is_chat && !options.tui {
         out::remark(
             "A scripted model, real tools, a real sandbox. Type anything, such as: mend the failing test",
         );
@@ -57,6 +57,7 @@ pub(super) fn run(context: &Context, options: &RunArgs) -> Result<Exit, CliError
             false => vec!["edit".to_owned(), "bash".to_owned()],
         },
         json: options.json,
+        tui: options.tui && is_chat,
         ..RunArgs::default()
     };
     agent::run(&context.moved_to(project, flags), options)

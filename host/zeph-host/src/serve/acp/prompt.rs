@@ -8,7 +8,7 @@ use zeph_agent::message::Image;
 use zeph_agent::transcript::{Attachment, UserEntry};
 
 use crate::agent::begin::user_entry;
-use crate::host::Host;
+use crate::agent::tools::HostTools;
 
 /// Bytes of all texts of a prompt.
 const PROMPT_BYTES_MAX: usize = 1_048_576;
@@ -101,9 +101,9 @@ impl Prompt {
     }
 
     /// The entry of the transcript, with the files that `@path` names; and what is wrong with those.
-    pub(super) fn entry(self, host: &Host) -> (UserEntry, Vec<String>) {
-        let (mut entry, problems) = user_entry(host, &self.text);
-        let redactor = host.redactor();
+    pub(super) fn entry(self, tools: &HostTools) -> (UserEntry, Vec<String>) {
+        let (mut entry, problems) = user_entry(tools, &self.text);
+        let redactor = tools.host().redactor();
         let given = self.attachments.into_iter().map(|mut attachment| {
             if let Some(text) = &mut attachment.text {
                 redactor.clean(text);

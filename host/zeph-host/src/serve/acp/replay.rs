@@ -20,6 +20,7 @@ pub(super) fn replay(session: &AcpSession, entries: &[TranscriptEntry]) {
             TranscriptEntry::Base(base) => replay(session, &base.entries),
             TranscriptEntry::Note(_)
             | TranscriptEntry::Started { .. }
+            | TranscriptEntry::Tools { .. }
             | TranscriptEntry::Result(_) => {}
         }
     }

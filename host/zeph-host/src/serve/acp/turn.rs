@@ -105,8 +105,7 @@ async fn exchange(
     telling: &TurnTelling,
     cancel: &CancellationToken,
 ) -> TurnResult {
-    session.calls().hear_user(&prompt.text);
-    let (user, problems) = prompt.entry(session.host());
+    let (user, problems) = prompt.entry(agent.host());
     for problem in &problems {
         telling.say(&format!("> {problem}\n\n"));
     }

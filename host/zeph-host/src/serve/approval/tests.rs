@@ -16,6 +16,7 @@ fn question(arguments: &Value) -> ApprovalQuestion {
             directory: Some("/work".to_owned()),
             arguments_bytes: arguments.len() as u64,
             objects: None,
+            rules: None,
             arguments,
         },
         reason: "no rule allows `rm`".to_owned(),

@@ -6,7 +6,7 @@ use rusqlite::{Connection, Row, ToSql};
 use zeph_core::id::{ConversationId, ToolName};
 use zeph_core::lifetime::Lifetime;
 
-use crate::approvals::{ApprovalRequest, RefusedObjects, ShownCall, StoredApproval};
+use crate::approvals::{AgreedRules, ApprovalRequest, RefusedObjects, ShownCall, StoredApproval};
 use crate::sqlite::audit::{parsed, unreadable};
 use crate::sqlite::label;
 
@@ -14,7 +14,7 @@ const REQUEST: &str = "id, tool, digest, directory, arguments, arguments_bytes, 
                        call_digest, objects";
 
 const APPROVAL: &str = "id, tool, digest, directory, arguments, arguments_bytes, conversation_id, lifetime, approved_at_ms, \
-                        agreement, call_digest, objects";
+                        agreement, call_digest, objects, rule_scope, kept_rules";
 
 /// The requests for which `condition` holds.
 ///
@@ -89,7 +89,10 @@ fn approval(row: &Row<'_>) -> rusqlite::Result<StoredApproval> {
     };
     Ok(StoredApproval {
         id: parsed(row, 0)?,
-        call: call(row, 10)?,
+        call: ShownCall {
+            rules: rules(row, 12)?,
+            ..call(row, 10)?
+        },
         lifetime,
         conversation,
         approved_at_ms: row.get(8)?,
@@ -114,6 +117,23 @@ fn objects(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<RefusedObjects>>
     }))
 }
 
+/// The rules as they are stored.
+pub(super) fn rule_texts(rules: &AgreedRules) -> String {
+    serde_json::json!(rules.texts).to_string()
+}
+
+/// The rules that are approved in place of the call, which stand in the columns from `at` on.
+fn rules(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<AgreedRules>> {
+    if row.get_ref(at)?.as_str_or_null()?.is_none() {
+        return Ok(None);
+    }
+    let texts = serde_json::from_str(row.get_ref(at + 1)?.as_str()?);
+    Ok(Some(AgreedRules {
+        scope: parsed(row, at)?,
+        texts: texts.map_err(|error| unreadable(at + 1, error))?,
+    }))
+}
+
 /// The columns both tables have in common.
 fn call(row: &Row<'_>, objects_at: usize) -> rusqlite::Result<ShownCall> {
     let tool: String = row.get(1)?;
@@ -124,5 +144,6 @@ fn call(row: &Row<'_>, objects_at: usize) -> rusqlite::Result<ShownCall> {
         arguments: row.get(4)?,
         arguments_bytes: row.get(5)?,
         objects: objects(row, objects_at)?,
+        rules: None,
     })
 }

@@ -10,6 +10,7 @@ use zeph_core::lifetime::Lifetime;
 use zeph_core::tool::{Annotations, Backend, Tool, ToolKind};
 use zeph_store::{
     ApprovalReason, ApprovalRequest, BoundCall, CallBegin, SingleUseRights, Store, StoredApproval,
+    rule_scope,
 };
 
 use crate::database::{Database, on_every_database};
@@ -191,6 +192,54 @@ async fn a_request_comes_back_as_it_was_asked<D: Database>() {
     assert_eq!(listed.unwrap(), [request]);
     let others = store.list_requests(Some(ConversationId::new()), NOW_MS);
     assert_eq!(others.await.unwrap(), []);
+}
+
+async fn rules_hold_for_one_tool_in_one_place<D: Database>() {
+    let database = D::fresh();
+    let store = database.open();
+    let (mine, other) = (ConversationId::new(), ConversationId::new());
+    let bash = tool("bash", Backend::Builtin);
+    let scope = rule_scope(&bash, None, Path::new("/srv"));
+    let approve = async |text: &str, lifetime| {
+        let rules = call().keeping(scope, vec![text.to_owned()]);
+        let approved = store.approve_call(rules, lifetime, agreement(), mine, NOW_MS);
+        approved.await.unwrap()
+    };
+    let held = async |conversation| {
+        let found = store.rule_approvals(&bash.name, conversation).await;
+        let rules = found.unwrap().into_iter().flat_map(|held| held.call.rules);
+        rules.flat_map(|rules| rules.texts).collect::<Vec<String>>()
+    };
+    approve("bash:rm *", Lifetime::Session).await;
+    assert_eq!(held(mine).await, ["bash:rm *"]);
+    assert!(held(other).await.is_empty());
+    // It is no approval of the call that was shown.
+    assert_eq!(take(&store, mine).await, None);
+    let always = approve("bash:rm *", Lifetime::Always).await;
+    assert_eq!(held(mine).await, ["bash:rm *"]);
+    assert_eq!(held(other).await, ["bash:rm *"]);
+    let listed = store.list_approvals(NOW_MS).await.unwrap();
+    assert_eq!(listed, std::slice::from_ref(&always));
+    assert!(store.revoke_approval(always.id).await.unwrap());
+    approve("bash:ls", Lifetime::Session).await;
+    store.forget_approvals(mine).await.unwrap();
+    assert!(held(mine).await.is_empty());
+}
+
+#[test]
+fn rules_are_bound_to_a_tool_its_provider_and_a_directory() {
+    let bash = tool("bash", Backend::Builtin);
+    let here = Path::new("/srv");
+    let scope = rule_scope(&bash, None, here);
+    let owner = Some(Digest::new([1; 32]));
+    let others = [
+        rule_scope(&bash, None, Path::new("/srv/other")),
+        rule_scope(&bash, owner, here),
+        rule_scope(&tool("bash", plugin("bash")), None, here),
+        rule_scope(&tool("write", Backend::Builtin), None, here),
+    ];
+    assert_eq!(scope, rule_scope(&bash, None, here));
+    assert!(!others.contains(&scope));
 }
 
 async fn the_same_call_waits_once<D: Database>() {
@@ -402,6 +451,7 @@ async fn a_person_who_is_asked_at_once_needs_no_request<D: Database>() {
 
 on_every_database! {
     any: [
+        rules_hold_for_one_tool_in_one_place,
         the_same_call_waits_once,
         long_arguments_are_kept_in_part_and_bound_as_a_whole,
         an_approval_counts_for_its_call_and_its_conversation,

@@ -63,6 +63,7 @@ fn question(command: &str) -> ApprovalQuestion {
             directory: Some("/srv".to_owned()),
             arguments_bytes: arguments.len() as u64,
             objects: None,
+            rules: None,
             arguments,
         },
         reason: "no rule allows it".to_owned(),

@@ -1,0 +1,164 @@
+//! The terminal under the full screen: raw, on the alternate screen, with standard error led aside. It is given back on every way out, a
+//! panic included.
+
+use std::io::{self, BufRead as _, BufReader, PipeReader, Stdout};
+use std::os::fd::OwnedFd;
+use std::sync::{Mutex, Once, PoisonError, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use ratatui::backend::CrosstermBackend;
+use ratatui::crossterm::cursor::Show;
+use ratatui::crossterm::event::{DisableBracketedPaste, EnableBracketedPaste};
+use ratatui::crossterm::execute;
+use ratatui::crossterm::terminal::{
+    EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+};
+use ratatui::{Frame, Terminal};
+
+/// Lines of standard error that wait to be shown.
+const NOTES_MAX: usize = 64;
+
+/// What has to be given back; none while the terminal is as it was. A panic gives it back too, from whichever thread.
+static TAKEN: Mutex<Option<TakenTerminal>> = Mutex::new(None);
+
+/// The terminal as it was.
+struct TakenTerminal {
+    stderr: OwnedFd,
+}
+
+/// The full screen.
+pub(super) struct ShownScreen {
+    terminal: Terminal<CrosstermBackend<Stdout>>,
+    notes: mpsc::Receiver<String>,
+    /// When it was drawn last.
+    pub(super) drawn: Instant,
+}
+
+impl ShownScreen {
+    /// Takes the terminal.
+    ///
+    /// Errors: when it cannot be used; then it is as it was.
+    pub(super) fn enter() -> io::Result<Self> {
+        give_back_on_panic();
+        let notes = take()?;
+        let terminal = Terminal::new(CrosstermBackend::new(io::stdout()));
+        Ok(Self {
+            terminal: terminal.inspect_err(|_| give_back())?,
+            notes,
+            drawn: Instant::now()
+                .checked_sub(Duration::from_secs(1))
+                .unwrap_or_else(Instant::now),
+        })
+    }
+
+    /// Gives the terminal back.
+    pub(super) fn leave(&self) {
+        give_back();
+    }
+
+    /// Takes it again.
+    ///
+    /// Errors: as for [`enter`](Self::enter).
+    pub(super) fn come_back(&mut self) -> io::Result<()> {
+        self.notes = take()?;
+        self.terminal.clear()
+    }
+
+    /// Draws, unless the terminal was given back.
+    ///
+    /// Errors: when it cannot be written.
+    pub(super) fn draw(&mut self, draw: impl FnOnce(&mut Frame<'_>)) -> io::Result<()> {
+        if !is_taken() {
+            return Ok(());
+        }
+        self.drawn = Instant::now();
+        self.terminal.draw(draw).map(drop)
+    }
+
+    /// The next drawing begins anew.
+    pub(super) fn forget(&mut self) {
+        // What goes wrong goes wrong at the next drawing too.
+        drop(self.terminal.clear());
+    }
+
+    /// What was written to standard error.
+    pub(super) fn take_notes(&self) -> Vec<String> {
+        self.notes.try_iter().collect()
+    }
+}
+
+fn is_taken() -> bool {
+    let taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
+    taken.is_some()
+}
+
+/// Takes the terminal; the lines that are written to standard error from now on.
+fn take() -> io::Result<mpsc::Receiver<String>> {
+    let (reader, writer) = io::pipe()?;
+    let (sender, notes) = mpsc::sync_channel(NOTES_MAX);
+    // It ends when standard error is what it was, which closes the pipe.
+    thread::Builder::new()
+        .name("zeph-notes".to_owned())
+        .spawn(move || read_notes(reader, &sender))?;
+    enable_raw_mode()?;
+    let stderr = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stderr(), 3);
+    let taken = stderr.and_then(|stderr| {
+        rustix::stdio::dup2_stderr(&writer)?;
+        Ok(TakenTerminal { stderr })
+    });
+    match taken {
+        Ok(taken) => *TAKEN.lock().unwrap_or_else(PoisonError::into_inner) = Some(taken),
+        Err(error) => {
+            disable_raw_mode()?;
+            return Err(error.into());
+        }
+    }
+    execute!(io::stdout(), EnterAlternateScreen, EnableBracketedPaste)
+        .inspect_err(|_| give_back())?;
+    Ok(notes)
+}
+
+/// More than a screenful is dropped: a log belongs in a file.
+fn read_notes(reader: PipeReader, notes: &mpsc::SyncSender<String>) {
+    for line in BufReader::new(reader).lines() {
+        match line {
+            Ok(line) => drop(notes.try_send(line)),
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => {}
+            Err(_) => return,
+        }
+    }
+}
+
+/// Gives the terminal back, when it was taken.
+fn give_back() {
+    let taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let Some(TakenTerminal { stderr }) = taken else {
+        return;
+    };
+    let left = execute!(
+        io::stdout(),
+        DisableBracketedPaste,
+        LeaveAlternateScreen,
+        Show
+    );
+    let raw = disable_raw_mode();
+    let restored = rustix::stdio::dup2_stderr(&stderr);
+    for error in [left.err(), raw.err(), restored.err().map(io::Error::from)] {
+        if let Some(error) = error {
+            tracing::warn!(%error, "the terminal is not as it was");
+        }
+    }
+}
+
+/// Gives the terminal back before a panic is reported.
+fn give_back_on_panic() {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let report = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            give_back();
+            report(info);
+        }));
+    });
+}
