@@ -125,6 +125,28 @@ fn a_question_in_the_middle_of_a_call_reaches_clients_without_a_handshake() {
 }
 
 #[test]
+fn a_question_before_a_resource_passes_in_rounds() {
+    let product = product();
+    let mut client = modern(&product, "stateless");
+    let uri = json!({"uri": "note:mine"});
+    let required = result(client.request("resources/read", uri));
+    let form = &required["inputRequests"]["name"];
+    assert_eq!(
+        form["params"]["message"], "What is your name?",
+        "{required}"
+    );
+    let answers = json!({"uri": "note:mine", "requestState": required["requestState"], "inputResponses": {"name": ada()}});
+    let read = result(client.request("resources/read", answers));
+    assert!(
+        read["contents"][0]["text"]
+            .as_str()
+            .unwrap()
+            .contains("Ada"),
+        "{read}"
+    );
+}
+
+#[test]
 fn names_inside_schemas_and_long_descriptions_are_served() {
     let product = product();
     let mut client = legacy(&product, "legacy");

@@ -2,7 +2,7 @@
 //!
 //! The server is not trusted: whatever it sends is bounded in size, number and time before anything is made of it, and a server
 //! that breaks the protocol costs its own connection at most. In reading order: how a connection is used (this file) and opened
-//! (`startup`, `probe`); the bytes (`pipes`, `http`, `message`) and what is believed of them (`guard`, `desk`); requests (`session`) and
+//! (`startup`, `probe`); the bytes (`pipes`, `http`, `message`) and what is believed of them (`guard`, `desk`); requests (`session`, `rounds`) and
 //! requests of the server (`handler`, `listener`); what it offers (`list`, `definition`, `cleaning`), what becomes of a call
 //! (`answer`), and why it is over (`ending`).
 
@@ -49,6 +49,7 @@ mod message;
 pub mod oauth;
 mod pipes;
 mod probe;
+mod rounds;
 mod session;
 mod startup;
 mod subscription;
@@ -63,6 +64,7 @@ pub use self::ending::EndReason;
 pub use self::error::{McpError, McpErrorCode};
 pub use self::http::{Credentials, HttpServer};
 pub use self::listener::{Deaf, LOG_BYTES_MAX, ListKind, Progress, ServerListener, ServerLog};
+pub use self::rounds::RoundAnswer;
 
 /// How the bytes get to a server and back.
 pub enum ServerTransport {

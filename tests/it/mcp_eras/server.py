@@ -35,7 +35,7 @@ def content(text):
     return {"content": [{"type": "text", "text": text}], **COMPLETE}
 
 
-def asked(params):
+def asked(params, content=content):
     if MODE == "stateless":
         answers = params.get("inputResponses")
         if answers is None:
@@ -65,6 +65,9 @@ def answer(method, params):
     if method == "resources/read":
         if params["uri"] == "note:none":
             raise LookupError("there is no such note")
+        if params["uri"] == "note:mine":
+            return asked(params, lambda text: {"contents": [{"uri": "note:mine", "text": text}], "ttlMs": 0,
+                                               "cacheScope": "private", **COMPLETE})
         return {"contents": [{"uri": params["uri"], "text": "a note"}], "ttlMs": 0, "cacheScope": "private", **COMPLETE}
     if method == "prompts/get":
         return {"messages": [{"role": "user", "content": {"type": "text", "text": "Hello."}}], **COMPLETE}

@@ -243,6 +243,12 @@ impl Keeper {
             .tools
             .retain(|offered| is_pinned(offered.own_name()));
         let mut notes = definitions.notes.clone();
+        if self.room.keeps_changes {
+            // The one server of this process: nobody lists it.
+            for note in &notes {
+                tracing::warn!(server = %self.name, note, "not all that an MCP server offers is passed on");
+            }
+        }
         notes.extend(offered.notes(&self.name, &self.config, &definitions));
         let about = ServerAbout {
             info: Some(connection.info().clone()),

@@ -27,7 +27,7 @@ use super::{CallControl, Offers};
 const ROUNDS_MAX: usize = 10;
 
 /// Most questions of one round.
-const QUESTIONS_MAX: usize = 16;
+pub(super) const QUESTIONS_MAX: usize = 16;
 
 /// The longest that a question to the user stops the clock of a request.
 const USER_PATIENCE: Duration = Duration::from_mins(10);

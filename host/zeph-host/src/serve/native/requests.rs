@@ -20,11 +20,12 @@ use serde_json::json;
 use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::CancellationToken;
 use zeph_core::call::CallFrame;
-use zeph_mcp::client::{CallControl, McpError};
+use zeph_mcp::client::{CallControl, McpError, RoundAnswer};
 
 use super::relay::Change;
 use super::{LiveServer, NativeServer};
 use crate::audit::{PassedEnding, PassedRequest};
+use crate::serve::client::{Client, Way};
 use crate::servers::Traffic;
 
 impl NativeServer {
@@ -71,12 +72,20 @@ impl NativeServer {
             method: "resources/read",
             arguments: json!({ "uri": request.uri }),
         };
+        let is_later = Client::of(context).way == Way::Later;
         let read = |LiveServer { connection, .. }, control| async move {
-            connection.read_resource(request, control).await
+            match is_later {
+                true => connection.read_resource_round(request, control).await,
+                false => {
+                    let read = connection.read_resource(request, control).await;
+                    read.map(RoundAnswer::Complete)
+                }
+            }
         };
-        self.record(asked, self.pass(context, read))
-            .await
-            .map(Into::into)
+        Ok(match self.record(asked, self.pass(context, read)).await? {
+            RoundAnswer::Complete(result) => result.into(),
+            RoundAnswer::Required(required) => required.into(),
+        })
     }
 
     /// A prompt of the server, filled in. `frame` is what it is recorded with.
@@ -91,12 +100,20 @@ impl NativeServer {
             method: "prompts/get",
             arguments: json!({ "name": request.name, "arguments": request.arguments }),
         };
+        let is_later = Client::of(context).way == Way::Later;
         let fill = |LiveServer { connection, .. }, control| async move {
-            connection.prompt(request, control).await
+            match is_later {
+                true => connection.prompt_round(request, control).await,
+                false => {
+                    let filled = connection.prompt(request, control).await;
+                    filled.map(RoundAnswer::Complete)
+                }
+            }
         };
-        self.record(asked, self.pass(context, fill))
-            .await
-            .map(Into::into)
+        Ok(match self.record(asked, self.pass(context, fill)).await? {
+            RoundAnswer::Complete(result) => result.into(),
+            RoundAnswer::Required(required) => required.into(),
+        })
     }
 
     /// Completions of an argument of a prompt or a template.
