@@ -4,7 +4,9 @@ use std::fs;
 
 use serde_json::{Value, json};
 
+use crate::mcp_client::McpClient;
 use crate::product::{Product, answer};
+use crate::terminal::Prompt;
 
 /// A workspace with a configuration of the user.
 fn product(config: &str) -> Product {
@@ -142,6 +144,24 @@ fn strategies_are_chosen_for_each_tool() {
 }
 
 #[test]
+fn what_is_short_enough_stays_and_what_stays_is_bounded() {
+    let config = format!("{GOAL}[tools.compression]\ncompression_threshold_tokens = 100000\n");
+    let answers = product(&config).answers(&["--allow", "*"], bash(1, COMMAND));
+    assert!(text(&answers, 1).contains("step 30 of"), "{answers:?}");
+    let config = format!("{GOAL}[tools.compression]\nmax_preserved_chars = 300\n");
+    let command = "for n in $(seq 200); do [ $((n % 5)) = 0 ] && echo \"date $n is one of many dates in this list\" || \
+        echo \"step $n of the build went as it should, nothing to see\"; done";
+    let answers = product(&config).answers(&["--allow", "*"], bash(1, command));
+    let shown = text(&answers, 1);
+    assert!(
+        shown.contains("near it beyond `tools.compression.max_preserved_chars`"),
+        "{shown}"
+    );
+    let kept = shown.lines().filter(|line| !line.starts_with('['));
+    assert!(kept.map(str::len).sum::<usize>() <= 300, "{shown}");
+}
+
+#[test]
 fn a_turn_knows_what_its_outputs_held() {
     let product = product("");
     let said = "echo https://example.org/x src/main.rs:1; echo '{\"a\": [1, 2]}'";
@@ -210,4 +230,34 @@ fn no_secret_is_in_the_state_of_a_turn() {
         bash(1, said) + &bash(2, "cat $ZEPH_TURN_STATE") + &line(3, "turn_state", &json!({}));
     let ran = product.feed(&["--allow", "*"], input);
     assert!(!ran.stdout.contains("s3cr3t-value-of-it"), "{}", ran.stdout);
+}
+
+#[test]
+fn clients_of_mcp_work_towards_the_goal_too() {
+    let product = product(GOAL);
+    let mut client = McpClient::legacy(&product, &["--allow", "bash"], &json!({}));
+    let shown = client.call("bash", json!({"command": COMMAND})).to_string();
+    assert!(shown.contains("[output filtered: 49 lines"), "{shown}");
+    let told = client.call("bash", json!({"command": "echo goal=$ZEPH_GOAL_ID"}));
+    assert!(told.to_string().contains("goal=0"), "{told}");
+}
+
+#[test]
+fn a_person_at_the_prompt_plans_too() {
+    let product = product("");
+    let mut prompt = Prompt::start(&product);
+    for (line, words) in [
+        ("/plan", "there is no goal"),
+        ("/plan Mend the parser", "goal 0"),
+        ("bash command=\"echo is-$ZEPH_GOAL_ID\"", "is-0"),
+        ("/plan cancel", "cancelled: Mend the parser"),
+        ("bash command=\"echo is-$ZEPH_GOAL_ID.\"", "is-."),
+        ("/plan list", "cancelled"),
+    ] {
+        prompt.type_line(line);
+        // Keys count once the prompt is there.
+        prompt.until_all(&[words, "zeph"]);
+    }
+    prompt.type_line("/quit");
+    assert_eq!(prompt.wait(), Some(0));
 }

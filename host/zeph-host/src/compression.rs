@@ -86,6 +86,7 @@ impl Compression {
         call: &AuthorizedCall<W>,
     ) -> Option<CompressionSubject> {
         let (tool, frame) = (call.tool(), call.frame());
+        let goal_id = frame.turn.as_ref()?.goal_id.as_deref()?;
         let is_wanted = self.settings.enabled
             && !matches!(frame.principal, Principal::Operator(_))
             && !matches!(tool.backend, Backend::Builtin);
@@ -99,7 +100,6 @@ impl Compression {
             CompressionStrategy::Moderate if tool.kind == ToolKind::Read => FILE_HEAD_BYTES,
             CompressionStrategy::Moderate => HEAD_BYTES,
         };
-        let goal_id = frame.turn.as_ref()?.goal_id.as_deref()?;
         let said = match call.command() {
             Some(line) => line.text.clone(),
             None => said(call.arguments()),

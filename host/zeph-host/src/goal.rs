@@ -88,10 +88,10 @@ pub(crate) async fn find(
         if session.goals().active().is_some() {
             return Ok(());
         }
-        let stored = store.active_goal(session.conversation).await?;
+        let last = store.goals(session.conversation, 1).await?.pop();
         let goal = match is_operator {
-            true => stored,
-            false => of_conversation(store, session, stored, configured).await?,
+            true => last.filter(|goal| goal.state == GoalState::Active),
+            false => of_conversation(store, session, last, configured).await?,
         };
         if let Some(goal) = goal {
             session.set_goal(Some(SessionGoal::new(goal)));
@@ -101,16 +101,18 @@ pub(crate) async fn find(
     found.await.map(|()| ())
 }
 
-/// The goal of a conversation that has `stored`: a goal of the configuration is the one that is there now.
+/// The goal of a conversation whose last one is `last`: a goal of the configuration is the one that is there now, and does not begin again
+/// once it has ended.
 async fn of_conversation(
     store: &Store,
     session: &Session,
-    stored: Option<Goal>,
+    last: Option<Goal>,
     configured: Option<&str>,
 ) -> Result<Option<Goal>, StoreError> {
-    match (stored, configured) {
-        (Some(goal), _) if goal.source == GoalSource::Plan => Ok(Some(goal)),
-        (Some(goal), Some(text)) if goal.text == text => Ok(Some(goal)),
+    let is_active = |goal: &Goal| goal.state == GoalState::Active;
+    match (last, configured) {
+        (Some(goal), _) if goal.source == GoalSource::Plan && is_active(&goal) => Ok(Some(goal)),
+        (Some(goal), Some(text)) if goal.text == text => Ok(Some(goal).filter(is_active)),
         (_, Some(text)) => {
             let new = new(session, text, GoalSource::Configuration);
             store.begin_goal(new, now_ms()).await.map(Some)
