@@ -1,7 +1,8 @@
-//! What the whole line costs beside the bare engine: a trivial tool call through [`Host::call`], with the store and audit file
-//! on disk, against a fresh instance and one call of the same component on plain wasmtime with the same engine configuration.
+//! What the whole line costs beside the bare engine: a trivial tool call, with the store and audit file on disk, against a fresh
+//! instance and one call of the same component on plain wasmtime with the same engine configuration. And what the library adds to the line:
+//! the same call through a [`DynExecutor`], with a listener, against the line alone.
 //!
-//! Both alternate in one process, so a busy machine slows both. Prints one row of the figures table for each figure.
+//! All alternate in one process, so a busy machine slows all. Prints one row of the figures table for each figure.
 
 #![expect(clippy::print_stdout, reason = "a bench prints its figures")]
 
@@ -15,7 +16,8 @@ use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 #[path = "echo/host.rs"]
 mod host;
 
-use host::{HOSTILE, call, session, start};
+use host::{HOSTILE, arguments, call, session, start};
+use zeph_host::{CallOptions, DynExecutor, EventSink, ToolCall, ToolExecutor as _};
 
 const N_ROUNDS: usize = 3_000;
 const N_WARM: usize = 300;
@@ -49,15 +51,19 @@ fn main() {
     let host = runtime.block_on(start(dir.path()));
     let session = runtime.block_on(session(&host));
     let bare = Bare::new();
-    let (mut of_line, mut of_bare) = (Vec::new(), Vec::new());
+    let library = DynExecutor::new(session.clone());
+    let (mut of_line, mut of_bare, mut of_library) = (Vec::new(), Vec::new(), Vec::new());
     for round in 0..N_ROUNDS + N_WARM {
-        let line = time(|| runtime.block_on(call(&host, &session)));
+        let line = time(|| runtime.block_on(call(&session)));
         let bare = time(|| runtime.block_on(bare.call()));
+        let library = time(|| runtime.block_on(library_call(&library)));
         if round >= N_WARM {
             of_line.push(line);
             of_bare.push(bare);
+            of_library.push(library);
         }
     }
+    let added = added_us(&of_library, &of_line);
     let (line, bare) = (percentiles(&mut of_line), percentiles(&mut of_bare));
     println!(
         "| whole line, trivial call, p50 | {:.1?} | ≤ 4 × bare (10 before) | {:.1} × ({:.1?}) |",
@@ -69,6 +75,32 @@ fn main() {
         "| whole line, trivial call, p99 | {:.1?} | ≤ 2 ms | |",
         line.p99
     );
+    println!(
+        "| library call over the line alone, p50 of the differences | {added:.1} µs | ≤ 5 µs | {} |",
+        if added <= 5.0 { "met" } else { "missed" }
+    );
+}
+
+/// The trivial call as a program makes it that holds any executor.
+async fn library_call(tools: &DynExecutor) {
+    let options = CallOptions {
+        events: Some(EventSink::new(drop)),
+        ..CallOptions::default()
+    };
+    let report = tools
+        .call(ToolCall::new("echo", arguments()), options)
+        .await;
+    assert_eq!(report.failure(), None, "{}", report.output.text);
+}
+
+/// What the one took longer than the other, round by round: the middle of all, in microseconds.
+fn added_us(longer: &[Duration], shorter: &[Duration]) -> f64 {
+    let pairs = longer.iter().zip(shorter);
+    let mut added: Vec<f64> = pairs
+        .map(|(longer, shorter)| (longer.as_secs_f64() - shorter.as_secs_f64()) * 1e6)
+        .collect();
+    added.sort_unstable_by(f64::total_cmp);
+    added[added.len() / 2]
 }
 
 /// Plain wasmtime with the engine configuration of the host.

@@ -35,13 +35,13 @@ async fn main() {
     let started = Instant::now();
     let mut callers = JoinSet::new();
     for caller in 0..N_AT_ONCE {
-        let (host, sessions) = (host.clone(), Arc::clone(&sessions));
+        let sessions = Arc::clone(&sessions);
         callers.spawn(async move {
             let mut took = Vec::new();
             let mut idx = caller;
             while started.elapsed() < length {
                 let begun = Instant::now();
-                call(&host, &sessions[idx % N_SESSIONS]).await;
+                call(&sessions[idx % N_SESSIONS]).await;
                 took.push(begun.elapsed());
                 idx += N_AT_ONCE + 1;
             }

@@ -25,6 +25,7 @@ mod hostile;
 mod hosts;
 #[path = "../left_out.rs"]
 mod left_out;
+mod library;
 mod limits;
 mod lines;
 mod mcp;

@@ -4,7 +4,9 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::LazyLock;
 
+use jsonschema::Validator;
 use serde_json::Value;
 
 /// A workspace with some files, and a home for the program's state beside it.
@@ -65,11 +67,15 @@ impl Product {
         Ran::from(self.command(args).stdin(Stdio::null()).output().unwrap())
     }
 
-    /// Feeds `input` to `zeph-host run` with `args` and reads the answers.
+    /// Feeds `input` to `zeph-host run` with `args` and reads the answers. Each agrees with the schema, whatever the test.
     pub(crate) fn answers(&self, args: &[&str], input: impl AsRef<[u8]>) -> Vec<Value> {
         let ran = self.feed(args, input);
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-        ran.json_lines()
+        let answers = ran.json_lines();
+        answers
+            .iter()
+            .for_each(|line| agrees_with_schema("answer", line));
+        answers
     }
 
     /// The same, with everything the program said.
@@ -107,8 +113,30 @@ impl Product {
     }
 }
 
-fn cache_dir() -> &'static Path {
+/// Where the components are that the tests have compiled.
+pub(crate) fn cache_dir() -> &'static Path {
     Path::new(concat!(env!("CARGO_TARGET_TMPDIR"), "/components"))
+}
+
+/// Holds a JSON line, a `request` or an `answer`, against the schema that is published.
+pub(crate) fn agrees_with_schema(direction: &str, line: &Value) {
+    static SCHEMAS: LazyLock<[Validator; 2]> = LazyLock::new(|| {
+        let texts = [
+            include_str!("../../host/zeph-host/schema/request.json"),
+            include_str!("../../host/zeph-host/schema/answer.json"),
+        ];
+        texts.map(|text| jsonschema::validator_for(&serde_json::from_str(text).unwrap()).unwrap())
+    });
+    let [request, answer] = &*SCHEMAS;
+    let schema = if direction == "request" {
+        request
+    } else {
+        answer
+    };
+    assert!(
+        schema.is_valid(line),
+        "not in the schema of {direction} lines: {line}"
+    );
 }
 
 /// What a run left behind.

@@ -260,6 +260,18 @@ impl Config {
         load::load(surroundings, flags)
     }
 
+    /// Reads `text` over the built-in layer, in place of the files of the user and of projects, and checks it with what variables and
+    /// flags say. `flags.config` and `flags.no_project` say nothing here.
+    ///
+    /// Errors: every problem of every layer together.
+    pub fn of_text(
+        surroundings: &Surroundings,
+        flags: &Flags,
+        text: &str,
+    ) -> Result<LoadedConfig, ConfigErrors> {
+        load::of_text(surroundings, flags, text)
+    }
+
     /// Checks one file by itself over the built-in layer, without the other layers.
     ///
     /// Shape: a `config.toml` in a `.zeph` folder is held to the rules of a project file, any other file to those of

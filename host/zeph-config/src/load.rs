@@ -31,6 +31,28 @@ pub(crate) fn load(
     merged.operator(environment::variables(surroundings, &keys));
     merged.operator(environment::flags(flags, &keys));
 
+    checked(merged, surroundings, user_path)
+}
+
+/// Reads `text` in place of all files, and checks it with what variables and flags say.
+pub(crate) fn of_text(
+    surroundings: &Surroundings,
+    flags: &Flags,
+    text: &str,
+) -> Result<LoadedConfig, ConfigErrors> {
+    let keys = Keys::known();
+    let mut merged = MergedLayers::built_in();
+    merged.user_text(text, &keys);
+    merged.operator(environment::variables(surroundings, &keys));
+    merged.operator(environment::flags(flags, &keys));
+    checked(merged, surroundings, None)
+}
+
+fn checked(
+    mut merged: MergedLayers,
+    surroundings: &Surroundings,
+    user_path: Option<&Path>,
+) -> Result<LoadedConfig, ConfigErrors> {
     let config = compile(&mut merged, surroundings, user_path);
     match config {
         Some(config) if merged.problems.is_empty() => Ok(LoadedConfig {

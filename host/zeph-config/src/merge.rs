@@ -1,7 +1,7 @@
 //! The layers, put over each other key by key; each value remembers where it was said.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use toml::Value;
 
@@ -15,6 +15,9 @@ use super::project;
 
 /// Lists whose built-in items stay when the operator says some: a file that blocks one more command must not unblock the rest.
 const KEPT: &[&str] = &["tools.shell.blocked_commands"];
+
+/// What messages call a configuration that is no file.
+const TEXT: &str = "configuration text";
 
 /// The effective value of a key so far.
 #[derive(Debug, Clone)]
@@ -94,6 +97,16 @@ impl MergedLayers {
     pub(crate) fn user(&mut self, path: &Path, keys: &Keys) {
         let source = LayerSource::User(path.to_owned());
         let assignments = self.read(path, &source, keys);
+        assignments
+            .into_iter()
+            .for_each(|assignment| self.replace(assignment));
+    }
+
+    /// A text in place of the user's file.
+    pub(crate) fn user_text(&mut self, text: &str, keys: &Keys) {
+        let source = LayerSource::User(PathBuf::from(TEXT));
+        let (assignments, problems) = file::parse(text, &source, keys);
+        self.problems.extend(problems);
         assignments
             .into_iter()
             .for_each(|assignment| self.replace(assignment));

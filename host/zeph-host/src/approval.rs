@@ -50,7 +50,7 @@ pub enum ApprovalAnswer {
 
 impl ApprovalAnswer {
     /// What has to be kept so that the same call is not asked about again; `None` for this call alone and for a denial.
-    pub fn kept(self) -> Option<Lifetime> {
+    pub(crate) fn kept(self) -> Option<Lifetime> {
         match self {
             Self::Approved(Lifetime::Once) | Self::Denied => None,
             Self::Approved(lifetime) => Some(lifetime),
@@ -69,8 +69,23 @@ pub struct ApprovalPrompt {
 }
 
 impl ApprovalPrompt {
+    /// Asks with `ask`, whose future may be dropped at any time, in the program `client`, where `who` answers: both for the record. Only an
+    /// answer of a person may come back; no tool and no model can be asked.
+    pub fn through<F, A>(client: &str, who: Option<&str>, ask: F) -> Self
+    where
+        F: Fn(ApprovalQuestion) -> A + Send + Sync + 'static,
+        A: Future<Output = Option<ApprovalAnswer>> + Send + 'static,
+    {
+        let agreement = Agreement {
+            how: AgreedBy::Prompt,
+            who: who.map(str::to_owned),
+            client: Some(client.to_owned()),
+        };
+        Self::new(agreement, ask)
+    }
+
     /// Asks with `ask`, whose future may be dropped at any time. `agreement` is who answers and how, for the record.
-    pub fn new<F, A>(agreement: Agreement, ask: F) -> Self
+    pub(crate) fn new<F, A>(agreement: Agreement, ask: F) -> Self
     where
         F: Fn(ApprovalQuestion) -> A + Send + Sync + 'static,
         A: Future<Output = Option<ApprovalAnswer>> + Send + 'static,
@@ -104,7 +119,11 @@ impl ApprovalPrompt {
     /// Waits for the answer; `None` when nobody answers, or when `cancel` comes first.
     ///
     /// Limits: the time a person has is the door's; it is no time of the call.
-    pub async fn ask(&self, question: ApprovalQuestion, cancel: &Cancel) -> Option<ApprovalAnswer> {
+    pub(crate) async fn ask(
+        &self,
+        question: ApprovalQuestion,
+        cancel: &Cancel,
+    ) -> Option<ApprovalAnswer> {
         tokio::select! {
             biased;
             () = cancel.cancelled() => None,

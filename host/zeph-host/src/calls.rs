@@ -14,7 +14,7 @@ use zeph_core::call::ToolRequest;
 use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::failure::ToolFailure;
 use zeph_core::id::CallId;
-use zeph_core::output::ToolOutput;
+use zeph_core::output::{Outcome, ToolOutput};
 use zeph_engine::{Cancel, Listener};
 use zeph_plugins::refusal::GrantRequest;
 use zeph_shell::run::OutputListener;
@@ -27,36 +27,36 @@ use crate::serve::acp::terminal::EditorTerminal;
 use crate::session::Session;
 use crate::telemetry::RemoteRequest;
 
-/// The caller's hold on a running call.
+/// A door's hold on a running call.
 #[derive(Debug, Clone, Default)]
-pub struct CallControl {
+pub(crate) struct CallControl {
     /// Ends the call at once.
-    pub cancel: Cancel,
+    pub(crate) cancel: Cancel,
     /// Hears how it is getting on.
-    pub listener: Option<Listener>,
+    pub(crate) listener: Option<Listener>,
     /// Hears what a command prints while it runs.
-    pub on_output: Option<OutputListener>,
+    pub(crate) on_output: Option<OutputListener>,
     /// Reaches a person who can agree to it; without one a call that asks is refused.
-    pub ask: Option<ApprovalPrompt>,
+    pub(crate) ask: Option<ApprovalPrompt>,
     /// Characters of text that it would take at once, if that is more than the configured threshold.
-    pub result_chars: Option<usize>,
+    pub(crate) result_chars: Option<usize>,
     /// The calls its session had asked for before the batch it belongs to, which was counted once; a call without one counts itself.
-    pub batch: Option<u32>,
+    pub(crate) batch: Option<u32>,
     /// Why its door does not let it run: it is recorded, and ends with this.
-    pub refused: Option<ToolFailure>,
+    pub(crate) refused: Option<ToolFailure>,
     /// What earlier outputs of its turn held, as JSON; the line says so.
     pub(crate) turn_state: Option<Arc<[u8]>>,
     /// The request of a client of MCP that it is made for.
-    pub remote: Option<RemoteRequest>,
+    pub(crate) remote: Option<RemoteRequest>,
     /// What the host may ask models for it, where the session has a budget.
-    pub meter: Option<CallMeter>,
-    /// What an editor has for it. Only this program can make it.
-    pub editor: EditorParts,
+    pub(crate) meter: Option<CallMeter>,
+    /// What an editor has for it.
+    pub(crate) editor: EditorParts,
 }
 
 /// What the editor behind a call offers.
 #[derive(Debug, Clone, Default)]
-pub struct EditorParts {
+pub(crate) struct EditorParts {
     /// A terminal that shows a command while it runs.
     pub(crate) terminal: Option<Arc<EditorTerminal>>,
     /// Its files.
@@ -65,6 +65,7 @@ pub struct EditorParts {
 
 /// What became of a call.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct CallReport {
     /// The call's identity, as in the audit.
     pub id: CallId,
@@ -81,16 +82,55 @@ pub struct CallReport {
 }
 
 impl CallReport {
-    /// Of a call in which the host itself failed: nothing else is known of it.
+    /// Of a call that succeeded with `text`.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::of(ToolOutput {
+            outcome: Outcome::Done,
+            text: text.into(),
+            structured: None,
+            attachments: Vec::new(),
+            locations: Vec::new(),
+            notes: Vec::new(),
+            is_cut: false,
+            overflow: None,
+        })
+    }
+
+    /// Of a call in which the host itself failed.
     pub(crate) fn crashed(failure: ToolFailure) -> Self {
+        Self::failed(failure)
+    }
+
+    /// Of a call that failed.
+    pub fn failed(failure: ToolFailure) -> Self {
+        Self::of(ToolOutput::failed(failure))
+    }
+
+    /// Of a call that gave `output`, and of which nothing else is known.
+    pub fn of(output: ToolOutput) -> Self {
         Self {
             id: CallId::new(),
             messages: Vec::new(),
-            output: ToolOutput::failed(failure),
+            output,
             duration: Duration::ZERO,
             request: None,
             asked: None,
         }
+    }
+
+    /// Why the call did not succeed; `None` when it did.
+    pub fn failure(&self) -> Option<&ToolFailure> {
+        match &self.output.outcome {
+            Outcome::Done => None,
+            Outcome::Failed(failure) => Some(failure),
+        }
+    }
+
+    /// All that a model is to read of it: what ended in the background meanwhile, then the result.
+    pub fn for_model(&self) -> String {
+        let texts = self.messages.iter().chain([&self.output.text]);
+        let texts: Vec<&str> = texts.map(String::as_str).collect();
+        texts.join("\n\n")
     }
 }
 

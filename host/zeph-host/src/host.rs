@@ -1,9 +1,10 @@
 //! Everything that is built once at start and never changes afterwards.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use uuid::Uuid;
@@ -42,6 +43,8 @@ use crate::calls::{CallControl, CallReport};
 use crate::clock::now_ms;
 use crate::compression::Compression;
 use crate::dependencies::{Dependencies, Progress};
+use crate::executor::backend::Backends;
+use crate::executor::{BadDefinition, PendingReport};
 use crate::filtering::Filtering;
 use crate::filtering::wasm::Components;
 use crate::guest::ProgramRoom;
@@ -79,6 +82,10 @@ pub(crate) struct Rooms {
     pub(crate) store: Store,
     pub(crate) audit: Audit,
     shell: Arc<Native>,
+    /// The executors of the program.
+    pub(crate) backends: Backends,
+    /// Calls that nobody waits for any more. Protects the set for the moment of adding one.
+    left: Mutex<JoinSet<()>>,
     pub(crate) order: Order,
     pub(crate) cache: ResultCache,
     pub(crate) seals: Arc<Seals>,
@@ -107,29 +114,33 @@ impl Rooms {
 
 /// How this process will use the host.
 #[derive(Clone)]
-pub struct StartOptions {
+pub(crate) struct StartOptions {
     /// Many calls are expected: prepare for them, and follow the folders of plugins.
-    pub is_server: bool,
+    pub(crate) is_server: bool,
     /// How this program is called here, such as `zeph-host --config my.toml`, for the commands that messages name.
-    pub program: String,
+    pub(crate) program: String,
     /// Calls that run without asking, besides what the configuration's rules say.
-    pub allow: Vec<AllowRule>,
+    pub(crate) allow: Vec<AllowRule>,
     /// The components that are part of the program.
-    pub components: Vec<Component>,
+    pub(crate) components: Vec<Component>,
+    /// The executors that are part of the program.
+    pub(crate) backends: Backends,
     /// The tool of the one call that will be made. What it needs is begun at once: the jail of a command, the component of a plugin of
     /// the program. For a tool of the host itself no plugin is looked at, and no engine is built.
-    pub expected_tool: Option<String>,
+    pub(crate) expected_tool: Option<String>,
     /// No call is made: nothing is recorded, and the audit log is not opened.
-    pub only_explains: bool,
+    pub(crate) only_explains: bool,
     /// Is told what happens to plugins. Must not block.
-    pub tell: Option<Tell>,
+    pub(crate) tell: Option<Tell>,
     /// The one server whose tools are served; no plugin is looked at then. Only this program can make it.
-    pub native: Option<NativeOptions>,
+    pub(crate) native: Option<NativeOptions>,
+    /// The host is a part of another program, which has telemetry of its own.
+    pub(crate) is_part: bool,
 }
 
 /// How one native server is served as this program.
 #[derive(Debug, Clone)]
-pub struct NativeOptions {
+pub(crate) struct NativeOptions {
     /// Its name in the configuration.
     pub(crate) name: ServerName,
     /// Hears what it says besides answers, and answers what it asks.
@@ -145,10 +156,12 @@ impl Default for StartOptions {
             program: "zeph-host".to_owned(),
             allow: Vec::new(),
             components: Vec::new(),
+            backends: Backends::default(),
             expected_tool: None,
             only_explains: false,
             tell: None,
             native: None,
+            is_part: false,
         }
     }
 }
@@ -167,6 +180,7 @@ const STORE_BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The host could not start. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum StartError {
     /// The wasm engine.
     #[error("the engine cannot start")]
@@ -192,6 +206,9 @@ pub enum StartError {
     /// The thread that starts commands.
     #[error("the shell cannot start")]
     Shell(#[source] std::io::Error),
+    /// A tool of an executor of the program.
+    #[error("a backend cannot be used")]
+    Backend(#[source] BadDefinition),
 }
 
 impl Host {
@@ -201,7 +218,7 @@ impl Host {
     /// ([`settled`](Self::settled) waits for them), and none of them can stop the start.
     /// Returns the host with what the operator should know, one sentence each.
     /// Errors: [`StartError`]; the first thing that cannot be had stops the start.
-    pub async fn start(
+    pub(crate) async fn start(
         config: Config,
         options: StartOptions,
     ) -> Result<(Self, Vec<String>), StartError> {
@@ -268,11 +285,15 @@ impl Host {
             egress,
             offers,
             _keeper: tasks,
+            backends: options.backends,
+            left: Mutex::default(),
             store,
             audit,
             config,
         };
-        notices.extend(telemetry::start(&rooms.egress));
+        if !options.is_part {
+            notices.extend(telemetry::start(&rooms.egress));
+        }
         Ok((Self(Arc::new(rooms)), notices))
     }
 
@@ -282,7 +303,7 @@ impl Host {
     }
 
     /// The tools of this moment, without those that no rule lets run.
-    pub fn catalog(&self) -> Arc<Catalog> {
+    pub(crate) fn catalog(&self) -> Arc<Catalog> {
         let catalog = Arc::clone(&self.0.offers.now().catalog);
         let is_hidden = |tool: &Tool| self.0.authoriser.policy.hides(tool);
         let hides_any = catalog.tools().any(is_hidden);
@@ -300,7 +321,7 @@ impl Host {
     /// What a request would come to, without making the call: every check, and the rule that decides.
     ///
     /// Errors: what is wrong with the request itself.
-    pub async fn explain(
+    pub(crate) async fn explain(
         &self,
         session: &Session,
         request: ToolRequest,
@@ -389,7 +410,7 @@ impl Host {
     }
 
     /// What is wrong with rules that no tool can meet, one sentence each, as far as plugins are known.
-    pub fn idle_rules(&self) -> Vec<String> {
+    pub(crate) fn idle_rules(&self) -> Vec<String> {
         let offer = self.0.offers.now();
         let may_come = |rule: &str| servers::may_have(&self.0.config.mcp_servers, rule);
         let policy = &self.0.authoriser.policy;
@@ -402,6 +423,18 @@ impl Host {
     /// Waits until every plugin that was there at start has been looked at, and every MCP server that was wanted.
     pub async fn settled(&self) {
         self.0.offers.settled().await;
+    }
+
+    /// Brings a call to its end that nobody waits for: its record is completed, and what it began is ended.
+    ///
+    /// Limits: without a runtime nothing can run any more; then it is dropped.
+    pub(crate) fn finish_in_background(&self, call: PendingReport<'static>) {
+        let Ok(runtime) = Handle::try_current() else {
+            return;
+        };
+        let mut left = self.0.left.lock().unwrap_or_else(PoisonError::into_inner);
+        while left.try_join_next().is_some() {}
+        left.spawn_on(async move { drop(call.await) }, &runtime);
     }
 
     /// Waits until every plugin that was there at start has been looked at.
@@ -434,19 +467,19 @@ impl Host {
     }
 
     /// The configuration in use.
-    pub fn config(&self) -> &Config {
+    pub(crate) fn config(&self) -> &Config {
         &self.0.config
     }
 
     /// The store, for listings.
-    pub fn store(&self) -> &Store {
+    pub(crate) fn store(&self) -> &Store {
         &self.0.store
     }
 
     /// Begins a session of `principal`: in `conversation`, or in a new one. All its calls are that principal's.
     ///
     /// Errors: [`StoreError`] when the conversation cannot be recorded.
-    pub async fn open_session(
+    pub(crate) async fn open_session(
         &self,
         conversation: Option<ConversationId>,
         principal: Principal,
@@ -460,7 +493,11 @@ impl Host {
     }
 
     /// A session for [`explain`](Self::explain) alone: nothing is recorded of it.
-    pub fn look_on(&self, conversation: Option<ConversationId>, principal: Principal) -> Session {
+    pub(crate) fn look_on(
+        &self,
+        conversation: Option<ConversationId>,
+        principal: Principal,
+    ) -> Session {
         let progress = Progress::of(conversation.is_some());
         let conversation = conversation.unwrap_or_else(ConversationId::new);
         let undo_max = self.0.config.shell.transaction.undo_max;
@@ -477,7 +514,7 @@ impl Host {
     }
 
     /// Makes one call: the whole line from request to audit. Never fails: whatever happens is in the report.
-    pub async fn call(
+    pub(crate) async fn call(
         &self,
         session: &Session,
         request: ToolRequest,
@@ -699,7 +736,7 @@ fn own_tools(
 ) -> Result<watch::Receiver<Arc<PluginSet>>, StartError> {
     let fixed = ProgramParts {
         plugins: Vec::new(),
-        builtin: builtin_tools(config),
+        builtin: builtin_tools(config, options),
     };
     let mut set = PluginSet::without_folders(&fixed).map_err(StartError::Catalog)?;
     // Whoever asks for a tool of a plugin must not take this for all there is.
@@ -716,7 +753,12 @@ async fn keep_plugins(
 ) -> Result<(Components, watch::Receiver<Arc<PluginSet>>), StartError> {
     let engine = engine(config, options)?;
     let components = Components::new(&engine, &options.program);
-    let (fixed, uncompiled) = fixed(&engine, config, &options.components).await?;
+    let (mut fixed, uncompiled) = match options.backends.tools().is_empty() {
+        true => fixed(&engine, config, &options.components).await?,
+        // Their names are compared with those of all others, so all others have to be known.
+        false => (all_parts(&engine, config, options).await?, Vec::new()),
+    };
+    fixed.builtin = builtin_tools(config, options);
     // Beside the rest of the start; a call that comes before it is over waits for it.
     let is_needed = |own: &&Arc<VettedPlugin>| options.is_server || offers_expected(own, options);
     for own in fixed.plugins.iter().filter(is_needed).cloned() {
@@ -761,7 +803,7 @@ pub(crate) async fn fixed(
 ) -> Result<(ProgramParts, Vec<Component>), StartError> {
     let mut fixed = ProgramParts {
         plugins: Vec::new(),
-        builtin: builtin_tools(config),
+        builtin: builtin_tools(config, &StartOptions::default()),
     };
     let mut uncompiled = Vec::new();
     let records = Records::new(config.engine.cache_dir.as_deref());
@@ -782,7 +824,31 @@ pub(crate) async fn fixed(
     Ok((fixed, uncompiled))
 }
 
-/// A plugin of the program whose artifact is in the cache: from what was kept of its component, or by asking that.
+/// The plugins that are part of the program, compiled now where that is needed, beside tools of the program's executors.
+async fn all_parts(
+    engine: &Engine,
+    config: &Config,
+    options: &StartOptions,
+) -> Result<ProgramParts, StartError> {
+    let mut parts = ProgramParts::default();
+    let records = Records::new(config.engine.cache_dir.as_deref());
+    let components = options.components.iter().filter(|_| config.tools_enabled);
+    for component in components {
+        let plugin = own_plugin(engine, config, &records, component, component.digest()).await;
+        let plugin = component.with(plugin.map_err(StartError::Plugin)?);
+        parts.plugins.push(plugin.map_err(StartError::Manifest)?);
+    }
+    let own: Vec<Tool> = builtin::tools()
+        .into_iter()
+        .chain(Native::tools())
+        .collect();
+    let of_plugins = parts.plugins.iter().flat_map(|own| own.plugin.tools());
+    let beside = options.backends.beside(of_plugins.chain(&own));
+    beside.map_err(StartError::Backend)?;
+    Ok(parts)
+}
+
+/// A plugin of the program: from what was kept of its component, or by asking that, for which it is compiled unless it is in the cache.
 async fn own_plugin(
     engine: &Engine,
     config: &Config,
@@ -799,7 +865,9 @@ async fn own_plugin(
     Ok(plugin)
 }
 
-fn builtin_tools(config: &Config) -> Vec<Tool> {
-    let all = builtin::tools().into_iter().chain(Native::tools());
+/// The tools that no plugin offers.
+fn builtin_tools(config: &Config, options: &StartOptions) -> Vec<Tool> {
+    let own = builtin::tools().into_iter().chain(Native::tools());
+    let all = own.chain(options.backends.tools().iter().cloned());
     all.filter(|_| config.tools_enabled).collect()
 }

@@ -21,8 +21,26 @@ use crate::clock::now_ms;
 /// After how long a keyring that could not be reached is tried again.
 const KEYRING_PAUSE: Duration = Duration::from_secs(30);
 
-/// What the log is written with.
-static IN_LOG: RwLock<Option<Redactor>> = RwLock::new(None);
+/// What the log is written with. A process has one log, so what any of its hosts knows is removed from it.
+static IN_LOG: RwLock<Option<LogSecrets>> = RwLock::new(None);
+
+/// Every value that any host of the process has known.
+struct LogSecrets {
+    ever: Vec<SecretValue>,
+    redactor: Redactor,
+}
+
+impl LogSecrets {
+    /// These, and those that were known before.
+    fn with(before: Option<&Self>, known: &[SecretValue]) -> Self {
+        let mut ever = before.map_or_else(Vec::new, |before| before.ever.clone());
+        ever.extend_from_slice(known);
+        ever.sort_by(|one, other| (&one.value, &one.name).cmp(&(&other.value, &other.name)));
+        ever.dedup();
+        let redactor = Redactor::new(&ever);
+        Self { ever, redactor }
+    }
+}
 
 /// The secrets, and what removes them. Clones of its redactor stay as they are.
 #[derive(Debug)]
@@ -237,7 +255,7 @@ impl Known {
         }
         self.redactor = Redactor::new(&self.ever);
         let mut in_log = IN_LOG.write().unwrap_or_else(PoisonError::into_inner);
-        *in_log = Some(self.redactor.clone());
+        *in_log = Some(LogSecrets::with(in_log.as_ref(), &self.ever));
     }
 }
 
@@ -252,8 +270,9 @@ pub(crate) fn folder(config: &Config) -> Option<SecretFolder> {
 
 /// `line` of the log without any secret.
 pub(crate) fn for_log(line: &[u8]) -> Option<String> {
-    let redactor = IN_LOG.read().unwrap_or_else(PoisonError::into_inner);
-    let redactor = redactor.as_ref().filter(|redactor| !redactor.is_empty())?;
+    let in_log = IN_LOG.read().unwrap_or_else(PoisonError::into_inner);
+    let redactor = in_log.as_ref().map(|known| &known.redactor);
+    let redactor = redactor.filter(|redactor| !redactor.is_empty())?;
     let text = String::from_utf8_lossy(line);
     Some(redactor.text(&text).into_owned())
 }

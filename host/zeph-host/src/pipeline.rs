@@ -32,6 +32,7 @@ use crate::calls::{CallControl, CallReport};
 use crate::clock::now_ms;
 use crate::compression::CompressionSubject;
 use crate::dependencies::AskedCall;
+use crate::executor::backend;
 use crate::filtering::OutputSubject;
 use crate::guest::{Explainer, GuestHints, GuestRules, GuestRun};
 use crate::host::Rooms;
@@ -384,6 +385,9 @@ async fn execute(
             let servers = host.offers.servers();
             RunResult::ended(servers::call(servers, call, control).await, subject)
         }
+        BackendCall::Delegated(call) => {
+            RunResult::ended(backend::call(call, patience, control).await, subject)
+        }
         BackendCall::Guest(call) => {
             match explainer(host, &offer.plugins, call.tool(), rights.as_ref()) {
                 Some(explainer) => {
@@ -443,6 +447,7 @@ fn resolver<'a>(host: &'a Rooms, offer: &'a Offer) -> Resolver<'a> {
         },
         offer,
         servers: host.offers.servers(),
+        backends: &host.backends,
         egress: &host.egress,
     }
 }

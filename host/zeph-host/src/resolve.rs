@@ -15,6 +15,7 @@ use zeph_store::Agreement;
 
 use crate::authorisation::Authoriser;
 use crate::builtin::BuiltinWork;
+use crate::executor::backend::Backends;
 use crate::network;
 use crate::offers::Offer;
 use crate::path;
@@ -36,6 +37,8 @@ pub(crate) struct Resolver<'a> {
     pub(crate) offer: &'a Offer,
     /// The MCP servers.
     pub(crate) servers: &'a Servers,
+    /// The executors of the program.
+    pub(crate) backends: &'a Backends,
     /// The way out of its plugins.
     pub(crate) egress: &'a Egress,
 }
@@ -105,10 +108,13 @@ impl Resolver<'_> {
                 let (work, text) = ShellWork::read(&tool, &arguments.values)?;
                 (Some(Work::Shell(work)), text)
             }
-            Backend::Builtin => {
-                let work = BuiltinWork::read(&tool, &arguments.values)?;
-                (Some(Work::Builtin(work)), None)
-            }
+            Backend::Builtin => match self.backends.work(&tool, &arguments.values) {
+                Some(work) => (Some(Work::Delegated(work)), None),
+                None => {
+                    let work = BuiltinWork::read(&tool, &arguments.values)?;
+                    (Some(Work::Builtin(work)), None)
+                }
+            },
             Backend::Mcp(_) => {
                 let work = self
                     .servers

@@ -22,7 +22,7 @@ use crate::turn_state::TurnStates;
 #[derive(Debug, Clone)]
 pub struct Session {
     /// Owns the outputs stored during the session.
-    pub conversation: ConversationId,
+    pub(crate) conversation: ConversationId,
     principal: Principal,
     commands: CommandBackend,
     shell: Share,
@@ -77,8 +77,13 @@ impl Session {
         }
     }
 
+    /// Its conversation, to be resumed later.
+    pub fn conversation(&self) -> ConversationId {
+        self.conversation
+    }
+
     /// Whose calls it makes.
-    pub fn principal(&self) -> &Principal {
+    pub(crate) fn principal(&self) -> &Principal {
         &self.principal
     }
 
@@ -94,7 +99,7 @@ impl Session {
 
     /// The same session for calls that a program or a model makes for `caller_id`. An operator's stay the operator's.
     #[must_use]
-    pub fn acting_for(&self, caller_id: &str) -> Self {
+    pub(crate) fn acting_for(&self, caller_id: &str) -> Self {
         Self {
             principal: self.principal.acting_for(caller_id),
             ..self.clone()

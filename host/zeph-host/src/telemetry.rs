@@ -56,7 +56,7 @@ pub(crate) async fn flush() {
 
 /// A request of a client of MCP, and how it came.
 #[derive(Debug, Clone)]
-pub struct RemoteRequest {
+pub(crate) struct RemoteRequest {
     /// The method, such as `tools/call`.
     pub method: &'static str,
     /// The revision of the protocol.

@@ -5,6 +5,7 @@ use zeph_engine::GuestWork;
 use zeph_shell::shell::ShellWork;
 
 use crate::builtin::BuiltinWork;
+use crate::executor::backend::DelegatedWork;
 use crate::servers::ServerWork;
 
 /// What a call is done with. It is made when the call is resolved, and sealed with it when the call is authorised.
@@ -18,6 +19,8 @@ pub(crate) enum Work {
     Builtin(BuiltinWork),
     /// A tool of an MCP server and its arguments.
     Mcp(ServerWork),
+    /// A tool of an executor that is part of the program, and its arguments.
+    Delegated(DelegatedWork),
 }
 
 /// An authorised call on its way to the backend that runs it.
@@ -27,6 +30,7 @@ pub(crate) enum BackendCall {
     Shell(AuthorizedCall<ShellWork>),
     Builtin(AuthorizedCall<BuiltinWork>),
     Mcp(AuthorizedCall<ServerWork>),
+    Delegated(AuthorizedCall<DelegatedWork>),
 }
 
 impl Routed for Work {
@@ -38,6 +42,7 @@ impl Routed for Work {
             Self::Shell(work) => BackendCall::Shell(seal.over(work)),
             Self::Builtin(work) => BackendCall::Builtin(seal.over(work)),
             Self::Mcp(work) => BackendCall::Mcp(seal.over(work)),
+            Self::Delegated(work) => BackendCall::Delegated(seal.over(work)),
         }
     }
 }

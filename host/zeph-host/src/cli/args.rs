@@ -192,6 +192,9 @@ pub(crate) struct RunArgs {
     /// Print the JSON Schema of the events of `--json`
     #[arg(long, exclusive = true)]
     pub(crate) json_schema: bool,
+    /// Print the JSON Schemas of the requests and the answers of JSON lines
+    #[arg(long, exclusive = true)]
+    pub(crate) jsonl_schema: bool,
     /// Read calls from a file, one JSON object per line
     #[arg(long, value_name = "FILE")]
     pub(crate) calls: Option<PathBuf>,

@@ -213,7 +213,8 @@ Input, one JSON object per line:
 A call may have "turn", "goal_id", "skill_name" and "caller_id", too. Commands of one turn share the
 working directory and exported variables; a call without "turn" belongs to the current one.
 
-Output, one JSON object per line in order of completion; empty fields are omitted:
+Output, one JSON object per line in order of completion; empty fields are omitted. --jsonl-schema has
+the details of input and output:
   {"id": 1, "status": "ok", "text": "...", "structured": {...}, "attachments": [...],
    "locations": [...], "notes": [...], "duration_ms": 1.2, "overflow": "overflow:<uuid>",
    "truncated": true, "call_id": "<uuid>"}

@@ -48,6 +48,10 @@ pub(super) fn run(context: &Context, options: RunArgs) -> Result<Exit, CliError>
     if options.json_schema {
         return agent::schema();
     }
+    if options.jsonl_schema {
+        out::json(&jsonl::schema::both())?;
+        return Ok(Exit::Success);
+    }
     if options.demo {
         return demo::run(context, &options);
     }

@@ -59,6 +59,7 @@ impl AllowedCall {
             Work::Guest(_) => self.rights.as_ref().is_some_and(|rights| rights.can_change),
             Work::Builtin(_) => false,
             Work::Mcp(work) => work.can_change,
+            Work::Delegated(work) => work.can_change,
         }
     }
 }

@@ -10,6 +10,7 @@ mod input;
 mod lines;
 pub(crate) mod output;
 pub(crate) mod request;
+pub(crate) mod schema;
 
 use std::io::{self, BufRead};
 use std::num::NonZeroUsize;

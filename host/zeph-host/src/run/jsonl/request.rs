@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
@@ -106,7 +107,7 @@ impl RequestId {
 const EXAMPLE: &str = r#"{"id": 1, "tool": "read", "params": {"path": "README.md"}}"#;
 
 /// The keys of a request.
-const KEYS: [&str; 11] = [
+pub(super) const KEYS: [&str; 11] = [
     "id",
     "tool",
     "params",
@@ -121,7 +122,7 @@ const KEYS: [&str; 11] = [
 ];
 
 /// Characters of the name of a turn, a goal, a skill or a caller: an identifier, not a text.
-const NAME_CHARS_MAX: usize = 128;
+pub(super) const NAME_CHARS_MAX: usize = 128;
 
 /// Characters of a caller's text that a message shows.
 const SHOWN_CHARS_MAX: usize = 60;
@@ -293,24 +294,33 @@ impl Fields {
 }
 
 /// The answers to a tool's questions, exactly.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct RawAnswers {
+#[schemars(rename = "Answers")]
+pub(super) struct RawAnswers {
+    /// As it came with the questions.
     state: String,
+    /// One for each question.
     answers: Vec<RawAnswer>,
 }
 
-#[derive(Deserialize)]
+/// The answer to one question.
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "Answer")]
 struct RawAnswer {
+    /// The question.
     id: String,
+    /// What the user did.
     #[serde(default)]
     action: RawAction,
+    /// What the user said, where that was accepted: it agrees with the schema of the question.
     content: Option<Value>,
 }
 
-#[derive(Deserialize, Default)]
+#[derive(Deserialize, Default, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(rename = "UserAction")]
 enum RawAction {
     #[default]
     Accept,
