@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result, bail};
 use serde_json::{Value, json};
 
 use crate::figures::{Bench, Row, compare, shown, verdict};
-use crate::timing::{Pair, median, percentile};
+use crate::timing::{in_turns, median, percentile};
 
 /// Turns, each with one call.
 const N_TURNS: usize = 200;
@@ -30,19 +30,13 @@ pub(crate) fn acp(bench: &Bench) -> Result<Vec<Row>> {
     for _ in 0..N_SESSIONS {
         begun.push(editor.begin(&new)?.1);
     }
-    let mut reads = Vec::with_capacity(N_TURNS);
-    for _ in 0..N_TURNS {
-        reads.push(editor.turn(&first.0)?);
-    }
+    // In turns, at one pace: whoever has just worked is faster.
     let mut lines = bench.installed.run(directory, &[])?;
-    let mut peers = Vec::with_capacity(N_TURNS);
-    for _ in 0..N_TURNS {
-        peers.push(lines.call("read", &json!({"path": "one.txt"}))?.1);
-    }
-    let pair = Pair {
-        ours: median(&mut reads),
-        peers: Some(median(&mut peers)),
-    };
+    let pair = in_turns(
+        N_TURNS,
+        || editor.turn(&first.0),
+        || Ok(Some(lines.call("read", &json!({"path": "one.txt"}))?.1)),
+    )?;
     let soon = percentile(&mut begun, 99);
     Ok(vec![
         Row {

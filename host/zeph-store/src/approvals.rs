@@ -45,7 +45,7 @@ pub struct Agreement {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AgreedBy {
-    /// By a client of the Model Context Protocol.
+    /// By a client, of the Model Context Protocol or of the Agent Client Protocol.
     Elicitation,
     /// At the terminal of the host.
     Prompt,

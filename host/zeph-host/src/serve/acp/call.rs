@@ -268,7 +268,7 @@ fn hunks(unified: &str) -> Vec<(String, String)> {
         for side in sides.into_iter().flatten() {
             match mark {
                 // The line before has no end.
-                '\\' => drop(side.pop()),
+                '\\' => side.truncate(side.len().saturating_sub(1)),
                 _ => {
                     side.push_str(line.get(1..).unwrap_or_default());
                     side.push('\n');

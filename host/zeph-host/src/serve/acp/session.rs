@@ -1,31 +1,21 @@
 //! One conversation with an agent, as a client sees it: who is asked, which calls are open, which model comes next.
 
-use std::collections::{HashMap, HashSet};
+mod calls;
+
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-use uuid::Uuid;
 use zeph_acp::agent::ClientCapabilities;
 use zeph_acp::connection::Connection;
 use zeph_acp::rpc::RequestId;
-use zeph_acp::update::{
-    SESSION_UPDATE, SessionNotification, SessionUpdate, ToolCallContent, ToolCallUpdate,
-};
+use zeph_acp::update::{SESSION_UPDATE, SessionNotification, SessionUpdate};
 use zeph_agent::Provider;
-use zeph_agent::message::ToolCall;
-use zeph_agent::tool_host::{CallEnd, CallEndKind};
-use zeph_shell::run::OutputListener;
 
-use super::call::{CallFacts, CallView};
-use super::files::EditorFiles;
-use super::permission;
+use self::calls::{CallsOf, OpenCall};
 use super::place::SharedHost;
-use super::terminal::{CHUNKS_MAX, EditorTerminal};
 use crate::agent::begin::HostAgent;
-use crate::agent::tools::CallDoor;
-use crate::calls::{CallControl, CallReport, EditorParts};
 use crate::host::Host;
 use crate::session::Session;
 
@@ -64,8 +54,8 @@ struct SessionState {
     /// The provider that the next turn uses, and the name of the one that was chosen last.
     next: Option<Arc<dyn Provider>>,
     provider: String,
-    /// Calls that have begun and not ended, by the model's ids.
-    open: HashMap<String, OpenCall>,
+    /// Calls that have begun and not ended.
+    open: Vec<OpenCall>,
     rejected: HashSet<String>,
     /// Why the editor cannot start our program in its terminals, once that is known.
     jail_missing: Option<String>,
@@ -79,17 +69,6 @@ struct SessionState {
 struct RunningTurn {
     request: RequestId,
     cancel: CancellationToken,
-}
-
-/// A call that has begun.
-#[derive(Debug, Clone)]
-struct OpenCall {
-    /// Unique in the session, as the model's is not.
-    id: String,
-    call: ToolCall,
-    facts: CallFacts,
-    /// The terminal of the client it runs in.
-    terminal: Option<String>,
 }
 
 /// Why a turn cannot begin.
@@ -263,138 +242,5 @@ impl AcpSession {
     /// Whether it is to be told that the editor did not give or take a file: once.
     pub(super) fn tells_of_files(&self) -> bool {
         !std::mem::replace(&mut self.state().has_told_of_files, true)
-    }
-
-    /// Shows the terminal that a call runs in.
-    pub(super) fn call_in_terminal(&self, call_id: &str, terminal_id: &str) {
-        let Some(id) = self.state().open.get_mut(call_id).map(|open| {
-            open.terminal = Some(terminal_id.to_owned());
-            open.id.clone()
-        }) else {
-            return;
-        };
-        self.tell(&SessionUpdate::ToolCallUpdate(ToolCallUpdate {
-            tool_call_id: id,
-            content: Some(vec![ToolCallContent::Terminal {
-                terminal_id: terminal_id.to_owned(),
-            }]),
-            ..ToolCallUpdate::default()
-        }));
-    }
-
-    /// What the editor has for a call that begins; commands print to it.
-    fn editor(self: &Arc<Self>, call_id: &str) -> (EditorParts, Option<OutputListener>) {
-        let ClientCapabilities { fs, terminal } = self.client.capabilities;
-        let has_files = fs.read_text_file || fs.write_text_file;
-        let files = has_files.then(|| Arc::new(EditorFiles(Arc::clone(self))));
-        if !terminal || !self.is_command(call_id) {
-            let terminal = None;
-            return (EditorParts { terminal, files }, None);
-        }
-        let (sender, printed) = mpsc::channel(CHUNKS_MAX);
-        let terminal = EditorTerminal::new(self, call_id, printed);
-        let parts = EditorParts {
-            terminal: Some(Arc::new(terminal)),
-            files,
-        };
-        (parts, Some(OutputListener::new(sender)))
-    }
-
-    fn is_command(&self, call_id: &str) -> bool {
-        let state = self.state();
-        let open = state.open.get(call_id);
-        open.is_some_and(|open| Host::runs_commands(&open.call.name))
-    }
-
-    /// Announces a call.
-    pub(super) fn call_begins(&self, call: &ToolCall) {
-        let id = Uuid::now_v7().to_string();
-        let redactor = self.host.redactor();
-        let begun = self.view(call, &redactor).begin(&id);
-        let open = OpenCall {
-            id,
-            call: call.clone(),
-            facts: CallFacts::default(),
-            terminal: None,
-        };
-        self.state().open.insert(call.id.clone(), open);
-        self.tell(&SessionUpdate::ToolCall(begun));
-    }
-
-    /// Ends a call that was announced, once.
-    pub(super) fn call_ends(&self, call_id: &str, end: &CallEnd) {
-        let Some(open) = self.state().open.remove(call_id) else {
-            return;
-        };
-        let redactor = self.host.redactor();
-        let terminal = open
-            .terminal
-            .map(|terminal_id| ToolCallContent::Terminal { terminal_id });
-        let ended = self
-            .view(&open.call, &redactor)
-            .end(&open.id, (end, &open.facts), terminal);
-        self.tell(&SessionUpdate::ToolCallUpdate(ended));
-    }
-
-    /// Ends every call that is still open, whatever became of it.
-    pub(super) fn end_open_calls(&self) {
-        let open: Vec<String> = self.state().open.keys().cloned().collect();
-        let end = CallEnd::of(
-            CallEndKind::Cancelled,
-            "[error] the turn ended before this call",
-        );
-        open.iter().for_each(|id| self.call_ends(id, &end));
-    }
-
-    /// What a call that is open is, for a question about it.
-    pub(super) fn described(&self, call_id: &str) -> Option<ToolCallUpdate> {
-        let open = self.state().open.get(call_id).cloned()?;
-        let redactor = self.host.redactor();
-        Some(self.view(&open.call, &redactor).described(&open.id))
-    }
-
-    fn view<'a>(
-        &'a self,
-        call: &'a ToolCall,
-        redactor: &'a zeph_core::redact::Redactor,
-    ) -> CallView<'a> {
-        CallView {
-            call,
-            directory: &self.directory,
-            redactor,
-        }
-    }
-
-    fn keep_facts(&self, call_id: &str, report: &CallReport) {
-        if let Some(open) = self.state().open.get_mut(call_id) {
-            open.facts = CallFacts::of(&report.output);
-        }
-    }
-}
-
-/// The calls of a session, which its agent does not keep alive.
-#[derive(Debug)]
-struct CallsOf(std::sync::Weak<AcpSession>);
-
-impl CallDoor for CallsOf {
-    fn equip(&self, call_id: &str, control: CallControl) -> CallControl {
-        match self.0.upgrade() {
-            Some(session) => {
-                let (editor, on_output) = session.editor(call_id);
-                CallControl {
-                    ask: Some(permission::prompt(&session, call_id)),
-                    on_output: on_output.or(control.on_output.clone()),
-                    editor,
-                    ..control
-                }
-            }
-            None => control,
-        }
-    }
-
-    fn ended(&self, call_id: &str, report: &CallReport) {
-        if let Some(session) = self.0.upgrade() {
-            session.keep_facts(call_id, report);
-        }
     }
 }
