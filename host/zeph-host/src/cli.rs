@@ -53,7 +53,6 @@ use self::args::{CliArgs, CliCommand};
 use self::context::Context;
 use self::error::CliError;
 use self::exit::Exit;
-use crate::heap;
 
 /// The program: runs the command line of this process with the tools that come with the host.
 pub fn main() -> ExitCode {
@@ -135,11 +134,7 @@ fn dispatch(
         CliCommand::Run(options) => run::run(&context, options),
         CliCommand::Serve(options) => serve::run(&context, &options),
         CliCommand::Acp(options) => acp::run(context, options),
-        CliCommand::Wrap(options) => {
-            // Many of them idle side by side: an arena for each thread is a third of what each takes.
-            heap::share();
-            wrap::run(&context, &options)
-        }
+        CliCommand::Wrap(options) => wrap::run(&context, &options),
         CliCommand::Call(options) => call::run(&context, options),
         CliCommand::Tools(options) => tools::run(&context, options),
         CliCommand::Plugin(options) => plugin::run(&context, options),

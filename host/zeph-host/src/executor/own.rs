@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 
 use serde_json::Value;
 use tokio::sync::mpsc;
-use zeph_core::call::{CallFrame, ToolRequest};
+use zeph_core::call::ToolRequest;
 use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::failure::ToolFailure;
 use zeph_core::id::ConversationId;
@@ -23,7 +23,7 @@ use super::{
 };
 use crate::calls::{CallControl, CallReport};
 use crate::host::Host;
-use crate::session::Session;
+use crate::session::{AskedRequest, Session};
 
 /// Events of one kind that wait to be handed on; what comes beyond is omitted.
 const EVENTS_MAX: usize = 64;
@@ -128,11 +128,15 @@ impl ToolExecutor for HostExecutor {
         };
         let own_cancel = Cancel::new();
         // Of this moment: another turn may have begun when the call is awaited.
-        let frame = session.frame();
+        let asked = session.asks(ToolRequest {
+            tool: call.tool,
+            arguments: call.arguments,
+            answers: call.answers,
+        });
         let made = made(
             self.host.clone(),
             session,
-            (frame, call),
+            asked,
             options,
             own_cancel.clone(),
         );
@@ -207,7 +211,7 @@ fn failed(message: &str) -> ToolFailure {
 async fn made(
     host: Host,
     session: Session,
-    (frame, call): (CallFrame, ToolCall),
+    asked: AskedRequest,
     options: CallOptions,
     own_cancel: Cancel,
 ) -> CallReport {
@@ -217,15 +221,10 @@ async fn made(
         result_chars: options.result_chars,
         ..control
     };
-    let request = ToolRequest {
-        tool: call.tool,
-        arguments: call.arguments,
-        answers: call.answers,
-    };
     if options.cancel.is_cancelled() {
         own_cancel.cancel();
     }
-    let called = host.call_of(&session, (frame, request), control);
+    let called = host.call_of(&session, asked, control);
     tokio::pin!(called);
     loop {
         tokio::select! {

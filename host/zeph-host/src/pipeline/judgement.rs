@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use zeph_core::call::FileFacts;
-use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::failure::ToolFailure;
 use zeph_core::policy::{AuthorizedCall, Decision, Refusal};
 use zeph_core::tool::Tool;

@@ -81,7 +81,7 @@ async fn run(
             telling.say(&problem);
             Ok(StopReason::EndTurn)
         }
-        None => exchange(&session, &mut agent, prompt, &telling, &cancel).await,
+        None => exchange(&mut agent, prompt, &telling, &cancel).await,
     };
     (agent, ended)
 }
@@ -99,7 +99,6 @@ async fn slash(
 }
 
 async fn exchange(
-    session: &Arc<AcpSession>,
     agent: &mut HostAgent,
     prompt: Prompt,
     telling: &TurnTelling,
