@@ -374,6 +374,12 @@ impl Host {
         self.0.secrets.redactor()
     }
 
+    /// Removes a value from everything from now on.
+    #[cfg(test)]
+    pub(crate) fn learn_secret(&self, secret: zeph_core::execution::SecretValue) {
+        self.0.secrets.learn(vec![secret]);
+    }
+
     /// What this host has sealed.
     pub(crate) fn seals(&self) -> &Arc<Seals> {
         &self.0.seals

@@ -177,8 +177,7 @@ fn what_is_exempt_is_not_judged_and_a_warning_blocks_nothing() {
 
 #[test]
 fn every_door_is_judged_and_what_rules_refuse_is_not() {
-    let (model, judge) = (Script::new([]), Script::new([]));
-    judge.then(says("DENY: never"));
+    let (model, judge) = (Script::new([]), Script::endless([says("DENY: never")]));
     let product = product(&model, &judge, "");
     product.file("a", "the content\n");
     let answers = product.answers(
