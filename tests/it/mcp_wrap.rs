@@ -404,6 +404,54 @@ fn a_changed_server_is_off_until_it_is_approved() {
 }
 
 #[test]
+fn the_list_shows_what_is_wrapped_where_it_is_started_and_what_is_not() {
+    let product = product();
+    let empty = product.run(&["mcp", "list"]);
+    assert!(
+        empty.stdout.contains("there are no MCP servers"),
+        "{empty:?}"
+    );
+    let client = r#"{"mcpServers": {
+        "notes": {"command": "zeph-host", "args": ["wrap", "--name", "native", "--", "python3", "server.py"]},
+        "new": {"command": "zeph-host", "args": ["wrap", "--", "uvx", "mcp-server-time"]},
+        "open": {"command": "python3", "args": ["server.py"]}}}"#;
+    product.file(".mcp.json", client);
+    plain(&product).tools();
+    let listed = product.run(&["mcp", "list"]);
+    assert_eq!(listed.code, Some(0), "{listed:?}");
+    let lines: Vec<&str> = listed.stdout.lines().collect();
+    let row = |name: &str| {
+        let found = lines.iter().find(|line| line.starts_with(name));
+        found
+            .unwrap_or_else(|| panic!("{name}: {listed:?}"))
+            .to_string()
+    };
+    assert!(row("native ").contains("wrapped"), "{listed:?}");
+    assert!(
+        row("mcp-server-time ").contains("not started"),
+        "{listed:?}"
+    );
+    for said in [
+        "started by Claude Code: ",
+        "Claude Code starts without a sandbox: open (",
+        "`zeph-host mcp-config claude-code --wrap`",
+    ] {
+        assert!(listed.stdout.contains(said), "{said}: {listed:?}");
+    }
+    let listed = product.run(&["mcp", "list", "--json"]);
+    let rows: Value = serde_json::from_str(&listed.stdout).unwrap();
+    let native = &rows.as_array().unwrap()[1];
+    assert_eq!(native["name"], "native", "{rows}");
+    assert_eq!(native["status"], "wrapped", "{rows}");
+    assert!(native["walls"].is_string(), "{rows}");
+    assert!(native["tools"].as_array().unwrap().len() > 5, "{rows}");
+
+    let ran = product.run(&["mcp", "update", "native"]);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(ran.stderr.contains("nothing is installed for"), "{ran:?}");
+}
+
+#[test]
 fn options_that_name_no_server_are_refused() {
     let product = product();
     for (args, expected) in [
@@ -518,18 +566,29 @@ fn servers_of_others_run_wrapped() {
     assert_eq!(rows, OF_OTHERS.len());
 }
 
-/// Where the registries have private addresses, they are opened as an operator would.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the tests read their own switches"
-)]
+/// The registries of npm and of Python.
+const REGISTRIES: [&str; 3] = ["registry.npmjs.org", "pypi.org", "files.pythonhosted.org"];
+
+/// Where the registries have addresses that are not public, as behind a mirror, they are opened as an operator would.
 fn registries() -> Vec<String> {
-    let private = std::env::var("ZEPH_TEST_PRIVATE_REGISTRIES").unwrap_or_default();
+    let private: Vec<String> = REGISTRIES
+        .into_iter()
+        .filter(|host| !is_public(host))
+        .map(|host| format!("{{host=\"{host}\",ports=[443],plain_http=false}}"))
+        .collect();
     match private.is_empty() {
         true => Vec::new(),
         false => vec![
             "--set".to_owned(),
-            format!("tools.egress.private={private}"),
+            format!("tools.egress.private=[{}]", private.join(",")),
         ],
     }
+}
+
+/// Whether every address of a host is one of the internet.
+fn is_public(host: &str) -> bool {
+    use std::net::ToSocketAddrs as _;
+    let addresses = (host, 443).to_socket_addrs();
+    let mut addresses = addresses.unwrap_or_else(|error| panic!("{host}: {error}"));
+    addresses.all(|address| zeph_egress::forbidden(address.ip()).is_none())
 }

@@ -33,6 +33,7 @@ use zeph_plugins::record::Records;
 use zeph_plugins::refusal::GrantRequest;
 use zeph_plugins::rights::OperatorPolicy;
 use zeph_plugins::set::{PluginSet, ProgramParts, VettedPlugin};
+use zeph_shell::jail::PathWatch;
 use zeph_store::{Location, OpenedStore, Retention, Store, StoreError, StoreOpening, StoreOptions};
 
 use crate::agent::models::NoModel;
@@ -147,6 +148,8 @@ pub(crate) struct NativeOptions {
     pub(crate) listener: Arc<dyn ServerListener>,
     /// Whether its tools need an approval where no rule allows them.
     pub(crate) asks: bool,
+    /// Learns which paths it asks for in vain; none where nobody wants to know.
+    pub(crate) watch: Option<PathWatch>,
 }
 
 impl Default for StartOptions {
@@ -609,8 +612,9 @@ fn kept_servers(
     options: &StartOptions,
     (secrets, egress): (&Arc<KnownSecrets>, &Egress),
 ) -> ServersOptions {
-    let opener = OwnOpener::new(config, secrets, egress, options.tell.clone());
     let native = options.native.as_ref();
+    let opener = OwnOpener::new(config, secrets, egress, options.tell.clone())
+        .watched(native.and_then(|native| native.watch.clone()));
     let connection = ConnectionOptions {
         start_timeout: config.mcp_start_timeout,
         offers: client::Offers {

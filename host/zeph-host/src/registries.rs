@@ -10,6 +10,9 @@ use std::path::{Path, PathBuf};
 use zeph_core::network::{Destination, HTTP_PORT, HTTPS_PORT};
 
 mod files;
+mod logins;
+
+pub(crate) use self::logins::RegistryLogin;
 
 /// Where settings stand.
 struct Places {
@@ -95,14 +98,48 @@ pub(crate) fn of_machine(home: &Path, here: &Path) -> (BTreeSet<String>, BTreeSe
     hosts(&places, &programs)
 }
 
-/// The hosts that `program` gets packages from, by the settings of the user: those of a project do not count.
-pub(crate) fn of_program(program: &str, home: &Path) -> (BTreeSet<String>, BTreeSet<String>) {
-    let places = Places {
-        env: zeph_config::process_environment(),
-        project: Vec::new(),
-        home: home.to_owned(),
-    };
-    hosts(&places, &BTreeSet::from([program.to_owned()]))
+/// Where one package manager gets packages from, by the settings of the user: those of a project do not count.
+#[derive(Debug)]
+pub(crate) struct Registries {
+    /// The hosts, as `allow_hosts` takes them.
+    pub(crate) hosts: BTreeSet<String>,
+    /// Addresses that cannot be allowed, since they have no name.
+    pub(crate) unusable: BTreeSet<String>,
+    /// What authorizes requests, at most one for a host.
+    pub(crate) logins: Vec<RegistryLogin>,
+    /// Variables by which the manager finds them without the files of the user, and without credentials.
+    pub(crate) variables: Vec<(String, String)>,
+}
+
+/// Where `program`, `npm`, `pip` or `uv`, gets packages from.
+pub(crate) fn of_program(program: &str, home: &Path) -> Registries {
+    Registries::of(
+        program,
+        &Places {
+            env: zeph_config::process_environment(),
+            project: Vec::new(),
+            home: home.to_owned(),
+        },
+    )
+}
+
+impl Registries {
+    fn of(program: &str, places: &Places) -> Self {
+        let (hosts, unusable) = hosts(places, &BTreeSet::from([program.to_owned()]));
+        let (logins, variables) = match program {
+            "npm" => (logins::of_npm(places), logins::npm_variables(places)),
+            _ => (logins::of_python(places), logins::python_variables(places)),
+        };
+        Self {
+            logins: logins
+                .into_iter()
+                .filter(|login| hosts.contains(&login.host))
+                .collect(),
+            hosts,
+            unusable,
+            variables,
+        }
+    }
 }
 
 /// The hosts of the managers among `programs`, as `allow_hosts` takes them, and the addresses it does not take.

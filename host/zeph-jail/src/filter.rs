@@ -13,6 +13,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 
+use crate::watch;
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, SeccompRule, TargetArch, sock_filter};
 
 /// Which kinds of sockets a command may make. Pairs of connected sockets are always allowed: they lead nowhere.
@@ -57,6 +58,31 @@ pub fn build(sockets: Sockets, around: Reachable) -> [Vec<u8>; 3] {
     .map(|program| to_bytes(&program))
 }
 
+/// Makes the program that tells the host of the calls that take paths, and refuses none. What the three others refuse stays refused: their
+/// answers are stricter, and such a call is not told.
+///
+/// `seccompiler` has no action that asks another process, so the program is written here.
+///
+/// Shape:  as of [`build`].
+pub fn watching() -> Vec<u8> {
+    let numbers: Vec<u32> = watch::calls()
+        .filter_map(|call| u32::try_from(call.number).ok())
+        .collect();
+    let n_numbers = u8::try_from(numbers.len())
+        .unwrap_or_else(|error| panic!("bug: a jump leads at most 255 instructions far: {error}"));
+    // Behind the last comparison stand the two answers: to let pass, and to tell.
+    let mut program = vec![
+        statement(LOAD_WORD, ARCHITECTURE_OF_THE_CALL),
+        jump(JUMP_EQUAL, OWN_ARCHITECTURE, 0, n_numbers + 1),
+        statement(LOAD_WORD, NUMBER_OF_THE_CALL),
+    ];
+    let comparisons = numbers.iter().zip((1..=n_numbers).rev());
+    program.extend(comparisons.map(|(number, left)| jump(JUMP_EQUAL, *number, left, 0)));
+    program.push(statement(RETURN, SeccompAction::Allow.into()));
+    program.push(statement(RETURN, libc::SECCOMP_RET_USER_NOTIF));
+    to_bytes(&program)
+}
+
 /// Reads a program as [`build`] wrote it.
 ///
 /// Errors: `None` when the bytes are not whole instructions.
@@ -96,20 +122,36 @@ fn refusing(calls: SyscallRules, error: i32) -> BpfProgram {
 /// The newest call the tables know (`removexattrat`, Linux 6.13).
 const NEWEST: u32 = 466;
 
+const LOAD_WORD: u16 = 0x20;
+const JUMP_EQUAL: u16 = 0x15;
+const JUMP_AT_LEAST: u16 = 0x35;
+const RETURN: u16 = 0x06;
+const NUMBER_OF_THE_CALL: u32 = 0;
+const ARCHITECTURE_OF_THE_CALL: u32 = 4;
+
+#[cfg(target_arch = "x86_64")]
+const OWN_ARCHITECTURE: u32 = 0xc000_003e;
+#[cfg(target_arch = "aarch64")]
+const OWN_ARCHITECTURE: u32 = 0xc000_00b7;
+
 /// Answers "not there" to every number beyond the tables. This covers the second x86-64 numbering too, which begins at 2^30.
 ///
 /// `seccompiler` has rules for single numbers, not for ranges of them.
 fn newer_calls() -> BpfProgram {
-    const LOAD_WORD: u16 = 0x20;
-    const JUMP_AT_LEAST: u16 = 0x35;
-    const RETURN: u16 = 0x06;
-    const NUMBER_OF_THE_CALL: u32 = 0;
-    let one = |code, jt, jf, k| sock_filter { code, jt, jf, k };
     let not_there = SeccompAction::Errno(libc::ENOSYS.unsigned_abs());
     vec![
-        one(LOAD_WORD, 0, 0, NUMBER_OF_THE_CALL),
-        one(JUMP_AT_LEAST, 0, 1, NEWEST + 1),
-        one(RETURN, 0, 0, not_there.into()),
-        one(RETURN, 0, 0, SeccompAction::Allow.into()),
+        statement(LOAD_WORD, NUMBER_OF_THE_CALL),
+        jump(JUMP_AT_LEAST, NEWEST + 1, 0, 1),
+        statement(RETURN, not_there.into()),
+        statement(RETURN, SeccompAction::Allow.into()),
     ]
+}
+
+fn statement(code: u16, k: u32) -> sock_filter {
+    jump(code, k, 0, 0)
+}
+
+/// Goes on `jt` instructions later when the comparison holds, else `jf`.
+fn jump(code: u16, k: u32, jt: u8, jf: u8) -> sock_filter {
+    sock_filter { code, jt, jf, k }
 }

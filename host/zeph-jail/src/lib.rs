@@ -6,6 +6,8 @@ pub mod plan;
 
 #[cfg(target_os = "linux")]
 pub mod filter;
+#[cfg(target_os = "linux")]
+pub mod watch;
 
 /// The exit code of the inner stage when the command never ran. A command may end with the same code: the status pipe, which
 /// no command can write to, is what tells.

@@ -34,6 +34,8 @@ pub struct Plan {
     pub files: Vec<(i32, i32)>,
     /// The way out of a network that has no other; none where there is no such way.
     pub outlet: Option<Outlet>,
+    /// How the host is told which paths the command asks for; none where it does not want to know.
+    pub watch: Option<Watch>,
     /// The filter of system calls, as the kernel takes it: program after program.
     pub filters: [Vec<u8>; 3],
     /// The program, an absolute path.
@@ -51,6 +53,15 @@ pub struct Outlet {
     pub channel: i32,
     /// Variables of the command that name the port, as `NAME=value`: what stands before the number, and what stands behind it.
     pub environment: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
+/// A filter that lets every call pass and tells the host of some. It refuses nothing, so that the kernel has none is no reason to end the run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Watch {
+    /// The descriptor of the socket over which the host is given the one that the kernel tells it on, or the reason why there is none.
+    pub channel: i32,
+    /// The filter, as the kernel takes it.
+    pub filter: Vec<u8>,
 }
 
 /// What stands around the inner stage already.
@@ -166,6 +177,10 @@ impl Plan {
                 text(bytes, behind);
             });
         });
+        list(&mut bytes, self.watch.as_slice(), |bytes, watch| {
+            descriptor(bytes, watch.channel);
+            text(bytes, &watch.filter);
+        });
         for filter in &self.filters {
             text(&mut bytes, filter);
         }
@@ -200,6 +215,7 @@ impl Plan {
             rules: input.list(Input::rule)?,
             files: input.list(|input| Ok((input.descriptor()?, input.descriptor()?)))?,
             outlet: input.outlet()?,
+            watch: input.watch()?,
             filters: [input.text()?, input.text()?, input.text()?],
             program: input.text()?,
             arguments: input.list(Input::text)?,
@@ -314,6 +330,20 @@ impl Input<'_> {
         let outlet = outlets.pop();
         match outlets.is_empty() {
             true => Ok(outlet),
+            false => Err(BadPlan),
+        }
+    }
+
+    fn watch(&mut self) -> Result<Option<Watch>, BadPlan> {
+        let mut watches = self.list(|input| {
+            Ok(Watch {
+                channel: input.descriptor()?,
+                filter: input.text()?,
+            })
+        })?;
+        let watch = watches.pop();
+        match watches.is_empty() {
+            true => Ok(watch),
             false => Err(BadPlan),
         }
     }

@@ -6,6 +6,7 @@ mod guard;
 mod landlock;
 mod outlet;
 mod process;
+mod watch;
 
 use std::fs::File;
 use std::io::{Read as _, Seek as _, Write as _};
@@ -68,6 +69,9 @@ fn every_door(plan: &Plan, status: &mut File) -> Result<Vec<Vec<u8>>, Failure> {
         None => Vec::new(),
     };
     landlock::restrict(plan)?;
+    if let Some(watch) = &plan.watch {
+        watch::begin(watch).map_err(failed("telling of paths"))?;
+    }
     descriptors::keep_only(&plan.files, status).map_err(failed("closing descriptors"))?;
     process::filter_calls(&plan.filters)?;
     status

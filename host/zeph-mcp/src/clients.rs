@@ -5,6 +5,7 @@
 mod entry;
 mod error;
 mod json;
+mod started;
 #[cfg(test)]
 mod tests;
 mod toml;
@@ -15,6 +16,7 @@ use self::entry::Entry;
 pub use self::entry::{Server, Transport};
 pub use self::error::MergeError;
 use self::json::Dialect;
+pub use self::started::{ServerStart, StartedServer};
 pub use self::unwrap::{Unwrapped, UnwrappedFile};
 pub use self::wrap::{MovedSecret, Unwrappable, Wrapped, WrappedFile, WrappedServer, Wrapper};
 

@@ -58,6 +58,7 @@ mod system;
 mod toolchain;
 mod trusted;
 mod view;
+mod watch;
 
 #[cfg(test)]
 pub(crate) mod tests;
@@ -72,6 +73,7 @@ pub use policy::{EnvironmentPolicy, JailLimits, JailPolicy, Mode, Network, OwnDi
 pub use run_setup::{Guard, PreparedRun, Start};
 pub(crate) use standing_jail::StandingJail;
 pub use support::{Bubblewrap, Support};
+pub use watch::{DeniedPath, PathWatch, is_private};
 
 #[cfg(target_vendor = "apple")]
 use apple as system_jail;
@@ -246,6 +248,8 @@ pub struct Jail {
     made: Arc<NewRepositories>,
     /// What serves the ways out of commands that may reach hosts.
     outlets: Option<Arc<dyn Outlets>>,
+    /// What is asked for in vain, where somebody wants to know.
+    watch: Option<PathWatch>,
 }
 
 /// What every run of a jail stands on.
@@ -284,7 +288,18 @@ impl Jail {
             told: Arc::default(),
             made: Arc::default(),
             outlets: None,
+            watch: None,
         }
+    }
+
+    /// Has `watch` learn which paths the programs of this jail ask for in vain. Each of their calls that takes a path costs some
+    /// microseconds more then; none is refused for it.
+    ///
+    /// Limits: not where there is no jail, nor on macOS: [`PathWatch::problem`] says so.
+    #[must_use]
+    pub fn with_watch(mut self, watch: PathWatch) -> Self {
+        self.watch = Some(watch);
+        self
     }
 
     /// Like `new`, but never more than Landlock and the filter, as on a machine without user namespaces.
@@ -333,10 +348,25 @@ impl Jail {
         if self.policy.network == Network::Hosts && !is_apart {
             return Err(JailError::HostsNeedNamespaces);
         }
+        if let Some(watch) = &self.watch
+            && !matches!(label, JailLabel::Full | JailLabel::LandlockOnly)
+        {
+            watch.fail("paths are watched in the jails of Linux only".to_owned());
+        }
         match label {
             JailLabel::None => bare::prepare(&self.policy, &job, &directory),
             label => system_jail::prepare(self, label, job, &roots, &directory),
         }
+    }
+
+    /// Whether programs see what the host has at a path: it belongs to the system, to a toolchain or to what the policy names. Reads some
+    /// files.
+    pub fn shows(&self, path: &Path) -> bool {
+        let Ok(granted) = &self.granted else {
+            return false;
+        };
+        let visible = view::visible(&self.policy, &granted.now());
+        mount::within_any(path, &visible)
     }
 
     /// A look through the writable directories that is recent enough.

@@ -1,7 +1,7 @@
 //! What lies around a server: a user's home with secrets, another project, processes and sockets.
 
 use std::fs;
-use std::net::TcpListener;
+use std::net::{TcpListener, UdpSocket};
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::{SocketAddr, UnixListener};
@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::{Value, json};
 
+use super::network::METADATA;
 use crate::product::Product;
 
 /// Stands in everything a server must not read.
@@ -34,6 +35,8 @@ pub(super) struct Place {
     token: String,
     abstract_name: String,
     tcp: TcpListener,
+    metadata: Option<TcpListener>,
+    names: UdpSocket,
     unix: [UnixListener; 2],
     victim: Child,
     before: Vec<String>,
@@ -73,6 +76,12 @@ impl Place {
         ];
         let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
         tcp.set_nonblocking(true).unwrap();
+        let metadata = TcpListener::bind((METADATA, 0)).ok();
+        if let Some(metadata) = &metadata {
+            metadata.set_nonblocking(true).unwrap();
+        }
+        let names = UdpSocket::bind("127.0.0.1:0").unwrap();
+        names.set_nonblocking(true).unwrap();
         unix.iter().for_each(|it| it.set_nonblocking(true).unwrap());
         let victim = Command::new("/bin/sleep")
             .arg("86400")
@@ -89,6 +98,8 @@ impl Place {
             ),
             abstract_name,
             tcp,
+            metadata,
+            names,
             unix,
             victim: victim.unwrap(),
             before: Vec::new(),
@@ -103,6 +114,8 @@ impl Place {
         json!({
             "home": self.product.home, "work": self.product.work, "neighbour": self.neighbour,
             "host_secrets": self.host_secrets, "victim": self.victim.id(), "token": self.token,
+            "metadata": self.metadata.as_ref().map_or(80, |it| it.local_addr().unwrap().port()),
+            "names": self.names.local_addr().unwrap().port(),
             "tcp": self.tcp.local_addr().unwrap().port(), "agent": self.product.home.join("agent.sock"),
             "abstract": self.abstract_name, "marker": MARKER,
         })
@@ -115,7 +128,11 @@ impl Place {
 
     /// Whether a socket of the host was reached.
     pub(super) fn is_reached(&self) -> bool {
-        self.tcp.accept().is_ok() || self.unix.iter().any(|it| it.accept().is_ok())
+        let metadata = self.metadata.iter();
+        let mut tcp = metadata.chain([&self.tcp]);
+        tcp.any(|it| it.accept().is_ok())
+            || self.names.recv(&mut [0; 100]).is_ok()
+            || self.unix.iter().any(|it| it.accept().is_ok())
     }
 
     /// Whether the process of another was ended.
@@ -145,6 +162,7 @@ impl Place {
             self.neighbour.join("notes.txt"),
             self.server.clone(),
             work.join(".git/hooks/pre-commit"),
+            work.join(".git/config"),
             work.join(".vscode/tasks.json"),
             work.join(".mcp.json"),
         ];

@@ -6,6 +6,8 @@ mod list;
 mod login;
 mod look;
 mod test;
+mod update;
+mod wrapped;
 
 pub(super) use self::look::{place, settled};
 use zeph_config::Config;
@@ -25,6 +27,7 @@ pub(super) fn run(context: &Context, options: Mcp) -> Result<Exit, CliError> {
         Some(McpCommand::Info(options)) => info::run(context, &options),
         Some(McpCommand::Test(options)) => test::run(context, &options),
         Some(McpCommand::Approve(options)) => approve::run(context, &options),
+        Some(McpCommand::Update(options)) => update::run(context, &options),
         Some(McpCommand::Login(options)) => login::run(context, &options),
         Some(McpCommand::Logout(options)) => login::forget(context, &options),
     }

@@ -100,7 +100,7 @@ fn open(context: &Context, client: &Client, named: Option<&Path>) -> Result<Conf
 }
 
 /// Where the client keeps its servers.
-fn place(context: &Context, client: &Client) -> Result<PathBuf, CliError> {
+pub(super) fn place(context: &Context, client: &Client) -> Result<PathBuf, CliError> {
     let surroundings = &context.surroundings;
     let home = surroundings.home.as_ref();
     let below_home = |path: &str| home.map(|home| home.join(path));

@@ -4,10 +4,13 @@ mod learned;
 mod report;
 mod server;
 
+pub(super) use self::server::name_of;
+
 use std::io::{self, IsTerminal as _};
 use std::sync::Arc;
 
 use zeph_core::principal::Principal;
+use zeph_shell::jail::PathWatch;
 
 use self::report::Report;
 use super::args::Wrap;
@@ -24,6 +27,7 @@ use crate::serve::stdio::{self, Ended};
 /// Runs the command.
 pub(super) fn run(context: &Context, options: &Wrap) -> Result<Exit, CliError> {
     let wrapped = server::wrapped(context, options)?;
+    let watch = options.learn.then(PathWatch::default);
     context::block_on_threads(async {
         let mut interrupts = Interrupts::listen()
             .map_err(|error| CliError::internal("signals cannot be heard").because(error))?;
@@ -32,6 +36,7 @@ pub(super) fn run(context: &Context, options: &Wrap) -> Result<Exit, CliError> {
             name: wrapped.name.clone(),
             listener: Arc::clone(&relay) as _,
             asks: options.ask,
+            watch: watch.clone(),
         };
         let host = context.start_native(wrapped.config.clone(), native).await?;
         if io::stdin().is_terminal() {
@@ -39,9 +44,9 @@ pub(super) fn run(context: &Context, options: &Wrap) -> Result<Exit, CliError> {
             context.notes(&[note.to_owned()]);
         }
         let native = NativeServer::new(&host, wrapped.name.clone(), relay);
-        let report = Report::begin(&host, &wrapped, native.complaints());
+        let report = Report::begin(&host, &wrapped, native.complaints(), watch);
         let exit = serve(&host, native, &mut interrupts).await;
-        let was_active = report.end(options.learn).await;
+        let was_active = report.end().await;
         match exit? {
             Exit::Success if !was_active => Ok(Exit::Start),
             exit => Ok(exit),

@@ -24,6 +24,15 @@ fn read(path: &Path) -> String {
 
 /// The values of `key = value`, `key: value` or `key value` whose key `fits`, without quotes.
 fn values(path: &Path, fits: impl Fn(&str) -> bool) -> Vec<String> {
+    let pairs = pairs(path).into_iter();
+    pairs
+        .filter(|(key, _)| fits(key))
+        .map(|(_, value)| value)
+        .collect()
+}
+
+/// Keys with their values, as in [`values`].
+fn pairs(path: &Path) -> Vec<(String, String)> {
     let text = read(path);
     let lines = text
         .lines()
@@ -33,9 +42,10 @@ fn values(path: &Path, fits: impl Fn(&str) -> bool) -> Vec<String> {
         let end = line.find(|c: char| c == '=' || c.is_whitespace() || line_is_yaml(line, c))?;
         let key = line[..end].trim_matches('"').trim_end_matches(':');
         let value = line[end..].trim_start_matches(['=', ':', ' ', '\t']);
-        fits(key).then(|| value.trim().trim_matches(['"', '\'']).to_owned())
+        let value = value.trim().trim_matches(['"', '\'']);
+        Some((key.to_owned(), value.to_owned()))
     });
-    pairs.filter(|value| !value.is_empty()).collect()
+    pairs.filter(|(_, value)| !value.is_empty()).collect()
 }
 
 /// Whether a colon ends the key: not where it belongs to it, as in `@scope:registry=`.
@@ -120,6 +130,12 @@ fn npm_files(places: &Places) -> Vec<PathBuf> {
     files.push(places.home_file(".npmrc"));
     files.push(places.home_file(".config/pnpm/rc"));
     files
+}
+
+/// All settings of npm's files, the nearest first.
+pub(super) fn npm_pairs(places: &Places) -> Vec<(String, String)> {
+    let files = npm_files(places);
+    files.iter().flat_map(|path| pairs(path)).collect()
 }
 
 pub(super) fn npm_registry(places: &Places) -> Vec<String> {

@@ -184,3 +184,72 @@ fn files_that_cannot_be_read_say_nothing() {
         assert!(line.contains(usual), "{line}");
     }
 }
+
+fn registries(files: &[(&str, &str)], env: &[(&str, &str)], program: &str) -> Registries {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in files {
+        let path = folder.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    let set = [("PIP_CONFIG_FILE", "/dev/null")];
+    let env = set.iter().chain(env);
+    let places = Places {
+        env: env
+            .map(|&(name, value)| (name.to_owned(), value.to_owned()))
+            .collect(),
+        home: folder.path().to_owned(),
+        project: Vec::new(),
+    };
+    Registries::of(program, &places)
+}
+
+#[test]
+fn logins_of_npm_are_for_their_registries_and_stay_out_of_variables() {
+    let npmrc = "registry=https://npm.example.com/all/\n@team:registry=https://team.example.com:8443/\n\
+                 //npm.example.com/all/:_authToken=${NPM_TOKEN}\n//team.example.com:8443/:username=ada\n\
+                 //team.example.com:8443/:_password=c2VjcmV0\n//other.example.com/:_authToken=of-another\n_authToken=of-none\n";
+    let found = registries(&[(".npmrc", npmrc)], &[("NPM_TOKEN", "tok-1")], "npm");
+    let logins: Vec<(&str, &str)> = found
+        .logins
+        .iter()
+        .map(|login| (login.host.as_str(), login.authorization.as_str()))
+        .collect();
+    assert_eq!(
+        logins,
+        [
+            ("npm.example.com", "Bearer tok-1"),
+            ("team.example.com:8443", "Basic YWRhOnNlY3JldA==")
+        ]
+    );
+    let variables = [
+        ("npm_config_registry", "https://npm.example.com/all/"),
+        (
+            "npm_config_@team:registry",
+            "https://team.example.com:8443/",
+        ),
+    ];
+    let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    assert_eq!(found.variables, variables);
+    assert!(!format!("{found:?}").contains("tok-1"), "{found:?}");
+}
+
+#[test]
+fn logins_of_python_indexes_are_taken_out_of_their_addresses() {
+    let url = "https://ada:p%40ss@pip.example.com/simple";
+    let found = registries(&[], &[("PIP_INDEX_URL", url)], "pip");
+    let [login] = found.logins.as_slice() else {
+        panic!("{found:?}");
+    };
+    assert_eq!(login.host, "pip.example.com");
+    assert_eq!(login.authorization, "Basic YWRhOnBAc3M=");
+    assert!(login.secrets.contains(&"p@ss".to_owned()));
+    let bare = "https://pip.example.com/simple".to_owned();
+    assert_eq!(
+        found.variables,
+        [
+            ("PIP_INDEX_URL".to_owned(), bare.clone()),
+            ("UV_DEFAULT_INDEX".to_owned(), bare)
+        ]
+    );
+}

@@ -38,9 +38,12 @@ impl Keeper {
                     self.ended(process).await;
                 }
                 Err(error) => {
-                    let setback = failed(&error, process.as_ref());
-                    self.ended(process).await;
-                    return Err(setback);
+                    // Why it never ran is known at its end.
+                    if let Some(process) = &process {
+                        process.end().await;
+                    }
+                    self.note_last(process.as_ref());
+                    return Err(failed(&error, process.as_ref()));
                 }
             }
         }

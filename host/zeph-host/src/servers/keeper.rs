@@ -107,7 +107,7 @@ impl Keeper {
 
     /// Waits before the next start. What was offered stays in the catalog: calls of it wait or are told why.
     async fn rest(&self, reason: String, pause: Duration, is_soon: bool) {
-        tracing::warn!(server = %self.name, reason, "an MCP server does not run");
+        tracing::info!(server = %self.name, reason, "an MCP server does not run");
         let state = match is_soon {
             true => ServerState::Starting,
             false => ServerState::Failed {

@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 use zeph_config::{CommandServer, Config, HttpServer};
 use zeph_core::execution::HostUse;
 use zeph_core::id::ServerName;
-use zeph_shell::jail::JailLabel;
+use zeph_shell::jail::{JailLabel, PathWatch};
 use zeph_shell::service::{Service, ServiceJob, ServicePipes, Services};
 
 use self::home::ServerHome;
@@ -35,6 +35,7 @@ use crate::known_secrets::KnownSecrets;
 pub(crate) use self::error::LaunchError;
 pub(crate) use self::install::InstallPin;
 pub(crate) use self::refusal::Refusal;
+pub(crate) use self::walls::missing as missing_layers;
 
 /// Starts the MCP servers of a host. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -47,6 +48,8 @@ struct LauncherState {
     secrets: Arc<KnownSecrets>,
     installer: Installer,
     progress: Progress,
+    /// Learns which paths servers ask for in vain, where somebody wants to know.
+    watch: Option<PathWatch>,
 }
 
 /// Hears what an installation does, one short sentence at a time; for the error stream.
@@ -122,6 +125,7 @@ impl Launcher {
         config: &Config,
         secrets: &Arc<KnownSecrets>,
         progress: Progress,
+        watch: Option<PathWatch>,
     ) -> io::Result<Self> {
         Ok(Self(Arc::new(LauncherState {
             services: Services::new()?,
@@ -129,6 +133,7 @@ impl Launcher {
             secrets: Arc::clone(secrets),
             installer: Installer::new(config),
             progress,
+            watch,
         })))
     }
 
@@ -174,6 +179,18 @@ impl Launcher {
         })
     }
 
+    /// Installs the newest version of a server's packages that its command allows, beside the one that is used, and says what it is.
+    ///
+    /// Errors: [`LaunchError`]: nothing is installed for its command; the installation failed.
+    pub(crate) async fn newest(
+        &self,
+        name: &ServerName,
+        server: &CommandServer,
+    ) -> Result<InstallPin, LaunchError> {
+        let state = &self.0;
+        state.installer.newest(state, name, server).await
+    }
+
     /// Starts a server in a sandbox of its own.
     ///
     /// Errors: [`LaunchError`]; nothing runs then. A server that ends soon after has started: [`Launched::complaints`] says why.
@@ -192,7 +209,7 @@ impl Launcher {
             let known = variables.entry("PATH".to_owned());
             known.or_insert_with(|| path.clone());
         }
-        let jail = ServerJail::new(&state.config, &state.secrets, name, server, &home, program)?;
+        let jail = ServerJail::new(state, name, server, &home, program)?;
         let job = ServiceJob {
             program: program.program.clone(),
             arguments: program.arguments.clone(),
@@ -248,16 +265,20 @@ impl Launched {
     /// What it was refused so far: hosts it asked for, and paths that the end of its error stream speaks of.
     pub(crate) fn refusals(&self) -> Vec<Refusal> {
         let mut refusals = self.network().refused();
-        refusals.extend(refusal::paths(
-            &self.service.stderr_tail(),
-            self.jail.granted(),
-        ));
+        refusals.extend(self.refusals_in(&self.service.stderr_tail()));
         refusals
     }
 
     /// The paths that `said` speaks of as not usable, which are there and were not granted.
     pub(crate) fn refusals_in(&self, said: &str) -> Vec<Refusal> {
-        refusal::paths(said, self.jail.granted())
+        let mut refusals = refusal::paths(said, self.jail.granted());
+        let jail = self.jail.jail();
+        // Programs name themselves when they complain of something else.
+        refusals.retain(|refusal| match refusal {
+            Refusal::Path { path, write: false } => !jail.shows(path),
+            Refusal::Path { write: true, .. } | Refusal::Host(_) => true,
+        });
+        refusals
     }
 
     /// What went between it and each host so far.

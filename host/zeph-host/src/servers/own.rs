@@ -14,6 +14,7 @@ use zeph_egress::{Egress, OwnClient, OwnLimits, Pending};
 use zeph_mcp::client::oauth::Access;
 use zeph_mcp::client::{self, ServerTransport};
 use zeph_plugins::event::{PluginEvent, Tell};
+use zeph_shell::jail::PathWatch;
 
 use super::launch::{
     InstallPin, LaunchError, LaunchPin, Launched, Launcher, Prepared, Progress, Refusal,
@@ -35,6 +36,7 @@ pub(crate) struct OwnOpener {
     secrets: Arc<KnownSecrets>,
     egress: Egress,
     progress: Progress,
+    watch: Option<PathWatch>,
     /// Made when the first server is wanted: it is a thread.
     launcher: OnceLock<Launcher>,
 }
@@ -57,15 +59,23 @@ impl OwnOpener {
                     tell(&PluginEvent::Progress { what });
                 }
             }),
+            watch: None,
             launcher: OnceLock::new(),
         }
+    }
+
+    /// Has `watch`, if there is one, learn which paths the servers ask for in vain.
+    #[must_use]
+    pub(crate) fn watched(self, watch: Option<PathWatch>) -> Self {
+        Self { watch, ..self }
     }
 
     fn launcher(&self) -> Result<&Launcher, OpenFailure> {
         if let Some(launcher) = self.launcher.get() {
             return Ok(launcher);
         }
-        let launcher = Launcher::new(&self.config, &self.secrets, self.progress.clone());
+        let (progress, watch) = (self.progress.clone(), self.watch.clone());
+        let launcher = Launcher::new(&self.config, &self.secrets, progress, watch);
         let launcher = launcher.map_err(|error| {
             OpenFailure::Failed(format!(
                 "the thread that starts servers cannot start: {error}"

@@ -11,6 +11,9 @@ use super::set::ChangedServer;
 /// Most characters of a reason.
 const REASON_CHARS_MAX: usize = 600;
 
+/// Lines at the end of standard error that are searched for an error.
+const LAST_LINES: usize = 20;
+
 /// Why a server does not run any more, or not yet.
 #[derive(Debug)]
 pub(super) enum Setback {
@@ -44,13 +47,21 @@ pub(super) fn shown(error: &McpError) -> String {
     one_line(&error.to_string(), REASON_CHARS_MAX)
 }
 
+/// The last line that speaks of an error, of the last few; else the last one. Programs end with their version, or where they were.
+fn last_words(stderr: &str) -> Option<&str> {
+    let said = || stderr.lines().rev().filter(|line| !line.trim().is_empty());
+    let mut last = said().take(LAST_LINES);
+    let error = last.find(|line| line.contains("rror:") || line.contains("rror "));
+    error.or_else(|| said().next())
+}
+
 /// A reason with the last line of standard error, and with what was refused last, which is most often why.
 pub(super) fn with_last_words(reason: String, process: Option<&Arc<dyn ServerProcess>>) -> String {
     let Some(process) = process else {
         return reason;
     };
     let stderr = process.stderr();
-    let last = stderr.lines().rev().find(|line| !line.trim().is_empty());
+    let last = last_words(&stderr);
     let mut text = reason;
     if let Some(last) = last {
         text.push_str(&format!("; it said last: {}", one_line(last, 200)));

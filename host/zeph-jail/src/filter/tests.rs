@@ -200,3 +200,19 @@ fn a_command_acts_on_itself_only_without_namespaces() {
         check(OPEN, number, &others, ALLOW);
     }
 }
+
+#[test]
+fn calls_that_take_paths_are_told_and_all_others_pass() {
+    let watching = watching();
+    let told = |architecture, number| answer(&watching, architecture, number, [0; 6]);
+    for number in 0..=NEWEST {
+        let expect = match watch::call(number.into()) {
+            Some(_) => libc::SECCOMP_RET_USER_NOTIF,
+            None => ALLOW,
+        };
+        assert_eq!(told(ARCHITECTURE, number), expect, "call {number}");
+        assert_eq!(told(ARCHITECTURE + 1, number), ALLOW, "call {number}");
+    }
+    // One that is refused is not told.
+    assert!(watch::calls().all(|call| !table::ABSENT.contains(&call.number)));
+}

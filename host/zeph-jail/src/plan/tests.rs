@@ -33,6 +33,10 @@ fn sample() -> Plan {
             channel: 12,
             environment: vec![(b"P=http://127.0.0.1:".to_vec(), b"/".to_vec())],
         }),
+        watch: Some(Watch {
+            channel: 13,
+            filter: vec![3; 8],
+        }),
         filters: [vec![1; 16], vec![], vec![2; 8]],
         program: b"/bin/bash".to_vec(),
         arguments: vec![b"-c".to_vec(), Vec::new()],

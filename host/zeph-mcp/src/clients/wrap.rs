@@ -30,6 +30,9 @@ const URL: &str = "--url";
 const HEADER: &str = "--header";
 const SECRET_HEADER: &str = "--secret-header";
 
+/// The option that names a server.
+const NAME: &str = "--name";
+
 /// The option that hands a secret over as a variable.
 const SECRET: &str = "--secret";
 
@@ -329,7 +332,7 @@ fn edits(launch: &Launch, server: &WrappedServer, wrapper: &Wrapper<'_>) -> Edit
 
 /// How every command line of a wrapped server begins.
 fn opening(server: &WrappedServer, wrapper: &Wrapper<'_>) -> Vec<String> {
-    let mut args = vec![WRAP.to_owned(), "--name".to_owned(), server.name.clone()];
+    let mut args = vec![WRAP.to_owned(), NAME.to_owned(), server.name.clone()];
     args.extend_from_slice(wrapper.options);
     args
 }

@@ -105,8 +105,7 @@ impl Jail {
                 reason: "nothing serves its way out to hosts (`tools.sandbox.allow_hosts`)",
             });
         }
-        let ends = channel::pair().map_err(JailError::system("make a pair of sockets"))?;
-        Ok(Some(ends))
+        channel().map(Some)
     }
 
     /// Opens the way out of one run by the host's end of its channel: what is served, and what the inner stage, which has the other
@@ -126,6 +125,13 @@ impl Jail {
             told: Some(told),
         }
     }
+}
+
+/// The two ends of a channel over which the inner stage hands a descriptor to the host.
+///
+/// Errors: `JailError::System`.
+pub(super) fn channel() -> Result<OutletEnds, JailError> {
+    channel::pair().map_err(JailError::system("make a pair of sockets"))
 }
 
 /// The way out of one run.

@@ -12,7 +12,7 @@ use miniz_oxide::inflate::decompress_to_vec;
 use rustix::pipe::PipeFlags;
 use tempfile::TempDir;
 use zeph_jail::filter::{self, Family, Reachable, Sockets};
-use zeph_jail::plan::{Outlet, Plan, Stage};
+use zeph_jail::plan::{Outlet, Plan, Stage, Watch};
 
 use super::aftermath::Aftermath;
 use super::bubblewrap::BwrapOptions;
@@ -22,6 +22,7 @@ use super::roots::Roots;
 use super::run_setup::{StageReport, Whole};
 use super::survey::Survey;
 use super::view::{self, View};
+use super::watch::{self, Judge};
 use super::{Guard, Jail, JailError, JailLabel, Job, PreparedRun, Support, memory, search};
 use crate::environment::{self, Surroundings};
 
@@ -48,13 +49,15 @@ pub(super) fn prepare(
     match label {
         JailLabel::Full => {
             let view = view::make(&jail.policy, roots, &survey, jail.certificates())?;
-            full(jail, job, view, &survey, directory)
+            let judge = Judge::of_root(roots, jail.policy.home.as_deref());
+            full(jail, job, (view, judge), &survey, directory)
         }
         _ => {
             let scratch = tempfile::Builder::new().prefix("zeph-run-").tempdir();
             let scratch = scratch.map_err(JailError::system("make a private directory"))?;
             let view = view::alone(&jail.policy, roots, &survey, scratch.path())?;
-            alone(jail, job, view, &survey, scratch, directory)
+            let judge = Judge::of_rules(&view.rules, roots, jail.policy.home.as_deref());
+            alone(jail, job, (view, judge), &survey, scratch, directory)
         }
     }
 }
@@ -78,7 +81,7 @@ pub(super) fn program() -> Result<OwnedFd, JailError> {
 fn full(
     jail: &Jail,
     job: Job<'_>,
-    view: View,
+    (view, judge): (View, Judge),
     survey: &Arc<Survey>,
     directory: &Path,
 ) -> Result<PreparedRun, JailError> {
@@ -90,16 +93,17 @@ fn full(
     let ends = Ends::of_job(jail, &mut job)?;
     let sockets = sockets(&jail.policy, survey);
     let opened = jail.open_outlet(ends.outlet, ends.numbers.outlet);
+    let mut inherited = ends.inherited;
     let about = PlanSettings {
         stage: Stage::Inside,
         sockets,
         directory,
         outlet: opened.told,
+        watch: begin_to_watch(jail, judge, &mut inherited)?,
     };
     let plan = make(jail, &job, &view, about, &ends.numbers);
     let plan = memory::sealed("plan", &plan.encode())?;
     let outer = outer(&jail.policy, &view, &[plan.as_raw_fd()])?;
-    let mut inherited = ends.inherited;
     inherited.extend(outer.inherited);
     inherited.push(plan);
     Ok(PreparedRun {
@@ -172,7 +176,7 @@ pub(super) fn sockets(policy: &JailPolicy, survey: &Survey) -> Sockets {
 fn alone(
     jail: &Jail,
     job: Job<'_>,
-    view: View,
+    (view, judge): (View, Judge),
     survey: &Arc<Survey>,
     scratch: TempDir,
     directory: &Path,
@@ -191,11 +195,13 @@ fn alone(
         ..job
     };
     let ends = Ends::of_job(jail, &mut job)?;
+    let mut inherited = ends.inherited;
     let about = PlanSettings {
         stage,
         sockets,
         directory,
         outlet: None,
+        watch: begin_to_watch(jail, judge, &mut inherited)?,
     };
     let mut plan = make(jail, &job, &view, about, &ends.numbers);
     private_places(&mut plan, &view.home, jail.policy.home.as_deref());
@@ -203,7 +209,6 @@ fn alone(
     let program = program()?;
     let path = format!("/proc/self/fd/{}", program.as_raw_fd());
     let arguments = vec![plan.as_raw_fd().to_string().into()];
-    let mut inherited = ends.inherited;
     inherited.extend([plan, program]);
     Ok(PreparedRun {
         program: path.into(),
@@ -221,6 +226,27 @@ fn alone(
             outlet: None,
         },
     })
+}
+
+/// Begins to watch a run where that is wanted: what the inner stage is told, which gets its end of the channel with `inherited`.
+///
+/// Errors: `JailError::System`.
+fn begin_to_watch(
+    jail: &Jail,
+    judge: Judge,
+    inherited: &mut Vec<OwnedFd>,
+) -> Result<Option<Watch>, JailError> {
+    let Some(watch) = &jail.watch else {
+        return Ok(None);
+    };
+    let (channel, of_inner) = super::outlet::channel()?;
+    watch::begin(channel, watch.clone(), judge).map_err(JailError::system("start a thread"))?;
+    let told = Watch {
+        channel: of_inner.as_raw_fd(),
+        filter: filter::watching(),
+    };
+    inherited.push(of_inner);
+    Ok(Some(told))
 }
 
 /// What the host and the inner stage hold of each other, and the group of a run.
@@ -304,6 +330,7 @@ pub(super) struct PlanSettings<'a> {
     pub(super) sockets: Sockets,
     pub(super) directory: &'a Path,
     pub(super) outlet: Option<Outlet>,
+    pub(super) watch: Option<Watch>,
 }
 
 /// The plan for a job in a view.
@@ -319,6 +346,7 @@ pub(super) fn make(
         sockets,
         directory,
         outlet,
+        watch,
     } = about;
     Plan {
         stage,
@@ -331,6 +359,7 @@ pub(super) fn make(
         rules: view.rules.clone(),
         files: numbers.of_job(job),
         outlet,
+        watch,
         filters: filter::build(sockets, around(stage)),
         program: job.program.as_os_str().as_bytes().to_vec(),
         arguments: job

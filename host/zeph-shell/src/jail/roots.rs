@@ -212,7 +212,7 @@ fn existing(paths: &[PathBuf]) -> Vec<HeldObject> {
         .collect()
 }
 
-fn refuse_wide(root: &Path, home: Option<&Path>) -> Result<(), JailError> {
+pub(super) fn refuse_wide(root: &Path, home: Option<&Path>) -> Result<(), JailError> {
     let reason = if SYSTEM.iter().any(|system| within(Path::new(system), root)) {
         "it holds parts of the system"
     } else if home.is_some_and(|home| within(home, root)) {
@@ -233,7 +233,7 @@ fn refuse_wide(root: &Path, home: Option<&Path>) -> Result<(), JailError> {
     })
 }
 
-fn refuse_secret(path: &Path, home: Option<&Path>) -> Result<(), JailError> {
+pub(super) fn refuse_secret(path: &Path, home: Option<&Path>) -> Result<(), JailError> {
     let reason = if path.components().count() == 1 {
         "it holds everything"
     } else if home.is_some_and(|home| within(home, path)) {

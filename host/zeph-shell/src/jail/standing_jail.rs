@@ -165,6 +165,7 @@ impl Jail {
             sockets: plan::sockets(&self.policy, &survey),
             directory: &directory,
             outlet: opened.told,
+            watch: None,
         };
         let plan = plan::make(self, job, &view, about, &standing.numbers);
         let rc = plan::closing(job.rc.unwrap_or_default());

@@ -12,3 +12,4 @@ mod ordinary;
 pub(crate) mod outlet;
 mod swapped;
 mod walls;
+mod watch;

@@ -55,6 +55,11 @@ pub(super) struct View {
 /// Where commands find the certificates they are to trust, if these are others than those of the machine.
 pub(super) const CERTIFICATES: &str = "/etc/zeph/certificates.pem";
 
+/// Paths of the host that are shown as they are.
+pub(super) fn visible(policy: &JailPolicy, roots: &Roots) -> Vec<PathBuf> {
+    base(policy, roots, &home(policy, roots)).visible
+}
+
 /// Makes the view of the full jail, with a file of `certificates` if there are some.
 ///
 /// Errors: more must be protected than can be.

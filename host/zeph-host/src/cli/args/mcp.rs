@@ -66,7 +66,7 @@ pub(crate) struct Mcp {
 /// A command of `zeph-host mcp`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum McpCommand {
-    /// Start every MCP server, and list how they stand
+    /// Start every MCP server of the configuration, and list how they and the wrapped ones stand
     #[command(after_help = "Examples:\n  zeph-host mcp list\n  zeph-host mcp list --json")]
     List {
         #[command(flatten)]
@@ -83,6 +83,11 @@ pub(crate) enum McpCommand {
     /// Show what changed in a server, and accept it
     #[command(after_help = MCP_APPROVE_EXAMPLES)]
     Approve(McpApprove),
+    /// Install the newest version of the packages of a server, show what is different, and accept it
+    #[command(
+        after_help = "Examples:\n  zeph-host mcp update files\n  zeph-host mcp update files --yes --json"
+    )]
+    Update(McpApprove),
     /// Log in to a remote server
     #[command(after_help = MCP_LOGIN_EXAMPLES)]
     Login(McpLogin),
@@ -121,7 +126,7 @@ pub(crate) struct McpName {
     pub(crate) json: Json,
 }
 
-/// `zeph-host mcp approve`
+/// `zeph-host mcp approve` and `update`
 #[derive(Debug, ClapArgs)]
 pub(crate) struct McpApprove {
     /// The server

@@ -65,7 +65,8 @@ macro_rules! mcp_examples {
   zeph-host mcp                                      start the servers, and list them
   zeph-host mcp test files                           why does this one not work?
   zeph-host mcp info files --json
-  zeph-host mcp approve files                        show what changed, and accept it"#
+  zeph-host mcp approve files                        show what changed, and accept it
+  zeph-host mcp update files                         install its newest version"#
     };
 }
 
@@ -106,12 +107,15 @@ templates. When one of these differs the server is off until it is approved. It 
 command line or package differs.
 
 States: starting; active; changed (off until approved); failed (with the reason and the next try);
-disabled; needs login.
+disabled; needs login. List also shows servers that run through `zeph-host wrap` and are not in the
+configuration, without starting them: wrapped, changed, or not started. Servers that a client starts
+without it are named, too.
 
 JSON of list: a list of {"name", "status", "reason", "next_try_secs", "place", "walls",
-"missing_layers", "trust_level", "server", "tools", "notes"}. Info and test describe the tools, and add
+"missing_layers", "trust_level", "server", "tools", "notes"}; of wrapped ones {"name", "status",
+"wrapped", "place", "walls", "missing_layers", "tools", "started_by"}. Info and test describe the tools, and add
 "accepted", "left_out", "refused", "stderr", "prompts", "resource_templates" and "instructions". Approve:
-{"name", "changed", "approved", "changes"}.
+{"name", "changed", "approved", "changes"}. Update: {"name", "changed", "approved", "newest"}.
 
 Exit codes:
   0    success; for test: the server is active

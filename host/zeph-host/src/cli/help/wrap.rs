@@ -44,7 +44,8 @@ must otherwise be the same; grants of both are added.
 With --url, the server is reached over HTTP instead: no sandbox is needed, all else is the same.
 
 Options come before `--`. What the server was refused is printed on standard error with the option
-that would allow it.
+that would allow it. With --learn, the calls of the server that take a path are watched, so that
+this is complete: nothing is allowed that was refused before.
 
 Exit codes:
   0    the client closed the connection

@@ -107,7 +107,7 @@ fn changed(host: &Host, name: &ServerName) -> Result<Option<ChangedServer>, CliE
 }
 
 /// Pins what was shown.
-fn accept(config: &Config, changed: ChangedServer) -> Result<(), CliError> {
+pub(super) fn accept(config: &Config, changed: ChangedServer) -> Result<(), CliError> {
     let ChangedServer { old, new } = changed;
     let lock = config.mcp_lock.as_deref();
     let lock = lock.ok_or_else(|| CliError::internal("there is no place for `zeph.lock`"))?;
@@ -134,14 +134,14 @@ async fn another(host: &Host, name: &ServerName) {
     look::installed(host).await;
 }
 
-fn page(name: &ServerName, changes: &ServerChanges) -> Page {
+pub(super) fn page(name: &ServerName, changes: &ServerChanges) -> Page {
     let mut page = Page::new();
     page.name(0, name.as_str(), "is not what was accepted");
     page.diff(&changes.lines());
     page
 }
 
-fn agreed(name: &ServerName, options: &McpApprove) -> bool {
+pub(super) fn agreed(name: &ServerName, options: &McpApprove) -> bool {
     let question = format!("Accept MCP server `{name}` as it is now?");
     // Whoever reads JSON has not seen the changes yet.
     let answer = match is_json(&options.json) && !options.yes {

@@ -4,6 +4,7 @@ use serde_json::Value;
 use zeph_config::ServerConfig;
 use zeph_core::id::ServerName;
 
+use super::wrapped::{Outside, Walls};
 use super::{is_json, look};
 use crate::cli::args::Json;
 use crate::cli::context::{self, Context};
@@ -19,8 +20,17 @@ use crate::servers::ServerStanding;
 pub(super) fn run(context: &Context, json: Json) -> Result<Exit, CliError> {
     let config = context.config()?;
     let names: Vec<ServerName> = config.mcp_servers.keys().cloned().collect();
-    if names.is_empty() && !is_json(&json) {
+    let outside = Outside::look(context, &config);
+    if names.is_empty() && outside.is_empty() && !is_json(&json) {
         return empty();
+    }
+    let walls = match outside.wrapped.is_empty() {
+        true => Walls::default(),
+        false => Walls::of_machine(&config),
+    };
+    if names.is_empty() {
+        show(&[], &outside, &walls, &json)?;
+        return Ok(Exit::Success);
     }
     context::block_on_threads(async {
         let host = look::host(context, config, &names).await?;
@@ -31,25 +41,44 @@ pub(super) fn run(context: &Context, json: Json) -> Result<Exit, CliError> {
                 Some((host.servers().config(standing.name.as_str())?, &**standing))
             })
             .collect();
-        match is_json(&json) {
-            true => {
-                let rows = rows
-                    .iter()
-                    .map(|(config, standing)| look::as_json(config, standing));
-                print_json(&rows.collect::<Value>())
-            }
-            false => as_page(&rows).print(),
-        }?;
+        show(&rows, &outside, &walls, &json)?;
         Ok(Exit::Success)
     })
 }
 
-fn as_page(rows: &[(&ServerConfig, &ServerStanding)]) -> Page {
-    let mut page = Page::new();
-    let cells: Vec<[String; 6]> = rows
+fn show(
+    rows: &[(&ServerConfig, &ServerStanding)],
+    outside: &Outside,
+    walls: &Walls,
+    json: &Json,
+) -> Result<(), CliError> {
+    if !is_json(json) {
+        return as_page(rows, outside, walls).print();
+    }
+    let own = rows
         .iter()
-        .map(|(config, standing)| cells(config, standing))
-        .collect();
+        .map(|(config, standing)| look::as_json(config, standing));
+    let wrapped = outside.wrapped.iter();
+    let wrapped = wrapped.map(|(name, standing)| standing.as_json(name, walls));
+    print_json(&own.chain(wrapped).collect::<Value>())
+}
+
+fn as_page(rows: &[(&ServerConfig, &ServerStanding)], outside: &Outside, walls: &Walls) -> Page {
+    let mut page = Page::new();
+    let own = rows
+        .iter()
+        .map(|(config, standing)| cells(config, standing));
+    let wrapped = outside.wrapped.iter().map(|(name, standing)| {
+        [
+            name.clone(),
+            standing.status().to_owned(),
+            standing.n_tools().to_string(),
+            walls.word.to_owned(),
+            "-".to_owned(),
+            standing.place.clone(),
+        ]
+    });
+    let cells: Vec<[String; 6]> = own.chain(wrapped).collect();
     let head = ["NAME", "STATUS", "TOOLS", "WALLS", "TRUST", "PLACE"];
     page.push(&table::render(head, &cells, out::width()));
     for (_, standing) in rows {
@@ -58,8 +87,11 @@ fn as_page(rows: &[(&ServerConfig, &ServerStanding)]) -> Page {
         let said = look::detail(standing)
             .into_iter()
             .chain(standing.notes.iter().cloned());
+        let files = outside.configured.get(standing.name.as_str());
+        let files = files.into_iter().flatten();
         let lines: Vec<String> = said
             .chain(missing.unwrap_or_default().iter().cloned())
+            .chain(files.map(|file| format!("wrapped for {file}")))
             .collect();
         if !lines.is_empty() {
             page.head(standing.name.as_str());
@@ -67,6 +99,18 @@ fn as_page(rows: &[(&ServerConfig, &ServerStanding)]) -> Page {
                 page.line(1, &line);
             }
         }
+    }
+    for (name, standing) in &outside.wrapped {
+        page.head(name);
+        for line in standing.lines(name).iter().chain(&walls.missing) {
+            page.line(1, line);
+        }
+    }
+    if !outside.bare.is_empty() {
+        page.head("NOT WRAPPED");
+    }
+    for line in &outside.bare {
+        page.line(1, line);
     }
     page
 }

@@ -7,6 +7,7 @@ use tokio::task::JoinSet;
 use zeph_config::CommandServer;
 use zeph_core::failure::one_line;
 use zeph_core::id::ServerName;
+use zeph_shell::jail::{DeniedPath, PathWatch, is_private};
 
 use super::learned::Learned;
 use super::server::WrappedServer;
@@ -23,6 +24,9 @@ const LINES_MAX: usize = 12;
 /// Most characters of such a line.
 const LINE_CHARS_MAX: usize = 300;
 
+/// Refused paths that are shown without a grant.
+const KEPT_MAX: usize = 10;
+
 /// Tells how a server stands, each time that changes.
 #[derive(Debug)]
 pub(super) struct Report {
@@ -32,6 +36,8 @@ pub(super) struct Report {
     is_configured: bool,
     seen: Arc<Mutex<Seen>>,
     complaints: Complaints,
+    /// What paths it asked for in vain, where that is to be learned.
+    watch: Option<PathWatch>,
     following: JoinSet<()>,
 }
 
@@ -45,7 +51,12 @@ struct Seen {
 
 impl Report {
     /// Begins to follow the server.
-    pub(super) fn begin(host: &Host, wrapped: &WrappedServer, complaints: Complaints) -> Self {
+    pub(super) fn begin(
+        host: &Host,
+        wrapped: &WrappedServer,
+        complaints: Complaints,
+        watch: Option<PathWatch>,
+    ) -> Self {
         let seen = Arc::<Mutex<Seen>>::default();
         let mut following = JoinSet::new();
         let followed = (host.clone(), wrapped.name.clone());
@@ -57,12 +68,13 @@ impl Report {
             is_configured: wrapped.is_configured,
             seen,
             complaints,
+            watch,
             following,
         }
     }
 
-    /// Tells what the server was refused, with the grant that `learn` asks for. Returns whether the server ever ran.
-    pub(super) async fn end(mut self, learn: bool) -> bool {
+    /// Tells what the server was refused, with the grant that would allow it. Returns whether the server ever ran.
+    pub(super) async fn end(mut self) -> bool {
         self.following.shutdown().await;
         let standing = self
             .host
@@ -74,24 +86,77 @@ impl Report {
         if let Some(standing) = standing {
             seen.note(&standing, &self.complaints.text());
         }
-        let learned = Learned::of(seen.refusals.iter().cloned());
+        let learned = self.learned(&seen);
         match learned.is_empty() {
-            true if learn => out::note(&format!("`{}` was refused nothing", self.name)),
+            true if self.watch.is_some() => {
+                out::note(&format!("`{}` was refused nothing", self.name));
+            }
             true => {}
-            false => self.propose(&learned, learn),
+            false => self.propose(&learned),
         }
+        self.tell_of_watch();
         seen.was_active
     }
 
-    fn propose(&self, learned: &Learned, learn: bool) {
+    /// The smallest grant for what it lacked: for the paths that it really asked for where they were watched, else for those that it spoke
+    /// of.
+    fn learned(&self, seen: &Seen) -> Learned {
+        let watch = self.watch.as_ref();
+        let watch = watch.filter(|watch| watch.problem().is_none());
+        let said = seen.refusals.iter().cloned();
+        let Some(watch) = watch else {
+            return Learned::of(said);
+        };
+        let hosts = said.filter(|refusal| matches!(refusal, Refusal::Host(_)));
+        let mut learned = Learned::of(hosts);
+        let home = self.host.config().plugins.home.as_deref();
+        learned.add_watched(watch.denied(), |path| is_private(path, home));
+        learned
+    }
+
+    fn propose(&self, learned: &Learned) {
         let name = &self.name;
         let options = learned.options();
         out::note(&format!(
             "`{name}` was refused something; `wrap {options}` allows it"
         ));
-        if let Some(server) = self.granted.as_ref().filter(|_| learn) {
+        for wider in learned.wider() {
+            out::note(&wider);
+        }
+        if let Some(server) = self.granted.as_ref().filter(|_| self.watch.is_some()) {
             let difference = learned.difference(name, server, self.is_configured);
             out::stderr(&escape(&difference));
+        }
+    }
+
+    /// Tells what was asked for and is not proposed, and what could not be seen.
+    fn tell_of_watch(&self) {
+        let Some(watch) = &self.watch else { return };
+        if let Some(problem) = watch.problem() {
+            out::note(&format!(
+                "paths were learned from what the server said only, because {problem}"
+            ));
+        }
+        let denied = watch.denied();
+        let kept = denied
+            .iter()
+            .filter_map(|denied| Some((denied, denied.obstacle?)));
+        let kept: Vec<(&DeniedPath, &str)> = kept.collect();
+        for (denied, obstacle) in kept.iter().take(KEPT_MAX) {
+            let shown = one_line(&denied.wanted.to_string_lossy(), LINE_CHARS_MAX);
+            out::note(&format!(
+                "it was refused `{shown}`, too; no grant is proposed, because {obstacle}"
+            ));
+        }
+        let n_more = kept.len().saturating_sub(KEPT_MAX);
+        if n_more > 0 {
+            out::note(&format!("and {n_more} more paths for such reasons"));
+        }
+        match watch.n_omitted() {
+            0 => {}
+            n_omitted => out::note(&format!(
+                "{n_omitted} more refusals of paths were not kept; grant what is proposed, and learn again"
+            )),
         }
     }
 }

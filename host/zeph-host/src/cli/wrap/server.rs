@@ -9,10 +9,12 @@ use zeph_config::{
 use zeph_core::id::ServerName;
 use zeph_core::network::{ExitHost, HTTPS_PORT, HostPattern, Passage};
 use zeph_core::secret::is_header;
+use zeph_shell::jail::JailLabel;
 
 use crate::cli::args::Wrap;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
+use crate::shell;
 
 /// Programs that start another one, which their first argument names that is no option.
 const LAUNCHERS: [&str; 11] = [
@@ -60,7 +62,7 @@ pub(super) fn wrapped(context: &Context, options: &Wrap) -> Result<WrappedServer
     if let ServerTransport::Command(command) = &mut server.transport {
         read_roots(context, &config, command);
         granted = Some(command.clone());
-        if options.learn && command.hosts.is_empty() {
+        if options.learn && command.hosts.is_empty() && has_way_out(&config) {
             command.hosts.extend(nowhere());
         }
     }
@@ -71,6 +73,12 @@ pub(super) fn wrapped(context: &Context, options: &Wrap) -> Result<WrappedServer
         is_configured,
         granted,
     })
+}
+
+/// Whether a server can be given a way out to hosts on this machine.
+fn has_way_out(config: &Config) -> bool {
+    let label = shell::jail(config).label().ok();
+    matches!(label, Some(JailLabel::Full | JailLabel::None))
 }
 
 fn nowhere() -> Option<ExitHost> {
@@ -86,16 +94,24 @@ fn name(options: &Wrap) -> Result<ServerName, CliError> {
         Some(name) => {
             ServerName::new(name.as_str()).map_err(|bad| CliError::user(format!("`{name}`: {bad}")))
         }
-        None if options.url.is_some() => Ok(ServerName::near(host(options))),
-        None if options.command.is_empty() => Err(CliError::user("no command was given")
-            .hint("such as `zeph-host wrap -- npx -y SERVER`")),
-        None => Ok(ServerName::near(&named(&options.command))),
+        None if options.url.is_none() && options.command.is_empty() => {
+            Err(CliError::user("no command was given")
+                .hint("such as `zeph-host wrap -- npx -y SERVER`"))
+        }
+        None => Ok(name_of(&options.command, options.url.as_deref())),
     }
 }
 
-/// The host of the address.
-fn host(options: &Wrap) -> &str {
-    let url = options.url.as_deref().unwrap_or_default();
+/// The name of a server that was given none: after its address, or after its command.
+pub(in crate::cli) fn name_of(command: &[String], url: Option<&str>) -> ServerName {
+    match url {
+        Some(url) => ServerName::near(host(url)),
+        None => ServerName::near(&named(command)),
+    }
+}
+
+/// The host of an address.
+fn host(url: &str) -> &str {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     rest.split(['/', ':', '?', '#']).next().unwrap_or_default()
 }

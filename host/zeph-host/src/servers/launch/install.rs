@@ -115,7 +115,7 @@ impl Installer {
             .await?;
         let program = folder.path().join(&record.program);
         let apart = command.apart(&state.config);
-        let prefix = apart.iter().map(|tool| tool.prefix.clone());
+        let prefix = apart.iter().flat_map(ToolApart::directories);
         Ok(ReadyProgram {
             program: program.to_string_lossy().into_owned(),
             directories: prefix.chain([folder.path().to_owned()]).collect(),
@@ -123,6 +123,43 @@ impl Installer {
             search_path: apart.as_ref().map(ToolApart::search_path),
             arguments: command.arguments,
         })
+    }
+
+    /// Installs the newest version that the command of a server allows, and says what it is. What is there stays.
+    ///
+    /// Errors: [`LaunchError`]: nothing is installed for the command.
+    pub(super) async fn newest(
+        &self,
+        state: &LauncherState,
+        name: &ServerName,
+        server: &CommandServer,
+    ) -> Result<InstallPin, LaunchError> {
+        let refused = |problem: String| LaunchError::Command {
+            server: name.clone(),
+            problem,
+        };
+        let command = InstallCommand::read(&server.program, &server.arguments).map_err(refused)?;
+        let command =
+            command.ok_or_else(|| refused("nothing is installed for its command".to_owned()))?;
+        let root = self.root(name)?;
+        // Which version is the newest is known when it is installed, and an environment of Python cannot be moved: so it is installed in
+        // passing first, then where starts look for it.
+        let passing = Installation {
+            state,
+            server: name,
+            command: &command,
+            packages: command.packages.clone(),
+            runs_scripts: server.install_scripts,
+            folder: InstallFolder::of(&root, &command, &command.packages, server.install_scripts)
+                .in_passing(),
+            deadline: Instant::now() + TIMEOUT,
+        };
+        let (folder, record) = passing.run().await?;
+        folder.remove();
+        let (_, record) = self
+            .installed(state, name, server, (&command, Some(&record.pin)))
+            .await?;
+        Ok(record.pin)
     }
 
     async fn installed(

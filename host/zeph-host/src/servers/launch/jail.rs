@@ -8,7 +8,7 @@ use zeph_core::execution::{HostUse, NetworkReport};
 use zeph_core::id::ServerName;
 use zeph_core::network::ExitHost;
 use zeph_egress::Egress;
-use zeph_egress::exit::{ExitLimits, ExitProxy, OpenExit, trusted_certificates};
+use zeph_egress::exit::{ExitLimits, ExitProxy, OpenExit, SecretValues, trusted_certificates};
 use zeph_shell::jail::{
     EnvironmentPolicy, Jail, JailPolicy, Network, OpenOutlet, OutletDoor, Outlets, OwnDirectories,
 };
@@ -16,8 +16,7 @@ use zeph_shell::jail::{
 use super::home::ServerHome;
 use super::install::ReadyProgram;
 use super::refusal::{Granted, Refusal};
-use super::{LaunchError, home};
-use crate::known_secrets::KnownSecrets;
+use super::{LaunchError, LauncherState, home};
 use crate::shell;
 
 /// The sandbox of one server.
@@ -45,13 +44,13 @@ impl ServerJail {
     ///
     /// Errors: the way out to its hosts cannot be made.
     pub(super) fn new(
-        config: &Config,
-        secrets: &Arc<KnownSecrets>,
+        state: &LauncherState,
         name: &ServerName,
         server: &CommandServer,
         home: &ServerHome,
         program: &ReadyProgram,
     ) -> Result<Self, LaunchError> {
+        let (config, secrets) = (&state.config, &state.secrets);
         let base = shell::jail_policy(config);
         let granted = Granted {
             read: server.read.clone(),
@@ -65,10 +64,15 @@ impl ServerJail {
         let policy = policy(base, server, own);
         let network = ServerNetwork::default();
         let key = format!("`mcp.servers.{name}.hosts`");
-        let jail = with_exit(policy, &server.hosts, config, secrets, &key, &network)?;
+        let values = Arc::clone(secrets) as Arc<_>;
+        let jail = with_exit(policy, &server.hosts, config, values, &key, &network)?;
+        let watched = state.watch.clone();
         Ok(Self {
             directory: directory(config, server, home),
-            jail: Arc::new(jail),
+            jail: Arc::new(match watched {
+                Some(watch) => jail.with_watch(watch),
+                None => jail,
+            }),
             granted,
             network,
         })
@@ -142,7 +146,7 @@ pub(super) fn with_exit(
     policy: JailPolicy,
     hosts: &[ExitHost],
     config: &Config,
-    secrets: &Arc<KnownSecrets>,
+    secrets: Arc<dyn SecretValues>,
     key: &str,
     network: &ServerNetwork,
 ) -> Result<Jail, LaunchError> {
@@ -157,7 +161,7 @@ pub(super) fn with_exit(
         dialer,
         ExitLimits::default(),
         trusted,
-        Arc::clone(secrets) as Arc<_>,
+        secrets,
     );
     let proxy = proxy.map_err(|error| LaunchError::Exit(error.to_string()))?;
     Ok(jail.with_outlets(Arc::new(ServerExit {

@@ -9,7 +9,7 @@ use zeph_core::id::ServerName;
 const REFUSALS_MAX: usize = 20;
 
 /// Words of messages about files that cannot be used, in lower case.
-const SIGNS: [&str; 12] = [
+const SIGNS: [&str; 16] = [
     "eacces",
     "enoent",
     "eperm",
@@ -22,6 +22,10 @@ const SIGNS: [&str; 12] = [
     "filenotfounderror",
     "does not exist",
     "cannot access",
+    "cannot find",
+    "cannot open",
+    "could not open",
+    "not found",
 ];
 
 /// Words of messages about files that could not be changed, in lower case.

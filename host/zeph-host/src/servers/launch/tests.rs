@@ -71,7 +71,7 @@ impl Lab {
 
     fn launcher(&self, config: &Config) -> Launcher {
         let secrets = Arc::new(KnownSecrets::open(config));
-        Launcher::new(config, &secrets, Progress::new(|_| {})).unwrap()
+        Launcher::new(config, &secrets, Progress::new(|_| {}), None).unwrap()
     }
 
     async fn start(&self, config: &Config, name: &str) -> Result<Launched, LaunchError> {

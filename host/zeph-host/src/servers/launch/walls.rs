@@ -18,7 +18,7 @@ const SEATBELT: &str =
 const NO_GROUPS: &str = "no cgroup can be made: memory is limited for each process of the server, not for all of them together";
 
 /// The layers that `label` lacks on this machine, one sentence each.
-pub(super) fn missing(label: JailLabel) -> Vec<String> {
+pub(crate) fn missing(label: JailLabel) -> Vec<String> {
     let of_label = match label {
         JailLabel::None => return vec![NOTHING.to_owned()],
         JailLabel::LandlockOnly => Some(NO_NAMESPACES),

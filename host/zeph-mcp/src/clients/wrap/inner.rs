@@ -2,13 +2,16 @@
 
 use serde_json::{Map, Value};
 
-use super::{END, HEADER, SECRET, SECRET_HEADER, URL, WRAP, headers_key, texts, url_key};
+use super::{END, HEADER, NAME, SECRET, SECRET_HEADER, URL, WRAP, headers_key, texts, url_key};
 use crate::clients::Client;
 use crate::clients::entry::{Edits, Field, is_host};
+use crate::clients::started::ServerStart;
 
 /// The server behind a wrapped entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::clients) struct Inner {
+    /// What `wrap` calls it.
+    name: Option<String>,
     start: Start,
     /// Variables or headers, each with the name of its secret.
     secrets: Vec<(String, String)>,
@@ -40,6 +43,7 @@ impl Inner {
         if let Some(end) = end {
             let (command, args) = args[end + 1..].split_first()?;
             return Some(Self {
+                name: values(options, NAME).pop(),
                 start: Start::Program {
                     command: command.clone(),
                     args: args.to_vec(),
@@ -48,12 +52,26 @@ impl Inner {
             });
         }
         Some(Self {
+            name: values(options, NAME).pop(),
             start: Start::Address {
                 url: values(options, URL).pop()?,
                 headers: pairs(options, HEADER),
             },
             secrets: pairs(options, SECRET_HEADER),
         })
+    }
+
+    /// How the server is started.
+    pub(in crate::clients) fn start(self) -> ServerStart {
+        let (command, url) = match self.start {
+            Start::Program { command, args } => ([vec![command], args].concat(), None),
+            Start::Address { url, .. } => (Vec::new(), Some(url)),
+        };
+        ServerStart::Wrapped {
+            name: self.name,
+            command,
+            url,
+        }
     }
 
     /// Whether `entry` is what was wrapped.

@@ -65,6 +65,15 @@ impl InstallFolder {
         }
     }
 
+    /// Another one for the same, which is removed as soon as it is known what is in it.
+    pub(super) fn in_passing(&self) -> Self {
+        let mut name = self.path.file_name().unwrap_or_default().to_owned();
+        name.push("-newest");
+        Self {
+            path: self.path.with_file_name(name),
+        }
+    }
+
     pub(super) fn path(&self) -> &Path {
         &self.path
     }

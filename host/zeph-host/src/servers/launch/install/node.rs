@@ -25,8 +25,7 @@ const MANIFEST: &str = "{\"name\":\"installed-server\",\"private\":true}\n";
 const NO_NPM: &str =
     "`npm` is not on the search path of commands; install Node.js, which `npx` is a part of";
 
-const NO_BUN: &str =
-    "`bun` is not on the search path of commands; install it, or write `npx` instead of `bunx`";
+const NO_BUN: &str = "`bun` is not on the search path of commands; install it, write the whole path of `bunx`, or `npx` instead";
 
 /// What is read of a `package.json`.
 #[derive(Debug, Deserialize)]

@@ -18,8 +18,7 @@ const VENV: &str = "venv";
 /// Most bytes of a file that is read here.
 const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
-const NO_UV: &str =
-    "`uv` is not on the search path of commands; install it, or write `pipx run` instead of `uvx`";
+const NO_UV: &str = "`uv` is not on the search path of commands; install it, write the whole path of `uvx`, or `pipx run` instead";
 
 const NO_PYTHON: &str = "there is no such Python on the search path of commands; install it";
 

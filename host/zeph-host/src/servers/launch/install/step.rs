@@ -6,14 +6,20 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::io::AsyncReadExt as _;
+use zeph_core::execution::SecretValue;
 use zeph_core::exit::CommandExit;
-use zeph_core::network::{ExitHost, HTTP_PORT, HTTPS_PORT, HostPattern, Passage};
+use zeph_core::network::{ExitHost, HTTP_PORT, HTTPS_PORT, HostPattern, Inspection, Passage};
+use zeph_core::secret::SecretUse;
+use zeph_egress::exit::SecretValues;
+use zeph_egress::secret::{CallSecrets, GrantedSecret};
 use zeph_shell::jail::{EnvironmentPolicy, Jail, JailLabel, JailPolicy, Network, OwnDirectories};
 use zeph_shell::program::ProgramFault;
 use zeph_shell::service::{Service, ServiceEnd, ServiceJob, ServicePipes};
 
 use super::Installation;
 use super::apart::ToolApart;
+use crate::known_secrets::KnownSecrets;
+use crate::registries::RegistryLogin;
 use crate::servers::launch::jail::{ServerNetwork, with_exit};
 use crate::servers::launch::{LaunchError, Refusal};
 use crate::{registries, shell};
@@ -32,6 +38,13 @@ const SETTINGS: [(&str, &str); 6] = [
 const NO_NAMESPACE: &str = "an installation reaches the registries and nothing else, which needs a network namespace, and there is none here; \
                             `zeph-host doctor` tells what is missing, or install the package yourself and write its program as `command`";
 
+/// What installers print when a registry wants to know who asks.
+const LOGIN_WORDS: [&str; 5] = ["E401", "ENEEDAUTH", "401 ", "Unauthorized", "unauthorized"];
+
+/// Said then.
+const NO_LOGIN: &str = "; the registry asks for a login, and none is configured that can be used here: `//HOST/:_authToken`, `:_auth`, or `:username` and \
+                        `:_password` in ~/.npmrc, and a user and a password in the address of a Python index; logins in a keyring or in ~/.netrc cannot";
+
 /// How long an installer that has ended may take to be gone.
 const END: Duration = Duration::from_secs(10);
 
@@ -42,6 +55,82 @@ pub(super) struct StepRunner<'a> {
     jail: Arc<Jail>,
     network: ServerNetwork,
     apart: Option<ToolApart>,
+    /// Variables that say where packages come from.
+    variables: Vec<(String, String)>,
+    /// Whether a registry is sent credentials.
+    has_login: bool,
+}
+
+/// The credentials for registries, which the host adds to requests; the installer sees none.
+#[derive(Debug)]
+struct RegistrySecrets {
+    known: Arc<KnownSecrets>,
+    /// By the name that the uses of them have.
+    logins: Vec<(SecretUse, RegistryLogin)>,
+}
+
+impl RegistrySecrets {
+    /// Removes what it holds from everything that is shown from now on.
+    fn new(known: &Arc<KnownSecrets>, logins: Vec<RegistryLogin>) -> Self {
+        let logins = logins.into_iter().enumerate();
+        let logins: Vec<(SecretUse, RegistryLogin)> = logins
+            .filter_map(|(n, login)| {
+                let name = format!("registry-{n}");
+                let used = SecretUse::new(&name, &login.host, "authorization", None);
+                Some((used.ok()?, login))
+            })
+            .collect();
+        let secret = |(used, login): &(SecretUse, RegistryLogin)| {
+            let values = login.secrets.clone().into_iter();
+            let name = used.name.clone();
+            values.map(move |value| SecretValue {
+                name: name.clone(),
+                value,
+            })
+        };
+        known.learn(logins.iter().flat_map(secret).collect());
+        Self {
+            known: Arc::clone(known),
+            logins,
+        }
+    }
+
+    /// The registry, with its credentials if it has some.
+    fn exit_host(&self, host: &str) -> Option<ExitHost> {
+        let bare = exit_host(host)?;
+        let login = self.logins.iter().find(|(_, login)| login.host == host);
+        Some(match login {
+            Some((used, _)) => ExitHost {
+                passage: Passage::Inspected(Inspection {
+                    secrets: vec![used.clone()],
+                    ..Inspection::default()
+                }),
+                ..bare
+            },
+            None => bare,
+        })
+    }
+}
+
+impl SecretValues for RegistrySecrets {
+    fn of_uses(&self, uses: &[SecretUse]) -> CallSecrets {
+        let granted = uses.iter().filter_map(|used| {
+            let (_, login) = self.logins.iter().find(|(own, _)| own == used)?;
+            Some(GrantedSecret {
+                granted: used.clone(),
+                value: login.authorization.clone(),
+            })
+        });
+        CallSecrets {
+            granted: granted.collect(),
+            known: self.known.redactor(),
+            ..CallSecrets::default()
+        }
+    }
+
+    fn value(&self, _name: &str) -> Option<String> {
+        None
+    }
 }
 
 impl<'a> StepRunner<'a> {
@@ -54,30 +143,35 @@ impl<'a> StepRunner<'a> {
     ) -> Result<Self, LaunchError> {
         let config = &installation.state.config;
         let home = config.plugins.home.clone().unwrap_or_default();
-        let (hosts, unusable) = registries::of_program(manager, &home);
-        if let Some(address) = unusable.first() {
+        let registries = registries::of_program(manager, &home);
+        if let Some(address) = registries.unusable.first() {
             let problem = format!(
                 "{manager} is configured to use a registry at the address {address}, and registries are reached by name; give it a name"
             );
             return Err(installation.failed(problem, String::new()));
         }
-        let hosts: Vec<ExitHost> = hosts.iter().filter_map(|host| exit_host(host)).collect();
+        let secrets = &installation.state.secrets;
+        let secrets = RegistrySecrets::new(secrets, registries.logins);
+        let hosts = registries.hosts.iter();
+        let hosts: Vec<ExitHost> = hosts.filter_map(|host| secrets.exit_host(host)).collect();
+        let has_login = !secrets.logins.is_empty();
         let network = ServerNetwork::default();
         let apart = installation.command.apart(config);
-        let prefix = apart.iter().map(|tool| tool.prefix.clone()).collect();
+        let prefix = apart.iter().flat_map(ToolApart::directories).collect();
         let own = OwnDirectories {
             read: prefix,
             write: vec![installation.folder.path().to_owned()],
         };
         let policy = policy(shell::jail_policy(config), own);
         let key = format!("the registries that {manager} is configured to use");
-        let secrets = &installation.state.secrets;
-        let jail = with_exit(policy, &hosts, config, secrets, &key, &network)?;
+        let jail = with_exit(policy, &hosts, config, Arc::new(secrets), &key, &network)?;
         Ok(Self {
             installation,
             jail: Arc::new(jail),
             network,
             apart,
+            variables: registries.variables,
+            has_login,
         })
     }
 
@@ -131,7 +225,8 @@ impl<'a> StepRunner<'a> {
         let settings = SETTINGS.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let path = self.apart.as_ref().map(ToolApart::search_path);
         let path = path.map(|path| ("PATH".to_owned(), path));
-        settings.into_iter().chain(path).collect()
+        let registries = self.variables.iter().cloned();
+        settings.into_iter().chain(registries).chain(path).collect()
     }
 
     fn not_started(&self, fault: &ProgramFault, missing: &str) -> LaunchError {
@@ -169,7 +264,9 @@ impl<'a> StepRunner<'a> {
         };
         let other = end.network.notes.first().filter(|_| hosts.is_empty());
         let other = other.map_or_else(String::new, |note| format!("; {note}"));
-        let problem = format!("{program} {how}{of_hosts}{other}");
+        let asks = !self.has_login && LOGIN_WORDS.iter().any(|word| end.stderr.contains(word));
+        let of_login = if asks { NO_LOGIN } else { "" };
+        let problem = format!("{program} {how}{of_hosts}{other}{of_login}");
         self.installation.failed(problem, end.stderr.clone())
     }
 }

@@ -51,16 +51,25 @@ impl Stubbed {
 
     /// As another host would.
     async fn prepare(&self, pinned: Option<&LaunchPin>) -> Result<Prepared, LaunchError> {
+        let (name, server) = self.server();
+        let launcher = self.launcher();
+        let preparing = launcher.prepare(&name, server, pinned);
+        tokio::time::timeout(PATIENCE, preparing).await.unwrap()
+    }
+
+    fn launcher(&self) -> Launcher {
+        let secrets = Arc::new(KnownSecrets::open(&self.config));
+        let told = Arc::clone(&self.told);
+        let progress = Progress::new(move |text| told.lock().unwrap().push(text.to_owned()));
+        Launcher::new(&self.config, &secrets, progress, None).unwrap()
+    }
+
+    fn server(&self) -> (ServerName, &CommandServer) {
         let name = ServerName::new("stub").unwrap();
         let ServerTransport::Command(server) = &self.config.mcp_servers[&name].transport else {
             panic!("it is a program");
         };
-        let secrets = Arc::new(KnownSecrets::open(&self.config));
-        let told = Arc::clone(&self.told);
-        let progress = Progress::new(move |text| told.lock().unwrap().push(text.to_owned()));
-        let launcher = Launcher::new(&self.config, &secrets, progress).unwrap();
-        let preparing = launcher.prepare(&name, server, pinned);
-        tokio::time::timeout(PATIENCE, preparing).await.unwrap()
+        (name, server)
     }
 
     fn n_told(&self, begin: &str) -> usize {
@@ -115,6 +124,28 @@ async fn other_bytes_are_another_pin() {
     assert_eq!(first.argv, other.argv);
     let integrity = |pin: &LaunchPin| pin.installed.clone().unwrap().integrity;
     assert_ne!(integrity(&first), integrity(&other));
+}
+
+#[tokio::test]
+async fn the_newest_version_is_installed_beside_the_pinned_one() {
+    let stubbed = Stubbed::new(&with_content("first"));
+    let first = stubbed.prepare(None).await.unwrap().pin().clone();
+    let (name, server) = stubbed.server();
+    let launcher = stubbed.launcher();
+    let same = launcher.newest(&name, server).await.unwrap();
+    assert_eq!(Some(&same), first.installed.as_ref());
+    stubbed.write("npm", &with_content("second").replace("1.2.3", "2.0.0"));
+    let newest = launcher.newest(&name, server).await.unwrap();
+    assert_eq!(newest.version, "2.0.0");
+    let again = stubbed.prepare(Some(&first)).await.unwrap().pin().clone();
+    assert_eq!(again, first, "what is pinned stays in use");
+    let accepted = LaunchPin {
+        installed: Some(newest),
+        ..first
+    };
+    let now = stubbed.prepare(Some(&accepted)).await.unwrap();
+    assert_eq!(now.pin(), &accepted);
+    assert_eq!(stubbed.folders().len(), 2);
 }
 
 #[tokio::test]

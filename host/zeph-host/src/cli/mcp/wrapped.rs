@@ -1,0 +1,204 @@
+//! Servers that run through `zeph-host wrap`: those that are pinned and stand in no configuration, and where clients start them. And those
+//! that clients start without this program.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use serde_json::{Value, json};
+use zeph_config::Config;
+use zeph_core::id::ServerName;
+use zeph_mcp::clients::{CLIENTS, ServerStart};
+use zeph_plugins::lock::Lock;
+use zeph_plugins::server::LockedServer;
+
+use crate::cli::context::Context;
+use crate::cli::{mcp_config, wrap};
+use crate::servers::launch::missing_layers;
+use crate::servers::pending;
+use crate::shell;
+
+/// Most bytes of a client's file.
+const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
+
+/// What runs outside of the configuration.
+#[derive(Debug, Default)]
+pub(super) struct Outside {
+    /// Servers that are wrapped, by name.
+    pub(super) wrapped: BTreeMap<String, WrappedStanding>,
+    /// Files of clients that start servers of the configuration through `wrap`, by name.
+    pub(super) configured: BTreeMap<String, Vec<String>>,
+    /// Servers that a client starts without this program, one sentence for each file.
+    pub(super) bare: Vec<String>,
+}
+
+/// How a wrapped server stands. It is not started to look.
+#[derive(Debug, Default)]
+pub(super) struct WrappedStanding {
+    /// Its command or address.
+    pub(super) place: String,
+    /// Files of clients that start it.
+    pub(super) files: Vec<String>,
+    /// What was accepted of it; none before its first start.
+    pin: Option<Pin>,
+}
+
+#[derive(Debug)]
+struct Pin {
+    tools: Vec<String>,
+    is_changed: bool,
+}
+
+impl Outside {
+    /// What is known without starting anything. Files of clients that are not there or cannot be read say nothing.
+    pub(super) fn look(context: &Context, config: &Config) -> Self {
+        let mut outside = Self::default();
+        let lock = config.mcp_lock.as_deref();
+        let lock = lock.and_then(|path| Lock::read(path).ok());
+        for locked in lock.iter().flat_map(Lock::servers) {
+            if !config.mcp_servers.contains_key(&locked.name) {
+                let standing = WrappedStanding::of(locked, config);
+                outside.wrapped.insert(locked.name.to_string(), standing);
+            }
+        }
+        for client in &CLIENTS {
+            let Ok(path) = mcp_config::place(context, client) else {
+                continue;
+            };
+            let is_short = fs::metadata(&path).is_ok_and(|about| about.len() <= FILE_BYTES_MAX);
+            let text = is_short.then(|| fs::read_to_string(&path).ok()).flatten();
+            let started = text.and_then(|text| client.started(&text).ok());
+            let mut bare = Vec::new();
+            for server in started.unwrap_or_default() {
+                match server.start {
+                    ServerStart::Wrapped { name, command, url } => {
+                        let name = name.and_then(|name| ServerName::new(name).ok());
+                        let name = name.unwrap_or_else(|| wrap::name_of(&command, url.as_deref()));
+                        let file = format!("{}: {}", client.title, path.display());
+                        let files = match config.mcp_servers.contains_key(&name) {
+                            true => outside.configured.entry(name.to_string()).or_default(),
+                            false => {
+                                let standing = outside.wrapped.entry(name.to_string());
+                                let standing = standing.or_insert_with(|| WrappedStanding {
+                                    place: url.unwrap_or_else(|| quoted(&command)),
+                                    ..WrappedStanding::default()
+                                });
+                                &mut standing.files
+                            }
+                        };
+                        files.push(file);
+                    }
+                    ServerStart::Bare => bare.push(server.name),
+                    ServerStart::Host | ServerStart::Remote => {}
+                }
+            }
+            if !bare.is_empty() {
+                outside.bare.push(format!(
+                    "{} starts without a sandbox: {} ({}); `zeph-host mcp-config {} --wrap` shows how it would be wrapped",
+                    client.title,
+                    bare.join(", "),
+                    path.display(),
+                    client.name
+                ));
+            }
+        }
+        outside
+    }
+
+    /// Whether there is nothing to show.
+    pub(super) fn is_empty(&self) -> bool {
+        self.wrapped.is_empty() && self.bare.is_empty()
+    }
+}
+
+impl WrappedStanding {
+    fn of(locked: &LockedServer, config: &Config) -> Self {
+        let tools = locked.definitions.tools().iter();
+        Self {
+            place: quoted(&locked.launch),
+            files: Vec::new(),
+            pin: Some(Pin {
+                tools: tools.map(|tool| tool.name.to_string()).collect(),
+                is_changed: pending::of(config, &locked.name).is_some(),
+            }),
+        }
+    }
+
+    /// How it stands, in a word.
+    pub(super) fn status(&self) -> &'static str {
+        match &self.pin {
+            None => "not started",
+            Some(Pin { is_changed, .. }) if *is_changed => "changed",
+            Some(_) => "wrapped",
+        }
+    }
+
+    /// How many tools were accepted.
+    pub(super) fn n_tools(&self) -> usize {
+        self.pin.as_ref().map_or(0, |pin| pin.tools.len())
+    }
+
+    /// Where it is started, and what to do.
+    pub(super) fn lines(&self, name: &str) -> Vec<String> {
+        let mut lines = Vec::new();
+        if self.status() == "changed" {
+            lines.push(format!(
+                "it is not what was accepted; `zeph-host mcp approve {name}` shows the difference"
+            ));
+        }
+        lines.extend(self.files.iter().map(|file| format!("started by {file}")));
+        if self.files.is_empty() {
+            lines.push("no client's file that is known here starts it".to_owned());
+        }
+        lines
+    }
+
+    /// As a row of `list --json`.
+    pub(super) fn as_json(&self, name: &str, walls: &Walls) -> Value {
+        json!({
+            "name": name,
+            "status": self.status().replace(' ', "_"),
+            "wrapped": true,
+            "place": self.place,
+            "walls": walls.word,
+            "missing_layers": walls.missing,
+            "tools": self.pin.as_ref().map(|pin| pin.tools.clone()).unwrap_or_default(),
+            "started_by": self.files,
+        })
+    }
+}
+
+/// What stands around every wrapped program on this machine.
+#[derive(Debug, Default)]
+pub(super) struct Walls {
+    /// In a word; `-` where no server can be started.
+    pub(super) word: &'static str,
+    /// What is missing, one sentence each.
+    pub(super) missing: Vec<String>,
+}
+
+impl Walls {
+    /// Looks at the machine.
+    pub(super) fn of_machine(config: &Config) -> Self {
+        let jail = shell::jail(config);
+        match jail.label() {
+            Ok(label) => Self {
+                word: label.as_str(),
+                missing: missing_layers(label),
+            },
+            Err(missing) => Self {
+                word: "-",
+                missing: vec![format!(
+                    "no server can be started in a sandbox here: {missing}"
+                )],
+            },
+        }
+    }
+}
+
+fn quoted(words: &[String]) -> String {
+    let words = words.iter();
+    let words: Vec<String> = words
+        .map(|word| zeph_plugins::refusal::quoted(word))
+        .collect();
+    words.join(" ")
+}
