@@ -243,6 +243,9 @@ fn logins_of_python_indexes_are_taken_out_of_their_addresses() {
     };
     assert_eq!(login.host, "pip.example.com");
     assert_eq!(login.authorization, "Basic YWRhOnBAc3M=");
+    assert_eq!(found.hosts.len(), 1, "{found:?}");
+    let usual = registries(&[], &[("PIP_INDEX_URL", "https://pypi.org/simple")], "pip");
+    assert!(usual.hosts.contains("files.pythonhosted.org"), "{usual:?}");
     assert!(login.secrets.contains(&"p@ss".to_owned()));
     let bare = "https://pip.example.com/simple".to_owned();
     assert_eq!(

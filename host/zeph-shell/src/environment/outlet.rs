@@ -24,7 +24,7 @@ const NOT_PROXIED: &str = "localhost,127.0.0.1,::1";
 
 /// The variables by which tools find the certificates they trust.
 #[cfg(target_os = "linux")]
-const OF_CERTIFICATES: [&str; 12] = [
+const OF_CERTIFICATES: [&str; 13] = [
     "AWS_CA_BUNDLE",
     "BUNDLE_SSL_CA_CERT",
     "CARGO_HTTP_CAINFO",
@@ -37,6 +37,7 @@ const OF_CERTIFICATES: [&str; 12] = [
     "REQUESTS_CA_BUNDLE",
     "SSL_CERT_FILE",
     "YARN_HTTPS_CA_FILE_PATH",
+    "npm_config_cafile",
 ];
 
 /// What is set whatever the port and the password are.
