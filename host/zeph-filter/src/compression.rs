@@ -58,7 +58,7 @@ pub struct CompressionRules {
 
 /// What is left of an output.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Compressed {
+pub struct CompressedText {
     parts: Vec<Part>,
 }
 
@@ -115,7 +115,7 @@ pub fn compress(
     said: &str,
     goal: &GoalWords,
     rules: &CompressionRules,
-) -> Option<Compressed> {
+) -> Option<CompressedText> {
     let n_lines = memchr_iter(b'\n', text.as_bytes()).count();
     if n_lines > LINES_MAX || text.contains(FILTERED) {
         return None;
@@ -245,13 +245,12 @@ impl<'a> Choice<'a> {
         }
     }
 
-    fn parts(&self, near: &[bool]) -> Compressed {
+    fn parts(mut self, near: &[bool]) -> CompressedText {
         let mut parts = Vec::new();
         let mut idx = 0;
         while idx < self.lines.len() {
-            let is_gone = |idx: &usize| self.kept[*idx] == 0;
             let end = (idx..self.lines.len())
-                .find(|idx| !is_gone(idx))
+                .find(|idx| self.kept[*idx] > 0)
                 .unwrap_or(self.lines.len());
             if end > idx {
                 self.push_run(idx..end, near, &mut parts);
@@ -261,17 +260,18 @@ impl<'a> Choice<'a> {
             }
             idx = end + 1;
         }
-        Compressed { parts }
+        CompressedText { parts }
     }
 
-    /// A run of lines that go, unless it is too short to be worth it.
-    fn push_run(&self, run: Range<usize>, near: &[bool], parts: &mut Vec<Part>) {
+    /// A run of lines that go, unless it is too short to be worth it and there is room.
+    fn push_run(&mut self, run: Range<usize>, near: &[bool], parts: &mut Vec<Part>) {
         let bytes = self.lines.place(run.start).start..self.lines.place(run.end - 1).end;
-        if bytes.len() < RUN_BYTES_MIN {
-            if !self.lines.text[bytes.clone()].trim().is_empty() {
-                push_kept(bytes, parts);
-            }
+        if self.lines.text[bytes.clone()].trim().is_empty() {
             return;
+        }
+        if bytes.len() < RUN_BYTES_MIN.min(self.chars_left) {
+            self.chars_left -= bytes.len();
+            return push_kept(bytes, parts);
         }
         parts.push(Part::Gone {
             n_near: run.clone().filter(|idx| near[*idx]).count(),
@@ -319,7 +319,7 @@ fn paragraphs<'a>(lines: &'a TextLines<'_>) -> impl Iterator<Item = Range<usize>
     })
 }
 
-impl Compressed {
+impl CompressedText {
     /// What is shown of `text`, the one it was made of; `handle` names the whole.
     pub fn render(&self, text: &str, handle: &str) -> String {
         let parts = self.parts.iter().map(|part| match part {

@@ -15,7 +15,7 @@ use zeph_core::output::{Content, RawOutput};
 use zeph_core::policy::AuthorizedCall;
 use zeph_core::principal::Principal;
 use zeph_core::tool::{Backend, ToolKind};
-use zeph_filter::compression::{Compressed, CompressionRules, compress};
+use zeph_filter::compression::{CompressedText, CompressionRules, compress};
 use zeph_store::Store;
 
 use crate::filtering::{BLOCKING_BYTES_MIN, FilteredResult, Shorter};
@@ -50,7 +50,7 @@ type MemoryKey = [u8; 32];
 #[derive(Debug, Clone)]
 pub(crate) struct Compression {
     settings: Arc<CompressionSettings>,
-    seen: Cache<MemoryKey, Arc<Option<Compressed>>>,
+    seen: Cache<MemoryKey, Arc<Option<CompressedText>>>,
 }
 
 /// What an output is the output of.
@@ -65,8 +65,8 @@ pub(crate) struct CompressionSubject {
 
 impl Compression {
     pub(crate) fn new(settings: CompressionSettings) -> Self {
-        let weight = |_: &MemoryKey, seen: &Arc<Option<Compressed>>| {
-            let bytes = seen.as_ref().as_ref().map_or(0, Compressed::bytes);
+        let weight = |_: &MemoryKey, seen: &Arc<Option<CompressedText>>| {
+            let bytes = seen.as_ref().as_ref().map_or(0, CompressedText::bytes);
             u32::try_from(bytes + 128).unwrap_or(u32::MAX)
         };
         Self {
@@ -182,7 +182,7 @@ impl Compression {
     }
 
     /// What is left of a text; from memory where the same was seen before.
-    async fn compressed(&self, subject: CompressionSubject, text: &str) -> Option<Compressed> {
+    async fn compressed(&self, subject: CompressionSubject, text: &str) -> Option<CompressedText> {
         let key = key(&subject, text);
         if let Some(seen) = self.seen.get(&key) {
             return seen.as_ref().clone();

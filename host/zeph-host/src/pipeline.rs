@@ -120,9 +120,8 @@ async fn beside(
     session: &Session,
     allowed: &Result<AllowedCall, ToolFailure>,
 ) -> Option<CompressionSubject> {
-    let allowed = allowed.as_ref().ok()?;
-    let subject = (host.compression).subject(&host.store, session, &allowed.call);
-    subject.await
+    let call = &allowed.as_ref().ok()?.call;
+    host.compression.subject(&host.store, session, call).await
 }
 
 /// What `request` would come to, without making the call.

@@ -3,7 +3,7 @@
 //! It is taken from outputs from which every known secret is gone, belongs to one caller of one conversation, is bounded, and is forgotten when
 //! another turn begins. Nothing is looked up: a path is what looks like one.
 
-mod find;
+mod search;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -97,8 +97,8 @@ impl TurnStates {
             .locations
             .iter()
             .map(|location| location.path.clone());
-        let paths: Vec<String> = locations.chain(find::paths(&text)).collect();
-        let (urls, mut values) = (find::urls(&text), find::json(&text));
+        let paths: Vec<String> = locations.chain(search::paths(&text)).collect();
+        let (urls, mut values) = (search::urls(&text), search::json(&text));
         values.retain(|value| !is_state(value));
         let mut states = self.lock();
         let state = of_turn(&mut states, caller, &turn.turn_id);

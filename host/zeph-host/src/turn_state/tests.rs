@@ -6,7 +6,7 @@ use zeph_core::output::{FileLocation, RawOutput};
 use zeph_core::principal::Principal;
 use zeph_core::redact::Redactor;
 
-use super::{BYTES_MAX, ITEMS_MAX, TurnStates, find};
+use super::{BYTES_MAX, ITEMS_MAX, TurnStates, search};
 
 fn turn(id: &str) -> TurnContext {
     TurnContext {
@@ -39,15 +39,15 @@ fn addresses_paths_and_json_are_found() {
         src/main.rs:10:5: error\n./run.sh and/or text/html 1/2 3.14\nREADME.md\n\
         {\"name\": \"zeph\", \"list\": [1, 2]}\n  [1]\n[{\"a\": 1},\n {\"a\": 2}]\n{broken\n--- a/b/c.txt\n";
     assert_eq!(
-        find::urls(text),
+        search::urls(text),
         ["https://example.org/a?b=c", "http://localhost:8080/x"]
     );
     assert_eq!(
-        find::paths(text),
+        search::paths(text),
         ["src/main.rs", "./run.sh", "README.md", "a/b/c.txt"]
     );
     assert_eq!(
-        find::json(text),
+        search::json(text),
         [
             json!({"name": "zeph", "list": [1, 2]}),
             json!([{"a": 1}, {"a": 2}])
@@ -58,7 +58,7 @@ fn addresses_paths_and_json_are_found() {
 #[test]
 fn nothing_holds_a_password_or_the_rest_of_a_secret() {
     let text = "https://me:secret@example.org/ https://example.org/?key=[redacted:K] https:// http";
-    assert!(find::urls(text).is_empty());
+    assert!(search::urls(text).is_empty());
 }
 
 #[test]

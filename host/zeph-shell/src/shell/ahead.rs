@@ -6,7 +6,6 @@
 //! of the same session, and is thrown away when that command would not get the very same jail (`jail::standing_jail`), and with its session.
 //! Two commands at once do not share it. It sleeps: it costs memory and no processor. What waits in all sessions together is bounded.
 
-use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,9 +15,9 @@ use std::time::Duration;
 
 use rustix::process::{Signal, WaitId, WaitIdOptions};
 
+use super::ShellState;
 use super::job::STATE_FD;
 use super::session::SharedNetwork;
-use super::{ShellState, turn_file};
 use crate::jail::{Guard, Jail, JailLabel, Job, StandingJail};
 use crate::platform;
 use crate::spawn::{Child, Spawner};
@@ -65,8 +64,6 @@ struct SpareRun {
     child: Option<Child>,
     /// Where the shell will tell its state.
     context: Option<OwnedFd>,
-    /// What the shell will find about its turn; empty until there is a command.
-    turn_file: File,
     /// Whether it is in the network of its session.
     in_network: bool,
     _seat: Seat,
@@ -166,12 +163,11 @@ impl Ahead {
         &self,
         jail: &Jail,
         network: &SharedNetwork,
-        (job, turn_state): (&Job<'_>, Option<&[u8]>),
+        job: &Job<'_>,
     ) -> Option<EnteredRun> {
         let mut waiting = self.take()?;
-        let is_told = turn_file::fill(&waiting.turn_file, turn_state).is_ok();
         let entered = match waiting.jail.take() {
-            Some(standing) if is_told && waiting.in_network == network.get().is_some() => {
+            Some(standing) if waiting.in_network == network.get().is_some() => {
                 jail.enter(standing, job).map_err(|standing| *standing)
             }
             Some(standing) => Err(standing),
@@ -300,9 +296,7 @@ fn try_to_make(
     seat: Seat,
 ) -> io::Result<Option<SpareRun>> {
     let (context, writer) = platform::pipe()?;
-    let turn_file = turn_file::empty()?;
-    let of_shell = turn_file.try_clone()?.into();
-    let made = jail.stand(vec![(writer, STATE_FD), (of_shell, turn_file::FD)]);
+    let made = jail.stand(vec![(writer, STATE_FD)]);
     let Some((mut launch, standing)) = made.map_err(io::Error::other)? else {
         return Ok(None);
     };
@@ -314,7 +308,6 @@ fn try_to_make(
         jail: Some(standing),
         child: Some(spawner.spawn(launch)?),
         context: Some(context),
-        turn_file,
         in_network: network.is_some(),
         _seat: seat,
     }))

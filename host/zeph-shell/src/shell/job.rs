@@ -147,8 +147,9 @@ impl ShellState {
     fn plan(&self, command: &CommandJob, mark: Uuid) -> Result<(Plan, JailLabel), JobFault> {
         let mut rc = rc::text(&command.turn, self.root(), &command.exports, STATE_FD);
         let state = command.turn_state.as_deref();
-        if state.is_some() {
-            rc.splice(0..0, turn_file::line());
+        let has_place = turn_file::has_place(self.jail.label(), &self.roots());
+        if let Some(state) = state {
+            rc.splice(0..0, turn_file::text(state, has_place));
         }
         let mut job = Job {
             program: Path::new(BASH),
@@ -158,9 +159,12 @@ impl ShellState {
             files: Vec::new(),
             rc: Some(&rc),
         };
-        let ahead = command.ahead.as_ref();
-        let entered =
-            ahead.and_then(|ahead| ahead.enter(&self.jail, &command.network, (&job, state)));
+        // A jail made ahead has no descriptor for it.
+        let ahead = command
+            .ahead
+            .as_ref()
+            .filter(|_| has_place || state.is_none());
+        let entered = ahead.and_then(|ahead| ahead.enter(&self.jail, &command.network, &job));
         if let Some(entered) = entered {
             let plan = Plan {
                 begin: RunStart::Child(entered.child),
@@ -174,7 +178,7 @@ impl ShellState {
         }
         let (reader, writer) = platform::pipe()?;
         job.files.push((writer, STATE_FD));
-        if state.is_some() {
+        if let Some(state) = state.filter(|_| !has_place) {
             job.files.push((turn_file::made(state)?, turn_file::FD));
         }
         let (mut launch, label, guard) = (self.prepare)(&self.jail, job)?;

@@ -63,7 +63,7 @@ pub(crate) fn text(
 }
 
 /// Appends `bytes` so that a shell reads exactly them. They hold no NUL, having come from a shell or a JSON text without one.
-fn quote(bytes: &[u8], out: &mut Vec<u8>) {
+pub(crate) fn quote(bytes: &[u8], out: &mut Vec<u8>) {
     out.push(b'\'');
     for byte in bytes {
         match byte {
