@@ -20,6 +20,9 @@ use crate::line::{Line, LineReader};
 use crate::outbox::Outbox;
 use crate::rpc::{self, BadMessage, Message, Notification, Request, RequestId, RpcError};
 
+/// Bytes that may still wait for a client that has caught up.
+const CAUGHT_UP_BYTES: usize = 1 << 20;
+
 /// The sending half. Clones are handles to one.
 #[derive(Debug, Clone)]
 pub struct Connection(Arc<Shared>);
@@ -86,6 +89,11 @@ impl Connection {
     /// Sends no more than what was sent until now.
     pub fn close(&self) {
         self.0.outbox.close();
+    }
+
+    /// Waits until the client has read most of what was sent, or is gone: for whoever has much to send at once.
+    pub async fn caught_up(&self) {
+        self.0.outbox.has_less_than(CAUGHT_UP_BYTES).await;
     }
 
     /// Cancelled when the client is gone.

@@ -19,6 +19,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 pub(crate) struct Outbox {
     waiting: Mutex<Waiting>,
     changed: Notify,
+    /// A line was taken to be written.
+    taken: Notify,
     /// Cancelled when nobody reads what is written.
     gone: CancellationToken,
 }
@@ -36,6 +38,7 @@ impl Outbox {
         Self {
             waiting: Mutex::default(),
             changed: Notify::new(),
+            taken: Notify::new(),
             gone,
         }
     }
@@ -71,7 +74,25 @@ impl Outbox {
         let mut waiting = self.waiting();
         let line = waiting.lines.pop_front()?;
         waiting.n_bytes -= line.len();
+        drop(waiting);
+        self.taken.notify_waiters();
         Some(line)
+    }
+
+    /// Waits until less than `n_bytes` wait, or the client is gone.
+    pub(crate) async fn has_less_than(&self, n_bytes: usize) {
+        loop {
+            let mut taken = std::pin::pin!(self.taken.notified());
+            // Registered before it is looked at: what is taken in between is not missed.
+            taken.as_mut().enable();
+            if self.waiting().n_bytes < n_bytes {
+                return;
+            }
+            tokio::select! {
+                () = taken => {}
+                () = self.gone.cancelled() => return,
+            }
+        }
     }
 
     /// Writes what comes until the outbox is closed and empty, or the client is gone.

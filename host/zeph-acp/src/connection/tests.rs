@@ -98,6 +98,23 @@ async fn what_is_no_message_is_answered_and_the_next_one_works() {
 }
 
 #[tokio::test]
+async fn much_is_sent_at_the_pace_of_its_reader() {
+    let mut peers = peers();
+    let (connection, text) = (peers.connection.clone(), "x".repeat(1 << 20));
+    peers.tasks.spawn(async move {
+        // More than may wait.
+        for _ in 0..80 {
+            connection.notify("long", &json!({"text": text}));
+            connection.caught_up().await;
+        }
+    });
+    for _ in 0..80 {
+        assert_eq!(peers.hear().await["method"], "long");
+    }
+    assert!(!peers.connection.gone().is_cancelled());
+}
+
+#[tokio::test]
 async fn a_client_that_leaves_ends_every_wait() {
     let mut peers = peers();
     let connection = peers.connection.clone();

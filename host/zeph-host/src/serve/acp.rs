@@ -86,7 +86,11 @@ pub(crate) async fn serve(
             interruption = interrupts.next() => break Ended::Interrupted(interruption),
             () = connection.gone().cancelled() => break Ended::OutputClosed,
             incoming = inbox.next() => match incoming {
-                Ok(Some(incoming)) => door.take(incoming, &mut tasks),
+                Ok(Some(incoming)) => {
+                    // What has ended makes room for what comes.
+                    while tasks.try_join_next().is_some() {}
+                    door.take(incoming, &mut tasks);
+                }
                 Ok(None) => break Ended::AtEnd,
                 Err(error) => {
                     tracing::warn!(%error, "the requests cannot be read");

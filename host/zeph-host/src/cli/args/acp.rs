@@ -20,6 +20,9 @@ pub(crate) struct AcpArgs {
 
 /// `zeph-host jail`: what the editor's terminal starts.
 #[derive(Debug, ClapArgs)]
+#[command(
+    after_help = "Example:\n  zeph-host jail --socket /tmp/zeph-terminal-1/socket -- 'cargo test'"
+)]
 pub(crate) struct JailArgs {
     /// The socket of the host that runs the command
     #[arg(long, value_name = "SOCKET")]

@@ -9,16 +9,18 @@ use zeph_agent::transcript::{AssistantEntry, ResultEntry, TranscriptEntry, UserE
 use super::session::AcpSession;
 use super::telling::message;
 
-/// Tells the client all that was said and done.
-pub(super) fn replay(session: &AcpSession, entries: &[TranscriptEntry]) {
+/// Tells the client all that was said and done, at the pace at which it reads.
+pub(super) async fn replay(session: &AcpSession, entries: &[TranscriptEntry]) {
     let mut rest = entries;
     while let [entry, after @ ..] = rest {
         rest = after;
+        session.connection().caught_up().await;
         match entry {
             TranscriptEntry::User(user) => replay_user(session, user),
             TranscriptEntry::Assistant(answer) => replay_answer(session, answer, after),
-            TranscriptEntry::Base(base) => replay(session, &base.entries),
-            TranscriptEntry::Note(_)
+            // A stored conversation begins with what its last base holds.
+            TranscriptEntry::Base(_)
+            | TranscriptEntry::Note(_)
             | TranscriptEntry::Started { .. }
             | TranscriptEntry::Tools { .. }
             | TranscriptEntry::Result(_) => {}

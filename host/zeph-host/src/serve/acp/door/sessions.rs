@@ -83,7 +83,7 @@ impl Door {
             agent,
         );
         self.has_room()?;
-        replay::replay(&session, &told);
+        replay::replay(&session, &told).await;
         let id = session.id().to_owned();
         self.state().sessions.insert(id, Arc::clone(&session));
         Ok(session)
