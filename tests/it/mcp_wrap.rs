@@ -564,6 +564,14 @@ fn servers_of_others_run_wrapped() {
     }
     let rows = audit(&product).len();
     assert_eq!(rows, OF_OTHERS.len());
+    let listed = product.run(&["mcp", "list", "--json"]);
+    let pinned: Value = serde_json::from_str(&listed.stdout).unwrap();
+    let pinned = pinned.as_array().unwrap();
+    assert_eq!(pinned.len(), OF_OTHERS.len(), "{listed:?}");
+    for server in pinned {
+        assert_eq!(server["status"], "wrapped", "{server}");
+        assert!(!server["tools"].as_array().unwrap().is_empty(), "{server}");
+    }
 }
 
 /// The registries of npm and of Python.

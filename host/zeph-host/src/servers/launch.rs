@@ -102,6 +102,8 @@ pub(crate) struct Launched {
     /// The layers of the sandbox that are not around it, one sentence each; empty when all are.
     pub(crate) missing_layers: Vec<String>,
     name: ServerName,
+    /// As it was started: a bare name or an absolute path.
+    program: String,
     jail: ServerJail,
     secrets: Arc<KnownSecrets>,
     /// Kept until the server has ended.
@@ -226,6 +228,7 @@ impl Launcher {
             service,
             pipes: Some(pipes),
             name: name.clone(),
+            program: program.program.clone(),
             jail,
             secrets: Arc::clone(&state.secrets),
             _home: home,
@@ -265,8 +268,18 @@ impl Launched {
     /// What it was refused so far: hosts it asked for, and paths that the end of its error stream speaks of.
     pub(crate) fn refusals(&self) -> Vec<Refusal> {
         let mut refusals = self.network().refused();
+        refusals.extend(self.refused_program());
         refusals.extend(self.refusals_in(&self.service.stderr_tail()));
         refusals
+    }
+
+    /// The program itself, where it is there and the sandbox does not show it.
+    fn refused_program(&self) -> Option<Refusal> {
+        let end = self.service.end()?;
+        let path = PathBuf::from(&self.program);
+        let never_ran = error::is_not_started(end.fault.as_deref()?);
+        let is_missing = path.is_absolute() && path.is_file() && !self.jail.jail().shows(&path);
+        (never_ran && is_missing).then_some(Refusal::Path { path, write: false })
     }
 
     /// The paths that `said` speaks of as not usable, which are there and were not granted.

@@ -39,7 +39,7 @@ pub(super) fn run(context: &Context, options: &McpApprove) -> Result<Exit, CliEr
             if !is_json(&options.json) {
                 page(&name, &changes).print()?;
             }
-            let is_agreed = agreed(&name, options);
+            let is_agreed = agreed(&name, options, "approve");
             steps.push(changes);
             if !is_agreed {
                 print(&name, &steps, false, options)?;
@@ -74,7 +74,7 @@ fn of_wrapped(
     if !is_json(&options.json) {
         page(&name, &changes).print()?;
     }
-    let is_agreed = agreed(&name, options);
+    let is_agreed = agreed(&name, options, "approve");
     if is_agreed {
         accept(config, changed)?;
         pending::forget(config, &name);
@@ -141,7 +141,8 @@ pub(super) fn page(name: &ServerName, changes: &ServerChanges) -> Page {
     page
 }
 
-pub(super) fn agreed(name: &ServerName, options: &McpApprove) -> bool {
+/// Asks; `verb` is the command that was typed.
+pub(super) fn agreed(name: &ServerName, options: &McpApprove, verb: &str) -> bool {
     let question = format!("Accept MCP server `{name}` as it is now?");
     // Whoever reads JSON has not seen the changes yet.
     let answer = match is_json(&options.json) && !options.yes {
@@ -156,7 +157,7 @@ pub(super) fn agreed(name: &ServerName, options: &McpApprove) -> bool {
         }
         Answer::Nobody => {
             out::note(&format!(
-                "nothing was approved; `zeph-host mcp approve {name} --yes` accepts the server as it is now"
+                "nothing was approved; `zeph-host mcp {verb} {name} --yes` accepts the server as it is now"
             ));
             false
         }

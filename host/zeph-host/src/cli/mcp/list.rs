@@ -101,9 +101,13 @@ fn as_page(rows: &[(&ServerConfig, &ServerStanding)], outside: &Outside, walls: 
         }
     }
     for (name, standing) in &outside.wrapped {
-        page.head(name);
-        for line in standing.lines(name).iter().chain(&walls.missing) {
-            page.line(1, line);
+        let mut lines = standing.lines(name);
+        lines.extend_from_slice(&walls.missing);
+        if !lines.is_empty() {
+            page.head(name);
+        }
+        for line in lines {
+            page.line(1, &line);
         }
     }
     if !outside.bare.is_empty() {

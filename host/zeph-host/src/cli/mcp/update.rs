@@ -41,7 +41,7 @@ pub(super) fn run(context: &Context, options: &McpApprove) -> Result<Exit, CliEr
     if !is_json(&options.json) {
         page(&old.name, &between_servers(&old, &new)).print()?;
     }
-    if !agreed(&old.name, options) {
+    if !agreed(&old.name, options, "update") {
         tell(options, &newest, true, false)?;
         return Ok(Exit::Confirm);
     }

@@ -146,9 +146,6 @@ impl WrappedStanding {
             ));
         }
         lines.extend(self.files.iter().map(|file| format!("started by {file}")));
-        if self.files.is_empty() {
-            lines.push("no client's file that is known here starts it".to_owned());
-        }
         lines
     }
 

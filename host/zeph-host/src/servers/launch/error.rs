@@ -126,10 +126,15 @@ impl LaunchError {
 
 /// Why a server that was started never ran, in one sentence.
 pub(super) fn of_fault(server: &ServerName, fault: &str) -> String {
-    match fault.starts_with(NOT_STARTED) {
+    match is_not_started(fault) {
         true => not_in_sandbox(server, "the program"),
         false => format!("its sandbox cannot be used: {}", one_line(fault, 300)),
     }
+}
+
+/// Whether it is the program that could not be started.
+pub(super) fn is_not_started(fault: &str) -> bool {
+    fault.starts_with(NOT_STARTED)
 }
 
 fn not_in_sandbox(server: &ServerName, program: &str) -> String {
