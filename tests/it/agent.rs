@@ -379,7 +379,7 @@ fn an_address_that_nobody_named_asks_and_an_echo_names_nothing() {
         says("done again"),
     ]);
     let product = egress::product(&site);
-    product.file("notes", &format!("see {}\n", site.url("/read")));
+    product.file("notes", format!("see {}\n", site.url("/read")));
     let file = product.home.join(".config/zeph-host/config.toml");
     let of_site = fs::read_to_string(&file).unwrap();
     fs::write(&file, format!("{of_site}\n{}", settings(&script, 6))).unwrap();

@@ -399,7 +399,7 @@ fn a_keyring_keeps_the_value_where_there_is_one() {
     let kept = |idx: usize| listed[idx]["kept_in"].as_str().unwrap().to_owned();
     assert_eq!((kept(0), kept(1)), ("file".into(), "keyring".into()));
     // What the keyring has is known to the host, which removes it from what tools give.
-    product.file("notes", &format!("{VALUE}\n"));
+    product.file("notes", format!("{VALUE}\n"));
     let read = with_bus(&["call", "read", "path=notes"], "");
     assert!(read.stdout.contains("[redacted: T]"), "{}", read.stdout);
     let gone = product.run(&["secret", "rm", "T"]);

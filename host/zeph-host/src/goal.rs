@@ -98,7 +98,7 @@ pub(crate) async fn find(
         }
         Ok(())
     });
-    found.await.map(|()| ())
+    found.await.copied()
 }
 
 /// The goal of a conversation whose last one is `last`: a goal of the configuration is the one that is there now, and does not begin again

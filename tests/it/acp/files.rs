@@ -76,7 +76,7 @@ fn an_editor_gives_what_is_not_saved_and_is_told_what_is_written() {
     let mut client = Client::start(&product, &[], with_files());
     let session = client.session(&product.work);
     let stop = client.prompt(&session, "go", |client, request| {
-        buffers.serve(client, request)
+        buffers.serve(client, request);
     });
     assert_eq!(stop, "end_turn");
     let read = model.requests()[1]["messages"].to_string();
@@ -116,7 +116,7 @@ fn an_editor_is_not_asked_for_what_the_tool_may_not_reach() {
     let mut client = Client::start(&product, &["--allow", "read"], with_files());
     let session = client.session(&product.work);
     client.prompt(&session, "go", |client, request| {
-        buffers.serve(client, request)
+        buffers.serve(client, request);
     });
     assert_eq!(buffers.methods(), [""; 0]);
     assert!(

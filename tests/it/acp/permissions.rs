@@ -152,7 +152,7 @@ fn nothing_but_an_offered_answer_allows_a_call() {
     let session = client.session(&product.work);
     for answer in &answers {
         let stop = client.prompt(&session, "write", |client, request| {
-            client.answer(request, answer)
+            client.answer(request, answer);
         });
         assert_eq!(stop, "end_turn", "{answer}");
         assert!(!product.work.join("a.txt").exists(), "{answer}");

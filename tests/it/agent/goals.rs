@@ -164,7 +164,7 @@ fn summaries_count_in_the_budget() {
         says("counted"),
     ]);
     let product = product(&script);
-    let bound = ["--set", "agent.max_total_tokens=150"];
+    let bound = ["--set", "agent.max_total_tokens=200"];
     let ran = product.run(&[&bound[..], &SUMMED[..], &["count"]].concat());
     let (_, result) = events(&ran);
     assert_eq!(result["status"], "budget", "{}", ran.stdout);

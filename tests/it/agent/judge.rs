@@ -210,10 +210,10 @@ fn the_budget_is_looked_at_before_the_judge_is_asked() {
     let judge = Script::new([says("ALLOW"), says("ALLOW")]);
     let product = product(&model, &judge, "");
     product.file("a", "the content\n");
-    // The model and the judge take 110 tokens each time.
+    // The model and the judge take 160 tokens each time.
     let ran = product.run(&[
         "--set",
-        "agent.max_total_tokens=300",
+        "agent.max_total_tokens=400",
         "run",
         "--json",
         "look",

@@ -88,6 +88,7 @@ fn a_tool_that_needs_another_is_hidden_refused_and_then_told() {
         calls(&[("read", json!({"path": "missing"})), ("edit", edit.clone())]),
         calls(&[("read", json!({"path": "a"})), ("edit", edit)]),
         says("done"),
+        says("nothing more"),
     ]);
     let product = with(&script, ORDER);
     product.file("a", "one\n");
@@ -128,12 +129,12 @@ fn the_order_of_tools_holds_at_every_door_and_calls_at_once_are_in_order() {
         let call = json!({"id": id, "tool": "edit", "params": {"path": "a", "old_string": old, "new_string": new}});
         format!("{call}\n")
     };
-    let refused = product.answers(&["--allow", "edit"], &edit(1, "one", "two"));
+    let refused = product.answers(&["--allow", "edit"], edit(1, "one", "two"));
     assert_eq!(refused[0]["status"], "refused", "{refused:?}");
     let read = "{\"id\":1,\"tool\":\"read\",\"params\":{\"path\":\"a\"}}\n";
     let answers = product.answers(
         &["--allow", "edit", "--jobs", "4"],
-        &format!("{read}{}", edit(2, "one", "two")),
+        format!("{read}{}", edit(2, "one", "two")),
     );
     assert!(
         answers.iter().all(|answer| answer["status"] == "ok"),

@@ -211,7 +211,7 @@ impl HostBuilder {
             components: self.components,
             backends,
             tell: Some(Arc::new(move |event: &PluginEvent| {
-                told(&event.to_string())
+                told(&event.to_string());
             })),
             ..StartOptions::default()
         };

@@ -168,7 +168,7 @@ impl Future for RunningCall {
             return Poll::Ready(CallReport::failed(failed("the call is over")));
         };
         match catch_unwind(AssertUnwindSafe(|| call.as_mut().poll(context))) {
-            Ok(Poll::Pending) => return Poll::Pending,
+            Ok(Poll::Pending) => Poll::Pending,
             Ok(Poll::Ready(report)) => {
                 self.call = None;
                 Poll::Ready(report)

@@ -395,7 +395,7 @@ mod tests {
         writer.text("a text");
         writer.array(8, |_| {});
         writer.array(4, |items| {
-            ["/a", "/bc"].iter().for_each(|one| items.text(one))
+            ["/a", "/bc"].iter().for_each(|one| items.text(one));
         });
         writer.blob(b"\0\xff");
         writer.signature("a{ss}");

@@ -174,7 +174,7 @@ async fn a_newer_or_foreign_database_is_refused_and_left_as_it_is() {
     let cases = [
         (
             "PRAGMA user_version = 99",
-            "has schema version 99; this program knows versions up to 1",
+            "has schema version 99; this program knows versions up to",
             "newer program",
         ),
         (

@@ -144,10 +144,9 @@ fn give_back() {
     );
     let raw = disable_raw_mode();
     let restored = rustix::stdio::dup2_stderr(&stderr);
-    for error in [left.err(), raw.err(), restored.err().map(io::Error::from)] {
-        if let Some(error) = error {
-            tracing::warn!(%error, "the terminal is not as it was");
-        }
+    let errors = [left.err(), raw.err(), restored.err().map(io::Error::from)];
+    for error in errors.into_iter().flatten() {
+        tracing::warn!(%error, "the terminal is not as it was");
     }
 }
 

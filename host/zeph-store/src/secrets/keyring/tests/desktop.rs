@@ -1,4 +1,5 @@
 //! A message bus with the keyring of GNOME, for tests.
+#![expect(clippy::unwrap_used, reason = "it is a part of tests")]
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
