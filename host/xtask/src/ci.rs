@@ -13,7 +13,8 @@ use crate::{complain, setup, test};
 const MACOS: &str = "aarch64-apple-darwin";
 
 /// The crates that need no C compiler for it.
-const PORTABLE: [&str; 5] = [
+const PORTABLE: [&str; 6] = [
+    "zeph-acp",
     "zeph-config",
     "zeph-core",
     "zeph-filter",
