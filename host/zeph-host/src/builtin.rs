@@ -2,7 +2,7 @@
 
 mod read_overflow;
 mod turn_state;
-mod update_plan;
+pub(crate) mod update_plan;
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;

@@ -288,3 +288,28 @@ fn the_model_and_the_mode_are_options() {
     let stop = client.prompt(&session, "hello", |_, request| panic!("{request}"));
     assert_eq!(stop, "end_turn");
 }
+
+#[test]
+fn the_tasks_of_a_goal_are_the_plan() {
+    let tasks = |state: &str| json!({"tasks": [{"id": "1", "title": "read it", "state": state}, {"id": "2", "title": "no", "state": "skipped"}]});
+    let model = Model::new([
+        calls("update_plan", tasks("running")),
+        calls("update_plan", tasks("completed")),
+        says("done"),
+    ]);
+    let product = product(&model);
+    let mut client = Client::start(&product, &[], plain());
+    let session = client.session(&product.work);
+    let stop = client.prompt(&session, "/plan understand it", |_, request| {
+        panic!("{request}")
+    });
+    assert_eq!(stop, "end_turn");
+    assert!(client.text().contains("understand it"), "{}", client.text());
+    let stop = client.prompt(&session, "go", |_, request| panic!("{request}"));
+    assert_eq!(stop, "end_turn");
+    let entries = |update: &Value| update["entries"].clone();
+    let told: Vec<Value> = client.of_kind("plan").iter().map(entries).collect();
+    let task =
+        |status: &str| json!([{"content": "read it", "priority": "medium", "status": status}]);
+    assert_eq!(told, [task("in_progress"), task("completed")]);
+}

@@ -16,7 +16,7 @@ use crate::goal::{self, plan};
 use crate::session::Session;
 
 /// The tool's name.
-pub(super) const NAME: &str = "update_plan";
+pub(crate) const NAME: &str = "update_plan";
 
 /// The arguments of one call.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]

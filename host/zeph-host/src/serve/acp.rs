@@ -14,6 +14,7 @@ mod listing;
 mod option;
 mod permission;
 pub(crate) mod place;
+mod plan;
 mod prompt;
 mod replay;
 pub(crate) mod screen;

@@ -17,6 +17,7 @@ use super::session::AcpSession;
 use super::telling::TurnTelling;
 use crate::agent::begin::HostAgent;
 use crate::approval::ApprovalQuestion;
+use crate::goal::plan;
 use crate::run::{catalog, session_commands};
 
 /// A command.
@@ -27,6 +28,8 @@ pub(super) enum SlashCommand {
     Clear,
     Compact,
     Cost,
+    /// Sets or shows the goal.
+    Plan(Option<String>),
     Redo,
     Revoke(String),
     Tools,
@@ -34,7 +37,7 @@ pub(super) enum SlashCommand {
 }
 
 /// Name, description, and what may follow.
-const COMMANDS: [(&str, &str, Option<&str>); 8] = [
+const COMMANDS: [(&str, &str, Option<&str>); 9] = [
     (
         "approve",
         "List the calls that wait for approval, or ask about one of them",
@@ -47,6 +50,11 @@ const COMMANDS: [(&str, &str, Option<&str>); 8] = [
     ),
     ("compact", "Have the model sum up the conversation", None),
     ("cost", "Show what the session used up", None),
+    (
+        "plan",
+        "Set a goal, or show it with its tasks",
+        Some("GOAL, done, cancel or list"),
+    ),
     ("redo", "Put back what the last /undo changed", None),
     ("revoke", "Revoke an approval", Some("ID")),
     ("tools", "List the tools", None),
@@ -94,6 +102,7 @@ fn command(name: &str, argument: &str) -> Result<SlashCommand, String> {
         ("clear", None) => Ok(SlashCommand::Clear),
         ("compact", None) => Ok(SlashCommand::Compact),
         ("cost", None) => Ok(SlashCommand::Cost),
+        ("plan", given) => Ok(SlashCommand::Plan(given)),
         ("redo", None) => Ok(SlashCommand::Redo),
         ("tools", None) => Ok(SlashCommand::Tools),
         (name, _) if COMMANDS.iter().any(|(known, ..)| *known == name) => {
@@ -136,6 +145,11 @@ pub(super) async fn run(
             Err(status) => status.to_string(),
         },
         SlashCommand::Cost => cost(agent),
+        SlashCommand::Plan(argument) => {
+            let told = plan::command(host, session.calls(), argument.as_deref()).await;
+            session.tell_plan(false);
+            told.map_or_else(|problem| problem, |page| fenced(&page))
+        }
         SlashCommand::Redo => session_commands::redo(session.calls()).await,
         SlashCommand::Undo(count) => session_commands::undo(session.calls(), count).await,
         SlashCommand::Revoke(id) => revoke(session, &id).await,

@@ -10,11 +10,12 @@ use tokio_util::sync::CancellationToken;
 use zeph_acp::agent::ClientCapabilities;
 use zeph_acp::connection::Connection;
 use zeph_acp::rpc::RequestId;
-use zeph_acp::update::{SESSION_UPDATE, SessionNotification, SessionUpdate};
+use zeph_acp::update::{PlanEntry, SESSION_UPDATE, SessionNotification, SessionUpdate};
 use zeph_agent::Provider;
 
 use self::calls::{CallsOf, OpenCall};
 use super::place::SharedHost;
+use super::plan;
 use crate::agent::begin::HostAgent;
 use crate::host::Host;
 use crate::session::Session;
@@ -59,6 +60,8 @@ struct SessionState {
     rejected: HashSet<String>,
     /// Why the editor cannot start our program in its terminals, once that is known.
     jail_missing: Option<String>,
+    /// The plan that the client was told last.
+    plan: Vec<PlanEntry>,
     /// Whether it was told that the editor did not give or take a file.
     has_told_of_files: bool,
     is_closed: bool,
@@ -141,6 +144,20 @@ impl AcpSession {
             update,
         };
         self.connection.notify(SESSION_UPDATE, &told);
+    }
+
+    /// Tells the client the tasks of the goal, unless it was told the same last. `is_completed`: the goal may have just been completed.
+    pub(super) fn tell_plan(&self, is_completed: bool) {
+        let active = self.session.goals().active();
+        let goal = active.as_ref().map(|active| &active.goal);
+        let mut state = self.state();
+        let entries = plan::next(goal, &state.plan, is_completed);
+        if state.plan == entries {
+            return;
+        }
+        state.plan.clone_from(&entries);
+        drop(state);
+        self.tell(&SessionUpdate::Plan { entries });
     }
 
     /// Begins a turn for `request`: hands out the agent, and what cancels it.

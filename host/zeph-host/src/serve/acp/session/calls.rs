@@ -8,6 +8,7 @@ use zeph_acp::agent::ClientCapabilities;
 use zeph_acp::update::{SessionUpdate, ToolCallContent, ToolCallUpdate};
 use zeph_agent::message::ToolCall;
 use zeph_agent::tool_host::{CallEnd, CallEndKind};
+use zeph_core::output::Outcome;
 use zeph_core::redact::Redactor;
 use zeph_shell::run::OutputListener;
 
@@ -17,6 +18,7 @@ use super::super::permission;
 use super::super::terminal::{CHUNKS_MAX, EditorTerminal};
 use super::AcpSession;
 use crate::agent::tools::CallDoor;
+use crate::builtin::update_plan;
 use crate::calls::{CallControl, CallReport, EditorParts};
 use crate::host::Host;
 
@@ -141,9 +143,14 @@ impl AcpSession {
     }
 
     fn keep_facts(&self, call_id: &str, report: &CallReport) {
-        if let Some(open) = found(&mut self.state().open, call_id) {
-            open.facts = CallFacts::of(&report.output);
-        }
+        let mut state = self.state();
+        let Some(open) = found(&mut state.open, call_id) else {
+            return;
+        };
+        open.facts = CallFacts::of(&report.output);
+        let is_plan = open.call.name == update_plan::NAME;
+        drop(state);
+        self.tell_plan(is_plan && matches!(report.output.outcome, Outcome::Done));
     }
 }
 
