@@ -68,10 +68,16 @@ impl FsCtx {
         self.may_remove(&policy, &entry, &meta)?;
         self.may_remove_obeyed(&policy, &entry, &meta)?;
         self.remove_as_read(&policy, &entry)?;
+        self.forget_gone(&meta);
+        Ok(())
+    }
+
+    /// Forgets an object, described by `meta`, that has just lost a name, if it was the last one: its number may be another file's now.
+    pub(super) fn forget_gone(&mut self, meta: &Meta) {
         if meta.links <= 1 {
             self.created.forget(meta.id);
+            self.seen.forget_object(meta.id);
         }
-        Ok(())
     }
 
     /// Whether the entry, described by `meta`, may be taken away: by right, or because the call made it.

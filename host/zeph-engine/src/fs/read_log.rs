@@ -71,6 +71,11 @@ impl ReadLog {
         self.names.retain(|known, _| !known.starts_with(name));
     }
 
+    /// Forgets an object that is gone: a file of another process may get its number.
+    pub(super) fn forget_object(&mut self, id: FileId) {
+        self.written.remove(&id);
+    }
+
     /// Whether there is anything to compare with.
     pub(super) fn is_empty(&self) -> bool {
         self.names.is_empty()

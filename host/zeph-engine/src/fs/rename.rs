@@ -62,7 +62,12 @@ impl FsCtx {
             self.is_as_read(&policy, &target, replaced.as_ref())?;
             match self.put(&policy, (&source, &meta), (&target, replaced)) {
                 Err(Fail::Code(Code::Exist)) if replaced.is_none() => {}
-                Ok(()) => return self.forget_moved(&policy, [&source, &target]),
+                Ok(()) => {
+                    if let Some(gone) = replaced.filter(|replaced| replaced.id != meta.id) {
+                        self.forget_gone(&gone);
+                    }
+                    return self.forget_moved(&policy, [&source, &target]);
+                }
                 failed => return failed,
             }
         }
