@@ -1,7 +1,7 @@
 //! A connection with requests in both directions.
 //!
 //! [`Connection`] sends, [`Inbox`] receives, and [`Connection::write_to`] is the task that writes. What the other side answers to our
-//! requests is handed to whoever waits for it; what is no message is answered here. Nothing waits for a slow reader but the writer.
+//! requests is handed to the task that waits for it; what is no message is answered here. Nothing waits for a slow reader but the writer.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -91,7 +91,7 @@ impl Connection {
         self.0.outbox.close();
     }
 
-    /// Waits until the client has read most of what was sent, or is gone: for whoever has much to send at once.
+    /// Waits until the client has read most of what was sent, or is gone: for senders of much at once.
     pub async fn caught_up(&self) {
         self.0.outbox.has_less_than(CAUGHT_UP_BYTES).await;
     }
@@ -154,7 +154,7 @@ impl Connection {
 
     fn answered(&self, id: &RequestId, result: Result<Value, RpcError>) {
         match self.waiting().remove(id) {
-            // Whoever asked may have stopped waiting.
+            // The task that asked may have stopped waiting.
             Some(sender) => drop(sender.send(result)),
             None => tracing::debug!(%id, "an answer nobody waits for"),
         }
@@ -194,7 +194,7 @@ impl<R: AsyncRead + Unpin> Inbox<R> {
     pub async fn next(&mut self) -> io::Result<Option<Incoming>> {
         let next = self.message().await;
         if !matches!(next, Ok(Some(_))) {
-            // Whoever waits for an answer waits no longer.
+            // No task waits for an answer any longer.
             self.connection.0.deaf.cancel();
         }
         next

@@ -99,7 +99,7 @@ impl Meter {
         reading.limits.exhausted(&spent)
     }
 
-    /// The same for one call, with a sum of its own.
+    /// A meter for one call, with a sum of its own.
     pub fn of_call(&self) -> CallMeter {
         CallMeter {
             session: self.clone(),

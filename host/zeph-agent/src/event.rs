@@ -1,4 +1,4 @@
-//! What happens in a turn, for whoever shows it, and what keeps it.
+//! What happens in a turn, for the view that shows it and the journal that keeps it.
 
 use std::fmt;
 use std::future::Future;
