@@ -1,5 +1,6 @@
 //! A remote server, reached through the host's own way out.
 
+mod announcement;
 mod events;
 mod exchange;
 

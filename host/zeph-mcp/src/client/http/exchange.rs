@@ -19,6 +19,7 @@ use sse_stream::Sse;
 use zeph_egress::{OwnAnswer, OwnPatience};
 
 use super::HttpServer;
+use super::announcement::AnnouncementStream;
 use super::events::events;
 use crate::client::error::McpError;
 use crate::client::message::{Incoming, read};
@@ -49,6 +50,7 @@ const JSON: &str = "application/json";
 #[derive(Debug, Clone)]
 pub(in crate::client) struct Exchange {
     server: Arc<HttpServer>,
+    announcements: Arc<AnnouncementStream>,
     bytes_max: usize,
 }
 
@@ -67,6 +69,7 @@ impl Exchange {
     pub(super) fn new(server: HttpServer, bytes_max: usize) -> Self {
         Self {
             server: Arc::new(server),
+            announcements: Arc::new(AnnouncementStream::new()),
             bytes_max,
         }
     }
@@ -150,9 +153,15 @@ impl Exchange {
         let mut headers = fields(custom, session.as_deref(), None)?;
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
         let body = serde_json::to_vec(&message)?;
+        if session.is_some() {
+            self.announcements.before(&message).await;
+        }
         let answer = self.send(Method::POST, headers, body.into()).await;
         let answer = answer.map_err(StreamableHttpError::Client)?;
         let status = answer.status;
+        if session.is_some() && status.is_success() {
+            self.announcements.after(&message);
+        }
         if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
             return Ok(StreamableHttpPostResponse::Accepted);
         }
@@ -247,6 +256,7 @@ impl Exchange {
     ) -> Result<std::pin::Pin<Box<dyn Stream<Item = Result<Sse, SseError>> + Send>>, Failure> {
         let headers = fields(custom, session.as_deref(), last_event_id.as_deref())?;
         let answer = self.send(Method::GET, headers, Bytes::new()).await;
+        self.announcements.answered();
         let answer = answer.map_err(StreamableHttpError::Client)?;
         match answer.status {
             StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_FOUND => {

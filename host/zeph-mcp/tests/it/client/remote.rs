@@ -251,6 +251,68 @@ async fn answered(
     answer
 }
 
+/// A server with sessions that notes what it answers, in order. The request for its stream it answers late.
+async fn noted(stream: &mut TcpStream, noted: &Mutex<Vec<String>>) {
+    while let Some((method, message)) = request(stream).await {
+        let asked = message["method"].as_str().unwrap_or(&method).to_owned();
+        let bytes = match asked.as_str() {
+            "initialize" => {
+                let body =
+                    json!({ "jsonrpc": "2.0", "id": message["id"], "result": initialized() });
+                let body = body.to_string();
+                let length = body.len();
+                format!(
+                    "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nMcp-Session-Id: s\r\nContent-Length: {length}\r\n\r\n{body}"
+                )
+                .into_bytes()
+            }
+            "GET" => {
+                // Whatever else was sent meanwhile is read by then.
+                for _turn in 0..100 {
+                    tokio::task::yield_now().await;
+                }
+                b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n: open\n\n".to_vec()
+            }
+            "tools/call" => reply(&message, json!({ "content": [] })),
+            _ => b"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n".to_vec(),
+        };
+        noted.lock().unwrap().push(asked);
+        if stream.write_all(&bytes).await.is_err() {
+            return;
+        }
+    }
+}
+
+#[tokio::test]
+async fn requests_wait_until_the_server_can_speak_unasked() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let order = Arc::new(Mutex::new(Vec::new()));
+    let heard = Arc::clone(&order);
+    let serving = run(async move {
+        loop {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let heard = Arc::clone(&heard);
+            drop(run(async move { noted(&mut stream, &heard).await }));
+        }
+    });
+    let transport = transport(address, HeaderMap::new(), None);
+    let connection = open(transport, Era::Initialize).await.unwrap();
+    call(&connection, "a").await.unwrap();
+    connection.close().await;
+    serving.abort();
+    let order = order.lock().unwrap();
+    assert_eq!(
+        order[..4],
+        [
+            "initialize",
+            "notifications/initialized",
+            "GET",
+            "tools/call"
+        ]
+    );
+}
+
 #[tokio::test]
 async fn statuses_are_told_apart() {
     let limited = answered(|_| {
