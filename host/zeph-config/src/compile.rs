@@ -10,6 +10,7 @@ mod hooks;
 mod judge;
 mod plugins;
 mod rules;
+mod scheduler;
 mod serve;
 mod servers;
 mod shaping;
@@ -126,6 +127,7 @@ pub(crate) fn compile(
     let mut agent = room.agent(&agent, &providers);
     agent.summarizes_output = tools.summarize_output;
     let shaping = room.shaping(&tools);
+    let scheduler = room.scheduler(&tools.scheduler);
     let judge = room.judge(&tools.adversarial_policy, &providers, judge_file);
 
     Some(Config {
@@ -186,7 +188,9 @@ pub(crate) fn compile(
         agent,
         providers,
         shaping,
+        scheduler,
         judge,
+        tool_user: None,
     })
 }
 

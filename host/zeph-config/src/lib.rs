@@ -27,6 +27,7 @@ mod project;
 mod raw;
 mod record;
 mod rules;
+mod scheduler;
 mod serve;
 mod servers;
 mod shaping;
@@ -45,6 +46,7 @@ use zeph_core::capability::{Capability, FsGrant};
 use zeph_core::id::ServerName;
 use zeph_core::limit::CallLimits;
 use zeph_core::network::EgressSettings;
+use zeph_core::user::ToolUser;
 
 pub use self::agent::{AgentSettings, ApiKey, Prices, ProviderKind, ProviderSettings};
 pub use self::compression::{CompressionSettings, CompressionStrategy};
@@ -54,6 +56,7 @@ pub use self::locate::{PLUGINS_FOLDER, UserFile, lock_of, user_file};
 pub use self::origin::{ConfigErrors, Problem, Setting, ValueOrigin};
 pub use self::paths::PathBase;
 pub use self::rules::{HookCommand, HookSettings, RuleSettings};
+pub use self::scheduler::{MissedRuns, SchedulerSettings};
 pub use self::serve::{Expose, OAuthSettings, ServeSettings};
 pub use self::servers::{
     ArgumentRule, CommandServer, HttpServer, ServerConfig, ServerTransport, ServerValue,
@@ -128,8 +131,22 @@ pub struct Config {
     pub providers: Vec<ProviderSettings>,
     /// What a model is shown of the tools (`tools.tafc`, `tools.schema_filter`, `tools.dependencies`).
     pub shaping: ShapingSettings,
+    /// Work for later; none where nothing is scheduled (`tools.scheduler`).
+    pub scheduler: Option<SchedulerSettings>,
     /// The model that judges calls before they run; none when they are not judged (`tools.adversarial_policy`).
     pub judge: Option<JudgeSettings>,
+    /// The user that tools work as, looked up by the host when it starts; none is the host's own.
+    pub tool_user: Option<ToolUser>,
+}
+
+impl Config {
+    /// The folder of caches that programs of tools work with: the cache of the host, or one of the user that tools work as.
+    pub fn cache_of_tools(&self) -> Option<&std::path::Path> {
+        match &self.tool_user {
+            Some(user) => user.facts().folder.as_deref(),
+            None => self.engine.cache_dir.as_deref(),
+        }
+    }
 }
 
 /// Plugins dropped into folders.

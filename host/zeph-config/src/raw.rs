@@ -8,6 +8,7 @@ mod compression;
 mod egress;
 mod filters;
 mod rules;
+mod scheduler;
 mod serve;
 mod servers;
 mod shaping;
@@ -26,6 +27,7 @@ pub(crate) use self::rules::{
     RawAction, RawAuthorization, RawEffect, RawHook, RawHooks, RawPermission, RawPolicy,
     RawPolicyFile, RawRule, RawScope, RawScoped, RawTrust,
 };
+pub(crate) use self::scheduler::{RawMissed, RawScheduler};
 pub(crate) use self::serve::{RawExpose, RawMcp, RawOAuth};
 pub(crate) use self::servers::{
     RawArgumentRule, RawSecretValue, RawServer, RawServerValue, RawToolChoice, RawTrustLevel,
@@ -114,6 +116,8 @@ pub(crate) struct RawTools {
     pub(crate) tafc: RawTafc,
     /// Which tools a model is shown.
     pub(crate) schema_filter: RawSchemaFilter,
+    /// Work for later.
+    pub(crate) scheduler: RawScheduler,
     /// Which tools come before which.
     pub(crate) dependencies: RawDependencies,
     /// A second model that judges calls before they run.

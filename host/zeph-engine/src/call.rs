@@ -18,6 +18,7 @@ use zeph_core::id::Digest;
 use zeph_core::inquiry::Resumption;
 use zeph_core::limit::CallLimits;
 use zeph_core::policy::AuthorizedCall;
+use zeph_core::user::run_as;
 
 use self::end::Tries;
 use self::failure::{busy, crashed, failure, not_loaded, still_loading};
@@ -374,7 +375,8 @@ impl LoadedPlugin {
         };
         let stop_files = fs.stop();
         let guest_cancel = cancel.clone();
-        let guest = tokio::task::spawn_blocking(move || {
+        let user = grant.fs.user().cloned();
+        let run = move || {
             let cancel = guest_cancel;
             let _running = engine.running();
             let limiter = Limiter::start(limits, cancel.clone(), deadline.into_std());
@@ -399,6 +401,11 @@ impl LoadedPlugin {
             let result = result.map(finish);
             drop(thread);
             (result, tries)
+        };
+        // A thread of the pool goes on to work for the host: it never becomes another user's, but waits for one that does.
+        let guest = tokio::task::spawn_blocking(move || {
+            let ran = run_as(user.as_ref(), run);
+            ran.unwrap_or_else(|error| (Err(error.into()), Tries::default()))
         });
         // Whatever ends the wait, also a caller that goes away, ends file operations that go on in the host.
         let stop_files = ThrowOnDrop(stop_files);

@@ -35,6 +35,8 @@ pub(crate) struct Authoriser {
     pub(crate) policy: Policy,
     /// The same rules with those of [`SessionMode::Edit`].
     pub(crate) edit_policy: Policy,
+    /// The same without what was allowed on the command line, for calls that a schedule makes.
+    pub(crate) scheduled_policy: Policy,
     /// The approvals.
     pub(crate) store: Store,
     /// What no request for an approval tells.
@@ -50,6 +52,9 @@ pub(crate) struct Authoriser {
 impl Authoriser {
     /// The rules for a call of `session`.
     pub(crate) fn policy_of(&self, session: &Session) -> &Policy {
+        if session.schedule().is_some() {
+            return &self.scheduled_policy;
+        }
         match session.mode() {
             SessionMode::Edit => &self.edit_policy,
             SessionMode::Ask | SessionMode::ReadOnly => &self.policy,

@@ -13,7 +13,8 @@ use zeph_core::output::RawOutput;
 use zeph_core::policy::AuthorizedCall;
 use zeph_core::tool::Tool;
 
-use crate::overflow::Overflow;
+use crate::host::Rooms;
+use crate::scheduler::{self, tools::SchedulerWork};
 use crate::session::Session;
 
 /// The tool that reads stored outputs.
@@ -37,6 +38,8 @@ pub(crate) enum BuiltinWork {
     TurnState(turn_state::TurnStateArguments),
     /// `update_plan`
     UpdatePlan(update_plan::UpdatePlanArguments),
+    /// A tool that schedules calls.
+    Scheduler(SchedulerWork),
 }
 
 impl BuiltinWork {
@@ -48,11 +51,13 @@ impl BuiltinWork {
             read_overflow::NAME => read_overflow::read(arguments).map(Self::ReadOverflow),
             turn_state::NAME => arguments_of(arguments).map(Self::TurnState),
             update_plan::NAME => arguments_of(arguments).map(Self::UpdatePlan),
-            other => Err(ToolFailure::new(
-                ErrorCategory::ToolNotFound,
-                ErrorPhase::Setup,
-                format!("the host has no tool `{other}`"),
-            )),
+            other => scheduler::tools::read(other, arguments).unwrap_or_else(|| {
+                Err(ToolFailure::new(
+                    ErrorCategory::ToolNotFound,
+                    ErrorPhase::Setup,
+                    format!("the host has no tool `{other}`"),
+                ))
+            }),
         }
     }
 }
@@ -60,14 +65,16 @@ impl BuiltinWork {
 impl BuiltinWork {
     /// Whether it tells anything that its turn has not held already.
     pub(crate) fn is_new(&self) -> bool {
-        matches!(self, Self::ReadOverflow(_))
+        matches!(self, Self::ReadOverflow(_) | Self::Scheduler(_))
     }
 }
 
 /// Reads the arguments of a call.
 ///
 /// Errors: `invalid_parameters`.
-fn arguments_of<T: DeserializeOwned>(arguments: &Map<String, Value>) -> Result<T, ToolFailure> {
+pub(crate) fn arguments_of<T: DeserializeOwned>(
+    arguments: &Map<String, Value>,
+) -> Result<T, ToolFailure> {
     serde_json::from_value(Value::Object(arguments.clone())).map_err(|error| {
         ToolFailure::new(
             ErrorCategory::InvalidParameters,
@@ -78,7 +85,7 @@ fn arguments_of<T: DeserializeOwned>(arguments: &Map<String, Value>) -> Result<T
 }
 
 /// A derived schema without the keywords some model providers refuse.
-fn schema_of<T: JsonSchema>() -> Value {
+pub(crate) fn schema_of<T: JsonSchema>() -> Value {
     let mut schema = schemars::SchemaGenerator::new(
         schemars::generate::SchemaSettings::draft2020_12().with(|settings| {
             settings.inline_subschemas = true;
@@ -111,17 +118,18 @@ fn plain(schema: &mut Value) {
 
 /// Runs a built-in tool.
 pub(crate) async fn call(
-    overflow: &Overflow,
+    host: &Rooms,
     session: &Session,
     call: AuthorizedCall<BuiltinWork>,
 ) -> Result<RawOutput, ToolFailure> {
     match call.work() {
         BuiltinWork::ReadOverflow(arguments) => {
-            read_overflow::call(overflow, call.frame().conversation, arguments).await
+            read_overflow::call(&host.overflow, call.frame().conversation, arguments).await
         }
         BuiltinWork::TurnState(arguments) => Ok(turn_state::call(session, call.frame(), arguments)),
         BuiltinWork::UpdatePlan(arguments) => {
-            update_plan::call(overflow.store(), session, arguments).await
+            update_plan::call(host.overflow.store(), session, arguments).await
         }
+        BuiltinWork::Scheduler(work) => scheduler::tools::call(host, session, &call, work).await,
     }
 }

@@ -33,6 +33,7 @@ mod page;
 mod plugin;
 mod policy;
 mod run;
+mod scheduler;
 mod secret;
 mod selftest;
 mod serve;
@@ -141,6 +142,7 @@ fn dispatch(
         CliCommand::Config(options) => config::run(&context, options),
         CliCommand::Audit(options) => audit::run(&context, options),
         CliCommand::Conversations(options) => conversations::run(&context, options),
+        CliCommand::Scheduler(options) => scheduler::run(&context, options),
         CliCommand::Approve(options) => approve::run(&context, &options),
         CliCommand::Explain(options) => explain::run(&context, &options),
         CliCommand::Policy(options) => policy::run(&context, options),

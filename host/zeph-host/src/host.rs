@@ -58,11 +58,12 @@ use crate::order::Order;
 use crate::overflow::Overflow;
 use crate::pipeline;
 use crate::questions::Questions;
+use crate::scheduler::SchedulerRoom;
 use crate::seals::Seals;
 use crate::servers::{OwnOpener, Servers, ServersOptions};
 use crate::session::{self, AskedRequest, Session};
 use crate::shell::{CommandBackend, Native, Share};
-use crate::{builtin, filtering, servers, telemetry};
+use crate::{builtin, filtering, scheduler, servers, telemetry, user};
 
 /// The running host. Clones are handles to one.
 #[derive(Debug, Clone)]
@@ -99,6 +100,8 @@ pub(crate) struct Rooms {
     pub(crate) dependencies: Dependencies,
     /// Judges calls; none when they are not judged.
     pub(crate) judge: Option<JudgeRoom>,
+    /// Work for later; none where nothing is scheduled.
+    pub(crate) scheduler: Option<SchedulerRoom>,
 }
 
 impl Rooms {
@@ -206,6 +209,9 @@ pub enum StartError {
     /// The model that judges calls.
     #[error("calls are to be judged (`tools.adversarial_policy`): {0}")]
     Judge(String, String),
+    /// The user that tools are to work as.
+    #[error("{0}")]
+    User(String),
     /// The thread that starts commands.
     #[error("the shell cannot start")]
     Shell(#[source] std::io::Error),
@@ -225,6 +231,7 @@ impl Host {
         config: Config,
         options: StartOptions,
     ) -> Result<(Self, Vec<String>), StartError> {
+        let config = user::found(config).map_err(|error| StartError::User(error.to_string()))?;
         let opening = begin_to_open_store(&config)?;
         let secrets = Arc::new(KnownSecrets::open(&config));
         let shell = Native::new(&config, &secrets).map_err(StartError::Shell)?;
@@ -282,6 +289,7 @@ impl Host {
             overflow: Overflow::new(store.clone(), config.overflow),
             dependencies: Dependencies::new(config.shaping.dependencies.as_ref()),
             judge,
+            scheduler: SchedulerRoom::new(&config),
             authoriser,
             secrets,
             operator,
@@ -383,6 +391,18 @@ impl Host {
         self.0.secrets.learn(vec![secret]);
     }
 
+    /// Work for later; none where nothing is scheduled.
+    pub(crate) fn scheduler(&self) -> Option<&SchedulerRoom> {
+        self.0.scheduler.as_ref()
+    }
+
+    /// Whether a call of this tool may be made again when nobody knows how far the first came.
+    pub(crate) fn may_repeat(&self, tool: &str) -> bool {
+        let catalog = &self.0.offers.now().catalog;
+        let tool = catalog.resolve(tool);
+        tool.is_ok_and(|tool| tool.annotations.read_only || tool.annotations.idempotent)
+    }
+
     /// What this host has sealed.
     pub(crate) fn seals(&self) -> &Arc<Seals> {
         &self.0.seals
@@ -466,7 +486,10 @@ impl Host {
 
     /// Whether `name` is a tool of the host itself, which no plugin offers.
     pub(crate) fn has_own(name: &str) -> bool {
-        let tools = builtin::tools().into_iter().chain(Native::tools());
+        let own = builtin::tools()
+            .into_iter()
+            .chain(scheduler::tools::tools());
+        let tools = own.chain(Native::tools());
         tools.into_iter().any(|tool| tool.name.as_str() == name)
     }
 
@@ -575,11 +598,15 @@ fn authoriser(
         .allow
         .extend(SessionMode::edit_rules(&directory));
     Authoriser {
+        scheduled_policy: Policy {
+            allow: Vec::new(),
+            ..policy.clone()
+        },
         policy,
         edit_policy,
         store: store.clone(),
         secrets: Arc::clone(secrets),
-        user: needs_user(config).then(user_name).flatten(),
+        user: needs_user(config).then(|| user_of_tools(config)).flatten(),
         program: options.program.clone(),
         directory: config.file.roots.first().map(|root| root.path.clone()),
     }
@@ -673,6 +700,14 @@ fn idle_rules(
 fn needs_user(config: &Config) -> bool {
     let scope = config.rules.policy.scope.as_ref();
     scope.is_some_and(|scope| scope.run_as_user.is_some())
+}
+
+/// The name of the user that tools work as.
+fn user_of_tools(config: &Config) -> Option<String> {
+    match &config.tool_user {
+        Some(user) => Some(user.facts().name.clone()),
+        None => user_name(),
+    }
 }
 
 /// The name of the user this process runs as, by the system's user database and not by a variable, which anybody can set.
@@ -850,6 +885,7 @@ async fn all_parts(
     }
     let own: Vec<Tool> = builtin::tools()
         .into_iter()
+        .chain(scheduler::tools::tools())
         .chain(Native::tools())
         .collect();
     let of_plugins = parts.plugins.iter().flat_map(|own| own.plugin.tools());
@@ -877,7 +913,12 @@ async fn own_plugin(
 
 /// The tools that no plugin offers.
 fn builtin_tools(config: &Config, options: &StartOptions) -> Vec<Tool> {
-    let own = builtin::tools().into_iter().chain(Native::tools());
+    let scheduling = match config.scheduler {
+        Some(_) => scheduler::tools::tools(),
+        None => Vec::new(),
+    };
+    let own = builtin::tools().into_iter().chain(scheduling);
+    let own = own.chain(Native::tools());
     let all = own.chain(options.backends.tools().iter().cloned());
     all.filter(|_| config.tools_enabled).collect()
 }

@@ -62,6 +62,7 @@ mod registries;
 mod resolve;
 mod retry;
 mod run;
+mod scheduler;
 mod seals;
 mod serve;
 mod servers;
@@ -71,6 +72,7 @@ mod telemetry;
 #[cfg(test)]
 mod traceless;
 mod turn_state;
+mod user;
 mod work;
 
 pub use approval::{ApprovalAnswer, ApprovalPrompt, ApprovalQuestion};

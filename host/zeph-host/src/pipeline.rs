@@ -213,7 +213,8 @@ async fn begin<'h>(
     control: &CallControl,
     (calls_made, asked_call): (u32, &AskedCall),
 ) -> StartedCall<'h> {
-    let draft = host.audit.draft(&frame, &request, &host.secrets.redactor());
+    let mut draft = host.audit.draft(&frame, &request, &host.secrets.redactor());
+    draft.correlation_id = session.schedule().map(str::to_owned);
     let tool = request.tool.clone();
     let offer = offer(host, &request, &control.cancel).await;
     let resolver = resolver(host, &offer);
@@ -374,7 +375,7 @@ async fn execute(
         }
         BackendCall::Builtin(call) => {
             let is_of_turn = call.work().is_new();
-            let result = builtin::call(&host.overflow, session, call).await;
+            let result = builtin::call(host, session, call).await;
             RunResult {
                 is_of_turn,
                 ..RunResult::ended(Execution::ended(result), subject)

@@ -42,6 +42,8 @@ pub struct Session {
     /// Which tools have succeeded in it.
     progress: Progress,
     mode: Arc<ModeSwitch>,
+    /// The run of a schedule that makes its calls; none when somebody does.
+    schedule: Option<Arc<str>>,
 }
 
 /// A call that was asked for: its place in the order of calls is that of this moment, and so is its turn.
@@ -74,6 +76,7 @@ impl Session {
             said: Arc::default(),
             progress,
             mode: Arc::default(),
+            schedule: None,
         }
     }
 
@@ -104,6 +107,30 @@ impl Session {
             principal: self.principal.acting_for(caller_id),
             ..self.clone()
         }
+    }
+
+    /// The same session for calls that a schedule makes, with a name for the audit: nobody types them, and what was allowed for this moment
+    /// alone, by a mode or on the command line, does not count.
+    #[must_use]
+    pub(crate) fn of_schedule(&self, label: &str) -> Self {
+        let mode = ModeSwitch::default();
+        if self.mode() == SessionMode::ReadOnly {
+            mode.set(SessionMode::ReadOnly);
+        }
+        Self {
+            principal: match &self.principal {
+                Principal::Operator(_) => Principal::PROGRAM,
+                other => other.clone(),
+            },
+            mode: Arc::new(mode),
+            schedule: Some(Arc::from(label)),
+            ..self.clone()
+        }
+    }
+
+    /// The run of a schedule that makes its calls, as the audit names it.
+    pub(crate) fn schedule(&self) -> Option<&str> {
+        self.schedule.as_deref()
     }
 
     /// The frame of a call that is asked for now.

@@ -19,6 +19,7 @@ use zeph_core::exit::CommandExit;
 use zeph_core::id::PluginId;
 use zeph_core::policy::AuthorizedCall;
 use zeph_core::tool::Tool;
+use zeph_core::user::{ToolUser, run_as};
 use zeph_engine::Cancel;
 use zeph_plugins::rights::ProgramRights;
 use zeph_shell::held_object::HeldObject;
@@ -49,6 +50,8 @@ pub(crate) struct Native {
     stream_chars_max: usize,
     /// Where tools change files: those of the file tools and of commands, held since the host started.
     roots: Arc<[HeldObject]>,
+    /// Whose rights files are looked at with; none is the host's own.
+    user: Option<ToolUser>,
 }
 
 /// What stands around commands. Others start from it, and name what they give themselves.
@@ -73,7 +76,8 @@ impl Native {
             program_jails: ProgramJails::default(),
             transactions: Transactions::new(config),
             stream_chars_max: config.overflow.threshold_chars,
-            roots: held(&roots(config)),
+            roots: held(&roots(config), config.tool_user.as_ref()),
+            user: config.tool_user.clone(),
         })
     }
 
@@ -163,9 +167,10 @@ impl Native {
     /// Runs the hooks for the files that changed since `since_ms`.
     pub(crate) async fn files_changed(&self, session: &Session, since_ms: i64) -> HookReport {
         let roots = Arc::clone(&self.roots);
-        let found =
-            tokio::task::spawn_blocking(move || file_changes::since(&roots, since_ms)).await;
-        let paths = found.unwrap_or_default();
+        let user = self.user.clone();
+        let look = move || file_changes::since(&roots, since_ms);
+        let found = tokio::task::spawn_blocking(move || run_as(user.as_ref(), look)).await;
+        let paths = found.ok().and_then(Result::ok).unwrap_or_default();
         self.shell
             .files_changed(session.shell().commands(), &paths)
             .await
@@ -173,11 +178,12 @@ impl Native {
 }
 
 /// The directories that are there.
-fn held(paths: &[PathBuf]) -> Arc<[HeldObject]> {
-    paths
-        .iter()
-        .filter_map(|path| HeldObject::open(path).ok())
-        .collect()
+fn held(paths: &[PathBuf], user: Option<&ToolUser>) -> Arc<[HeldObject]> {
+    let open = || {
+        let held = paths.iter().map(|path| HeldObject::open(path));
+        held.filter_map(Result::ok).collect()
+    };
+    run_as(user, open).unwrap_or_default()
 }
 
 fn roots(config: &Config) -> Vec<PathBuf> {

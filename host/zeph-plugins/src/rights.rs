@@ -42,7 +42,7 @@ impl OperatorPolicy {
     /// Errors: as [`FsPolicy::new`].
     pub fn new(config: &Config) -> Result<Self, FsPolicyError> {
         Ok(Self {
-            everything: Arc::new(FsPolicy::new(&config.file)?),
+            everything: Arc::new(FsPolicy::for_user(&config.file, config.tool_user.clone())?),
             rulings: Mutex::default(),
         })
     }

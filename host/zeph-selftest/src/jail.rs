@@ -433,6 +433,7 @@ fn policy(workspace: PathBuf, search_path: &[PathBuf]) -> JailPolicy {
         home: None,
         cache: None,
         mode: Mode::Enforced,
+        user: None,
     }
 }
 

@@ -83,6 +83,7 @@ use plan as system_jail;
 use new_repositories::NewRepositories;
 use roots::{GrantedPaths, Roots};
 use survey::Survey;
+use zeph_core::user::{ToolUser, run_as};
 
 /// How much of the jail stands around a run.
 #[derive(
@@ -261,10 +262,12 @@ struct JailGround {
 impl JailGround {
     fn new(policy: &JailPolicy, most: JailLabel) -> Self {
         let folder = policy.cache.as_deref().and_then(Path::parent);
+        let user = policy.user.as_ref();
         let label = label(policy, folder).map(|label| label.min(most));
         // Without it the caches live as long as the run.
         if let (Ok(JailLabel::Full), Some(cache)) = (&label, &policy.cache) {
-            drop(DirBuilder::new().recursive(true).mode(0o700).create(cache));
+            let make = || DirBuilder::new().recursive(true).mode(0o700).create(cache);
+            drop(run_as(user, make));
         }
         Self { label }
     }
@@ -279,7 +282,7 @@ impl Jail {
 
     fn at_most(policy: JailPolicy, most: JailLabel) -> Self {
         Self {
-            granted: GrantedPaths::open(&policy),
+            granted: as_user(&policy, || GrantedPaths::open(&policy)).flatten(),
             policy,
             most,
             keeps_signals: true,
@@ -339,11 +342,17 @@ impl Jail {
             missing: missing.to_owned(),
         })?;
         bare::check(&job)?;
-        let roots = self.granted.as_ref().map_err(JailError::clone)?.now();
-        let directory = match self.policy.own.holds(job.directory) {
-            true => job.directory.to_owned(),
-            false => roots.directory(job.directory)?,
-        };
+        let granted = self.granted.as_ref().map_err(JailError::clone)?;
+        let wanted = job.directory;
+        let (roots, directory) = as_user(&self.policy, || {
+            let roots = granted.now();
+            let directory = match self.policy.own.holds(wanted) {
+                true => wanted.to_owned(),
+                false => roots.directory(wanted)?,
+            };
+            Ok((roots, directory))
+        })
+        .flatten()?;
         let is_apart = matches!(label, JailLabel::Full | JailLabel::None);
         if self.policy.network == Network::Hosts && !is_apart {
             return Err(JailError::HostsNeedNamespaces);
@@ -365,8 +374,8 @@ impl Jail {
         let Ok(granted) = &self.granted else {
             return false;
         };
-        let visible = view::visible(&self.policy, &granted.now());
-        mount::within_any(path, &visible)
+        let visible = as_user(&self.policy, || view::visible(&self.policy, &granted.now()));
+        visible.is_ok_and(|visible| mount::within_any(path, &visible))
     }
 
     /// A look through the writable directories that is recent enough.
@@ -385,20 +394,28 @@ impl Jail {
     }
 }
 
+/// Does `work` with the rights of the user that commands run as.
+///
+/// Errors: the system refuses that; then nothing was done.
+fn as_user<T: Send>(policy: &JailPolicy, work: impl FnOnce() -> T + Send) -> Result<T, JailError> {
+    run_as(policy.user.as_ref(), work).map_err(JailError::system("become the user of commands"))
+}
+
 fn label(policy: &JailPolicy, folder: Option<&Path>) -> Result<JailLabel, String> {
     match policy.mode {
         Mode::Disabled => Ok(JailLabel::None),
-        Mode::Enforced => of_the_system(folder),
+        Mode::Enforced => of_the_system(folder, policy.user.as_ref()),
     }
 }
 
 #[cfg(target_os = "linux")]
-fn of_the_system(folder: Option<&Path>) -> Result<JailLabel, String> {
+fn of_the_system(folder: Option<&Path>, user: Option<&ToolUser>) -> Result<JailLabel, String> {
     if let Some(folder) = folder {
+        let make = || DirBuilder::new().recursive(true).mode(0o700).create(folder);
         // Without it the machine is looked at each time.
-        drop(DirBuilder::new().recursive(true).mode(0o700).create(folder));
+        drop(run_as(user, make));
     }
-    let support = Support::remembered(folder);
+    let support = Support::remembered(folder, user);
     if support.landlock == 0 || !support.seccomp {
         return Err("the kernel lacks Landlock or the system call filter".to_owned());
     }
@@ -409,7 +426,7 @@ fn of_the_system(folder: Option<&Path>) -> Result<JailLabel, String> {
 }
 
 #[cfg(target_vendor = "apple")]
-fn of_the_system(_: Option<&Path>) -> Result<JailLabel, String> {
+fn of_the_system(_: Option<&Path>, _: Option<&ToolUser>) -> Result<JailLabel, String> {
     match apple::is_there() {
         true => Ok(JailLabel::Seatbelt),
         false => Err("`/usr/bin/sandbox-exec` is not there".to_owned()),

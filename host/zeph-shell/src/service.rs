@@ -16,6 +16,7 @@ use tokio::sync::{oneshot, watch};
 use uuid::Uuid;
 use zeph_core::execution::NetworkReport;
 use zeph_core::exit::CommandExit;
+use zeph_core::user::ToolUser;
 
 use crate::jail::{Guard, Jail, JailLabel, Job, Start};
 use crate::platform;
@@ -97,11 +98,11 @@ pub struct ServiceEnd {
 }
 
 impl Services {
-    /// Starts the thread.
+    /// Starts the thread, which starts everything as `user`; without one, as the host's own.
     ///
-    /// Errors: the kernel refuses another thread.
-    pub fn new() -> io::Result<Self> {
-        Ok(Self(Arc::new(Spawner::new()?)))
+    /// Errors: the kernel refuses another thread, or the change of user.
+    pub fn new(user: Option<&ToolUser>) -> io::Result<Self> {
+        Ok(Self(Arc::new(Spawner::new(user)?)))
     }
 
     /// Starts `job` in `jail`. To be called within a runtime.

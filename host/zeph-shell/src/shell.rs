@@ -13,6 +13,7 @@ use zeph_core::exit::CommandExit;
 use zeph_core::failure::ToolFailure;
 use zeph_core::output::RawOutput;
 use zeph_core::policy::AuthorizedCall;
+use zeph_core::user::ToolUser;
 
 pub(crate) mod ahead;
 mod bare;
@@ -118,8 +119,8 @@ impl Shell {
     pub fn new(config: ShellConfig, jail: Arc<Jail>) -> std::io::Result<Self> {
         Ok(Self(Arc::new(ShellState {
             config,
+            spawner: Arc::new(Spawner::new(jail.policy().user.as_ref())?),
             jail,
-            spawner: Arc::new(Spawner::new()?),
             prepare: job::in_the_jail,
             seats: ahead::Seats::default(),
             first: Mutex::default(),
@@ -135,6 +136,11 @@ impl Shell {
     fn first(&self) -> MutexGuard<'_, Option<First>> {
         // Nothing that holds it can panic half way through a change.
         self.0.first.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The user that commands run as; none is the host's own.
+    pub fn user(&self) -> Option<&ToolUser> {
+        self.0.jail.policy().user.as_ref()
     }
 
     /// How it runs commands.

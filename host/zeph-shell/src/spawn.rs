@@ -14,6 +14,8 @@ use std::sync::mpsc;
 use rustix::io::FdFlags;
 use rustix::process::Pid;
 
+use zeph_core::user::ToolUser;
+
 use crate::platform::{self, Process};
 
 /// A process that is ready to be started.
@@ -57,19 +59,28 @@ struct SpawnRequest {
 }
 
 impl Spawner {
-    /// Starts the thread.
+    /// Starts the thread, which becomes one of `user` for good: so does whatever it starts.
     ///
-    /// Errors: the kernel refuses another thread.
-    pub(crate) fn new() -> io::Result<Self> {
+    /// Errors: the kernel refuses another thread, or the change of user.
+    pub(crate) fn new(user: Option<&ToolUser>) -> io::Result<Self> {
         let (requests, queue) = mpsc::channel::<SpawnRequest>();
+        let (begun, begins) = mpsc::sync_channel(1);
+        let user = user.cloned();
         std::thread::Builder::new()
             .name("zeph-spawn".to_owned())
             .spawn(move || {
+                let is_theirs = user.map_or(Ok(()), |user| user.take_thread());
+                let may_start = is_theirs.is_ok();
+                drop(begun.send(is_theirs));
+                if !may_start {
+                    return;
+                }
                 for SpawnRequest { launch, reply } in queue {
                     // A caller that has gone away drops the child, whose pipes close; its run ends it.
                     drop(reply.send(start(launch)));
                 }
             })?;
+        begins.recv().map_err(io::Error::other)??;
         Ok(Self { requests })
     }
 

@@ -1,8 +1,8 @@
-//! What outlives a call: conversations and their goals, the full text of shortened outputs, the grants of plugins, what a person agreed to, the
+//! What outlives a call: conversations and their goals, work for later, the full text of shortened outputs, the grants of plugins, what a person agreed to, the
 //! tokens of the MCP endpoint, and the record of every call.
 //!
 //! This is the only crate that knows SQL, and no SQL leaves it: callers see operations on [`Store`] and lines of an
-//! [`AuditFile`]. In reading order: what is kept (`conversation`, `session`, `goals`, `overflow`, `savings`, `grants`, `defaults`, `approvals`,
+//! [`AuditFile`]. In reading order: what is kept (`conversation`, `session`, `goals`, `schedules`, `overflow`, `savings`, `grants`, `defaults`, `approvals`,
 //! `audit`, `call`, `tokens`, `sweep`, and `secrets` and `logins` in files beside it), what a database has to be able to do for that
 //! (`operations`), who queues it (`store`), and how SQLite does it
 //! (`sqlite`). The clock is always an argument.
@@ -21,6 +21,7 @@ mod operations;
 mod overflow;
 mod place;
 mod savings;
+mod schedules;
 mod secrets;
 mod session;
 mod sqlite;
@@ -51,6 +52,10 @@ pub use grants::{GrantRecord, Revoke, UnreadableGrant};
 pub use logins::{LoginFolder, LoginHold, StoredLogin};
 pub use overflow::StoredOutput;
 pub use savings::{CacheSavings, FilteredOutput, RuleCoverage, Savings};
+pub use schedules::{
+    NewSchedule, PutSchedule, RunBegin, RunFinish, RunHold, RunState, SCHEDULE_RUNS_KEPT, Schedule,
+    ScheduleBounds, ScheduleOwner, ScheduleRun,
+};
 pub use secrets::{
     Keyring, KeyringError, ReachableSecrets, SecretFolder, SecretPlace, SecretRecord, SecretSet,
     SecretsError, SecretsStamp, StoredSecret,

@@ -15,7 +15,7 @@ use zeph_core::lifetime::{GrantLifetime, Lifetime};
 
 use crate::approvals::{Agreement, ApprovalRequest, StoredApproval};
 use crate::audit::filter::AuditFilter;
-use crate::audit::record::{AuditRecord, BeginRecord, Finish};
+use crate::audit::record::{AuditRecord, BeginRecord, Finish, HostProcess};
 use crate::call::{CallBegin, SingleUseRights};
 use crate::conversation::Conversation;
 use crate::error::StoreError;
@@ -23,6 +23,10 @@ use crate::goals::{Goal, GoalState, TaskGraph};
 use crate::grants::{GrantRecord, ListedGrants, Revoke};
 use crate::overflow::StoredOutput;
 use crate::savings::{CacheSavings, FilteredOutput, Savings};
+use crate::schedules::{
+    NewSchedule, PutSchedule, RunBegin, RunFinish, Schedule, ScheduleBounds, ScheduleOwner,
+    ScheduleRun,
+};
 use crate::session::{NewSession, NewSessionItem, SessionRecord};
 use crate::sweep::{Past, SweepReport};
 use crate::tokens::TokenRecord;
@@ -90,6 +94,33 @@ pub(crate) trait Operations {
         tasks: &TaskGraph,
         at_ms: i64,
     ) -> Outcome<bool>;
+
+    /// Puts a schedule in the place of one of the same owner and name; without one, within the bounds.
+    fn put_schedule(
+        &self,
+        schedule: &NewSchedule,
+        bounds: ScheduleBounds,
+        at_ms: i64,
+    ) -> Outcome<PutSchedule>;
+    /// Removes the schedule of an owner, with what is known of its runs; false when there is none.
+    fn cancel_schedule(&self, owner: &ScheduleOwner, name: &str) -> Outcome<bool>;
+    /// The schedules of one owner or of all, by name, each with its last run, at most `limit`.
+    fn schedules(&self, owner: Option<&ScheduleOwner>, limit: u32) -> Outcome<Vec<Schedule>>;
+    /// The last runs of a schedule, newest first.
+    fn schedule_runs(&self, schedule: Uuid) -> Outcome<Vec<ScheduleRun>>;
+    /// When the next schedule of a directory comes.
+    fn next_schedule(&self, directory: &str) -> Outcome<Option<i64>>;
+    /// The schedules of a directory whose time has come, the earliest first, at most `limit`.
+    fn due_schedules(&self, directory: &str, now_ms: i64, limit: u32) -> Outcome<Vec<Schedule>>;
+    /// The schedules of a directory of which a run goes on.
+    fn held_schedules(&self, directory: &str) -> Outcome<Vec<Schedule>>;
+    /// Records a run and moves its schedule on, if that is as it was read and no run of it goes on; an occurrence that passes without a
+    /// run is recorded while one goes on, too.
+    fn begin_run(&self, begin: &RunBegin) -> Outcome<bool>;
+    /// Sets until when a process holds its runs.
+    fn keep_runs(&self, host: &HostProcess, until_ms: i64) -> Outcome<()>;
+    /// Ends a run; false when it had ended already.
+    fn finish_run(&self, finish: &RunFinish) -> Outcome<bool>;
 
     /// Stores the full text of an output. `rules`: those that shortened what is shown of it, as a JSON array.
     fn put_output(&self, output: &NewOutput<'_>) -> Outcome<()>;

@@ -9,7 +9,7 @@ use zeph_core::lifetime::Lifetime;
 
 use crate::approvals::{Agreement, ApprovalRequest, StoredApproval};
 use crate::audit::filter::AuditFilter;
-use crate::audit::record::{AuditRecord, BeginRecord, Finish};
+use crate::audit::record::{AuditRecord, BeginRecord, Finish, HostProcess};
 use crate::call::{CallBegin, SingleUseRights};
 use crate::conversation::Conversation;
 use crate::goals::{Goal, GoalState, TaskGraph};
@@ -17,6 +17,10 @@ use crate::grants::{GrantRecord, ListedGrants, Revoke};
 use crate::operations::{NewGrants, NewOutput, Operations, Outcome};
 use crate::overflow::StoredOutput;
 use crate::savings::{CacheSavings, FilteredOutput, Savings};
+use crate::schedules::{
+    NewSchedule, PutSchedule, RunBegin, RunFinish, Schedule, ScheduleBounds, ScheduleOwner,
+    ScheduleRun,
+};
 use crate::session::{NewSession, NewSessionItem, SessionRecord};
 use crate::sweep::{Past, SweepReport};
 use crate::tokens::TokenRecord;
@@ -34,6 +38,7 @@ mod lines;
 pub(crate) mod open;
 mod overflow;
 mod savings;
+mod schedules;
 mod schema;
 mod session;
 mod set_aside;
@@ -114,6 +119,51 @@ impl Operations for Connection {
         at_ms: i64,
     ) -> Outcome<bool> {
         Ok(goals::set_tasks(self, conversation, id, tasks, at_ms)?)
+    }
+
+    fn put_schedule(
+        &self,
+        schedule: &NewSchedule,
+        bounds: ScheduleBounds,
+        at_ms: i64,
+    ) -> Outcome<PutSchedule> {
+        Ok(schedules::put(self, schedule, bounds, at_ms)?)
+    }
+
+    fn cancel_schedule(&self, owner: &ScheduleOwner, name: &str) -> Outcome<bool> {
+        Ok(schedules::cancel(self, owner, name)?)
+    }
+
+    fn schedules(&self, owner: Option<&ScheduleOwner>, limit: u32) -> Outcome<Vec<Schedule>> {
+        Ok(schedules::listed(self, owner, limit)?)
+    }
+
+    fn schedule_runs(&self, schedule: Uuid) -> Outcome<Vec<ScheduleRun>> {
+        Ok(schedules::runs(self, schedule)?)
+    }
+
+    fn next_schedule(&self, directory: &str) -> Outcome<Option<i64>> {
+        Ok(schedules::next(self, directory)?)
+    }
+
+    fn due_schedules(&self, directory: &str, now_ms: i64, limit: u32) -> Outcome<Vec<Schedule>> {
+        Ok(schedules::due(self, directory, now_ms, limit)?)
+    }
+
+    fn held_schedules(&self, directory: &str) -> Outcome<Vec<Schedule>> {
+        Ok(schedules::held(self, directory)?)
+    }
+
+    fn begin_run(&self, begin: &RunBegin) -> Outcome<bool> {
+        Ok(schedules::begin_run(self, begin)?)
+    }
+
+    fn keep_runs(&self, host: &HostProcess, until_ms: i64) -> Outcome<()> {
+        Ok(schedules::keep_runs(self, host, until_ms)?)
+    }
+
+    fn finish_run(&self, finish: &RunFinish) -> Outcome<bool> {
+        Ok(schedules::finish_run(self, finish)?)
     }
 
     fn put_output(&self, output: &NewOutput<'_>) -> Outcome<()> {

@@ -218,7 +218,7 @@ impl ToolScope {
             None => Finding::pass("any user"),
             Some(user) if facts.user == Some(user) => Finding::pass("the right user"),
             Some(user) => {
-                // Changing users within a process that has read files and opened a database as another does not isolate them.
+                // A host becomes that user for tools when it starts, or does not start: this is the wall behind that.
                 let how = match facts.is_root {
                     true => format!("start it with `sudo -u {user} -H zeph-host …`"),
                     false => format!(

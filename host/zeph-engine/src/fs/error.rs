@@ -96,6 +96,12 @@ pub(super) fn code_of(errno: Errno) -> Code {
 /// Why a file grant cannot be used. Any of these leaves the plugin without files rather than with too many.
 #[derive(Debug, thiserror::Error)]
 pub enum FsPolicyError {
+    /// Nothing can be done with the rights of the user that tools work as.
+    #[error("files cannot be reached as the user of `tools.scope.run_as_user`")]
+    User {
+        /// What the system said.
+        source: std::io::Error,
+    },
     /// A root is not absolute or its name is not UTF-8, so a guest could not name it.
     #[error("granted directory `{}` is not an absolute UTF-8 path", path.display())]
     RootName {

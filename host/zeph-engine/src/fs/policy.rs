@@ -14,6 +14,7 @@ use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use zeph_core::capability::{FsGrant, FsRights, FsRoot};
 use zeph_core::policy::Leave;
+use zeph_core::user::{ToolUser, run_as};
 
 use super::error::FsPolicyError;
 use super::globs::{Patterns, Shade};
@@ -39,6 +40,8 @@ pub struct FsPolicy {
     /// What plugins were given since this policy was made.
     held: Arc<HeldRoots>,
     seed: RandomState,
+    /// The user whose rights its files are reached with; none is the host's own.
+    user: Option<ToolUser>,
 }
 
 /// The trees that plugins were given, each opened once: a tree that is exchanged later is not the one that was granted.
@@ -123,6 +126,19 @@ impl FsPolicy {
     /// Errors: a root that is missing, not canonical or on a kernel file system; a pattern that does not compile or can
     /// never match. Nothing is skipped: half a grant would be a different grant.
     pub fn new(grant: &FsGrant) -> Result<Self, FsPolicyError> {
+        Self::for_user(grant, None)
+    }
+
+    /// The same with the rights of `user` alone: its roots are opened, and the guests that hold it run, on threads of that user.
+    ///
+    /// Errors: as [`FsPolicy::new`]; the user cannot enter a root.
+    pub fn for_user(grant: &FsGrant, user: Option<ToolUser>) -> Result<Self, FsPolicyError> {
+        let opened = run_as(user.as_ref(), || Self::opened(grant));
+        let opened = opened.map_err(|source| FsPolicyError::User { source })??;
+        Ok(Self { user, ..opened })
+    }
+
+    fn opened(grant: &FsGrant) -> Result<Self, FsPolicyError> {
         let kernel = open_kernel()?;
         let mut roots: Vec<Root> = Vec::new();
         for granted in &grant.roots {
@@ -145,6 +161,7 @@ impl FsPolicy {
             kernel: Arc::new(kernel),
             held: Arc::default(),
             seed: RandomState::new(),
+            user: None,
         })
     }
 
@@ -181,6 +198,11 @@ impl FsPolicy {
         Ok(self.with(roots, wishes.into()))
     }
 
+    /// The user whose rights its files are reached with; none is the host's own.
+    pub(crate) fn user(&self) -> Option<&ToolUser> {
+        self.user.as_ref()
+    }
+
     /// A tree of a plugin, behind the operator's own handle where it is a whole root.
     fn open(&self, granted: &FsRoot) -> Result<Option<Root>, FsPolicyError> {
         let mut own = self.roots.iter();
@@ -189,7 +211,8 @@ impl FsPolicy {
                 rights: granted.rights,
                 ..root.clone()
             })),
-            None => self.held.open(&self.kernel, granted),
+            None => run_as(self.user(), || self.held.open(&self.kernel, granted))
+                .map_err(|source| FsPolicyError::User { source })?,
         }
     }
 
@@ -245,6 +268,7 @@ impl FsPolicy {
             kernel: Arc::clone(&self.kernel),
             held: Arc::clone(&self.held),
             seed: self.seed.clone(),
+            user: self.user.clone(),
         }
     }
 

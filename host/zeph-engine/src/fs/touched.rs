@@ -15,6 +15,7 @@ use std::time::Instant;
 
 use rustix::time::{ClockId, clock_gettime};
 use zeph_core::capability::FsRights;
+use zeph_core::user::run_as;
 
 use super::allowance::Allowance;
 use super::error::{Code, Fail, FsOutcome};
@@ -222,6 +223,10 @@ impl Touched {
     ///
     /// Blocks: it looks at every object anew.
     pub fn holds(&self, policy: &FsPolicy) -> bool {
+        run_as(policy.user(), || self.is_so(policy)).unwrap_or(false)
+    }
+
+    fn is_so(&self, policy: &FsPolicy) -> bool {
         if self.until.is_some_and(|until| until <= Instant::now()) {
             return false;
         }

@@ -11,6 +11,7 @@ use zeph_agent::transcript::{Transcript, UserEntry};
 use zeph_config::Config;
 use zeph_core::id::ConversationId;
 use zeph_core::principal::Principal;
+use zeph_core::user::run_as;
 use zeph_shell::run::OutputChunk;
 
 use super::approver::Approver;
@@ -35,6 +36,8 @@ pub(crate) struct AgentStart {
     pub(crate) resume: Option<ConversationId>,
     /// The conversation that begins, when it has an ID already.
     pub(crate) conversation: Option<ConversationId>,
+    /// The run of a schedule that begins it, and the caller it is for.
+    pub(crate) schedule: Option<(Arc<str>, Option<String>)>,
 }
 
 /// Begins a conversation, or goes on with a stored one.
@@ -45,10 +48,17 @@ pub(crate) async fn begin(host: &Host, start: AgentStart) -> Result<HostAgent, S
         Some(conversation) => journal::load(host.store(), conversation).await?,
         None => Transcript::default(),
     };
-    let principal = Principal::Model { caller_id: None };
+    let caller_id = start
+        .schedule
+        .as_ref()
+        .and_then(|(_, caller)| caller.clone());
+    let principal = Principal::Model { caller_id };
     let conversation = start.resume.or(start.conversation);
     let session = host.open_session(conversation, principal).await;
-    let session = session.map_err(|error| error.to_string())?;
+    let mut session = session.map_err(|error| error.to_string())?;
+    if let Some((label, _)) = &start.schedule {
+        session = session.of_schedule(label);
+    }
     host.recall(&session).await;
     let config = host.config();
     let directory = directory(config);
@@ -95,21 +105,32 @@ fn limits(config: &Config) -> AgentLimits {
 pub(crate) fn user_entry(tools: &HostTools, text: &str) -> (UserEntry, Vec<String>) {
     let host = tools.host();
     let (config, redactor) = (host.config(), host.redactor());
-    let (mut attachments, problems) = attachment::attached(text, &config.file);
+    let look = || attachment::attached(text, &config.file);
+    let (mut attachments, problems) = match run_as(config.tool_user.as_ref(), look) {
+        Ok(attached) => attached,
+        Err(error) => (Vec::new(), vec![format!("no file is attached: {error}")]),
+    };
     for attachment in &mut attachments {
         if let Some(text) = &mut attachment.text {
             redactor.clean(text);
         }
     }
-    let mut text = text.to_owned();
-    redactor.clean(&mut text);
-    let goal = plan::told(tools.session());
-    let context = prompt::context(OffsetDateTime::now_utc(), goal.as_deref());
     let entry = UserEntry {
-        text,
         attachments,
-        context,
-        is_summary: false,
+        ..plain_entry(tools, text)
     };
     (entry, problems)
+}
+
+/// The same without files: what no person typed names none.
+pub(crate) fn plain_entry(tools: &HostTools, text: &str) -> UserEntry {
+    let mut text = text.to_owned();
+    tools.host().redactor().clean(&mut text);
+    let goal = plan::told(tools.session());
+    UserEntry {
+        text,
+        attachments: Vec::new(),
+        context: prompt::context(OffsetDateTime::now_utc(), goal.as_deref()),
+        is_summary: false,
+    }
 }

@@ -89,6 +89,7 @@ pub(crate) async fn serve(
             live: None,
             resume,
             conversation,
+            schedule: None,
         };
         let screen = terminal.screen();
         let mut chat = match Chat::begin(host, start, &options, screen).await {

@@ -5,6 +5,7 @@ mod authority;
 mod filters;
 mod mcp;
 mod plugin;
+mod scheduler;
 mod secret;
 mod token;
 mod wrap;
@@ -25,6 +26,7 @@ pub(crate) use self::plugin::{
     ConfirmedPlugin, HowLong, Plugin, PluginAdd, PluginCheck, PluginCommand, PluginDev,
     PluginGrant, PluginName, PluginNew, PluginRevoke, Selectors,
 };
+pub(crate) use self::scheduler::{Scheduler, SchedulerCommand};
 pub(crate) use self::secret::{Secret, SecretCommand};
 pub(crate) use self::token::{Token, TokenAdd, TokenCommand};
 pub(crate) use self::wrap::Wrap;
@@ -136,6 +138,8 @@ pub(crate) enum CliCommand {
     Audit(Audit),
     /// List or delete conversations
     Conversations(Conversations),
+    /// Run scheduled tasks when they are due; list or cancel them
+    Scheduler(Scheduler),
     /// List, test and approve the MCP servers whose tools the host offers
     Mcp(Mcp),
     /// Set up an MCP client to use the tools

@@ -39,7 +39,10 @@ pub(super) fn run(context: &Context, options: &Explain) -> Result<Exit, CliError
             true => context.operator()?,
             false => Principal::PROGRAM,
         };
-        let session = host.look_on(options.conversation, principal);
+        let mut session = host.look_on(options.conversation, principal);
+        if options.as_task {
+            session = session.of_schedule("");
+        }
         let request = ToolRequest {
             answers: None,
             tool: options.tool.clone(),

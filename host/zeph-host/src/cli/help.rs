@@ -5,6 +5,7 @@ mod authority;
 mod filters;
 mod mcp;
 mod plugin;
+mod scheduler;
 mod secret;
 mod token;
 mod wrap;
@@ -26,6 +27,7 @@ pub(crate) use plugin::{
     ADD_EXAMPLES, ADD_LONG, APPROVE_EXAMPLES, CHECK_EXAMPLES, CHECK_LONG, DEV_EXAMPLES,
     GRANT_EXAMPLES, GRANT_LONG, NEW_EXAMPLES, PLUGIN_EXAMPLES, PLUGIN_LONG, REVOKE_EXAMPLES,
 };
+pub(crate) use scheduler::{SCHEDULER_EXAMPLES, SCHEDULER_LONG};
 pub(crate) use secret::{SECRET_EXAMPLES, SECRET_LONG};
 pub(crate) use token::{TOKEN_EXAMPLES, TOKEN_LONG};
 pub(crate) use wrap::{WRAP_EXAMPLES, WRAP_LONG};

@@ -26,6 +26,7 @@ use crate::run::interrupt::Interrupts;
 use crate::run::jsonl::{self, JsonLinesEnd, Tally};
 use crate::run::render::{YELLOW, duration, escape};
 use crate::run::repl::{self, Left};
+use crate::scheduler::clockwork::Clockwork;
 use crate::session::Session;
 
 /// The history of the line editor, in the state directory.
@@ -90,12 +91,15 @@ pub(super) fn run(context: &Context, options: RunArgs) -> Result<Exit, CliError>
         let session = host.open_session(options.conversation, principal).await?;
         let mut interrupts = Interrupts::listen()
             .map_err(|error| CliError::internal("signals cannot be heard").because(error))?;
-        match door {
+        let clockwork = Clockwork::start(&host);
+        let ended = match door {
             FrontEnd::Terminal => terminal(context, &host, &session, news, &mut interrupts).await,
             FrontEnd::Lines(input) => {
                 lines(context, &host, &session, bounds, input, &mut interrupts).await
             }
-        }
+        };
+        clockwork.end().await;
+        ended
     })
 }
 

@@ -11,6 +11,7 @@ use super::error::CliError;
 use super::exit::Exit;
 use crate::host::Host;
 use crate::run::interrupt::Interrupts;
+use crate::scheduler::clockwork::Clockwork;
 use crate::serve::Server;
 use crate::serve::conversation::Conversation;
 use crate::serve::http;
@@ -24,14 +25,19 @@ pub(super) fn run(context: &Context, options: &Serve) -> Result<Exit, CliError> 
         let mut interrupts = Interrupts::listen()
             .map_err(|error| CliError::internal("signals cannot be heard").because(error))?;
         let host = context.start(config, true, allow, None).await?;
+        let clockwork = Clockwork::start(&host);
         if let Some(address) = options.http {
-            return http(context, &host, address, options, &mut interrupts).await;
+            let ended = http(context, &host, address, options, &mut interrupts).await;
+            clockwork.end().await;
+            return ended;
         }
         if io::stdin().is_terminal() {
             let note = "a client speaks the Model Context Protocol on standard input; agents start this command themselves";
             context.notes(&[note.to_owned()]);
         }
-        stdio(&host, options, &mut interrupts).await
+        let ended = stdio(&host, options, &mut interrupts).await;
+        clockwork.end().await;
+        ended
     })
 }
 

@@ -116,9 +116,10 @@ async fn stepped(
     step: impl FnOnce(&mut UndoStack) -> UndoEnd + Send + 'static,
 ) -> String {
     let share = session.shell().clone();
-    let ended = tokio::task::spawn_blocking(move || step(&mut share.undo())).await;
+    let ended = tokio::task::spawn_blocking(move || share.step(step)).await;
     match ended {
-        Ok(end) => format!("{}\n", escape(&end.text)),
+        Ok(Ok(end)) => format!("{}\n", escape(&end.text)),
+        Ok(Err(error)) => format!("the files could not be put back: {error}\n"),
         Err(error) => {
             tracing::error!(%error, "putting files back has panicked");
             "the files could not be put back; the log says why\n".to_owned()

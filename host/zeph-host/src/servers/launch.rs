@@ -24,6 +24,7 @@ use serde::{Deserialize, Serialize};
 use zeph_config::{CommandServer, Config, HttpServer};
 use zeph_core::execution::HostUse;
 use zeph_core::id::ServerName;
+use zeph_core::user::{ToolUser, run_as};
 use zeph_shell::jail::{JailLabel, PathWatch};
 use zeph_shell::service::{Service, ServiceJob, ServicePipes, Services};
 
@@ -31,6 +32,7 @@ use self::home::ServerHome;
 use self::install::{Installer, ReadyProgram};
 use self::jail::{ServerJail, ServerNetwork};
 use crate::known_secrets::KnownSecrets;
+use crate::user;
 
 pub(crate) use self::error::LaunchError;
 pub(crate) use self::install::InstallPin;
@@ -122,18 +124,19 @@ pub(crate) struct RemoteServer {
 impl Launcher {
     /// Starts the thread that starts servers; nothing else happens yet. To be called within a runtime.
     ///
-    /// Errors: the kernel refuses another thread.
+    /// Errors: the kernel refuses another thread; servers are to run as a user that this host cannot become.
     pub(crate) fn new(
         config: &Config,
         secrets: &Arc<KnownSecrets>,
         progress: Progress,
         watch: Option<PathWatch>,
     ) -> io::Result<Self> {
+        let config = user::found(config.clone()).map_err(io::Error::other)?;
         Ok(Self(Arc::new(LauncherState {
-            services: Services::new()?,
-            config: config.clone(),
+            services: Services::new(config.tool_user.as_ref())?,
+            installer: Installer::new(&config),
             secrets: Arc::clone(secrets),
-            installer: Installer::new(config),
+            config,
             progress,
             watch,
         })))
@@ -304,8 +307,12 @@ impl Launched {
     }
 }
 
-/// A private directory of this program, made when missing.
-fn private_directory(path: &Path) -> io::Result<PathBuf> {
+/// A private directory of this program, or of the user that tools work as, made when missing.
+fn private_directory(path: &Path, user: Option<&ToolUser>) -> io::Result<PathBuf> {
+    run_as(user, || made_private(path)).flatten()
+}
+
+fn made_private(path: &Path) -> io::Result<PathBuf> {
     use std::os::unix::fs::DirBuilderExt as _;
     std::fs::DirBuilder::new()
         .recursive(true)

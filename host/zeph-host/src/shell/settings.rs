@@ -1,5 +1,6 @@
 //! Converts the configuration to the types of `zeph-shell`. Makes no decisions.
 
+use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::PathBuf;
 
@@ -40,7 +41,34 @@ fn cache(config: &Config) -> Option<PathBuf> {
     let mut hash = DefaultHasher::new();
     workspace.hash(&mut hash);
     let name = format!("{:016x}", hash.finish());
-    Some(config.engine.cache_dir.as_ref()?.join("jail").join(name))
+    Some(config.cache_of_tools()?.join("jail").join(name))
+}
+
+/// Variables that speak of the host's user, and would lead another one to what is not theirs.
+const OF_THE_HOST: [&str; 9] = [
+    "CARGO_HOME",
+    "DBUS_SESSION_BUS_ADDRESS",
+    "MAIL",
+    "RUSTUP_HOME",
+    "SSH_AUTH_SOCK",
+    "XAUTHORITY",
+    "XDG_CACHE_HOME",
+    "XDG_CONFIG_HOME",
+    "XDG_RUNTIME_DIR",
+];
+
+/// The host's environment, with the names of the user that commands run as.
+fn variables(config: &Config) -> BTreeMap<String, String> {
+    let mut variables = zeph_config::process_environment();
+    if let Some(user) = &config.tool_user {
+        variables.retain(|name, _| !OF_THE_HOST.contains(&name.as_str()));
+        for name in ["USER", "LOGNAME"] {
+            variables.insert(name.to_owned(), user.facts().name.clone());
+        }
+        let home = user.facts().home.to_string_lossy().into_owned();
+        variables.insert("HOME".to_owned(), home);
+    }
+    variables
 }
 
 fn hook(hook: &zeph_config::HookCommand) -> ShellHook {
@@ -89,7 +117,7 @@ pub(super) fn jail(config: &Config) -> JailPolicy {
             shm_bytes: limits.shm_bytes,
         },
         environment: EnvironmentPolicy {
-            host: zeph_config::process_environment(),
+            host: variables(config),
             blocked: config.shell.env_blocklist.clone(),
             allowed: config.shell.env_allow.clone(),
             caches: Vec::new(),
@@ -100,5 +128,6 @@ pub(super) fn jail(config: &Config) -> JailPolicy {
             true => Mode::Disabled,
             false => Mode::Enforced,
         },
+        user: config.tool_user.clone(),
     }
 }

@@ -4,9 +4,10 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use zeph_core::call::TurnContext;
+use zeph_core::user::{ToolUser, run_as};
 use zeph_shell::background::BackgroundEnd;
 use zeph_shell::shell::{Shell, ShellSession};
-use zeph_shell::transaction::{Snapshot, UndoStack};
+use zeph_shell::transaction::{Snapshot, UndoEnd, UndoStack};
 
 /// What a session keeps between its commands. Clones are handles to one; what runs for it ends with the last.
 #[derive(Debug, Clone)]
@@ -15,6 +16,8 @@ pub(crate) struct Share(Arc<SessionState>);
 #[derive(Debug)]
 struct SessionState {
     commands: ShellSession,
+    /// Whose rights commands have; none is the host's own.
+    user: Option<ToolUser>,
     /// Protects the snapshots of the last commands, also for as long as one of them is put back: there is one tree.
     undo: Mutex<UndoStack>,
     /// The snapshots before the last command, which changed nothing: the next ones copy only what differs from them. Protects the
@@ -39,6 +42,7 @@ impl Share {
     pub(crate) fn new(shell: &Shell, context: TurnContext, undo_max: usize) -> Self {
         Self(Arc::new(SessionState {
             commands: ShellSession::new(shell, context),
+            user: shell.user().cloned(),
             undo: Mutex::new(UndoStack::new(undo_max)),
             unchanged: Mutex::default(),
             telling: Mutex::new(ReportTime::EachCall),
@@ -48,6 +52,16 @@ impl Share {
     /// The session, for `zeph-shell`.
     pub(crate) fn commands(&self) -> &ShellSession {
         &self.0.commands
+    }
+
+    /// Takes a step in the snapshots, with the rights that commands have. Blocks: for threads that may.
+    ///
+    /// Errors: the system refuses these rights; then nothing was done.
+    pub(crate) fn step(
+        &self,
+        step: impl FnOnce(&mut UndoStack) -> UndoEnd + Send,
+    ) -> std::io::Result<UndoEnd> {
+        run_as(self.0.user.as_ref(), || step(&mut self.undo()))
     }
 
     /// The snapshots. Held while the tree is put back, which may take seconds: for threads that may block.

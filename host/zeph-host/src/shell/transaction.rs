@@ -10,6 +10,7 @@ use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::failure::chain;
 use zeph_core::failure::{ToolFailure, one_line};
 use zeph_core::policy::AuthorizedCall;
+use zeph_core::user::{ToolUser, run_as};
 use zeph_shell::held_object::HeldObject;
 use zeph_shell::shell::{ShellEnd, ShellWork};
 use zeph_shell::transaction::{
@@ -29,6 +30,8 @@ const REASON_CHARS_MAX: usize = 300;
 pub(super) struct Transactions {
     /// Those of commands, held since the host started: what is led elsewhere is neither kept nor put back.
     roots: Arc<[HeldObject]>,
+    /// Whose rights trees are kept and put back with; none is the host's own.
+    user: Option<ToolUser>,
     options: SnapshotOptions,
     rollback: Rollback,
     is_required: bool,
@@ -57,14 +60,17 @@ impl Transactions {
         if !settings.enabled {
             return None;
         }
-        let place = config.engine.cache_dir.as_ref()?.join("snapshots");
+        let place = config.cache_of_tools()?.join("snapshots");
+        let user = config.tool_user.clone();
         // What an earlier process left behind when it was killed.
-        zeph_shell::transaction::clean_leftovers(&place);
+        let clean = || zeph_shell::transaction::clean_leftovers(&place);
+        run_as(user.as_ref(), clean).ok()?;
         let own = own_files(config);
         let scope = SnapshotScope::new(&settings.scope, &own)
             .unwrap_or_else(|_checked| SnapshotScope::everything());
         Some(Self {
-            roots: held(&config.shell.allowed_paths),
+            roots: held(&config.shell.allowed_paths, user.as_ref()),
+            user,
             options: SnapshotOptions {
                 bytes_max: match settings.snapshot_bytes_max {
                     u64::MAX => 0,
@@ -100,15 +106,20 @@ impl Transactions {
     /// Errors: `policy_blocked` when they cannot be kept and must be.
     pub(super) async fn begin(&self, share: &Share) -> Result<TreeSnapshots, ToolFailure> {
         let (roots, options, share) = (self.roots.clone(), self.options.clone(), share.clone());
-        let taken = tokio::task::spawn_blocking(move || take(&roots, &options, &share)).await;
+        let user = self.user.clone();
+        let taken = tokio::task::spawn_blocking(move || {
+            run_as(user.as_ref(), || take(&roots, &options, &share))
+        })
+        .await;
         let problem = match taken {
-            Ok(Ok(before)) => {
+            Ok(Ok(Ok(before))) => {
                 let notes = before
                     .iter()
                     .flat_map(|snapshot| snapshot.notes().to_vec())
                     .collect();
                 return Ok(TreeSnapshots { before, notes });
             }
+            Ok(Ok(Err(error))) => chain(&error, REASON_CHARS_MAX),
             Ok(Err(error)) => chain(&error, REASON_CHARS_MAX),
             Err(_panic) => "the host failed while it took it".to_owned(),
         };
@@ -144,15 +155,21 @@ impl Transactions {
         }
         let is_undone = self.rollback.applies(command_end(end));
         let share = share.clone();
-        let settled = tokio::task::spawn_blocking(move || match is_undone {
+        let user = self.user.clone();
+        let settle = move || match is_undone {
             true => put_back(&before),
             false => {
                 remember(&share, command, before);
                 Vec::new()
             }
-        });
+        };
+        let settled = tokio::task::spawn_blocking(move || run_as(user.as_ref(), settle));
         match settled.await {
-            Ok(more) => notes.extend(more),
+            Ok(Ok(more)) => notes.extend(more),
+            Ok(Err(error)) => notes.push(format!(
+                "the snapshot could not be looked at: {}",
+                chain(&error, REASON_CHARS_MAX)
+            )),
             Err(_panic) => notes.push("the host failed while it looked at the snapshot".to_owned()),
         }
         notes

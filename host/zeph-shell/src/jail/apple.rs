@@ -64,6 +64,7 @@ pub(super) fn prepare(
             whole: Whole::Unknown,
             group: Cgroup::default(),
             aftermath: Aftermath::new(view, &survey, &jail.told),
+            user: None,
             scratch: Some(scratch),
             outlet: None,
         },

@@ -77,6 +77,7 @@ pub(super) fn prepare(
             whole: Whole::Unknown,
             group: Cgroup::default(),
             aftermath: Aftermath::default(),
+            user: policy.user.clone(),
             scratch: None,
             outlet: None,
         },

@@ -9,6 +9,8 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::{Mode as FileMode, OFlags};
 use zeph_jail::{HOLD_NETWORK, JOIN_NETWORK, READY};
 
+use zeph_core::user::run_as;
+
 use super::policy::Network;
 use super::{Jail, JailLabel};
 use crate::spawn::Launch;
@@ -42,15 +44,19 @@ impl Jail {
     )]
     fn hold_network(&self) -> Result<SessionNetwork, String> {
         let program = super::plan::program().map_err(|error| error.to_string())?;
-        let mut holder = Command::new(format!("/proc/self/fd/{}", program.as_raw_fd()))
-            .arg(HOLD_NETWORK)
-            .env_clear()
-            .current_dir("/")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .map_err(|error| error.to_string())?;
+        let start = || {
+            Command::new(format!("/proc/self/fd/{}", program.as_raw_fd()))
+                .arg(HOLD_NETWORK)
+                .env_clear()
+                .current_dir("/")
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped())
+                .spawn()
+        };
+        // Only the user that made a namespace may enter it.
+        let started = run_as(self.policy().user.as_ref(), start).flatten();
+        let mut holder = started.map_err(|error| error.to_string())?;
         let held = held(&mut holder);
         // It is needed no longer: the descriptors hold what it made.
         drop(holder.kill());

@@ -23,7 +23,9 @@ use super::run_setup::{StageReport, Whole};
 use super::survey::Survey;
 use super::view::{self, View};
 use super::watch::{self, Judge};
-use super::{Guard, Jail, JailError, JailLabel, Job, PreparedRun, Support, memory, search};
+use super::{
+    Guard, Jail, JailError, JailLabel, Job, PreparedRun, Support, as_user, memory, search,
+};
 use crate::environment::{self, Surroundings};
 
 /// The descriptor of what a shell reads first: the number after those of a job's files.
@@ -45,20 +47,38 @@ pub(super) fn prepare(
     roots: &Roots,
     directory: &Path,
 ) -> Result<PreparedRun, JailError> {
-    let survey = jail.survey(roots);
     match label {
         JailLabel::Full => {
-            let view = view::make(&jail.policy, roots, &survey, jail.certificates())?;
+            let (survey, view) = jail.seen(roots)?;
             let judge = Judge::of_root(roots, jail.policy.home.as_deref());
             full(jail, job, (view, judge), &survey, directory)
         }
         _ => {
-            let scratch = tempfile::Builder::new().prefix("zeph-run-").tempdir();
-            let scratch = scratch.map_err(JailError::system("make a private directory"))?;
-            let view = view::alone(&jail.policy, roots, &survey, scratch.path())?;
+            let (survey, scratch, view) = as_user(&jail.policy, || {
+                let survey = jail.survey(roots);
+                let scratch = tempfile::Builder::new().prefix("zeph-run-").tempdir();
+                let scratch = scratch.map_err(JailError::system("make a private directory"))?;
+                let view = view::alone(&jail.policy, roots, &survey, scratch.path())?;
+                Ok((survey, scratch, view))
+            })
+            .flatten()?;
             let judge = Judge::of_rules(&view.rules, roots, jail.policy.home.as_deref());
             alone(jail, job, (view, judge), &survey, scratch, directory)
         }
+    }
+}
+
+impl Jail {
+    /// A look through the writable directories, and what a command sees: both with the rights of the user that it runs as.
+    ///
+    /// Errors: `JailError`.
+    pub(super) fn seen(&self, roots: &Roots) -> Result<(Arc<Survey>, View), JailError> {
+        as_user(&self.policy, || {
+            let survey = self.survey(roots);
+            let view = view::make(&self.policy, roots, &survey, self.certificates())?;
+            Ok((survey, view))
+        })
+        .flatten()
     }
 }
 
@@ -118,6 +138,7 @@ fn full(
             whole: Whole::ByTheKernel,
             group: ends.group,
             aftermath: Aftermath::new(view, survey, &jail.told),
+            user: jail.policy.user.clone(),
             scratch: None,
             outlet: opened.served,
         },
@@ -222,6 +243,7 @@ fn alone(
             whole: Whole::ByTheInnerStage,
             group: ends.group,
             aftermath: Aftermath::new(view, survey, &jail.told),
+            user: jail.policy.user.clone(),
             scratch: Some(scratch),
             outlet: None,
         },

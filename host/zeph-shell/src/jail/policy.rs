@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use zeph_core::user::ToolUser;
+
 use super::mount::within_any;
 
 /// What commands may see, change, reach and use up.
@@ -35,6 +37,8 @@ pub struct JailPolicy {
     pub cache: Option<PathBuf>,
     /// Whether there is a jail at all.
     pub mode: Mode,
+    /// The user that commands run as; `None` is the host's own. Its files are found, and looked at, with its rights alone.
+    pub user: Option<ToolUser>,
 }
 
 /// Directories of the host itself that its programs of one kind get, such as what was installed for them. Absolute, existing and private

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use tempfile::TempDir;
 use zeph_core::execution::NetworkReport;
+use zeph_core::user::{ToolUser, run_as};
 
 use super::aftermath::{Aftermath, AftermathFinding};
 use super::cgroup::Cgroup;
@@ -49,6 +50,8 @@ pub struct Guard {
     pub(super) whole: Whole,
     pub(super) group: Cgroup,
     pub(super) aftermath: Aftermath,
+    /// Whose rights the run had, with which it is looked at.
+    pub(super) user: Option<ToolUser>,
     /// The private directory of a run that has no mounts of its own; removed with the guard.
     pub(super) scratch: Option<TempDir>,
     /// The way out of the run, where it has one.
@@ -150,7 +153,9 @@ impl Guard {
     /// Limits: a system call for each directory of the survey, and at most 100,000 entries of directories that changed are read.
     pub fn finish(mut self) -> Vec<AftermathFinding> {
         let is_whole = self.is_whole() || self.whole == Whole::Unknown;
-        let mut findings = self.aftermath.look();
+        let aftermath = self.aftermath;
+        let looked = run_as(self.user.as_ref(), || aftermath.look());
+        let mut findings = looked.unwrap_or_else(|error| vec![unseen(&error)]);
         if !is_whole {
             findings.push(AftermathFinding {
                 path: PathBuf::new(),
@@ -159,8 +164,16 @@ impl Guard {
         }
         drop(self.group);
         // What cannot be removed is left to the system's own cleaning of temporary files.
-        drop(self.scratch.map(TempDir::close));
+        let scratch = self.scratch;
+        drop(run_as(self.user.as_ref(), || scratch.map(TempDir::close)));
         findings
+    }
+}
+
+fn unseen(error: &std::io::Error) -> AftermathFinding {
+    AftermathFinding {
+        path: PathBuf::new(),
+        text: format!("what the command did to protected places could not be looked at: {error}"),
     }
 }
 

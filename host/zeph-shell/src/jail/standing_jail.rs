@@ -23,7 +23,7 @@ use super::mount::Mount;
 use super::plan::{self, Ends, Numbers, PlanSettings, RC_NUMBER};
 use super::run_setup::{StageReport, Whole};
 use super::view::{self, View};
-use super::{Guard, Jail, JailError, JailLabel, Job, OpenOutlet, bare, memory};
+use super::{Guard, Jail, JailError, JailLabel, Job, OpenOutlet, as_user, bare, memory};
 use crate::spawn::Launch;
 
 /// How long the inner stage may take to close the doors. On an idle machine it takes half a millisecond.
@@ -79,9 +79,15 @@ impl Jail {
             return Ok(None);
         }
         let mounts = File::open(MOUNTS).map_err(JailError::system("read the mounts"))?;
-        let roots = self.granted.as_ref().map_err(JailError::clone)?.now();
-        let survey = self.survey(&roots);
-        let view = view::make(&self.policy, &roots, &survey, self.certificates())?;
+        let granted = self.granted.as_ref().map_err(JailError::clone)?;
+        let (view, shape) = as_user(&self.policy, || {
+            let roots = granted.now();
+            let survey = self.survey(&roots);
+            let view = view::make(&self.policy, &roots, &survey, self.certificates())?;
+            let shape = MountShape::of(&view);
+            Ok((view, shape))
+        })
+        .flatten()?;
         let plan = memory::empty("plan")?;
         let rc = memory::empty("rc")?;
         files.push((clone(&rc)?, RC_NUMBER));
@@ -90,7 +96,6 @@ impl Jail {
             .map_err(|error| JailError::system("make a pipe")(error.into()))?;
         let of_inner = clone(&plan)?;
         let descriptors = [of_inner.as_raw_fd(), waiting.as_raw_fd()];
-        let shape = MountShape::of(&view);
         let outer = plan::outer(&self.policy, &view, &descriptors)?;
         let mut inherited = ends.inherited;
         inherited.extend(outer.inherited);
@@ -132,6 +137,7 @@ impl Jail {
                 whole: Whole::ByTheKernel,
                 group: standing.group,
                 aftermath,
+                user: self.policy.user.clone(),
                 scratch: None,
                 outlet,
             }),
@@ -149,11 +155,19 @@ impl Jail {
     ) -> Result<(Aftermath, Option<Box<dyn OpenOutlet>>), String> {
         let told = |error: JailError| error.to_string();
         bare::check(job).map_err(told)?;
-        let roots = self.granted.as_ref().map_err(ToString::to_string)?.now();
-        let directory = roots.directory(job.directory).map_err(told)?;
-        let survey = self.survey(&roots);
-        let view = view::make(&self.policy, &roots, &survey, self.certificates()).map_err(told)?;
-        if MountShape::of(&view) != standing.shape {
+        let granted = self.granted.as_ref().map_err(ToString::to_string)?;
+        let wanted = job.directory;
+        let (directory, survey, view, shape) = as_user(&self.policy, || {
+            let roots = granted.now();
+            let directory = roots.directory(wanted)?;
+            let survey = self.survey(&roots);
+            let view = view::make(&self.policy, &roots, &survey, self.certificates())?;
+            let shape = MountShape::of(&view);
+            Ok((directory, survey, view, shape))
+        })
+        .flatten()
+        .map_err(told)?;
+        if shape != standing.shape {
             return Err("the command would see other mounts".to_owned());
         }
         if has_news(&standing.mounts, PollFlags::PRI, Duration::ZERO) {

@@ -7,6 +7,8 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+use zeph_core::user::{ToolUser, run_as};
+
 use super::cgroup::{self, Cgroups};
 use super::probe::{self, ProbeResult};
 
@@ -44,19 +46,19 @@ pub struct Bubblewrap {
 impl Support {
     /// Finds out at the first call, within about half a second, and remembers.
     pub fn of_this_machine() -> &'static Self {
-        Self::remembered(None)
+        Self::remembered(None, None)
     }
 
     /// Like `of_this_machine`, but a trial that an earlier process made counts, as long as `folder` has its record and nothing is
-    /// different.
-    pub(super) fn remembered(folder: Option<&Path>) -> &'static Self {
+    /// different. Namespaces are tried as `user`.
+    pub(super) fn remembered(folder: Option<&Path>, user: Option<&ToolUser>) -> &'static Self {
         static SUPPORT: OnceLock<Support> = OnceLock::new();
-        SUPPORT.get_or_init(|| Self::find(folder))
+        SUPPORT.get_or_init(|| Self::find(folder, user))
     }
 
-    fn find(folder: Option<&Path>) -> Self {
+    fn find(folder: Option<&Path>, user: Option<&ToolUser>) -> Self {
         let (bubblewrap, namespaces) = match find() {
-            Ok(program) => match probe::recall(folder, &program, || try_out(&program)) {
+            Ok(program) => match tried(folder, &program, user) {
                 Ok(found) => {
                     let version = found.version;
                     let namespaces = found.problem.map_or(Ok(()), Err);
@@ -83,6 +85,18 @@ impl Support {
         self.namespaces.as_ref().ok()?;
         self.bubblewrap.as_ref().ok()
     }
+}
+
+/// What a trial of `program` finds, now or earlier.
+///
+/// Errors: it cannot be tried.
+fn tried(
+    folder: Option<&Path>,
+    program: &Path,
+    user: Option<&ToolUser>,
+) -> Result<ProbeResult, String> {
+    let try_it = || probe::recall(folder, program, || try_out(program));
+    run_as(user, try_it).map_err(|error| error.to_string())?
 }
 
 fn find() -> Result<PathBuf, String> {

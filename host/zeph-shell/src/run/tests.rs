@@ -103,7 +103,7 @@ impl Run {
 
     /// Runs until the end, and checks that nothing of it is left.
     fn run(mut self, command: &str) -> (RunEnd, CapturedOutput) {
-        let spawner = Arc::new(Spawner::new().expect("a thread can be started"));
+        let spawner = Arc::new(Spawner::new(None).expect("a thread can be started"));
         let plan = self.plan(command);
         let (sender, ended) = mpsc::channel();
         let stop = Arc::clone(&self.stop);
@@ -371,7 +371,7 @@ fn a_listener_hears_no_secret() {
 
 #[test]
 fn a_program_that_cannot_be_started_is_an_error() {
-    let spawner = Spawner::new().expect("a thread can be started");
+    let spawner = Spawner::new(None).expect("a thread can be started");
     let launch = Launch {
         program: Path::new("/nonexistent/program").to_path_buf(),
         arguments: Vec::new(),

@@ -23,6 +23,7 @@ fn jails(room: &Room) -> Vec<(&'static str, Arc<Jail>)> {
     }
     let none = JailPolicy {
         mode: Mode::Disabled,
+        user: None,
         ..policy()
     };
     jails.push(("none", Jail::new(none)));
@@ -50,7 +51,7 @@ async fn soon<T>(what: impl Future<Output = T>) -> T {
 #[tokio::test]
 async fn it_is_spoken_to_for_as_long_as_it_lives() {
     let room = Room::new();
-    let services = Services::new().unwrap();
+    let services = Services::new(None).unwrap();
     for (name, jail) in jails(&room) {
         let job = bash(
             &room,
@@ -109,7 +110,7 @@ fn daemon(mark: &str) -> String {
 #[tokio::test]
 async fn dropping_it_ends_it_with_its_daemons() {
     let room = Room::new();
-    let services = Services::new().unwrap();
+    let services = Services::new(None).unwrap();
     for (name, jail) in jails(&room) {
         for way in ["drop", "stop", "stdin"] {
             let mark = mark();
@@ -138,7 +139,7 @@ async fn dropping_it_ends_it_with_its_daemons() {
 #[tokio::test]
 async fn one_that_ignores_everything_is_killed() {
     let room = Room::new();
-    let services = Services::new().unwrap();
+    let services = Services::new(None).unwrap();
     for (name, jail) in jails(&room) {
         let mark = mark();
         let script =
@@ -163,7 +164,7 @@ async fn one_that_ignores_everything_is_killed() {
 #[tokio::test]
 async fn a_flood_of_errors_is_read_and_its_end_kept() {
     let room = Room::new();
-    let services = Services::new().unwrap();
+    let services = Services::new(None).unwrap();
     for (name, jail) in jails(&room) {
         let script =
             "head -c 50000000 /dev/zero | tr '\\0' x >&2; echo >&2; echo last >&2; echo done";
@@ -185,7 +186,7 @@ async fn a_flood_of_errors_is_read_and_its_end_kept() {
 #[tokio::test]
 async fn one_that_nobody_reads_blocks_nobody() {
     let room = Room::new();
-    let services = Services::new().unwrap();
+    let services = Services::new(None).unwrap();
     for (name, jail) in jails(&room) {
         let (service, mut pipes) = soon(services.start(jail, bash(&room, "yes")))
             .await
@@ -203,7 +204,7 @@ async fn one_that_nobody_reads_blocks_nobody() {
 #[tokio::test]
 async fn what_cannot_be_started_is_told() {
     let room = Room::new();
-    let services = Services::new().unwrap();
+    let services = Services::new(None).unwrap();
     for (name, jail) in jails(&room) {
         let job = |program: &str| ServiceJob {
             program: program.to_owned(),
@@ -241,7 +242,7 @@ async fn own_directories_are_given_within_what_is_hidden() {
     room.policy.hidden.push(hidden.clone());
     room.policy.own.read.push(read.clone());
     room.policy.own.write.push(write.clone());
-    let services = Services::new().unwrap();
+    let services = Services::new(None).unwrap();
     for (name, jail) in jails(&room) {
         if jail.label() == Ok(JailLabel::None) {
             continue;
@@ -320,7 +321,7 @@ async fn host_that_is_killed() {
     let room = Room::new();
     let jails = jails(&room);
     let (_, jail) = jails.into_iter().find(|(name, _)| *name == kind).unwrap();
-    let services = Services::new().unwrap();
+    let services = Services::new(None).unwrap();
     let job = bash(&room, &daemon(mark));
     let (_service, pipes) = services.start(jail, job).await.unwrap();
     let mut lines = BufReader::new(pipes.stdout).lines();
@@ -332,7 +333,7 @@ async fn host_that_is_killed() {
 #[tokio::test]
 async fn the_end_of_the_process_is_the_end_of_services_that_are_still_held() {
     let room = Room::new();
-    let services = Services::new().unwrap();
+    let services = Services::new(None).unwrap();
     for (name, jail) in jails(&room) {
         let (service, pipes) = soon(services.start(jail, bash(&room, "cat")))
             .await

@@ -93,6 +93,7 @@ fn policy(root: PathBuf) -> JailPolicy {
         home: None,
         cache: None,
         mode: Mode::Enforced,
+        user: None,
     }
 }
 
@@ -105,6 +106,7 @@ impl Lab {
         let disabled = |policy| {
             Jail::new(JailPolicy {
                 mode: Mode::Disabled,
+                user: None,
                 ..policy
             })
         };
@@ -122,7 +124,7 @@ impl Lab {
         let shell = Shell(Arc::new(ShellState {
             config,
             jail: Arc::new(jail(policy(root))),
-            spawner: Arc::new(Spawner::new().expect("a thread can be started")),
+            spawner: Arc::new(Spawner::new(None).expect("a thread can be started")),
             prepare,
             first: std::sync::Mutex::default(),
             seats: super::ahead::Seats::default(),

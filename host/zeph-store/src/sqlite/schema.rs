@@ -300,6 +300,42 @@ const HISTORY: &[M<'static>] = &[
     ALTER TABLE approvals ADD COLUMN kept_rules TEXT;
     ",
     ),
+    M::up(
+        "
+    -- What is to be done when. `caller` is empty for nobody, else '@' and the name. A run goes on while `run_id` is set.
+    CREATE TABLE schedules (
+        id              TEXT PRIMARY KEY,
+        revision        INTEGER NOT NULL,
+        directory       TEXT NOT NULL,
+        caller          TEXT NOT NULL,
+        name            TEXT NOT NULL,
+        conversation_id TEXT NOT NULL,
+        is_model        INTEGER NOT NULL,
+        work            TEXT NOT NULL,
+        times           TEXT NOT NULL,
+        next_ms         INTEGER,
+        at_ms           INTEGER NOT NULL,
+        run_id          TEXT,
+        host_pid        INTEGER,
+        host_start      TEXT,
+        held_until_ms   INTEGER,
+        UNIQUE (directory, caller, name)
+    ) STRICT;
+    CREATE INDEX schedules_due ON schedules (directory, next_ms) WHERE next_ms IS NOT NULL;
+    CREATE INDEX schedules_ended ON schedules (at_ms) WHERE next_ms IS NULL AND run_id IS NULL;
+    CREATE INDEX schedules_held ON schedules (run_id) WHERE run_id IS NOT NULL;
+    CREATE TABLE schedule_runs (
+        id           TEXT PRIMARY KEY,
+        schedule_id  TEXT NOT NULL,
+        due_ms       INTEGER NOT NULL,
+        begun_at_ms  INTEGER NOT NULL,
+        ended_at_ms  INTEGER,
+        state        TEXT NOT NULL,
+        note         TEXT NOT NULL
+    ) STRICT;
+    CREATE INDEX schedule_runs_of ON schedule_runs (schedule_id, id);
+    ",
+    ),
 ];
 
 const MIGRATIONS: Migrations<'static> = Migrations::from_slice(HISTORY);

@@ -7,6 +7,7 @@ mod conversation;
 mod goals;
 pub(crate) mod grants;
 mod savings;
+mod schedules;
 mod session;
 mod sweep;
 mod tokens;

@@ -73,6 +73,9 @@ pub(crate) struct Explain {
     /// Decide as for a call typed at the terminal, instead of one made by a program
     #[arg(long)]
     pub(crate) as_person: bool,
+    /// Decide as for a run of a scheduled task, for which nobody can be asked
+    #[arg(long, conflicts_with = "as_person")]
+    pub(crate) as_task: bool,
     /// Decide as with `zeph-host run --allow`; repeatable
     #[arg(long, value_name = "TOOL[:PATTERN]")]
     pub(crate) allow: Vec<String>,

@@ -19,6 +19,7 @@ use crate::agent::headless::{self, OutputForm};
 use crate::agent::models;
 use crate::host::Host;
 use crate::run::interrupt::{Interruption, Interrupts};
+use crate::scheduler::clockwork::Clockwork;
 
 /// Bytes of a prompt that is read from standard input.
 const PROMPT_BYTES_MAX: u64 = 16 * 1024 * 1024;
@@ -75,6 +76,7 @@ fn ask(context: &Context, options: RunArgs) -> Result<Exit, CliError> {
     let allow = context.allow(&options.allow, &config)?;
     context::block_on_threads(async {
         let host = context.start(config, true, allow, None).await?;
+        let clockwork = matches!(wanted, Wanted::Chat).then(|| Clockwork::start(&host));
         let provider = provider(&host, options.provider.as_deref())?;
         // The model is shown the tools once: those of the program have to be there.
         host.has_own_plugins().await;
@@ -89,8 +91,9 @@ fn ask(context: &Context, options: RunArgs) -> Result<Exit, CliError> {
             live: None,
             resume,
             conversation,
+            schedule: None,
         };
-        match wanted {
+        let ended = match wanted {
             Wanted::Preview(prompt) => {
                 let agent = begun(&host, start(Approver::default())).await?;
                 preview(&agent, prompt.as_deref())
@@ -111,7 +114,11 @@ fn ask(context: &Context, options: RunArgs) -> Result<Exit, CliError> {
                 let shown = (form, resume.is_some());
                 exit(headless::run(&mut agent, &prompt, shown, &mut interrupts).await)
             }
+        };
+        if let Some(clockwork) = clockwork {
+            clockwork.end().await;
         }
+        ended
     })
 }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use tempfile::TempDir;
 use zeph_config::Config;
 use zeph_core::id::ServerName;
+use zeph_core::user::run_as;
 
 use super::{LaunchError, private_directory};
 
@@ -42,7 +43,8 @@ impl ServerHome {
             source: Arc::new(error),
         };
         let Some(homes) = &config.mcp_homes else {
-            let place = tempfile::Builder::new().prefix("zeph-server-").tempdir();
+            let make = || tempfile::Builder::new().prefix("zeph-server-").tempdir();
+            let place = run_as(config.tool_user.as_ref(), make).flatten();
             let place = place.map_err(|error| failed(Path::new("/tmp"), error))?;
             let path = place.path().canonicalize();
             return Ok(Self {
@@ -51,7 +53,7 @@ impl ServerHome {
             });
         };
         let path = homes.join(name.as_str());
-        let made = private_directory(&path);
+        let made = private_directory(&path, config.tool_user.as_ref());
         Ok(Self {
             path: made.map_err(|error| failed(&path, error))?,
             _temporary: None,

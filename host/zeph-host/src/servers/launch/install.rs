@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use zeph_config::{CommandServer, Config};
 use zeph_core::id::ServerName;
+use zeph_core::user::ToolUser;
 
 use self::apart::ToolApart;
 use self::command::{InstallCommand, PackageSpec, Tool};
@@ -60,6 +61,8 @@ pub(super) struct ReadyProgram {
 pub(super) struct Installer {
     /// Where; none when there is no cache.
     root: Option<PathBuf>,
+    /// Whose folders they are; none is the host's own.
+    user: Option<ToolUser>,
 }
 
 /// One installation.
@@ -79,8 +82,9 @@ struct Installation<'a> {
 impl Installer {
     /// Installs into the cache of `config`.
     pub(super) fn new(config: &Config) -> Self {
-        let cache = config.engine.cache_dir.as_ref();
+        let cache = config.cache_of_tools();
         Self {
+            user: config.tool_user.clone(),
             root: cache.map(|cache| cache.join("servers")),
         }
     }
@@ -203,7 +207,7 @@ impl Installer {
                 stderr: String::new(),
             });
         };
-        private_directory(root).map_err(|error| LaunchError::Directory {
+        private_directory(root, self.user.as_ref()).map_err(|error| LaunchError::Directory {
             what: "the directory of installed MCP servers",
             path: root.clone(),
             source: Arc::new(error),
@@ -253,7 +257,8 @@ impl Installation<'_> {
         }
         let begun = Instant::now();
         self.tell_begin();
-        self.folder.begin().await.map_err(told)?;
+        let user = self.state.config.tool_user.as_ref();
+        self.folder.begin(user).await.map_err(told)?;
         let installed = match self.command.tool {
             Tool::Npm | Tool::Bun => node::install(&self).await,
             Tool::Uv | Tool::Pip => python::install(&self).await,

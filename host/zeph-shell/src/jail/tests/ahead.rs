@@ -23,7 +23,7 @@ impl Series {
     fn new(policy: JailPolicy) -> Self {
         let mut series = Self {
             jail: Jail::new(policy),
-            spawner: Spawner::new().unwrap(),
+            spawner: Spawner::new(None).unwrap(),
             next: None,
             n_entered: 0,
         };

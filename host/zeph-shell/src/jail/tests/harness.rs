@@ -104,6 +104,7 @@ fn policy(work: &Path) -> JailPolicy {
         home: host_environment().get("HOME").map(PathBuf::from),
         cache: None,
         mode: Mode::Enforced,
+        user: None,
     }
 }
 

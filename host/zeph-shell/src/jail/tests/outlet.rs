@@ -105,7 +105,7 @@ fn a_command_reaches_the_way_out_that_its_environment_names() {
 fn a_jail_made_ahead_has_the_way_out_too() {
     let mut room = Room::new();
     let (jail, told, _served) = with_hosts(&mut room);
-    let spawner = Spawner::new().unwrap();
+    let spawner = Spawner::new(None).unwrap();
     let (launch, standing) = jail.stand(Vec::new()).unwrap().unwrap();
     let child: Child = spawner.spawn(launch).unwrap();
     let arguments = ["-c".into(), READ.into()];

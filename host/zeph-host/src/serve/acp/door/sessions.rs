@@ -118,6 +118,7 @@ impl Door {
             live: None,
             resume,
             conversation: None,
+            schedule: None,
         };
         let agent = begin::begin(host, start).await;
         agent.map_err(|problem| RpcError::internal(format!("the session cannot begin: {problem}")))

@@ -10,6 +10,7 @@ use rustix::fs::FlockOperation;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use tempfile::NamedTempFile;
+use zeph_core::user::ToolUser;
 
 use super::InstallPin;
 use super::command::{InstallCommand, PackageSpec};
@@ -122,10 +123,10 @@ impl InstallFolder {
         }
     }
 
-    /// Makes the folder anew, without what is left of an installation that was killed.
+    /// Makes the folder anew for `user`, without what is left of an installation that was killed.
     ///
     /// Errors: in words.
-    pub(super) async fn begin(&self) -> Result<(), String> {
+    pub(super) async fn begin(&self, user: Option<&ToolUser>) -> Result<(), String> {
         let is_there = || self.path.symlink_metadata().is_ok();
         self.remove();
         for _ in 0..REMOVALS_MAX {
@@ -142,7 +143,7 @@ impl InstallFolder {
                 self.path.display()
             ));
         }
-        private_directory(&self.path)
+        private_directory(&self.path, user)
             .map_err(|error| failed("made", &self.path, &error))
             .map(drop)
     }

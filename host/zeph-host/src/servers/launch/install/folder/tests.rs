@@ -27,10 +27,10 @@ async fn an_installation_counts_once_its_record_is_there() {
     let root = tempfile::tempdir().unwrap();
     let folder = folder(root.path(), &["server"]);
     assert_eq!(folder.record(), None);
-    folder.begin().await.unwrap();
+    folder.begin(None).await.unwrap();
     fs::write(folder.path().join("run"), "half").unwrap();
     assert_eq!(folder.record(), None, "it was killed half way");
-    folder.begin().await.unwrap();
+    folder.begin(None).await.unwrap();
     assert!(!folder.path().join("run").exists(), "nothing of it is used");
     fs::write(folder.path().join("run"), "whole").unwrap();
     folder.finish(&record()).unwrap();

@@ -1,0 +1,31 @@
+//! `tools.scheduler`.
+
+use jiff::tz::TimeZone;
+
+use super::Compiling;
+use crate::raw::{RawMissed, RawScheduler};
+use crate::scheduler::{MissedRuns, SchedulerSettings};
+
+const TIME_ZONE: &str = "tools.scheduler.time_zone";
+
+impl Compiling<'_> {
+    /// None where nothing is scheduled.
+    pub(super) fn scheduler(&mut self, raw: &RawScheduler) -> Option<SchedulerSettings> {
+        let time_zone = TimeZone::get(&raw.time_zone).unwrap_or_else(|_unknown| {
+            let problem = format!(
+                "there is no time zone \"{}\"; write a name such as \"Europe/Berlin\" or \"UTC\"",
+                raw.time_zone
+            );
+            self.merged.problem(TIME_ZONE, &problem);
+            TimeZone::UTC
+        });
+        raw.enabled.then_some(SchedulerSettings {
+            missed: match raw.missed {
+                RawMissed::RunOnce => MissedRuns::RunOnce,
+                RawMissed::Skip => MissedRuns::Skip,
+                RawMissed::RunAll => MissedRuns::RunAll,
+            },
+            time_zone,
+        })
+    }
+}

@@ -1,0 +1,91 @@
+//! `zeph-host scheduler`: runs what was scheduled; lists and cancels it.
+
+use serde_json::Value;
+use zeph_config::SchedulerSettings;
+use zeph_store::{Schedule, ScheduleOwner};
+
+use super::args::{Scheduler, SchedulerCommand};
+use super::context::{self, Context};
+use super::error::CliError;
+use super::exit::Exit;
+use super::out;
+use crate::run::interrupt::Interrupts;
+use crate::scheduler::clockwork::Clockwork;
+use crate::scheduler::{directory, listing};
+
+/// Most tasks that are listed.
+const LIMIT: u32 = 10_000;
+
+/// Runs the command.
+pub(super) fn run(context: &Context, options: Scheduler) -> Result<Exit, CliError> {
+    match options.command {
+        None => wait(context),
+        Some(SchedulerCommand::List { all, json }) => list(context, all, json.json),
+        Some(SchedulerCommand::Cancel { name, caller }) => cancel(context, name, caller),
+    }
+}
+
+/// Runs due tasks until a signal comes.
+fn wait(context: &Context) -> Result<Exit, CliError> {
+    let config = context.config()?;
+    if config.scheduler.is_none() {
+        return Err(
+            CliError::user("nothing is scheduled here: `tools.scheduler.enabled` is off")
+                .hint("set it in the configuration, or add `--set tools.scheduler.enabled=true`"),
+        );
+    }
+    context::block_on_threads(async {
+        let host = context.start(config, true, Vec::new(), None).await?;
+        host.has_own_plugins().await;
+        host.settled().await;
+        let mut interrupts = Interrupts::listen()
+            .map_err(|error| CliError::internal("signals cannot be heard").because(error))?;
+        let clockwork = Clockwork::start(&host);
+        context.notes(&["running scheduled tasks; end with Ctrl-C".to_owned()]);
+        let interruption = interrupts.next().await;
+        clockwork.end().await;
+        Ok(Exit::Interrupted(interruption))
+    })
+}
+
+fn list(context: &Context, all: bool, is_json: bool) -> Result<Exit, CliError> {
+    let config = context.config()?;
+    let store = context.store(&config)?;
+    let zone = zone(config.scheduler.as_ref());
+    let here = directory(&config);
+    context::block_on(async {
+        let mut schedules = store.schedules(None, LIMIT).await?;
+        schedules.retain(|one: &Schedule| all || one.what.owner.directory == here);
+        match (is_json, schedules.is_empty()) {
+            (true, _) => {
+                let rows = schedules.iter().map(|one| listing::as_json(one, &zone));
+                out::json(&rows.collect::<Vec<Value>>())
+            }
+            (false, true) => out::styled("No scheduled tasks.\n"),
+            (false, false) => out::styled(&listing::as_table(&schedules, &zone)),
+        }?;
+        Ok(Exit::Success)
+    })
+}
+
+fn cancel(context: &Context, name: String, caller: Option<String>) -> Result<Exit, CliError> {
+    let config = context.config()?;
+    let store = context.store(&config)?;
+    let owner = ScheduleOwner {
+        directory: directory(&config),
+        caller,
+    };
+    context::block_on(async {
+        if store.cancel_schedule(owner, name.clone()).await? {
+            return Ok(Exit::Success);
+        }
+        Err(CliError::user(format!("there is no task `{name}` here"))
+            .hint("`zeph-host scheduler list` lists them; `--caller` names whose it is"))
+    })
+}
+
+fn zone(settings: Option<&SchedulerSettings>) -> jiff::tz::TimeZone {
+    settings.map_or(jiff::tz::TimeZone::UTC, |settings| {
+        settings.time_zone.clone()
+    })
+}

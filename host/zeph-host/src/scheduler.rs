@@ -1,0 +1,63 @@
+//! Work for later: tools that schedule calls, and what runs them when their time has come.
+//!
+//! In reading order: when (`times`), what (`task`), the tools (`tools`, `listing`), what becomes of a time that has come (`step`), one run (`run`), and
+//! the clockwork that waits for the next time (`clockwork`). Everything durable is the store's, and a run begins in the transaction that
+//! moves its schedule on.
+
+pub(crate) mod clockwork;
+pub(crate) mod listing;
+mod run;
+mod step;
+pub(crate) mod task;
+pub(crate) mod times;
+pub(crate) mod tools;
+
+use std::sync::Arc;
+
+use tokio::sync::Notify;
+use zeph_config::{Config, MissedRuns, SchedulerSettings};
+use zeph_store::{ScheduleBounds, ScheduleOwner};
+
+/// How many schedules there may be.
+const BOUNDS: ScheduleBounds = ScheduleBounds {
+    of_caller: 1_000,
+    in_all: 10_000,
+};
+
+/// What the tools and the clockwork of one host share.
+#[derive(Debug)]
+pub(crate) struct SchedulerRoom {
+    pub(crate) missed: MissedRuns,
+    pub(crate) time_zone: jiff::tz::TimeZone,
+    /// The working directory of tools: schedules of others are left alone.
+    pub(crate) directory: String,
+    /// Wakes the clockwork of this process.
+    pub(crate) news: Arc<Notify>,
+}
+
+impl SchedulerRoom {
+    /// None where nothing is scheduled.
+    pub(crate) fn new(config: &Config) -> Option<Self> {
+        let SchedulerSettings { missed, time_zone } = config.scheduler.clone()?;
+        Some(Self {
+            missed,
+            time_zone,
+            directory: directory(config),
+            news: Arc::default(),
+        })
+    }
+
+    /// Whose the schedules of a caller are.
+    pub(crate) fn owner(&self, caller: Option<&str>) -> ScheduleOwner {
+        ScheduleOwner {
+            directory: self.directory.clone(),
+            caller: caller.map(str::to_owned),
+        }
+    }
+}
+
+/// The working directory of tools, as schedules name it.
+pub(crate) fn directory(config: &Config) -> String {
+    let directory = &config.rules.policy.directory;
+    directory.to_string_lossy().into_owned()
+}

@@ -1,0 +1,243 @@
+use jiff::tz::TimeZone;
+use zeph_config::MissedRuns;
+use zeph_core::id::ConversationId;
+use zeph_store::{
+    HostProcess, Location, NewSchedule, RunFinish, RunState, Schedule, ScheduleBounds,
+    ScheduleOwner, Store, StoreOptions,
+};
+
+use super::{BegunRun, Movement};
+use crate::process;
+use crate::scheduler::task::Task;
+use crate::scheduler::times::Times;
+
+const HERE: &str = "/work";
+
+/// Looks that are measured.
+const LOOKS: u32 = 100;
+
+/// An hour in milliseconds, and a morning of 2026.
+const HOUR: i64 = 3_600_000;
+const MORNING: i64 = 1_777_629_600_000;
+
+const BOUNDS: ScheduleBounds = ScheduleBounds {
+    of_caller: 20_000,
+    in_all: 20_000,
+};
+
+fn store() -> Store {
+    let options = StoreOptions {
+        at_ms: MORNING,
+        busy_timeout: std::time::Duration::from_secs(5),
+    };
+    Store::open(Location::Memory, options).unwrap().store
+}
+
+fn movement(store: &Store, missed: MissedRuns) -> Movement {
+    Movement {
+        store: store.clone(),
+        directory: HERE.to_owned(),
+        missed,
+        own: process::own(),
+        kept_ms: i64::MIN,
+    }
+}
+
+fn hourly() -> Times {
+    Times::periodic("0 * * * *", None, &TimeZone::UTC, MORNING).unwrap()
+}
+
+async fn put(store: &Store, name: &str, times: &Times, tool: &str) {
+    let task = Task::Call {
+        tool: tool.to_owned(),
+        arguments: serde_json::Map::new(),
+    };
+    let schedule = NewSchedule {
+        owner: ScheduleOwner {
+            directory: HERE.to_owned(),
+            caller: None,
+        },
+        name: name.to_owned(),
+        conversation: ConversationId::new(),
+        is_model: false,
+        work: serde_json::to_string(&task).unwrap(),
+        times: serde_json::to_string(times).unwrap(),
+        next_ms: times.next(MORNING),
+    };
+    store.put_schedule(schedule, BOUNDS, MORNING).await.unwrap();
+}
+
+async fn begun(movement: &mut Movement, now_ms: i64) -> Vec<BegunRun> {
+    let moment = movement.moment(now_ms, 4, &|tool| tool == "read").await;
+    moment.unwrap().begun
+}
+
+async fn ended(store: &Store, run: &BegunRun, now_ms: i64) {
+    let finish = RunFinish {
+        run: run.run,
+        state: RunState::Done,
+        note: String::new(),
+        next_ms: None,
+        at_ms: now_ms,
+    };
+    assert!(store.finish_run(finish).await.unwrap());
+}
+
+async fn one(store: &Store) -> Schedule {
+    store.schedules(None, 1).await.unwrap().remove(0)
+}
+
+#[tokio::test]
+async fn what_is_due_runs_once_whoever_looks() {
+    let store = store();
+    put(&store, "a", &hourly(), "read").await;
+    let (mut first, mut second) = (
+        movement(&store, MissedRuns::RunOnce),
+        movement(&store, MissedRuns::RunOnce),
+    );
+    assert!(begun(&mut first, MORNING).await.is_empty());
+    let at = hourly().next(MORNING).unwrap();
+    assert!(begun(&mut first, at - 1).await.is_empty());
+    let runs = begun(&mut first, at).await;
+    assert_eq!(runs.len(), 1);
+    assert!(begun(&mut second, at).await.is_empty());
+    assert!(begun(&mut first, at + 1).await.is_empty());
+    ended(&store, &runs[0], at + 2).await;
+    assert!(begun(&mut second, at + 3).await.is_empty());
+    assert_eq!(begun(&mut second, at + HOUR).await.len(), 1);
+}
+
+#[tokio::test]
+async fn a_clock_that_jumps_runs_nothing_twice() {
+    let store = store();
+    put(&store, "a", &hourly(), "read").await;
+    let mut movement = movement(&store, MissedRuns::RunOnce);
+    let at = hourly().next(MORNING).unwrap();
+    let runs = begun(&mut movement, at).await;
+    ended(&store, &runs[0], at).await;
+    // Back by a day, and through the same hour again.
+    for back in [at - 24 * HOUR, at - 1, at, at + 1] {
+        assert!(begun(&mut movement, back).await.is_empty());
+    }
+    // Ahead by a week: one run makes up for all of it.
+    let ahead = at + 7 * 24 * HOUR + 90_000;
+    let runs = begun(&mut movement, ahead).await;
+    assert_eq!(runs.len(), 1);
+    ended(&store, &runs[0], ahead).await;
+    assert!(begun(&mut movement, ahead + 1).await.is_empty());
+}
+
+#[tokio::test]
+async fn a_run_that_goes_on_refuses_the_next_and_says_so() {
+    let store = store();
+    put(&store, "a", &hourly(), "bash").await;
+    let mut movement = movement(&store, MissedRuns::RunAll);
+    let at = hourly().next(MORNING).unwrap();
+    let runs = begun(&mut movement, at).await;
+    assert!(begun(&mut movement, at + HOUR).await.is_empty());
+    assert_eq!(one(&store).await.last.unwrap().state, RunState::Overlapped);
+    ended(&store, &runs[0], at + HOUR + 1).await;
+    assert_eq!(begun(&mut movement, at + 2 * HOUR).await.len(), 1);
+}
+
+/// A run of a process that has ended.
+async fn lost(store: &Store, tool: &str) -> (Movement, i64) {
+    put(store, "a", &hourly(), tool).await;
+    let mut dead = movement(store, MissedRuns::RunOnce);
+    let own = process::own();
+    dead.own = HostProcess {
+        pid: own.pid,
+        start: format!("{}1", own.start),
+    };
+    let at = hourly().next(MORNING).unwrap();
+    assert_eq!(begun(&mut dead, at).await.len(), 1);
+    (movement(store, MissedRuns::RunOnce), at)
+}
+
+#[tokio::test]
+async fn a_run_of_unknown_end_is_recorded_and_not_repeated() {
+    let store = store();
+    let (mut movement, at) = lost(&store, "bash").await;
+    assert!(begun(&mut movement, at + 1).await.is_empty());
+    let last = one(&store).await.last.unwrap();
+    assert_eq!(last.state, RunState::Unknown);
+    assert!(last.note.contains("not made again"), "{}", last.note);
+    assert!(begun(&mut movement, at + 2).await.is_empty());
+    assert_eq!(begun(&mut movement, at + HOUR).await.len(), 1);
+}
+
+#[tokio::test]
+async fn a_tool_that_may_be_called_again_is_and_once_only() {
+    let store = store();
+    let (mut movement, at) = lost(&store, "read").await;
+    let runs = begun(&mut movement, at + 1).await;
+    assert_eq!(runs.len(), 1);
+    assert!(one(&store).await.last.unwrap().note.starts_with("again: "));
+    // The host of that one is killed, too.
+    movement.own.start.push('1');
+    movement.kept_ms = i64::MIN;
+    movement.store.keep_runs(process::own(), 0).await.unwrap();
+    ended(&store, &runs[0], at + 2).await;
+    assert!(begun(&mut movement, at + 3).await.is_empty());
+}
+
+#[tokio::test]
+async fn a_run_held_elsewhere_is_left_alone_until_its_time_is_over() {
+    let store = store();
+    put(&store, "a", &hourly(), "bash").await;
+    let mut far = movement(&store, MissedRuns::RunOnce);
+    far.own = HostProcess {
+        pid: 1,
+        start: "another-machine/boot/pid:[1]/7".to_owned(),
+    };
+    let at = hourly().next(MORNING).unwrap();
+    assert_eq!(begun(&mut far, at).await.len(), 1);
+    let mut near = movement(&store, MissedRuns::RunOnce);
+    assert!(begun(&mut near, at + 1).await.is_empty());
+    assert_eq!(one(&store).await.last.unwrap().state, RunState::Running);
+    let much_later = at + super::HELD_MS + 2 * super::KEPT_MS;
+    assert!(begun(&mut near, much_later).await.is_empty());
+    assert_eq!(one(&store).await.last.unwrap().state, RunState::Unknown);
+}
+
+#[tokio::test]
+async fn what_another_program_wrote_does_not_stop_the_others() {
+    let store = store();
+    put(&store, "a", &hourly(), "read").await;
+    let broken = NewSchedule {
+        times: "nonsense".to_owned(),
+        next_ms: Some(MORNING + 1),
+        name: "broken".to_owned(),
+        ..one(&store).await.what
+    };
+    store.put_schedule(broken, BOUNDS, MORNING).await.unwrap();
+    let mut movement = movement(&store, MissedRuns::RunOnce);
+    assert!(begun(&mut movement, MORNING + 2).await.is_empty());
+    let at = hourly().next(MORNING).unwrap();
+    assert_eq!(begun(&mut movement, at).await.len(), 1);
+}
+
+#[tokio::test]
+async fn ten_thousand_schedules_that_wait_cost_one_look_through_an_index() {
+    let store = store();
+    // Many at once share a transaction.
+    let (times, mut putting) = (hourly(), tokio::task::JoinSet::new());
+    for n in 0..10_000 {
+        let (store, times) = (store.clone(), times.clone());
+        putting.spawn(async move { put(&store, &format!("task-{n}"), &times, "read").await });
+    }
+    while let Some(put) = putting.join_next().await {
+        put.unwrap();
+    }
+    let mut movement = movement(&store, MissedRuns::RunOnce);
+    movement.moment(MORNING, 4, &|_| false).await.unwrap();
+    let began = std::time::Instant::now();
+    for _ in 0..LOOKS {
+        let moment = movement.moment(MORNING, 4, &|_| false).await.unwrap();
+        assert!(moment.begun.is_empty());
+    }
+    let one_look = began.elapsed() / LOOKS;
+    println!("one look at 10,000 schedules: {one_look:?}");
+    // Once in five seconds: a hundredth of a core would be fifty milliseconds.
+    assert!(one_look < super::PERIOD / 100, "{one_look:?}");
+}

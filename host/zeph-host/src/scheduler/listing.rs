@@ -1,0 +1,92 @@
+//! Schedules as people and programs read them.
+
+use jiff::tz::TimeZone;
+use serde_json::{Value, json};
+use zeph_core::output::RawOutput;
+use zeph_store::Schedule;
+
+use super::SchedulerRoom;
+use super::task::Task;
+use super::times::{self, Times};
+use crate::run::table;
+
+/// The tasks as a table and as data.
+pub(super) fn listed(schedules: &[Schedule], room: &SchedulerRoom) -> RawOutput {
+    let rows: Vec<Value> = schedules
+        .iter()
+        .map(|schedule| as_json(schedule, &room.time_zone))
+        .collect();
+    let text = match schedules.is_empty() {
+        true => "No active scheduled tasks.".to_owned(),
+        false => format!(
+            "Scheduled tasks ({}):\n{}",
+            schedules.len(),
+            as_table(schedules, &room.time_zone)
+        ),
+    };
+    RawOutput {
+        structured: Some(json!({ "tasks": rows })),
+        ..RawOutput::text(text)
+    }
+}
+
+/// One task as data.
+pub(crate) fn as_json(schedule: &Schedule, zone: &TimeZone) -> Value {
+    let shown = |at_ms: i64| times::shown(at_ms, zone);
+    let parsed = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_default();
+    let last = schedule.last.as_ref().map(|run| {
+        json!({
+            "run": run.id,
+            "due": shown(run.due_ms),
+            "begun": shown(run.begun_at_ms),
+            "ended": run.ended_at_ms.map(shown),
+            "state": run.state,
+            "note": run.note,
+        })
+    });
+    json!({
+        "name": schedule.what.name,
+        "caller": schedule.what.owner.caller,
+        "directory": schedule.what.owner.directory,
+        "conversation": schedule.what.conversation.to_string(),
+        "task": parsed(&schedule.what.work),
+        "times": parsed(&schedule.what.times),
+        "next_run": schedule.what.next_ms.map(shown),
+        "running": schedule.held.is_some(),
+        "last_run": last,
+    })
+}
+
+/// The tasks as lines under a head.
+pub(crate) fn as_table(schedules: &[Schedule], zone: &TimeZone) -> String {
+    let rows: Vec<[String; 6]> = schedules.iter().map(|one| row(one, zone)).collect();
+    let head = ["NAME", "MODE", "KIND", "CRON", "NEXT RUN", "LAST RUN"];
+    table::render(head, &rows, None)
+}
+
+fn row(schedule: &Schedule, zone: &TimeZone) -> [String; 6] {
+    let times: Option<Times> = serde_json::from_str(&schedule.what.times).ok();
+    let task: Option<Task> = serde_json::from_str(&schedule.what.work).ok();
+    let mode = match &times {
+        Some(Times::Once { .. }) => "deferred",
+        Some(Times::Periodic { .. }) => "periodic",
+        None => "unreadable",
+    };
+    let next = schedule.what.next_ms.map(|at_ms| times::shown(at_ms, zone));
+    let last = schedule.last.as_ref().map(|run| {
+        let state = serde_json::to_value(run.state).unwrap_or_default();
+        format!(
+            "{} {}",
+            times::shown(run.begun_at_ms, zone),
+            state.as_str().unwrap_or_default()
+        )
+    });
+    [
+        schedule.what.name.clone(),
+        mode.to_owned(),
+        task.map(|task| task.shown()).unwrap_or_default(),
+        times.map(|times| times.shown()).unwrap_or_default(),
+        next.unwrap_or_else(|| "none".to_owned()),
+        last.unwrap_or_else(|| "never".to_owned()),
+    ]
+}

@@ -1,0 +1,158 @@
+//! One run: a call, or a turn of the agent, with the authority that was there when it was scheduled and never more.
+//!
+//! The session is that of the caller: its principal (a person's becomes a program's: what a person typed once is no approval for later), its
+//! caller and its conversation. Rules are those of the configuration, without the `--allow` of the host that happens to run it.
+
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+use zeph_agent::event::{AgentEvent, Observer, TurnStatus};
+use zeph_core::call::ToolRequest;
+use zeph_core::category::ErrorCategory;
+use zeph_core::failure::{ToolFailure, one_line};
+use zeph_core::output::Outcome;
+use zeph_core::principal::Principal;
+use zeph_engine::Cancel;
+use zeph_store::{RunState, Schedule};
+
+use super::task::Task;
+use crate::agent::approver::Approver;
+use crate::agent::begin::{self, AgentStart};
+use crate::agent::models;
+use crate::calls::CallControl;
+use crate::host::Host;
+use crate::session::Session;
+
+/// Characters of what is noted of a run.
+const NOTE_CHARS_MAX: usize = 600;
+
+/// How a run ended: the state, and what to know of it.
+pub(super) type Ended = (RunState, String);
+
+/// Runs what `schedule` says, until it has ended or `stop` is thrown.
+pub(super) async fn run(
+    host: &Host,
+    schedule: &Schedule,
+    run: uuid::Uuid,
+    stop: &CancellationToken,
+) -> Ended {
+    let label = format!("schedule:{}:{run}", schedule.what.name);
+    match serde_json::from_str(&schedule.what.work) {
+        Ok(Task::Call { tool, arguments }) => {
+            let request = ToolRequest {
+                tool,
+                arguments: serde_json::Value::Object(arguments),
+                answers: None,
+            };
+            match session(host, schedule, &label).await {
+                Ok(session) => call(host, &session, request, stop).await,
+                Err(problem) => (RunState::Failed, problem),
+            }
+        }
+        Ok(Task::Prompt { prompt }) => told(host, schedule, &label, &prompt, stop).await,
+        Err(error) => (
+            RunState::Failed,
+            format!("the task cannot be read: {error}"),
+        ),
+    }
+}
+
+/// The session of the caller, as it is for a schedule.
+async fn session(host: &Host, schedule: &Schedule, label: &str) -> Result<Session, String> {
+    let opened = host.open_session(Some(schedule.what.conversation), principal(schedule));
+    let session = opened.await.map_err(|error| error.to_string())?;
+    Ok(session.of_schedule(label))
+}
+
+fn principal(schedule: &Schedule) -> Principal {
+    let caller_id = schedule.what.owner.caller.clone();
+    match schedule.what.is_model {
+        true => Principal::Model { caller_id },
+        false => Principal::Program { caller_id },
+    }
+}
+
+async fn call(
+    host: &Host,
+    session: &Session,
+    request: ToolRequest,
+    stop: &CancellationToken,
+) -> Ended {
+    let control = CallControl::default();
+    let cancel: Cancel = control.cancel.clone();
+    let mut calling = std::pin::pin!(host.call(session, request, control));
+    let report = tokio::select! {
+        biased;
+        report = &mut calling => report,
+        () = stop.cancelled() => {
+            cancel.cancel();
+            // A call is never dropped: its record is completed.
+            calling.await
+        }
+    };
+    session.close().await;
+    match &report.output.outcome {
+        Outcome::Done => (RunState::Done, String::new()),
+        Outcome::Failed(failure) => ended(failure),
+    }
+}
+
+fn ended(failure: &ToolFailure) -> Ended {
+    let state = match failure.category {
+        ErrorCategory::ConfirmationRequired | ErrorCategory::PolicyBlocked => RunState::Refused,
+        _ => RunState::Failed,
+    };
+    (state, one_line(&failure.message, NOTE_CHARS_MAX))
+}
+
+/// Gives the agent a prompt.
+async fn told(
+    host: &Host,
+    schedule: &Schedule,
+    label: &str,
+    prompt: &str,
+    stop: &CancellationToken,
+) -> Ended {
+    let provider = match models::provider(host, None) {
+        Ok(provider) => provider,
+        Err(missing) => {
+            return (
+                RunState::Failed,
+                format!("{}; {}", missing.problem, missing.hint),
+            );
+        }
+    };
+    host.has_own_plugins().await;
+    let start = AgentStart {
+        provider,
+        approver: Approver::default(),
+        live: None,
+        resume: None,
+        // A conversation of its own for each run: what an earlier one read must not lead this one.
+        conversation: None,
+        schedule: Some((Arc::from(label), schedule.what.owner.caller.clone())),
+    };
+    let mut agent = match begin::begin(host, start).await {
+        Ok(agent) => agent,
+        Err(problem) => return (RunState::Failed, one_line(&problem, NOTE_CHARS_MAX)),
+    };
+    let user = begin::plain_entry(agent.host(), prompt);
+    let end = agent.turn(user, &Unheard, stop).await;
+    agent.host().session().close().await;
+    let text = one_line(&end.text, NOTE_CHARS_MAX);
+    match &end.status {
+        TurnStatus::Done if end.needs_approval => (RunState::Refused, text),
+        TurnStatus::Done => (RunState::Done, text),
+        other => (
+            RunState::Failed,
+            one_line(&other.to_string(), NOTE_CHARS_MAX),
+        ),
+    }
+}
+
+/// Nobody watches a scheduled run.
+struct Unheard;
+
+impl Observer for Unheard {
+    fn on(&self, _: AgentEvent<'_>) {}
+}

@@ -1,0 +1,85 @@
+//! What becomes of a time that has come: a run, or none. Pure.
+
+use zeph_config::MissedRuns;
+use zeph_store::RunState;
+
+use super::times::Times;
+
+/// Later than this it was missed: no host was there for it.
+const LATE_MS: i64 = 60_000;
+
+/// Most times that passed which are made up for one by one.
+const MADE_UP_MAX: usize = 100;
+
+/// What becomes of it, and when its schedule comes next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Step {
+    /// [`RunState::Running`], or why nothing runs.
+    pub(crate) state: RunState,
+    /// When next.
+    pub(crate) next_ms: Option<i64>,
+    /// What to know of it.
+    pub(crate) note: String,
+}
+
+/// What becomes of the time `due_ms` of a schedule, now; `is_held` says that its last run goes on.
+pub(crate) fn step(
+    times: &Times,
+    (due_ms, now_ms): (i64, i64),
+    is_held: bool,
+    missed: MissedRuns,
+) -> Step {
+    let after = due_ms.max(now_ms);
+    let pass = |state, note: &str| Step {
+        state,
+        next_ms: times.next(after),
+        note: note.to_owned(),
+    };
+    if is_held {
+        return pass(
+            RunState::Overlapped,
+            "the run before had not ended; this one was refused",
+        );
+    }
+    let run = |next_ms, note: &str| Step {
+        state: RunState::Running,
+        next_ms,
+        note: note.to_owned(),
+    };
+    let is_late = now_ms - due_ms > LATE_MS;
+    match (is_late, missed) {
+        (false, MissedRuns::RunOnce | MissedRuns::Skip) => run(times.next(after), ""),
+        (true, MissedRuns::Skip) => pass(
+            RunState::Missed,
+            "no host ran at that time (`tools.scheduler.missed = \"skip\"`)",
+        ),
+        (true, MissedRuns::RunOnce) => {
+            run(times.next(after), "made up for: no host ran at that time")
+        }
+        (_, MissedRuns::RunAll) => made_up(times, (due_ms, now_ms), is_late),
+    }
+}
+
+/// Each time that passed has its run, but for those before the last hundred.
+fn made_up(times: &Times, (due_ms, now_ms): (i64, i64), is_late: bool) -> Step {
+    let waiting = times.last((due_ms, now_ms), MADE_UP_MAX);
+    if waiting.len() == MADE_UP_MAX {
+        return Step {
+            state: RunState::Missed,
+            next_ms: waiting.first().copied(),
+            note: format!("only the last {MADE_UP_MAX} times that passed are made up for"),
+        };
+    }
+    let note = match is_late {
+        true => "made up for: no host ran at that time",
+        false => "",
+    };
+    Step {
+        state: RunState::Running,
+        next_ms: times.next(due_ms),
+        note: note.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,40 @@
+//! What is done when its time has come: a call, or a prompt for the agent.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use zeph_core::failure::one_line;
+
+/// Characters of what is done, in lists.
+const SHOWN_CHARS_MAX: usize = 60;
+
+/// What is done.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub(crate) enum Task {
+    /// A tool is called.
+    Call {
+        /// Its name.
+        tool: String,
+        /// Its arguments.
+        #[serde(default)]
+        arguments: Map<String, Value>,
+    },
+    /// The agent is given a prompt.
+    Prompt {
+        /// What it is told.
+        prompt: String,
+    },
+}
+
+impl Task {
+    /// In a few words.
+    pub(crate) fn shown(&self) -> String {
+        match self {
+            Self::Call { tool, arguments } => {
+                let arguments = Value::Object(arguments.clone());
+                one_line(&format!("{tool} {arguments}"), SHOWN_CHARS_MAX)
+            }
+            Self::Prompt { prompt } => one_line(&format!("prompt: {prompt}"), SHOWN_CHARS_MAX),
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! Work for later: what was scheduled runs in a host of its own, once, with the authority it had.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::product::{Product, answer};
+use crate::toolchain::slow_tests;
+
+/// The tools are there, commands may run, and scheduling needs no approval.
+const OPEN: &str = "[tools.scheduler]\nenabled = true\n\
+    [[tools.permissions.bash]]\npattern = \"*\"\naction = \"allow\"\n\
+    [[tools.permissions.schedule_deferred]]\npattern = \"*\"\naction = \"allow\"\n\
+    [[tools.permissions.schedule_periodic]]\npattern = \"*\"\naction = \"allow\"\n";
+
+/// The same, but no rule speaks of commands.
+const ASKING: &str = "[tools.scheduler]\nenabled = true\n";
+
+fn product(config: &str) -> Product {
+    let product = Product::new();
+    let folder = product.home.join(".config/zeph-host");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("config.toml"), config).unwrap();
+    product
+}
+
+fn line(id: u32, tool: &str, params: &Value) -> String {
+    json!({"id": id, "tool": tool, "params": params}).to_string() + "\n"
+}
+
+fn deferred(name: &str, at: &str, command: &str) -> Value {
+    json!({"name": name, "at": at, "tool": "bash", "arguments": {"command": command}})
+}
+
+/// `zeph-host scheduler`, ended with the test.
+struct SchedulerHost(Child);
+
+impl SchedulerHost {
+    fn start(product: &Product) -> Self {
+        let mut command = product.command(&["scheduler"]);
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        Self(command.stderr(Stdio::null()).spawn().unwrap())
+    }
+}
+
+impl Drop for SchedulerHost {
+    fn drop(&mut self) {
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
+
+fn tasks(product: &Product) -> BTreeMap<String, Value> {
+    let ran = product.run(&["scheduler", "list", "--json"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let tasks: Vec<Value> = serde_json::from_str(&ran.stdout).unwrap();
+    let named = |task: Value| (task["name"].as_str().unwrap().to_owned(), task);
+    tasks.into_iter().map(named).collect()
+}
+
+/// The task, once its last run has ended.
+fn ended(product: &Product, name: &str) -> Value {
+    let begun = Instant::now();
+    loop {
+        let task = tasks(product).remove(name).unwrap();
+        let state = task["last_run"]["state"].as_str().unwrap_or("none");
+        if !["none", "running"].contains(&state) {
+            return task;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(60), "{task}");
+    }
+}
+
+#[test]
+fn a_deferred_call_runs_once_and_the_audit_says_who_made_it() {
+    let product = product(OPEN);
+    let task = deferred("note", "+1s", "echo done >> note.txt");
+    let answers = product.answers(&[], line(1, "schedule_deferred", &task));
+    let said = answer(&answers, 1);
+    assert_eq!(said["status"], "ok", "{said}");
+    let text = said["text"].as_str().unwrap();
+    assert!(text.starts_with("Created deferred task 'note'"), "{text}");
+    let _host = SchedulerHost::start(&product);
+    let _other = SchedulerHost::start(&product);
+    let task = ended(&product, "note");
+    assert_eq!(task["last_run"]["state"], "done", "{task}");
+    assert_eq!(task["next_run"], Value::Null, "{task}");
+    assert_eq!(product.read("note.txt"), "done\n");
+    let records = product.run(&["audit", "query", "--json"]).json_lines();
+    let made = records.iter().find(|record| record["tool"] == "bash");
+    let label = made.unwrap()["correlation_id"].as_str().unwrap();
+    let run = task["last_run"]["run"].as_str().unwrap();
+    assert_eq!(label, format!("schedule:note:{run}"));
+    let listed = product.answers(&[], line(1, "list_tasks", &json!({})));
+    let text = answer(&listed, 1)["text"].as_str().unwrap();
+    assert!(text.starts_with("Scheduled tasks (1):"), "{text}");
+    assert_eq!(product.run(&["scheduler", "cancel", "note"]).code, Some(0));
+    assert_ne!(product.run(&["scheduler", "cancel", "note"]).code, Some(0));
+    assert!(tasks(&product).is_empty());
+}
+
+#[test]
+fn a_run_has_no_more_authority_than_the_rules_give_when_it_comes() {
+    let product = product(ASKING);
+    let task = deferred("note", "+1s", "echo done >> note.txt");
+    // What is allowed on the command line allows the scheduling, and nothing later.
+    let allowed = ["--allow", "schedule_deferred", "--allow", "bash"];
+    let answers = product.answers(&allowed, line(1, "schedule_deferred", &task));
+    let text = answer(&answers, 1)["text"].as_str().unwrap();
+    assert!(text.contains("each run waits for an approval"), "{text}");
+    // A host with the same `--allow` runs it.
+    let mut child = product.start(&allowed);
+    let task = ended(&product, "note");
+    drop(child.stdin.take());
+    child.wait().unwrap();
+    assert_eq!(task["last_run"]["state"], "refused", "{task}");
+    let note = task["last_run"]["note"].as_str().unwrap();
+    assert!(note.contains("zeph-host approve"), "{note}");
+    assert!(!product.work.join("note.txt").exists());
+    let explained = product.run(&["explain", "--as-task", "bash", "command=echo x"]);
+    assert!(explained.stdout.starts_with("ask:"), "{}", explained.stdout);
+}
+
+#[test]
+fn what_could_never_run_is_not_scheduled() {
+    let product = product(OPEN);
+    let params = |more: Value| {
+        let mut params = json!({"name": "a", "cron": "0 3 * * *"});
+        for (key, value) in more.as_object().unwrap() {
+            params[key] = value.clone();
+        }
+        params
+    };
+    let cases = [
+        (json!({}), "give `tool`"),
+        (json!({"tool": "bash", "prompt": "x"}), "give `tool`"),
+        (json!({"tool": "no_such_tool"}), "no_such_tool"),
+        (
+            json!({"tool": "bash", "arguments": {"nonsense": 1}}),
+            "command",
+        ),
+        (json!({"tool": "schedule_periodic"}), "schedules no others"),
+        (
+            json!({"tool": "bash", "arguments": {"command": "true"}, "cron": "5/5 * * * *"}),
+            "single number steps",
+        ),
+        (
+            json!({"tool": "bash", "arguments": {"command": "true"}, "time_zone": "Mars"}),
+            "no time zone",
+        ),
+        (
+            json!({"name": "", "tool": "bash", "arguments": {"command": "true"}}),
+            "`name`",
+        ),
+    ];
+    for (more, words) in cases {
+        let answers = product.answers(&[], line(1, "schedule_periodic", &params(more.clone())));
+        let said = answer(&answers, 1);
+        assert_ne!(said["status"], "ok", "{more}");
+        assert!(said.to_string().contains(words), "{more}: {said}");
+    }
+    assert!(tasks(&product).is_empty());
+    let off = product.run(&["--set", "tools.scheduler.enabled=false", "scheduler"]);
+    assert_ne!(off.code, Some(0));
+    assert!(
+        off.stderr.contains("tools.scheduler.enabled"),
+        "{}",
+        off.stderr
+    );
+}
+
+#[test]
+fn a_host_that_is_killed_runs_no_task_twice() {
+    let rounds: u32 = match slow_tests("a host is killed 200 times instead of 12") {
+        true => 200,
+        false => 12,
+    };
+    let product = product(OPEN);
+    let mut lines = String::new();
+    for n in 0..rounds * 2 {
+        let wait = format!("+{}s", 1 + n / 8);
+        let task = deferred(&format!("t{n}"), &wait, &format!("echo {n} >> runs.txt"));
+        lines += &line(n, "schedule_deferred", &task);
+    }
+    product.answers(&[], lines);
+    for round in 0..rounds {
+        let mut host = SchedulerHost::start(&product);
+        // Another moment each time, while it starts, waits and runs.
+        let moment = Duration::from_millis(u64::from(60 + (round * 37) % 700));
+        std::thread::sleep(moment);
+        host.0.kill().unwrap();
+        host.0.wait().unwrap();
+    }
+    let runs = fs::read_to_string(product.work.join("runs.txt")).unwrap_or_default();
+    let mut counted: BTreeMap<&str, u32> = BTreeMap::new();
+    for run in runs.lines() {
+        *counted.entry(run).or_default() += 1;
+    }
+    assert!(counted.values().all(|n| *n == 1), "{counted:?}");
+    // What was begun has its end, if only that nobody knows it.
+    let _host = SchedulerHost::start(&product);
+    let begun = Instant::now();
+    loop {
+        let open = tasks(&product);
+        let is_open = |task: &&Value| task["running"] == true;
+        if open.values().filter(is_open).count() == 0 {
+            break;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(60));
+    }
+}
+
+#[test]
+fn callers_do_not_see_the_tasks_of_others() {
+    let product = product(OPEN);
+    let by = |id: u32, caller: &str, tool: &str, params: Value| {
+        json!({"id": id, "caller_id": caller, "tool": tool, "params": params}).to_string() + "\n"
+    };
+    let task = |command: &str| deferred("same", "+1h", command);
+    let allow = ["--allow", "cancel_task"];
+    let lines = [
+        by(1, "ann", "schedule_deferred", task("echo ann")),
+        by(2, "bob", "list_tasks", json!({})),
+        by(3, "bob", "cancel_task", json!({"name": "same"})),
+        by(4, "bob", "schedule_deferred", task("echo bob")),
+        by(5, "ann", "list_tasks", json!({})),
+        by(6, "ann", "cancel_task", json!({"name": "same"})),
+        by(7, "bob", "list_tasks", json!({})),
+    ];
+    // One after the other.
+    let mut answers = Vec::new();
+    for line in lines {
+        answers.extend(product.answers(&allow, line));
+    }
+    let text = |id: u32| answer(&answers, id).to_string();
+    assert!(
+        text(2).contains("No active scheduled tasks."),
+        "{}",
+        text(2)
+    );
+    assert!(text(3).contains("not found"), "{}", text(3));
+    assert!(text(4).contains("Created"), "{}", text(4));
+    assert!(text(5).contains("echo ann"), "{}", text(5));
+    assert!(!text(5).contains("echo bob"), "{}", text(5));
+    assert!(text(6).contains("Cancelled"), "{}", text(6));
+    assert!(text(7).contains("echo bob"), "{}", text(7));
+}
