@@ -4,24 +4,23 @@ mod attempt;
 mod backoff;
 
 use bytes::Bytes;
-use http::header::{ACCEPT, CONTENT_TYPE};
-use http::{HeaderName, HeaderValue, Request};
+use http::Request;
 use url::Url;
-use zeph_egress::{Egress, OwnClient, OwnLimits, OwnPatience};
+use zeph_egress::{Egress, OwnPatience};
 
 use self::attempt::Attempt;
+pub(crate) use self::attempt::{of_network, refusal};
+pub(crate) use self::backoff::pause;
+use crate::endpoint::Endpoint;
 use crate::error::{ProviderError, ProviderErrorKind};
 use crate::fenced::Fenced;
 use crate::message::Origin;
 use crate::provider::{
     ModelEvent, ModelRequest, OnEvent, Pending, Provider, Reply, RequestPreview,
 };
-use crate::settings::{ApiKey, ProviderSettings};
+use crate::settings::ProviderSettings;
 use crate::usage::{Prices, Usage};
 use crate::wire::{Ask, Codec, Failure, codec};
-
-/// Most bytes of an answer.
-const ANSWER_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// The provider of these settings. Nothing is sent.
 ///
@@ -41,44 +40,13 @@ pub fn connect(
 /// A model behind HTTP.
 #[derive(Debug)]
 struct HttpModel {
-    settings: ProviderSettings,
+    endpoint: Endpoint,
     origin: Origin,
-    base: Url,
     codec: Box<dyn Codec>,
-    client: OwnClient,
 }
 
 impl HttpModel {
     fn new(settings: ProviderSettings, egress: &Egress) -> Result<Self, ProviderError> {
-        let wrong = |message: String| ProviderError {
-            provider: settings.name.clone(),
-            kind: ProviderErrorKind::Settings,
-            message,
-            status: None,
-            retry_after: None,
-        };
-        let base = settings.base_url.as_deref();
-        let text = base.unwrap_or(settings.kind.base_url());
-        let base = Url::parse(text)
-            .map_err(|error| wrong(format!("`base_url` `{text}` is not a URL: {error}")))?;
-        let variables = settings.kind.key_variables();
-        if settings.key.is_none() && settings.base_url.is_none() && !variables.is_empty() {
-            return Err(wrong(format!(
-                "there is no key; set the variable `{}`, or `api_key_env` or `api_key_secret` of the provider",
-                variables.join("` or `")
-            )));
-        }
-        if let Some(key) = &settings.key
-            && HeaderValue::from_str(key.expose()).is_err()
-        {
-            return Err(wrong("the key contains characters that no key has".into()));
-        }
-        let limits = OwnLimits {
-            time: settings.timeouts.total,
-            bytes: ANSWER_BYTES_MAX,
-        };
-        let client = OwnClient::new(egress, &[base.as_str()], limits);
-        let client = client.map_err(|error| wrong(format!("`base_url`: {error}")))?;
         Ok(Self {
             origin: Origin {
                 provider: settings.name.clone(),
@@ -86,15 +54,17 @@ impl HttpModel {
                 model: settings.model.clone(),
             },
             codec: codec(&settings),
-            base,
-            client,
-            settings,
+            endpoint: Endpoint::new(settings, egress)?,
         })
+    }
+
+    fn settings(&self) -> &ProviderSettings {
+        &self.endpoint.settings
     }
 
     fn body(&self, request: ModelRequest<'_>) -> Result<String, Failure> {
         let ask = Ask {
-            settings: &self.settings,
+            settings: self.settings(),
             origin: &self.origin,
             request,
         };
@@ -103,30 +73,16 @@ impl HttpModel {
     }
 
     fn url(&self) -> Url {
-        let streams = self.settings.stream;
-        self.codec.url(&self.base, &self.settings.model, streams)
-    }
-
-    fn http_request(&self, body: String) -> Result<Request<Bytes>, Failure> {
-        let key = self.settings.key.as_ref().map(ApiKey::expose);
-        let mut request = Request::post(self.url().as_str())
-            .header(CONTENT_TYPE, "application/json")
-            .header(ACCEPT, "text/event-stream, application/json");
-        for (name, value) in self.codec.headers(key) {
-            let mut value = HeaderValue::from_str(&value)
-                .map_err(|_| Failure::new(ProviderErrorKind::Settings, "the key is not one"))?;
-            value.set_sensitive(true);
-            request = request.header(HeaderName::from_static(name), value);
-        }
-        let request = request.body(Bytes::from(body));
-        request.map_err(|error| Failure::new(ProviderErrorKind::Settings, error.to_string()))
+        let settings = self.settings();
+        self.codec
+            .url(&self.endpoint.base, &settings.model, settings.stream)
     }
 
     fn patience(&self) -> OwnPatience {
-        let timeouts = self.settings.timeouts;
+        let timeouts = self.settings().timeouts;
         OwnPatience {
             // An answer that comes at once has its header when the model is done.
-            headers: match self.settings.stream {
+            headers: match self.settings().stream {
                 true => timeouts.headers,
                 false => timeouts.total,
             },
@@ -143,7 +99,8 @@ impl HttpModel {
         let mut spent = Usage::default();
         let mut number = 1;
         loop {
-            let http = self.http_request(self.body(request)?)?;
+            let body = self.body(request)?;
+            let http = self.endpoint.request(&self.url(), &*self.codec, body)?;
             let mut attempt = Attempt::new(self.codec.reader(), &mut *on_event);
             let is_fresh = number > 1;
             let result = self.attempt(&mut attempt, http, is_fresh).await;
@@ -162,7 +119,7 @@ impl HttpModel {
             let is_conceded = self.codec.concede(&failure);
             let after = match is_conceded {
                 true => Some(std::time::Duration::ZERO),
-                false => backoff::pause(&failure, number, self.settings.retries),
+                false => pause(&failure, number, self.settings().retries),
             };
             let Some(after) = after else {
                 return Err(failure);
@@ -186,10 +143,10 @@ impl HttpModel {
     ) -> Result<(), Failure> {
         let patience = self.patience();
         let answer = match is_fresh {
-            true => self.client.send_fresh(request, patience).await,
-            false => self.client.send(request, patience).await,
+            true => self.endpoint.client.send_fresh(request, patience).await,
+            false => self.endpoint.client.send(request, patience).await,
         };
-        let answer = answer.map_err(|error| attempt::of_network(&error))?;
+        let answer = answer.map_err(|error| of_network(&error))?;
         attempt.read(answer, self.codec.framing()).await
     }
 }
@@ -200,7 +157,7 @@ impl Provider for HttpModel {
     }
 
     fn prices(&self) -> Prices {
-        self.settings.prices
+        self.settings().prices
     }
 
     fn respond<'a>(
@@ -210,13 +167,7 @@ impl Provider for HttpModel {
     ) -> Pending<'a, Result<Reply, ProviderError>> {
         Box::pin(async move {
             let answer = self.answer(request, on_event).await;
-            answer.map_err(|failure| ProviderError {
-                provider: self.settings.name.clone(),
-                kind: failure.kind,
-                message: advised(&failure, &self.settings),
-                status: failure.status,
-                retry_after: failure.retry_after,
-            })
+            answer.map_err(|failure| self.endpoint.error(&failure))
         })
     }
 
@@ -226,26 +177,6 @@ impl Provider for HttpModel {
             body: self.body(request).unwrap_or_default(),
         }
     }
-}
-
-/// The message, with what helps where that is known.
-fn advised(failure: &Failure, settings: &ProviderSettings) -> String {
-    let message = &failure.message;
-    let is_ollama = settings.kind == crate::settings::ProviderKind::Ollama;
-    let advice = match failure.kind {
-        ProviderErrorKind::NotFound if is_ollama => {
-            format!("; `ollama pull {}` fetches the model", settings.model)
-        }
-        ProviderErrorKind::Request if message.contains("does not support tools") => {
-            "; set `native_tools = false` for the provider".to_owned()
-        }
-        ProviderErrorKind::Authentication => "; check the key of the provider".to_owned(),
-        ProviderErrorKind::Timeout => {
-            "; `timeout_secs` and `idle_timeout_secs` set the limits".to_owned()
-        }
-        _ => String::new(),
-    };
-    format!("{message}{advice}")
 }
 
 #[cfg(test)]

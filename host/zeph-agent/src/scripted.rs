@@ -5,6 +5,7 @@
 mod anthropic;
 mod body;
 mod chat;
+mod embedding;
 mod gemini;
 mod ollama;
 mod piece;
@@ -32,8 +33,8 @@ use tokio::task::JoinSet;
 use self::body::{Delivery, ScriptedBody};
 use self::piece::Piece;
 pub use self::scenario::{
-    CutPlace, Scenario, ScriptedAnswer, ScriptedCall, ScriptedFault, ScriptedStep, ScriptedStop,
-    ScriptedUsage,
+    CutPlace, EmbeddingFault, Scenario, ScriptedAnswer, ScriptedCall, ScriptedEmbedding,
+    ScriptedFault, ScriptedStep, ScriptedStop, ScriptedUsage,
 };
 use crate::settings::ProviderKind;
 
@@ -68,6 +69,7 @@ struct Play {
     scenario: Scenario,
     next: usize,
     requests: Vec<RecordedRequest>,
+    embeddings: Vec<RecordedRequest>,
 }
 
 /// A format and whether the answer is streamed.
@@ -88,6 +90,7 @@ impl ScriptedServer {
             scenario,
             next: 0,
             requests: Vec::new(),
+            embeddings: Vec::new(),
         }));
         let mut tasks = JoinSet::new();
         tasks.spawn(accept(listener, Arc::clone(&play)));
@@ -107,9 +110,14 @@ impl ScriptedServer {
         format!("http://{}{version}", self.address)
     }
 
-    /// The requests so far.
+    /// The requests so far, without those for vectors.
     pub fn requests(&self) -> Vec<RecordedRequest> {
         lock(&self.play).requests.clone()
+    }
+
+    /// The requests for vectors of texts so far.
+    pub fn embedding_requests(&self) -> Vec<RecordedRequest> {
+        lock(&self.play).embeddings.clone()
     }
 }
 
@@ -151,20 +159,24 @@ async fn answer(
         Ok(body) => String::from_utf8_lossy(&body.to_bytes()).into_owned(),
         Err(_) => String::new(),
     };
-    let Some(wanted) = wanted(path, &body) else {
-        return plain(StatusCode::NOT_FOUND, &Value::from("there is nothing here"));
-    };
     let headers = parts.headers.iter().map(|(name, value)| {
         let value = String::from_utf8_lossy(value.as_bytes()).into_owned();
         (name.to_string(), value)
     });
-    let step = lock(play).step(RecordedRequest {
+    let recorded = |kind: ProviderKind, body: String| RecordedRequest {
         connection,
-        kind: wanted.kind,
+        kind,
         path: path.to_owned(),
         headers: headers.collect(),
         body,
-    });
+    };
+    if let Some(kind) = embedding::wanted(path) {
+        return embedding::play(recorded(kind, body), play).await;
+    }
+    let Some(wanted) = wanted(path, &body) else {
+        return plain(StatusCode::NOT_FOUND, &Value::from("there is nothing here"));
+    };
+    let step = lock(play).step(recorded(wanted.kind, body));
     match step {
         Some(step) => play_step(wanted, &step).await,
         None => {

@@ -5,6 +5,7 @@
 //! connection for the end of an answer, and cannot set the context of Ollama.
 
 pub(crate) mod anthropic;
+pub(crate) mod embedding;
 mod failure;
 mod gemini;
 mod ollama;

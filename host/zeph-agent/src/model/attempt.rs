@@ -49,13 +49,7 @@ impl<'a> Attempt<'a> {
         framing: Framing,
     ) -> Result<(), Failure> {
         if !answer.status.is_success() {
-            let retry_after = retry_after(&answer.headers);
-            let status = answer.status.as_u16();
-            let failure = of_status(status, &answer.beginning(ERROR_BYTES_MAX).await);
-            return Err(Failure {
-                retry_after: retry_after.or(failure.retry_after),
-                ..failure
-            });
+            return Err(refusal(answer).await);
         }
         // A server that cannot stream answers at once.
         let is_json = is_json(&answer);
@@ -115,6 +109,17 @@ impl<'a> Attempt<'a> {
     }
 }
 
+/// What an answer says whose status is not that of success.
+pub(crate) async fn refusal(answer: OwnAnswer) -> Failure {
+    let retry_after = retry_after(&answer.headers);
+    let status = answer.status.as_u16();
+    let failure = of_status(status, &answer.beginning(ERROR_BYTES_MAX).await);
+    Failure {
+        retry_after: retry_after.or(failure.retry_after),
+        ..failure
+    }
+}
+
 fn is_json(answer: &OwnAnswer) -> bool {
     let kind = answer.headers.get(CONTENT_TYPE);
     let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
@@ -123,7 +128,7 @@ fn is_json(answer: &OwnAnswer) -> bool {
 }
 
 /// Why there is no answer, or no more of it.
-pub(super) fn of_network(error: &OwnError) -> Failure {
+pub(crate) fn of_network(error: &OwnError) -> Failure {
     let kind = match error {
         OwnError::Url { .. } | OwnError::Dial(DialError::Forbidden { .. }) => {
             ProviderErrorKind::Settings

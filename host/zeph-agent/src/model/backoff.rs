@@ -13,7 +13,7 @@ const LONGEST: Duration = Duration::from_secs(30);
 const ASKED_MAX: Duration = Duration::from_secs(120);
 
 /// The pause before another attempt; `None` when there is none.
-pub(super) fn pause(failure: &Failure, attempts: u32, retries: u32) -> Option<Duration> {
+pub(crate) fn pause(failure: &Failure, attempts: u32, retries: u32) -> Option<Duration> {
     if !failure.kind.is_passing() || attempts > retries {
         return None;
     }

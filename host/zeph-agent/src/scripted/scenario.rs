@@ -14,9 +14,52 @@ pub struct Scenario {
     /// Whether the last step is played for ever.
     #[serde(default)]
     pub repeats: bool,
+    /// How requests for vectors of texts are answered; they take no step.
+    #[serde(default)]
+    pub embedding: ScriptedEmbedding,
     /// What a client has to make of it; read by tests alone.
     #[serde(default)]
     pub expected: Value,
+}
+
+/// Vectors of texts that are the same on every machine: one dimension for each word, as far as they reach, and for each group of words.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ScriptedEmbedding {
+    /// Numbers of a vector.
+    pub dimensions: usize,
+    /// Groups of words that mean the same, in lower case.
+    pub meanings: Vec<Vec<String>>,
+    /// What goes wrong, one for each request, in order; nothing with those that follow.
+    pub faults: Vec<EmbeddingFault>,
+}
+
+/// What goes wrong with a request for vectors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum EmbeddingFault {
+    /// Nothing, this time.
+    None,
+    /// This status in place of an answer.
+    Status(u16),
+    /// No answer, and a connection that stays open.
+    Hang,
+    /// One vector is missing.
+    Short,
+    /// The last vector is longer than the others.
+    Uneven,
+    /// The answer is not JSON.
+    Garbage,
+}
+
+impl Default for ScriptedEmbedding {
+    fn default() -> Self {
+        Self {
+            dimensions: 64,
+            meanings: Vec::new(),
+            faults: Vec::new(),
+        }
+    }
 }
 
 /// What is answered to one request.

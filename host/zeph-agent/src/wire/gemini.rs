@@ -26,27 +26,11 @@ pub(crate) struct Gemini;
 
 impl Codec for Gemini {
     fn url(&self, base: &Url, model: &str, streams: bool) -> Url {
-        let model = model.trim_start_matches("models/");
-        let ends_with_version = ["/v1beta", "/v1", "/v1alpha"];
-        let path = base
-            .path()
-            .trim_end_matches('/')
-            .trim_end_matches("/models");
-        let is_versioned = ends_with_version.iter().any(|end| path.ends_with(end));
-        let root = if is_versioned { "" } else { "/v1beta" };
         let (verb, query) = match streams {
             true => ("streamGenerateContent", "alt=sse"),
             false => ("generateContent", ""),
         };
-        let mut url = join(base, &["/models"], &format!("{root}/models/{model}:{verb}"));
-        match url.query().unwrap_or_default().to_owned() {
-            asked if asked.is_empty() => {
-                url.set_query(Some(query).filter(|query| !query.is_empty()));
-            }
-            asked if query.is_empty() => url.set_query(Some(&asked)),
-            asked => url.set_query(Some(&format!("{asked}&{query}"))),
-        }
-        url
+        model_url(base, model, verb, query)
     }
 
     fn headers(&self, key: Option<&str>) -> Vec<(&'static str, String)> {
@@ -88,6 +72,27 @@ impl Codec for Gemini {
     fn reader(&self) -> Box<dyn Reader> {
         Box::<GeminiReader>::default()
     }
+}
+
+/// Where a method of a model is; a query of the base stays.
+pub(super) fn model_url(base: &Url, model: &str, verb: &str, query: &str) -> Url {
+    let model = model.trim_start_matches("models/");
+    let ends_with_version = ["/v1beta", "/v1", "/v1alpha"];
+    let path = base
+        .path()
+        .trim_end_matches('/')
+        .trim_end_matches("/models");
+    let is_versioned = ends_with_version.iter().any(|end| path.ends_with(end));
+    let root = if is_versioned { "" } else { "/v1beta" };
+    let mut url = join(base, &["/models"], &format!("{root}/models/{model}:{verb}"));
+    match url.query().unwrap_or_default().to_owned() {
+        asked if asked.is_empty() => {
+            url.set_query(Some(query).filter(|query| !query.is_empty()));
+        }
+        asked if query.is_empty() => url.set_query(Some(&asked)),
+        asked => url.set_query(Some(&format!("{asked}&{query}"))),
+    }
+    url
 }
 
 #[derive(Serialize)]
