@@ -1,20 +1,16 @@
-//! Compiles the inner stage of the jail, a small static program, packs it, and gives its path to the crate, which embeds the bytes.
+//! Compiles the inner stage of the jail, a small static program, and gives its path to the crate, which embeds the bytes.
 
 #[path = "../build/nested_cargo.rs"]
 mod nested_cargo;
 
 use std::path::Path;
 
-use miniz_oxide::deflate::compress_to_vec;
 use nested_cargo::{Build, variable, watch};
 
 const PACKAGE: &str = "zeph-jail";
 
 /// What the program is made from, relative to the workspace.
 const SOURCES: [&str; 3] = ["Cargo.toml", "Cargo.lock", "host/zeph-jail"];
-
-/// How hard packing tries; more saves nothing that counts.
-const LEVEL: u8 = 9;
 
 fn main() {
     if variable("CARGO_CFG_TARGET_OS") != "linux" {
@@ -36,10 +32,9 @@ fn build() -> Result<(), String> {
         folder: "jail",
     };
     let program = build.run()?.join(PACKAGE);
-    let packed = Path::new(&variable("OUT_DIR")).join("zeph-jail.packed");
-    let done = std::fs::read(&program)
-        .and_then(|bytes| std::fs::write(&packed, compress_to_vec(&bytes, LEVEL)));
-    done.map_err(|error| format!("{}: {error}", program.display()))?;
-    println!("cargo::rustc-env=ZEPH_JAIL_PROGRAM={}", packed.display());
+    // Of this build: the folder of the program is shared by others.
+    let own = Path::new(&variable("OUT_DIR")).join(PACKAGE);
+    std::fs::copy(&program, &own).map_err(|error| format!("{}: {error}", program.display()))?;
+    println!("cargo::rustc-env=ZEPH_JAIL_PROGRAM={}", own.display());
     Ok(())
 }

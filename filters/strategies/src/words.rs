@@ -315,18 +315,29 @@ fn lower_hash([a, b, c]: [u8; GRAM_BYTES]) -> usize {
 
 /// How often the gram a text begins with is met in outputs, roughly: what is more common makes a search slower, not wrong.
 fn commonness(text: &[u8]) -> u32 {
-    const LETTERS: &[u8] = b"zqxjkvbywgpfhumdclonrisate";
-    let of_byte = |byte: &u8| {
-        let lower = byte.to_ascii_lowercase();
-        match LETTERS.iter().zip(0_u32..).find(|(c, _)| **c == lower) {
-            Some((_, n)) => n,
-            None if *byte == b' ' => 26,
-            None if byte.is_ascii() => 12,
-            None => 6,
-        }
-    };
+    let of_byte = |byte: &u8| u32::from(COMMONNESS[usize::from(*byte)]);
     text.iter().take(GRAM_BYTES).map(of_byte).sum()
 }
+
+/// How often each byte is met: the words of a program that is started for one output are made with it.
+static COMMONNESS: [u8; 256] = {
+    const LETTERS: &[u8; 26] = b"zqxjkvbywgpfhumdclonrisate";
+    let mut all = [6; 256];
+    let mut byte = 0;
+    while byte < 128 {
+        all[byte] = 12;
+        byte += 1;
+    }
+    let mut rank: u8 = 0;
+    while rank < 26 {
+        let letter = LETTERS[rank as usize];
+        all[letter as usize] = rank;
+        all[letter.to_ascii_uppercase() as usize] = rank;
+        rank += 1;
+    }
+    all[b' ' as usize] = 26;
+    all
+};
 
 #[cfg(test)]
 mod tests;

@@ -18,6 +18,7 @@ mod coerce;
 mod compact;
 mod cost;
 mod draft;
+mod plain;
 
 /// Most steps back that matching one text against one `pattern` may take: about a millisecond. The library's own bound is a
 /// hundred times that; only patterns with look-around or references to groups take any.
@@ -26,12 +27,14 @@ const BACKTRACKS_MAX: usize = 10_000;
 /// Most bytes a piece of a pattern takes compiled. `.{1,1000}` takes a tenth.
 const PATTERN_SIZE_MAX: usize = 256 * 1024;
 
-/// A tool's JSON Schema, with its validator compiled at the first call.
+/// A tool's JSON Schema, with its validator compiled at the first call that needs it.
 #[derive(Clone)]
 pub struct Parameters(Arc<ParametersData>);
 
 struct ParametersData {
     schema: Value,
+    /// Whether most values need no validator.
+    is_plain: OnceLock<bool>,
     validator: OnceLock<Result<jsonschema::Validator, String>>,
 }
 
@@ -63,6 +66,7 @@ impl Parameters {
         cost::check(&schema)?;
         Ok(Self(Arc::new(ParametersData {
             schema,
+            is_plain: OnceLock::new(),
             validator: OnceLock::new(),
         })))
     }
@@ -100,6 +104,11 @@ impl Parameters {
     }
 
     fn validate(&self, values: &Value) -> Result<(), ToolFailure> {
+        let data = &*self.0;
+        let is_plain = || plain::is_plain(&data.schema);
+        if *data.is_plain.get_or_init(is_plain) && plain::agrees(&data.schema, values) {
+            return Ok(());
+        }
         let validator = self
             .0
             .validator

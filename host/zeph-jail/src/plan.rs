@@ -36,6 +36,8 @@ pub struct Plan {
     pub outlet: Option<Outlet>,
     /// How the host is told which paths the command asks for; none where it does not want to know.
     pub watch: Option<Watch>,
+    /// A file that the inner stage makes for the command; none where there is none.
+    pub made: Option<MadeFile>,
     /// The filter of system calls, as the kernel takes it: program after program.
     pub filters: [Vec<u8>; 3],
     /// The program, an absolute path.
@@ -62,6 +64,18 @@ pub struct Watch {
     pub channel: i32,
     /// The filter, as the kernel takes it.
     pub filter: Vec<u8>,
+}
+
+/// A file that nobody has the right to write to, made in a place that only the command has. Where it cannot be made the command runs
+/// without it, and without its variable.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MadeFile {
+    /// Where; nothing may be there.
+    pub path: Vec<u8>,
+    /// What it holds.
+    pub bytes: Vec<u8>,
+    /// The variable that tells the command of it, as `NAME=value`.
+    pub variable: Vec<u8>,
 }
 
 /// What stands around the inner stage already.
@@ -181,6 +195,11 @@ impl Plan {
             descriptor(bytes, watch.channel);
             text(bytes, &watch.filter);
         });
+        list(&mut bytes, self.made.as_slice(), |bytes, made| {
+            text(bytes, &made.path);
+            text(bytes, &made.bytes);
+            text(bytes, &made.variable);
+        });
         for filter in &self.filters {
             text(&mut bytes, filter);
         }
@@ -214,8 +233,9 @@ impl Plan {
             directory: input.text()?,
             rules: input.list(Input::rule)?,
             files: input.list(|input| Ok((input.descriptor()?, input.descriptor()?)))?,
-            outlet: input.outlet()?,
-            watch: input.watch()?,
+            outlet: input.at_most_one(Input::outlet)?,
+            watch: input.at_most_one(Input::watch)?,
+            made: input.at_most_one(Input::made)?,
             filters: [input.text()?, input.text()?, input.text()?],
             program: input.text()?,
             arguments: input.list(Input::text)?,
@@ -307,12 +327,7 @@ impl Input<'_> {
             _ => return Err(BadPlan),
         };
         let path = self.text()?;
-        let objects = self.list(|input| Ok((input.long()?, input.long()?)))?;
-        let object = match *objects.as_slice() {
-            [] => None,
-            [object] => Some(object),
-            _ => return Err(BadPlan),
-        };
+        let object = self.at_most_one(|input| Ok((input.long()?, input.long()?)))?;
         Ok(Rule {
             path,
             access,
@@ -320,30 +335,36 @@ impl Input<'_> {
         })
     }
 
-    fn outlet(&mut self) -> Result<Option<Outlet>, BadPlan> {
-        let mut outlets = self.list(|input| {
-            Ok(Outlet {
-                channel: input.descriptor()?,
-                environment: input.list(|input| Ok((input.text()?, input.text()?)))?,
-            })
-        })?;
-        let outlet = outlets.pop();
-        match outlets.is_empty() {
-            true => Ok(outlet),
-            false => Err(BadPlan),
-        }
+    fn outlet(&mut self) -> Result<Outlet, BadPlan> {
+        Ok(Outlet {
+            channel: self.descriptor()?,
+            environment: self.list(|input| Ok((input.text()?, input.text()?)))?,
+        })
     }
 
-    fn watch(&mut self) -> Result<Option<Watch>, BadPlan> {
-        let mut watches = self.list(|input| {
-            Ok(Watch {
-                channel: input.descriptor()?,
-                filter: input.text()?,
-            })
-        })?;
-        let watch = watches.pop();
-        match watches.is_empty() {
-            true => Ok(watch),
+    fn watch(&mut self) -> Result<Watch, BadPlan> {
+        Ok(Watch {
+            channel: self.descriptor()?,
+            filter: self.text()?,
+        })
+    }
+
+    fn made(&mut self) -> Result<MadeFile, BadPlan> {
+        Ok(MadeFile {
+            path: self.text()?,
+            bytes: self.text()?,
+            variable: self.text()?,
+        })
+    }
+
+    fn at_most_one<T>(
+        &mut self,
+        one: impl Fn(&mut Self) -> Result<T, BadPlan>,
+    ) -> Result<Option<T>, BadPlan> {
+        let mut all = self.list(one)?;
+        let last = all.pop();
+        match all.is_empty() {
+            true => Ok(last),
             false => Err(BadPlan),
         }
     }

@@ -4,6 +4,7 @@ mod check;
 mod descriptors;
 mod guard;
 mod landlock;
+mod made;
 mod outlet;
 mod process;
 mod watch;
@@ -64,10 +65,11 @@ fn every_door(plan: &Plan, status: &mut File) -> Result<Vec<Vec<u8>>, Failure> {
     process::limit_resources(&plan.limits)?;
     check::all_places(&plan.checks)?;
     process::enter(&plan.directory).map_err(failed("entering the directory"))?;
-    let told = match &plan.outlet {
+    let mut told = match &plan.outlet {
         Some(outlet) => outlet::open(outlet).map_err(failed("opening the way out"))?,
         None => Vec::new(),
     };
+    told.extend(plan.made.as_ref().and_then(made::variable));
     landlock::restrict(plan)?;
     if let Some(watch) = &plan.watch {
         watch::begin(watch).map_err(failed("telling of paths"))?;

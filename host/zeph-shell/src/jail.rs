@@ -84,6 +84,7 @@ use new_repositories::NewRepositories;
 use roots::{GrantedPaths, Roots};
 use survey::Survey;
 use zeph_core::user::{ToolUser, run_as};
+use zeph_jail::plan::MadeFile;
 
 /// How much of the jail stands around a run.
 #[derive(
@@ -129,6 +130,8 @@ pub struct Job<'a> {
     pub files: Vec<(OwnedFd, RawFd)>,
     /// What a shell reads first: a file that nobody can change, which `BASH_ENV` names and which is closed at its end.
     pub rc: Option<&'a [u8]>,
+    /// A file that is made for the command in the full jail, in a place of its own; elsewhere it is not made.
+    pub made: Option<MadeFile>,
 }
 
 /// Why no jail can be made. The texts are fit for a model: they name no path that the job or the policy did not name.

@@ -181,6 +181,7 @@ impl ShellState {
             variables: &BTreeMap::from([(MARK.to_owned(), mark.to_string())]),
             files: Vec::new(),
             rc: None,
+            made: None,
         };
         let (mut launch, label, guard) = (self.prepare)(jail, jailed)?;
         launch.input = input(&job.input)?;

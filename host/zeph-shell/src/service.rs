@@ -257,6 +257,7 @@ fn plan(
         variables: &variables,
         files: Vec::new(),
         rc: None,
+        made: None,
     };
     let (mut launch, label, guard) = job::in_the_jail(jail, jailed)?;
     let (input, stdin) = io::pipe()?;

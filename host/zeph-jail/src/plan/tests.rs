@@ -37,6 +37,11 @@ fn sample() -> Plan {
             channel: 13,
             filter: vec![3; 8],
         }),
+        made: Some(MadeFile {
+            path: b"/tmp/.f".to_vec(),
+            bytes: b"{}".to_vec(),
+            variable: b"F=/tmp/.f".to_vec(),
+        }),
         filters: [vec![1; 16], vec![], vec![2; 8]],
         program: b"/bin/bash".to_vec(),
         arguments: vec![b"-c".to_vec(), Vec::new()],

@@ -2,13 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::io::ErrorKind;
 use std::os::fd::{AsRawFd as _, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use miniz_oxide::inflate::decompress_to_vec;
 use rustix::pipe::PipeFlags;
 use tempfile::TempDir;
 use zeph_jail::filter::{self, Family, Reachable, Sockets};
@@ -34,7 +32,7 @@ pub(super) const RC_NUMBER: RawFd = 63;
 /// The version of Landlock from which it keeps signals within a run.
 const SIGNALS: u32 = 6;
 
-/// The program of the inner stage, as the build packed it.
+/// The program of the inner stage, as it is: every command waits for it, and unpacking takes longer than starting it.
 static PROGRAM: &[u8] = include_bytes!(env!("ZEPH_JAIL_PROGRAM"));
 
 /// Makes everything ready for `job` in the jail that `label` says.
@@ -82,15 +80,10 @@ impl Jail {
     }
 }
 
-/// The inner stage in memory, sealed and ready to be inherited. The first call unpacks it: some milliseconds.
+/// The inner stage in memory, sealed and ready to be inherited.
 pub(super) fn program() -> Result<OwnedFd, JailError> {
     static SEALED: OnceLock<Result<OwnedFd, JailError>> = OnceLock::new();
-    let sealed = SEALED.get_or_init(|| {
-        let damaged =
-            |_| JailError::system("unpack the inner stage")(ErrorKind::InvalidData.into());
-        let program = decompress_to_vec(PROGRAM).map_err(damaged)?;
-        memory::program("zeph-jail", &program)
-    });
+    let sealed = SEALED.get_or_init(|| memory::program("zeph-jail", PROGRAM));
     let sealed = sealed.as_ref().map_err(JailError::clone)?;
     sealed
         .try_clone()
@@ -382,6 +375,7 @@ pub(super) fn make(
         files: numbers.of_job(job),
         outlet,
         watch,
+        made: job.made.clone().filter(|_| stage == Stage::Inside),
         filters: filter::build(sockets, around(stage)),
         program: job.program.as_os_str().as_bytes().to_vec(),
         arguments: job

@@ -148,8 +148,8 @@ impl ShellState {
         let mut rc = rc::text(&command.turn, self.root(), &command.exports, STATE_FD);
         let state = command.turn_state.as_deref();
         let has_place = turn_file::has_place(self.jail.label(), &self.roots());
-        if let Some(state) = state {
-            rc.splice(0..0, turn_file::text(state, has_place));
+        if state.is_some() && !has_place {
+            rc.splice(0..0, turn_file::text());
         }
         let mut job = Job {
             program: Path::new(BASH),
@@ -158,6 +158,7 @@ impl ShellState {
             variables: &BTreeMap::from([(MARK.to_owned(), mark.to_string())]),
             files: Vec::new(),
             rc: Some(&rc),
+            made: state.filter(|_| has_place).map(turn_file::made),
         };
         // A jail made ahead has no descriptor for it.
         let ahead = command
@@ -179,7 +180,7 @@ impl ShellState {
         let (reader, writer) = platform::pipe()?;
         job.files.push((writer, STATE_FD));
         if let Some(state) = state.filter(|_| !has_place) {
-            job.files.push((turn_file::made(state)?, turn_file::FD));
+            job.files.push((turn_file::held(state)?, turn_file::FD));
         }
         let (mut launch, label, guard) = (self.prepare)(&self.jail, job)?;
         if let Some(Ok(Some(network))) = command.network.get() {

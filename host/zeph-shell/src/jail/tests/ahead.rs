@@ -64,6 +64,7 @@ impl Series {
             variables: &variables,
             files: Vec::new(),
             rc: None,
+            made: None,
         };
         if let Some((child, standing)) = waiting {
             match self.jail.enter(standing, &job) {

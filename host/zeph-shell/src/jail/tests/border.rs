@@ -18,6 +18,7 @@ fn job<'a>(
         variables,
         files: Vec::new(),
         rc: None,
+        made: None,
     }
 }
 

@@ -132,6 +132,7 @@ pub(crate) fn run(jail: &Jail, directory: &Path, script: &str) -> End {
         variables: &variables,
         files: Vec::new(),
         rc: None,
+        made: None,
     };
     finish(jail.prepare(job).unwrap())
 }

@@ -100,6 +100,7 @@ fn secrets_of_the_user_are_not_given_whole() {
                 variables: &variables,
                 files: Vec::new(),
                 rc: None,
+                made: None,
             };
             let is_home_of_all = path == "/home" && !is_write;
             let refused = room.jail().prepare(job).is_err();
@@ -177,6 +178,7 @@ fn what_is_hidden_is_no_place_to_work_in() {
             variables: &variables,
             files: Vec::new(),
             rc: None,
+            made: None,
         };
         let end = room.jail().prepare(job);
         assert!(matches!(end, Err(JailError::RootHidden { .. })), "{end:?}");

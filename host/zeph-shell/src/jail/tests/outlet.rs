@@ -116,6 +116,7 @@ fn a_jail_made_ahead_has_the_way_out_too() {
         variables: &BTreeMap::new(),
         files: Vec::new(),
         rc: None,
+        made: None,
     };
     let mut guard = jail.enter(standing, &job).unwrap();
     let pid = rustix::process::WaitId::Pid(child.pid);
@@ -174,6 +175,7 @@ fn hosts_are_never_opened_without_namespaces_or_without_who_serves_them() {
         variables: const { &BTreeMap::new() },
         files: Vec::new(),
         rc: None,
+        made: None,
     };
     let unserved = room.jail().prepare(job(&room.work));
     assert!(

@@ -132,6 +132,7 @@ fn try_run(jail: &Jail, room: &Room, script: &str) -> String {
         variables: &variables,
         files: Vec::new(),
         rc: None,
+        made: None,
     };
     match jail.prepare(job) {
         Ok(prepared) => {

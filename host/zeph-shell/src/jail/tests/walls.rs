@@ -173,6 +173,7 @@ fn a_place_that_is_exchanged_before_the_start_stops_it() {
             variables: &variables,
             files: Vec::new(),
             rc: None,
+            made: None,
         };
         let prepared = room.jail().prepare(job).unwrap();
         room.host(exchange);
