@@ -53,6 +53,7 @@ mod product;
 mod programs;
 mod raised;
 mod readme;
+mod records;
 mod refused;
 mod result_cache;
 mod retries;

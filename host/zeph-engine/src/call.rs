@@ -243,6 +243,7 @@ impl Plugin {
             refused: tries.refused,
             used_files: tries.used_files,
             used_network: tries.used_network,
+            files: tries.files,
             asked,
             can_be_repeated: is_said && !tries.met_change,
             touched: tries.touched,
@@ -371,6 +372,10 @@ impl LoadedPlugin {
         let fs = FsCtx::new(Arc::clone(&grant.fs));
         let fs = match terms.is_watched {
             true => fs.watched(),
+            false => fs,
+        };
+        let fs = match terms.is_recorded {
+            true => fs.recorded(),
             false => fs,
         };
         let stop_files = fs.stop();

@@ -6,7 +6,7 @@
 //!
 //! In reading order: `policy` and `globs` (what is granted), `refusal` (what was not), `path`, `resolve` and `trace` (from a path
 //! to an object), `handle`, `allowance` and `created` (what a call holds, how much, and what it made), `open`, `stat`, `file`, `streams`, `listing`, `mutate`, `rename` (the operations),
-//! `aliases` and `sweep` (looking further than one object), `obeyed` (what needs leave), `seen` (nothing is replaced that changed since it was read), `touched` (what a call was told), `walk` (trees in batches), `host` (the border), `sys` (the
+//! `aliases` and `sweep` (looking further than one object), `obeyed` (what needs leave), `seen` (nothing is replaced that changed since it was read), `touched` (what a call was told), `uses` (what it used), `walk` (trees in batches), `host` (the border), `sys` (the
 //! operating system).
 //!
 //! What it does not do: limit bytes written to disk, keep other programs from changing the tree, or carry over access
@@ -41,6 +41,7 @@ mod sys;
 mod tests;
 mod touched;
 mod trace;
+mod uses;
 mod walk;
 
 use std::sync::Arc;
@@ -56,6 +57,7 @@ use self::error::{Code, Fail, FsOutcome};
 use self::new_objects::Created;
 use self::read_log::ReadLog;
 use self::touched::TouchLog;
+use self::uses::UseLog;
 use crate::missing_grant::{MissingGrant, Refusals};
 
 pub use self::error::FsPolicyError;
@@ -64,6 +66,7 @@ pub use self::policy::FsPolicy;
 pub use self::rulings::Rulings;
 pub use self::stop::StopSwitch;
 pub use self::touched::Touched;
+pub use self::uses::{FileUse, FileUses, UsedFiles};
 pub use self::walk::Walker;
 
 /// The file state of one call. Dropped with the call; nothing in it outlives one.
@@ -78,6 +81,7 @@ pub struct FsCtx {
     stop: StopSwitch,
     refusals: Refusals,
     touched: TouchLog,
+    uses: UseLog,
     is_used: bool,
     met_change: bool,
 }
@@ -95,6 +99,7 @@ impl FsCtx {
             stop: StopSwitch::default(),
             refusals: Refusals::default(),
             touched: TouchLog::default(),
+            uses: UseLog::default(),
             is_used: false,
             met_change: false,
         }
@@ -105,6 +110,18 @@ impl FsCtx {
     pub fn watched(mut self) -> Self {
         self.touched = TouchLog::open();
         self
+    }
+
+    /// The same with a record of every object that the call uses.
+    #[must_use]
+    pub fn recorded(mut self) -> Self {
+        self.uses = UseLog::of_objects();
+        self
+    }
+
+    /// Takes what the call has used.
+    pub fn take_used(&mut self) -> UsedFiles {
+        self.uses.take(&self.policy)
     }
 
     /// Takes what the call was told; none when it was not watched, or when it could not be asked again.

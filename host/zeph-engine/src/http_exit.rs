@@ -43,6 +43,22 @@ pub trait HttpExit: Debug + Send + Sync {
     fn hosts(&self) -> Vec<HostUse> {
         Vec::new()
     }
+
+    /// The requests of the call that were let out until now, each once: host with port, and method.
+    fn requests(&self) -> Vec<SentRequest> {
+        Vec::new()
+    }
+}
+
+/// Where a request went, and by which method.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SentRequest {
+    /// The host with its port, such as `example.org:443`.
+    pub host: String,
+    /// The method, such as `GET`.
+    pub method: String,
+    /// Whether it was sent without TLS.
+    pub plain_http: bool,
 }
 
 /// How long a guest wants to wait. It is never waited longer than the exit allows.

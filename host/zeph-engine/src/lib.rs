@@ -47,7 +47,7 @@ pub use filter::{
 };
 pub use http_exit::{
     HttpExit, HttpFailure, HttpFailureKind, HttpPatience, HttpRequestBody, HttpResponseBody,
-    HttpSending,
+    HttpSending, SentRequest,
 };
 pub use inspect::{
     ComponentKind, Export, ForeignFile, Import, InspectError, Inspection, ItemKind, MadeFor,

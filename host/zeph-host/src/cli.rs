@@ -21,6 +21,7 @@ mod explain;
 mod filter;
 mod filters;
 mod generate;
+mod grants;
 mod help;
 mod hidden;
 mod hook;
@@ -32,6 +33,8 @@ mod out;
 mod page;
 mod plugin;
 mod policy;
+mod records;
+mod replay;
 mod run;
 mod scheduler;
 mod secret;
@@ -142,6 +145,8 @@ fn dispatch(
         CliCommand::Config(options) => config::run(&context, options),
         CliCommand::Audit(options) => audit::run(&context, options),
         CliCommand::Conversations(options) => conversations::run(&context, options),
+        CliCommand::Grants(options) => grants::run(&context, &options),
+        CliCommand::Replay(options) => replay::run(&context, &options),
         CliCommand::Scheduler(options) => scheduler::run(&context, options),
         CliCommand::Approve(options) => approve::run(&context, &options),
         CliCommand::Explain(options) => explain::run(&context, &options),

@@ -2,7 +2,7 @@
 
 mod programs;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio::time::Instant;
@@ -12,9 +12,10 @@ use zeph_core::execution::{Execution, ExecutionFacts};
 use zeph_core::failure::ToolFailure;
 use zeph_core::output::RawOutput;
 use zeph_core::policy::AuthorizedCall;
-use zeph_engine::fs::Touched;
+use zeph_engine::fs::{Touched, UsedFiles};
 use zeph_engine::{
     AskedCall, CallEnd, CallTerms, Cancel, GuestWork, LIMITS_MAX, Listener, MissingGrant,
+    SentRequest,
 };
 use zeph_store::Agreement;
 
@@ -60,6 +61,23 @@ pub(crate) struct GuestRun {
     pub(crate) wanted: GuestHints,
     /// All that the result depends on, when that is known.
     pub(crate) touched: Option<Touched>,
+    /// What it used.
+    pub(crate) uses: GuestUses,
+}
+
+/// What a call used, with all its attempts.
+#[derive(Debug, Default)]
+pub(crate) struct GuestUses {
+    /// Files; single objects only where they are recorded.
+    pub(crate) files: UsedFiles,
+    /// What it tried and did not hold.
+    pub(crate) refused: Vec<MissingGrant>,
+    /// The programs it ran, each with its arguments.
+    pub(crate) programs: Vec<Vec<String>>,
+    /// The requests it sent.
+    pub(crate) requests: Vec<SentRequest>,
+    /// The granted directories in which its command used something, and whether something was changed there.
+    pub(crate) directories: Vec<(PathBuf, bool)>,
 }
 
 impl GuestRun {
@@ -68,6 +86,7 @@ impl GuestRun {
             execution,
             wanted,
             touched: None,
+            uses: GuestUses::default(),
         }
     }
 
@@ -88,6 +107,8 @@ pub(crate) struct GuestRules<'a> {
     pub(crate) programs: ProgramRoom<'a>,
     /// Whether what it depends on has to be known.
     pub(crate) is_watched: bool,
+    /// Whether every object that it uses is recorded.
+    pub(crate) is_recorded: bool,
 }
 
 /// Runs the call, to which `agreement` says who agreed, and again when it fails for a moment. Answers that it was made with are used
@@ -120,13 +141,20 @@ pub(crate) async fn call(
         cancel: control.cancel,
         listener: redact::listener(control.listener, &redactor),
     };
-    let run = running.until_done(&mut attempts, &mut facts).await;
-    facts.hosts = exit.map(|exit| exit.hosts()).unwrap_or_default();
+    let mut uses = GuestUses::default();
+    let run = running
+        .until_done(&mut attempts, (&mut facts, &mut uses))
+        .await;
+    if let Some(exit) = &exit {
+        facts.hosts = exit.hosts();
+        uses.requests = exit.requests();
+    }
     facts.attempts = attempts.repeated();
     let note = run.execution.result.is_err().then(|| attempts.note());
     let execution = run.execution.with_notes(note.flatten());
     GuestRun {
         execution: Execution { facts, ..execution },
+        uses,
         ..run
     }
 }
@@ -142,9 +170,16 @@ struct RunningCall<'a> {
 
 impl RunningCall<'_> {
     /// Makes one attempt after the other until one is the last.
-    async fn until_done(self, attempts: &mut Attempts, facts: &mut ExecutionFacts) -> GuestRun {
+    async fn until_done(
+        self,
+        attempts: &mut Attempts,
+        (facts, uses): (&mut ExecutionFacts, &mut GuestUses),
+    ) -> GuestRun {
         loop {
-            let mut end = self.attempt(attempts.deadline(), facts).await;
+            let noted = (&mut *facts, &mut *uses);
+            let mut end = self.attempt(attempts.deadline(), noted).await;
+            uses.files.add(std::mem::take(&mut end.files));
+            uses.refused.extend(end.refused.iter().cloned());
             facts.used_grants |= end.used_files || end.used_network;
             if let Some(asked) = end.asked.take() {
                 let explainer = self.rules.explainer;
@@ -171,7 +206,11 @@ impl RunningCall<'_> {
     }
 
     /// One attempt. After a program of it nothing is known of what the result depends on, nor of what making it again would do.
-    async fn attempt(&self, deadline: Option<Instant>, facts: &mut ExecutionFacts) -> CallEnd {
+    async fn attempt(
+        &self,
+        deadline: Option<Instant>,
+        (facts, uses): (&mut ExecutionFacts, &mut GuestUses),
+    ) -> CallEnd {
         let explainer = self.rules.explainer;
         let programs = Programs {
             room: self.rules.programs,
@@ -183,6 +222,7 @@ impl RunningCall<'_> {
         let terms = CallTerms {
             deadline,
             is_watched: self.rules.is_watched,
+            is_recorded: self.rules.is_recorded,
             // Ours show no date; what they are made of seeds its hash tables with it.
             ignores_date: explainer.in_force.origin == PluginOrigin::Program,
             programs: None,
@@ -192,7 +232,7 @@ impl RunningCall<'_> {
         let heard = (token.clone(), self.listener.clone());
         let ended = programs.around(Arc::clone(&self.call), heard, terms);
         tokio::pin!(ended);
-        let (mut end, ran) = tokio::select! {
+        let (mut end, (ran, programs_run)) = tokio::select! {
             biased;
             () = self.cancel.cancelled() => {
                 token.cancel();
@@ -200,6 +240,7 @@ impl RunningCall<'_> {
             }
             ended = &mut ended => ended,
         };
+        uses.programs.extend(programs_run);
         if ran {
             facts.used_grants = true;
             end.touched = None;

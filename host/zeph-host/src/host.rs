@@ -48,7 +48,8 @@ use crate::executor::backend::Backends;
 use crate::executor::{BadDefinition, PendingReport};
 use crate::filtering::Filtering;
 use crate::filtering::wasm::Components;
-use crate::guest::ProgramRoom;
+use crate::grant_usage::GrantUsage;
+use crate::guest::{GuestUses, ProgramRoom};
 use crate::heap;
 use crate::judging::JudgeRoom;
 use crate::known_secrets::KnownSecrets;
@@ -58,6 +59,8 @@ use crate::order::Order;
 use crate::overflow::Overflow;
 use crate::pipeline;
 use crate::questions::Questions;
+use crate::recording::Recorder;
+use crate::replay::ReplayTerms;
 use crate::scheduler::SchedulerRoom;
 use crate::seals::Seals;
 use crate::servers::{OwnOpener, Servers, ServersOptions};
@@ -102,9 +105,23 @@ pub(crate) struct Rooms {
     pub(crate) judge: Option<JudgeRoom>,
     /// Work for later; none where nothing is scheduled.
     pub(crate) scheduler: Option<SchedulerRoom>,
+    /// Which grants calls use.
+    pub(crate) usage: GrantUsage,
+    /// Writes down what calls use, where that is wanted.
+    pub(crate) recorder: Option<Arc<Recorder>>,
+    /// How a call of an earlier host is made again; none where calls are made for the first time.
+    pub(crate) replay: Option<ReplayTerms>,
 }
 
 impl Rooms {
+    /// What the commands of a call used, as far as that is known.
+    pub(crate) fn command_uses(&self) -> GuestUses {
+        GuestUses {
+            directories: self.shell.take_used(),
+            ..GuestUses::default()
+        }
+    }
+
     /// What programs of guests are run with.
     pub(crate) fn programs(&self) -> ProgramRoom<'_> {
         ProgramRoom {
@@ -140,6 +157,10 @@ pub(crate) struct StartOptions {
     pub(crate) native: Option<NativeOptions>,
     /// The host is a part of another program, which has telemetry of its own.
     pub(crate) is_part: bool,
+    /// Writes down what calls use, where that is wanted.
+    pub(crate) recorder: Option<Arc<Recorder>>,
+    /// How a call of an earlier host is made again.
+    pub(crate) replay: Option<ReplayTerms>,
 }
 
 /// How one native server is served as this program.
@@ -168,6 +189,8 @@ impl Default for StartOptions {
             tell: None,
             native: None,
             is_part: false,
+            recorder: None,
+            replay: None,
         }
     }
 }
@@ -234,7 +257,8 @@ impl Host {
         let config = user::found(config).map_err(|error| StartError::User(error.to_string()))?;
         let opening = begin_to_open_store(&config)?;
         let secrets = Arc::new(KnownSecrets::open(&config));
-        let shell = Native::new(&config, &secrets).map_err(StartError::Shell)?;
+        let shell = Native::new(&config, &secrets, options.recorder.is_some());
+        let shell = shell.map_err(StartError::Shell)?;
         let expected = options.expected_tool.as_deref();
         if config.tools_enabled && expected.is_some_and(Self::runs_commands) {
             shell.shell().expect_command();
@@ -290,6 +314,9 @@ impl Host {
             dependencies: Dependencies::new(config.shaping.dependencies.as_ref()),
             judge,
             scheduler: SchedulerRoom::new(&config),
+            usage: GrantUsage::default(),
+            recorder: options.recorder,
+            replay: options.replay,
             authoriser,
             secrets,
             operator,

@@ -41,6 +41,7 @@ mod executor;
 mod file_changes;
 mod filtering;
 mod goal;
+mod grant_usage;
 mod guest;
 mod heap;
 mod host;
@@ -57,8 +58,10 @@ mod process;
 #[cfg(test)]
 mod public_api;
 mod questions;
+mod recording;
 mod redact;
 mod registries;
+mod replay;
 mod resolve;
 mod retry;
 mod run;
@@ -68,6 +71,7 @@ mod serve;
 mod servers;
 mod session;
 mod shell;
+mod suggestion;
 mod telemetry;
 #[cfg(test)]
 mod traceless;

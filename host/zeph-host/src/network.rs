@@ -1,7 +1,8 @@
 //! Where the requests of plugins meet the way out: the engine hands them over, `zeph-egress` checks and sends them.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use http_body_util::BodyExt as _;
@@ -11,7 +12,7 @@ use zeph_egress::{
 };
 use zeph_engine::{
     HttpExit, HttpFailure, HttpFailureKind, HttpPatience, HttpRequestBody, HttpResponseBody,
-    HttpSending, MissingGrant,
+    HttpSending, MissingGrant, SentRequest,
 };
 use zeph_plugins::rights::Rights;
 use zeph_plugins::set::InForce;
@@ -26,7 +27,12 @@ pub(crate) mod freshness;
 struct Exit {
     call: CallExit,
     freshness: Arc<Freshness>,
+    /// What was let out, each once. Protects the set for the moment of adding to it.
+    sent: Mutex<BTreeSet<SentRequest>>,
 }
+
+/// Most requests that are told apart.
+const SENT_MAX: usize = 256;
 
 /// The way out of a call that holds `rights`. One without a granted host refuses every request, and says which grant would help.
 pub(crate) fn exit(
@@ -54,13 +60,18 @@ pub(crate) fn exit(
     Arc::new(Exit {
         call: exit,
         freshness,
+        sent: Mutex::default(),
     })
 }
 
 /// The way out of a call as the engine takes it.
 pub(crate) fn adapter(call: CallExit) -> Arc<dyn HttpExit> {
     let freshness = Arc::default();
-    Arc::new(Exit { call, freshness })
+    Arc::new(Exit {
+        call,
+        freshness,
+        sent: Mutex::default(),
+    })
 }
 
 impl HttpExit for Exit {
@@ -82,7 +93,9 @@ impl HttpExit for Exit {
         self.freshness.begin();
         // The same call sends the same body.
         let is_general = freshness::is_general(request.method(), request.headers());
+        let line = line(&request);
         let prepared = self.call.prepare(request, patience).map_err(failure)?;
+        self.note(line);
         let freshness = Arc::clone(&self.freshness);
         Ok(Box::pin(sent(prepared, freshness, is_general)))
     }
@@ -94,6 +107,32 @@ impl HttpExit for Exit {
     fn hosts(&self) -> Vec<HostUse> {
         self.call.hosts()
     }
+
+    fn requests(&self) -> Vec<SentRequest> {
+        let sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
+        sent.iter().cloned().collect()
+    }
+}
+
+impl Exit {
+    fn note(&self, line: Option<SentRequest>) {
+        let mut sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
+        if sent.len() < SENT_MAX {
+            sent.extend(line);
+        }
+    }
+}
+
+/// Where a request goes; none without a host.
+fn line<B>(request: &http::Request<B>) -> Option<SentRequest> {
+    let uri = request.uri();
+    let plain_http = uri.scheme_str() == Some("http");
+    let port = uri.port_u16().unwrap_or(if plain_http { 80 } else { 443 });
+    Some(SentRequest {
+        host: format!("{}:{port}", uri.host()?.to_lowercase()),
+        method: request.method().to_string(),
+        plain_http,
+    })
 }
 
 /// Sends the request. Its answer may be used again when it `is_general`, came from where it went, and says so itself.

@@ -34,9 +34,10 @@ use crate::compression::CompressionSubject;
 use crate::dependencies::AskedCall;
 use crate::executor::backend;
 use crate::filtering::OutputSubject;
-use crate::guest::{Explainer, GuestHints, GuestRules, GuestRun};
+use crate::guest::{Explainer, GuestHints, GuestRules, GuestRun, GuestUses};
 use crate::host::Rooms;
 use crate::offers::Offer;
+use crate::recording::OpenCall;
 use crate::resolve::{Resolver, not_active};
 use crate::serve::acp::files::FileCall;
 use crate::session::{AskedRequest, Session};
@@ -64,6 +65,10 @@ pub(crate) async fn call(
     let calls_made = control.batch.unwrap_or_else(|| session.count_call());
     let messages = tell(host, session).await;
     let wanted_chars = control.result_chars;
+    let mut noted = match &host.recorder {
+        Some(recorder) => Some(recorder.begin(host, &frame, &request).await),
+        None => None,
+    };
     let mut span = CallSpan::begun(&frame, &request, control.remote.as_ref());
     // 1 parse, 2 resolve, 3 authorise; the audit knows of the call before anything happens
     let begin = begin(
@@ -76,12 +81,18 @@ pub(crate) async fn call(
     let begun = begin.await;
     let tool = begun.tool().cloned();
     span.of_tool(tool.as_ref());
+    if let Some(noted) = &mut noted {
+        note_decision(noted, &begun);
+    }
     let beside = beside(host, session, &begun.allowed).await;
     // cache, 4 execute
-    let done = match begun.allowed {
+    let mut done = match begun.allowed {
         Ok(allowed) => edited(host, session, allowed, control).await,
         Err(failure) => RunResult::failed(failure),
     };
+    if let Some(noted) = &mut noted {
+        noted.ran(std::mem::take(&mut done.uses), &done.execution);
+    }
     let facts = redact::facts(&done.execution.facts, &host.secrets.redactor());
     let execution = done.execution.after_notes(begun.notes);
     let exit_code = execution.exit_code();
@@ -104,6 +115,9 @@ pub(crate) async fn call(
         entry.finish(&output, &facts, duration).await;
     }
     span.ended(&output, duration, &host.secrets.redactor());
+    if let Some(noted) = noted {
+        noted.end(&output, duration);
+    }
     CallReport {
         id,
         messages,
@@ -111,6 +125,15 @@ pub(crate) async fn call(
         duration,
         request: done.wanted.grant,
         asked: done.wanted.answers,
+    }
+}
+
+/// How a call was decided and what it holds, for its record.
+fn note_decision(noted: &mut OpenCall, begun: &StartedCall<'_>) {
+    let (decision, rule) = &begun.decided;
+    noted.decided(*decision, rule.as_deref());
+    if let Ok(allowed) = &begun.allowed {
+        noted.allowed(&allowed.call, allowed.rights.as_ref(), &allowed.offer);
     }
 }
 
@@ -268,6 +291,8 @@ struct RunResult {
     subject: OutputSubject,
     /// All that it depends on, when that is known.
     touched: Option<Touched>,
+    /// What it used, as far as that is known.
+    uses: GuestUses,
     /// Whether its turn learns from it: not from what the turn held already.
     is_of_turn: bool,
 }
@@ -283,6 +308,7 @@ impl RunResult {
             wanted: GuestHints::default(),
             subject,
             touched: None,
+            uses: GuestUses::default(),
             is_of_turn: true,
         }
     }
@@ -293,6 +319,7 @@ impl RunResult {
             wanted: run.wanted,
             subject,
             touched: run.touched,
+            uses: run.uses,
             is_of_turn: true,
         }
     }
@@ -328,6 +355,8 @@ async fn answer(
         let terms = (rights, provider.origin);
         host.cache.slot(session, &allowed.call, terms)
     });
+    // A record tells what a call used, not what an earlier one did.
+    let slot = slot.filter(|_| host.recorder.is_none());
     let subject = host.filter.filtering.subject(&allowed.call);
     let Some(slot) = slot else {
         return execute(host, session, allowed, (subject, false), control).await;
@@ -371,7 +400,10 @@ async fn execute(
         BackendCall::Shell(call) => {
             let control = turn_state::told(session, call.frame(), &host.secrets, control);
             let execution = session.commands().call(call, session, control).await;
-            RunResult::ended(execution, subject)
+            RunResult {
+                uses: host.command_uses(),
+                ..RunResult::ended(execution, subject)
+            }
         }
         BackendCall::Builtin(call) => {
             let is_of_turn = call.work().is_new();
@@ -397,9 +429,15 @@ async fn execute(
                         secrets: &host.secrets,
                         programs: host.programs(),
                         is_watched,
+                        is_recorded: host.recorder.is_some(),
                     };
                     let call = Arc::new(call);
                     let mut run = guest::call(Arc::clone(&call), rules, agreement, control).await;
+                    if let Some(rights) = &rights {
+                        let used = (rights.granted.as_slice(), &run.uses);
+                        let plugin = explainer.in_force.plugin().id();
+                        host.usage.note(&host.store, plugin, used, now_ms());
+                    }
                     if let Some(refused) = run.wanted.obeyed.take() {
                         let owner = offer.owner(&call.tool().backend);
                         let asked = (&host.authoriser, session, owner);
@@ -449,6 +487,7 @@ fn resolver<'a>(host: &'a Rooms, offer: &'a Offer) -> Resolver<'a> {
         servers: host.offers.servers(),
         backends: &host.backends,
         egress: &host.egress,
+        replay: host.replay.as_ref(),
     }
 }
 

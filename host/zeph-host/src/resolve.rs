@@ -19,6 +19,7 @@ use crate::executor::backend::Backends;
 use crate::network;
 use crate::offers::Offer;
 use crate::path;
+use crate::replay::ReplayTerms;
 use crate::servers::Servers;
 use crate::session::Session;
 use crate::work::Work;
@@ -41,6 +42,8 @@ pub(crate) struct Resolver<'a> {
     pub(crate) backends: &'a Backends,
     /// The way out of its plugins.
     pub(crate) egress: &'a Egress,
+    /// How a call of an earlier host is made again; none for calls of this one.
+    pub(crate) replay: Option<&'a ReplayTerms>,
 }
 
 /// A call that can be decided about.
@@ -174,13 +177,18 @@ impl Resolver<'_> {
         let (tool, conversation) = (&call.tool, call.frame.conversation);
         let rights = rights::of_call(self.rights, in_force, tool, conversation).await?;
         let rights = rights.hiding(self.rights.operator, hidden)?;
+        let rights = match self.replay {
+            Some(replay) => replay.confined(rights)?,
+            None => rights,
+        };
         call.can_change = rights.can_change;
         call.files = self.file_facts(in_force, &call).await;
         let work = in_force.plugin().work(rights.grant.clone());
-        let exit = network::exit(self.egress, in_force, &rights, &self.authoriser.secrets);
+        let exit = (self.replay.is_none())
+            .then(|| network::exit(self.egress, in_force, &rights, &self.authoriser.secrets));
         Ok(ResolvedRequest {
             call,
-            work: Work::Guest(work.reaching(Some(exit))),
+            work: Work::Guest(work.reaching(exit)),
             rights: Some(rights),
             agreement: None,
         })

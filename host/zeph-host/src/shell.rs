@@ -24,7 +24,7 @@ use zeph_engine::Cancel;
 use zeph_plugins::rights::ProgramRights;
 use zeph_shell::held_object::HeldObject;
 use zeph_shell::hooks::HookReport;
-use zeph_shell::jail::{Jail, JailLabel, JailPolicy};
+use zeph_shell::jail::{Jail, JailLabel, JailPolicy, PathWatch};
 use zeph_shell::run::OutputListener;
 use zeph_shell::shell::{RunControl, Shell, ShellEnd, ShellWork};
 
@@ -43,6 +43,8 @@ pub(crate) use self::share::Share;
 pub(crate) struct Native {
     shell: Shell,
     jail: Arc<Jail>,
+    /// Learns in which directories commands use something, where calls are recorded.
+    watch: Option<PathWatch>,
     /// Of what plugins run.
     program_jails: ProgramJails,
     transactions: Option<Transactions>,
@@ -68,11 +70,21 @@ impl Native {
     /// Builds the shell. Nothing runs and nothing is probed yet.
     ///
     /// Errors: the kernel refuses the thread that starts processes; the exit to hosts cannot be set up.
-    pub(crate) fn new(config: &Config, secrets: &Arc<KnownSecrets>) -> std::io::Result<Self> {
-        let jail = Arc::new(exits::with_exits(jail(config), config, secrets)?);
+    pub(crate) fn new(
+        config: &Config,
+        secrets: &Arc<KnownSecrets>,
+        is_recorded: bool,
+    ) -> std::io::Result<Self> {
+        let watch = is_recorded.then(PathWatch::of_used);
+        let mut jail = exits::with_exits(jail(config), config, secrets)?;
+        if let Some(watch) = &watch {
+            jail = jail.with_watch(watch.clone());
+        }
+        let jail = Arc::new(jail);
         Ok(Self {
             shell: Shell::new(settings::shell(config), Arc::clone(&jail))?,
             jail,
+            watch,
             program_jails: ProgramJails::default(),
             transactions: Transactions::new(config),
             stream_chars_max: config.overflow.threshold_chars,
@@ -89,6 +101,12 @@ impl Native {
     /// Whether every command gets a `/tmp` of its own.
     pub(crate) fn has_private_tmp(&self) -> bool {
         self.jail.label() == Ok(JailLabel::Full)
+    }
+
+    /// Takes the directories in which commands used something, as far as that is known.
+    pub(crate) fn take_used(&self) -> Vec<(PathBuf, bool)> {
+        let watch = self.watch.as_ref();
+        watch.map(PathWatch::take_used).unwrap_or_default()
     }
 
     /// The shell, for sessions.

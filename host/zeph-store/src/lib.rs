@@ -2,7 +2,7 @@
 //! tokens of the MCP endpoint, and the record of every call.
 //!
 //! This is the only crate that knows SQL, and no SQL leaves it: callers see operations on [`Store`] and lines of an
-//! [`AuditFile`]. In reading order: what is kept (`conversation`, `session`, `goals`, `schedules`, `overflow`, `savings`, `grants`, `defaults`, `approvals`,
+//! [`AuditFile`]. In reading order: what is kept (`conversation`, `session`, `goals`, `schedules`, `overflow`, `savings`, `grants`, `grant_uses`, `defaults`, `approvals`,
 //! `audit`, `call`, `tokens`, `sweep`, and `secrets` and `logins` in files beside it), what a database has to be able to do for that
 //! (`operations`), who queues it (`store`), and how SQLite does it
 //! (`sqlite`). The clock is always an argument.
@@ -15,6 +15,7 @@ mod conversation;
 mod defaults;
 mod error;
 mod goals;
+mod grant_uses;
 mod grants;
 mod logins;
 mod operations;
@@ -48,6 +49,7 @@ pub use goals::{
     GOAL_TASKS_MAX, Goal, GoalSource, GoalState, GoalTask, NewGoal, TASK_TITLE_CHARS_MAX,
     TaskGraph, TaskState,
 };
+pub use grant_uses::{GrantUse, GrantUses};
 pub use grants::{GrantRecord, Revoke, UnreadableGrant};
 pub use logins::{LoginFolder, LoginHold, StoredLogin};
 pub use overflow::StoredOutput;

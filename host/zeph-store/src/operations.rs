@@ -20,6 +20,7 @@ use crate::call::{CallBegin, SingleUseRights};
 use crate::conversation::Conversation;
 use crate::error::StoreError;
 use crate::goals::{Goal, GoalState, TaskGraph};
+use crate::grant_uses::GrantUses;
 use crate::grants::{GrantRecord, ListedGrants, Revoke};
 use crate::overflow::StoredOutput;
 use crate::savings::{CacheSavings, FilteredOutput, Savings};
@@ -168,6 +169,16 @@ pub(crate) trait Operations {
     fn revoke_defaults(&self, plugin: &PluginId, at_ms: i64) -> Outcome<bool>;
     /// Lets the default grants of a plugin count again; says whether they did not.
     fn restore_defaults(&self, plugin: &PluginId) -> Outcome<bool>;
+
+    /// Keeps when capabilities of a plugin were used, unless a later use is kept already.
+    fn note_grant_uses(
+        &self,
+        plugin: &PluginId,
+        capabilities: &[String],
+        at_ms: i64,
+    ) -> Outcome<()>;
+    /// All uses that are kept, by plugin and capability.
+    fn grant_uses(&self) -> Outcome<GrantUses>;
 
     /// Adds a token; false when there is one of this name.
     fn add_token(&self, token: &TokenRecord) -> Outcome<bool>;

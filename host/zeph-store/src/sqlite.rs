@@ -13,6 +13,7 @@ use crate::audit::record::{AuditRecord, BeginRecord, Finish, HostProcess};
 use crate::call::{CallBegin, SingleUseRights};
 use crate::conversation::Conversation;
 use crate::goals::{Goal, GoalState, TaskGraph};
+use crate::grant_uses::GrantUses;
 use crate::grants::{GrantRecord, ListedGrants, Revoke};
 use crate::operations::{NewGrants, NewOutput, Operations, Outcome};
 use crate::overflow::StoredOutput;
@@ -32,6 +33,7 @@ mod checkpoint;
 mod conversation;
 mod defaults;
 mod goals;
+mod grant_uses;
 mod grants;
 mod label;
 mod lines;
@@ -326,6 +328,19 @@ impl Operations for Connection {
 
     fn forget_approvals(&self, conversation: ConversationId) -> Outcome<usize> {
         Ok(approvals::forget(self, conversation)?)
+    }
+
+    fn note_grant_uses(
+        &self,
+        plugin: &PluginId,
+        capabilities: &[String],
+        at_ms: i64,
+    ) -> Outcome<()> {
+        Ok(grant_uses::note(self, plugin, capabilities, at_ms)?)
+    }
+
+    fn grant_uses(&self) -> Outcome<GrantUses> {
+        Ok(grant_uses::listed(self)?)
     }
 
     fn begin_call(

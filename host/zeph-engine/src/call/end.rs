@@ -8,7 +8,7 @@ use zeph_core::failure::ToolFailure;
 use zeph_core::inquiry::Inquiry;
 use zeph_core::output::RawOutput;
 
-use crate::fs::Touched;
+use crate::fs::{Touched, UsedFiles};
 use crate::missing_grant::MissingGrant;
 use crate::process::ProgramQueue;
 use crate::state::{GuestState, Inputs};
@@ -20,6 +20,8 @@ pub struct CallTerms {
     pub deadline: Option<Instant>,
     /// Whether all that the guest is told of files is written down.
     pub is_watched: bool,
+    /// Whether every object that the guest uses is recorded.
+    pub is_recorded: bool,
     /// Whether no result of the plugin depends on the date although it reads it: hash tables take their seeds from there.
     pub ignores_date: bool,
     /// Where the programs go that the guest wishes to run. It is closed when the guest is gone, at the latest some time after the call
@@ -44,6 +46,8 @@ pub struct CallEnd {
     pub refused: Vec<MissingGrant>,
     /// Whether an operation on files got to a granted tree, so that the call learned or changed something there.
     pub used_files: bool,
+    /// What it used of files; single objects only where they are recorded. Not complete when the call outlived its limits.
+    pub files: UsedFiles,
     /// Whether a request was let out to the network.
     pub used_network: bool,
     /// What it has to know from the user, when that is why it gave nothing.
@@ -74,6 +78,7 @@ pub(super) struct Tries {
     pub(super) used_network: bool,
     pub(super) met_change: bool,
     pub(super) touched: Option<Touched>,
+    pub(super) files: UsedFiles,
 }
 
 impl Tries {
@@ -115,6 +120,7 @@ impl Tries {
             used_files: state.fs.is_used(),
             used_network,
             met_change: state.fs.met_change(),
+            files: state.fs.take_used(),
             touched,
             refused,
         }

@@ -18,6 +18,7 @@ use super::policy::FsPolicy;
 use super::stat::to_type;
 use super::sys::{self, Listing, Meta};
 use super::touched::Told;
+use super::uses::FileUses;
 
 /// A directory that is being listed. Holds one batch of names at a time, however many there are.
 #[derive(Debug)]
@@ -57,6 +58,8 @@ impl FsCtx {
                 .found(&policy, dir.asked(".", false), found, Told::State);
         }
         let opened = self.allowance.hold(sys::open_directory(start, ".")?)?;
+        let name = || policy.kernel().name(&start).ok();
+        self.uses.note((root, true), FileUses::LIST, name);
         let place = place.map(|(name, shade)| {
             let hideable = policy.patterns().hideable(&name, shade);
             (name, shade, hideable)

@@ -13,6 +13,7 @@ use super::mutate::may_create;
 use super::path::GuestPath;
 use super::refusal::CREATE;
 use super::sys;
+use super::uses::FileUses;
 use super::walk::{Halt, locate, place};
 use crate::bindings::zeph::plugin::files::{CopyModeError, Host, MakePrivateError};
 use crate::bindings::zeph::plugin::walk::WalkError;
@@ -72,6 +73,8 @@ fn make_private(view: &mut FsCtxView<'_>, path: &str, directory: bool) -> FsOutc
     };
     made.map_err(|errno: Errno| Fail::from(errno))?;
     view.ctx.created.note_at(entry.dir(), entry.leaf);
+    view.ctx
+        .use_entry(&policy, &entry, directory, FileUses::CREATE);
     Ok(())
 }
 

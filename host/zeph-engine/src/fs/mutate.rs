@@ -22,6 +22,7 @@ use super::refusal::{CREATE, DELETE, NONE, WRITE};
 use super::resolve::ResolvedName;
 use super::sys::Meta;
 use super::touched::Told;
+use super::uses::FileUses;
 
 /// Longest text of a symbolic link, as on Linux.
 const LINK_BYTES_MAX: usize = 4095;
@@ -39,6 +40,7 @@ impl FsCtx {
         self.may_obey(&policy, entry.root, &entry.real_name(&policy)?)?;
         rustix::fs::mkdirat(entry.dir(), entry.leaf, Mode::from_raw_mode(0o777))?;
         self.created.note_at(entry.dir(), entry.leaf);
+        self.use_entry(&policy, &entry, true, FileUses::CREATE);
         Ok(())
     }
 
@@ -52,8 +54,10 @@ impl FsCtx {
         }
         self.may_remove(&policy, &entry, &meta)?;
         self.may_remove_obeyed(&policy, &entry, &meta)?;
+        let own = self.created.has_at(entry.dir(), entry.leaf, &meta);
         rustix::fs::unlinkat(entry.dir(), entry.leaf, AtFlags::REMOVEDIR)?;
         self.created.forget(meta.id);
+        self.use_removed(&policy, &entry, (&meta, own));
         Ok(())
     }
 
@@ -67,8 +71,10 @@ impl FsCtx {
         }
         self.may_remove(&policy, &entry, &meta)?;
         self.may_remove_obeyed(&policy, &entry, &meta)?;
+        let own = self.created.has_at(entry.dir(), entry.leaf, &meta);
         self.remove_as_read(&policy, &entry)?;
         self.forget_gone(&meta);
+        self.use_removed(&policy, &entry, (&meta, own));
         Ok(())
     }
 
@@ -167,6 +173,7 @@ impl FsCtx {
         }
         rustix::fs::symlinkat(target, entry.dir(), entry.leaf)?;
         self.created.note_at(entry.dir(), entry.leaf);
+        self.use_entry(&policy, &entry, false, FileUses::CREATE);
         Ok(())
     }
 
@@ -192,6 +199,7 @@ impl FsCtx {
         self.touched
             .found(policy, dir.asked(path, false), found, Told::State);
         let target = rustix::fs::readlinkat(entry.dir(), entry.leaf, Vec::with_capacity(128))?;
+        self.use_entry(policy, &entry, false, FileUses::LOOK);
         let target = target
             .into_string()
             .map_err(|_| Code::IllegalByteSequence)?;
@@ -233,7 +241,50 @@ impl FsCtx {
         if !own && source.meta.links > 1 && self.is_hidden_elsewhere(&policy, &source)? {
             return Err(Code::NoEntry.into());
         }
-        Ok(policy.kernel().link(&source.fd, entry.dir(), entry.leaf)?)
+        policy.kernel().link(&source.fd, entry.dir(), entry.leaf)?;
+        if !own {
+            let name = || policy.kernel().name(&source.fd).ok();
+            let uses = FileUses::READ.union(FileUses::WRITE);
+            self.uses.note((source.root, false), uses, name);
+        }
+        self.use_entry(&policy, &entry, false, FileUses::CREATE);
+        Ok(())
+    }
+
+    /// Writes down that the name of an entry was used.
+    pub(super) fn use_entry(
+        &self,
+        policy: &FsPolicy,
+        entry: &ResolvedName<'_>,
+        is_directory: bool,
+        uses: FileUses,
+    ) {
+        let object = (entry.root, is_directory);
+        self.uses
+            .note(object, uses, || entry.real_name(policy).ok());
+    }
+
+    /// Writes down that the name of an entry, described by `meta` and made by the call where it is its `own`, is gone.
+    pub(super) fn use_removed(
+        &self,
+        policy: &FsPolicy,
+        entry: &ResolvedName<'_>,
+        (meta, own): (&Meta, bool),
+    ) {
+        match own {
+            true => (self.uses).undo_creation(entry.root, || entry.real_name(policy).ok()),
+            false => self.use_entry(policy, entry, meta.is_dir(), FileUses::DELETE),
+        }
+    }
+
+    /// Writes down that nothing was found at `path`.
+    pub(super) fn use_absent(&self, dir: &DirHandle, path: GuestPath<'_>) {
+        let policy = &*self.policy;
+        let name = || {
+            let entry = policy.entry(dir.asking(FsRights::READ), path).ok()?;
+            entry.real_name(policy).ok()
+        };
+        self.uses.note((dir.root, false), FileUses::LOOK, name);
     }
 }
 

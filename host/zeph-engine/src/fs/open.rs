@@ -20,6 +20,7 @@ use super::policy::FsPolicy;
 use super::refusal::{CREATE, NONE};
 use super::resolve::ResolvedObject;
 use super::sys;
+use super::uses::FileUses;
 
 /// How often "not there" and "already there" may alternate before the open gives up.
 const RACES_MAX: usize = 64;
@@ -129,6 +130,7 @@ impl FsCtx {
                 let asked = self.touched.reached(&policy, asked, &found);
                 if matches!(&found, Err(fail) if fail.is_absent()) {
                     self.note_absent(dir, path);
+                    self.use_absent(dir, path);
                 }
                 if let Some(opened) = self.open_found(&policy, (found?, asked), request)? {
                     return Ok(opened);
@@ -228,6 +230,15 @@ impl FsCtx {
                 }
             }
         }
+        if !own {
+            let uses = FileUses {
+                read: request.reads(),
+                write: request.writes(),
+                ..FileUses::default()
+            };
+            let name = || policy.kernel().name(&found.fd).ok();
+            self.uses.note((found.root, false), uses, name);
+        }
         Ok(Some(Handle::File(FileHandle {
             fd: Arc::new(self.allowance.hold(fd)?),
             root: found.root,
@@ -252,6 +263,7 @@ impl FsCtx {
         }
         let fd = sys::create_file(entry.dir(), entry.leaf, request.access(), sys::ORDINARY)?;
         self.created.note(&fd);
+        self.use_entry(policy, &entry, false, FileUses::CREATE);
         Ok(Handle::File(FileHandle {
             fd: Arc::new(self.allowance.hold(fd)?),
             root: entry.root,

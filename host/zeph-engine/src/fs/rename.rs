@@ -26,6 +26,7 @@ use super::refusal::{CREATE, DELETE, NONE, WRITE};
 use super::resolve::ResolvedName;
 use super::sweep::{Sweep, SweepEnd};
 use super::sys::{self, Meta};
+use super::uses::FileUses;
 
 /// Names looked at before a directory is moved, to see that nothing hidden moves along: some 60 ms. A larger directory is
 /// not moved while patterns apply. Smaller in tests, which would otherwise spend seconds on making files.
@@ -54,6 +55,7 @@ impl FsCtx {
         self.may_move(&policy, &source, &meta, &target)?;
         self.may_rename_obeyed(&policy, (&source, &meta), &target)?;
         let _held = HeldDirectory::take(target.dir(), &self.stop)?;
+        let own = self.created.has_at(source.dir(), source.leaf, &meta);
         for _ in 0..RACES_MAX {
             let replaced = match Meta::at(target.dir(), target.leaf) {
                 Err(Errno::NOENT) => None,
@@ -63,6 +65,12 @@ impl FsCtx {
             match self.put(&policy, (&source, &meta), (&target, replaced)) {
                 Err(Fail::Code(Code::Exist)) if replaced.is_none() => {}
                 Ok(()) => {
+                    self.use_removed(&policy, &source, (&meta, own));
+                    let uses = match replaced {
+                        Some(_) => FileUses::CREATE.union(FileUses::WRITE),
+                        None => FileUses::CREATE,
+                    };
+                    self.use_entry(&policy, &target, meta.is_dir(), uses);
                     if let Some(gone) = replaced.filter(|replaced| replaced.id != meta.id) {
                         self.forget_gone(&gone);
                     }

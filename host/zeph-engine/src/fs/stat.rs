@@ -15,6 +15,7 @@ use super::policy::{FsPolicy, RootId};
 use super::refusal::WRITE;
 use super::sys::{Meta, Moment};
 use super::touched::Told;
+use super::uses::FileUses;
 
 impl FsCtx {
     /// Describes what `path` leads to. Reading metadata needs the right to read, except of the call's own objects.
@@ -27,11 +28,19 @@ impl FsCtx {
                 let policy = &*self.policy;
                 self.touched
                     .found(policy, asked, (*root, meta), Told::State);
+                let name = || {
+                    let found = policy
+                        .reach(dir.asking(FsRights::READ), path, follow)
+                        .ok()?;
+                    policy.kernel().name(&found.fd).ok()
+                };
+                self.uses.note((*root, meta.is_dir()), FileUses::LOOK, name);
             }
             Err(fail) => self.touched.refused(asked, fail),
         }
         if matches!(&found, Err(fail) if fail.is_absent()) {
             self.note_absent(dir, path);
+            self.use_absent(dir, path);
         }
         found.map(|(_, meta)| meta)
     }
@@ -98,7 +107,13 @@ impl FsCtx {
         if !(found.meta.is_file() || found.meta.is_dir()) {
             return Err(Code::Unsupported.into());
         }
-        Ok(policy.kernel().set_times(&found.fd, times)?)
+        policy.kernel().set_times(&found.fd, times)?;
+        if !own {
+            let name = || policy.kernel().name(&found.fd).ok();
+            let object = (found.root, found.meta.is_dir());
+            self.uses.note(object, FileUses::WRITE, name);
+        }
+        Ok(())
     }
 }
 

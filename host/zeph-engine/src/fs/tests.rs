@@ -21,6 +21,7 @@ mod seen;
 mod special;
 mod speed;
 mod touched;
+mod uses;
 mod walk;
 mod wanted;
 

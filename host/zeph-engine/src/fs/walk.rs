@@ -26,6 +26,7 @@ use super::refusal::MissingRights;
 use super::resolve::ResolvedObject;
 use super::stop::StopSwitch;
 use super::touched::{Origin, TouchLog};
+use super::uses::{FileUses, UseLog};
 use super::{FsCtx, FsCtxView, sys};
 use crate::bindings::zeph::plugin::walk::{Entry, Host, HostWalker, Options, WalkError};
 
@@ -43,6 +44,7 @@ pub struct Walker {
     allowance: Allowance,
     stop: StopSwitch,
     touched: TouchLog,
+    uses: UseLog,
     filters: WalkFilters,
     frames: Vec<Frame>,
 }
@@ -148,6 +150,7 @@ impl Walker {
             allowance: ctx.allowance.clone(),
             stop: ctx.stop.clone(),
             touched: ctx.touched.clone(),
+            uses: ctx.uses.clone(),
             frames: Vec::new(),
             filters,
             policy,
@@ -196,6 +199,8 @@ impl Walker {
     /// Lists a directory and makes it the one the walk is in.
     fn push(&mut self, mut frame: Frame) -> Result<(), Halt> {
         frame.fill(&self.policy, &self.filters, &self.stop, &self.allowance)?;
+        let name = || self.policy.kernel().name(&frame.dir()?).ok();
+        self.uses.note((frame.root(), true), FileUses::LIST, name);
         self.frames.push(frame);
         // The first stays open: the others are reached from it.
         if let Some(above) = self.frames.len().checked_sub(OPEN_MAX).filter(|at| *at > 0) {

@@ -30,6 +30,7 @@ pub(super) fn run(context: Context, options: AcpArgs) -> Result<Exit, CliError> 
         let note = "an editor speaks the Agent Client Protocol on standard input; editors start this command themselves";
         context.notes(&[note.to_owned()]);
     }
+    context.record(options.record.as_deref())?;
     context::block_on_threads(async {
         let mut interrupts = Interrupts::listen()
             .map_err(|error| CliError::internal("signals cannot be heard").because(error))?;

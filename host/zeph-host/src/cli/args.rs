@@ -5,6 +5,7 @@ mod authority;
 mod filters;
 mod mcp;
 mod plugin;
+mod records;
 mod scheduler;
 mod secret;
 mod token;
@@ -26,6 +27,7 @@ pub(crate) use self::plugin::{
     ConfirmedPlugin, HowLong, Plugin, PluginAdd, PluginCheck, PluginCommand, PluginDev,
     PluginGrant, PluginName, PluginNew, PluginRevoke, Selectors,
 };
+pub(crate) use self::records::{Grants, PluginSuggest, PolicySuggest, Replay};
 pub(crate) use self::scheduler::{Scheduler, SchedulerCommand};
 pub(crate) use self::secret::{Secret, SecretCommand};
 pub(crate) use self::token::{Token, TokenAdd, TokenCommand};
@@ -118,6 +120,10 @@ pub(crate) enum CliCommand {
     Tools(Tools),
     /// Manage plugins and what they may access
     Plugin(Plugin),
+    /// List what plugins are granted and when it was last used
+    Grants(Grants),
+    /// Make a recorded call again, without side effects, and compare the result
+    Replay(Replay),
     /// Approve a pending call
     Approve(Approve),
     /// Show how a call would be decided, without making it
@@ -214,6 +220,9 @@ pub(crate) struct RunArgs {
     /// Continue a conversation; its stored outputs can be read back
     #[arg(long, value_name = "ID")]
     pub(crate) conversation: Option<ConversationId>,
+    /// Append what calls really used to this file, as JSON lines, for `plugin suggest`, `policy suggest` and `replay`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) record: Option<PathBuf>,
     /// Read JSON lines even when standard input is a terminal
     #[arg(long)]
     pub(crate) jsonl: bool,
@@ -250,6 +259,9 @@ pub(crate) struct Serve {
     /// Continue a conversation; its stored outputs can be read back
     #[arg(long, value_name = "ID", conflicts_with = "http")]
     pub(crate) conversation: Option<ConversationId>,
+    /// Append what calls really used to this file, as JSON lines, for `plugin suggest`, `policy suggest` and `replay`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) record: Option<PathBuf>,
 }
 
 /// `zeph-host call`
@@ -269,6 +281,9 @@ pub(crate) struct CallArgs {
     /// Continue a conversation; its stored outputs can be read back
     #[arg(long, value_name = "ID")]
     pub(crate) conversation: Option<ConversationId>,
+    /// Append what calls really used to this file, as JSON lines, for `plugin suggest`, `policy suggest` and `replay`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) record: Option<PathBuf>,
     /// Output format
     #[arg(short, long, value_name = "FORM", default_value = "text")]
     pub(crate) output: CallOutput,

@@ -29,7 +29,7 @@ const VARIABLE: &str = "ZEPH_HOST_COMPLETE";
 type Candidates = fn() -> Vec<CompletionCandidate>;
 
 /// Arguments whose values the program knows: the command, the argument's identifier, and what it may be.
-const KNOWN: [(&str, &str, Candidates); 21] = [
+const KNOWN: [(&str, &str, Candidates); 22] = [
     ("call", "tool", tools),
     ("explain", "tool", tools),
     ("explain", "allow", tools),
@@ -42,6 +42,7 @@ const KNOWN: [(&str, &str, Candidates); 21] = [
     ("plugin remove", "name", plugins),
     ("plugin grant", "name", plugins),
     ("plugin revoke", "name", plugins),
+    ("plugin suggest", "name", plugins),
     ("plugin approve", "name", plugins),
     ("plugin disable", "name", plugins),
     ("plugin enable", "name", plugins),

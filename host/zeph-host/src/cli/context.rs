@@ -1,9 +1,9 @@
 //! What a command works with: its surroundings, the configuration, and, when it makes calls, the host.
 
 use std::future::Future;
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -22,6 +22,8 @@ use super::args::Global;
 use super::error::CliError;
 use super::{log, out};
 use crate::host::{self, Host, NativeOptions, StartOptions};
+use crate::recording::Recorder;
+use crate::replay::ReplayTerms;
 use crate::telemetry;
 
 /// Set up once for each command.
@@ -36,6 +38,8 @@ pub(crate) struct Context {
     operator: Option<Operator>,
     /// Whether it was said that plugins lie here that are not used.
     has_mentioned: AtomicBool,
+    /// Writes down what calls use, where that is wanted.
+    recorder: OnceLock<Arc<Recorder>>,
 }
 
 /// How long the end of the process waits for threads that hang in the kernel.
@@ -66,6 +70,7 @@ impl Context {
             components,
             operator: None,
             has_mentioned: AtomicBool::new(false),
+            recorder: OnceLock::new(),
         };
         this.notes(problem.as_slice());
         Ok(this)
@@ -91,6 +96,37 @@ impl Context {
             components: self.components.clone(),
             operator: self.operator.clone(),
             has_mentioned: AtomicBool::new(true),
+            recorder: self.recorder.clone(),
+        }
+    }
+
+    /// Has every host of this command append what calls use to `file`.
+    ///
+    /// Errors: the file cannot be written, or other users have access to it.
+    pub(crate) fn record(&self, file: Option<&Path>) -> Result<(), CliError> {
+        let Some(file) = file else { return Ok(()) };
+        let path = self.surroundings.working_directory.join(file);
+        let recorder = Recorder::open(&path).map_err(|error| {
+            let problem = format!("calls cannot be recorded in `{}`", file.display());
+            CliError::user(problem).because(error)
+        })?;
+        // A second one would be the same file.
+        drop(self.recorder.set(Arc::new(recorder)));
+        Ok(())
+    }
+
+    /// Warns when tools can change the file in which calls are recorded.
+    fn mention_record(&self, config: &Config) {
+        let Some(recorder) = self.recorder.get() else {
+            return;
+        };
+        let path = recorder.path();
+        let mut roots = config.file.roots.iter();
+        if roots.any(|root| path.starts_with(&root.path)) {
+            self.notes(&[format!(
+                "`{}` lies in a directory that tools may access; record outside of it, so that no tool can change the records",
+                path.display()
+            )]);
         }
     }
 
@@ -179,6 +215,23 @@ impl Context {
         self.start_with(config, options).await
     }
 
+    /// Starts a host that makes one recorded call again, and records it.
+    pub(crate) async fn start_to_replay(
+        &self,
+        config: Config,
+        replay: ReplayTerms,
+        recorder: Arc<Recorder>,
+    ) -> Result<Host, CliError> {
+        let options = StartOptions {
+            program: self.program(),
+            tell: self.tell_on_stderr(),
+            replay: Some(replay),
+            recorder: Some(recorder),
+            ..StartOptions::default()
+        };
+        self.start_with(config, options).await
+    }
+
     /// Starts a host that serves one native server.
     pub(crate) async fn start_native(
         &self,
@@ -195,9 +248,11 @@ impl Context {
     }
 
     async fn start_with(&self, config: Config, options: StartOptions) -> Result<Host, CliError> {
+        self.mention_record(&config);
         let components = self.components.clone();
         let options = StartOptions {
             components,
+            recorder: options.recorder.or_else(|| self.recorder.get().cloned()),
             ..options
         };
         let (host, notices) = Host::start(config, options).await?;

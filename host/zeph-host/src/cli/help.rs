@@ -5,6 +5,7 @@ mod authority;
 mod filters;
 mod mcp;
 mod plugin;
+mod records;
 mod scheduler;
 mod secret;
 mod token;
@@ -26,6 +27,10 @@ pub(crate) use mcp::{
 pub(crate) use plugin::{
     ADD_EXAMPLES, ADD_LONG, APPROVE_EXAMPLES, CHECK_EXAMPLES, CHECK_LONG, DEV_EXAMPLES,
     GRANT_EXAMPLES, GRANT_LONG, NEW_EXAMPLES, PLUGIN_EXAMPLES, PLUGIN_LONG, REVOKE_EXAMPLES,
+};
+pub(crate) use records::{
+    GRANTS_EXAMPLES, GRANTS_LONG, PLUGIN_SUGGEST_EXAMPLES, PLUGIN_SUGGEST_LONG,
+    POLICY_SUGGEST_EXAMPLES, POLICY_SUGGEST_LONG, REPLAY_EXAMPLES, REPLAY_LONG,
 };
 pub(crate) use scheduler::{SCHEDULER_EXAMPLES, SCHEDULER_LONG};
 pub(crate) use secret::{SECRET_EXAMPLES, SECRET_LONG};

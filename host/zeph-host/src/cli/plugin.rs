@@ -5,13 +5,14 @@ mod add;
 mod approve;
 mod check;
 mod dev;
-mod display;
+pub(super) mod display;
 mod grant;
 mod info;
 mod list;
 mod new;
 mod remove;
 mod revoke;
+mod suggest;
 mod switch;
 
 use std::sync::Arc;
@@ -43,6 +44,7 @@ pub(super) fn run(context: &Context, options: Plugin) -> Result<Exit, CliError> 
         Some(PluginCommand::Remove(options)) => remove::run(context, &options),
         Some(PluginCommand::Grant(options)) => grant::run(context, &options),
         Some(PluginCommand::Revoke(options)) => revoke::run(context, &options),
+        Some(PluginCommand::Suggest(options)) => suggest::run(context, &options),
         Some(PluginCommand::Approve(options)) => approve::run(context, &options),
         Some(PluginCommand::Disable(options)) => switch::run(context, &options, Switch::Off),
         Some(PluginCommand::Enable(options)) => switch::run(context, &options, Switch::On),
@@ -60,7 +62,7 @@ fn must_be_on(config: &Config) -> Result<(), ManageError> {
 }
 
 /// A host that has loaded every plugin. The command shows their problems itself; they are not reported during the start.
-async fn settled(context: &Context, config: Config) -> Result<Host, CliError> {
+pub(super) async fn settled(context: &Context, config: Config) -> Result<Host, CliError> {
     let host = context
         .start(config, false, Vec::new(), Some(progress(context)))
         .await?;

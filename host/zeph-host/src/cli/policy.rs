@@ -17,11 +17,13 @@ use super::out;
 use super::page::print_json;
 
 mod show;
+mod suggest;
 
 /// Runs the command.
 pub(super) fn run(context: &Context, options: Policy) -> Result<Exit, CliError> {
     let (file, json) = match options.command {
         PolicyCommand::Show { json } => return show::run(context, json.json),
+        PolicyCommand::Suggest(options) => return suggest::run(context, &options),
         PolicyCommand::Check { file, json } => (file, json),
     };
     let (what, checked) = match &file {

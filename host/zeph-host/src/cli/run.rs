@@ -53,6 +53,7 @@ pub(super) fn run(context: &Context, options: RunArgs) -> Result<Exit, CliError>
         out::json(&jsonl::schema::both())?;
         return Ok(Exit::Success);
     }
+    context.record(options.record.as_deref())?;
     if options.demo {
         return demo::run(context, &options);
     }

@@ -19,6 +19,7 @@ use crate::serve::stdio::{self, Ended};
 
 /// Runs the command.
 pub(super) fn run(context: &Context, options: &Serve) -> Result<Exit, CliError> {
+    context.record(options.record.as_deref())?;
     let config = context.config()?;
     let allow = context.allow(&options.allow, &config)?;
     context::block_on_threads(async {

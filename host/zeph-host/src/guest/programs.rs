@@ -29,6 +29,9 @@ use crate::authorisation::Authoriser;
 use crate::known_secrets::KnownSecrets;
 use crate::shell::Native;
 
+/// Most programs of one call that are told.
+const PROGRAMS_MAX: usize = 256;
+
 /// What programs of guests are run with.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ProgramRoom<'a> {
@@ -48,15 +51,16 @@ pub(super) struct Programs<'a> {
 }
 
 impl Programs<'_> {
-    /// Makes the call. It has ended when this returns, with every program of it.
+    /// Makes the call. It has ended when this returns, with every program of it: whether any ran, and which.
     pub(super) async fn around(
         &self,
         call: Arc<AuthorizedCall<GuestWork>>,
         (cancel, listener): (Cancel, Option<Listener>),
         terms: CallTerms,
-    ) -> (CallEnd, bool) {
+    ) -> (CallEnd, (bool, Vec<Vec<String>>)) {
         if self.rights.patterns.is_empty() {
-            return (Plugin::attempt(call, cancel, listener, terms).await, false);
+            let end = Plugin::attempt(call, cancel, listener, terms).await;
+            return (end, (false, Vec::new()));
         }
         let (queue, wishes) = mpsc::channel(1);
         let over = Cancel::new();
@@ -73,20 +77,32 @@ impl Programs<'_> {
     }
 
     /// Runs what the guest wishes, one after the other, until the call is `over` or the guest gone. Returns once nothing runs any
-    /// more, and whether anything did.
-    async fn serve(&self, mut wishes: mpsc::Receiver<ProgramRequest>, over: &Cancel) -> bool {
+    /// more, whether anything did, and what.
+    async fn serve(
+        &self,
+        mut wishes: mpsc::Receiver<ProgramRequest>,
+        over: &Cancel,
+    ) -> (bool, Vec<Vec<String>>) {
         let mut ran = false;
+        let mut lines = Vec::new();
         loop {
             let wish = tokio::select! {
                 biased;
                 () = over.cancelled() => None,
                 wish = wishes.recv() => wish,
             };
-            let Some(mut wish) = wish else { return ran };
+            let Some(mut wish) = wish else {
+                return (ran, lines);
+            };
             let run = std::mem::take(&mut wish.run);
+            let words = std::iter::once(&run.program).chain(&run.arguments);
+            let line: Vec<String> = words.cloned().collect();
             let result = self.run(run, wish.abandoned()).await;
             // What was not found may be there the next time: it counts as well.
             ran |= !matches!(result, Err(ProgramError::NotGranted));
+            if result.is_ok() && lines.len() < PROGRAMS_MAX {
+                lines.push(line);
+            }
             wish.answer(result);
         }
     }

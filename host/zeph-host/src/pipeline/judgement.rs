@@ -14,6 +14,7 @@ use crate::audit::{Audit, OpenRecord};
 use crate::authorisation::{self, AuthorisationState, Authoriser};
 use crate::calls::CallControl;
 use crate::offers::Offer;
+use crate::recording::RecordedDecision;
 use crate::resolve::ResolvedRequest;
 use crate::session::Session;
 use crate::work::Work;
@@ -25,6 +26,8 @@ pub(super) struct StartedCall<'h> {
     pub(super) allowed: Result<AllowedCall, ToolFailure>,
     /// What the caller should know of how the request was read.
     pub(super) notes: Vec<String>,
+    /// How it was decided, and by which rule.
+    pub(super) decided: (RecordedDecision, Option<String>),
 }
 
 /// A call that may run.
@@ -164,6 +167,7 @@ impl Judgement {
 
     /// The call with its record, to be run if it may be.
     pub(super) fn begun(self, entry: Option<OpenRecord<'_>>, offer: Arc<Offer>) -> StartedCall<'_> {
+        let decided = RecordedDecision::of(&self.decision);
         let allowed = match self.decision {
             Ok(Decision::Allow(call)) => Ok(AllowedCall {
                 call,
@@ -179,6 +183,7 @@ impl Judgement {
             entry,
             allowed,
             notes: self.notes,
+            decided,
         }
     }
 }

@@ -33,6 +33,8 @@ struct Watched {
     denied: BTreeMap<(PathBuf, bool), Detail>,
     n_omitted: u64,
     problem: Option<String>,
+    /// The granted directories in which something was used, and whether it was changed; none where that is not kept.
+    used: Option<BTreeMap<PathBuf, bool>>,
 }
 
 #[derive(Debug, Clone)]
@@ -58,6 +60,42 @@ pub struct DeniedPath {
 }
 
 impl PathWatch {
+    /// One that also keeps in which granted directories the programs used something.
+    pub fn of_used() -> Self {
+        Self(Arc::new(Mutex::new(Watched {
+            used: Some(BTreeMap::new()),
+            ..Watched::default()
+        })))
+    }
+
+    /// Takes the granted directories in which something was used since it was last asked, each with whether it was changed. Where several
+    /// programs run at once, what one of them used may be told after another.
+    ///
+    /// Limits: 1,000 directories.
+    pub fn take_used(&self) -> Vec<(PathBuf, bool)> {
+        let mut watched = self.watched();
+        let used = watched.used.as_mut().map(std::mem::take);
+        used.into_iter().flatten().collect()
+    }
+
+    #[cfg(target_os = "linux")]
+    fn keeps_used(&self) -> bool {
+        self.watched().used.is_some()
+    }
+
+    #[cfg(target_os = "linux")]
+    fn used(&self, directory: &Path, write: bool) {
+        let mut watched = self.watched();
+        let Some(used) = &mut watched.used else {
+            return;
+        };
+        if let Some(known) = used.get_mut(directory) {
+            *known |= write;
+        } else if used.len() < PATHS_MAX {
+            used.insert(directory.to_owned(), write);
+        }
+    }
+
     /// What was asked for, each once, in the order of the paths.
     ///
     /// Limits: the first 1,000; see [`Self::n_omitted`].

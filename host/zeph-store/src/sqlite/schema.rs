@@ -336,6 +336,19 @@ const HISTORY: &[M<'static>] = &[
     CREATE INDEX schedule_runs_of ON schedule_runs (schedule_id, id);
     ",
     ),
+    M::up(
+        "
+    -- When calls last used what plugins were granted, and since when that is kept.
+    CREATE TABLE grant_uses (
+        plugin     TEXT NOT NULL,
+        capability TEXT NOT NULL,
+        used_at_ms INTEGER NOT NULL,
+        PRIMARY KEY (plugin, capability)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE grant_uses_since (at_ms INTEGER NOT NULL) STRICT;
+    INSERT INTO grant_uses_since VALUES (CAST(unixepoch('subsec') * 1000 AS INTEGER));
+    ",
+    ),
 ];
 
 const MIGRATIONS: Migrations<'static> = Migrations::from_slice(HISTORY);

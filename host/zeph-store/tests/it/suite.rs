@@ -5,6 +5,7 @@ mod audit;
 pub(crate) mod call;
 mod conversation;
 mod goals;
+mod grant_uses;
 pub(crate) mod grants;
 mod savings;
 mod schedules;

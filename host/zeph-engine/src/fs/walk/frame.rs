@@ -134,6 +134,11 @@ impl Frame {
         }
     }
 
+    /// The granted tree it is in.
+    pub(super) fn root(&self) -> RootId {
+        self.trail.root
+    }
+
     /// The handle, unless it was closed.
     pub(super) fn dir(&self) -> Option<BorrowedFd<'_>> {
         self.dir.as_ref().map(|dir| dir.as_fd())

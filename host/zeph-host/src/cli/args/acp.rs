@@ -16,6 +16,9 @@ pub(crate) struct AcpArgs {
     /// Begin sessions with this provider of `llm.providers` [default: `agent.provider`]
     #[arg(long, value_name = "NAME")]
     pub(crate) provider: Option<String>,
+    /// Append what calls really used to this file, as JSON lines, for `plugin suggest`, `policy suggest` and `replay`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) record: Option<PathBuf>,
 }
 
 /// `zeph-host jail`: what the editor's terminal starts.

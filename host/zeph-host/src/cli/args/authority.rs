@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args as ClapArgs, Subcommand};
 use zeph_core::id::{ApprovalId, ConversationId};
 
-use super::Json;
+use super::{Json, PolicySuggest};
 use crate::cli::help::{
     APPROVE_CALL_EXAMPLES, APPROVE_CALL_LONG, DOCTOR_EXAMPLES, DOCTOR_LONG, EXPLAIN_EXAMPLES,
     EXPLAIN_LONG, POLICY_EXAMPLES, POLICY_LONG,
@@ -106,6 +106,8 @@ pub(crate) enum PolicyCommand {
         #[command(flatten)]
         json: Json,
     },
+    /// Print the smallest rules that recorded calls need
+    Suggest(PolicySuggest),
     /// Print the active rules in the order in which they are checked, including those of a preset
     #[command(after_help = POLICY_EXAMPLES)]
     Show {

@@ -6,7 +6,7 @@ use clap::{ArgAction, Args as ClapArgs, Subcommand};
 use zeph_core::id::ConversationId;
 use zeph_plugins::author::Language;
 
-use super::Json;
+use super::{Json, PluginSuggest};
 use crate::cli::help::{
     ADD_EXAMPLES, ADD_LONG, APPROVE_EXAMPLES, CHECK_EXAMPLES, CHECK_LONG, DEV_EXAMPLES,
     GRANT_EXAMPLES, GRANT_LONG, NEW_EXAMPLES, PLUGIN_EXAMPLES, PLUGIN_LONG, REVOKE_EXAMPLES,
@@ -62,6 +62,8 @@ pub(crate) enum PluginCommand {
     /// Revoke grants of a plugin
     #[command(after_help = REVOKE_EXAMPLES)]
     Revoke(PluginRevoke),
+    /// Print the smallest grant that recorded calls need
+    Suggest(PluginSuggest),
     /// Show what changed in a plugin, and accept it
     #[command(after_help = APPROVE_EXAMPLES)]
     Approve(ConfirmedPlugin),

@@ -32,7 +32,7 @@ pub(super) fn status_json(status: &Status) -> Map<String, Value> {
 }
 
 /// `always`, `once`, `until 2026-12-31T23:59:59Z`.
-pub(super) fn lifetime(lifetime: GrantLifetime) -> String {
+pub(in crate::cli) fn lifetime(lifetime: GrantLifetime) -> String {
     match lifetime {
         GrantLifetime::Until { at_ms } => format!("until {}", time::shown(at_ms)),
         other => other.to_string(),
@@ -40,7 +40,7 @@ pub(super) fn lifetime(lifetime: GrantLifetime) -> String {
 }
 
 /// A grant on one line: its number, what, how long.
-pub(super) fn grant(grant: &GrantRecord) -> String {
+pub(in crate::cli) fn grant(grant: &GrantRecord) -> String {
     if grant.id == 0 {
         return format!("by default: {}", grant.capability);
     }
@@ -53,7 +53,7 @@ pub(super) fn grant(grant: &GrantRecord) -> String {
 }
 
 /// `{"id", "kind", …, "lifetime", "granted_at"}`, with `until` or `conversation` where the lifetime has one.
-pub(super) fn grant_json(grant: &GrantRecord) -> Value {
+pub(in crate::cli) fn grant_json(grant: &GrantRecord) -> Value {
     let mut members = members(json!(grant.capability));
     members.insert("id".to_owned(), json!(grant.id));
     let (label, detail) = match grant.lifetime {
@@ -87,7 +87,7 @@ pub(super) fn skipped_json(skipped: &[(String, String)]) -> Value {
 }
 
 /// The members of an object.
-pub(super) fn members(value: Value) -> Map<String, Value> {
+pub(in crate::cli) fn members(value: Value) -> Map<String, Value> {
     match value {
         Value::Object(members) => members,
         _ => Map::new(),
@@ -95,7 +95,7 @@ pub(super) fn members(value: Value) -> Map<String, Value> {
 }
 
 /// Capabilities in one line of text.
-pub(super) fn capabilities(capabilities: &[Capability]) -> String {
+pub(in crate::cli) fn capabilities(capabilities: &[Capability]) -> String {
     let texts: Vec<String> = capabilities.iter().map(ToString::to_string).collect();
     texts.join(", ")
 }

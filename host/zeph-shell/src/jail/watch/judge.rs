@@ -114,6 +114,9 @@ impl Judge {
             true => (repository(granted), write),
             false => (granted, write),
         });
+        if lack.is_none() {
+            self.see(path, want, watch);
+        }
         if let Some((granted, write)) = lack
             && !PROBED.iter().any(|probed| granted == Path::new(probed))
         {
@@ -124,6 +127,22 @@ impl Judge {
                 wanted: path.to_owned(),
                 is_looked_at: want == Want::Look,
             });
+        }
+    }
+
+    /// Tells `watch` in which granted directory something is used.
+    fn see(&self, path: &Path, want: Want, watch: &PathWatch) {
+        if !watch.keeps_used() {
+            return;
+        }
+        let directory = match path.parent() {
+            Some(parent) if want != Want::Read || !path.is_dir() => parent,
+            _ => path,
+        };
+        let granted = self.writable.iter().chain(&self.readable);
+        if within_any(directory, granted) {
+            let write = !matches!(want, Want::Look | Want::Read);
+            watch.used(directory, write);
         }
     }
 
