@@ -145,6 +145,7 @@ fn list_of(node: &Json) -> String {
             "KeyKind::Records {{ record: {}, items_max: {items_max} }}",
             record_of(item)
         ),
+        None if item["anyOf"].is_array() => format!("KeyKind::List {{ items_max: {items_max} }}"),
         _ => {
             let one_of = strings(&texts(&item["enum"]));
             format!("KeyKind::TextList {{ one_of: {one_of}, items_max: {items_max} }}")

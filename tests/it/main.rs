@@ -19,6 +19,7 @@ mod faults;
 mod files;
 mod filters;
 mod goals;
+mod governance;
 mod guard;
 mod guest;
 mod hostile;

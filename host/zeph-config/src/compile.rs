@@ -6,6 +6,7 @@ mod compression;
 mod egress;
 mod exit;
 mod filters;
+mod governance;
 mod hooks;
 mod judge;
 mod plugins;
@@ -128,6 +129,7 @@ pub(crate) fn compile(
     agent.summarizes_output = tools.summarize_output;
     let shaping = room.shaping(&tools);
     let scheduler = room.scheduler(&tools.scheduler);
+    let governance = room.governance(&tools.governance);
     let judge = room.judge(&tools.adversarial_policy, &providers, judge_file);
 
     Some(Config {
@@ -191,6 +193,7 @@ pub(crate) fn compile(
         scheduler,
         judge,
         tool_user: None,
+        governance,
     })
 }
 

@@ -69,6 +69,11 @@ pub(crate) enum KeyKind {
     },
     /// A string, or a table with these keys.
     TextOr(ConfigRecord),
+    /// A list of anything, which what it is for reads.
+    List {
+        /// The most items.
+        items_max: usize,
+    },
     /// Any value.
     Any,
     /// A list of tables.

@@ -13,6 +13,7 @@ mod compression;
 mod environment;
 mod file;
 mod filters;
+mod governance;
 mod keys;
 mod known;
 mod load;
@@ -52,6 +53,7 @@ pub use self::agent::{AgentSettings, ApiKey, Prices, ProviderKind, ProviderSetti
 pub use self::compression::{CompressionSettings, CompressionStrategy};
 pub use self::environment::CONFIG_VARIABLE;
 pub use self::filters::{FilterSettings, RuleFile, RuleFileTrust};
+pub use self::governance::GovernanceSettings;
 pub use self::locate::{PLUGINS_FOLDER, UserFile, lock_of, user_file};
 pub use self::origin::{ConfigErrors, Problem, Setting, ValueOrigin};
 pub use self::paths::PathBase;
@@ -135,6 +137,8 @@ pub struct Config {
     pub scheduler: Option<SchedulerSettings>,
     /// The model that judges calls before they run; none when they are not judged (`tools.adversarial_policy`).
     pub judge: Option<JudgeSettings>,
+    /// What sequences of calls are looked for (`tools.governance`).
+    pub governance: GovernanceSettings,
     /// The user that tools work as, looked up by the host when it starts; none is the host's own.
     pub tool_user: Option<ToolUser>,
 }

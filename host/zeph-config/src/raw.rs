@@ -7,6 +7,7 @@ mod agent;
 mod compression;
 mod egress;
 mod filters;
+mod governance;
 mod rules;
 mod scheduler;
 mod serve;
@@ -23,6 +24,7 @@ pub(crate) use self::agent::{RawAgent, RawLlm, RawProvider, RawProviderKind};
 pub(crate) use self::compression::{RawCompression, RawCompressionStrategy};
 pub(crate) use self::egress::RawEgress;
 pub(crate) use self::filters::RawFilters;
+pub(crate) use self::governance::{RawFlow, RawGovernance, RawSequence, RawSequenceMode};
 pub(crate) use self::rules::{
     RawAction, RawAuthorization, RawEffect, RawHook, RawHooks, RawPermission, RawPolicy,
     RawPolicyFile, RawRule, RawScope, RawScoped, RawTrust,
@@ -112,6 +114,8 @@ pub(crate) struct RawTools {
     pub(crate) scoped: RawScoped,
     /// On whose behalf tools run.
     pub(crate) scope: RawScope,
+    /// What calls come to by what the conversation did before.
+    pub(crate) governance: RawGovernance,
     /// Room to think in the schemas of complex tools.
     pub(crate) tafc: RawTafc,
     /// Which tools a model is shown.

@@ -48,6 +48,7 @@ pub(crate) fn typed(kind: &KeyKind, found: &DeValue<'_>) -> Result<toml::Value, 
             DeValue::Array(items),
         ) => short_enough(integers(*min, *max, items)?, *items_max),
         (KeyKind::Table, DeValue::Table(_)) | (KeyKind::Any, _) => any(found),
+        (KeyKind::List { items_max }, DeValue::Array(_)) => short_enough(any(found)?, *items_max),
         (KeyKind::Record(record) | KeyKind::TextOr(record), DeValue::Table(table)) => {
             let (value, wrong) = record::read_one(record, table);
             match wrong {
@@ -190,7 +191,9 @@ pub(crate) fn from_text(kind: &KeyKind, text: &str) -> Result<toml::Value, Misma
             };
             short_enough(items, *items_max)
         }
-        KeyKind::Records { .. } => typed(kind, parsed.unwrap_or(&bare())),
+        KeyKind::Records { .. } | KeyKind::List { .. } => {
+            typed(kind, parsed.unwrap_or(&bare()))
+        }
         // A list without brackets, such as `1,2`.
         KeyKind::IntegerList { .. } => match parsed {
             Some(DeValue::Array(_)) => typed(kind, parsed.unwrap_or(&bare())),
@@ -273,6 +276,7 @@ pub(crate) fn wanted(kind: &KeyKind) -> String {
         KeyKind::Table | KeyKind::Record(_) | KeyKind::Map { .. } => "a table".to_owned(),
         KeyKind::TextOr(_) => "a string or a table".to_owned(),
         KeyKind::Any => "any value".to_owned(),
+        KeyKind::List { .. } => "a list".to_owned(),
         KeyKind::Records { .. } => "a list of tables".to_owned(),
         KeyKind::TextList { one_of: [], .. } => "a list of strings".to_owned(),
         KeyKind::TextList { one_of, .. } => format!("a list of {}", quoted(one_of)),

@@ -19,10 +19,12 @@ mod decision;
 mod facts;
 mod finding;
 mod findings;
+mod flow;
 mod globals;
 mod guard;
 mod heard;
 mod leave;
+mod mode;
 mod names;
 mod options;
 mod pattern;
@@ -33,6 +35,7 @@ mod redirection;
 mod rule;
 mod scope;
 mod subject;
+mod trajectory;
 
 pub use self::allow::AllowRule;
 pub use self::bad::BadRule;
@@ -41,8 +44,13 @@ pub use self::decision::{
     AuthorizedCall, Decision, Refusal, Routed, Seal, TraceStep, Verdict, authorise, authorise_with,
 };
 pub use self::facts::{SessionFacts, TrustLevel};
+pub use self::flow::{
+    Destination, FLOW_CHECK, FlowFacts, Governance, HeldLabels, Label, LabelKind, PrivatePaths, UntrustedResult,
+    destination, private_line, private_source, untrusted_line, untrusted_result,
+};
 pub use self::heard::HeardUrls;
 pub use self::leave::Leave;
+pub use self::mode::Mode;
 pub use self::permission::{Action, PermissionRule, PermissionSource, Permissions, ShellLists};
 pub use self::rule::{
     ARGS_MATCH_BYTES_MAX, Effect, Hidden, POLICY_RULES_MAX, PathLayer, PolicyRule, PolicyRuleText,
@@ -50,6 +58,10 @@ pub use self::rule::{
 };
 pub use self::scope::{Constraint, Scoped, ToolScope};
 pub use self::subject::tool_key;
+pub use self::trajectory::{
+    BadSequence, CallWord, CallWords, LearnedCause, MappedCall, NearSequence, SEQUENCE_WORDS_MAX,
+    Sequence, SequenceOrigin, SequenceSet, TrajectoryFacts, WordKind, words_of,
+};
 
 use self::finding::Finding;
 use self::subject::{RuleSubject, names};
@@ -67,6 +79,8 @@ pub struct Policy {
     pub rules: Option<PolicyRules>,
     /// `tools.permissions`, or the lists of `tools.shell`.
     pub permissions: PermissionSource,
+    /// `tools.governance`: sequences of calls, and what leaves the machine.
+    pub governance: Governance,
     /// Whether commands of the network are refused, because the jail has none.
     pub denies_network: bool,
     /// `tools.max_tool_calls_per_session`.
@@ -97,12 +111,14 @@ impl Policy {
             || matches!(self.permissions, PermissionSource::Rules(_))
             || self.rules.as_ref().is_some_and(PolicyRules::looks_at_paths)
             || self.scoped.as_ref().is_some_and(Scoped::looks_at_paths)
+            || self.governance.looks_at_files()
     }
 
     /// Whether any rule can look at the words of a command as paths ([`LinePlaces::words`](crate::command::LinePlaces)).
     pub fn looks_at_words(&self) -> bool {
         self.rules.as_ref().is_some_and(PolicyRules::looks_at_words)
             || self.scoped.as_ref().is_some_and(Scoped::looks_at_paths)
+            || self.governance.looks_at_files()
     }
 
     /// What the rules hide from the tool of `call`, also when it reaches it from above: lists of layers, each of which is asked by itself.

@@ -24,6 +24,7 @@ use self::objects::AgreedObjects;
 use crate::approval::{ApprovalAnswer, ApprovalQuestion};
 use crate::calls::CallControl;
 use crate::clock::now_ms;
+use crate::governance::{CallReach, GovernanceRoom, GovernanceView};
 use crate::known_secrets::KnownSecrets;
 use crate::mode::{SessionMode, read_only_refusal};
 use crate::session::Session;
@@ -37,6 +38,8 @@ pub(crate) struct Authoriser {
     pub(crate) edit_policy: Policy,
     /// The same without what was allowed on the command line, for calls that a schedule makes.
     pub(crate) scheduled_policy: Policy,
+    /// What calls come to by what their conversation did before.
+    pub(crate) governance: GovernanceRoom,
     /// The approvals.
     pub(crate) store: Store,
     /// What no request for an approval tells.
@@ -89,6 +92,8 @@ pub(crate) struct AuthorisationResult<W = Work> {
 pub(crate) struct AuthorisationState {
     /// Calls the session asked for before.
     pub(crate) calls_made: u32,
+    /// How far what runs it reaches.
+    pub(crate) reach: CallReach,
     /// The component behind it, when it is one of an installed plugin.
     pub(crate) owner: Option<Digest>,
     /// Who agreed to the call whose questions it answers: it is the same call.
@@ -102,6 +107,7 @@ impl AuthorisationState {
     pub(crate) fn first(calls_made: u32) -> Self {
         Self {
             calls_made,
+            reach: CallReach::default(),
             owner: None,
             resumed: None,
             agreed: None,
@@ -122,7 +128,11 @@ pub(crate) async fn decide(
     asked: &mut AuthorisationState,
 ) -> Result<AuthorisationResult, ToolFailure> {
     let agreed = AgreedObjects::of(room, session, &call, asked.owner).await?;
-    let decided = decide_with(room, session, (call, work, &agreed), control, asked).await?;
+    let policy = room.policy_of(session);
+    let of = (&call, asked.reach);
+    let view = room.governance.enter(policy, session, of, &control.cancel).await?;
+    let known = (&agreed, &view);
+    let decided = decide_with(room, session, (call, work, known), control, asked).await?;
     Ok(AuthorisationResult {
         objects: agreed.once,
         ..decided
@@ -132,7 +142,7 @@ pub(crate) async fn decide(
 async fn decide_with(
     room: &Authoriser,
     session: &Session,
-    (call, work, agreed): (ResolvedCall, Work, &AgreedObjects),
+    (call, work, (agreed, view)): (ResolvedCall, Work, (&AgreedObjects, &GovernanceView)),
     control: &CallControl,
     asked: &mut AuthorisationState,
 ) -> Result<AuthorisationResult, ToolFailure> {
@@ -148,7 +158,7 @@ async fn decide_with(
             agreed_objects: &agreed.paths,
             ..room.facts(calls_made, approval)
         };
-        authorise_with(policy, &facts, call.clone(), work.clone())
+        authorise_with(policy, &view.tell(facts), call.clone(), work.clone())
     };
     let (approval, agreement) = asked.agreed.clone().unzip();
     let decision = decide(room.policy_of(session), approval);
@@ -253,15 +263,17 @@ pub(crate) async fn explain(
     room: &Authoriser,
     session: &Session,
     call: ResolvedCall,
-    owner: Option<Digest>,
+    (owner, reach): (Option<Digest>, CallReach),
 ) -> Result<Decision, ToolFailure> {
     let heard = session.heard();
+    let policy = room.policy_of(session);
+    let view = room.governance.look(policy, session, (&call, reach)).await?;
     let decide = |policy: &Policy, approval| {
         let facts = SessionFacts {
             heard: heard.as_deref(),
             ..room.facts(session.calls_made(), approval)
         };
-        authorise(policy, &facts, call.clone())
+        authorise(policy, &view.tell(facts), call.clone())
     };
     let decision = decide(room.policy_of(session), None);
     match &decision {

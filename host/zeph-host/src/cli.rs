@@ -20,6 +20,7 @@ mod exit;
 mod explain;
 mod filter;
 mod filters;
+mod forgive;
 mod generate;
 mod grants;
 mod help;
@@ -35,6 +36,7 @@ mod plugin;
 mod policy;
 mod records;
 mod replay;
+mod revoke;
 mod run;
 mod scheduler;
 mod secret;
@@ -149,6 +151,8 @@ fn dispatch(
         CliCommand::Replay(options) => replay::run(&context, &options),
         CliCommand::Scheduler(options) => scheduler::run(&context, options),
         CliCommand::Approve(options) => approve::run(&context, &options),
+        CliCommand::Revoke(options) => revoke::run(&context, &options),
+        CliCommand::Forgive(options) => forgive::run(&context, &options),
         CliCommand::Explain(options) => explain::run(&context, &options),
         CliCommand::Policy(options) => policy::run(&context, options),
         CliCommand::Mcp(options) => mcp::run(&context, options),

@@ -48,6 +48,7 @@ use crate::executor::backend::Backends;
 use crate::executor::{BadDefinition, PendingReport};
 use crate::filtering::Filtering;
 use crate::filtering::wasm::Components;
+use crate::governance::{GovernanceRoom, Trajectory};
 use crate::grant_usage::GrantUsage;
 use crate::guest::{GuestUses, ProgramRoom};
 use crate::heap;
@@ -530,6 +531,11 @@ impl Host {
         &self.0.config
     }
 
+    /// Reads learned sequences again at the next call.
+    pub(crate) fn learned_sequences_changed(&self) {
+        self.0.authoriser.governance.changed();
+    }
+
     /// The store, for listings.
     pub(crate) fn store(&self) -> &Store {
         &self.0.store
@@ -557,7 +563,8 @@ impl Host {
         conversation: Option<ConversationId>,
         principal: Principal,
     ) -> Session {
-        let progress = Progress::of(conversation.is_some());
+        let is_old = conversation.is_some();
+        let past = (Progress::of(is_old), Trajectory::of(is_old));
         let conversation = conversation.unwrap_or_else(ConversationId::new);
         let undo_max = self.0.config.shell.transaction.undo_max;
         let shell = Share::new(self.0.shell.shell(), session::turn(None, None), undo_max);
@@ -568,7 +575,7 @@ impl Host {
             principal,
             (commands, shell),
             strategies,
-            progress,
+            past,
         )
     }
 
@@ -619,6 +626,7 @@ fn authoriser(
         wrapped: wrapped.map(|native| native.name.clone()),
         ..config.rules.policy.clone()
     };
+    let policy_governance = policy.governance.clone();
     let mut edit_policy = policy.clone();
     let directory = policy.directory.to_string_lossy();
     edit_policy
@@ -631,6 +639,12 @@ fn authoriser(
         },
         policy,
         edit_policy,
+        governance: GovernanceRoom::new(
+            config.governance.clone(),
+            policy_governance.private,
+            store.clone(),
+            None,
+        ),
         store: store.clone(),
         secrets: Arc::clone(secrets),
         user: needs_user(config).then(|| user_of_tools(config)).flatten(),

@@ -41,6 +41,7 @@ mod executor;
 mod file_changes;
 mod filtering;
 mod goal;
+mod governance;
 mod grant_usage;
 mod guest;
 mod heap;

@@ -34,6 +34,7 @@ use crate::compression::CompressionSubject;
 use crate::dependencies::AskedCall;
 use crate::executor::backend;
 use crate::filtering::OutputSubject;
+use crate::governance::{CallEnd, CallReach};
 use crate::guest::{Explainer, GuestHints, GuestRules, GuestRun, GuestUses};
 use crate::host::Rooms;
 use crate::offers::Offer;
@@ -57,7 +58,9 @@ pub(crate) async fn call(
         mut frame,
         request,
         asked,
+        step,
     } = asked;
+    step.begun();
     let id = frame.id;
     let configured = host.config.agent.goal_text.as_deref();
     goal::tell(&host.store, session, configured, &mut frame).await;
@@ -106,6 +109,13 @@ pub(crate) async fn call(
     };
     let output = show(host, session, about, execution).await;
     session.hear_result(output.produced());
+    let end = CallEnd {
+        output: &output,
+        facts: &facts,
+        has_violated: done.wanted.grant.is_some(),
+    };
+    host.authoriser.governance.ended(session, id, end).await;
+    drop(step);
     if let (Outcome::Done, Some(tool)) = (&output.outcome, &tool) {
         asked.succeeded(tool);
     }
@@ -164,7 +174,10 @@ pub(crate) async fn explain(
     let tool = resolved.call.tool.clone();
     Audit::identify(&mut draft, &tool, offer.plugins.plugin(&tool.backend));
     let owner = offer.owner(&tool.backend);
-    let decision = authorisation::explain(&host.authoriser, session, resolved.call, owner).await?;
+    let of = (&host.config, &resolved.call.tool);
+    let reach = CallReach::of(of.0, of.1, &resolved.work, resolved.rights.as_ref());
+    let of = (owner, reach);
+    let decision = authorisation::explain(&host.authoriser, session, resolved.call, of).await?;
     let of = (&host.dependencies, &host.store);
     let decision = order::foreseen(of, session, (&tool, decision), &offer).await;
     Ok(verdict::foreseen((host.judge.as_ref(), &host.store), &draft, &tool, decision).await)
@@ -210,6 +223,10 @@ async fn end_of(host: &Rooms, session: &Session, ended: BackgroundResult) -> Too
         }
         _ => None,
     };
+    let labelled = match &subject {
+        OutputSubject::Command(line) => Some(line.clone()),
+        _ => None,
+    };
     let about = OutputContext {
         wanted_chars: None,
         subject,
@@ -219,6 +236,9 @@ async fn end_of(host: &Rooms, session: &Session, ended: BackgroundResult) -> Too
     };
     let output = show(host, session, about, execution).await;
     session.hear_result(output.produced());
+    let of = (&host.authoriser.policy, labelled.as_deref());
+    let governance = &host.authoriser.governance;
+    governance.ended_in_background(session, of, &output, &facts).await;
     host.audit
         .completed(session, (&run_id, turn), &facts, &output, duration)
         .await;
@@ -261,7 +281,7 @@ async fn begin<'h>(
                 match order::refusal(of, session, (asked_call, tool), &offer, control).await {
                     Some(refusal) => Judgement::refused(refusal, resolved),
                     None => {
-                        let room = &host.authoriser;
+                        let room = (&host.authoriser, &host.config);
                         judge(room, session, &offer, resolved, control, &mut asked).await
                     }
                 }
@@ -271,6 +291,8 @@ async fn begin<'h>(
         judged = verdict::asked(host.judge.as_ref(), session, judged, control, &mut verdict).await;
         let mut draft = draft.clone();
         judged.identify(&mut draft, &offer);
+        let governance = &host.authoriser.governance;
+        governance.decided(session, draft.call_id, &judged.decision).await;
         let once = std::mem::take(&mut judged.once);
         match host.audit.begin(draft, &judged.decision, once).await {
             Ok(None) => {}

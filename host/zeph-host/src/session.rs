@@ -14,6 +14,7 @@ use crate::clock::now_ms;
 use crate::dependencies::{AskedCall, Progress};
 use crate::filtering::wasm::SessionStrategies;
 use crate::goal::{GoalPlace, SessionGoal};
+use crate::governance::{AskedStep, Trajectory};
 use crate::mode::{ModeSwitch, SessionMode};
 use crate::shell::{CommandBackend, Share};
 use crate::turn_state::TurnStates;
@@ -41,6 +42,8 @@ pub struct Session {
     said: Arc<Mutex<Option<Arc<str>>>>,
     /// Which tools have succeeded in it.
     progress: Progress,
+    /// What it did and read.
+    trajectory: Trajectory,
     mode: Arc<ModeSwitch>,
     /// The run of a schedule that makes its calls; none when somebody does.
     schedule: Option<Arc<str>>,
@@ -52,6 +55,7 @@ pub(crate) struct AskedRequest {
     pub(crate) frame: CallFrame,
     pub(crate) request: ToolRequest,
     pub(crate) asked: AskedCall,
+    pub(crate) step: AskedStep,
 }
 
 impl Session {
@@ -60,7 +64,7 @@ impl Session {
         principal: Principal,
         (commands, shell): (CommandBackend, Share),
         strategies: SessionStrategies,
-        progress: Progress,
+        (progress, trajectory): (Progress, Trajectory),
     ) -> Self {
         Self {
             conversation,
@@ -75,6 +79,7 @@ impl Session {
             turn_states: TurnStates::default(),
             said: Arc::default(),
             progress,
+            trajectory,
             mode: Arc::default(),
             schedule: None,
         }
@@ -146,11 +151,18 @@ impl Session {
 
     /// Asks for a call now.
     pub(crate) fn asks(&self, request: ToolRequest) -> AskedRequest {
+        let frame = self.frame();
         AskedRequest {
             asked: self.progress.ask(&request.tool),
-            frame: self.frame(),
+            step: self.trajectory.ask(frame.id),
+            frame,
             request,
         }
+    }
+
+    /// What it did and read.
+    pub(crate) fn trajectory(&self) -> &Trajectory {
+        &self.trajectory
     }
 
     /// Which tools have succeeded in it.

@@ -3,7 +3,7 @@
 //!
 //! This is the only crate that knows SQL, and no SQL leaves it: callers see operations on [`Store`] and lines of an
 //! [`AuditFile`]. In reading order: what is kept (`conversation`, `session`, `goals`, `schedules`, `overflow`, `savings`, `grants`, `grant_uses`, `defaults`, `approvals`,
-//! `audit`, `call`, `tokens`, `sweep`, and `secrets` and `logins` in files beside it), what a database has to be able to do for that
+//! `audit`, `call`, `tokens`, `sequences`, `sweep`, and `secrets` and `logins` in files beside it), what a database has to be able to do for that
 //! (`operations`), who queues it (`store`), and how SQLite does it
 //! (`sqlite`). The clock is always an argument.
 //! Texts of this crate may name paths of the host: they are for operators, never for a model.
@@ -24,6 +24,7 @@ mod place;
 mod savings;
 mod schedules;
 mod secrets;
+mod sequences;
 mod session;
 mod sqlite;
 mod store;
@@ -61,6 +62,9 @@ pub use schedules::{
 pub use secrets::{
     Keyring, KeyringError, ReachableSecrets, SecretFolder, SecretPlace, SecretRecord, SecretSet,
     SecretsError, SecretsStamp, StoredSecret,
+};
+pub use sequences::{
+    ConversationPast, LEARNED_MAX, SequenceObservation, SequenceState, StoredSequence,
 };
 pub use session::{NewSession, NewSessionItem, SessionRecord};
 pub use sqlite::open::{Location, OpenedStore, StoreOpening, StoreOptions};

@@ -12,6 +12,7 @@ use zeph_core::id::{
     ApprovalId, CallId, ConversationId, Digest, OverflowId, Pin, PluginId, ToolName,
 };
 use zeph_core::lifetime::{GrantLifetime, Lifetime};
+use zeph_core::policy::Label;
 
 use crate::approvals::{Agreement, ApprovalRequest, StoredApproval};
 use crate::audit::filter::AuditFilter;
@@ -28,6 +29,7 @@ use crate::schedules::{
     NewSchedule, PutSchedule, RunBegin, RunFinish, Schedule, ScheduleBounds, ScheduleOwner,
     ScheduleRun,
 };
+use crate::sequences::{ConversationPast, SequenceObservation, StoredSequence};
 use crate::session::{NewSession, NewSessionItem, SessionRecord};
 use crate::sweep::{Past, SweepReport};
 use crate::tokens::TokenRecord;
@@ -250,6 +252,39 @@ pub(crate) trait Operations {
     fn audit(&self, filter: &AuditFilter) -> Outcome<Vec<AuditRecord>>;
     /// The audit row of one call.
     fn audit_record(&self, call: CallId) -> Outcome<Option<AuditRecord>>;
+
+    /// A number that changes when sequences do.
+    fn sequences_version(&self) -> Outcome<i64>;
+    /// All sequences, by number.
+    fn sequences(&self) -> Outcome<Vec<StoredSequence>>;
+    /// Counts how a sequence ended; its number when it is learned by that.
+    fn observe_sequence(&self, observed: &SequenceObservation) -> Outcome<Option<i64>>;
+    /// Learns a sequence whatever became of it before; its number.
+    fn revoke_sequence(&self, words: &[String], call: CallId, at_ms: i64) -> Outcome<i64>;
+    /// Lets a learned sequence happen again; says whether there was one.
+    fn forgive_sequence(&self, id: i64, at_ms: i64) -> Outcome<bool>;
+    /// What a conversation remembers: at most `n_calls` calls.
+    fn conversation_past(
+        &self,
+        conversation: ConversationId,
+        n_calls: u32,
+    ) -> Outcome<ConversationPast>;
+    /// Remembers the words of a call of a conversation, which is begun when there is none, and forgets those before the last `n_calls`.
+    fn remember_call(
+        &self,
+        conversation: ConversationId,
+        call: (CallId, &str),
+        n_calls: u32,
+        at_ms: i64,
+    ) -> Outcome<()>;
+    /// Keeps labels of what a conversation read or of one of its outputs, each once.
+    fn keep_labels(
+        &self,
+        conversation: ConversationId,
+        output: Option<OverflowId>,
+        labels: &[Label],
+        at_ms: i64,
+    ) -> Outcome<()>;
 
     /// Deletes up to `n_max` things of each kind that are past their time; says what went.
     fn sweep(&self, past: &Past, n_max: u32) -> Outcome<SweepReport>;

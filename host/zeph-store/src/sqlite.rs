@@ -6,6 +6,7 @@ use zeph_core::id::{
     ApprovalId, CallId, ConversationId, Digest, OverflowId, Pin, PluginId, ToolName,
 };
 use zeph_core::lifetime::Lifetime;
+use zeph_core::policy::Label;
 
 use crate::approvals::{Agreement, ApprovalRequest, StoredApproval};
 use crate::audit::filter::AuditFilter;
@@ -22,6 +23,7 @@ use crate::schedules::{
     NewSchedule, PutSchedule, RunBegin, RunFinish, Schedule, ScheduleBounds, ScheduleOwner,
     ScheduleRun,
 };
+use crate::sequences::{ConversationPast, SequenceObservation, StoredSequence};
 use crate::session::{NewSession, NewSessionItem, SessionRecord};
 use crate::sweep::{Past, SweepReport};
 use crate::tokens::TokenRecord;
@@ -42,6 +44,7 @@ mod overflow;
 mod savings;
 mod schedules;
 mod schema;
+mod sequences;
 mod session;
 mod set_aside;
 mod site;
@@ -362,6 +365,66 @@ impl Operations for Connection {
 
     fn audit_record(&self, call: CallId) -> Outcome<Option<AuditRecord>> {
         Ok(audit::of_call(self, call)?)
+    }
+
+    fn sequences_version(&self) -> Outcome<i64> {
+        Ok(sequences::version(self)?)
+    }
+
+    fn sequences(&self) -> Outcome<Vec<StoredSequence>> {
+        Ok(sequences::all(self)?)
+    }
+
+    fn observe_sequence(&self, observed: &SequenceObservation) -> Outcome<Option<i64>> {
+        Ok(sequences::observe(self, observed)?)
+    }
+
+    fn revoke_sequence(&self, words: &[String], call: CallId, at_ms: i64) -> Outcome<i64> {
+        Ok(sequences::revoke(self, words, call, at_ms)?)
+    }
+
+    fn forgive_sequence(&self, id: i64, at_ms: i64) -> Outcome<bool> {
+        Ok(sequences::forgive(self, id, at_ms)?)
+    }
+
+    fn conversation_past(
+        &self,
+        conversation: ConversationId,
+        n_calls: u32,
+    ) -> Outcome<ConversationPast> {
+        Ok(sequences::past(self, conversation, n_calls)?)
+    }
+
+    fn remember_call(
+        &self,
+        conversation: ConversationId,
+        call: (CallId, &str),
+        n_calls: u32,
+        at_ms: i64,
+    ) -> Outcome<()> {
+        Ok(sequences::remember(
+            self,
+            conversation,
+            call,
+            n_calls,
+            at_ms,
+        )?)
+    }
+
+    fn keep_labels(
+        &self,
+        conversation: ConversationId,
+        output: Option<OverflowId>,
+        labels: &[Label],
+        at_ms: i64,
+    ) -> Outcome<()> {
+        Ok(sequences::keep_labels(
+            self,
+            conversation,
+            output,
+            labels,
+            at_ms,
+        )?)
     }
 
     fn sweep(&self, past: &Past, n_max: u32) -> Outcome<SweepReport> {

@@ -126,7 +126,7 @@ fn every_command_of_the_chat_answers() {
         ("/undo", "> "),
         ("/redo", "> "),
         ("/compact", "nothing to make shorter"),
-        ("/revoke x", "not the ID of an approval"),
+        ("/revoke x", "no record of call `x`"),
         ("/resume x", "not the ID of a session"),
         ("/approve", "no call waits"),
         ("/approve x", "no call `x` waits"),

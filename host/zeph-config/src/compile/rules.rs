@@ -29,6 +29,7 @@ impl Compiling<'_> {
         let directory = spellings(directory)
             .pop()
             .unwrap_or_else(|| directory.clone());
+        let governance = self.governance_rules(&raw.governance);
         let policy_file = self.policy_file(&raw.policy.policy_file, user_file);
         let (sections, variables) = self.sections(raw, policy_file.as_deref());
         let default_effect = self.default_effect(raw);
@@ -53,6 +54,7 @@ impl Compiling<'_> {
                 scope: scope(&raw.scope),
                 rules,
                 permissions: self.permissions(raw),
+                governance,
                 denies_network: !sandbox.network && sandbox.hosts.is_empty(),
                 calls_max: match raw.max_tool_calls_per_session {
                     0 => None,

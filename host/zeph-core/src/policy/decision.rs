@@ -239,7 +239,7 @@ pub fn authorise(policy: &Policy, facts: &SessionFacts<'_>, call: ResolvedCall) 
 /// Decides about `call`, and seals it with `work` when it may run.
 ///
 /// The first check that refuses ends it. Else a call typed at the terminal is its own approval. Else the first of these that says something
-/// decides: permissions and `--allow`; what cannot be known of a command, which asks; an explicit rule of the policy; an address
+/// decides: a sequence of calls, or what would leave the machine, which ask; permissions and `--allow`; what cannot be known of a command, which asks; an explicit rule of the policy; an address
 /// that nobody named, which asks; the default, by which what only reads or holds no right to change anything runs and everything else asks. An approval of exactly this call turns
 /// a question into a yes, and lifts a constraint of `tools.scoped`.
 pub fn authorise_with<W>(
@@ -283,6 +283,7 @@ pub fn authorise_with<W>(
         (false, _) => &finding.allow,
         // No flag overrules it.
         (true, Verdict::Ask) => &[],
+        _ if findings.is_governed(finding) => &[],
         (true, _) => &findings.permissions.allow,
     };
     Decision::Ask(refusal(

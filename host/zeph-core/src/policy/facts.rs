@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::HeardUrls;
+use super::{FlowFacts, HeardUrls, TrajectoryFacts};
 use crate::id::ToolName;
 use crate::lifetime::Lifetime;
 
@@ -45,6 +45,10 @@ pub struct SessionFacts<'a> {
     pub is_root: bool,
     /// The addresses the session was told of; `None` where what its user says is not known.
     pub heard: Option<&'a HeardUrls>,
+    /// What the conversation did before; `None` where sequences are not looked for.
+    pub trajectory: Option<TrajectoryFacts<'a>>,
+    /// What the conversation has read; `None` where that is not followed.
+    pub flow: Option<FlowFacts<'a>>,
 }
 
 /// No tool.
@@ -63,6 +67,8 @@ impl Default for SessionFacts<'_> {
             user: None,
             is_root: false,
             heard: None,
+            trajectory: None,
+            flow: None,
         }
     }
 }

@@ -3,8 +3,8 @@
 use super::finding::Finding;
 use super::subject::{self, RuleSubject};
 use super::{
-    PermissionSource, Policy, SessionFacts, TraceStep, TrustLevel, Verdict, guard, heard, leave,
-    permission,
+    PermissionSource, Policy, SessionFacts, TraceStep, TrustLevel, Verdict, flow, guard, heard, leave,
+    permission, trajectory,
 };
 use crate::call::ResolvedCall;
 use crate::tool::Backend;
@@ -20,6 +20,8 @@ pub(super) struct Findings {
     pub(super) obeyed: Finding,
     pub(super) unknown: Finding,
     pub(super) heard: Finding,
+    pub(super) sequences: Finding,
+    pub(super) flow: Finding,
     pub(super) trust: Finding,
     pub(super) quota: Finding,
     pub(super) default: Finding,
@@ -49,6 +51,8 @@ pub(super) fn look(policy: &Policy, facts: &SessionFacts<'_>, call: &ResolvedCal
         obeyed: leave::check(policy, facts, &subject),
         unknown: unknown(line),
         heard: heard::check(facts, call),
+        sequences: trajectory::check(policy, facts, call),
+        flow: flow::check(policy, facts, call),
         trust: trust(facts, call),
         quota: quota(policy, facts),
         default: default(policy, &subject),
@@ -56,7 +60,7 @@ pub(super) fn look(policy: &Policy, facts: &SessionFacts<'_>, call: &ResolvedCal
 }
 
 impl Findings {
-    fn all(&self) -> [(&'static str, &Finding); 12] {
+    fn all(&self) -> [(&'static str, &Finding); 14] {
         let Self {
             scoped,
             scope,
@@ -67,6 +71,8 @@ impl Findings {
             obeyed,
             unknown,
             heard,
+            sequences,
+            flow,
             trust,
             quota,
             default,
@@ -81,6 +87,8 @@ impl Findings {
             ("obeyed", obeyed),
             ("analysis", unknown),
             ("addresses", heard),
+            ("sequences", sequences),
+            (flow::FLOW_CHECK, flow),
             ("trust", trust),
             ("quota", quota),
             ("default", default),
@@ -107,10 +115,18 @@ impl Findings {
             .find(|finding| !(finding.can_be_approved && is_approved))
     }
 
+    /// Whether a finding is about what the conversation did before: no rule about single calls changes it.
+    pub(super) fn is_governed(&self, finding: &Finding) -> bool {
+        std::ptr::eq(finding, &self.sequences) || std::ptr::eq(finding, &self.flow)
+    }
+
     /// What decides when nothing refuses. The default always says something.
     pub(super) fn decisive(&self) -> &Finding {
         // A rule that would refuse if the call were what it may turn out to be is stronger than one that allows.
         let doubt = Some(&self.rules).filter(|rules| rules.verdict == Verdict::Ask);
+        // What the calls before come to is known to no rule about a single call.
+        let governed = [&self.sequences, &self.flow].into_iter();
+        let governed = governed.filter(|finding| finding.verdict == Verdict::Ask);
         let others = [
             &self.obeyed,
             &self.permissions,
@@ -118,8 +134,8 @@ impl Findings {
             &self.rules,
             &self.heard,
         ];
-        doubt
-            .into_iter()
+        governed
+            .chain(doubt)
             .chain(others)
             .find(|finding| finding.verdict != Verdict::Pass)
             .unwrap_or(&self.default)

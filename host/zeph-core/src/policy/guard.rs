@@ -11,6 +11,8 @@ use crate::command::SimpleCommand;
 
 mod network;
 
+pub(super) use self::network::{host_of, is_loopback};
+
 /// Spellings of the home directory before they are expanded.
 const HOMES: [&str; 3] = ["~", "$HOME", "${HOME}"];
 

@@ -12,12 +12,14 @@ use crate::principal::{Operator, Principal};
 use crate::tool::{Annotations, Backend, Tool, ToolKind};
 
 mod commands;
+mod flow;
 mod lab;
 mod names;
 mod obeyed;
 mod paths;
 mod precedence;
 mod redirections;
+mod trajectory;
 mod unknowns;
 
 fn call(name: &str, read_only: bool, principal: Principal, paths: &[&str]) -> ResolvedCall {

@@ -3,6 +3,7 @@
 mod acp;
 mod authority;
 mod filters;
+mod governance;
 mod mcp;
 mod plugin;
 mod records;
@@ -22,6 +23,7 @@ pub(crate) use self::authority::{
     ApprovalDuration, Approve, Doctor, Explain, Policy, PolicyCommand,
 };
 pub(crate) use self::filters::{Filter, FiltersArgs, FiltersCommand, HookArgs, Stats};
+pub(crate) use self::governance::{Forgive, Revoke};
 pub(crate) use self::mcp::{Mcp, McpApprove, McpCommand, McpConfig, McpLogin, McpName};
 pub(crate) use self::plugin::{
     ConfirmedPlugin, HowLong, Plugin, PluginAdd, PluginCheck, PluginCommand, PluginDev,
@@ -126,6 +128,10 @@ pub(crate) enum CliCommand {
     Replay(Replay),
     /// Approve a pending call
     Approve(Approve),
+    /// Mark the result of a call as unacceptable: such calls are denied from then on
+    Revoke(Revoke),
+    /// Allow a learned sequence of calls again, or list them
+    Forgive(Forgive),
     /// Show how a call would be decided, without making it
     Explain(Explain),
     /// Check the rules that allow or deny calls

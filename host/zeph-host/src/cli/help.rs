@@ -3,6 +3,7 @@
 mod acp;
 mod authority;
 mod filters;
+mod governance;
 mod mcp;
 mod plugin;
 mod records;
@@ -12,6 +13,9 @@ mod token;
 mod wrap;
 
 pub(crate) use acp::{ACP_EXAMPLES, ACP_LONG};
+pub(crate) use self::governance::{
+    FORGIVE_EXAMPLES, FORGIVE_LONG, REVOKE_CALL_EXAMPLES, REVOKE_CALL_LONG,
+};
 pub(crate) use authority::{
     APPROVE_CALL_EXAMPLES, APPROVE_CALL_LONG, DOCTOR_EXAMPLES, DOCTOR_LONG, EXPLAIN_EXAMPLES,
     EXPLAIN_LONG, POLICY_EXAMPLES, POLICY_LONG,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use zeph_config::Config;
 use zeph_core::call::FileFacts;
 use zeph_core::failure::ToolFailure;
 use zeph_core::policy::{AuthorizedCall, Decision, Refusal};
@@ -13,6 +14,7 @@ use zeph_store::{Agreement, BeginRecord, SingleUseRights};
 use crate::audit::{Audit, OpenRecord};
 use crate::authorisation::{self, AuthorisationState, Authoriser};
 use crate::calls::CallControl;
+use crate::governance::CallReach;
 use crate::offers::Offer;
 use crate::recording::RecordedDecision;
 use crate::resolve::ResolvedRequest;
@@ -84,7 +86,7 @@ pub(super) struct Judgement {
 
 /// Stage 3 with what the record and the execution have to know of the call.
 pub(super) async fn judge(
-    authoriser: &Authoriser,
+    (authoriser, config): (&Authoriser, &Config),
     session: &Session,
     offer: &Offer,
     resolved: ResolvedRequest,
@@ -99,6 +101,7 @@ pub(super) async fn judge(
     } = resolved;
     asked.resumed = agreement;
     asked.owner = offer.owner(&call.tool.backend);
+    asked.reach = CallReach::of(config, &call.tool, &work, rights.as_ref());
     let (tool, files) = (call.tool.clone(), call.files.clone());
     let notes = call.arguments.notes.clone();
     let decided = authorisation::decide(authoriser, session, call, work, control, asked).await;

@@ -35,6 +35,8 @@ pub(crate) enum PromptInput {
     Approve(Option<String>),
     /// List what waits for approval and what was approved.
     Approvals,
+    /// Mark the result of a call as unacceptable: the one with this id, else the newest.
+    Revoke(Option<String>),
     /// Undo so many of the last commands.
     Undo(u32),
     /// Take the last of those back.
@@ -50,7 +52,7 @@ pub(crate) enum PromptInput {
 }
 
 /// The commands, for completion and suggestions.
-pub(crate) const COMMANDS: [&str; 12] = [
+pub(crate) const COMMANDS: [&str; 13] = [
     "/approvals",
     "/approve",
     "/clear",
@@ -59,6 +61,7 @@ pub(crate) const COMMANDS: [&str; 12] = [
     "/plan",
     "/quit",
     "/redo",
+    "/revoke",
     "/runs",
     "/tool",
     "/tools",
@@ -138,6 +141,7 @@ fn command(line: &str) -> Result<PromptInput, String> {
         ("/tool", Some(tool)) => Ok(PromptInput::Tool(tool.to_owned())),
         ("/tool", None) => Err("write `/tool NAME`; `/tools` lists the names".to_owned()),
         ("/approve", which) => Ok(PromptInput::Approve(which.map(str::to_owned))),
+        ("/revoke", call) => Ok(PromptInput::Revoke(call.map(str::to_owned))),
         ("/approvals", None) => Ok(PromptInput::Approvals),
         ("/undo", count) => undo(count),
         ("/redo", None) => Ok(PromptInput::Redo),

@@ -66,6 +66,7 @@ Type a call:
 Commands:
   /tools        the tools            /tool NAME    one tool with its parameters
   /approvals    what waits for you   /approve [ID] let a program's call run (the newest without ID)
+  /revoke [ID]  deny such calls as the last one, or as call ID; `zeph-host forgive` takes that back
   /plan [TEXT]  the goal; with TEXT, set one; `done` and `cancel` end it, `list` shows all
   /undo [N]     put back what the last commands changed; /redo takes that back
   /runs         what runs in the background         /kill ID     end it
@@ -141,6 +142,7 @@ async fn serve_lines(
                 command @ (PromptInput::Approve(_)
                 | PromptInput::Approvals
                 | PromptInput::Undo(_)
+                | PromptInput::Revoke(_)
                 | PromptInput::Redo
                 | PromptInput::Plan(_)
                 | PromptInput::Clear),

@@ -12,6 +12,7 @@ use super::page::Page;
 use super::render::escape;
 use crate::approval::{self, ApprovalAnswer};
 use crate::clock::now_ms;
+use crate::governance::{self, RevokedSequence};
 use crate::host::Host;
 use crate::session::Session;
 
@@ -86,6 +87,31 @@ pub(crate) async fn approvals(host: &Host, width: Option<usize>) -> Result<Page,
     let requests = host.store().list_requests(None, now_ms()).await?;
     let approvals = host.store().list_approvals(now_ms()).await?;
     Ok(approval_text::list(&requests, &approvals, now_ms(), width))
+}
+
+/// `/revoke [CALL-ID]`: marks the result of a call, or of the newest of the session, as unacceptable.
+///
+/// Errors: one line for the person.
+pub(crate) async fn revoke(
+    host: &Host,
+    session: &Session,
+    call: Option<&str>,
+) -> Result<String, String> {
+    let revoked = governance::revoke(host.store(), call, Some(session.conversation)).await;
+    let revoked = revoked.map_err(|error| error.to_string())?;
+    host.learned_sequences_changed();
+    Ok(format!("{}\n", self::revoked(&revoked)))
+}
+
+/// What is blocked from now on, and how to forgive it.
+pub(crate) fn revoked(revoked: &RevokedSequence) -> String {
+    let words = zeph_core::failure::one_line(&revoked.words.join(" "), 200);
+    format!(
+        "revoked: the sequence `{}` of call {} is blocked; `zeph-host forgive {}` allows it again",
+        escape(&words),
+        revoked.call,
+        revoked.id
+    )
 }
 
 /// `/clear`: what was approved for the session is forgotten, and a new turn begins.

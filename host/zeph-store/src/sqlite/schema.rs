@@ -349,6 +349,42 @@ const HISTORY: &[M<'static>] = &[
     INSERT INTO grant_uses_since VALUES (CAST(unixepoch('subsec') * 1000 AS INTEGER));
     ",
     ),
+    M::up(
+        "
+    -- Sequences of calls that went wrong, as JSON arrays of words. A number is never used again: it is what a person forgives.
+    CREATE TABLE sequences (
+        id      INTEGER PRIMARY KEY AUTOINCREMENT,
+        words   TEXT NOT NULL UNIQUE,
+        state   TEXT NOT NULL,
+        cause   TEXT NOT NULL,
+        call_id TEXT NOT NULL,
+        n_bad   INTEGER NOT NULL,
+        n_good  INTEGER NOT NULL,
+        at_ms   INTEGER NOT NULL
+    ) STRICT;
+    CREATE INDEX sequences_by_state ON sequences (state, at_ms);
+    CREATE TABLE sequence_changes (version INTEGER NOT NULL) STRICT;
+    INSERT INTO sequence_changes (version) VALUES (0);
+
+    -- What conversations remember: the words of their last calls, as JSON, and the labels of what they read or, with an output, of that.
+    CREATE TABLE conversation_calls (
+        seq             INTEGER PRIMARY KEY AUTOINCREMENT,
+        conversation_id TEXT NOT NULL REFERENCES conversations (id) ON DELETE CASCADE,
+        call_id         TEXT NOT NULL,
+        words           TEXT NOT NULL
+    ) STRICT;
+    CREATE INDEX conversation_calls_by_conversation ON conversation_calls (conversation_id, seq);
+    CREATE TABLE conversation_labels (
+        seq             INTEGER PRIMARY KEY AUTOINCREMENT,
+        conversation_id TEXT NOT NULL REFERENCES conversations (id) ON DELETE CASCADE,
+        output_id       TEXT,
+        kind            TEXT NOT NULL,
+        source          TEXT NOT NULL,
+        at_ms           INTEGER NOT NULL
+    ) STRICT;
+    CREATE INDEX conversation_labels_by_conversation ON conversation_labels (conversation_id, seq);
+    ",
+    ),
 ];
 
 const MIGRATIONS: Migrations<'static> = Migrations::from_slice(HISTORY);

@@ -9,6 +9,7 @@ mod grant_uses;
 pub(crate) mod grants;
 mod savings;
 mod schedules;
+mod sequences;
 mod session;
 mod sweep;
 mod tokens;

@@ -49,7 +49,7 @@ fn may_be_local(host: &str) -> bool {
 }
 
 /// Whether `host` is this machine by its very name.
-fn is_loopback(host: &str) -> bool {
+pub(in crate::policy) fn is_loopback(host: &str) -> bool {
     let host = host.trim_start_matches('[').trim_end_matches(']');
     host.eq_ignore_ascii_case("localhost")
         || host
@@ -130,7 +130,7 @@ fn sockets<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
 }
 
 /// `user@host:port/path?query` → `host`.
-fn host_of(address: &str) -> &str {
+pub(in crate::policy) fn host_of(address: &str) -> &str {
     let address = address.split(['/', '?', '#']).next().unwrap_or_default();
     let address = address.rsplit('@').next().unwrap_or_default();
     if address.starts_with('[') {

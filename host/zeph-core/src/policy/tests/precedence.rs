@@ -489,6 +489,8 @@ fn the_trace_has_a_line_for_every_check() {
         "obeyed",
         "analysis",
         "addresses",
+        "sequences",
+        "flow",
         "trust",
         "quota",
         "default",

@@ -14,7 +14,8 @@ pub(super) enum ChatCommand {
     Clear,
     /// What waits and what was approved, or the answer to a call that waits.
     Approve(Option<String>),
-    Revoke(String),
+    /// Revokes an approval, or marks the result of a call as unacceptable; the newest call without an ID.
+    Revoke(Option<String>),
     Tools,
     Stats,
     Cost,
@@ -55,7 +56,7 @@ pub(super) const COMMANDS: [&str; 15] = [
 pub(super) const HELP: &str = "\
 Type what you want done; Alt-Enter begins a new line. @path attaches a file, and Tab completes it.
   /approve [ID]   what waits and what was approved; with ID, answer a call that waits
-  /revoke ID      revoke an approval
+  /revoke [ID]    deny such calls as the last one, or as call ID; with the ID of an approval, revoke that
   /tools          the tools              /undo [N], /redo   put back what the last commands changed
   /model [NAME]   the models; with NAME, use another one
   /cost, /stats   what the session used up; how it works
@@ -92,9 +93,7 @@ pub(super) fn read(line: &str) -> Result<ChatCommand, String> {
     }
     match name {
         "/approve" | "/approvals" => Ok(ChatCommand::Approve(some)),
-        "/revoke" => some
-            .map(ChatCommand::Revoke)
-            .ok_or_else(|| "write `/revoke ID`; `/approve` lists the IDs".to_owned()),
+        "/revoke" => Ok(ChatCommand::Revoke(some)),
         "/plan" => Ok(ChatCommand::Plan(some)),
         "/model" => Ok(ChatCommand::Model(some)),
         "/resume" => Ok(ChatCommand::Resume(some)),

@@ -58,7 +58,7 @@ impl Chat {
                 Err(error) => screen.wrong(&error.to_string()),
             },
             ChatCommand::Approve(Some(which)) => self.approve(&which, terminal).await?,
-            ChatCommand::Revoke(id) => self.revoke(&id).await?,
+            ChatCommand::Revoke(id) => self.revoke(id.as_deref()).await?,
             ChatCommand::Undo(count) => {
                 screen.page(&session_commands::undo(&session, count).await)?;
             }
@@ -214,14 +214,19 @@ impl Chat {
         }
     }
 
-    async fn revoke(&self, id: &str) -> io::Result<()> {
-        let store = self.agent.host().host().store();
-        let Ok(id) = id.parse::<ApprovalId>() else {
-            self.screen
-                .wrong("that is not the ID of an approval; `/approve` lists them");
-            return Ok(());
+    async fn revoke(&self, id: Option<&str>) -> io::Result<()> {
+        let tools = self.agent.host();
+        let Some(approval) = id.and_then(|id| id.parse::<ApprovalId>().ok()) else {
+            let revoked = session_commands::revoke(tools.host(), tools.session(), id).await;
+            return match revoked {
+                Ok(text) => self.screen.page(&text),
+                Err(problem) => {
+                    self.screen.wrong(&problem);
+                    Ok(())
+                }
+            };
         };
-        match store.revoke_approval(id).await {
+        match tools.host().store().revoke_approval(approval).await {
             Ok(true) => self.screen.page("revoked\n"),
             Ok(false) => {
                 self.screen

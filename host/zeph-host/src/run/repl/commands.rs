@@ -28,6 +28,7 @@ pub(super) async fn run(
             .await
             .map_err(|error| error.to_string()),
         PromptInput::Plan(argument) => plan::command(host, session, argument.as_deref()).await,
+        PromptInput::Revoke(call) => session_commands::revoke(host, session, call.as_deref()).await,
         PromptInput::Undo(count) => Ok(session_commands::undo(session, count).await),
         PromptInput::Redo => Ok(session_commands::redo(session).await),
         _ => Ok(String::new()),

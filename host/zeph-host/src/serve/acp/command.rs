@@ -31,7 +31,7 @@ pub(super) enum SlashCommand {
     /// Sets or shows the goal.
     Plan(Option<String>),
     Redo,
-    Revoke(String),
+    Revoke(Option<String>),
     Tools,
     Undo(u32),
 }
@@ -56,7 +56,11 @@ const COMMANDS: [(&str, &str, Option<&str>); 9] = [
         Some("GOAL, done, cancel or list"),
     ),
     ("redo", "Put back what the last /undo changed", None),
-    ("revoke", "Revoke an approval", Some("ID")),
+    (
+        "revoke",
+        "Mark the result of a call as unacceptable, or revoke an approval",
+        Some("ID"),
+    ),
     ("tools", "List the tools", None),
     (
         "undo",
@@ -93,8 +97,7 @@ fn command(name: &str, argument: &str) -> Result<SlashCommand, String> {
     let given = (!argument.is_empty()).then(|| argument.to_owned());
     match (name, given) {
         ("approve", given) => Ok(SlashCommand::Approve(given)),
-        ("revoke", Some(id)) => Ok(SlashCommand::Revoke(id)),
-        ("revoke", None) => Err("write `/revoke ID`; `/approve` lists the IDs".to_owned()),
+        ("revoke", given) => Ok(SlashCommand::Revoke(given)),
         ("undo", given) => match given.as_deref().unwrap_or("1").parse() {
             Ok(count) if count > 0 => Ok(SlashCommand::Undo(count)),
             _ => Err("write `/undo` or `/undo N`, N from 1".to_owned()),
@@ -152,7 +155,7 @@ pub(super) async fn run(
         }
         SlashCommand::Redo => session_commands::redo(session.calls()).await,
         SlashCommand::Undo(count) => session_commands::undo(session.calls(), count).await,
-        SlashCommand::Revoke(id) => revoke(session, &id).await,
+        SlashCommand::Revoke(id) => revoke(session, id.as_deref()).await,
         SlashCommand::Tools => fenced(&catalog::list(&host.catalog(), None)),
     }
 }
@@ -198,11 +201,12 @@ async fn approve(session: &Arc<AcpSession>, which: &str) -> String {
     }
 }
 
-async fn revoke(session: &AcpSession, id: &str) -> String {
-    let Ok(id) = id.parse::<ApprovalId>() else {
-        return "that is not the ID of an approval; `/approve` lists them".to_owned();
+async fn revoke(session: &AcpSession, id: Option<&str>) -> String {
+    let Some(approval) = id.and_then(|id| id.parse::<ApprovalId>().ok()) else {
+        let revoked = session_commands::revoke(session.host(), session.calls(), id).await;
+        return revoked.unwrap_or_else(|problem| problem);
     };
-    match session.host().store().revoke_approval(id).await {
+    match session.host().store().revoke_approval(approval).await {
         Ok(true) => "revoked".to_owned(),
         Ok(false) => "there is no such approval; `/approve` lists them".to_owned(),
         Err(error) => error.to_string(),

@@ -1,0 +1,253 @@
+//! What a conversation has read, and what would leave the machine with it.
+//!
+//! Labels belong to results and to the handles of stored outputs. A conversation holds the labels of what it was shown: a handle that
+//! nobody read labels nothing, and one that a call passes on carries its labels to that call. A person who agrees to such a call
+//! releases what the conversation holds by then to that destination; what is read later is asked about again.
+
+mod program;
+mod sink;
+mod source;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use serde::{Deserialize, Serialize};
+
+pub use self::sink::{Destination, destination};
+pub use self::source::{
+    UntrustedResult, private_line, private_source, untrusted_line, untrusted_result,
+};
+
+use super::finding::Finding;
+use super::trajectory::{in_mode, is_always_available};
+use super::{BadRule, Mode, Policy, SessionFacts};
+use crate::call::ResolvedCall;
+use crate::failure::one_line;
+
+/// The check in traces.
+pub const FLOW_CHECK: &str = "flow";
+
+/// The rule.
+const RULE: &str = "tools.governance.flow";
+
+/// Most labels of one conversation. Beyond them the newest source stands for all further ones.
+const LABELS_MAX: usize = 256;
+
+/// Most destinations that a conversation released something to; the first in order goes.
+const RELEASED_MAX: usize = 256;
+
+/// Most bytes of a source.
+const SOURCE_BYTES_MAX: usize = 300;
+
+/// How a conversation is governed, besides rules about single calls.
+#[derive(Debug, Clone)]
+pub struct Governance {
+    /// Tools that sequences and the flow rule never block, by name.
+    pub always_available: Vec<String>,
+    /// Whether what was learned from refusals, violations and failures blocks; else it is only recorded.
+    pub blocks_risky: bool,
+    /// How like a learned sequence calls have to be, from 0 to 1.
+    pub similarity_threshold: f64,
+    /// What happens to a call that would carry what was read off the machine; `None`: nothing.
+    pub flow: Option<Mode>,
+    /// The files whose content is private.
+    pub private: PrivatePaths,
+}
+
+impl Governance {
+    /// Whether it asks which files calls and commands name.
+    pub fn looks_at_files(&self) -> bool {
+        self.flow.is_some() && !self.private.is_empty()
+    }
+}
+
+impl Default for Governance {
+    /// No rule.
+    fn default() -> Self {
+        Self {
+            always_available: Vec::new(),
+            blocks_risky: false,
+            similarity_threshold: 1.0,
+            flow: None,
+            private: PrivatePaths::default(),
+        }
+    }
+}
+
+/// Patterns over real paths of files whose content is private.
+#[derive(Debug, Clone, Default)]
+pub struct PrivatePaths(GlobSet);
+
+impl PrivatePaths {
+    /// Compiles patterns over absolute paths.
+    ///
+    /// Errors: [`BadRule`] for what is no pattern.
+    pub fn new(patterns: &[String]) -> Result<Self, BadRule> {
+        let mut set = GlobSetBuilder::new();
+        for text in patterns {
+            let glob = GlobBuilder::new(text).literal_separator(true).build();
+            set.add(glob.map_err(|error| BadRule::new(text, error.kind()))?);
+        }
+        let set = set.build();
+        set.map(Self)
+            .map_err(|error| BadRule::new("private_paths", error.kind()))
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether a file, or a directory above it, is private.
+    pub fn holds(&self, path: &std::path::Path) -> bool {
+        !self.0.is_empty() && path.ancestors().any(|path| self.0.is_match(path))
+    }
+}
+
+/// What is known of the content of a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LabelKind {
+    /// It is from a file of `tools.governance.private_paths`.
+    Private,
+    /// It is from the network, and nobody vouches for it.
+    Untrusted,
+}
+
+impl LabelKind {
+    /// As it stands in records and in the store.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Private => "private",
+            Self::Untrusted => "untrusted",
+        }
+    }
+
+    /// The kind with this label.
+    pub fn of_label(label: &str) -> Option<Self> {
+        let all = [Self::Private, Self::Untrusted];
+        all.into_iter().find(|kind| kind.label() == label)
+    }
+}
+
+/// A label of a result.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Label {
+    /// What is known of the content.
+    pub kind: LabelKind,
+    /// Where it is from: a path, a host, a server. At most 300 bytes.
+    pub source: String,
+}
+
+impl Label {
+    /// A label; a long source is cut.
+    pub fn new(kind: LabelKind, source: &str) -> Self {
+        Self {
+            kind,
+            source: one_line(source, SOURCE_BYTES_MAX),
+        }
+    }
+}
+
+impl fmt::Display for Label {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.kind {
+            LabelKind::Private => write!(f, "`{}`, which is private", self.source),
+            LabelKind::Untrusted => write!(f, "untrusted content from `{}`", self.source),
+        }
+    }
+}
+
+/// What a conversation has read, and what it released.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct HeldLabels {
+    labels: Vec<(u64, Label)>,
+    /// By destination: the labels up to this number were released to it.
+    released: BTreeMap<String, u64>,
+    n_held: u64,
+}
+
+impl HeldLabels {
+    /// The conversation was shown content with `label`. Returns false when it had been shown that source before.
+    pub fn hold(&mut self, label: Label) -> bool {
+        if self.labels.iter().any(|(_, held)| *held == label) {
+            return false;
+        }
+        self.n_held += 1;
+        if self.labels.len() >= LABELS_MAX {
+            self.labels.pop();
+        }
+        self.labels.push((self.n_held, label));
+        true
+    }
+
+    /// A person agreed that what is held by now goes to `destination`.
+    pub fn release(&mut self, destination: &str) {
+        if self.released.len() >= RELEASED_MAX && !self.released.contains_key(destination) {
+            self.released.pop_first();
+        }
+        self.released.insert(destination.to_owned(), self.n_held);
+    }
+
+    /// Whether nothing was read that has a label.
+    pub fn is_empty(&self) -> bool {
+        self.labels.is_empty()
+    }
+
+    /// What is held, oldest first.
+    pub fn labels(&self) -> impl Iterator<Item = &Label> {
+        self.labels.iter().map(|(_, label)| label)
+    }
+
+    /// What is held and not released to `destination`.
+    fn kept_from(&self, destination: &str) -> impl Iterator<Item = &Label> {
+        let released = self.released.get(destination).copied().unwrap_or(0);
+        let kept = self.labels.iter().filter(move |(at, _)| *at > released);
+        kept.map(|(_, label)| label)
+    }
+}
+
+/// What the flow rule looks at.
+#[derive(Debug, Clone, Copy)]
+pub struct FlowFacts<'a> {
+    /// What the conversation has read.
+    pub held: &'a HeldLabels,
+    /// The labels of the handles that the call passes on.
+    pub passed: &'a [Label],
+    /// Whether what runs the tool can reach the network.
+    pub reaches_network: bool,
+}
+
+/// Asks before a call carries off the machine what is private, or what untrusted content may have asked for.
+pub(super) fn check(policy: &Policy, facts: &SessionFacts<'_>, call: &ResolvedCall) -> Finding {
+    let (Some(mode), Some(flow)) = (policy.governance.flow, &facts.flow) else {
+        return Finding::pass("not enabled");
+    };
+    if flow.held.is_empty() && flow.passed.is_empty() {
+        return Finding::pass("nothing private or untrusted was read");
+    }
+    if is_always_available(policy, call) {
+        return Finding::pass("the tool is always available");
+    }
+    let Some(destination) = destination(policy, facts, call) else {
+        return Finding::pass("nothing leaves this machine");
+    };
+    let held = flow.held.kept_from(&destination.key);
+    let carried = flow.passed.iter().chain(held);
+    let carried: Vec<&Label> = carried.filter(|label| destination.minds(label.kind)).collect();
+    let worst = carried.iter().min_by_key(|label| label.kind);
+    let Some(worst) = worst else {
+        return Finding::pass("nothing private or untrusted was read that was not released");
+    };
+    let others = match carried.len() - 1 {
+        0 => String::new(),
+        1 => " and one more source".to_owned(),
+        n => format!(" and {n} more sources"),
+    };
+    let reason = format!(
+        "this conversation has read {worst}{others}, and `{}` can send data off this machine (`{RULE}`)",
+        one_line(&destination.shown, 120)
+    );
+    in_mode(mode, RULE.to_owned(), reason)
+}

@@ -1,0 +1,123 @@
+//! What the result of a call is made of.
+
+use std::path::PathBuf;
+
+use super::program::{Reach, reach};
+use super::PrivatePaths;
+use crate::call::ResolvedCall;
+use crate::command::{CommandLine, SimpleCommand, WordPlace};
+use crate::execution::HostUse;
+use crate::policy::Policy;
+use crate::policy::guard::is_loopback;
+use crate::tool::{Backend, ToolKind};
+
+/// Programs that say something about files, and nothing that stands in them.
+const NAMES_ONLY: [&str; 22] = [
+    "ls", "stat", "test", "[", "[[", "rm", "mv", "cp", "ln", "touch", "chmod", "chown", "mkdir", "rmdir", "realpath",
+    "readlink", "basename", "dirname", "du", "find", "tree", "git",
+];
+
+/// The private file that the result of `call` may tell of, by what the call names.
+pub fn private_source(private: &PrivatePaths, call: &ResolvedCall) -> Option<PathBuf> {
+    if private.is_empty() {
+        return None;
+    }
+    if let Some(line) = &call.command {
+        return private_line(private, line);
+    }
+    let tells = !matches!(
+        call.tool.kind,
+        ToolKind::Edit | ToolKind::Delete | ToolKind::Move
+    );
+    let mut named = call.paths.iter().chain(&call.files.reach).filter(|_| tells);
+    named.find(|path| private.holds(path)).cloned()
+}
+
+/// The private file that the output of a command may tell of.
+pub fn private_line(private: &PrivatePaths, line: &CommandLine) -> Option<PathBuf> {
+    if private.is_empty() {
+        return None;
+    }
+    let reads = |command: &&SimpleCommand| {
+        let name = command.base_name();
+        let shows = name == "git" && command.arguments.iter().any(|word| word == "show" || word == "diff");
+        shows || !NAMES_ONLY.contains(&name)
+    };
+    let commands = line.commands.iter().filter(reads);
+    let words: Vec<&String> = commands.flat_map(|command| &command.arguments).collect();
+    let named = line.places.words.iter().filter(|place| words.contains(&&place.word));
+    let of_words = named.filter_map(|place| match &place.place {
+        WordPlace::Known(paths) => paths.iter().find(|path| private.holds(path)).cloned(),
+        WordPlace::Like { beginnings, end } => {
+            let like = |beginning: &String| {
+                let names = [beginning.clone(), format!("{beginning}x{end}")];
+                names.into_iter().map(PathBuf::from).find(|path| private.holds(path))
+            };
+            beginnings.iter().find_map(like)
+        }
+        WordPlace::Unknown => None,
+    });
+    let read = line.redirections.iter().zip(&line.places.redirections);
+    let of_redirections = read
+        .filter(|(redirection, _)| !redirection.writes)
+        .flat_map(|(_, places)| places.iter().flatten())
+        .find(|path| private.holds(path));
+    of_words.chain(of_redirections.cloned()).next()
+}
+
+/// Which results of a call have content of the network.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum UntrustedResult {
+    /// None.
+    #[default]
+    Never,
+    /// Those for which something was received from a host beyond this machine.
+    OfHosts,
+    /// All: from those hosts, or else from this.
+    From(String),
+}
+
+impl UntrustedResult {
+    /// Where the content of one result is from, which received this from `hosts`.
+    pub fn source(&self, hosts: &[HostUse]) -> Option<String> {
+        let name = |host: &HostUse| {
+            let name = host.host.rsplit_once(':');
+            name.map_or(host.host.clone(), |(name, _)| name.to_owned())
+        };
+        let mut beyond = hosts.iter().filter(|host| {
+            host.received_bytes > 0 && !is_loopback(&name(host))
+        });
+        match self {
+            Self::Never => None,
+            Self::OfHosts => beyond.next().map(name),
+            Self::From(other) => Some(beyond.next().map_or_else(|| other.clone(), name)),
+        }
+    }
+}
+
+/// Which results of `call` have content of the network. `is_remote`: the tool itself is elsewhere.
+pub fn untrusted_result(policy: &Policy, call: &ResolvedCall, is_remote: bool) -> UntrustedResult {
+    let of_remote = |name: String| match is_remote {
+        true => UntrustedResult::From(name),
+        false => UntrustedResult::OfHosts,
+    };
+    match (&call.tool.backend, &call.command) {
+        (Backend::Shell, Some(line)) => untrusted_line(policy, line),
+        (Backend::Mcp(tool), _) => of_remote(tool.server.to_string()),
+        _ => of_remote(call.tool.qualified_name()),
+    }
+}
+
+/// Whether the output of a command has content of the network. What package managers and version control print is a log of their own;
+/// what they fetch is read by nobody yet.
+pub fn untrusted_line(policy: &Policy, line: &CommandLine) -> UntrustedResult {
+    let furthest = line.commands.iter().max_by_key(|command| reach(command));
+    match furthest.map(|command| (reach(command), command)) {
+        None | Some((Reach::Stays, _)) => UntrustedResult::Never,
+        Some((Reach::Unknown, _)) => UntrustedResult::OfHosts,
+        Some((Reach::Contacts | Reach::Sends, command)) => match policy.denies_network {
+            true => UntrustedResult::OfHosts,
+            false => UntrustedResult::From(command.base_name().to_owned()),
+        },
+    }
+}

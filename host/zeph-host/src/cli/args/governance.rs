@@ -1,0 +1,28 @@
+//! Arguments of `revoke` and `forgive`.
+
+use clap::Args as ClapArgs;
+
+use super::Json;
+use crate::cli::help::{FORGIVE_EXAMPLES, FORGIVE_LONG, REVOKE_CALL_EXAMPLES, REVOKE_CALL_LONG};
+
+/// `zeph-host revoke`
+#[derive(Debug, ClapArgs)]
+#[command(after_help = REVOKE_CALL_EXAMPLES, after_long_help = REVOKE_CALL_LONG)]
+pub(crate) struct Revoke {
+    /// The call: its ID, as in `zeph-host audit`
+    #[arg(value_name = "CALL-ID")]
+    pub(crate) call: String,
+    #[command(flatten)]
+    pub(crate) json: Json,
+}
+
+/// `zeph-host forgive`
+#[derive(Debug, ClapArgs)]
+#[command(after_help = FORGIVE_EXAMPLES, after_long_help = FORGIVE_LONG)]
+pub(crate) struct Forgive {
+    /// The learned sequence; without it, list them
+    #[arg(value_name = "ID")]
+    pub(crate) sequence: Option<i64>,
+    #[command(flatten)]
+    pub(crate) json: Json,
+}

@@ -1,0 +1,493 @@
+//! What calls come to by what their conversation did before (`tools.governance`): gathers the facts of `zeph_core::policy`, and keeps what
+//! follows from the end of a call.
+//!
+//! A call is entered when it is decided, in the order in which calls were asked for; one that may not run is taken out again. What its
+//! result is made of is known when it was shown: the labels are held by the conversation then, and by the handle of a stored output.
+
+mod known;
+mod labels;
+mod meaning;
+mod reach;
+mod revoke;
+mod trajectory;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use zeph_config::GovernanceSettings;
+use zeph_core::call::ResolvedCall;
+use zeph_core::category::{ErrorCategory, ErrorPhase};
+use zeph_core::command::CommandLine;
+use zeph_core::execution::ExecutionFacts;
+use zeph_core::failure::ToolFailure;
+use zeph_core::id::{CallId, OverflowId};
+use zeph_core::output::{Outcome, ToolOutput};
+use zeph_core::policy::{
+    Decision, FLOW_CHECK, FlowFacts, HeldLabels, Label, LabelKind, LearnedCause, MappedCall, NearSequence, Policy,
+    PrivatePaths, SessionFacts, TrajectoryFacts, Verdict, destination, private_line,
+    private_source, untrusted_line, untrusted_result, words_of,
+};
+use zeph_core::tool::Backend;
+use zeph_engine::Cancel;
+use zeph_store::{SequenceObservation, Store, StoreError};
+
+pub(crate) use self::known::KnownSequences;
+pub(crate) use self::meaning::VectorSource;
+pub(crate) use self::reach::CallReach;
+pub(crate) use self::revoke::{RevokeError, RevokedSequence, forget, revoke};
+pub(crate) use self::trajectory::{AskedStep, Trajectory};
+
+use self::known::SequenceCache;
+use self::trajectory::{RememberedCall, ResultSource};
+use crate::clock::now_ms;
+use crate::session::Session;
+
+/// How often a call has to be refused, or a tool to fail, until that is learned.
+const TIMES_NEEDED: u32 = 3;
+
+/// How often what was not granted has to be tried.
+const VIOLATIONS_NEEDED: u32 = 2;
+
+/// What the stage works with.
+#[derive(Debug)]
+pub(crate) struct GovernanceRoom {
+    settings: GovernanceSettings,
+    /// For what results name.
+    private: PrivatePaths,
+    store: Store,
+    cache: SequenceCache,
+    /// Compares calls by their meaning; none where they are compared by their words.
+    vectors: Option<Arc<dyn VectorSource>>,
+}
+
+/// What is known of a conversation at the moment at which a call of it is decided.
+#[derive(Debug)]
+pub(crate) struct GovernanceView {
+    known: Option<Arc<KnownSequences>>,
+    window: Vec<Arc<MappedCall>>,
+    call: Arc<MappedCall>,
+    held: Arc<HeldLabels>,
+    passed: Vec<Label>,
+    reach: CallReach,
+    /// The learned sequence that is nearest by its meaning; none where meaning was not compared.
+    near: Option<Option<NearSequence>>,
+}
+
+impl GovernanceView {
+    /// The facts with those of the conversation.
+    pub(crate) fn tell<'a>(&'a self, facts: SessionFacts<'a>) -> SessionFacts<'a> {
+        let trajectory = self.known.as_ref().map(|known| TrajectoryFacts {
+            sequences: &known.set,
+            window: &self.window,
+            call: &self.call,
+            near: self.near.flatten(),
+            has_compared: self.near.is_some(),
+        });
+        SessionFacts {
+            trajectory,
+            flow: Some(FlowFacts {
+                held: &self.held,
+                passed: &self.passed,
+                reaches_network: self.reach.reaches_network,
+            }),
+            ..facts
+        }
+    }
+}
+
+impl GovernanceRoom {
+    /// `private`: the files whose content is private.
+    pub(crate) fn new(
+        settings: GovernanceSettings,
+        private: PrivatePaths,
+        store: Store,
+        vectors: Option<Arc<dyn VectorSource>>,
+    ) -> Self {
+        let cache = SequenceCache::new(Arc::clone(&settings.sequences));
+        Self {
+            settings,
+            private,
+            store,
+            cache,
+            vectors,
+        }
+    }
+
+    /// Reads what was learned again at the next call.
+    pub(crate) fn changed(&self) {
+        self.cache.forget();
+    }
+
+    /// Looks at the conversation before `call` is decided, and enters the call into it.
+    ///
+    /// Calls that were asked for before it and are not decided yet are awaited, where there are sequences.
+    /// Errors: `server_error` when the store cannot be read: then nothing runs.
+    pub(crate) async fn enter(
+        &self,
+        policy: &Policy,
+        session: &Session,
+        (call, reach): (&ResolvedCall, CallReach),
+        cancel: &Cancel,
+    ) -> Result<GovernanceView, ToolFailure> {
+        let known = self.prepare(session).await?;
+        let trajectory = session.trajectory();
+        let has_sequences = known.as_ref().is_some_and(|known| !known.set.is_empty());
+        if has_sequences {
+            trajectory.await_turn(call.frame.id, cancel).await;
+        }
+        let entry = self.entry(policy, call, (known.as_ref(), reach));
+        let window = trajectory.enter(entry, known.as_ref(), self.settings.window_calls.get());
+        let mut view = self.view(session, (known, window), (call, reach));
+        let is_person = call.frame.principal.is_operator();
+        if policy.governance.blocks_risky && !is_person {
+            view.near = self.near(session, call.frame.id, view.known.as_ref()).await;
+        }
+        let heard = session.heard();
+        let facts = view.tell(SessionFacts {
+            heard: heard.as_deref(),
+            ..SessionFacts::default()
+        });
+        let destination = match policy.governance.flow {
+            Some(_) => destination(policy, &facts, call).map(|destination| destination.key),
+            None => None,
+        };
+        trajectory.leads_to(call.frame.id, destination);
+        Ok(view)
+    }
+
+    /// Looks at the conversation for a call that is not made: nothing is entered.
+    ///
+    /// Errors: `server_error` when the store cannot be read.
+    pub(crate) async fn look(
+        &self,
+        policy: &Policy,
+        session: &Session,
+        (call, reach): (&ResolvedCall, CallReach),
+    ) -> Result<GovernanceView, ToolFailure> {
+        let known = self.prepare(session).await?;
+        let entry = self.entry(policy, call, (known.as_ref(), reach));
+        let n_calls = self.settings.window_calls.get();
+        let window = session.trajectory().window(known.as_ref(), n_calls);
+        let of = (known, (window, entry.mapped));
+        Ok(self.view(session, of, (call, reach)))
+    }
+
+    /// The sequences of this moment, for a conversation whose past is known.
+    async fn prepare(
+        &self,
+        session: &Session,
+    ) -> Result<Option<Arc<KnownSequences>>, ToolFailure> {
+        let past = async {
+            if session.trajectory().has_past() {
+                let n_calls = u32::try_from(self.settings.window_calls.get()).unwrap_or(u32::MAX);
+                let past = self.store.conversation_past(session.conversation, n_calls);
+                session.trajectory().recall(past.await?);
+            }
+            match self.settings.trajectory {
+                true => self.cache.now(&self.store).await.map(Some),
+                false => Ok(None),
+            }
+        };
+        past.await.map_err(|error| cannot_read(&error))
+    }
+
+    fn entry(
+        &self,
+        policy: &Policy,
+        call: &ResolvedCall,
+        (known, reach): (Option<&Arc<KnownSequences>>, CallReach),
+    ) -> RememberedCall {
+        let words = match known {
+            Some(known) if known.set.is_empty() => words_of(call, None),
+            Some(known) => words_of(call, Some(&|word| known.set.knows(word))),
+            None => Default::default(),
+        };
+        let mapped = known.map(|known| known.set.map(&words)).unwrap_or_default();
+        let source = match policy.governance.flow {
+            Some(_) => ResultSource {
+                private: private_source(&policy.governance.private, call),
+                untrusted: untrusted_result(policy, call, reach.is_remote),
+            },
+            None => ResultSource::default(),
+        };
+        RememberedCall {
+            id: call.frame.id,
+            words: Arc::new(words),
+            mapped: Arc::new(mapped),
+            version: known.map_or(0, |known| known.version),
+            is_shell: call.tool.backend == Backend::Shell,
+            reads_handles: call.tool.name.as_str() == crate::builtin::READ_OVERFLOW,
+            source,
+        }
+    }
+
+    fn view(
+        &self,
+        session: &Session,
+        (known, (window, call)): (
+            Option<Arc<KnownSequences>>,
+            (Vec<Arc<MappedCall>>, Arc<MappedCall>),
+        ),
+        (resolved, reach): (&ResolvedCall, CallReach),
+    ) -> GovernanceView {
+        let trajectory = session.trajectory();
+        let passed = trajectory.passed_by(&resolved.arguments.values);
+        trajectory.passes(resolved.frame.id, &passed);
+        GovernanceView {
+            known,
+            window,
+            call,
+            held: trajectory.held(),
+            passed,
+            reach,
+            near: None,
+        }
+    }
+
+    /// The learned sequence that a call that was entered is nearest to by its meaning; none where there are no vectors.
+    async fn near(
+        &self,
+        session: &Session,
+        id: CallId,
+        known: Option<&Arc<KnownSequences>>,
+    ) -> Option<Option<NearSequence>> {
+        let (source, known) = (self.vectors.as_ref()?, known?);
+        let words = session.trajectory().words(id)?;
+        let pattern = session.trajectory().pattern(id)?;
+        let texts = vec![words.pattern().join(" "), pattern.join(" ")];
+        meaning::nearest(&**source, known, texts).await.ok()
+    }
+
+    /// What follows from a decision: a call that may run is remembered, one that may not is taken out, and a person who agreed to it
+    /// released what it carries.
+    pub(crate) async fn decided<W>(
+        &self,
+        session: &Session,
+        id: CallId,
+        decision: &Result<Decision<W>, ToolFailure>,
+    ) {
+        let trajectory = session.trajectory();
+        match decision {
+            Ok(Decision::Allow(call)) => {
+                let asked = |step: &zeph_core::policy::TraceStep| {
+                    step.check == FLOW_CHECK && step.verdict == Verdict::Ask
+                };
+                if call.approval().is_some() && call.trace().iter().any(asked) {
+                    trajectory.release(id);
+                }
+                self.remember(session, id).await;
+            }
+            Ok(Decision::Deny(refusal)) => {
+                let learns = !OWN_RULES.iter().any(|rule| refusal.rule.starts_with(rule));
+                if learns {
+                    self.learn(session, id, LearnedCause::Refused).await;
+                }
+                trajectory.take_out(id);
+            }
+            Ok(Decision::Ask(_)) | Err(_) => trajectory.take_out(id),
+        }
+    }
+
+    /// Keeps the words of a call for the time after a restart.
+    async fn remember(&self, session: &Session, id: CallId) {
+        if !self.settings.trajectory {
+            return;
+        }
+        let Some(words) = session.trajectory().words(id) else {
+            return;
+        };
+        let Ok(words) = serde_json::to_string(&*words) else {
+            return;
+        };
+        let n_calls = u32::try_from(self.settings.window_calls.get()).unwrap_or(u32::MAX);
+        let kept = self
+            .store
+            .remember_call(session.conversation, (id, words), n_calls, now_ms());
+        told(kept.await, "a call cannot be remembered");
+    }
+
+    /// What follows from the end of a call that ran.
+    pub(crate) async fn ended(&self, session: &Session, id: CallId, end: CallEnd<'_>) {
+        let trajectory = session.trajectory();
+        if let Some(cause) = trajectory.is_shell(id).and_then(|is_shell| end.cause(is_shell)) {
+            self.learn(session, id, cause).await;
+        } else if matches!(end.output.outcome, Outcome::Done) {
+            self.went_well(session, id).await;
+        }
+        self.label(session, id, end.output, end.facts).await;
+    }
+
+    async fn learn(&self, session: &Session, id: CallId, cause: LearnedCause) {
+        let pattern = match session.trajectory().pattern(id) {
+            Some(pattern) if self.settings.trajectory && is_specific(&pattern) => pattern,
+            _ => return,
+        };
+        let n_needed = match cause {
+            LearnedCause::Violated => VIOLATIONS_NEEDED,
+            _ => TIMES_NEEDED,
+        };
+        self.observe(pattern, id, (Some(cause), n_needed)).await;
+    }
+
+    /// Counts for a sequence that went wrong before that it went well now.
+    async fn went_well(&self, session: &Session, id: CallId) {
+        if !self.cache.has_candidates() {
+            return;
+        }
+        let pattern = session.trajectory().pattern(id);
+        if let Some(pattern) = pattern.filter(|pattern| self.cache.is_candidate(pattern)) {
+            self.observe(pattern, id, (None, 0)).await;
+        }
+    }
+
+    async fn observe(
+        &self,
+        words: Vec<String>,
+        call_id: CallId,
+        (cause, n_needed): (Option<LearnedCause>, u32),
+    ) {
+        let observed = SequenceObservation {
+            words,
+            cause,
+            call_id,
+            n_needed,
+            at_ms: now_ms(),
+        };
+        match self.store.observe_sequence(observed).await {
+            Ok(Some(id)) => tracing::info!(
+                sequence = id,
+                "a sequence of calls was learned; `zeph-host forgive {id}` removes it"
+            ),
+            Ok(None) => {}
+            Err(error) => told(Err(error), "a sequence of calls cannot be learned"),
+        }
+        self.cache.forget();
+    }
+
+    /// Gives the labels of a result to the conversation that was shown it, and to the handle of what it was not shown.
+    async fn label(
+        &self,
+        session: &Session,
+        id: CallId,
+        output: &ToolOutput,
+        facts: &ExecutionFacts,
+    ) {
+        let trajectory = session.trajectory();
+        let Some(mut labels) = trajectory.result_labels(id, facts) else {
+            return;
+        };
+        let mut located = output.locations.iter().map(|location| Path::new(&location.path));
+        labels.extend(located.find(|path| self.private.holds(path)).map(private_label));
+        self.hold(session, labels, output).await;
+    }
+
+    /// What follows from the end of a command that ran in the background.
+    pub(crate) async fn ended_in_background(
+        &self,
+        session: &Session,
+        (policy, line): (&Policy, Option<&CommandLine>),
+        output: &ToolOutput,
+        facts: &ExecutionFacts,
+    ) {
+        let (Some(line), true) = (line, policy.governance.flow.is_some()) else {
+            return;
+        };
+        let private = private_line(&self.private, line);
+        let private = private.as_deref().map(private_label);
+        let untrusted = untrusted_line(policy, line).source(&facts.hosts);
+        let untrusted = untrusted.map(|host| Label::new(LabelKind::Untrusted, &host));
+        let labels = private.into_iter().chain(untrusted).collect();
+        self.hold(session, labels, output).await;
+    }
+
+    /// Gives `labels` to what holds `output`.
+    pub(crate) async fn hold(&self, session: &Session, labels: Vec<Label>, output: &ToolOutput) {
+        if labels.is_empty() {
+            return;
+        }
+        if let Some(handle) = output.overflow {
+            session.trajectory().keep_handle(handle, &labels);
+            self.keep(session, Some(handle), labels.clone()).await;
+        }
+        if labels::shows_content(output.produced()) {
+            let news = session.trajectory().hold(labels);
+            if !news.is_empty() {
+                self.keep(session, None, news).await;
+            }
+        }
+    }
+
+    async fn keep(&self, session: &Session, handle: Option<OverflowId>, labels: Vec<Label>) {
+        let kept = self
+            .store
+            .keep_labels(session.conversation, handle, labels, now_ms());
+        told(kept.await, "labels cannot be kept");
+    }
+}
+
+/// Rules whose refusals say nothing about what a call does.
+const OWN_RULES: [&str; 5] = [
+    "tools.governance",
+    "quota",
+    "trust",
+    "mode read-only",
+    "tools.dependencies",
+];
+
+/// How a call ended.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CallEnd<'a> {
+    pub(crate) output: &'a ToolOutput,
+    pub(crate) facts: &'a ExecutionFacts,
+    /// Whether it tried what was not granted.
+    pub(crate) has_violated: bool,
+}
+
+impl CallEnd<'_> {
+    /// Why its sequence went wrong, if it did. How a command ends is its own affair, and so is what passes by itself.
+    fn cause(&self, is_shell: bool) -> Option<LearnedCause> {
+        let Outcome::Failed(failure) = &self.output.outcome else {
+            return None;
+        };
+        if failure.phase != ErrorPhase::Execution {
+            return None;
+        }
+        match failure.category {
+            ErrorCategory::PolicyBlocked => Some(LearnedCause::Violated),
+            _ if self.has_violated => Some(LearnedCause::Violated),
+            ErrorCategory::PermanentFailure if !is_shell => Some(LearnedCause::Failed),
+            _ => None,
+        }
+    }
+}
+
+/// Whether a sequence says more than the names of tools: without that, it would block every call of one.
+pub(crate) fn is_specific(words: &[String]) -> bool {
+    words.len() >= 2
+}
+
+/// The label of a private file.
+pub(crate) fn private_label(path: &Path) -> Label {
+    Label::new(LabelKind::Private, &path.to_string_lossy())
+}
+
+fn told(result: Result<(), StoreError>, problem: &'static str) {
+    if let Err(error) = result {
+        tracing::error!(error = &error as &dyn std::error::Error, "{problem}");
+    }
+}
+
+fn cannot_read(error: &StoreError) -> ToolFailure {
+    tracing::error!(
+        error = error as &dyn std::error::Error,
+        "a call was not made: what its conversation did before cannot be read"
+    );
+    ToolFailure::new(
+        ErrorCategory::ServerError,
+        ErrorPhase::Setup,
+        "the call was not made: the host cannot read what the conversation did before",
+    )
+}
+
+#[cfg(test)]
+mod tests;

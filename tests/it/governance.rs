@@ -1,0 +1,157 @@
+//! Sequences of calls and labels as a program, a person and a second process meet them.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::product::{Product, answer};
+
+fn configured(config: &str) -> Product {
+    let product = Product::new();
+    let folder = product.home.join(".config/zeph-host");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("config.toml"), config).unwrap();
+    product
+}
+
+fn line(id: u32, tool: &str, params: Value) -> String {
+    json!({ "id": id, "tool": tool, "params": params }).to_string() + "\n"
+}
+
+fn statuses(product: &Product, args: &[&str], lines: &[String]) -> Vec<String> {
+    let answers = product.answers(args, lines.concat());
+    let ids = 1..=u32::try_from(lines.len()).unwrap();
+    let status = |id: u32| answer(&answers, id)["status"].as_str().unwrap().to_owned();
+    ids.map(status).collect()
+}
+
+fn read(id: u32, path: &str) -> String {
+    line(id, "read", json!({ "path": path }))
+}
+
+const READ_BOTH: &str = "[tools.governance]\nblocked_sequences = [[\"read\", \"one.txt\", \"read\", \"two.txt\"]]\n";
+
+#[test]
+fn a_sequence_is_refused_in_the_order_in_which_calls_are_asked_for() {
+    let product = configured(READ_BOTH);
+    product.file("one.txt", "1\n");
+    product.file("two.txt", "2\n");
+    // All at once.
+    let lines = [read(1, "one.txt"), read(2, "two.txt"), read(3, "one.txt")];
+    assert_eq!(statuses(&product, &["-j", "4"], &lines), ["ok", "refused", "ok"]);
+    let lines = [read(1, "two.txt"), read(2, "one.txt")];
+    assert_eq!(statuses(&product, &[], &lines), ["ok", "ok"]);
+    let answers = product.answers(&[], [read(1, "one.txt"), read(2, "./two.txt")].concat());
+    let message = answer(&answers, 2)["error"]["message"].as_str().unwrap().to_owned();
+    assert!(message.contains("tools.governance.blocked_sequences[0]"), "{message}");
+}
+
+#[test]
+fn a_sequence_binds_a_person_and_explain_shows_it() {
+    let config = "[tools.governance]\nblocked_sequences = [[\"read\", \"secret.txt\"]]\n";
+    let product = configured(config);
+    product.file("secret.txt", "x\n");
+    let typed = product.run(&["call", "read", "path=secret.txt"]);
+    assert_eq!(typed.code, Some(4), "{}", typed.stderr);
+    let explained = product.run(&["explain", "read", "path=secret.txt", "--as-person", "--json"]);
+    let explained: Value = serde_json::from_str(&explained.stdout).unwrap();
+    assert_eq!(explained["decision"], "deny", "{explained}");
+    let steps = explained["trace"].as_array().unwrap();
+    let step = steps.iter().find(|step| step["check"] == "sequences").unwrap();
+    assert_eq!(step["verdict"], "deny");
+    assert_eq!(product.run(&["call", "read", "path=other.txt"]).code, Some(1));
+}
+
+#[test]
+fn a_window_outlives_its_process() {
+    let product = configured(READ_BOTH);
+    product.file("one.txt", "1\n");
+    product.file("two.txt", "2\n");
+    let conversation = "01938c2e-5a51-7cc3-98f2-8c1f9a3b7e10";
+    let resumed = ["--conversation", conversation];
+    assert_eq!(statuses(&product, &resumed, &[read(1, "one.txt")]), ["ok"]);
+    assert_eq!(statuses(&product, &resumed, &[read(1, "two.txt")]), ["refused"]);
+    assert_eq!(statuses(&product, &[], &[read(1, "two.txt")]), ["ok"]);
+}
+
+#[test]
+fn a_revoked_call_is_refused_until_it_is_forgiven() {
+    let product = Product::new();
+    product.file("one.txt", "1\n");
+    product.file("two.txt", "2\n");
+    let answers = product.answers(&[], read(1, "one.txt"));
+    let call = answer(&answers, 1)["call_id"].as_str().unwrap().to_owned();
+    let revoked = product.run(&["revoke", &call, "--json"]);
+    assert_eq!(revoked.code, Some(0), "{}", revoked.stderr);
+    let revoked: Value = serde_json::from_str(&revoked.stdout).unwrap();
+    let id = revoked["sequence"].to_string();
+    let lines = [read(1, "one.txt"), read(2, "two.txt")];
+    assert_eq!(statuses(&product, &[], &lines), ["refused", "ok"]);
+    let answers = product.answers(&[], read(1, "one.txt"));
+    let message = answer(&answers, 1)["error"]["message"].as_str().unwrap().to_owned();
+    assert!(message.contains(&format!("zeph-host forgive {id}")), "{message}");
+    // A person who types it is not held to what was learned.
+    assert_eq!(product.run(&["call", "read", "path=one.txt"]).code, Some(0));
+    assert!(product.run(&["forgive"]).stdout.contains("one.txt"));
+    assert_eq!(product.run(&["forgive", &id]).code, Some(0));
+    assert_eq!(product.run(&["forgive", &id]).code, Some(2));
+    assert_eq!(statuses(&product, &[], &lines), ["ok", "ok"]);
+}
+
+#[test]
+fn a_pattern_that_would_block_a_whole_tool_is_not_learned() {
+    let product = Product::new();
+    let answers = product.answers(&[], line(1, "turn_state", json!({})));
+    let call = answer(&answers, 1)["call_id"].as_str().unwrap().to_owned();
+    let revoked = product.run(&["revoke", &call]);
+    assert_eq!(revoked.code, Some(2), "{}", revoked.stderr);
+    assert!(revoked.stderr.contains("would block every call"), "{}", revoked.stderr);
+    assert_eq!(product.run(&["revoke", "nothing"]).code, Some(2));
+}
+
+#[test]
+fn what_was_private_asks_before_it_leaves_and_ordinary_work_does_not() {
+    let config = "[tools.sandbox]\nallow_network = true\n[tools.shell]\nconfirm_patterns = []\n";
+    let product = configured(config);
+    product.file(".env", "KEY=1\n");
+    let bash = |id: u32, command: &str| line(id, "bash", json!({ "command": command }));
+    let push = "git push nowhere";
+    let allow = ["-j", "1", "--allow", "bash"];
+    let lines = [bash(1, push), read(2, ".env"), bash(3, "ls"), bash(4, push)];
+    let answers = product.answers(&allow, lines.concat());
+    assert_eq!(answer(&answers, 2)["status"], "ok");
+    assert_eq!(answer(&answers, 3)["status"], "ok");
+    assert_eq!(answer(&answers, 1)["status"], "failed", "{answers:?}");
+    assert_eq!(answer(&answers, 4)["status"], "refused", "{answers:?}");
+    let message = answer(&answers, 4)["error"]["message"].as_str().unwrap().to_owned();
+    for part in ["private", "`git push nowhere`", "tools.governance.flow", "approve "] {
+        assert!(message.contains(part), "{message}");
+    }
+}
+
+/// A process that is killed while it learns leaves a sequence that counts, or none.
+#[test]
+fn a_process_that_is_killed_while_it_learns_leaves_whole_sequences() {
+    let product = Product::new();
+    let calls: Vec<String> = (0..12).map(|n| read(n, &format!("{n}.txt"))).collect();
+    let answers = product.answers(&[], calls.concat());
+    for n in 0..12_u64 {
+        let call = answer(&answers, n)["call_id"].as_str().unwrap();
+        let mut learning = product.command(&["revoke", call]).spawn().unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(n * 3));
+        learning.kill().unwrap();
+        learning.wait().unwrap();
+    }
+    let listed = product.run(&["forgive", "--json"]);
+    assert_eq!(listed.code, Some(0), "{}", listed.stderr);
+    let listed: Vec<Value> = serde_json::from_str(&listed.stdout).unwrap();
+    let ids: Vec<&Value> = listed.iter().map(|one| &one["id"]).collect();
+    assert!(ids.iter().all(|id| ids.iter().filter(|other| other == id).count() == 1));
+    for sequence in &listed {
+        assert_eq!(sequence["state"], "learned", "{sequence}");
+        assert_eq!(sequence["words"][0], "read", "{sequence}");
+    }
+    // Whatever was left can be learned now.
+    let call = answer(&answers, 11)["call_id"].as_str().unwrap();
+    assert_eq!(product.run(&["revoke", call]).code, Some(0));
+}
