@@ -8,6 +8,7 @@ use zeph_core::command::CommandLine;
 use zeph_core::failure::ToolFailure;
 use zeph_core::principal::Principal;
 use zeph_core::tool::Backend;
+use zeph_core::user::run_as;
 use zeph_egress::Egress;
 use zeph_shell::analysis::analyse;
 use zeph_shell::shell::ShellWork;
@@ -208,12 +209,14 @@ impl Resolver<'_> {
             can_change: call.can_change,
             is_ours,
         };
+        let user = self.config.tool_user.clone();
         if !look.can_change {
-            return look.facts();
+            return run_as(user.as_ref(), || look.facts()).unwrap_or_default();
         }
         // It may list directories.
-        let facts = tokio::task::spawn_blocking(move || look.facts()).await;
-        facts.unwrap_or_default()
+        let look = move || run_as(user.as_ref(), || look.facts());
+        let facts = tokio::task::spawn_blocking(look).await;
+        facts.ok().and_then(Result::ok).unwrap_or_default()
     }
 }
 

@@ -12,6 +12,10 @@ use uzers::os::unix::UserExt as _;
 use zeph_config::Config;
 use zeph_core::user::{ToolUser, UserFacts};
 
+/// Where the folder of a user is: below the home, or else with the number of the user behind it.
+const AT_HOME: &str = ".cache/zeph-host";
+const ELSEWHERE: &str = "/var/tmp/zeph-host-";
+
 /// Why tools cannot work as the user they are to work as. One line: what, and how to change it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("tools are to work as `{name}` (`tools.scope.run_as_user`), but {reason}")]
@@ -23,7 +27,8 @@ pub(crate) struct UserError {
 /// The configuration with the user that tools work as, where that is another one than the host's: its home, and a folder of its own for
 /// what the host keeps for its programs. May ask a directory service. A configuration that has one already stays as it is.
 ///
-/// Errors: there is no such user; the host may not become that user; the user cannot enter a directory that tools work in.
+/// Errors: there is no such user; the host may not become that user; there is no place for the folder; the user cannot enter a directory
+/// that tools work in.
 pub(crate) fn found(mut config: Config) -> Result<Config, UserError> {
     let scope = config.rules.policy.scope.as_ref();
     let wanted = scope.and_then(|scope| scope.run_as_user.clone());
@@ -42,6 +47,8 @@ pub(crate) fn found(mut config: Config) -> Result<Config, UserError> {
     let user = ToolUser::new(facts.clone());
     let folder = user.run(|| folder(&facts));
     let folder = folder.map_err(|error| failed(refused(&facts, &error)))?;
+    // Without it snapshots would silently not be taken.
+    let folder = Some(folder.ok_or_else(|| failed(no_folder(&facts)))?);
     let user = ToolUser::new(UserFacts { folder, ..facts });
     may_enter(&config, &user).map_err(failed)?;
     give(&mut config, user);
@@ -90,6 +97,14 @@ fn refused(facts: &UserFacts, error: &io::Error) -> String {
     )
 }
 
+fn no_folder(facts: &UserFacts) -> String {
+    format!(
+        "no private folder can be made for that user: neither `{}` nor `{ELSEWHERE}{}` is one that only that user can change; remove what stands there",
+        facts.home.join(AT_HOME).display(),
+        facts.uid
+    )
+}
+
 /// Whether the user can enter every directory that tools work in.
 fn may_enter(config: &Config, user: &ToolUser) -> Result<(), String> {
     let of_files = config.file.roots.iter().map(|root| root.path.as_path());
@@ -112,8 +127,8 @@ fn may_enter(config: &Config, user: &ToolUser) -> Result<(), String> {
 fn folder(facts: &UserFacts) -> Option<PathBuf> {
     let home = facts.home.metadata();
     let has_home = home.is_ok_and(|home| home.is_dir() && home.uid() == facts.uid);
-    let at_home = facts.home.join(".cache/zeph-host");
-    let elsewhere = PathBuf::from(format!("/var/tmp/zeph-host-{}", facts.uid));
+    let at_home = facts.home.join(AT_HOME);
+    let elsewhere = PathBuf::from(format!("{ELSEWHERE}{}", facts.uid));
     let places = has_home.then_some(at_home).into_iter().chain([elsewhere]);
     places.filter_map(|place| private(&place, facts.uid)).next()
 }

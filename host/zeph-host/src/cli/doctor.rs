@@ -7,6 +7,7 @@ mod disk;
 mod places;
 mod registries;
 mod servers;
+mod users;
 
 use serde::Serialize;
 use serde_json::json;
@@ -162,7 +163,10 @@ fn of_config(context: &Context, config: &Config) -> Vec<DoctorCheck> {
     checks.extend(places::audit(config));
     checks.extend(places::plugins(config));
     checks.extend(servers::of_config(config));
-    checks.extend(places::jail(&crate::shell::jail(config)));
+    // Whatever the sandbox offers, it offers to the user that commands run as.
+    let (user, config) = users::of_config(config);
+    checks.extend(user);
+    checks.extend(places::jail(&crate::shell::jail(&config)));
     checks
 }
 

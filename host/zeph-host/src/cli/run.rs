@@ -8,7 +8,7 @@ use std::io::{self, BufRead, BufReader, IsTerminal as _};
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use reedline::ExternalPrinter;
 use zeph_core::principal::Principal;
@@ -28,6 +28,9 @@ use crate::run::render::{YELLOW, duration, escape};
 use crate::run::repl::{self, Left};
 use crate::scheduler::clockwork::Clockwork;
 use crate::session::Session;
+
+/// A host that reads calls for less than this runs no scheduled task.
+const BATCH_MAX: Duration = Duration::from_secs(5);
 
 /// The history of the line editor, in the state directory.
 const HISTORY: &str = "zeph-host/history";
@@ -92,7 +95,10 @@ pub(super) fn run(context: &Context, options: RunArgs) -> Result<Exit, CliError>
         let session = host.open_session(options.conversation, principal).await?;
         let mut interrupts = Interrupts::listen()
             .map_err(|error| CliError::internal("signals cannot be heard").because(error))?;
-        let clockwork = Clockwork::start(&host);
+        let clockwork = match door {
+            FrontEnd::Terminal => Clockwork::start(&host),
+            FrontEnd::Lines(_) => Clockwork::start_after(&host, BATCH_MAX),
+        };
         let ended = match door {
             FrontEnd::Terminal => terminal(context, &host, &session, news, &mut interrupts).await,
             FrontEnd::Lines(input) => {

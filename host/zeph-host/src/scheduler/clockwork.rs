@@ -52,6 +52,11 @@ pub(crate) struct Clockwork {
 impl Clockwork {
     /// Begins to run what is due. To be called within a runtime.
     pub(crate) fn start(host: &Host) -> Self {
+        Self::start_after(host, Duration::ZERO)
+    }
+
+    /// The same once `delay` is over, for a host that may live for moments only: it would cancel what it began.
+    pub(crate) fn start_after(host: &Host, delay: Duration) -> Self {
         let stop = CancellationToken::new();
         let cancel = CancellationToken::new();
         let mut working = JoinSet::new();
@@ -65,7 +70,15 @@ impl Clockwork {
             };
             let news = Arc::clone(&room.news);
             let ends = (stop.clone(), cancel.clone());
-            working.spawn(work(host.clone(), movement, news, ends));
+            let working_on = work(host.clone(), movement, news, ends);
+            let ended = stop.clone();
+            working.spawn(async move {
+                tokio::select! {
+                    biased;
+                    () = ended.cancelled() => {}
+                    () = tokio::time::sleep(delay) => working_on.await,
+                }
+            });
         }
         Self {
             stop,

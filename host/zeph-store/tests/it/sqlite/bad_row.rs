@@ -126,6 +126,7 @@ async fn a_store_of_the_first_version_gets_the_tables_and_keeps_its_rows() {
              ALTER TABLE audit DROP COLUMN mcp_server_id; ALTER TABLE audit DROP COLUMN adversarial_verdict;
              DROP TABLE filter_savings; DROP TABLE revoked_defaults; DROP TABLE tokens; DROP TABLE agent_items; DROP TABLE agent_sessions;
              DROP TABLE goal_tasks; DROP TABLE goals;
+             DROP TABLE schedule_runs; DROP TABLE schedules;
              ALTER TABLE audit DROP COLUMN turn_id; ALTER TABLE audit DROP COLUMN goal_id; ALTER TABLE audit DROP COLUMN skill_name;
              ALTER TABLE audit DROP COLUMN host_pid; ALTER TABLE audit DROP COLUMN host_start; DROP TABLE tool_overflow_parts;
              ALTER TABLE tool_overflow DROP COLUMN filter_rules; ALTER TABLE tool_overflow DROP COLUMN is_read_back;
