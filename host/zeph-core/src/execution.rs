@@ -31,6 +31,8 @@ pub struct ExecutionFacts {
     pub attempts: Option<u32>,
     /// The earlier call that it was answered from, instead of running.
     pub cached: Option<CachedFacts>,
+    /// The labels of what it gave, such as `private` or `untrusted`.
+    pub labels: Vec<String>,
 }
 
 /// An answer that an earlier call gave.

@@ -17,8 +17,8 @@ use zeph_core::redact::Redactor;
 use zeph_core::tool::{Backend, Tool, ToolKind};
 use zeph_plugins::set::{InForce, PluginOrigin};
 use zeph_store::{
-    AuditFile, AuditResult, BeginRecord, CallBegin, ClaimSource, Ending, Failed, Finish,
-    GrantRecord, HostProcess, SingleUseRights, Store, StoreError,
+    AuditFile, AuditResult, BeginFacts, BeginRecord, CallBegin, ClaimSource, Ending, Failed,
+    Finish, GrantRecord, HostProcess, SingleUseRights, Store, StoreError,
 };
 
 use crate::clock::now_ms;
@@ -122,6 +122,7 @@ impl Audit {
                 .as_ref()
                 .map(|path| path.display().to_string()),
             host: Some(self.process.clone()),
+            facts: BeginFacts::default(),
         }
     }
 
@@ -223,6 +224,7 @@ impl Audit {
             correlation_id: Some(run_id.to_owned()),
             resolved_cwd: None,
             host: Some(self.process.clone()),
+            facts: BeginFacts::default(),
         };
         match self.begin_entry(begin).await {
             Ok(entry) => entry.finish(output, facts, duration).await,
@@ -285,6 +287,7 @@ fn ending(output: &ToolOutput, facts: &ExecutionFacts, duration: Duration) -> En
         attempts: facts.attempts,
         cache_age_ms: facts.cached.map(|cached| cached.age_ms),
         cache_bytes: facts.cached.map(|cached| cached.bytes),
+        labels: facts.labels.clone(),
     }
 }
 

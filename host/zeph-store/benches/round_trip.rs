@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 use zeph_core::id::{CallId, ConversationId, OverflowId};
 use zeph_store::{
-    AuditEvent, AuditFile, AuditResult, BeginRecord, Ending, Finish, Location, Retention, Store,
-    StoreOptions,
+    AuditEvent, AuditFile, AuditResult, BeginFacts, BeginRecord, Ending, Finish, Location,
+    Retention, Store, StoreOptions,
 };
 
 const N_CALLS: usize = 5_000;
@@ -179,6 +179,7 @@ fn begin(conversation_id: ConversationId) -> BeginRecord {
         correlation_id: None,
         resolved_cwd: Some("/home/someone/project".to_owned()),
         host: None,
+        facts: BeginFacts::default(),
     }
 }
 
@@ -198,6 +199,7 @@ fn finish(call_id: CallId) -> Finish {
             attempts: None,
             cache_age_ms: None,
             cache_bytes: None,
+            labels: Vec::new(),
         },
     }
 }

@@ -39,8 +39,8 @@ pub use approvals::{
 pub use audit::file::AuditFile;
 pub use audit::filter::AuditFilter;
 pub use audit::record::{
-    AuditEvent, AuditRecord, AuditResult, BeginRecord, ClaimSource, Ending, Failed, Finish,
-    HostProcess,
+    AuditEvent, AuditRecord, AuditResult, BeginFacts, BeginRecord, ClaimSource, Ending, Failed,
+    Finish, HostProcess, TokenUse,
 };
 pub use call::{CallBegin, SingleUseRights};
 pub use conversation::Conversation;

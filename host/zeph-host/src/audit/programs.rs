@@ -96,6 +96,7 @@ impl OpenRecord<'_> {
             attempts: None,
             cache_age_ms: None,
             cache_bytes: None,
+            labels: Vec::new(),
         })
         .await;
     }

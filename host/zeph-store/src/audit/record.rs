@@ -65,6 +65,41 @@ pub struct BeginRecord {
     /// The directory relative paths started from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resolved_cwd: Option<String>,
+    /// What the checks of the host know of it besides.
+    #[serde(flatten)]
+    pub facts: BeginFacts,
+}
+
+/// What the checks of the host know of a call before it runs. Each field is filled in by the check that knows it.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct BeginFacts {
+    /// The user of the system that the call runs as.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
+    /// What confines the call besides its grants, in the words of the configuration; none where nothing does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scope: Option<String>,
+    /// How far the caller and the tool were trusted, as one word.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trust: Option<String>,
+    /// The labels of what the call passes on, such as `private` or `untrusted`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<String>,
+    /// The decision that rules which only observe would have made, with the rule.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub observed: Option<String>,
+    /// What the model's answer that asked for the call cost, where the agent reports it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<TokenUse>,
+}
+
+/// Tokens of a request to a model and of its answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct TokenUse {
+    /// Of the request.
+    pub input: u64,
+    /// Of the answer.
+    pub output: u64,
 }
 
 /// A process of the host, told from every other that had its number or will have it.
@@ -123,6 +158,9 @@ pub struct Ending {
     /// Bytes of that answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_bytes: Option<u64>,
+    /// The labels of the result, such as `private` or `untrusted`. In JSON: `result_labels`.
+    #[serde(rename = "result_labels", skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<String>,
 }
 
 /// The place of a failure in the taxonomy; the domain follows from the category.

@@ -4,14 +4,17 @@ use std::str::FromStr;
 
 use rusqlite::types::Type;
 use rusqlite::{Connection, Row, ToSql, params};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use zeph_core::category::ErrorCategory;
-use zeph_core::execution::HostUse;
 use zeph_core::id::CallId;
 
 use super::conversation::touch;
 use super::label;
 use crate::audit::filter::AuditFilter;
-use crate::audit::record::{AuditRecord, BeginRecord, Ending, Failed, Finish, HostProcess};
+use crate::audit::record::{
+    AuditRecord, BeginFacts, BeginRecord, Ending, Failed, Finish, HostProcess, TokenUse,
+};
 use crate::error::ErrorSource;
 use crate::sweep::Past;
 
@@ -23,7 +26,8 @@ const COLUMNS: &str = "call_id, begun_at_ms, tool, command, conversation_id, cla
                        correlation_id, resolved_cwd, finished_at_ms, result, result_detail, duration_ms, \
                        error_category, error_phase, truncated, overflow_id, exit_code, execution_env, plugin, \
                        plugin_digest, host_pid, host_start, turn_id, goal_id, skill_name, \
-                       agreement, hosts, attempts, cache_age_ms, cache_bytes, mcp_server_id, adversarial_verdict";
+                       agreement, hosts, attempts, cache_age_ms, cache_bytes, mcp_server_id, adversarial_verdict, \
+                       user, scope, trust, labels, observed, tokens_in, tokens_out, result_labels";
 
 /// Adds the row of a call; 0 when it is there already.
 pub(super) fn insert_begin(
@@ -34,9 +38,9 @@ pub(super) fn insert_begin(
         INSERT INTO audit (call_id, begun_at_ms, tool, command, conversation_id, claim_source, caller_id,
                            policy_match, correlation_id, resolved_cwd, plugin, plugin_digest, host_pid,
                            host_start, turn_id, goal_id, skill_name, agreement, mcp_server_id,
-                           adversarial_verdict)
+                           adversarial_verdict, user, scope, trust, labels, observed, tokens_in, tokens_out)
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17,
-                ?18, ?19, ?20)
+                ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27)
         ON CONFLICT (call_id) DO NOTHING";
     let BeginRecord {
         call_id,
@@ -58,7 +62,16 @@ pub(super) fn insert_begin(
         correlation_id,
         resolved_cwd,
         host,
+        facts,
     } = begin;
+    let BeginFacts {
+        user,
+        scope,
+        trust,
+        labels,
+        observed,
+        tokens,
+    } = facts;
     let host = host.as_ref();
     let n_rows = connection.prepare_cached(SQL)?.execute(params![
         call_id.to_string(),
@@ -81,6 +94,13 @@ pub(super) fn insert_begin(
         agreement.as_ref().map(label::json),
         mcp_server_id,
         adversarial_verdict,
+        user,
+        scope,
+        trust,
+        list_column(labels),
+        observed,
+        tokens.map(|tokens| tokens.input),
+        tokens.map(|tokens| tokens.output),
     ])?;
     if n_rows > 0 {
         touch(connection, *conversation_id, *at_ms, 1)?;
@@ -94,7 +114,7 @@ pub(super) fn update_finish(connection: &Connection, finish: &Finish) -> rusqlit
         UPDATE audit SET finished_at_ms = ?2, result = ?3, result_detail = ?4, duration_ms = ?5, error_category = ?6,
                          error_domain = ?7, error_phase = ?8, truncated = ?9, overflow_id = ?10,
                          exit_code = ?11, execution_env = ?12, hosts = ?13, attempts = ?14, cache_age_ms = ?15,
-                         cache_bytes = ?16
+                         cache_bytes = ?16, result_labels = ?17
         WHERE call_id = ?1 AND finished_at_ms IS NULL";
     let Finish {
         call_id,
@@ -113,6 +133,7 @@ pub(super) fn update_finish(connection: &Connection, finish: &Finish) -> rusqlit
         attempts,
         cache_age_ms,
         cache_bytes,
+        labels,
     } = ending;
     let (result, detail) = label::result_columns(result);
     connection.prepare_cached(SQL)?.execute(params![
@@ -128,16 +149,17 @@ pub(super) fn update_finish(connection: &Connection, finish: &Finish) -> rusqlit
         overflow_id.map(|id| id.to_string()),
         exit_code,
         execution_env,
-        hosts_column(hosts),
+        list_column(hosts),
         attempts,
         cache_age_ms,
         cache_bytes,
+        list_column(labels),
     ])
 }
 
-/// Hosts as a JSON array; null when there are none.
-fn hosts_column(hosts: &[HostUse]) -> Option<String> {
-    (!hosts.is_empty()).then(|| serde_json::to_string(hosts).unwrap_or_default())
+/// A list as a JSON array; null when it is empty.
+fn list_column<T: Serialize>(list: &[T]) -> Option<String> {
+    (!list.is_empty()).then(|| label::json(&list))
 }
 
 /// The rows that pass a filter.
@@ -215,6 +237,7 @@ fn record(row: &Row<'_>) -> rusqlite::Result<AuditRecord> {
         skill_name: row.get("skill_name")?,
         agreement: label::from_json(row, 27)?,
         adversarial_verdict: row.get("adversarial_verdict")?,
+        facts: facts(row)?,
     };
     let finished_at_ms: Option<i64> = row.get(10)?;
     let ending = finished_at_ms.map(|_| ending(row)).transpose()?;
@@ -263,6 +286,21 @@ pub(super) fn sweep(connection: &Connection, past: &Past, n_max: u32) -> rusqlit
     Ok(n_rows)
 }
 
+fn facts(row: &Row<'_>) -> rusqlite::Result<BeginFacts> {
+    let input: Option<u64> = row.get("tokens_in")?;
+    let output: Option<u64> = row.get("tokens_out")?;
+    Ok(BeginFacts {
+        user: row.get("user")?,
+        scope: row.get("scope")?,
+        trust: row.get("trust")?,
+        labels: list(row, "labels")?,
+        observed: row.get("observed")?,
+        tokens: input
+            .zip(output)
+            .map(|(input, output)| TokenUse { input, output }),
+    })
+}
+
 /// The process of a row; none when an older program wrote it.
 fn host(row: &Row<'_>) -> rusqlite::Result<Option<HostProcess>> {
     let pid: Option<u32> = row.get("host_pid")?;
@@ -290,15 +328,17 @@ fn ending(row: &Row<'_>) -> rusqlite::Result<Ending> {
         },
         exit_code: row.get(18)?,
         execution_env: row.get(19)?,
-        hosts: hosts(row)?,
+        hosts: list(row, "hosts")?,
         attempts: row.get("attempts")?,
         cache_age_ms: row.get("cache_age_ms")?,
         cache_bytes: row.get("cache_bytes")?,
+        labels: list(row, "result_labels")?,
     })
 }
 
-fn hosts(row: &Row<'_>) -> rusqlite::Result<Vec<HostUse>> {
-    let column = row.as_ref().column_index("hosts")?;
+/// A column with a JSON array; empty when it is null.
+fn list<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> rusqlite::Result<Vec<T>> {
+    let column = row.as_ref().column_index(column)?;
     let Some(text) = row.get::<_, Option<String>>(column)? else {
         return Ok(Vec::new());
     };

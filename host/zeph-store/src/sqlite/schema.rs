@@ -351,6 +351,44 @@ const HISTORY: &[M<'static>] = &[
     ),
     M::up(
         "
+    -- What the checks of the host know of a call besides; `labels` and `result_labels` are JSON arrays of texts, null when empty.
+    ALTER TABLE audit ADD COLUMN user TEXT;
+    ALTER TABLE audit ADD COLUMN scope TEXT;
+    ALTER TABLE audit ADD COLUMN trust TEXT;
+    ALTER TABLE audit ADD COLUMN labels TEXT;
+    ALTER TABLE audit ADD COLUMN observed TEXT;
+    ALTER TABLE audit ADD COLUMN tokens_in INTEGER;
+    ALTER TABLE audit ADD COLUMN tokens_out INTEGER;
+    ALTER TABLE audit ADD COLUMN result_labels TEXT;
+
+    -- The event of audit_chain that vouches for how the call began; null for calls from before the chain.
+    ALTER TABLE audit ADD COLUMN chain_n INTEGER;
+
+    -- What happened to the audit, numbered without a gap. `tag` is the code of what was recorded of a call; `code` is made over the code of
+    -- the event before, this row and the tag, with a key that is not in this file. `seq` and `call` name the row of a call, `begun` is the
+    -- event of its begin; `body` is JSON for events of no call.
+    CREATE TABLE audit_chain (
+        n     INTEGER PRIMARY KEY,
+        kind  INTEGER NOT NULL,
+        seq   INTEGER,
+        call  BLOB,
+        begun INTEGER,
+        body  TEXT,
+        tag   BLOB,
+        code  BLOB NOT NULL
+    ) STRICT;
+    CREATE INDEX audit_chain_marks ON audit_chain (n) WHERE body IS NOT NULL;
+
+    -- Up to which event, and when, a checkpoint was last handed out. One row at most.
+    CREATE TABLE audit_checkpoint (
+        id    INTEGER PRIMARY KEY CHECK (id = 1),
+        n     INTEGER NOT NULL,
+        at_ms INTEGER NOT NULL
+    ) STRICT;
+    ",
+    ),
+    M::up(
+        "
     -- Sequences of calls that went wrong, as JSON arrays of words. A number is never used again: it is what a person forgives.
     CREATE TABLE sequences (
         id      INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -7,8 +7,8 @@ use rusqlite::Connection;
 use tempfile::TempDir;
 use zeph_core::id::{CallId, ConversationId};
 use zeph_store::{
-    AgreedBy, Agreement, AuditFilter, AuditResult, BeginRecord, Ending, Finish, Location,
-    OpenedStore, Store, StoreError, StoreOptions,
+    AgreedBy, Agreement, AuditFilter, AuditResult, BeginFacts, BeginRecord, Ending, Finish,
+    Location, OpenedStore, Store, StoreError, StoreOptions,
 };
 
 /// The moment at which every test takes place.
@@ -74,6 +74,7 @@ pub(crate) fn begin(tool: &str, conversation_id: ConversationId, at_ms: i64) -> 
         correlation_id: None,
         resolved_cwd: None,
         host: None,
+        facts: BeginFacts::default(),
     }
 }
 
@@ -90,6 +91,7 @@ pub(crate) fn success(call_id: CallId, at_ms: i64) -> Finish {
         attempts: None,
         cache_age_ms: None,
         cache_bytes: None,
+        labels: Vec::new(),
     };
     Finish {
         call_id,

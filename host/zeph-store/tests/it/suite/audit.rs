@@ -6,8 +6,8 @@ use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::execution::HostUse;
 use zeph_core::id::{CallId, ConversationId, OverflowId};
 use zeph_store::{
-    AuditEvent, AuditFilter, AuditRecord, AuditResult, BeginRecord, ClaimSource, Ending, Failed,
-    Finish, HostProcess, StoreError,
+    AuditEvent, AuditFilter, AuditRecord, AuditResult, BeginFacts, BeginRecord, ClaimSource,
+    Ending, Failed, Finish, HostProcess, StoreError, TokenUse,
 };
 
 use crate::database::{Database, on_every_database};
@@ -32,6 +32,17 @@ fn full_begin() -> BeginRecord {
             pid: 4711,
             start: "machine/boot/namespace/12345".to_owned(),
         }),
+        facts: BeginFacts {
+            user: Some("ann".to_owned()),
+            scope: Some("run_as_user=web".to_owned()),
+            trust: Some("trusted".to_owned()),
+            labels: vec!["private".to_owned(), "untrusted".to_owned()],
+            observed: Some("ask by rule 7".to_owned()),
+            tokens: Some(TokenUse {
+                input: 1_200,
+                output: 34,
+            }),
+        },
         ..begin("read", ConversationId::new(), NOW_MS)
     }
 }
@@ -49,6 +60,7 @@ fn endings() -> Vec<Ending> {
         attempts: None,
         cache_age_ms: None,
         cache_bytes: None,
+        labels: Vec::new(),
     };
     let failed = |category, phase| Some(Failed { category, phase });
     let blocked = AuditResult::Blocked {
@@ -73,6 +85,7 @@ fn endings() -> Vec<Ending> {
             attempts: Some(3),
             cache_age_ms: Some(u64::from(u32::MAX)),
             cache_bytes: Some(0),
+            labels: vec!["untrusted".to_owned()],
             ..ending(AuditResult::Success, None)
         },
         ending(
@@ -274,6 +287,7 @@ fn json_has_the_fields_of_the_specification_and_no_nulls() {
         overflow_id: Some(overflow),
         exit_code: None,
         execution_env: None,
+        labels: vec!["untrusted".to_owned()],
         ..failed.ending
     };
     let begin_fields = json!({
@@ -284,10 +298,13 @@ fn json_has_the_fields_of_the_specification_and_no_nulls() {
         "adversarial_verdict": "DENY: it leaks", "correlation_id": "c-1", "resolved_cwd": "/home/ünïcode",
         "plugin": "notes", "plugin_digest": format!("sha256:{}", "0".repeat(64)), "mcp_server_id": "git",
         "host": {"pid": 4711, "start": "machine/boot/namespace/12345"},
+        "user": "ann", "scope": "run_as_user=web", "trust": "trusted", "labels": ["private", "untrusted"],
+        "observed": "ask by rule 7", "tokens": {"input": 1200, "output": 34},
     });
     let ending_fields = json!({
         "result": {"type": "blocked", "reason": "a rule"}, "duration_ms": 7, "error_category": "policy_blocked",
         "error_domain": "action", "error_phase": "setup", "truncated": true, "overflow_id": overflow,
+        "result_labels": ["untrusted"],
     });
     let with = |mut fields: Value, more: Value| {
         let more = more.as_object().unwrap().clone();

@@ -1,7 +1,9 @@
 use std::time::Duration;
 
 use zeph_core::id::{CallId, ConversationId};
-use zeph_store::{AuditResult, BeginRecord, Ending, Finish, Location, Store, StoreOptions};
+use zeph_store::{
+    AuditResult, BeginFacts, BeginRecord, Ending, Finish, Location, Store, StoreOptions,
+};
 
 use super::FollowState;
 
@@ -35,6 +37,7 @@ async fn begin(store: &Store, at_ms: i64) -> CallId {
         correlation_id: None,
         resolved_cwd: None,
         host: None,
+        facts: BeginFacts::default(),
     };
     store.audit_begin(begin).await.unwrap();
     call_id
@@ -53,6 +56,7 @@ async fn finish(store: &Store, call_id: CallId) {
         attempts: None,
         cache_age_ms: None,
         cache_bytes: None,
+        labels: Vec::new(),
     };
     let finish = Finish {
         call_id,
