@@ -118,6 +118,8 @@ fn events_follow_the_schema_and_end_with_a_result() {
         result["usage"]["cost_usd"].as_f64().unwrap() > 0.0,
         "{result}"
     );
+    assert_eq!(result["calls"], 1, "{result}");
+    assert_eq!(result["approvals"], json!({"asked": 0, "per_100_calls": 0}));
     let schema: Value =
         serde_json::from_str(&product.run(&["run", "--json-schema"]).stdout).unwrap();
     let schema = jsonschema::validator_for(&schema).unwrap();

@@ -27,6 +27,17 @@ pub struct ClientCapabilities {
     /// Whether it has all methods of `terminal/`.
     #[serde(default, deserialize_with = "or_default")]
     pub terminal: bool,
+    /// What of `elicitation/create` it has.
+    #[serde(default, deserialize_with = "or_default")]
+    pub elicitation: ElicitationCapabilities,
+}
+
+/// What a client can ask its user.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+pub struct ElicitationCapabilities {
+    /// Whether it can show a form: there is an object of that name, whatever is in it.
+    #[serde(default, deserialize_with = "is_there")]
+    pub form: bool,
 }
 
 /// What a client can do with files.
@@ -375,6 +386,11 @@ where
     Option::<T>::deserialize(deserializer).map(Option::unwrap_or_default)
 }
 
+fn is_there<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    let value = serde_json::Value::deserialize(deserializer)?;
+    Ok(value.is_object())
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -393,6 +409,20 @@ mod tests {
         }));
         assert!(able.client_capabilities.terminal);
         assert!(able.client_capabilities.fs.read_text_file);
+        assert!(!able.client_capabilities.elicitation.form);
+        for (elicitation, has_form) in [
+            (json!({}), false),
+            (json!(null), false),
+            (json!({"url": {}}), false),
+            (json!({"form": null}), false),
+            (json!({"form": {}, "url": {}}), true),
+        ] {
+            let read = read(json!({
+                "protocolVersion": 1,
+                "clientCapabilities": {"elicitation": elicitation},
+            }));
+            assert_eq!(read.client_capabilities.elicitation.form, has_form);
+        }
         assert!(!able.client_capabilities.fs.write_text_file);
     }
 

@@ -21,6 +21,31 @@ pub const TERMINAL_WAIT: &str = "terminal/wait_for_exit";
 pub const TERMINAL_KILL: &str = "terminal/kill";
 /// Gives the terminal up.
 pub const TERMINAL_RELEASE: &str = "terminal/release";
+/// Asks the user to fill in a form.
+pub const ELICITATION_CREATE: &str = "elicitation/create";
+
+/// `elicitation/create`: a form, for a call.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ElicitationRequest {
+    /// The session.
+    pub session_id: String,
+    /// The call that asks.
+    pub tool_call_id: String,
+    /// `mode`, `message` and `requestedSchema`, as MCP has them.
+    #[serde(flatten)]
+    pub form: serde_json::Value,
+}
+
+/// The answer to `elicitation/create`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ElicitationResponse {
+    /// `accept`, `decline`, `cancel`; what is none of them is no answer.
+    pub action: String,
+    /// What was filled in, where it was accepted.
+    #[serde(default)]
+    pub content: Option<serde_json::Value>,
+}
 
 /// `session/request_permission`.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -83,7 +83,8 @@ fn selecting() -> Vec<Duration> {
     };
     let rounds = (0..N_ROUNDS).map(|_| {
         let started = Instant::now();
-        black_box(select(&prompt, black_box(&candidates), Some(rules)));
+        let candidates = black_box(&candidates);
+        black_box(select::<Vec<f32>>(&prompt, candidates, Some(rules), None));
         started.elapsed()
     });
     rounds.collect()

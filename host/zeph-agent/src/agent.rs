@@ -264,7 +264,7 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
             self.append(TranscriptEntry::Note(note)).await?;
         }
         let mut entries = Vec::new();
-        if let Some((entry, tools)) = self.choice_for(&user.text) {
+        if let Some((entry, tools)) = self.choice_for(&user.text).await {
             entries.push(entry);
             self.tools = tools;
         }

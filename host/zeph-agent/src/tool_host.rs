@@ -86,9 +86,9 @@ pub trait ToolHost: Send + Sync {
     fn definitions(&self) -> Vec<ToolDefinition>;
 
     /// The tools of a conversation that begins with `text`, or goes on after it was compacted to it; `None` when all are shown.
-    fn select(&self, text: &str) -> Option<Vec<ToolDefinition>> {
+    fn select(&self, text: &str) -> impl Future<Output = Option<Vec<ToolDefinition>>> + Send {
         let _all = text;
-        None
+        async { None }
     }
 
     /// The tools of these names that there still are, as they were selected; `None` when all are shown.

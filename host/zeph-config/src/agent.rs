@@ -23,6 +23,19 @@ pub struct AgentSettings {
     pub summarizes_output: bool,
     /// What the model works towards in every session (`agent.goal_text`).
     pub goal_text: Option<String>,
+    /// What compares texts by their meaning (`agent.embedding`); `None`: they are compared by their words.
+    pub embedding: Option<EmbeddingSettings>,
+}
+
+/// The model that compares texts by their meaning (`agent.embedding`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EmbeddingSettings {
+    /// The name of one of [`Config::providers`](crate::Config::providers), which is not Anthropic's.
+    pub provider: String,
+    /// The model, as the provider calls it; never empty.
+    pub model: String,
+    /// How long a comparison waits for its vectors.
+    pub timeout: Duration,
 }
 
 /// One model and where it is reached (`[[llm.providers]]`).

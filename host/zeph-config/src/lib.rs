@@ -49,7 +49,9 @@ use zeph_core::limit::CallLimits;
 use zeph_core::network::EgressSettings;
 use zeph_core::user::ToolUser;
 
-pub use self::agent::{AgentSettings, ApiKey, Prices, ProviderKind, ProviderSettings};
+pub use self::agent::{
+    AgentSettings, ApiKey, EmbeddingSettings, Prices, ProviderKind, ProviderSettings,
+};
 pub use self::compression::{CompressionSettings, CompressionStrategy};
 pub use self::environment::CONFIG_VARIABLE;
 pub use self::filters::{FilterSettings, RuleFile, RuleFileTrust};

@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use self::agent::{RawAgent, RawLlm, RawProvider, RawProviderKind};
+pub(crate) use self::agent::{RawAgent, RawEmbedding, RawLlm, RawProvider, RawProviderKind};
 pub(crate) use self::compression::{RawCompression, RawCompressionStrategy};
 pub(crate) use self::egress::RawEgress;
 pub(crate) use self::filters::RawFilters;

@@ -7,6 +7,7 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use zeph_core::lifetime::Lifetime;
 use zeph_engine::Cancel;
@@ -94,6 +95,18 @@ impl ApprovalPrompt {
             ask: Arc::new(move |question| Box::pin(ask(question))),
             agreement,
             keeps_rules: false,
+        }
+    }
+
+    /// Counts every question that is put.
+    pub(crate) fn counted(self, asked: &Arc<AtomicU64>) -> Self {
+        let (ask, asked) = (Arc::clone(&self.ask), Arc::clone(asked));
+        Self {
+            ask: Arc::new(move |question| {
+                asked.fetch_add(1, Ordering::Relaxed);
+                ask(question)
+            }),
+            ..self
         }
     }
 

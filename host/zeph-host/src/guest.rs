@@ -25,8 +25,8 @@ use crate::questions::{Asker, Questions, SealedInquiry};
 use crate::redact;
 use crate::retry::Attempts;
 
-pub(crate) use self::programs::ProgramRoom;
 use self::programs::Programs;
+pub(crate) use self::programs::{JudgeContext, ProgramRoom};
 use zeph_plugins::refusal::{self, Explanation, GrantRequest, ObeyedRefusal};
 use zeph_plugins::rights::Rights;
 use zeph_plugins::set::{InForce, PluginOrigin};
@@ -105,6 +105,8 @@ pub(crate) struct GuestRules<'a> {
     pub(crate) secrets: &'a KnownSecrets,
     /// What the programs that it runs are run with.
     pub(crate) programs: ProgramRoom<'a>,
+    /// What a judge is told with them.
+    pub(crate) judged: &'a JudgeContext,
     /// Whether what it depends on has to be known.
     pub(crate) is_watched: bool,
     /// Whether every object that it uses is recorded.
@@ -218,6 +220,7 @@ impl RunningCall<'_> {
             in_force: explainer.in_force,
             call: self.call.frame(),
             tool: self.call.tool(),
+            judged: self.rules.judged,
         };
         let terms = CallTerms {
             deadline,

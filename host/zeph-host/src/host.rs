@@ -1,7 +1,7 @@
 //! Everything that is built once at start and never changes afterwards.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::runtime::Handle;
@@ -44,6 +44,7 @@ use crate::calls::{CallControl, CallReport};
 use crate::clock::now_ms;
 use crate::compression::Compression;
 use crate::dependencies::{Dependencies, Progress};
+use crate::embeddings::Embeddings;
 use crate::executor::backend::Backends;
 use crate::executor::{BadDefinition, PendingReport};
 use crate::filtering::Filtering;
@@ -67,6 +68,7 @@ use crate::seals::Seals;
 use crate::servers::{OwnOpener, Servers, ServersOptions};
 use crate::session::{self, AskedRequest, Session};
 use crate::shell::{CommandBackend, Native, Share};
+use crate::telemetry::Telemetry;
 use crate::{builtin, filtering, scheduler, servers, telemetry, user};
 
 /// The running host. Clones are handles to one.
@@ -83,8 +85,11 @@ pub(crate) struct Rooms {
     /// The way out to the network for every plugin.
     pub(crate) egress: Egress,
     pub(crate) offers: Offers,
-    /// The task that keeps the plugins; it ends with the host.
-    _keeper: JoinSet<()>,
+    /// The tasks that keep plugins and servers; they end with the host. Protects the set for the moment of taking it.
+    keepers: Mutex<JoinSet<()>>,
+    /// Starts the servers.
+    opener: Arc<OwnOpener>,
+    pub(crate) telemetry: Telemetry,
     pub(crate) store: Store,
     pub(crate) audit: Audit,
     shell: Arc<Native>,
@@ -112,6 +117,8 @@ pub(crate) struct Rooms {
     pub(crate) recorder: Option<Arc<Recorder>>,
     /// How a call of an earlier host is made again; none where calls are made for the first time.
     pub(crate) replay: Option<ReplayTerms>,
+    /// Compares texts by their meaning; none where they are compared by their words.
+    pub(crate) embeddings: Option<Embeddings>,
 }
 
 impl Rooms {
@@ -130,6 +137,7 @@ impl Rooms {
             audit: &self.audit,
             authoriser: &self.authoriser,
             secrets: &self.secrets,
+            judge: self.judge.as_ref(),
         }
     }
 }
@@ -207,6 +215,12 @@ impl std::fmt::Debug for StartOptions {
 
 /// How long an operation waits for another process that holds the store.
 const STORE_BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long [`Host::shutdown`] waits for commands, and as long again for servers.
+const RUNS_END: Duration = Duration::from_secs(5);
+
+/// How long it waits for calls once nothing runs for them.
+const CALLS_END: Duration = Duration::from_secs(2);
 
 /// The host could not start. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
@@ -293,12 +307,21 @@ impl Host {
             let components = components.clone();
             tasks.spawn(async move { components.warm().await });
         }
-        let servers = start_servers(&config, &options, (&secrets, &egress), &mut tasks);
+        let native = options.native.as_ref();
+        let watch = native.and_then(|native| native.watch.clone());
+        let opener = OwnOpener::new(&config, &secrets, &egress, options.tell.clone());
+        let opener = Arc::new(opener.watched(watch));
+        let servers = start_servers(&config, &options, &opener, &mut tasks);
         let offers = Offers::new(plugins, servers);
         let seals = Arc::new(Seals::new());
         let is_for_calls = options.is_server || expected.is_some() || options.native.is_some();
         let judge = JudgeRoom::new(&config, &secrets, &egress, is_for_calls);
         let judge = judge.map_err(|NoModel { problem, hint }| StartError::Judge(problem, hint))?;
+        let (telemetry, untraced) = match options.is_part {
+            true => (Telemetry::default(), None),
+            false => telemetry::start(&egress),
+        };
+        notices.extend(untraced);
         let rooms = Rooms {
             shell: Arc::new(shell),
             order: Order::default(),
@@ -318,21 +341,21 @@ impl Host {
             usage: GrantUsage::default(),
             recorder: options.recorder,
             replay: options.replay,
+            embeddings: Embeddings::new(&config, &secrets, &egress, &store),
             authoriser,
             secrets,
             operator,
             egress,
             offers,
-            _keeper: tasks,
+            keepers: Mutex::new(tasks),
+            opener,
+            telemetry,
             backends: options.backends,
             left: Mutex::default(),
             store,
             audit,
             config,
         };
-        if !options.is_part {
-            notices.extend(telemetry::start(&rooms.egress));
-        }
         Ok((Self(Arc::new(rooms)), notices))
     }
 
@@ -381,6 +404,11 @@ impl Host {
     /// What the host keeps secret.
     pub(crate) fn secrets(&self) -> &KnownSecrets {
         &self.0.secrets
+    }
+
+    /// Compares texts by their meaning; none where they are compared by their words.
+    pub(crate) fn embeddings(&self) -> Option<&Embeddings> {
+        self.0.embeddings.as_ref()
     }
 
     /// Which tools come before which.
@@ -482,6 +510,37 @@ impl Host {
         self.0.offers.settled().await;
     }
 
+    /// Ends what this host still runs, and waits for it: calls that nobody waits for, commands and programs, in the background too, and
+    /// MCP servers, each with all it started. What is begun afterwards ends at once. To be called before the program ends: what commands
+    /// and servers did to protected places is looked at only when they are gone.
+    ///
+    /// Returns whether all of it has ended. Limits: some 10 s. Other hosts of the process go on.
+    pub async fn shutdown(&self) -> bool {
+        let left = std::mem::take(&mut *self.left());
+        let mut keepers = {
+            let mut keepers = self
+                .0
+                .keepers
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            std::mem::take(&mut *keepers)
+        };
+        let room = Arc::clone(&self.0);
+        let ended = tokio::task::spawn_blocking(move || {
+            let commands = room.shell.shell().end_all(RUNS_END);
+            room.opener.end_all(RUNS_END) && commands
+        });
+        let ended = ended.await.unwrap_or(false);
+        let calls = tokio::time::timeout(CALLS_END, left.join_all()).await;
+        keepers.shutdown().await;
+        self.0.telemetry.flush().await;
+        ended && calls.is_ok()
+    }
+
+    fn left(&self) -> MutexGuard<'_, JoinSet<()>> {
+        self.0.left.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Brings a call to its end that nobody waits for: its record is completed, and what it began is ended.
     ///
     /// Limits: without a runtime nothing can run any more; then it is dropped.
@@ -489,7 +548,7 @@ impl Host {
         let Ok(runtime) = Handle::try_current() else {
             return;
         };
-        let mut left = self.0.left.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut left = self.left();
         while left.try_join_next().is_some() {}
         left.spawn_on(async move { drop(call.await) }, &runtime);
     }
@@ -657,10 +716,10 @@ fn authoriser(
 fn start_servers(
     config: &Config,
     options: &StartOptions,
-    known: (&Arc<KnownSecrets>, &Egress),
+    opener: &Arc<OwnOpener>,
     tasks: &mut JoinSet<()>,
 ) -> Servers {
-    let servers = Servers::start(kept_servers(config, options, known), tasks);
+    let servers = Servers::start(kept_servers(config, options, opener), tasks);
     if let Some(tell) = options.tell.clone() {
         tasks.spawn(servers::tell_news(
             servers.watch(),
@@ -678,11 +737,9 @@ fn start_servers(
 fn kept_servers(
     config: &Config,
     options: &StartOptions,
-    (secrets, egress): (&Arc<KnownSecrets>, &Egress),
+    opener: &Arc<OwnOpener>,
 ) -> ServersOptions {
     let native = options.native.as_ref();
-    let opener = OwnOpener::new(config, secrets, egress, options.tell.clone())
-        .watched(native.and_then(|native| native.watch.clone()));
     let connection = ConnectionOptions {
         start_timeout: config.mcp_start_timeout,
         offers: client::Offers {
@@ -697,7 +754,7 @@ fn kept_servers(
         },
         lock: config.mcp_lock.clone(),
         options: connection,
-        opener: Arc::new(opener),
+        opener: opener.clone(),
         keeps_changes: native.is_some(),
         listener: native.map(|native| Arc::clone(&native.listener)),
         is_eager: options.is_server || native.is_some(),

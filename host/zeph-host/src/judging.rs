@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
+use serde_json::Value;
 use zeph_agent::SideSpending;
+use zeph_agent::budget::CallMeter;
 use zeph_agent::judge::{Judge, JudgedCall, Verdict};
 use zeph_config::{Config, JudgeSettings};
 use zeph_core::category::{ErrorCategory, ErrorPhase};
@@ -40,6 +42,27 @@ pub(crate) struct JudgeRoom {
     judge: Result<Judge, String>,
     settings: JudgeSettings,
     secrets: Arc<KnownSecrets>,
+}
+
+/// What a judge is told of a program that a tool runs.
+const PROGRAM: &str = "A program that a plugin's tool runs in the sandbox, without a shell.";
+
+/// What a guest is told of a program that the judge rejects.
+const PROGRAM_DENIED: &str = "[adversarial] denied by policy (`tools.adversarial_policy`); `zeph-host audit` tells the operator why";
+
+/// What came of judging a program.
+#[derive(Debug, Clone)]
+pub(crate) struct ProgramVerdict {
+    /// For the record.
+    pub(crate) verdict: String,
+    is_refused: bool,
+}
+
+impl ProgramVerdict {
+    /// Why the program must not run.
+    pub(crate) fn refusal(&self) -> Option<&'static str> {
+        self.is_refused.then_some(PROGRAM_DENIED)
+    }
 }
 
 /// What came of judging a call.
@@ -95,10 +118,6 @@ impl JudgeRoom {
         call: &AuthorizedCall<W>,
         control: &CallControl,
     ) -> Result<JudgeResult, ToolFailure> {
-        if let Some(exhausted) = control.meter.as_ref().and_then(|meter| meter.exhausted()) {
-            let verdict = format!("DENY: the judge was not asked. {exhausted}");
-            return Ok(JudgeResult::denied(verdict));
-        }
         let said = session.last_said();
         let arguments = call.arguments().clone().into();
         let judged = JudgedCall {
@@ -107,6 +126,51 @@ impl JudgeRoom {
             arguments: &arguments,
             user: said.as_deref(),
         };
+        self.judged(judged, control.meter.as_ref(), control.cancel.cancelled())
+            .await
+    }
+
+    /// Asks about a program that a call of `tool` is about to run, whose grant and rules allow it. None when calls of that tool are not
+    /// judged.
+    pub(crate) async fn ask_about_program(
+        &self,
+        tool: &Tool,
+        line: &Value,
+        (said, meter): (Option<&str>, Option<&CallMeter>),
+        cancelled: impl Future<Output = ()>,
+    ) -> Option<ProgramVerdict> {
+        if !self.judges(tool) {
+            return None;
+        }
+        let name = format!("program of `{}`", tool.name);
+        let judged = JudgedCall {
+            tool: &name,
+            description: PROGRAM,
+            arguments: line,
+            user: said,
+        };
+        Some(match self.judged(judged, meter, cancelled).await {
+            Ok(result) => ProgramVerdict {
+                is_refused: result.is_denied && self.settings.block_on_reject,
+                verdict: result.verdict,
+            },
+            Err(_cancelled) => ProgramVerdict {
+                verdict: "DENY: the call ended before the program was judged".to_owned(),
+                is_refused: true,
+            },
+        })
+    }
+
+    async fn judged(
+        &self,
+        judged: JudgedCall<'_>,
+        meter: Option<&CallMeter>,
+        cancelled_call: impl Future<Output = ()>,
+    ) -> Result<JudgeResult, ToolFailure> {
+        if let Some(exhausted) = meter.and_then(CallMeter::exhausted) {
+            let verdict = format!("DENY: the judge was not asked. {exhausted}");
+            return Ok(JudgeResult::denied(verdict));
+        }
         let judge = match &self.judge {
             Ok(judge) => judge,
             Err(missing) => return Ok(self.without_verdict(missing)),
@@ -115,7 +179,7 @@ impl JudgeRoom {
         let asked = tokio::time::timeout(self.settings.timeout, judge.judge(judged, &redactor));
         let answer = tokio::select! {
             biased;
-            () = control.cancel.cancelled() => return Err(cancelled()),
+            () = cancelled_call => return Err(cancelled()),
             answer = asked => answer,
         };
         let result = match answer {
@@ -126,7 +190,7 @@ impl JudgeRoom {
                 crate::run::render::duration(self.settings.timeout)
             )),
         };
-        if let Some(meter) = &control.meter {
+        if let Some(meter) = meter {
             meter.add(&result.spent);
         }
         Ok(result)

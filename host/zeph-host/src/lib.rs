@@ -37,6 +37,7 @@ pub mod cli;
 mod clock;
 mod compression;
 mod dependencies;
+mod embeddings;
 mod executor;
 mod file_changes;
 mod filtering;

@@ -35,7 +35,7 @@ use crate::dependencies::AskedCall;
 use crate::executor::backend;
 use crate::filtering::OutputSubject;
 use crate::governance::{CallEnd, CallReach};
-use crate::guest::{Explainer, GuestHints, GuestRules, GuestRun, GuestUses};
+use crate::guest::{Explainer, GuestHints, GuestRules, GuestRun, GuestUses, JudgeContext};
 use crate::host::Rooms;
 use crate::offers::Offer;
 use crate::recording::OpenCall;
@@ -72,7 +72,7 @@ pub(crate) async fn call(
         Some(recorder) => Some(recorder.begin(host, &frame, &request).await),
         None => None,
     };
-    let mut span = CallSpan::begun(&frame, &request, control.remote.as_ref());
+    let mut span = CallSpan::begun(&host.telemetry, &frame, &request, control.remote.as_ref());
     // 1 parse, 2 resolve, 3 authorise; the audit knows of the call before anything happens
     let begin = begin(
         host,
@@ -445,11 +445,16 @@ async fn execute(
         BackendCall::Guest(call) => {
             match explainer(host, &offer.plugins, call.tool(), rights.as_ref()) {
                 Some(explainer) => {
+                    let judged = JudgeContext {
+                        said: session.last_said(),
+                        meter: control.meter.clone(),
+                    };
                     let rules = GuestRules {
                         explainer,
                         questions: &host.questions,
                         secrets: &host.secrets,
                         programs: host.programs(),
+                        judged: &judged,
                         is_watched,
                         is_recorded: host.recorder.is_some(),
                     };

@@ -12,7 +12,7 @@ mod exporter;
 mod otlp;
 mod span;
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use zeph_config::TelemetrySettings;
 use zeph_egress::Egress;
@@ -20,28 +20,46 @@ use zeph_egress::Egress;
 use self::exporter::Exporter;
 pub(crate) use self::span::CallSpan;
 
-/// What sends the spans of this process. One process has one collector, whatever it does.
-static EXPORTER: OnceLock<Exporter> = OnceLock::new();
+/// What sends the spans of the program, for its end. Hosts that are a part of another program are not in it.
+static EXPORTER: OnceLock<Arc<Exporter>> = OnceLock::new();
+
+/// What sends the spans of a host; none where nothing is sent.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Telemetry(Option<Arc<Exporter>>);
+
+impl Telemetry {
+    /// Sends what waits.
+    ///
+    /// Limits: 5 s; what is not sent by then is lost.
+    pub(crate) async fn flush(&self) {
+        if let Some(exporter) = &self.0 {
+            exporter.flush().await;
+        }
+    }
+}
 
 /// Begins to send spans when the variables of the process say where. To be called within a runtime.
 ///
-/// Returns what the operator should know, in a sentence.
-pub(crate) fn start(egress: &Egress) -> Option<String> {
-    if EXPORTER.get().is_some() {
-        return None;
+/// Returns what sends them, and what the operator should know, in a sentence.
+pub(crate) fn start(egress: &Egress) -> (Telemetry, Option<String>) {
+    if let Some(exporter) = EXPORTER.get() {
+        return (Telemetry(Some(Arc::clone(exporter))), None);
     }
     let made = match TelemetrySettings::of_process() {
-        Ok(None) => return None,
+        Ok(None) => return (Telemetry::default(), None),
         Ok(Some(settings)) => Exporter::start(egress, settings),
         Err(problem) => Err(problem),
     };
     match made {
         Ok(exporter) => {
-            // Another host of this process may have been quicker: one is enough.
-            drop(EXPORTER.set(exporter));
-            None
+            // Another host of the program may have been quicker: one is enough.
+            let exporter = EXPORTER.get_or_init(|| Arc::new(exporter));
+            (Telemetry(Some(Arc::clone(exporter))), None)
         }
-        Err(problem) => Some(format!("no spans are sent: {problem}")),
+        Err(problem) => {
+            let notice = format!("no spans are sent: {problem}");
+            (Telemetry::default(), Some(notice))
+        }
     }
 }
 

@@ -22,13 +22,14 @@ use crate::jail::{Guard, Jail, JailLabel, Job, Start};
 use crate::platform;
 use crate::program::ProgramFault;
 use crate::run::exit::Evidence;
-use crate::run::{self, Cause, Plan, Reason, RunEnd, RunLimits, RunStart, RunStop, StreamEnd};
+use crate::run::{
+    self, Cause, Life, Plan, Reason, RunEnd, RunLimits, RunStart, RunStop, StreamEnd,
+};
 use crate::shell::job::{self, JobFault, MARK, tail, tree};
 use crate::spawn::Spawner;
 
 mod ending;
 
-use self::ending::Life;
 pub use self::ending::end_all;
 
 /// From being asked to end to being killed. Servers save what they have.
@@ -105,6 +106,13 @@ impl Services {
         Ok(Self(Arc::new(Spawner::new(user)?)))
     }
 
+    /// Ends all that was started here, whoever holds it, and waits until nothing is left of it; what is started later ends at once.
+    /// Blocks, for `patience` at most. Returns whether all are gone.
+    pub fn end_all(&self, patience: Duration) -> bool {
+        self.0.living.close();
+        self.0.living.end(patience)
+    }
+
     /// Starts `job` in `jail`. To be called within a runtime.
     ///
     /// Dropping the future ends what was started.
@@ -121,7 +129,7 @@ impl Services {
         let stderr = StreamEnd::new(STDERR_BYTES_MAX);
         let (begun, beginning) = oneshot::channel();
         let (ended, end) = watch::channel(None);
-        let life = Life::begin(Arc::clone(&stop));
+        let life = ending::begin(&stop);
         // From now on it ends when this future does.
         let service = Service {
             stop,

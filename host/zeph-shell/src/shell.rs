@@ -127,6 +127,13 @@ impl Shell {
         })))
     }
 
+    /// Ends all that runs here, commands in the background too, whoever waits for it, and waits until nothing is left of it; what is
+    /// started later ends at once. Blocks, for `patience` at most. Returns whether all is gone.
+    pub fn end_all(&self, patience: std::time::Duration) -> bool {
+        self.0.spawner.living.close();
+        self.0.spawner.living.end(patience)
+    }
+
     /// Begins to look at the machine and to make the jail of the first session's first command, beside whatever else a start of the
     /// program does. Nothing runs in it before that command was decided about; without one it is taken down again.
     pub fn expect_command(&self) {

@@ -9,7 +9,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 
 use rustix::io::FdFlags;
 use rustix::process::Pid;
@@ -17,6 +17,7 @@ use rustix::process::Pid;
 use zeph_core::user::ToolUser;
 
 use crate::platform::{self, Process};
+use crate::run::LivingRuns;
 
 /// A process that is ready to be started.
 #[derive(Debug)]
@@ -49,6 +50,8 @@ pub(crate) struct Child {
 /// Starts processes on its own thread, which ends when this is dropped. Whatever it started ends then at the latest.
 #[derive(Debug)]
 pub(crate) struct Spawner {
+    /// The runs of what it started that are not over.
+    pub(crate) living: Arc<LivingRuns>,
     requests: mpsc::Sender<SpawnRequest>,
 }
 
@@ -81,7 +84,10 @@ impl Spawner {
                 }
             })?;
         begins.recv().map_err(io::Error::other)??;
-        Ok(Self { requests })
+        Ok(Self {
+            living: Arc::default(),
+            requests,
+        })
     }
 
     /// Starts a process in a group of its own. Blocks for about a millisecond.

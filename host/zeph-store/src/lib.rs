@@ -3,7 +3,7 @@
 //!
 //! This is the only crate that knows SQL, and no SQL leaves it: callers see operations on [`Store`] and lines of an
 //! [`AuditFile`]. In reading order: what is kept (`conversation`, `session`, `goals`, `schedules`, `overflow`, `savings`, `grants`, `grant_uses`, `defaults`, `approvals`,
-//! `audit`, `call`, `tokens`, `sequences`, `sweep`, and `secrets` and `logins` in files beside it), what a database has to be able to do for that
+//! `audit`, `call`, `tokens`, `sequences`, `vectors`, `sweep`, and `secrets` and `logins` in files beside it), what a database has to be able to do for that
 //! (`operations`), who queues it (`store`), and how SQLite does it
 //! (`sqlite`). The clock is always an argument.
 //! Texts of this crate may name paths of the host: they are for operators, never for a model.
@@ -30,6 +30,7 @@ mod sqlite;
 mod store;
 mod sweep;
 mod tokens;
+mod vectors;
 
 pub use approvals::call::{BoundCall, canonical, rule_scope};
 pub use approvals::{
@@ -71,3 +72,4 @@ pub use sqlite::open::{Location, OpenedStore, StoreOpening, StoreOptions};
 pub use store::Store;
 pub use sweep::{Retention, SweepReport};
 pub use tokens::TokenRecord;
+pub use vectors::{VECTOR_BYTES_MAX, VECTORS_MAX};

@@ -182,6 +182,11 @@ pub(crate) trait Operations {
     /// All uses that are kept, by plugin and capability.
     fn grant_uses(&self) -> Outcome<GrantUses>;
 
+    /// The vectors of these digests, in their order, as far as they are kept.
+    fn vectors(&self, digests: &[Digest], at_ms: i64) -> Outcome<Vec<Option<Vec<f32>>>>;
+    /// Keeps vectors, and forgets those that were not used for longest beyond the bound.
+    fn keep_vectors(&self, vectors: &[(Digest, Vec<f32>)], at_ms: i64) -> Outcome<()>;
+
     /// Adds a token; false when there is one of this name.
     fn add_token(&self, token: &TokenRecord) -> Outcome<bool>;
     /// All tokens by name.

@@ -50,6 +50,7 @@ mod set_aside;
 mod site;
 mod sweeper;
 mod tokens;
+mod vectors;
 mod writer;
 
 impl Operations for Connection {
@@ -240,6 +241,14 @@ impl Operations for Connection {
 
     fn restore_defaults(&self, plugin: &PluginId) -> Outcome<bool> {
         Ok(defaults::restore(self, plugin)?)
+    }
+
+    fn vectors(&self, digests: &[Digest], at_ms: i64) -> Outcome<Vec<Option<Vec<f32>>>> {
+        Ok(vectors::all(self, digests, at_ms)?)
+    }
+
+    fn keep_vectors(&self, vectors: &[(Digest, Vec<f32>)], at_ms: i64) -> Outcome<()> {
+        Ok(vectors::keep(self, vectors, at_ms)?)
     }
 
     fn add_token(&self, token: &TokenRecord) -> Outcome<bool> {

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::client::Client;
 use super::model::{Model, calls, says};
 use super::{plain, product};
+use crate::guest::HOSTILE;
 
 fn write(path: &str) -> super::model::Answer {
     calls("write", json!({"path": path, "content": "new\n"}))
@@ -228,4 +229,77 @@ fn read_only_beats_every_rule_and_also_a_permission_that_comes_later() {
     let ends = client.of_kind("tool_call_update");
     let states: Vec<&Value> = ends.iter().map(|end| &end["status"]).collect();
     assert_eq!(states, ["failed", "completed"]);
+}
+
+/// A client that can show forms.
+fn with_forms() -> Value {
+    json!({"elicitation": {"form": {}}})
+}
+
+#[test]
+fn questions_of_a_tool_are_forms_of_a_client_that_has_them() {
+    let model = Model::new([calls("asks", json!({"n": 1})), says("thanks")]);
+    let product = product(&model);
+    product.drop_in("hostile", HOSTILE);
+    let mut client = Client::start(&product, &[], with_forms());
+    let session = client.session(&product.work);
+    let mut forms = Vec::new();
+    client.prompt(&session, "ask", |client, request| {
+        if request["method"] != "elicitation/create" {
+            let outcome = json!({"outcome": {"outcome": "selected", "optionId": "allow_once"}});
+            return client.answer(request, &outcome);
+        }
+        forms.push(request["params"].clone());
+        // The first answer does not fit: the question is put once more.
+        let content = match forms.len() {
+            1 => json!({"branch": 7}),
+            _ => json!({"branch": "main"}),
+        };
+        client.answer(request, &json!({"action": "accept", "content": content}));
+    });
+    assert_eq!(forms.len(), 2, "{forms:#?}");
+    let (begun, ended) = client.ended_call();
+    for form in &forms {
+        assert_eq!(form["sessionId"], session);
+        assert_eq!(form["mode"], "form");
+        assert_eq!(form["toolCallId"], begun["toolCallId"]);
+        assert_eq!(form["requestedSchema"]["type"], "object");
+        assert!(
+            form["message"].as_str().unwrap().contains("`asks`"),
+            "{form}"
+        );
+    }
+    assert!(
+        forms[1]["message"]
+            .as_str()
+            .unwrap()
+            .contains("does not fit"),
+        "{}",
+        forms[1]
+    );
+    assert_eq!(ended["status"], "completed", "{ended}");
+    let told = model.requests()[1]["messages"].to_string();
+    assert!(told.contains("main"), "{told}");
+}
+
+#[test]
+fn a_client_without_forms_or_an_answer_ends_the_call_with_its_questions() {
+    for (capabilities, answers) in [(plain(), 0), (with_forms(), 1)] {
+        let model = Model::new([calls("asks", json!({"n": 1})), says("pity")]);
+        let product = product(&model);
+        product.drop_in("hostile", HOSTILE);
+        let mut client = Client::start(&product, &[], capabilities);
+        let session = client.session(&product.work);
+        let mut n_asked = 0;
+        client.prompt(&session, "ask", |client, request| {
+            if request["method"] != "elicitation/create" {
+                let outcome = json!({"outcome": {"outcome": "selected", "optionId": "allow_once"}});
+                return client.answer(request, &outcome);
+            }
+            n_asked += 1;
+            client.answer(request, &json!({"action": "later"}));
+        });
+        assert_eq!(n_asked, answers);
+        assert_eq!(client.ended_call().1["status"], "failed");
+    }
 }

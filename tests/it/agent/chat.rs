@@ -321,6 +321,37 @@ fn a_signal_gives_the_terminal_of_the_full_screen_back() {
 }
 
 #[test]
+fn a_hang_up_gives_the_terminal_of_the_full_screen_back() {
+    let script = Script::new([]);
+    let product = product(&script);
+    let command = product.command(&["run", "--tui"]);
+    let mut chat = Prompt::run(command, Some((80, 24)), "\u{1b}[?1049h");
+    chat.redraw_until(&["explains"]);
+    chat.signal(rustix::process::Signal::HUP);
+    chat.until(LEFT);
+    assert_eq!(chat.wait(), Some(129));
+}
+
+#[test]
+fn a_resumed_chat_shows_the_end_of_the_earlier_conversation() {
+    let script = Script::new([
+        calls(&[("read", json!({"path": "notes.txt"}))]),
+        says("It is about herons."),
+    ]);
+    let product = product(&script);
+    product.file("notes.txt", "herons\n");
+    let ran = product.run(&["run", "what is @notes.txt about?"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let command = product.command(&["run", "--resume"]);
+    let mut chat = Prompt::run(command, Some((80, 24)), "about?");
+    for shown in ["read", "It is about herons.", "resumed with"] {
+        chat.until(shown);
+    }
+    chat.press(b"\x04");
+    assert_eq!(chat.wait(), Some(0));
+}
+
+#[test]
 fn the_full_screen_needs_a_terminal_that_can_draw() {
     let script = Script::new([]);
     let product = product(&script);

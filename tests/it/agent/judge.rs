@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::script::{Script, calls, fails, hangs, says};
 use super::{events, of_type, results};
+use crate::plugin_cli::wanting;
 use crate::product::{Product, Ran};
 
 const DENIED: &str = "[adversarial] Tool call denied by policy";
@@ -269,5 +270,48 @@ fn without_its_policies_its_model_or_its_key_nothing_starts() {
         ran.code == Some(3) && ran.stderr.contains("scripted, judge"),
         "{}",
         ran.stderr
+    );
+}
+
+#[test]
+fn programs_that_a_plugin_runs_are_judged_too() {
+    let wants = "[[directory]]\npath = \".\"\nrights = [\"read\"]\nreason = \"r\"\n\n\
+                 [[program]]\nname = \"cat\"\nargs = [\"*\"]\nreason = \"It shows files.\"\n";
+    let judge = Script::new([
+        says("ALLOW"),
+        says("ALLOW"),
+        says("ALLOW"),
+        says("DENY: it shows a file"),
+    ]);
+    let product = product(&Script::new([]), &judge, "");
+    product.file("in.txt", "inside\n");
+    product.drop_in("runner", &wanting(wants));
+    let grant = ["grant", "runner", "--dir", ".", "--program", "cat"];
+    let granted = product.plugin(&grant);
+    assert_eq!(granted.code, Some(0), "{granted:?}");
+    let run = || product.call("program", json!({"line": ["cat", "in.txt"]}));
+    let allowed = run();
+    assert_eq!(allowed["structured"]["stdout"], "inside\n", "{allowed}");
+    let asked = judge.requests()[1].to_string();
+    assert!(
+        asked.contains("program of") && asked.contains("in.txt"),
+        "{asked}"
+    );
+    let refused = run();
+    assert_eq!(refused["error"]["category"], "policy_blocked", "{refused}");
+    let told = refused.to_string();
+    assert!(
+        told.contains("[adversarial]") && !told.contains("it shows a file"),
+        "{told}"
+    );
+    let records = product.run(&["audit", "query", "--json"]).json_lines();
+    let verdicts: Vec<&str> = records
+        .iter()
+        .filter(|record| record["correlation_id"].is_string())
+        .filter_map(|record| record["adversarial_verdict"].as_str())
+        .collect();
+    assert!(
+        verdicts.contains(&"ALLOW") && verdicts.contains(&"DENY: it shows a file"),
+        "{records:#?}"
     );
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 use zeph_agent::ProviderKind;
-use zeph_agent::scripted::{Scenario, ScriptedServer};
+use zeph_agent::scripted::{RecordedRequest, Scenario, ScriptedServer};
 
 /// What it speaks.
 const KIND: ProviderKind = ProviderKind::OpenAi;
@@ -18,17 +18,22 @@ pub(super) struct Script {
 impl Script {
     /// Gives these answers, in order.
     pub(super) fn new(answers: impl IntoIterator<Item = Value>) -> Self {
-        Self::play(answers, false)
+        Self::play(answers, false, json!({}))
+    }
+
+    /// Gives these answers, in order, and vectors of texts as `embedding` says.
+    pub(super) fn with_vectors(answers: impl IntoIterator<Item = Value>, embedding: Value) -> Self {
+        Self::play(answers, false, embedding)
     }
 
     /// Gives these answers, and the last one for ever after.
     pub(super) fn endless(answers: impl IntoIterator<Item = Value>) -> Self {
-        Self::play(answers, true)
+        Self::play(answers, true, json!({}))
     }
 
-    fn play(answers: impl IntoIterator<Item = Value>, repeats: bool) -> Self {
+    fn play(answers: impl IntoIterator<Item = Value>, repeats: bool, embedding: Value) -> Self {
         let steps: Vec<Value> = answers.into_iter().map(step).collect();
-        let scenario = json!({ "about": "a test", "steps": steps, "repeats": repeats });
+        let scenario = json!({ "about": "a test", "steps": steps, "repeats": repeats, "embedding": embedding });
         let scenario = Scenario::parse(&scenario.to_string()).unwrap();
         let mut builder = tokio::runtime::Builder::new_multi_thread();
         let runtime = builder.worker_threads(1).enable_all().build().unwrap();
@@ -40,12 +45,23 @@ impl Script {
         }
     }
 
-    /// The bodies of all requests.
+    /// The bodies of all requests, but for those for vectors.
     pub(super) fn requests(&self) -> Vec<Value> {
-        let requests = self.server.requests().into_iter();
-        let bodies = requests.map(|request| serde_json::from_str(&request.body).unwrap());
-        bodies.collect()
+        bodies(self.server.requests())
     }
+
+    /// The texts of each request for vectors.
+    pub(super) fn embedded(&self) -> Vec<Vec<String>> {
+        let bodies = bodies(self.server.embedding_requests()).into_iter();
+        let texts = bodies.map(|body| serde_json::from_value(body["input"].clone()).unwrap());
+        texts.collect()
+    }
+}
+
+fn bodies(requests: Vec<RecordedRequest>) -> Vec<Value> {
+    let requests = requests.into_iter();
+    let bodies = requests.map(|request| serde_json::from_str(&request.body).unwrap());
+    bodies.collect()
 }
 
 /// What is answered to one request: an answer, or a fault.

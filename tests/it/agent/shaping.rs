@@ -80,6 +80,39 @@ fn a_filter_shows_what_the_conversation_is_about_and_reaches_the_rest() {
     assert_eq!(preview["tools"], requests[0]["tools"]);
 }
 
+const EMBEDDING: &str = "[agent.embedding]\nprovider = \"scripted\"\nmodel = \"vectors-1\"\n";
+
+#[test]
+fn a_filter_compares_by_meaning_asks_for_each_tool_once_and_falls_back_to_words() {
+    let said = "reproduce it and relocate it";
+    let script = Script::with_vectors(
+        [says("one"), says("two"), says("three"), says("four")],
+        json!({
+            "dimensions": 512,
+            "meanings": [["copies", "reproduce"], ["moves", "relocate"]],
+            "faults": ["none", "none", { "status": 401 }],
+        }),
+    );
+    let product = with(&script, &format!("{FILTER}{EMBEDDING}"));
+    for _ in 0..3 {
+        assert_eq!(product.run(&["run", said]).code, Some(0));
+    }
+    let requests = script.requests();
+    for request in &requests[..2] {
+        let shown = tools(request);
+        for name in ["read", "copy_path", "move_path"] {
+            assert!(shown.iter().any(|tool| tool == name), "{name}: {shown:?}");
+        }
+    }
+    let by_words = tools(&requests[2]);
+    assert!(!by_words.contains(&"copy_path".to_owned()), "{by_words:?}");
+    let embedded = script.embedded();
+    assert_eq!(embedded[0][0], said);
+    assert!(embedded[0].len() > 10, "{:?}", embedded[0]);
+    // The vectors of tools outlive the process.
+    assert_eq!(embedded[1], [said]);
+}
+
 #[test]
 fn a_tool_that_needs_another_is_hidden_refused_and_then_told() {
     let edit = json!({"path": "a", "old_string": "one", "new_string": "two"});

@@ -14,16 +14,19 @@ pub(super) fn of_transcript(host: &impl ToolHost, transcript: &Transcript) -> Ve
 
 impl<H: ToolHost, J: Journal> Agent<H, J> {
     /// The tools for a conversation that begins with `text` or goes on from it, when they have to be chosen now and not all are shown.
-    pub(super) fn chosen_for(&self, text: &str) -> Option<Vec<ToolDefinition>> {
+    pub(super) async fn chosen_for(&self, text: &str) -> Option<Vec<ToolDefinition>> {
         match self.transcript.tools() {
             Some(_) => None,
-            None => self.host.select(text),
+            None => self.host.select(text).await,
         }
     }
 
     /// The same with the entry that keeps the choice.
-    pub(super) fn choice_for(&self, text: &str) -> Option<(TranscriptEntry, Vec<ToolDefinition>)> {
-        let tools = self.chosen_for(text)?;
+    pub(super) async fn choice_for(
+        &self,
+        text: &str,
+    ) -> Option<(TranscriptEntry, Vec<ToolDefinition>)> {
+        let tools = self.chosen_for(text).await?;
         let names = tools.iter().map(|tool| tool.name.clone()).collect();
         Some((TranscriptEntry::Tools { names }, tools))
     }

@@ -172,7 +172,7 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
             .await?;
         self.measured = None;
         self.tools = self.host.definitions();
-        if let Some((entry, tools)) = self.choice_for(&about) {
+        if let Some((entry, tools)) = self.choice_for(&about).await {
             self.append(entry).await?;
             self.tools = tools;
         }

@@ -119,10 +119,12 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
         (system + tools.sum::<usize>()) as u64
     }
 
-    /// The request that a prompt would make now, without sending it.
-    pub fn preview(&self, user: Option<UserEntry>) -> RequestPreview {
-        let said = user.as_ref().map(|user| user.text.as_str());
-        let chosen = said.and_then(|said| self.chosen_for(said));
+    /// The request that a prompt would make now, without sending it. Choosing its tools may take a request for vectors.
+    pub async fn preview(&self, user: Option<UserEntry>) -> RequestPreview {
+        let chosen = match &user {
+            Some(user) => self.chosen_for(&user.text).await,
+            None => None,
+        };
         let mut entries = self.transcript.entries().to_vec();
         entries.extend(user.map(TranscriptEntry::User));
         let mut turns = derive(&entries);

@@ -40,7 +40,12 @@ pub(super) async fn play(request: RecordedRequest, play: &Mutex<Play>) -> Respon
     match fault.unwrap_or(EmbeddingFault::None) {
         EmbeddingFault::None => {}
         EmbeddingFault::Status(status) => {
-            let error = error(kind, "", "as the script says");
+            let says = match status {
+                401 => "key",
+                429 => "rate",
+                _ => "",
+            };
+            let error = error(kind, says, "as the script says");
             let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
             return plain(status, &error);
         }

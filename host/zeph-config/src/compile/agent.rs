@@ -3,11 +3,15 @@
 use std::time::Duration;
 
 use super::Compiling;
-use crate::agent::{AgentSettings, ApiKey, Prices, ProviderKind, ProviderSettings};
-use crate::raw::{RawAgent, RawLlm, RawProvider, RawProviderKind};
+use crate::agent::{
+    AgentSettings, ApiKey, EmbeddingSettings, Prices, ProviderKind, ProviderSettings,
+};
+use crate::raw::{RawAgent, RawEmbedding, RawLlm, RawProvider, RawProviderKind};
 
 const PROVIDERS: &str = "llm.providers";
 const PROVIDER: &str = "agent.provider";
+const EMBEDDING_PROVIDER: &str = "agent.embedding.provider";
+const EMBEDDING_MODEL: &str = "agent.embedding.model";
 
 /// Seconds of a request: models that think before they answer take minutes.
 const TIMEOUT_SECS: u32 = 600;
@@ -38,7 +42,65 @@ impl Compiling<'_> {
             max_wall: (raw.max_wall_s > 0).then(|| Duration::from_secs(raw.max_wall_s.into())),
             summarizes_output: false,
             goal_text: (!raw.goal_text.trim().is_empty()).then(|| raw.goal_text.trim().to_owned()),
+            embedding: self.embedding(&raw.embedding, providers),
         }
+    }
+
+    /// The model for vectors; none when no provider is named.
+    fn embedding(
+        &mut self,
+        raw: &RawEmbedding,
+        providers: &[ProviderSettings],
+    ) -> Option<EmbeddingSettings> {
+        let model = raw.model.trim();
+        if raw.provider.is_empty() {
+            if !model.is_empty() {
+                let message = format!(
+                    "no provider is named; set `{EMBEDDING_PROVIDER}` to the name of one of `{PROVIDERS}`"
+                );
+                self.merged.problem(EMBEDDING_MODEL, &message);
+            }
+            return None;
+        }
+        match self.named_provider(EMBEDDING_PROVIDER, &raw.provider, providers) {
+            Some(ProviderKind::Anthropic) => {
+                let message = format!(
+                    "the provider `{}` has no embeddings; name one of type openai, openai-responses, ollama or gemini",
+                    raw.provider
+                );
+                self.merged.problem(EMBEDDING_PROVIDER, &message);
+            }
+            Some(_) if model.is_empty() => {
+                let message = "it is empty; name the model for embeddings as the provider calls it";
+                self.merged.problem(EMBEDDING_MODEL, message);
+            }
+            _ => {}
+        }
+        Some(EmbeddingSettings {
+            provider: raw.provider.clone(),
+            model: model.to_owned(),
+            timeout: Duration::from_millis(raw.timeout_ms.into()),
+        })
+    }
+
+    /// The kind of the provider that `key` names.
+    fn named_provider(
+        &mut self,
+        key: &str,
+        name: &str,
+        providers: &[ProviderSettings],
+    ) -> Option<ProviderKind> {
+        let found = providers.iter().find(|provider| provider.name == name);
+        if found.is_none() {
+            let names: Vec<&str> = providers.iter().map(|one| one.name.as_str()).collect();
+            let known = match names.as_slice() {
+                [] => "there are none".to_owned(),
+                names => format!("they are: {}", names.join(", ")),
+            };
+            let message = format!("it is not the name of one of `{PROVIDERS}`; {known}");
+            self.merged.problem(key, &message);
+        }
+        found.map(|provider| provider.kind)
     }
 
     /// The model of `agent.provider`; without one the first that is configured.
@@ -46,15 +108,7 @@ impl Compiling<'_> {
         if name.is_empty() {
             return providers.first().map(|first| first.name.clone());
         }
-        if !providers.iter().any(|provider| provider.name == name) {
-            let names: Vec<&str> = providers.iter().map(|one| one.name.as_str()).collect();
-            let known = match names.as_slice() {
-                [] => "there are none".to_owned(),
-                names => format!("they are: {}", names.join(", ")),
-            };
-            let message = format!("it is not the name of one of `{PROVIDERS}`; {known}");
-            self.merged.problem(PROVIDER, &message);
-        }
+        self.named_provider(PROVIDER, name, providers);
         Some(name.to_owned())
     }
 

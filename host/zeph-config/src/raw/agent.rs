@@ -23,6 +23,20 @@ pub(crate) struct RawAgent {
     pub(crate) max_wall_s: u32,
     #[schemars(length(max = 10_000), extend("x-project" = "never: models"))]
     pub(crate) goal_text: String,
+    /// The model that compares texts by their meaning.
+    pub(crate) embedding: RawEmbedding,
+}
+
+/// The model that compares texts by their meaning.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawEmbedding {
+    #[schemars(length(max = 64), extend("x-project" = "never: models"))]
+    pub(crate) provider: String,
+    #[schemars(length(max = 256), extend("x-project" = "never: models"))]
+    pub(crate) model: String,
+    #[schemars(range(min = 1, max = 600_000), extend("x-project" = "never: models"))]
+    pub(crate) timeout_ms: u32,
 }
 
 /// The models.

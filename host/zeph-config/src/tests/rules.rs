@@ -217,8 +217,11 @@ fn rules_can_stand_in_a_file_of_their_own() {
     let world = World::new().user(
         "[tools.policy]\nenabled = true\ndefault_effect = \"allow\"\npolicy_file = \"rules.toml\"\n",
     );
-    let file = world.repo().join("rules.toml");
-    let errors = world.errors().replace("/home/repo/rules.toml", "FILE");
+    // A relative path is one from the file that names it, whatever lies in the working directory.
+    std::fs::write(world.repo().join("rules.toml"), "[[rule]]\n").unwrap();
+    let file = world.user_file().with_file_name("rules.toml");
+    let named = "/home/.config/zeph-host/rules.toml";
+    let errors = world.errors().replace(named, "FILE");
     assert!(
         errors.starts_with("USER:4: `tools.policy.policy_file`: ")
             && errors.contains("FILE cannot be read"),
@@ -240,7 +243,7 @@ fn rules_can_stand_in_a_file_of_their_own() {
         ),
     ] {
         std::fs::write(&file, text).unwrap();
-        let errors = world.errors().replace("/home/repo/rules.toml", "FILE");
+        let errors = world.errors().replace(named, "FILE");
         assert!(errors.starts_with(expected), "{text}: {errors}");
     }
     std::fs::write(&file, "#".repeat(256 * 1024 + 1)).unwrap();
@@ -258,7 +261,11 @@ fn rules_can_stand_in_a_file_of_their_own() {
         config.file.deny_read.iter().any(hides),
         "no tool reaches it"
     );
-    let elsewhere = world.set("tools.policy.policy_file=/dev/null");
+    // One from the command line is relative to the working directory.
+    let typed = world.set("tools.policy.policy_file=rules.toml");
+    let errors = typed.errors().replace("/home/repo/rules.toml", "REPO");
+    assert!(errors.starts_with("REPO:"), "{errors}");
+    let elsewhere = World::new().set("tools.policy.policy_file=/dev/null");
     assert!(
         elsewhere
             .errors()

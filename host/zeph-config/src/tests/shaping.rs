@@ -96,3 +96,36 @@ fn a_judge_has_policies_of_a_file_or_the_built_in_ones() {
         World::new().user("[tools.adversarial_policy]\nenabled = true\nprovider = \"\"\n");
     assert_eq!(without.config().judge, None);
 }
+
+#[test]
+fn embeddings_need_a_provider_that_has_them() {
+    let embedding = |more: &str| World::new().user(format!("{PROVIDER}[agent.embedding]\n{more}"));
+    assert_eq!(embedding("").config().agent.embedding, None);
+    let settings = embedding("provider = \"fast\"\nmodel = \" vectors-1 \"\n");
+    let settings = settings.config().agent.embedding.unwrap();
+    assert_eq!(settings.model, "vectors-1");
+    assert_eq!(settings.timeout, Duration::from_secs(5));
+    for (more, expected) in [
+        ("model = \"vectors-1\"\n", "no provider is named"),
+        ("provider = \"fast\"\n", "it is empty; name the model"),
+        ("provider = \"other\"\nmodel = \"m\"\n", "they are: fast"),
+    ] {
+        let errors = embedding(more).errors();
+        assert!(errors.contains(expected), "{more}: {errors}");
+    }
+}
+
+#[test]
+fn a_relative_file_of_policies_is_beside_the_file_that_names_it() {
+    let world = World::new().user(format!(
+        "{PROVIDER}[tools.adversarial_policy]\nprovider = \"fast\"\npolicy_file = \"policies.txt\"\n"
+    ));
+    std::fs::write(world.repo().join("policies.txt"), "Allow everything.\n").unwrap();
+    assert!(
+        world.errors().contains("cannot be read"),
+        "the working directory does not count"
+    );
+    let file = world.user_file().with_file_name("policies.txt");
+    std::fs::write(&file, "Deny this.\n").unwrap();
+    assert_eq!(world.config().judge.unwrap().policies, ["Deny this."]);
+}

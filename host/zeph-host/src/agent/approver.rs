@@ -83,7 +83,7 @@ impl Approver {
     pub(crate) fn prompt(&self, call_id: &str) -> Option<ApprovalPrompt> {
         let way = match self.ask.clone()? {
             Way::Channel(way) => way,
-            Way::Prompt(prompt) => return Some(prompt),
+            Way::Prompt(prompt) => return Some(prompt.counted(&self.asked)),
         };
         let (approver, call_id) = (self.clone(), call_id.to_owned());
         let ask = move |question| {

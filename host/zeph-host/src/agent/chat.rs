@@ -2,10 +2,11 @@
 //! (`run --tui`) it is the same conversation in another view.
 //!
 //! In reading order: `terminal` (what is typed and answered), `command` (what a line means), `screen` (what happens, as it is shown),
-//! `exchange` (one turn), `session` (the commands about the conversation), `status` (its line); `input` and `question` are a terminal
+//! `exchange` (one turn), `session` (the commands about the conversation), `earlier` (what was said before), `status` (its line); `input` and `question` are a terminal
 //! that is appended to, `full` is the full screen.
 
 mod command;
+mod earlier;
 mod exchange;
 mod full;
 mod input;
@@ -145,6 +146,11 @@ impl Chat {
             0 => String::new(),
             n => format!(" · resumed with {n} entries"),
         };
+        if n_entries > 0 {
+            let width = self.screen.width();
+            self.screen
+                .say(&earlier::shown(self.agent.transcript(), width));
+        }
         self.screen.say(&remark(&format!(
             "{} · {}{resumed} · /help explains, /quit leaves",
             origin.provider, origin.model

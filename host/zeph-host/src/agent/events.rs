@@ -81,6 +81,10 @@ pub(crate) enum RunEvent {
         text: String,
         /// What the run used up.
         usage: RunUsage,
+        /// Calls of tools that the run made.
+        calls: u64,
+        /// How many of them needed a person's answer, and how many that is of 100.
+        approvals: ApprovalCount,
         /// The exit code of the process.
         exit_code: u8,
     },
@@ -149,6 +153,25 @@ pub(crate) struct RunUsage {
     pub(crate) cost_usd: f64,
 }
 
+/// How often a person was needed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
+pub(crate) struct ApprovalCount {
+    /// Questions that were put, and calls that needed an answer nobody could give.
+    pub(crate) asked: u64,
+    /// The same of 100 calls.
+    pub(crate) per_100_calls: u64,
+}
+
+impl ApprovalCount {
+    /// Of a number of calls.
+    pub(crate) fn of(asked: u64, calls: u64) -> Self {
+        Self {
+            asked,
+            per_100_calls: asked.saturating_mul(100) / calls.max(1),
+        }
+    }
+}
+
 impl RunEvent {
     /// The line, with its end.
     pub(crate) fn line(&self) -> String {
@@ -177,7 +200,7 @@ pub(crate) fn schema() -> Value {
 
 #[cfg(test)]
 mod tests {
-    use super::{RunEvent, RunStatus, RunUsage, schema};
+    use super::{ApprovalCount, RunEvent, RunStatus, RunUsage, schema};
 
     #[test]
     fn a_line_is_one_object_with_its_type() {
@@ -191,6 +214,8 @@ mod tests {
             status: RunStatus::DoomLoop,
             text: String::new(),
             usage: RunUsage::default(),
+            calls: 0,
+            approvals: ApprovalCount::default(),
             exit_code: RunStatus::DoomLoop.exit_code(),
         };
         let value: serde_json::Value = serde_json::from_str(&result.line()).unwrap();

@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use zeph_agent::event::{AgentEvent, Observer, TurnEnd, TurnStatus};
+use zeph_agent::tool_host::CallEndKind;
 use zeph_agent::{ProviderErrorKind, Usage};
 
 use super::begin::{HostAgent, user_entry};
 use super::card;
-use super::events::{CallStatus, RunEvent, RunStatus, RunUsage};
+use super::events::{ApprovalCount, CallStatus, RunEvent, RunStatus, RunUsage};
 use crate::run::interrupt::{Interruption, Interrupts};
 use crate::run::render::{DIM, YELLOW, escape};
 
@@ -92,6 +93,8 @@ struct Written {
     held: String,
     is_at_line_start: bool,
     error: Option<io::Error>,
+    /// Calls that needed an approval nobody could give.
+    asked: u64,
 }
 
 impl HeadlessOutput {
@@ -244,10 +247,13 @@ impl HeadlessOutput {
             _ => status.exit_code(),
         };
         let spending = agent.spending();
+        let asked = self.written().asked + agent.host().approver().asked();
         self.event(&RunEvent::Result {
             status,
             text,
             usage: usage(&spending.usage, spending.cost.usd()),
+            calls: spending.calls,
+            approvals: ApprovalCount::of(asked, spending.calls),
             exit_code,
         });
         RunEnd {
@@ -261,6 +267,11 @@ impl HeadlessOutput {
 
 impl Observer for HeadlessOutput {
     fn on(&self, event: AgentEvent<'_>) {
+        if let AgentEvent::CallEnded { end, .. } = &event
+            && end.kind == CallEndKind::NeedsApproval
+        {
+            self.written().asked += 1;
+        }
         match self.form {
             OutputForm::Json => self.on_json(&event),
             OutputForm::Text { is_quiet } => self.on_text(&event, is_quiet),
@@ -312,7 +323,6 @@ fn ended(
     end: &zeph_agent::tool_host::CallEnd,
     duration: Duration,
 ) -> Vec<RunEvent> {
-    use zeph_agent::tool_host::CallEndKind;
     let status = match end.kind {
         CallEndKind::Done => CallStatus::Ok,
         CallEndKind::Failed => CallStatus::Failed,

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use zeph_agent::{ApiKey, Prices, Provider, ProviderKind, ProviderSettings, Timeouts};
+use zeph_agent::{
+    ApiKey, Prices, Provider, ProviderError, ProviderKind, ProviderSettings, Timeouts,
+};
 use zeph_config::Config;
 use zeph_core::execution::SecretValue;
 use zeph_egress::Egress;
@@ -17,6 +19,16 @@ pub(crate) struct NoModel {
     pub(crate) problem: String,
     /// What to do.
     pub(crate) hint: String,
+}
+
+impl NoModel {
+    /// What a provider says that cannot be reached with its settings.
+    pub(crate) fn of(error: &ProviderError) -> Self {
+        Self {
+            problem: error.to_string(),
+            hint: "see `llm.providers` in `zeph-host config show --origin`".to_owned(),
+        }
+    }
 }
 
 /// The provider called `name`, or the one in use.
@@ -39,19 +51,32 @@ pub(crate) fn connect(
     egress: &Egress,
     name: &str,
 ) -> Result<Arc<dyn Provider>, NoModel> {
-    let found = config
-        .providers
-        .iter()
-        .find(|provider| provider.name == name);
-    let found = found.ok_or_else(|| unknown(config, name))?;
+    let found = found(config, name)?;
     has_prices(config, found)?;
-    let key = key(secrets, found)?;
-    let settings = settings(found, key);
-    let provider = zeph_agent::connect(settings, egress).map_err(|error| NoModel {
-        problem: error.to_string(),
-        hint: "see `llm.providers` in `zeph-host config show --origin`".to_owned(),
-    })?;
-    Ok(Arc::from(provider))
+    let settings = settings(found, key(secrets, found)?);
+    let provider = zeph_agent::connect(settings, egress);
+    Ok(Arc::from(provider.map_err(|error| NoModel::of(&error))?))
+}
+
+/// What reaches another model of the provider called `name`, such as its model for embeddings.
+///
+/// Errors: [`NoModel`].
+pub(crate) fn settings_of(
+    (config, secrets): (&Config, &KnownSecrets),
+    name: &str,
+    model: &str,
+) -> Result<ProviderSettings, NoModel> {
+    let found = found(config, name)?;
+    Ok(ProviderSettings {
+        model: model.to_owned(),
+        ..settings(found, key(secrets, found)?)
+    })
+}
+
+fn found<'a>(config: &'a Config, name: &str) -> Result<&'a zeph_config::ProviderSettings, NoModel> {
+    let mut providers = config.providers.iter();
+    let found = providers.find(|provider| provider.name == name);
+    found.ok_or_else(|| unknown(config, name))
 }
 
 /// A limit of the cost needs prices: without them nothing would ever reach it.

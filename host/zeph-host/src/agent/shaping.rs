@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Map, Value};
 use zeph_agent::message::{Arguments, ToolCall};
-use zeph_agent::selection::{Candidate, FilterRules, Selection, select};
+use zeph_agent::selection::{Candidate, FilterRules, Selection, SelectionVectors, select, text_of};
 use zeph_agent::tool_host::{CallEnd, CallEndKind};
 use zeph_agent::{ToolDefinition, tafc, tools_as_text};
 use zeph_config::{SchemaFilterSettings, ShapingSettings};
@@ -70,12 +70,14 @@ impl Shaping {
     }
 
     /// The tools for a conversation that is about `text`; none when all are shown.
-    pub(crate) fn select(&self, text: &str) -> Option<Vec<ToolDefinition>> {
+    pub(crate) async fn select(&self, text: &str) -> Option<Vec<ToolDefinition>> {
         if !self.is_active() {
             return None;
         }
         let candidates = self.candidates();
-        let selection = select(text, &candidates, self.filter().map(filter_rules));
+        let vectors = self.vectors(text, &candidates).await;
+        let rules = self.filter().map(filter_rules);
+        let selection = select(text, &candidates, rules, vectors.as_ref());
         log(&selection, &candidates);
         let shown = selection
             .shown
@@ -88,6 +90,25 @@ impl Shaping {
         let waiting = selection.excluded.into_iter().map(|excluded| excluded.tool);
         self.show(&tools, waiting.collect());
         Some(tools)
+    }
+
+    /// The vectors of a conversation and of its tools; none when nothing is filtered, and where words have to do.
+    async fn vectors(
+        &self,
+        text: &str,
+        candidates: &[Candidate],
+    ) -> Option<SelectionVectors<Vec<f32>>> {
+        self.filter()?;
+        let tools = candidates.iter().map(|one| text_of(&one.tool)).collect();
+        let asked = self
+            .host
+            .embeddings()?
+            .vectors(vec![text.to_owned()], tools);
+        let (mut texts, tools) = asked.await?;
+        Some(SelectionVectors {
+            text: texts.pop()?,
+            tools,
+        })
     }
 
     /// The tools of these names, as they were selected before.

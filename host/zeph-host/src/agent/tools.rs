@@ -9,10 +9,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-use zeph_agent::ToolDefinition;
 use zeph_agent::budget::{BudgetLimits, CallMeter, Meter, Spent};
 use zeph_agent::message::{Arguments, Image, ToolCall};
 use zeph_agent::tool_host::{CallEnd, CallEndKind, HostMessage, OverlongResult, ToolHost};
+use zeph_agent::{Pending, ToolDefinition};
 use zeph_core::call::ToolRequest;
 use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::failure::ToolFailure;
@@ -27,6 +27,7 @@ use crate::clock::now_ms;
 use crate::goal::plan;
 use crate::host::Host;
 use crate::overflow::{OMITTED, STORED};
+use crate::questions::SealedInquiry;
 use crate::session::Session;
 
 /// How the announcement of a background run begins.
@@ -57,6 +58,13 @@ pub(crate) trait CallDoor: Send + Sync + fmt::Debug {
 
     /// What came of a call, before the agent hears of it.
     fn ended(&self, call_id: &str, report: &CallReport);
+
+    /// Puts the questions of a tool to the user of the door; none when nobody answers.
+    fn inquire<'a>(
+        &'a self,
+        call: &'a ToolCall,
+        asked: &'a SealedInquiry,
+    ) -> Pending<'a, Option<GivenAnswers>>;
 }
 
 impl HostTools {
@@ -137,6 +145,13 @@ impl HostTools {
         }
     }
 
+    async fn inquire(&self, call: &ToolCall, asked: &SealedInquiry) -> Option<GivenAnswers> {
+        match self.door.get() {
+            Some(door) => door.inquire(call, asked).await,
+            None => self.approver.inquire(&call.name, asked).await,
+        }
+    }
+
     /// What the user answers to a tool is said by the user.
     fn hear(&self, given: &GivenAnswers) {
         let texts = given.answers.iter().filter_map(|one| one.content.as_ref());
@@ -180,8 +195,8 @@ impl ToolHost for HostTools {
         self.shaping.all()
     }
 
-    fn select(&self, text: &str) -> Option<Vec<ToolDefinition>> {
-        self.shaping.select(text)
+    async fn select(&self, text: &str) -> Option<Vec<ToolDefinition>> {
+        self.shaping.select(text).await
     }
 
     fn selected(&self, names: &[String]) -> Option<Vec<ToolDefinition>> {
@@ -255,9 +270,11 @@ impl ToolHost for HostTools {
                 Err(failure) => return CallEnd::of(CallEndKind::Failed, failure.feedback()),
             };
             let answers = match &report.asked {
-                Some(asked) if !cancel.is_cancelled() => {
-                    self.approver.inquire(&call.name, asked).await
-                }
+                Some(asked) if !cancel.is_cancelled() => tokio::select! {
+                    biased;
+                    () = cancel.cancelled() => None,
+                    answers = self.inquire(call, asked) => answers,
+                },
                 _ => None,
             };
             let Some(answers) = answers else {

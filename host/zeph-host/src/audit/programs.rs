@@ -16,6 +16,7 @@ use crate::clock::now_ms;
 
 impl Audit {
     /// Records that a call is about to run a program, as an entry of its own that names the call (`correlation_id`), before it starts.
+    /// `pattern` granted it, and `verdict` is that of the judge, where there is one.
     ///
     /// Errors: why it may not start, in a sentence.
     pub(crate) async fn program_begins(
@@ -23,7 +24,7 @@ impl Audit {
         call: &CallFrame,
         (tool, provider): (&Tool, &InForce),
         (line, redactor): (Value, &Redactor),
-        pattern: &str,
+        (pattern, verdict): (&str, Option<String>),
     ) -> Result<OpenRecord<'_>, String> {
         let request = ToolRequest {
             tool: tool.name.to_string(),
@@ -38,6 +39,7 @@ impl Audit {
         let granted = format!("granted to the plugin: program {pattern}");
         begin.policy_match = Some(one_line(&granted, POLICY_MATCH_CHARS_MAX));
         begin.correlation_id = Some(call.id.to_string());
+        begin.adversarial_verdict = verdict;
         self.begin_entry(begin).await.map_err(|error| {
             tracing::error!(
                 error = &error as &dyn std::error::Error,

@@ -539,3 +539,43 @@ async fn nothing_is_kept_unless_it_is_asked_for() {
         Some(state.join("zeph.db").as_path())
     );
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_host_can_be_waited_for_until_nothing_of_it_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let host = bare_host(folder.path())
+        .allow("bash")
+        .build()
+        .await
+        .unwrap();
+    let other = bare_host(folder.path())
+        .allow("bash")
+        .build()
+        .await
+        .unwrap();
+    let (tools, others) = (session(&host).await, session(&other).await);
+    for executor in [&tools, &others] {
+        let command = json!({"command": "echo $$ > started; sleep 600", "background": true});
+        let report = executor
+            .call(ToolCall::new("bash", command), CallOptions::default())
+            .await;
+        assert!(report.failure().is_none(), "{}", report.for_model());
+    }
+    assert!(host.shutdown().await);
+    let told = tools.take_messages().await.join("\n");
+    assert!(told.contains("terminated by shutdown"), "{told}");
+    // Nothing can be begun any more, and that is an answer.
+    let late = ToolCall::new("bash", json!({"command": "sleep 600"}));
+    let late = tools.call(late, CallOptions::default()).await;
+    assert!(late.failure().is_some(), "{}", late.for_model());
+    // The other host goes on.
+    assert!(others.take_messages().await.is_empty());
+    let still = ToolCall::new("bash", json!({"command": "echo here"}));
+    let still = others.call(still, CallOptions::default()).await;
+    assert!(still.for_model().contains("here"), "{}", still.for_model());
+    assert!(other.shutdown().await && other.shutdown().await);
+}
+
+async fn session(host: &Host) -> HostExecutor {
+    host.session(Caller::model()).await.unwrap()
+}

@@ -1,12 +1,13 @@
 //! The programs that a guest runs: whether each may, in which jail, and the record of it.
 //!
 //! The engine hands wishes over while the guest waits. A program is run when a grant allows exactly this command line, no rule of the
-//! operator forbids it, and the audit has it; it ends with the call.
+//! operator forbids it, the judge does not reject it, and the audit has it; it ends with the call.
 
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
+use zeph_agent::budget::CallMeter;
 use zeph_core::argument::Arguments;
 use zeph_core::call::{CallFrame, FileFacts, ResolvedCall};
 use zeph_core::exit::CommandExit;
@@ -26,6 +27,7 @@ use zeph_shell::tools;
 
 use crate::audit::{Audit, ProgramEnding};
 use crate::authorisation::Authoriser;
+use crate::judging::{JudgeRoom, ProgramVerdict};
 use crate::known_secrets::KnownSecrets;
 use crate::shell::Native;
 
@@ -39,6 +41,17 @@ pub(crate) struct ProgramRoom<'a> {
     pub(crate) audit: &'a Audit,
     pub(crate) authoriser: &'a Authoriser,
     pub(crate) secrets: &'a KnownSecrets,
+    /// Judges them; none when nothing is judged.
+    pub(crate) judge: Option<&'a JudgeRoom>,
+}
+
+/// What a judge is told with the programs of a call.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct JudgeContext {
+    /// What the user said last.
+    pub(crate) said: Option<Arc<str>>,
+    /// What the host may ask models for the call.
+    pub(crate) meter: Option<CallMeter>,
 }
 
 /// The programs of one call.
@@ -48,6 +61,7 @@ pub(super) struct Programs<'a> {
     pub(super) in_force: &'a InForce,
     pub(super) call: &'a CallFrame,
     pub(super) tool: &'a Tool,
+    pub(super) judged: &'a JudgeContext,
 }
 
 impl Programs<'_> {
@@ -125,10 +139,20 @@ impl Programs<'_> {
         };
         let line =
             json!({ "program": run.program, "arguments": run.arguments, "directory": directory });
+        let mut abandoned = std::pin::pin!(abandoned);
+        let verdict = self.verdict(&line, abandoned.as_mut()).await;
+        let rejected = verdict.as_ref().and_then(ProgramVerdict::refusal);
+        let verdict = verdict.map(|verdict| verdict.verdict);
         let redactor = self.room.secrets.redactor();
         let (audit, subject) = (self.room.audit, (self.tool, self.in_force));
-        let record = audit.program_begins(self.call, subject, (line, &redactor), pattern);
+        let record =
+            audit.program_begins(self.call, subject, (line, &redactor), (pattern, verdict));
         let record = record.await.map_err(ProgramError::Unavailable)?;
+        if let Some(rejected) = rejected {
+            let ending = ProgramEnding::not_run(rejected.to_owned());
+            record.program_ends(ending).await;
+            return Err(ProgramError::Forbidden(rejected.to_owned()));
+        }
         let job = ProgramJob {
             program: run.program,
             arguments: run.arguments,
@@ -148,6 +172,19 @@ impl Programs<'_> {
         };
         record.program_ends(ending).await;
         ended.map(completed).map_err(refused)
+    }
+
+    /// What the judge says, where there is one and it judges calls of this tool.
+    async fn verdict(
+        &self,
+        line: &Value,
+        abandoned: impl Future<Output = ()>,
+    ) -> Option<ProgramVerdict> {
+        let context = (self.judged.said.as_deref(), self.judged.meter.as_ref());
+        let judge = self.room.judge?;
+        judge
+            .ask_about_program(self.tool, line, context, abandoned)
+            .await
     }
 
     /// The rule that forbids the same line to `bash`.

@@ -1,7 +1,7 @@
 //! What asks the process to end: signals, and the loss of its terminal.
 //!
 //! While it listens they no longer end the process by themselves: whoever listens has to act. `SIGHUP` keeps its
-//! default, so that nohup(1) works.
+//! default, so that nohup(1) works, unless the whole screen was taken and has to be given back.
 
 use std::io;
 
@@ -17,7 +17,7 @@ pub(crate) enum Interruption {
     Interrupt,
     /// `SIGTERM`.
     Terminate,
-    /// The terminal is gone, and no `SIGHUP` ended the process.
+    /// The terminal is gone: `SIGHUP` where it is heard, or no `SIGHUP` ended the process.
     HangUp,
 }
 
@@ -26,6 +26,8 @@ pub(crate) enum Interruption {
 pub(crate) struct Interrupts {
     interrupt: Signal,
     terminate: Signal,
+    /// Where it is heard.
+    hang_up: Option<Signal>,
     /// Told once.
     lost: Option<watch::Receiver<bool>>,
 }
@@ -38,6 +40,7 @@ impl Interrupts {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
+            hang_up: None,
             lost: None,
         })
     }
@@ -47,14 +50,34 @@ impl Interrupts {
         self.lost = Some(watch.lost());
     }
 
+    /// Hears `SIGHUP` from now on.
+    ///
+    /// Errors: when the system does not let it; there is no known reason.
+    pub(crate) fn with_hang_up(&mut self) -> io::Result<()> {
+        self.hang_up = Some(signal(SignalKind::hangup())?);
+        Ok(())
+    }
+
     /// The next signal. Dropping the future loses none.
     pub(crate) async fn next(&mut self) -> Interruption {
         tokio::select! {
             Some(()) = self.interrupt.recv() => Interruption::Interrupt,
             Some(()) = self.terminate.recv() => Interruption::Terminate,
+            () = hung_up(&mut self.hang_up) => Interruption::HangUp,
             () = lost(&mut self.lost) => Interruption::HangUp,
             else => std::future::pending().await,
         }
+    }
+}
+
+/// Returns when `SIGHUP` came.
+async fn hung_up(signal: &mut Option<Signal>) {
+    let came = match signal {
+        Some(signal) => signal.recv().await,
+        None => None,
+    };
+    if came.is_none() {
+        std::future::pending::<()>().await;
     }
 }
 

@@ -9,6 +9,7 @@
 mod call;
 mod command;
 mod door;
+mod elicitation;
 pub(crate) mod files;
 mod listing;
 mod option;

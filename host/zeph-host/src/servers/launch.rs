@@ -19,6 +19,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use zeph_config::{CommandServer, Config, HttpServer};
@@ -140,6 +141,11 @@ impl Launcher {
             progress,
             watch,
         })))
+    }
+
+    /// Ends every server and installation, and waits until nothing of them is left; what is started later ends at once. Blocks.
+    pub(crate) fn end_all(&self, patience: Duration) -> bool {
+        self.0.services.end_all(patience)
     }
 
     /// What the requests to a server over HTTP carry.

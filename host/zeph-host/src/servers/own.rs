@@ -70,6 +70,13 @@ impl OwnOpener {
         Self { watch, ..self }
     }
 
+    /// Ends every server that was started here, and waits until nothing of them is left. Blocks, for `patience` at most. Returns
+    /// whether all are gone.
+    pub(crate) fn end_all(&self, patience: Duration) -> bool {
+        let launcher = self.launcher.get();
+        launcher.is_none_or(|launcher| launcher.end_all(patience))
+    }
+
     fn launcher(&self) -> Result<&Launcher, OpenFailure> {
         if let Some(launcher) = self.launcher.get() {
             return Ok(launcher);

@@ -13,7 +13,7 @@ use zeph_core::tool::Tool;
 
 use super::context::{SpanContext, TraceParent};
 use super::otlp::{SpanKind, SpanRecord};
-use super::{EXPORTER, RemoteRequest};
+use super::{RemoteRequest, Telemetry};
 
 /// Most characters of a name, and of other texts; of arguments and of a result.
 const NAME_CHARS_MAX: usize = 128;
@@ -26,6 +26,7 @@ pub(crate) struct CallSpan(Option<Box<OpenSpan>>);
 
 #[derive(Debug)]
 struct OpenSpan {
+    exporter: Telemetry,
     context: SpanContext,
     kind: SpanKind,
     started_ms: i64,
@@ -39,11 +40,12 @@ struct OpenSpan {
 impl CallSpan {
     /// The span of a call that was just asked for, by a client of MCP if `remote` says so.
     pub(crate) fn begun(
+        telemetry: &Telemetry,
         frame: &CallFrame,
         request: &ToolRequest,
         remote: Option<&RemoteRequest>,
     ) -> Self {
-        let Some(exporter) = EXPORTER.get() else {
+        let Some(exporter) = &telemetry.0 else {
             return Self(None);
         };
         let settings = exporter.settings();
@@ -60,6 +62,7 @@ impl CallSpan {
         ];
         attributes.extend(remote.into_iter().flat_map(of_remote));
         Self(Some(Box::new(OpenSpan {
+            exporter: telemetry.clone(),
             context,
             kind: remote.map_or(SpanKind::Internal, |_| SpanKind::Server),
             started_ms: frame.started_ms,
@@ -80,10 +83,12 @@ impl CallSpan {
 
     /// Sends it, without any secret that `redactor` knows.
     pub(crate) fn ended(self, output: &ToolOutput, duration: Duration, redactor: &Redactor) {
-        let (Some(span), Some(exporter)) = (self.0, EXPORTER.get()) else {
+        let Some(mut span) = self.0 else {
             return;
         };
-        exporter.send(&span.record(output, duration, redactor));
+        if let Some(exporter) = span.exporter.0.take() {
+            exporter.send(&span.record(output, duration, redactor));
+        }
     }
 }
 

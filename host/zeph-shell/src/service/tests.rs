@@ -344,3 +344,26 @@ async fn the_end_of_the_process_is_the_end_of_services_that_are_still_held() {
         drop(pipes);
     }
 }
+
+#[tokio::test]
+async fn services_of_one_host_end_together_and_others_stay() {
+    let room = Room::new();
+    let (ours, theirs) = (Services::new().unwrap(), Services::new().unwrap());
+    for (name, jail) in jails(&room) {
+        let started = soon(theirs.start(Arc::clone(&jail), bash(&room, "cat")));
+        let (other, _pipes) = started.await.unwrap();
+        let fresh = Services::new().unwrap();
+        let (service, pipes) = soon(fresh.start(Arc::clone(&jail), bash(&room, "cat")))
+            .await
+            .unwrap();
+        assert!(fresh.end_all(PATIENCE), "{name}");
+        assert!(service.end().unwrap().is_stopped, "{name}");
+        assert!(other.end().is_none(), "{name}: of another host");
+        // What is started too late ends at once.
+        if let Ok((late, _pipes)) = soon(fresh.start(jail, bash(&room, "cat"))).await {
+            assert!(soon(late.ended()).await.is_stopped, "{name}");
+        }
+        drop(pipes);
+    }
+    assert!(ours.end_all(PATIENCE), "nothing ran");
+}

@@ -423,6 +423,17 @@ const HISTORY: &[M<'static>] = &[
     CREATE INDEX conversation_labels_by_conversation ON conversation_labels (conversation_id, seq);
     ",
     ),
+    M::up(
+        "
+    -- Vectors of texts, by the digest of the model and the text; four bytes for each number, the lowest first.
+    CREATE TABLE vectors (
+        digest  BLOB PRIMARY KEY,
+        vector  BLOB NOT NULL,
+        used_ms INTEGER NOT NULL
+    ) STRICT;
+    CREATE INDEX vectors_by_use ON vectors (used_ms);
+    ",
+    ),
 ];
 
 const MIGRATIONS: Migrations<'static> = Migrations::from_slice(HISTORY);

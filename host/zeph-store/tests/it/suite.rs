@@ -13,3 +13,4 @@ mod sequences;
 mod session;
 mod sweep;
 mod tokens;
+mod vectors;

@@ -193,3 +193,38 @@ async fn a_turn_compacts_three_times_and_no_more() {
     assert_eq!(end.status, TurnStatus::ContextFull);
     assert_valid(&lab.agent.transcript().turns());
 }
+
+#[tokio::test]
+async fn what_is_kept_is_bounded_by_the_context_and_not_by_the_number_of_rounds() {
+    const TURNS: usize = 40;
+    let limits = AgentLimits {
+        max_tool_iterations: 25,
+        ..small()
+    };
+    let host = FakeHost::default();
+    host.output_bytes.store(200, Ordering::Relaxed);
+    let model = restless("edit").counting().summarises("They were edited.");
+    let mut lab = with_limits(model, host, limits);
+    let mut kept = Vec::new();
+    for turn in 0..TURNS {
+        let end = lab.turn(&format!("round {turn}")).await;
+        assert_eq!(end.status, TurnStatus::IterationLimit { max: 25 });
+        let transcript = lab.agent.transcript();
+        kept.push((
+            transcript.entries().len(),
+            crate::compaction::transcript_bytes(transcript),
+        ));
+    }
+    assert_eq!(lab.agent.host().made().len(), 25 * TURNS);
+    let most = |kept: &[(usize, u64)]| {
+        let entries = kept.iter().map(|(entries, _)| *entries).max();
+        let bytes = kept.iter().map(|(_, bytes)| *bytes).max();
+        (entries.unwrap(), bytes.unwrap())
+    };
+    let (early, late) = (most(&kept[..TURNS / 2]), most(&kept[TURNS / 2..]));
+    assert!(late.1 <= 4_000 * 4, "{kept:?}");
+    assert!(
+        late.0 <= early.0 + 10 && late.1 <= early.1 + 2_000,
+        "{kept:?}"
+    );
+}

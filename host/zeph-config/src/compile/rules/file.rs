@@ -9,6 +9,7 @@ use zeph_core::policy::PolicyRule;
 use super::super::super::file::{self, LayerSource, TableItem};
 use super::super::super::keys::Keys;
 use super::super::super::origin::{Problem, ValueOrigin, path_text};
+use super::super::super::paths::PathBase;
 use super::super::super::raw::RawPolicyFile;
 use super::super::Compiling;
 use super::text_of;
@@ -41,12 +42,19 @@ impl Compiling<'_> {
         Some(path)
     }
 
-    /// The resolved path of the file that `key` names, as `text`, when it names one.
+    /// The resolved path of the file that `key` names, as `text`, when it names one: relative to the file that says it, or else to the
+    /// working directory.
     pub(in super::super) fn named_file(&mut self, key: &str, text: &str) -> Option<PathBuf> {
         if text.is_empty() {
             return None;
         }
-        let found = self.base().absolute(text).and_then(|path| {
+        // A relative path of a file of the configuration means the same file in whichever directory the host starts.
+        let named_in = self.named_in(key);
+        let base = PathBase {
+            directory: named_in.as_deref().unwrap_or(self.base().directory),
+            ..self.base()
+        };
+        let found = base.absolute(text).and_then(|path| {
             std::fs::canonicalize(&path)
                 .map_err(|error| format!("{} cannot be read: {error}", path_text(&path)))
         });
@@ -56,6 +64,18 @@ impl Compiling<'_> {
                 self.merged.problem(key, &message);
                 None
             }
+        }
+    }
+
+    /// The directory of the operator's file that says `key`; none when a variable or a flag does.
+    fn named_in(&self, key: &str) -> Option<PathBuf> {
+        let origins = &self.merged.entries.get(key)?.origins;
+        match origins.last()? {
+            ValueOrigin::User { path, .. } => {
+                let path = self.base().directory.join(path);
+                path.parent().map(Path::to_path_buf)
+            }
+            _ => None,
         }
     }
 

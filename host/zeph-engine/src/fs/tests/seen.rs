@@ -1,10 +1,13 @@
 //! A call replaces and removes only what it read.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::PathBuf;
 use std::sync::Barrier;
 
 use rustix::fs::{FlockOperation, flock};
 
+use super::left_out::leave_out;
 use super::{Guest, Tree};
 
 const CHANGED: &str = "would-block";
@@ -137,4 +140,50 @@ fn a_directory_that_another_host_holds_is_waited_for() {
     assert_eq!(guest.run("rename t f"), "busy");
     drop(held);
     assert_eq!(guest.run("rename t f"), "ok");
+}
+
+/// Attempts to be given a number again: beside others that make files, the first one may miss it.
+const ATTEMPTS: usize = 200;
+
+/// A file of another process with the number of one that is gone; none where its turn has not come.
+fn numbered(tree: &Tree, number: u64) -> Option<PathBuf> {
+    (0..64).find_map(|n| {
+        let path = tree.at(&format!("ws/other-{n}"));
+        fs::write(&path, "theirs").expect("write");
+        let found = fs::metadata(&path).expect("metadata").ino();
+        (found == number).then_some(path)
+    })
+}
+
+#[test]
+fn a_number_that_another_file_got_again_makes_it_nobodys_own() {
+    // How the call's own file, whose number is told, loses its last name.
+    let ways: [(&str, &[&str]); 2] = [
+        ("removed", &["unlink t"]),
+        ("replaced", &["create u x", "rename u t"]),
+    ];
+    for (what, gone) in ways {
+        let met = (0..ATTEMPTS).any(|_| {
+            let tree = Tree::new();
+            tree.file("ws/f", "old");
+            let mut guest = tree.guest();
+            guest.check(&[("read f", "old"), ("create t mine", "ok")]);
+            let number = fs::metadata(tree.at("ws/t")).expect("metadata").ino();
+            gone.iter()
+                .for_each(|step| assert_eq!(guest.run(step), "ok"));
+            let Some(theirs) = numbered(&tree, number) else {
+                return false;
+            };
+            fs::rename(theirs, tree.at("ws/f")).expect("rename");
+            assert_eq!(replace(&mut guest, "new"), CHANGED, "{what}");
+            assert_eq!(guest.run("unlink f"), CHANGED, "{what}");
+            assert_eq!(tree.text("ws/f"), "theirs", "{what}");
+            true
+        });
+        if !met {
+            leave_out(&format!(
+                "a file that was {what}: this file system gives no number twice"
+            ));
+        }
+    }
 }

@@ -95,6 +95,7 @@ impl FullTerminal {
     pub(super) fn open(options: &ChatOptions, interrupts: &mut Interrupts) -> io::Result<Self> {
         let watch = TerminalWatch::start(Arc::default())?;
         interrupts.with_terminal(&watch);
+        interrupts.with_hang_up()?;
         let screen = Arc::new(FullScreen {
             model: Mutex::new(FullModel::new(options.color)),
             shown: Mutex::new(ShownScreen::enter()?),

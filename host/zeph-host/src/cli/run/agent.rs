@@ -14,7 +14,7 @@ use super::super::out;
 use crate::agent::approver::Approver;
 use crate::agent::begin::{self, AgentStart, HostAgent};
 use crate::agent::chat::{self, ChatOptions};
-use crate::agent::events::{self, RunEvent, RunStatus, RunUsage};
+use crate::agent::events::{self, ApprovalCount, RunEvent, RunStatus, RunUsage};
 use crate::agent::headless::{self, OutputForm};
 use crate::agent::models;
 use crate::host::Host;
@@ -62,6 +62,8 @@ fn report(error: &CliError) -> Result<(), CliError> {
         status: RunStatus::Error,
         text: String::new(),
         usage: RunUsage::default(),
+        calls: 0,
+        approvals: ApprovalCount::default(),
         exit_code: error.exit().code(),
     };
     out::data(&format!("{}{}", message.line(), result.line()))
@@ -96,7 +98,7 @@ fn ask(context: &Context, options: RunArgs) -> Result<Exit, CliError> {
         let ended = match wanted {
             Wanted::Preview(prompt) => {
                 let agent = begun(&host, start(Approver::default())).await?;
-                preview(&agent, prompt.as_deref())
+                preview(&agent, prompt.as_deref()).await
             }
             Wanted::Chat => {
                 let start = start(Approver::default());
@@ -227,9 +229,9 @@ async fn begun(host: &Host, start: AgentStart) -> Result<HostAgent, CliError> {
     agent.map_err(|problem| CliError::internal(format!("the session cannot begin: {problem}")))
 }
 
-fn preview(agent: &HostAgent, prompt: Option<&str>) -> Result<Exit, CliError> {
+async fn preview(agent: &HostAgent, prompt: Option<&str>) -> Result<Exit, CliError> {
     let user = prompt.map(|prompt| begin::user_entry(agent.host(), prompt).0);
-    let mut body = agent.preview(user).body;
+    let mut body = agent.preview(user).await.body;
     body.push('\n');
     out::data(&body)?;
     Ok(Exit::Success)

@@ -1,12 +1,16 @@
 //! Files as an editor has them: what is typed there and not saved is read, and what a tool writes is seen there.
 //!
 //! The tool runs first, on the disk: its grant, the rules and the guard decide, on the object really opened. Only for a file that it
-//! reached is the editor asked. A path that leads elsewhere before or after the editor answered is not used. Searches look at the disk.
+//! reached is the editor asked. The editor opens a path by its name, so whether a link stood there meanwhile is seen by the directories on
+//! the way: whatever is put in the place of one of their entries, and taken away again, changes their times. What was read then is not
+//! used, and what was written is told. Searches look at the disk.
 
+use std::fs::Metadata;
 use std::io::Read as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Map, Value};
 use zeph_acp::client::{
@@ -75,10 +79,36 @@ impl FileCall {
     }
 }
 
-/// A regular file that is there, at its own real path.
+/// How often a file is asked for again when something else changed in its directories meanwhile.
+const ATTEMPTS: usize = 3;
+
+/// How long the clock of a file system may stand still; twice the slowest tick of Linux. A directory that was changed later than that is
+/// looked at again, because another change might leave the same time.
+const TICK: Duration = Duration::from_millis(20);
+
+/// A regular file that is there, at its own real path, and the way to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct FoundFile {
     path: PathBuf,
+    file: Looks,
+    /// Of the directory it is in, of the one above, and so on up to the granted one.
+    way: Vec<Looks>,
+}
+
+/// What a file or a directory looks like: another one in its place looks different, and so does a directory in which a name was changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Looks {
+    device: u64,
+    inode: u64,
+    /// In seconds and nanoseconds.
+    changed: (i64, i64),
+}
+
+/// What an editor did with a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum EditorAccess {
+    Read,
+    Write,
 }
 
 impl EditorFiles {
@@ -91,10 +121,8 @@ impl EditorFiles {
         {
             return;
         }
-        let Some(file) = self.find(call).await else {
-            return;
-        };
-        let (Ok(typed), Some(saved)) = (self.read(&file).await, content(&file).await) else {
+        let (Ok(Some((typed, saved))), Some(file)) = (self.read(call).await, self.find(call).await)
+        else {
             return;
         };
         if !is_same(&typed, &saved) {
@@ -127,11 +155,7 @@ impl EditorFiles {
 
     /// Puts the editor's text into the result of a read, where it is another one.
     async fn shown(&self, call: &FileCall, execution: &mut Execution) -> Result<(), String> {
-        let Some(file) = self.find(call).await else {
-            return Ok(());
-        };
-        let typed = self.read(&file).await?;
-        let Some(saved) = content(&file).await else {
+        let Some((typed, saved)) = self.read(call).await? else {
             return Ok(());
         };
         let Ok(raw) = &mut execution.result else {
@@ -159,11 +183,40 @@ impl EditorFiles {
     /// The file of a call: below a granted directory, and not hidden.
     async fn find(&self, call: &FileCall) -> Option<FoundFile> {
         let (path, grant) = (call.path.clone(), self.0.host().config().file.clone());
-        let found = tokio::task::spawn_blocking(move || found(&below(&path, &grant)?));
+        let found = tokio::task::spawn_blocking(move || {
+            let path = below(&path, &grant)?;
+            let mut roots = grant.roots.iter().map(|root| root.path.as_path());
+            let root = roots.find(|root| path.starts_with(root))?;
+            found(&path, root)
+        });
         found.await.ok().flatten()
     }
 
-    async fn read(&self, file: &FoundFile) -> Result<String, String> {
+    /// The text of the file of a call, as the editor has it and as it is on the disk; none where there is no such file, or no text.
+    async fn read(&self, call: &FileCall) -> Result<Option<(String, String)>, String> {
+        for _ in 0..ATTEMPTS {
+            let Some(file) = self.find(call).await else {
+                return Ok(None);
+            };
+            if file.is_fresh() {
+                tokio::time::sleep(TICK).await;
+                continue;
+            }
+            let typed = self.typed(&file).await?;
+            let saved = content(&file).await;
+            if !is_still(&file, EditorAccess::Read).await {
+                continue;
+            }
+            return match typed.len() as u64 <= FILE_BYTES_MAX {
+                true => Ok(saved.map(|saved| (typed, saved))),
+                false => Err(format!("the file is longer than {FILE_BYTES_MAX} bytes")),
+            };
+        }
+        Err("something else changes the directories it is in".to_owned())
+    }
+
+    /// What the editor says is in the file.
+    async fn typed(&self, file: &FoundFile) -> Result<String, String> {
         let request = ReadTextFileRequest {
             session_id: self.0.id().to_owned(),
             path: file.path.to_string_lossy().into_owned(),
@@ -172,16 +225,11 @@ impl EditorFiles {
         let asked = asked.request::<ReadTextFileResponse>(READ_TEXT_FILE, &request);
         let answer = tokio::time::timeout(PATIENCE, asked).await;
         let answer = answer.map_err(|_| "it did not answer in time".to_owned())?;
-        let text = answer.map_err(|error| error.to_string())?.content;
-        match is_still(file).await {
-            true if text.len() as u64 <= FILE_BYTES_MAX => Ok(text),
-            true => Err(format!("the file is longer than {FILE_BYTES_MAX} bytes")),
-            false => Err("the path leads to another file now".to_owned()),
-        }
+        Ok(answer.map_err(|error| error.to_string())?.content)
     }
 
     async fn write(&self, file: &FoundFile, content: String) -> Result<(), String> {
-        if !is_still(file).await {
+        if !is_still(file, EditorAccess::Read).await {
             return Err("the path leads to another file now".to_owned());
         }
         let request = WriteTextFileRequest {
@@ -192,6 +240,10 @@ impl EditorFiles {
         let asked = self.0.connection();
         let asked = asked.request::<Acknowledged>(WRITE_TEXT_FILE, &request);
         match tokio::time::timeout(PATIENCE, asked).await {
+            Ok(Ok(Acknowledged)) if !is_still(file, EditorAccess::Write).await => Err(
+                "while the editor wrote, the path led to another file, which it may have written"
+                    .to_owned(),
+            ),
             Ok(Ok(Acknowledged)) => Ok(()),
             Ok(Err(error)) => Err(error.to_string()),
             Err(_elapsed) => Err("it did not answer in time".to_owned()),
@@ -199,20 +251,73 @@ impl EditorFiles {
     }
 }
 
-/// The regular file at a path that is its own real path.
-fn found(path: &Path) -> Option<FoundFile> {
+/// The regular file at a path below `root` that is its own real path.
+fn found(path: &Path, root: &Path) -> Option<FoundFile> {
     let metadata = std::fs::symlink_metadata(path).ok()?;
+    let directories = path.ancestors().skip(1);
+    let way = directories
+        .take_while(|directory| directory.starts_with(root))
+        .map(|directory| Some(Looks::of(&std::fs::symlink_metadata(directory).ok()?)));
+    let way = way.collect::<Option<Vec<Looks>>>()?;
     let is_plain = metadata.is_file() && path.canonicalize().ok()? == path;
     is_plain.then(|| FoundFile {
         path: path.to_owned(),
+        file: Looks::of(&metadata),
+        way,
     })
 }
 
-/// Whether the path still leads to the file. One that an editor has replaced since is that too, if nothing leads away from its place.
-async fn is_still(file: &FoundFile) -> bool {
-    let path = file.path.clone();
-    let now = tokio::task::spawn_blocking(move || found(&path)).await;
-    now.is_ok_and(|now| now.is_some_and(|now| now.path == file.path))
+impl Looks {
+    fn of(metadata: &Metadata) -> Self {
+        Self {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+            changed: (metadata.ctime(), metadata.ctime_nsec()),
+        }
+    }
+
+    fn id(&self) -> (u64, u64) {
+        (self.device, self.inode)
+    }
+}
+
+impl FoundFile {
+    /// Whether a change right now might leave no trace on the way.
+    fn is_fresh(&self) -> bool {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let now = now.unwrap_or_default();
+        let is_fresh = |looks: &Looks| {
+            let seconds = u64::try_from(looks.changed.0).unwrap_or_default();
+            let nanos = u32::try_from(looks.changed.1).unwrap_or_default();
+            now.saturating_sub(Duration::new(seconds, nanos)) <= TICK
+        };
+        self.way.iter().any(is_fresh)
+    }
+
+    /// Whether nothing else stood at the path since, as far as `now` shows. Who writes a file may put another one in its place, and
+    /// changes its directory by that; but then the file is not the one that was there, unchanged.
+    fn has_stayed(&self, now: &Self, access: EditorAccess) -> bool {
+        let is_on_the_way = match access {
+            EditorAccess::Read => self.file.id() == now.file.id() && self.way == now.way,
+            EditorAccess::Write => {
+                let ids = |file: &Self| file.way.iter().map(Looks::id).collect::<Vec<_>>();
+                ids(self) == ids(now) && self.way.get(1..) == now.way.get(1..)
+            }
+        };
+        let is_untouched = self.file == now.file;
+        let is_renamed = self.way.first() != now.way.first();
+        is_on_the_way && !(is_untouched && is_renamed)
+    }
+}
+
+/// Whether the path led to the file all the time.
+async fn is_still(file: &FoundFile, access: EditorAccess) -> bool {
+    let (path, then) = (file.path.clone(), file.clone());
+    let stayed = tokio::task::spawn_blocking(move || {
+        let root = path.ancestors().nth(then.way.len())?;
+        Some(then.has_stayed(&found(&path, root)?, access))
+    });
+    stayed.await.ok().flatten().unwrap_or(false)
 }
 
 /// What is on the disk, when it is text of a length that can be sent.
@@ -254,7 +359,11 @@ fn page(call: &FileCall, text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{FileCall, FileTool, found, is_same, page};
+    use std::os::unix::fs::symlink;
+    use std::path::{Path, PathBuf};
+    use std::time::{Duration, Instant};
+
+    use super::{EditorAccess, FileCall, FileTool, FoundFile, found, is_same, is_still, page};
 
     #[test]
     fn a_page_has_the_numbers_of_its_lines() {
@@ -279,8 +388,71 @@ mod tests {
         let (file, link) = (folder.join("file"), folder.join("link"));
         std::fs::write(&file, "x").unwrap();
         std::os::unix::fs::symlink(&file, &link).unwrap();
-        assert_eq!(found(&file).unwrap().path, file);
-        assert_eq!(found(&link), None);
-        assert_eq!(found(&folder), None);
+        assert_eq!(found(&file, &folder).unwrap().path, file);
+        assert_eq!(found(&link, &folder), None);
+        assert_eq!(found(&folder, &folder), None);
+    }
+
+    /// A tree `a/b/file` that was not changed lately, and what is outside of it.
+    fn settled(top: &Path) -> (PathBuf, FoundFile) {
+        std::fs::create_dir_all(top.join("a/b")).unwrap();
+        let file = top.join("a/b/file");
+        std::fs::write(&file, "x").unwrap();
+        std::fs::write(top.join("secret"), "outside").unwrap();
+        let root = top.join("a");
+        let deadline = Instant::now() + Duration::from_secs(30);
+        loop {
+            let now = found(&file, &root).unwrap();
+            if !now.is_fresh() {
+                return (file, now);
+            }
+            assert!(Instant::now() < deadline);
+            std::thread::yield_now();
+        }
+    }
+
+    #[tokio::test]
+    async fn a_link_that_stood_there_for_a_moment_is_seen() {
+        type Swap = fn(&Path);
+        let swaps: [(&str, Swap); 2] = [
+            ("the file", |top| {
+                let file = top.join("a/b/file");
+                std::fs::rename(&file, top.join("a/b/aside")).unwrap();
+                symlink(top.join("secret"), &file).unwrap();
+                std::fs::remove_file(&file).unwrap();
+                std::fs::rename(top.join("a/b/aside"), &file).unwrap();
+            }),
+            ("a directory above", |top| {
+                let (b, aside) = (top.join("a/b"), top.join("a/aside"));
+                std::fs::rename(&b, &aside).unwrap();
+                symlink(top, &b).unwrap();
+                std::fs::remove_file(&b).unwrap();
+                std::fs::rename(&aside, &b).unwrap();
+            }),
+        ];
+        for (what, swap) in swaps {
+            let folder = tempfile::tempdir().unwrap();
+            let top = folder.path().canonicalize().unwrap();
+            let (_, then) = settled(&top);
+            for access in [EditorAccess::Read, EditorAccess::Write] {
+                assert!(is_still(&then, access).await, "{what}");
+            }
+            swap(&top);
+            assert!(!is_still(&then, EditorAccess::Read).await, "{what}");
+        }
+    }
+
+    #[tokio::test]
+    async fn an_editor_saves_in_place_or_by_another_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let top = folder.path().canonicalize().unwrap();
+        let (file, then) = settled(&top);
+        std::fs::write(&file, "saved").unwrap();
+        assert!(is_still(&then, EditorAccess::Write).await);
+        let (file, then) = settled(&top);
+        std::fs::write(top.join("a/b/new"), "saved").unwrap();
+        std::fs::rename(top.join("a/b/new"), &file).unwrap();
+        assert!(is_still(&then, EditorAccess::Write).await);
+        assert!(!is_still(&then, EditorAccess::Read).await);
     }
 }

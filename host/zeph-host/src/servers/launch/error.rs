@@ -105,7 +105,7 @@ impl LaunchError {
         let program = one_line(&server.program, 100);
         let problem = match fault {
             ProgramFault::NotFound(_) => format!(
-                "there is no program `{program}` on the search path; install it, or set `mcp.servers.{name}.command` to its path"
+                "there is no program `{program}` on the search path; install it, or give its absolute path: in `mcp.servers.{name}.command`, or as the COMMAND of `zeph-host wrap`"
             ),
             ProgramFault::NotInJail(_) => not_in_sandbox(name, &program),
             ProgramFault::Directory(text) => format!(

@@ -211,7 +211,7 @@ async fn a_start_that_is_refused_names_the_key() {
         ("directory", "list it in `mcp.servers.directory.allow_read`"),
         (
             "program",
-            "there is no program `no-such-server` on the search path; install it, or set `mcp.servers.program.command`",
+            "there is no program `no-such-server` on the search path; install it, or give its absolute path: in `mcp.servers.program.command`, or as the COMMAND of `zeph-host wrap`",
         ),
         ("command", "`--call` is not understood"),
     ] {

@@ -72,7 +72,7 @@ impl ToolHost for FakeHost {
         ["edit", "read"].map(definition).to_vec()
     }
 
-    fn select(&self, _text: &str) -> Option<Vec<ToolDefinition>> {
+    async fn select(&self, _text: &str) -> Option<Vec<ToolDefinition>> {
         let name = match self.n_selected.fetch_add(1, Ordering::Relaxed) {
             0 => "read",
             _ => "edit",

@@ -161,3 +161,69 @@ fn give_back_on_panic() {
         }));
     });
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::os::fd::OwnedFd;
+    use std::sync::mpsc;
+
+    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+    use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout, stderr, stdin, stdout};
+    use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
+
+    use super::ShownScreen;
+
+    /// Puts a terminal in the place of the three standard files for as long as `run` takes; all that is written to it.
+    fn at_terminal(run: impl FnOnce(&OwnedFd)) -> String {
+        let keep = |fd| rustix::io::fcntl_dupfd_cloexec(fd, 3).unwrap();
+        let kept = (keep(stdin()), keep(stdout()), keep(stderr()));
+        let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&ours).unwrap();
+        unlockpt(&ours).unwrap();
+        let name = ptsname(&ours, Vec::new()).unwrap();
+        let flags = rustix::fs::OFlags::RDWR | rustix::fs::OFlags::NOCTTY;
+        let theirs = rustix::fs::open(&*name, flags, rustix::fs::Mode::empty()).unwrap();
+        let size = Winsize {
+            ws_row: 24,
+            ws_col: 80,
+            ws_xpixel: 0,
+            ws_ypixel: 0,
+        };
+        tcsetwinsize(&theirs, size).unwrap();
+        dup2_stdin(&theirs).unwrap();
+        dup2_stdout(&theirs).unwrap();
+        dup2_stderr(&theirs).unwrap();
+        run(&theirs);
+        std::io::stdout().flush().unwrap();
+        dup2_stdin(&kept.0).unwrap();
+        dup2_stdout(&kept.1).unwrap();
+        dup2_stderr(&kept.2).unwrap();
+        drop(theirs);
+        let mut written = Vec::new();
+        // Without a writer the end of it is an error.
+        drop(std::fs::File::from(ours).read_to_end(&mut written));
+        String::from_utf8_lossy(&written).into_owned()
+    }
+
+    #[test]
+    fn a_panic_of_any_thread_gives_the_terminal_back_before_it_is_told() {
+        let (raw, restored) = (mpsc::channel(), mpsc::channel());
+        let written = at_terminal(|terminal| {
+            let is_raw = || {
+                let modes = tcgetattr(terminal).unwrap().local_modes;
+                !modes.contains(LocalModes::ICANON)
+            };
+            let shown = ShownScreen::enter().unwrap();
+            raw.0.send(is_raw()).unwrap();
+            let other = std::thread::spawn(|| panic!("the wings are off"));
+            drop(other.join());
+            restored.0.send(!is_raw()).unwrap();
+            drop(shown);
+        });
+        assert!(raw.1.recv().unwrap() && restored.1.recv().unwrap());
+        let left = written.find("\u{1b}[?1049l").unwrap();
+        let told = written.find("the wings are off").unwrap();
+        assert!(left < told, "{written:?}");
+    }
+}

@@ -6,13 +6,16 @@ use tokio::sync::mpsc;
 use uuid::Uuid;
 use zeph_acp::agent::ClientCapabilities;
 use zeph_acp::update::{SessionUpdate, ToolCallContent, ToolCallUpdate};
+use zeph_agent::Pending;
 use zeph_agent::message::ToolCall;
 use zeph_agent::tool_host::{CallEnd, CallEndKind};
+use zeph_core::inquiry::GivenAnswers;
 use zeph_core::output::Outcome;
 use zeph_core::redact::Redactor;
 use zeph_shell::run::OutputListener;
 
 use super::super::call::{CallFacts, CallView};
+use super::super::elicitation;
 use super::super::files::EditorFiles;
 use super::super::permission;
 use super::super::terminal::{CHUNKS_MAX, EditorTerminal};
@@ -21,6 +24,7 @@ use crate::agent::tools::CallDoor;
 use crate::builtin::update_plan;
 use crate::calls::{CallControl, CallReport, EditorParts};
 use crate::host::Host;
+use crate::questions::SealedInquiry;
 
 /// A call that has begun.
 #[derive(Debug, Clone)]
@@ -59,7 +63,7 @@ impl AcpSession {
 
     /// What the editor has for a call that begins; commands print to it.
     fn editor(self: &Arc<Self>, call_id: &str) -> (EditorParts, Option<OutputListener>) {
-        let ClientCapabilities { fs, terminal } = self.client.capabilities;
+        let ClientCapabilities { fs, terminal, .. } = self.client.capabilities;
         let has_files = fs.read_text_file || fs.write_text_file;
         let files = has_files.then(|| Arc::new(EditorFiles(Arc::clone(self))));
         if !terminal || !self.is_command(call_id) {
@@ -178,5 +182,17 @@ impl CallDoor for CallsOf {
         if let Some(session) = self.0.upgrade() {
             session.keep_facts(call_id, report);
         }
+    }
+
+    fn inquire<'a>(
+        &'a self,
+        call: &'a ToolCall,
+        asked: &'a SealedInquiry,
+    ) -> Pending<'a, Option<GivenAnswers>> {
+        Box::pin(async move {
+            let session = self.0.upgrade()?;
+            let id = session.described(&call.id)?.tool_call_id;
+            elicitation::inquire(&session, (&call.name, &id), asked).await
+        })
     }
 }
