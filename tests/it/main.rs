@@ -70,5 +70,6 @@ mod terminal;
 mod toolchain;
 mod toolchains;
 mod traces;
+mod trust;
 mod users;
 mod workspace;

@@ -141,6 +141,7 @@ pub(crate) fn compile(
         compression: compression::compression(&tools.compression),
         egress,
         rules,
+        anomaly: rules::anomaly(&tools.anomaly),
         hooks,
         plugins: PluginsConfig {
             folders: match plugins.enabled {

@@ -17,6 +17,16 @@ const KEY_CHARS_MAX: usize = 100;
 /// The table of MCP servers.
 const SERVERS: &str = "mcp.servers";
 
+/// Tables whose limits no rule lifts, and none can be tried out.
+const HARD_LIMITS: [&str; 6] = [
+    "limits",
+    "plugins",
+    "tools.egress",
+    "tools.file",
+    "tools.sandbox",
+    "tools.scope",
+];
+
 /// What a value may be.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum KeyKind {
@@ -159,6 +169,12 @@ impl Keys {
             let noun = named(section);
             let problem = name_problem(section, &name).unwrap_or_default();
             return format!("`{section}`: \"{name}\" is not a valid {noun} name: {problem}");
+        }
+        let is_mode = name == "mode" || name == "observe" || name.ends_with("_mode");
+        if is_mode && HARD_LIMITS.contains(&section) {
+            return format!(
+                "`{section}` is a hard limit: it always applies and cannot be observed, so there is no key `{key}`; rules, constraints and grants have a mode"
+            );
         }
         let siblings: Vec<&str> = self.siblings(section).collect();
         let everywhere = || self.names();

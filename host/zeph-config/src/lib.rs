@@ -43,6 +43,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use zeph_core::anomaly::AnomalySettings;
 use zeph_core::capability::{Capability, FsGrant};
 use zeph_core::id::ServerName;
 use zeph_core::limit::CallLimits;
@@ -107,6 +108,8 @@ pub struct Config {
     pub egress: EgressSettings,
     /// Which calls may run (`tools.permissions` and its like).
     pub rules: RuleSettings,
+    /// When tools that fail are blocked; none when nothing is counted (`tools.anomaly`).
+    pub anomaly: Option<AnomalySettings>,
     /// Commands of the operator that run when something happens (`hooks`).
     pub hooks: HookSettings,
     /// Where the database is (`store.path`).

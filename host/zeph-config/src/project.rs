@@ -279,7 +279,9 @@ fn add_denying(lower: &MergedValue, asked: &Value) -> Result<Value, String> {
 pub(crate) fn not_denying(rule: Rule, asked: &Value) -> Option<usize> {
     let denies = |rule: &Value| {
         let said = rule.get("effect").or_else(|| rule.get("action"));
-        said.and_then(Value::as_str) == Some("deny")
+        let mode = rule.get("mode").and_then(Value::as_str);
+        // One that asks would come before rules of the operator that deny.
+        said.and_then(Value::as_str) == Some("deny") && mode.is_none_or(|mode| mode == "deny")
     };
     let rules = asked.as_array().filter(|_| rule == Rule::AddDenying)?;
     rules.iter().position(|rule| !denies(rule))

@@ -26,8 +26,8 @@ pub(crate) use self::egress::RawEgress;
 pub(crate) use self::filters::RawFilters;
 pub(crate) use self::governance::{RawFlow, RawGovernance, RawSequence, RawSequenceMode};
 pub(crate) use self::rules::{
-    RawAction, RawAuthorization, RawEffect, RawHook, RawHooks, RawPermission, RawPolicy,
-    RawPolicyFile, RawRule, RawScope, RawScoped, RawTrust,
+    RawAction, RawAnomaly, RawAuthorization, RawEffect, RawHook, RawHooks, RawMode, RawPermission,
+    RawPolicy, RawPolicyFile, RawRule, RawScope, RawScoped, RawTrust,
 };
 pub(crate) use self::scheduler::{RawMissed, RawScheduler};
 pub(crate) use self::serve::{RawExpose, RawMcp, RawOAuth};
@@ -116,6 +116,8 @@ pub(crate) struct RawTools {
     pub(crate) scope: RawScope,
     /// What calls come to by what the conversation did before.
     pub(crate) governance: RawGovernance,
+    /// When tools that fail are blocked.
+    pub(crate) anomaly: RawAnomaly,
     /// Room to think in the schemas of complex tools.
     pub(crate) tafc: RawTafc,
     /// Which tools a model is shown.

@@ -72,6 +72,7 @@ fn policy() -> Result<Policy, BadRule> {
             trust_level: None,
             args_match: Some(format!(r"(^|\s)forbidden-{idx}\s+--(force|all)")),
             capabilities: Vec::new(),
+            mode: None,
         };
         rules.push(PolicyRule::new(&rule, "/w")?);
         let pattern = match idx {

@@ -27,6 +27,20 @@ pub struct ToolFailure {
     /// How the command ended, if one ran to its end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit: Option<CommandExit>,
+    /// Whether other arguments might have helped: the tool itself says that it failed, or it met a limit of what it may use. Not shown.
+    #[serde(skip)]
+    pub is_arguable: bool,
+}
+
+/// Whose failure a failure is, for what is counted against a tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Blame {
+    /// The tool's: it crashed, or broke its contract. No arguments that its schema allows may bring it to that.
+    Tool,
+    /// The tool's or that of its arguments: the tool says that it failed, or it met a limit.
+    ToolOrArguments,
+    /// Not the tool's: that of the arguments, a rule, the caller, the host, the network, or a command that the tool ran as it was told.
+    Elsewhere,
 }
 
 /// Most characters of a message inside the feedback block. A longer one crowds out the rest of a model's context.
@@ -42,6 +56,48 @@ impl ToolFailure {
             http_status: None,
             retry_after_ms: None,
             exit: None,
+            is_arguable: false,
+        }
+    }
+
+    /// The same failure, of which the arguments may be the cause.
+    #[must_use]
+    pub fn arguable(self) -> Self {
+        Self {
+            is_arguable: true,
+            ..self
+        }
+    }
+
+    /// Whose failure it is.
+    ///
+    /// Shape: infrastructure failures (`rate_limited`, `server_error`, `network_error`, `timeout`) are never the tool's, as the taxonomy of
+    ///        the specification says; nor is what ended before the tool ran.
+    pub fn blame(&self) -> Blame {
+        use ErrorCategory as Category;
+        match (self.category, self.phase) {
+            (
+                Category::PermanentFailure,
+                ErrorPhase::Execution | ErrorPhase::ResultInterpretation,
+            ) => match (&self.exit, self.is_arguable) {
+                (Some(_), _) => Blame::Elsewhere,
+                (None, true) => Blame::ToolOrArguments,
+                (None, false) => Blame::Tool,
+            },
+            (Category::PermanentFailure, ErrorPhase::Setup | ErrorPhase::ParamHandling)
+            | (
+                Category::ToolNotFound
+                | Category::InvalidParameters
+                | Category::TypeMismatch
+                | Category::PolicyBlocked
+                | Category::ConfirmationRequired
+                | Category::Cancelled
+                | Category::RateLimited
+                | Category::ServerError
+                | Category::NetworkError
+                | Category::Timeout,
+                _,
+            ) => Blame::Elsewhere,
         }
     }
 

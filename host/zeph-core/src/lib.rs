@@ -5,6 +5,7 @@
 //! call may run (`policy`), questions of tools to the user (`inquiry`), how long an agreement lasts (`lifetime`), its output (`execution`, `output`), how failures are reported
 //! (`category`, `failure`, `exit`) how untrusted text is shown (`text`), and the user that tools work as (`user`). Nothing here accesses a disk, a clock, a socket or a process.
 
+pub mod anomaly;
 pub mod argument;
 pub mod call;
 pub mod capability;

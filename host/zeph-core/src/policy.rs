@@ -6,6 +6,7 @@
 //! counting calls and using up approvals is its caller's part.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use crate::call::ResolvedCall;
 use crate::id::ServerName;
@@ -21,6 +22,7 @@ mod finding;
 mod findings;
 mod flow;
 mod globals;
+mod grant_mode;
 mod guard;
 mod heard;
 mod leave;
@@ -36,6 +38,8 @@ mod rule;
 mod scope;
 mod subject;
 mod trajectory;
+mod trial;
+mod trust;
 
 pub use self::allow::AllowRule;
 pub use self::bad::BadRule;
@@ -43,11 +47,12 @@ pub use self::command::CommandPattern;
 pub use self::decision::{
     AuthorizedCall, Decision, Refusal, Routed, Seal, TraceStep, Verdict, authorise, authorise_with,
 };
-pub use self::facts::{SessionFacts, TrustLevel};
+pub use self::facts::SessionFacts;
 pub use self::flow::{
     Destination, FLOW_CHECK, FlowFacts, Governance, HeldLabels, Label, LabelKind, PrivatePaths, UntrustedResult,
     destination, private_line, private_source, untrusted_line, untrusted_result,
 };
+pub use self::grant_mode::GrantModes;
 pub use self::heard::HeardUrls;
 pub use self::leave::Leave;
 pub use self::mode::Mode;
@@ -61,6 +66,10 @@ pub use self::subject::tool_key;
 pub use self::trajectory::{
     BadSequence, CallWord, CallWords, LearnedCause, MappedCall, NearSequence, SEQUENCE_WORDS_MAX,
     Sequence, SequenceOrigin, SequenceSet, TrajectoryFacts, WordKind, words_of,
+};
+pub use self::trial::{Observed, Trial};
+pub use self::trust::{
+    BadTrustLevel, BadTrustSubject, CallTrust, ToolOwner, TrustBlock, TrustLevel, TrustSubject,
 };
 
 use self::finding::Finding;
@@ -81,6 +90,8 @@ pub struct Policy {
     pub permissions: PermissionSource,
     /// `tools.governance`: sequences of calls, and what leaves the machine.
     pub governance: Governance,
+    /// The same rules with those in force that only observe; none when none does.
+    pub trial: Option<Arc<Trial>>,
     /// Whether commands of the network are refused, because the jail has none.
     pub denies_network: bool,
     /// `tools.max_tool_calls_per_session`.
@@ -101,7 +112,7 @@ impl Policy {
             PermissionSource::Rules(permissions) => permissions.hides(&names),
             PermissionSource::Lists(_) => false,
         };
-        let is_out_of_scope = |scoped: &Scoped| scoped.hides(&names);
+        let is_out_of_scope = |scoped: &Scoped| scoped.conceals(&names);
         is_denied || self.scoped.as_ref().is_some_and(is_out_of_scope)
     }
 
@@ -112,6 +123,7 @@ impl Policy {
             || self.rules.as_ref().is_some_and(PolicyRules::looks_at_paths)
             || self.scoped.as_ref().is_some_and(Scoped::looks_at_paths)
             || self.governance.looks_at_files()
+            || self.trial.is_some()
     }
 
     /// Whether any rule can look at the words of a command as paths ([`LinePlaces::words`](crate::command::LinePlaces)).
@@ -119,6 +131,10 @@ impl Policy {
         self.rules.as_ref().is_some_and(PolicyRules::looks_at_words)
             || self.scoped.as_ref().is_some_and(Scoped::looks_at_paths)
             || self.governance.looks_at_files()
+            || self
+                .trial
+                .as_ref()
+                .is_some_and(|trial| trial.looks_at_words())
     }
 
     /// What the rules hide from the tool of `call`, also when it reaches it from above: lists of layers, each of which is asked by itself.

@@ -198,6 +198,8 @@ fn failure(error: wit::ToolError) -> ToolFailure {
         http_status,
         retry_after_ms,
         exit: None,
+        // It says so itself.
+        is_arguable: true,
     }
 }
 

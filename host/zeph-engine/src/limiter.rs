@@ -121,7 +121,8 @@ impl GuestStop {
                 ErrorCategory::PermanentFailure
             }
         };
-        ToolFailure::new(category, ErrorPhase::Execution, self.to_string())
+        // Other arguments may want less.
+        ToolFailure::new(category, ErrorPhase::Execution, self.to_string()).arguable()
     }
 }
 

@@ -160,7 +160,10 @@ impl Audit {
                 begin.claim_source = claim_source(call.tool());
                 rights
             }
-            Ok(Decision::Ask(_) | Decision::Deny(_)) | Err(_) => SingleUseRights::default(),
+            Ok(Decision::Ask(_) | Decision::Deny(_)) | Err(_) => SingleUseRights {
+                trust_version: rights.trust_version,
+                ..SingleUseRights::default()
+            },
         };
         let entry = OpenRecord {
             audit: self,
@@ -188,11 +191,23 @@ impl Audit {
         rights: SingleUseRights,
     ) -> Result<CallBegin, StoreError> {
         if !self.is_enabled && rights.is_empty() {
-            return Ok(CallBegin::Recorded);
+            return self.unrecorded(rights.trust_version).await;
         }
         let at_ms = begin.at_ms;
         let begin = self.is_enabled.then_some(begin);
         self.store.begin_call(begin, rights, at_ms).await
+    }
+
+    /// The begin of a call that leaves nothing in the store: only whether trust is still what it was.
+    async fn unrecorded(&self, trust_version: Option<i64>) -> Result<CallBegin, StoreError> {
+        let is_same = match trust_version {
+            Some(known) => self.store.trust_version().await? == known,
+            None => true,
+        };
+        Ok(match is_same {
+            true => CallBegin::Recorded,
+            false => CallBegin::RightGone,
+        })
     }
 
     /// Records that a command ended in the background, as an entry of its own: its call ended when it had been started.
@@ -309,12 +324,15 @@ fn result(failure: &ToolFailure) -> AuditResult {
     }
 }
 
-/// The rule that decided, then every check that had something to say: `RULE [CHECK: VERDICT by RULE, …]`.
+/// The rule that decided, then every check that had something to say: `RULE [CHECK: VERDICT by RULE, …]`. Of a rule on trial: `observed VERDICT`.
 fn policy_match<W>(decision: &Decision<W>) -> String {
-    let spoke = |step: &&TraceStep| step.verdict != Verdict::Pass;
+    let spoke = |step: &&TraceStep| step.verdict != Verdict::Pass || step.would.is_some();
     let steps = decision.trace().iter().filter(spoke).map(|step| {
         let by = step.rule.as_ref().map(|rule| format!(" by {rule}"));
-        let verdict = step.verdict.label();
+        let verdict = match step.would {
+            Some(would) => format!("observed {}", would.label()),
+            None => step.verdict.label().to_owned(),
+        };
         format!("{}: {verdict}{}", step.check, by.unwrap_or_default())
     });
     let steps: Vec<String> = steps.collect();

@@ -11,7 +11,9 @@ use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::failure::ToolFailure;
 use zeph_core::id::{ApprovalId, Digest};
 use zeph_core::lifetime::Lifetime;
-use zeph_core::policy::{self, Decision, Policy, Refusal, SessionFacts, authorise, authorise_with};
+use zeph_core::policy::{
+    self, CallTrust, Decision, GrantModes, Policy, Refusal, SessionFacts, authorise, authorise_with,
+};
 use zeph_core::tool::{Backend, Tool};
 use zeph_store::{
     Agreement, ApprovalReason, ApprovalRequest, BoundCall, Store, StoreError, StoredApproval,
@@ -21,6 +23,7 @@ pub(crate) mod objects;
 mod rules;
 
 use self::objects::AgreedObjects;
+use crate::anomaly::TrustRoom;
 use crate::approval::{ApprovalAnswer, ApprovalQuestion};
 use crate::calls::CallControl;
 use crate::clock::now_ms;
@@ -50,6 +53,8 @@ pub(crate) struct Authoriser {
     pub(crate) program: String,
     /// Where relative paths of calls start.
     pub(crate) directory: Option<PathBuf>,
+    /// How far tools are trusted.
+    pub(crate) trust: TrustRoom,
 }
 
 impl Authoriser {
@@ -100,6 +105,15 @@ pub(crate) struct AuthorisationState {
     pub(crate) resumed: Option<Agreement>,
     /// What a person answered when the same call was decided before.
     pub(crate) agreed: Option<(Lifetime, Agreement)>,
+    /// What it is decided with.
+    pub(crate) terms: TrustTerms,
+}
+
+/// How far a call is trusted, and which of its grants do not simply allow.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct TrustTerms {
+    pub(crate) trust: CallTrust,
+    pub(crate) grants: GrantModes,
 }
 
 impl AuthorisationState {
@@ -111,6 +125,7 @@ impl AuthorisationState {
             owner: None,
             resumed: None,
             agreed: None,
+            terms: TrustTerms::default(),
         }
     }
 }
@@ -148,6 +163,7 @@ async fn decide_with(
 ) -> Result<AuthorisationResult, ToolFailure> {
     let calls_made = asked.calls_made;
     let heard = session.heard();
+    let terms = asked.terms.clone();
     let decide = |policy: &Policy, approval| {
         // Looked at each time: the mode may have changed while a person was asked.
         if session.mode() == SessionMode::ReadOnly && !call.tool.annotations.read_only {
@@ -156,6 +172,8 @@ async fn decide_with(
         let facts = SessionFacts {
             heard: heard.as_deref(),
             agreed_objects: &agreed.paths,
+            trust: &terms.trust,
+            grants: &terms.grants,
             ..room.facts(calls_made, approval)
         };
         authorise_with(policy, &view.tell(facts), call.clone(), work.clone())
@@ -260,10 +278,10 @@ async fn keep(
 ///
 /// Errors: `server_error` when the store cannot be read.
 pub(crate) async fn explain(
-    room: &Authoriser,
-    session: &Session,
+    (room, session): (&Authoriser, &Session),
     call: ResolvedCall,
     (owner, reach): (Option<Digest>, CallReach),
+    terms: &TrustTerms,
 ) -> Result<Decision, ToolFailure> {
     let heard = session.heard();
     let policy = room.policy_of(session);
@@ -271,6 +289,8 @@ pub(crate) async fn explain(
     let decide = |policy: &Policy, approval| {
         let facts = SessionFacts {
             heard: heard.as_deref(),
+            trust: &terms.trust,
+            grants: &terms.grants,
             ..room.facts(session.calls_made(), approval)
         };
         authorise(policy, &view.tell(facts), call.clone())

@@ -46,6 +46,7 @@ mod stats;
 mod time;
 mod token;
 mod tools;
+mod trust;
 mod wrap;
 
 use std::ffi::OsString;
@@ -159,6 +160,7 @@ fn dispatch(
         CliCommand::McpConfig(options) => mcp_config::run(&context, &options),
         CliCommand::Secret(options) => secret::run(&context, options),
         CliCommand::Token(options) => token::run(&context, options),
+        CliCommand::Trust(options) => trust::run(&context, options),
         CliCommand::Doctor(options) => doctor::run(&context, &options),
         CliCommand::Filter(options) => filter::run(&context, options),
         CliCommand::Filters(options) => filters::run(&context, options),

@@ -256,10 +256,8 @@ impl Dependencies {
             None => format!("call {named} first, then make this call again"),
         };
         let step = TraceStep {
-            check: CHECK,
-            verdict: Verdict::Deny,
             rule: Some(rule.clone()),
-            detail: reason.clone(),
+            ..TraceStep::new(CHECK, Verdict::Deny, reason.clone())
         };
         Some(Refusal {
             failure: ToolFailure::new(

@@ -37,6 +37,7 @@ use zeph_shell::jail::PathWatch;
 use zeph_store::{Location, OpenedStore, Retention, Store, StoreError, StoreOpening, StoreOptions};
 
 use crate::agent::models::NoModel;
+use crate::anomaly::TrustRoom;
 use crate::audit::Audit;
 use crate::authorisation::Authoriser;
 use crate::cache::ResultCache;
@@ -709,6 +710,7 @@ fn authoriser(
         user: needs_user(config).then(|| user_of_tools(config)).flatten(),
         program: options.program.clone(),
         directory: config.file.roots.first().map(|root| root.path.clone()),
+        trust: TrustRoom::new(config, store, &options.program, options.tell.as_ref()),
     }
 }
 

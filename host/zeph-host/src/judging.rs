@@ -220,14 +220,15 @@ impl JudgeRoom {
         result: &JudgeResult,
     ) -> (Decision<W>, Option<String>) {
         let is_refused = result.is_denied && self.settings.block_on_reject;
+        let verdict = match is_refused {
+            true => policy::Verdict::Deny,
+            false => policy::Verdict::Allow,
+        };
+        let is_observed = result.is_denied && !is_refused;
         let step = TraceStep {
-            check: CHECK,
-            verdict: match is_refused {
-                true => policy::Verdict::Deny,
-                false => policy::Verdict::Allow,
-            },
             rule: Some(RULE.to_owned()),
-            detail: result.verdict.clone(),
+            would: is_observed.then_some(policy::Verdict::Deny),
+            ..TraceStep::new(CHECK, verdict, result.verdict.clone())
         };
         if is_refused {
             let trace = decision.trace().iter().cloned().chain([step]).collect();
@@ -255,25 +256,23 @@ impl JudgeRoom {
     ) -> Decision {
         let provider = &self.settings.provider;
         let Some((verdict, when)) = earlier(store, call).await else {
+            let detail = format!("`{provider}` will be asked before the call runs");
             return decision.noting(TraceStep {
-                check: CHECK,
-                verdict: policy::Verdict::Pass,
                 rule: Some(RULE.to_owned()),
-                detail: format!("`{provider}` will be asked before the call runs"),
+                ..TraceStep::new(CHECK, policy::Verdict::Pass, detail)
             });
         };
         let detail = format!(
             "`{provider}` will be asked again; of the same call it said on {when}: {verdict}"
         );
         let is_denied = verdict.starts_with("DENY") && self.settings.block_on_reject;
+        let verdict = match is_denied {
+            true => policy::Verdict::Deny,
+            false => policy::Verdict::Pass,
+        };
         let step = TraceStep {
-            check: CHECK,
-            verdict: match is_denied {
-                true => policy::Verdict::Deny,
-                false => policy::Verdict::Pass,
-            },
             rule: Some(RULE.to_owned()),
-            detail: detail.clone(),
+            ..TraceStep::new(CHECK, verdict, detail.clone())
         };
         match is_denied {
             true => {

@@ -26,6 +26,7 @@
 //! tools, headless and as a chat), `serve` (clients of the Model Context Protocol) and `cli` (the command line).
 
 mod agent;
+mod anomaly;
 mod approval;
 mod audit;
 mod authorisation;

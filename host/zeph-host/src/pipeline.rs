@@ -16,17 +16,19 @@ use zeph_core::call::{CallFrame, ToolRequest};
 use zeph_core::execution::Execution;
 use zeph_core::failure::ToolFailure;
 use zeph_core::output::{Outcome, ToolOutput};
-use zeph_core::policy::Decision;
+use zeph_core::policy::{Decision, GrantModes};
 use zeph_core::tool::Tool;
 use zeph_engine::Cancel;
 use zeph_engine::fs::Touched;
 use zeph_plugins::rights::{Rights, RightsSource};
 use zeph_plugins::set::PluginSet;
+use zeph_store::TrustState;
 
 use self::judgement::{AllowedCall, Judgement, StartedCall, judge};
 use self::view::{OutputContext, show};
+use crate::anomaly::WatchedTool;
 use crate::audit::Audit;
-use crate::authorisation::{AuthorisationState, objects};
+use crate::authorisation::{AuthorisationState, TrustTerms, objects};
 use crate::background::BackgroundResult;
 use crate::calls::{CallControl, CallReport};
 use crate::clock::now_ms;
@@ -97,7 +99,8 @@ pub(crate) async fn call(
         noted.ran(std::mem::take(&mut done.uses), &done.execution);
     }
     let facts = redact::facts(&done.execution.facts, &host.secrets.redactor());
-    let execution = done.execution.after_notes(begun.notes);
+    let execution = counted(host, begun.watched, done.execution).await;
+    let execution = execution.after_notes(begun.notes);
     let exit_code = execution.exit_code();
     // 5 filter, 6 redact, 7 overflow
     let about = OutputContext {
@@ -147,6 +150,15 @@ fn note_decision(noted: &mut OpenCall, begun: &StartedCall<'_>) {
     }
 }
 
+/// An execution that was counted for its tool, with what the caller should know of that.
+async fn counted(host: &Rooms, watched: Option<WatchedTool>, execution: Execution) -> Execution {
+    let Some(watched) = watched else {
+        return execution;
+    };
+    let alerts = host.authoriser.trust.ended(watched, &execution).await;
+    execution.with_notes(alerts)
+}
+
 /// What the result of an allowed call is compared with the goal as.
 async fn beside(
     host: &Rooms,
@@ -166,7 +178,8 @@ pub(crate) async fn explain(
     request: ToolRequest,
 ) -> Result<Decision, ToolFailure> {
     let offer = offer(host, &request, &Cancel::new()).await;
-    let resolver = resolver(host, &offer);
+    let trust = host.authoriser.trust.refreshed().await?;
+    let resolver = resolver(host, &offer, &trust);
     let redactor = host.secrets.redactor();
     let frame = session.frame();
     let mut draft = host.audit.draft(&frame, &request, &redactor);
@@ -174,10 +187,15 @@ pub(crate) async fn explain(
     let tool = resolved.call.tool.clone();
     Audit::identify(&mut draft, &tool, offer.plugins.plugin(&tool.backend));
     let owner = offer.owner(&tool.backend);
-    let of = (&host.config, &resolved.call.tool);
-    let reach = CallReach::of(of.0, of.1, &resolved.work, resolved.rights.as_ref());
+    let rights = resolved.rights.as_ref();
+    let terms = TrustTerms {
+        trust: resolver.trust_of(session, &tool),
+        grants: rights.map_or_else(GrantModes::default, |rights| rights.modes.clone()),
+    };
+    let reach = CallReach::of(&host.config, &tool, &resolved.work, rights);
+    let asked = (&host.authoriser, session);
     let of = (owner, reach);
-    let decision = authorisation::explain(&host.authoriser, session, resolved.call, of).await?;
+    let decision = authorisation::explain(asked, resolved.call, of, &terms).await?;
     let of = (&host.dependencies, &host.store);
     let decision = order::foreseen(of, session, (&tool, decision), &offer).await;
     Ok(verdict::foreseen((host.judge.as_ref(), &host.store), &draft, &tool, decision).await)
@@ -260,14 +278,15 @@ async fn begin<'h>(
     draft.correlation_id = session.schedule().map(str::to_owned);
     let tool = request.tool.clone();
     let offer = offer(host, &request, &control.cancel).await;
-    let resolver = resolver(host, &offer);
     let mut asked = AuthorisationState::first(calls_made);
     let mut verdict = None;
     loop {
         // 1 parse, 2 resolve
         let (frame, request) = (frame.clone(), request.clone());
         let answers = request.answers.clone();
-        let resolved = match control.refused.clone() {
+        let (trust, refused) = trusted(host, control).await;
+        let resolver = resolver(host, &offer, &trust);
+        let resolved = match refused {
             Some(failure) => Err(failure),
             None => resolver.resolve(session, frame, request).await,
         };
@@ -280,10 +299,7 @@ async fn begin<'h>(
                 let of = (&host.dependencies, &host.store);
                 match order::refusal(of, session, (asked_call, tool), &offer, control).await {
                     Some(refusal) => Judgement::refused(refusal, resolved),
-                    None => {
-                        let room = (&host.authoriser, &host.config);
-                        judge(room, session, &offer, resolved, control, &mut asked).await
-                    }
+                    None => judge(&resolver, session, resolved, control, &mut asked).await,
                 }
             }
             Err(failure) => Judgement::failed(failure, offer.catalog.resolve(&tool).ok()),
@@ -294,12 +310,18 @@ async fn begin<'h>(
         let governance = &host.authoriser.governance;
         governance.decided(session, draft.call_id, &judged.decision).await;
         let once = std::mem::take(&mut judged.once);
+        let observed = judgement::observed(&judged.decision, &draft.tool);
         match host.audit.begin(draft, &judged.decision, once).await {
-            Ok(None) => {}
-            Ok(Some(entry)) => return judged.begun(Some(entry), offer),
+            // What it was decided with may be no more.
+            Ok(None) => host.authoriser.trust.forget(),
+            Ok(Some(entry)) => {
+                judgement::count(&host.store, observed).await;
+                let watched = judged.watched(host, session, (&offer, &trust));
+                return judged.begun(Some(entry), offer, watched);
+            }
             Err(failure) => {
                 judged.decision = Err(failure);
-                return judged.begun(None, offer);
+                return judged.begun(None, offer, None);
             }
         }
     }
@@ -500,8 +522,18 @@ fn explainer<'a>(
     })
 }
 
-fn resolver<'a>(host: &'a Rooms, offer: &'a Offer) -> Resolver<'a> {
+/// What is known of trust, and why the call cannot be decided about.
+async fn trusted(host: &Rooms, control: &CallControl) -> (Arc<TrustState>, Option<ToolFailure>) {
+    let refused = control.refused.clone();
+    match host.authoriser.trust.known().await {
+        Ok(trust) => (trust, refused),
+        Err(failure) => (Arc::default(), refused.or(Some(failure))),
+    }
+}
+
+fn resolver<'a>(host: &'a Rooms, offer: &'a Offer, trust: &'a Arc<TrustState>) -> Resolver<'a> {
     Resolver {
+        trust,
         config: &host.config,
         authoriser: &host.authoriser,
         rights: RightsSource {

@@ -1,18 +1,21 @@
 //! Stages 1 and 2 of the line: the tool a request names, its arguments read against the schema, the paths and the command among them,
 //! and what the call would run with.
 
+use std::sync::Arc;
+
 use zeph_config::Config;
 use zeph_core::call::{CallFrame, FileFacts, ResolvedCall, ToolRequest};
 use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::command::CommandLine;
 use zeph_core::failure::ToolFailure;
+use zeph_core::policy::{CallTrust, SessionFacts};
 use zeph_core::principal::Principal;
-use zeph_core::tool::Backend;
+use zeph_core::tool::{Backend, Tool};
 use zeph_core::user::run_as;
 use zeph_egress::Egress;
 use zeph_shell::analysis::analyse;
 use zeph_shell::shell::ShellWork;
-use zeph_store::Agreement;
+use zeph_store::{Agreement, TrustState};
 
 use crate::authorisation::Authoriser;
 use crate::builtin::BuiltinWork;
@@ -45,6 +48,8 @@ pub(crate) struct Resolver<'a> {
     pub(crate) egress: &'a Egress,
     /// How a call of an earlier host is made again; none for calls of this one.
     pub(crate) replay: Option<&'a ReplayTerms>,
+    /// What is known of trust at that moment.
+    pub(crate) trust: &'a Arc<TrustState>,
 }
 
 /// A call that can be decided about.
@@ -173,7 +178,11 @@ impl Resolver<'_> {
         let Some(in_force) = self.offer.plugins.plugin(&call.tool.backend) else {
             return Err(not_active());
         };
-        let facts = self.authoriser.facts(session.calls_made(), None);
+        let trust = self.trust_of(session, &call.tool);
+        let facts = SessionFacts {
+            trust: &trust,
+            ..self.authoriser.facts(session.calls_made(), None)
+        };
         let hidden = self.authoriser.policy.hidden_paths(&facts, &call);
         let (tool, conversation) = (&call.tool, call.frame.conversation);
         let rights = rights::of_call(self.rights, in_force, tool, conversation).await?;
@@ -193,6 +202,14 @@ impl Resolver<'_> {
             rights: Some(rights),
             agreement: None,
         })
+    }
+
+    /// How far a call of `tool` is trusted.
+    pub(crate) fn trust_of(&self, session: &Session, tool: &Tool) -> CallTrust {
+        let plugin = self.offer.plugins.plugin(&tool.backend);
+        let origin = plugin.map(|plugin| plugin.origin);
+        let room = &self.authoriser.trust;
+        room.of_call(self.trust, session, tool, origin)
     }
 
     /// What the paths of a call are, as far as that can be seen before it runs.

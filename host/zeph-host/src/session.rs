@@ -47,6 +47,8 @@ pub struct Session {
     mode: Arc<ModeSwitch>,
     /// The run of a schedule that makes its calls; none when somebody does.
     schedule: Option<Arc<str>>,
+    /// Whether nobody knows who its client is.
+    is_anonymous: bool,
 }
 
 /// A call that was asked for: its place in the order of calls is that of this moment, and so is its turn.
@@ -82,7 +84,22 @@ impl Session {
             trajectory,
             mode: Arc::default(),
             schedule: None,
+            is_anonymous: false,
         }
+    }
+
+    /// The same for a client that nobody knows: it showed no token.
+    #[must_use]
+    pub(crate) fn of_anybody(self) -> Self {
+        Self {
+            is_anonymous: true,
+            ..self
+        }
+    }
+
+    /// Whether nobody knows who its client is.
+    pub(crate) fn is_anonymous(&self) -> bool {
+        self.is_anonymous
     }
 
     /// Its conversation, to be resumed later.

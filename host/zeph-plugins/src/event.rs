@@ -58,6 +58,11 @@ pub enum PluginEvent {
         /// Which and why, in one sentence.
         problem: String,
     },
+    /// A tool fails so often that something should be done about it, or was.
+    Anomaly {
+        /// Which, and what was done, in one sentence.
+        problem: String,
+    },
     /// An MCP server can be used, or not any more.
     Server {
         /// Which, and what happened, in one sentence.
@@ -221,9 +226,9 @@ impl fmt::Display for PluginEvent {
                 )
             }
             Self::Folder { problem } | Self::IdleRule { problem } => f.write_str(problem),
-            Self::Server { news: text } | Self::Progress { what: text } => {
-                f.write_str(&one_line(text, 700))
-            }
+            Self::Anomaly { problem: text }
+            | Self::Server { news: text }
+            | Self::Progress { what: text } => f.write_str(&one_line(text, 700)),
             Self::Compiling { plugin, n_bytes } => {
                 #[expect(clippy::cast_precision_loss, reason = "a size for people")]
                 let mebibytes = *n_bytes as f64 / (1024.0 * 1024.0);

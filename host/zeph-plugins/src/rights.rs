@@ -13,7 +13,7 @@ use zeph_core::id::ConversationId;
 use zeph_core::lifetime::GrantLifetime;
 use zeph_core::manifest::Manifest;
 use zeph_core::network::HostAccess;
-use zeph_core::policy::PathLayer;
+use zeph_core::policy::{GrantModes, Mode, PathLayer};
 use zeph_core::secret::SecretUse;
 use zeph_core::tool::Tool;
 use zeph_engine::fs::{FsPolicy, FsPolicyError, Rulings};
@@ -107,6 +107,8 @@ pub struct Rights {
     pub secrets: Vec<SecretUse>,
     /// The programs it may run, and what they get.
     pub programs: ProgramRights,
+    /// The grants it holds that do not simply allow.
+    pub modes: GrantModes,
 }
 
 /// The programs that a call may run.
@@ -147,11 +149,12 @@ pub async fn of_call(
     let only_reads = promises.read_only && !promises.open_world;
     let good = &in_force.good;
     let mut wanted = wanted(&good.manifest, host.config);
-    let granted = match (wanted.is_empty(), in_force.origin) {
+    let given = match (wanted.is_empty(), in_force.origin) {
         (true, _) => Vec::new(),
         (false, PluginOrigin::Folder) => granted(host, good, conversation).await?,
         (false, PluginOrigin::Program) => own_granted(host, good, conversation).await?,
     };
+    let granted = without_denied(given);
     let capabilities: Vec<Capability> = granted
         .iter()
         .map(|grant| grant.capability.clone())
@@ -174,6 +177,7 @@ pub async fn of_call(
     Ok(Rights {
         can_change,
         secrets: secrets(&effective),
+        modes: modes(&granted, &wanted),
         hosts: effective.hosts.into(),
         wants_anything,
         grant: if only_reads { grant.read_only() } else { grant },
@@ -185,6 +189,35 @@ pub async fn of_call(
             only_reads: promises.read_only,
         },
     })
+}
+
+/// The grants that are held: none that has anything in common with what a grant denies.
+fn without_denied(given: Vec<GrantRecord>) -> Vec<GrantRecord> {
+    let (denied, mut held): (Vec<_>, Vec<_>) = given
+        .into_iter()
+        .partition(|grant| grant.mode == Some(Mode::Deny));
+    held.retain(|grant| {
+        let mut denied = denied.iter();
+        !denied.any(|denied| denied.capability.intersect(&grant.capability).is_some())
+    });
+    held
+}
+
+/// The grants that do not simply allow, as far as the manifest wants them at all and no plain grant gives the same.
+fn modes(granted: &[GrantRecord], wanted: &[Capability]) -> GrantModes {
+    let mut modes = GrantModes::default();
+    for grant in granted {
+        let Some(mode) = grant.mode else { continue };
+        let is_wanted = |want: &Capability| want.intersect(&grant.capability).is_some();
+        let is_plain = |other: &GrantRecord| {
+            other.mode.is_none()
+                && other.capability.intersect(&grant.capability).as_ref() == Some(&grant.capability)
+        };
+        if wanted.iter().any(is_wanted) && !granted.iter().any(is_plain) {
+            modes.add(mode, grant.capability.to_string());
+        }
+    }
+    modes
 }
 
 /// The granted secrets whose host was granted, too.
@@ -224,6 +257,7 @@ pub fn default_grants(good: &VettedPlugin, config: &Config) -> Vec<GrantRecord> 
         capability,
         lifetime: GrantLifetime::Always,
         granted_at_ms: 0,
+        mode: None,
     };
     here.into_iter().map(record).collect()
 }

@@ -23,10 +23,12 @@ pub struct SingleUseRights {
     pub objects: Vec<ApprovalId>,
     /// `Once` grants. They are held from the begin on, and count again after the end when the call has not used them.
     pub grants: Vec<GrantRecord>,
+    /// The state of trust that it was decided with; none when it does not matter. Another state at its begin is a right that is gone.
+    pub trust_version: Option<i64>,
 }
 
 impl SingleUseRights {
-    /// Whether there are none, which is so for almost every call.
+    /// Whether nothing is taken, which is so for almost every call.
     pub fn is_empty(&self) -> bool {
         self.approval.is_none() && self.objects.is_empty() && self.grants.is_empty()
     }
@@ -37,7 +39,7 @@ impl SingleUseRights {
 pub enum CallBegin {
     /// It is recorded, and holds what it asked for.
     Recorded,
-    /// An approval or a grant was used, revoked or replaced meanwhile. Nothing was recorded or taken: the call has to be decided
+    /// An approval or a grant was used, revoked or replaced meanwhile, or trust has changed. Nothing was recorded or taken: the call has to be decided
     /// again.
     RightGone,
 }

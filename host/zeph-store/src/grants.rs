@@ -7,6 +7,7 @@ use serde::Serialize;
 use zeph_core::capability::{Capability, FsRights};
 use zeph_core::id::{ConversationId, Pin, PluginId};
 use zeph_core::lifetime::GrantLifetime;
+use zeph_core::policy::Mode;
 
 use crate::error::StoreError;
 use crate::operations::NewGrants;
@@ -31,6 +32,9 @@ pub struct GrantRecord {
     pub lifetime: GrantLifetime,
     /// When, in Unix milliseconds.
     pub granted_at_ms: i64,
+    /// What it does when it does not simply allow: it allows on trial, a person has to agree, or it takes the capability away.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode: Option<Mode>,
 }
 
 /// A row that cannot be read, and so grants nothing.
@@ -77,6 +81,22 @@ impl Store {
         lifetime: GrantLifetime,
         at_ms: i64,
     ) -> Result<Vec<GrantRecord>, StoreError> {
+        let terms = (lifetime, None);
+        self.add_grants_in_mode(plugin, pin, capabilities, terms, at_ms)
+            .await
+    }
+
+    /// As [`Store::add_grants`], with what the grants do. Of two modes for one capability the newer counts: it takes the place of the other.
+    ///
+    /// Errors: [`StoreError::BadGrant`] when a capability could never be in force.
+    pub async fn add_grants_in_mode(
+        &self,
+        plugin: PluginId,
+        pin: Pin,
+        capabilities: Vec<Capability>,
+        (lifetime, mode): (GrantLifetime, Option<Mode>),
+        at_ms: i64,
+    ) -> Result<Vec<GrantRecord>, StoreError> {
         for capability in &capabilities {
             if let Some(problem) = problem(capability).or(problem_of_end(lifetime, at_ms)) {
                 return Err(StoreError::BadGrant {
@@ -91,6 +111,7 @@ impl Store {
             pin,
             capabilities,
             lifetime,
+            mode,
         };
         self.run("add grants", Access::Write, move |operations| {
             operations.add_grants(&grants, at_ms)

@@ -3,7 +3,7 @@
 //!
 //! This is the only crate that knows SQL, and no SQL leaves it: callers see operations on [`Store`] and lines of an
 //! [`AuditFile`]. In reading order: what is kept (`conversation`, `session`, `goals`, `schedules`, `overflow`, `savings`, `grants`, `grant_uses`, `defaults`, `approvals`,
-//! `audit`, `call`, `tokens`, `sequences`, `vectors`, `sweep`, and `secrets` and `logins` in files beside it), what a database has to be able to do for that
+//! `audit`, `call`, `tokens`, `sequences`, `trust`, `observed`, `reputation`, `vectors`, `sweep`, and `secrets` and `logins` in files beside it), what a database has to be able to do for that
 //! (`operations`), who queues it (`store`), and how SQLite does it
 //! (`sqlite`). The clock is always an argument.
 //! Texts of this crate may name paths of the host: they are for operators, never for a model.
@@ -18,9 +18,11 @@ mod goals;
 mod grant_uses;
 mod grants;
 mod logins;
+mod observed;
 mod operations;
 mod overflow;
 mod place;
+mod reputation;
 mod savings;
 mod schedules;
 mod secrets;
@@ -31,6 +33,7 @@ mod store;
 mod sweep;
 mod tokens;
 mod vectors;
+mod trust;
 
 pub use approvals::call::{BoundCall, canonical, rule_scope};
 pub use approvals::{
@@ -54,7 +57,9 @@ pub use goals::{
 pub use grant_uses::{GrantUse, GrantUses};
 pub use grants::{GrantRecord, Revoke, UnreadableGrant};
 pub use logins::{LoginFolder, LoginHold, StoredLogin};
+pub use observed::{ObservedCount, ObservedDecision};
 pub use overflow::StoredOutput;
+pub use reputation::Reputation;
 pub use savings::{CacheSavings, FilteredOutput, RuleCoverage, Savings};
 pub use schedules::{
     NewSchedule, PutSchedule, RunBegin, RunFinish, RunHold, RunState, SCHEDULE_RUNS_KEPT, Schedule,
@@ -73,3 +78,4 @@ pub use store::Store;
 pub use sweep::{Retention, SweepReport};
 pub use tokens::TokenRecord;
 pub use vectors::{VECTOR_BYTES_MAX, VECTORS_MAX};
+pub use trust::{OutcomeNote, TrustAlert, TrustRecord, TrustState};

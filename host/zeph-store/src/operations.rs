@@ -12,7 +12,7 @@ use zeph_core::id::{
     ApprovalId, CallId, ConversationId, Digest, OverflowId, Pin, PluginId, ToolName,
 };
 use zeph_core::lifetime::{GrantLifetime, Lifetime};
-use zeph_core::policy::Label;
+use zeph_core::policy::{Label, Mode, TrustLevel, TrustSubject};
 
 use crate::approvals::{Agreement, ApprovalRequest, StoredApproval};
 use crate::audit::filter::AuditFilter;
@@ -23,7 +23,9 @@ use crate::error::StoreError;
 use crate::goals::{Goal, GoalState, TaskGraph};
 use crate::grant_uses::GrantUses;
 use crate::grants::{GrantRecord, ListedGrants, Revoke};
+use crate::observed::{ObservedCount, ObservedDecision};
 use crate::overflow::StoredOutput;
+use crate::reputation::Reputation;
 use crate::savings::{CacheSavings, FilteredOutput, Savings};
 use crate::schedules::{
     NewSchedule, PutSchedule, RunBegin, RunFinish, Schedule, ScheduleBounds, ScheduleOwner,
@@ -33,6 +35,7 @@ use crate::sequences::{ConversationPast, SequenceObservation, StoredSequence};
 use crate::session::{NewSession, NewSessionItem, SessionRecord};
 use crate::sweep::{Past, SweepReport};
 use crate::tokens::TokenRecord;
+use crate::trust::{OutcomeNote, TrustAlert, TrustState};
 
 /// Why an operation has no result.
 #[derive(Debug)]
@@ -194,6 +197,24 @@ pub(crate) trait Operations {
     /// Deletes a token; says whether there was one.
     fn revoke_token(&self, name: &str) -> Outcome<bool>;
 
+    /// All that is kept of trust.
+    fn trust(&self) -> Outcome<TrustState>;
+    /// Which state of trust there is: every change of records or of the set of windows has a new one.
+    fn trust_version(&self) -> Outcome<i64>;
+    /// Sets the trust of everybody in a subject, in place of what was kept of it.
+    fn set_trust(&self, subject: &TrustSubject, level: TrustLevel, at_ms: i64) -> Outcome<()>;
+    /// Forgets a subject, its windows too; says how many records that were.
+    fn reset_trust(&self, subject: &TrustSubject) -> Outcome<usize>;
+    /// Counts an execution in the windows of its tool and owner, and blocks what has become critical.
+    fn note_outcome(&self, note: &OutcomeNote) -> Outcome<Vec<TrustAlert>>;
+
+    /// Counts what rules on trial would have decided.
+    fn count_observed(&self, observed: &[ObservedDecision], at_ms: i64) -> Outcome<()>;
+    /// The counts since a moment, to the hour, the most frequent first.
+    fn observed_counts(&self, since_ms: i64) -> Outcome<Vec<ObservedCount>>;
+    /// The sums over the recorded calls of a plugin.
+    fn reputation(&self, plugin: &PluginId) -> Outcome<Reputation>;
+
     /// Adds a request, or renews the one for the same call of the same conversation; gives back the id it waits under.
     fn put_request(&self, request: &ApprovalRequest) -> Outcome<ApprovalId>;
     /// The request `id` when it still waits at `now_ms`.
@@ -312,4 +333,5 @@ pub(crate) struct NewGrants {
     pub(crate) pin: Pin,
     pub(crate) capabilities: Vec<Capability>,
     pub(crate) lifetime: GrantLifetime,
+    pub(crate) mode: Option<Mode>,
 }

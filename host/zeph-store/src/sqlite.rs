@@ -6,7 +6,7 @@ use zeph_core::id::{
     ApprovalId, CallId, ConversationId, Digest, OverflowId, Pin, PluginId, ToolName,
 };
 use zeph_core::lifetime::Lifetime;
-use zeph_core::policy::Label;
+use zeph_core::policy::{Label, TrustLevel, TrustSubject};
 
 use crate::approvals::{Agreement, ApprovalRequest, StoredApproval};
 use crate::audit::filter::AuditFilter;
@@ -16,8 +16,10 @@ use crate::conversation::Conversation;
 use crate::goals::{Goal, GoalState, TaskGraph};
 use crate::grant_uses::GrantUses;
 use crate::grants::{GrantRecord, ListedGrants, Revoke};
+use crate::observed::{ObservedCount, ObservedDecision};
 use crate::operations::{NewGrants, NewOutput, Operations, Outcome};
 use crate::overflow::StoredOutput;
+use crate::reputation::Reputation;
 use crate::savings::{CacheSavings, FilteredOutput, Savings};
 use crate::schedules::{
     NewSchedule, PutSchedule, RunBegin, RunFinish, Schedule, ScheduleBounds, ScheduleOwner,
@@ -27,6 +29,7 @@ use crate::sequences::{ConversationPast, SequenceObservation, StoredSequence};
 use crate::session::{NewSession, NewSessionItem, SessionRecord};
 use crate::sweep::{Past, SweepReport};
 use crate::tokens::TokenRecord;
+use crate::trust::{OutcomeNote, TrustAlert, TrustState};
 
 mod approvals;
 mod audit;
@@ -39,8 +42,10 @@ mod grant_uses;
 mod grants;
 mod label;
 mod lines;
+mod observed;
 pub(crate) mod open;
 mod overflow;
+mod reputation;
 mod savings;
 mod schedules;
 mod schema;
@@ -51,6 +56,7 @@ mod site;
 mod sweeper;
 mod tokens;
 mod vectors;
+mod trust;
 mod writer;
 
 impl Operations for Connection {
@@ -263,6 +269,38 @@ impl Operations for Connection {
         Ok(tokens::revoke(self, name)?)
     }
 
+    fn trust(&self) -> Outcome<TrustState> {
+        Ok(trust::all(self)?)
+    }
+
+    fn trust_version(&self) -> Outcome<i64> {
+        Ok(trust::version(self)?)
+    }
+
+    fn set_trust(&self, subject: &TrustSubject, level: TrustLevel, at_ms: i64) -> Outcome<()> {
+        Ok(trust::set(self, subject, level, at_ms)?)
+    }
+
+    fn reset_trust(&self, subject: &TrustSubject) -> Outcome<usize> {
+        Ok(trust::reset(self, subject)?)
+    }
+
+    fn note_outcome(&self, note: &OutcomeNote) -> Outcome<Vec<TrustAlert>> {
+        Ok(trust::note(self, note)?)
+    }
+
+    fn count_observed(&self, observed: &[ObservedDecision], at_ms: i64) -> Outcome<()> {
+        Ok(observed::count(self, observed, at_ms)?)
+    }
+
+    fn observed_counts(&self, since_ms: i64) -> Outcome<Vec<ObservedCount>> {
+        Ok(observed::counts(self, since_ms)?)
+    }
+
+    fn reputation(&self, plugin: &PluginId) -> Outcome<Reputation> {
+        Ok(reputation::of_plugin(self, plugin)?)
+    }
+
     fn put_request(&self, request: &ApprovalRequest) -> Outcome<ApprovalId> {
         Ok(approvals::put_request(self, request)?)
     }
@@ -443,6 +481,9 @@ impl Operations for Connection {
             n_audit: audit::sweep(self, past, n_max)?,
             ..SweepReport::default()
         };
+        if let Some(before_ms) = past.audit_ms {
+            observed::sweep(self, before_ms, n_max)?;
+        }
         if let Some(before_ms) = past.outputs_ms {
             (swept.n_parts, swept.n_overflow) = overflow::sweep(self, before_ms, n_max)?;
             swept.n_conversations = conversation::sweep(self, before_ms, n_max)?;

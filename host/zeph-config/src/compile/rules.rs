@@ -6,12 +6,16 @@ mod permission;
 mod policy;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use zeph_core::policy::{BadRule, Constraint, Hidden, Policy, PolicyRules, Scoped, ToolScope};
+use zeph_core::anomaly::AnomalySettings;
+use zeph_core::policy::{
+    BadRule, Constraint, Hidden, Policy, PolicyRules, Scoped, ToolScope, Trial,
+};
 
 use super::super::origin::ValueOrigin;
 use super::super::paths::spellings;
-use super::super::raw::{RawScope, RawScoped, RawTools};
+use super::super::raw::{RawAnomaly, RawScope, RawScoped, RawTools};
 use super::super::rules::RuleSettings;
 use super::super::{SandboxSettings, ShellSettings};
 use super::Compiling;
@@ -37,11 +41,15 @@ impl Compiling<'_> {
             true => None,
             false => self.sound(
                 "tools.policy.rules",
-                PolicyRules::new(sections, default_effect),
+                PolicyRules::new(sections, default_effect)
+                    .map(|rules| rules.with_default_mode(policy::mode(raw.policy.mode))),
             ),
         };
         let hidden = rules.as_ref().map(PolicyRules::hidden_from_commands);
         let hidden = self.hidden(hidden.unwrap_or_default(), sandbox);
+        let scoped = self.scoped(&raw.scoped);
+        let permissions = self.permissions(raw);
+        let trial = trial(scoped.as_ref(), rules.as_ref(), &permissions);
         let mut roots = vec![directory.clone()];
         roots.extend_from_slice(&shell.allowed_paths);
         roots.extend_from_slice(&sandbox.write);
@@ -50,10 +58,11 @@ impl Compiling<'_> {
         RuleSettings {
             policy: Policy {
                 allow: Vec::new(),
-                scoped: self.scoped(&raw.scoped),
+                scoped: scoped.map(|scoped| scoped.in_force()),
                 scope: scope(&raw.scope),
                 rules,
-                permissions: self.permissions(raw),
+                permissions: permissions.in_force,
+                trial,
                 governance,
                 denies_network: !sandbox.network && sandbox.hosts.is_empty(),
                 calls_max: match raw.max_tool_calls_per_session {
@@ -118,7 +127,10 @@ impl Compiling<'_> {
                 }
             }
             match Constraint::new(&constraint.deny_patterns, paths) {
-                Ok(compiled) => constraints.push((constraint.tool.clone(), compiled)),
+                Ok(compiled) => {
+                    let mode = policy::mode(constraint.mode.unwrap_or(raw.mode));
+                    constraints.push((constraint.tool.clone(), compiled.with_mode(mode)));
+                }
                 Err(bad) => {
                     let message = reason(&bad);
                     self.merged.problem_in(KEY, idx, "deny_patterns", &message);
@@ -132,7 +144,8 @@ impl Compiling<'_> {
                     .to_owned(),
             );
         }
-        let scoped = Scoped::new(allowed, raw.denied_tools.clone(), constraints);
+        let scoped = Scoped::new(allowed, raw.denied_tools.clone(), constraints)
+            .with_mode(policy::mode(raw.mode));
         raw.enabled.then_some(scoped)
     }
 
@@ -144,6 +157,37 @@ impl Compiling<'_> {
             _ => None,
         }
     }
+}
+
+/// All rules as if those were in force that only observe; none when none does.
+fn trial(
+    scoped: Option<&Scoped>,
+    rules: Option<&PolicyRules>,
+    permissions: &permission::PermissionSources,
+) -> Option<Arc<Trial>> {
+    let rules_on_trial = rules.and_then(PolicyRules::on_trial);
+    let observes = rules_on_trial.is_some()
+        || scoped.is_some_and(Scoped::observes)
+        || permissions.on_trial.is_some();
+    observes.then(|| {
+        Arc::new(Trial {
+            scoped: scoped.cloned(),
+            rules: rules_on_trial.or_else(|| rules.cloned()),
+            permissions: permissions
+                .on_trial
+                .clone()
+                .unwrap_or_else(|| permissions.in_force.clone()),
+        })
+    })
+}
+
+/// When tools that fail are blocked.
+pub(super) fn anomaly(raw: &RawAnomaly) -> Option<AnomalySettings> {
+    raw.enabled.then_some(AnomalySettings {
+        window_size: super::size(raw.window_size),
+        failure_threshold: raw.failure_threshold,
+        auto_block: raw.auto_block,
+    })
 }
 
 fn scope(raw: &RawScope) -> Option<ToolScope> {

@@ -13,6 +13,20 @@ pub(crate) struct RawPermission {
     pub(crate) pattern: String,
     /// What happens to a call that matches.
     pub(crate) action: RawAction,
+    /// "observe" records what the rule would have done, and leaves it at that; "ask" asks where the rule would deny.
+    #[serde(default)]
+    #[schemars(with = "RawMode")]
+    pub(crate) mode: Option<RawMode>,
+}
+
+/// What a rule does with a call it matches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub(crate) enum RawMode {
+    Observe,
+    Ask,
+    Deny,
 }
 
 /// What happens to a call.
@@ -33,6 +47,8 @@ pub(crate) struct RawPolicy {
     pub(crate) enabled: bool,
     #[schemars(extend("x-project" = "never: rules"))]
     pub(crate) default_effect: RawEffect,
+    #[schemars(extend("x-project" = "never: rules"))]
+    pub(crate) mode: RawMode,
     #[schemars(length(max = 256), extend("x-project" = "add-denying"))]
     pub(crate) rules: Vec<RawRule>,
     #[schemars(extend("x-project" = "never: rules"))]
@@ -66,7 +82,7 @@ pub(crate) struct RawRule {
     #[serde(default)]
     #[schemars(length(max = 256))]
     pub(crate) env: Vec<String>,
-    /// The rule is for sessions that are trusted this much or more.
+    /// The rule is for calls whose caller and tool are both trusted this much or more.
     #[serde(default)]
     #[schemars(with = "RawTrust")]
     pub(crate) trust_level: Option<RawTrust>,
@@ -77,9 +93,13 @@ pub(crate) struct RawRule {
     #[serde(default)]
     #[schemars(length(max = 256))]
     pub(crate) capabilities: Vec<String>,
+    /// "observe" records what the rule would have done, and leaves it at that; "ask" asks where the rule would deny.
+    #[serde(default)]
+    #[schemars(with = "RawMode")]
+    pub(crate) mode: Option<RawMode>,
 }
 
-/// How far a session is trusted, most first.
+/// How far callers and tools are trusted, most first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
@@ -119,6 +139,8 @@ pub(crate) struct RawScoped {
     pub(crate) denied_tools: Vec<String>,
     #[schemars(length(max = 1000), extend("x-project" = "never: rules"))]
     pub(crate) allowed_tools: Vec<String>,
+    #[schemars(extend("x-project" = "never: rules"))]
+    pub(crate) mode: RawMode,
     #[schemars(length(max = 256), extend("x-project" = "never: rules"))]
     pub(crate) constraints: Vec<RawConstraint>,
 }
@@ -138,6 +160,24 @@ pub(crate) struct RawConstraint {
     #[serde(default)]
     #[schemars(length(max = 256))]
     pub(crate) allowed_paths: Vec<String>,
+    /// "observe" records what the constraint would have denied, and leaves it at that; "ask" asks instead.
+    #[serde(default)]
+    #[schemars(with = "RawMode")]
+    pub(crate) mode: Option<RawMode>,
+}
+
+/// When tools that fail are blocked.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawAnomaly {
+    #[schemars(extend("x-project" = "never: rules"))]
+    pub(crate) enabled: bool,
+    #[schemars(range(min = 3, max = 1000), extend("x-project" = "never: rules"))]
+    pub(crate) window_size: u32,
+    #[schemars(range(min = 0, max = 1), extend("x-project" = "never: rules"))]
+    pub(crate) failure_threshold: f64,
+    #[schemars(extend("x-project" = "never: rules"))]
+    pub(crate) auto_block: bool,
 }
 
 /// On whose behalf tools run.

@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::RawMode;
+
 /// Commands of the native shell.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -19,6 +21,10 @@ pub(crate) struct RawShell {
     pub(crate) allowed_commands: Vec<String>,
     #[schemars(length(max = 1000), extend("x-project" = "add"))]
     pub(crate) confirm_patterns: Vec<String>,
+    #[schemars(extend("x-project" = "never: rules"))]
+    pub(crate) blocked_mode: RawMode,
+    #[schemars(extend("x-project" = "never: rules"))]
+    pub(crate) confirm_mode: RawMode,
     #[schemars(range(min = 0, max = 1000), extend("x-project" = "lower"))]
     pub(crate) max_background_runs: u32,
     #[schemars(range(min = 1, max = 604_800), extend("x-project" = "lower"))]

@@ -146,6 +146,15 @@ impl<W> Decision<W> {
         }
     }
 
+    /// What it comes to, in one word.
+    pub fn verdict(&self) -> Verdict {
+        match self {
+            Self::Allow(_) => Verdict::Allow,
+            Self::Ask(_) => Verdict::Ask,
+            Self::Deny(_) => Verdict::Deny,
+        }
+    }
+
     /// What every check found.
     pub fn trace(&self) -> &[TraceStep] {
         match self {
@@ -203,6 +212,22 @@ pub struct TraceStep {
     pub rule: Option<String>,
     /// Why, in words.
     pub detail: String,
+    /// What a rule that only observes would have said; none of what decides.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub would: Option<Verdict>,
+}
+
+impl TraceStep {
+    /// What a check found, without a rule behind it.
+    pub fn new(check: &'static str, verdict: Verdict, detail: impl Into<String>) -> Self {
+        Self {
+            check,
+            verdict,
+            rule: None,
+            detail: detail.into(),
+            would: None,
+        }
+    }
 }
 
 /// What one check says.
@@ -239,8 +264,8 @@ pub fn authorise(policy: &Policy, facts: &SessionFacts<'_>, call: ResolvedCall) 
 /// Decides about `call`, and seals it with `work` when it may run.
 ///
 /// The first check that refuses ends it. Else a call typed at the terminal is its own approval. Else the first of these that says something
-/// decides: a sequence of calls, or what would leave the machine, which ask; permissions and `--allow`; what cannot be known of a command, which asks; an explicit rule of the policy; an address
-/// that nobody named, which asks; the default, by which what only reads or holds no right to change anything runs and everything else asks. An approval of exactly this call turns
+/// decides: a sequence of calls, or what would leave the machine, which ask; what asks whatever else allows (a rule of the policy, a scope, a grant); permissions and `--allow`; what cannot be known of a
+/// command, which asks; an explicit rule of the policy; an address that nobody named, which asks; the default, by which what only reads or holds no right to change anything runs and everything else asks. An approval of exactly this call turns
 /// a question into a yes, and lifts a constraint of `tools.scoped`.
 pub fn authorise_with<W>(
     policy: &Policy,
@@ -279,12 +304,11 @@ pub fn authorise_with<W>(
         let (leave, rule) = (leave.agreed(&call), approved(approval).to_owned());
         return sealed(call, work, (rule, Some(approval)), leave, trace);
     }
-    let advice: &[String] = match (finding.allow.is_empty(), findings.rules.verdict) {
-        (false, _) => &finding.allow,
+    let advice: &[String] = match finding.allow.is_empty() {
+        false => &finding.allow,
         // No flag overrules it.
-        (true, Verdict::Ask) => &[],
-        _ if findings.is_governed(finding) => &[],
-        (true, _) => &findings.permissions.allow,
+        true if findings.asks_anyway() || findings.is_governed(finding) => &[],
+        true => &findings.permissions.allow,
     };
     Decision::Ask(refusal(
         finding,
@@ -296,7 +320,7 @@ pub fn authorise_with<W>(
 
 /// The approval, when a refusal was lifted by it.
 fn lifted(findings: &Findings, facts: &SessionFacts<'_>) -> Option<Lifetime> {
-    let is_lifted = findings.scoped.verdict == Verdict::Deny;
+    let is_lifted = matches!(findings.scoped.verdict, Verdict::Deny | Verdict::Ask);
     facts.approval.filter(|_| is_lifted)
 }
 

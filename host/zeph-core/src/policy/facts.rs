@@ -1,28 +1,10 @@
 //! What the authoriser must know of the session and the process. Gathered by its caller, so that deciding stays pure.
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::path::PathBuf;
 
-use serde::{Deserialize, Serialize};
-
-use super::{FlowFacts, HeardUrls, TrajectoryFacts};
-use crate::id::ToolName;
+use super::{CallTrust, FlowFacts, GrantModes, HeardUrls, TrajectoryFacts};
 use crate::lifetime::Lifetime;
-
-/// How far a session's instructions are trusted; the first is trusted most.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Hash, Serialize, Deserialize,
-)]
-#[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "the names are the meaning")]
-pub enum TrustLevel {
-    #[default]
-    Trusted,
-    Verified,
-    Quarantined,
-    Blocked,
-}
 
 /// The facts of one moment.
 #[derive(Clone, Copy)]
@@ -33,10 +15,10 @@ pub struct SessionFacts<'a> {
     pub approval: Option<Lifetime>,
     /// What of the things that programs obey exactly this call may change, because a user agreed to that. Real paths.
     pub agreed_objects: &'a [PathBuf],
-    /// Tools that are blocked until their trust is reset.
-    pub blocked_tools: &'a BTreeSet<ToolName>,
-    /// How far the session is trusted.
-    pub trust: TrustLevel,
+    /// How far the caller and the tool are trusted.
+    pub trust: &'a CallTrust,
+    /// The grants the call holds that do not simply allow, in words such as `host example.org`.
+    pub grants: &'a GrantModes,
     /// Whether a variable of this name exists in the host's environment.
     pub has_variable: &'a (dyn Fn(&str) -> bool + Sync),
     /// The user the host runs as, when it has a name.
@@ -51,8 +33,11 @@ pub struct SessionFacts<'a> {
     pub flow: Option<FlowFacts<'a>>,
 }
 
-/// No tool.
-static NO_TOOLS: BTreeSet<ToolName> = BTreeSet::new();
+/// Trust in everybody.
+static FULL_TRUST: CallTrust = CallTrust::FULL;
+
+/// No grant.
+static NO_GRANTS: GrantModes = GrantModes::NONE;
 
 impl Default for SessionFacts<'_> {
     /// A fresh, trusted session of an unknown user without variables.
@@ -61,8 +46,8 @@ impl Default for SessionFacts<'_> {
             calls_made: 0,
             approval: None,
             agreed_objects: &[],
-            blocked_tools: &NO_TOOLS,
-            trust: TrustLevel::Trusted,
+            trust: &FULL_TRUST,
+            grants: &NO_GRANTS,
             has_variable: &|_| false,
             user: None,
             is_root: false,
@@ -78,7 +63,6 @@ impl fmt::Debug for SessionFacts<'_> {
         f.debug_struct("SessionFacts")
             .field("calls_made", &self.calls_made)
             .field("approval", &self.approval)
-            .field("blocked_tools", &self.blocked_tools)
             .field("trust", &self.trust)
             .field("user", &self.user)
             .field("is_root", &self.is_root)

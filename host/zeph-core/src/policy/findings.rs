@@ -2,9 +2,10 @@
 
 use super::finding::Finding;
 use super::subject::{self, RuleSubject};
+use super::trial::{Decisive, Observed};
 use super::{
-    PermissionSource, Policy, SessionFacts, TraceStep, TrustLevel, Verdict, flow, guard, heard, leave,
-    permission, trajectory,
+    PermissionSource, Policy, SessionFacts, TraceStep, Verdict, flow, grant_mode, guard, heard,
+    leave, permission, trajectory, trust,
 };
 use crate::call::ResolvedCall;
 use crate::tool::Backend;
@@ -22,9 +23,12 @@ pub(super) struct Findings {
     pub(super) heard: Finding,
     pub(super) sequences: Finding,
     pub(super) flow: Finding,
+    pub(super) grants: Finding,
     pub(super) trust: Finding,
     pub(super) quota: Finding,
     pub(super) default: Finding,
+    /// What rules and grants on trial would have said; none of it decides.
+    pub(super) observed: Vec<Observed>,
 }
 
 /// Makes every check.
@@ -38,11 +42,23 @@ pub(super) fn look(policy: &Policy, facts: &SessionFacts<'_>, call: &ResolvedCal
         Some(rules) => rules.check(&subject, facts),
         None => (off(), Vec::new()),
     };
+    let scoped = scoped.map_or_else(off, |scoped| scoped.check(policy, &subject));
+    let permissions = permission::check(policy, &subject, &written);
+    let mut observed = grant_mode::observed(facts.grants);
+    if let Some(trial) = &policy.trial {
+        let decisive = Decisive {
+            scoped: &scoped,
+            rules: &rules,
+            written: &written,
+            permissions: &permissions,
+        };
+        observed.extend(trial.look(policy, facts, &subject, &decisive));
+    }
     Findings {
-        scoped: scoped.map_or_else(off, |scoped| scoped.check(policy, &subject)),
+        scoped,
         scope: scope.map_or_else(off, |scope| scope.check(facts)),
         rules,
-        permissions: permission::check(policy, &subject, &written),
+        permissions,
         guards: line.map_or_else(
             || Finding::pass("no command"),
             |line| guard::check(policy, line),
@@ -53,14 +69,16 @@ pub(super) fn look(policy: &Policy, facts: &SessionFacts<'_>, call: &ResolvedCal
         heard: heard::check(facts, call),
         sequences: trajectory::check(policy, facts, call),
         flow: flow::check(policy, facts, call),
-        trust: trust(facts, call),
+        grants: grant_mode::check(facts.grants),
+        trust: trust::check(facts.trust),
         quota: quota(policy, facts),
         default: default(policy, &subject),
+        observed,
     }
 }
 
 impl Findings {
-    fn all(&self) -> [(&'static str, &Finding); 14] {
+    fn all(&self) -> [(&'static str, &Finding); 15] {
         let Self {
             scoped,
             scope,
@@ -73,9 +91,11 @@ impl Findings {
             heard,
             sequences,
             flow,
+            grants,
             trust,
             quota,
             default,
+            observed: _,
         } = self;
         [
             ("scoped", scoped),
@@ -89,6 +109,7 @@ impl Findings {
             ("addresses", heard),
             ("sequences", sequences),
             (flow::FLOW_CHECK, flow),
+            ("grants", grants),
             ("trust", trust),
             ("quota", quota),
             ("default", default),
@@ -97,12 +118,12 @@ impl Findings {
 
     pub(super) fn trace(&self) -> Vec<TraceStep> {
         let steps = self.all().into_iter().map(|(check, finding)| TraceStep {
-            check,
-            verdict: finding.verdict,
             rule: finding.rule.clone(),
-            detail: finding.detail.clone(),
+            ..TraceStep::new(check, finding.verdict, finding.detail.clone())
         });
-        steps.collect()
+        steps
+            .chain(self.observed.iter().map(Observed::step))
+            .collect()
     }
 
     /// The first refusal that no approval lifts.
@@ -120,10 +141,22 @@ impl Findings {
         std::ptr::eq(finding, &self.sequences) || std::ptr::eq(finding, &self.flow)
     }
 
+    /// What asks whatever else allows the call: a rule that would refuse it if it were what it may turn out to be, and rules and grants whose
+    /// mode is to ask. They are stronger than what allows.
+    fn asking_anyway(&self) -> Option<&Finding> {
+        let asking = [&self.scoped, &self.rules, &self.grants];
+        asking
+            .into_iter()
+            .find(|finding| finding.verdict == Verdict::Ask)
+    }
+
+    /// Whether such a question decides.
+    pub(super) fn asks_anyway(&self) -> bool {
+        self.asking_anyway().is_some()
+    }
+
     /// What decides when nothing refuses. The default always says something.
     pub(super) fn decisive(&self) -> &Finding {
-        // A rule that would refuse if the call were what it may turn out to be is stronger than one that allows.
-        let doubt = Some(&self.rules).filter(|rules| rules.verdict == Verdict::Ask);
         // What the calls before come to is known to no rule about a single call.
         let governed = [&self.sequences, &self.flow].into_iter();
         let governed = governed.filter(|finding| finding.verdict == Verdict::Ask);
@@ -135,7 +168,7 @@ impl Findings {
             &self.heard,
         ];
         governed
-            .chain(doubt)
+            .chain(self.asking_anyway())
             .chain(others)
             .find(|finding| finding.verdict != Verdict::Pass)
             .unwrap_or(&self.default)
@@ -159,20 +192,6 @@ fn unknown(line: Option<&subject::LineTexts<'_>>) -> Finding {
         crate::failure::one_line(&first.reason, 200)
     );
     Finding::new(Verdict::Ask, "analysis: what cannot be known asks").because(reason)
-}
-
-fn trust(facts: &SessionFacts<'_>, call: &ResolvedCall) -> Finding {
-    if facts.trust == TrustLevel::Blocked {
-        return Finding::new(Verdict::Deny, "trust").because("the session is blocked");
-    }
-    if !facts.blocked_tools.contains(call.name()) {
-        return Finding::pass("not blocked");
-    }
-    let reason = format!(
-        "`{}` is blocked until the operator resets its trust",
-        call.name()
-    );
-    Finding::new(Verdict::Deny, "trust").because(reason)
 }
 
 fn quota(policy: &Policy, facts: &SessionFacts<'_>) -> Finding {

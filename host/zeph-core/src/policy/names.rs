@@ -24,7 +24,8 @@ impl Policy {
             may_come,
         };
         let flags = self.allow.iter().filter_map(|rule| known.flag(rule));
-        let permissions = match &self.permissions {
+        let permissions = self.trial.as_ref().map(|trial| &trial.permissions);
+        let permissions = match permissions.unwrap_or(&self.permissions) {
             PermissionSource::Rules(permissions) => {
                 permissions.rules().map(|(tool, _)| tool).collect()
             }
@@ -33,7 +34,9 @@ impl Policy {
         let permissions = permissions
             .into_iter()
             .filter_map(|tool| known.named(&format!("`tools.permissions.{tool}`"), tool));
-        let scoped = self.scoped.iter().flat_map(|scoped| scoped.names());
+        let scoped = self.trial.as_ref().map(|trial| &trial.scoped);
+        let scoped = scoped.unwrap_or(&self.scoped);
+        let scoped = scoped.iter().flat_map(|scoped| scoped.names());
         let scoped = scoped.filter_map(|(key, tool)| known.named(&format!("`{key}`"), tool));
         let rules = self.rules.iter().flat_map(|rules| rules.named());
         let rules = rules.filter_map(|(name, rule)| known.rule(&name, rule));

@@ -38,6 +38,8 @@ pub struct PermissionRule {
     action: Action,
     /// The preset it comes from, if it is not the operator's own.
     preset: Option<&'static str>,
+    /// Whether it is on trial: it decides nothing.
+    observes: bool,
 }
 
 impl PermissionRule {
@@ -53,7 +55,20 @@ impl PermissionRule {
             spelled: SpelledRedirection::read(pattern, directory)?,
             action,
             preset: None,
+            observes: false,
         })
+    }
+
+    /// Puts the rule on trial.
+    #[must_use]
+    pub fn observing(mut self) -> Self {
+        self.observes = true;
+        self
+    }
+
+    /// Whether it is on trial.
+    pub fn observes(&self) -> bool {
+        self.observes
     }
 
     /// Marks the rule as one of a preset of the program.
@@ -147,7 +162,8 @@ pub struct Permissions {
 }
 
 impl Permissions {
-    /// Takes the rules of each tool, by its name. `bash`, `sh` and `shell` are one.
+    /// Takes the rules of each tool, by its name. `bash`, `sh` and `shell` are one. All of them are in force, those on trial too: who
+    /// makes the rules that decide omits these.
     pub fn new(tools: impl IntoIterator<Item = (String, Vec<PermissionRule>)>) -> Self {
         let mut this = Self::default();
         for (tool, rules) in tools {
@@ -225,6 +241,10 @@ pub struct ShellLists {
     pub blocked: Vec<CommandPattern>,
     /// Commands that ask.
     pub confirm: Vec<CommandPattern>,
+    /// Whether `blocked` asks instead.
+    pub blocked_asks: bool,
+    /// Whether `confirm` refuses instead.
+    pub confirm_denies: bool,
 }
 
 /// Where permissions come from.
@@ -280,7 +300,16 @@ impl TextVerdict {
 
 /// Asks the rules about `subject`. `written` says for each write of its line whether a rule of the policy lets `write` do it.
 pub(super) fn check(policy: &Policy, subject: &RuleSubject<'_>, written: &[bool]) -> Finding {
-    let (source, flags) = (&policy.permissions, &policy.allow);
+    check_with((&policy.permissions, policy), subject, written)
+}
+
+/// Asks other rules than those of the policy.
+pub(super) fn check_with(
+    (source, policy): (&PermissionSource, &Policy),
+    subject: &RuleSubject<'_>,
+    written: &[bool],
+) -> Finding {
+    let flags = &policy.allow;
     let of_tool = |rule: &&AllowRule| subject.names.iter().any(|name| rule.names(name));
     let own: Vec<&AllowRule> = flags.iter().filter(of_tool).collect();
     match &subject.line {

@@ -11,15 +11,18 @@ use regex_automata::nfa::thompson::NFA;
 use serde::{Deserialize, Serialize};
 
 use super::bad::BadRule;
-use super::facts::{SessionFacts, TrustLevel};
+use super::facts::SessionFacts;
+use super::mode::Mode;
 use super::pattern::Pattern;
 use super::possible::{Possible, Reading, automaton};
 use super::reach::Reach;
 use super::subject::{RuleSubject, SHELL, WRITER, tool_key};
+use super::trust::TrustLevel;
 use super::{Finding, Verdict};
 
 mod hidden;
 mod matches;
+mod modes;
 mod shown;
 
 pub use self::hidden::{Hidden, PathLayer};
@@ -65,7 +68,7 @@ pub struct PolicyRuleText {
     /// Names of variables that must all exist in the host's environment.
     #[serde(default)]
     pub env: Vec<String>,
-    /// It matches sessions that are trusted this much or more.
+    /// It matches calls whose caller and tool are both trusted this much or more.
     #[serde(default)]
     pub trust_level: Option<TrustLevel>,
     /// A regular expression over the command and its parts, or the string arguments.
@@ -74,6 +77,9 @@ pub struct PolicyRuleText {
     /// Reserved; nothing looks at it.
     #[serde(default)]
     pub capabilities: Vec<String>,
+    /// What a rule that denies does with a call it matches; `observe` of a rule that allows, too. None: what its effect says.
+    #[serde(default)]
+    pub mode: Option<Mode>,
 }
 
 /// A compiled rule.
@@ -89,6 +95,7 @@ pub struct PolicyRule {
     env: Vec<String>,
     trust_level: Option<TrustLevel>,
     args_match: Option<String>,
+    mode: Option<Mode>,
 }
 
 /// The rules of both sections in the order they are asked.
@@ -96,6 +103,10 @@ pub struct PolicyRule {
 pub struct PolicyRules {
     sections: Vec<(String, Vec<PolicyRule>)>,
     default_effect: Effect,
+    /// What the default does where it denies.
+    default_mode: Mode,
+    /// Whether what only observes is in force.
+    is_trial: bool,
     /// The `args_match` of all rules that have one, in order. One set looks at a text once, however many rules there are, and takes
     /// a fraction of the time to make.
     expressions: RegexSet,
@@ -122,7 +133,7 @@ struct RuleTarget<'a> {
 /// What the first rule that matches says.
 #[derive(Debug, Default)]
 struct RuleMatch {
-    decided: Option<(Effect, String)>,
+    decided: Option<(Verdict, String)>,
     /// The first rule before it that might match, and the word it depends on.
     doubt: Option<(String, String)>,
 }
@@ -151,6 +162,7 @@ impl PolicyRule {
             env: text.env.clone(),
             trust_level: text.trust_level,
             args_match: text.args_match.as_deref().map(checked).transpose()?,
+            mode: text.mode,
         })
     }
 
@@ -177,7 +189,9 @@ impl PolicyRule {
     /// Whether it is about the tool, now.
     fn is_for(&self, names: &[String], facts: &SessionFacts<'_>) -> bool {
         names.iter().any(|name| self.tool.fits(name))
-            && self.trust_level.is_none_or(|level| facts.trust <= level)
+            && self
+                .trust_level
+                .is_none_or(|level| facts.trust.level() <= level)
             && self.env.iter().all(|name| (facts.has_variable)(name))
     }
 
@@ -246,6 +260,8 @@ impl PolicyRules {
         Ok(Self {
             sections,
             default_effect,
+            default_mode: Mode::Deny,
+            is_trial: false,
             expressions,
             automata: OnceLock::new(),
         })
@@ -291,8 +307,10 @@ impl PolicyRules {
         self.rules().filter(allows).flat_map(|rule| &rule.paths)
     }
 
+    /// The rules in force.
     fn rules(&self) -> impl Iterator<Item = &PolicyRule> {
-        self.sections.iter().flat_map(|(_, rules)| rules)
+        let rules = self.sections.iter().flat_map(|(_, rules)| rules);
+        rules.filter(|rule| self.has_in_force(rule))
     }
 
     /// What the rules say of `subject`, and for each write of its line whether they let `write` do it.
@@ -305,7 +323,7 @@ impl PolicyRules {
         let writes = self.writes(subject, facts);
         let written: Vec<bool> = writes
             .iter()
-            .map(|write| write.says(Effect::Allow))
+            .map(|write| write.says(Verdict::Allow))
             .collect();
         let target = RuleTarget {
             names: &subject.names,
@@ -322,7 +340,8 @@ impl PolicyRules {
         let denial = all().find_map(RuleMatch::denial);
         let finding = denial
             .or_else(|| self.default(&ruling))
-            .or_else(|| all().find_map(RuleMatch::question));
+            .or_else(|| all().find_map(RuleMatch::question))
+            .or_else(|| self.default_question(&ruling));
         (finding.unwrap_or_else(|| ruling.rest()), written)
     }
 
@@ -358,7 +377,7 @@ impl PolicyRules {
                 }
                 RuleFit::Yes if rule.effect == Effect::Allow && !allows(rule, expression) => {}
                 RuleFit::Yes => {
-                    ruling.decided = Some((rule.effect, name()));
+                    ruling.decided = Some((rule.says(), name()));
                     break;
                 }
             }
@@ -366,8 +385,14 @@ impl PolicyRules {
         ruling
     }
 
-    /// Every rule in order, with its name in traces and the place of its expression.
+    /// Every rule in force in order, with its name in traces and the place of its expression.
     fn numbered(&self) -> impl Iterator<Item = (impl Fn() -> String, &PolicyRule, Option<usize>)> {
+        let all = self.all();
+        all.filter(|(_, rule, _)| self.has_in_force(rule))
+    }
+
+    /// Every rule, those that only observe too.
+    fn all(&self) -> impl Iterator<Item = (impl Fn() -> String, &PolicyRule, Option<usize>)> {
         let rules = self.sections.iter().flat_map(|(section, rules)| {
             let rules = rules.iter().enumerate();
             rules.map(move |(idx, rule)| (section, idx, rule))
@@ -380,38 +405,31 @@ impl PolicyRules {
             (name, rule, expression)
         })
     }
-
-    /// The refusal of what no rule matches, where the default is to refuse.
-    fn default(&self, ruling: &RuleMatch) -> Option<Finding> {
-        let refuses = ruling.decided.is_none() && self.default_effect == Effect::Deny;
-        refuses.then(|| {
-            let reason = "no rule of `tools.policy` allows it, and `tools.policy.default_effect` is \"deny\"";
-            Finding::new(Verdict::Deny, DEFAULT_EFFECT).because(reason)
-        })
-    }
 }
 
 impl RuleMatch {
-    fn says(&self, effect: Effect) -> bool {
-        self.doubt.is_none()
-            && self
-                .decided
-                .as_ref()
-                .is_some_and(|(decided, _)| *decided == effect)
+    fn says(&self, verdict: Verdict) -> bool {
+        let decided = self.decided.as_ref();
+        self.doubt.is_none() && decided.is_some_and(|(decided, _)| *decided == verdict)
     }
 
     fn denial(&self) -> Option<Finding> {
         let (_, rule) = self
             .decided
             .as_ref()
-            .filter(|(effect, _)| *effect == Effect::Deny)?;
+            .filter(|(verdict, _)| *verdict == Verdict::Deny)?;
         let reason = format!("{rule} forbids it");
         Some(Finding::new(Verdict::Deny, rule.clone()).because(reason))
     }
 
-    /// A refusal that depends on what is not known.
+    /// A refusal that depends on what is not known, or a rule that asks.
     fn question(&self) -> Option<Finding> {
-        let (rule, word) = self.doubt.as_ref()?;
+        let Some((rule, word)) = self.doubt.as_ref() else {
+            let decided = self.decided.as_ref();
+            let (_, rule) = decided.filter(|(verdict, _)| *verdict == Verdict::Ask)?;
+            let reason = format!("{rule} needs approval (`mode = \"ask\"`)");
+            return Some(Finding::new(Verdict::Ask, rule.clone()).because(reason));
+        };
         let reason =
             format!("{rule} may forbid it: what {word} becomes is known only when it runs");
         Some(Finding::new(Verdict::Ask, rule.clone()).because(reason))

@@ -6,14 +6,17 @@ use std::path::{Path, PathBuf};
 use super::bad::BadRule;
 use super::command::CommandPattern;
 use super::facts::SessionFacts;
+use super::mode::Mode;
 use super::reach::Reach;
 use super::subject::{LinePart, RuleSubject, Text, WRITER, tool_key};
 use super::{Finding, Policy, Verdict};
 
 /// `tools.scoped`.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Scoped {
     tools: Tools,
+    /// What `tools` does with a tool that is out of scope.
+    mode: Mode,
     constraints: BTreeMap<String, Vec<Constraint>>,
 }
 
@@ -23,9 +26,10 @@ enum Tools {
     AllBut(Vec<String>),
 }
 
-impl Default for Tools {
+impl Default for Scoped {
+    /// Everything is in scope.
     fn default() -> Self {
-        Self::AllBut(Vec::new())
+        Self::new(None, Vec::new(), Vec::new())
     }
 }
 
@@ -34,6 +38,7 @@ impl Default for Tools {
 pub struct Constraint {
     deny: Vec<CommandPattern>,
     allowed_paths: Vec<PathBuf>,
+    mode: Mode,
 }
 
 impl Constraint {
@@ -53,7 +58,14 @@ impl Constraint {
         Ok(Self {
             deny: deny.collect::<Result<_, _>>()?,
             allowed_paths,
+            mode: Mode::Deny,
         })
+    }
+
+    /// The same with another way to treat what violates it.
+    #[must_use]
+    pub fn with_mode(self, mode: Mode) -> Self {
+        Self { mode, ..self }
     }
 }
 
@@ -70,6 +82,7 @@ impl Scoped {
                 Some(allowed) => Tools::Only(keys(allowed)),
                 None => Tools::AllBut(keys(denied_tools)),
             },
+            mode: Mode::Deny,
             constraints: BTreeMap::new(),
         };
         for (tool, constraint) in constraints {
@@ -77,6 +90,37 @@ impl Scoped {
             known.push(constraint);
         }
         this
+    }
+
+    /// The same with another way to treat tools that are out of scope.
+    #[must_use]
+    pub fn with_mode(self, mode: Mode) -> Self {
+        Self { mode, ..self }
+    }
+
+    /// The same without what only observes.
+    #[must_use]
+    pub fn in_force(&self) -> Self {
+        let mut this = self.clone();
+        for constraints in this.constraints.values_mut() {
+            constraints.retain(|constraint| constraint.mode != Mode::Observe);
+        }
+        this.constraints.retain(|_, those| !those.is_empty());
+        if this.mode == Mode::Observe {
+            this.tools = Tools::AllBut(Vec::new());
+        }
+        this
+    }
+
+    /// Whether some of it only observes.
+    pub fn observes(&self) -> bool {
+        let mut constraints = self.constraints.values().flatten();
+        self.mode == Mode::Observe || constraints.any(|constraint| constraint.mode == Mode::Observe)
+    }
+
+    /// Whether models are not told of the tool, because nothing of it can run.
+    pub(super) fn conceals(&self, names: &[String]) -> bool {
+        self.mode == Mode::Deny && self.hides(names)
     }
 
     /// Whether the tool is out of scope.
@@ -113,18 +157,30 @@ impl Scoped {
                 Tools::AllBut(_) => ("tools.scoped.denied_tools", "names"),
             };
             let reason = format!("`{key}` {reason} `{}`", subject.call.name());
-            return Finding::new(Verdict::Deny, key.to_owned()).because(reason);
+            return Finding::new(verdict(self.mode), key.to_owned()).because(reason);
         }
-        let found = self
-            .constraints_of(subject.names.iter().map(String::as_str))
-            .find_map(|constraint| constraint.violated(policy, subject))
-            .or_else(|| self.violating_write(subject));
-        match found {
-            Some(reason) => Finding::new(Verdict::Deny, "tools.scoped.constraints".to_owned())
-                .because(format!("{reason} (`tools.scoped.constraints`)"))
-                .approvable(),
+        let own = self.constraints_of(subject.names.iter().map(String::as_str));
+        let own = own.filter_map(|constraint| {
+            Some((constraint.mode, constraint.violated(policy, subject)?))
+        });
+        let violated: Vec<_> = own.chain(self.violating_writes(subject)).collect();
+        let denied = violated.iter().find(|(mode, _)| *mode != Mode::Ask);
+        match denied.or(violated.first()) {
+            Some((mode, reason)) => {
+                Finding::new(verdict(*mode), "tools.scoped.constraints".to_owned())
+                    .because(format!("{reason} (`tools.scoped.constraints`)"))
+                    .approvable()
+            }
             None => Finding::pass("in scope"),
         }
+    }
+}
+
+/// What is said of a call that a part of the section is against. What observes is not in force but on trial, where it denies.
+fn verdict(mode: Mode) -> Verdict {
+    match mode {
+        Mode::Ask => Verdict::Ask,
+        Mode::Observe | Mode::Deny => Verdict::Deny,
     }
 }
 
@@ -137,14 +193,16 @@ impl Scoped {
         known.flatten().flatten()
     }
 
-    /// A redirection that a constraint of `write` forbids, in words.
-    fn violating_write(&self, subject: &RuleSubject<'_>) -> Option<String> {
+    /// The redirections that constraints of `write` are against, in words.
+    fn violating_writes(&self, subject: &RuleSubject<'_>) -> Vec<(Mode, String)> {
         let writes = subject.line.iter().flat_map(|line| &line.writes);
-        let mut reaches = writes.map(Reach::of_write);
-        reaches.find_map(|reach| {
-            self.constraints_of(WRITER.into_iter())
-                .find_map(|constraint| constraint.outside(&reach))
-        })
+        let violated = writes.map(Reach::of_write).flat_map(|reach| {
+            let constraints = self.constraints_of(WRITER.into_iter());
+            let violated = constraints
+                .filter_map(|constraint| Some((constraint.mode, constraint.outside(&reach)?)));
+            violated.collect::<Vec<_>>()
+        });
+        violated.collect()
     }
 }
 

@@ -14,6 +14,7 @@ use crate::tool::{Annotations, Backend, Tool, ToolKind};
 mod commands;
 mod flow;
 mod lab;
+mod modes;
 mod names;
 mod obeyed;
 mod paths;

@@ -94,7 +94,7 @@ pub(super) fn failure(error: &wasmtime::Error, log: &GuestLog, limits: CallLimit
         return crashed(format!("the plugin ended itself with exit code {}", exit.0));
     }
     if let Some(exhausted) = exhausted(error, limits) {
-        return crashed(exhausted);
+        return crashed(exhausted).arguable();
     }
     let Some(trap) = error.downcast_ref::<wasmtime::Trap>() else {
         let cause = one_line(&error.root_cause().to_string(), CAUSE_CHARS_MAX);

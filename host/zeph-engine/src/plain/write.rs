@@ -86,6 +86,7 @@ fn said_no(shape: Option<&Shape>, value: Option<Val>) -> ToolFailure {
         ErrorPhase::Execution,
         &message[..end],
     )
+    .arguable()
 }
 
 /// The text of a value: what is text as it is, everything else as JSON.

@@ -10,6 +10,7 @@ mod records;
 mod scheduler;
 mod secret;
 mod token;
+mod trust;
 mod wrap;
 
 use std::net::SocketAddr;
@@ -26,13 +27,14 @@ pub(crate) use self::filters::{Filter, FiltersArgs, FiltersCommand, HookArgs, St
 pub(crate) use self::governance::{Forgive, Revoke};
 pub(crate) use self::mcp::{Mcp, McpApprove, McpCommand, McpConfig, McpLogin, McpName};
 pub(crate) use self::plugin::{
-    ConfirmedPlugin, HowLong, Plugin, PluginAdd, PluginCheck, PluginCommand, PluginDev,
+    ConfirmedPlugin, GrantMode, HowLong, Plugin, PluginAdd, PluginCheck, PluginCommand, PluginDev,
     PluginGrant, PluginName, PluginNew, PluginRevoke, Selectors,
 };
 pub(crate) use self::records::{Grants, PluginSuggest, PolicySuggest, Replay};
 pub(crate) use self::scheduler::{Scheduler, SchedulerCommand};
 pub(crate) use self::secret::{Secret, SecretCommand};
 pub(crate) use self::token::{Token, TokenAdd, TokenCommand};
+pub(crate) use self::trust::{Trust, TrustCommand};
 pub(crate) use self::wrap::Wrap;
 use super::help::{
     CALL_EXAMPLES, CALL_LONG, RUN_EXAMPLES, RUN_LONG, SELFTEST_EXAMPLES, SELFTEST_LONG,
@@ -160,6 +162,8 @@ pub(crate) enum CliCommand {
     Secret(Secret),
     /// Manage the tokens of `serve --http`
     Token(Token),
+    /// Show or set how far tools are trusted, and unblock them
+    Trust(Trust),
     /// Check what this machine provides, and how to install what is missing
     Doctor(Doctor),
     /// Test the isolation on this machine with hostile components and commands

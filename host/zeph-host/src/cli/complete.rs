@@ -29,7 +29,7 @@ const VARIABLE: &str = "ZEPH_HOST_COMPLETE";
 type Candidates = fn() -> Vec<CompletionCandidate>;
 
 /// Arguments whose values the program knows: the command, the argument's identifier, and what it may be.
-const KNOWN: [(&str, &str, Candidates); 22] = [
+const KNOWN: [(&str, &str, Candidates); 24] = [
     ("call", "tool", tools),
     ("explain", "tool", tools),
     ("explain", "allow", tools),
@@ -51,6 +51,9 @@ const KNOWN: [(&str, &str, Candidates); 22] = [
     ("mcp info", "name", servers),
     ("mcp test", "name", servers),
     ("mcp approve", "name", servers),
+    ("trust reset", "tool", tools),
+    ("trust set", "tool", tools),
+    ("trust set", "level", levels),
     ("hook", "agent", agents),
 ];
 
@@ -202,6 +205,11 @@ fn rules() -> Vec<CompletionCandidate> {
 fn categories() -> Vec<CompletionCandidate> {
     let all = zeph_core::category::ErrorCategory::ALL.into_iter();
     candidates(all.map(|category| (category.label().to_owned(), String::new())))
+}
+
+fn levels() -> Vec<CompletionCandidate> {
+    let all = zeph_core::policy::TrustLevel::ALL.into_iter();
+    candidates(all.map(|level| (level.label().to_owned(), String::new())))
 }
 
 fn languages() -> Vec<CompletionCandidate> {

@@ -117,6 +117,7 @@ fn headline(tool: &str, decision: &Decision) -> String {
 
 fn trace_line(page: &mut Page, step: &TraceStep) {
     let verdict = match step.verdict {
+        Verdict::Pass if step.would.is_some() => "trial",
         Verdict::Pass => "-",
         Verdict::Allow => "allow",
         Verdict::Ask => "ask",

@@ -10,6 +10,7 @@ mod records;
 mod scheduler;
 mod secret;
 mod token;
+mod trust;
 mod wrap;
 
 pub(crate) use acp::{ACP_EXAMPLES, ACP_LONG};
@@ -39,6 +40,7 @@ pub(crate) use records::{
 pub(crate) use scheduler::{SCHEDULER_EXAMPLES, SCHEDULER_LONG};
 pub(crate) use secret::{SECRET_EXAMPLES, SECRET_LONG};
 pub(crate) use token::{TOKEN_EXAMPLES, TOKEN_LONG};
+pub(crate) use trust::{TRUST_EXAMPLES, TRUST_LONG};
 pub(crate) use wrap::{WRAP_EXAMPLES, WRAP_LONG};
 
 macro_rules! top_examples {

@@ -16,6 +16,7 @@ use super::exit::Exit;
 use super::out;
 use super::page::print_json;
 
+mod report;
 mod show;
 mod suggest;
 
@@ -23,6 +24,9 @@ mod suggest;
 pub(super) fn run(context: &Context, options: Policy) -> Result<Exit, CliError> {
     let (file, json) = match options.command {
         PolicyCommand::Show { json } => return show::run(context, json.json),
+        PolicyCommand::Report { since, json } => {
+            return report::run(context, since.as_deref(), json.json);
+        }
         PolicyCommand::Suggest(options) => return suggest::run(context, &options),
         PolicyCommand::Check { file, json } => (file, json),
     };

@@ -2,24 +2,29 @@
 
 use std::sync::Arc;
 
-use zeph_config::Config;
 use zeph_core::call::FileFacts;
-use zeph_core::failure::ToolFailure;
-use zeph_core::policy::{AuthorizedCall, Decision, Refusal};
+use zeph_core::failure::{ToolFailure, one_line};
+use zeph_core::policy::{AuthorizedCall, Decision, GrantModes, Refusal};
 use zeph_core::tool::Tool;
 use zeph_plugins::rights::Rights;
 use zeph_plugins::set::InForce;
-use zeph_store::{Agreement, BeginRecord, SingleUseRights};
+use zeph_store::{Agreement, BeginRecord, ObservedDecision, SingleUseRights, Store, TrustState};
 
+use crate::anomaly::WatchedTool;
 use crate::audit::{Audit, OpenRecord};
-use crate::authorisation::{self, AuthorisationState, Authoriser};
+use crate::authorisation::{self, AuthorisationState, TrustTerms};
 use crate::calls::CallControl;
+use crate::clock::now_ms;
 use crate::governance::CallReach;
+use crate::host::Rooms;
 use crate::offers::Offer;
 use crate::recording::RecordedDecision;
-use crate::resolve::ResolvedRequest;
+use crate::resolve::{ResolvedRequest, Resolver};
 use crate::session::Session;
 use crate::work::Work;
+
+/// Characters of a rule in the counts of what rules on trial would have decided.
+const RULE_CHARS_MAX: usize = 300;
 
 /// A call whose begin is recorded.
 pub(super) struct StartedCall<'h> {
@@ -30,6 +35,8 @@ pub(super) struct StartedCall<'h> {
     pub(super) notes: Vec<String>,
     /// How it was decided, and by which rule.
     pub(super) decided: (RecordedDecision, Option<String>),
+    /// Its tool, if it may run and what comes of that is counted.
+    pub(super) watched: Option<WatchedTool>,
 }
 
 /// A call that may run.
@@ -86,9 +93,8 @@ pub(super) struct Judgement {
 
 /// Stage 3 with what the record and the execution have to know of the call.
 pub(super) async fn judge(
-    (authoriser, config): (&Authoriser, &Config),
+    resolver: &Resolver<'_>,
     session: &Session,
-    offer: &Offer,
     resolved: ResolvedRequest,
     control: &CallControl,
     asked: &mut AuthorisationState,
@@ -100,10 +106,17 @@ pub(super) async fn judge(
         agreement,
     } = resolved;
     asked.resumed = agreement;
-    asked.owner = offer.owner(&call.tool.backend);
-    asked.reach = CallReach::of(config, &call.tool, &work, rights.as_ref());
+    asked.owner = resolver.offer.owner(&call.tool.backend);
+    asked.reach = CallReach::of(resolver.config, &call.tool, &work, rights.as_ref());
+    asked.terms = TrustTerms {
+        trust: resolver.trust_of(session, &call.tool),
+        grants: rights
+            .as_ref()
+            .map_or_else(GrantModes::default, |rights| rights.modes.clone()),
+    };
     let (tool, files) = (call.tool.clone(), call.files.clone());
     let notes = call.arguments.notes.clone();
+    let authoriser = resolver.authoriser;
     let decided = authorisation::decide(authoriser, session, call, work, control, asked).await;
     let (decision, approval, agreement, objects) = match decided {
         Ok(decided) => (
@@ -121,6 +134,7 @@ pub(super) async fn judge(
             approval,
             objects,
             grants: rights.as_ref().map(Rights::once).unwrap_or_default(),
+            trust_version: Some(resolver.trust.version),
         },
         agreement,
         rights,
@@ -169,7 +183,12 @@ impl Judgement {
     }
 
     /// The call with its record, to be run if it may be.
-    pub(super) fn begun(self, entry: Option<OpenRecord<'_>>, offer: Arc<Offer>) -> StartedCall<'_> {
+    pub(super) fn begun(
+        self,
+        entry: Option<OpenRecord<'_>>,
+        offer: Arc<Offer>,
+        watched: Option<WatchedTool>,
+    ) -> StartedCall<'_> {
         let decided = RecordedDecision::of(&self.decision);
         let allowed = match self.decision {
             Ok(Decision::Allow(call)) => Ok(AllowedCall {
@@ -187,6 +206,56 @@ impl Judgement {
             allowed,
             notes: self.notes,
             decided,
+            watched,
         }
+    }
+
+    /// The tool of a call that may run, if its executions are counted.
+    pub(super) fn watched(
+        &self,
+        host: &Rooms,
+        session: &Session,
+        (offer, trust): (&Offer, &Arc<TrustState>),
+    ) -> Option<WatchedTool> {
+        let Ok(Decision::Allow(call)) = &self.decision else {
+            return None;
+        };
+        let plugin = offer.plugins.plugin(&call.tool().backend);
+        let origin = plugin.map(|plugin| plugin.origin);
+        let room = &host.authoriser.trust;
+        room.watched(trust, session, call.tool(), origin)
+    }
+}
+
+/// What rules on trial would have decided about a call of `tool`.
+pub(super) fn observed(
+    decision: &Result<Decision<Work>, ToolFailure>,
+    tool: &str,
+) -> Vec<ObservedDecision> {
+    let Ok(decision) = decision else {
+        return Vec::new();
+    };
+    let observed = decision.trace().iter().filter_map(|step| {
+        Some(ObservedDecision {
+            rule: one_line(step.rule.as_deref()?, RULE_CHARS_MAX),
+            would: step.would?.label(),
+            decided: decision.verdict().label(),
+            tool: tool.to_owned(),
+        })
+    });
+    observed.collect()
+}
+
+/// Counts what rules on trial would have decided.
+pub(super) async fn count(store: &Store, observed: Vec<ObservedDecision>) {
+    if observed.is_empty() {
+        return;
+    }
+    if let Err(error) = store.count_observed(observed, now_ms()).await {
+        let error = &error as &dyn std::error::Error;
+        tracing::error!(
+            error,
+            "what rules on trial would have decided cannot be counted"
+        );
     }
 }

@@ -225,7 +225,12 @@ fn begun(host: &Host, caller: &Caller) -> Conversation {
     let principal = Principal::Model {
         caller_id: caller.id.clone(),
     };
-    Conversation::new(host.look_on(None, principal), caller.id.clone())
+    let session = host.look_on(None, principal);
+    let session = match caller.id {
+        Some(_) => session,
+        None => session.of_anybody(),
+    };
+    Conversation::new(session, caller.id.clone())
 }
 
 #[cfg(test)]

@@ -140,6 +140,7 @@ fn failed(tool: &ServerTool, said: &str) -> ToolFailure {
         ErrorPhase::Execution,
         message,
     )
+    .arguable()
 }
 
 fn cancelled() -> ToolFailure {

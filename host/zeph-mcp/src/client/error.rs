@@ -218,6 +218,8 @@ impl McpError {
             _ => format!("MCP server `{server}`: {self}"),
         };
         let mut failure = ToolFailure::new(self.category(), ErrorPhase::Execution, message);
+        // An answer that breaks the protocol is the server's own doing; what else fails may be due to the request or to what lies between.
+        failure.is_arguable = !matches!(self, Self::BadAnswer(_));
         if let Self::Http {
             status,
             retry_after_ms,

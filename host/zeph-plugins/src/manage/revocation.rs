@@ -212,6 +212,7 @@ impl Plan {
                 pin,
                 capability,
                 lifetime,
+                mode,
                 ..
             } = kept;
             if matches!(lifetime, GrantLifetime::Until { at_ms } if at_ms <= now_ms) {
@@ -220,7 +221,7 @@ impl Plan {
             let capabilities = vec![capability];
             again.extend(
                 store
-                    .add_grants(plugin, pin, capabilities, lifetime, now_ms)
+                    .add_grants_in_mode(plugin, pin, capabilities, (lifetime, mode), now_ms)
                     .await?,
             );
         }

@@ -117,6 +117,7 @@ impl World {
             capability: self.capability(text),
             lifetime: GrantLifetime::Always,
             granted_at_ms: 0,
+            mode: None,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use rusqlite::Connection;
 
-use super::{approvals, audit, grants};
+use super::{approvals, audit, grants, trust};
 use crate::audit::record::{BeginRecord, Finish};
 use crate::call::{CallBegin, SingleUseRights};
 use crate::grants::GrantRecord;
@@ -43,6 +43,11 @@ pub(super) fn finish(
 
 /// Whether all of `rights` can still be taken.
 fn are_there(connection: &Connection, rights: &SingleUseRights) -> rusqlite::Result<bool> {
+    if let Some(known) = rights.trust_version
+        && known != trust::version(connection)?
+    {
+        return Ok(false);
+    }
     for id in rights.approval.iter().chain(&rights.objects) {
         if !approvals::is_unused(connection, *id)? {
             return Ok(false);

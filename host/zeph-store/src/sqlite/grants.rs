@@ -22,6 +22,7 @@ pub(super) fn add_all(
             pin: grants.pin,
             capability,
             lifetime: grants.lifetime,
+            mode: grants.mode,
         };
         add::add(connection, &grant, at_ms)
     };
@@ -91,7 +92,7 @@ pub(super) fn in_force(
         // What is granted for longer anyway need not be used up.
         if !lasting
             .iter()
-            .any(|other| other.capability == grant.capability)
+            .any(|other| other.capability == grant.capability && other.mode.is_none())
         {
             lasting.push(grant);
         }

@@ -434,6 +434,50 @@ const HISTORY: &[M<'static>] = &[
     CREATE INDEX vectors_by_use ON vectors (used_ms);
     ",
     ),
+    M::up(
+        "
+    -- How far tools and their owners are trusted, by everybody (caller is empty) or by one caller; subjects are named by their owners.
+    CREATE TABLE trust (
+        subject      TEXT NOT NULL,
+        caller       TEXT NOT NULL,
+        level        TEXT NOT NULL,
+        reason       TEXT NOT NULL,
+        is_automatic INTEGER NOT NULL,
+        at_ms        INTEGER NOT NULL,
+        PRIMARY KEY (subject, caller)
+    ) STRICT, WITHOUT ROWID;
+    -- The last executions of a tool, or of the tools of an owner, for one caller, as JSON; there while something has failed among them.
+    CREATE TABLE trust_windows (
+        subject       TEXT NOT NULL,
+        caller        TEXT NOT NULL,
+        executions    TEXT NOT NULL,
+        changed_at_ms INTEGER NOT NULL,
+        PRIMARY KEY (subject, caller)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX trust_windows_by_change ON trust_windows (changed_at_ms);
+    -- One row. Changes with the other two, but for what goes on within a window.
+    CREATE TABLE trust_version (
+        id      INTEGER PRIMARY KEY CHECK (id = 1),
+        version INTEGER NOT NULL
+    ) STRICT;
+    INSERT INTO trust_version (id, version) VALUES (1, 0);
+
+    -- How often rules and grants on trial would have decided what, by the hour.
+    CREATE TABLE observed_decisions (
+        hour_ms    INTEGER NOT NULL,
+        rule       TEXT NOT NULL,
+        would      TEXT NOT NULL,
+        decided    TEXT NOT NULL,
+        tool       TEXT NOT NULL,
+        n_calls    INTEGER NOT NULL,
+        last_at_ms INTEGER NOT NULL,
+        PRIMARY KEY (hour_ms, rule, would, decided, tool)
+    ) STRICT, WITHOUT ROWID;
+
+    -- Of a grant: observe, ask or deny; null when it simply allows.
+    ALTER TABLE grants ADD COLUMN mode TEXT;
+    ",
+    ),
 ];
 
 const MIGRATIONS: Migrations<'static> = Migrations::from_slice(HISTORY);

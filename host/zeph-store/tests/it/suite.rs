@@ -13,4 +13,5 @@ mod sequences;
 mod session;
 mod sweep;
 mod tokens;
+mod trust;
 mod vectors;

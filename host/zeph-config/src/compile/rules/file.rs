@@ -11,6 +11,7 @@ use super::super::super::keys::Keys;
 use super::super::super::origin::{Problem, ValueOrigin, path_text};
 use super::super::super::paths::PathBase;
 use super::super::super::raw::RawPolicyFile;
+use super::super::super::raw::{RawMode, RawPolicyFile};
 use super::super::Compiling;
 use super::text_of;
 
@@ -83,6 +84,7 @@ impl Compiling<'_> {
     pub(super) fn rules_of_file(
         &mut self,
         path: &Path,
+        section: RawMode,
         variables: &mut Vec<String>,
     ) -> Vec<PolicyRule> {
         let source = LayerSource::User(path.to_owned());
@@ -118,7 +120,7 @@ impl Compiling<'_> {
         let mut rules = Vec::new();
         for (rule, item) in raw.rules.iter().zip(items) {
             variables.extend_from_slice(&rule.env);
-            match self.rule(rule, &directory) {
+            match self.rule(rule, section, &directory) {
                 Ok(rule) => rules.push(rule),
                 Err((field, message)) => {
                     let origin: &ValueOrigin = item.fields.get(field).unwrap_or(&item.origin);

@@ -7,16 +7,24 @@ use zeph_core::failure::one_line;
 use zeph_core::policy::{CommandPattern, ShellLists};
 
 use super::super::super::project::texts;
-use super::super::super::raw::RawShell;
+use super::super::super::raw::{RawMode, RawShell};
 use super::super::Compiling;
 use super::reason;
 
 const BLOCKED: &str = "tools.shell.blocked_commands";
 const CONFIRM: &str = "tools.shell.confirm_patterns";
 
+/// The lists that decide, and both lists.
+pub(super) struct ListSources {
+    pub(super) in_force: ShellLists,
+    pub(super) on_trial: ShellLists,
+    /// Whether they differ.
+    pub(super) observes: bool,
+}
+
 impl Compiling<'_> {
     /// Both lists, without the built-in patterns that shall not count.
-    pub(super) fn lists(&mut self, raw: &RawShell) -> ShellLists {
+    pub(super) fn lists(&mut self, raw: &RawShell) -> ListSources {
         let built_in = self.merged.built_in_items(BLOCKED);
         let n_built_in = texts(&built_in).len();
         self.allowed_are_built_in(&built_in, &raw.allowed_commands);
@@ -32,9 +40,23 @@ impl Compiling<'_> {
             .iter()
             .filter(|pattern| !is_allowed(pattern))
             .chain(said);
-        ShellLists {
+        let on_trial = ShellLists {
             blocked: self.patterns_of(BLOCKED, blocked),
             confirm: self.patterns_of(CONFIRM, raw.confirm_patterns.iter()),
+            blocked_asks: raw.blocked_mode == RawMode::Ask,
+            confirm_denies: raw.confirm_mode == RawMode::Deny,
+        };
+        let mut in_force = on_trial.clone();
+        if raw.blocked_mode == RawMode::Observe {
+            in_force.blocked.clear();
+        }
+        if raw.confirm_mode == RawMode::Observe {
+            in_force.confirm.clear();
+        }
+        ListSources {
+            in_force,
+            on_trial,
+            observes: [raw.blocked_mode, raw.confirm_mode].contains(&RawMode::Observe),
         }
     }
 

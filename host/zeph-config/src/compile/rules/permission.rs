@@ -2,15 +2,17 @@
 
 use std::collections::HashMap;
 
-use zeph_core::policy::{Action, PermissionRule, PermissionSource, Permissions, PolicyRule};
+use zeph_core::policy::{
+    Action, PermissionRule, PermissionSource, Permissions, PolicyRule, ShellLists,
+};
 
-use super::super::super::raw::{RawAction, RawTools};
+use super::super::super::raw::{RawAction, RawMode, RawPermission, RawTools};
 use super::super::Compiling;
 use super::{policy, reason, text_of};
 
 impl Compiling<'_> {
-    /// What the operator says; the lists when that is nothing.
-    pub(super) fn permissions(&mut self, raw: &RawTools) -> PermissionSource {
+    /// What the operator says; the lists when that is nothing. Comes with the same on trial.
+    pub(super) fn permissions(&mut self, raw: &RawTools) -> PermissionSources {
         let directory = text_of(&self.surroundings.working_directory);
         let mut tools = Vec::new();
         for (tool, said) in &raw.permissions {
@@ -22,11 +24,22 @@ impl Compiling<'_> {
                     continue;
                 }
                 let pattern = self.with_home(tool, &rule.pattern);
-                match PermissionRule::new(&pattern, action(rule.action), &directory) {
+                let (action, observes) = match ruling(rule) {
+                    Ok(ruling) => ruling,
+                    Err(message) => {
+                        self.merged.problem_in(&key, idx, "mode", message);
+                        continue;
+                    }
+                };
+                match PermissionRule::new(&pattern, action, &directory) {
+                    Ok(rule) if observes => rules.push(rule.observing()),
                     Ok(rule) => rules.push(rule),
                     Err(bad) => {
                         self.merged.problem_in(&key, idx, "pattern", &reason(&bad));
                     }
+                }
+                if observes {
+                    continue;
                 }
                 if let Some(covering) = earlier.covering(&rule.pattern) {
                     self.warn_of_dead(&key, idx, &covering);
@@ -46,11 +59,18 @@ impl Compiling<'_> {
         }
         // Compiled in any case: a pattern that is wrong is wrong whether it counts or not.
         let lists = self.lists(&raw.shell);
-        if tools.is_empty() {
-            return PermissionSource::Lists(lists);
+        let in_force = in_force(&tools);
+        if !in_force.is_empty() {
+            self.warn_of_idle_lists();
         }
-        self.warn_of_idle_lists();
-        PermissionSource::Rules(Permissions::new(tools))
+        let observes = match in_force.is_empty() {
+            true => lists.observes || !tools.is_empty(),
+            false => in_force.len() < tools.len() || has_observed(&tools),
+        };
+        PermissionSources {
+            in_force: source(in_force, lists.in_force),
+            on_trial: observes.then(|| source(tools, lists.on_trial)),
+        }
     }
 
     /// The denying rules of projects, as rules that come before those of `tools.policy`.
@@ -95,6 +115,53 @@ impl Compiling<'_> {
         self.merged.warnings.push(format!(
             "`{key}[{idx}]` never matches: the rule for \"{shown}\" before it matches first"
         ));
+    }
+}
+
+/// The rules that decide, and all of them where some only observe.
+pub(super) struct PermissionSources {
+    pub(super) in_force: PermissionSource,
+    pub(super) on_trial: Option<PermissionSource>,
+}
+
+/// The rules of each tool, by its name.
+type ToolRules = Vec<(String, Vec<PermissionRule>)>;
+
+fn in_force(tools: &ToolRules) -> ToolRules {
+    let in_force = tools.iter().map(|(tool, rules)| {
+        let rules = rules.iter().filter(|rule| !rule.observes()).cloned();
+        (tool.clone(), rules.collect::<Vec<_>>())
+    });
+    in_force.filter(|(_, rules)| !rules.is_empty()).collect()
+}
+
+fn has_observed(tools: &ToolRules) -> bool {
+    let mut rules = tools.iter().flat_map(|(_, rules)| rules);
+    rules.any(PermissionRule::observes)
+}
+
+fn source(tools: ToolRules, lists: ShellLists) -> PermissionSource {
+    match tools.is_empty() {
+        true => PermissionSource::Lists(lists),
+        false => PermissionSource::Rules(Permissions::new(tools)),
+    }
+}
+
+/// What a rule does, and whether it only observes.
+///
+/// Errors: what is wrong with its mode.
+fn ruling(raw: &RawPermission) -> Result<(Action, bool), &'static str> {
+    match (raw.action, raw.mode) {
+        (action, None) => Ok((self::action(action), false)),
+        (action, Some(RawMode::Observe)) => Ok((self::action(action), true)),
+        (RawAction::Ask | RawAction::Deny, Some(RawMode::Ask)) => Ok((Action::Ask, false)),
+        (RawAction::Deny, Some(RawMode::Deny)) => Ok((Action::Deny, false)),
+        (RawAction::Ask, Some(RawMode::Deny)) => {
+            Err("a rule that asks cannot deny; write `action = \"deny\"`")
+        }
+        (RawAction::Allow, Some(RawMode::Ask | RawMode::Deny)) => {
+            Err("a rule that allows can only have the mode \"observe\"")
+        }
     }
 }
 

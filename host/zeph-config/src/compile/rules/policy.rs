@@ -4,9 +4,9 @@ use std::path::Path;
 
 use globset::GlobBuilder;
 use zeph_core::failure::one_line;
-use zeph_core::policy::{BadRule, Effect, PolicyRule, PolicyRuleText, TrustLevel, tool_key};
+use zeph_core::policy::{BadRule, Effect, Mode, PolicyRule, PolicyRuleText, TrustLevel, tool_key};
 
-use super::super::super::raw::{RawEffect, RawRule, RawTools, RawTrust};
+use super::super::super::raw::{RawEffect, RawMode, RawRule, RawTools, RawTrust};
 use super::super::Compiling;
 use super::{reason, text_of};
 
@@ -25,14 +25,15 @@ impl Compiling<'_> {
     ) -> (Vec<Section>, Vec<String>) {
         let mut variables = Vec::new();
         let mut of_projects = self.project_permissions(raw);
-        let policy = self.split(POLICY, &raw.policy.rules, &mut of_projects, &mut variables);
+        let section = raw.policy.mode;
+        let policy = (POLICY, section, raw.policy.rules.as_slice());
+        let policy = self.split(policy, &mut of_projects, &mut variables);
         let more = self.split(
-            AUTHORIZATION,
-            &raw.authorization.rules,
+            (AUTHORIZATION, RawMode::Deny, &raw.authorization.rules),
             &mut of_projects,
             &mut variables,
         );
-        let of_file = policy_file.map(|file| self.rules_of_file(file, &mut variables));
+        let of_file = policy_file.map(|file| self.rules_of_file(file, section, &mut variables));
         if of_file.is_some() && !policy.is_empty() {
             self.merged.warnings.push(
                 "`tools.policy.rules` does not count, because `tools.policy.policy_file` takes its place".to_owned(),
@@ -66,8 +67,7 @@ impl Compiling<'_> {
     /// Compiles a list; what projects said goes to `of_projects`, the rest comes back.
     fn split(
         &mut self,
-        key: &str,
-        raw: &[RawRule],
+        (key, section, raw): (&str, RawMode, &[RawRule]),
         of_projects: &mut Vec<PolicyRule>,
         variables: &mut Vec<String>,
     ) -> Vec<PolicyRule> {
@@ -82,7 +82,11 @@ impl Compiling<'_> {
                     "`{key}[{idx}].capabilities` is reserved: the rule is applied as if it were not there"
                 ));
             }
-            match self.rule(rule, &directory) {
+            let section = match project {
+                Some(_) => RawMode::Deny,
+                None => section,
+            };
+            match self.rule(rule, section, &directory) {
                 Ok(compiled) if project.is_some() => of_projects.push(compiled),
                 Ok(compiled) => rules.push(compiled),
                 Err((field, message)) => self.merged.problem_in(key, idx, field, &message),
@@ -91,14 +95,16 @@ impl Compiling<'_> {
         rules
     }
 
-    /// One rule, compiled.
+    /// One rule, compiled; `section` is the mode of the section, which is that of rules without their own.
     ///
     /// Errors: the field and what is wrong with it.
     pub(super) fn rule(
         &self,
         raw: &RawRule,
+        section: RawMode,
         directory: &str,
     ) -> Result<PolicyRule, (&'static str, String)> {
+        let mode = rule_mode(raw, section).map_err(|message| ("mode", message.to_owned()))?;
         let mut paths = Vec::new();
         for glob in &raw.paths {
             paths.extend(
@@ -115,6 +121,7 @@ impl Compiling<'_> {
             trust_level: raw.trust_level.map(trust),
             args_match: expression.clone(),
             capabilities: raw.capabilities.clone(),
+            mode,
         };
         PolicyRule::new(&text, directory).map_err(|bad| {
             let field = if expression.is_some_and(|text| reads_as(&text, &bad)) {
@@ -156,6 +163,7 @@ pub(super) fn denying(
             trust_level: None,
             args_match,
             capabilities: Vec::new(),
+            mode: None,
         };
         PolicyRule::new(&text, directory)
     };
@@ -202,6 +210,28 @@ fn effect(raw: RawEffect) -> Effect {
     match raw {
         RawEffect::Allow => Effect::Allow,
         RawEffect::Deny => Effect::Deny,
+    }
+}
+
+/// What a rule does with a call it matches.
+///
+/// Errors: what is wrong with its mode.
+fn rule_mode(raw: &RawRule, section: RawMode) -> Result<Option<Mode>, &'static str> {
+    match (raw.effect, raw.mode, section) {
+        (_, Some(RawMode::Observe), _) | (_, None, RawMode::Observe) => Ok(Some(Mode::Observe)),
+        (RawEffect::Allow, None, RawMode::Ask | RawMode::Deny) => Ok(None),
+        (RawEffect::Allow, Some(RawMode::Ask | RawMode::Deny), _) => {
+            Err("a rule that allows can only have the mode \"observe\"")
+        }
+        (RawEffect::Deny, own, section) => Ok(Some(mode(own.unwrap_or(section)))),
+    }
+}
+
+pub(super) fn mode(raw: RawMode) -> Mode {
+    match raw {
+        RawMode::Observe => Mode::Observe,
+        RawMode::Ask => Mode::Ask,
+        RawMode::Deny => Mode::Deny,
     }
 }
 

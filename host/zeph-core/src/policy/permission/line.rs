@@ -268,24 +268,25 @@ fn exact(source: &PermissionSource, whole: &Text) -> Option<String> {
 }
 
 fn of_lists(lists: &ShellLists, fit: impl Fn(&CommandPattern) -> PermissionFit) -> TextVerdict {
-    let named =
-        |pattern: &CommandPattern| format!("tools.shell.blocked_commands `{}`", pattern.text());
-    let blocked =
-        |wanted: PermissionFit| lists.blocked.iter().find(|pattern| fit(pattern) == wanted);
-    if let Some(pattern) = blocked(PermissionFit::Yes) {
-        return TextVerdict::Deny(named(pattern));
+    let lists = [
+        ("blocked_commands", &lists.blocked, !lists.blocked_asks),
+        ("confirm_patterns", &lists.confirm, lists.confirm_denies),
+    ];
+    let first = |wanted: &dyn Fn(PermissionFit, bool) -> bool| {
+        lists.iter().find_map(|(list, patterns, denies)| {
+            let mut patterns = patterns.iter();
+            let pattern = patterns.find(|pattern| wanted(fit(pattern), *denies))?;
+            Some(format!("tools.shell.{list} `{}`", pattern.text()))
+        })
+    };
+    if let Some(rule) = first(&|fit, denies| denies && fit == PermissionFit::Yes) {
+        return TextVerdict::Deny(rule);
     }
-    if let Some(pattern) = blocked(PermissionFit::Maybe) {
-        return TextVerdict::Doubt(named(pattern));
+    if let Some(rule) = first(&|fit, denies| denies && fit == PermissionFit::Maybe) {
+        return TextVerdict::Doubt(rule);
     }
-    match lists
-        .confirm
-        .iter()
-        .find(|pattern| fit(pattern) != PermissionFit::No)
-    {
-        Some(pattern) => {
-            TextVerdict::Ask(format!("tools.shell.confirm_patterns `{}`", pattern.text()))
-        }
+    match first(&|fit, denies| !denies && fit != PermissionFit::No) {
+        Some(rule) => TextVerdict::Ask(rule),
         None => TextVerdict::Nothing,
     }
 }

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use super::matches::Matches;
-use super::{Effect, PolicyRule, PolicyRules};
+use super::{PolicyRule, PolicyRules};
+use crate::policy::Verdict;
 use crate::policy::facts::SessionFacts;
 use crate::policy::subject::{RuleSubject, SHELL};
 
@@ -35,7 +36,7 @@ impl PolicyRules {
             if !rule.tool.fits(SHELL) {
                 continue;
             }
-            if rule.effect == Effect::Allow {
+            if rule.says() != Verdict::Deny {
                 if rule.is_always() && rule.paths.is_empty() {
                     break;
                 }
@@ -68,7 +69,7 @@ impl PolicyRules {
     ) -> Vec<PathLayer> {
         let matches = Matches::of(&self.expressions, subject);
         let mut layers = Vec::new();
-        let mut is_closed = self.default_effect == Effect::Deny;
+        let mut is_closed = self.default_verdict() == Verdict::Deny;
         for (_, rule, expression) in self.numbered() {
             let is_meant = rule.is_for(&subject.names, facts)
                 && expression.is_none_or(|at| matches.fit(rule.effect, at));
@@ -77,11 +78,11 @@ impl PolicyRules {
             }
             if rule.paths.is_empty() {
                 // Whatever no rule before holds is decided here.
-                is_closed = rule.effect == Effect::Deny;
+                is_closed = rule.says() == Verdict::Deny;
                 break;
             }
             layers.push(PathLayer {
-                hides: rule.effect == Effect::Deny,
+                hides: rule.says() == Verdict::Deny,
                 globs: rule.paths.iter().map(|path| path.matched()).collect(),
             });
         }

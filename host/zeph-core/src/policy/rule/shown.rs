@@ -1,6 +1,7 @@
 //! Rules as people read them.
 
 use super::{Effect, PolicyRule, PolicyRules};
+use crate::policy::mode::Mode;
 use crate::policy::pattern::Pattern;
 
 /// A rule of a policy.
@@ -10,16 +11,19 @@ pub struct ShownRule {
     pub name: String,
     /// What it does.
     pub effect: Effect,
+    /// What is said of how it does that; none when that follows from the effect.
+    pub mode: Option<Mode>,
     /// What must hold for it to match, such as `tool = read`; all of them.
     pub conditions: Vec<String>,
 }
 
 impl PolicyRules {
-    /// Every rule in the order they are asked.
+    /// Every rule in the order they are asked, those that only observe too.
     pub fn shown(&self) -> Vec<ShownRule> {
-        let rules = self.numbered().map(|(name, rule, _)| ShownRule {
+        let rules = self.all().map(|(name, rule, _)| ShownRule {
             name: name(),
             effect: rule.effect,
+            mode: rule.mode,
             conditions: rule.conditions(),
         });
         rules.collect()
@@ -30,9 +34,14 @@ impl PolicyRules {
         self.default_effect
     }
 
+    /// What the default does where it denies.
+    pub fn default_mode(&self) -> Mode {
+        self.default_mode
+    }
+
     /// Every rule with its name.
     pub(in crate::policy) fn named(&self) -> impl Iterator<Item = (String, &PolicyRule)> {
-        self.numbered().map(|(name, rule, _)| (name(), rule))
+        self.all().map(|(name, rule, _)| (name(), rule))
     }
 }
 

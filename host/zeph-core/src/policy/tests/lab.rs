@@ -170,6 +170,7 @@ pub(super) fn lists() -> PermissionSource {
             "drop database",
             "truncate ",
         ]),
+        ..ShellLists::default()
     })
 }
 
@@ -183,6 +184,7 @@ pub(super) fn rule(effect: Effect, tool: &str, args_match: Option<&str>) -> Poli
         trust_level: None,
         args_match: args_match.map(str::to_owned),
         capabilities: Vec::new(),
+        mode: None,
     }
 }
 

@@ -1,18 +1,16 @@
 //! Which check wins.
 
-use std::collections::BTreeSet;
-
 use proptest::prelude::*;
 use serde_json::json;
 
 use super::lab::{bash, call, decide, decide_with, lists, permissions, plain, rule, rules, word};
 use crate::call::ResolvedCall;
-use crate::id::ToolName;
 use crate::lifetime::Lifetime;
 use crate::policy::pattern::Pattern;
 use crate::policy::{
-    AllowRule, CommandPattern, Constraint, Decision, Effect, Policy, PolicyRule, PolicyRuleText,
-    PolicyRules, Scoped, SessionFacts, ToolScope, TrustLevel, authorise,
+    AllowRule, CallTrust, CommandPattern, Constraint, Decision, Effect, Policy, PolicyRule,
+    PolicyRuleText, PolicyRules, Scoped, SessionFacts, ToolScope, TrustBlock, TrustLevel,
+    authorise,
 };
 use crate::principal::{Operator, Principal};
 
@@ -159,14 +157,36 @@ fn scope_trust_and_quota_hold_for_everybody() {
         "deny",
         "root, which is another user",
     );
-    let blocked = BTreeSet::from([ToolName::new("bash").unwrap()]);
+    let blocked = CallTrust {
+        block: Some(TrustBlock {
+            rule: "tools.anomaly".to_owned(),
+            subject: "bash".to_owned(),
+            reason: "15 of its last 20 calls failed".to_owned(),
+            reset: "zeph-host trust reset bash".to_owned(),
+        }),
+        ..CallTrust::FULL
+    };
     let distrusted = SessionFacts {
-        blocked_tools: &blocked,
+        trust: &blocked,
         ..facts
     };
     check(&allowed(), &distrusted, "deny", "deny", "blocked tool");
+    let Decision::Deny(refusal) = authorise(&allowed(), &distrusted, plain("make")) else {
+        panic!("a blocked tool is refused");
+    };
+    assert_eq!(refusal.rule, "tools.anomaly");
+    assert!(
+        refusal
+            .failure
+            .message
+            .contains("`zeph-host trust reset bash`")
+    );
+    let distrusted = CallTrust {
+        caller: TrustLevel::Blocked,
+        ..CallTrust::FULL
+    };
     let session = SessionFacts {
-        trust: TrustLevel::Blocked,
+        trust: &distrusted,
         ..facts
     };
     check(&allowed(), &session, "deny", "deny", "blocked session");
@@ -362,13 +382,21 @@ fn policy_rules() {
         "deny"
     );
     let trust = |rule: &mut PolicyRuleText| rule.trust_level = Some(TrustLevel::Verified);
-    for (level, expect) in [
-        (TrustLevel::Trusted, "allow"),
-        (TrustLevel::Verified, "allow"),
-        (TrustLevel::Quarantined, "ask"),
+    use TrustLevel::{Quarantined, Trusted, Verified};
+    for (caller, provider, expect) in [
+        (Trusted, Trusted, "allow"),
+        (Verified, Trusted, "allow"),
+        (Trusted, Verified, "allow"),
+        (Quarantined, Trusted, "ask"),
+        (Trusted, Quarantined, "ask"),
     ] {
+        let level = CallTrust {
+            caller,
+            provider,
+            block: None,
+        };
         let facts = SessionFacts {
-            trust: level,
+            trust: &level,
             ..SessionFacts::default()
         };
         assert_eq!(
@@ -491,6 +519,7 @@ fn the_trace_has_a_line_for_every_check() {
         "addresses",
         "sequences",
         "flow",
+        "grants",
         "trust",
         "quota",
         "default",

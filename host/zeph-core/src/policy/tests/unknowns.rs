@@ -207,6 +207,7 @@ fn lists_hold_for_arguments_that_are_not_known() {
                 pattern("re:^curl .*-o"),
             ],
             confirm: vec![pattern("rm -rf")],
+            ..ShellLists::default()
         }),
         rules: rules(&[rule(Effect::Allow, "bash", None)], Effect::Allow),
         ..Policy::default()

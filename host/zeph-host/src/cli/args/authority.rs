@@ -114,6 +114,15 @@ pub(crate) enum PolicyCommand {
         #[command(flatten)]
         json: Json,
     },
+    /// Count what rules and grants with the mode "observe" would have decided
+    #[command(after_help = POLICY_EXAMPLES)]
+    Report {
+        /// Only calls since then: `30m`, `2h`, `7d`, a date or a time; to the hour
+        #[arg(long, value_name = "WHEN")]
+        since: Option<String>,
+        #[command(flatten)]
+        json: Json,
+    },
 }
 
 /// `zeph-host doctor`

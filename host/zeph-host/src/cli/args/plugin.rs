@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{ArgAction, Args as ClapArgs, Subcommand};
+use clap::{ArgAction, Args as ClapArgs, Subcommand, ValueEnum};
 use zeph_core::id::ConversationId;
 use zeph_plugins::author::Language;
 
@@ -182,6 +182,28 @@ pub(crate) struct PluginGrant {
     pub(crate) what: Selectors,
     #[command(flatten)]
     pub(crate) how_long: HowLong,
+    #[command(flatten)]
+    pub(crate) terms: GrantTerms,
+}
+
+/// What a grant does when it does not simply allow.
+#[derive(Debug, Clone, Copy, Default, ClapArgs)]
+#[command(next_help_heading = "Mode")]
+pub(crate) struct GrantTerms {
+    /// Grant on trial and record it, ask before each call that holds it, or withhold it [default: allow]
+    #[arg(long, value_name = "MODE")]
+    pub(crate) mode: Option<GrantMode>,
+}
+
+/// What a grant does with a call that holds it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum GrantMode {
+    /// Allow it, and record what would be refused without.
+    Observe,
+    /// Ask before each call.
+    Ask,
+    /// Withhold it, whatever else is granted.
+    Deny,
 }
 
 /// The lifetime of a grant; permanent by default.

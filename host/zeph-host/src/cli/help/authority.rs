@@ -27,6 +27,7 @@ macro_rules! policy_examples {
   zeph-host policy check rules.toml
   zeph-host policy show                    print the active rules
   zeph-host policy show --set tools.permissions_preset=developer
+  zeph-host policy report --since 7d       count what observed rules would have decided
   zeph-host policy check ~/.config/zeph-host/config.toml --json"#
     };
 }
@@ -104,7 +105,13 @@ The host makes the same checks when it starts, and does not start if a rule does
 `policy check` without a file also warns about rules that name no tool.
 
 JSON of check: {"ok", "problems": [{"origin", "line", "column", "message"}], "warnings": [...]}
-JSON of show:  {"policy": {"rules", "default_effect"}, "permissions": {TOOL: [{"pattern", "action", "preset"}]}, "lists"}
+JSON of show:  {"policy": {"rules", "default_effect", "mode"}, "permissions": {TOOL: [{"pattern", "action",
+               "preset", "mode"}]}, "lists"}
+JSON of report: [{"rule", "would", "decided", "tool", "calls", "last"}]
+
+A rule with `mode = "observe"` decides nothing. What it would have decided is in the trace of `explain`, in
+`policy_match` of the audit log, and counted by `policy report`: how many calls of a tool it would have
+allowed, asked about or denied, and what was decided instead.
 
 Exit codes:
   0    every rule compiles

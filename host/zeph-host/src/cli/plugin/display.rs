@@ -6,6 +6,7 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 use zeph_core::capability::Capability;
 use zeph_core::lifetime::GrantLifetime;
+use zeph_core::policy::Mode;
 use zeph_store::{GrantRecord, UnreadableGrant};
 
 pub(super) use crate::cli::page::print_json;
@@ -44,8 +45,14 @@ pub(in crate::cli) fn grant(grant: &GrantRecord) -> String {
     if grant.id == 0 {
         return format!("by default: {}", grant.capability);
     }
+    let mode = match grant.mode {
+        Some(Mode::Observe) => ", on trial",
+        Some(Mode::Ask) => ", asks",
+        Some(Mode::Deny) => ", withheld",
+        None => "",
+    };
     format!(
-        "{}: {} ({})",
+        "{}: {} ({}{mode})",
         grant.id,
         grant.capability,
         lifetime(grant.lifetime)
@@ -65,6 +72,7 @@ pub(in crate::cli) fn grant_json(grant: &GrantRecord) -> Value {
         GrantLifetime::Until { at_ms } => ("until", Some(("until", json!(time::shown(at_ms))))),
     };
     members.insert("lifetime".to_owned(), json!(label));
+    members.extend(grant.mode.map(|mode| ("mode".to_owned(), json!(mode))));
     members.extend(detail.map(|(key, value)| (key.to_owned(), value)));
     members.insert(
         "granted_at".to_owned(),

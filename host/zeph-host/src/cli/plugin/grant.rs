@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use zeph_core::capability::Capability;
 use zeph_core::lifetime::GrantLifetime;
+use zeph_core::policy::Mode;
 
 use serde_json::{Value, json};
 use zeph_config::{Config, StoreLocation, lock_of};
@@ -15,7 +16,7 @@ use zeph_plugins::set::{PluginStanding, Status, VettedPlugin};
 use zeph_store::GrantRecord;
 
 use super::display::{self, Page};
-use crate::cli::args::{HowLong, PluginGrant, Selectors};
+use crate::cli::args::{GrantMode, HowLong, PluginGrant, Selectors};
 use crate::cli::ask::{Answer, ask};
 use crate::cli::context::{self, Context};
 use crate::cli::error::CliError;
@@ -38,7 +39,8 @@ pub(super) fn run(context: &Context, options: &PluginGrant) -> Result<Exit, CliE
         let set = host.plugins();
         if let Some(own) = names::first_party(&set, &options.name) {
             let selection = select(context, host.config(), &own.good, options, &asked)?;
-            if options.what.all && lifetime == GrantLifetime::Always {
+            let is_plain = lifetime == GrantLifetime::Always && options.terms.mode.is_none();
+            if options.what.all && is_plain {
                 return restore(&host, &own.good, options).await;
             }
             carry_out(context, &host, &own.good, selection, lifetime, options).await?;
@@ -129,6 +131,14 @@ fn lifetime(how_long: &HowLong) -> Result<GrantLifetime, CliError> {
         },
         _ => GrantLifetime::Always,
     })
+}
+
+fn mode(mode: GrantMode) -> Mode {
+    match mode {
+        GrantMode::Observe => Mode::Observe,
+        GrantMode::Ask => Mode::Ask,
+        GrantMode::Deny => Mode::Deny,
+    }
 }
 
 /// The plugin, when it is what was accepted: a grant is for exactly that.
@@ -293,11 +303,11 @@ async fn carry_out(
     let name = good.plugin.id();
     let store = host.store();
     let granted = store
-        .add_grants(
+        .add_grants_in_mode(
             name.clone(),
             good.pin,
             selection.capabilities,
-            lifetime,
+            (lifetime, options.terms.mode.map(mode)),
             now_ms(),
         )
         .await?;

@@ -9,7 +9,7 @@ use zeph_plugins::manage::holdings::{Holding, Holdings};
 use zeph_plugins::manage::{names, selection, wishes};
 use zeph_plugins::refusal::grant_command;
 use zeph_plugins::set::{ManifestBy, PluginStanding, Status, VettedPlugin};
-use zeph_store::UnreadableGrant;
+use zeph_store::{Reputation, UnreadableGrant};
 
 use super::display::{self, Page};
 use crate::cli::args::PluginName;
@@ -29,6 +29,8 @@ struct Everything<'a> {
     unreadable: Vec<UnreadableGrant>,
     /// Grants what is missing.
     command: Option<String>,
+    /// What its recorded calls come to.
+    reputation: Reputation,
 }
 
 /// Runs the command.
@@ -72,6 +74,7 @@ async fn everything<'a>(
     let missing = selection::possible(missing, config).capabilities;
     let command = !missing.is_empty();
     Ok(Everything {
+        reputation: store.reputation(name.clone()).await?,
         standing,
         // What is wrong with a lock is the reason why the plugin is not in force, and shown as that.
         locked: lock.ok().and_then(|lock| lock.get(name).cloned()),
@@ -97,6 +100,7 @@ fn as_page(everything: &Everything<'_>) -> Page {
         holdings,
         unreadable,
         command,
+        reputation,
     } = everything;
     let mut page = Page::new();
     page.name(0, &standing.name.0, display::status(&standing.status));
@@ -115,6 +119,7 @@ fn as_page(everything: &Everything<'_>) -> Page {
         return page;
     };
     facts(&mut page, good, locked.as_ref());
+    page.field("calls", Some(&calls(reputation)));
     if good.plugin.strategies().is_empty() {
         page.head("TOOLS");
     }
@@ -159,6 +164,32 @@ fn facts(page: &mut Page, good: &VettedPlugin, locked: Option<&LockedPlugin>) {
         page.field("file was", Some(&locked.pin.wasm.to_string()))
             .field("tools were", Some(&locked.pin.tools.to_string()));
     }
+}
+
+/// What the recorded calls of a plugin come to, in words.
+fn calls(reputation: &Reputation) -> String {
+    let Reputation {
+        n_calls,
+        n_failed,
+        n_refused,
+        n_limited,
+        failed_at_ms,
+    } = reputation;
+    let last = failed_at_ms.map(|at_ms| format!(", last {}", time::shown(at_ms)));
+    format!(
+        "{n_calls}: {n_failed} failed{}, {n_refused} refused, {n_limited} met a limit",
+        last.unwrap_or_default()
+    )
+}
+
+fn reputation_json(reputation: &Reputation) -> Value {
+    json!({
+        "calls": reputation.n_calls,
+        "failures": reputation.n_failed,
+        "refusals": reputation.n_refused,
+        "limits_hit": reputation.n_limited,
+        "last_failure": reputation.failed_at_ms.map(time::shown),
+    })
 }
 
 fn tool(page: &mut Page, name: &ToolName, tool: &Tool) {
@@ -254,6 +285,7 @@ fn as_json(everything: &Everything<'_>) -> Value {
         holdings,
         unreadable,
         command,
+        reputation,
     } = everything;
     let mut members = display::members(json!({
         "name": standing.name,
@@ -268,6 +300,7 @@ fn as_json(everything: &Everything<'_>) -> Value {
         "disabled": locked.as_ref().is_some_and(|locked| locked.disabled),
         "unreadable_grants": unreadable.iter().map(display::unreadable_json).collect::<Value>(),
         "grant_command": command,
+        "reputation": reputation_json(reputation),
     }));
     members.extend(display::status_json(&standing.status));
     if let Some(good) = &standing.good {
@@ -340,9 +373,11 @@ async fn first_party(host: &Host, own: &VettedPlugin, json: bool) -> Result<Exit
     let name = own.plugin.id();
     let (has_defaults, holdings) = super::own_holdings(host, own).await?;
     let tools = own.plugin.tools();
+    let reputation = host.store().reputation(name.clone()).await?;
     if json {
         let mut members = display::members(json!({
             "name": name,
+            "reputation": reputation_json(&reputation),
             "status": "active",
             "kind": "part of the host",
             "pin": { "wasm": own.plugin.digest() },
@@ -364,6 +399,7 @@ async fn first_party(host: &Host, own: &VettedPlugin, json: bool) -> Result<Exit
             "its default grants are revoked; `zeph-host plugin grant {name} --all` gives them back"
         ),
     });
+    page.field("calls", Some(&calls(&reputation)));
     page.head("TOOLS");
     for tool in tools {
         self::tool(&mut page, &tool.name, tool);

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use zeph_core::policy::{
-    Action, Effect, PermissionRule, PermissionSource, Policy, PolicyRules, ShellLists,
+    Action, Effect, Mode, PermissionRule, PermissionSource, Policy, PolicyRules, ShellLists,
 };
 
 use crate::cli::context::Context;
@@ -14,12 +14,33 @@ use crate::run::page::Page;
 
 /// Runs the command.
 pub(super) fn run(context: &Context, as_json: bool) -> Result<Exit, CliError> {
-    let policy = context.config()?.rules.policy;
+    let policy = with_trial(context.config()?.rules.policy);
     match as_json {
         true => print_json(&json(&policy))?,
         false => page(&policy, out::width()).print()?,
     }
     Ok(Exit::Success)
+}
+
+/// The policy with those of its rules that only observe: shown, they say so.
+fn with_trial(policy: Policy) -> Policy {
+    match policy.trial.clone() {
+        Some(trial) => Policy {
+            rules: trial.rules.clone(),
+            permissions: trial.permissions.clone(),
+            ..policy
+        },
+        None => policy,
+    }
+}
+
+/// How a rule is shown that does not simply do what it says.
+fn mode(mode: Option<Mode>) -> &'static str {
+    match mode {
+        Some(Mode::Observe) => "  (observes)",
+        Some(Mode::Ask) => "  (asks)",
+        Some(Mode::Deny) | None => "",
+    }
 }
 
 fn page(policy: &Policy, width: Option<usize>) -> Page {
@@ -30,12 +51,21 @@ fn page(policy: &Policy, width: Option<usize>) -> Page {
             let effect = effect(rule.effect);
             page.line(
                 1,
-                &format!("{effect:<6}{}  ({})", rule.conditions.join("  "), rule.name),
+                &format!(
+                    "{effect:<6}{}  ({}){}",
+                    rule.conditions.join("  "),
+                    rule.name,
+                    mode(rule.mode)
+                ),
             );
         }
         page.dim(
             1,
-            &format!("default_effect = \"{}\"", effect(rules.default_effect())),
+            &format!(
+                "default_effect = \"{}\"{}",
+                effect(rules.default_effect()),
+                mode(Some(rules.default_mode()))
+            ),
         );
     }
     match &policy.permissions {
@@ -62,7 +92,8 @@ fn permission(page: &mut Page, rule: &PermissionRule) {
         None => String::new(),
     };
     let action = action(rule.action());
-    page.line(1, &format!("{action:<6}{}{origin}", rule.pattern()));
+    let mode = mode(rule.observes().then_some(Mode::Observe));
+    page.line(1, &format!("{action:<6}{}{origin}{mode}", rule.pattern()));
 }
 
 fn lists(page: &mut Page, lists: &ShellLists) {
@@ -81,7 +112,7 @@ fn json(policy: &Policy) -> Value {
         PermissionSource::Rules(permissions) => {
             let tools = permissions.rules().map(|(tool, rules)| {
                 let rules = rules.iter().map(|rule| {
-                    json!({ "pattern": rule.pattern(), "action": action(rule.action()), "preset": rule.preset() })
+                    json!({ "pattern": rule.pattern(), "action": action(rule.action()), "preset": rule.preset(), "mode": rule.observes().then_some(Mode::Observe) })
                 });
                 (tool.to_owned(), rules.collect())
             });
@@ -106,8 +137,8 @@ fn json(policy: &Policy) -> Value {
 
 fn policy_json(rules: &PolicyRules) -> Value {
     let shown = rules.shown().into_iter();
-    let shown = shown.map(|rule| json!({ "name": rule.name, "effect": effect(rule.effect), "conditions": rule.conditions }));
-    json!({ "rules": shown.collect::<Vec<_>>(), "default_effect": effect(rules.default_effect()) })
+    let shown = shown.map(|rule| json!({ "name": rule.name, "effect": effect(rule.effect), "conditions": rule.conditions, "mode": rule.mode }));
+    json!({ "rules": shown.collect::<Vec<_>>(), "default_effect": effect(rules.default_effect()), "mode": rules.default_mode() })
 }
 
 fn action(action: Action) -> &'static str {

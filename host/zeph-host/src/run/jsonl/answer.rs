@@ -219,6 +219,7 @@ impl<'a> CallError<'a> {
             http_status,
             retry_after_ms,
             exit,
+            is_arguable: _,
         } = failure;
         Self {
             category: *category,

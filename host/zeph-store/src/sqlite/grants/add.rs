@@ -4,6 +4,7 @@ use rusqlite::{Connection, params};
 use zeph_core::capability::Capability;
 use zeph_core::id::{Pin, PluginId};
 use zeph_core::lifetime::GrantLifetime;
+use zeph_core::policy::Mode;
 
 use super::row;
 use crate::grants::GrantRecord;
@@ -16,6 +17,7 @@ pub(super) struct Grant<'a> {
     pub(super) pin: Pin,
     pub(super) capability: &'a Capability,
     pub(super) lifetime: GrantLifetime,
+    pub(super) mode: Option<Mode>,
 }
 
 /// Adds `grant` unless one that is there covers it, and removes those it replaces.
@@ -25,8 +27,8 @@ pub(super) fn add(
     at_ms: i64,
 ) -> rusqlite::Result<GrantRecord> {
     const SQL: &str = "
-        INSERT INTO grants (plugin, wasm, tools, capability, lifetime, conversation_id, until_ms, granted_at_ms)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
+        INSERT INTO grants (plugin, wasm, tools, capability, lifetime, conversation_id, until_ms, granted_at_ms, mode)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
     if let Some(covering) = make_room(connection, grant, Some(at_ms))? {
         return Ok(covering);
     }
@@ -43,6 +45,7 @@ pub(super) fn add(
         lifetime.conversation,
         lifetime.until_ms,
         at_ms,
+        grant.mode.map(row::mode_label),
     ])?;
     Ok(GrantRecord {
         id: connection.last_insert_rowid(),
@@ -51,6 +54,7 @@ pub(super) fn add(
         capability: grant.capability.clone(),
         lifetime: grant.lifetime,
         granted_at_ms: at_ms,
+        mode: grant.mode,
     })
 }
 
@@ -65,6 +69,7 @@ pub(super) fn move_to(
         pin: to,
         capability: &grant.capability,
         lifetime: grant.lifetime,
+        mode: grant.mode,
     };
     if make_room(connection, &moved, None)?.is_some() {
         return delete(connection, grant.id);
@@ -91,12 +96,14 @@ fn make_room(
         };
         other.capability == *grant.capability && !is_over
     });
-    let covering = |other: &&GrantRecord| covers(other.lifetime, grant.lifetime);
+    let covering =
+        |other: &&GrantRecord| other.mode == grant.mode && covers(other.lifetime, grant.lifetime);
     if let Some(other) = there.iter().find(covering) {
         return Ok(Some(other.clone()));
     }
     for other in there {
-        if replaces(grant.lifetime, other.lifetime) {
+        // Of two modes for one capability the newer counts.
+        if other.mode != grant.mode || replaces(grant.lifetime, other.lifetime) {
             delete(connection, other.id)?;
         }
     }

@@ -8,6 +8,7 @@ use rusqlite::{Connection, Error, Row, ToSql};
 use zeph_core::capability::Capability;
 use zeph_core::id::{ConversationId, Digest, Pin, PluginId};
 use zeph_core::lifetime::GrantLifetime;
+use zeph_core::policy::Mode;
 
 use crate::grants::{GrantRecord, ListedGrants, UnreadableGrant, problem};
 
@@ -21,7 +22,7 @@ pub(super) struct LifetimeColumns {
 
 /// In the order in which [`grant`] reads them.
 const COLUMNS: &str =
-    "id, plugin, wasm, tools, capability, lifetime, conversation_id, until_ms, granted_at_ms";
+    "id, plugin, wasm, tools, capability, lifetime, conversation_id, until_ms, granted_at_ms, mode";
 
 /// The rows for which `condition` holds, by plugin and number; what cannot be read is logged.
 pub(super) fn read(
@@ -118,7 +119,31 @@ fn grant(row: &Row<'_>) -> Result<GrantRecord, String> {
         capability,
         lifetime: lifetime(row, text(5, "lifetime")?)?,
         granted_at_ms: number(8)?,
+        mode: mode(row)?,
     })
+}
+
+/// A mode this program does not know grants nothing.
+fn mode(row: &Row<'_>) -> Result<Option<Mode>, String> {
+    let label: Option<String> = row.get(9).map_err(|error| error.to_string())?;
+    let label = label
+        .map(|label| mode_from(&label).ok_or(label))
+        .transpose();
+    label.map_err(|label| format!("its mode `{label}` is none this program knows"))
+}
+
+/// The word of a mode in its column.
+pub(super) fn mode_label(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Observe => "observe",
+        Mode::Ask => "ask",
+        Mode::Deny => "deny",
+    }
+}
+
+fn mode_from(label: &str) -> Option<Mode> {
+    let mut modes = [Mode::Observe, Mode::Ask, Mode::Deny].into_iter();
+    modes.find(|mode| mode_label(*mode) == label)
 }
 
 /// Puts a lifetime together again; columns that contradict each other are no lifetime.

@@ -135,6 +135,7 @@ async fn a_grant_comes_back_as_it_was_given<D: Database>() {
                 capability: capability.clone(),
                 lifetime,
                 granted_at_ms: NOW_MS,
+                mode: None,
             };
             assert_eq!(*record, expected);
         }

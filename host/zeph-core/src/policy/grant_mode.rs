@@ -1,0 +1,63 @@
+//! Grants that do not simply allow: what a call holds only when a person agrees, and what it holds on trial.
+//!
+//! A grant with the mode `deny` is never held, so no call knows of it.
+
+use super::finding::Finding;
+use super::{Mode, Observed, Verdict};
+use crate::failure::one_line;
+
+/// Most grants that one refusal names.
+const NAMED_MAX: usize = 4;
+
+/// The grants of a call that do not simply allow, in words such as `host example.org`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct GrantModes {
+    /// Those for which a person has to agree.
+    pub asked: Vec<String>,
+    /// Those on trial: held, and recorded as what would be refused without them.
+    pub observed: Vec<String>,
+}
+
+impl GrantModes {
+    /// Every grant allows.
+    pub const NONE: Self = Self {
+        asked: Vec::new(),
+        observed: Vec::new(),
+    };
+
+    /// Adds a grant with a mode; one that denies is not held.
+    pub fn add(&mut self, mode: Mode, capability: String) {
+        match mode {
+            Mode::Ask => self.asked.push(capability),
+            Mode::Observe => self.observed.push(capability),
+            Mode::Deny => {}
+        }
+    }
+}
+
+/// Asks when the call holds what a person has to agree to.
+pub(super) fn check(grants: &GrantModes) -> Finding {
+    if grants.asked.is_empty() {
+        return Finding::pass("no grant asks");
+    }
+    let named: Vec<String> = grants.asked.iter().take(NAMED_MAX).map(named).collect();
+    let reason = format!(
+        "its plugin holds {}, whose grant has `mode = \"ask\"`",
+        named.join(", ")
+    );
+    Finding::new(Verdict::Ask, "grants: mode = \"ask\"").because(reason)
+}
+
+/// What the call would be refused without the grants on trial.
+pub(super) fn observed(grants: &GrantModes) -> Vec<Observed> {
+    let observed = grants.observed.iter().map(|capability| Observed {
+        check: "grants",
+        rule: format!("grant {}", one_line(capability, 200)),
+        would: Verdict::Deny,
+    });
+    observed.collect()
+}
+
+fn named(capability: &String) -> String {
+    format!("`{}`", one_line(capability, 100))
+}

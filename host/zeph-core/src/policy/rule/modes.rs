@@ -1,0 +1,73 @@
+//! What rules do with the calls they match, and what is done with those that no rule matches.
+
+use super::{DEFAULT_EFFECT, Effect, PolicyRule, PolicyRules, RuleMatch};
+use crate::policy::mode::Mode;
+use crate::policy::{Finding, Verdict};
+
+impl PolicyRule {
+    /// What it says of a call it matches.
+    pub(super) fn says(&self) -> Verdict {
+        match (self.effect, self.mode) {
+            (Effect::Allow, _) => Verdict::Allow,
+            (Effect::Deny, Some(Mode::Ask)) => Verdict::Ask,
+            (Effect::Deny, Some(Mode::Observe | Mode::Deny) | None) => Verdict::Deny,
+        }
+    }
+}
+
+impl PolicyRules {
+    /// The same rules with another way to treat what no rule matches, where the default denies that.
+    #[must_use]
+    pub fn with_default_mode(self, default_mode: Mode) -> Self {
+        Self {
+            default_mode,
+            ..self
+        }
+    }
+
+    /// The same rules with those in force that only observe; none when none does.
+    pub fn on_trial(&self) -> Option<Self> {
+        let observes = |(_, rules): &(String, Vec<PolicyRule>)| {
+            rules.iter().any(|rule| rule.mode == Some(Mode::Observe))
+        };
+        let default_observes =
+            self.default_effect == Effect::Deny && self.default_mode == Mode::Observe;
+        let any = default_observes || self.sections.iter().any(observes);
+        any.then(|| Self {
+            is_trial: true,
+            ..self.clone()
+        })
+    }
+
+    /// What is said of a call no rule matches.
+    pub(super) fn default_verdict(&self) -> Verdict {
+        match (self.default_effect, self.default_mode) {
+            (Effect::Allow, _) => Verdict::Pass,
+            (Effect::Deny, Mode::Ask) => Verdict::Ask,
+            (Effect::Deny, Mode::Observe) if !self.is_trial => Verdict::Pass,
+            (Effect::Deny, Mode::Observe | Mode::Deny) => Verdict::Deny,
+        }
+    }
+
+    pub(super) fn has_in_force(&self, rule: &PolicyRule) -> bool {
+        self.is_trial || rule.mode != Some(Mode::Observe)
+    }
+
+    /// The refusal of what no rule matches, where the default is to refuse.
+    pub(super) fn default(&self, ruling: &RuleMatch) -> Option<Finding> {
+        let refuses = ruling.decided.is_none() && self.default_verdict() == Verdict::Deny;
+        refuses.then(|| {
+            let reason = "no rule of `tools.policy` allows it, and `tools.policy.default_effect` is \"deny\"";
+            Finding::new(Verdict::Deny, DEFAULT_EFFECT).because(reason)
+        })
+    }
+
+    /// The question about what no rule matches, where the default is to ask.
+    pub(super) fn default_question(&self, ruling: &RuleMatch) -> Option<Finding> {
+        let asks = ruling.decided.is_none() && self.default_verdict() == Verdict::Ask;
+        asks.then(|| {
+            let reason = "no rule of `tools.policy` allows it, and `tools.policy.mode` is \"ask\"";
+            Finding::new(Verdict::Ask, DEFAULT_EFFECT).because(reason)
+        })
+    }
+}
