@@ -29,7 +29,7 @@ const VARIABLE: &str = "ZEPH_HOST_COMPLETE";
 type Candidates = fn() -> Vec<CompletionCandidate>;
 
 /// Arguments whose values the program knows: the command, the argument's identifier, and what it may be.
-const KNOWN: [(&str, &str, Candidates); 24] = [
+const KNOWN: [(&str, &str, Candidates); 25] = [
     ("call", "tool", tools),
     ("explain", "tool", tools),
     ("explain", "allow", tools),

@@ -10,7 +10,6 @@ use super::super::super::file::{self, LayerSource, TableItem};
 use super::super::super::keys::Keys;
 use super::super::super::origin::{Problem, ValueOrigin, path_text};
 use super::super::super::paths::PathBase;
-use super::super::super::raw::RawPolicyFile;
 use super::super::super::raw::{RawMode, RawPolicyFile};
 use super::super::Compiling;
 use super::text_of;
