@@ -347,7 +347,7 @@ fn a_resumed_chat_shows_the_end_of_the_earlier_conversation() {
     for shown in ["read", "It is about herons.", "resumed with"] {
         chat.until(shown);
     }
-    chat.press(b"\x04");
+    chat.type_line("/quit");
     assert_eq!(chat.wait(), Some(0));
 }
 
