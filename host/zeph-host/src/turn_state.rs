@@ -5,7 +5,7 @@
 
 mod search;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
@@ -102,10 +102,8 @@ impl TurnStates {
         values.retain(|value| !is_state(value));
         let mut states = self.lock();
         let state = of_turn(&mut states, caller, &turn.turn_id);
-        urls.into_iter().for_each(|url| state.urls.push(url.into()));
-        paths
-            .into_iter()
-            .for_each(|path| state.paths.push(path.into()));
+        latest(urls).for_each(|url| state.urls.push(url.into()));
+        latest(paths).for_each(|path| state.paths.push(path.into()));
         values.into_iter().for_each(|value| state.json.push(value));
     }
 
@@ -132,6 +130,21 @@ impl TurnStates {
     fn lock(&self) -> MutexGuard<'_, BTreeMap<Option<String>, TurnState>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The texts that will stay, each once, where it stands last: those before them would be compared with all that is known, and go again.
+fn latest(texts: Vec<String>) -> impl Iterator<Item = String> {
+    let mut seen = HashSet::new();
+    let mut kept: Vec<String> = Vec::new();
+    for text in texts.into_iter().rev() {
+        if kept.len() == ITEMS_MAX {
+            break;
+        }
+        if seen.insert(text.clone()) {
+            kept.push(text);
+        }
+    }
+    kept.into_iter().rev()
 }
 
 /// Whether a value is what a command read in its file: it says nothing new.

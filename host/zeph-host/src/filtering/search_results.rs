@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use serde_json::Value;
 use zeph_core::output::{Content, RawOutput, ResourceBody};
 use zeph_filter::secret::{self, Secret};
 
@@ -57,7 +58,10 @@ fn text(raw: &RawOutput) -> Cow<'_, str> {
     }
 }
 
-/// The text that is searched, in bytes; a structured part counts as much.
+/// Bytes that each part of a structured value takes besides its text, about: quotes, commas, indentation.
+const PART_BYTES: usize = 16;
+
+/// The text that is searched, in bytes, with the structured part of it; a long one is counted until it is long enough for a thread.
 pub(crate) fn n_bytes(raw: &RawOutput) -> usize {
     let of_content = |content: &Content| match content {
         Content::Text(text) => text.len(),
@@ -67,9 +71,28 @@ pub(crate) fn n_bytes(raw: &RawOutput) -> usize {
         } => text.len(),
         _ => 0,
     };
-    // A structured part is made of what the guest gave as text; it is searched only when there is one.
-    let structured = raw.structured.as_ref().map_or(0, |_| BLOCKING_BYTES_MIN);
-    raw.content.iter().map(of_content).sum::<usize>() + structured
+    raw.content.iter().map(of_content).sum::<usize>() + n_structured_bytes(raw.structured.as_ref())
+}
+
+fn n_structured_bytes(value: Option<&Value>) -> usize {
+    let mut n_bytes = 0;
+    let mut next: Vec<&Value> = value.into_iter().collect();
+    while n_bytes < BLOCKING_BYTES_MIN
+        && let Some(value) = next.pop()
+    {
+        n_bytes += PART_BYTES;
+        match value {
+            Value::String(text) => n_bytes += text.len(),
+            Value::Array(items) if items.len() < BLOCKING_BYTES_MIN => next.extend(items),
+            Value::Object(values) if values.len() < BLOCKING_BYTES_MIN => {
+                n_bytes += values.keys().map(String::len).sum::<usize>();
+                next.extend(values.values());
+            }
+            Value::Array(_) | Value::Object(_) => n_bytes = BLOCKING_BYTES_MIN,
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+    n_bytes
 }
 
 #[cfg(test)]

@@ -49,6 +49,10 @@ pub(super) fn paths(text: &str) -> Vec<String> {
     let mut paths = Vec::new();
     for line in text.lines() {
         let alone = line.trim();
+        // Most lines: no word has a slash, and none is all of the line with an ending.
+        if !line.contains('/') && (!alone.contains('.') || alone.contains(' ')) {
+            continue;
+        }
         let is_between = |letter: char| is_around(letter) || "()[],;=".contains(letter);
         for word in line.split(is_between) {
             let path = without_place(word.trim_end_matches(BEHIND));

@@ -56,6 +56,27 @@ fn addresses_paths_and_json_are_found() {
 }
 
 #[test]
+fn a_name_without_a_slash_stands_alone() {
+    let text = "prose of many words\n  README.md\t\nsee a.md\na.md b.md\na\tb.md\nb.md,\n1.5\nc/d.md e.md\n";
+    assert_eq!(search::paths(text), ["README.md", "c/d.md"]);
+}
+
+#[test]
+fn the_latest_stay_in_their_order() {
+    let states = TurnStates::default();
+    take(&states, "d/0\n");
+    let text: String = (0..3 * ITEMS_MAX)
+        .map(|n| format!("d/{}/\n", n % 150))
+        .collect();
+    take(&states, &text);
+    let expected: Vec<String> = (0..3 * ITEMS_MAX)
+        .skip(2 * ITEMS_MAX)
+        .map(|n| format!("d/{}/", n % 150))
+        .collect();
+    assert_eq!(told(&states)["paths"], json!(expected));
+}
+
+#[test]
 fn nothing_holds_a_password_or_the_rest_of_a_secret() {
     let text = "https://me:secret@example.org/ https://example.org/?key=[redacted:K] https:// http";
     assert!(search::urls(text).is_empty());

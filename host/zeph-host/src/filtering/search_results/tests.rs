@@ -1,7 +1,8 @@
-use serde_json::json;
+use serde_json::{Value, json};
 use zeph_core::output::{Content, RawOutput, ResourceBody};
 
-use super::warnings;
+use super::{n_bytes, warnings};
+use crate::filtering::BLOCKING_BYTES_MIN;
 use crate::filtering::tests::filtering;
 
 fn token() -> String {
@@ -57,4 +58,25 @@ fn a_credential_is_warned_of_in_any_part_of_any_result() {
         warnings(&filtering(), &RawOutput::text("ordinary")),
         [""; 0]
     );
+}
+
+#[test]
+fn only_a_long_structured_part_is_worth_a_thread() {
+    let bytes_of = |structured: Value| {
+        n_bytes(&RawOutput {
+            structured: Some(structured),
+            ..RawOutput::text("ab")
+        })
+    };
+    assert!(bytes_of(json!({"path": "a.txt", "lines": 1, "more": null})) < 200);
+    let long = "x".repeat(BLOCKING_BYTES_MIN);
+    for long in [
+        json!({ "text": long }),
+        json!([[[long]]]),
+        json!(vec![0; BLOCKING_BYTES_MIN]),
+        json!(vec![json!([true]); BLOCKING_BYTES_MIN / 16]),
+        json!({ long: 1 }),
+    ] {
+        assert!(bytes_of(long) >= BLOCKING_BYTES_MIN);
+    }
 }
