@@ -161,15 +161,19 @@ fn trust_is_set_for_owners_and_holds_in_every_host() {
 fn rules_see_the_trust_in_caller_and_tool() {
     let product = product();
     let rule = |level: &str| {
-        format!(
-            "tools.policy={{enabled=true,default_effect=\"deny\",rules=[{{effect=\"allow\",tool=\"*\",trust_level=\"{level}\"}}]}}"
-        )
+        format!("tools.policy.rules=[{{effect=\"allow\",tool=\"*\",trust_level=\"{level}\"}}]")
     };
     let decided = |tool: &[&str], level: &str, as_person: bool| {
         let rule = rule(level);
         let mut args = vec!["explain"];
         args.extend(tool);
-        args.extend(["--json", "--set", &rule]);
+        args.extend([
+            "--json",
+            "--set",
+            "tools.policy.enabled=true",
+            "--set",
+            &rule,
+        ]);
         args.extend(as_person.then_some("--as-person"));
         let ran = product.run(&args);
         let explained: Value = serde_json::from_str(&ran.stdout).unwrap();
@@ -208,14 +212,21 @@ fn rules_see_the_trust_in_caller_and_tool() {
 #[test]
 fn what_rules_on_trial_would_have_decided_is_recorded_and_counted() {
     let product = product();
-    let rules = "tools.policy={enabled=true,mode=\"observe\",default_effect=\"deny\",rules=[{effect=\"deny\",tool=\"read\",paths=[\"**/a.txt\"]}]}";
+    let rules = [
+        "--set",
+        "tools.policy.enabled=true",
+        "--set",
+        "tools.policy.mode=observe",
+        "--set",
+        r#"tools.policy.rules=[{effect="deny",tool="read",paths=["**/a.txt"]}]"#,
+    ];
     let lines = [
         json!({"id": 1, "tool": "read", "params": {"path": "a.txt"}}),
         json!({"id": 2, "tool": "read", "params": {"path": "a.txt"}}),
         json!({"id": 3, "tool": "list_directory", "params": {"path": "."}}),
     ];
     let input: String = lines.iter().map(|line| format!("{line}\n")).collect();
-    let answers = product.answers(&["--set", rules], input);
+    let answers = product.answers(&rules, input);
     assert!(
         answers.iter().all(|answer| answer["status"] == "ok"),
         "{answers:?}"
@@ -240,7 +251,8 @@ fn what_rules_on_trial_would_have_decided_is_recorded_and_counted() {
         rule.contains("policy: observed deny by tools.policy rule 1"),
         "{rule}"
     );
-    let explained = product.run(&["explain", "read", "path=a.txt", "--set", rules]);
+    let explain = ["explain", "read", "path=a.txt"];
+    let explained = product.run(&[&explain[..], &rules[..]].concat());
     assert_eq!(explained.code, Some(0), "{}", explained.stdout);
     let said = "observed: tools.policy rule 1 would have denied the call";
     assert!(explained.stdout.contains(said), "{}", explained.stdout);
