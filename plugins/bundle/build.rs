@@ -8,7 +8,7 @@ use guest::Guest;
 use miniz_oxide::deflate::compress_to_vec;
 use sha2::{Digest as _, Sha256};
 
-const GUESTS: [Guest; 4] = [
+const GUESTS: [Guest; 5] = [
     Guest {
         package: "zeph-plugin-diagnostics",
         folders: &["plugins/diagnostics"],
@@ -28,6 +28,11 @@ const GUESTS: [Guest; 4] = [
         package: "zeph-plugin-scrape",
         folders: &["plugins/scrape"],
         variable: "GUEST_SCRAPE",
+    },
+    Guest {
+        package: "zeph-plugin-search",
+        folders: &["plugins/search"],
+        variable: "GUEST_SEARCH",
     },
 ];
 

@@ -616,8 +616,8 @@ fn catalog_schemas_stay_in_the_subset_all_providers_accept() {
     let tools = tools
         .as_array()
         .unwrap_or_else(|| tools["tools"].as_array().expect("a list of tools"));
-    // Ten of files, two of the web, one of compilers, three of commands, three of the host itself.
-    assert_eq!(tools.len(), 19);
+    // Ten of files, two of the web, one of compilers, one of code, three of commands, three of the host itself.
+    assert_eq!(tools.len(), 20);
     for tool in tools {
         let schema = &tool["parameters"];
         assert_eq!(schema["type"], "object", "{tool}");

@@ -62,6 +62,7 @@ mod rules;
 mod running;
 mod scheduler;
 mod scrape;
+mod search;
 mod secrets;
 mod shell;
 mod site;

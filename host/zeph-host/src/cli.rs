@@ -26,6 +26,7 @@ mod grants;
 mod help;
 mod hidden;
 mod hook;
+mod index;
 mod jail;
 mod log;
 mod mcp;
@@ -165,6 +166,7 @@ fn dispatch(
         CliCommand::Filter(options) => filter::run(&context, options),
         CliCommand::Filters(options) => filters::run(&context, options),
         CliCommand::Stats(options) => stats::run(&context, &options),
+        CliCommand::Index(options) => index::run(&context, &options),
         CliCommand::Selftest(options) => selftest::run(&context, options),
         CliCommand::Completions(_)
         | CliCommand::Man

@@ -18,6 +18,7 @@ mod load;
 pub mod lock;
 pub mod manage;
 pub mod off;
+mod own_folder;
 mod owners;
 pub mod record;
 pub mod refusal;

@@ -20,6 +20,7 @@ use zeph_engine::fs::{FsPolicy, FsPolicyError, Rulings};
 use zeph_engine::{CallGrant, NO_SETTINGS};
 use zeph_store::{GrantRecord, Store, StoreError};
 
+use crate::own_folder;
 use super::set::{InForce, ManifestBy, PluginOrigin, VettedPlugin};
 
 /// Everything that the operator lets any plugin have of files, opened once.
@@ -174,13 +175,15 @@ pub async fn of_call(
         ..call_grant(host, &effective, &wanted)?
     };
     let can_change = !only_reads && effective.can_change_something();
+    let grant = if only_reads { grant.read_only() } else { grant };
+    let grant = own_folder::given(grant, in_force, host.config)?;
     Ok(Rights {
         can_change,
         secrets: secrets(&effective),
         modes: modes(&granted, &wanted),
         hosts: effective.hosts.into(),
         wants_anything,
-        grant: if only_reads { grant.read_only() } else { grant },
+        grant,
         granted,
         wanted,
         programs: ProgramRights {

@@ -39,6 +39,12 @@ pub static COMPONENTS: &[Embedded] = &[
         digest: env!("GUEST_SCRAPE_DIGEST"),
         manifest: include_str!("../../scrape/plugin.toml"),
     },
+    Embedded {
+        name: "search",
+        bytes: search,
+        digest: env!("GUEST_SEARCH_DIGEST"),
+        manifest: include_str!("../../search/plugin.toml"),
+    },
 ];
 
 /// Every first-party component of filters.
@@ -65,6 +71,12 @@ pub fn file() -> &'static [u8] {
 pub fn scrape() -> &'static [u8] {
     static UNPACKED: OnceLock<Vec<u8>> = OnceLock::new();
     UNPACKED.get_or_init(|| unpacked(include_bytes!(env!("GUEST_SCRAPE_PACKED"))))
+}
+
+/// `plugins/search`: `search_code`.
+pub fn search() -> &'static [u8] {
+    static UNPACKED: OnceLock<Vec<u8>> = OnceLock::new();
+    UNPACKED.get_or_init(|| unpacked(include_bytes!(env!("GUEST_SEARCH_PACKED"))))
 }
 
 /// `filters/standard`: the nine filter strategies.

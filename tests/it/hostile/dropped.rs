@@ -45,7 +45,7 @@ fn a_folder_full_of_them_is_served_all_the_same() {
         .iter()
         .partition(|plugin| plugin["origin"] == "program");
     let own: Vec<&Value> = own.iter().map(|plugin| &plugin["name"]).collect();
-    assert_eq!(own, ["diagnostics", "file", "scrape"]);
+    assert_eq!(own, ["diagnostics", "file", "scrape", "search"]);
     assert_eq!(listed.len(), GUESTS.len());
     for plugin in listed {
         let name = plugin["name"].as_str().unwrap();

@@ -39,6 +39,8 @@ pub struct FsPolicy {
     kernel: Arc<Kernel>,
     /// What plugins were given since this policy was made.
     held: Arc<HeldRoots>,
+    /// The plugin's own folder, which no pattern hides from it.
+    own: Option<Arc<Path>>,
     seed: RandomState,
     /// The user whose rights its files are reached with; none is the host's own.
     user: Option<ToolUser>,
@@ -160,6 +162,7 @@ impl FsPolicy {
             spelled: grant.spelled.clone().into(),
             kernel: Arc::new(kernel),
             held: Arc::default(),
+            own: None,
             seed: RandomState::new(),
             user: None,
         })
@@ -241,6 +244,22 @@ impl FsPolicy {
         this
     }
 
+    /// The same policy with a folder of the plugin's own. It may do everything there, whatever the patterns hide from others; what
+    /// it keeps there is its memory, and no change of anybody's files.
+    ///
+    /// Errors: as [`FsPolicy::new`], about `folder`.
+    pub fn with_own(&self, folder: &Path) -> Result<Self, FsPolicyError> {
+        let granted = FsRoot {
+            path: folder.to_owned(),
+            rights: FsRights::ALL,
+        };
+        let mut roots = self.roots.clone();
+        roots.push(open_root(&self.kernel, &granted)?);
+        let mut this = self.with(roots, Arc::clone(&self.wishes));
+        this.own = Some(folder.into());
+        Ok(this)
+    }
+
     /// Whether a call under `other`, cut from the same operator's policy, sees exactly what one under this sees.
     pub fn is_same(&self, other: &Self) -> bool {
         let is_same_root = |(own, other): (&Root, &Root)| {
@@ -267,6 +286,7 @@ impl FsPolicy {
             spelled: Arc::clone(&self.spelled),
             kernel: Arc::clone(&self.kernel),
             held: Arc::clone(&self.held),
+            own: self.own.clone(),
             seed: self.seed.clone(),
             user: self.user.clone(),
         }
@@ -410,7 +430,10 @@ impl FsPolicy {
 
     /// The verdict of the patterns on a real path.
     pub(super) fn shade(&self, name: &Path) -> Shade {
-        self.patterns.shade(name)
+        match &self.own {
+            Some(own) if name.starts_with(own) => Shade::default(),
+            _ => self.patterns.shade(name),
+        }
     }
 
     /// Whether the object with the real path `name` is to be as if it were not there.

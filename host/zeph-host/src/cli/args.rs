@@ -144,6 +144,8 @@ pub(crate) enum CliCommand {
     Filters(FiltersArgs),
     /// Show how much output filtering saved
     Stats(Stats),
+    /// Read a project for code search, or show how far its index is
+    Index(Index),
     /// Filter output for another agent, as one of its hooks
     Hook(HookArgs),
     /// Show or check the configuration
@@ -306,6 +308,22 @@ pub(crate) enum CallOutput {
     Text,
     /// One JSON object, as `run` prints it, for every outcome
     Json,
+}
+
+/// `zeph-host index`
+#[derive(Debug, ClapArgs)]
+#[command(
+    after_help = "Examples:\n  zeph-host index\n  zeph-host index --status --json\n  zeph-host index crates/parser"
+)]
+pub(crate) struct Index {
+    /// The directory to read
+    #[arg(value_name = "DIR", default_value = ".")]
+    pub(crate) path: String,
+    /// Read nothing; show how many files changed since they were read
+    #[arg(long)]
+    pub(crate) status: bool,
+    #[command(flatten)]
+    pub(crate) json: Json,
 }
 
 /// `zeph-host tools`

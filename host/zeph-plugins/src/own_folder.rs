@@ -1,0 +1,57 @@
+//! The folder of its own that a plugin of the program has in the cache directory, for what it can make anew at any time.
+//!
+//! It is no grant over anybody's files: no other tool sees it, and a tool that calls itself read-only may write there too.
+
+use std::fs::DirBuilder;
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::json;
+use zeph_config::Config;
+use zeph_core::category::{ErrorCategory, ErrorPhase};
+use zeph_core::failure::ToolFailure;
+use zeph_engine::CallGrant;
+
+use super::set::{InForce, PluginOrigin};
+
+/// The plugins of the program that keep something.
+const KEEPERS: [&str; 1] = ["search"];
+
+/// The grant with the folder, when the plugin has one: it is told where in its settings, as `cache`.
+///
+/// Errors: `server_error`, the folder cannot be opened.
+pub(crate) fn given(
+    grant: CallGrant,
+    in_force: &InForce,
+    config: &Config,
+) -> Result<CallGrant, ToolFailure> {
+    let name = in_force.good.plugin.id().0.as_str();
+    let is_keeper = in_force.origin == PluginOrigin::Program && KEEPERS.contains(&name);
+    let Some(cache) = config.engine.cache_dir.as_deref().filter(|_| is_keeper) else {
+        return Ok(grant);
+    };
+    let opened = made(&cache.join(name)).map_err(|error| error.to_string());
+    let opened = opened.and_then(|folder| {
+        let fs = grant.fs.with_own(&folder);
+        Ok((fs.map_err(|error| error.to_string())?, folder))
+    });
+    let (fs, folder) = opened.map_err(|problem| {
+        tracing::error!(problem, plugin = name, "the folder of a plugin cannot be opened");
+        let message = format!("the cache folder of `{name}` cannot be opened (`engine.cache_dir`)");
+        ToolFailure::new(ErrorCategory::ServerError, ErrorPhase::Setup, message)
+    })?;
+    Ok(CallGrant {
+        fs: Arc::new(fs),
+        settings: json!({ "cache": folder }).to_string().into(),
+        ..grant
+    })
+}
+
+/// The folder, readable for its user only.
+fn made(folder: &Path) -> io::Result<PathBuf> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true).mode(0o700).create(folder)?;
+    folder.canonicalize()
+}

@@ -1,0 +1,354 @@
+//! Finds what a query may mean in an index, and orders it.
+//!
+//! Three layers, each with an order of its own: names of definitions, places where a name is used, and parts of files by their words
+//! (BM25). They are fused by reciprocal rank, so that no scale of one layer has to fit another.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
+
+use crate::index::{Index, IndexedFile};
+use crate::words;
+
+/// The constant of reciprocal rank fusion: how little the first ranks differ.
+const RANK_BASE: f64 = 60.0;
+/// The constants of BM25: how fast repetition stops to count, and how much length does.
+const SATURATION: f64 = 1.2;
+const LENGTH_WEIGHT: f64 = 0.75;
+/// Most hits of one layer that take part.
+const LAYER_MAX: usize = 500;
+
+/// What one layer found, and what weighs it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Layer {
+    /// A definition of that name.
+    Definition,
+    /// A place where the name stands.
+    Reference,
+    /// A part of a file with these words.
+    Text,
+    /// A part of a syntax tree of that form.
+    Pattern,
+}
+
+impl Layer {
+    /// As results name it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Definition => "definition",
+            Self::Reference => "reference",
+            Self::Text => "text",
+            Self::Pattern => "pattern",
+        }
+    }
+
+    fn weight(self) -> f64 {
+        match self {
+            Self::Definition => 1.5,
+            Self::Reference => 0.6,
+            Self::Text | Self::Pattern => 1.0,
+        }
+    }
+}
+
+/// Something found, not looked at yet.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Hit {
+    /// The best layer that found it.
+    pub layer: Layer,
+    /// Below the tree's top.
+    pub file: String,
+    /// The first line, from 0.
+    pub start: u32,
+    /// The last line.
+    pub end: u32,
+    /// Higher is better; for comparing hits of one query only.
+    pub score: f64,
+}
+
+/// What is looked for.
+#[derive(Debug)]
+pub struct Query {
+    words: Vec<String>,
+    /// The query as one name: its last part, without `::`, `.` and `()`.
+    name: Option<String>,
+    /// The same in lower case.
+    lower: Option<String>,
+}
+
+impl Query {
+    /// Reads what was asked for.
+    pub fn of(text: &str) -> Self {
+        let mut found = Vec::new();
+        words::split(text, |word| {
+            if !found.iter().any(|known| known == word) {
+                found.push(word.to_owned());
+            }
+        });
+        let text = text.trim().trim_end_matches("()");
+        let last = text.rsplit([':', '.', '/', '>']).next().unwrap_or(text);
+        let is_name = |name: &str| {
+            !name.is_empty()
+                && name
+                    .chars()
+                    .all(|one| one.is_alphanumeric() || "_$".contains(one))
+        };
+        let name = is_name(last).then(|| last.to_owned());
+        Self {
+            words: found,
+            lower: name.as_deref().map(str::to_lowercase),
+            name,
+        }
+    }
+
+    /// How well a defined name fits: 0 not at all, 4 it is the same.
+    fn fit(&self, name: &str) -> f64 {
+        let lower = match name
+            .bytes()
+            .all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase())
+        {
+            true => Cow::Borrowed(name),
+            false => Cow::Owned(name.to_lowercase()),
+        };
+        if let (Some(wanted), Some(wanted_lower)) = (&self.name, &self.lower) {
+            let rising = [
+                (name == wanted, 4.0),
+                (lower == *wanted_lower, 3.0),
+                (lower.starts_with(wanted_lower), 2.0),
+                (lower.contains(wanted_lower), 1.5),
+            ];
+            if let Some((_, fit)) = rising.iter().find(|(fits, _)| *fits) {
+                return *fit;
+            }
+        }
+        let contained = self
+            .words
+            .iter()
+            .filter(|word| lower.contains(word.as_str()));
+        let longer = contained.filter(|word| word.len() > 2).count();
+        match longer >= 2 && longer * 2 >= self.words.len() {
+            true => longer as f64 / self.words.len() as f64,
+            false => 0.0,
+        }
+    }
+}
+
+/// Which layers take part.
+#[derive(Debug, Clone, Copy)]
+pub struct Layers {
+    /// Names of definitions.
+    pub definitions: bool,
+    /// Where names stand.
+    pub references: bool,
+    /// Words.
+    pub text: bool,
+}
+
+/// What the scan of an index found of a query.
+#[derive(Default)]
+struct Found<'a> {
+    definitions: Vec<(f64, Place<'a>)>,
+    references: Vec<(f64, Place<'a>)>,
+    texts: Vec<(Vec<u32>, u32, Place<'a>)>,
+    n_units: u32,
+    total_length: u64,
+}
+
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    file: &'a IndexedFile,
+    start: u32,
+    end: u32,
+}
+
+/// Everything that fits `query` in the files of `index` below `below`, best first. The order depends on nothing else.
+pub fn search(index: &Index, below: &str, query: &Query, layers: Layers) -> Vec<Hit> {
+    let found = scan(index, below, query, layers);
+    let texts = weighed(&found, query);
+    let orders = [
+        (Layer::Definition, ordered(found.definitions)),
+        (Layer::Reference, ordered(found.references)),
+        (Layer::Text, ordered(texts)),
+    ];
+    fuse(&orders, query)
+}
+
+fn scan<'a>(index: &'a Index, below: &str, query: &Query, layers: Layers) -> Found<'a> {
+    let numbered = || (0_u32..).zip(&index.strings);
+    let words: HashMap<u32, usize> = numbered()
+        .filter_map(|(number, string)| {
+            let at = query.words.iter().position(|word| word == string)?;
+            Some((number, at))
+        })
+        .collect();
+    let fits: HashMap<u32, f64> = numbered()
+        .map(|(number, string)| (number, query.fit(string)))
+        .filter(|(_, fit)| *fit > 0.0)
+        .collect();
+    let mut found = Found::default();
+    for file in index
+        .files
+        .iter()
+        .filter(|file| is_below(&file.path, below))
+    {
+        let mut defined = Vec::new();
+        let place = |start, end| Place { file, start, end };
+        let (mut definitions, mut texts) = (Vec::new(), Vec::new());
+        let (mut n_units, mut total) = (0, 0);
+        let mut references = Vec::new();
+        let scanned = file.scan(
+            |unit, counts| {
+                n_units += 1;
+                total += u64::from(unit.length);
+                if let Some(fit) = unit.name.and_then(|name| fits.get(&name)) {
+                    definitions.push((*fit, place(unit.start, unit.end)));
+                    defined.push((unit.name, unit.start));
+                }
+                let mut tf = vec![0; query.words.len()];
+                let mut has_any = false;
+                for (word, count) in counts {
+                    if let Some(at) = words.get(word) {
+                        tf[*at] = *count;
+                        has_any = true;
+                    }
+                }
+                if has_any {
+                    texts.push((tf, unit.length, place(unit.start, unit.end)));
+                }
+            },
+            |name, lines| {
+                let fit = fits.get(&name).copied().unwrap_or(0.0);
+                if fit >= 3.0 {
+                    let lines = lines.iter().map(|line| (name, fit, *line));
+                    references.extend(lines);
+                }
+            },
+        );
+        if scanned.is_none() {
+            continue;
+        }
+        found.n_units += n_units;
+        found.total_length += total;
+        if layers.definitions {
+            found.definitions.extend(definitions);
+        }
+        if layers.text {
+            found.texts.extend(texts);
+        }
+        if layers.references {
+            let uses = references
+                .into_iter()
+                .filter(|(name, _, line)| !defined.contains(&(Some(*name), *line)));
+            found
+                .references
+                .extend(uses.map(|(_, fit, line)| (fit, place(line, line))));
+        }
+    }
+    found
+}
+
+/// Whether `path` is `below` or lies below it.
+pub fn is_below(path: &str, below: &str) -> bool {
+    let rest = path.strip_prefix(below);
+    below.is_empty() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// The parts with their BM25.
+fn weighed<'a>(found: &Found<'a>, query: &Query) -> Vec<(f64, Place<'a>)> {
+    let n_units = f64::from(found.n_units.max(1));
+    let average = (found.total_length as f64 / n_units).max(1.0);
+    let rarity: Vec<f64> = (0..query.words.len())
+        .map(|at| {
+            let having = found.texts.iter().filter(|(tf, ..)| tf[at] > 0).count() as f64;
+            (1.0 + (n_units - having + 0.5) / (having + 0.5)).ln()
+        })
+        .collect();
+    let score = |tf: &[u32], length: u32| {
+        let norm = 1.0 - LENGTH_WEIGHT + LENGTH_WEIGHT * f64::from(length) / average;
+        let each = tf.iter().zip(&rarity).map(|(count, rarity)| {
+            let count = f64::from(*count);
+            rarity * count * (SATURATION + 1.0) / (count + SATURATION * norm)
+        });
+        each.sum::<f64>()
+    };
+    let texts = found.texts.iter();
+    texts
+        .map(|(tf, length, place)| (score(tf, *length), *place))
+        .collect()
+}
+
+fn ordered(mut all: Vec<(f64, Place<'_>)>) -> Vec<Place<'_>> {
+    let key = |(score, place): &(f64, Place<'_>)| score * 1000.0 * weight_of(place.file, None);
+    all.sort_by(|a, b| {
+        let by_score = key(b).total_cmp(&key(a));
+        let by_path = || a.1.file.path.cmp(&b.1.file.path);
+        by_score.then_with(by_path).then(a.1.start.cmp(&b.1.start))
+    });
+    all.truncate(LAYER_MAX);
+    all.into_iter().map(|(_, place)| place).collect()
+}
+
+/// Tests, examples and what programs wrote come later; paths with a word of the query earlier.
+fn weight_of(file: &IndexedFile, query: Option<&Query>) -> f64 {
+    let path = file.path.to_lowercase();
+    let says = |word: &str| query.is_some_and(|query| query.words.iter().any(|one| one == word));
+    let mut weight = 1.0;
+    let aside = ["test", "spec", "example", "bench", "fixture", "mock"];
+    if aside.iter().any(|word| path.contains(word) && !says(word)) {
+        weight *= 0.7;
+    }
+    if file.is_generated
+        || ["vendor/", "third_party/", ".min."]
+            .iter()
+            .any(|part| path.contains(part))
+    {
+        weight *= 0.4;
+    }
+    let is_named = query.is_some_and(|query| {
+        let mut long = query.words.iter().filter(|word| word.len() > 2);
+        long.any(|word| path.contains(word.as_str()))
+    });
+    match is_named {
+        true => weight * 1.2,
+        false => weight,
+    }
+}
+
+fn fuse(orders: &[(Layer, Vec<Place<'_>>)], query: &Query) -> Vec<Hit> {
+    let mut hits: BTreeMap<(&str, u32, u32), Hit> = BTreeMap::new();
+    for (layer, places) in orders {
+        for (rank, place) in places.iter().enumerate() {
+            let score = layer.weight() * weight_of(place.file, Some(query));
+            let score = score / (RANK_BASE + 1.0 + rank as f64);
+            let key = (place.file.path.as_str(), place.start, place.end);
+            let hit = hits.entry(key).or_insert_with(|| Hit {
+                layer: *layer,
+                file: place.file.path.clone(),
+                start: place.start,
+                end: place.end,
+                score: 0.0,
+            });
+            hit.score += score;
+        }
+    }
+    let mut hits: Vec<Hit> = hits.into_values().collect();
+    hits.sort_by(|a, b| {
+        let by_score = b.score.total_cmp(&a.score);
+        by_score.then_with(|| (&a.file, a.start).cmp(&(&b.file, b.start)))
+    });
+    without_repeats(hits)
+}
+
+/// Without what lies in a better hit, or around one.
+fn without_repeats(hits: Vec<Hit>) -> Vec<Hit> {
+    let mut kept: Vec<Hit> = Vec::new();
+    for hit in hits {
+        let covers = |a: &Hit, b: &Hit| a.file == b.file && a.start <= b.start && a.end >= b.end;
+        if !kept
+            .iter()
+            .any(|better| covers(better, &hit) || covers(&hit, better))
+        {
+            kept.push(hit);
+        }
+    }
+    kept
+}

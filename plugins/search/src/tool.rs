@@ -1,0 +1,262 @@
+//! The tool: brings the index up to date, and searches it.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use zeph_plugin::{Context, Kind as ToolKind, Output, Tool, ToolError, settings};
+
+use crate::answer::{Answer, Bounds, Places, answer};
+use crate::index::{self, Index};
+use crate::language::{LANGUAGES, Reading, of_path};
+use crate::outline;
+use crate::pattern::Pattern;
+use crate::rank::{self, Hit, Layer, Layers, Query};
+use crate::refresh::{Freshness, refresh};
+use crate::sys;
+
+/// Part of the call's time for reading files that changed; the rest is for the search and for writing the index.
+const REFRESH_PART: f64 = 0.6;
+/// Longest query, in bytes.
+const QUERY_MAX: usize = 2_000;
+
+/// The arguments of `search_code`.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct Args {
+    /// A name, words, or for `pattern` code with holes: `$NAME` for any one node, `$$$ARGS` for any number. Empty: only bring the index
+    /// up to date.
+    pub query: String,
+    /// What to look for. `any`: definitions, references and words together.
+    #[serde(default)]
+    pub kind: Kind,
+    /// The directory to search, absolute or relative to the working directory.
+    #[serde(default = "here")]
+    pub path: String,
+    /// Most results.
+    #[serde(default = "ten")]
+    #[schemars(range(min = 1, max = 100))]
+    pub max_results: u32,
+    /// Most tokens of the answer, roughly; results are shown whole or not at all.
+    #[serde(default = "four_thousand")]
+    #[schemars(range(min = 100, max = 50_000))]
+    pub max_tokens: u32,
+    /// Whether files that changed are read first. If not, they are not searched, and the answer says how many they are.
+    #[serde(default = "yes")]
+    pub refresh: bool,
+}
+
+/// What to look for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// Definitions, references and words together.
+    #[default]
+    Any,
+    /// Where something is defined.
+    Definition,
+    /// Where a name is used.
+    Reference,
+    /// Words of identifiers, comments and texts.
+    Text,
+    /// Code of that form.
+    Pattern,
+}
+
+fn here() -> String {
+    ".".to_owned()
+}
+
+fn ten() -> u32 {
+    10
+}
+
+fn four_thousand() -> u32 {
+    4_000
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// What the host says: the folder for the index.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Settings {
+    cache: Option<PathBuf>,
+}
+
+/// The plugin's tools.
+pub fn tools() -> Vec<Tool> {
+    vec![
+        Tool::new("search_code", |args: Args, context| run(&args, context))
+            .title("Search code")
+            .describe(
+                "Finds code by name, by words or by form: definitions (functions, types, …), the places where a name is used, parts of \
+                 files whose identifiers and comments have the words of the query, and with `pattern` code of one form, such as \
+                 `foo($A, $$$REST)`. Knows Rust, Python, TypeScript, JavaScript, Go, C, C++ and Java; other text is searched by its \
+                 words. Use it before grep when you do not know where something is.",
+            )
+            .kind(ToolKind::Search)
+            .read_only()
+            .returns::<Answer>(),
+    ]
+}
+
+fn run(args: &Args, context: &Context) -> Result<Output, ToolError> {
+    if args.query.len() > QUERY_MAX {
+        return Err(ToolError::invalid_parameters(format!(
+            "`query` is longer than {QUERY_MAX} bytes"
+        )));
+    }
+    let working = sys::working_directory();
+    let (top, below) = place(&working, &args.path)?;
+    let folder = settings::<Settings>()?.cache;
+    let file = folder.map(|folder| index::file_of(&folder, &top));
+    let time = Duration::from_millis(context.remaining_ms);
+    let ground = Ground {
+        top,
+        below,
+        file,
+        time: args.refresh.then(|| time.mul_f64(REFRESH_PART)),
+    };
+    let (index, state) = ground.index(&args.path)?;
+    let hits = hits(args, &index, &ground)?;
+    let bounds = Bounds {
+        results: args.max_results as usize,
+        tokens: args.max_tokens as usize,
+    };
+    let places = Places {
+        top: &ground.top,
+        working: &working,
+    };
+    Ok(answer(&hits, places, bounds, state))
+}
+
+/// The granted directory that holds `path`, and where `path` lies in it.
+///
+/// Errors: it lies in none.
+fn place(working: &Path, path: &str) -> Result<(PathBuf, String), ToolError> {
+    let mut full = PathBuf::new();
+    for part in working.join(path).components() {
+        match part {
+            std::path::Component::ParentDir => {
+                full.pop();
+            }
+            std::path::Component::CurDir => {}
+            other => full.push(other),
+        }
+    }
+    let mut roots = sys::roots();
+    roots.sort_by_key(|root| std::cmp::Reverse(root.as_os_str().len()));
+    let top = roots.into_iter().find(|root| full.starts_with(root));
+    let Some(top) = top else {
+        return Err(ToolError::denied(format!(
+            "`{path}` is outside the directories this tool may read"
+        )));
+    };
+    let below = full.strip_prefix(&top).unwrap_or(&full);
+    let below = below.to_string_lossy().into_owned();
+    Ok((top, below))
+}
+
+/// What a call searches.
+#[derive(Debug)]
+pub struct Ground {
+    /// A granted directory.
+    pub top: PathBuf,
+    /// What of it is searched.
+    pub below: String,
+    /// Where the index is kept; without one it is made for this call.
+    pub file: Option<PathBuf>,
+    /// How long files may be read; none: not at all.
+    pub time: Option<Duration>,
+}
+
+impl Ground {
+    /// The index, up to date as far as there was time, and kept when it changed.
+    ///
+    /// Errors: there is no such directory.
+    pub fn index(&self, shown: &str) -> Result<(Index, Freshness), ToolError> {
+        let mut index = self.file.as_deref().map(Index::load).unwrap_or_default();
+        let state = refresh(&mut index, &self.top, &self.below, self.time).map_err(|error| {
+            let message = match error.kind() {
+                std::io::ErrorKind::NotFound => format!("`{shown}` does not exist"),
+                std::io::ErrorKind::NotADirectory => {
+                    format!("`{shown}` is not a directory; `path` names the directory to search")
+                }
+                _ => format!("`{shown}` cannot be listed: {error}"),
+            };
+            ToolError::io(error.kind(), message)
+        })?;
+        if let Some(file) = self
+            .file
+            .as_deref()
+            .filter(|_| state.has_changed && self.time.is_some())
+            && let Err(error) = index.save(file)
+        {
+            zeph_plugin::log::warn(&format!("the index cannot be kept: {error}"));
+        }
+        Ok((index, state))
+    }
+}
+
+fn hits(args: &Args, index: &Index, ground: &Ground) -> Result<Vec<Hit>, ToolError> {
+    if args.query.trim().is_empty() {
+        return Ok(Vec::new());
+    }
+    if args.kind == Kind::Pattern {
+        return pattern_hits(&args.query, index, ground);
+    }
+    let layers = Layers {
+        definitions: matches!(args.kind, Kind::Any | Kind::Definition),
+        references: matches!(args.kind, Kind::Any | Kind::Reference),
+        text: matches!(args.kind, Kind::Any | Kind::Text),
+    };
+    let query = Query::of(&args.query);
+    Ok(rank::search(index, &ground.below, &query, layers))
+}
+
+/// The places of a pattern, file by file.
+///
+/// Errors: the pattern is no code in any of the languages.
+fn pattern_hits(text: &str, index: &Index, ground: &Ground) -> Result<Vec<Hit>, ToolError> {
+    let patterns = LANGUAGES
+        .iter()
+        .filter_map(|language| Some((language.name, Pattern::of(text, language)?)));
+    let patterns: Vec<(&str, Pattern)> = patterns.collect();
+    if patterns.is_empty() {
+        return Err(ToolError::invalid_parameters(
+            "`query` is no pattern in any language: write code, with `$NAME` for any one node and `$$$NAME` for any number of them",
+        ));
+    }
+    let mut hits = Vec::new();
+    let files = index.files.iter();
+    for file in files.filter(|file| rank::is_below(&file.path, &ground.below)) {
+        let Some(Reading::Code(language)) = of_path(&file.path) else {
+            continue;
+        };
+        let Some((_, pattern)) = patterns.iter().find(|(name, _)| *name == language.name) else {
+            continue;
+        };
+        let Ok(Some((_, text))) = sys::read(&ground.top.join(&file.path)) else {
+            continue;
+        };
+        let mut literals = pattern.literals.iter();
+        if !literals.all(|literal| text.contains(literal.as_str())) {
+            continue;
+        }
+        let Some(tree) = outline::tree(language, &text) else {
+            continue;
+        };
+        let places = pattern.places(&tree, &text).into_iter();
+        hits.extend(places.map(|(start, end)| Hit {
+            layer: Layer::Pattern,
+            file: file.path.clone(),
+            start,
+            end,
+            score: 1.0,
+        }));
+    }
+    Ok(hits)
+}
