@@ -118,7 +118,7 @@ fn calls_of_the_tools_of_the_program_become_rules() {
     let calls = [
         json!({"id": 1, "tool": "read", "params": {"path": "src/a.txt"}}),
         json!({"id": 2, "tool": "write", "params": {"path": "src/new.txt", "content": "new"}}),
-        json!({"id": 3, "tool": "bash", "params": {"command": "echo hello"}}),
+        json!({"id": 3, "tool": "bash", "params": {"command": "echo hello > src/out.txt"}}),
         json!({"id": 4, "tool": "list_directory", "params": {"path": "src"}}),
     ];
     let input: String = calls.iter().map(|call| format!("{call}\n")).collect();
@@ -237,6 +237,7 @@ fn a_call_is_made_again_without_side_effects() {
     product.file("b.txt", "kept");
     let ran = replay(2);
     assert_eq!(json_of(&ran)["on_copies"], true, "{ran:?}");
+    assert_eq!(json_of(&ran)["same_result"], true, "{ran:?}");
     assert_eq!(product.read("b.txt"), "kept");
 
     for (n, words) in [(3, "ran a command"), (4, "shortened or redacted")] {

@@ -226,7 +226,19 @@ impl OpenCall {
         self.record.variables = variables.map(|(name, _)| name.clone()).collect();
         if let Some(line) = call.command() {
             self.record.commands = self.commands(line);
+            self.record.paths = self.written(line);
         }
+    }
+
+    /// The files that redirections of a command may change, as far as they are known.
+    fn written(&self, line: &CommandLine) -> Vec<String> {
+        let places = line.redirections.iter().zip(&line.places.redirections);
+        let written = places.filter(|(redirection, _)| redirection.writes);
+        let paths = written.flat_map(|(_, places)| places.iter().flatten());
+        let paths = paths.take(LISTED_MAX);
+        paths
+            .map(|path| self.clean(&path.to_string_lossy(), PATH_CHARS_MAX))
+            .collect()
     }
 
     fn commands(&self, line: &CommandLine) -> Vec<Vec<String>> {

@@ -32,6 +32,8 @@ pub(crate) struct FileCopy {
     pub(crate) directory: PathBuf,
     /// The real paths of the files and directories, those that are not there among them.
     pub(crate) files: Vec<PathBuf>,
+    /// Those that the call made anew: they were not there when it began.
+    pub(crate) made: Vec<PathBuf>,
 }
 
 impl ReplayTerms {
@@ -39,10 +41,13 @@ impl ReplayTerms {
     pub(crate) fn of(record: &CallRecord, directory: PathBuf) -> Self {
         let changes = record.files.iter().any(changes);
         let copy = changes.then(|| {
+            let made = record.files.iter().filter(|file| is_new(file));
+            let made = made.filter_map(place).collect();
             let files = record.files.iter().filter_map(place);
             Arc::new(FileCopy {
                 directory,
                 files: files.collect(),
+                made,
             })
         });
         Self { copy }
@@ -88,8 +93,13 @@ impl FileCopy {
             });
             grant.spelled.push((root.path.clone(), top.canonicalize()?));
             for file in self.files.iter().filter(|file| policy.sees(file)) {
-                if let Ok(below) = file.strip_prefix(&root.path) {
-                    copy(file, &top.join(below), &mut left)?;
+                let Ok(below) = file.strip_prefix(&root.path) else {
+                    continue;
+                };
+                let to = top.join(below);
+                match self.made.contains(file) {
+                    true => make_parent(file, &to)?,
+                    false => copy(file, &to, &mut left)?,
                 }
             }
         }
@@ -140,6 +150,18 @@ fn make_parent(file: &Path, to: &Path) -> std::io::Result<()> {
     }
 }
 
+/// Whether the call made it, and did not replace anything.
+fn is_new(file: &RecordedFile) -> bool {
+    file.uses.contains(&FileUseName::Create) && !file.uses.contains(&FileUseName::Write)
+}
+
+/// A file that the call removed and that is not there now: what it held is not recorded.
+fn lost(record: &CallRecord) -> Option<PathBuf> {
+    let removed = record.files.iter();
+    let removed = removed.filter(|file| file.uses.contains(&FileUseName::Delete));
+    removed.filter_map(place).find(|path| !path.exists())
+}
+
 fn changes(file: &RecordedFile) -> bool {
     let reads = |used: &FileUseName| {
         matches!(
@@ -183,5 +205,11 @@ pub(crate) fn obstacle(record: &CallRecord) -> Option<String> {
     } else {
         None
     };
-    of_kind.or(uses).map(str::to_owned)
+    let lost = lost(record).map(|path| {
+        format!(
+            "it removed `{}`, and what that held is not recorded",
+            path.display()
+        )
+    });
+    of_kind.or(uses).map(str::to_owned).or(lost)
 }

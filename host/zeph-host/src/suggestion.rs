@@ -1,6 +1,6 @@
 //! From records of calls to the smallest grant and the smallest rules that let the same calls run again.
 //!
-//! A record is a claim: it can be tampered with, and a call can have been made by somebody who was led astray. So nothing is suggested beyond
+//! A record is a claim: it can be tampered with, and a call can have been made by a model that was led astray. So nothing is suggested beyond
 //! what is granted now and what the manifest requests; calls that a rule refused count for nothing; and calls of a conversation that had read
 //! from the network are left out, unless the operator says otherwise. Nothing is ever applied: what is suggested is text.
 

@@ -35,3 +35,26 @@ pub(in crate::cli) fn ask(question: &str, yes: bool) -> Answer {
         _ => Answer::No,
     }
 }
+
+/// Asks whether the changes that were shown are accepted; without a person the answer is no, and it is said how to give it.
+///
+/// Shape: `subject` is what changed, such as "plugin `x`", `noun` its kind, `command` what was typed. Whoever reads JSON has not seen the
+/// changes yet, and is not asked.
+pub(in crate::cli) fn accepted(
+    (subject, noun): (&str, &str),
+    command: &str,
+    (is_json, yes): (bool, bool),
+) -> bool {
+    let answer = match is_json && !yes {
+        true => Answer::Nobody,
+        false => ask(&format!("Accept {subject} as it is now?"), yes),
+    };
+    match answer {
+        Answer::Yes => {}
+        Answer::No => out::remark("nothing was approved"),
+        Answer::Nobody => out::note(&format!(
+            "nothing was approved; `{command} --yes` accepts the {noun} as it is now"
+        )),
+    }
+    answer == Answer::Yes
+}

@@ -111,10 +111,17 @@ impl PluginUses {
     /// The smallest grant for all of it within `allowed`: what is granted now, or what the manifest requests.
     pub(crate) fn suggestion(self, allowed: &[Capability]) -> GrantSuggestion {
         let mut suggestion = GrantSuggestion::default();
-        for (path, rights) in smallest(&self.directories) {
-            let path = path.to_string_lossy().into_owned();
-            suggestion.add_within(Capability::Directory { path, rights }, allowed);
+        // First what may be granted: a directory that may not must not stand for those below it.
+        let mut directories = BTreeMap::new();
+        for (path, rights) in &self.directories {
+            let given = suggestion.rights_within(path, *rights, allowed);
+            if given != FsRights::default() {
+                directories.insert(path.clone(), given);
+            }
         }
+        suggestion
+            .grants
+            .extend(smallest(&directories).map(|(path, rights)| directory(path, rights)));
         for access in self.hosts.values() {
             suggestion.add_within(Capability::Host(access.clone()), allowed);
         }
@@ -170,30 +177,29 @@ impl GrantSuggestion {
         })
     }
 
-    /// Adds the part of `wanted` that `allowed` covers; what it does not cover is told.
+    /// Those of `rights` on a directory that `allowed` covers; the others are told.
+    fn rights_within(&mut self, path: &Path, rights: FsRights, allowed: &[Capability]) -> FsRights {
+        let given = allowed
+            .iter()
+            .fold(FsRights::default(), |sum, one| match one {
+                Capability::Directory {
+                    path: above,
+                    rights,
+                } if path.starts_with(above) => sum.union(*rights),
+                _ => sum,
+            });
+        let missing = rights.without(given);
+        if missing != FsRights::default() {
+            self.outside.push(directory(path, missing));
+        }
+        rights.intersect(given)
+    }
+
+    /// Adds the part of `wanted`, which is no directory, that `allowed` covers; what is not covered at all is told.
     fn add_within(&mut self, wanted: Capability, allowed: &[Capability]) {
-        let parts = allowed.iter().filter_map(|one| narrowed(&wanted, one));
-        let mut parts: Vec<Capability> = parts.collect();
-        if let Capability::Directory { path, rights } = &wanted {
-            let union = parts
-                .iter()
-                .fold(FsRights::default(), |sum, part| match part {
-                    Capability::Directory { rights, .. } => sum.union(*rights),
-                    _ => sum,
-                });
-            let directory = |rights| Capability::Directory {
-                path: path.clone(),
-                rights,
-            };
-            parts = match union == FsRights::default() {
-                true => Vec::new(),
-                false => vec![directory(union)],
-            };
-            let missing = rights.without(union);
-            if missing != FsRights::default() {
-                self.outside.push(directory(missing));
-            }
-        } else if parts.is_empty() {
+        let parts = allowed.iter().filter_map(|one| wanted.intersect(one));
+        let parts: Vec<Capability> = parts.collect();
+        if parts.is_empty() {
             self.outside.push(wanted);
         }
         for part in parts {
@@ -232,16 +238,9 @@ impl GrantSuggestion {
     }
 }
 
-/// The part of `wanted` that lies within `allowed`; none when they have nothing in common, or `allowed` is the narrower place.
-fn narrowed(wanted: &Capability, allowed: &Capability) -> Option<Capability> {
-    let both = wanted.intersect(allowed)?;
-    let is_narrower = match (wanted, &both) {
-        (Capability::Directory { path, .. }, Capability::Directory { path: common, .. }) => {
-            path != common
-        }
-        _ => false,
-    };
-    (!is_narrower).then_some(both)
+fn directory(path: &Path, rights: FsRights) -> Capability {
+    let path = path.to_string_lossy().into_owned();
+    Capability::Directory { path, rights }
 }
 
 /// Directories without those whose rights another above them gives anyway.

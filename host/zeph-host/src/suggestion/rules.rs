@@ -18,6 +18,9 @@ const RULES_MAX: usize = 256;
 /// Most paths of one tool for which each is named; the glob over a directory that a plugin needs for temporary files counts, too.
 const PATHS_MAX: usize = 256;
 
+/// The tool as which a redirection counts.
+const WRITER: &str = "write";
+
 /// Where the tools that come with the program write before they rename.
 const OWN_TEMPORARY: &str = ".zeph-*.tmp";
 
@@ -86,6 +89,7 @@ impl<'a> ToolRules<'a> {
         if kind == Some(OwnerKind::Command) && !call.commands.is_empty() {
             let lines = call.commands.iter().map(|words| words.join(" "));
             self.commands.extend(lines);
+            self.add_redirections(call);
             return;
         }
         let is_own = call
@@ -112,6 +116,20 @@ impl<'a> ToolRules<'a> {
         known.hosts.append(&mut uses.hosts);
         known.is_plain |= uses.is_plain;
         known.n_calls += 1;
+    }
+
+    /// A redirection counts as a call of `write`.
+    fn add_redirections(&mut self, call: &CallRecord) {
+        for path in call.paths.iter().map(Path::new) {
+            if path.starts_with("/dev") || path.starts_with("/tmp") && !self.is_granted(path) {
+                continue;
+            }
+            if self.is_inside(path) {
+                let known = self.tools.entry(WRITER.to_owned()).or_default();
+                known.globs.insert(escaped(path));
+                self.objects.insert(path.to_owned());
+            }
+        }
     }
 
     /// A path that a call named: a directory is one that it was about as a whole.
@@ -157,9 +175,13 @@ impl<'a> ToolRules<'a> {
         self.objects.insert(path);
     }
 
+    fn is_granted(&self, path: &Path) -> bool {
+        self.roots.iter().any(|root| path.starts_with(root))
+    }
+
     /// Whether tools may access the path at all; else it is told.
     fn is_inside(&mut self, path: &Path) -> bool {
-        let is_inside = self.roots.iter().any(|root| path.starts_with(root));
+        let is_inside = self.is_granted(path);
         if !is_inside {
             self.outside.insert(path.to_string_lossy().into_owned());
         }
@@ -200,6 +222,8 @@ struct RuleText {
 impl RuleText {
     fn tool(&mut self, tool: &str, uses: &ToolUses, roots: &[PathBuf]) {
         let mut globs = uses.globs.clone();
+        let below: Vec<String> = uses.trees.iter().map(|tree| escaped(tree) + "/").collect();
+        globs.retain(|glob| !below.iter().any(|tree| glob.starts_with(tree)));
         for tree in &uses.trees {
             globs.insert(escaped(tree));
             globs.insert(format!("{}/**", escaped(tree)));

@@ -11,11 +11,10 @@ use zeph_plugins::server::{self, AcceptError};
 
 use super::{is_json, look, named};
 use crate::cli::args::McpApprove;
-use crate::cli::ask::{Answer, ask};
+use crate::cli::ask::accepted;
 use crate::cli::context::{self, Context};
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
-use crate::cli::out;
 use crate::cli::page::print_json;
 use crate::host::Host;
 use crate::run::page::Page;
@@ -143,25 +142,10 @@ pub(super) fn page(name: &ServerName, changes: &ServerChanges) -> Page {
 
 /// Asks; `verb` is the command that was typed.
 pub(super) fn agreed(name: &ServerName, options: &McpApprove, verb: &str) -> bool {
-    let question = format!("Accept MCP server `{name}` as it is now?");
-    // Whoever reads JSON has not seen the changes yet.
-    let answer = match is_json(&options.json) && !options.yes {
-        true => Answer::Nobody,
-        false => ask(&question, options.yes),
-    };
-    match answer {
-        Answer::Yes => true,
-        Answer::No => {
-            out::remark("nothing was approved");
-            false
-        }
-        Answer::Nobody => {
-            out::note(&format!(
-                "nothing was approved; `zeph-host mcp {verb} {name} --yes` accepts the server as it is now"
-            ));
-            false
-        }
-    }
+    let command = format!("zeph-host mcp {verb} {name}");
+    let subject = format!("MCP server `{name}`");
+    let asked = (is_json(&options.json), options.yes);
+    accepted((&subject, "server"), &command, asked)
 }
 
 fn print(

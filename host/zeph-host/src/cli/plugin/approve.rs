@@ -9,11 +9,10 @@ use zeph_store::GrantRecord;
 
 use super::display::{self, Page};
 use crate::cli::args::ConfirmedPlugin;
-use crate::cli::ask::{Answer, ask};
+use crate::cli::ask::accepted;
 use crate::cli::context::{self, Context};
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
-use crate::cli::out;
 use crate::clock::now_ms;
 use crate::host::Host;
 
@@ -81,25 +80,10 @@ fn page(approval: &ChangedPlugin, carried: &[CarriedGrant]) -> Page {
 
 fn agreed(approval: &ChangedPlugin, options: &ConfirmedPlugin) -> bool {
     let name = approval.name();
-    let question = format!("Accept plugin `{name}` as it is now?");
-    // Whoever reads JSON has not seen the changes yet.
-    let answer = match options.json.json && !options.yes {
-        true => Answer::Nobody,
-        false => ask(&question, options.yes),
-    };
-    match answer {
-        Answer::Yes => true,
-        Answer::No => {
-            out::remark("nothing was approved");
-            false
-        }
-        Answer::Nobody => {
-            out::note(&format!(
-                "nothing was approved; `zeph-host plugin approve {name} --yes` accepts the plugin as it is now"
-            ));
-            false
-        }
-    }
+    let command = format!("zeph-host plugin approve {name}");
+    let subject = format!("plugin `{name}`");
+    let asked = (options.json.json, options.yes);
+    accepted((&subject, "plugin"), &command, asked)
 }
 
 /// Pins what was compared and carries the grants over. The pin first: a failure after it costs grants and gives none.

@@ -117,15 +117,15 @@ fn a_tampered_record_suggests_nothing_beyond_what_is_granted() {
 fn hosts_are_suggested_with_their_methods() {
     let host = |methods: &[&str]| {
         record(
-            json!({ "hosts": [{ "host": "api.example:443", "methods": methods, "requests": 1 }] }),
+            json!({ "hosts": [{ "host": "api.example.com:443", "methods": methods, "requests": 1 }] }),
         )
     };
     let refused = record(
         json!({ "hosts": [{ "host": "other.example:443", "methods": ["GET"], "requests": 0, "refused": 1 }] }),
     );
     let allowed = [
-        Capability::Host("*.example".parse().unwrap()),
-        Capability::Host("api.example".parse().unwrap()),
+        Capability::Host("*.example.com".parse().unwrap()),
+        Capability::Host("api.example.com".parse().unwrap()),
     ];
     let suggestion = suggested(&[host(&["GET"]), host(&["POST"]), refused], &allowed);
     assert_eq!(suggestion.grants.len(), 1, "{:?}", suggestion.grants);

@@ -139,10 +139,14 @@ impl Judge {
             Some(parent) if want != Want::Read || !path.is_dir() => parent,
             _ => path,
         };
+        // Granted directories are seen under the names that they have outside.
+        let Ok(directory) = directory.canonicalize() else {
+            return;
+        };
         let granted = self.writable.iter().chain(&self.readable);
-        if within_any(directory, granted) {
+        if within_any(&directory, granted) {
             let write = !matches!(want, Want::Look | Want::Read);
-            watch.used(directory, write);
+            watch.used(&directory, write);
         }
     }
 
