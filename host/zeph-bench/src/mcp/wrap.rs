@@ -1,7 +1,7 @@
 //! What `zeph-host wrap` adds to a native server, against the same server started directly.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -36,28 +36,50 @@ pub(crate) fn wrap(bench: &Bench) -> Result<Vec<Row>> {
     let directory = profile_dir("bench-corpus")?.join("wrap");
     fs::create_dir_all(&directory)?;
     fs::write(directory.join("server.py"), SERVER)?;
-    Ok(vec![
-        call(bench, &directory)?,
-        start(bench, &directory)?,
-        idle(bench, &directory)?,
-    ])
+    let server = NativeServer {
+        bench,
+        directory,
+        python: interpreter()?,
+    };
+    Ok(vec![call(&server)?, start(&server)?, idle(&server)?])
 }
 
-fn bare(directory: &Path) -> Command {
+/// The server, alone or wrapped.
+struct NativeServer<'a> {
+    bench: &'a Bench,
+    directory: PathBuf,
+    /// The program that interprets it.
+    python: String,
+}
+
+impl NativeServer<'_> {
+    fn bare(&self) -> Command {
+        let mut command = program(PathBuf::from(&self.python));
+        command.arg("server.py").current_dir(&self.directory);
+        command
+    }
+
+    fn wrapped(&self) -> Command {
+        let mut command = self.bench.installed.command(&self.directory);
+        let (name, python) = ("bench", self.python.as_str());
+        command.args(["wrap", "--name", name, "--", python, "server.py"]);
+        command
+    }
+}
+
+/// Where the interpreter itself is: what `python3` is on the search path may be a script that starts thirty programs to find it, and
+/// then most of a start is neither ours nor the server's.
+fn interpreter() -> Result<String> {
     let mut command = program(PathBuf::from("python3"));
-    command.arg("server.py").current_dir(directory);
-    command
+    command.args(["-c", "import sys; print(sys.executable)"]);
+    let said = command.output().context("cannot start `python3`")?;
+    let path = String::from_utf8(said.stdout).context("`python3` has a path that is not text")?;
+    Ok(path.trim_end().to_owned())
 }
 
-fn wrapped(bench: &Bench, directory: &Path) -> Command {
-    let mut command = bench.installed.command(directory);
-    command.args(["wrap", "--name", "bench", "--", "python3", "server.py"]);
-    command
-}
-
-fn call(bench: &Bench, directory: &Path) -> Result<Row> {
-    let mut ours = Peer::start(&mut wrapped(bench, directory))?;
-    let mut native = Peer::start(&mut bare(directory))?;
+fn call(server: &NativeServer<'_>) -> Result<Row> {
+    let mut ours = Peer::start(&mut server.wrapped())?;
+    let mut native = Peer::start(&mut server.bare())?;
     let params = json!({"text": "hello"});
     let (mut with, mut without) = (Vec::new(), Vec::new());
     for _ in 0..N_CALLS {
@@ -79,7 +101,7 @@ fn call(bench: &Bench, directory: &Path) -> Result<Row> {
 }
 
 /// From the start to the answer to the first `tools/list`.
-fn start(bench: &Bench, directory: &Path) -> Result<Row> {
+fn start(server: &NativeServer<'_>) -> Result<Row> {
     let timed = |mut command: Command| -> Result<Duration> {
         let started = Instant::now();
         let mut peer = Peer::start(&mut command)?;
@@ -89,8 +111,8 @@ fn start(bench: &Bench, directory: &Path) -> Result<Row> {
     };
     let (mut with, mut without) = (Vec::new(), Vec::new());
     for _ in 0..N_STARTS {
-        with.push(timed(wrapped(bench, directory))?);
-        without.push(timed(bare(directory))?);
+        with.push(timed(server.wrapped())?);
+        without.push(timed(server.bare())?);
     }
     let (with, without) = (median(&mut with), median(&mut without));
     let most = without.mul_f64(1.2) + Duration::from_millis(50);
@@ -103,10 +125,10 @@ fn start(bench: &Bench, directory: &Path) -> Result<Row> {
 }
 
 /// The memory that is the host's alone, of many that idle.
-fn idle(bench: &Bench, directory: &Path) -> Result<Row> {
+fn idle(server: &NativeServer<'_>) -> Result<Row> {
     let mut peers = Vec::new();
     for _ in 0..N_IDLE {
-        let mut peer = Peer::start(&mut wrapped(bench, directory))?;
+        let mut peer = Peer::start(&mut server.wrapped())?;
         peer.request("tools/list", json!({}))?;
         peers.push(peer);
     }
