@@ -84,12 +84,12 @@ const EMBEDDING: &str = "[agent.embedding]\nprovider = \"scripted\"\nmodel = \"v
 
 #[test]
 fn a_filter_compares_by_meaning_asks_for_each_tool_once_and_falls_back_to_words() {
-    let said = "reproduce it and relocate it";
+    let said = "reproduce relocate";
     let script = Script::with_vectors(
         [says("one"), says("two"), says("three"), says("four")],
         json!({
             "dimensions": 512,
-            "meanings": [["copies", "reproduce"], ["moves", "relocate"]],
+            "meanings": [["copy", "copies", "reproduce"], ["move", "moves", "relocate"]],
             "faults": ["none", "none", { "status": 401 }],
         }),
     );
