@@ -191,9 +191,7 @@ pub(crate) fn from_text(kind: &KeyKind, text: &str) -> Result<toml::Value, Misma
             };
             short_enough(items, *items_max)
         }
-        KeyKind::Records { .. } | KeyKind::List { .. } => {
-            typed(kind, parsed.unwrap_or(&bare()))
-        }
+        KeyKind::Records { .. } | KeyKind::List { .. } => typed(kind, parsed.unwrap_or(&bare())),
         // A list without brackets, such as `1,2`.
         KeyKind::IntegerList { .. } => match parsed {
             Some(DeValue::Array(_)) => typed(kind, parsed.unwrap_or(&bare())),

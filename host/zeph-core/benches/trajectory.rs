@@ -26,7 +26,10 @@ const N_WINDOW: usize = 49;
 fn main() -> Result<(), Box<dyn Error>> {
     // Sequences that share all words but one with the calls, and sequences whose words are all in the window.
     measure("1,000 learned, near misses", |n| {
-        format!("bash cargo build --package {n} bash cargo test --package crate-{}", n + 50)
+        format!(
+            "bash cargo build --package {n} bash cargo test --package crate-{}",
+            n + 50
+        )
     })?;
     measure("1,000 learned, every word in the window", |n| {
         format!(
@@ -57,7 +60,9 @@ fn measure(label: &str, sequence: impl Fn(usize) -> String) -> Result<(), Box<dy
     };
     let window = (0..N_WINDOW).map(|n| {
         let call = call("build", n)?;
-        Ok(Arc::new(set.map(&words_of(&call, Some(&|word| set.knows(word))))))
+        Ok(Arc::new(
+            set.map(&words_of(&call, Some(&|word| set.knows(word)))),
+        ))
     });
     let window = window.collect::<Result<Vec<Arc<MappedCall>>, Box<dyn Error>>>()?;
     let mut times = Vec::with_capacity(N_CALLS);
@@ -84,7 +89,10 @@ fn measure(label: &str, sequence: impl Fn(usize) -> String) -> Result<(), Box<dy
 fn report(label: &str, mut times: Vec<Duration>) -> Result<(), Box<dyn Error>> {
     times.sort_unstable();
     let (p50, p99) = (times[times.len() / 2], times[times.len() * 99 / 100]);
-    writeln!(io::stdout(), "{label:<42} p50 {p50:>10.1?} p99 {p99:>10.1?}")?;
+    writeln!(
+        io::stdout(),
+        "{label:<42} p50 {p50:>10.1?} p99 {p99:>10.1?}"
+    )?;
     Ok(())
 }
 

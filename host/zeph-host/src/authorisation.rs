@@ -145,7 +145,10 @@ pub(crate) async fn decide(
     let agreed = AgreedObjects::of(room, session, &call, asked.owner).await?;
     let policy = room.policy_of(session);
     let of = (&call, asked.reach);
-    let view = room.governance.enter(policy, session, of, &control.cancel).await?;
+    let view = room
+        .governance
+        .enter(policy, session, of, &control.cancel)
+        .await?;
     let known = (&agreed, &view);
     let decided = decide_with(room, session, (call, work, known), control, asked).await?;
     Ok(AuthorisationResult {
@@ -285,7 +288,10 @@ pub(crate) async fn explain(
 ) -> Result<Decision, ToolFailure> {
     let heard = session.heard();
     let policy = room.policy_of(session);
-    let view = room.governance.look(policy, session, (&call, reach)).await?;
+    let view = room
+        .governance
+        .look(policy, session, (&call, reach))
+        .await?;
     let decide = |policy: &Policy, approval| {
         let facts = SessionFacts {
             heard: heard.as_deref(),

@@ -6,47 +6,41 @@
 
 mod known;
 mod labels;
+mod lesson;
 mod meaning;
 mod reach;
 mod revoke;
 mod trajectory;
 
-use std::path::Path;
 use std::sync::Arc;
 
 use zeph_config::GovernanceSettings;
 use zeph_core::call::ResolvedCall;
 use zeph_core::category::{ErrorCategory, ErrorPhase};
-use zeph_core::command::CommandLine;
-use zeph_core::execution::ExecutionFacts;
 use zeph_core::failure::ToolFailure;
-use zeph_core::id::{CallId, OverflowId};
-use zeph_core::output::{Outcome, ToolOutput};
+use zeph_core::id::CallId;
+use zeph_core::output::Outcome;
 use zeph_core::policy::{
-    Decision, FLOW_CHECK, FlowFacts, HeldLabels, Label, LabelKind, LearnedCause, MappedCall, NearSequence, Policy,
-    PrivatePaths, SessionFacts, TrajectoryFacts, Verdict, destination, private_line,
-    private_source, untrusted_line, untrusted_result, words_of,
+    Decision, FLOW_CHECK, FlowFacts, HeldLabels, Label, LearnedCause, MappedCall, NearSequence,
+    Policy, PrivatePaths, SessionFacts, TrajectoryFacts, Verdict, destination, private_source,
+    untrusted_result, words_of,
 };
 use zeph_core::tool::Backend;
 use zeph_engine::Cancel;
-use zeph_store::{SequenceObservation, Store, StoreError};
+use zeph_store::{Store, StoreError};
 
 pub(crate) use self::known::KnownSequences;
+pub(crate) use self::lesson::CallEnd;
 pub(crate) use self::meaning::VectorSource;
 pub(crate) use self::reach::CallReach;
 pub(crate) use self::revoke::{RevokeError, RevokedSequence, forget, revoke};
 pub(crate) use self::trajectory::{AskedStep, Trajectory};
 
 use self::known::SequenceCache;
+use self::lesson::{OWN_RULES, is_specific};
 use self::trajectory::{RememberedCall, ResultSource};
 use crate::clock::now_ms;
 use crate::session::Session;
-
-/// How often a call has to be refused, or a tool to fail, until that is learned.
-const TIMES_NEEDED: u32 = 3;
-
-/// How often what was not granted has to be tried.
-const VIOLATIONS_NEEDED: u32 = 2;
 
 /// What the stage works with.
 #[derive(Debug)]
@@ -173,10 +167,7 @@ impl GovernanceRoom {
     }
 
     /// The sequences of this moment, for a conversation whose past is known.
-    async fn prepare(
-        &self,
-        session: &Session,
-    ) -> Result<Option<Arc<KnownSequences>>, ToolFailure> {
+    async fn prepare(&self, session: &Session) -> Result<Option<Arc<KnownSequences>>, ToolFailure> {
         let past = async {
             if session.trajectory().has_past() {
                 let n_calls = u32::try_from(self.settings.window_calls.get()).unwrap_or(u32::MAX);
@@ -290,7 +281,8 @@ impl GovernanceRoom {
 
     /// Keeps the words of a call for the time after a restart.
     async fn remember(&self, session: &Session, id: CallId) {
-        if !self.settings.trajectory {
+        // Without sequences, what this process remembers is enough.
+        if !self.settings.trajectory || !self.cache.has_sequences() {
             return;
         }
         let Some(words) = session.trajectory().words(id) else {
@@ -306,169 +298,24 @@ impl GovernanceRoom {
         told(kept.await, "a call cannot be remembered");
     }
 
-    /// What follows from the end of a call that ran.
-    pub(crate) async fn ended(&self, session: &Session, id: CallId, end: CallEnd<'_>) {
+    /// What follows from the end of a call that ran. Returns the labels of its result, for the record.
+    pub(crate) async fn ended(
+        &self,
+        session: &Session,
+        id: CallId,
+        end: CallEnd<'_>,
+    ) -> Vec<String> {
         let trajectory = session.trajectory();
-        if let Some(cause) = trajectory.is_shell(id).and_then(|is_shell| end.cause(is_shell)) {
+        if let Some(cause) = trajectory
+            .is_shell(id)
+            .and_then(|is_shell| end.cause(is_shell))
+        {
             self.learn(session, id, cause).await;
         } else if matches!(end.output.outcome, Outcome::Done) {
             self.went_well(session, id).await;
         }
-        self.label(session, id, end.output, end.facts).await;
+        self.label(session, id, end.output, end.facts).await
     }
-
-    async fn learn(&self, session: &Session, id: CallId, cause: LearnedCause) {
-        let pattern = match session.trajectory().pattern(id) {
-            Some(pattern) if self.settings.trajectory && is_specific(&pattern) => pattern,
-            _ => return,
-        };
-        let n_needed = match cause {
-            LearnedCause::Violated => VIOLATIONS_NEEDED,
-            _ => TIMES_NEEDED,
-        };
-        self.observe(pattern, id, (Some(cause), n_needed)).await;
-    }
-
-    /// Counts for a sequence that went wrong before that it went well now.
-    async fn went_well(&self, session: &Session, id: CallId) {
-        if !self.cache.has_candidates() {
-            return;
-        }
-        let pattern = session.trajectory().pattern(id);
-        if let Some(pattern) = pattern.filter(|pattern| self.cache.is_candidate(pattern)) {
-            self.observe(pattern, id, (None, 0)).await;
-        }
-    }
-
-    async fn observe(
-        &self,
-        words: Vec<String>,
-        call_id: CallId,
-        (cause, n_needed): (Option<LearnedCause>, u32),
-    ) {
-        let observed = SequenceObservation {
-            words,
-            cause,
-            call_id,
-            n_needed,
-            at_ms: now_ms(),
-        };
-        match self.store.observe_sequence(observed).await {
-            Ok(Some(id)) => tracing::info!(
-                sequence = id,
-                "a sequence of calls was learned; `zeph-host forgive {id}` removes it"
-            ),
-            Ok(None) => {}
-            Err(error) => told(Err(error), "a sequence of calls cannot be learned"),
-        }
-        self.cache.forget();
-    }
-
-    /// Gives the labels of a result to the conversation that was shown it, and to the handle of what it was not shown.
-    async fn label(
-        &self,
-        session: &Session,
-        id: CallId,
-        output: &ToolOutput,
-        facts: &ExecutionFacts,
-    ) {
-        let trajectory = session.trajectory();
-        let Some(mut labels) = trajectory.result_labels(id, facts) else {
-            return;
-        };
-        let mut located = output.locations.iter().map(|location| Path::new(&location.path));
-        labels.extend(located.find(|path| self.private.holds(path)).map(private_label));
-        self.hold(session, labels, output).await;
-    }
-
-    /// What follows from the end of a command that ran in the background.
-    pub(crate) async fn ended_in_background(
-        &self,
-        session: &Session,
-        (policy, line): (&Policy, Option<&CommandLine>),
-        output: &ToolOutput,
-        facts: &ExecutionFacts,
-    ) {
-        let (Some(line), true) = (line, policy.governance.flow.is_some()) else {
-            return;
-        };
-        let private = private_line(&self.private, line);
-        let private = private.as_deref().map(private_label);
-        let untrusted = untrusted_line(policy, line).source(&facts.hosts);
-        let untrusted = untrusted.map(|host| Label::new(LabelKind::Untrusted, &host));
-        let labels = private.into_iter().chain(untrusted).collect();
-        self.hold(session, labels, output).await;
-    }
-
-    /// Gives `labels` to what holds `output`.
-    pub(crate) async fn hold(&self, session: &Session, labels: Vec<Label>, output: &ToolOutput) {
-        if labels.is_empty() {
-            return;
-        }
-        if let Some(handle) = output.overflow {
-            session.trajectory().keep_handle(handle, &labels);
-            self.keep(session, Some(handle), labels.clone()).await;
-        }
-        if labels::shows_content(output.produced()) {
-            let news = session.trajectory().hold(labels);
-            if !news.is_empty() {
-                self.keep(session, None, news).await;
-            }
-        }
-    }
-
-    async fn keep(&self, session: &Session, handle: Option<OverflowId>, labels: Vec<Label>) {
-        let kept = self
-            .store
-            .keep_labels(session.conversation, handle, labels, now_ms());
-        told(kept.await, "labels cannot be kept");
-    }
-}
-
-/// Rules whose refusals say nothing about what a call does.
-const OWN_RULES: [&str; 5] = [
-    "tools.governance",
-    "quota",
-    "trust",
-    "mode read-only",
-    "tools.dependencies",
-];
-
-/// How a call ended.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct CallEnd<'a> {
-    pub(crate) output: &'a ToolOutput,
-    pub(crate) facts: &'a ExecutionFacts,
-    /// Whether it tried what was not granted.
-    pub(crate) has_violated: bool,
-}
-
-impl CallEnd<'_> {
-    /// Why its sequence went wrong, if it did. How a command ends is its own affair, and so is what passes by itself.
-    fn cause(&self, is_shell: bool) -> Option<LearnedCause> {
-        let Outcome::Failed(failure) = &self.output.outcome else {
-            return None;
-        };
-        if failure.phase != ErrorPhase::Execution {
-            return None;
-        }
-        match failure.category {
-            ErrorCategory::PolicyBlocked => Some(LearnedCause::Violated),
-            _ if self.has_violated => Some(LearnedCause::Violated),
-            ErrorCategory::PermanentFailure if !is_shell => Some(LearnedCause::Failed),
-            _ => None,
-        }
-    }
-}
-
-/// Whether a sequence says more than the names of tools: without that, it would block every call of one.
-pub(crate) fn is_specific(words: &[String]) -> bool {
-    words.len() >= 2
-}
-
-/// The label of a private file.
-pub(crate) fn private_label(path: &Path) -> Label {
-    Label::new(LabelKind::Private, &path.to_string_lossy())
 }
 
 fn told(result: Result<(), StoreError>, problem: &'static str) {

@@ -630,13 +630,7 @@ impl Host {
         let shell = Share::new(self.0.shell.shell(), session::turn(None, None), undo_max);
         let strategies = self.0.filter.components.session();
         let commands = CommandBackend::Native(Arc::clone(&self.0.shell));
-        Session::new(
-            conversation,
-            principal,
-            (commands, shell),
-            strategies,
-            past,
-        )
+        Session::new(conversation, principal, (commands, shell), strategies, past)
     }
 
     /// Makes one call: the whole line from request to audit. Never fails: whatever happens is in the report.

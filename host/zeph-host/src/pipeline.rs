@@ -98,7 +98,7 @@ pub(crate) async fn call(
     if let Some(noted) = &mut noted {
         noted.ran(std::mem::take(&mut done.uses), &done.execution);
     }
-    let facts = redact::facts(&done.execution.facts, &host.secrets.redactor());
+    let mut facts = redact::facts(&done.execution.facts, &host.secrets.redactor());
     let execution = counted(host, begun.watched, done.execution).await;
     let execution = execution.after_notes(begun.notes);
     let exit_code = execution.exit_code();
@@ -117,7 +117,7 @@ pub(crate) async fn call(
         facts: &facts,
         has_violated: done.wanted.grant.is_some(),
     };
-    host.authoriser.governance.ended(session, id, end).await;
+    facts.labels = host.authoriser.governance.ended(session, id, end).await;
     drop(step);
     if let (Outcome::Done, Some(tool)) = (&output.outcome, &tool) {
         asked.succeeded(tool);
@@ -256,7 +256,9 @@ async fn end_of(host: &Rooms, session: &Session, ended: BackgroundResult) -> Too
     session.hear_result(output.produced());
     let of = (&host.authoriser.policy, labelled.as_deref());
     let governance = &host.authoriser.governance;
-    governance.ended_in_background(session, of, &output, &facts).await;
+    governance
+        .ended_in_background(session, of, &output, &facts)
+        .await;
     host.audit
         .completed(session, (&run_id, turn), &facts, &output, duration)
         .await;
@@ -308,7 +310,10 @@ async fn begin<'h>(
         let mut draft = draft.clone();
         judged.identify(&mut draft, &offer);
         let governance = &host.authoriser.governance;
-        governance.decided(session, draft.call_id, &judged.decision).await;
+        draft.facts.labels = session.trajectory().passed_labels(draft.call_id);
+        governance
+            .decided(session, draft.call_id, &judged.decision)
+            .await;
         let once = std::mem::take(&mut judged.once);
         let observed = judgement::observed(&judged.decision, &draft.tool);
         match host.audit.begin(draft, &judged.decision, once).await {

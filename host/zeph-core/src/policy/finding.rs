@@ -11,6 +11,8 @@ pub(super) struct Finding {
     pub(super) can_be_approved: bool,
     /// Rules for `--allow` that would turn it.
     pub(super) allow: Vec<String>,
+    /// What it would have said if it did more than observe.
+    pub(super) would: Option<Verdict>,
 }
 
 impl Finding {
@@ -22,6 +24,7 @@ impl Finding {
             rule: Some(rule),
             can_be_approved: verdict == Verdict::Ask,
             allow: Vec::new(),
+            would: None,
         }
     }
 
@@ -32,6 +35,7 @@ impl Finding {
             detail: detail.to_owned(),
             can_be_approved: false,
             allow: Vec::new(),
+            would: None,
         }
     }
 
@@ -42,6 +46,11 @@ impl Finding {
 
     pub(super) fn by(mut self, rule: String) -> Self {
         self.rule = Some(rule);
+        self
+    }
+
+    pub(super) fn observing(mut self, would: Verdict) -> Self {
+        self.would = Some(would);
         self
     }
 

@@ -119,6 +119,7 @@ impl Findings {
     pub(super) fn trace(&self) -> Vec<TraceStep> {
         let steps = self.all().into_iter().map(|(check, finding)| TraceStep {
             rule: finding.rule.clone(),
+            would: finding.would,
             ..TraceStep::new(check, finding.verdict, finding.detail.clone())
         });
         steps

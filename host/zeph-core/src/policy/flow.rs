@@ -21,7 +21,7 @@ pub use self::source::{
 
 use super::finding::Finding;
 use super::trajectory::{in_mode, is_always_available};
-use super::{BadRule, Mode, Policy, SessionFacts};
+use super::{BadRule, Mode, Policy, SessionFacts, Verdict};
 use crate::call::ResolvedCall;
 use crate::failure::one_line;
 
@@ -235,7 +235,9 @@ pub(super) fn check(policy: &Policy, facts: &SessionFacts<'_>, call: &ResolvedCa
     };
     let held = flow.held.kept_from(&destination.key);
     let carried = flow.passed.iter().chain(held);
-    let carried: Vec<&Label> = carried.filter(|label| destination.minds(label.kind)).collect();
+    let carried: Vec<&Label> = carried
+        .filter(|label| destination.minds(label.kind))
+        .collect();
     let worst = carried.iter().min_by_key(|label| label.kind);
     let Some(worst) = worst else {
         return Finding::pass("nothing private or untrusted was read that was not released");
@@ -249,5 +251,5 @@ pub(super) fn check(policy: &Policy, facts: &SessionFacts<'_>, call: &ResolvedCa
         "this conversation has read {worst}{others}, and `{}` can send data off this machine (`{RULE}`)",
         one_line(&destination.shown, 120)
     );
-    in_mode(mode, RULE.to_owned(), reason)
+    in_mode(mode, Verdict::Ask, (RULE.to_owned(), reason))
 }

@@ -2,14 +2,13 @@
 //!
 //! What an operator forbids binds everybody who calls; what was learned binds programs and models. Nothing learned ever allows a call.
 
+mod origin;
 mod sequence;
 mod similarity;
 mod words;
 
-pub use self::sequence::{
-    BadSequence, LearnedCause, MappedCall, SEQUENCE_WORDS_MAX, Sequence, SequenceOrigin,
-    SequenceSet,
-};
+pub use self::origin::{LearnedCause, SequenceOrigin};
+pub use self::sequence::{BadSequence, MappedCall, SEQUENCE_WORDS_MAX, Sequence, SequenceSet};
 pub use self::similarity::NearSequence;
 pub use self::words::{CallWord, CallWords, WordKind};
 
@@ -62,8 +61,12 @@ pub(super) fn check(policy: &Policy, facts: &SessionFacts<'_>, call: &ResolvedCa
         return Finding::pass("the tool is always available");
     }
     let is_person = call.frame.principal.is_operator();
-    let found = trajectory.sequences.found(trajectory.window, trajectory.call);
-    let bind = found.into_iter().filter(|found| !is_person || found.sequence.binds_operator());
+    let found = trajectory
+        .sequences
+        .found(trajectory.window, trajectory.call);
+    let bind = found
+        .into_iter()
+        .filter(|found| !is_person || found.sequence.binds_operator());
     let strictest = bind
         .map(|found| (mode(policy, found.sequence, found.is_doubtful), found))
         .max_by_key(|(mode, _)| strictness(*mode));
@@ -115,14 +118,18 @@ fn mode(policy: &Policy, sequence: &Sequence, is_doubtful: bool) -> Mode {
 }
 
 fn completed(mode: Mode, sequence: &Sequence, is_doubtful: bool) -> Finding {
-    let may = if is_doubtful { "may complete" } else { "completes" };
+    let may = if is_doubtful {
+        "may complete"
+    } else {
+        "completes"
+    };
     let reason = format!(
         "the call {may} the blocked sequence `{}` ({}); {}",
         shown(sequence),
         sequence.origin,
         sequence.origin.remedy()
     );
-    in_mode(mode, sequence.origin.rule(), reason)
+    in_mode(mode, Verdict::Deny, (sequence.origin.rule(), reason))
 }
 
 /// A call that is like what went wrong is no proof: a person decides.
@@ -138,20 +145,22 @@ fn like(policy: &Policy, near: NearSequence, sequence: &Sequence) -> Finding {
         near.similarity,
         sequence.origin.remedy()
     );
-    in_mode(mode, format!("{}: similar", sequence.origin.rule()), reason)
+    let rule = format!("{}: similar", sequence.origin.rule());
+    in_mode(mode, Verdict::Ask, (rule, reason))
 }
 
 fn shown(sequence: &Sequence) -> String {
     one_line(&sequence.words.join(" "), 200)
 }
 
-/// The finding of a rule with a mode.
-pub(super) fn in_mode(mode: Mode, rule: String, reason: String) -> Finding {
+/// The finding of a rule with a mode, which `would` say this if it did more than observe.
+pub(super) fn in_mode(mode: Mode, would: Verdict, (rule, reason): (String, String)) -> Finding {
     match mode {
         Mode::Deny => Finding::new(Verdict::Deny, rule).because(reason),
         Mode::Ask => Finding::new(Verdict::Ask, rule).because(reason),
         Mode::Observe => {
-            Finding::pass(&format!("observed only, not enforced: {reason}")).by(rule)
+            let observed = Finding::pass(&format!("observed only: {reason}"));
+            observed.by(rule).observing(would)
         }
     }
 }

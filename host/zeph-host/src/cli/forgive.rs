@@ -36,7 +36,10 @@ async fn forgive(store: &Store, id: i64, json: bool) -> Result<Exit, CliError> {
     match json {
         true => print_json(&json!({ "forgiven": id })),
         false => Page::new()
-            .line(0, &format!("forgiven: sequence {id} blocks nothing any more"))
+            .line(
+                0,
+                &format!("forgiven: sequence {id} blocks nothing any more"),
+            )
             .print(),
     }?;
     Ok(Exit::Success)

@@ -13,10 +13,10 @@ mod token;
 mod trust;
 mod wrap;
 
-pub(crate) use acp::{ACP_EXAMPLES, ACP_LONG};
 pub(crate) use self::governance::{
     FORGIVE_EXAMPLES, FORGIVE_LONG, REVOKE_CALL_EXAMPLES, REVOKE_CALL_LONG,
 };
+pub(crate) use acp::{ACP_EXAMPLES, ACP_LONG};
 pub(crate) use authority::{
     APPROVE_CALL_EXAMPLES, APPROVE_CALL_LONG, DOCTOR_EXAMPLES, DOCTOR_LONG, EXPLAIN_EXAMPLES,
     EXPLAIN_LONG, POLICY_EXAMPLES, POLICY_LONG,

@@ -23,7 +23,9 @@ pub(super) fn run(context: &Context, options: &Revoke) -> Result<Exit, CliError>
                 "call": revoked.call,
                 "words": revoked.words,
             })),
-            false => Page::new().line(0, &session_commands::revoked(&revoked)).print(),
+            false => Page::new()
+                .line(0, &session_commands::revoked(&revoked))
+                .print(),
         }?;
         Ok(Exit::Success)
     })

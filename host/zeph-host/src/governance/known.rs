@@ -109,6 +109,15 @@ impl SequenceCache {
         self.lock().read_at = None;
     }
 
+    /// Whether there is any sequence.
+    pub(super) fn has_sequences(&self) -> bool {
+        let state = self.lock();
+        state
+            .known
+            .as_ref()
+            .is_some_and(|known| !known.set.is_empty())
+    }
+
     /// Whether any sequence went wrong that is not learned yet.
     pub(super) fn has_candidates(&self) -> bool {
         !self.lock().candidates.is_empty()

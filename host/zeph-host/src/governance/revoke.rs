@@ -27,7 +27,7 @@ pub(crate) enum RevokeError {
     #[error("no call of this conversation is recorded")]
     NoCall,
     #[error(
-        "call {0} was not learned: it has no arguments, so the sequence `{1}` would block every call of `{1}`; to deny the tool, add it to `tools.scoped.denied_tools`"
+        "call {0} was not learned: the sequence `{1}` names no more than a tool or program, and would block every call of it; to deny that, use a rule (`tools.scoped.denied_tools`, `tools.permissions`)"
     )]
     BlocksAll(CallId, String),
     #[error(transparent)]
@@ -49,7 +49,7 @@ pub(crate) async fn revoke(
     let call = record.begin.call_id;
     let words = pattern(&record.begin.tool, &record.begin.command);
     if !is_specific(&words) {
-        return Err(RevokeError::BlocksAll(call, record.begin.tool));
+        return Err(RevokeError::BlocksAll(call, words.join(" ")));
     }
     let id = store.revoke_sequence(words.clone(), call, now_ms()).await?;
     Ok(RevokedSequence { id, call, words })
@@ -91,7 +91,7 @@ fn pattern(tool: &str, command: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::pattern;
+    use super::{is_specific, pattern};
 
     #[test]
     fn a_recorded_call_has_the_words_of_the_call() {
@@ -99,5 +99,13 @@ mod tests {
         assert_eq!(words, ["bash", "cd", "x", "rm", "-f", "-fr", "-r", "build"]);
         assert_eq!(pattern("turn_state", "{}"), ["turn_state"]);
         assert_eq!(pattern("read", "not json"), ["read"]);
+        for (tool, command, expect) in [
+            ("turn_state", "{}", false),
+            ("bash", r#"{"command":"make"}"#, false),
+            ("bash", r#"{"command":"make all"}"#, true),
+            ("read", r#"{"path":"a"}"#, true),
+        ] {
+            assert_eq!(is_specific(&pattern(tool, command)), expect, "{command}");
+        }
     }
 }

@@ -17,7 +17,7 @@ use zeph_core::server::ServerTool;
 use zeph_core::tool::{Annotations, Backend, Tool, ToolKind};
 use zeph_shell::analysis::analyse;
 
-use super::private_label;
+use super::labels::private_label;
 use crate::path::line::{Here, places};
 use crate::traceless;
 
@@ -145,7 +145,11 @@ fn asks(policy: &Policy, directory: &Path, task: &Task) -> usize {
         let private = private_source(&policy.governance.private, call);
         let untrusted = untrusted_result(policy, call, replayed.is_remote).source(&hosts);
         let untrusted = untrusted.map(|host| Label::new(LabelKind::Untrusted, &host));
-        let labels = private.as_deref().map(private_label).into_iter().chain(untrusted);
+        let labels = private
+            .as_deref()
+            .map(private_label)
+            .into_iter()
+            .chain(untrusted);
         labels.for_each(|label| {
             held.hold(label);
         });

@@ -16,7 +16,7 @@ use zeph_engine::Cancel;
 use zeph_store::ConversationPast;
 
 use super::known::KnownSequences;
-use super::private_label;
+use super::labels::{kinds, private_label};
 
 /// How long a call waits for one before it that was asked for and is not being made: its caller may have left it.
 const UNBEGUN_PATIENCE: Duration = Duration::from_secs(1);
@@ -198,7 +198,9 @@ impl Trajectory {
         state.pending.retain(|_, (id, _)| *id != call.id);
         let window = state.window(known, n_calls);
         let before = state.calls.back();
-        let before = before.map(|before| before.words.pattern()).unwrap_or_default();
+        let before = before
+            .map(|before| before.words.pattern())
+            .unwrap_or_default();
         let running = RunningCall {
             is_shell: call.is_shell,
             reads_handles: call.reads_handles,
@@ -266,6 +268,13 @@ impl Trajectory {
         labels
     }
 
+    /// The kinds of labels that a call which was entered carries by the handles it names, for the record.
+    pub(crate) fn passed_labels(&self, id: CallId) -> Vec<String> {
+        let state = self.lock();
+        let running = state.running.get(&id);
+        running.map(|call| kinds(&call.passed)).unwrap_or_default()
+    }
+
     /// The words of a call that counts.
     pub(super) fn words(&self, id: CallId) -> Option<Arc<CallWords>> {
         let state = self.lock();
@@ -276,7 +285,10 @@ impl Trajectory {
 
     /// The words of a call after those of the call before it.
     pub(super) fn pattern(&self, id: CallId) -> Option<Vec<String>> {
-        self.lock().running.get(&id).map(|call| call.pattern.clone())
+        self.lock()
+            .running
+            .get(&id)
+            .map(|call| call.pattern.clone())
     }
 
     /// Whether a call that runs is a command; none when it does not run.

@@ -48,12 +48,9 @@ pub(super) fn observe(
         VALUES (?1, 'candidate', ?2, ?3, 1, 0, ?4)
         ON CONFLICT (words) DO UPDATE SET n_bad = n_bad + 1";
     let call = observed.call_id.to_string();
-    connection.prepare_cached(BAD)?.execute(params![
-        words,
-        cause.label(),
-        call,
-        observed.at_ms
-    ])?;
+    connection
+        .prepare_cached(BAD)?
+        .execute(params![words, cause.label(), call, observed.at_ms])?;
     const LEARN: &str = "
         UPDATE sequences SET state = 'learned', cause = ?2, call_id = ?3, at_ms = ?4
         WHERE words = ?1 AND state = 'candidate' AND n_good = 0 AND n_bad >= ?5
@@ -165,7 +162,9 @@ pub(super) fn past(
     let id = conversation.to_string();
     let mut calls: Vec<(CallId, String)> = connection
         .prepare_cached(CALLS)?
-        .query_map(params![id, n_calls], |row| Ok((parsed(row, 0)?, row.get(1)?)))?
+        .query_map(params![id, n_calls], |row| {
+            Ok((parsed(row, 0)?, row.get(1)?))
+        })?
         .collect::<rusqlite::Result<_>>()?;
     calls.reverse();
     let labels = connection

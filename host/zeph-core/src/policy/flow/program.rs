@@ -20,70 +20,60 @@ pub(super) enum Reach {
 }
 
 /// Programs that send what they are given.
-const SENDS: &[&str] = &[
-    "sftp", "ssh", "ftp", "ncftp", "lftp", "tftp", "telnet", "mail", "mailx", "sendmail", "mutt", "neomutt", "msmtp",
-    "swaks", "s-nail", "rclone", "s3cmd", "s5cmd", "gsutil", "aws", "az", "gcloud", "heroku", "vercel", "netlify",
-    "flyctl", "fly", "wrangler", "firebase", "ngrok", "cloudflared", "croc", "wormhole", "twine", "transfer", "doctl",
-    "kubectl", "helm", "ansible", "ansible-playbook", "terraform", "tofu", "mosquitto_pub", "websocat", "wscat",
-];
+const SENDS: &str = "\
+    sftp ssh ftp ncftp lftp tftp telnet mail mailx sendmail mutt neomutt msmtp swaks s-nail rclone s3cmd s5cmd gsutil aws \
+    az gcloud heroku vercel netlify flyctl fly wrangler firebase ngrok cloudflared croc wormhole twine transfer doctl \
+    kubectl helm ansible ansible-playbook terraform tofu mosquitto_pub websocat wscat";
 
 /// Programs that ask others for what they print.
-const CONTACTS: &[&str] = &[
-    "lynx", "w3m", "links", "elinks", "aria2c", "axel", "youtube-dl", "yt-dlp", "dig", "nslookup", "host", "drill",
-    "whois", "finger", "ping", "ping6", "traceroute", "tracepath", "mtr", "gh", "glab", "tea", "hub", "nmap",
-];
+const CONTACTS: &str = "\
+    lynx w3m links elinks aria2c axel youtube-dl yt-dlp dig nslookup host drill whois finger ping ping6 traceroute \
+    tracepath mtr gh glab tea hub nmap";
 
 /// Programs and the first word of theirs that makes them send.
-const SENDING_WORDS: &[(&[&str], &[&str])] = &[
-    (&["git"], &["push", "send-email", "request-pull", "send-pack"]),
-    (&["hg", "sl"], &["push", "email"]),
-    (&["svn"], &["commit", "ci", "import"]),
-    (&["jj"], &["git"]),
+const SENDING_WORDS: &[(&str, &str)] = &[
+    ("git", "push send-email request-pull send-pack"),
+    ("hg sl", "push email"),
+    ("svn", "commit ci import"),
+    ("jj", "git"),
     (
-        &["npm", "pnpm", "yarn", "bun"],
-        &["publish", "unpublish", "deprecate", "dist-tag", "login", "adduser"],
+        "npm pnpm yarn bun",
+        "publish unpublish deprecate dist-tag login adduser",
     ),
-    (&["cargo"], &["publish", "yank", "owner", "login"]),
-    (&["gem"], &["push", "yank"]),
-    (&["poetry", "uv", "hatch", "flit", "pdm"], &["publish"]),
-    (&["docker", "podman", "nerdctl", "buildah"], &["push", "login"]),
-    (&["skopeo", "oras", "crane"], &["copy", "sync", "push", "cp"]),
-    (&["mvn", "mvnw"], &["deploy"]),
-    (&["gradle", "gradlew"], &["publish", "uploadArchives"]),
-    (&["dotnet"], &["nuget"]),
-    (&["ollama", "huggingface-cli", "hf"], &["push", "upload"]),
+    ("cargo", "publish yank owner login"),
+    ("gem", "push yank"),
+    ("poetry uv hatch flit pdm", "publish"),
+    ("docker podman nerdctl buildah", "push login"),
+    ("skopeo oras crane", "copy sync push cp"),
+    ("mvn mvnw", "deploy"),
+    ("gradle gradlew", "publish uploadArchives"),
+    ("dotnet", "nuget"),
+    ("ollama huggingface-cli hf", "push upload"),
 ];
 
 /// Words of `gh` and its like that only read.
-const READING_WORDS: &[&str] = &[
-    "view", "list", "status", "diff", "checks", "search", "browse", "checkout", "clone", "download", "watch", "ls", "show",
-    "auth", "help", "version",
-];
+const READING_WORDS: &str = "\
+    view list status diff checks search browse checkout clone download watch ls show auth help version";
 
 /// Programs of everyday work: they keep to this machine, or speak to registries and repositories and print a log.
-const STAYS: &[&str] = &[
-    // Files and texts
-    "cat", "ls", "dir", "cd", "pwd", "echo", "printf", "head", "tail", "less", "more", "grep", "egrep", "fgrep", "rg",
-    "ag", "find", "fd", "sed", "awk", "gawk", "sort", "uniq", "wc", "cut", "tr", "tee", "diff", "cmp", "comm", "patch",
-    "cp", "mv", "rm", "mkdir", "rmdir", "touch", "ln", "chmod", "chown", "stat", "file", "du", "df", "tree", "basename",
-    "dirname", "realpath", "readlink", "tar", "zip", "unzip", "gzip", "gunzip", "zcat", "xz", "bzip2", "zstd", "7z",
-    "base64", "md5sum", "sha1sum", "sha256sum", "xxd", "od", "hexdump", "strings", "jq", "yq", "column", "paste", "fold",
-    "nl", "tac", "rev", "split", "xargs", "seq", "test", "[", "[[", "true", "false", ":", "sleep", "date", "env",
-    "export", "unset", "set", "source", ".", "alias", "type", "which", "command", "time", "timeout", "nohup", "nice",
-    "wait", "exit", "return", "read", "declare", "local", "shift", "trap", "eval", "exec", "ulimit", "umask", "history",
-    "whoami", "id", "uname", "hostname", "ps", "top", "kill", "pkill", "jobs", "free", "uptime", "lsof", "tmux", "watch",
-    "clear", "man", "bc", "expr", "mktemp", "install", "iconv", "pandoc", "sqlite3", "bat", "eza", "delta", "pushd",
-    "popd", "printenv", "if", "for", "while", "case", "function", "sudo", "su",
-    // Repositories, registries and builds
-    "git", "hg", "svn", "jj", "cargo", "rustc", "rustup", "rustfmt", "clippy-driver", "npm", "npx", "pnpm", "yarn", "bun",
-    "tsc", "eslint", "prettier", "vite", "webpack", "jest", "vitest", "mocha", "pip", "pip3", "pipx", "uv", "uvx", "poetry",
-    "hatch", "pdm", "pytest", "tox", "nox", "ruff", "black", "mypy", "pyright", "flake8", "go", "gofmt", "golangci-lint",
-    "make", "cmake", "ninja", "meson", "bazel", "gcc", "g++", "cc", "c++", "clang", "clang++", "ld", "ar", "mvn", "mvnw",
-    "gradle", "gradlew", "java", "javac", "kotlinc", "dotnet", "gem", "bundle", "rake", "rspec", "composer", "php",
-    "phpunit", "mix", "swift", "xcodebuild", "apt", "apt-get", "apk", "dnf", "yum", "brew", "pacman", "nix", "docker",
-    "docker-compose", "podman", "just", "task", "pre-commit", "shellcheck", "shfmt", "hadolint",
-    "nextest", "wasm-pack", "deno", "playwright", "terraform-docs", "protoc", "buf", "code", "vim", "nano",
-];
+const STAYS: &str = "\
+    cat ls dir cd pwd echo printf head tail less more grep egrep fgrep rg ag find fd sed awk gawk sort uniq wc cut tr tee \
+    diff cmp comm patch cp mv rm mkdir rmdir touch ln chmod chown stat file du df tree basename dirname realpath readlink \
+    tar zip unzip gzip gunzip zcat xz bzip2 zstd 7z base64 md5sum sha1sum sha256sum xxd od hexdump strings jq yq column \
+    paste fold nl tac rev split xargs seq test [ [[ true false : sleep date env export unset set source . alias type \
+    which command time timeout nohup nice wait exit return read declare local shift trap eval exec ulimit umask history \
+    whoami id uname hostname ps top kill pkill jobs free uptime lsof tmux watch clear man bc expr mktemp install iconv \
+    pandoc sqlite3 bat eza delta pushd popd printenv if for while case function sudo su git hg svn jj cargo rustc rustup \
+    rustfmt clippy-driver npm npx pnpm yarn bun tsc eslint prettier vite webpack jest vitest mocha pip pip3 pipx uv uvx \
+    poetry hatch pdm pytest tox nox ruff black mypy pyright flake8 go gofmt golangci-lint make cmake ninja meson bazel \
+    gcc g++ cc c++ clang clang++ ld ar mvn mvnw gradle gradlew java javac kotlinc dotnet gem bundle rake rspec composer \
+    php phpunit mix swift xcodebuild apt apt-get apk dnf yum brew pacman nix docker docker-compose podman just task \
+    pre-commit shellcheck shfmt hadolint nextest wasm-pack deno playwright terraform-docs protoc buf code vim nano";
+
+/// Whether a list of words has this one.
+fn has(list: &str, word: &str) -> bool {
+    list.split(' ').any(|other| other == word)
+}
 
 /// How far `command` reaches.
 pub(super) fn reach(command: &SimpleCommand) -> Reach {
@@ -100,16 +90,22 @@ pub(super) fn reach(command: &SimpleCommand) -> Reach {
 }
 
 fn by_name(name: &str, command: &SimpleCommand, words: &[&str]) -> Reach {
-    let is_in = |list: &[&str]| list.contains(&name);
+    let is_in = |list| has(list, name);
     let sends = |is_sending: bool, otherwise: Reach| match is_sending {
         true => Reach::Sends,
         false => otherwise,
     };
     match name {
         "curl" => sends(curl_sends(words), Reach::Contacts),
-        "wget" => sends(has_option(words, &["--post", "--body", "--method"]), Reach::Contacts),
+        "wget" => sends(
+            has_option(words, &["--post", "--body", "--method"]),
+            Reach::Contacts,
+        ),
         "http" | "https" | "xh" | "xhs" | "httpie" => sends(http_sends(words), Reach::Contacts),
-        "scp" | "rsync" => sends(words.iter().any(|word| remote(word).is_some()), Reach::Stays),
+        "scp" | "rsync" => sends(
+            words.iter().any(|word| remote(word).is_some()),
+            Reach::Stays,
+        ),
         "nc" | "ncat" | "netcat" | "socat" => Reach::Sends,
         "openssl" => sends(words.first() == Some(&"s_client"), Reach::Stays),
         "gh" | "glab" | "tea" | "hub" => sends(forge_sends(words), Reach::Contacts),
@@ -129,11 +125,11 @@ pub(super) fn subcommand(command: &SimpleCommand) -> Option<&str> {
 }
 
 fn has_sending_word(name: &str, command: &SimpleCommand) -> bool {
-    let of_program = SENDING_WORDS.iter().find(|(names, _)| names.contains(&name));
+    let of_program = SENDING_WORDS.iter().find(|(names, _)| has(names, name));
     let Some((_, sending)) = of_program else {
         return false;
     };
-    let is_sending = |word: &str| sending.contains(&word);
+    let is_sending = |word: &str| has(sending, word);
     // `jj git push`, `dotnet nuget push`, `npm dist-tag add`, `mvn clean deploy`
     match name {
         "jj" | "dotnet" => command.arguments.iter().any(|word| word == "push"),
@@ -144,14 +140,33 @@ fn has_sending_word(name: &str, command: &SimpleCommand) -> bool {
     }
 }
 
+/// Whether all that a command prints is a log of its own, although it sends: what is pushed, published or copied is not shown.
+pub(super) fn prints_log(command: &SimpleCommand) -> bool {
+    let name = command.base_name().to_lowercase();
+    matches!(
+        name.as_str(),
+        "scp" | "rsync" | "rclone" | "twine" | "mail" | "sendmail"
+    ) || has_sending_word(&name, command)
+}
+
 fn has_option(words: &[&str], beginnings: &[&str]) -> bool {
-    let begins = |word: &&&str| beginnings.iter().any(|beginning| word.starts_with(beginning));
+    let begins = |word: &&&str| {
+        beginnings
+            .iter()
+            .any(|beginning| word.starts_with(beginning))
+    };
     words.iter().any(|word| begins(&word))
 }
 
 fn curl_sends(words: &[&str]) -> bool {
     const LONG: [&str; 7] = [
-        "--data", "--form", "--upload-file", "--json", "--mail", "--url-query", "--quote",
+        "--data",
+        "--form",
+        "--upload-file",
+        "--json",
+        "--mail",
+        "--url-query",
+        "--quote",
     ];
     let is_short = |word: &&str| {
         let letters = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
@@ -169,7 +184,9 @@ fn names_method(words: &[&str]) -> bool {
     words.iter().enumerate().any(|(at, word)| {
         let is_short = !word.starts_with("--") && word.starts_with('-');
         let short = word.split_once('X').filter(|_| is_short);
-        let value = word.strip_prefix("--request").or(short.map(|(_, value)| value));
+        let value = word
+            .strip_prefix("--request")
+            .or(short.map(|(_, value)| value));
         let value = match value {
             Some("") => words.get(at + 1).copied(),
             value => value,
@@ -183,7 +200,8 @@ fn http_sends(words: &[&str]) -> bool {
     const METHODS: [&str; 4] = ["POST", "PUT", "PATCH", "DELETE"];
     let is_item = |word: &&str| {
         let is_plain = !word.starts_with('-') && !word.contains("://");
-        is_plain && (word.contains([':', '=', '@']) && !word.contains("==") || METHODS.contains(word))
+        is_plain
+            && (word.contains([':', '=', '@']) && !word.contains("==") || METHODS.contains(word))
     };
     words.iter().any(|word| is_item(&word))
 }
@@ -198,7 +216,7 @@ fn forge_sends(words: &[&str]) -> bool {
             const BODY: [&str; 5] = ["-f", "-F", "--field", "--raw-field", "--input"];
             has_option(words, &BODY) || names_method(words) || has_option(words, &["--method"])
         }
-        first => !(READING_WORDS.contains(&first) || READING_WORDS.contains(&second)),
+        first => !(has(READING_WORDS, first) || has(READING_WORDS, second)),
     }
 }
 

@@ -49,7 +49,9 @@ pub fn destination(
         _ if !reaches => None,
         // Its user chose it, and there is no other tool that could have read anything.
         Backend::Mcp(tool) if policy.wrapped.as_ref() == Some(&tool.server) => None,
-        Backend::Wasm(_) if call.tool.kind == ToolKind::Fetch && call.tool.annotations.read_only => {
+        Backend::Wasm(_)
+            if call.tool.kind == ToolKind::Fetch && call.tool.annotations.read_only =>
+        {
             of_address(facts, call)
         }
         Backend::Builtin | Backend::Wasm(_) | Backend::Mcp(_) => {
@@ -62,7 +64,10 @@ pub fn destination(
 /// The way that a command line has furthest.
 fn of_line(policy: &Policy, call: &ResolvedCall) -> Option<Destination> {
     let line = call.command.as_ref().filter(|_| !policy.denies_network)?;
-    let reaches = line.commands.iter().map(|command| (reach(command), command));
+    let reaches = line
+        .commands
+        .iter()
+        .map(|command| (reach(command), command));
     let (reach, command) = reaches.max_by_key(|(reach, _)| *reach)?;
     (reach != Reach::Stays).then(|| Destination::new(key(command), reach != Reach::Sends))
 }

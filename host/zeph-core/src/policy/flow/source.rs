@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use super::program::{Reach, reach};
 use super::PrivatePaths;
+use super::program::{Reach, prints_log, reach};
 use crate::call::ResolvedCall;
 use crate::command::{CommandLine, SimpleCommand, WordPlace};
 use crate::execution::HostUse;
@@ -13,8 +13,8 @@ use crate::tool::{Backend, ToolKind};
 
 /// Programs that say something about files, and nothing that stands in them.
 const NAMES_ONLY: [&str; 22] = [
-    "ls", "stat", "test", "[", "[[", "rm", "mv", "cp", "ln", "touch", "chmod", "chown", "mkdir", "rmdir", "realpath",
-    "readlink", "basename", "dirname", "du", "find", "tree", "git",
+    "ls", "stat", "test", "[", "[[", "rm", "mv", "cp", "ln", "touch", "chmod", "chown", "mkdir",
+    "rmdir", "realpath", "readlink", "basename", "dirname", "du", "find", "tree", "git",
 ];
 
 /// The private file that the result of `call` may tell of, by what the call names.
@@ -40,18 +40,29 @@ pub fn private_line(private: &PrivatePaths, line: &CommandLine) -> Option<PathBu
     }
     let reads = |command: &&SimpleCommand| {
         let name = command.base_name();
-        let shows = name == "git" && command.arguments.iter().any(|word| word == "show" || word == "diff");
+        let shows = name == "git"
+            && command
+                .arguments
+                .iter()
+                .any(|word| word == "show" || word == "diff");
         shows || !NAMES_ONLY.contains(&name)
     };
     let commands = line.commands.iter().filter(reads);
     let words: Vec<&String> = commands.flat_map(|command| &command.arguments).collect();
-    let named = line.places.words.iter().filter(|place| words.contains(&&place.word));
+    let named = line
+        .places
+        .words
+        .iter()
+        .filter(|place| words.contains(&&place.word));
     let of_words = named.filter_map(|place| match &place.place {
         WordPlace::Known(paths) => paths.iter().find(|path| private.holds(path)).cloned(),
         WordPlace::Like { beginnings, end } => {
             let like = |beginning: &String| {
                 let names = [beginning.clone(), format!("{beginning}x{end}")];
-                names.into_iter().map(PathBuf::from).find(|path| private.holds(path))
+                names
+                    .into_iter()
+                    .map(PathBuf::from)
+                    .find(|path| private.holds(path))
             };
             beginnings.iter().find_map(like)
         }
@@ -84,9 +95,9 @@ impl UntrustedResult {
             let name = host.host.rsplit_once(':');
             name.map_or(host.host.clone(), |(name, _)| name.to_owned())
         };
-        let mut beyond = hosts.iter().filter(|host| {
-            host.received_bytes > 0 && !is_loopback(&name(host))
-        });
+        let mut beyond = hosts
+            .iter()
+            .filter(|host| host.received_bytes > 0 && !is_loopback(&name(host)));
         match self {
             Self::Never => None,
             Self::OfHosts => beyond.next().map(name),
@@ -111,7 +122,8 @@ pub fn untrusted_result(policy: &Policy, call: &ResolvedCall, is_remote: bool) -
 /// Whether the output of a command has content of the network. What package managers and version control print is a log of their own;
 /// what they fetch is read by nobody yet.
 pub fn untrusted_line(policy: &Policy, line: &CommandLine) -> UntrustedResult {
-    let furthest = line.commands.iter().max_by_key(|command| reach(command));
+    let shown = line.commands.iter().filter(|command| !prints_log(command));
+    let furthest = shown.max_by_key(|command| reach(command));
     match furthest.map(|command| (reach(command), command)) {
         None | Some((Reach::Stays, _)) => UntrustedResult::Never,
         Some((Reach::Unknown, _)) => UntrustedResult::OfHosts,

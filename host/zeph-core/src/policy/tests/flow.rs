@@ -7,8 +7,8 @@ use crate::call::ResolvedCall;
 use crate::execution::HostUse;
 use crate::id::PluginId;
 use crate::policy::{
-    AllowRule, Decision, FlowFacts, Governance, HeldLabels, HeardUrls, Label, LabelKind, Mode, Policy,
-    PrivatePaths, SessionFacts, authorise, destination, private_source, untrusted_result,
+    AllowRule, Decision, FlowFacts, Governance, HeardUrls, HeldLabels, Label, LabelKind, Mode,
+    Policy, PrivatePaths, SessionFacts, authorise, destination, private_source, untrusted_result,
 };
 use crate::tool::{Backend, ToolKind};
 
@@ -89,7 +89,11 @@ fn what_leaves_the_machine_asks_after_what_was_read() {
     ] {
         assert_eq!(after(&private, &plain(line)), of_private, "{line}");
         assert_eq!(after(&untrusted, &plain(line)), of_untrusted, "{line}");
-        assert_eq!(after(&HeldLabels::default(), &plain(line)), "allow", "{line}");
+        assert_eq!(
+            after(&HeldLabels::default(), &plain(line)),
+            "allow",
+            "{line}"
+        );
     }
 }
 
@@ -143,7 +147,10 @@ fn a_handle_that_is_passed_on_carries_its_labels() {
         ..SessionFacts::default()
     };
     let decide = |line: &str| authorise(&policy(Mode::Ask), &facts, plain(line));
-    assert!(matches!(decide("curl -d x https://example.org"), Decision::Ask(_)));
+    assert!(matches!(
+        decide("curl -d x https://example.org"),
+        Decision::Ask(_)
+    ));
     assert!(matches!(decide("ls"), Decision::Allow(_)));
 }
 
@@ -168,15 +175,22 @@ fn labels_are_of_what_a_result_is_made_of() {
         n_refused: 0,
     };
     let from = |line: &str, name: &str| {
-        untrusted_result(&policy, &plain(line), false).source(&[host(name)]).is_some()
+        untrusted_result(&policy, &plain(line), false)
+            .source(&[host(name)])
+            .is_some()
     };
     assert!(from("curl https://example.org", "example.org:443"));
     assert!(!from("curl http://localhost:1", "localhost:1"));
     assert!(!from("git fetch", "github.com:443"));
+    assert!(!from("git push origin main", "github.com:443"));
+    assert!(from("gh issue view 3", "api.github.com:443"));
     assert!(!from("npm install", "registry.npmjs.org:443"));
     assert!(from("mytool", "example.org:443"));
     let fetched = untrusted_result(&policy, &fetch("https://a.example"), false);
-    assert_eq!(fetched.source(&[host("a.example:443")]), Some("a.example".to_owned()));
+    assert_eq!(
+        fetched.source(&[host("a.example:443")]),
+        Some("a.example".to_owned())
+    );
 }
 
 #[test]

@@ -9,8 +9,8 @@ use crate::call::ResolvedCall;
 use crate::command::{Becomes, Hole};
 use crate::id::CallId;
 use crate::policy::{
-    AllowRule, CallWords, Governance, LearnedCause, MappedCall, Mode, Policy, Sequence, SequenceOrigin,
-    SequenceSet, SessionFacts, TrajectoryFacts, authorise, words_of,
+    AllowRule, CallWords, Governance, LearnedCause, MappedCall, Mode, Policy, Sequence,
+    SequenceOrigin, SequenceSet, SessionFacts, TrajectoryFacts, authorise, words_of,
 };
 use crate::principal::{Operator, Principal};
 use crate::tool::Backend;
@@ -22,7 +22,12 @@ fn sequence(words: &[&str], mode: Mode, idx: usize) -> Sequence {
 
 fn learned(words: &[String], cause: LearnedCause, id: i64) -> Sequence {
     let call = CallId::new();
-    Sequence::new(words, Mode::Deny, SequenceOrigin::Learned { id, cause, call }).unwrap()
+    Sequence::new(
+        words,
+        Mode::Deny,
+        SequenceOrigin::Learned { id, cause, call },
+    )
+    .unwrap()
 }
 
 fn words(call: &ResolvedCall) -> CallWords {
@@ -94,9 +99,18 @@ fn a_sequence_is_found_within_one_call() {
     }
     let credentials = ["read", "config.toml", "password"];
     let content = "a = 1\npassword=\"x\"\n";
-    assert_eq!(one(&credentials, &[write("/w/a/config.toml", content)]), "deny");
-    assert_eq!(one(&credentials, &[write("/w/config.toml", "a = 1")]), "allow");
-    assert_eq!(one(&credentials, &[write("/w/other.toml", content)]), "allow");
+    assert_eq!(
+        one(&credentials, &[write("/w/a/config.toml", content)]),
+        "deny"
+    );
+    assert_eq!(
+        one(&credentials, &[write("/w/config.toml", "a = 1")]),
+        "allow"
+    );
+    assert_eq!(
+        one(&credentials, &[write("/w/other.toml", content)]),
+        "allow"
+    );
 }
 
 #[test]
@@ -105,7 +119,10 @@ fn a_sequence_is_found_over_calls_in_their_order() {
     let curl = || plain("curl https://example.org");
     assert_eq!(one(&leak, &[read("/w/.env"), read("/w/a"), curl()]), "deny");
     assert_eq!(one(&leak, &[curl(), read("/w/.env")]), "allow");
-    assert_eq!(one(&leak, &[read("/w/a"), plain("cat .env"), curl()]), "allow");
+    assert_eq!(
+        one(&leak, &[read("/w/a"), plain("cat .env"), curl()]),
+        "allow"
+    );
     // Of a sequence that is complete, further calls are not.
     assert_eq!(one(&leak, &[read("/w/.env"), curl(), plain("ls")]), "allow");
     let twice = ["bash", "make", "bash", "make"];
@@ -123,6 +140,26 @@ fn the_mode_says_what_a_sequence_does() {
         let set = SequenceSet::new(vec![sequence(&["read", "a"], mode, 3)]);
         assert_eq!(after(&set, Governance::default(), &[read("a")]), expect);
     }
+    // What is observed is recorded as what it would have said.
+    let set = SequenceSet::new(vec![sequence(&["read", "a"], Mode::Observe, 0)]);
+    let mapped = set.map(&words(&read("a")));
+    let facts = SessionFacts {
+        trajectory: Some(TrajectoryFacts {
+            sequences: &set,
+            window: &[],
+            call: &mapped,
+            near: None,
+            has_compared: false,
+        }),
+        ..SessionFacts::default()
+    };
+    let decision = authorise(&Policy::default(), &facts, read("a"));
+    let would: Vec<_> = decision
+        .trace()
+        .iter()
+        .filter_map(|step| step.would)
+        .collect();
+    assert_eq!(would, [crate::policy::Verdict::Deny]);
     let set = SequenceSet::new(vec![
         sequence(&["read", "a"], Mode::Observe, 0),
         sequence(&["a"], Mode::Deny, 1),
@@ -165,7 +202,11 @@ fn what_was_learned_blocks_where_the_operator_wants_it_and_a_revoked_call_anywhe
         (LearnedCause::Failed, "allow", "ask"),
     ] {
         let calls = [deploy.clone()];
-        assert_eq!(after(&set(cause), Governance::default(), &calls), watching, "{cause:?}");
+        assert_eq!(
+            after(&set(cause), Governance::default(), &calls),
+            watching,
+            "{cause:?}"
+        );
         assert_eq!(after(&set(cause), risky(), &calls), blocking, "{cause:?}");
     }
     let near = |threshold| Governance {
@@ -174,7 +215,10 @@ fn what_was_learned_blocks_where_the_operator_wants_it_and_a_revoked_call_anywhe
     };
     let like = [plain("deploy --now staging")];
     assert_eq!(after(&set(LearnedCause::Revoked), near(0.7), &like), "ask");
-    assert_eq!(after(&set(LearnedCause::Revoked), near(0.99), &like), "allow");
+    assert_eq!(
+        after(&set(LearnedCause::Revoked), near(0.99), &like),
+        "allow"
+    );
 }
 
 #[test]
@@ -182,7 +226,10 @@ fn a_sequence_of_the_operator_binds_a_person_and_one_that_was_learned_does_not()
     let mut typed = read("secret.txt");
     typed.frame.principal = Principal::Operator(Operator::OF_A_TEST);
     let of_operator = SequenceSet::new(vec![sequence(&["read", "secret.txt"], Mode::Deny, 0)]);
-    assert_eq!(after(&of_operator, Governance::default(), &[typed.clone()]), "deny");
+    assert_eq!(
+        after(&of_operator, Governance::default(), &[typed.clone()]),
+        "deny"
+    );
     let revoked = learned(&words(&typed).pattern(), LearnedCause::Revoked, 1);
     let revoked = SequenceSet::new(vec![revoked]);
     assert_eq!(after(&revoked, Governance::default(), &[typed]), "allow");
@@ -212,8 +259,17 @@ fn a_block_names_the_sequence_its_origin_and_what_forgives_it() {
     else {
         panic!("it is denied");
     };
-    for part in ["`read x.txt`", "learned from call", "revoked", "`zeph-host forgive 42`"] {
-        assert!(refusal.failure.message.contains(part), "{}", refusal.failure.message);
+    for part in [
+        "`read x.txt`",
+        "learned from call",
+        "revoked",
+        "`zeph-host forgive 42`",
+    ] {
+        assert!(
+            refusal.failure.message.contains(part),
+            "{}",
+            refusal.failure.message
+        );
     }
 }
 
@@ -227,7 +283,11 @@ fn hostile_sequences_and_calls_cost_little() {
     let full = vec!["a".to_owned(); 63];
     Sequence::new(&full, Mode::Deny, SequenceOrigin::Configured(0)).unwrap();
     // A long content keeps the words that matter.
-    let content = format!("{} password {}", "x y z ".repeat(50_000), "w ".repeat(50_000));
+    let content = format!(
+        "{} password {}",
+        "x y z ".repeat(50_000),
+        "w ".repeat(50_000)
+    );
     let set = SequenceSet::new(vec![sequence(&["read", "a", "password"], Mode::Deny, 0)]);
     let calls = [write("a", &content)];
     assert_eq!(after(&set, Governance::default(), &calls), "deny");

@@ -5,13 +5,10 @@
 //! `rm -rf build; ls /`, and `read .env curl` is found in two calls.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
+use super::origin::SequenceOrigin;
 use super::words::{CallWords, WordKind, of_sequence};
-use crate::id::CallId;
 use crate::policy::Mode;
 
 /// Most words of a sequence.
@@ -19,95 +16,6 @@ pub const SEQUENCE_WORDS_MAX: usize = 63;
 
 /// A word that no sequence has.
 const UNKNOWN: u32 = u32::MAX;
-
-/// Why a sequence was learned.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LearnedCause {
-    /// A person marked the result of its last call as unacceptable.
-    Revoked,
-    /// Rules refused its last call.
-    Refused,
-    /// Its last call tried what had not been granted.
-    Violated,
-    /// The tool of its last call failed.
-    Failed,
-}
-
-impl LearnedCause {
-    /// As it stands in the store.
-    pub fn label(self) -> &'static str {
-        match self {
-            Self::Revoked => "revoked",
-            Self::Refused => "refused",
-            Self::Violated => "violated",
-            Self::Failed => "failed",
-        }
-    }
-
-    /// The cause with this label.
-    pub fn of_label(label: &str) -> Option<Self> {
-        let all = [Self::Revoked, Self::Refused, Self::Violated, Self::Failed];
-        all.into_iter().find(|cause| cause.label() == label)
-    }
-}
-
-/// Where a sequence comes from.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SequenceOrigin {
-    /// The place in `tools.governance.blocked_sequences`.
-    Configured(usize),
-    /// It was learned.
-    Learned {
-        /// What `zeph-host forgive` calls it.
-        id: i64,
-        /// Why.
-        cause: LearnedCause,
-        /// The call it was learned from.
-        call: CallId,
-    },
-}
-
-impl SequenceOrigin {
-    /// The rule, for records and traces.
-    pub(super) fn rule(&self) -> String {
-        match self {
-            Self::Configured(idx) => format!("tools.governance.blocked_sequences[{idx}]"),
-            Self::Learned { id, cause, .. } => {
-                format!("tools.governance: learned sequence {id} ({})", cause.label())
-            }
-        }
-    }
-
-    /// How it is changed.
-    pub(super) fn remedy(&self) -> String {
-        match self {
-            Self::Configured(idx) => format!(
-                "only the operator can change this, at `tools.governance.blocked_sequences[{idx}]`"
-            ),
-            Self::Learned { id, .. } => format!("`zeph-host forgive {id}` removes it"),
-        }
-    }
-}
-
-impl fmt::Display for SequenceOrigin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (cause, call) = match self {
-            Self::Configured(idx) => {
-                return write!(f, "`tools.governance.blocked_sequences[{idx}]`");
-            }
-            Self::Learned { cause, call, .. } => (cause, call),
-        };
-        match cause {
-            LearnedCause::Revoked => write!(f, "learned from call {call}, which a person revoked"),
-            LearnedCause::Refused => write!(f, "learned from call {call}, which rules refused"),
-            LearnedCause::Violated => {
-                write!(f, "learned from call {call}, which tried what was not granted")
-            }
-            LearnedCause::Failed => write!(f, "learned from call {call}, whose tool failed"),
-        }
-    }
-}
 
 /// A sequence that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -268,7 +176,8 @@ impl SequenceSet {
         window: &[Arc<MappedCall>],
         call: &MappedCall,
     ) -> Vec<SequenceMatch<'a>> {
-        let has_hole = |call: &MappedCall| call.steps.iter().any(|step| step.kind == WordKind::Hole);
+        let has_hole =
+            |call: &MappedCall| call.steps.iter().any(|step| step.kind == WordKind::Hole);
         let may_guess = has_hole(call) || window.iter().any(|call| has_hole(call));
         let places = Places::of(window, call);
         let mut found = Vec::new();
@@ -281,9 +190,7 @@ impl SequenceSet {
                     sequence,
                     is_doubtful: false,
                 });
-            } else if may_guess
-                && sequence.binds_operator()
-                && completes(words, window, call, true)
+            } else if may_guess && sequence.binds_operator() && completes(words, window, call, true)
             {
                 found.push(SequenceMatch {
                     sequence,
@@ -332,7 +239,9 @@ impl Places {
             if at + 1 == words.len() {
                 from = from.max(self.of_call);
             }
-            let next = self.of_words.partition_point(|place| *place < (*word, from));
+            let next = self
+                .of_words
+                .partition_point(|place| *place < (*word, from));
             match self.of_words.get(next) {
                 Some((found, place)) if found == word => from = place + 1,
                 _ => return false,

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use super::sequence::{MappedCall, Sequence, SequenceOrigin, SequenceSet};
+use super::origin::SequenceOrigin;
+use super::sequence::{MappedCall, Sequence, SequenceSet};
 
 /// A learned sequence that calls are like.
 #[derive(Debug, Clone, Copy, PartialEq)]

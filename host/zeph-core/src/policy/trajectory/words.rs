@@ -86,8 +86,9 @@ impl CallWords {
                 .iter()
                 .enumerate()
                 .for_each(|(idx, command)| room.command(line, idx, command)),
-            None => in_order(arguments)
-                .for_each(|(name, value)| room.argument(name, value, DEPTH_MAX)),
+            None => {
+                in_order(arguments).for_each(|(name, value)| room.argument(name, value, DEPTH_MAX))
+            }
         }
         Self(room.words)
     }
@@ -185,7 +186,9 @@ impl<'a> Collector<'a> {
             _ => text[..text.floor_char_boundary(WORD_BYTES_MAX)].to_owned(),
         };
         let is_near = self.n_in_unit < WORDS_KEPT;
-        let is_kept = is_near || (self.is_known.is_some_and(|is_known| is_known(&text)) && self.far.insert(text.clone()));
+        let is_kept = is_near
+            || (self.is_known.is_some_and(|is_known| is_known(&text))
+                && self.far.insert(text.clone()));
         if !is_kept || self.words.len() >= WORDS_MAX {
             return;
         }
@@ -248,8 +251,9 @@ impl<'a> Collector<'a> {
             Value::Array(items) if depth > 0 => items
                 .iter()
                 .for_each(|item| self.argument(name, item, depth - 1)),
-            Value::Object(members) if depth > 0 => in_order(members)
-                .for_each(|(name, member)| self.argument(name, member, depth - 1)),
+            Value::Object(members) if depth > 0 => {
+                in_order(members).for_each(|(name, member)| self.argument(name, member, depth - 1))
+            }
             _ => {}
         }
     }
@@ -277,7 +281,23 @@ impl<'a> Collector<'a> {
 fn is_around(letter: char) -> bool {
     matches!(
         letter,
-        '"' | '\'' | '`' | ',' | ';' | ':' | '=' | '(' | ')' | '[' | ']' | '{' | '}' | '<' | '>' | '!' | '?' | '|'
+        '"' | '\''
+            | '`'
+            | ','
+            | ';'
+            | ':'
+            | '='
+            | '('
+            | ')'
+            | '['
+            | ']'
+            | '{'
+            | '}'
+            | '<'
+            | '>'
+            | '!'
+            | '?'
+            | '|'
     )
 }
 
@@ -342,7 +362,10 @@ fn plain_path(word: &str) -> Option<String> {
         return None;
     }
     let mut kept: Vec<&str> = Vec::new();
-    for part in word.split('/').filter(|part| !part.is_empty() && *part != ".") {
+    for part in word
+        .split('/')
+        .filter(|part| !part.is_empty() && *part != ".")
+    {
         match part {
             ".." if kept.last().is_some_and(|last| *last != "..") => {
                 kept.pop();

@@ -181,7 +181,7 @@ fn commands() {
         (
             "/qqqqqqqqqq",
             Err(
-                "there is no such command; there are: /approvals, /approve, /clear, /help, /kill, /plan, /quit, /redo, /runs, /tool, /tools, /undo",
+                "there is no such command; there are: /approvals, /approve, /clear, /help, /kill, /plan, /quit, /redo, /revoke, /runs, /tool, /tools, /undo",
             ),
         ),
         ("quit", Err("did you mean `/quit`?")),

@@ -26,18 +26,39 @@ async fn a_sequence_is_learned_when_it_goes_wrong_often_and_never_well<D: Databa
     let store = database.open();
     let bad = Some(LearnedCause::Failed);
     for expect_learned in [false, false, true, false] {
-        let learned = store.observe_sequence(observed("read a", bad)).await.unwrap();
+        let learned = store
+            .observe_sequence(observed("read a", bad))
+            .await
+            .unwrap();
         assert_eq!(learned.is_some(), expect_learned);
     }
-    store.observe_sequence(observed("read b", bad)).await.unwrap();
-    store.observe_sequence(observed("read b", None)).await.unwrap();
+    store
+        .observe_sequence(observed("read b", bad))
+        .await
+        .unwrap();
+    store
+        .observe_sequence(observed("read b", None))
+        .await
+        .unwrap();
     for _ in 0..5 {
-        assert_eq!(store.observe_sequence(observed("read b", bad)).await.unwrap(), None);
+        assert_eq!(
+            store
+                .observe_sequence(observed("read b", bad))
+                .await
+                .unwrap(),
+            None
+        );
     }
     // What never went wrong is not kept.
-    store.observe_sequence(observed("read c", None)).await.unwrap();
+    store
+        .observe_sequence(observed("read c", None))
+        .await
+        .unwrap();
     let all = store.list_sequences().await.unwrap();
-    let told: Vec<_> = all.iter().map(|one| (one.words.join(" "), one.state, one.n_bad)).collect();
+    let told: Vec<_> = all
+        .iter()
+        .map(|one| (one.words.join(" "), one.state, one.n_bad))
+        .collect();
     assert_eq!(
         told,
         [
@@ -52,9 +73,18 @@ async fn a_person_revokes_and_forgives<D: Database>() {
     let store = database.open();
     let before = store.sequences_version().await.unwrap();
     let call = CallId::new();
-    let id = store.revoke_sequence(words("bash rm"), call, NOW_MS).await.unwrap();
+    let id = store
+        .revoke_sequence(words("bash rm"), call, NOW_MS)
+        .await
+        .unwrap();
     assert_ne!(store.sequences_version().await.unwrap(), before);
-    assert_eq!(store.revoke_sequence(words("bash rm"), call, NOW_MS).await.unwrap(), id);
+    assert_eq!(
+        store
+            .revoke_sequence(words("bash rm"), call, NOW_MS)
+            .await
+            .unwrap(),
+        id
+    );
     assert!(store.forgive_sequence(id, NOW_MS).await.unwrap());
     assert!(!store.forgive_sequence(id, NOW_MS).await.unwrap());
     assert!(!store.forgive_sequence(99, NOW_MS).await.unwrap());
@@ -63,9 +93,18 @@ async fn a_person_revokes_and_forgives<D: Database>() {
         let bad = observed("bash rm", Some(LearnedCause::Refused));
         assert_eq!(store.observe_sequence(bad).await.unwrap(), None);
     }
-    assert_eq!(store.revoke_sequence(words("bash rm"), call, NOW_MS).await.unwrap(), id);
+    assert_eq!(
+        store
+            .revoke_sequence(words("bash rm"), call, NOW_MS)
+            .await
+            .unwrap(),
+        id
+    );
     let all = store.list_sequences().await.unwrap();
-    assert_eq!((all[0].state, all[0].cause), (SequenceState::Learned, LearnedCause::Revoked));
+    assert_eq!(
+        (all[0].state, all[0].cause),
+        (SequenceState::Learned, LearnedCause::Revoked)
+    );
 }
 
 async fn a_conversation_remembers_its_last_calls_and_its_labels<D: Database>() {
@@ -75,19 +114,46 @@ async fn a_conversation_remembers_its_last_calls_and_its_labels<D: Database>() {
     let calls: Vec<CallId> = (0..5).map(|_| CallId::new()).collect();
     for (n, call) in calls.iter().enumerate() {
         let words = (*call, format!("[{n}]"));
-        store.remember_call(conversation, words, 3, NOW_MS).await.unwrap();
+        store
+            .remember_call(conversation, words, 3, NOW_MS)
+            .await
+            .unwrap();
     }
     let private = Label::new(LabelKind::Private, "/w/.env");
     let output = OverflowId::new();
     for output in [None, Some(output), None] {
         let labels = vec![private.clone()];
-        store.keep_labels(conversation, output, labels, NOW_MS).await.unwrap();
+        store
+            .keep_labels(conversation, output, labels, NOW_MS)
+            .await
+            .unwrap();
     }
     let past = store.conversation_past(conversation, 2).await.unwrap();
-    assert_eq!(past.calls, [(calls[3], "[3]".to_owned()), (calls[4], "[4]".to_owned())]);
-    assert_eq!(past.labels, [(None, private.clone()), (Some(output), private)]);
-    assert_eq!(store.conversation_past(conversation, 50).await.unwrap().calls.len(), 3);
-    assert!(store.conversation_past(other, 50).await.unwrap().calls.is_empty());
+    assert_eq!(
+        past.calls,
+        [(calls[3], "[3]".to_owned()), (calls[4], "[4]".to_owned())]
+    );
+    assert_eq!(
+        past.labels,
+        [(None, private.clone()), (Some(output), private)]
+    );
+    assert_eq!(
+        store
+            .conversation_past(conversation, 50)
+            .await
+            .unwrap()
+            .calls
+            .len(),
+        3
+    );
+    assert!(
+        store
+            .conversation_past(other, 50)
+            .await
+            .unwrap()
+            .calls
+            .is_empty()
+    );
     assert!(store.delete_conversation(conversation).await.unwrap());
     let past = store.conversation_past(conversation, 50).await.unwrap();
     assert!(past.calls.is_empty() && past.labels.is_empty());
@@ -107,7 +173,9 @@ async fn another_host_sees_what_was_learned<D: Database>() {
     let database = D::fresh();
     let (one, other) = (database.open(), database.open());
     let before = other.sequences_version().await.unwrap();
-    one.revoke_sequence(words("bash rm"), CallId::new(), NOW_MS).await.unwrap();
+    one.revoke_sequence(words("bash rm"), CallId::new(), NOW_MS)
+        .await
+        .unwrap();
     assert_ne!(other.sequences_version().await.unwrap(), before);
     assert_eq!(other.list_sequences().await.unwrap().len(), 1);
 }
