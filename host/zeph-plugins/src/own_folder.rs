@@ -38,7 +38,11 @@ pub(crate) fn given(
         Ok((fs.map_err(|error| error.to_string())?, folder))
     });
     let (fs, folder) = opened.map_err(|problem| {
-        tracing::error!(problem, plugin = name, "the folder of a plugin cannot be opened");
+        tracing::error!(
+            problem,
+            plugin = name,
+            "the folder of a plugin cannot be opened"
+        );
         let message = format!("the cache folder of `{name}` cannot be opened (`engine.cache_dir`)");
         ToolFailure::new(ErrorCategory::ServerError, ErrorPhase::Setup, message)
     })?;

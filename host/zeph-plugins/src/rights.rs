@@ -20,8 +20,8 @@ use zeph_engine::fs::{FsPolicy, FsPolicyError, Rulings};
 use zeph_engine::{CallGrant, NO_SETTINGS};
 use zeph_store::{GrantRecord, Store, StoreError};
 
-use crate::own_folder;
 use super::set::{InForce, ManifestBy, PluginOrigin, VettedPlugin};
+use crate::own_folder;
 
 /// Everything that the operator lets any plugin have of files, opened once.
 #[derive(Debug)]

@@ -2,6 +2,7 @@
 //!
 //! `cargo bench -p zeph-store`, with `-- FOLDER` to measure another disk than the one of temporary files.
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -9,12 +10,13 @@ use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 use zeph_core::id::{CallId, ConversationId, OverflowId};
 use zeph_store::{
-    AuditEvent, AuditFile, AuditResult, BeginFacts, BeginRecord, Ending, Finish, Location,
-    Retention, Store, StoreOptions,
+    AuditEvent, AuditFile, AuditKeySource, AuditKeys, AuditResult, BeginFacts, BeginRecord, Ending,
+    Finish, Location, Retention, Store, StoreOptions, verify_file,
 };
 
 const N_CALLS: usize = 5_000;
 const N_PARALLEL: usize = 16;
+const N_VERIFIED: usize = 100_000;
 const N_PAUSED: usize = 200;
 const N_OPENS: usize = 50;
 
@@ -71,6 +73,8 @@ async fn measure(dir: &Path) -> Result<(), Box<dyn std::error::Error + Send + Sy
     let swept = paused(&store, conversation).await?;
     report("the same while it sweeps (at most 1 ms more)", swept)?;
 
+    sealed(dir).await?;
+
     let mut tasks = JoinSet::new();
     let started = Instant::now();
     for _ in 0..N_PARALLEL {
@@ -99,6 +103,74 @@ async fn measure(dir: &Path) -> Result<(), Box<dyn std::error::Error + Send + Sy
     store.close().await?;
     opens(&path).await?;
     lines(dir, conversation)
+}
+
+/// The same with the chain, and how fast it is verified.
+async fn sealed(dir: &Path) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    let path = dir.join("sealed.db");
+    let store = open(&path)?;
+    let keys = store.begin_chain(&AuditKeySource::Process, 1).await?;
+    let conversation = ConversationId::new();
+    let (mut begins, mut finishes) = (Vec::new(), Vec::new());
+    for _ in 0..N_CALLS {
+        let begin = begin(conversation);
+        let finish = finish(begin.call_id);
+        let started = Instant::now();
+        store.audit_begin(begin).await?;
+        begins.push(started.elapsed());
+        let started = Instant::now();
+        store.audit_finish(finish).await?;
+        finishes.push(started.elapsed());
+    }
+    report("audit_begin, sealed", begins)?;
+    report("audit_finish, sealed", finishes)?;
+    for _ in 0..N_VERIFIED - N_CALLS {
+        let begin = begin(conversation);
+        let finish = finish(begin.call_id);
+        store.audit_begin(begin).await?;
+        store.finish_call_soon(Some(finish), Vec::new()).await?;
+    }
+    store.close().await?;
+    let location = Location::File(path);
+    for _ in 0..3 {
+        let started = Instant::now();
+        let found = Store::verify_audit(&location, &options(), Some(&keys), &BTreeSet::new())?;
+        let took = started.elapsed().as_secs_f64();
+        let (n_events, n_calls) = (found.n_events as f64, found.n_calls as f64);
+        writeln!(
+            io::stdout(),
+            "verify {n_calls} calls, {n_events} records: {:.0} calls/s, {:.0} records/s, {} problems",
+            n_calls / took,
+            n_events / took,
+            found.problems.len()
+        )?;
+    }
+    sealed_lines(dir, &keys)
+}
+
+fn sealed_lines(
+    dir: &Path,
+    keys: &AuditKeys,
+) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    let path = dir.join("sealed.jsonl");
+    let file = AuditFile::open(&path, 0)?.chained(keys.clone());
+    let mut appends = Vec::new();
+    for _ in 0..N_VERIFIED {
+        let begin = begin(ConversationId::new());
+        let started = Instant::now();
+        file.append(&AuditEvent::Begin(&begin))?;
+        appends.push(started.elapsed());
+    }
+    report("append a sealed line to the audit file", appends)?;
+    let started = Instant::now();
+    let found = verify_file(&path, keys, &BTreeSet::new())?;
+    let rate = found.n_lines as f64 / started.elapsed().as_secs_f64();
+    writeln!(
+        io::stdout(),
+        "verify {} lines: {rate:.0} lines/s",
+        found.n_lines
+    )?;
+    Ok(())
 }
 
 /// Calls with pauses about as long as the store waits before it sweeps, so that some come while it does.
@@ -151,11 +223,14 @@ fn lines(
 }
 
 fn open(path: &Path) -> Result<Store, zeph_store::StoreError> {
-    let options = StoreOptions {
+    Store::open(Location::File(path.to_owned()), options()).map(|opened| opened.store)
+}
+
+fn options() -> StoreOptions {
+    StoreOptions {
         at_ms: 0,
         busy_timeout: Duration::from_secs(5),
-    };
-    Store::open(Location::File(path.to_owned()), options).map(|opened| opened.store)
+    }
 }
 
 fn begin(conversation_id: ConversationId) -> BeginRecord {

@@ -1,8 +1,13 @@
 //! The record of every call: a row written before anything happens, completed when the call has ended.
 //!
 //! A row without an end means that the host died during the call. `record` is what is recorded, `filter` how the rows are read,
-//! `file` the same events as JSON lines.
+//! `file` the same events as JSON lines. `chain` vouches for the rows with codes (`code`), as `file` does for its lines, and
+//! `checkpoint` is what leaves the machine of it.
 
+pub(crate) mod chain;
+pub(crate) mod checkpoint;
+pub(crate) mod code;
 pub(crate) mod file;
 pub(crate) mod filter;
+pub(crate) mod problem;
 pub(crate) mod record;

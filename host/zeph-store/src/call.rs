@@ -174,6 +174,7 @@ impl Store {
             bytes: file.line_of(event)?,
             file: Arc::clone(file),
             is_needed,
+            at_ms: event.at_ms(),
         }))
     }
 }

@@ -9,6 +9,8 @@ use std::time::Duration;
 
 use zeph_core::id::{CallId, PluginId};
 
+use crate::secrets::SecretsError;
+
 /// The cause of an error, printed by walking the chain.
 pub type ErrorSource = Box<dyn std::error::Error + Send + Sync>;
 
@@ -133,6 +135,23 @@ pub enum StoreError {
         /// What was tried.
         operation: &'static str,
     },
+    /// The keys of the audit log cannot be had.
+    #[error("the keys of the audit log cannot be read")]
+    AuditKeys {
+        /// What is wrong with them.
+        source: SecretsError,
+    },
+    /// The key that vouches for the records of the store is missing.
+    #[error("the audit log is sealed with the key `{key}`, which is not in `{}`", path.display())]
+    AuditKeyMissing {
+        /// The name of the key.
+        key: String,
+        /// The file of the keys.
+        path: PathBuf,
+    },
+    /// Another key took over while the host was running.
+    #[error("the key of the audit log was changed while this host was running")]
+    AuditKeyChanged,
     /// The audit file could not be opened, written or rotated.
     #[error("cannot {operation} the audit file `{}`", path.display())]
     AuditFile {
@@ -165,7 +184,13 @@ impl StoreError {
                 Some("use the newer program, or set `store.path` to another file")
             }
             Self::Foreign { .. } => Some("set `store.path` to a file of its own"),
-            Self::Moved { .. } => Some("start the host again"),
+            Self::Moved { .. } | Self::AuditKeyChanged => Some("start the host again"),
+            Self::AuditKeys { .. } => Some(
+                "make the key available again, or move the file away and run `zeph-host audit rekey`: earlier records can no longer be verified then",
+            ),
+            Self::AuditKeyMissing { .. } => Some(
+                "restore the file, or run `zeph-host audit rekey` to go on with a new key: earlier records can no longer be verified then",
+            ),
             Self::AuditFile { .. } => Some(
                 "set `tools.audit.file` to a file in a folder you may write, or remove that key to keep only the table",
             ),

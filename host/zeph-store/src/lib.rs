@@ -32,16 +32,22 @@ mod sqlite;
 mod store;
 mod sweep;
 mod tokens;
-mod vectors;
 mod trust;
+mod vectors;
 
 pub use approvals::call::{BoundCall, canonical, rule_scope};
 pub use approvals::{
     AgreedBy, AgreedRules, Agreement, ApprovalReason, ApprovalRequest, RefusedObjects, ShownCall,
     StoredApproval,
 };
+pub use audit::chain::{ChainHead, ChainReport};
+pub use audit::checkpoint::{
+    CheckpointDue, CheckpointEvery, CheckpointReport, Checkpoints, FileHead,
+};
 pub use audit::file::AuditFile;
+pub use audit::file::verify::{FileReport, verify_file};
 pub use audit::filter::AuditFilter;
+pub use audit::problem::{AuditPlace, AuditProblem, AuditProblemKind};
 pub use audit::record::{
     AuditEvent, AuditRecord, AuditResult, BeginFacts, BeginRecord, ClaimSource, Ending, Failed,
     Finish, HostProcess, TokenUse,
@@ -65,6 +71,7 @@ pub use schedules::{
     NewSchedule, PutSchedule, RunBegin, RunFinish, RunHold, RunState, SCHEDULE_RUNS_KEPT, Schedule,
     ScheduleBounds, ScheduleOwner, ScheduleRun,
 };
+pub use secrets::audit_keys::{AuditKeyFolder, AuditKeySource, AuditKeys};
 pub use secrets::{
     Keyring, KeyringError, ReachableSecrets, SecretFolder, SecretPlace, SecretRecord, SecretSet,
     SecretsError, SecretsStamp, StoredSecret,
@@ -77,5 +84,5 @@ pub use sqlite::open::{Location, OpenedStore, StoreOpening, StoreOptions};
 pub use store::Store;
 pub use sweep::{Retention, SweepReport};
 pub use tokens::TokenRecord;
-pub use vectors::{VECTOR_BYTES_MAX, VECTORS_MAX};
 pub use trust::{OutcomeNote, TrustAlert, TrustRecord, TrustState};
+pub use vectors::{VECTOR_BYTES_MAX, VECTORS_MAX};

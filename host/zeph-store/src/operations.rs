@@ -15,6 +15,8 @@ use zeph_core::lifetime::{GrantLifetime, Lifetime};
 use zeph_core::policy::{Label, Mode, TrustLevel, TrustSubject};
 
 use crate::approvals::{Agreement, ApprovalRequest, StoredApproval};
+use crate::audit::chain::ChainHead;
+use crate::audit::checkpoint::CheckpointDue;
 use crate::audit::filter::AuditFilter;
 use crate::audit::record::{AuditRecord, BeginRecord, Finish, HostProcess};
 use crate::call::{CallBegin, SingleUseRights};
@@ -31,6 +33,7 @@ use crate::schedules::{
     NewSchedule, PutSchedule, RunBegin, RunFinish, Schedule, ScheduleBounds, ScheduleOwner,
     ScheduleRun,
 };
+use crate::secrets::audit_keys::AuditKeys;
 use crate::sequences::{ConversationPast, SequenceObservation, StoredSequence};
 use crate::session::{NewSession, NewSessionItem, SessionRecord};
 use crate::sweep::{Past, SweepReport};
@@ -46,6 +49,8 @@ pub(crate) enum OperationFault {
     Moved,
     /// The line in the audit file cannot be written, without which the operation must not happen.
     Line(StoreError),
+    /// For a reason that has its words.
+    Told(StoreError),
 }
 
 /// The result of an operation.
@@ -311,6 +316,17 @@ pub(crate) trait Operations {
         labels: &[Label],
         at_ms: i64,
     ) -> Outcome<()>;
+
+    /// The name of the key that vouches for the newest records; `None` when the chain has not begun.
+    fn chain_key(&self) -> Outcome<Option<String>>;
+    /// Chains the calls of this connection from now on; the chain begins when there is none.
+    fn begin_chain(&self, keys: &AuditKeys, at_ms: i64) -> Outcome<()>;
+    /// Lets the newest of `keys` vouch for what comes.
+    fn rekey_chain(&self, keys: &AuditKeys, at_ms: i64) -> Outcome<()>;
+    /// The newest event of the chain.
+    fn chain_head(&self) -> Outcome<Option<ChainHead>>;
+    /// The newest event, when a checkpoint of it is due; it counts as handed out then.
+    fn take_checkpoint(&self, due: &CheckpointDue) -> Outcome<Option<ChainHead>>;
 
     /// Deletes up to `n_max` things of each kind that are past their time; says what went.
     fn sweep(&self, past: &Past, n_max: u32) -> Outcome<SweepReport>;

@@ -87,10 +87,11 @@ pub(crate) fn create_private(path: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// Opens a file for appending, creating it for the owner alone.
+/// Opens a file for appending and reading, creating it for the owner alone.
 pub(crate) fn open_append(path: &Path) -> io::Result<File> {
     OpenOptions::new()
         .append(true)
+        .read(true)
         .create(true)
         .mode(FILE_MODE)
         .open(path)

@@ -4,6 +4,7 @@
 //! A change replaces the file as a whole while a lock is held, so concurrent changes lose nothing and a crash leaves the old or the new
 //! file. Owner, rights and kind of folder and file are checked on what was opened, at every reading; links are refused.
 
+pub(crate) mod audit_keys;
 pub(crate) mod file;
 mod keyring;
 
@@ -109,6 +110,14 @@ pub enum SecretsError {
         /// What is wrong with it. No part of its content.
         problem: String,
     },
+    /// The keys of the audit log make no sense.
+    #[error("`{}` is not a file of keys of the audit log: {problem}", path.display())]
+    Keys {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it. No part of its content.
+        problem: String,
+    },
     /// Another process holds the lock.
     #[error("`{}` is held by another process for more than 5 s", path.display())]
     Held {
@@ -133,6 +142,10 @@ impl SecretsError {
             )),
             Self::Broken { path, .. } => Some(format!(
                 "delete `{}` and set the secrets anew",
+                path.display()
+            )),
+            Self::Keys { path, .. } => Some(format!(
+                "restore `{}`, or move it away and run `zeph-host audit rekey`: earlier records can no longer be verified then",
                 path.display()
             )),
             Self::Keyring(error) => Some(error.hint().to_owned()),

@@ -1,6 +1,5 @@
 //! How SQLite does what `operations` says: all SQL of the product is in this module.
 
-use rusqlite::Connection;
 use uuid::Uuid;
 use zeph_core::id::{
     ApprovalId, CallId, ConversationId, Digest, OverflowId, Pin, PluginId, ToolName,
@@ -9,6 +8,8 @@ use zeph_core::lifetime::Lifetime;
 use zeph_core::policy::{Label, TrustLevel, TrustSubject};
 
 use crate::approvals::{Agreement, ApprovalRequest, StoredApproval};
+use crate::audit::chain::ChainHead;
+use crate::audit::checkpoint::CheckpointDue;
 use crate::audit::filter::AuditFilter;
 use crate::audit::record::{AuditRecord, BeginRecord, Finish, HostProcess};
 use crate::call::{CallBegin, SingleUseRights};
@@ -25,15 +26,19 @@ use crate::schedules::{
     NewSchedule, PutSchedule, RunBegin, RunFinish, Schedule, ScheduleBounds, ScheduleOwner,
     ScheduleRun,
 };
+use crate::secrets::audit_keys::AuditKeys;
 use crate::sequences::{ConversationPast, SequenceObservation, StoredSequence};
 use crate::session::{NewSession, NewSessionItem, SessionRecord};
 use crate::sweep::{Past, SweepReport};
 use crate::tokens::TokenRecord;
 use crate::trust::{OutcomeNote, TrustAlert, TrustState};
 
+use self::chain::ChainedConnection;
+
 mod approvals;
 mod audit;
 mod call;
+mod chain;
 mod checkpoint;
 mod conversation;
 mod defaults;
@@ -55,11 +60,11 @@ mod set_aside;
 mod site;
 mod sweeper;
 mod tokens;
-mod vectors;
 mod trust;
+mod vectors;
 mod writer;
 
-impl Operations for Connection {
+impl Operations for ChainedConnection {
     fn begin_conversation(&self, id: ConversationId, at_ms: i64) -> Outcome<()> {
         Ok(conversation::touch(self, id, at_ms, 0)?)
     }
@@ -399,11 +404,11 @@ impl Operations for Connection {
         rights: &SingleUseRights,
         at_ms: i64,
     ) -> Outcome<Option<CallBegin>> {
-        Ok(call::begin(self, begin, rights, at_ms)?)
+        call::begin(self, begin, rights, at_ms)
     }
 
     fn finish_call(&self, finish: Option<&Finish>, unused: &[GrantRecord]) -> Outcome<bool> {
-        Ok(call::finish(self, finish, unused)?)
+        call::finish(self, finish, unused)
     }
 
     fn audit(&self, filter: &AuditFilter) -> Outcome<Vec<AuditRecord>> {
@@ -474,11 +479,33 @@ impl Operations for Connection {
         )?)
     }
 
+    fn chain_key(&self) -> Outcome<Option<String>> {
+        Ok(chain::newest_mark(self)?.map(|(_, mark)| mark.key))
+    }
+
+    fn begin_chain(&self, keys: &AuditKeys, at_ms: i64) -> Outcome<()> {
+        ChainedConnection::begin_chain(self, keys, at_ms)
+    }
+
+    fn rekey_chain(&self, keys: &AuditKeys, at_ms: i64) -> Outcome<()> {
+        self.rekey(keys, at_ms)
+    }
+
+    fn chain_head(&self) -> Outcome<Option<ChainHead>> {
+        Ok(chain::head(self)?)
+    }
+
+    fn take_checkpoint(&self, due: &CheckpointDue) -> Outcome<Option<ChainHead>> {
+        Ok(chain::checkpoint::take(self, due)?)
+    }
+
     fn sweep(&self, past: &Past, n_max: u32) -> Outcome<SweepReport> {
+        let audit = audit::sweep(self, past, n_max)?;
         let mut swept = SweepReport {
             n_grants: grants::sweep(self, past.at_ms, n_max)?,
             n_approvals: approvals::sweep(self, past.at_ms, n_max)?,
-            n_audit: audit::sweep(self, past, n_max)?,
+            n_audit: audit.n_removed,
+            n_carried: audit.n_carried,
             ..SweepReport::default()
         };
         if let Some(before_ms) = past.audit_ms {

@@ -81,6 +81,8 @@ pub(crate) struct AuditLine {
     pub(crate) bytes: Vec<u8>,
     /// Whether the operation must not happen without it.
     pub(crate) is_needed: bool,
+    /// When it happened, in Unix milliseconds.
+    pub(crate) at_ms: i64,
 }
 
 /// Where the result of a task goes.

@@ -47,6 +47,8 @@ pub struct SweepReport {
     pub n_approvals: usize,
     /// Audit rows.
     pub n_audit: usize,
+    /// Audit rows that were vouched for anew, because older ones went.
+    pub n_carried: usize,
     /// Parts of stored outputs that are too long for one row.
     pub n_parts: usize,
 }
@@ -87,6 +89,7 @@ impl SweepReport {
         self.n_grants += other.n_grants;
         self.n_approvals += other.n_approvals;
         self.n_audit += other.n_audit;
+        self.n_carried += other.n_carried;
         self.n_parts += other.n_parts;
     }
 }

@@ -301,10 +301,7 @@ fn sweep(folder: &Path) {
 }
 
 /// A number that no other call has: the time, mixed.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a seed, which nobody sees"
-)]
+#[expect(clippy::disallowed_methods, reason = "a seed, which nobody sees")]
 fn unique() -> u64 {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let nanos = now.unwrap_or_default().as_nanos();

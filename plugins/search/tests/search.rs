@@ -143,10 +143,7 @@ fn damaged_indexes_are_made_anew() {
 }
 
 #[test]
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a file gets an old time"
-)]
+#[expect(clippy::disallowed_methods, reason = "a file gets an old time")]
 fn what_a_killed_call_left_behind_is_removed() {
     let project = Project::new(&[("a.rs", "fn one() {}\n")]);
     let left = |name: &str, seconds: u64| {

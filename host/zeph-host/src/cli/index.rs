@@ -92,9 +92,15 @@ async fn watched(
 }
 
 fn told(report: &Progress) {
-    let Progress { message, completed, total } = report;
+    let Progress {
+        message,
+        completed,
+        total,
+    } = report;
     match (completed, total) {
-        (Some(completed), Some(total)) => out::remark(&format!("{message}: {completed} of {total} files")),
+        (Some(completed), Some(total)) => {
+            out::remark(&format!("{message}: {completed} of {total} files"))
+        }
         _ => out::remark(message),
     }
 }

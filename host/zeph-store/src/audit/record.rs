@@ -245,6 +245,16 @@ pub enum AuditEvent<'a> {
     Finish(&'a Finish),
 }
 
+impl AuditEvent<'_> {
+    /// When it happened, in Unix milliseconds.
+    pub(crate) fn at_ms(&self) -> i64 {
+        match self {
+            Self::Begin(begin) => begin.at_ms,
+            Self::Finish(finish) => finish.at_ms,
+        }
+    }
+}
+
 impl ClaimSource {
     /// Every source.
     pub const ALL: [Self; 10] = [

@@ -38,6 +38,13 @@ pub(crate) const LOGINS: FileNames = FileNames {
     lock: "logins.lock",
 };
 
+/// The file of the keys of the audit.
+pub(super) const AUDIT_KEYS: FileNames = FileNames {
+    file: "audit.json",
+    next: "audit.next",
+    lock: "audit.lock",
+};
+
 /// Pause between two tries for the lock, and how many there are: 5 s.
 const PAUSE: Duration = Duration::from_millis(2);
 const TRIES_MAX: u32 = 2_500;

@@ -3,19 +3,23 @@
 use std::str::FromStr;
 
 use rusqlite::types::Type;
-use rusqlite::{Connection, Row, ToSql, params};
+use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, params};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use zeph_core::category::ErrorCategory;
 use zeph_core::id::CallId;
 
+use super::chain::sweep::ChainSweep;
+use super::chain::{self, ChainedConnection, FIRST_OF_END, NewEvent, record_bytes};
 use super::conversation::touch;
 use super::label;
+use crate::audit::chain::EventKind;
 use crate::audit::filter::AuditFilter;
 use crate::audit::record::{
     AuditRecord, BeginFacts, BeginRecord, Ending, Failed, Finish, HostProcess, TokenUse,
 };
 use crate::error::ErrorSource;
+use crate::operations::Outcome;
 use crate::sweep::Past;
 
 /// How long the row of a call without an end is kept at least, in milliseconds: longer than any call runs.
@@ -29,19 +33,36 @@ const COLUMNS: &str = "call_id, begun_at_ms, tool, command, conversation_id, cla
                        agreement, hosts, attempts, cache_age_ms, cache_bytes, mcp_server_id, adversarial_verdict, \
                        user, scope, trust, labels, observed, tokens_in, tokens_out, result_labels";
 
-/// Adds the row of a call; 0 when it is there already.
-pub(super) fn insert_begin(
-    connection: &Connection,
-    begin: &BeginRecord,
-) -> rusqlite::Result<usize> {
-    const SQL: &str = "
-        INSERT INTO audit (call_id, begun_at_ms, tool, command, conversation_id, claim_source, caller_id,
-                           policy_match, correlation_id, resolved_cwd, plugin, plugin_digest, host_pid,
-                           host_start, turn_id, goal_id, skill_name, agreement, mcp_server_id,
-                           adversarial_verdict, user, scope, trust, labels, observed, tokens_in, tokens_out)
+/// What is known of a call when it begins. New columns come last: the chain numbers them by their place.
+macro_rules! begin_columns {
+    () => {
+        "call_id, begun_at_ms, tool, command, conversation_id, claim_source, caller_id, policy_match, \
+         correlation_id, resolved_cwd, plugin, plugin_digest, host_pid, host_start, turn_id, goal_id, \
+         skill_name, agreement, mcp_server_id, adversarial_verdict, user, scope, trust, labels, observed, \
+         tokens_in, tokens_out"
+    };
+}
+
+/// The columns that the chain vouches for when a call begins, and how many there are.
+pub(super) const BEGIN_COLUMNS: &str = begin_columns!();
+pub(super) const N_BEGIN: usize = 27;
+
+/// The columns that the chain vouches for when a call ends, and how many there are. New columns come last.
+pub(super) const END_COLUMNS: &str = "finished_at_ms, result, result_detail, duration_ms, error_category, error_domain, \
+                                      error_phase, truncated, overflow_id, exit_code, execution_env, hosts, attempts, \
+                                      cache_age_ms, cache_bytes, result_labels";
+pub(super) const N_END: usize = 16;
+
+/// Adds the row of a call and its event; 0 when it is there already.
+pub(super) fn insert_begin(connection: &ChainedConnection, begin: &BeginRecord) -> Outcome<usize> {
+    const SQL: &str = concat!(
+        "INSERT INTO audit (",
+        begin_columns!(),
+        ", chain_n)
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17,
-                ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27)
-        ON CONFLICT (call_id) DO NOTHING";
+                ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28)
+        ON CONFLICT (call_id) DO NOTHING"
+    );
     let BeginRecord {
         call_id,
         at_ms,
@@ -73,7 +94,8 @@ pub(super) fn insert_begin(
         tokens,
     } = facts;
     let host = host.as_ref();
-    let n_rows = connection.prepare_cached(SQL)?.execute(params![
+    let chain_n = connection.next_event()?;
+    let values: &[&dyn ToSql] = params![
         call_id.to_string(),
         at_ms,
         tool,
@@ -101,21 +123,34 @@ pub(super) fn insert_begin(
         observed,
         tokens.map(|tokens| tokens.input),
         tokens.map(|tokens| tokens.output),
-    ])?;
-    if n_rows > 0 {
-        touch(connection, *conversation_id, *at_ms, 1)?;
+        chain_n,
+    ];
+    let n_rows = connection.prepare_cached(SQL)?.execute(values)?;
+    if n_rows == 0 {
+        return Ok(0);
     }
+    if chain_n.is_some() {
+        connection.append(&NewEvent {
+            kind: EventKind::Begin,
+            call: *call_id,
+            seq: connection.last_insert_rowid(),
+            begun: None,
+            record: &record_bytes(0, &values[..N_BEGIN])?,
+        })?;
+    }
+    touch(connection, *conversation_id, *at_ms, 1)?;
     Ok(n_rows)
 }
 
-/// Completes the row of a call; 0 when there is none without an end.
-pub(super) fn update_finish(connection: &Connection, finish: &Finish) -> rusqlite::Result<usize> {
+/// Completes the row of a call and adds its event; false when there is none without an end.
+pub(super) fn update_finish(connection: &ChainedConnection, finish: &Finish) -> Outcome<bool> {
     const SQL: &str = "
         UPDATE audit SET finished_at_ms = ?2, result = ?3, result_detail = ?4, duration_ms = ?5, error_category = ?6,
                          error_domain = ?7, error_phase = ?8, truncated = ?9, overflow_id = ?10,
                          exit_code = ?11, execution_env = ?12, hosts = ?13, attempts = ?14, cache_age_ms = ?15,
                          cache_bytes = ?16, result_labels = ?17
-        WHERE call_id = ?1 AND finished_at_ms IS NULL";
+        WHERE call_id = ?1 AND finished_at_ms IS NULL
+        RETURNING seq, chain_n";
     let Finish {
         call_id,
         at_ms,
@@ -136,7 +171,7 @@ pub(super) fn update_finish(connection: &Connection, finish: &Finish) -> rusqlit
         labels,
     } = ending;
     let (result, detail) = label::result_columns(result);
-    connection.prepare_cached(SQL)?.execute(params![
+    let values: &[&dyn ToSql] = params![
         call_id.to_string(),
         at_ms,
         result,
@@ -154,7 +189,22 @@ pub(super) fn update_finish(connection: &Connection, finish: &Finish) -> rusqlit
         cache_age_ms,
         cache_bytes,
         list_column(labels),
-    ])
+    ];
+    let mut statement = connection.prepare_cached(SQL)?;
+    let row = statement.query_row(values, |row| Ok((row.get(0)?, row.get(1)?)));
+    let Some((seq, begun)) = row.optional()? else {
+        return Ok(false);
+    };
+    if connection.is_chained() {
+        connection.append(&NewEvent {
+            kind: EventKind::Finish,
+            call: *call_id,
+            seq,
+            begun,
+            record: &record_bytes(FIRST_OF_END, &values[1..])?,
+        })?;
+    }
+    Ok(true)
 }
 
 /// A list as a JSON array; null when it is empty.
@@ -261,29 +311,38 @@ pub(super) fn of_call(
         .transpose()
 }
 
-/// Deletes rows that are too old, and the oldest of too many; says how many.
+/// Deletes rows that are too old, and the oldest of too many; says how many went and how many were vouched for anew.
 ///
 /// Limits: each statement looks at the rows it deletes and at those of calls that still run, whatever the size of the table.
-pub(super) fn sweep(connection: &Connection, past: &Past, n_max: u32) -> rusqlite::Result<usize> {
+pub(super) fn sweep(
+    connection: &ChainedConnection,
+    past: &Past,
+    n_max: u32,
+) -> Outcome<ChainSweep> {
+    // Rows from before the chain go alone: no event is of them.
     const OLD: &str = "
-        DELETE FROM audit WHERE seq IN
-        (SELECT seq FROM audit WHERE begun_at_ms < ?1 AND (finished_at_ms IS NOT NULL OR begun_at_ms < ?2)
-         ORDER BY begun_at_ms LIMIT ?3)";
+        DELETE FROM audit WHERE seq IN (SELECT seq FROM
+        (SELECT seq, chain_n FROM audit WHERE begun_at_ms < ?1 AND (finished_at_ms IS NOT NULL OR begun_at_ms < ?2)
+         ORDER BY begun_at_ms LIMIT ?3) WHERE chain_n IS NULL)";
     // Rows go from the old end only, so the numbers tell how many there are at most.
     const MANY: &str = "
-        DELETE FROM audit WHERE seq IN
-        (SELECT seq FROM audit WHERE seq <= (SELECT max(seq) FROM audit) - ?1
+        DELETE FROM audit WHERE seq IN (SELECT seq FROM
+        (SELECT seq, chain_n FROM audit WHERE seq <= (SELECT max(seq) FROM audit) - ?1
              AND (finished_at_ms IS NOT NULL OR begun_at_ms < ?2)
-         ORDER BY seq LIMIT ?3)";
+         ORDER BY seq LIMIT ?3) WHERE chain_n IS NULL)";
     let running_ms = past.at_ms.saturating_sub(UNFINISHED_MS);
     let limits = [(OLD, past.audit_ms), (MANY, past.audit_rows_max)];
-    let mut n_rows = 0;
+    let mut n_alone = 0;
     for (sql, limit) in limits {
         let Some(limit) = limit else { continue };
         let row = params![limit, running_ms, n_max];
-        n_rows += connection.prepare_cached(sql)?.execute(row)?;
+        n_alone += connection.prepare_cached(sql)?.execute(row)?;
     }
-    Ok(n_rows)
+    let swept = chain::sweep::sweep(connection, past, running_ms, n_max)?;
+    Ok(ChainSweep {
+        n_removed: swept.n_removed + n_alone,
+        ..swept
+    })
 }
 
 fn facts(row: &Row<'_>) -> rusqlite::Result<BeginFacts> {

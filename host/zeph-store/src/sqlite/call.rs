@@ -2,18 +2,20 @@
 
 use rusqlite::Connection;
 
+use super::chain::ChainedConnection;
 use super::{approvals, audit, grants, trust};
 use crate::audit::record::{BeginRecord, Finish};
 use crate::call::{CallBegin, SingleUseRights};
 use crate::grants::GrantRecord;
+use crate::operations::Outcome;
 
 /// Takes the rights and adds the row; `None` when there is one already.
 pub(super) fn begin(
-    connection: &Connection,
+    connection: &ChainedConnection,
     begin: Option<&BeginRecord>,
     rights: &SingleUseRights,
     at_ms: i64,
-) -> rusqlite::Result<Option<CallBegin>> {
+) -> Outcome<Option<CallBegin>> {
     if !are_there(connection, rights)? {
         return Ok(Some(CallBegin::RightGone));
     }
@@ -28,15 +30,15 @@ pub(super) fn begin(
 
 /// Releases grants and completes the row; says whether there was one to complete.
 pub(super) fn finish(
-    connection: &Connection,
+    connection: &ChainedConnection,
     finish: Option<&Finish>,
     unused: &[GrantRecord],
-) -> rusqlite::Result<bool> {
+) -> Outcome<bool> {
     for grant in unused {
         grants::release(connection, grant.id)?;
     }
     match finish {
-        Some(finish) => Ok(audit::update_finish(connection, finish)? > 0),
+        Some(finish) => audit::update_finish(connection, finish),
         None => Ok(true),
     }
 }

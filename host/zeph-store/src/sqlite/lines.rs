@@ -13,13 +13,15 @@ pub(super) fn write(jobs: &mut [Box<dyn Job>]) -> Result<(), StoreError> {
     let mut text = Vec::new();
     let mut file: Option<Arc<AuditFile>> = None;
     let mut is_needed = false;
+    let mut at_ms = i64::MIN;
     for line in jobs.iter_mut().filter_map(|job| job.line()) {
         text.extend_from_slice(&line.bytes);
         is_needed |= line.is_needed;
+        at_ms = at_ms.max(line.at_ms);
         file.get_or_insert_with(|| Arc::clone(&line.file));
     }
     let Some(file) = file else { return Ok(()) };
-    match file.append_lines(&text) {
+    match file.append_lines(&text, at_ms) {
         Ok(()) => {}
         Err(error) if is_needed => return Err(error),
         Err(error) => tracing::error!(

@@ -10,6 +10,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 use tokio::sync::oneshot;
 
+use super::chain::ChainedConnection;
 use super::checkpoint::BACKSTOP_PAGES;
 use super::schema;
 use super::set_aside::{has_orphan_log, set_aside};
@@ -131,6 +132,21 @@ pub(super) fn start(database: Database) -> Result<Store, StoreError> {
     Store::start(&path, move |queue| writer::run(database, queue))
 }
 
+/// Where the store at `location` is; none for one in memory, or where there is no file.
+pub(super) fn site_of(
+    location: &Location,
+    options: &StoreOptions,
+) -> Result<Option<Site>, StoreError> {
+    let Location::File(path) = location else {
+        return Ok(None);
+    };
+    let path = std::path::absolute(path).map_err(file("find the store", path))?;
+    Ok(path.is_file().then_some(Site {
+        path,
+        busy_timeout: options.busy_timeout,
+    }))
+}
+
 pub(super) fn open_memory(options: &StoreOptions) -> Result<Database, StoreError> {
     let site = Site {
         path: PathBuf::from(MEMORY),
@@ -143,7 +159,7 @@ pub(super) fn open_memory(options: &StoreOptions) -> Result<Database, StoreError
     });
     let connection = connection.map_err(|source| site.error("open the store", source))?;
     Ok(Database {
-        connection,
+        connection: ChainedConnection::new(connection),
         site,
         file_id: None,
     })
@@ -181,7 +197,7 @@ pub(super) fn open_file(
     let file_id = FileId::of_path(path).map_err(file("look at the store", path))?;
     Ok((
         Database {
-            connection,
+            connection: ChainedConnection::new(connection),
             site,
             file_id: Some(file_id),
         },

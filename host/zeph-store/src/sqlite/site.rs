@@ -58,7 +58,7 @@ impl Site {
     /// Puts the fault of an operation into words.
     pub(crate) fn told(&self, operation: &'static str, fault: OperationFault) -> StoreError {
         match fault {
-            OperationFault::Line(error) => error,
+            OperationFault::Line(error) | OperationFault::Told(error) => error,
             OperationFault::Moved => StoreError::Moved {
                 operation,
                 path: self.path.clone(),

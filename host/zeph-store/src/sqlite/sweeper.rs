@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use rusqlite::Connection;
 use tokio::time::Instant;
 
+use super::chain::ChainedConnection;
 use super::writer::{execute, roll_back};
 use crate::operations::{Operations as _, Outcome};
 use crate::store::Clock;
@@ -49,7 +49,7 @@ impl Sweeper {
     }
 
     /// Notes committed writes. Sweeps when there are many and there was no pause.
-    pub(super) fn count(&mut self, n_writes: usize, connection: &Connection) {
+    pub(super) fn count(&mut self, n_writes: usize, connection: &ChainedConnection) {
         if self.plan.is_none() {
             return;
         }
@@ -64,7 +64,7 @@ impl Sweeper {
     }
 
     /// Deletes a few things; the next step follows when there were any.
-    pub(super) fn step(&mut self, connection: &Connection) {
+    pub(super) fn step(&mut self, connection: &ChainedConnection) {
         let started = Instant::now();
         let swept = self.sweep(connection).unwrap_or_else(|fault| {
             tracing::warn!(?fault, "the store cannot be swept");
@@ -87,18 +87,18 @@ impl Sweeper {
     }
 
     /// A last step, for hosts that end before there was a pause.
-    pub(super) fn close(&mut self, connection: &Connection) {
+    pub(super) fn close(&mut self, connection: &ChainedConnection) {
         if self.next.is_some() {
             self.step(connection);
         }
     }
 
-    fn sweep(&self, connection: &Connection) -> Outcome<SweepReport> {
+    fn sweep(&self, connection: &ChainedConnection) -> Outcome<SweepReport> {
         let Some((retention, now_ms)) = self.plan else {
             return Ok(SweepReport::default());
         };
         let past = retention.past(now_ms());
-        execute(connection, "BEGIN IMMEDIATE")?;
+        connection.begin()?;
         let swept = connection.sweep(&past, self.n_each);
         let committed = swept.and_then(|swept| Ok(execute(connection, "COMMIT").map(|()| swept)?));
         roll_back(connection);

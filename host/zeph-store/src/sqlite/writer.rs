@@ -10,6 +10,7 @@ use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout_at};
 
+use super::chain::ChainedConnection;
 use super::checkpoint::{Checkpointer, spare_close};
 use super::lines;
 use super::site::Site;
@@ -29,7 +30,7 @@ const SOON: Duration = Duration::from_millis(5);
 #[derive(Debug)]
 pub(crate) struct Database {
     /// Used by the writer thread alone.
-    pub(crate) connection: Connection,
+    pub(crate) connection: ChainedConnection,
     /// For messages.
     pub(crate) site: Site,
     /// The file that was opened; none in memory.
@@ -161,8 +162,8 @@ fn is_moved(database: &Database) -> bool {
 }
 
 /// One transaction for one job.
-fn run_alone(connection: &Connection, job: &mut Box<dyn Job>) {
-    if let Err(error) = execute(connection, "BEGIN IMMEDIATE") {
+fn run_alone(connection: &ChainedConnection, job: &mut Box<dyn Job>) {
+    if let Err(error) = connection.begin() {
         job.fail(error.into());
         return;
     }
@@ -179,8 +180,8 @@ fn run_alone(connection: &Connection, job: &mut Box<dyn Job>) {
 }
 
 /// One transaction for all jobs; when it is lost as a whole, one for each, so that only the culprit fails.
-fn run_together(connection: &Connection, jobs: &mut [Box<dyn Job>]) {
-    if let Err(error) = execute(connection, "BEGIN IMMEDIATE") {
+fn run_together(connection: &ChainedConnection, jobs: &mut [Box<dyn Job>]) {
+    if let Err(error) = connection.begin() {
         jobs.iter_mut()
             .for_each(|job| job.fail(copy_of(&error).into()));
         return;
@@ -203,11 +204,12 @@ fn run_together(connection: &Connection, jobs: &mut [Box<dyn Job>]) {
 }
 
 /// Runs a job so that its failure undoes nothing else. Fails when the whole transaction is lost.
-fn run_in_savepoint(connection: &Connection, job: &mut dyn Job) -> rusqlite::Result<()> {
+fn run_in_savepoint(connection: &ChainedConnection, job: &mut dyn Job) -> rusqlite::Result<()> {
     execute(connection, "SAVEPOINT job")?;
     if !job.run(connection) {
         // After a full disk, for one, SQLite has rolled everything back and this fails, as it should.
         execute(connection, "ROLLBACK TO job")?;
+        connection.forget_head();
     }
     execute(connection, "RELEASE job")
 }
@@ -239,7 +241,7 @@ fn close(database: Database, waiting: Vec<oneshot::Sender<Result<(), StoreError>
         connection, site, ..
     } = database;
     spare_close(&connection, &site.path);
-    let closed = connection.close().map_err(|(_, error)| error);
+    let closed = connection.into_inner().close().map_err(|(_, error)| error);
     if let Err(error) = &closed {
         tracing::error!(%error, path = %site.path.display(), "cannot close the store");
     }

@@ -1,5 +1,6 @@
 //! Several hosts on one file: started at once, writing at once, dying in the middle, kept waiting.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
@@ -8,10 +9,12 @@ use std::time::Duration;
 
 use zeph_core::id::ConversationId;
 use zeph_store::{
-    AuditFilter, CallBegin, Location, Retention, SingleUseRights, Store, StoreError, StoreOptions,
+    AuditFile, AuditFilter, AuditKeySource, CallBegin, Location, Retention, SingleUseRights, Store,
+    StoreError, StoreOptions, verify_file,
 };
 
-use crate::setup::{NOW_MS, begin, fresh, n_rows, names, open, sql, told, try_open};
+use super::chain::{chained, folder, verified};
+use crate::setup::{NOW_MS, begin, fresh, n_rows, names, open, sql, success, told, try_open};
 use crate::suite::call::once_rights;
 
 /// Names the store to the test that plays a host in a process of its own, and what it does there.
@@ -83,12 +86,73 @@ async fn plays_a_host_for_another_test() {
                 .unwrap();
             std::process::abort();
         }
+        "calls" => call_without_end(&path).await,
         "hold" => {
             begin_with_all(&open(&path)).await;
             std::process::abort();
         }
         other => panic!("no such role: {other}"),
     }
+}
+
+/// Makes sealed calls until somebody kills the process.
+async fn call_without_end(path: &Path) {
+    let opened = try_open(path).unwrap_or_else(|error| panic!("{}", told(&error)));
+    let source = AuditKeySource::Folder(folder(path));
+    let keys = opened.store.begin_chain(&source, NOW_MS).await.unwrap();
+    let file = AuditFile::open(&path.with_file_name("audit.jsonl"), 200_000).unwrap();
+    let store = opened.store.with_audit_file(file.chained(keys));
+    let retention = Retention {
+        audit_rows_max: 200,
+        ..Retention::default()
+    };
+    store
+        .retain(retention, || NOW_MS + 90_000_000)
+        .await
+        .unwrap();
+    let conversation = ConversationId::new();
+    loop {
+        let begin = begin("read", conversation, NOW_MS);
+        let call = begin.call_id;
+        store.audit_begin(begin).await.unwrap();
+        let finish = success(call, NOW_MS + 1);
+        store
+            .finish_call_soon(Some(finish), Vec::new())
+            .await
+            .unwrap();
+    }
+}
+
+/// Hosts that are killed at any moment leave a log that verifies: 10 rounds, or 200 with `ZEPH_SLOW_TESTS=1`.
+#[test]
+fn killed_hosts_leave_a_log_that_verifies() {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the operator of the tests asks for the slow ones"
+    )]
+    let is_slow = std::env::var("ZEPH_SLOW_TESTS").is_ok();
+    let (_dir, path) = fresh();
+    block_on(chained(&path));
+    let n_rounds: u64 = if is_slow { 200 } else { 10 };
+    for round in 0..n_rounds {
+        let mut hosts = [host_process("calls", &path), host_process("calls", &path)];
+        // Not the same moment twice.
+        std::thread::sleep(Duration::from_millis(60 + round * 37 % 150));
+        for host in &mut hosts {
+            host.kill().unwrap();
+            host.wait().unwrap();
+        }
+        let report = verified(&path, &BTreeSet::new());
+        assert_eq!(report.problems, [], "round {round}");
+        let keys = folder(&path).read().unwrap().unwrap();
+        let file = verify_file(&path.with_file_name("audit.jsonl"), &keys, &BTreeSet::new());
+        assert_eq!(file.unwrap().problems, [], "round {round}");
+    }
+    let report = verified(&path, &BTreeSet::new());
+    assert!(report.count > 20, "the hosts made calls: {report:?}");
+    let ends = "SELECT count(*) FROM audit WHERE finished_at_ms IS NOT NULL AND chain_n IS NULL";
+    let n_without_begin: i64 = sql(&path).query_row(ends, [], |row| row.get(0)).unwrap();
+    assert_eq!(n_without_begin, 0);
 }
 
 #[tokio::test]

@@ -1,0 +1,289 @@
+//! The chain over the table: every begin and every end of a call is an event with a code over the event before it, so that no row can be
+//! changed, removed, moved or added without the key.
+//!
+//! Events never change; rows do, once, when their call ends. Retention removes the oldest rows with their events, and an event says up to
+//! where (`Cut`). A row that is not to go yet gets a new event at the end (`Carried`). What the events are made of is here; how they
+//! are stored and verified is the database's (`sqlite/chain`).
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+use zeph_core::id::CallId;
+
+use super::code::{Code, from_hex, hex};
+use super::problem::AuditProblem;
+use crate::error::StoreError;
+use crate::secrets::audit_keys::{AuditKey, AuditKeySource, AuditKeys};
+use crate::store::{Access, Store};
+
+/// What an event is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EventKind {
+    /// The chain begins.
+    Start = 1,
+    /// A call began.
+    Begin = 2,
+    /// A call ended.
+    Finish = 3,
+    /// A call whose first event is about to go began, as its row says.
+    Carried = 4,
+    /// Events were removed by retention.
+    Cut = 5,
+    /// Another key takes over; the event has the code of that key.
+    Key = 6,
+}
+
+impl EventKind {
+    /// The kind of this number.
+    pub(crate) fn of(number: i64) -> Option<Self> {
+        const ALL: [EventKind; 6] = [
+            EventKind::Start,
+            EventKind::Begin,
+            EventKind::Finish,
+            EventKind::Carried,
+            EventKind::Cut,
+            EventKind::Key,
+        ];
+        ALL.into_iter().find(|kind| kind.number() == number)
+    }
+
+    pub(crate) fn number(self) -> i64 {
+        self as i64
+    }
+}
+
+/// An event without its code and content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct EventHead {
+    /// Its number, from 1, without a gap.
+    pub(crate) n: i64,
+    /// As stored.
+    pub(crate) kind: i64,
+    /// The row of the call.
+    pub(crate) seq: Option<i64>,
+    /// The call.
+    pub(crate) call: Option<CallId>,
+    /// Of an end: the event of the begin; none when that was before the chain.
+    pub(crate) begun: Option<i64>,
+}
+
+impl EventHead {
+    /// The code of this event after that with the code `previous`, with this content.
+    pub(crate) fn code(&self, key: &AuditKey, previous: &Code, content: EventContent<'_>) -> Code {
+        let mut head = [0_u8; 52];
+        let mut place = 0;
+        let mut put = |bytes: &[u8]| {
+            head[place..place + bytes.len()].copy_from_slice(bytes);
+            place += bytes.len();
+        };
+        put(&self.n.to_be_bytes());
+        put(&self.kind.to_be_bytes());
+        for number in [self.seq, self.begun] {
+            put(&[u8::from(number.is_some())]);
+            put(&number.unwrap_or_default().to_be_bytes());
+        }
+        let call = self.call.map(|call| *call.as_uuid().as_bytes());
+        put(&[u8::from(call.is_some())]);
+        put(&call.unwrap_or_default());
+        put(&[content.tag_byte()]);
+        key.event.code(&[previous, &head, content.bytes()])
+    }
+}
+
+/// What an event says.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum EventContent<'a> {
+    /// Of a call: the code of what was recorded.
+    Tag(&'a Code),
+    /// Of the chain itself: JSON.
+    Body(&'a str),
+}
+
+impl EventContent<'_> {
+    fn tag_byte(&self) -> u8 {
+        match self {
+            Self::Tag(_) => 1,
+            Self::Body(_) => 2,
+        }
+    }
+
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Tag(tag) => &tag[..],
+            Self::Body(body) => body.as_bytes(),
+        }
+    }
+}
+
+/// What events of the chain itself say: all of it each time, so that the newest is enough.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ChainMark {
+    /// Names the chain.
+    pub(crate) origin: Uuid,
+    /// The name of the key from this event on.
+    pub(crate) key: String,
+    /// When, in Unix milliseconds.
+    pub(crate) at_ms: i64,
+    /// Rows up to this number are from before the chain, and how many there were.
+    pub(crate) before_seq: i64,
+    pub(crate) before_rows: i64,
+    /// Events up to this number were removed. The last of them had this code, and was made with the key of this name.
+    pub(crate) upto: i64,
+    pub(crate) upto_code: String,
+    pub(crate) upto_key: String,
+    /// Calls that were removed with them in all, and how many of their events were not sound then.
+    pub(crate) n_removed: i64,
+    pub(crate) n_unsound: i64,
+    /// Events up to this number cannot be verified any more: the operator said that their key is lost.
+    #[serde(default)]
+    pub(crate) lost_upto: i64,
+}
+
+impl ChainMark {
+    /// Of a chain that begins.
+    pub(crate) fn start(key: &AuditKey, at_ms: i64, (before_seq, before_rows): (i64, i64)) -> Self {
+        Self {
+            origin: Uuid::new_v4(),
+            key: key.id.clone(),
+            at_ms,
+            before_seq,
+            before_rows,
+            upto: 0,
+            upto_code: hex(&super::code::NO_CODE),
+            upto_key: key.id.clone(),
+            n_removed: 0,
+            n_unsound: 0,
+            lost_upto: 0,
+        }
+    }
+
+    /// The code of the last event that was removed.
+    pub(crate) fn upto_code(&self) -> Option<Code> {
+        from_hex(self.upto_code.as_bytes())
+    }
+}
+
+/// The newest event of a chain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChainHead {
+    /// Names the chain: a random UUID.
+    pub origin: String,
+    /// How many events there have been, those that retention removed among them.
+    pub count: i64,
+    /// The code of the last, as hexadecimal digits.
+    pub head: String,
+}
+
+/// What the verification of the table found.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ChainReport {
+    /// Names the chain; empty when it has not begun.
+    pub origin: String,
+    /// Calls whose rows are as they were recorded.
+    pub n_calls: u64,
+    /// Events that were verified: begins and ends of calls, and those of the chain itself.
+    pub n_events: u64,
+    /// The number of the newest event.
+    pub count: i64,
+    /// Its code, as hexadecimal digits.
+    pub head: String,
+    /// Rows from before the chain. Nothing vouches for them.
+    pub n_before: u64,
+    /// Events that retention removed, and the calls that went with them.
+    pub n_removed_events: i64,
+    /// Calls that retention removed.
+    pub n_removed_calls: i64,
+    /// Events that cannot be verified, because the operator said that their key is lost.
+    pub n_lost: u64,
+    /// The codes of the events that were asked for, by number.
+    pub codes: BTreeMap<i64, String>,
+    /// What is wrong, the first 1,000.
+    pub problems: Vec<AuditProblem>,
+    /// How many more problems there are.
+    pub n_more: u64,
+}
+
+const BEGIN: &str = "begin the audit chain";
+
+impl Store {
+    /// Vouches for every call from now on, with the newest key of `source`. Must come before the first call is recorded.
+    ///
+    /// While the key is in a keyring that cannot be reached, another one takes over.
+    /// Returns the keys, for the audit file.
+    /// Errors: [`StoreError::AuditKeys`], [`StoreError::AuditKeyMissing`]; then nothing must be recorded.
+    pub async fn begin_chain(
+        &self,
+        source: &AuditKeySource,
+        at_ms: i64,
+    ) -> Result<AuditKeys, StoreError> {
+        let begun = self.chain_key().await?;
+        let keys = keys(source, begun.as_deref(), at_ms)?;
+        if begun.as_ref().is_some_and(|id| keys.is_out_of_reach(id)) {
+            self.rekey_chain(keys.clone(), at_ms).await?;
+            return Ok(keys);
+        }
+        let access = match begun {
+            Some(_) => Access::Read,
+            None => Access::Write,
+        };
+        let own = keys.clone();
+        self.run(BEGIN, access, move |operations| {
+            operations.begin_chain(&own, at_ms)
+        })
+        .await?;
+        Ok(keys)
+    }
+
+    /// The name of the key that vouches for the newest records; `None` when the chain has not begun.
+    ///
+    /// Errors: what the database says.
+    pub async fn chain_key(&self) -> Result<Option<String>, StoreError> {
+        let work = |operations: &dyn crate::operations::Operations| operations.chain_key();
+        self.run("read the audit chain", Access::Read, work).await
+    }
+
+    /// The newest event; `None` when the chain has not begun.
+    ///
+    /// Errors: what the database says.
+    pub async fn chain_head(&self) -> Result<Option<ChainHead>, StoreError> {
+        let work = |operations: &dyn crate::operations::Operations| operations.chain_head();
+        self.run("read the audit chain", Access::Read, work).await
+    }
+
+    /// Lets the newest key of `keys` vouch for what comes. Hosts that run meanwhile read it from its folder.
+    ///
+    /// Errors: what the database says.
+    pub async fn rekey_chain(&self, keys: AuditKeys, at_ms: i64) -> Result<(), StoreError> {
+        self.run(
+            "change the key of the audit chain",
+            Access::Write,
+            move |operations| operations.rekey_chain(&keys, at_ms),
+        )
+        .await
+    }
+}
+
+/// The keys to go on with when the chain has the key `begun`.
+fn keys(source: &AuditKeySource, begun: Option<&str>, at_ms: i64) -> Result<AuditKeys, StoreError> {
+    let AuditKeySource::Folder(folder) = source else {
+        return Ok(AuditKeys::of_process());
+    };
+    let fault = |source| StoreError::AuditKeys { source };
+    let Some(begun) = begun else {
+        return folder.read_or_make(at_ms).map_err(fault);
+    };
+    let keys = folder.read().map_err(fault)?;
+    if keys
+        .as_ref()
+        .is_some_and(|keys| keys.is_out_of_reach(begun))
+    {
+        return folder.read_or_make(at_ms).map_err(fault);
+    }
+    // A key that was made for a change that did not happen waits for the next.
+    let keys = keys.and_then(|keys| keys.until(begun));
+    keys.ok_or_else(|| StoreError::AuditKeyMissing {
+        key: begun.to_owned(),
+        path: folder.file(),
+    })
+}

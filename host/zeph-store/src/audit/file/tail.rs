@@ -1,0 +1,94 @@
+//! The end of an audit file that others wrote to: where the chain stands there, and whether the last line is whole.
+
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader, Read as _};
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
+
+use super::line::{ChainedLine, FileMark};
+use crate::audit::code::{Code, NO_CODE, from_hex};
+
+/// Bytes at the end that are looked at. Lines are shorter by far.
+const TAIL_BYTES: u64 = 1 << 20;
+
+/// The newest line of a chain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct FileLink {
+    pub(super) seq: u64,
+    pub(super) code: Code,
+}
+
+/// What stands before the first line.
+pub(super) const NO_LINK: FileLink = FileLink {
+    seq: 0,
+    code: NO_CODE,
+};
+
+/// The end of a file.
+#[derive(Debug)]
+pub(super) struct FileTail {
+    /// The newest line with a code; none when there is none near the end.
+    pub(super) link: Option<FileLink>,
+    /// That line and the code before it, to find out whose it is. Empty when it is the first.
+    pub(super) last: Vec<u8>,
+    pub(super) before: Option<Code>,
+    /// What follows the last line end.
+    pub(super) torn: Vec<u8>,
+    /// Whether the whole of what was looked at is one line.
+    pub(super) has_no_line: bool,
+}
+
+/// Reads the end of a file of `len` bytes.
+pub(super) fn read(file: &File, len: u64) -> io::Result<FileTail> {
+    let from = len.saturating_sub(TAIL_BYTES);
+    let mut bytes = vec![0; usize::try_from(len - from).unwrap_or(0)];
+    file.read_exact_at(&mut bytes, from)?;
+    let end = bytes.iter().rposition(|byte| *byte == b'\n');
+    let torn = bytes.split_off(end.map_or(0, |end| end + 1));
+    // The first piece may be the end of a line.
+    let lines = bytes.split(|byte| *byte == b'\n');
+    let (mut newest, mut before) = (None, None);
+    for line in lines.skip(usize::from(from > 0)) {
+        if let Some(parsed) = ChainedLine::parse(line) {
+            before = newest.replace((line, parsed)).map(|(_, line)| line.code);
+        }
+    }
+    Ok(FileTail {
+        link: newest.map(|(_, line)| FileLink {
+            seq: line.seq,
+            code: line.code,
+        }),
+        last: newest.map_or_else(Vec::new, |(line, _)| line.to_owned()),
+        before,
+        has_no_line: end.is_none() && from > 0,
+        torn,
+    })
+}
+
+/// The first line of a file, when it is one of the chain itself, with its number.
+pub(super) fn first_mark(path: &Path) -> io::Result<Option<(u64, FileMark)>> {
+    let mut line = Vec::new();
+    let file = File::open(path)?.take(TAIL_BYTES);
+    BufReader::new(file).read_until(b'\n', &mut line)?;
+    let line = ChainedLine::parse(line.strip_suffix(b"\n").unwrap_or(&line));
+    Ok(line.and_then(|line| Some((line.seq, line.mark()?))))
+}
+
+/// The newest line of an older file, and what its first one says was removed before it.
+pub(super) fn older(path: &Path) -> io::Result<Option<(FileLink, FileLink)>> {
+    let file = match File::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        other => other?,
+    };
+    let len = file.metadata()?.len();
+    let Some(newest) = read(&file, len)?.link else {
+        return Ok(None);
+    };
+    let removed = first_mark(path)?.and_then(|(seq, mark)| {
+        Some(FileLink {
+            seq: seq.checked_sub(1)?,
+            code: from_hex(mark.previous.as_bytes())?,
+        })
+    });
+    Ok(Some((newest, removed.unwrap_or(NO_LINK))))
+}

@@ -1,0 +1,401 @@
+//! The chain over the audit table: what was done to it by someone without the key is found and named.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::time::Duration;
+
+use zeph_core::id::{CallId, ConversationId};
+use zeph_store::{
+    AuditKeyFolder, AuditKeySource, AuditKeys, AuditProblemKind, ChainReport, Location, Retention,
+    Store, StoreError, StoreOptions,
+};
+
+use crate::setup::{NOW_MS, begin, fresh, n_rows, open, sql, success, told};
+
+const DAY_MS: i64 = 86_400_000;
+
+pub(super) fn folder(path: &Path) -> AuditKeyFolder {
+    AuditKeyFolder::new(path.with_file_name("secrets"))
+}
+
+/// A store whose calls are chained.
+pub(super) async fn chained(path: &Path) -> (Store, AuditKeys) {
+    let store = open(path);
+    let source = AuditKeySource::Folder(folder(path));
+    let keys = store.begin_chain(&source, NOW_MS).await.unwrap();
+    (store, keys)
+}
+
+pub(super) fn verified(path: &Path, wanted: &BTreeSet<i64>) -> ChainReport {
+    let options = StoreOptions {
+        at_ms: NOW_MS,
+        busy_timeout: Duration::from_secs(5),
+    };
+    let keys = folder(path).read().unwrap();
+    let location = Location::File(path.to_owned());
+    Store::verify_audit(&location, &options, keys.as_ref(), wanted).unwrap()
+}
+
+fn report(path: &Path) -> ChainReport {
+    verified(path, &BTreeSet::new())
+}
+
+fn sound(path: &Path) -> ChainReport {
+    let report = report(path);
+    assert_eq!((&report.problems, report.n_more), (&Vec::new(), 0));
+    report
+}
+
+/// Makes `n` calls, of which every fifth is still running.
+async fn calls(store: &Store, n: usize, at_ms: i64) -> Vec<CallId> {
+    let conversation = ConversationId::new();
+    let mut calls = Vec::new();
+    for idx in 0..n {
+        let begin = begin("read", conversation, at_ms);
+        let call = begin.call_id;
+        store.audit_begin(begin).await.unwrap();
+        if idx % 5 != 4 {
+            store.audit_finish(success(call, at_ms + 1)).await.unwrap();
+        }
+        calls.push(call);
+    }
+    calls
+}
+
+#[tokio::test]
+async fn what_was_recorded_verifies() {
+    let (_dir, path) = fresh();
+    // Nothing, then rows from before the chain.
+    assert_eq!(report(&path), ChainReport::default());
+    let old = open(&path);
+    let conversation = ConversationId::new();
+    old.audit_begin(begin("read", conversation, NOW_MS))
+        .await
+        .unwrap();
+    old.close().await.unwrap();
+    assert_eq!(report(&path).n_before, 1);
+    let (store, _) = chained(&path).await;
+    calls(&store, 20, NOW_MS).await;
+    store.close().await.unwrap();
+    let (store, _) = chained(&path).await;
+    calls(&store, 5, NOW_MS).await;
+    let report = sound(&path);
+    assert_eq!((report.n_before, report.n_calls), (1, 25));
+    assert_eq!(report.n_events, 1 + 25 + 20, "the start, begins and ends");
+    assert_eq!(report.count, 46);
+    let head = store.chain_head().await.unwrap().unwrap();
+    assert_eq!((head.count, &head.head), (46, &report.head));
+}
+
+#[tokio::test]
+async fn hosts_that_share_a_store_share_one_chain() {
+    let (_dir, path) = fresh();
+    let hosts: Vec<_> = (0..4)
+        .map(|_| {
+            let path = path.clone();
+            std::thread::spawn(move || {
+                let runtime = tokio::runtime::Builder::new_current_thread()
+                    .build()
+                    .unwrap();
+                runtime.block_on(async {
+                    let (store, _) = chained(&path).await;
+                    calls(&store, 100, NOW_MS).await;
+                });
+            })
+        })
+        .collect();
+    for host in hosts {
+        host.join().unwrap();
+    }
+    assert_eq!(sound(&path).n_calls, 400);
+}
+
+#[tokio::test]
+async fn every_kind_of_tampering_is_named() {
+    use AuditProblemKind::{Changed, Inserted, Removed, Reordered};
+    // What is done to call 7 (the eighth), and what is said of it.
+    let tries: [(&str, AuditProblemKind); 12] = [
+        ("UPDATE audit SET command = '{}' WHERE call_id = :call", Changed),
+        ("UPDATE audit SET trust = 'trusted' WHERE call_id = :call", Changed),
+        ("UPDATE audit SET result = 'error' WHERE call_id = :call", Changed),
+        ("UPDATE audit SET finished_at_ms = NULL WHERE call_id = :call", Changed),
+        ("UPDATE audit SET chain_n = 3 WHERE call_id = :call", Changed),
+        ("UPDATE audit_chain SET tag = zeroblob(32) WHERE kind = 2 AND call = :blob", Changed),
+        ("UPDATE audit_chain SET begun = 1 WHERE kind = 3 AND call = :blob", Changed),
+        ("DELETE FROM audit WHERE call_id = :call", Removed),
+        (
+            "DELETE FROM audit WHERE call_id = :call; DELETE FROM audit_chain WHERE call = :blob",
+            Removed,
+        ),
+        (
+            "INSERT INTO audit (call_id, begun_at_ms, tool, command, conversation_id)
+             VALUES ('00000000-0000-7000-8000-000000000000', 1, 'read', '{}', 'x')",
+            Inserted,
+        ),
+        (
+            "UPDATE audit SET seq = -1 WHERE call_id = :call;
+             UPDATE audit SET seq = (SELECT seq FROM audit_chain WHERE kind = 2 AND call = :blob) WHERE call_id = :other;
+             UPDATE audit SET seq = (SELECT seq FROM audit_chain WHERE kind = 2 AND call = :otherblob) WHERE call_id = :call",
+            Reordered,
+        ),
+        (
+            "UPDATE audit_chain SET n = -1 WHERE kind = 2 AND call = :blob;
+             UPDATE audit_chain SET n = (SELECT chain_n FROM audit WHERE call_id = :call) WHERE kind = 2 AND call = :otherblob;
+             UPDATE audit_chain SET n = (SELECT chain_n FROM audit WHERE call_id = :other) WHERE n = -1",
+            Reordered,
+        ),
+    ];
+    for (statements, kind) in tries {
+        let (_dir, path) = fresh();
+        let (store, _) = chained(&path).await;
+        let made = calls(&store, 20, NOW_MS).await;
+        store.close().await.unwrap();
+        sound(&path);
+        let blob = |call: CallId| format!("x'{}'", call.as_uuid().simple());
+        let statements = statements
+            .replace(":otherblob", &blob(made[11]))
+            .replace(":other", &format!("'{}'", made[11]))
+            .replace(":blob", &blob(made[7]))
+            .replace(":call", &format!("'{}'", made[7]));
+        sql(&path).execute_batch(&statements).unwrap();
+        let report = report(&path);
+        let found = report.problems.iter().find(|problem| problem.kind == kind);
+        let found = found.unwrap_or_else(|| panic!("{statements}: {:#?}", report.problems));
+        let is_named = match kind {
+            Inserted => found.call_id.as_deref() == Some("00000000-0000-7000-8000-000000000000"),
+            _ => report.problems.iter().any(|problem| {
+                problem.call_id == Some(made[7].to_string()) || problem.call_id.is_none()
+            }),
+        };
+        assert!(is_named, "{statements}: {:#?}", report.problems);
+        assert!(
+            report.problems.len() <= 4,
+            "{statements}: {:#?}",
+            report.problems
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_fabricated_end_is_found() {
+    let (_dir, path) = fresh();
+    let (store, _) = chained(&path).await;
+    let made = calls(&store, 10, NOW_MS).await;
+    store.close().await.unwrap();
+    let fabricated = format!(
+        "UPDATE audit SET finished_at_ms = 1, result = 'success' WHERE call_id = '{}'",
+        made[4]
+    );
+    sql(&path).execute_batch(&fabricated).unwrap();
+    let report = report(&path);
+    assert_eq!(report.problems.len(), 1, "{:#?}", report.problems);
+    assert_eq!(report.problems[0].kind, AuditProblemKind::Inserted);
+    assert_eq!(report.problems[0].call_id, Some(made[4].to_string()));
+}
+
+#[tokio::test]
+async fn retention_keeps_the_chain_and_what_still_runs() {
+    let (_dir, path) = fresh();
+    let (store, _) = chained(&path).await;
+    calls(&store, 50, NOW_MS - 10 * DAY_MS).await;
+    let kept = calls(&store, 50, NOW_MS).await;
+    // One of a clock that was ahead.
+    let ahead = begin("read", ConversationId::new(), NOW_MS + 900 * DAY_MS);
+    store.audit_begin(ahead.clone()).await.unwrap();
+    store
+        .audit_finish(success(ahead.call_id, NOW_MS))
+        .await
+        .unwrap();
+    let last = calls(&store, 50, NOW_MS).await;
+    let of_days = |days: u64| Retention {
+        audit: Duration::from_hours(24 * days),
+        ..Retention::default()
+    };
+    let swept = store.sweep(of_days(3), NOW_MS).await.unwrap();
+    assert_eq!(swept.n_audit, 50, "those of a dead host too");
+    let report = sound(&path);
+    assert_eq!((report.n_removed_calls, report.n_calls), (50, 101));
+    // By number: of the first 50 those that run stay, and are vouched for anew.
+    let of_rows = Retention {
+        audit_rows_max: 51,
+        ..Retention::default()
+    };
+    let swept = store.sweep(of_rows, NOW_MS).await.unwrap();
+    assert_eq!((swept.n_audit, swept.n_carried), (40, 11));
+    let report = sound(&path);
+    assert_eq!(report.n_calls, 61);
+    // They end, which is chained as well, and the one that was ahead is in nobody's way.
+    store
+        .audit_finish(success(kept[4], NOW_MS + 2))
+        .await
+        .unwrap();
+    store
+        .audit_finish(success(kept[9], NOW_MS + 2))
+        .await
+        .unwrap();
+    sound(&path);
+    let of_rows = Retention {
+        audit_rows_max: 10,
+        ..Retention::default()
+    };
+    store.sweep(of_rows, NOW_MS).await.unwrap();
+    sound(&path);
+    assert!(store.audit_record(last[49]).await.unwrap().is_some());
+    assert!(store.sweep(of_rows, NOW_MS).await.unwrap().is_nothing());
+    // What is left is as good as it was.
+    let changed = format!(
+        "UPDATE audit SET command = 'x' WHERE call_id = '{}'",
+        kept[14]
+    );
+    sql(&path).execute_batch(&changed).unwrap();
+    let problems = report_of(&path);
+    assert_eq!(
+        problems,
+        [(AuditProblemKind::Changed, Some(kept[14].to_string()))]
+    );
+}
+
+fn report_of(path: &Path) -> Vec<(AuditProblemKind, Option<String>)> {
+    let problems = report(path).problems.into_iter();
+    problems
+        .map(|problem| (problem.kind, problem.call_id))
+        .collect()
+}
+
+#[tokio::test]
+async fn retention_hides_no_tampering() {
+    let (_dir, path) = fresh();
+    let (store, _) = chained(&path).await;
+    let made = calls(&store, 20, NOW_MS - 10 * DAY_MS).await;
+    let changed = format!(
+        "UPDATE audit SET command = 'x' WHERE call_id = '{}'; DELETE FROM audit WHERE call_id = '{}'",
+        made[2], made[3]
+    );
+    sql(&path).execute_batch(&changed).unwrap();
+    let retention = Retention {
+        audit: Duration::from_hours(24),
+        ..Retention::default()
+    };
+    store.sweep(retention, NOW_MS).await.unwrap();
+    assert_eq!(n_rows(&store).await, 0);
+    let problems = report(&path).problems;
+    assert_eq!(problems.len(), 1, "{problems:#?}");
+    assert!(
+        problems[0].message.starts_with("2 records were not sound"),
+        "{problems:#?}"
+    );
+}
+
+#[tokio::test]
+async fn a_removed_beginning_is_no_retention() {
+    let (_dir, path) = fresh();
+    let (store, _) = chained(&path).await;
+    calls(&store, 20, NOW_MS).await;
+    store.close().await.unwrap();
+    sql(&path)
+        .execute_batch("DELETE FROM audit WHERE chain_n < 11; DELETE FROM audit_chain WHERE n BETWEEN 2 AND 10")
+        .unwrap();
+    let kinds = report_of(&path);
+    assert!(
+        kinds.contains(&(AuditProblemKind::Removed, None)),
+        "{kinds:?}"
+    );
+    sql(&path)
+        .execute_batch("DELETE FROM audit_chain WHERE n = 1")
+        .unwrap();
+    let report = report(&path);
+    assert!(report.origin.is_empty() && report.n_more > 0, "{report:?}");
+}
+
+#[tokio::test]
+async fn without_its_key_nothing_is_recorded() {
+    let (_dir, path) = fresh();
+    let (store, _) = chained(&path).await;
+    calls(&store, 5, NOW_MS).await;
+    let folder = folder(&path);
+    let kept = path.with_file_name("kept.json");
+    std::fs::rename(folder.file(), &kept).unwrap();
+    let source = AuditKeySource::Folder(folder.clone());
+    let host = open(&path);
+    let error = host.begin_chain(&source, NOW_MS).await.unwrap_err();
+    assert!(
+        matches!(error, StoreError::AuditKeyMissing { .. }),
+        "{error:?}"
+    );
+    assert!(told(&error).contains("audit rekey"), "{}", told(&error));
+    assert!(!folder.file().exists(), "no other key was made");
+    // The operator goes on with another key.
+    let keys = folder.add(NOW_MS).unwrap();
+    host.rekey_chain(keys, NOW_MS).await.unwrap();
+    calls(&host, 5, NOW_MS).await;
+    let report = sound(&path);
+    assert_eq!((report.n_lost, report.n_calls), (10, 5));
+    // A host of before goes on with the new one too; without it, it records nothing.
+    calls(&store, 1, NOW_MS).await;
+    assert_eq!(sound(&path).n_calls, 6);
+    let keys = folder.add(NOW_MS).unwrap();
+    host.rekey_chain(keys, NOW_MS).await.unwrap();
+    std::fs::rename(&kept, folder.file()).unwrap();
+    let begun = store
+        .audit_begin(begin("read", ConversationId::new(), NOW_MS))
+        .await;
+    let error = begun.unwrap_err();
+    assert!(matches!(error, StoreError::AuditKeyChanged), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_keyring_out_of_reach_stops_no_call() {
+    let (_dir, path) = fresh();
+    let (store, _) = chained(&path).await;
+    calls(&store, 5, NOW_MS).await;
+    let id = store.chain_key().await.unwrap().unwrap();
+    store.close().await.unwrap();
+    // As if the key were in a keyring.
+    let folder = folder(&path);
+    let whole = std::fs::read_to_string(folder.file()).unwrap();
+    let text = format!(r#"{{"version":1,"keys":[{{"id":"{id}","created_at_ms":1}}]}}"#);
+    std::fs::write(folder.file(), text).unwrap();
+    let (store, _) = chained(&path).await;
+    calls(&store, 5, NOW_MS).await;
+    let kinds = report_of(&path);
+    assert_eq!(
+        kinds,
+        [(AuditProblemKind::KeyMissing, None)],
+        "of what the keyring vouches for"
+    );
+    // Where the keyring can be reached, all of it verifies.
+    let now = std::fs::read_to_string(folder.file()).unwrap();
+    let key = whole.split("\"key\": \"").nth(1).unwrap()[..64].to_owned();
+    let named = format!("\"id\": \"{id}\",");
+    let both = now.replace(&named, &format!("{named} \"key\": \"{key}\","));
+    std::fs::write(folder.file(), both).unwrap();
+    assert_eq!(sound(&path).n_calls, 10);
+}
+
+#[tokio::test]
+async fn a_key_that_was_exchanged_vouches_for_what_it_did() {
+    let (_dir, path) = fresh();
+    let (store, _) = chained(&path).await;
+    let made = calls(&store, 5, NOW_MS).await;
+    let keys = folder(&path).add(NOW_MS).unwrap();
+    store.rekey_chain(keys, NOW_MS).await.unwrap();
+    calls(&store, 5, NOW_MS).await;
+    let report = sound(&path);
+    assert_eq!((report.n_lost, report.n_calls), (0, 10));
+    let changed = format!(
+        "UPDATE audit SET command = 'x' WHERE call_id = '{}'",
+        made[0]
+    );
+    sql(&path).execute_batch(&changed).unwrap();
+    assert_eq!(
+        report_of(&path),
+        [(AuditProblemKind::Changed, Some(made[0].to_string()))]
+    );
+    // Retention passes the exchange.
+    let retention = Retention {
+        audit_rows_max: 3,
+        ..Retention::default()
+    };
+    store.sweep(retention, NOW_MS + 2 * DAY_MS).await.unwrap();
+    assert_eq!(report_of(&path).len(), 1, "the change is counted");
+}
