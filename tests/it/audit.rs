@@ -51,7 +51,11 @@ fn each_call_has_a_begin_and_a_finish() {
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
         .collect();
-    assert_eq!(events.len(), 8);
+    assert_eq!(
+        events.len(),
+        9,
+        "the log itself begins with a line of its own"
+    );
     for begin in events.iter().filter(|event| event["event"] == "begin") {
         let finish = events
             .iter()
@@ -175,4 +179,102 @@ fn whom_a_program_acts_for_is_recorded_and_gives_no_rights() {
     let callers: Vec<Value> = begun.map(|begin| begin["caller_id"].clone()).collect();
     let expect = [None, Some("bob"), Some("ann"), Some("operator"), None];
     assert_eq!(callers, expect.map(|caller| json!(caller)));
+}
+
+/// The log as it was recorded verifies, also under new calls; a changed line and a log that was cut off do not.
+#[test]
+fn a_log_that_was_tampered_with_does_not_verify() {
+    let product = Product::new();
+    product.file("a.txt", "a");
+    for _ in 0..3 {
+        product.call("read", json!({"path": "a.txt"}));
+    }
+    let sound = product.run(&["audit", "verify", "--json"]);
+    assert_eq!(sound.code, Some(0), "{}", sound.stdout);
+    let found: Value = serde_json::from_str(&sound.stdout).unwrap();
+    assert_eq!(found["store"]["calls"], 3, "{found}");
+    assert_eq!(found["problems"], json!([]), "{found}");
+
+    let checkpoint = product.run(&["audit", "checkpoint"]);
+    assert_eq!(checkpoint.code, Some(0), "{}", checkpoint.stderr);
+    let seen = product.home.join("seen.jsonl");
+    fs::write(&seen, &checkpoint.stdout).unwrap();
+    let against = ["audit", "verify", "--against", seen.to_str().unwrap()];
+    let agreed = product.run(&against);
+    assert_eq!(agreed.code, Some(0), "{}", agreed.stdout);
+    assert!(agreed.stdout.contains("1 agree"), "{}", agreed.stdout);
+
+    let path = product.home.join(".local/state/zeph-host/audit.jsonl");
+    let whole = fs::read_to_string(&path).unwrap();
+    let changed = whole.replacen("\"tool\":\"read\"", "\"tool\":\"rEad\"", 1);
+    assert_ne!(changed, whole);
+    fs::write(&path, changed).unwrap();
+    let refused = product.run(&["audit", "verify"]);
+    assert_eq!(refused.code, Some(1), "{}", refused.stdout);
+    let call = product.run(&["audit", "query", "--json"]).json_lines()[0]["call_id"].clone();
+    let named = format!("audit.jsonl:2: call {}: changed", call.as_str().unwrap());
+    assert!(refused.stdout.contains(&named), "{}", refused.stdout);
+
+    let lines: Vec<&str> = whole.lines().collect();
+    fs::write(&path, lines[..5].join("\n") + "\n").unwrap();
+    let at_line_end = product.run(&["audit", "verify"]);
+    assert_eq!(at_line_end.code, Some(0), "{}", at_line_end.stdout);
+    let truncated = product.run(&against);
+    assert_eq!(truncated.code, Some(1), "{}", truncated.stdout);
+    assert!(
+        truncated.stdout.contains("truncated"),
+        "{}",
+        truncated.stdout
+    );
+}
+
+#[test]
+fn without_the_key_of_the_log_no_call_is_made() {
+    let product = Product::new();
+    product.file("a.txt", "a");
+    product.call("read", json!({"path": "a.txt"}));
+    let key = product
+        .home
+        .join(".local/share/zeph-host/secrets/audit.json");
+    fs::remove_file(&key).unwrap();
+    let refused = product.run(&["call", "read", "path=a.txt"]);
+    assert_eq!(refused.code, Some(3), "{}", refused.stderr);
+    assert!(refused.stderr.contains("audit rekey"), "{}", refused.stderr);
+    let rekeyed = product.run(&["audit", "rekey"]);
+    assert_eq!(rekeyed.code, Some(0), "{}", rekeyed.stderr);
+    let made = product.run(&["call", "read", "path=a.txt"]);
+    assert_eq!(made.code, Some(0), "{}", made.stderr);
+    let verified = product.run(&["audit", "verify"]);
+    assert!(
+        verified.stdout.contains("key was lost"),
+        "{}",
+        verified.stdout
+    );
+}
+
+#[test]
+fn calls_are_exported_for_other_programs() {
+    let product = Product::new();
+    product.file("a.txt", "a");
+    product.call("read", json!({"path": "a.txt"}));
+    let export = |format: &str| {
+        let ran = product.run(&["audit", "export", "--format", format]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        ran.stdout
+    };
+    let lines: Value = serde_json::from_str(export("jsonl").trim()).unwrap();
+    assert_eq!(lines["tool"], "read", "{lines}");
+    let csv = export("csv");
+    assert!(csv.starts_with("timestamp,call_id,"), "{csv}");
+    assert!(csv.contains(",read,success,"), "{csv}");
+    let otlp: Value = serde_json::from_str(export("otlp").trim()).unwrap();
+    let record = &otlp["resourceLogs"][0]["scopeLogs"][0]["logRecords"][0];
+    assert_eq!(record["severityText"], "INFO", "{otlp}");
+    let wrong = product.run(&[
+        "audit",
+        "export",
+        "--endpoint",
+        "http://localhost:1/v1/logs",
+    ]);
+    assert_eq!(wrong.code, Some(2), "{}", wrong.stderr);
 }

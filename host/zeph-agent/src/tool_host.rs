@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 use crate::budget::{BudgetLimits, Spent};
 use crate::message::{Image, ToolCall};
 use crate::provider::ToolDefinition;
-use crate::usage::SideSpending;
+use crate::usage::{SideSpending, Usage};
 
 /// How a call ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -105,6 +105,11 @@ pub trait ToolHost: Send + Sync {
     /// Is told before calls run what the session may use up, and what it has.
     fn meter(&self, limits: &BudgetLimits, spent: &Spent) {
         let _unused = (limits, spent);
+    }
+
+    /// Is told what the model's answer took that asks for the calls that follow.
+    fn answered(&self, usage: &Usage) {
+        let _unused = usage;
     }
 
     /// Whether a call changes nothing, so that it may run beside others.

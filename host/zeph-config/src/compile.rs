@@ -2,6 +2,7 @@
 
 mod again;
 mod agent;
+mod audit;
 mod compression;
 mod egress;
 mod exit;
@@ -94,6 +95,8 @@ pub(crate) fn compile(
     let secrets = store.as_ref().and_then(StoreLocation::secrets);
     own.add_tree(secrets.as_deref());
     own.add_file(audit_file.as_deref());
+    let checkpoint_target = room.checkpoint_target(&tools.audit);
+    own.add_file(audit::checkpoint_file(checkpoint_target.as_ref()));
     own.add_file(user_file);
     let mcp_lock = user_file.map(locate::lock_beside);
     own.add_file(mcp_lock.as_deref());
@@ -123,6 +126,8 @@ pub(crate) fn compile(
     let file = room.file(&tools.file, own);
     let serve = room.serve(&mcp);
     let egress = room.egress(&tools.egress);
+    room.check_checkpoint_url(checkpoint_target.as_ref(), &egress);
+    let checkpoint_every = room.checkpoint_every(&tools.audit);
     let mcp_servers = room.servers(&mcp, &egress);
     let providers = room.providers(&llm);
     let mut agent = room.agent(&agent, &providers);
@@ -168,10 +173,13 @@ pub(crate) fn compile(
         retry: again::retry(&tools.retry),
         audit: AuditConfig {
             enabled: tools.audit.enabled || audits_all(&tools.scope),
+            keys: secrets.or_else(|| audit::keys(audit_file.as_deref(), surroundings)),
             file: audit_file,
             file_max_bytes: or_unlimited(tools.audit.file_max_bytes),
             retention: DAY * tools.audit.retention_days,
             rows_max: tools.audit.max_rows,
+            checkpoint_target,
+            checkpoint_every,
         },
         store: store?,
         uses_keyring: own_store.keyring,

@@ -232,6 +232,32 @@ pub struct AuditConfig {
     pub retention: Duration,
     /// Most calls kept in the store; zero means no limit (`tools.audit.max_rows`).
     pub rows_max: u64,
+    /// The folder with the keys that vouch for the records: beside the database. `None`: nothing is kept.
+    pub keys: Option<PathBuf>,
+    /// Where checkpoints go (`tools.audit.checkpoint_target`).
+    pub checkpoint_target: Option<CheckpointTarget>,
+    /// How often they are made without being asked for (`tools.audit.checkpoint_every`).
+    pub checkpoint_every: Option<CheckpointInterval>,
+}
+
+/// Where checkpoints of the audit go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CheckpointTarget {
+    /// The journal of the system.
+    Journald,
+    /// The end of this file.
+    File(PathBuf),
+    /// A server, by POST.
+    Url(String),
+}
+
+/// How often checkpoints are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CheckpointInterval {
+    /// After so many records.
+    Records(u64),
+    /// After so much time, when anything was recorded.
+    Time(Duration),
 }
 
 /// Where the database is.

@@ -225,6 +225,10 @@ pub(crate) struct RawAudit {
     pub(crate) retention_days: u32,
     #[schemars(range(min = 0, max = 1_000_000_000_000_u64), extend("x-project" = "never: record"))]
     pub(crate) max_rows: u64,
+    #[schemars(extend("x-project" = "never: record"))]
+    pub(crate) checkpoint_target: String,
+    #[schemars(extend("x-project" = "never: record"))]
+    pub(crate) checkpoint_every: String,
 }
 
 /// Plugins dropped into folders.

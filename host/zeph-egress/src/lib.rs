@@ -4,7 +4,8 @@
 //! (`connect`, `proxy`), and the one place where the three meet (`dial`): a name is resolved once, every answer is checked, and only a
 //! checked address is dialled. [`Resolve`] and [`Connect`] are traits, so that tests decide what a name resolves to. Requests of tools
 //! are made by `client`, over `tls`, `connection` and `pool`; `request` is what is looked at before anything is sent, `body` what
-//! bounds what comes back; `ledger` keeps what went where. `own` makes the requests of the host itself.
+//! bounds what comes back; `ledger` keeps what went where. `own` makes the requests of the host itself, `journal` tells the journal of
+//! the system.
 
 mod address;
 mod body;
@@ -15,6 +16,7 @@ mod dial;
 mod error;
 pub mod exit;
 mod hop;
+mod journal;
 mod ledger;
 mod metered;
 mod own;
@@ -34,6 +36,7 @@ pub use self::connect::{Connect, SystemConnector};
 pub use self::connection::RequestBody;
 pub use self::dial::{CheckedAddresses, DialError, DialedStream, Dialer};
 pub use self::error::EgressError;
+pub use self::journal::{JOURNAL_SOCKET, send_to_journal};
 pub use self::own::{OwnAnswer, OwnBody, OwnClient, OwnError, OwnLimits, OwnPatience, OwnPhase};
 pub use self::proxy::ProxyConnector;
 pub use self::request::URL_BYTES_MAX;

@@ -17,14 +17,15 @@ use zeph_core::redact::Redactor;
 use zeph_core::tool::{Backend, Tool, ToolKind};
 use zeph_plugins::set::{InForce, PluginOrigin};
 use zeph_store::{
-    AuditFile, AuditResult, BeginFacts, BeginRecord, CallBegin, ClaimSource, Ending, Failed,
-    Finish, GrantRecord, HostProcess, SingleUseRights, Store, StoreError,
+    AuditFile, AuditKeys, AuditResult, BeginFacts, BeginRecord, CallBegin, ClaimSource, Ending,
+    Failed, Finish, GrantRecord, HostProcess, SingleUseRights, Store, StoreError,
 };
 
 use crate::clock::now_ms;
 use crate::process;
 use crate::session::Session;
 
+pub(crate) mod checkpoints;
 mod passed;
 mod programs;
 
@@ -48,6 +49,19 @@ pub(crate) struct Audit {
     store: Store,
     directory: Option<PathBuf>,
     process: HostProcess,
+    /// What is the same for every call of this host.
+    facts: BeginFacts,
+}
+
+/// What a host records beside its calls.
+#[derive(Debug)]
+pub(crate) struct AuditPlace {
+    /// Where relative paths of calls start.
+    pub(crate) directory: Option<PathBuf>,
+    /// The user the calls run as.
+    pub(crate) user: Option<String>,
+    /// What confines them, in the words of the configuration.
+    pub(crate) scope: Option<String>,
 }
 
 /// A call that has begun and not ended yet.
@@ -60,26 +74,37 @@ pub(crate) struct OpenRecord<'a> {
 }
 
 impl Audit {
-    /// Opens the audit. `directory` is where relative paths of calls start.
+    /// Opens the audit, with the keys that vouch for its records.
     ///
     /// Errors: [`StoreError`] when the file cannot be written: a host that cannot keep its record does not start.
     pub(crate) fn open(
         config: &AuditConfig,
-        store: Store,
-        directory: Option<PathBuf>,
+        (store, keys): (Store, Option<&AuditKeys>),
+        place: AuditPlace,
     ) -> Result<Self, StoreError> {
-        let store = match &config.file {
-            Some(path) if config.enabled => {
-                store.with_audit_file(AuditFile::open(path, config.file_max_bytes)?)
+        let store = match (&config.file, keys) {
+            (Some(path), Some(keys)) if config.enabled => {
+                let file = AuditFile::open(path, config.file_max_bytes)?;
+                store.with_audit_file(file.chained(keys.clone()))
             }
             _ => store,
         };
         Ok(Self {
             is_enabled: config.enabled,
             store,
-            directory,
+            directory: place.directory,
             process: process::own(),
+            facts: BeginFacts {
+                user: place.user,
+                scope: place.scope,
+                ..BeginFacts::default()
+            },
         })
+    }
+
+    /// The store that it writes to, with the audit file.
+    pub(crate) fn store(&self) -> &Store {
+        &self.store
     }
 
     /// An audit that records nothing, for a host that makes no call.
@@ -89,6 +114,7 @@ impl Audit {
             store,
             directory: None,
             process: process::own(),
+            facts: BeginFacts::default(),
         }
     }
 
@@ -122,7 +148,7 @@ impl Audit {
                 .as_ref()
                 .map(|path| path.display().to_string()),
             host: Some(self.process.clone()),
-            facts: BeginFacts::default(),
+            facts: self.facts.clone(),
         }
     }
 
@@ -239,7 +265,7 @@ impl Audit {
             correlation_id: Some(run_id.to_owned()),
             resolved_cwd: None,
             host: Some(self.process.clone()),
-            facts: BeginFacts::default(),
+            facts: self.facts.clone(),
         };
         match self.begin_entry(begin).await {
             Ok(entry) => entry.finish(output, facts, duration).await,

@@ -34,11 +34,15 @@ use zeph_plugins::refusal::GrantRequest;
 use zeph_plugins::rights::OperatorPolicy;
 use zeph_plugins::set::{PluginSet, ProgramParts, VettedPlugin};
 use zeph_shell::jail::PathWatch;
-use zeph_store::{Location, OpenedStore, Retention, Store, StoreError, StoreOpening, StoreOptions};
+use zeph_store::{
+    AuditKeyFolder, AuditKeySource, AuditKeys, Keyring, Location, OpenedStore, Retention, Store,
+    StoreError, StoreOpening, StoreOptions,
+};
 
 use crate::agent::models::NoModel;
 use crate::anomaly::TrustRoom;
-use crate::audit::Audit;
+use crate::audit::checkpoints::Checkpointer;
+use crate::audit::{Audit, AuditPlace};
 use crate::authorisation::Authoriser;
 use crate::cache::ResultCache;
 use crate::calls::{CallControl, CallReport};
@@ -296,7 +300,13 @@ impl Host {
         let OpenedStore { store, mut notices } =
             opening.finish().await.map_err(StartError::Store)?;
         notices.extend(unused_rules);
-        let audit = begin_to_record(&config, &store, options.only_explains).await?;
+        let (audit, keys) = begin_to_record(&config, &store, options.only_explains).await?;
+        notices.extend(begin_checkpoints(
+            &config,
+            (&audit, keys),
+            &egress,
+            (&mut tasks, options.is_part),
+        ));
         notices.extend(secrets.problem());
         let authoriser = authoriser(&config, &options, (&store, &secrets));
         let configured = (&authoriser.policy, &config.mcp_servers);
@@ -659,14 +669,71 @@ async fn begin_to_record(
     config: &Config,
     store: &Store,
     only_explains: bool,
-) -> Result<Audit, StartError> {
+) -> Result<(Audit, Option<AuditKeys>), StartError> {
     if only_explains {
-        return Ok(Audit::off(store.clone()));
+        return Ok((Audit::off(store.clone()), None));
     }
+    let keys = match config.audit.enabled {
+        true => {
+            let begun = store.begin_chain(&audit_keys(config), now_ms()).await;
+            Some(begun.map_err(StartError::Store)?)
+        }
+        false => None,
+    };
     let retained = store.retain(retention(config), now_ms).await;
     retained.map_err(StartError::Store)?;
-    let directory = config.file.roots.first().map(|root| root.path.clone());
-    Audit::open(&config.audit, store.clone(), directory).map_err(StartError::Store)
+    let scope = config.rules.policy.scope.as_ref();
+    let run_as_user = scope.and_then(|scope| scope.run_as_user.clone());
+    let place = AuditPlace {
+        directory: config.file.roots.first().map(|root| root.path.clone()),
+        scope: run_as_user
+            .as_ref()
+            .map(|user| format!("run_as_user={user}")),
+        user: config.audit.enabled.then(user_name).flatten(),
+    };
+    let audit = Audit::open(&config.audit, (store.clone(), keys.as_ref()), place);
+    Ok((audit.map_err(StartError::Store)?, keys))
+}
+
+/// Where the keys of the audit are.
+pub(crate) fn audit_keys(config: &Config) -> AuditKeySource {
+    match audit_key_folder(config) {
+        Some(folder) => AuditKeySource::Folder(folder),
+        None => AuditKeySource::Process,
+    }
+}
+
+/// The folder with the keys of the audit; none when nothing is kept.
+pub(crate) fn audit_key_folder(config: &Config) -> Option<AuditKeyFolder> {
+    let folder = AuditKeyFolder::new(config.audit.keys.as_ref()?);
+    Some(match config.uses_keyring {
+        true => folder.with_keyring(Keyring::at(zeph_config::session_bus())),
+        false => folder,
+    })
+}
+
+/// Begins to take checkpoints where the operator wants them; what he should know.
+fn begin_checkpoints(
+    config: &Config,
+    (audit, keys): (&Audit, Option<AuditKeys>),
+    egress: &Egress,
+    (tasks, is_part): (&mut JoinSet<()>, bool),
+) -> Option<String> {
+    let keys = keys?;
+    match Checkpointer::new(&config.audit, (audit.store(), &keys), egress) {
+        Ok(Some(checkpointer)) if checkpointer.is_periodic() => {
+            let checkpointer = Arc::new(checkpointer);
+            if !is_part {
+                checkpointer.flush_at_end();
+            }
+            tasks.spawn(checkpointer.run());
+            None
+        }
+        Ok(_) => None,
+        Err(problem) => Some(format!(
+            "no checkpoints of the audit log are made: {problem}"
+        )),
+    }
 }
 
 fn authoriser(
@@ -821,7 +888,7 @@ fn begin_to_open_store(config: &Config) -> Result<StoreOpening, StartError> {
     Store::begin_to_open(location, options).map_err(StartError::Store)
 }
 
-fn place_of_store(config: &Config) -> (Location, StoreOptions) {
+pub(crate) fn place_of_store(config: &Config) -> (Location, StoreOptions) {
     let location = match &config.store {
         StoreLocation::File(path) => Location::File(path.clone()),
         StoreLocation::Memory => Location::Memory,

@@ -278,6 +278,7 @@ async fn begin<'h>(
 ) -> StartedCall<'h> {
     let mut draft = host.audit.draft(&frame, &request, &host.secrets.redactor());
     draft.correlation_id = session.schedule().map(str::to_owned);
+    draft.facts.tokens = session.tokens();
     let tool = request.tool.clone();
     let offer = offer(host, &request, &control.cancel).await;
     let mut asked = AuthorisationState::first(calls_made);

@@ -9,6 +9,7 @@ use zeph_core::id::ConversationId;
 use zeph_core::output::RawOutput;
 use zeph_core::policy::HeardUrls;
 use zeph_core::principal::Principal;
+use zeph_store::TokenUse;
 
 use crate::clock::now_ms;
 use crate::dependencies::{AskedCall, Progress};
@@ -40,6 +41,8 @@ pub struct Session {
     turn_states: TurnStates,
     /// What the user said last. Protects the exchange of the whole.
     said: Arc<Mutex<Option<Arc<str>>>>,
+    /// What the model's last answer took, where its agent says so. Protects the exchange of the whole.
+    tokens: Arc<Mutex<Option<TokenUse>>>,
     /// Which tools have succeeded in it.
     progress: Progress,
     /// What it did and read.
@@ -80,6 +83,7 @@ impl Session {
             goals: GoalPlace::default(),
             turn_states: TurnStates::default(),
             said: Arc::default(),
+            tokens: Arc::default(),
             progress,
             trajectory,
             mode: Arc::default(),
@@ -180,6 +184,16 @@ impl Session {
     /// What it did and read.
     pub(crate) fn trajectory(&self) -> &Trajectory {
         &self.trajectory
+    }
+
+    /// Notes what the answer took that asks for the calls that follow.
+    pub(crate) fn set_tokens(&self, tokens: TokenUse) {
+        *self.tokens.lock().unwrap_or_else(PoisonError::into_inner) = Some(tokens);
+    }
+
+    /// What the answer took that asked for the calls of this moment.
+    pub(crate) fn tokens(&self) -> Option<TokenUse> {
+        *self.tokens.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Which tools have succeeded in it.

@@ -38,6 +38,7 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
         let reply = self.respond(request, turn.observer, turn.cancel).await?;
         let n_entries = self.transcript.entries().len();
         let cost = self.count(&reply);
+        self.host.answered(&reply.usage);
         self.measured = Some((reply.usage.total(), n_entries.saturating_add(1)));
         turn.observer.on(AgentEvent::Spent {
             usage: &reply.usage,

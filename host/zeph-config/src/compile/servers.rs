@@ -13,6 +13,7 @@ use zeph_core::id::ServerName;
 use zeph_core::network::{EgressSettings, ExitHost, Inspection, Methods, Passage};
 use zeph_core::secret::{self, SecretUse};
 
+pub(super) use self::http::url_problem;
 use super::Compiling;
 use super::plugins::is_full;
 use crate::raw::{RawMcp, RawSecretValue, RawServer, RawServerValue, RawTrustLevel};

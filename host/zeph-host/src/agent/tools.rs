@@ -12,13 +12,14 @@ use tokio_util::sync::CancellationToken;
 use zeph_agent::budget::{BudgetLimits, CallMeter, Meter, Spent};
 use zeph_agent::message::{Arguments, Image, ToolCall};
 use zeph_agent::tool_host::{CallEnd, CallEndKind, HostMessage, OverlongResult, ToolHost};
-use zeph_agent::{Pending, ToolDefinition};
+use zeph_agent::{Pending, ToolDefinition, Usage};
 use zeph_core::call::ToolRequest;
 use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::failure::ToolFailure;
 use zeph_core::inquiry::GivenAnswers;
 use zeph_core::output::{Content, Outcome, ToolOutput};
 use zeph_shell::run::{OutputChunk, OutputListener};
+use zeph_store::TokenUse;
 
 use super::approver::Approver;
 use super::shaping::{MeantCall, Shaping};
@@ -212,6 +213,13 @@ impl ToolHost for HostTools {
 
     fn meter(&self, limits: &BudgetLimits, spent: &Spent) {
         self.meter.set(*limits, *spent);
+    }
+
+    fn answered(&self, usage: &Usage) {
+        self.session.set_tokens(TokenUse {
+            input: usage.prompt(),
+            output: usage.output,
+        });
     }
 
     fn is_read_only(&self, call: &ToolCall) -> bool {

@@ -1,6 +1,7 @@
 //! The command line, as clap derives it. The manual page and the shell completions are generated from these types.
 
 mod acp;
+mod audit;
 mod authority;
 mod filters;
 mod governance;
@@ -20,6 +21,9 @@ use clap::{ArgAction, Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use zeph_core::id::ConversationId;
 
 pub(crate) use self::acp::{AcpArgs, JailArgs};
+pub(crate) use self::audit::{
+    Audit, AuditCommand, AuditExport, AuditFormat, AuditQuery, AuditTail, AuditVerify,
+};
 pub(crate) use self::authority::{
     ApprovalDuration, Approve, Doctor, Explain, Policy, PolicyCommand,
 };
@@ -150,7 +154,7 @@ pub(crate) enum CliCommand {
     Hook(HookArgs),
     /// Show or check the configuration
     Config(Config),
-    /// Read the audit log
+    /// Read, verify and export the audit log
     Audit(Audit),
     /// List or delete conversations
     Conversations(Conversations),
@@ -399,72 +403,6 @@ pub(crate) struct ConfigShow {
     /// Show where each value was set
     #[arg(long)]
     pub(crate) origin: bool,
-    #[command(flatten)]
-    pub(crate) json: Json,
-}
-
-/// `zeph-host audit`
-#[derive(Debug, ClapArgs)]
-#[command(
-    args_conflicts_with_subcommands = true,
-    after_help = "Examples:\n  zeph-host audit tail -n 20 -f\n  zeph-host audit query --tool write --since 2h\n  zeph-host audit query --unfinished --json"
-)]
-pub(crate) struct Audit {
-    #[command(subcommand)]
-    pub(crate) command: Option<AuditCommand>,
-    #[command(flatten)]
-    pub(crate) tail: AuditTail,
-}
-
-/// A command of `zeph-host audit`.
-#[derive(Debug, Subcommand)]
-pub(crate) enum AuditCommand {
-    /// Print the newest calls, oldest first
-    Tail(AuditTail),
-    /// Print the calls that match all given conditions, oldest first
-    Query(AuditQuery),
-}
-
-/// `zeph-host audit tail`
-#[derive(Debug, Clone, Copy, ClapArgs)]
-pub(crate) struct AuditTail {
-    /// Number of calls
-    #[arg(short = 'n', long = "lines", value_name = "N", default_value_t = 10)]
-    pub(crate) lines: u32,
-    /// Keep printing calls as they finish
-    #[arg(short, long)]
-    pub(crate) follow: bool,
-    #[command(flatten)]
-    pub(crate) json: Json,
-}
-
-/// `zeph-host audit query`
-#[derive(Debug, Clone, ClapArgs)]
-pub(crate) struct AuditQuery {
-    /// Only calls of this tool
-    #[arg(long, value_name = "NAME")]
-    pub(crate) tool: Option<String>,
-    /// Only calls of tools of this plugin
-    #[arg(long, value_name = "NAME")]
-    pub(crate) plugin: Option<String>,
-    /// Only calls that failed with this category, such as `timeout`
-    #[arg(long, value_name = "CATEGORY")]
-    pub(crate) category: Option<String>,
-    /// Only calls started at or after this time: `2h`, `3d`, `2026-11-20` or `2026-11-20T08:00:00Z`
-    #[arg(long, value_name = "TIME")]
-    pub(crate) since: Option<String>,
-    /// Only calls started before this time
-    #[arg(long, value_name = "TIME")]
-    pub(crate) until: Option<String>,
-    /// Only calls of this conversation
-    #[arg(long, value_name = "ID")]
-    pub(crate) conversation: Option<ConversationId>,
-    /// Only calls that have not finished: still running, or their host died
-    #[arg(long)]
-    pub(crate) unfinished: bool,
-    /// Print at most this many, the newest
-    #[arg(long, value_name = "N", default_value_t = 1000)]
-    pub(crate) limit: u32,
     #[command(flatten)]
     pub(crate) json: Json,
 }

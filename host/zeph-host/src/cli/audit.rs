@@ -1,6 +1,8 @@
 //! `zeph-host audit`: the record of every call.
 
+mod export;
 mod follow;
+mod verify;
 
 use std::time::Duration;
 
@@ -30,9 +32,19 @@ pub(super) fn run(context: &Context, options: Audit) -> Result<Exit, CliError> {
     if !config.audit.enabled {
         context.notes(&["calls are not recorded: `tools.audit.enabled` is false".to_owned()]);
     }
-    let store = context.store(&config)?;
     context::block_on(async {
+        let store = match options.command {
+            Some(AuditCommand::Verify(options)) => {
+                return verify::verify(context, &config, options).await;
+            }
+            Some(AuditCommand::Checkpoint) => return verify::checkpoint(context, &config).await,
+            Some(AuditCommand::Rekey) => return verify::rekey(context, &config).await,
+            _ => context.store(&config)?,
+        };
         match (options.command, filter) {
+            (Some(AuditCommand::Export(options)), _) => {
+                return export::run(&store, &config, options).await;
+            }
             (Some(AuditCommand::Query(query)), Some(filter)) => {
                 print(&oldest_first(&store, filter).await?, query.json.json)?;
             }

@@ -21,6 +21,7 @@ use zeph_store::{OpenedStore, Store};
 use super::args::Global;
 use super::error::CliError;
 use super::{log, out};
+use crate::audit::checkpoints;
 use crate::host::{self, Host, NativeOptions, StartOptions};
 use crate::recording::Recorder;
 use crate::replay::ReplayTerms;
@@ -390,6 +391,7 @@ fn run<T>(
         .map_err(|error| CliError::internal("the runtime cannot start").because(error))?;
     let result = runtime.block_on(async {
         let result = future.await;
+        checkpoints::flush().await;
         telemetry::flush().await;
         result
     });

@@ -1,6 +1,7 @@
 //! Examples and long descriptions of the help texts.
 
 mod acp;
+mod audit;
 mod authority;
 mod filters;
 mod governance;
@@ -17,6 +18,7 @@ pub(crate) use self::governance::{
     FORGIVE_EXAMPLES, FORGIVE_LONG, REVOKE_CALL_EXAMPLES, REVOKE_CALL_LONG,
 };
 pub(crate) use acp::{ACP_EXAMPLES, ACP_LONG};
+pub(crate) use audit::{AUDIT_EXPORT_EXAMPLES, AUDIT_VERIFY_EXAMPLES, AUDIT_VERIFY_LONG};
 pub(crate) use authority::{
     APPROVE_CALL_EXAMPLES, APPROVE_CALL_LONG, DOCTOR_EXAMPLES, DOCTOR_LONG, EXPLAIN_EXAMPLES,
     EXPLAIN_LONG, POLICY_EXAMPLES, POLICY_LONG,

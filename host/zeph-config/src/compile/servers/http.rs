@@ -67,7 +67,7 @@ impl Compiling<'_> {
 }
 
 /// Why no server is reached at `url`; none when one can be.
-fn url_problem(url: &str, egress: &EgressSettings) -> Option<String> {
+pub(in crate::compile) fn url_problem(url: &str, egress: &EgressSettings) -> Option<String> {
     let shown = one_line(url, SHOWN_CHARS_MAX);
     let (is_plain, rest) = match (url.strip_prefix("https://"), url.strip_prefix("http://")) {
         (Some(rest), _) => (false, rest),

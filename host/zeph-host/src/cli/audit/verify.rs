@@ -1,0 +1,276 @@
+//! `zeph-host audit verify`, `audit checkpoint` and `audit rekey`: whether the record is what was recorded.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use serde_json::json;
+use zeph_config::Config;
+use zeph_egress::Egress;
+use zeph_store::{
+    AuditFile, AuditKeys, AuditPlace, AuditProblem, AuditProblemKind, ChainReport,
+    CheckpointReport, Checkpoints, FileReport, Store, verify_file,
+};
+
+use crate::audit::checkpoints::{self, CheckpointError, Checkpointer};
+use crate::cli::args::AuditVerify;
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+use crate::cli::exit::Exit;
+use crate::cli::out;
+use crate::clock::now_ms;
+use crate::host::{audit_key_folder, place_of_store};
+
+/// All that was found.
+struct Verification {
+    chain: ChainReport,
+    file: Option<FileReport>,
+    against: Option<CheckpointReport>,
+    problems: Vec<AuditProblem>,
+    n_more: u64,
+    notes: Vec<String>,
+}
+
+/// Verifies the store and the audit file.
+pub(super) async fn verify(
+    context: &Context,
+    config: &Config,
+    options: AuditVerify,
+) -> Result<Exit, CliError> {
+    let begun = context.store(config)?.chain_key().await?;
+    let keys = keys(config)?;
+    let found = Verification::of(config, (keys.as_ref(), begun.as_deref()), &options)?;
+    match options.json.json {
+        true => out::json(&found.json())?,
+        false => out::data(&found.text())?,
+    }
+    Ok(match found.problems.is_empty() {
+        true => Exit::Success,
+        false => Exit::Failure,
+    })
+}
+
+/// The keys of the log; none when none was made.
+fn keys(config: &Config) -> Result<Option<AuditKeys>, CliError> {
+    let Some(folder) = audit_key_folder(config) else {
+        return Ok(None);
+    };
+    folder.read().map_err(|error| {
+        let hint = error.hint();
+        let error = CliError::start("the keys of the audit log cannot be read").because(error);
+        match hint {
+            Some(hint) => error.hint(hint),
+            None => error,
+        }
+    })
+}
+
+impl Verification {
+    fn of(
+        config: &Config,
+        (keys, begun): (Option<&AuditKeys>, Option<&str>),
+        options: &AuditVerify,
+    ) -> Result<Self, CliError> {
+        let checkpoints = match (&options.against, keys) {
+            (Some(path), Some(keys)) => Some(Checkpoints::read(path, keys)?),
+            (Some(path), None) => return Err(no_key(path)),
+            (None, _) => None,
+        };
+        let (events, lines) = match &checkpoints {
+            Some(checkpoints) => (checkpoints.events(), checkpoints.lines()),
+            None => (BTreeSet::new(), BTreeSet::new()),
+        };
+        let (location, store) = place_of_store(config);
+        let chain = Store::verify_audit(&location, &store, keys, &events)?;
+        let file = match (&config.audit.file, keys) {
+            (Some(path), Some(keys)) => Some(verify_file(path, keys, &lines)?),
+            _ => None,
+        };
+        let against = checkpoints.map(|checkpoints| checkpoints.compare(&chain, file.as_ref()));
+        let mut problems = unsealed(&chain, keys.is_some(), begun);
+        problems.extend(chain.problems.clone());
+        problems.extend(file.iter().flat_map(|file| file.problems.clone()));
+        problems.extend(against.iter().flat_map(|against| against.problems.clone()));
+        let of_file = file.as_ref().map_or(0, |file| file.n_more);
+        let of_chain = if chain.origin.is_empty() {
+            0
+        } else {
+            chain.n_more
+        };
+        Ok(Self {
+            n_more: of_chain + of_file,
+            notes: notes(&chain, file.as_ref()),
+            chain,
+            file,
+            against,
+            problems,
+        })
+    }
+
+    fn json(&self) -> serde_json::Value {
+        let chain = &self.chain;
+        let file = self.file.as_ref().map(|file| {
+            json!({
+                "lines": file.n_lines, "before": file.n_before, "first": file.first, "count": file.count,
+                "head": file.head,
+            })
+        });
+        json!({
+            "ok": self.problems.is_empty(),
+            "store": {
+                "origin": chain.origin, "calls": chain.n_calls, "records": chain.n_events,
+                "before": chain.n_before, "removed_records": chain.n_removed_events,
+                "removed_calls": chain.n_removed_calls, "lost": chain.n_lost, "count": chain.count,
+                "head": chain.head,
+            },
+            "file": file,
+            "against": self.against,
+            "notes": self.notes,
+            "problems": self.problems,
+            "more_problems": self.n_more,
+        })
+    }
+
+    fn text(&self) -> String {
+        let mut lines: Vec<String> = Vec::new();
+        lines.extend(self.problems.iter().map(ToString::to_string));
+        if self.n_more > 0 {
+            lines.push(format!("{} more problems", self.n_more));
+        }
+        lines.extend(self.notes.iter().map(|note| format!("note: {note}")));
+        let chain = &self.chain;
+        lines.push(match chain.origin.is_empty() {
+            true => "store: nothing is sealed yet".to_owned(),
+            false => format!(
+                "store: {} calls in {} records",
+                chain.n_calls, chain.n_events
+            ),
+        });
+        if let Some(file) = &self.file {
+            lines.push(format!("audit file: {} lines", file.n_lines));
+        }
+        if let Some(against) = &self.against {
+            lines.push(format!(
+                "checkpoints: {} agree, {} are older than what is kept, {} are of other logs",
+                against.n_good, against.n_older, against.n_others
+            ));
+        }
+        lines.push(match self.problems.len() {
+            0 => "everything is as it was recorded".to_owned(),
+            1 => "1 problem".to_owned(),
+            n => format!("{} problems", n as u64 + self.n_more),
+        });
+        lines.join("\n") + "\n"
+    }
+}
+
+/// What is wrong with a table that is not sealed.
+fn unsealed(chain: &ChainReport, has_keys: bool, begun: Option<&str>) -> Vec<AuditProblem> {
+    if !chain.origin.is_empty() {
+        return Vec::new();
+    }
+    let (kind, message) = match begun {
+        Some(key) => (
+            AuditProblemKind::KeyMissing,
+            format!("the key `{key}` is missing, so nothing can be verified"),
+        ),
+        None if chain.n_more > 0 => (
+            AuditProblemKind::Removed,
+            format!(
+                "{} calls were sealed, and the seals are not there",
+                chain.n_more
+            ),
+        ),
+        None if has_keys && chain.n_before > 0 => (
+            AuditProblemKind::Removed,
+            "there is a key, and no call is sealed with it".to_owned(),
+        ),
+        None => return Vec::new(),
+    };
+    vec![AuditProblem {
+        kind,
+        place: AuditPlace::Store { record: 1 },
+        call_id: None,
+        message,
+    }]
+}
+
+fn notes(chain: &ChainReport, file: Option<&FileReport>) -> Vec<String> {
+    let mut notes = Vec::new();
+    if chain.n_before > 0 && !chain.origin.is_empty() {
+        notes.push(format!(
+            "{} calls are from before the log was sealed and are not covered",
+            chain.n_before
+        ));
+    }
+    if chain.n_removed_events > 0 {
+        notes.push(format!(
+            "retention removed {} calls, with the records up to {}",
+            chain.n_removed_calls, chain.n_removed_events
+        ));
+    }
+    if chain.n_lost > 0 {
+        notes.push(format!(
+            "{} records cannot be verified: their key was lost, and the operator continued with another",
+            chain.n_lost
+        ));
+    }
+    if let Some(file) = file {
+        if file.n_before > 0 {
+            notes.push(format!(
+                "{} lines of the audit file are from before it was sealed and are not covered",
+                file.n_before
+            ));
+        }
+        notes.extend(file.notes.clone());
+    }
+    notes
+}
+
+fn no_key(path: &Path) -> CliError {
+    CliError::user(format!(
+        "`{}` cannot be compared: there is no key of the audit log",
+        path.display()
+    ))
+    .hint("nothing was recorded here yet, or the key was removed")
+}
+
+/// Takes a checkpoint, prints it, and hands it over where that is configured.
+pub(super) async fn checkpoint(context: &Context, config: &Config) -> Result<Exit, CliError> {
+    let store = match &config.audit.file {
+        Some(path) if path.exists() => {
+            let file = AuditFile::open(path, config.audit.file_max_bytes)?;
+            context.store(config)?.with_audit_file(file)
+        }
+        _ => context.store(config)?,
+    };
+    let (Some(keys), Some(head)) = (keys(config)?, store.chain_head().await?) else {
+        return Err(failed(CheckpointError::Nothing));
+    };
+    let egress = Egress::new(&config.egress);
+    let checkpointer = Checkpointer::new(&config.audit, (&store, &keys), &egress);
+    let line = match checkpointer.map_err(CliError::start)? {
+        Some(checkpointer) => checkpointer.take().await.map_err(failed)?,
+        None => checkpoints::signed(&store, &keys, &head, now_ms())?,
+    };
+    out::data(&format!("{line}\n"))?;
+    Ok(Exit::Success)
+}
+
+fn failed(error: CheckpointError) -> CliError {
+    CliError::internal("no checkpoint was made").because(error)
+}
+
+/// Goes on with a new key.
+pub(super) async fn rekey(context: &Context, config: &Config) -> Result<Exit, CliError> {
+    let Some(folder) = audit_key_folder(config) else {
+        return Err(CliError::user("there is no store to keep a key beside")
+            .hint("set `store.path` to a file; it is `:memory:`"));
+    };
+    let store = context.store(config)?;
+    let keys = folder
+        .add(now_ms())
+        .map_err(|error| CliError::internal("no key can be made").because(error))?;
+    store.rekey_chain(keys, now_ms()).await?;
+    out::remark("a new key seals the audit log from now on");
+    Ok(Exit::Success)
+}
