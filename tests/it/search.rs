@@ -63,7 +63,7 @@ fn what_may_not_be_read_is_neither_found_nor_kept() {
     let seen = product.call("search_code", json!({"query": "hidden_function"}));
     assert_eq!(places(&seen), ["definition secret/keys.rs:1"]);
     let line = json!({"id": 1, "tool": "search_code", "params": query}).to_string() + "\n";
-    let denied = product.answers(&["--set", "tools.file.deny_read=['secret/**']"], line);
+    let denied = product.answers(&["--set", "tools.file.deny_read=['**/secret/**']"], line);
     assert_eq!(places(&denied[0]), Vec::<String>::new());
     assert_eq!(denied[0]["structured"]["index"]["files"], 2);
     let outside = product.call("search_code", json!({"query": "x", "path": "/etc"}));

@@ -312,11 +312,14 @@ async fn begin<'h>(
         judged.identify(&mut draft, &offer);
         let governance = &host.authoriser.governance;
         draft.facts.labels = session.trajectory().passed_labels(draft.call_id);
+        draft.facts.trust = Some(asked.terms.trust.level().label().to_owned());
         governance
             .decided(session, draft.call_id, &judged.decision)
             .await;
         let once = std::mem::take(&mut judged.once);
         let observed = judgement::observed(&judged.decision, &draft.tool);
+        let would = observed.first();
+        draft.facts.observed = would.map(|seen| format!("{}: {}", seen.would, seen.rule));
         match host.audit.begin(draft, &judged.decision, once).await {
             // What it was decided with may be no more.
             Ok(None) => host.authoriser.trust.forget(),

@@ -12,6 +12,7 @@ use serde_json::json;
 use zeph_config::Config;
 use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::failure::ToolFailure;
+use zeph_core::user::run_as;
 use zeph_engine::CallGrant;
 
 use super::set::{InForce, PluginOrigin};
@@ -29,10 +30,12 @@ pub(crate) fn given(
 ) -> Result<CallGrant, ToolFailure> {
     let name = in_force.good.plugin.id().0.as_str();
     let is_keeper = in_force.origin == PluginOrigin::Program && KEEPERS.contains(&name);
-    let Some(cache) = config.engine.cache_dir.as_deref().filter(|_| is_keeper) else {
+    let Some(cache) = config.cache_of_tools().filter(|_| is_keeper) else {
         return Ok(grant);
     };
-    let opened = made(&cache.join(name)).map_err(|error| error.to_string());
+    let place = cache.join(name);
+    let opened = run_as(config.tool_user.as_ref(), || made(&place)).flatten();
+    let opened = opened.map_err(|error| error.to_string());
     let opened = opened.and_then(|folder| {
         let fs = grant.fs.with_own(&folder);
         Ok((fs.map_err(|error| error.to_string())?, folder))

@@ -1,11 +1,12 @@
 //! The grammars of tree-sitter, as data.
 //!
 //! A grammar is published as C: tables, and two functions that read tokens. No compiler of C for WASM is asked for to build this
-//! component, so the tables are kept in `grammars/`, one file each, written and compared with the published grammars by
-//! `tests/grammars`. The functions have become tables too ([`automaton`]); the hand-written scanners of five languages are ported in
-//! [`crate::scanner`]. The parser is tree-sitter's own, translated to Rust by `c2rust`.
+//! component: the build script compiles the grammars for the machine it runs on, and writes their tables down. The functions become
+//! tables too ([`automaton`]); the hand-written scanners of five languages are ported in [`crate::scanner`]. The parser is tree-sitter's
+//! own, translated to Rust by `c2rust`. `tests/grammars` compares the trees with those of the originals.
 
 pub mod automaton;
+pub mod format;
 mod raw;
 
 use std::sync::OnceLock;
@@ -14,42 +15,14 @@ use tree_sitter_c2rust::Language;
 
 use crate::scanner::{Cpp, JavaScript, Python, Rust, Scanner, TypeScript};
 use automaton::Automaton;
+use format::{COUNTS, Part};
 pub use raw::{ExternalScanner, RawLanguage, RawLexer};
-
-/// The parts of a file of tables, in their order in it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(missing_docs, reason = "named as in the parser")]
-pub enum Part {
-    ParseTable,
-    SmallParseTable,
-    SmallParseTableMap,
-    ParseActions,
-    SymbolNames,
-    FieldNames,
-    FieldMapSlices,
-    FieldMapEntries,
-    SymbolMetadata,
-    PublicSymbolMap,
-    AliasMap,
-    AliasSequences,
-    LexModes,
-    ExternalStates,
-    ExternalSymbols,
-    PrimaryStateIds,
-    Lexer,
-    KeywordLexer,
-}
-
-/// How many numbers stand before the places of the parts.
-pub const COUNTS: usize = 10;
-/// How many parts there are.
-pub const PARTS: usize = 18;
 
 /// Tables in memory, on a boundary that fits all of them.
 #[repr(C, align(8))]
 struct Aligned<B: ?Sized>(B);
 
-/// A file of tables: [`COUNTS`] numbers, the offsets of [`PARTS`] parts and the end, then the parts; all little-endian.
+/// A file of tables: [`format::COUNTS`] numbers, the offsets of [`format::PARTS`] parts and the end, then the parts; all little-endian.
 #[derive(Debug, Clone, Copy)]
 pub struct Tables(&'static [u8]);
 
@@ -81,6 +54,13 @@ impl Tables {
         let all: Vec<*const u8> = first.into_iter().chain(strings).collect();
         Box::leak(all.into_boxed_slice()).as_ptr()
     }
+}
+
+/// The same language, for the parser.
+#[expect(unsafe_code, reason = "the parser takes its tables as C structs")]
+fn as_language(raw: &'static RawLanguage) -> Language {
+    // SAFETY: the layout is that of the parser's own struct, and it is never freed.
+    unsafe { Language::from_raw(std::ptr::from_ref(raw).cast()) }
 }
 
 type LexFn = unsafe extern "C" fn(*mut RawLexer, u16) -> bool;
@@ -152,7 +132,7 @@ macro_rules! grammars {
                 lexers()[1].run(lexer, state)
             }
             let raw = LANGUAGE.get_or_init(|| language(Tables(&BYTES.0), lex, lex_keywords, $scanner));
-            raw::as_language(raw)
+            as_language(raw)
         }
     )*};
 }

@@ -5,6 +5,7 @@
 
 mod bytes;
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hasher as _};
 use std::io;
@@ -84,13 +85,42 @@ impl Index {
     /// Keeps it in `file`.
     ///
     /// Errors: nothing can be written there; what was there is still there.
-    pub fn save(&self, file: &Path) -> io::Result<()> {
+    pub fn save(&mut self, file: &Path) -> io::Result<()> {
+        self.forget();
         sweep(file.parent().unwrap_or(file));
         let beside = file.with_extension(format!("{:016x}.new", unique()));
         let written = std::fs::write(&beside, self.bytes());
         written
             .and_then(|()| std::fs::rename(&beside, file))
             .inspect_err(|_| drop(std::fs::remove_file(&beside)))
+    }
+
+    /// Empties the strings that no file has any more: what may not be read any longer is not kept either.
+    fn forget(&mut self) {
+        let used: Vec<Cell<bool>> = vec![Cell::new(false); self.strings.len()];
+        let mark = |number: u32| {
+            if let Some(used) = used.get(number as usize) {
+                used.set(true);
+            }
+        };
+        for file in &self.files {
+            file.scan(
+                |unit, words| {
+                    if let Some(name) = unit.name {
+                        mark(name);
+                        mark(unit.kind);
+                    }
+                    words.iter().for_each(|(word, _)| mark(*word));
+                },
+                |name, _| mark(name),
+            );
+        }
+        for (string, used) in self.strings.iter_mut().zip(&used) {
+            if !used.get() {
+                string.clear();
+            }
+        }
+        self.numbers.clear();
     }
 
     /// The number of a string; a new one when it has none.

@@ -111,6 +111,11 @@ fn changes_are_seen_and_nothing_else_is_read() {
     assert_eq!((state.read, state.removed, state.files), (1, 1, 1));
     assert!(project.found("one").is_empty());
     assert_eq!(places(&project.found("three"))[0], "definition a.rs:1");
+    let kept = std::fs::read(project.index_file()).unwrap();
+    assert!(
+        !kept.windows(3).any(|part| part == b"two"),
+        "what is gone is forgotten"
+    );
 }
 
 #[test]

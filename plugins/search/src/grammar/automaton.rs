@@ -5,13 +5,7 @@
 )]
 
 use super::RawLexer;
-
-/// No token, no way on.
-pub const NONE: u16 = u16::MAX;
-/// Set in a way on: the character is no part of the token.
-pub const SKIPS: u16 = 1 << 15;
-/// The characters that have a row of their own in each state.
-pub const PLAIN: usize = 128;
+use super::format::{NONE, PLAIN, SKIPS};
 
 /// The table. In memory: the number of states, the accepted tokens, the ways at the end, [`PLAIN`] ways for each state, the
 /// beginning of each state's ranges, and the ranges of other characters as first, last and way.

@@ -6,8 +6,6 @@
 
 use std::ffi::c_void;
 
-use tree_sitter_c2rust::Language;
-
 /// The characters as a function of a grammar sees them.
 #[derive(Debug)]
 #[repr(C)]
@@ -31,7 +29,7 @@ pub struct RawLexer {
 /// The functions of a hand-written scanner, and which tokens it may return in which state.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
-#[expect(missing_docs, reason = "named as in the header")]
+#[allow(missing_docs, reason = "named as in the header")]
 pub struct ExternalScanner {
     pub states: *const bool,
     pub symbol_map: *const u16,
@@ -59,7 +57,7 @@ impl Default for ExternalScanner {
 /// A grammar.
 #[derive(Debug)]
 #[repr(C)]
-#[expect(missing_docs, reason = "named as in the header")]
+#[allow(missing_docs, reason = "named as in the header")]
 pub struct RawLanguage {
     pub version: u32,
     pub symbol_count: u32,
@@ -95,9 +93,3 @@ pub struct RawLanguage {
 unsafe impl Send for RawLanguage {}
 // SAFETY: as above.
 unsafe impl Sync for RawLanguage {}
-
-/// The same language, for the parser.
-pub(super) fn as_language(raw: &'static RawLanguage) -> Language {
-    // SAFETY: the layout is that of the parser's own struct, and it is never freed.
-    unsafe { Language::from_raw(std::ptr::from_ref(raw).cast()) }
-}

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use zeph_plugin_search::grammar::automaton::{NONE, PLAIN, SKIPS};
+use crate::format::{NONE, PLAIN, SKIPS};
 
 /// Both tables; that of keywords is empty when there is no such function.
 pub(crate) struct Lexers {
@@ -418,7 +418,7 @@ impl LexState {
     }
 }
 
-/// As `zeph_plugin_search::grammar::automaton` reads it.
+/// As `src/grammar/automaton.rs` reads it.
 fn table(states: &[LexState]) -> Vec<u8> {
     let mut bytes = u32::try_from(states.len()).unwrap().to_le_bytes().to_vec();
     bytes.extend(states.iter().flat_map(|state| state.accepted.to_le_bytes()));

@@ -1,18 +1,12 @@
 //! The tables of a grammar, out of its struct.
 
-use std::collections::HashMap;
-use std::path::PathBuf;
-
-use zeph_plugin_search::grammar::{COUNTS, PARTS, RawLanguage};
-
 use crate::automaton;
-use crate::original::Original;
+use crate::format::{COUNTS, PARTS};
+use crate::raw::RawLanguage;
 
-/// The file of tables of a grammar, unpacked.
-pub(crate) fn of(original: &Original, sources: &HashMap<String, PathBuf>) -> Vec<u8> {
-    let raw = original.raw();
-    let text = original.text(sources);
-    let parts = parts(raw, &text);
+/// The file of tables of a grammar, of which `text` is the `parser.c`.
+pub(crate) fn of(raw: &RawLanguage, text: &str) -> Vec<u8> {
+    let parts = parts(raw, text);
     let mut bytes = Vec::new();
     for count in counts(raw) {
         bytes.extend(count.to_le_bytes());
