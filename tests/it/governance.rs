@@ -176,6 +176,9 @@ fn what_was_private_asks_before_it_leaves_and_ordinary_work_does_not() {
 #[test]
 fn a_process_that_is_killed_while_it_learns_leaves_whole_sequences() {
     let product = Product::new();
+    for n in 0..12 {
+        product.file(&format!("{n}.txt"), "x\n");
+    }
     let calls: Vec<String> = (0..12).map(|n| read(n, &format!("{n}.txt"))).collect();
     let answers = product.answers(&[], calls.concat());
     for n in 0..12_u64 {
