@@ -3,6 +3,7 @@
 //! The model is reached when the first vector is needed, and a failure is never one of what asked for it: whoever compares texts has a way
 //! to do without.
 
+use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 
 use sha2::{Digest as _, Sha256};
@@ -14,6 +15,7 @@ use zeph_store::Store;
 
 use crate::agent::models::{self, NoModel};
 use crate::clock::now_ms;
+use crate::governance::{TextVectors, VectorSource};
 use crate::known_secrets::KnownSecrets;
 
 /// The model for vectors, and the vectors that are kept. Clones share the connection.
@@ -29,6 +31,16 @@ struct EmbeddingRoom {
     store: Store,
     /// None when the model cannot be reached at all.
     embedder: OnceLock<Option<Arc<dyn Embedder>>>,
+}
+
+impl VectorSource for Embeddings {
+    fn vectors(
+        &self,
+        texts: Vec<String>,
+        kept: Vec<String>,
+    ) -> Pin<Box<dyn Future<Output = Option<TextVectors>> + Send + '_>> {
+        Box::pin(Embeddings::vectors(self, texts, kept))
+    }
 }
 
 impl Embeddings {
@@ -80,7 +92,7 @@ impl Embeddings {
         &self,
         texts: Vec<String>,
         kept: Vec<String>,
-    ) -> Option<(Vec<Vec<f32>>, Vec<Vec<f32>>)> {
+    ) -> Option<TextVectors> {
         let timeout = self.0.settings.timeout;
         let asked = self.ask(texts, kept);
         let answer = tokio::time::timeout(timeout, asked).await;
@@ -93,11 +105,7 @@ impl Embeddings {
         })
     }
 
-    async fn ask(
-        &self,
-        texts: Vec<String>,
-        kept: Vec<String>,
-    ) -> Option<(Vec<Vec<f32>>, Vec<Vec<f32>>)> {
+    async fn ask(&self, texts: Vec<String>, kept: Vec<String>) -> Option<TextVectors> {
         let embedder = self.embedder()?;
         let redactor = self.0.secrets.redactor();
         let clean = |texts: Vec<String>| -> Vec<String> {

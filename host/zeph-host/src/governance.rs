@@ -31,7 +31,7 @@ use zeph_store::{Store, StoreError};
 
 pub(crate) use self::known::KnownSequences;
 pub(crate) use self::lesson::CallEnd;
-pub(crate) use self::meaning::VectorSource;
+pub(crate) use self::meaning::{TextVectors, VectorSource};
 pub(crate) use self::reach::CallReach;
 pub(crate) use self::revoke::{RevokeError, RevokedSequence, forget, revoke};
 pub(crate) use self::trajectory::{AskedStep, Trajectory};

@@ -54,7 +54,7 @@ use crate::executor::backend::Backends;
 use crate::executor::{BadDefinition, PendingReport};
 use crate::filtering::Filtering;
 use crate::filtering::wasm::Components;
-use crate::governance::{GovernanceRoom, Trajectory};
+use crate::governance::{GovernanceRoom, Trajectory, VectorSource};
 use crate::grant_usage::GrantUsage;
 use crate::guest::{GuestUses, ProgramRoom};
 use crate::heap;
@@ -308,7 +308,9 @@ impl Host {
             (&mut tasks, options.is_part),
         ));
         notices.extend(secrets.problem());
-        let authoriser = authoriser(&config, &options, (&store, &secrets));
+        let embeddings = Embeddings::new(&config, &secrets, &egress, &store);
+        let known = (&store, &secrets, embeddings.clone());
+        let authoriser = authoriser(&config, &options, known);
         let configured = (&authoriser.policy, &config.mcp_servers);
         // Where one server is served, most tools are not there.
         if options.native.is_none() {
@@ -352,7 +354,7 @@ impl Host {
             usage: GrantUsage::default(),
             recorder: options.recorder,
             replay: options.replay,
-            embeddings: Embeddings::new(&config, &secrets, &egress, &store),
+            embeddings,
             authoriser,
             secrets,
             operator,
@@ -739,7 +741,7 @@ fn begin_checkpoints(
 fn authoriser(
     config: &Config,
     options: &StartOptions,
-    (store, secrets): (&Store, &Arc<KnownSecrets>),
+    (store, secrets, embeddings): (&Store, &Arc<KnownSecrets>, Option<Embeddings>),
 ) -> Authoriser {
     let wrapped = options.native.as_ref().filter(|native| !native.asks);
     let policy = Policy {
@@ -764,7 +766,7 @@ fn authoriser(
             config.governance.clone(),
             policy_governance.private,
             store.clone(),
-            None,
+            embeddings.map(|model| Arc::new(model) as Arc<dyn VectorSource>),
         ),
         store: store.clone(),
         secrets: Arc::clone(secrets),
