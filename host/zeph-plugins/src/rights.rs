@@ -22,7 +22,6 @@ use zeph_store::{GrantRecord, Store, StoreError};
 
 use super::set::{InForce, ManifestBy, PluginOrigin, VettedPlugin};
 use crate::own_folder;
-use crate::own_folder;
 
 /// Everything that the operator lets any plugin have of files, opened once.
 #[derive(Debug)]
