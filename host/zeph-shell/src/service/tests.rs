@@ -348,11 +348,11 @@ async fn the_end_of_the_process_is_the_end_of_services_that_are_still_held() {
 #[tokio::test]
 async fn services_of_one_host_end_together_and_others_stay() {
     let room = Room::new();
-    let (ours, theirs) = (Services::new().unwrap(), Services::new().unwrap());
+    let (ours, theirs) = (Services::new(None).unwrap(), Services::new(None).unwrap());
     for (name, jail) in jails(&room) {
         let started = soon(theirs.start(Arc::clone(&jail), bash(&room, "cat")));
         let (other, _pipes) = started.await.unwrap();
-        let fresh = Services::new().unwrap();
+        let fresh = Services::new(None).unwrap();
         let (service, pipes) = soon(fresh.start(Arc::clone(&jail), bash(&room, "cat")))
             .await
             .unwrap();
