@@ -691,7 +691,11 @@ async fn begin_to_record(
         scope: run_as_user
             .as_ref()
             .map(|user| format!("run_as_user={user}")),
-        user: config.audit.enabled.then(|| user_of_tools(config)).flatten(),
+        user: config
+            .audit
+            .enabled
+            .then(|| user_of_tools(config))
+            .flatten(),
     };
     let audit = Audit::open(&config.audit, (store.clone(), keys.as_ref()), place);
     Ok((audit.map_err(StartError::Store)?, keys))

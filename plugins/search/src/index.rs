@@ -316,13 +316,21 @@ impl IndexedFile {
 /// How old a file is that a call which was killed left behind.
 const LEFT_BEHIND: Duration = Duration::from_secs(600);
 
-/// Removes what calls that were killed left behind.
+/// How long the index of a project is kept that never changes. A search makes it anew.
+const UNUSED: Duration = Duration::from_secs(90 * 24 * 60 * 60);
+
+/// Removes what calls that were killed left behind, and indexes of projects that are gone.
 fn sweep(folder: &Path) {
     let is_old = |path: &Path| {
         let modified = path.metadata().and_then(|meta| meta.modified()).ok();
         let age = modified.and_then(|modified| modified.elapsed().ok());
-        path.extension().is_some_and(|extension| extension == "new")
-            && age.is_some_and(|age| age > LEFT_BEHIND)
+        let kind = path.extension().and_then(|extension| extension.to_str());
+        let limit = match kind {
+            Some("new") => LEFT_BEHIND,
+            Some("index") => UNUSED,
+            _ => return false,
+        };
+        age.is_some_and(|age| age > limit)
     };
     let names = folder.read_dir().into_iter().flatten().flatten();
     for path in names.map(|name| name.path()).filter(|path| is_old(path)) {

@@ -4,7 +4,10 @@
 //! (BM25). They are fused by reciprocal rank, so that no scale of one layer has to fit another.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::collections::BTreeMap;
+
+use memchr::memmem::Finder;
 
 use crate::index::{Index, IndexedFile};
 use crate::words;
@@ -69,6 +72,8 @@ pub struct Hit {
 #[derive(Debug)]
 pub struct Query {
     words: Vec<String>,
+    /// For those of the words that say something inside of another.
+    finders: Vec<Finder<'static>>,
     /// The query as one name: its last part, without `::`, `.` and `()`.
     name: Option<String>,
     /// The same in lower case.
@@ -93,11 +98,23 @@ impl Query {
                     .all(|one| one.is_alphanumeric() || "_$".contains(one))
         };
         let name = is_name(last).then(|| last.to_owned());
+        let long = found.iter().filter(|word| word.len() > 2);
         Self {
+            finders: long.map(|word| Finder::new(word).into_owned()).collect(),
             words: found,
             lower: name.as_deref().map(str::to_lowercase),
             name,
         }
+    }
+
+    /// How well a name fits that is the same, or but for capitals.
+    fn sameness(&self, name: &str) -> Option<f64> {
+        let wanted = self.name.as_ref()?;
+        let fit = match name == wanted {
+            true => 4.0,
+            false => 3.0,
+        };
+        name.eq_ignore_ascii_case(wanted).then_some(fit)
     }
 
     /// How well a defined name fits: 0 not at all, 4 it is the same.
@@ -120,11 +137,9 @@ impl Query {
                 return *fit;
             }
         }
-        let contained = self
-            .words
-            .iter()
-            .filter(|word| lower.contains(word.as_str()));
-        let longer = contained.filter(|word| word.len() > 2).count();
+        let finders = self.finders.iter();
+        let contained = finders.filter(|finder| finder.find(lower.as_bytes()).is_some());
+        let longer = contained.count();
         match longer >= 2 && longer * 2 >= self.words.len() {
             true => longer as f64 / self.words.len() as f64,
             false => 0.0,
@@ -181,9 +196,21 @@ fn scan<'a>(index: &'a Index, below: &str, query: &Query, layers: Layers) -> Fou
         let at = query.words.iter().position(|word| word == string);
         *mark = at.and_then(|at| u16::try_from(at + 1).ok()).unwrap_or(0);
     }
-    let strings = index.strings.iter();
-    let fits: Vec<f64> = strings.map(|string| query.fit(string)).collect();
-    let fit_of = |name: u32| fits.get(name as usize).copied().unwrap_or(0.0);
+    let numbered = (0_u32..).zip(&index.strings);
+    let same = numbered.filter_map(|(number, string)| Some((number, query.sameness(string)?)));
+    let same: Vec<(u32, f64)> = same.collect();
+    // Few strings are names of definitions: the others are not compared.
+    let fits = vec![Cell::new(f64::NAN); index.strings.len()];
+    let fit_of = |name: u32| {
+        let at = name as usize;
+        let (Some(fit), Some(string)) = (fits.get(at), index.strings.get(at)) else {
+            return 0.0;
+        };
+        if fit.get().is_nan() {
+            fit.set(query.fit(string));
+        }
+        fit.get()
+    };
     let mut found = Found::default();
     for file in index
         .files
@@ -223,9 +250,8 @@ fn scan<'a>(index: &'a Index, below: &str, query: &Query, layers: Layers) -> Fou
                 }
             },
             |name, lines| {
-                let fit = fit_of(name);
-                if fit >= 3.0 {
-                    let lines = lines.iter().map(|line| (name, fit, *line));
+                if let Some((_, fit)) = same.iter().find(|(number, _)| *number == name) {
+                    let lines = lines.iter().map(|line| (name, *fit, *line));
                     references.extend(lines);
                 }
             },

@@ -158,9 +158,12 @@ fn what_a_killed_call_left_behind_is_removed() {
     };
     left("old.new", 3_600);
     left("running.new", 1);
+    left("gone.index", 100 * 24 * 60 * 60);
+    left("other.index", 24 * 60 * 60);
     project.index("", Some(MINUTE));
     let there = |name: &str| project.cache.path().join(name).exists();
     assert!(!there("old.new") && there("running.new"));
+    assert!(!there("gone.index") && there("other.index"));
 }
 
 #[test]

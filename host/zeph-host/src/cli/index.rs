@@ -99,7 +99,7 @@ fn told(report: &Progress) {
     } = report;
     match (completed, total) {
         (Some(completed), Some(total)) => {
-            out::remark(&format!("{message}: {completed} of {total} files"))
+            out::remark(&format!("{message}: {completed} of {total} files"));
         }
         _ => out::remark(message),
     }
