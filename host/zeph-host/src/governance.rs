@@ -131,7 +131,7 @@ impl GovernanceRoom {
         }
         let entry = self.entry(policy, call, (known.as_ref(), reach));
         let window = trajectory.enter(entry, known.as_ref(), self.settings.window_calls.get());
-        let mut view = self.view(session, (known, window), (call, reach));
+        let mut view = self.view(session, known, window, (call, reach));
         let is_person = call.frame.principal.is_operator();
         if policy.governance.blocks_risky && !is_person {
             view.near = self.near(session, call.frame.id, view.known.as_ref()).await;
@@ -162,8 +162,8 @@ impl GovernanceRoom {
         let entry = self.entry(policy, call, (known.as_ref(), reach));
         let n_calls = self.settings.window_calls.get();
         let window = session.trajectory().window(known.as_ref(), n_calls);
-        let of = (known, (window, entry.mapped));
-        Ok(self.view(session, of, (call, reach)))
+        let window = (window, entry.mapped);
+        Ok(self.view(session, known, window, (call, reach)))
     }
 
     /// The sequences of this moment, for a conversation whose past is known.
@@ -215,10 +215,8 @@ impl GovernanceRoom {
     fn view(
         &self,
         session: &Session,
-        (known, (window, call)): (
-            Option<Arc<KnownSequences>>,
-            (Vec<Arc<MappedCall>>, Arc<MappedCall>),
-        ),
+        known: Option<Arc<KnownSequences>>,
+        (window, call): (Vec<Arc<MappedCall>>, Arc<MappedCall>),
         (resolved, reach): (&ResolvedCall, CallReach),
     ) -> GovernanceView {
         let trajectory = session.trajectory();

@@ -40,7 +40,12 @@ pub(super) fn check(grants: &GrantModes) -> Finding {
     if grants.asked.is_empty() {
         return Finding::pass("no grant asks");
     }
-    let named: Vec<String> = grants.asked.iter().take(NAMED_MAX).map(named).collect();
+    let named: Vec<String> = grants
+        .asked
+        .iter()
+        .take(NAMED_MAX)
+        .map(|capability| named(capability))
+        .collect();
     let reason = format!(
         "its plugin holds {}, whose grant has `mode = \"ask\"`",
         named.join(", ")
@@ -58,6 +63,6 @@ pub(super) fn observed(grants: &GrantModes) -> Vec<Observed> {
     observed.collect()
 }
 
-fn named(capability: &String) -> String {
+fn named(capability: &str) -> String {
     format!("`{}`", one_line(capability, 100))
 }

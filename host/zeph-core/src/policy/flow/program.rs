@@ -172,7 +172,7 @@ fn curl_sends(words: &[&str]) -> bool {
         let letters = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
         letters.is_some_and(|letters| letters.contains(['d', 'F', 'T']))
     };
-    has_option(words, &LONG) || words.iter().any(|word| is_short(&word)) || names_method(words)
+    has_option(words, &LONG) || words.iter().any(is_short) || names_method(words)
 }
 
 /// Whether a method other than those that read is named.
@@ -203,7 +203,7 @@ fn http_sends(words: &[&str]) -> bool {
         is_plain
             && (word.contains([':', '=', '@']) && !word.contains("==") || METHODS.contains(word))
     };
-    words.iter().any(|word| is_item(&word))
+    words.iter().any(is_item)
 }
 
 fn forge_sends(words: &[&str]) -> bool {

@@ -87,7 +87,7 @@ impl CallWords {
                 .enumerate()
                 .for_each(|(idx, command)| room.command(line, idx, command)),
             None => {
-                in_order(arguments).for_each(|(name, value)| room.argument(name, value, DEPTH_MAX))
+                in_order(arguments).for_each(|(name, value)| room.argument(name, value, DEPTH_MAX));
             }
         }
         Self(room.words)
@@ -252,7 +252,7 @@ impl<'a> Collector<'a> {
                 .iter()
                 .for_each(|item| self.argument(name, item, depth - 1)),
             Value::Object(members) if depth > 0 => {
-                in_order(members).for_each(|(name, member)| self.argument(name, member, depth - 1))
+                in_order(members).for_each(|(name, member)| self.argument(name, member, depth - 1));
             }
             _ => {}
         }

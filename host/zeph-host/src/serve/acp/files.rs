@@ -10,7 +10,7 @@ use std::io::Read as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use serde_json::{Map, Value};
 use zeph_acp::client::{
@@ -23,6 +23,7 @@ use zeph_core::tool::{Backend, Tool};
 
 use super::session::AcpSession;
 use crate::agent::attachment::below;
+use crate::clock::now_ms;
 
 /// The longest file that goes through the editor, in bytes.
 const FILE_BYTES_MAX: u64 = 10 * 1024 * 1024;
@@ -284,8 +285,7 @@ impl Looks {
 impl FoundFile {
     /// Whether a change right now might leave no trace on the way.
     fn is_fresh(&self) -> bool {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        let now = now.unwrap_or_default();
+        let now = Duration::from_millis(u64::try_from(now_ms()).unwrap_or_default());
         let is_fresh = |looks: &Looks| {
             let seconds = u64::try_from(looks.changed.0).unwrap_or_default();
             let nanos = u32::try_from(looks.changed.1).unwrap_or_default();

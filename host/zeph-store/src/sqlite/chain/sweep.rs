@@ -139,8 +139,7 @@ impl Walk<'_> {
         let sql =
             format!("SELECT {EVENT_COLUMNS} FROM audit_chain WHERE n > ?1 ORDER BY n LIMIT ?2");
         let mut statement = self.connection.prepare_cached(&sql)?;
-        let events =
-            statement.query_map(params![self.mark.upto, n_max], |row| StoredEvent::read(row))?;
+        let events = statement.query_map(params![self.mark.upto, n_max], StoredEvent::read)?;
         events.collect()
     }
 
