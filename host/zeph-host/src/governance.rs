@@ -12,8 +12,10 @@ mod reach;
 mod revoke;
 mod trajectory;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
+use serde_json::{Map, Value};
 use zeph_config::GovernanceSettings;
 use zeph_core::call::ResolvedCall;
 use zeph_core::category::{ErrorCategory, ErrorPhase};
@@ -21,10 +23,11 @@ use zeph_core::failure::ToolFailure;
 use zeph_core::id::CallId;
 use zeph_core::output::Outcome;
 use zeph_core::policy::{
-    Decision, FLOW_CHECK, FlowFacts, HeldLabels, Label, LearnedCause, MappedCall, NearSequence,
-    Policy, PrivatePaths, SessionFacts, TrajectoryFacts, Verdict, destination, private_source,
-    untrusted_result, words_of,
+    CallWords, Decision, FLOW_CHECK, FlowFacts, HeldLabels, Label, LearnedCause, MappedCall,
+    NearSequence, Policy, PrivatePaths, SessionFacts, TrajectoryFacts, Verdict, destination,
+    private_source, untrusted_result, words_of,
 };
+use zeph_core::redact::Redactor;
 use zeph_core::tool::Backend;
 use zeph_engine::Cancel;
 use zeph_store::{Store, StoreError};
@@ -40,6 +43,7 @@ use self::known::SequenceCache;
 use self::lesson::{OWN_RULES, is_specific};
 use self::trajectory::{RememberedCall, ResultSource};
 use crate::clock::now_ms;
+use crate::known_secrets::KnownSecrets;
 use crate::session::Session;
 
 /// What the stage works with.
@@ -49,6 +53,7 @@ pub(crate) struct GovernanceRoom {
     /// For what results name.
     private: PrivatePaths,
     store: Store,
+    secrets: Arc<KnownSecrets>,
     cache: SequenceCache,
     /// Compares calls by their meaning; none where they are compared by their words.
     vectors: Option<Arc<dyn VectorSource>>,
@@ -94,7 +99,7 @@ impl GovernanceRoom {
     pub(crate) fn new(
         settings: GovernanceSettings,
         private: PrivatePaths,
-        store: Store,
+        (store, secrets): (Store, Arc<KnownSecrets>),
         vectors: Option<Arc<dyn VectorSource>>,
     ) -> Self {
         let cache = SequenceCache::new(Arc::clone(&settings.sequences));
@@ -102,6 +107,7 @@ impl GovernanceRoom {
             settings,
             private,
             store,
+            secrets,
             cache,
             vectors,
         }
@@ -200,6 +206,11 @@ impl GovernanceRoom {
                 untrusted: untrusted_result(policy, call, reach.is_remote),
             },
             None => ResultSource::default(),
+        };
+        // What holds a secret takes part in no lesson and is not kept; the sequences of this moment have been looked for in it.
+        let words = match holds_secret(&self.secrets.redactor(), &call.arguments.values) {
+            true => CallWords::default(),
+            false => words,
         };
         RememberedCall {
             id: call.frame.id,
@@ -314,6 +325,22 @@ impl GovernanceRoom {
         }
         self.label(session, id, end.output, end.facts).await
     }
+}
+
+/// Whether any text in arguments holds a known secret.
+fn holds_secret(redactor: &Redactor, arguments: &Map<String, Value>) -> bool {
+    fn is_secret(redactor: &Redactor, value: &Value) -> bool {
+        match value {
+            Value::String(text) => matches!(redactor.text(text), Cow::Owned(_)),
+            Value::Array(items) => items.iter().any(|item| is_secret(redactor, item)),
+            Value::Object(members) => holds_secret(redactor, members),
+            Value::Null | Value::Bool(_) | Value::Number(_) => false,
+        }
+    }
+    let is_in = |(name, value): (&String, &Value)| {
+        matches!(redactor.text(name), Cow::Owned(_)) || is_secret(redactor, value)
+    };
+    !redactor.is_empty() && arguments.iter().any(is_in)
 }
 
 fn told(result: Result<(), StoreError>, problem: &'static str) {

@@ -769,7 +769,7 @@ fn authoriser(
         governance: GovernanceRoom::new(
             config.governance.clone(),
             policy_governance.private,
-            store.clone(),
+            (store.clone(), Arc::clone(secrets)),
             embeddings.map(|model| Arc::new(model) as Arc<dyn VectorSource>),
         ),
         store: store.clone(),

@@ -258,6 +258,7 @@ impl Bench {
         // The jail is what is tested here, not the rules before it.
         args.extend(["--set", "tools.shell.blocked_commands=[]"]);
         args.extend(["--set", "tools.shell.confirm_patterns=[]"]);
+        args.extend(["--set", "tools.governance.flow=\"off\""]);
         for key in &self.setting.keys {
             args.extend(["--set", key]);
         }

@@ -78,7 +78,11 @@ impl GovernanceRoom {
         }
     }
 
-    async fn keep(&self, session: &Session, handle: Option<OverflowId>, labels: Vec<Label>) {
+    async fn keep(&self, session: &Session, handle: Option<OverflowId>, mut labels: Vec<Label>) {
+        let redactor = self.secrets.redactor();
+        labels
+            .iter_mut()
+            .for_each(|label| redactor.clean(&mut label.source));
         let kept = self
             .store
             .keep_labels(session.conversation, handle, labels, now_ms());
