@@ -90,7 +90,7 @@ pub struct Policy {
     pub permissions: PermissionSource,
     /// `tools.governance`: sequences of calls, and what leaves the machine.
     pub governance: Governance,
-    /// The same rules with those in force that only observe; none when none does.
+    /// The same rules, with those that only observe taken for rules that decide; none when none does.
     pub trial: Option<Arc<Trial>>,
     /// Whether commands of the network are refused, because the jail has none.
     pub denies_network: bool,

@@ -1,6 +1,6 @@
 //! Texts compared by their meaning (`agent.embedding`): the vectors of a model, kept for texts that come again.
 //!
-//! The model is reached when the first vector is needed, and a failure is never one of what asked for it: whoever compares texts has a way
+//! The model is reached when the first vector is needed, and a failure is never one of what asked for it: what compares texts has a way
 //! to do without.
 
 use std::pin::Pin;

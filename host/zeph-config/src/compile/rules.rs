@@ -159,7 +159,7 @@ impl Compiling<'_> {
     }
 }
 
-/// All rules as if those were in force that only observe; none when none does.
+/// All rules, with those that only observe taken for rules that decide; none when none does.
 fn trial(
     scoped: Option<&Scoped>,
     rules: Option<&PolicyRules>,

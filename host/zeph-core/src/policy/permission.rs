@@ -162,7 +162,7 @@ pub struct Permissions {
 }
 
 impl Permissions {
-    /// Takes the rules of each tool, by its name. `bash`, `sh` and `shell` are one. All of them are in force, those on trial too: who
+    /// Takes the rules of each tool, by its name. `bash`, `sh` and `shell` are one. All of them decide, those on trial too: who
     /// makes the rules that decide omits these.
     pub fn new(tools: impl IntoIterator<Item = (String, Vec<PermissionRule>)>) -> Self {
         let mut this = Self::default();

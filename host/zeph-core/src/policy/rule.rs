@@ -105,7 +105,7 @@ pub struct PolicyRules {
     default_effect: Effect,
     /// What the default does where it denies.
     default_mode: Mode,
-    /// Whether what only observes is in force.
+    /// Whether what only observes decides too.
     is_trial: bool,
     /// The `args_match` of all rules that have one, in order. One set looks at a text once, however many rules there are, and takes
     /// a fraction of the time to make.

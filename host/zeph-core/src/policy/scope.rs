@@ -176,7 +176,7 @@ impl Scoped {
     }
 }
 
-/// What is said of a call that a part of the section is against. What observes is not in force but on trial, where it denies.
+/// What is said of a call that a part of the section is against. What observes does not decide; on trial it denies.
 fn verdict(mode: Mode) -> Verdict {
     match mode {
         Mode::Ask => Verdict::Ask,

@@ -1,7 +1,7 @@
 //! Rules on trial: what they would decide, beside what is decided.
 //!
-//! A rule with `mode = "observe"` is not in force: none of the checks that decide knows of it, so it can neither refuse a call nor let one
-//! run. The same checks are made once more with all of these rules in force, and where they come to something else, that is recorded.
+//! A rule with `mode = "observe"` decides nothing: none of the checks that decide knows of it, so it can neither refuse a call nor let one
+//! run. The same checks are made once more with all of these rules, and where they come to something else, that is recorded.
 //! What no rule can loosen (directories, the sandbox, what programs obey, commands that cannot be analysed) has no mode.
 
 use super::finding::Finding;
@@ -9,7 +9,7 @@ use super::permission;
 use super::subject::RuleSubject;
 use super::{PermissionSource, Policy, PolicyRules, Scoped, SessionFacts, TraceStep, Verdict};
 
-/// The rules of a policy with those in force that only observe.
+/// The rules of a policy, with those that only observe taken for rules that decide.
 #[derive(Debug, Clone, Default)]
 pub struct Trial {
     /// `tools.scoped`.

@@ -61,7 +61,7 @@ async fn approve(
     if !options.json.json {
         page(&request).print()?;
     }
-    // Whoever reads JSON has not seen the call yet.
+    // A reader of JSON has not seen the call yet.
     let answer = match options.json.json && !options.yes {
         true => Answer::Nobody,
         false => ask(&question(lifetime), options.yes),

@@ -38,7 +38,7 @@ pub(in crate::cli) fn ask(question: &str, yes: bool) -> Answer {
 
 /// Asks whether the changes that were shown are accepted; without a person the answer is no, and it is said how to give it.
 ///
-/// Shape: `subject` is what changed, such as "plugin `x`", `noun` its kind, `command` what was typed. Whoever reads JSON has not seen the
+/// Shape: `subject` is what changed, such as "plugin `x`", `noun` its kind, `command` what was typed. A reader of JSON has not seen the
 /// changes yet, and is not asked.
 pub(in crate::cli) fn accepted(
     (subject, noun): (&str, &str),

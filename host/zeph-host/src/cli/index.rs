@@ -122,7 +122,10 @@ fn shown(state: &Value, options: &Index) -> Result<Exit, CliError> {
         return Ok(Exit::Success);
     };
     let count = |name: &str| state.get(name).and_then(Value::as_u64).unwrap_or_default();
-    let mut line = format!("{} files indexed", count("files"));
+    let mut line = match count("files") {
+        1 => "1 file indexed".to_owned(),
+        n_files => format!("{n_files} files indexed"),
+    };
     for (name, words) in [
         ("updated", "read now"),
         ("pending", "changed since they were read"),

@@ -67,7 +67,7 @@ impl Times {
             .or_else(|| absolute(text, zone));
         let at = at.ok_or_else(|| {
             format!(
-                "`at`: \"{}\" is no time; write \"2027-03-01T09:00:00Z\", \"2027-03-01T09:00:00\", \"+1h30m\", \"in 5 minutes\" or \"tomorrow 09:30\"",
+                "`at`: \"{}\" is not a time; write \"2027-03-01T09:00:00Z\", \"2027-03-01T09:00:00\", \"+1h30m\", \"in 5 minutes\" or \"tomorrow 09:30\"",
                 zeph_core::failure::one_line(text, 60)
             )
         })?;

@@ -25,7 +25,7 @@ impl PolicyRules {
         }
     }
 
-    /// The same rules with those in force that only observe; none when none does.
+    /// The same rules, with those that only observe taken for rules that decide; none when none does.
     pub fn on_trial(&self) -> Option<Self> {
         let observes = |(_, rules): &(String, Vec<PolicyRule>)| {
             rules.iter().any(|rule| rule.mode == Some(Mode::Observe))

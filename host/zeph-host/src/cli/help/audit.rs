@@ -22,7 +22,7 @@ itself and the record before it. The key is in the keyring of the operating syst
 else in `secrets/audit.json` beside the store. Without the key nobody can change, remove, move or insert
 a record so that this command does not report it, with the ID of the call and the record or line.
 
-Two things a code cannot show: that the newest records were cut off, and that somebody who has the key
+Two things a code cannot show: that the newest records were cut off, and that someone who has the key
 wrote the log anew. Both show against checkpoints that are kept elsewhere (`tools.audit.checkpoint_target`,
 `audit checkpoint`). Records that were never written, because the user who runs the host replaced the
 program itself, do not show at all.

@@ -235,13 +235,13 @@ fn a_moment_is_written_in_many_ways() {
     for (written, words) in [
         ("2027-06-01T10:00:00Z", "in the future"),
         ("today 08:00", "in the future"),
-        ("+0s", "is no time"),
-        ("in 0 minutes", "is no time"),
-        ("in many minutes", "is no time"),
-        ("99999999999h", "is no time"),
-        ("2027-02-30T00:00:00Z", "is no time"),
-        ("", "is no time"),
-        ("soon", "is no time"),
+        ("+0s", "is not a time"),
+        ("in 0 minutes", "is not a time"),
+        ("in many minutes", "is not a time"),
+        ("99999999999h", "is not a time"),
+        ("2027-02-30T00:00:00Z", "is not a time"),
+        ("", "is not a time"),
+        ("soon", "is not a time"),
         ("2999-01-01T00:00:00Z", "ten years"),
     ] {
         let refused = at(written, &TimeZone::UTC);
