@@ -5,6 +5,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use zeph_agent::embedding::cosine;
 use zeph_core::policy::{NearSequence, SequenceOrigin};
 
 use super::known::KnownSequences;
@@ -66,23 +67,6 @@ async fn learned(
     let vectors = source.vectors(Vec::new(), texts).await;
     let (_, vectors) = vectors.ok_or(NoVectors)?;
     Ok(ids.into_iter().zip(vectors).collect())
-}
-
-fn cosine(one: &[f32], other: &[f32]) -> f64 {
-    if one.len() != other.len() {
-        return 0.0;
-    }
-    let (mut product, mut square, mut other_square) = (0.0, 0.0, 0.0);
-    for (one, other) in one.iter().zip(other) {
-        let (one, other) = (f64::from(*one), f64::from(*other));
-        product += one * other;
-        square += one * one;
-        other_square += other * other;
-    }
-    match square * other_square {
-        0.0 => 0.0,
-        squares => product / squares.sqrt(),
-    }
 }
 
 #[cfg(test)]
