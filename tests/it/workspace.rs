@@ -175,6 +175,7 @@ fn rooms_import_whom_they_may() {
         ("zeph-core", vec![]),
         ("zeph-jail", vec![]),
         ("zeph-config", vec!["zeph-core"]),
+        ("zeph-artifact", vec!["zeph-core", "zeph-egress"]),
         ("zeph-egress", vec!["zeph-core"]),
         ("zeph-engine", vec!["zeph-core"]),
         ("zeph-store", vec!["zeph-core"]),
