@@ -229,6 +229,26 @@ fn a_lost_terminal_ends_what_runs_in_the_background() {
 }
 
 #[test]
+fn what_runs_in_the_background_is_asked_to_end_with_the_program() {
+    let product = Product::new();
+    let mut prompt = Prompt::start(&product);
+    let work =
+        r#"trap "echo asked > end; exit" TERM; echo there > begin; while :; do sleep 0.05; done"#;
+    prompt.type_line(&format!("bash background=true command='{work}'"));
+    prompt.until("started run_id");
+    let begin = product.work.join("begin");
+    let patience = Instant::now() + PATIENCE;
+    while !begin.exists() && Instant::now() < patience {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!(prompt.close(), Some(129));
+    assert_eq!(
+        fs::read_to_string(product.work.join("end")).unwrap(),
+        "asked\n"
+    );
+}
+
+#[test]
 fn a_lost_terminal_ends_the_command_that_runs() {
     let product = Product::new();
     let mut prompt = Prompt::start(&product);

@@ -25,6 +25,7 @@ pub use capture::{CapturedOutput, StreamKind};
 pub use listen::{OutputChunk, OutputListener};
 
 pub(crate) use end::Tree;
+pub use living::end_all;
 pub(crate) use living::{Life, LivingRuns};
 pub(crate) use stop::{Reason, RunStop};
 pub(crate) use stream_end::StreamEnd;
@@ -123,7 +124,7 @@ pub(crate) fn start<E: From<io::Error> + Send + 'static>(
     plan: impl FnOnce() -> Result<Plan, E> + Send + 'static,
     done: impl FnOnce(Result<RunEnd, E>) + Send + 'static,
 ) -> io::Result<()> {
-    let life = spawner.living.begin(&stop);
+    let lives = (spawner.living.begin(&stop), living::begin(&stop));
     std::thread::Builder::new()
         .name("zeph-run".to_owned())
         .stack_size(512 * 1024)
@@ -131,7 +132,7 @@ pub(crate) fn start<E: From<io::Error> + Send + 'static>(
             let ended = plan()
                 .and_then(|plan| drive::drive(&spawner, plan, limits, &stop).map_err(E::from));
             done(ended);
-            drop(life);
+            drop(lives);
         })?;
     Ok(())
 }

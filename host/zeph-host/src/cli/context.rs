@@ -46,7 +46,10 @@ pub(crate) struct Context {
 /// How long the end of the process waits for threads that hang in the kernel.
 const SHUTDOWN: Duration = Duration::from_millis(100);
 
-/// How long the end of the process waits for MCP servers, which are killed half a second after they were asked to end.
+/// How long the end of the process waits for commands, which are killed half a second after they were asked to end.
+const RUNS_END: Duration = Duration::from_secs(5);
+
+/// How long it waits for MCP servers, which are killed after the same time.
 const SERVERS_END: Duration = Duration::from_secs(5);
 
 /// Threads of the runtime of a command that makes many calls. They only pass messages on: guests have their own.
@@ -396,6 +399,11 @@ fn run<T>(
         result
     });
     runtime.shutdown_timeout(SHUTDOWN);
+    if !zeph_shell::run::end_all(RUNS_END) {
+        tracing::warn!(
+            "a command has not ended; what it left in protected places was not looked at"
+        );
+    }
     if !zeph_shell::service::end_all(SERVERS_END) {
         tracing::warn!(
             "an MCP server has not ended; what it left in protected places was not looked at"

@@ -1,7 +1,7 @@
 //! The runs that are not over: of one spawner, or of a whole process. What ends before them ends them first, and waits.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::{Reason, RunStop};
@@ -27,6 +27,22 @@ struct NumberedRuns {
 pub(crate) struct Life {
     number: u64,
     runs: Arc<LivingRuns>,
+}
+
+/// All runs of this process.
+static LIVING: LazyLock<Arc<LivingRuns>> = LazyLock::new(Arc::default);
+
+/// A run of this process begins.
+pub(super) fn begin(stop: &Arc<RunStop>) -> Life {
+    LIVING.begin(stop)
+}
+
+/// Ends every command of this process, in the background too, and waits until nothing is left of them; what is started later ends at once.
+/// For the end of the process: the kernel would end them some moments later, and what they did to protected places would not be looked at.
+/// Blocks, for `patience` at most. Returns whether all are gone.
+pub fn end_all(patience: Duration) -> bool {
+    LIVING.close();
+    LIVING.end(patience)
 }
 
 impl LivingRuns {
