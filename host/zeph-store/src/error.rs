@@ -129,6 +129,32 @@ pub enum StoreError {
         /// What SQLite said.
         source: ErrorSource,
     },
+    /// The server of the store cannot be reached, or is gone.
+    #[error("cannot {operation}: the server of the store `{server}` does not answer")]
+    ServerAway {
+        /// What was tried.
+        operation: &'static str,
+        /// The server, without its password.
+        server: String,
+        /// What the operating system or the server said.
+        source: ErrorSource,
+    },
+    /// The server of the store does not take changes.
+    #[error("cannot {operation}: the server of the store `{server}` only reads")]
+    ServerReadOnly {
+        /// What was tried.
+        operation: &'static str,
+        /// The server, without its password.
+        server: String,
+        /// What the server said.
+        source: ErrorSource,
+    },
+    /// The URL of the store cannot be used.
+    #[error("the URL of the store cannot be used: {problem}")]
+    BadUrl {
+        /// What is wrong with it; never a part that could be a password.
+        problem: String,
+    },
     /// The store was closed before the operation.
     #[error("cannot {operation}: the store is closed")]
     Closed {
@@ -193,6 +219,15 @@ impl StoreError {
             ),
             Self::AuditFile { .. } => Some(
                 "set `tools.audit.file` to a file in a folder you may write, or remove that key to keep only the table",
+            ),
+            Self::ServerAway { .. } => Some(
+                "see whether the server runs and `store.url` is right; calls go on by themselves when it is back",
+            ),
+            Self::ServerReadOnly { .. } => Some(
+                "let `store.url` name the server that takes changes, or all of them with `target_session_attrs=read-write`",
+            ),
+            Self::BadUrl { .. } => Some(
+                "set `store.url` to `postgres://USER:PASSWORD@HOST:PORT/DATABASE?sslmode=verify-full`",
             ),
             Self::AuditOrder { .. }
             | Self::BadGrant { .. }

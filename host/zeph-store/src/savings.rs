@@ -8,6 +8,12 @@ use zeph_core::id::{ConversationId, OverflowId};
 use crate::error::StoreError;
 use crate::store::{Access, Store};
 
+/// The name under which all outputs are summed. No rule has an empty name.
+pub(crate) const ALL_OUTPUTS: &str = "";
+
+/// The conversation of sums whose own is gone.
+pub(crate) const NO_CONVERSATION: &str = "";
+
 /// Sums over outputs.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Savings {
@@ -68,6 +74,62 @@ pub enum RuleCoverage {
     Partial,
     /// Not as expected.
     Fallback,
+}
+
+impl Savings {
+    /// The sums over one output.
+    pub(crate) fn of_output(rule: &str, output: &FilteredOutput) -> Self {
+        let FilteredOutput {
+            rules: _,
+            is_shortened,
+            lines,
+            bytes,
+            fit,
+        } = output;
+        let one_if = u64::from;
+        Self {
+            rule: rule.to_owned(),
+            n_outputs: 1,
+            n_shortened: one_if(*is_shortened),
+            lines_before: lines.0,
+            lines_after: lines.1,
+            bytes_before: bytes.0,
+            bytes_after: bytes.1,
+            n_full: one_if(*fit == RuleCoverage::Full),
+            n_partial: one_if(*fit == RuleCoverage::Partial),
+            n_fallback: one_if(*fit == RuleCoverage::Fallback),
+            n_read_back: 0,
+        }
+    }
+
+    /// The sums in the order of their columns.
+    pub(crate) fn numbers(&self) -> [u64; 10] {
+        let Self {
+            n_outputs,
+            n_shortened,
+            lines_before,
+            lines_after,
+            bytes_before,
+            bytes_after,
+            n_full,
+            n_partial,
+            n_fallback,
+            n_read_back,
+            ..
+        } = *self;
+        [
+            n_outputs,
+            n_shortened,
+            lines_before,
+            lines_after,
+            bytes_before,
+            bytes_after,
+            n_full,
+            n_partial,
+            n_fallback,
+            n_read_back,
+        ]
+    }
 }
 
 impl Store {

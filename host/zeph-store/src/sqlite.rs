@@ -46,7 +46,6 @@ mod goals;
 mod grant_uses;
 mod grants;
 mod label;
-mod lines;
 mod observed;
 pub(crate) mod open;
 mod overflow;
@@ -58,11 +57,10 @@ mod sequences;
 mod session;
 mod set_aside;
 mod site;
-mod sweeper;
 mod tokens;
 mod trust;
 mod vectors;
-mod writer;
+pub(crate) mod writer;
 
 impl Operations for ChainedConnection {
     fn begin_conversation(&self, id: ConversationId, at_ms: i64) -> Outcome<()> {

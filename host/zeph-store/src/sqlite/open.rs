@@ -1,24 +1,22 @@
-//! From a location to a running store: folder, lock, connection, migration, and what to do with a damaged file.
+//! From a path to a database: folder, lock, connection, migration, and what to do with a damaged file.
 //!
 //! It reads a handful of pages whatever the size of the database; the whole file is checked only when something
 //! signals damage.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
-use tokio::sync::oneshot;
 
 use super::chain::ChainedConnection;
 use super::checkpoint::BACKSTOP_PAGES;
 use super::schema;
 use super::set_aside::{has_orphan_log, set_aside};
 use super::site::Site;
-use super::writer::{self, Database};
+use super::writer::Database;
 use crate::error::{ErrorSource, StoreError, file};
+use crate::open::{Location, MEMORY, StoreOptions};
 use crate::place::{self, FileId};
-use crate::store::Store;
 
 /// Prepared statements kept ready. More than there are different ones.
 const STATEMENTS_MAX: usize = 64;
@@ -26,110 +24,11 @@ const STATEMENTS_MAX: usize = 64;
 /// Bytes the write-ahead log keeps on disk after a checkpoint. A burst may grow it; this gives the space back.
 const LOG_BYTES_KEPT: i64 = 8 << 20;
 
-/// What a store without a file is called in messages.
-const MEMORY: &str = ":memory:";
-
-/// Where the store is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Location {
-    /// In memory: gone when the store is closed.
-    Memory,
-    /// In this file, created with its folders when missing (files 0600, folders 0700; existing ones keep their rights).
-    File(PathBuf),
-}
-
-/// How to open a store.
-#[derive(Debug, Clone)]
-pub struct StoreOptions {
-    /// Now, in Unix milliseconds. It names a damaged file that is set aside.
-    pub at_ms: i64,
-    /// How long an operation, or the start, waits for other processes on the same file. 5 s is a good value: a healthy
-    /// host holds the store for milliseconds.
-    pub busy_timeout: Duration,
-}
-
-/// A store that is ready, and what the operator should know about its start.
-#[derive(Debug)]
-pub struct OpenedStore {
-    /// The store.
-    pub store: Store,
-    /// One sentence each; empty when nothing was unusual.
-    pub notices: Vec<String>,
-}
-
-impl Store {
-    /// Opens the store, bringing it to the newest schema; it blocks for the file operations.
-    ///
-    /// A damaged file is renamed to `<path>.corrupt-<at_ms>` with its companions, a fresh store is started, and a
-    /// notice says so. Several hosts may open one file, also at the same time.
-    ///
-    /// Errors: [`StoreError::File`], [`StoreError::NotAFile`], [`StoreError::ReadOnly`], [`StoreError::DiskFull`] when
-    /// the place cannot be used; [`StoreError::Busy`] when others hold it; [`StoreError::Newer`] and
-    /// [`StoreError::Foreign`] when the file is not for this program, which then leaves it as it is.
-    pub fn open(location: Location, options: StoreOptions) -> Result<OpenedStore, StoreError> {
-        let (database, notices) = open(location, &options)?;
-        Ok(OpenedStore {
-            store: start(database)?,
-            notices,
-        })
-    }
-
-    /// Begins to open the store, on the thread that will own it: whoever starts has other things to do meanwhile.
-    ///
-    /// Errors: the kernel refuses the thread.
-    pub fn begin_to_open(
-        location: Location,
-        options: StoreOptions,
-    ) -> Result<StoreOpening, StoreError> {
-        let path = match &location {
-            Location::Memory => PathBuf::from(MEMORY),
-            Location::File(path) => path.clone(),
-        };
-        let (sender, opened) = oneshot::channel();
-        let store = Store::start(&path, move |queue| match open(location, &options) {
-            Ok((database, notices)) => {
-                // Nobody waits any more when the start failed elsewhere; then the queue is closed too.
-                drop(sender.send(Ok(notices)));
-                writer::run(database, queue);
-            }
-            Err(error) => drop(sender.send(Err(error))),
-        })?;
-        Ok(StoreOpening { store, opened })
-    }
-}
-
-/// A store that is being opened. Dropping it waits until that is over, and closes it.
-#[derive(Debug)]
-pub struct StoreOpening {
-    store: Store,
-    opened: oneshot::Receiver<Result<Vec<String>, StoreError>>,
-}
-
-impl StoreOpening {
-    /// Waits until the store is ready.
-    ///
-    /// Errors: those of [`Store::open`].
-    pub async fn finish(self) -> Result<OpenedStore, StoreError> {
-        let closed = StoreError::Closed {
-            operation: "open the store",
-        };
-        let notices = self.opened.await.unwrap_or(Err(closed))?;
-        let store = self.store;
-        Ok(OpenedStore { store, notices })
-    }
-}
-
-fn open(location: Location, options: &StoreOptions) -> Result<(Database, Vec<String>), StoreError> {
-    match location {
-        Location::Memory => Ok((open_memory(options)?, Vec::new())),
-        Location::File(path) => open_file(path, options),
-    }
-}
-
 /// A store on this database.
-pub(super) fn start(database: Database) -> Result<Store, StoreError> {
+#[cfg(test)]
+pub(super) fn start(database: Database) -> Result<crate::store::Store, StoreError> {
     let path = database.site.path.clone();
-    Store::start(&path, move |queue| writer::run(database, queue))
+    crate::store::Store::start(&path, move |queue| super::writer::run(database, queue))
 }
 
 /// Where the store at `location` is; none for one in memory, or where there is no file.
@@ -147,7 +46,7 @@ pub(super) fn site_of(
     }))
 }
 
-pub(super) fn open_memory(options: &StoreOptions) -> Result<Database, StoreError> {
+pub(crate) fn open_memory(options: &StoreOptions) -> Result<Database, StoreError> {
     let site = Site {
         path: PathBuf::from(MEMORY),
         busy_timeout: options.busy_timeout,
@@ -165,7 +64,7 @@ pub(super) fn open_memory(options: &StoreOptions) -> Result<Database, StoreError
     })
 }
 
-pub(super) fn open_file(
+pub(crate) fn open_file(
     path: PathBuf,
     options: &StoreOptions,
 ) -> Result<(Database, Vec<String>), StoreError> {

@@ -4,13 +4,7 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use zeph_core::id::{ConversationId, OverflowId};
 
 use super::conversation::touch;
-use crate::savings::{CacheSavings, FilteredOutput, RuleCoverage, Savings};
-
-/// The name under which all outputs are summed. No rule has an empty name.
-const ALL: &str = "";
-
-/// The conversation of sums whose own is gone.
-const NO_CONVERSATION: &str = "";
+use crate::savings::{ALL_OUTPUTS, CacheSavings, FilteredOutput, NO_CONVERSATION, Savings};
 
 /// Adds one output to the sums.
 pub(super) fn count_filtered(
@@ -21,9 +15,10 @@ pub(super) fn count_filtered(
 ) -> rusqlite::Result<()> {
     touch(connection, conversation, at_ms, 0)?;
     let rules = output.rules.iter().map(String::as_str);
-    std::iter::once(ALL)
+    let id = conversation.to_string();
+    std::iter::once(ALL_OUTPUTS)
         .chain(rules)
-        .try_for_each(|rule| add(connection, &conversation.to_string(), &row_of(rule, output)))
+        .try_for_each(|rule| add(connection, &id, &Savings::of_output(rule, output)))
 }
 
 /// Counts that an output was read, the first time.
@@ -44,7 +39,7 @@ pub(super) fn count_read_back(
     let Some(rules) = rules else { return Ok(()) };
     // What another program wrote there counts for no rule.
     let rules: Vec<String> = serde_json::from_str(&rules).unwrap_or_default();
-    for rule in std::iter::once(ALL).chain(rules.iter().map(String::as_str)) {
+    for rule in std::iter::once(ALL_OUTPUTS).chain(rules.iter().map(String::as_str)) {
         let one = Savings {
             rule: rule.to_owned(),
             n_read_back: 1,
@@ -106,30 +101,6 @@ pub(super) fn fold(connection: &Connection, conversation: &str) -> rusqlite::Res
         .try_for_each(|row| add(connection, NO_CONVERSATION, row))
 }
 
-fn row_of(rule: &str, output: &FilteredOutput) -> Savings {
-    let FilteredOutput {
-        rules: _,
-        is_shortened,
-        lines,
-        bytes,
-        fit,
-    } = output;
-    let one_if = u64::from;
-    Savings {
-        rule: rule.to_owned(),
-        n_outputs: 1,
-        n_shortened: one_if(*is_shortened),
-        lines_before: lines.0,
-        lines_after: lines.1,
-        bytes_before: bytes.0,
-        bytes_after: bytes.1,
-        n_full: one_if(*fit == RuleCoverage::Full),
-        n_partial: one_if(*fit == RuleCoverage::Partial),
-        n_fallback: one_if(*fit == RuleCoverage::Fallback),
-        n_read_back: 0,
-    }
-}
-
 fn add(connection: &Connection, conversation: &str, row: &Savings) -> rusqlite::Result<()> {
     const SQL: &str = "
         INSERT INTO filter_savings VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
@@ -145,33 +116,21 @@ fn add(connection: &Connection, conversation: &str, row: &Savings) -> rusqlite::
             n_fallback = n_fallback + excluded.n_fallback,
             n_read_back = n_read_back + excluded.n_read_back";
     // SQLite counts up to 2^63: more bytes than any machine prints.
-    let number = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
-    let Savings {
-        rule,
-        n_outputs,
-        n_shortened,
-        lines_before,
-        lines_after,
-        bytes_before,
-        bytes_after,
-        n_full,
-        n_partial,
-        n_fallback,
-        n_read_back,
-    } = row;
+    let numbers = row.numbers().map(|n| i64::try_from(n).unwrap_or(i64::MAX));
+    let [a, b, c, d, e, f, g, h, i, j] = numbers;
     connection.prepare_cached(SQL)?.execute(params![
         conversation,
-        rule,
-        number(*n_outputs),
-        number(*n_shortened),
-        number(*lines_before),
-        number(*lines_after),
-        number(*bytes_before),
-        number(*bytes_after),
-        number(*n_full),
-        number(*n_partial),
-        number(*n_fallback),
-        number(*n_read_back),
+        row.rule,
+        a,
+        b,
+        c,
+        d,
+        e,
+        f,
+        g,
+        h,
+        i,
+        j
     ])?;
     Ok(())
 }

@@ -12,13 +12,14 @@ use tokio::time::{Instant, timeout_at};
 
 use super::chain::ChainedConnection;
 use super::checkpoint::{Checkpointer, spare_close};
-use super::lines;
 use super::site::Site;
-use super::sweeper::Sweeper;
 use crate::error::StoreError;
-use crate::operations::OperationFault;
+use crate::lines;
+use crate::operations::{OperationFault, Operations as _, Outcome};
 use crate::place::FileId;
 use crate::store::{Access, Job, Message};
+use crate::sweep::{Past, SweepReport};
+use crate::sweeper::{Sweeper, SweptDatabase};
 
 /// Most jobs in one transaction. It bounds how long the first of them waits for the last.
 const BATCH_JOBS_MAX: usize = 128;
@@ -212,6 +213,16 @@ fn run_in_savepoint(connection: &ChainedConnection, job: &mut dyn Job) -> rusqli
         connection.forget_head();
     }
     execute(connection, "RELEASE job")
+}
+
+impl SweptDatabase for ChainedConnection {
+    fn sweep_some(&self, past: &Past, n_max: u32) -> Outcome<SweepReport> {
+        self.begin()?;
+        let swept = self.sweep(past, n_max);
+        let committed = swept.and_then(|swept| Ok(execute(self, "COMMIT").map(|()| swept)?));
+        roll_back(self);
+        committed
+    }
 }
 
 pub(super) fn execute(connection: &Connection, sql: &str) -> rusqlite::Result<()> {

@@ -5,10 +5,16 @@ use std::path::PathBuf;
 use tempfile::TempDir;
 use zeph_store::Store;
 
-use crate::setup::{fresh, memory, open};
+use crate::server::{Schema, Server, programs};
+use crate::setup::{fresh, memory, open, open_url};
 
 /// One database, empty at first. Dropping it removes it.
 pub(crate) trait Database {
+    /// Whether its program is installed; says so where it is not.
+    fn is_there() -> bool {
+        true
+    }
+
     /// A database of its own for one test.
     fn fresh() -> Self;
 
@@ -49,11 +55,35 @@ impl Database for SqliteMemory {
     }
 }
 
+/// A schema of PostgreSQL. It lasts.
+pub(crate) struct Postgres {
+    pub(crate) schema: Schema,
+}
+
+impl Database for Postgres {
+    fn is_there() -> bool {
+        programs().is_some()
+    }
+
+    fn fresh() -> Self {
+        let schema = Server::of_run().unwrap().schema();
+        Self { schema }
+    }
+
+    fn open(&self) -> Store {
+        open_url(&self.schema.url())
+    }
+}
+
 /// Makes a test of each function for each database; the functions under `lasting` run where other hosts find what one left.
 macro_rules! on_every_database {
     (any: [$($any:ident),* $(,)?], lasting: [$($lasting:ident),* $(,)?] $(,)?) => {
         mod sqlite_file {
             $crate::database::tests_of!(SqliteFile: $($any)* $($lasting)*);
+        }
+
+        mod postgres {
+            $crate::database::tests_of!(Postgres: $($any)* $($lasting)*);
         }
 
         mod sqlite_memory {
@@ -68,7 +98,10 @@ macro_rules! tests_of {
         $(
             #[tokio::test(flavor = "multi_thread")]
             async fn $test() {
-                super::$test::<$crate::database::$database>().await;
+                // The first use may start a server.
+                if <$crate::database::$database as $crate::database::Database>::is_there() {
+                    super::$test::<$crate::database::$database>().await;
+                }
             }
         )*
     };

@@ -5,6 +5,12 @@
 mod audit_chain;
 mod audit_file;
 mod database;
+mod postgres;
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a test starts the server it needs"
+)]
+mod server;
 mod setup;
 mod sqlite;
 mod suite;

@@ -36,6 +36,21 @@ pub(crate) fn open(path: &Path) -> Store {
     opened.store
 }
 
+pub(crate) fn try_open_url(url: &str) -> Result<OpenedStore, StoreError> {
+    let options = StoreOptions {
+        at_ms: NOW_MS,
+        busy_timeout: Duration::from_secs(5),
+    };
+    Store::open(Location::Server(Box::new(url.parse()?)), options)
+}
+
+/// Opens a store on a server that must have nothing to say.
+pub(crate) fn open_url(url: &str) -> Store {
+    let opened = try_open_url(url).unwrap_or_else(|error| panic!("{}", told(&error)));
+    assert_eq!(opened.notices, Vec::<String>::new());
+    opened.store
+}
+
 pub(crate) fn memory() -> Store {
     let options = StoreOptions {
         at_ms: NOW_MS,

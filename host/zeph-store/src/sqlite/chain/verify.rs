@@ -16,8 +16,9 @@ use crate::audit::chain::{ChainMark, ChainReport, EventKind};
 use crate::audit::code::{Code, hex};
 use crate::audit::problem::{AuditPlace, AuditProblem, AuditProblemKind, Problems};
 use crate::error::StoreError;
+use crate::open::{Location, StoreOptions};
 use crate::secrets::audit_keys::{AuditKey, AuditKeys};
-use crate::sqlite::open::{Location, StoreOptions, open_connection, site_of};
+use crate::sqlite::open::{open_connection, site_of};
 use crate::sqlite::writer::{execute, roll_back};
 use crate::store::Store;
 

@@ -6,7 +6,8 @@ use tokio::task::JoinSet;
 use zeph_core::id::ConversationId;
 
 use crate::error::StoreError;
-use crate::sqlite::open::{self, Location, StoreOptions};
+use crate::open::{Location, StoreOptions};
+use crate::sqlite::open;
 use crate::store::Store;
 
 /// Pages a full store may still grow by: enough for small rows, not for the large output.
@@ -20,6 +21,7 @@ fn full_store(location: Location) -> Store {
     let database = match location {
         Location::Memory => open::open_memory(&options).unwrap(),
         Location::File(path) => open::open_file(path, &options).unwrap().0,
+        Location::Server(_) => panic!("not of SQLite"),
     };
     let connection = &database.connection;
     let n_pages: i64 = connection

@@ -9,7 +9,7 @@ use crate::store::Job;
 /// Writes what is not written yet.
 ///
 /// Errors: when a line cannot be written that its job needs; the transaction is not to be committed then.
-pub(super) fn write(jobs: &mut [Box<dyn Job>]) -> Result<(), StoreError> {
+pub(crate) fn write(jobs: &mut [Box<dyn Job>]) -> Result<(), StoreError> {
     let mut text = Vec::new();
     let mut file: Option<Arc<AuditFile>> = None;
     let mut is_needed = false;

@@ -4,11 +4,9 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::chain::ChainedConnection;
-use super::writer::{execute, roll_back};
-use crate::operations::{Operations as _, Outcome};
+use crate::operations::Outcome;
 use crate::store::Clock;
-use crate::sweep::{Retention, SweepReport};
+use crate::sweep::{Past, Retention, SweepReport};
 
 /// How long nothing is asked of the store before it sweeps.
 const IDLE: Duration = Duration::from_millis(20);
@@ -25,9 +23,15 @@ const STEP_MAX: Duration = Duration::from_micros(500);
 /// Things of each kind that the first step deletes, and the most that any does.
 const EACH: (u32, u32) = (8, 256);
 
+/// What a sweeper sweeps.
+pub(crate) trait SweptDatabase {
+    /// Deletes up to `n_max` things of each kind, in a transaction of its own.
+    fn sweep_some(&self, past: &Past, n_max: u32) -> Outcome<SweepReport>;
+}
+
 /// What is swept, and when the next step is.
 #[derive(Debug, Default)]
-pub(super) struct Sweeper {
+pub(crate) struct Sweeper {
     plan: Option<(Retention, Clock)>,
     /// None: never.
     next: Option<Instant>,
@@ -37,19 +41,19 @@ pub(super) struct Sweeper {
 
 impl Sweeper {
     /// Sweeps by `retention` from now on.
-    pub(super) fn start(&mut self, retention: Retention, clock: Clock) {
+    pub(crate) fn start(&mut self, retention: Retention, clock: Clock) {
         self.plan = Some((retention, clock));
         self.n_each = EACH.0;
         self.next = Some(Instant::now() + IDLE);
     }
 
     /// When the thread has to wake up for a step.
-    pub(super) fn wake_at(&self) -> Option<Instant> {
+    pub(crate) fn wake_at(&self) -> Option<Instant> {
         self.next
     }
 
     /// Notes committed writes. Sweeps when there are many and there was no pause.
-    pub(super) fn count(&mut self, n_writes: usize, connection: &ChainedConnection) {
+    pub(crate) fn count(&mut self, n_writes: usize, database: &dyn SweptDatabase) {
         if self.plan.is_none() {
             return;
         }
@@ -60,13 +64,13 @@ impl Sweeper {
             self.next = self.next.map(|next| next.max(now + IDLE));
             return;
         }
-        self.step(connection);
+        self.step(database);
     }
 
     /// Deletes a few things; the next step follows when there were any.
-    pub(super) fn step(&mut self, connection: &ChainedConnection) {
+    pub(crate) fn step(&mut self, database: &dyn SweptDatabase) {
         let started = Instant::now();
-        let swept = self.sweep(connection).unwrap_or_else(|fault| {
+        let swept = self.sweep(database).unwrap_or_else(|fault| {
             tracing::warn!(?fault, "the store cannot be swept");
             SweepReport::default()
         });
@@ -87,21 +91,16 @@ impl Sweeper {
     }
 
     /// A last step, for hosts that end before there was a pause.
-    pub(super) fn close(&mut self, connection: &ChainedConnection) {
+    pub(crate) fn close(&mut self, database: &dyn SweptDatabase) {
         if self.next.is_some() {
-            self.step(connection);
+            self.step(database);
         }
     }
 
-    fn sweep(&self, connection: &ChainedConnection) -> Outcome<SweepReport> {
+    fn sweep(&self, database: &dyn SweptDatabase) -> Outcome<SweepReport> {
         let Some((retention, now_ms)) = self.plan else {
             return Ok(SweepReport::default());
         };
-        let past = retention.past(now_ms());
-        connection.begin()?;
-        let swept = connection.sweep(&past, self.n_each);
-        let committed = swept.and_then(|swept| Ok(execute(connection, "COMMIT").map(|()| swept)?));
-        roll_back(connection);
-        committed
+        database.sweep_some(&retention.past(now_ms()), self.n_each)
     }
 }

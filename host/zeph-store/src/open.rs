@@ -1,0 +1,160 @@
+//! From a location to a running store, whatever the database.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot};
+
+use crate::error::StoreError;
+use crate::postgres;
+use crate::postgres::url::ServerUrl;
+use crate::sqlite;
+use crate::store::{Message, Store};
+
+/// What a store without a file is called in messages.
+pub(crate) const MEMORY: &str = ":memory:";
+
+/// Where the store is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Location {
+    /// In memory: gone when the store is closed.
+    Memory,
+    /// In this file, created with its folders when missing (files 0600, folders 0700; existing ones keep their rights).
+    File(PathBuf),
+    /// On this server, shared with other hosts.
+    Server(Box<ServerUrl>),
+}
+
+impl fmt::Display for Location {
+    /// As it may be shown: without passwords.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Memory => f.write_str(MEMORY),
+            Self::File(path) => write!(f, "{}", path.display()),
+            Self::Server(url) => write!(f, "{url}"),
+        }
+    }
+}
+
+/// How to open a store.
+#[derive(Debug, Clone)]
+pub struct StoreOptions {
+    /// Now, in Unix milliseconds. It names a damaged file that is set aside.
+    pub at_ms: i64,
+    /// How long an operation, or the start, waits for other processes on the same store. 5 s is a good value: a healthy
+    /// host holds the store for milliseconds.
+    pub busy_timeout: Duration,
+}
+
+/// A store that is ready, and what the operator should know about its start.
+#[derive(Debug)]
+pub struct OpenedStore {
+    /// The store.
+    pub store: Store,
+    /// One sentence each; empty when nothing was unusual.
+    pub notices: Vec<String>,
+}
+
+/// An open database, on the way to the thread that owns it.
+enum OpenDatabase {
+    Sqlite(Box<sqlite::writer::Database>),
+    Postgres(Box<postgres::writer::Database>),
+}
+
+impl Store {
+    /// Opens the store, bringing it to the newest schema; it blocks until that is done.
+    ///
+    /// A damaged file is renamed to `<path>.corrupt-<at_ms>` with its companions, a fresh store is started, and a
+    /// notice says so. Several hosts may open one file or one server, also at the same time.
+    ///
+    /// Errors: [`StoreError::File`], [`StoreError::NotAFile`], [`StoreError::ReadOnly`], [`StoreError::DiskFull`] when
+    /// the place cannot be used; [`StoreError::Busy`] when others hold it; [`StoreError::Newer`] and
+    /// [`StoreError::Foreign`] when it is not for this program, which then leaves it as it is; [`StoreError::ServerAway`].
+    pub fn open(location: Location, options: StoreOptions) -> Result<OpenedStore, StoreError> {
+        // Not a channel of the runtime: the caller may be one of its threads.
+        let (sender, opened) = std::sync::mpsc::sync_channel(1);
+        let store = Self::open_on_thread(location, options, move |opened| {
+            drop(sender.send(opened));
+        })?;
+        let notices = opened.recv().unwrap_or(Err(CLOSED))?;
+        Ok(OpenedStore { store, notices })
+    }
+
+    /// Begins to open the store, on the thread that will own it: whoever starts has other things to do meanwhile.
+    ///
+    /// Errors: the kernel refuses the thread.
+    pub fn begin_to_open(
+        location: Location,
+        options: StoreOptions,
+    ) -> Result<StoreOpening, StoreError> {
+        let (sender, opened) = oneshot::channel();
+        // Nobody waits any more when the start failed elsewhere; then the queue is closed too.
+        let store = Self::open_on_thread(location, options, move |opened| {
+            drop(sender.send(opened));
+        })?;
+        Ok(StoreOpening { store, opened })
+    }
+
+    /// Opens the store on the thread that will own it, which says what came of it.
+    fn open_on_thread(
+        location: Location,
+        options: StoreOptions,
+        tell: impl FnOnce(Result<Vec<String>, StoreError>) + Send + 'static,
+    ) -> Result<Self, StoreError> {
+        let place = PathBuf::from(location.to_string());
+        Self::start(&place, move |queue| match open(location, &options) {
+            Ok((database, notices)) => {
+                tell(Ok(notices));
+                database.run(queue);
+            }
+            Err(error) => tell(Err(error)),
+        })
+    }
+}
+
+const CLOSED: StoreError = StoreError::Closed {
+    operation: "open the store",
+};
+
+/// A store that is being opened. Dropping it waits until that is over, and closes it.
+#[derive(Debug)]
+pub struct StoreOpening {
+    store: Store,
+    opened: oneshot::Receiver<Result<Vec<String>, StoreError>>,
+}
+
+impl StoreOpening {
+    /// Waits until the store is ready.
+    ///
+    /// Errors: those of [`Store::open`].
+    pub async fn finish(self) -> Result<OpenedStore, StoreError> {
+        let notices = self.opened.await.unwrap_or(Err(CLOSED))?;
+        let store = self.store;
+        Ok(OpenedStore { store, notices })
+    }
+}
+
+impl OpenDatabase {
+    fn run(self, queue: mpsc::Receiver<Message>) {
+        match self {
+            Self::Sqlite(database) => sqlite::writer::run(*database, queue),
+            Self::Postgres(database) => postgres::writer::run(*database, queue),
+        }
+    }
+}
+
+fn open(
+    location: Location,
+    options: &StoreOptions,
+) -> Result<(OpenDatabase, Vec<String>), StoreError> {
+    let (database, notices) = match location {
+        Location::Memory => (sqlite::open::open_memory(options)?, Vec::new()),
+        Location::File(path) => sqlite::open::open_file(path, options)?,
+        Location::Server(url) => {
+            let database = postgres::writer::Database::open(*url, options)?;
+            return Ok((OpenDatabase::Postgres(Box::new(database)), Vec::new()));
+        }
+    };
+    Ok((OpenDatabase::Sqlite(Box::new(database)), notices))
+}

@@ -1,0 +1,490 @@
+//! How PostgreSQL does what `operations` says.
+//!
+//! Other hosts change the same rows at the same time, so what reads and then changes something is one statement, or stands behind a lock of
+//! the transaction. In reading order: where the server is (`url`, `tls`), one connection of one thread (`connection`, `transaction`, `value`,
+//! `fault`), who uses them (`writer`, `readers`, `changes`), the tables (`schema`), and the operations by area.
+
+#![allow(unused_variables, reason = "for areas that have no module yet")]
+
+use uuid::Uuid;
+use zeph_core::id::{
+    ApprovalId, CallId, ConversationId, Digest, OverflowId, Pin, PluginId, ToolName,
+};
+use zeph_core::lifetime::Lifetime;
+use zeph_core::policy::{Label, TrustLevel, TrustSubject};
+
+use crate::approvals::{Agreement, ApprovalRequest, StoredApproval};
+use crate::audit::chain::ChainHead;
+use crate::audit::checkpoint::CheckpointDue;
+use crate::audit::filter::AuditFilter;
+use crate::audit::record::{AuditRecord, BeginRecord, Finish, HostProcess};
+use crate::call::{CallBegin, SingleUseRights};
+use crate::conversation::Conversation;
+use crate::goals::{Goal, GoalState, TaskGraph};
+use crate::grant_uses::GrantUses;
+use crate::grants::{GrantRecord, ListedGrants, Revoke};
+use crate::observed::{ObservedCount, ObservedDecision};
+use crate::operations::{NewGrants, NewOutput, OperationFault, Operations, Outcome};
+use crate::overflow::StoredOutput;
+use crate::reputation::Reputation;
+use crate::savings::{CacheSavings, FilteredOutput, Savings};
+use crate::schedules::{
+    NewSchedule, PutSchedule, RunBegin, RunFinish, Schedule, ScheduleBounds, ScheduleOwner,
+    ScheduleRun,
+};
+use crate::secrets::audit_keys::AuditKeys;
+use crate::sequences::{ConversationPast, SequenceObservation, StoredSequence};
+use crate::session::{NewSession, NewSessionItem, SessionRecord};
+use crate::sweep::{Past, SweepReport};
+use crate::tokens::TokenRecord;
+use crate::trust::{OutcomeNote, TrustAlert, TrustState};
+
+use self::transaction::Transaction;
+
+mod connection;
+mod conversation;
+mod fault;
+mod goals;
+mod overflow;
+mod readers;
+mod savings;
+mod schema;
+mod session;
+mod tls;
+mod transaction;
+pub(crate) mod url;
+mod value;
+pub(crate) mod writer;
+
+impl Operations for Transaction {
+    fn begin_conversation(&self, id: ConversationId, at_ms: i64) -> Outcome<()> {
+        conversation::touch(self, id, at_ms, 0)
+    }
+
+    fn conversations(&self, limit: u32) -> Outcome<Vec<Conversation>> {
+        conversation::listed(self, limit)
+    }
+
+    fn delete_conversation(&self, id: ConversationId) -> Outcome<bool> {
+        conversation::delete(self, &id.to_string())
+    }
+
+    fn begin_session(&self, session: &NewSession, at_ms: i64) -> Outcome<()> {
+        session::begin(self, session, at_ms)
+    }
+
+    fn append_items(
+        &self,
+        conversation: ConversationId,
+        items: &[NewSessionItem],
+        at_ms: i64,
+    ) -> Outcome<bool> {
+        session::append(self, conversation, items, at_ms)
+    }
+
+    fn session_items(&self, conversation: ConversationId) -> Outcome<Vec<String>> {
+        session::items(self, conversation)
+    }
+
+    fn session(&self, conversation: ConversationId) -> Outcome<Option<SessionRecord>> {
+        session::of_conversation(self, conversation)
+    }
+
+    fn sessions(&self, directory: Option<&str>, limit: u32) -> Outcome<Vec<SessionRecord>> {
+        session::listed(self, directory, limit)
+    }
+
+    fn begin_goal(&self, goal: &Goal) -> Outcome<()> {
+        goals::begin(self, goal)
+    }
+
+    fn active_goal(&self, conversation: ConversationId) -> Outcome<Option<Goal>> {
+        goals::active(self, conversation)
+    }
+
+    fn goal(&self, conversation: ConversationId, id: Uuid) -> Outcome<Option<Goal>> {
+        goals::one(self, conversation, id)
+    }
+
+    fn goals(&self, conversation: ConversationId, limit: u32) -> Outcome<Vec<Goal>> {
+        goals::listed(self, conversation, limit)
+    }
+
+    fn end_goal(
+        &self,
+        conversation: ConversationId,
+        id: Uuid,
+        state: GoalState,
+        at_ms: i64,
+    ) -> Outcome<bool> {
+        goals::end(self, conversation, id, state, at_ms)
+    }
+
+    fn set_tasks(
+        &self,
+        conversation: ConversationId,
+        id: Uuid,
+        tasks: &TaskGraph,
+        at_ms: i64,
+    ) -> Outcome<bool> {
+        goals::set_tasks(self, conversation, id, tasks, at_ms)
+    }
+
+    fn put_schedule(
+        &self,
+        schedule: &NewSchedule,
+        bounds: ScheduleBounds,
+        at_ms: i64,
+    ) -> Outcome<PutSchedule> {
+        missing("schedules::put(self, schedule, bounds, at_ms)")
+    }
+
+    fn cancel_schedule(&self, owner: &ScheduleOwner, name: &str) -> Outcome<bool> {
+        missing("schedules::cancel(self, owner, name)")
+    }
+
+    fn schedules(&self, owner: Option<&ScheduleOwner>, limit: u32) -> Outcome<Vec<Schedule>> {
+        missing("schedules::listed(self, owner, limit)")
+    }
+
+    fn schedule_runs(&self, schedule: Uuid) -> Outcome<Vec<ScheduleRun>> {
+        missing("schedules::runs(self, schedule)")
+    }
+
+    fn next_schedule(&self, directory: &str) -> Outcome<Option<i64>> {
+        missing("schedules::next(self, directory)")
+    }
+
+    fn due_schedules(&self, directory: &str, now_ms: i64, limit: u32) -> Outcome<Vec<Schedule>> {
+        missing("schedules::due(self, directory, now_ms, limit)")
+    }
+
+    fn held_schedules(&self, directory: &str) -> Outcome<Vec<Schedule>> {
+        missing("schedules::held(self, directory)")
+    }
+
+    fn begin_run(&self, begin: &RunBegin) -> Outcome<bool> {
+        missing("schedules::begin_run(self, begin)")
+    }
+
+    fn keep_runs(&self, host: &HostProcess, until_ms: i64) -> Outcome<()> {
+        missing("schedules::keep_runs(self, host, until_ms)")
+    }
+
+    fn finish_run(&self, finish: &RunFinish) -> Outcome<bool> {
+        missing("schedules::finish_run(self, finish)")
+    }
+
+    fn put_output(&self, output: &NewOutput<'_>) -> Outcome<()> {
+        overflow::put(self, output)
+    }
+
+    fn output(&self, conversation: ConversationId, id: OverflowId) -> Outcome<Option<Vec<u8>>> {
+        overflow::read(self, conversation, id)
+    }
+
+    fn outputs(&self, conversation: ConversationId, limit: u32) -> Outcome<Vec<StoredOutput>> {
+        overflow::listed(self, conversation, limit)
+    }
+
+    fn count_filtered(
+        &self,
+        conversation: ConversationId,
+        output: &FilteredOutput,
+        at_ms: i64,
+    ) -> Outcome<()> {
+        savings::count_filtered(self, conversation, output, at_ms)
+    }
+
+    fn count_read_back(&self, conversation: ConversationId, id: OverflowId) -> Outcome<()> {
+        savings::count_read_back(self, conversation, id)
+    }
+
+    fn savings(&self, conversation: Option<ConversationId>) -> Outcome<Vec<Savings>> {
+        savings::sums(self, conversation)
+    }
+
+    fn cache_savings(&self, conversation: Option<ConversationId>) -> Outcome<CacheSavings> {
+        savings::of_cache(self, conversation)
+    }
+
+    fn add_grants(&self, grants: &NewGrants, at_ms: i64) -> Outcome<Vec<GrantRecord>> {
+        missing("grants::add_all(self, grants, at_ms)")
+    }
+
+    fn grants(&self, plugin: Option<&PluginId>) -> Outcome<ListedGrants> {
+        missing("grants::listed(self, plugin)")
+    }
+
+    fn grants_of_call(
+        &self,
+        plugin: &PluginId,
+        pin: Pin,
+        conversation: ConversationId,
+        now_ms: i64,
+    ) -> Outcome<Vec<GrantRecord>> {
+        missing("grants::in_force(self, plugin, pin, conversation, now_ms)")
+    }
+
+    fn revoke_grants(&self, plugin: &PluginId, which: &Revoke) -> Outcome<usize> {
+        missing("grants::revoke(self, plugin, which)")
+    }
+
+    fn rebind_grants(&self, plugin: &PluginId, from: Option<Pin>, to: Pin) -> Outcome<usize> {
+        missing("grants::rebind(self, plugin, from, to)")
+    }
+
+    fn has_defaults(&self, plugin: &PluginId) -> Outcome<bool> {
+        missing("defaults::counts(self, plugin)")
+    }
+
+    fn revoke_defaults(&self, plugin: &PluginId, at_ms: i64) -> Outcome<bool> {
+        missing("defaults::revoke(self, plugin, at_ms)")
+    }
+
+    fn restore_defaults(&self, plugin: &PluginId) -> Outcome<bool> {
+        missing("defaults::restore(self, plugin)")
+    }
+
+    fn vectors(&self, digests: &[Digest], at_ms: i64) -> Outcome<Vec<Option<Vec<f32>>>> {
+        missing("vectors::all(self, digests, at_ms)")
+    }
+
+    fn keep_vectors(&self, vectors: &[(Digest, Vec<f32>)], at_ms: i64) -> Outcome<()> {
+        missing("vectors::keep(self, vectors, at_ms)")
+    }
+
+    fn add_token(&self, token: &TokenRecord) -> Outcome<bool> {
+        missing("tokens::add(self, token)")
+    }
+
+    fn tokens(&self) -> Outcome<Vec<TokenRecord>> {
+        missing("tokens::all(self)")
+    }
+
+    fn revoke_token(&self, name: &str) -> Outcome<bool> {
+        missing("tokens::revoke(self, name)")
+    }
+
+    fn trust(&self) -> Outcome<TrustState> {
+        missing("trust::all(self)")
+    }
+
+    fn trust_version(&self) -> Outcome<i64> {
+        missing("trust::version(self)")
+    }
+
+    fn set_trust(&self, subject: &TrustSubject, level: TrustLevel, at_ms: i64) -> Outcome<()> {
+        missing("trust::set(self, subject, level, at_ms)")
+    }
+
+    fn reset_trust(&self, subject: &TrustSubject) -> Outcome<usize> {
+        missing("trust::reset(self, subject)")
+    }
+
+    fn note_outcome(&self, note: &OutcomeNote) -> Outcome<Vec<TrustAlert>> {
+        missing("trust::note(self, note)")
+    }
+
+    fn count_observed(&self, observed: &[ObservedDecision], at_ms: i64) -> Outcome<()> {
+        missing("observed::count(self, observed, at_ms)")
+    }
+
+    fn observed_counts(&self, since_ms: i64) -> Outcome<Vec<ObservedCount>> {
+        missing("observed::counts(self, since_ms)")
+    }
+
+    fn reputation(&self, plugin: &PluginId) -> Outcome<Reputation> {
+        missing("reputation::of_plugin(self, plugin)")
+    }
+
+    fn put_request(&self, request: &ApprovalRequest) -> Outcome<ApprovalId> {
+        missing("approvals::put_request(self, request)")
+    }
+
+    fn request(&self, id: ApprovalId, now_ms: i64) -> Outcome<Option<ApprovalRequest>> {
+        missing("approvals::waiting(self, id, now_ms)")
+    }
+
+    fn requests(
+        &self,
+        conversation: Option<ConversationId>,
+        now_ms: i64,
+    ) -> Outcome<Vec<ApprovalRequest>> {
+        missing("approvals::requests(self, conversation, now_ms)")
+    }
+
+    fn delete_request(&self, id: ApprovalId) -> Outcome<bool> {
+        missing("approvals::delete(self, \"approval_requests\", id)")
+    }
+
+    fn approve(
+        &self,
+        id: ApprovalId,
+        lifetime: Lifetime,
+        agreement: &Agreement,
+        at_ms: i64,
+    ) -> Outcome<Option<StoredApproval>> {
+        missing("approvals::approve(self, id, lifetime, agreement, at_ms)")
+    }
+
+    fn put_approval(&self, approval: &StoredApproval, conversation: ConversationId) -> Outcome<()> {
+        missing("approvals::put(self, approval, conversation)")
+    }
+
+    fn approval(
+        &self,
+        tool: &ToolName,
+        digest: Digest,
+        conversation: ConversationId,
+        now_ms: i64,
+    ) -> Outcome<Option<StoredApproval>> {
+        missing("approvals::in_force(self, tool, digest, conversation, now_ms)")
+    }
+
+    fn object_approvals(
+        &self,
+        tool: &ToolName,
+        conversation: ConversationId,
+        now_ms: i64,
+    ) -> Outcome<Vec<StoredApproval>> {
+        missing("approvals::of_objects(self, tool, conversation, now_ms)")
+    }
+
+    fn rule_approvals(
+        &self,
+        tool: &ToolName,
+        conversation: ConversationId,
+    ) -> Outcome<Vec<StoredApproval>> {
+        missing("approvals::of_rules(self, tool, conversation)")
+    }
+
+    fn approvals(&self, now_ms: i64) -> Outcome<Vec<StoredApproval>> {
+        missing("approvals::listed(self, now_ms)")
+    }
+
+    fn delete_approval(&self, id: ApprovalId) -> Outcome<bool> {
+        missing("approvals::delete(self, \"approvals\", id)")
+    }
+
+    fn forget_approvals(&self, conversation: ConversationId) -> Outcome<usize> {
+        missing("approvals::forget(self, conversation)")
+    }
+
+    fn note_grant_uses(
+        &self,
+        plugin: &PluginId,
+        capabilities: &[String],
+        at_ms: i64,
+    ) -> Outcome<()> {
+        missing("grant_uses::note(self, plugin, capabilities, at_ms)")
+    }
+
+    fn grant_uses(&self) -> Outcome<GrantUses> {
+        missing("grant_uses::listed(self)")
+    }
+
+    fn begin_call(
+        &self,
+        begin: Option<&BeginRecord>,
+        rights: &SingleUseRights,
+        at_ms: i64,
+    ) -> Outcome<Option<CallBegin>> {
+        missing("call::begin(self, begin, rights, at_ms)")
+    }
+
+    fn finish_call(&self, finish: Option<&Finish>, unused: &[GrantRecord]) -> Outcome<bool> {
+        missing("call::finish(self, finish, unused)")
+    }
+
+    fn audit(&self, filter: &AuditFilter) -> Outcome<Vec<AuditRecord>> {
+        missing("audit::select(self, filter)")
+    }
+
+    fn audit_record(&self, call: CallId) -> Outcome<Option<AuditRecord>> {
+        missing("audit::of_call(self, call)")
+    }
+
+    fn sequences_version(&self) -> Outcome<i64> {
+        missing("sequences::version(self)")
+    }
+
+    fn sequences(&self) -> Outcome<Vec<StoredSequence>> {
+        missing("sequences::all(self)")
+    }
+
+    fn observe_sequence(&self, observed: &SequenceObservation) -> Outcome<Option<i64>> {
+        missing("sequences::observe(self, observed)")
+    }
+
+    fn revoke_sequence(&self, words: &[String], call: CallId, at_ms: i64) -> Outcome<i64> {
+        missing("sequences::revoke(self, words, call, at_ms)")
+    }
+
+    fn forgive_sequence(&self, id: i64, at_ms: i64) -> Outcome<bool> {
+        missing("sequences::forgive(self, id, at_ms)")
+    }
+
+    fn conversation_past(
+        &self,
+        conversation: ConversationId,
+        n_calls: u32,
+    ) -> Outcome<ConversationPast> {
+        missing("sequences::past(self, conversation, n_calls)")
+    }
+
+    fn remember_call(
+        &self,
+        conversation: ConversationId,
+        call: (CallId, &str),
+        n_calls: u32,
+        at_ms: i64,
+    ) -> Outcome<()> {
+        missing("sequences::remember(self, conversation, call, n_calls, at_ms)")
+    }
+
+    fn keep_labels(
+        &self,
+        conversation: ConversationId,
+        output: Option<OverflowId>,
+        labels: &[Label],
+        at_ms: i64,
+    ) -> Outcome<()> {
+        missing("sequences::keep_labels(self, conversation, output, labels, at_ms)")
+    }
+
+    fn chain_key(&self) -> Outcome<Option<String>> {
+        missing("Ok(chain::newest_mark(self)?.map(|(_, mark)| mark.key))")
+    }
+
+    fn begin_chain(&self, keys: &AuditKeys, at_ms: i64) -> Outcome<()> {
+        missing("ChainedConnection::begin_chain(self, keys, at_ms)")
+    }
+
+    fn rekey_chain(&self, keys: &AuditKeys, at_ms: i64) -> Outcome<()> {
+        missing("self.rekey(keys, at_ms)")
+    }
+
+    fn chain_head(&self) -> Outcome<Option<ChainHead>> {
+        missing("chain::head(self)")
+    }
+
+    fn take_checkpoint(&self, due: &CheckpointDue) -> Outcome<Option<ChainHead>> {
+        missing("chain::checkpoint::take(self, due)")
+    }
+
+    fn sweep(&self, past: &Past, n_max: u32) -> Outcome<SweepReport> {
+        // Of the areas below: grants, approvals, audit, observed.
+        let mut swept = SweepReport::default();
+        if let Some(before_ms) = past.outputs_ms {
+            (swept.n_parts, swept.n_overflow) = overflow::sweep(self, before_ms, n_max)?;
+            swept.n_conversations = conversation::sweep(self, before_ms, n_max)?;
+        }
+        Ok(swept)
+    }
+}
+
+/// An operation of an area that has no module yet; `delegation` is what is to stand in its place.
+fn missing<T>(delegation: &'static str) -> Outcome<T> {
+    Err(OperationFault::Database(delegation.into()))
+}

@@ -1,0 +1,291 @@
+//! A connection that its thread owns: made when it is needed, made anew when it was lost, never waited for without a bound.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::future::Future;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::runtime::Runtime;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+use tokio_postgres::config::{Config, SslMode};
+use tokio_postgres::error::SqlState;
+use tokio_postgres::{Client, NoTls, Statement};
+use uuid::Uuid;
+
+use super::fault::{Away, Site, words_of};
+use super::tls::Connector;
+use super::url::{Security, ServerUrl};
+use crate::error::StoreError;
+use crate::open::StoreOptions;
+use crate::operations::{OperationFault, Outcome};
+
+/// How long making a connection to one server may take, when the URL does not say.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long a statement may run. Reading a year of audit takes less.
+const STATEMENT_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// How much longer the answer is waited for: the server may be gone without a word.
+const ANSWER_GRACE: Duration = Duration::from_secs(5);
+
+/// How long the server keeps what a host holds in a transaction that it does not go on with.
+const IDLE_TRANSACTION_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// How long no new connection is tried after one could not be made: at first, and at most.
+const PAUSE: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(2));
+
+/// Where all connections of a store lead.
+#[derive(Debug)]
+pub(super) struct Server {
+    config: Config,
+    security: Security,
+    connector: Connector,
+    pub(super) site: Site,
+    /// The host this store belongs to.
+    pub(super) host: String,
+}
+
+/// One connection of one thread.
+pub(super) struct Connection {
+    pub(super) server: Arc<Server>,
+    runtime: Runtime,
+    session: RefCell<Option<Rc<Session>>>,
+    /// Until when no connection is tried, how long the next pause is, and what was said.
+    rest: RefCell<Option<(Instant, Duration, Away)>>,
+}
+
+/// What lasts as long as a connection does.
+pub(super) struct Session {
+    pub(super) client: Client,
+    /// Drives the connection; ends with it.
+    _driver: JoinSet<()>,
+    /// Whether the server process at the other end stays the same: it keeps what was prepared then.
+    pub(super) is_direct: bool,
+    statements: RefCell<HashMap<&'static str, Statement>>,
+    is_lost: Cell<bool>,
+}
+
+impl Server {
+    /// Errors: [`StoreError::BadUrl`] when the certificates it names cannot be read.
+    pub(super) fn new(url: ServerUrl, options: &StoreOptions) -> Result<Arc<Self>, StoreError> {
+        let site = Site {
+            server: url.to_string(),
+            busy_timeout: options.busy_timeout,
+        };
+        let connector = Connector::new(&url.security)?;
+        let mut config = url.config;
+        if config.get_connect_timeout().is_none() {
+            config.connect_timeout(CONNECT_TIMEOUT);
+        }
+        if config.get_application_name().is_none() {
+            config.application_name("zeph-host");
+        }
+        // A network that swallows packets is noticed by this, too.
+        if config.get_tcp_user_timeout().is_none() {
+            config.tcp_user_timeout(STATEMENT_TIMEOUT);
+        }
+        config.keepalives_idle(Duration::from_secs(30));
+        Ok(Arc::new(Self {
+            config,
+            security: url.security,
+            connector,
+            site,
+            host: url.host,
+        }))
+    }
+
+    /// Makes a connection, within a bounded time.
+    pub(super) async fn connect(&self) -> Result<Session, Away> {
+        let n_hosts = self.config.get_hosts().len().max(1);
+        let n_hosts = u32::try_from(n_hosts).unwrap_or(1);
+        let each = self.config.get_connect_timeout().copied();
+        // Twice: making the connection, and saying who one is.
+        let limit = 2 * each.unwrap_or(CONNECT_TIMEOUT) * n_hosts;
+        let connected = timeout(limit, self.connect_either_way()).await;
+        match connected {
+            Ok(session) => session.map_err(|error| Away(words_of(&error))),
+            Err(_) => Err(Away(format!("no answer within {} s", limit.as_secs()))),
+        }
+    }
+
+    /// To the server itself when it takes settings of the session; else to a pooler, which hands each transaction to another process.
+    async fn connect_either_way(&self) -> Result<Session, tokio_postgres::Error> {
+        let mark = Uuid::new_v4().simple().to_string();
+        let own = self.config.get_options().unwrap_or_default();
+        let settings = format!("{own} -c zeph.session={mark} {}", self.settings());
+        let mut config = self.config.clone();
+        config.options(settings.trim());
+        let connected = self.connect_with(&config, true).await;
+        let refuses_settings =
+            |error: &tokio_postgres::Error| error.code() == Some(&SqlState::PROTOCOL_VIOLATION);
+        match connected {
+            Err(error) if refuses_settings(&error) => self.connect_with(&self.config, false).await,
+            Err(error) => Err(error),
+            Ok(mut session) => {
+                session.is_direct = session.has_mark(&mark).await?;
+                Ok(session)
+            }
+        }
+    }
+
+    fn settings(&self) -> String {
+        let busy = self.site.busy_timeout.as_millis();
+        format!(
+            "-c lock_timeout={busy} -c statement_timeout={} -c idle_in_transaction_session_timeout={}",
+            STATEMENT_TIMEOUT.as_millis(),
+            IDLE_TRANSACTION_TIMEOUT.as_millis()
+        )
+    }
+
+    /// The settings for one transaction, where the session has none.
+    pub(super) fn local_settings(&self) -> String {
+        self.settings().replace("-c ", "; SET LOCAL ")
+    }
+
+    async fn connect_with(
+        &self,
+        config: &Config,
+        is_direct: bool,
+    ) -> Result<Session, tokio_postgres::Error> {
+        let mut driver = JoinSet::new();
+        let client = match self.security {
+            Security::Plain => {
+                let mut config = config.clone();
+                config.ssl_mode(SslMode::Disable);
+                let (client, connection) = config.connect(NoTls).await?;
+                driver.spawn(driven(connection));
+                client
+            }
+            Security::Tls { .. } => {
+                let (client, connection) = config.connect(self.connector.clone()).await?;
+                driver.spawn(driven(connection));
+                client
+            }
+        };
+        Ok(Session {
+            client,
+            _driver: driver,
+            is_direct,
+            statements: RefCell::default(),
+            is_lost: Cell::new(false),
+        })
+    }
+}
+
+/// Drives a connection until it ends.
+async fn driven(connection: impl Future<Output = Result<(), tokio_postgres::Error>>) {
+    if let Err(error) = connection.await {
+        tracing::debug!(%error, "a connection to the server of the store ended");
+    }
+}
+
+impl Session {
+    /// Whether the settings reached the process that answers.
+    async fn has_mark(&self, mark: &str) -> Result<bool, tokio_postgres::Error> {
+        let said = self
+            .client
+            .simple_query("SELECT current_setting('zeph.session', true)")
+            .await?;
+        Ok(said.iter().any(|message| match message {
+            tokio_postgres::SimpleQueryMessage::Row(row) => row.get(0) == Some(mark),
+            _ => false,
+        }))
+    }
+
+    /// The statement, prepared once.
+    pub(super) async fn statement(
+        &self,
+        sql: &'static str,
+    ) -> Result<Statement, tokio_postgres::Error> {
+        let known = self.statements.borrow().get(sql).cloned();
+        if let Some(statement) = known {
+            return Ok(statement);
+        }
+        let statement = self.client.prepare(sql).await?;
+        self.statements.borrow_mut().insert(sql, statement.clone());
+        Ok(statement)
+    }
+
+    /// Forgets what was prepared.
+    pub(super) fn forget_statements(&self) {
+        self.statements.borrow_mut().clear();
+    }
+}
+
+impl Connection {
+    /// A connection that is made with its first use.
+    ///
+    /// Errors: the kernel has no room for what the thread waits with.
+    pub(super) fn new(server: Arc<Server>) -> Result<Self, StoreError> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| server.site.away("open the store", error))?;
+        Ok(Self {
+            server,
+            runtime,
+            session: RefCell::new(None),
+            rest: RefCell::new(None),
+        })
+    }
+
+    /// Waits for anything, while the connection lives on.
+    pub(super) fn block_on<T>(&self, future: impl Future<Output = T>) -> T {
+        self.runtime.block_on(future)
+    }
+
+    /// Waits for an answer of the server, but not for ever: a server that says nothing is as good as gone.
+    pub(super) fn answered<T>(
+        &self,
+        session: &Session,
+        future: impl Future<Output = Result<T, tokio_postgres::Error>>,
+    ) -> Outcome<T> {
+        let limit = STATEMENT_TIMEOUT + ANSWER_GRACE;
+        let Ok(answer) = self.block_on(async { timeout(limit, future).await }) else {
+            session.is_lost.set(true);
+            return Err(Away(format!("no answer within {} s", limit.as_secs())).into());
+        };
+        Ok(answer?)
+    }
+
+    /// The session; made when there is none. After a failure the next try comes after a pause, and until then everything fails at once.
+    pub(super) fn session(&self) -> Outcome<Rc<Session>> {
+        if let Some(session) = self.session.borrow().as_ref().filter(|one| one.is_alive()) {
+            return Ok(Rc::clone(session));
+        }
+        self.session.borrow_mut().take();
+        if let Some((until, _, away)) = self.rest.borrow().as_ref()
+            && Instant::now() < *until
+        {
+            return Err(away.clone().into());
+        }
+        let connected = self.block_on(self.server.connect());
+        let session = connected.map_err(|away| self.rest_after(away))?;
+        let session = Rc::new(session);
+        self.rest.borrow_mut().take();
+        *self.session.borrow_mut() = Some(Rc::clone(&session));
+        Ok(session)
+    }
+
+    fn rest_after(&self, away: Away) -> OperationFault {
+        let mut rest = self.rest.borrow_mut();
+        let pause = rest.as_ref().map_or(PAUSE.0, |(_, pause, _)| *pause);
+        let next = (2 * pause).min(PAUSE.1);
+        *rest = Some((Instant::now() + pause, next, away.clone()));
+        away.into()
+    }
+
+    /// Drops the session: the next use makes another.
+    pub(super) fn drop_session(&self) {
+        self.session.borrow_mut().take();
+    }
+}
+
+impl Session {
+    fn is_alive(&self) -> bool {
+        !self.is_lost.get() && !self.client.is_closed()
+    }
+}

@@ -1,0 +1,232 @@
+//! The one thread that writes: it takes everything queued, runs the writes in one transaction, then answers; reads go on to other threads.
+//!
+//! Committing together is what makes many parallel calls cheap: one journey to the server and one write of its log for all of them. A
+//! transaction that is lost runs again, one job at a time, so that only the culprit fails. Nobody is answered before the commit.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{Instant, timeout_at};
+
+use super::connection::Server;
+use super::fault::{Trouble, copy_of};
+use super::readers::Readers;
+use super::schema;
+use super::transaction::Transaction;
+use super::url::ServerUrl;
+use crate::error::StoreError;
+use crate::lines;
+use crate::open::StoreOptions;
+use crate::operations::{OperationFault, Operations as _, Outcome};
+use crate::store::{Access, Job, Message};
+use crate::sweep::{Past, SweepReport};
+use crate::sweeper::{Sweeper, SweptDatabase};
+
+/// Most jobs in one transaction. It bounds how long the first of them waits for the last.
+const BATCH_JOBS_MAX: usize = 128;
+
+/// How long what may wait does: the end of a call and the begin of the next then cost one transaction.
+const SOON: Duration = Duration::from_millis(5);
+
+/// How often a job is tried when others are in its way or the connection is lost.
+const TRIES_MAX: u32 = 3;
+
+/// A server whose schema is the newest.
+#[derive(Debug)]
+pub(crate) struct Database {
+    server: Arc<Server>,
+}
+
+impl Database {
+    /// Brings the schema of the server to the newest version.
+    pub(crate) fn open(url: ServerUrl, options: &StoreOptions) -> Result<Self, StoreError> {
+        let server = Server::new(url, options)?;
+        schema::migrate(&server)?;
+        Ok(Self { server })
+    }
+}
+
+/// What the thread holds between two batches.
+struct Writer {
+    transaction: Transaction,
+    readers: Readers,
+    sweeper: Sweeper,
+    /// What was taken from the queue and may wait until the moment beside it.
+    jobs: Vec<Box<dyn Job>>,
+    run_at: Option<Instant>,
+    waiting_for_close: Vec<oneshot::Sender<Result<(), StoreError>>>,
+}
+
+/// The life of the writer thread: until every sender is gone or one asks to close, and the queue is empty.
+pub(crate) fn run(database: Database, mut queue: mpsc::Receiver<Message>) {
+    let transaction = match Transaction::new(Arc::clone(&database.server)) {
+        Ok(transaction) => transaction,
+        // Every operation fails as closed.
+        Err(error) => {
+            tracing::error!(%error, "the writer thread of the store cannot start");
+            return;
+        }
+    };
+    let mut writer = Writer {
+        transaction,
+        readers: Readers::new(database.server),
+        sweeper: Sweeper::default(),
+        jobs: Vec::with_capacity(BATCH_JOBS_MAX),
+        run_at: None,
+        waiting_for_close: Vec::new(),
+    };
+    while writer.turn(&mut queue) {}
+    writer.end();
+}
+
+impl Writer {
+    /// Waits for what comes, and does it; false when nothing comes any more.
+    fn turn(&mut self, queue: &mut mpsc::Receiver<Message>) -> bool {
+        let mut messages = Vec::with_capacity(BATCH_JOBS_MAX);
+        let wake_at = self.run_at.or(self.sweeper.wake_at());
+        let received = self.transaction.connection().block_on(async {
+            let received = queue.recv_many(&mut messages, BATCH_JOBS_MAX);
+            match wake_at {
+                Some(at) => timeout_at(at, received).await.ok(),
+                None => Some(received.await),
+            }
+        });
+        for message in messages {
+            self.take(message, queue);
+        }
+        match received {
+            Some(0) => return false,
+            Some(_) if self.can_wait() => {}
+            Some(_) => self.run_jobs(),
+            None if self.run_at.is_some() => self.run_jobs(),
+            None => self.sweeper.step(&self.transaction),
+        }
+        true
+    }
+
+    fn take(&mut self, message: Message, queue: &mut mpsc::Receiver<Message>) {
+        match message {
+            // It sees what was queued before: that is written first.
+            Message::Job(job) if job.access() == Access::Read => {
+                self.run_jobs();
+                self.readers.read(job);
+            }
+            Message::Job(job) => self.jobs.push(job),
+            Message::Retain(retention, clock) => self.sweeper.start(retention, clock),
+            Message::Close(reply) => {
+                queue.close();
+                self.waiting_for_close.push(reply);
+            }
+        }
+    }
+
+    /// Whether nothing that was taken is waited for; sets the moment until which it may wait.
+    fn can_wait(&mut self) -> bool {
+        let mut accesses = self.jobs.iter().map(|job| job.access());
+        let can_wait =
+            self.jobs.len() < BATCH_JOBS_MAX && accesses.all(|access| access == Access::WriteSoon);
+        if can_wait && !self.jobs.is_empty() {
+            self.run_at.get_or_insert_with(|| Instant::now() + SOON);
+        }
+        can_wait
+    }
+
+    fn run_jobs(&mut self) {
+        self.run_at = None;
+        if self.jobs.is_empty() {
+            return;
+        }
+        let mut jobs = std::mem::take(&mut self.jobs);
+        run_batch(&self.transaction, &mut jobs);
+        let site = &self.transaction.connection().server.site;
+        let n_writes = jobs.len();
+        for job in jobs.drain(..) {
+            job.answer(&|operation, fault| site.told(operation, fault));
+        }
+        self.jobs = jobs;
+        self.sweeper.count(n_writes, &self.transaction);
+    }
+
+    fn end(mut self) {
+        self.run_jobs();
+        self.readers.close();
+        self.sweeper.close(&self.transaction);
+        for reply in self.waiting_for_close {
+            drop(reply.send(Ok(())));
+        }
+    }
+}
+
+fn run_batch(transaction: &Transaction, jobs: &mut [Box<dyn Job>]) {
+    match jobs {
+        [job] => run_alone(transaction, job),
+        _ => run_together(transaction, jobs),
+    }
+}
+
+/// One transaction for one job; another when others were in the way or the connection was lost before the end.
+pub(super) fn run_alone(transaction: &Transaction, job: &mut Box<dyn Job>) {
+    for n_try in 1..=TRIES_MAX {
+        let done = attempt(transaction, std::slice::from_mut(job));
+        let trouble = transaction.trouble();
+        transaction.roll_back();
+        let may_help = matches!(trouble, Some(Trouble::Lost | Trouble::Passing));
+        match done {
+            Attempt::Committed | Attempt::JobFailed if !may_help => return,
+            Attempt::Lost(fault) if !may_help || n_try == TRIES_MAX => return job.fail(fault),
+            _ => {}
+        }
+    }
+}
+
+/// One transaction for all jobs; when it is lost as a whole, one for each, so that only the culprit fails.
+fn run_together(transaction: &Transaction, jobs: &mut [Box<dyn Job>]) {
+    let done = attempt(transaction, jobs);
+    let trouble = transaction.trouble();
+    transaction.roll_back();
+    match done {
+        Attempt::Committed => return,
+        // It may have lasted, or nobody is there: again would be twice, or in vain.
+        Attempt::Lost(fault) if trouble != Some(Trouble::Passing) => {
+            return jobs.iter_mut().for_each(|job| job.fail(copy_of(&fault)));
+        }
+        Attempt::JobFailed | Attempt::Lost(_) => {}
+    }
+    tracing::debug!("a transaction of several jobs was lost: running them one by one");
+    jobs.iter_mut().for_each(|job| run_alone(transaction, job));
+}
+
+/// What became of a transaction.
+enum Attempt {
+    Committed,
+    /// A job keeps its own fault.
+    JobFailed,
+    /// No job is to blame.
+    Lost(OperationFault),
+}
+
+fn attempt(transaction: &Transaction, jobs: &mut [Box<dyn Job>]) -> Attempt {
+    if let Err(fault) = transaction.begin() {
+        return Attempt::Lost(fault);
+    }
+    if !jobs.iter_mut().all(|job| job.run(transaction)) {
+        return Attempt::JobFailed;
+    }
+    let committed = lines::write(jobs)
+        .map_err(OperationFault::Line)
+        .and_then(|()| transaction.commit());
+    match committed {
+        Ok(()) => Attempt::Committed,
+        Err(fault) => Attempt::Lost(fault),
+    }
+}
+
+impl SweptDatabase for Transaction {
+    fn sweep_some(&self, past: &Past, n_max: u32) -> Outcome<SweepReport> {
+        let swept = self.begin().and_then(|()| self.sweep(past, n_max));
+        let committed = swept.and_then(|swept| self.commit().map(|()| swept));
+        self.roll_back();
+        committed
+    }
+}

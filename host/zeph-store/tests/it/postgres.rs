@@ -1,0 +1,3 @@
+//! What holds for PostgreSQL alone: its URL, its server and what is between.
+
+mod url;
