@@ -11,6 +11,7 @@
 mod approvals;
 mod audit;
 mod call;
+mod changes;
 mod conversation;
 mod defaults;
 mod error;
@@ -57,6 +58,7 @@ pub use audit::record::{
     Finish, HostProcess, TokenUse,
 };
 pub use call::{CallBegin, SingleUseRights};
+pub use changes::{Change, Changes};
 pub use conversation::Conversation;
 pub use defaults::OwnGrants;
 pub use error::{ErrorSource, StoreError};

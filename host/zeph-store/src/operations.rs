@@ -328,6 +328,9 @@ pub(crate) trait Operations {
     /// The newest event, when a checkpoint of it is due; it counts as handed out then.
     fn take_checkpoint(&self, due: &CheckpointDue) -> Outcome<Option<ChainHead>>;
 
+    /// Tells the other hosts that something changed, once this is committed.
+    fn announce(&self, process: Uuid, topic: &str) -> Outcome<()>;
+
     /// Deletes up to `n_max` things of each kind that are past their time; says what went.
     fn sweep(&self, past: &Past, n_max: u32) -> Outcome<SweepReport>;
 }

@@ -2,7 +2,7 @@
 //!
 //! Other hosts change the same rows at the same time, so what reads and then changes something is one statement, or stands behind a lock of
 //! the transaction. In reading order: where the server is (`url`, `tls`), one connection of one thread (`connection`, `transaction`, `value`,
-//! `fault`), who uses them (`writer`, `readers`, `changes`), the tables (`schema`), and the operations by area.
+//! `fault`), who uses them (`writer`, `readers`, `listener`), the tables (`schema`), and the operations by area.
 
 #![allow(unused_variables, reason = "for areas that have no module yet")]
 
@@ -45,6 +45,7 @@ mod connection;
 mod conversation;
 mod fault;
 mod goals;
+mod listener;
 mod overflow;
 mod readers;
 mod savings;
@@ -471,6 +472,12 @@ impl Operations for Transaction {
 
     fn take_checkpoint(&self, due: &CheckpointDue) -> Outcome<Option<ChainHead>> {
         missing("chain::checkpoint::take(self, due)")
+    }
+
+    fn announce(&self, process: Uuid, topic: &str) -> Outcome<()> {
+        const SQL: &str =
+            "SELECT pg_notify('zeph_host', current_schema() || ':' || $1::text || ':' || $2::text)";
+        self.query(SQL, &[&process.to_string(), &topic]).map(drop)
     }
 
     fn sweep(&self, past: &Past, n_max: u32) -> Outcome<SweepReport> {

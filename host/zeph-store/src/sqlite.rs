@@ -497,6 +497,11 @@ impl Operations for ChainedConnection {
         Ok(chain::checkpoint::take(self, due)?)
     }
 
+    fn announce(&self, _: Uuid, _: &str) -> Outcome<()> {
+        // Other hosts see it when they look.
+        Ok(())
+    }
+
     fn sweep(&self, past: &Past, n_max: u32) -> Outcome<SweepReport> {
         let audit = audit::sweep(self, past, n_max)?;
         let mut swept = SweepReport {

@@ -8,6 +8,7 @@ use std::thread::{self, JoinHandle};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::audit::file::AuditFile;
+use crate::changes::Announcer;
 use crate::error::{StoreError, file};
 use crate::operations::{OperationFault, Operations, Outcome};
 use crate::sweep::Retention;
@@ -26,6 +27,8 @@ pub struct Store {
     writer: Arc<StoreWriter>,
     /// Where the begin and the end of calls are written as well.
     pub(crate) audit_file: Option<Arc<AuditFile>>,
+    /// What handles in this process hear of each other and of other hosts.
+    pub(crate) announcer: Announcer,
 }
 
 struct StoreWriter {
@@ -52,6 +55,8 @@ pub(crate) enum Message {
     Job(Box<dyn Job>),
     /// Sweep from now on, when there is time.
     Retain(Retention, Clock),
+    /// Tell what other hosts announce from now on.
+    Listen(Announcer),
     /// Finish what is queued, close the database, answer, end.
     Close(oneshot::Sender<Result<(), StoreError>>),
 }
@@ -183,6 +188,7 @@ impl Store {
                 thread: Some(thread),
             }),
             audit_file: None,
+            announcer: Announcer::new(),
         })
     }
 
@@ -280,7 +286,11 @@ impl Store {
         }
     }
 
-    async fn queue(&self, message: Message, operation: &'static str) -> Result<(), StoreError> {
+    pub(crate) async fn queue(
+        &self,
+        message: Message,
+        operation: &'static str,
+    ) -> Result<(), StoreError> {
         let closed = StoreError::Closed { operation };
         let Some(queue) = &self.writer.queue else {
             return Err(closed);

@@ -2,17 +2,19 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::runtime::Runtime;
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_postgres::config::{Config, SslMode};
 use tokio_postgres::error::SqlState;
-use tokio_postgres::{Client, NoTls, Statement};
+use tokio_postgres::{AsyncMessage, Client, NoTls, Notification, SimpleQueryMessage, Statement};
 use uuid::Uuid;
 
 use super::fault::{Away, Site, words_of};
@@ -57,6 +59,14 @@ pub(super) struct Connection {
     rest: RefCell<Option<(Instant, Duration, Away)>>,
 }
 
+/// What other hosts announce.
+#[derive(Debug)]
+pub(super) enum Heard {
+    Said(Notification),
+    /// More than could wait: some of it was left out.
+    TooMuch,
+}
+
 /// What lasts as long as a connection does.
 pub(super) struct Session {
     pub(super) client: Client,
@@ -98,13 +108,16 @@ impl Server {
     }
 
     /// Makes a connection, within a bounded time.
-    pub(super) async fn connect(&self) -> Result<Session, Away> {
+    pub(super) async fn connect(
+        &self,
+        heard: Option<mpsc::Sender<Heard>>,
+    ) -> Result<Session, Away> {
         let n_hosts = self.config.get_hosts().len().max(1);
         let n_hosts = u32::try_from(n_hosts).unwrap_or(1);
         let each = self.config.get_connect_timeout().copied();
         // Twice: making the connection, and saying who one is.
         let limit = 2 * each.unwrap_or(CONNECT_TIMEOUT) * n_hosts;
-        let connected = timeout(limit, self.connect_either_way()).await;
+        let connected = timeout(limit, self.connect_either_way(heard)).await;
         match connected {
             Ok(session) => session.map_err(|error| Away(words_of(&error))),
             Err(_) => Err(Away(format!("no answer within {} s", limit.as_secs()))),
@@ -112,17 +125,20 @@ impl Server {
     }
 
     /// To the server itself when it takes settings of the session; else to a pooler, which hands each transaction to another process.
-    async fn connect_either_way(&self) -> Result<Session, tokio_postgres::Error> {
+    async fn connect_either_way(
+        &self,
+        heard: Option<mpsc::Sender<Heard>>,
+    ) -> Result<Session, tokio_postgres::Error> {
         let mark = Uuid::new_v4().simple().to_string();
         let own = self.config.get_options().unwrap_or_default();
         let settings = format!("{own} -c zeph.session={mark} {}", self.settings());
         let mut config = self.config.clone();
         config.options(settings.trim());
-        let connected = self.connect_with(&config, true).await;
+        let connected = self.connect_with(&config, heard).await;
         let refuses_settings =
             |error: &tokio_postgres::Error| error.code() == Some(&SqlState::PROTOCOL_VIOLATION);
         match connected {
-            Err(error) if refuses_settings(&error) => self.connect_with(&self.config, false).await,
+            Err(error) if refuses_settings(&error) => self.connect_with(&self.config, None).await,
             Err(error) => Err(error),
             Ok(mut session) => {
                 session.is_direct = session.has_mark(&mark).await?;
@@ -148,7 +164,7 @@ impl Server {
     async fn connect_with(
         &self,
         config: &Config,
-        is_direct: bool,
+        heard: Option<mpsc::Sender<Heard>>,
     ) -> Result<Session, tokio_postgres::Error> {
         let mut driver = JoinSet::new();
         let client = match self.security {
@@ -156,19 +172,19 @@ impl Server {
                 let mut config = config.clone();
                 config.ssl_mode(SslMode::Disable);
                 let (client, connection) = config.connect(NoTls).await?;
-                driver.spawn(driven(connection));
+                driver.spawn(driven(connection, heard));
                 client
             }
             Security::Tls { .. } => {
                 let (client, connection) = config.connect(self.connector.clone()).await?;
-                driver.spawn(driven(connection));
+                driver.spawn(driven(connection, heard));
                 client
             }
         };
         Ok(Session {
             client,
             _driver: driver,
-            is_direct,
+            is_direct: false,
             statements: RefCell::default(),
             is_lost: Cell::new(false),
         })
@@ -176,23 +192,64 @@ impl Server {
 }
 
 /// Drives a connection until it ends.
-async fn driven(connection: impl Future<Output = Result<(), tokio_postgres::Error>>) {
-    if let Err(error) = connection.await {
-        tracing::debug!(%error, "a connection to the server of the store ended");
+async fn driven<S, T>(
+    mut connection: tokio_postgres::Connection<S, T>,
+    heard: Option<mpsc::Sender<Heard>>,
+) where
+    S: AsyncRead + AsyncWrite + Unpin,
+    T: AsyncRead + AsyncWrite + Unpin,
+{
+    loop {
+        match poll_fn(|cx| connection.poll_message(cx)).await {
+            Some(Ok(AsyncMessage::Notification(said))) => tell(heard.as_ref(), said),
+            Some(Ok(_)) => {}
+            Some(Err(error)) => {
+                tracing::debug!(%error, "a connection to the server of the store ended");
+                return;
+            }
+            None => return,
+        }
     }
+}
+
+fn tell(heard: Option<&mpsc::Sender<Heard>>, said: Notification) {
+    let Some(heard) = heard else { return };
+    // The last place is for this.
+    let said = match heard.capacity() {
+        0 => return,
+        1 => Heard::TooMuch,
+        _ => Heard::Said(said),
+    };
+    drop(heard.try_send(said));
 }
 
 impl Session {
     /// Whether the settings reached the process that answers.
     async fn has_mark(&self, mark: &str) -> Result<bool, tokio_postgres::Error> {
-        let said = self
-            .client
-            .simple_query("SELECT current_setting('zeph.session', true)")
-            .await?;
-        Ok(said.iter().any(|message| match message {
-            tokio_postgres::SimpleQueryMessage::Row(row) => row.get(0) == Some(mark),
-            _ => false,
-        }))
+        let said = self.text_of("SELECT current_setting('zeph.session', true)");
+        Ok(said.await? == mark)
+    }
+
+    /// The first value of the first row; empty when it is null.
+    async fn text_of(&self, sql: &str) -> Result<String, tokio_postgres::Error> {
+        let said = self.client.simple_query(sql).await?;
+        let value = said.iter().find_map(|message| match message {
+            SimpleQueryMessage::Row(row) => row.get(0),
+            _ => None,
+        });
+        Ok(value.unwrap_or_default().to_owned())
+    }
+
+    /// The same within a bounded time, on a connection that is not of a store.
+    pub(super) async fn text(&self, sql: &str) -> Result<String, Away> {
+        let said = timeout(ANSWER_GRACE, self.text_of(sql)).await;
+        let said = said.map_err(|_| Away("no answer".to_owned()))?;
+        said.map_err(|error| Away(words_of(&error)))
+    }
+
+    /// Runs a statement that gives nothing.
+    pub(super) async fn run(&self, sql: &str) -> Result<(), Away> {
+        self.text(sql).await.map(drop)
     }
 
     /// The statement, prepared once.
@@ -262,7 +319,7 @@ impl Connection {
         {
             return Err(away.clone().into());
         }
-        let connected = self.block_on(self.server.connect());
+        let connected = self.block_on(self.server.connect(None));
         let session = connected.map_err(|away| self.rest_after(away))?;
         let session = Rc::new(session);
         self.rest.borrow_mut().take();

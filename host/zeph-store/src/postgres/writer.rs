@@ -11,10 +11,12 @@ use tokio::time::{Instant, timeout_at};
 
 use super::connection::Server;
 use super::fault::{Trouble, copy_of};
+use super::listener::Listener;
 use super::readers::Readers;
 use super::schema;
 use super::transaction::Transaction;
 use super::url::ServerUrl;
+use crate::changes::Announcer;
 use crate::error::StoreError;
 use crate::lines;
 use crate::open::StoreOptions;
@@ -51,6 +53,7 @@ impl Database {
 struct Writer {
     transaction: Transaction,
     readers: Readers,
+    listener: Option<Listener>,
     sweeper: Sweeper,
     /// What was taken from the queue and may wait until the moment beside it.
     jobs: Vec<Box<dyn Job>>,
@@ -71,6 +74,7 @@ pub(crate) fn run(database: Database, mut queue: mpsc::Receiver<Message>) {
     let mut writer = Writer {
         transaction,
         readers: Readers::new(database.server),
+        listener: None,
         sweeper: Sweeper::default(),
         jobs: Vec::with_capacity(BATCH_JOBS_MAX),
         run_at: None,
@@ -114,10 +118,23 @@ impl Writer {
             }
             Message::Job(job) => self.jobs.push(job),
             Message::Retain(retention, clock) => self.sweeper.start(retention, clock),
+            Message::Listen(announcer) => self.listen(announcer),
             Message::Close(reply) => {
                 queue.close();
                 self.waiting_for_close.push(reply);
             }
+        }
+    }
+
+    fn listen(&mut self, announcer: Announcer) {
+        if self.listener.is_some() {
+            return;
+        }
+        let server = Arc::clone(&self.transaction.connection().server);
+        match Listener::start(server, announcer) {
+            Ok(listener) => self.listener = Some(listener),
+            // Who waits for announcements looks from time to time, too.
+            Err(error) => tracing::warn!(%error, "other hosts are not heard"),
         }
     }
 
@@ -150,6 +167,7 @@ impl Writer {
 
     fn end(mut self) {
         self.run_jobs();
+        drop(self.listener.take());
         self.readers.close();
         self.sweeper.close(&self.transaction);
         for reply in self.waiting_for_close {

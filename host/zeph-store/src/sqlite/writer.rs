@@ -96,6 +96,8 @@ impl Writer {
         match message {
             Message::Job(job) => self.jobs.push(job),
             Message::Retain(retention, clock) => self.sweeper.start(retention, clock),
+            // There is nobody to hear: others write to the file and say nothing.
+            Message::Listen(_) => {}
             Message::Close(reply) => {
                 queue.close();
                 self.waiting_for_close.push(reply);

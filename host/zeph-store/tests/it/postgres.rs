@@ -1,3 +1,4 @@
 //! What holds for PostgreSQL alone: its URL, its server and what is between.
 
+mod listen;
 mod url;

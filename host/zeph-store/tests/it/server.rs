@@ -170,9 +170,16 @@ impl Schema {
     pub(crate) fn url(&self) -> String {
         let Self { server, name } = self;
         format!(
-            "postgres://{USER}@127.0.0.1:{}/postgres?options=-csearch_path%3D{name}",
+            "postgres://{USER}@127.0.0.1:{}/postgres?options=-csearch_path%3D{name}&application_name={name}",
             server.port
         )
+    }
+
+    /// Ends all connections of its stores.
+    pub(crate) fn end_connections(&self) {
+        let kill =
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name =";
+        self.server.sql("", &format!("{kill} '{}'", self.name));
     }
 
     /// What `sql` prints, values separated by `|`.

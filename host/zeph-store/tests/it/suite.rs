@@ -3,6 +3,7 @@
 pub(crate) mod approvals;
 mod audit;
 pub(crate) mod call;
+mod changes;
 mod conversation;
 mod goals;
 mod grant_uses;
