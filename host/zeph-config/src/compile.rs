@@ -17,6 +17,7 @@ mod serve;
 mod servers;
 mod shaping;
 mod shell;
+mod store;
 
 use std::num::NonZeroUsize;
 use std::path::{Component, Path, PathBuf};
@@ -76,7 +77,7 @@ pub(crate) fn compile(
     };
 
     let own_store = store;
-    let store = room.store(&own_store.path);
+    let store = room.store(&own_store);
     let audit_file = room.place(
         "tools.audit.file",
         &tools.audit.file,
@@ -237,23 +238,6 @@ struct Compiling<'a> {
 impl Compiling<'_> {
     fn base(&self) -> PathBase<'_> {
         self.surroundings.base()
-    }
-
-    fn store(&mut self, text: &str) -> Option<StoreLocation> {
-        if text == ":memory:" {
-            return Some(StoreLocation::Memory);
-        }
-        let home = self.surroundings.data_home.clone();
-        match self.place("store.path", text, &home, "zeph.db") {
-            Some(path) => Some(StoreLocation::File(path)),
-            None => {
-                if text.is_empty() || text == "none" {
-                    let message = "there is no place for the database: name one, or `:memory:`";
-                    self.merged.problem("store.path", message);
-                }
-                None
-            }
-        }
     }
 
     /// The path a text names: empty is `file` in this program's folder below `home` (the folder

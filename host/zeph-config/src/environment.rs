@@ -9,6 +9,7 @@ use zeph_core::nearest::nearest;
 use super::file::KeyAssignment;
 use super::keys::Keys;
 use super::origin::{Problem, ValueOrigin, path_text};
+use super::store_url;
 use super::surroundings::{Flags, Surroundings};
 use super::value;
 
@@ -79,13 +80,18 @@ fn looks_like_a_key(name: &str, keys: &Keys) -> bool {
 pub(crate) fn flags(flags: &Flags, keys: &Keys) -> SetValues {
     let mut said = SetValues::default();
     for text in &flags.set {
-        let origin = ValueOrigin::Flag {
-            flag: format!("--set {text}"),
-        };
-        let Some((key, value)) = text
+        let parts = text
             .split_once('=')
-            .filter(|(key, _)| !key.trim().is_empty())
-        else {
+            .filter(|(key, _)| !key.trim().is_empty());
+        let origin = ValueOrigin::Flag {
+            flag: match parts {
+                Some((key, value)) if key.trim() == store_url::KEY => {
+                    format!("--set {}={}", store_url::KEY, store_url::shown(value))
+                }
+                _ => format!("--set {text}"),
+            },
+        };
+        let Some((key, value)) = parts else {
             let message = "wanted KEY=VALUE, such as `limits.cpu_secs=60`".to_owned();
             said.problems.push(Problem::new(origin, message));
             continue;

@@ -33,6 +33,7 @@ mod serve;
 mod servers;
 mod shaping;
 mod shell;
+mod store_url;
 mod surroundings;
 mod telemetry;
 mod value;
@@ -71,6 +72,7 @@ pub use self::shaping::{
     DependencyRule, DependencySettings, JudgeSettings, SchemaFilterSettings, ShapingSettings,
 };
 pub use self::shell::{SandboxLimits, SandboxSettings, ShellSettings, TransactionSettings};
+pub use self::store_url::StoreUrl;
 pub use self::surroundings::{Flags, Surroundings, session_bus};
 pub use self::surroundings::{process_environment, variable};
 pub use self::telemetry::{Sampler, TelemetrySettings};
@@ -112,7 +114,7 @@ pub struct Config {
     pub anomaly: Option<AnomalySettings>,
     /// Commands of the operator that run when something happens (`hooks`).
     pub hooks: HookSettings,
-    /// Where the database is (`store.path`).
+    /// Where the database is (`store.path`, `store.url`).
     pub store: StoreLocation,
     /// Whether values of secrets are kept in the keyring of the operating system where there is one (`store.keyring`).
     pub uses_keyring: bool,
@@ -267,6 +269,19 @@ pub enum StoreLocation {
     File(PathBuf),
     /// In memory: gone when the process ends.
     Memory,
+    /// On a PostgreSQL server.
+    Server(StoreServer),
+}
+
+/// A PostgreSQL server, and what the host keeps for itself beside it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoreServer {
+    /// Where it is (`store.url`).
+    pub url: StoreUrl,
+    /// The stored secret that is its password (`store.password_secret`).
+    pub password_secret: Option<String>,
+    /// The folder that the database would be in without a server; it need not exist yet. None where the user has none.
+    pub folder: Option<PathBuf>,
 }
 
 impl StoreLocation {
@@ -274,13 +289,17 @@ impl StoreLocation {
     pub fn path(&self) -> Option<&Path> {
         match self {
             Self::File(path) => Some(path),
-            Self::Memory => None,
+            Self::Memory | Self::Server(_) => None,
         }
     }
 
     /// The folder of the values of secrets: beside the database.
     pub fn secrets(&self) -> Option<PathBuf> {
-        Some(self.path()?.with_file_name("secrets"))
+        match self {
+            Self::File(path) => Some(path.with_file_name("secrets")),
+            Self::Memory => None,
+            Self::Server(server) => Some(server.folder.as_ref()?.join("secrets")),
+        }
     }
 }
 

@@ -12,12 +12,21 @@ use super::known;
 use super::origin::{Problem, Setting, ValueOrigin, path_text};
 use super::paths::PathBase;
 use super::project;
+use super::store_url;
 
 /// Lists whose built-in items stay when the operator says some: a file that blocks one more command must not unblock the rest.
 const KEPT: &[&str] = &["tools.shell.blocked_commands"];
 
 /// What messages call a configuration that is no file.
 const TEXT: &str = "configuration text";
+
+/// A value as it may be shown.
+fn shown(key: &str, value: &Value) -> Value {
+    match value {
+        Value::String(text) if key == store_url::KEY => Value::String(store_url::shown(text)),
+        other => other.clone(),
+    }
+}
 
 /// The effective value of a key so far.
 #[derive(Debug, Clone)]
@@ -194,7 +203,7 @@ impl MergedLayers {
             .iter()
             .map(|(key, entry)| Setting {
                 key: key.clone(),
-                value: entry.value.clone(),
+                value: shown(key, &entry.value),
                 origins: entry.origins.clone(),
             })
             .collect()

@@ -300,6 +300,10 @@ pub(crate) struct RawEngine {
 pub(crate) struct RawStore {
     #[schemars(extend("x-project" = "never: record"))]
     pub(crate) path: String,
+    #[schemars(extend("x-project" = "never: record"))]
+    pub(crate) url: String,
+    #[schemars(extend("x-project" = "never: record"))]
+    pub(crate) password_secret: String,
     #[schemars(extend("x-project" = "never: machine"))]
     pub(crate) keyring: bool,
 }

@@ -268,6 +268,22 @@ pub(crate) fn folder(config: &Config) -> Option<SecretFolder> {
     })
 }
 
+/// The value of a stored secret, for what is needed before anything else is there.
+///
+/// Errors: one sentence that names it.
+pub(crate) fn stored(config: &Config, name: &str) -> Result<String, String> {
+    let none =
+        || format!("the secret `{name}` is not stored; `zeph-host secret set {name}` stores it");
+    let folder = folder(config).ok_or_else(none)?;
+    let read = folder.read_reachable().map_err(|error| problem(&error))?;
+    let found = read.secrets.into_iter().find(|secret| secret.name == name);
+    match (found, read.problem) {
+        (Some(secret), _) => Ok(secret.value),
+        (None, Some(unreachable)) => Err(problem(&unreachable)),
+        (None, None) => Err(none()),
+    }
+}
+
 /// `line` of the log without any secret.
 pub(crate) fn for_log(line: &[u8]) -> Option<String> {
     let in_log = IN_LOG.read().unwrap_or_else(PoisonError::into_inner);

@@ -149,6 +149,42 @@ pub enum StoreError {
         /// What the server said.
         source: ErrorSource,
     },
+    /// There is no store to copy, or none that would last.
+    #[error("there is no store `{place}`")]
+    NotThere {
+        /// Where it should be.
+        place: String,
+    },
+    /// What a store should be copied to is not empty; it was left untouched.
+    #[error("the store `{place}` is not empty: {table} has rows")]
+    Occupied {
+        /// The target.
+        place: String,
+        /// What holds something.
+        table: String,
+    },
+    /// A copy is not what was to be copied; nothing of it was kept.
+    #[error(
+        "the copy in `{place}` differs: the table `{table}` has {found} rows in place of {expected}"
+    )]
+    CopyDiffers {
+        /// The target.
+        place: String,
+        /// The table.
+        table: String,
+        /// Rows of the source.
+        expected: u64,
+        /// Rows of the target.
+        found: u64,
+    },
+    /// A table is not the same in both databases.
+    #[error("the table `{table}` has no place in the store `{place}`")]
+    CopyUnknown {
+        /// The target.
+        place: String,
+        /// The table.
+        table: String,
+    },
     /// The URL of the store cannot be used.
     #[error("the URL of the store cannot be used: {problem}")]
     BadUrl {
@@ -229,6 +265,10 @@ impl StoreError {
             Self::BadUrl { .. } => Some(
                 "set `store.url` to `postgres://USER:PASSWORD@HOST:PORT/DATABASE?sslmode=verify-full`",
             ),
+            Self::NotThere { .. } => Some("name a store that exists: `sqlite:PATH` or a URL"),
+            Self::Occupied { .. } => Some("copy to a new file, or to an empty database or schema"),
+            Self::CopyDiffers { .. } => Some("end the hosts that use it, and copy again"),
+            Self::CopyUnknown { .. } => Some("copy with the program that made the store"),
             Self::AuditOrder { .. }
             | Self::BadGrant { .. }
             | Self::Database { .. }

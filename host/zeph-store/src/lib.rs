@@ -13,6 +13,7 @@ mod audit;
 mod call;
 mod changes;
 mod conversation;
+mod copy;
 mod defaults;
 mod error;
 mod goals;
@@ -60,6 +61,7 @@ pub use audit::record::{
 pub use call::{CallBegin, SingleUseRights};
 pub use changes::{Change, Changes};
 pub use conversation::Conversation;
+pub use copy::CopyReport;
 pub use defaults::OwnGrants;
 pub use error::{ErrorSource, StoreError};
 pub use goals::{
@@ -72,6 +74,7 @@ pub use logins::{LoginFolder, LoginHold, StoredLogin};
 pub use observed::{ObservedCount, ObservedDecision};
 pub use open::{Location, OpenedStore, StoreOpening, StoreOptions};
 pub use overflow::StoredOutput;
+pub use place::host_id;
 pub use postgres::url::ServerUrl;
 pub use reputation::Reputation;
 pub use savings::{CacheSavings, FilteredOutput, RuleCoverage, Savings};

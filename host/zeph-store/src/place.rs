@@ -4,11 +4,13 @@
 //! SQLite holds in the same process.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
-use std::io;
+use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
+
+use uuid::Uuid;
 
 use crate::error::{ErrorSource, StoreError, file};
 
@@ -85,6 +87,30 @@ pub(crate) fn create_private(path: &Path) -> Result<(), StoreError> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         Err(source) => Err(file("create the store", path)(source)),
     }
+}
+
+/// The identity of a host that keeps its own things in `folder`: made with its first use, and the same for all its processes.
+///
+/// Errors: [`StoreError::File`].
+pub fn host_id(folder: &Path) -> Result<String, StoreError> {
+    const OPERATION: &str = "keep the identity of this host in";
+    let path = folder.join("host-id");
+    create_folder_of(&path).map_err(file("create the folder of", &path))?;
+    let own = Uuid::new_v4().to_string();
+    // Whole or not at all, and never in place of another's.
+    let draft = with_suffix(&path, &format!(".{own}"));
+    let written = open_append(&draft).and_then(|mut draft| draft.write_all(own.as_bytes()));
+    let linked = written.and_then(|()| fs::hard_link(&draft, &path));
+    drop(fs::remove_file(&draft));
+    match linked {
+        Ok(()) => return Ok(own),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        Err(source) => return Err(file(OPERATION, &path)(source)),
+    }
+    let known = fs::read_to_string(&path).map_err(file(OPERATION, &path))?;
+    let bad = || file(OPERATION, &path)(io::Error::other("the file holds no identity"));
+    let known = Uuid::try_parse(known.trim()).map_err(|_| bad())?;
+    Ok(known.to_string())
 }
 
 /// Opens a file for appending and reading, creating it for the owner alone.

@@ -41,7 +41,7 @@ use crate::trust::{OutcomeNote, TrustAlert, TrustState};
 
 use self::transaction::Transaction;
 
-mod connection;
+pub(crate) mod connection;
 mod conversation;
 mod fault;
 mod goals;
@@ -49,12 +49,12 @@ mod listener;
 mod overflow;
 mod readers;
 mod savings;
-mod schema;
+pub(crate) mod schema;
 mod session;
 mod tls;
 mod transaction;
 pub(crate) mod url;
-mod value;
+pub(crate) mod value;
 pub(crate) mod writer;
 
 impl Operations for Transaction {

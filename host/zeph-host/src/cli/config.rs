@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use zeph_config::{Config, Setting};
+use zeph_config::{Config, Setting, StoreLocation};
+use zeph_store::ServerUrl;
 
 use super::args::{Config as Options, ConfigCommand, ConfigShow};
 use super::context::Context;
@@ -18,7 +19,7 @@ pub(super) fn run(context: &Context, options: Options) -> Result<Exit, CliError>
         Some(ConfigCommand::Show(options)) => show(context, options),
         Some(ConfigCommand::Schema) => out::data(zeph_config::SCHEMA),
         Some(ConfigCommand::Check { file: None }) => {
-            context.load()?;
+            check_store(&context.load()?.config)?;
             all_right(context, "the configuration");
             Ok(())
         }
@@ -65,8 +66,17 @@ fn origins(setting: &Setting) -> String {
 
 fn check(context: &Context, file: &Path) -> Result<(), CliError> {
     let loaded = Config::check_file(&context.surroundings, file)?;
+    check_store(&loaded.config)?;
     context.notes(&loaded.warnings);
     all_right(context, &format!("`{}`", file.display()));
+    Ok(())
+}
+
+/// Whether the URL of a server can be used, as far as that shows without it.
+fn check_store(config: &Config) -> Result<(), CliError> {
+    if let StoreLocation::Server(server) = &config.store {
+        server.url.text().parse::<ServerUrl>()?;
+    }
     Ok(())
 }
 

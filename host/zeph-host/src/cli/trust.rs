@@ -112,7 +112,7 @@ fn must_be_kept(config: &Config) -> Result<(), CliError> {
     match config.store {
         StoreLocation::Memory => Err(CliError::user("there is no store to keep trust in")
             .hint("set `store.path` to a file; it is `:memory:`")),
-        StoreLocation::File(_) => Ok(()),
+        StoreLocation::File(_) | StoreLocation::Server(_) => Ok(()),
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use zeph_config::{Config, ServerConfig, StoreLocation};
+use zeph_config::{Config, ServerConfig, StoreLocation, StoreServer};
 use zeph_core::id::{Digest, PluginId, ServerName};
 use zeph_core::policy::Policy;
 use zeph_core::tool::Tool;
@@ -19,8 +19,8 @@ use zeph_plugins::keeper::{self, Keeper};
 use zeph_plugins::record::Records;
 use zeph_plugins::set::{PluginSet, ProgramParts, VettedPlugin};
 use zeph_store::{
-    AuditKeyFolder, AuditKeySource, AuditKeys, Keyring, Location, OpenedStore, Retention, Store,
-    StoreOpening, StoreOptions,
+    AuditKeyFolder, AuditKeySource, AuditKeys, Keyring, Location, OpenedStore, Retention,
+    ServerUrl, Store, StoreError, StoreOpening, StoreOptions, host_id,
 };
 
 use super::{StartError, StartOptions};
@@ -33,7 +33,7 @@ use crate::embeddings::Embeddings;
 use crate::filtering::wasm::Components;
 use crate::governance::{GovernanceRoom, VectorSource};
 use crate::heap;
-use crate::known_secrets::KnownSecrets;
+use crate::known_secrets::{self, KnownSecrets};
 use crate::mode::SessionMode;
 use crate::servers::{OwnOpener, Servers, ServersOptions};
 use crate::shell::Native;
@@ -261,25 +261,45 @@ pub(crate) fn user_name() -> Option<String> {
 
 /// Opens the store where the configuration says.
 pub(crate) fn open_store(config: &Config) -> Result<OpenedStore, StartError> {
-    let (location, options) = place_of_store(config);
+    let (location, options) = place_of_store(config)?;
     Store::open(location, options).map_err(StartError::Store)
 }
 
 pub(super) fn begin_to_open_store(config: &Config) -> Result<StoreOpening, StartError> {
-    let (location, options) = place_of_store(config);
+    let (location, options) = place_of_store(config)?;
     Store::begin_to_open(location, options).map_err(StartError::Store)
 }
 
-pub(crate) fn place_of_store(config: &Config) -> (Location, StoreOptions) {
+/// Where the store is, and how it is opened.
+///
+/// Errors: the URL of a server cannot be used, or its password cannot be had.
+pub(crate) fn place_of_store(config: &Config) -> Result<(Location, StoreOptions), StartError> {
     let location = match &config.store {
         StoreLocation::File(path) => Location::File(path.clone()),
         StoreLocation::Memory => Location::Memory,
+        StoreLocation::Server(server) => Location::Server(Box::new(server_url(config, server)?)),
     };
     let options = StoreOptions {
         at_ms: now_ms(),
         busy_timeout: STORE_BUSY_TIMEOUT,
     };
-    (location, options)
+    Ok((location, options))
+}
+
+/// The URL of the server, with its password and the identity of this host.
+fn server_url(config: &Config, server: &StoreServer) -> Result<ServerUrl, StartError> {
+    let mut url: ServerUrl = server.url.text().parse().map_err(StartError::Store)?;
+    if let Some(name) = &server.password_secret {
+        let password = known_secrets::stored(config, name)
+            .map_err(|problem| StartError::Store(StoreError::BadUrl { problem }))?;
+        url = url.with_password(&password);
+    }
+    // Without a place for it, a host is another with every start.
+    let host = match &server.folder {
+        Some(folder) => host_id(folder).map_err(StartError::Store)?,
+        None => uuid::Uuid::new_v4().to_string(),
+    };
+    Ok(url.of_host(host))
 }
 
 /// What the store keeps, and for how long.

@@ -27,11 +27,14 @@ use crate::operations::{OperationFault, Outcome};
 /// How long making a connection to one server may take, when the URL does not say.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long a statement may run. Reading a year of audit takes less.
+/// How long a statement may run that reads, or changes the schema. Reading a year of audit takes less.
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(60);
 
+/// How long a statement that writes may run, as a multiple of how long it may wait for others.
+const WRITE_TIMEOUTS: u32 = 3;
+
 /// How much longer the answer is waited for: the server may be gone without a word.
-const ANSWER_GRACE: Duration = Duration::from_secs(5);
+const ANSWER_GRACE: Duration = Duration::from_secs(2);
 
 /// How long the server keeps what a host holds in a transaction that it does not go on with.
 const IDLE_TRANSACTION_TIMEOUT: Duration = Duration::from_secs(60);
@@ -41,19 +44,21 @@ const PAUSE: (Duration, Duration) = (Duration::from_millis(50), Duration::from_s
 
 /// Where all connections of a store lead.
 #[derive(Debug)]
-pub(super) struct Server {
+pub(crate) struct Server {
     config: Config,
     security: Security,
     connector: Connector,
-    pub(super) site: Site,
+    pub(crate) site: Site,
     /// The host this store belongs to.
-    pub(super) host: String,
+    pub(crate) host: String,
 }
 
 /// One connection of one thread.
-pub(super) struct Connection {
-    pub(super) server: Arc<Server>,
+pub(crate) struct Connection {
+    pub(crate) server: Arc<Server>,
     runtime: Runtime,
+    /// How long a statement may run.
+    patience: Duration,
     session: RefCell<Option<Rc<Session>>>,
     /// Until when no connection is tried, how long the next pause is, and what was said.
     rest: RefCell<Option<(Instant, Duration, Away)>>,
@@ -61,26 +66,26 @@ pub(super) struct Connection {
 
 /// What other hosts announce.
 #[derive(Debug)]
-pub(super) enum Heard {
+pub(crate) enum Heard {
     Said(Notification),
     /// More than could wait: some of it was left out.
     TooMuch,
 }
 
 /// What lasts as long as a connection does.
-pub(super) struct Session {
-    pub(super) client: Client,
+pub(crate) struct Session {
+    pub(crate) client: Client,
     /// Drives the connection; ends with it.
     _driver: JoinSet<()>,
     /// Whether the server process at the other end stays the same: it keeps what was prepared then.
-    pub(super) is_direct: bool,
+    pub(crate) is_direct: bool,
     statements: RefCell<HashMap<&'static str, Statement>>,
     is_lost: Cell<bool>,
 }
 
 impl Server {
     /// Errors: [`StoreError::BadUrl`] when the certificates it names cannot be read.
-    pub(super) fn new(url: ServerUrl, options: &StoreOptions) -> Result<Arc<Self>, StoreError> {
+    pub(crate) fn new(url: ServerUrl, options: &StoreOptions) -> Result<Arc<Self>, StoreError> {
         let site = Site {
             server: url.to_string(),
             busy_timeout: options.busy_timeout,
@@ -108,8 +113,9 @@ impl Server {
     }
 
     /// Makes a connection, within a bounded time.
-    pub(super) async fn connect(
+    pub(crate) async fn connect(
         &self,
+        patience: Duration,
         heard: Option<mpsc::Sender<Heard>>,
     ) -> Result<Session, Away> {
         let n_hosts = self.config.get_hosts().len().max(1);
@@ -117,7 +123,7 @@ impl Server {
         let each = self.config.get_connect_timeout().copied();
         // Twice: making the connection, and saying who one is.
         let limit = 2 * each.unwrap_or(CONNECT_TIMEOUT) * n_hosts;
-        let connected = timeout(limit, self.connect_either_way(heard)).await;
+        let connected = timeout(limit, self.connect_either_way(patience, heard)).await;
         match connected {
             Ok(session) => session.map_err(|error| Away(words_of(&error))),
             Err(_) => Err(Away(format!("no answer within {} s", limit.as_secs()))),
@@ -127,11 +133,12 @@ impl Server {
     /// To the server itself when it takes settings of the session; else to a pooler, which hands each transaction to another process.
     async fn connect_either_way(
         &self,
+        patience: Duration,
         heard: Option<mpsc::Sender<Heard>>,
     ) -> Result<Session, tokio_postgres::Error> {
         let mark = Uuid::new_v4().simple().to_string();
         let own = self.config.get_options().unwrap_or_default();
-        let settings = format!("{own} -c zeph.session={mark} {}", self.settings());
+        let settings = format!("{own} -c zeph.session={mark} {}", self.settings(patience));
         let mut config = self.config.clone();
         config.options(settings.trim());
         let connected = self.connect_with(&config, heard).await;
@@ -147,18 +154,18 @@ impl Server {
         }
     }
 
-    fn settings(&self) -> String {
+    fn settings(&self, patience: Duration) -> String {
         let busy = self.site.busy_timeout.as_millis();
         format!(
             "-c lock_timeout={busy} -c statement_timeout={} -c idle_in_transaction_session_timeout={}",
-            STATEMENT_TIMEOUT.as_millis(),
+            patience.as_millis(),
             IDLE_TRANSACTION_TIMEOUT.as_millis()
         )
     }
 
     /// The settings for one transaction, where the session has none.
-    pub(super) fn local_settings(&self) -> String {
-        self.settings().replace("-c ", "; SET LOCAL ")
+    fn local_settings(&self, patience: Duration) -> String {
+        self.settings(patience).replace("-c ", "; SET LOCAL ")
     }
 
     async fn connect_with(
@@ -241,19 +248,19 @@ impl Session {
     }
 
     /// The same within a bounded time, on a connection that is not of a store.
-    pub(super) async fn text(&self, sql: &str) -> Result<String, Away> {
+    pub(crate) async fn text(&self, sql: &str) -> Result<String, Away> {
         let said = timeout(ANSWER_GRACE, self.text_of(sql)).await;
         let said = said.map_err(|_| Away("no answer".to_owned()))?;
         said.map_err(|error| Away(words_of(&error)))
     }
 
     /// Runs a statement that gives nothing.
-    pub(super) async fn run(&self, sql: &str) -> Result<(), Away> {
+    pub(crate) async fn run(&self, sql: &str) -> Result<(), Away> {
         self.text(sql).await.map(drop)
     }
 
     /// The statement, prepared once.
-    pub(super) async fn statement(
+    pub(crate) async fn statement(
         &self,
         sql: &'static str,
     ) -> Result<Statement, tokio_postgres::Error> {
@@ -267,7 +274,7 @@ impl Session {
     }
 
     /// Forgets what was prepared.
-    pub(super) fn forget_statements(&self) {
+    pub(crate) fn forget_statements(&self) {
         self.statements.borrow_mut().clear();
     }
 }
@@ -276,7 +283,17 @@ impl Connection {
     /// A connection that is made with its first use.
     ///
     /// Errors: the kernel has no room for what the thread waits with.
-    pub(super) fn new(server: Arc<Server>) -> Result<Self, StoreError> {
+    pub(crate) fn new(server: Arc<Server>) -> Result<Self, StoreError> {
+        Self::with_patience(server, STATEMENT_TIMEOUT)
+    }
+
+    /// The same for statements that write and that calls wait for.
+    pub(crate) fn of_writer(server: Arc<Server>) -> Result<Self, StoreError> {
+        let patience = WRITE_TIMEOUTS * server.site.busy_timeout;
+        Self::with_patience(server, patience)
+    }
+
+    fn with_patience(server: Arc<Server>, patience: Duration) -> Result<Self, StoreError> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -284,23 +301,24 @@ impl Connection {
         Ok(Self {
             server,
             runtime,
+            patience,
             session: RefCell::new(None),
             rest: RefCell::new(None),
         })
     }
 
     /// Waits for anything, while the connection lives on.
-    pub(super) fn block_on<T>(&self, future: impl Future<Output = T>) -> T {
+    pub(crate) fn block_on<T>(&self, future: impl Future<Output = T>) -> T {
         self.runtime.block_on(future)
     }
 
     /// Waits for an answer of the server, but not for ever: a server that says nothing is as good as gone.
-    pub(super) fn answered<T>(
+    pub(crate) fn answered<T>(
         &self,
         session: &Session,
         future: impl Future<Output = Result<T, tokio_postgres::Error>>,
     ) -> Outcome<T> {
-        let limit = STATEMENT_TIMEOUT + ANSWER_GRACE;
+        let limit = self.patience + ANSWER_GRACE;
         let Ok(answer) = self.block_on(async { timeout(limit, future).await }) else {
             session.is_lost.set(true);
             return Err(Away(format!("no answer within {} s", limit.as_secs())).into());
@@ -309,7 +327,7 @@ impl Connection {
     }
 
     /// The session; made when there is none. After a failure the next try comes after a pause, and until then everything fails at once.
-    pub(super) fn session(&self) -> Outcome<Rc<Session>> {
+    pub(crate) fn session(&self) -> Outcome<Rc<Session>> {
         if let Some(session) = self.session.borrow().as_ref().filter(|one| one.is_alive()) {
             return Ok(Rc::clone(session));
         }
@@ -319,7 +337,7 @@ impl Connection {
         {
             return Err(away.clone().into());
         }
-        let connected = self.block_on(self.server.connect(None));
+        let connected = self.block_on(self.server.connect(self.patience, None));
         let session = connected.map_err(|away| self.rest_after(away))?;
         let session = Rc::new(session);
         self.rest.borrow_mut().take();
@@ -335,8 +353,16 @@ impl Connection {
         away.into()
     }
 
+    /// What begins a transaction.
+    pub(crate) fn begin(&self, session: &Session) -> String {
+        match session.is_direct {
+            true => "BEGIN".to_owned(),
+            false => format!("BEGIN{}", self.server.local_settings(self.patience)),
+        }
+    }
+
     /// Drops the session: the next use makes another.
-    pub(super) fn drop_session(&self) {
+    pub(crate) fn drop_session(&self) {
         self.session.borrow_mut().take();
     }
 }

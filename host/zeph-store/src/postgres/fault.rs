@@ -10,9 +10,9 @@ use crate::operations::OperationFault;
 
 /// Where an error of the server belongs: the server, and how long it was waited for others.
 #[derive(Debug, Clone)]
-pub(super) struct Site {
+pub(crate) struct Site {
     /// The server as it may be shown.
-    pub(super) server: String,
+    pub(crate) server: String,
     /// How long a statement waits for those of others.
     pub(super) busy_timeout: Duration,
 }
@@ -20,7 +20,7 @@ pub(super) struct Site {
 /// The server cannot be reached, or did not answer; in words.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{0}")]
-pub(super) struct Away(pub(super) String);
+pub(crate) struct Away(pub(super) String);
 
 /// What an error means for the transaction it ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -123,7 +123,7 @@ impl Site {
     }
 
     /// Puts the fault of an operation into words.
-    pub(super) fn told(&self, operation: &'static str, fault: OperationFault) -> StoreError {
+    pub(crate) fn told(&self, operation: &'static str, fault: OperationFault) -> StoreError {
         let source = match fault {
             OperationFault::Line(error) | OperationFault::Told(error) => return error,
             OperationFault::Moved => {

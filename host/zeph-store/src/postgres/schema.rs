@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::connection::Server;
 use super::transaction::Transaction;
+use super::value::get;
 use crate::error::StoreError;
 use crate::operations::Outcome;
 
@@ -23,43 +24,53 @@ const VERSION_TABLE: &str = "
     )";
 
 /// The newest schema version this program knows.
-pub(super) fn newest_version() -> i64 {
+pub(crate) fn newest_version() -> i64 {
     i64::try_from(HISTORY.len()).unwrap_or(i64::MAX)
 }
 
 /// Brings the server to the newest version, in one transaction. Hosts that start at once take turns.
 ///
 /// Errors: [`StoreError::Newer`], [`StoreError::ServerAway`], [`StoreError::Busy`].
-pub(super) fn migrate(server: &Arc<Server>) -> Result<(), StoreError> {
+pub(crate) fn migrate(server: &Arc<Server>) -> Result<(), StoreError> {
     let transaction = Transaction::new(Arc::clone(server))?;
     let migrated = migrated(&transaction);
     transaction.roll_back();
-    let found = migrated.map_err(|fault| server.site.told("open the store", fault))?;
-    let known = newest_version();
-    if found > known {
-        return Err(StoreError::Newer {
-            path: server.site.server.clone().into(),
+    let path = server.site.server.clone().into();
+    match migrated.map_err(|fault| server.site.told("open the store", fault))? {
+        Migrated::Ours => Ok(()),
+        Migrated::Foreign => Err(StoreError::Foreign { path }),
+        Migrated::Newer(found) => Err(StoreError::Newer {
+            path,
             found,
-            known,
-        });
+            known: newest_version(),
+        }),
     }
-    Ok(())
 }
 
-/// The version that was found, when it was newer; else the newest.
-fn migrated(transaction: &Transaction) -> Outcome<i64> {
+/// Whose the tables are.
+enum Migrated {
+    Ours,
+    Newer(i64),
+    Foreign,
+}
+
+fn migrated(transaction: &Transaction) -> Outcome<Migrated> {
     transaction.begin()?;
     let known = newest_version();
     if version(transaction)? == Some(known) {
-        return Ok(known);
+        return Ok(Migrated::Ours);
     }
     // Waited for like for any other lock.
     transaction.lock("zeph-host schema")?;
-    transaction.execute(VERSION_TABLE, &[])?;
-    let found = version(transaction)?.unwrap_or(0);
-    if found > known {
-        return Ok(found);
+    let found = version(transaction)?;
+    if found.is_none() && is_there(transaction, "conversations")? {
+        return Ok(Migrated::Foreign);
     }
+    let found = found.unwrap_or(0);
+    if found > known {
+        return Ok(Migrated::Newer(found));
+    }
+    transaction.execute(VERSION_TABLE, &[])?;
     for parts in HISTORY.iter().skip(usize::try_from(found).unwrap_or(0)) {
         for part in *parts {
             transaction.script(part)?;
@@ -70,15 +81,22 @@ fn migrated(transaction: &Transaction) -> Outcome<i64> {
         ON CONFLICT (id) DO UPDATE SET version = excluded.version";
     transaction.execute(set, &[&known])?;
     transaction.commit()?;
-    Ok(known)
+    Ok(Migrated::Ours)
+}
+
+/// Whether there is a table of this name. Asked of the catalog itself: what a name was resolved to before a lock may be remembered after it.
+fn is_there(transaction: &Transaction, table: &str) -> Outcome<bool> {
+    const SQL: &str = "
+        SELECT EXISTS (SELECT 1 FROM pg_class
+            WHERE relname = $1::text AND relnamespace = current_schema()::regnamespace)";
+    get(&transaction.query_one(SQL, &[&table])?, 0)
 }
 
 /// The version of the schema; none where there is none yet.
 fn version(transaction: &Transaction) -> Outcome<Option<i64>> {
-    let is_there = "SELECT to_regclass('zeph_host_schema') IS NOT NULL";
-    if !transaction.query_one(is_there, &[])?.get::<_, bool>(0) {
+    if !is_there(transaction, "zeph_host_schema")? {
         return Ok(None);
     }
     let row = transaction.query_opt("SELECT version FROM zeph_host_schema WHERE id = 1", &[])?;
-    Ok(row.map(|row| row.get(0)))
+    row.map(|row| get(&row, 0)).transpose()
 }

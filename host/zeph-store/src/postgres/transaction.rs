@@ -35,6 +35,15 @@ impl Transaction {
         })
     }
 
+    /// The same for the thread that writes: no statement that calls wait for may run for long.
+    pub(super) fn of_writer(server: Arc<Server>) -> Result<Self, StoreError> {
+        Ok(Self {
+            connection: Connection::of_writer(server)?,
+            open: RefCell::new(None),
+            trouble: Cell::new(None),
+        })
+    }
+
     /// The connection, to wait with.
     pub(super) fn connection(&self) -> &Connection {
         &self.connection
@@ -111,10 +120,7 @@ impl Transaction {
         let session = self.connection.session().inspect_err(|_| {
             self.trouble.set(Some(Trouble::Lost));
         })?;
-        let begin = match session.is_direct {
-            true => "BEGIN".to_owned(),
-            false => format!("BEGIN{}", self.connection.server.local_settings()),
-        };
+        let begin = self.connection.begin(&session);
         *self.open.borrow_mut() = Some(session);
         self.with_session(|session| {
             let begun = session.client.batch_execute(&begin);

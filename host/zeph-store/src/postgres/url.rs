@@ -50,6 +50,13 @@ pub(super) enum CertificateCheck {
 }
 
 impl ServerUrl {
+    /// The same server with this password.
+    #[must_use]
+    pub fn with_password(mut self, password: &str) -> Self {
+        self.config.password(password);
+        self
+    }
+
     /// The same server for the audit rows of another host.
     #[must_use]
     pub fn of_host(self, host: String) -> Self {

@@ -47,7 +47,7 @@ pub(super) struct Storable<'a>(pub(super) &'a (dyn ToSql + Sync));
 const SUBSTITUTE: char = '\u{1a}';
 
 /// A text as it will be read back.
-pub(super) fn storable(text: &str) -> Cow<'_, str> {
+pub(crate) fn storable(text: &str) -> Cow<'_, str> {
     match text.contains('\0') {
         true => Cow::Owned(text.replace('\0', SUBSTITUTE.encode_utf8(&mut [0; 4]))),
         false => Cow::Borrowed(text),

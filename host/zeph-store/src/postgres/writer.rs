@@ -63,7 +63,7 @@ struct Writer {
 
 /// The life of the writer thread: until every sender is gone or one asks to close, and the queue is empty.
 pub(crate) fn run(database: Database, mut queue: mpsc::Receiver<Message>) {
-    let transaction = match Transaction::new(Arc::clone(&database.server)) {
+    let transaction = match Transaction::of_writer(Arc::clone(&database.server)) {
         Ok(transaction) => transaction,
         // Every operation fails as closed.
         Err(error) => {

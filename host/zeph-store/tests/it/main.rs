@@ -4,6 +4,7 @@
 
 mod audit_chain;
 mod audit_file;
+mod copy;
 mod database;
 mod postgres;
 #[expect(

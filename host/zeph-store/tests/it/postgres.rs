@@ -1,4 +1,20 @@
 //! What holds for PostgreSQL alone: its URL, its server and what is between.
 
 mod listen;
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a test starts the servers it breaks"
+)]
+mod outage;
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a test starts the pooler it needs"
+)]
+mod pooler;
+mod start;
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a test makes the files of its server"
+)]
+mod tls;
 mod url;

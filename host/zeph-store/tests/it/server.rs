@@ -63,6 +63,17 @@ impl Server {
         Some(Self::start(&folder, run))
     }
 
+    /// A server of one test, which may break it; it ends with the process of the test.
+    pub(crate) fn of_test(folder: &Path, settings: &str) -> Self {
+        let server = Self {
+            folder: folder.to_owned(),
+            port: free_port(),
+        };
+        server.create(settings);
+        server.run(std::process::id());
+        server
+    }
+
     /// Starts a server with its data in `folder`, which ends with the process `owner`.
     pub(crate) fn start(folder: &Path, owner: u32) -> Self {
         let server = Self {
@@ -104,7 +115,8 @@ impl Server {
             server=$!
             while kill -0 $server 2>/dev/null && ps -p "$4" >/dev/null; do sleep 0.5; done
             kill -QUIT $server 2>/dev/null; wait $server
-            [ -e "$3/keep" ] || rm -rf "$3" "$3.lock""#;
+            # A test starts its own again.
+            ps -p "$4" >/dev/null || rm -rf "$3" "$3.lock""#;
         let mut watcher = as_user("setsid".into());
         watcher
             .args(["sh", "-c", WATCH, "sh"])
@@ -127,6 +139,46 @@ impl Server {
             assert!(started.elapsed() < START, "no PostgreSQL: {}", log());
             std::thread::sleep(Duration::from_millis(20));
         }
+    }
+
+    /// Ends it as a machine that loses power does.
+    pub(crate) fn crash(&self) {
+        self.signal("-QUIT");
+        let is_there = || self.pid().is_some();
+        let started = Instant::now();
+        while is_there() {
+            assert!(started.elapsed() < START, "PostgreSQL does not end");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Sends a signal to the server process alone.
+    pub(crate) fn signal(&self, signal: &str) {
+        if let Some(pid) = self.pid() {
+            run(Command::new("kill").arg(signal).arg(pid.to_string()));
+        }
+    }
+
+    /// Sends a signal to all processes of the server: one that is stopped (`-STOP`) says nothing more.
+    pub(crate) fn signal_all(&self, signal: &str) {
+        let pid = self.pid().unwrap().to_string();
+        let children = Command::new("pgrep").args(["-P", &pid]).output().unwrap();
+        let children = String::from_utf8(children.stdout).unwrap();
+        for pid in children.lines().chain([pid.as_str()]) {
+            // One of them may end this moment.
+            let _ended = Command::new("kill").args([signal, pid]).output();
+        }
+    }
+
+    fn pid(&self) -> Option<u32> {
+        let file = fs::read_to_string(self.data().join("postmaster.pid")).ok()?;
+        let pid: u32 = file.lines().next()?.parse().ok()?;
+        Path::new(&format!("/proc/{pid}")).exists().then_some(pid)
+    }
+
+    /// A database of its own, for what cannot choose a schema.
+    pub(crate) fn database(&self, name: &str) {
+        self.sql("", &format!("CREATE DATABASE {name}"));
     }
 
     pub(crate) fn data(&self) -> PathBuf {
@@ -242,7 +294,7 @@ pub(crate) fn free_port() -> u16 {
 }
 
 /// Runs a command to its end; what it printed.
-fn run(command: &mut Command) -> String {
+pub(crate) fn run(command: &mut Command) -> String {
     let output = command.stdin(Stdio::null()).output().unwrap();
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{command:?}: {error}");

@@ -79,7 +79,7 @@ impl Verification {
             Some(checkpoints) => (checkpoints.events(), checkpoints.lines()),
             None => (BTreeSet::new(), BTreeSet::new()),
         };
-        let (location, store) = place_of_store(config);
+        let (location, store) = place_of_store(config)?;
         let chain = Store::verify_audit(&location, &store, keys, &events)?;
         let file = match (&config.audit.file, keys) {
             (Some(path), Some(keys)) => Some(verify_file(path, keys, &lines)?),

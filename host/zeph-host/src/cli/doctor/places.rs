@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access};
-use zeph_config::{Config, StoreLocation};
+use zeph_config::{Config, StoreLocation, StoreServer};
 use zeph_core::failure::chain;
 use zeph_shell::doctor::{self, Layer};
 use zeph_shell::jail::Jail;
@@ -31,6 +31,7 @@ pub(super) fn store(context: &Context, config: &Config) -> Vec<DoctorCheck> {
                     .how_to_get("set `store.path` to a file"),
             ];
         }
+        StoreLocation::Server(server) => return vec![server_of(context, config, server)],
     };
     if !path.exists() {
         return vec![writable(GROUP, "database", path, "store.path").required()];
@@ -57,6 +58,24 @@ pub(super) fn store(context: &Context, config: &Config) -> Vec<DoctorCheck> {
             vec![worse.required()]
         }
     }
+}
+
+/// The server of the database: whether it answers, and takes changes.
+fn server_of(context: &Context, config: &Config, server: &StoreServer) -> DoctorCheck {
+    let name = "database";
+    let check = match host::open_store(config) {
+        Ok(opened) => {
+            context.notes(&opened.notices);
+            let detail = format!("{}: it answers", server.url);
+            DoctorCheck::new("store", name, CheckState::Ok, detail)
+        }
+        Err(error) => {
+            let reason = chain(&error, REASON_CHARS_MAX);
+            DoctorCheck::new("store", name, CheckState::Missing, reason)
+                .how_to_get("see whether the server runs and `store.url` is right")
+        }
+    };
+    check.required()
 }
 
 /// The compiled components: without a place for them every start compiles.

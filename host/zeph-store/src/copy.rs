@@ -1,0 +1,360 @@
+//! Copies a whole store from one database to another, between SQLite and PostgreSQL as well as within each.
+//!
+//! What is read is the state of one moment. What is written is one transaction: a copy that is interrupted leaves nothing.
+
+mod postgres;
+mod sqlite;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::thread;
+
+use crate::error::StoreError;
+use crate::open::{Location, StoreOptions};
+use crate::store::Store;
+
+/// Tables that say something of their own database and nothing of what is kept in it.
+const OWN_TABLES: [&str; 2] = ["zeph_host_schema", "host_processes"];
+
+/// Tables that have a row from the beginning, which the copied one replaces.
+const SINGLE_ROWS: [&str; 3] = ["grant_uses_since", "sequence_changes", "trust_version"];
+
+/// Tables in which the rows of each host stand for themselves, where many hosts share a database: the chain and what hangs on it.
+const CHAIN_TABLES: [&str; 2] = ["audit_chain", "audit_checkpoint"];
+
+/// The column that says which host a row belongs to.
+const HOST: &str = "host";
+
+/// The column that orders rows where the database does not do so by itself.
+const ORDER: &str = "seq";
+
+/// Bytes of values that are held at a time, about.
+const HELD_BYTES: usize = 8 << 20;
+
+/// Rows that are held at a time, at most.
+const HELD_ROWS: usize = 2_000;
+
+/// A value of a row.
+#[derive(Debug, Clone, PartialEq)]
+enum Cell {
+    Null,
+    Integer(i64),
+    Real(f64),
+    Text(String),
+    Bytes(Vec<u8>),
+}
+
+impl Cell {
+    fn n_bytes(&self) -> usize {
+        match self {
+            Self::Text(text) => text.len(),
+            Self::Bytes(bytes) => bytes.len(),
+            Self::Null | Self::Integer(_) | Self::Real(_) => 8,
+        }
+    }
+}
+
+/// The columns of a table, in the order of its rows.
+type Columns = Vec<String>;
+
+/// Takes rows as they are read.
+type TakeRows<'a> = dyn FnMut(Vec<Vec<Cell>>) -> Result<(), StoreError> + 'a;
+
+/// One end of a copy, in one transaction.
+trait CopyEnd {
+    /// The tables with their columns.
+    fn tables(&self) -> Result<BTreeMap<String, Columns>, StoreError>;
+    /// Which table refers to which: its rows come later.
+    fn references(&self) -> Result<BTreeSet<(String, String)>, StoreError>;
+    /// How many rows a table has.
+    fn count(&self, table: &str) -> Result<u64, StoreError>;
+    /// The different values of a column of text.
+    fn hosts(&self, table: &str) -> Result<BTreeSet<String>, StoreError>;
+    /// Reads a table in parts.
+    fn read(
+        &self,
+        table: &str,
+        columns: &Columns,
+        take: &mut TakeRows<'_>,
+    ) -> Result<(), StoreError>;
+    /// Deletes the rows of a table.
+    fn clear(&self, table: &str) -> Result<(), StoreError>;
+    /// Adds rows to a table.
+    fn write(&self, table: &str, columns: &Columns, rows: Vec<Vec<Cell>>)
+    -> Result<(), StoreError>;
+    /// The highest number that was ever given out, of each table that never gives one out again.
+    fn counters(&self) -> Result<BTreeMap<String, i64>, StoreError>;
+    /// Goes on after these numbers.
+    fn set_counters(&self, counters: &BTreeMap<String, i64>) -> Result<(), StoreError>;
+    /// The host that rows without one belong to.
+    fn host(&self) -> Option<&str>;
+    /// Makes what was written last.
+    fn commit(&self) -> Result<(), StoreError>;
+}
+
+/// What was copied.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CopyReport {
+    /// The tables with their rows, in the order in which they were copied.
+    pub tables: Vec<(String, u64)>,
+    /// Hosts whose audit records were copied without what vouches for them, since a file keeps the chain of one host.
+    pub n_hosts_unsealed: usize,
+}
+
+impl Store {
+    /// Copies everything from one database to another, which has to be empty. `tell` hears of each table when it was copied.
+    ///
+    /// It blocks until that is done. Secrets and the keys of the audit log are not in a database and stay where they are.
+    /// Errors: those of [`Store::open`]; [`StoreError::NotThere`] when there is nothing to copy, [`StoreError::Occupied`] when the target
+    /// holds anything, [`StoreError::CopyDiffers`] when somebody else wrote to it meanwhile.
+    pub fn copy(
+        from: &Location,
+        to: &Location,
+        options: &StoreOptions,
+        tell: &mut (dyn FnMut(&str, u64) + Send),
+    ) -> Result<CopyReport, StoreError> {
+        if from == to {
+            return Err(StoreError::Occupied {
+                place: to.to_string(),
+                table: "every table".to_owned(),
+            });
+        }
+        // On a thread of its own: the caller may be one of a runtime, where nothing may wait.
+        thread::scope(|scope| {
+            let copied = scope.spawn(|| copy(from, to, options, tell)).join();
+            copied.unwrap_or(Err(StoreError::Closed {
+                operation: "copy the store",
+            }))
+        })
+    }
+}
+
+fn copy(
+    from: &Location,
+    to: &Location,
+    options: &StoreOptions,
+    tell: &mut dyn FnMut(&str, u64),
+) -> Result<CopyReport, StoreError> {
+    let (source, target) = (open_source(from, options)?, open_target(to, options)?);
+    let copy = Copy {
+        source: source.as_ref(),
+        target: target.as_ref(),
+        place: to.to_string(),
+    };
+    copy.run(tell)
+}
+
+fn open_source(from: &Location, options: &StoreOptions) -> Result<Box<dyn CopyEnd>, StoreError> {
+    let none = || StoreError::NotThere {
+        place: from.to_string(),
+    };
+    Ok(match from {
+        Location::Memory => return Err(none()),
+        Location::File(path) if !path.is_file() => return Err(none()),
+        Location::File(path) => Box::new(sqlite::SqliteEnd::open(path, options, false)?),
+        Location::Server(url) => Box::new(postgres::PostgresEnd::open(
+            (**url).clone(),
+            options,
+            false,
+        )?),
+    })
+}
+
+fn open_target(to: &Location, options: &StoreOptions) -> Result<Box<dyn CopyEnd>, StoreError> {
+    Ok(match to {
+        Location::Memory => {
+            return Err(StoreError::NotThere {
+                place: to.to_string(),
+            });
+        }
+        Location::File(path) => Box::new(sqlite::SqliteEnd::open(path, options, true)?),
+        Location::Server(url) => {
+            Box::new(postgres::PostgresEnd::open((**url).clone(), options, true)?)
+        }
+    })
+}
+
+struct Copy<'a> {
+    source: &'a dyn CopyEnd,
+    target: &'a dyn CopyEnd,
+    /// The target as messages show it.
+    place: String,
+}
+
+impl Copy<'_> {
+    fn run(&self, tell: &mut dyn FnMut(&str, u64)) -> Result<CopyReport, StoreError> {
+        let (from, to) = (self.source.tables()?, self.target.tables()?);
+        self.check_empty(&to)?;
+        let mut report = CopyReport {
+            n_hosts_unsealed: self.n_hosts_unsealed(&from, &to)?,
+            ..CopyReport::default()
+        };
+        let references = self.target.references()?;
+        for table in in_order(from.keys(), &references) {
+            if OWN_TABLES.contains(&table.as_str()) {
+                continue;
+            }
+            if report.n_hosts_unsealed > 0 && CHAIN_TABLES.contains(&table.as_str()) {
+                continue;
+            }
+            let Some(columns) = to.get(&table) else {
+                return Err(self.unknown(&table));
+            };
+            let is_sealed = report.n_hosts_unsealed == 0;
+            let n_rows = self.table(&table, (&from[&table], columns), is_sealed)?;
+            tell(&table, n_rows);
+            report.tables.push((table, n_rows));
+        }
+        self.target.set_counters(&self.source.counters()?)?;
+        self.target.commit()?;
+        Ok(report)
+    }
+
+    fn check_empty(&self, tables: &BTreeMap<String, Columns>) -> Result<(), StoreError> {
+        let kept = |table: &&String| {
+            let table = table.as_str();
+            !OWN_TABLES.contains(&table) && !SINGLE_ROWS.contains(&table)
+        };
+        for table in tables.keys().filter(kept) {
+            if self.target.count(table)? > 0 {
+                return Err(StoreError::Occupied {
+                    place: self.place.clone(),
+                    table: format!("the table `{table}`"),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Hosts whose chains cannot be kept: more than one, where the target keeps one.
+    fn n_hosts_unsealed(
+        &self,
+        from: &BTreeMap<String, Columns>,
+        to: &BTreeMap<String, Columns>,
+    ) -> Result<usize, StoreError> {
+        let has_hosts = |tables: &BTreeMap<String, Columns>| {
+            let columns = tables.get(CHAIN_TABLES[0]);
+            columns.is_some_and(|columns| columns.iter().any(|column| column == HOST))
+        };
+        if !has_hosts(from) || has_hosts(to) {
+            return Ok(0);
+        }
+        let mut hosts = self.source.hosts("audit")?;
+        hosts.extend(self.source.hosts(CHAIN_TABLES[0])?);
+        Ok(match hosts.len() {
+            0 | 1 => 0,
+            n_hosts => n_hosts,
+        })
+    }
+
+    /// Copies the columns that both have; what only one has is an order or a host, or a fault.
+    fn table(
+        &self,
+        table: &str,
+        (from, to): (&Columns, &Columns),
+        is_sealed: bool,
+    ) -> Result<u64, StoreError> {
+        let is_extra = |column: &str| column == HOST || column == ORDER;
+        let differs = |one: &Columns, other: &Columns| {
+            one.iter()
+                .any(|column| !other.contains(column) && !is_extra(column))
+        };
+        if differs(from, to) || differs(to, from) {
+            return Err(self.unknown(table));
+        }
+        // Where rows belong to a host and did not before, they are this one's.
+        let adds_host =
+            to.iter().any(|column| column == HOST) && !from.iter().any(|column| column == HOST);
+        let drops_host =
+            from.iter().any(|column| column == HOST) && !to.iter().any(|column| column == HOST);
+        let keeps = |column: &&String| !(drops_host && *column == HOST);
+        let read: Columns = from.iter().filter(keeps).cloned().collect();
+        let mut written = read.clone();
+        if adds_host {
+            written.push(HOST.to_owned());
+        }
+        let unsealed = (!is_sealed).then(|| read.iter().position(|column| column == "chain_n"));
+        if SINGLE_ROWS.contains(&table) {
+            self.target.clear(table)?;
+        }
+        let mut n_rows = 0;
+        self.source.read(table, &read, &mut |mut rows| {
+            for row in &mut rows {
+                if let Some(Some(column)) = unsealed {
+                    row[column] = Cell::Null;
+                }
+                if adds_host {
+                    row.push(
+                        self.target
+                            .host()
+                            .map_or(Cell::Null, |host| Cell::Text(host.to_owned())),
+                    );
+                }
+            }
+            n_rows += rows.len() as u64;
+            self.target.write(table, &written, rows)
+        })?;
+        let (there, here) = (self.source.count(table)?, self.target.count(table)?);
+        match there == n_rows && here == n_rows {
+            true => Ok(n_rows),
+            false => Err(StoreError::CopyDiffers {
+                place: self.place.clone(),
+                table: table.to_owned(),
+                expected: there,
+                found: here,
+            }),
+        }
+    }
+
+    fn unknown(&self, table: &str) -> StoreError {
+        StoreError::CopyUnknown {
+            place: self.place.clone(),
+            table: table.to_owned(),
+        }
+    }
+}
+
+/// The tables such that each comes after those it refers to.
+fn in_order<'a>(
+    tables: impl Iterator<Item = &'a String>,
+    references: &BTreeSet<(String, String)>,
+) -> Vec<String> {
+    let mut waiting: Vec<String> = tables.cloned().collect();
+    let mut ordered = Vec::with_capacity(waiting.len());
+    while !waiting.is_empty() {
+        let is_ready = |table: &String| {
+            let mut of_table = references.iter().filter(|(child, _)| child == table);
+            of_table.all(|(child, parent)| child == parent || !waiting.contains(parent))
+        };
+        let (ready, rest): (Vec<_>, Vec<_>) = waiting.iter().cloned().partition(is_ready);
+        // Tables that refer to each other could have no order: then it is as good as any.
+        if ready.is_empty() {
+            ordered.extend(rest);
+            break;
+        }
+        ordered.extend(ready);
+        waiting = rest;
+    }
+    ordered
+}
+
+/// Rows that are held until they are many or large enough.
+#[derive(Default)]
+struct HeldRows {
+    rows: Vec<Vec<Cell>>,
+    n_bytes: usize,
+}
+
+impl HeldRows {
+    /// Adds a row; gives all back when they are enough.
+    fn add(&mut self, row: Vec<Cell>) -> Option<Vec<Vec<Cell>>> {
+        self.n_bytes += row.iter().map(Cell::n_bytes).sum::<usize>();
+        self.rows.push(row);
+        let is_enough = self.rows.len() >= HELD_ROWS || self.n_bytes >= HELD_BYTES;
+        is_enough.then(|| self.take())
+    }
+
+    fn take(&mut self) -> Vec<Vec<Cell>> {
+        self.n_bytes = 0;
+        std::mem::take(&mut self.rows)
+    }
+}

@@ -1,0 +1,255 @@
+//! Copies between databases: every table, in both directions, or nothing.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::types::Value;
+use tempfile::TempDir;
+use zeph_core::id::ConversationId;
+use zeph_store::{CopyReport, Location, Store, StoreError, StoreOptions};
+
+use crate::database::{Database as _, Postgres};
+use crate::setup::{NOW_MS, fresh, open, open_url, sql, told};
+
+fn options() -> StoreOptions {
+    StoreOptions {
+        at_ms: NOW_MS,
+        busy_timeout: Duration::from_secs(5),
+    }
+}
+
+fn copy(from: &Location, to: &Location) -> Result<CopyReport, StoreError> {
+    Store::copy(from, to, &options(), &mut |_, _| {})
+}
+
+fn file(path: &Path) -> Location {
+    Location::File(path.to_owned())
+}
+
+fn server(database: &Postgres) -> Location {
+    Location::Server(Box::new(database.schema.url().parse().unwrap()))
+}
+
+/// Every table with its rows in order.
+fn rows(path: &Path) -> BTreeMap<String, Vec<Vec<Value>>> {
+    let connection = sql(path);
+    let mut tables = connection
+        .prepare("SELECT name FROM sqlite_schema WHERE type = 'table'")
+        .unwrap();
+    let tables: Vec<String> = tables
+        .query_map([], |row| row.get(0))
+        .unwrap()
+        .map(Result::unwrap)
+        .collect();
+    tables
+        .into_iter()
+        .map(|table| {
+            let mut statement = connection
+                .prepare(&format!("SELECT * FROM {table} ORDER BY 1, 2"))
+                .unwrap_or_else(|_| {
+                    connection
+                        .prepare(&format!("SELECT * FROM {table} ORDER BY 1"))
+                        .unwrap()
+                });
+            let n_columns = statement.column_count();
+            let rows = statement
+                .query_map([], |row| {
+                    (0..n_columns).map(|column| row.get(column)).collect()
+                })
+                .unwrap();
+            (table, rows.map(Result::unwrap).collect())
+        })
+        .collect()
+}
+
+/// A store with two rows in every table that may have them.
+fn full() -> (TempDir, PathBuf) {
+    let (folder, path) = fresh();
+    drop(open(&path));
+    let connection = sql(&path);
+    connection
+        .execute_batch("PRAGMA foreign_keys = OFF")
+        .unwrap();
+    let mut tables = connection
+        .prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND sql NOT LIKE '%CHECK (id = 1)%'")
+        .unwrap();
+    let tables: Vec<String> = tables
+        .query_map([], |row| row.get(0))
+        .unwrap()
+        .map(Result::unwrap)
+        .collect();
+    for table in tables {
+        if ["grant_uses_since", "sequence_changes"].contains(&table.as_str()) {
+            continue;
+        }
+        let mut columns = connection
+            .prepare(&format!(
+                "SELECT type, \"notnull\" OR pk FROM pragma_table_info('{table}')"
+            ))
+            .unwrap();
+        let columns: Vec<(String, bool)> = columns
+            .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))
+            .unwrap()
+            .map(Result::unwrap)
+            .collect();
+        let marks = vec!["?"; columns.len()].join(", ");
+        for n in 0..2_i64 {
+            let value = |(of_column, is_needed): &(String, bool)| match of_column.as_str() {
+                // One row without what may be missing.
+                _ if n == 1 && !is_needed => Value::Null,
+                "INTEGER" => Value::Integer(n),
+                "TEXT" => Value::Text(format!("t{n} ä'\"\\ \u{1F980}")),
+                "REAL" => Value::Real(0.5),
+                _ => Value::Blob(vec![u8::try_from(n).unwrap(), 0, 255]),
+            };
+            let row: Vec<Value> = columns.iter().map(value).collect();
+            connection
+                .execute(
+                    &format!("INSERT INTO {table} VALUES ({marks})"),
+                    rusqlite::params_from_iter(row),
+                )
+                .unwrap();
+        }
+    }
+    // A number that was given out and is gone.
+    connection
+        .execute_batch("UPDATE sqlite_sequence SET seq = 77 WHERE name = 'sequences'")
+        .unwrap();
+    connection
+        .execute_batch(
+            "UPDATE trust_version SET version = 5; UPDATE sequence_changes SET version = 6",
+        )
+        .unwrap();
+    (folder, path)
+}
+
+#[test]
+fn every_table_comes_back_as_it_was() {
+    if !Postgres::is_there() {
+        return;
+    }
+    let (_folder, path) = full();
+    let before = rows(&path);
+    let (first, second) = (Postgres::fresh(), Postgres::fresh());
+    let report =
+        copy(&file(&path), &server(&first)).unwrap_or_else(|error| panic!("{}", told(&error)));
+    let n_rows: u64 = report.tables.iter().map(|(_, n_rows)| n_rows).sum();
+    let is_kept = |table: &&String| !table.starts_with("sqlite_");
+    let expected: usize = before
+        .iter()
+        .filter(|(table, _)| is_kept(table))
+        .map(|(_, rows)| rows.len())
+        .sum();
+    assert_eq!(n_rows, expected as u64);
+    assert_eq!(
+        copy(&server(&first), &server(&second)).unwrap().tables,
+        report.tables
+    );
+    let (_back, back) = fresh();
+    let returned = copy(&server(&second), &file(&back)).unwrap();
+    assert_eq!(
+        (returned.n_hosts_unsealed, returned.tables.len()),
+        (0, report.tables.len())
+    );
+    let after = rows(&back);
+    for (table, rows) in &before {
+        if table == "sqlite_sequence" {
+            continue;
+        }
+        assert_eq!(after.get(table), Some(rows), "{table}");
+    }
+    let counter = "SELECT seq FROM sqlite_sequence WHERE name = 'sequences'";
+    let counter: i64 = sql(&back).query_row(counter, [], |row| row.get(0)).unwrap();
+    assert_eq!(counter, 77);
+}
+
+#[tokio::test]
+async fn a_copy_goes_on_like_its_original() {
+    if !Postgres::is_there() {
+        return;
+    }
+    let (_folder, path) = fresh();
+    let store = open(&path);
+    let conversation = ConversationId::new();
+    let every_byte: Vec<u8> = (0..=255).cycle().take(3_000_000).collect();
+    let id = store
+        .put_overflow(conversation, every_byte.clone(), NOW_MS)
+        .await
+        .unwrap();
+    let old = store
+        .put_overflow(conversation, b"b".to_vec(), NOW_MS)
+        .await
+        .unwrap();
+    store.close().await.unwrap();
+    let database = Postgres::fresh();
+    copy(&file(&path), &server(&database)).unwrap();
+    let store = database.open();
+    assert_eq!(
+        store.overflow(conversation, id).await.unwrap(),
+        Some(every_byte)
+    );
+    let new = store
+        .put_overflow(conversation, b"c".to_vec(), NOW_MS)
+        .await
+        .unwrap();
+    let listed = store.outputs(conversation, 10).await.unwrap();
+    let listed: Vec<_> = listed.iter().map(|output| output.id).collect();
+    assert_eq!(
+        listed,
+        [new, old, id],
+        "in the order in which they were stored"
+    );
+}
+
+#[tokio::test]
+async fn what_holds_something_is_not_copied_to() {
+    if !Postgres::is_there() {
+        return;
+    }
+    let (_folder, path) = full();
+    let database = Postgres::fresh();
+    let store = database.open();
+    store
+        .begin_conversation(ConversationId::new(), NOW_MS)
+        .await
+        .unwrap();
+    let (_other, other) = full();
+    let before = rows(&other);
+    for target in [server(&database), file(&other)] {
+        let error = copy(&file(&path), &target).unwrap_err();
+        assert!(matches!(error, StoreError::Occupied { .. }), "{error:?}");
+    }
+    assert_eq!(rows(&other), before);
+    assert_eq!(store.list_conversations(10).await.unwrap().len(), 1);
+    let error = copy(&file(&path), &file(&path)).unwrap_err();
+    assert!(matches!(error, StoreError::Occupied { .. }), "{error:?}");
+    let missing = path.with_file_name("missing.db");
+    let error = copy(&file(&missing), &server(&Postgres::fresh())).unwrap_err();
+    assert!(matches!(error, StoreError::NotThere { .. }), "{error:?}");
+    assert!(!missing.exists());
+}
+
+#[test]
+fn an_interrupted_copy_leaves_nothing() {
+    if !Postgres::is_there() {
+        return;
+    }
+    let (_folder, path) = full();
+    let database = Postgres::fresh();
+    drop(open_url(&database.schema.url()));
+    let mut n_tables = 0;
+    let ended = Store::copy(&file(&path), &server(&database), &options(), &mut |_, _| {
+        n_tables += 1;
+        if n_tables == 3 {
+            database.schema.end_connections();
+        }
+    });
+    let error = ended.unwrap_err();
+    assert!(matches!(error, StoreError::ServerAway { .. }), "{error:?}");
+    assert_eq!(
+        database.schema.sql("SELECT count(*) FROM conversations"),
+        "0\n"
+    );
+    copy(&file(&path), &server(&database)).unwrap();
+}
