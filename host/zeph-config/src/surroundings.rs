@@ -8,6 +8,7 @@ use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
+use super::locate::PROGRAM;
 use super::origin::{ConfigErrors, Problem, ValueOrigin};
 use super::paths::PathBase;
 
@@ -92,6 +93,11 @@ fn typed(directory: &Path) -> Option<PathBuf> {
 }
 
 impl Surroundings {
+    /// The folder of what this program keeps for the user; it need not exist yet.
+    pub fn data_folder(&self) -> Option<PathBuf> {
+        self.data_home.as_ref().map(|home| home.join(PROGRAM))
+    }
+
     /// What relative paths of the user's file, of variables and of flags stand for.
     pub fn base(&self) -> PathBase<'_> {
         PathBase {

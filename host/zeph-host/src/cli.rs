@@ -44,6 +44,7 @@ mod secret;
 mod selftest;
 mod serve;
 mod stats;
+mod store;
 mod time;
 mod token;
 mod tools;
@@ -161,6 +162,7 @@ fn dispatch(
         CliCommand::McpConfig(options) => mcp_config::run(&context, &options),
         CliCommand::Secret(options) => secret::run(&context, options),
         CliCommand::Token(options) => token::run(&context, options),
+        CliCommand::Store(options) => store::run(&context, options),
         CliCommand::Trust(options) => trust::run(&context, options),
         CliCommand::Doctor(options) => doctor::run(&context, &options),
         CliCommand::Filter(options) => filter::run(&context, options),

@@ -29,7 +29,9 @@ use zeph_store::{OpenedStore, Store, StoreError};
 
 pub use self::options::StartError;
 pub(crate) use self::options::{NativeOptions, StartOptions};
-pub(crate) use self::start::{audit_key_folder, fixed, open_store, place_of_store, user_name};
+pub(crate) use self::start::{
+    audit_key_folder, fixed, host_of, open_store, place_of_store, user_name,
+};
 use self::start::{
     authoriser, begin_checkpoints, begin_to_open_store, begin_to_record, idle_rules, keep_plugins,
     own_tools, start_servers,

@@ -1,7 +1,6 @@
 //! `store`: a file or a server.
 
 use super::Compiling;
-use crate::locate::PROGRAM;
 use crate::raw::RawStore;
 use crate::store_url::StoreUrl;
 use crate::{StoreLocation, StoreServer};
@@ -54,11 +53,10 @@ impl Compiling<'_> {
             self.merged.problem("store.password_secret", message);
         }
         let is_right = self.merged.problems.len() == n_problems;
-        let home = self.surroundings.data_home.as_ref();
         url.filter(|_| is_right).map(|url| StoreServer {
             url,
             password_secret: (!secret.is_empty()).then(|| secret.to_owned()),
-            folder: home.map(|home| home.join(PROGRAM)),
+            folder: self.surroundings.data_folder(),
         })
     }
 }

@@ -10,6 +10,7 @@ mod plugin;
 mod records;
 mod scheduler;
 mod secret;
+mod store;
 mod token;
 mod trust;
 mod wrap;
@@ -37,6 +38,7 @@ pub(crate) use self::plugin::{
 pub(crate) use self::records::{Grants, PluginSuggest, PolicySuggest, Replay};
 pub(crate) use self::scheduler::{Scheduler, SchedulerCommand};
 pub(crate) use self::secret::{Secret, SecretCommand};
+pub(crate) use self::store::{StoreArgs, StoreCommand, StorePlace};
 pub(crate) use self::token::{Token, TokenAdd, TokenCommand};
 pub(crate) use self::trust::{Trust, TrustCommand};
 pub(crate) use self::wrap::Wrap;
@@ -168,6 +170,8 @@ pub(crate) enum CliCommand {
     Secret(Secret),
     /// Manage the tokens of `serve --http`
     Token(Token),
+    /// Prepare a store for this version, or copy one to another database
+    Store(StoreArgs),
     /// Show or set how far tools are trusted, and unblock them
     Trust(Trust),
     /// Check what this machine provides, and how to install what is missing

@@ -10,6 +10,7 @@ mod plugin;
 mod records;
 mod scheduler;
 mod secret;
+mod store;
 mod token;
 mod trust;
 mod wrap;
@@ -41,6 +42,7 @@ pub(crate) use records::{
 };
 pub(crate) use scheduler::{SCHEDULER_EXAMPLES, SCHEDULER_LONG};
 pub(crate) use secret::{SECRET_EXAMPLES, SECRET_LONG};
+pub(crate) use store::{STORE_EXAMPLES, STORE_LONG};
 pub(crate) use token::{TOKEN_EXAMPLES, TOKEN_LONG};
 pub(crate) use trust::{TRUST_EXAMPLES, TRUST_LONG};
 pub(crate) use wrap::{WRAP_EXAMPLES, WRAP_LONG};

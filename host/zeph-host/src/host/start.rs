@@ -1,6 +1,7 @@
 //! What a start puts together: the store, the rules, the engine, the plugins and the servers.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -294,12 +295,15 @@ fn server_url(config: &Config, server: &StoreServer) -> Result<ServerUrl, StartE
             .map_err(|problem| StartError::Store(StoreError::BadUrl { problem }))?;
         url = url.with_password(&password);
     }
-    // Without a place for it, a host is another with every start.
-    let host = match &server.folder {
-        Some(folder) => host_id(folder).map_err(StartError::Store)?,
-        None => uuid::Uuid::new_v4().to_string(),
-    };
-    Ok(url.of_host(host))
+    Ok(url.of_host(host_of(server.folder.as_deref())?))
+}
+
+/// The identity of the host whose own things are in `folder`. Without a place for it, a host is another with every start.
+pub(crate) fn host_of(folder: Option<&Path>) -> Result<String, StartError> {
+    match folder {
+        Some(folder) => host_id(folder).map_err(StartError::Store),
+        None => Ok(uuid::Uuid::new_v4().to_string()),
+    }
 }
 
 /// What the store keeps, and for how long.
