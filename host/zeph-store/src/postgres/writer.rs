@@ -10,7 +10,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout_at};
 
 use super::connection::Server;
-use super::fault::{Trouble, copy_of};
+use super::fault::{Away, Trouble, copy_of};
 use super::listener::Listener;
 use super::readers::Readers;
 use super::schema;
@@ -189,7 +189,7 @@ pub(super) fn run_alone(transaction: &Transaction, job: &mut Box<dyn Job>) {
         let done = attempt(transaction, std::slice::from_mut(job));
         let trouble = transaction.trouble();
         transaction.roll_back();
-        let may_help = matches!(trouble, Some(Trouble::Lost | Trouble::Passing));
+        let may_help = can_be_repeated(trouble);
         match done {
             Attempt::Committed | Attempt::JobFailed if !may_help => return,
             Attempt::Lost(fault) if !may_help || n_try == TRIES_MAX => return job.fail(fault),
@@ -205,14 +205,27 @@ fn run_together(transaction: &Transaction, jobs: &mut [Box<dyn Job>]) {
     transaction.roll_back();
     match done {
         Attempt::Committed => return,
-        // It may have lasted, or nobody is there: again would be twice, or in vain.
-        Attempt::Lost(fault) if trouble != Some(Trouble::Passing) => {
+        // It may have lasted: again would be twice.
+        Attempt::Lost(fault) if !can_be_repeated(trouble) => {
             return jobs.iter_mut().for_each(|job| job.fail(copy_of(&fault)));
         }
         Attempt::JobFailed | Attempt::Lost(_) => {}
     }
     tracing::debug!("a transaction of several jobs was lost: running them one by one");
-    jobs.iter_mut().for_each(|job| run_alone(transaction, job));
+    let mut is_away = false;
+    for job in jobs {
+        // Once nobody is there, each further try would take its time.
+        match is_away {
+            true => job.fail(Away("it does not answer".to_owned()).into()),
+            false => run_alone(transaction, job),
+        }
+        is_away |= transaction.trouble() == Some(Trouble::Lost);
+    }
+}
+
+/// Whether a transaction that ended so changed nothing, and may well succeed.
+fn can_be_repeated(trouble: Option<Trouble>) -> bool {
+    matches!(trouble, Some(Trouble::Lost | Trouble::Passing))
 }
 
 /// What became of a transaction.
