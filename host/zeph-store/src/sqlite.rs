@@ -12,6 +12,7 @@ use crate::audit::chain::ChainHead;
 use crate::audit::checkpoint::CheckpointDue;
 use crate::audit::filter::AuditFilter;
 use crate::audit::record::{AuditRecord, BeginRecord, Finish, HostProcess};
+use crate::audit::seal::SealedAudit;
 use crate::call::{CallBegin, SingleUseRights};
 use crate::conversation::Conversation;
 use crate::goals::{Goal, GoalState, TaskGraph};
@@ -45,7 +46,7 @@ mod defaults;
 mod goals;
 mod grant_uses;
 mod grants;
-mod label;
+pub(crate) mod label;
 mod observed;
 pub(crate) mod open;
 mod overflow;
@@ -482,11 +483,11 @@ impl Operations for ChainedConnection {
     }
 
     fn begin_chain(&self, keys: &AuditKeys, at_ms: i64) -> Outcome<()> {
-        ChainedConnection::begin_chain(self, keys, at_ms)
+        SealedAudit::begin_chain(self, keys, at_ms)
     }
 
     fn rekey_chain(&self, keys: &AuditKeys, at_ms: i64) -> Outcome<()> {
-        self.rekey(keys, at_ms)
+        SealedAudit::rekey_chain(self, keys, at_ms)
     }
 
     fn chain_head(&self) -> Outcome<Option<ChainHead>> {

@@ -3,7 +3,7 @@
 //!
 //! Events never change; rows do, once, when their call ends. Retention removes the oldest rows with their events, and an event says up to
 //! where (`Cut`). A row that is not to go yet gets a new event at the end (`Carried`). What the events are made of is here; how they
-//! are stored and verified is the database's (`sqlite/chain`).
+//! are stored is the database's (`sqlite/chain`).
 
 use std::collections::BTreeMap;
 
@@ -178,6 +178,8 @@ pub struct ChainHead {
 /// What the verification of the table found.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ChainReport {
+    /// Of a store that several hosts share: the host whose chain it is.
+    pub host: Option<String>,
     /// Names the chain; empty when it has not begun.
     pub origin: String,
     /// Calls whose rows are as they were recorded.
@@ -223,12 +225,9 @@ impl Store {
             self.rekey_chain(keys.clone(), at_ms).await?;
             return Ok(keys);
         }
-        let access = match begun {
-            Some(_) => Access::Read,
-            None => Access::Write,
-        };
         let own = keys.clone();
-        self.run(BEGIN, access, move |operations| {
+        // On the connection that will chain calls, even where nothing has to be written.
+        self.run(BEGIN, Access::Write, move |operations| {
             operations.begin_chain(&own, at_ms)
         })
         .await?;

@@ -34,6 +34,9 @@ pub enum AuditProblemKind {
 pub enum AuditPlace {
     /// In the table of the store.
     Store {
+        /// The host whose chain it is, in a store that several share.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        host: Option<String>,
         /// The number of the event in the chain.
         record: i64,
     },
@@ -101,7 +104,11 @@ impl AuditProblemKind {
 impl fmt::Display for AuditPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Store { record } => write!(f, "store, record {record}"),
+            Self::Store { host: None, record } => write!(f, "store, record {record}"),
+            Self::Store {
+                host: Some(host),
+                record,
+            } => write!(f, "store, host {host}, record {record}"),
             Self::File { file, line } => write!(f, "{}:{line}", file.display()),
         }
     }

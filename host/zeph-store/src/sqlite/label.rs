@@ -8,12 +8,12 @@ use zeph_core::category::{ErrorCategory, ErrorDomain, ErrorPhase};
 use crate::audit::record::{AuditResult, ClaimSource};
 
 /// A value as JSON, for a column of text.
-pub(super) fn json<T: Serialize>(value: &T) -> String {
+pub(crate) fn json<T: Serialize>(value: &T) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
 /// A column of JSON; nothing when it is null, or was written by a program that knows more than this one.
-pub(super) fn from_json<T: DeserializeOwned>(
+pub(crate) fn from_json<T: DeserializeOwned>(
     row: &Row<'_>,
     column: usize,
 ) -> rusqlite::Result<Option<T>> {
@@ -22,7 +22,7 @@ pub(super) fn from_json<T: DeserializeOwned>(
 }
 
 /// The columns of a result: its kind, and the text some kinds carry.
-pub(super) fn result_columns(result: &AuditResult) -> (&'static str, Option<&str>) {
+pub(crate) fn result_columns(result: &AuditResult) -> (&'static str, Option<&str>) {
     match result {
         AuditResult::Success => ("success", None),
         AuditResult::Blocked { reason } => ("blocked", Some(reason)),
@@ -33,7 +33,7 @@ pub(super) fn result_columns(result: &AuditResult) -> (&'static str, Option<&str
 }
 
 /// The result of these columns; none for an unknown kind.
-pub(super) fn result_from(label: &str, detail: String) -> Option<AuditResult> {
+pub(crate) fn result_from(label: &str, detail: String) -> Option<AuditResult> {
     match label {
         "success" => Some(AuditResult::Success),
         "blocked" => Some(AuditResult::Blocked { reason: detail }),
@@ -45,14 +45,14 @@ pub(super) fn result_from(label: &str, detail: String) -> Option<AuditResult> {
 }
 
 /// The category of this name.
-pub(super) fn category_from(label: &str) -> Option<ErrorCategory> {
+pub(crate) fn category_from(label: &str) -> Option<ErrorCategory> {
     ErrorCategory::ALL
         .into_iter()
         .find(|category| category.label() == label)
 }
 
 /// The name of a domain, as in JSON.
-pub(super) fn domain_label(domain: ErrorDomain) -> &'static str {
+pub(crate) fn domain_label(domain: ErrorDomain) -> &'static str {
     match domain {
         ErrorDomain::Planning => "planning",
         ErrorDomain::Reflection => "reflection",
@@ -62,7 +62,7 @@ pub(super) fn domain_label(domain: ErrorDomain) -> &'static str {
 }
 
 /// The name of a phase, as in JSON.
-pub(super) fn phase_label(phase: ErrorPhase) -> &'static str {
+pub(crate) fn phase_label(phase: ErrorPhase) -> &'static str {
     match phase {
         ErrorPhase::Setup => "setup",
         ErrorPhase::ParamHandling => "param_handling",
@@ -72,7 +72,7 @@ pub(super) fn phase_label(phase: ErrorPhase) -> &'static str {
 }
 
 /// The phase of this name.
-pub(super) fn phase_from(label: &str) -> Option<ErrorPhase> {
+pub(crate) fn phase_from(label: &str) -> Option<ErrorPhase> {
     const ALL: [ErrorPhase; 4] = [
         ErrorPhase::Setup,
         ErrorPhase::ParamHandling,
@@ -83,7 +83,7 @@ pub(super) fn phase_from(label: &str) -> Option<ErrorPhase> {
 }
 
 /// The name of a claim's source, as in JSON.
-pub(super) fn source_label(source: ClaimSource) -> &'static str {
+pub(crate) fn source_label(source: ClaimSource) -> &'static str {
     match source {
         ClaimSource::Shell => "shell",
         ClaimSource::FileSystem => "file_system",
@@ -99,7 +99,7 @@ pub(super) fn source_label(source: ClaimSource) -> &'static str {
 }
 
 /// The source of this name.
-pub(super) fn source_from(label: &str) -> Option<ClaimSource> {
+pub(crate) fn source_from(label: &str) -> Option<ClaimSource> {
     ClaimSource::ALL
         .into_iter()
         .find(|source| source_label(*source) == label)

@@ -188,7 +188,10 @@ fn unsealed(chain: &ChainReport, has_keys: bool, begun: Option<&str>) -> Vec<Aud
     };
     vec![AuditProblem {
         kind,
-        place: AuditPlace::Store { record: 1 },
+        place: AuditPlace::Store {
+            host: chain.host.clone(),
+            record: 1,
+        },
         call_id: None,
         message,
     }]

@@ -1,0 +1,187 @@
+//! Which of the oldest events go with their rows, and which rows are vouched for anew. Pure.
+//!
+//! Events go without a gap. A row that is not to go yet, because its call still runs or its clock was ahead, gets a new event at the end.
+//! What goes is verified once more, and what was not sound is counted for ever.
+
+use super::chain::{ChainMark, EventKind};
+use super::code::{Code, hex};
+use super::event::{EventRows, RowFacts, RowState, StoredEvent};
+use crate::secrets::audit_keys::AuditKeys;
+use crate::sweep::Past;
+
+/// How long the row of a call without an end is kept at least, in milliseconds: longer than any call runs.
+const UNFINISHED_MS: i64 = 86_400_000;
+
+/// Events that are looked at for each row that may go: a begin, an end, and some of the chain itself.
+const EVENTS_PER_ROW: u32 = 4;
+
+/// What a step did.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct ChainSweep {
+    pub(crate) n_removed: usize,
+    pub(crate) n_carried: usize,
+}
+
+/// What is past its time.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    now_ms: i64,
+    /// Calls without an end that began before this moment do not run any more.
+    pub(crate) running_ms: i64,
+    /// Rows of calls that began before this moment are past their time.
+    pub(crate) before_ms: Option<i64>,
+    /// Rows up to this number are too many.
+    pub(crate) upto_seq: Option<i64>,
+}
+
+/// What is to be done with the oldest events.
+#[derive(Debug)]
+pub(crate) struct RetentionPlan {
+    /// Rows to remove, by number.
+    pub(crate) remove: Vec<i64>,
+    /// Rows to vouch for anew.
+    pub(crate) carry: Vec<(StoredEvent, RowFacts)>,
+    /// Up to where events are removed; none when nothing is.
+    pub(crate) cut: Option<ChainMark>,
+}
+
+/// A step over the oldest events.
+struct Walk<'a> {
+    keys: &'a AuditKeys,
+    limits: Limits,
+    mark: ChainMark,
+    previous: Option<Code>,
+    plan: RetentionPlan,
+}
+
+impl Limits {
+    /// For a table whose newest row has the number `newest`.
+    pub(crate) fn new(past: &Past, newest: i64) -> Self {
+        let upto_seq = past.audit_rows_max.map(|max| newest.saturating_sub(max));
+        Self {
+            now_ms: past.at_ms,
+            running_ms: running_ms(past),
+            before_ms: past.audit_ms,
+            upto_seq: upto_seq.filter(|seq| *seq > 0),
+        }
+    }
+
+    fn is_running(&self, row: RowFacts) -> bool {
+        !row.has_ended && row.begun_at_ms >= self.running_ms
+    }
+
+    fn is_past(&self, row: RowFacts, seq: i64) -> bool {
+        let is_old = self.before_ms.is_some_and(|limit| row.begun_at_ms < limit);
+        is_old || self.upto_seq.is_some_and(|limit| seq <= limit)
+    }
+}
+
+/// The moment before which calls without an end do not run any more.
+pub(crate) fn running_ms(past: &Past) -> i64 {
+    past.at_ms.saturating_sub(UNFINISHED_MS)
+}
+
+/// How many events a step that removes up to `n_max` rows looks at.
+pub(crate) fn n_events(n_max: u32) -> u32 {
+    n_max.saturating_mul(EVENTS_PER_ROW)
+}
+
+/// What to do with the oldest `events`, of a chain whose newest mark is `mark`, to remove up to `n_max` rows.
+pub(crate) fn plan<R: EventRows>(
+    events: Vec<StoredEvent>,
+    rows: &mut R,
+    (keys, mark): (&AuditKeys, ChainMark),
+    limits: Limits,
+    n_max: u32,
+) -> Result<RetentionPlan, R::Fault> {
+    let walk = Walk {
+        keys,
+        limits,
+        previous: mark.upto_code(),
+        mark,
+        plan: RetentionPlan {
+            remove: Vec::new(),
+            carry: Vec::new(),
+            cut: None,
+        },
+    };
+    walk.run(events, rows, usize::try_from(n_max).unwrap_or(usize::MAX))
+}
+
+impl Walk<'_> {
+    fn run<R: EventRows>(
+        mut self,
+        events: Vec<StoredEvent>,
+        rows: &mut R,
+        n_max: usize,
+    ) -> Result<RetentionPlan, R::Fault> {
+        let mut last = None;
+        for event in events {
+            let n_rows = self.plan.remove.len() + self.plan.carry.len();
+            if n_rows >= n_max || !self.pass(&event, rows)? {
+                break;
+            }
+            self.mark.upto = event.head.n;
+            last = Some(event.code);
+        }
+        if let Some(code) = last {
+            self.mark.upto_code = hex(&code);
+            self.mark.at_ms = self.limits.now_ms;
+            self.plan.cut = Some(self.mark);
+        }
+        Ok(self.plan)
+    }
+
+    /// Goes past an event; false when it has to stay.
+    fn pass<R: EventRows>(&mut self, event: &StoredEvent, rows: &mut R) -> Result<bool, R::Fault> {
+        let kind = event.kind();
+        if let (Some(EventKind::Key | EventKind::Start), Some(body)) = (kind, &event.body)
+            && let Ok(mark) = serde_json::from_str::<ChainMark>(body)
+        {
+            self.mark.upto_key = mark.key;
+        }
+        let key = self.keys.named(&self.mark.upto_key);
+        let row = match (kind, key) {
+            (Some(EventKind::Begin | EventKind::Carried), Some(key)) => {
+                Some(rows.begin(event, key)?)
+            }
+            _ => None,
+        };
+        if let Some(RowState::Sound(facts) | RowState::Changed(facts)) = &row
+            && !self.take(event, *facts)
+        {
+            return Ok(false);
+        }
+        let is_next = event.head.n == self.mark.upto + 1;
+        let code = key.and_then(|key| {
+            let previous = self.previous.as_ref()?;
+            event.code_as(event.head.n, key, previous)
+        });
+        let is_sound =
+            is_next && code == Some(event.code) && matches!(row, None | Some(RowState::Sound(_)));
+        // What nobody can verify any more is no finding of now.
+        if !is_sound && key.is_some() && event.head.n > self.mark.lost_upto {
+            self.mark.n_unsound += 1;
+        }
+        self.previous = Some(event.code);
+        Ok(true)
+    }
+
+    /// Removes a row, or carries it; false when it has to stay where it is.
+    fn take(&mut self, event: &StoredEvent, facts: RowFacts) -> bool {
+        let Some(seq) = event.head.seq else {
+            return true;
+        };
+        let is_ahead = facts.begun_at_ms > self.limits.now_ms;
+        if self.limits.is_past(facts, seq) && !self.limits.is_running(facts) {
+            self.plan.remove.push(seq);
+            self.mark.n_removed += 1;
+            return true;
+        }
+        if self.limits.is_running(facts) || is_ahead {
+            self.plan.carry.push((event.clone(), facts));
+            return true;
+        }
+        false
+    }
+}

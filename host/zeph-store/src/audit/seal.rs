@@ -1,0 +1,261 @@
+//! Adding events to the chain, in the transaction of what they vouch for. A transaction reads the newest event once.
+
+use std::cell::RefCell;
+
+use uuid::Uuid;
+use zeph_core::id::CallId;
+
+use super::chain::{ChainMark, EventContent, EventHead, EventKind};
+use super::code::{Code, NO_CODE};
+use crate::error::StoreError;
+use crate::operations::{OperationFault, Outcome};
+use crate::secrets::audit_keys::{AuditKey, AuditKeys};
+
+/// What a writer knows of the chain between its transactions; none until calls are chained.
+#[derive(Debug, Default)]
+pub(crate) struct Seal(RefCell<Option<Sealing>>);
+
+#[derive(Debug)]
+struct Sealing {
+    keys: AuditKeys,
+    /// When calls were chained, for a chain that has to begin again.
+    at_ms: i64,
+    /// The newest event that is known: that of the transaction, once it was read.
+    head: Option<NewestEvent>,
+    /// The newest event at the end of an earlier transaction. Only when another host has gone on from it, the key is looked at anew.
+    seen: Option<NewestEvent>,
+}
+
+/// The newest event of a chain; number 0 when there is none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct NewestEvent {
+    pub(crate) n: i64,
+    pub(crate) code: Code,
+}
+
+/// An event to add.
+pub(crate) struct NewEvent<'a> {
+    pub(crate) kind: EventKind,
+    pub(crate) call: CallId,
+    pub(crate) seq: i64,
+    pub(crate) begun: Option<i64>,
+    /// What was recorded, from [`record_bytes`](super::value::record_bytes).
+    pub(crate) record: &'a [u8],
+}
+
+impl NewestEvent {
+    pub(crate) const NONE: Self = Self {
+        n: 0,
+        code: NO_CODE,
+    };
+}
+
+impl Seal {
+    /// The newest event may not be what it was: a transaction begins, or something was undone.
+    pub(crate) fn forget_head(&self) {
+        if let Some(sealing) = self.0.borrow_mut().as_mut() {
+            sealing.seen = sealing.head.take().or(sealing.seen);
+        }
+    }
+
+    /// Whether calls are chained.
+    pub(crate) fn is_set(&self) -> bool {
+        self.0.borrow().is_some()
+    }
+
+    /// The keys calls are chained with.
+    pub(crate) fn keys(&self) -> Option<AuditKeys> {
+        self.0.borrow().as_ref().map(|sealing| sealing.keys.clone())
+    }
+
+    fn set(&self, keys: &AuditKeys, at_ms: i64, head: Option<NewestEvent>) {
+        *self.0.borrow_mut() = Some(Sealing {
+            keys: keys.clone(),
+            at_ms,
+            head,
+            seen: None,
+        });
+    }
+
+    /// Works with the newest key; `None` when calls are not chained.
+    fn with_key<T>(&self, work: impl FnOnce(&AuditKey) -> T) -> Outcome<Option<T>> {
+        let sealing = self.0.borrow();
+        let key = sealing.as_ref().map(|sealing| newest(&sealing.keys));
+        Ok(key.transpose()?.map(work))
+    }
+
+    fn advance(&self, head: NewestEvent) {
+        if let Some(sealing) = self.0.borrow_mut().as_mut() {
+            sealing.head = Some(head);
+        }
+    }
+}
+
+/// A transaction of a database with a chain: what adding events needs of it, and the adding.
+pub(crate) trait SealedAudit {
+    fn seal(&self) -> &Seal;
+    /// Waits until no other transaction adds events, and keeps others from it until this one ends.
+    fn hold_chain(&self) -> Outcome<()>;
+    /// The newest event.
+    fn newest_event(&self) -> Outcome<NewestEvent>;
+    /// What the newest event of the chain itself says.
+    fn newest_mark(&self) -> Outcome<Option<ChainMark>>;
+    /// Adds an event as it is.
+    fn insert_event(
+        &self,
+        head: &EventHead,
+        content: (Option<&str>, Option<&Code>),
+        code: &Code,
+    ) -> Outcome<()>;
+    /// The newest row that no chain vouches for, and how many of them there are.
+    fn rows_before(&self) -> Outcome<(i64, i64)>;
+
+    /// Chains calls from now on; the chain begins when there is none.
+    fn begin_chain(&self, keys: &AuditKeys, at_ms: i64) -> Outcome<()> {
+        self.hold_chain()?;
+        self.seal().set(keys, at_ms, None);
+        match self.newest_mark()? {
+            Some(_) => Ok(()),
+            None => self.start_chain(keys, at_ms).map(drop),
+        }
+    }
+
+    /// Lets the newest of `keys` vouch for what comes.
+    fn rekey_chain(&self, keys: &AuditKeys, at_ms: i64) -> Outcome<()> {
+        self.hold_chain()?;
+        let Some(mark) = self.newest_mark()? else {
+            return self.begin_chain(keys, at_ms);
+        };
+        let head = self.newest_event()?;
+        let is_lost = keys.named(&mark.key).is_none() && !keys.is_out_of_reach(&mark.key);
+        let mark = ChainMark {
+            key: newest(keys)?.id.clone(),
+            at_ms,
+            lost_upto: if is_lost { head.n } else { mark.lost_upto },
+            ..mark
+        };
+        self.seal().set(keys, at_ms, Some(head));
+        self.append_mark(EventKind::Key, &mark)
+    }
+
+    /// The number that the next event gets; `None` when calls are not chained.
+    fn next_event(&self) -> Outcome<Option<i64>> {
+        Ok(self.head()?.map(|head| head.n + 1))
+    }
+
+    /// Adds an event of a call; its number.
+    fn append(&self, event: &NewEvent<'_>) -> Outcome<Option<i64>> {
+        let Some(head) = self.head()? else {
+            return Ok(None);
+        };
+        let new = EventHead {
+            n: head.n + 1,
+            kind: event.kind.number(),
+            seq: Some(event.seq),
+            call: Some(event.call),
+            begun: event.begun,
+        };
+        let codes = self.seal().with_key(|key| {
+            let tag = key.record.code(&[event.record]);
+            let code = new.code(key, &head.code, EventContent::Tag(&tag));
+            (tag, code)
+        })?;
+        let Some((tag, code)) = codes else {
+            return Ok(None);
+        };
+        self.insert_event(&new, (None, Some(&tag)), &code)?;
+        self.seal().advance(NewestEvent { n: new.n, code });
+        Ok(Some(new.n))
+    }
+
+    /// Adds an event of the chain itself.
+    fn append_mark(&self, kind: EventKind, mark: &ChainMark) -> Outcome<()> {
+        let head = match kind {
+            EventKind::Start => NewestEvent::NONE,
+            _ => match self.head()? {
+                Some(head) => head,
+                None => self.newest_event()?,
+            },
+        };
+        self.insert_mark(kind, mark, head).map(drop)
+    }
+
+    /// Adds an event of the chain itself after `head`; gives it back.
+    fn insert_mark(
+        &self,
+        kind: EventKind,
+        mark: &ChainMark,
+        head: NewestEvent,
+    ) -> Outcome<NewestEvent> {
+        let body = serde_json::to_string(mark).unwrap_or_default();
+        let new = EventHead {
+            n: head.n + 1,
+            kind: kind.number(),
+            seq: None,
+            call: None,
+            begun: None,
+        };
+        let content = EventContent::Body(&body);
+        let code = self
+            .seal()
+            .with_key(|key| new.code(key, &head.code, content))?;
+        let Some(code) = code else { return Ok(head) };
+        self.insert_event(&new, (Some(&body), None), &code)?;
+        let head = NewestEvent { n: new.n, code };
+        self.seal().advance(head);
+        Ok(head)
+    }
+
+    fn start_chain(&self, keys: &AuditKeys, at_ms: i64) -> Outcome<NewestEvent> {
+        let mark = ChainMark::start(newest(keys)?, at_ms, self.rows_before()?);
+        self.insert_mark(EventKind::Start, &mark, NewestEvent::NONE)
+    }
+
+    /// The newest event, read once in a transaction; `None` when calls are not chained.
+    fn head(&self) -> Outcome<Option<NewestEvent>> {
+        let (mut keys, at_ms, seen) = {
+            let sealing = self.seal().0.borrow();
+            let Some(sealing) = sealing.as_ref() else {
+                return Ok(None);
+            };
+            if let Some(head) = sealing.head {
+                return Ok(Some(head));
+            }
+            (sealing.keys.clone(), sealing.at_ms, sealing.seen)
+        };
+        self.hold_chain()?;
+        let mut head = self.newest_event()?;
+        if seen != Some(head) {
+            self.renew_keys(&mut keys)?;
+            self.seal().set(&keys, at_ms, None);
+        }
+        if head == NewestEvent::NONE {
+            // Retention may remove the whole chain of a host that was away.
+            head = self.start_chain(&keys, at_ms)?;
+        }
+        self.seal().advance(head);
+        Ok(Some(head))
+    }
+
+    /// Goes on with the key that vouches for what comes: another may have taken over while this host ran.
+    fn renew_keys(&self, keys: &mut AuditKeys) -> Outcome<()> {
+        let mark = self.newest_mark()?.map(|mark| mark.key);
+        let Some(id) = mark.filter(|id| newest(keys).is_ok_and(|key| key.id != *id)) else {
+            return Ok(());
+        };
+        let renewed = keys.read_again(&id);
+        *keys = renewed.ok_or(OperationFault::Told(StoreError::AuditKeyChanged))?;
+        Ok(())
+    }
+}
+
+fn newest(keys: &AuditKeys) -> Outcome<&AuditKey> {
+    let none = || OperationFault::Told(StoreError::AuditKeyChanged);
+    keys.newest().ok_or_else(none)
+}
+
+/// The call of an event as it is stored.
+pub(crate) fn call_of(bytes: Option<&[u8]>) -> Result<Option<CallId>, uuid::Error> {
+    let uuid = bytes.map(Uuid::from_slice).transpose()?;
+    Ok(uuid.map(CallId::from))
+}
