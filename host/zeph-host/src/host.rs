@@ -52,6 +52,7 @@ use crate::filtering::wasm::Components;
 use crate::governance::Trajectory;
 use crate::grant_usage::GrantUsage;
 use crate::guest::{GuestUses, ProgramRoom};
+use crate::heartbeat;
 use crate::judging::JudgeRoom;
 use crate::known_secrets::KnownSecrets;
 use crate::offers::{CatalogWatch, Offers};
@@ -184,6 +185,10 @@ impl Host {
             opening.finish().await.map_err(StartError::Store)?;
         notices.extend(unused_rules);
         let (audit, keys) = begin_to_record(&config, &store, options.only_explains).await?;
+        if !options.only_explains {
+            let begun = heartbeat::begin(&config, &store, &mut tasks).await;
+            begun.map_err(StartError::Store)?;
+        }
         notices.extend(begin_checkpoints(
             &config,
             (&audit, keys),

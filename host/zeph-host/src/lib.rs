@@ -47,6 +47,7 @@ mod governance;
 mod grant_usage;
 mod guest;
 mod heap;
+mod heartbeat;
 mod host;
 mod judging;
 mod known_secrets;

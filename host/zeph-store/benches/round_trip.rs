@@ -134,7 +134,8 @@ async fn sealed(dir: &Path) -> Result<(), Box<dyn std::error::Error + Send + Syn
     let location = Location::File(path);
     for _ in 0..3 {
         let started = Instant::now();
-        let found = Store::verify_audit(&location, &options(), Some(&keys), &BTreeSet::new())?;
+        let mut found = Store::verify_audit(&location, &options(), Some(&keys), &BTreeSet::new())?;
+        let found = found.remove(0);
         let took = started.elapsed().as_secs_f64();
         let (n_events, n_calls) = (found.n_events as f64, found.n_calls as f64);
         writeln!(

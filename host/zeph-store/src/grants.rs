@@ -13,6 +13,9 @@ use crate::error::StoreError;
 use crate::operations::NewGrants;
 use crate::store::{Access, Store};
 
+pub(crate) mod columns;
+pub(crate) mod room;
+
 /// How long a call may hold a `Once` grant before a sweep takes it for lost: a day, longer than any call runs.
 pub(crate) const TAKEN_MS_MAX: i64 = 86_400_000;
 

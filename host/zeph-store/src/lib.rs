@@ -27,6 +27,7 @@ mod operations;
 mod overflow;
 mod place;
 mod postgres;
+mod processes;
 mod reputation;
 mod savings;
 mod schedules;
@@ -76,6 +77,7 @@ pub use open::{Location, OpenedStore, StoreOpening, StoreOptions};
 pub use overflow::StoredOutput;
 pub use place::host_id;
 pub use postgres::url::ServerUrl;
+pub use processes::PROCESS_LEASE;
 pub use reputation::Reputation;
 pub use savings::{CacheSavings, FilteredOutput, RuleCoverage, Savings};
 pub use schedules::{

@@ -330,6 +330,10 @@ pub(crate) trait Operations {
 
     /// Tells the other hosts that something changed, once this is committed.
     fn announce(&self, process: Uuid, topic: &str) -> Outcome<()>;
+    /// Says that a process of this host runs, where others cannot look for it.
+    fn keep_process(&self, process: &HostProcess) -> Outcome<()>;
+    /// The processes that said so lately; `None` where all of them can look for each other.
+    fn running_processes(&self) -> Outcome<Option<Vec<HostProcess>>>;
 
     /// Deletes up to `n_max` things of each kind that are past their time; says what went.
     fn sweep(&self, past: &Past, n_max: u32) -> Outcome<SweepReport>;

@@ -18,6 +18,7 @@ use crate::audit::chain::ChainHead;
 use crate::audit::checkpoint::CheckpointDue;
 use crate::audit::filter::AuditFilter;
 use crate::audit::record::{AuditRecord, BeginRecord, Finish, HostProcess};
+use crate::audit::seal::SealedAudit;
 use crate::call::{CallBegin, SingleUseRights};
 use crate::conversation::Conversation;
 use crate::goals::{Goal, GoalState, TaskGraph};
@@ -41,17 +42,26 @@ use crate::trust::{OutcomeNote, TrustAlert, TrustState};
 
 use self::transaction::Transaction;
 
+mod approvals;
+mod audit;
+mod call;
+pub(crate) mod chain;
 pub(crate) mod connection;
 mod conversation;
+mod defaults;
 mod fault;
 mod goals;
+mod grant_uses;
+mod grants;
 mod listener;
 mod overflow;
+mod processes;
 mod readers;
 mod savings;
 pub(crate) mod schema;
 mod session;
 mod tls;
+mod tokens;
 mod transaction;
 pub(crate) mod url;
 pub(crate) mod value;
@@ -210,11 +220,11 @@ impl Operations for Transaction {
     }
 
     fn add_grants(&self, grants: &NewGrants, at_ms: i64) -> Outcome<Vec<GrantRecord>> {
-        missing("grants::add_all(self, grants, at_ms)")
+        grants::add_all(self, grants, at_ms)
     }
 
     fn grants(&self, plugin: Option<&PluginId>) -> Outcome<ListedGrants> {
-        missing("grants::listed(self, plugin)")
+        grants::listed(self, plugin)
     }
 
     fn grants_of_call(
@@ -224,27 +234,27 @@ impl Operations for Transaction {
         conversation: ConversationId,
         now_ms: i64,
     ) -> Outcome<Vec<GrantRecord>> {
-        missing("grants::in_force(self, plugin, pin, conversation, now_ms)")
+        grants::in_force(self, plugin, pin, conversation, now_ms)
     }
 
     fn revoke_grants(&self, plugin: &PluginId, which: &Revoke) -> Outcome<usize> {
-        missing("grants::revoke(self, plugin, which)")
+        grants::revoke(self, plugin, which)
     }
 
     fn rebind_grants(&self, plugin: &PluginId, from: Option<Pin>, to: Pin) -> Outcome<usize> {
-        missing("grants::rebind(self, plugin, from, to)")
+        grants::rebind(self, plugin, from, to)
     }
 
     fn has_defaults(&self, plugin: &PluginId) -> Outcome<bool> {
-        missing("defaults::counts(self, plugin)")
+        defaults::counts(self, plugin)
     }
 
     fn revoke_defaults(&self, plugin: &PluginId, at_ms: i64) -> Outcome<bool> {
-        missing("defaults::revoke(self, plugin, at_ms)")
+        defaults::revoke(self, plugin, at_ms)
     }
 
     fn restore_defaults(&self, plugin: &PluginId) -> Outcome<bool> {
-        missing("defaults::restore(self, plugin)")
+        defaults::restore(self, plugin)
     }
 
     fn vectors(&self, digests: &[Digest], at_ms: i64) -> Outcome<Vec<Option<Vec<f32>>>> {
@@ -256,15 +266,15 @@ impl Operations for Transaction {
     }
 
     fn add_token(&self, token: &TokenRecord) -> Outcome<bool> {
-        missing("tokens::add(self, token)")
+        tokens::add(self, token)
     }
 
     fn tokens(&self) -> Outcome<Vec<TokenRecord>> {
-        missing("tokens::all(self)")
+        tokens::all(self)
     }
 
     fn revoke_token(&self, name: &str) -> Outcome<bool> {
-        missing("tokens::revoke(self, name)")
+        tokens::revoke(self, name)
     }
 
     fn trust(&self) -> Outcome<TrustState> {
@@ -300,11 +310,11 @@ impl Operations for Transaction {
     }
 
     fn put_request(&self, request: &ApprovalRequest) -> Outcome<ApprovalId> {
-        missing("approvals::put_request(self, request)")
+        approvals::put_request(self, request)
     }
 
     fn request(&self, id: ApprovalId, now_ms: i64) -> Outcome<Option<ApprovalRequest>> {
-        missing("approvals::waiting(self, id, now_ms)")
+        approvals::waiting(self, id, now_ms)
     }
 
     fn requests(
@@ -312,11 +322,11 @@ impl Operations for Transaction {
         conversation: Option<ConversationId>,
         now_ms: i64,
     ) -> Outcome<Vec<ApprovalRequest>> {
-        missing("approvals::requests(self, conversation, now_ms)")
+        approvals::requests(self, conversation, now_ms)
     }
 
     fn delete_request(&self, id: ApprovalId) -> Outcome<bool> {
-        missing("approvals::delete(self, \"approval_requests\", id)")
+        approvals::delete_request(self, id)
     }
 
     fn approve(
@@ -326,11 +336,11 @@ impl Operations for Transaction {
         agreement: &Agreement,
         at_ms: i64,
     ) -> Outcome<Option<StoredApproval>> {
-        missing("approvals::approve(self, id, lifetime, agreement, at_ms)")
+        approvals::approve(self, id, lifetime, agreement, at_ms)
     }
 
     fn put_approval(&self, approval: &StoredApproval, conversation: ConversationId) -> Outcome<()> {
-        missing("approvals::put(self, approval, conversation)")
+        approvals::put(self, approval, conversation)
     }
 
     fn approval(
@@ -340,7 +350,7 @@ impl Operations for Transaction {
         conversation: ConversationId,
         now_ms: i64,
     ) -> Outcome<Option<StoredApproval>> {
-        missing("approvals::in_force(self, tool, digest, conversation, now_ms)")
+        approvals::in_force(self, tool, digest, conversation, now_ms)
     }
 
     fn object_approvals(
@@ -349,7 +359,7 @@ impl Operations for Transaction {
         conversation: ConversationId,
         now_ms: i64,
     ) -> Outcome<Vec<StoredApproval>> {
-        missing("approvals::of_objects(self, tool, conversation, now_ms)")
+        approvals::of_objects(self, tool, conversation, now_ms)
     }
 
     fn rule_approvals(
@@ -357,19 +367,19 @@ impl Operations for Transaction {
         tool: &ToolName,
         conversation: ConversationId,
     ) -> Outcome<Vec<StoredApproval>> {
-        missing("approvals::of_rules(self, tool, conversation)")
+        approvals::of_rules(self, tool, conversation)
     }
 
     fn approvals(&self, now_ms: i64) -> Outcome<Vec<StoredApproval>> {
-        missing("approvals::listed(self, now_ms)")
+        approvals::listed(self, now_ms)
     }
 
     fn delete_approval(&self, id: ApprovalId) -> Outcome<bool> {
-        missing("approvals::delete(self, \"approvals\", id)")
+        approvals::delete(self, id)
     }
 
     fn forget_approvals(&self, conversation: ConversationId) -> Outcome<usize> {
-        missing("approvals::forget(self, conversation)")
+        approvals::forget(self, conversation)
     }
 
     fn note_grant_uses(
@@ -378,11 +388,11 @@ impl Operations for Transaction {
         capabilities: &[String],
         at_ms: i64,
     ) -> Outcome<()> {
-        missing("grant_uses::note(self, plugin, capabilities, at_ms)")
+        grant_uses::note(self, plugin, capabilities, at_ms)
     }
 
     fn grant_uses(&self) -> Outcome<GrantUses> {
-        missing("grant_uses::listed(self)")
+        grant_uses::listed(self)
     }
 
     fn begin_call(
@@ -391,19 +401,19 @@ impl Operations for Transaction {
         rights: &SingleUseRights,
         at_ms: i64,
     ) -> Outcome<Option<CallBegin>> {
-        missing("call::begin(self, begin, rights, at_ms)")
+        call::begin(self, begin, rights, at_ms)
     }
 
     fn finish_call(&self, finish: Option<&Finish>, unused: &[GrantRecord]) -> Outcome<bool> {
-        missing("call::finish(self, finish, unused)")
+        call::finish(self, finish, unused)
     }
 
     fn audit(&self, filter: &AuditFilter) -> Outcome<Vec<AuditRecord>> {
-        missing("audit::select(self, filter)")
+        audit::select(self, filter)
     }
 
     fn audit_record(&self, call: CallId) -> Outcome<Option<AuditRecord>> {
-        missing("audit::of_call(self, call)")
+        audit::of_call(self, call)
     }
 
     fn sequences_version(&self) -> Outcome<i64> {
@@ -455,23 +465,31 @@ impl Operations for Transaction {
     }
 
     fn chain_key(&self) -> Outcome<Option<String>> {
-        missing("Ok(chain::newest_mark(self)?.map(|(_, mark)| mark.key))")
+        chain::key(self)
     }
 
     fn begin_chain(&self, keys: &AuditKeys, at_ms: i64) -> Outcome<()> {
-        missing("ChainedConnection::begin_chain(self, keys, at_ms)")
+        SealedAudit::begin_chain(self, keys, at_ms)
     }
 
     fn rekey_chain(&self, keys: &AuditKeys, at_ms: i64) -> Outcome<()> {
-        missing("self.rekey(keys, at_ms)")
+        SealedAudit::rekey_chain(self, keys, at_ms)
     }
 
     fn chain_head(&self) -> Outcome<Option<ChainHead>> {
-        missing("chain::head(self)")
+        chain::head(self)
     }
 
     fn take_checkpoint(&self, due: &CheckpointDue) -> Outcome<Option<ChainHead>> {
-        missing("chain::checkpoint::take(self, due)")
+        chain::checkpoint::take(self, due)
+    }
+
+    fn keep_process(&self, process: &HostProcess) -> Outcome<()> {
+        processes::keep(self, process)
+    }
+
+    fn running_processes(&self) -> Outcome<Option<Vec<HostProcess>>> {
+        processes::running(self).map(Some)
     }
 
     fn announce(&self, process: Uuid, topic: &str) -> Outcome<()> {
@@ -481,8 +499,14 @@ impl Operations for Transaction {
     }
 
     fn sweep(&self, past: &Past, n_max: u32) -> Outcome<SweepReport> {
-        // Of the areas below: grants, approvals, audit, observed.
-        let mut swept = SweepReport::default();
+        let audit = audit::sweep(self, past, n_max)?;
+        let mut swept = SweepReport {
+            n_grants: grants::sweep(self, past.at_ms, n_max)?,
+            n_approvals: approvals::sweep(self, past.at_ms, n_max)?,
+            n_audit: audit.n_removed,
+            n_carried: audit.n_carried,
+            ..SweepReport::default()
+        };
         if let Some(before_ms) = past.outputs_ms {
             (swept.n_parts, swept.n_overflow) = overflow::sweep(self, before_ms, n_max)?;
             swept.n_conversations = conversation::sweep(self, before_ms, n_max)?;

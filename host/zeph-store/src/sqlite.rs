@@ -39,7 +39,7 @@ use self::chain::ChainedConnection;
 mod approvals;
 mod audit;
 mod call;
-mod chain;
+pub(crate) mod chain;
 mod checkpoint;
 mod conversation;
 mod defaults;
@@ -501,6 +501,14 @@ impl Operations for ChainedConnection {
     fn announce(&self, _: Uuid, _: &str) -> Outcome<()> {
         // Other hosts see it when they look.
         Ok(())
+    }
+
+    fn keep_process(&self, _: &HostProcess) -> Outcome<()> {
+        Ok(())
+    }
+
+    fn running_processes(&self) -> Outcome<Option<Vec<HostProcess>>> {
+        Ok(None)
     }
 
     fn sweep(&self, past: &Past, n_max: u32) -> Outcome<SweepReport> {

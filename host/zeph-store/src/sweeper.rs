@@ -17,14 +17,22 @@ const REST: Duration = Duration::from_secs(3_600);
 /// Writes after which it looks again, and does so between two calls when there never is a pause.
 const WRITES: usize = 1_024;
 
-/// A step takes less: half of what a call may wait for it.
+/// A step takes less, in a file: half of what a call may wait for it.
 const STEP_MAX: Duration = Duration::from_micros(500);
+
+/// A step takes less, on a server: some journeys there and one write of its log.
+pub(crate) const STEP_MAX_FAR: Duration = Duration::from_millis(20);
 
 /// Things of each kind that the first step deletes, and the most that any does.
 const EACH: (u32, u32) = (8, 256);
 
 /// What a sweeper sweeps.
 pub(crate) trait SweptDatabase {
+    /// How long a step may take.
+    fn step_max(&self) -> Duration {
+        STEP_MAX
+    }
+
     /// Deletes up to `n_max` things of each kind, in a transaction of its own.
     fn sweep_some(&self, past: &Past, n_max: u32) -> Outcome<SweepReport>;
 }
@@ -76,9 +84,10 @@ impl Sweeper {
         });
         let took = started.elapsed();
         let (least, most) = (1, EACH.1);
-        self.n_each = match took > STEP_MAX {
+        let step_max = database.step_max();
+        self.n_each = match took > step_max {
             true => self.n_each / 2,
-            false if took < STEP_MAX / 4 => self.n_each.saturating_mul(2),
+            false if took < step_max / 4 => self.n_each.saturating_mul(2),
             false => self.n_each,
         }
         .clamp(least, most);

@@ -7,7 +7,7 @@ mod verify;
 use std::time::Duration;
 
 use zeph_core::category::ErrorCategory;
-use zeph_store::{AuditFilter, AuditRecord, AuditResult, Store};
+use zeph_store::{AuditFilter, AuditRecord, AuditResult, HostProcess, Store};
 
 use self::follow::FollowState;
 use super::args::{Audit, AuditCommand, AuditQuery, AuditTail};
@@ -46,7 +46,8 @@ pub(super) fn run(context: &Context, options: Audit) -> Result<Exit, CliError> {
                 return export::run(&store, &config, options).await;
             }
             (Some(AuditCommand::Query(query)), Some(filter)) => {
-                print(&oldest_first(&store, filter).await?, query.json.json)?;
+                let records = oldest_first(&store, filter).await?;
+                print(&records, &RunningHosts::of(&store).await?, query.json.json)?;
             }
             (Some(AuditCommand::Tail(tail)), _) => self::tail(&store, tail).await?,
             _ => self::tail(&store, options.tail).await?,
@@ -93,7 +94,7 @@ async fn oldest_first(store: &Store, filter: AuditFilter) -> Result<Vec<AuditRec
 
 async fn tail(store: &Store, options: AuditTail) -> Result<(), CliError> {
     let records = oldest_first(store, AuditFilter::newest(options.lines)).await?;
-    print(&records, options.json.json)?;
+    print(&records, &RunningHosts::of(store).await?, options.json.json)?;
     if options.follow {
         let since_ms = records
             .last()
@@ -101,45 +102,67 @@ async fn tail(store: &Store, options: AuditTail) -> Result<(), CliError> {
         let mut followed = FollowState::after(store, &records, since_ms).await?;
         loop {
             tokio::time::sleep(FOLLOW_INTERVAL).await;
-            print_rows(&followed.news(store).await?, options.json.json)?;
+            let news = followed.news(store).await?;
+            print_rows(&news, &RunningHosts::of(store).await?, options.json.json)?;
         }
     }
     Ok(())
 }
 
-fn print(records: &[AuditRecord], json: bool) -> Result<(), CliError> {
+fn print(records: &[AuditRecord], running: &RunningHosts, json: bool) -> Result<(), CliError> {
     match json {
-        true => records.iter().try_for_each(json_line),
-        false => out::styled(&table::render(HEAD, &rows(records), out::width())),
+        true => json_lines(records, running),
+        false => out::styled(&table::render(HEAD, &rows(records, running), out::width())),
     }
 }
 
 /// Rows without their head, for going on.
-fn print_rows(records: &[AuditRecord], json: bool) -> Result<(), CliError> {
+fn print_rows(
+    records: &[AuditRecord],
+    running: &RunningHosts,
+    json: bool,
+) -> Result<(), CliError> {
     if json || records.is_empty() {
-        return records.iter().try_for_each(json_line);
+        return json_lines(records, running);
     }
-    let table = table::render(HEAD, &rows(records), out::width());
+    let table = table::render(HEAD, &rows(records, running), out::width());
     let body = table.split_once('\n').map_or("", |(_, body)| body);
     out::styled(body)
 }
 
-/// One record as JSON; one without an end says whether the host that makes the call still runs.
-fn json_line(record: &AuditRecord) -> Result<(), CliError> {
-    let mut value = serde_json::to_value(record)
-        .map_err(|error| CliError::internal("a record cannot be printed").because(error))?;
-    if record.ending.is_none() {
-        value["state"] = unfinished(record).into();
+/// Records as JSON; one without an end says whether the host that makes the call still runs.
+fn json_lines(records: &[AuditRecord], running: &RunningHosts) -> Result<(), CliError> {
+    for record in records {
+        let mut value = serde_json::to_value(record)
+            .map_err(|error| CliError::internal("a record cannot be printed").because(error))?;
+        if record.ending.is_none() {
+            value["state"] = running.state(record).into();
+        }
+        out::json_line(&value)?;
     }
-    out::json_line(&value)
+    Ok(())
 }
 
-/// What became of a call whose end is not recorded, by the process that makes it.
-fn unfinished(record: &AuditRecord) -> &'static str {
-    match record.begin.host.as_ref().map(process::liveness) {
-        Some(Liveness::Running) => "running",
-        Some(Liveness::Ended) => "died",
-        Some(Liveness::Elsewhere) | None => "unfinished",
+/// The hosts of all machines that say that they run; none where a store is of one machine.
+struct RunningHosts(Option<Vec<HostProcess>>);
+
+impl RunningHosts {
+    async fn of(store: &Store) -> Result<Self, CliError> {
+        Ok(Self(store.running_processes().await?))
+    }
+
+    /// What became of a call whose end is not recorded, by the process that makes it.
+    fn state(&self, record: &AuditRecord) -> &'static str {
+        let Some(host) = &record.begin.host else {
+            return "unfinished";
+        };
+        match (process::liveness(host), &self.0) {
+            (Liveness::Running, _) => "running",
+            (Liveness::Ended, _) => "died",
+            (Liveness::Elsewhere, Some(running)) if running.contains(host) => "running",
+            (Liveness::Elsewhere, Some(_)) => "died",
+            (Liveness::Elsewhere, None) => "unfinished",
+        }
     }
 }
 
@@ -153,7 +176,7 @@ const HEAD: [&str; 6] = [
     "ARGUMENTS",
 ];
 
-fn rows(records: &[AuditRecord]) -> Vec<[String; 6]> {
+fn rows(records: &[AuditRecord], running: &RunningHosts) -> Vec<[String; 6]> {
     records
         .iter()
         .map(|record| {
@@ -167,7 +190,7 @@ fn rows(records: &[AuditRecord]) -> Vec<[String; 6]> {
                 time::shown(record.begin.at_ms),
                 pid.unwrap_or_default(),
                 record.begin.tool.clone(),
-                result(record),
+                result(record, running),
                 took.unwrap_or_default(),
                 record.begin.command.clone(),
             ]
@@ -184,9 +207,9 @@ fn took(ms: u64) -> String {
     }
 }
 
-fn result(record: &AuditRecord) -> String {
+fn result(record: &AuditRecord, running: &RunningHosts) -> String {
     let Some(ending) = &record.ending else {
-        return unfinished(record).to_owned();
+        return running.state(record).to_owned();
     };
     let outcome = match &ending.result {
         AuditResult::Success => "ok",

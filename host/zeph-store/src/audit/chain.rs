@@ -5,7 +5,7 @@
 //! where (`Cut`). A row that is not to go yet gets a new event at the end (`Carried`). What the events are made of is here; how they
 //! are stored is the database's (`sqlite/chain`).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -14,8 +14,10 @@ use zeph_core::id::CallId;
 use super::code::{Code, from_hex, hex};
 use super::problem::AuditProblem;
 use crate::error::StoreError;
+use crate::open::{Location, StoreOptions};
 use crate::secrets::audit_keys::{AuditKey, AuditKeySource, AuditKeys};
 use crate::store::{Access, Store};
+use crate::{postgres, sqlite};
 
 /// What an event is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -138,6 +140,33 @@ pub(crate) struct ChainMark {
     /// Events up to this number cannot be verified any more: the operator said that their key is lost.
     #[serde(default)]
     pub(crate) lost_upto: i64,
+    /// Chains of hosts that are gone and were removed by this one, the last ones.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) forgotten: Vec<ForgottenChain>,
+}
+
+/// Chains that a mark names at most.
+const FORGOTTEN_MAX: usize = 100;
+
+/// Up to where the chain of a host that is gone was removed by another.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ForgottenChain {
+    /// The host that is gone, and the name of its chain.
+    pub(crate) host: String,
+    pub(crate) origin: Uuid,
+    /// The last event that was removed, its code, and the name of its key.
+    pub(crate) upto: i64,
+    pub(crate) upto_code: String,
+    pub(crate) upto_key: String,
+    /// When, in Unix milliseconds.
+    pub(crate) at_ms: i64,
+}
+
+impl ForgottenChain {
+    /// Whether it is the chain of `host` whose newest mark is this.
+    pub(crate) fn is_of(&self, host: &str, mark: &ChainMark) -> bool {
+        self.host == host && self.origin == mark.origin
+    }
 }
 
 impl ChainMark {
@@ -155,7 +184,16 @@ impl ChainMark {
             n_removed: 0,
             n_unsound: 0,
             lost_upto: 0,
+            forgotten: Vec::new(),
         }
+    }
+
+    /// The same, with another chain that was removed.
+    pub(crate) fn with_forgotten(mut self, chain: ForgottenChain) -> Self {
+        self.forgotten.push(chain);
+        let n_more = self.forgotten.len().saturating_sub(FORGOTTEN_MAX);
+        self.forgotten.drain(..n_more);
+        self
     }
 
     /// The code of the last event that was removed.
@@ -232,6 +270,28 @@ impl Store {
         })
         .await?;
         Ok(keys)
+    }
+
+    /// Verifies the audit table of the store at `location`, which may be in use: what was recorded when it began is what it looks at. Hosts
+    /// that record calls in a file wait for some milliseconds meanwhile.
+    ///
+    /// A report for each host of a store that several share, by name; else one. Without `keys` only that the chain has begun is known.
+    /// Errors: what the database says. Limits: O(size of the table); the first 1,000 problems of each chain are told.
+    pub fn verify_audit(
+        location: &Location,
+        options: &StoreOptions,
+        keys: Option<&AuditKeys>,
+        wanted: &BTreeSet<i64>,
+    ) -> Result<Vec<ChainReport>, StoreError> {
+        match location {
+            Location::Server(url) => {
+                postgres::chain::verify::verify((**url).clone(), options, keys, wanted)
+            }
+            Location::File(_) | Location::Memory => {
+                let report = sqlite::chain::verify::verify_file(location, options, keys, wanted)?;
+                Ok(vec![report])
+            }
+        }
     }
 
     /// The name of the key that vouches for the newest records; `None` when the chain has not begun.

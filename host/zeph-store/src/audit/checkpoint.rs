@@ -45,6 +45,19 @@ pub struct CheckpointDue {
     pub every: Option<CheckpointEvery>,
 }
 
+impl CheckpointDue {
+    /// Whether one is due of `head`, when the last was of event `n` at `at_ms`.
+    pub(crate) fn is_due(&self, head: &ChainHead, (n, at_ms): (i64, i64)) -> bool {
+        let n_new = u64::try_from(head.count.saturating_sub(n)).unwrap_or(0);
+        let passed_ms = u128::try_from(self.at_ms.saturating_sub(at_ms)).unwrap_or(0);
+        match self.every {
+            None => true,
+            Some(CheckpointEvery::Records(every)) => n_new >= every.max(1),
+            Some(CheckpointEvery::Time(every)) => n_new > 0 && passed_ms >= every.as_millis(),
+        }
+    }
+}
+
 /// The newest line of an audit file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileHead {
@@ -218,14 +231,14 @@ impl Checkpoints {
     }
 
     /// Compares them with what was found in the store and in the audit file.
-    pub fn compare(self, chain: &ChainReport, file: Option<&FileReport>) -> CheckpointReport {
+    pub fn compare(self, chains: &[ChainReport], file: Option<&FileReport>) -> CheckpointReport {
         let mut report = CheckpointReport::default();
         let mut problems = self.problems.clone();
         for (line, body) in &self.good {
-            if body.origin != chain.origin {
+            let Some(chain) = chains.iter().find(|chain| chain.origin == body.origin) else {
                 report.n_others += 1;
                 continue;
-            }
+            };
             let in_store = of_chain(body, chain);
             let in_file = body
                 .file

@@ -170,12 +170,8 @@ pub(crate) trait SealedAudit {
 
     /// Adds an event of the chain itself.
     fn append_mark(&self, kind: EventKind, mark: &ChainMark) -> Outcome<()> {
-        let head = match kind {
-            EventKind::Start => NewestEvent::NONE,
-            _ => match self.head()? {
-                Some(head) => head,
-                None => self.newest_event()?,
-            },
+        let Some(head) = self.head()? else {
+            return Ok(());
         };
         self.insert_mark(kind, mark, head).map(drop)
     }

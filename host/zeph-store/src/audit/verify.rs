@@ -264,9 +264,15 @@ impl<'a> SpanCheck<'a> {
                 kind: AuditProblemKind::KeyMissing,
                 place: self.extent.place(n),
                 call_id: None,
-                message: format!(
-                    "the key `{id}` is missing, so this and what follows cannot be verified"
-                ),
+                message: match &self.extent.host {
+                    None => format!(
+                        "the key `{id}` is missing, so this and what follows cannot be verified"
+                    ),
+                    Some(host) => format!(
+                        "the key `{id}` is not on this machine, so this and what follows cannot be verified here; \
+                         `zeph-host audit verify --host {host}` on the machine of that host can"
+                    ),
+                },
             });
         }
     }

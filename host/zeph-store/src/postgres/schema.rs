@@ -14,6 +14,8 @@ const HISTORY: &[&[&str]] = &[&[
     include_str!("schema/savings.sql"),
     include_str!("schema/session.sql"),
     include_str!("schema/goals.sql"),
+    include_str!("schema/rights.sql"),
+    include_str!("schema/audit.sql"),
 ]];
 
 /// The one row that says which version there is; of another application when it has another name.

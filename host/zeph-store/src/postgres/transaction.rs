@@ -10,12 +10,15 @@ use tokio_postgres::types::{ToSql, Type};
 use super::connection::{Connection, Server, Session};
 use super::fault::{Away, Trouble, trouble};
 use super::value::{Storable, type_of};
+use crate::audit::seal::Seal;
 use crate::error::StoreError;
 use crate::operations::{OperationFault, Outcome};
 
 /// One transaction of a connection, on the thread that owns it.
 pub(super) struct Transaction {
     connection: Connection,
+    /// What adds to the audit chain of this host.
+    pub(super) seal: Seal,
     /// Where the open transaction is; none where each statement is one.
     open: RefCell<Option<Rc<Session>>>,
     /// What the worst of its statements came to.
@@ -30,6 +33,7 @@ impl Transaction {
     pub(super) fn new(server: Arc<Server>) -> Result<Self, StoreError> {
         Ok(Self {
             connection: Connection::new(server)?,
+            seal: Seal::default(),
             open: RefCell::new(None),
             trouble: Cell::new(None),
         })
@@ -117,6 +121,7 @@ impl Transaction {
     /// Begins a transaction.
     pub(super) fn begin(&self) -> Outcome<()> {
         self.trouble.set(None);
+        self.seal.forget_head();
         let session = self.connection.session().inspect_err(|_| {
             self.trouble.set(Some(Trouble::Lost));
         })?;

@@ -23,7 +23,7 @@ use crate::open::StoreOptions;
 use crate::operations::{OperationFault, Operations as _, Outcome};
 use crate::store::{Access, Job, Message};
 use crate::sweep::{Past, SweepReport};
-use crate::sweeper::{Sweeper, SweptDatabase};
+use crate::sweeper::{STEP_MAX_FAR, Sweeper, SweptDatabase};
 
 /// Most jobs in one transaction. It bounds how long the first of them waits for the last.
 const BATCH_JOBS_MAX: usize = 128;
@@ -254,6 +254,10 @@ fn attempt(transaction: &Transaction, jobs: &mut [Box<dyn Job>]) -> Attempt {
 }
 
 impl SweptDatabase for Transaction {
+    fn step_max(&self) -> Duration {
+        STEP_MAX_FAR
+    }
+
     fn sweep_some(&self, past: &Past, n_max: u32) -> Outcome<SweepReport> {
         let swept = self.begin().and_then(|()| self.sweep(past, n_max));
         let committed = swept.and_then(|swept| self.commit().map(|()| swept));

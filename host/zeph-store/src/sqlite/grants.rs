@@ -2,8 +2,8 @@
 
 use rusqlite::{Connection, ToSql, params};
 use zeph_core::id::{ConversationId, Pin, PluginId};
-use zeph_core::lifetime::GrantLifetime;
 
+use crate::grants::room::{NewGrant, counting};
 use crate::grants::{GrantRecord, ListedGrants, Revoke, TAKEN_MS_MAX};
 use crate::operations::NewGrants;
 
@@ -17,7 +17,7 @@ pub(super) fn add_all(
     at_ms: i64,
 ) -> rusqlite::Result<Vec<GrantRecord>> {
     let add = |capability| {
-        let grant = add::Grant {
+        let grant = NewGrant {
             plugin: &grants.plugin,
             pin: grants.pin,
             capability,
@@ -81,23 +81,8 @@ pub(super) fn in_force(
     conversation: ConversationId,
     now_ms: i64,
 ) -> rusqlite::Result<Vec<GrantRecord>> {
-    let mut grants = row::of_pin(connection, plugin, pin)?;
-    grants.retain(|grant| match grant.lifetime {
-        GrantLifetime::Once | GrantLifetime::Always => true,
-        GrantLifetime::Session { conversation: own } => own == conversation,
-        GrantLifetime::Until { at_ms } => now_ms < at_ms,
-    });
-    let (once, mut lasting): (Vec<_>, Vec<_>) = grants.into_iter().partition(GrantRecord::is_once);
-    for grant in once {
-        // What is granted for longer anyway need not be used up.
-        if !lasting
-            .iter()
-            .any(|other| other.capability == grant.capability && other.mode.is_none())
-        {
-            lasting.push(grant);
-        }
-    }
-    Ok(lasting)
+    let grants = row::of_pin(connection, plugin, pin)?;
+    Ok(counting(grants, conversation, now_ms))
 }
 
 /// Whether a `Once` grant is there, for this pin, and no call holds it.

@@ -262,7 +262,7 @@ fn compared(dir: &Path, keys: &AuditKeys, lines: &[String]) -> zeph_store::Check
     fs::write(&path, lines.join("\n")).unwrap();
     Checkpoints::read(&path, keys)
         .unwrap()
-        .compare(&report(), None)
+        .compare(&[report()], None)
 }
 
 #[test]
@@ -327,7 +327,7 @@ fn checkpoints_show_a_file_that_was_cut() {
         let lines = checkpoints.lines();
         let file = verify_file(&log.path(), &log.keys, &lines).unwrap();
         assert_eq!(file.problems, [], "at a line end nothing else shows it");
-        checkpoints.compare(&report(), Some(&file)).problems
+        checkpoints.compare(&[report()], Some(&file)).problems
     };
     assert_eq!(against(&log), []);
     let mut lines = log.lines();

@@ -24,7 +24,7 @@ pub(crate) trait Database {
 
 /// A file of SQLite. It lasts.
 pub(crate) struct SqliteFile {
-    path: PathBuf,
+    pub(crate) path: PathBuf,
     _folder: TempDir,
 }
 

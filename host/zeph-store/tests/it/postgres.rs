@@ -1,6 +1,8 @@
 //! What holds for PostgreSQL alone: its URL, its server and what is between.
 
+mod hosts;
 mod listen;
+mod many_rows;
 #[expect(
     clippy::disallowed_methods,
     reason = "a test starts the servers it breaks"
@@ -11,6 +13,7 @@ mod outage;
     reason = "a test starts the pooler it needs"
 )]
 mod pooler;
+mod rights;
 mod start;
 #[expect(
     clippy::disallowed_methods,

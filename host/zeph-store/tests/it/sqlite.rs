@@ -3,5 +3,4 @@
 mod bad_file;
 mod bad_place;
 mod bad_row;
-mod chain;
 mod two_hosts;

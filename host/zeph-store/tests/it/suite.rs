@@ -4,6 +4,7 @@ pub(crate) mod approvals;
 mod audit;
 pub(crate) mod call;
 mod changes;
+pub(crate) mod chain;
 mod conversation;
 mod goals;
 mod grant_uses;

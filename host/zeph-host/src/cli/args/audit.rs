@@ -93,6 +93,9 @@ pub(crate) struct AuditVerify {
     /// Compare the log with checkpoints kept elsewhere: one per line, or the output of `journalctl -t zeph-host -o json`
     #[arg(long, value_name = "FILE")]
     pub(crate) against: Option<PathBuf>,
+    /// Only the records of this host, in a store that several hosts share: their keys are on their machines
+    #[arg(long, value_name = "HOST")]
+    pub(crate) host: Option<String>,
     #[command(flatten)]
     pub(crate) json: Json,
 }

@@ -22,7 +22,7 @@ use crate::host::{audit_key_folder, place_of_store};
 
 /// All that was found.
 struct Verification {
-    chain: ChainReport,
+    chains: Vec<ChainReport>,
     file: Option<FileReport>,
     against: Option<CheckpointReport>,
     problems: Vec<AuditProblem>,
@@ -80,26 +80,32 @@ impl Verification {
             None => (BTreeSet::new(), BTreeSet::new()),
         };
         let (location, store) = place_of_store(config)?;
-        let chain = Store::verify_audit(&location, &store, keys, &events)?;
+        let mut chains = Store::verify_audit(&location, &store, keys, &events)?;
+        if let Some(host) = &options.host {
+            chains.retain(|chain| chain.host.as_ref() == Some(host));
+            if chains.is_empty() {
+                return Err(no_host(host));
+            }
+        }
         let file = match (&config.audit.file, keys) {
             (Some(path), Some(keys)) => Some(verify_file(path, keys, &lines)?),
             _ => None,
         };
-        let against = checkpoints.map(|checkpoints| checkpoints.compare(&chain, file.as_ref()));
-        let mut problems = unsealed(&chain, keys.is_some(), begun);
-        problems.extend(chain.problems.clone());
+        let against = checkpoints.map(|checkpoints| checkpoints.compare(&chains, file.as_ref()));
+        let mut problems = Vec::new();
+        for chain in &chains {
+            problems.extend(unsealed(chain, keys.is_some(), begun));
+            problems.extend(chain.problems.clone());
+        }
         problems.extend(file.iter().flat_map(|file| file.problems.clone()));
         problems.extend(against.iter().flat_map(|against| against.problems.clone()));
         let of_file = file.as_ref().map_or(0, |file| file.n_more);
-        let of_chain = if chain.origin.is_empty() {
-            0
-        } else {
-            chain.n_more
-        };
+        let sealed = chains.iter().filter(|chain| !chain.origin.is_empty());
+        let of_chains: u64 = sealed.map(|chain| chain.n_more).sum();
         Ok(Self {
-            n_more: of_chain + of_file,
-            notes: notes(&chain, file.as_ref()),
-            chain,
+            n_more: of_chains + of_file,
+            notes: notes(&chains, file.as_ref()),
+            chains,
             file,
             against,
             problems,
@@ -107,7 +113,8 @@ impl Verification {
     }
 
     fn json(&self) -> serde_json::Value {
-        let chain = &self.chain;
+        let of_hosts: Vec<_> = self.chains.iter().map(chain_json).collect();
+        let is_shared = self.chains.iter().all(|chain| chain.host.is_some());
         let file = self.file.as_ref().map(|file| {
             json!({
                 "lines": file.n_lines, "before": file.n_before, "first": file.first, "count": file.count,
@@ -116,12 +123,8 @@ impl Verification {
         });
         json!({
             "ok": self.problems.is_empty(),
-            "store": {
-                "origin": chain.origin, "calls": chain.n_calls, "records": chain.n_events,
-                "before": chain.n_before, "removed_records": chain.n_removed_events,
-                "removed_calls": chain.n_removed_calls, "lost": chain.n_lost, "count": chain.count,
-                "head": chain.head,
-            },
+            "store": if is_shared { None } else { of_hosts.first() },
+            "hosts": if is_shared { Some(&of_hosts) } else { None },
             "file": file,
             "against": self.against,
             "notes": self.notes,
@@ -137,14 +140,10 @@ impl Verification {
             lines.push(format!("{} more problems", self.n_more));
         }
         lines.extend(self.notes.iter().map(|note| format!("note: {note}")));
-        let chain = &self.chain;
-        lines.push(match chain.origin.is_empty() {
-            true => "store: nothing is sealed yet".to_owned(),
-            false => format!(
-                "store: {} calls in {} records",
-                chain.n_calls, chain.n_events
-            ),
-        });
+        lines.extend(self.chains.iter().map(summary));
+        if self.chains.is_empty() {
+            lines.push("store: nothing is recorded yet".to_owned());
+        }
         if let Some(file) = &self.file {
             lines.push(format!("audit file: {} lines", file.n_lines));
         }
@@ -161,6 +160,35 @@ impl Verification {
         });
         lines.join("\n") + "\n"
     }
+}
+
+fn chain_json(chain: &ChainReport) -> serde_json::Value {
+    let mut value = json!({
+        "origin": chain.origin, "calls": chain.n_calls, "records": chain.n_events,
+        "before": chain.n_before, "removed_records": chain.n_removed_events,
+        "removed_calls": chain.n_removed_calls, "lost": chain.n_lost, "count": chain.count,
+        "head": chain.head,
+    });
+    if let Some(host) = &chain.host {
+        value["host"] = host.as_str().into();
+    }
+    value
+}
+
+/// What a chain is of, at the beginning of a line.
+fn subject(chain: &ChainReport) -> String {
+    match &chain.host {
+        Some(host) => format!("store, host {host}"),
+        None => "store".to_owned(),
+    }
+}
+
+fn summary(chain: &ChainReport) -> String {
+    let what = match chain.origin.is_empty() {
+        true => "nothing is sealed yet".to_owned(),
+        false => format!("{} calls in {} records", chain.n_calls, chain.n_events),
+    };
+    format!("{}: {what}", subject(chain))
 }
 
 /// What is wrong with a table that is not sealed.
@@ -197,7 +225,21 @@ fn unsealed(chain: &ChainReport, has_keys: bool, begun: Option<&str>) -> Vec<Aud
     }]
 }
 
-fn notes(chain: &ChainReport, file: Option<&FileReport>) -> Vec<String> {
+fn notes(chains: &[ChainReport], file: Option<&FileReport>) -> Vec<String> {
+    let mut notes: Vec<String> = chains.iter().flat_map(notes_of).collect();
+    if let Some(file) = file {
+        if file.n_before > 0 {
+            notes.push(format!(
+                "{} lines of the audit file are from before it was sealed and are not covered",
+                file.n_before
+            ));
+        }
+        notes.extend(file.notes.clone());
+    }
+    notes
+}
+
+fn notes_of(chain: &ChainReport) -> Vec<String> {
     let mut notes = Vec::new();
     if chain.n_before > 0 && !chain.origin.is_empty() {
         notes.push(format!(
@@ -217,16 +259,15 @@ fn notes(chain: &ChainReport, file: Option<&FileReport>) -> Vec<String> {
             chain.n_lost
         ));
     }
-    if let Some(file) = file {
-        if file.n_before > 0 {
-            notes.push(format!(
-                "{} lines of the audit file are from before it was sealed and are not covered",
-                file.n_before
-            ));
-        }
-        notes.extend(file.notes.clone());
+    if let Some(host) = &chain.host {
+        notes.iter_mut().for_each(|note| note.insert_str(0, &format!("host {host}: ")));
     }
     notes
+}
+
+fn no_host(host: &str) -> CliError {
+    CliError::user(format!("the store has no records of a host `{host}`"))
+        .hint("`zeph-host audit verify` without `--host` lists all hosts")
 }
 
 fn no_key(path: &Path) -> CliError {

@@ -3,7 +3,7 @@
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use crate::audit::chain::ChainHead;
-use crate::audit::checkpoint::{CheckpointDue, CheckpointEvery};
+use crate::audit::checkpoint::CheckpointDue;
 
 /// The newest event, if a checkpoint of it is due.
 pub(in crate::sqlite) fn take(
@@ -20,15 +20,7 @@ pub(in crate::sqlite) fn take(
     let last = connection
         .prepare_cached(LAST)?
         .query_row([], |row| Ok((row.get(0)?, row.get(1)?)));
-    let (n, at_ms): (i64, i64) = last.optional()?.unwrap_or((0, 0));
-    let n_new = u64::try_from(head.count.saturating_sub(n)).unwrap_or(0);
-    let passed_ms = u128::try_from(due.at_ms.saturating_sub(at_ms)).unwrap_or(0);
-    let is_due = match due.every {
-        None => true,
-        Some(CheckpointEvery::Records(every)) => n_new >= every.max(1),
-        Some(CheckpointEvery::Time(every)) => n_new > 0 && passed_ms >= every.as_millis(),
-    };
-    if !is_due {
+    if !due.is_due(&head, last.optional()?.unwrap_or((0, 0))) {
         return Ok(None);
     }
     connection

@@ -17,27 +17,20 @@ use crate::open::{Location, StoreOptions};
 use crate::secrets::audit_keys::AuditKeys;
 use crate::sqlite::open::{open_connection, site_of};
 use crate::sqlite::writer::{execute, roll_back};
-use crate::store::Store;
 
-impl Store {
-    /// Verifies the audit table of the store at `location`, which may be in use: what was recorded when it began is what it looks at. Hosts
-    /// that record calls wait for some milliseconds meanwhile.
-    ///
-    /// Without `keys` only that the chain has begun is known.
-    /// Errors: what the database says. Limits: O(size of the table); the first 1,000 problems are told.
-    pub fn verify_audit(
-        location: &Location,
-        options: &StoreOptions,
-        keys: Option<&AuditKeys>,
-        wanted: &BTreeSet<i64>,
-    ) -> Result<ChainReport, StoreError> {
-        let Some(site) = site_of(location, options)? else {
-            return Ok(ChainReport::default());
-        };
-        let open = || open_connection(&site);
-        let verified = open().and_then(|main| verify(&main, &open, keys, wanted));
-        verified.map_err(|source| site.error("verify the audit table", source))
-    }
+/// Verifies the table of the store at `location`, which is a file or memory.
+pub(crate) fn verify_file(
+    location: &Location,
+    options: &StoreOptions,
+    keys: Option<&AuditKeys>,
+    wanted: &BTreeSet<i64>,
+) -> Result<ChainReport, StoreError> {
+    let Some(site) = site_of(location, options)? else {
+        return Ok(ChainReport::default());
+    };
+    let open = || open_connection(&site);
+    let verified = open().and_then(|main| verify(&main, &open, keys, wanted));
+    verified.map_err(|source| site.error("verify the audit table", source))
 }
 
 fn verify(

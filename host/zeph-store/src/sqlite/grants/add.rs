@@ -1,29 +1,19 @@
 //! Adding a grant beside those that are there: the longer lifetime of one capability stays.
 
 use rusqlite::{Connection, params};
-use zeph_core::capability::Capability;
-use zeph_core::id::{Pin, PluginId};
+use zeph_core::id::Pin;
 use zeph_core::lifetime::GrantLifetime;
-use zeph_core::policy::Mode;
 
 use super::row;
 use crate::grants::GrantRecord;
+use crate::grants::columns::{columns, mode_label};
+use crate::grants::room::{NewGrant, Room};
 use crate::sqlite::conversation::touch;
-
-/// A grant that has no number yet.
-#[derive(Debug)]
-pub(super) struct Grant<'a> {
-    pub(super) plugin: &'a PluginId,
-    pub(super) pin: Pin,
-    pub(super) capability: &'a Capability,
-    pub(super) lifetime: GrantLifetime,
-    pub(super) mode: Option<Mode>,
-}
 
 /// Adds `grant` unless one that is there covers it, and removes those it replaces.
 pub(super) fn add(
     connection: &Connection,
-    grant: &Grant<'_>,
+    grant: &NewGrant<'_>,
     at_ms: i64,
 ) -> rusqlite::Result<GrantRecord> {
     const SQL: &str = "
@@ -35,7 +25,7 @@ pub(super) fn add(
     if let GrantLifetime::Session { conversation } = grant.lifetime {
         touch(connection, conversation, at_ms, 0)?;
     }
-    let lifetime = row::columns(grant.lifetime);
+    let lifetime = columns(grant.lifetime);
     connection.prepare_cached(SQL)?.execute(params![
         grant.plugin.0,
         grant.pin.wasm.to_string(),
@@ -45,7 +35,7 @@ pub(super) fn add(
         lifetime.conversation,
         lifetime.until_ms,
         at_ms,
-        grant.mode.map(row::mode_label),
+        grant.mode.map(mode_label),
     ])?;
     Ok(GrantRecord {
         id: connection.last_insert_rowid(),
@@ -64,7 +54,7 @@ pub(super) fn move_to(
     grant: &GrantRecord,
     to: Pin,
 ) -> rusqlite::Result<()> {
-    let moved = Grant {
+    let moved = NewGrant {
         plugin: &grant.plugin,
         pin: to,
         capability: &grant.capability,
@@ -81,59 +71,21 @@ pub(super) fn move_to(
 }
 
 /// Removes the grants that `grant` replaces, unless one of them covers it: then gives that one back.
-///
-/// `now_ms` is `None` when it does not matter what has expired: a moved grant keeps its own end.
 fn make_room(
     connection: &Connection,
-    grant: &Grant<'_>,
+    grant: &NewGrant<'_>,
     now_ms: Option<i64>,
 ) -> rusqlite::Result<Option<GrantRecord>> {
-    let mut there = row::of_pin(connection, grant.plugin, grant.pin)?;
-    there.retain(|other| {
-        let is_over = match (other.lifetime, now_ms) {
-            (GrantLifetime::Until { at_ms }, Some(now_ms)) => at_ms <= now_ms,
-            _ => false,
-        };
-        other.capability == *grant.capability && !is_over
-    });
-    let covering =
-        |other: &&GrantRecord| other.mode == grant.mode && covers(other.lifetime, grant.lifetime);
-    if let Some(other) = there.iter().find(covering) {
-        return Ok(Some(other.clone()));
-    }
-    for other in there {
-        // Of two modes for one capability the newer counts.
-        if other.mode != grant.mode || replaces(grant.lifetime, other.lifetime) {
-            delete(connection, other.id)?;
+    let there = row::of_pin(connection, grant.plugin, grant.pin)?;
+    match Room::among(there, grant, now_ms) {
+        Room::Covered(other) => Ok(Some(other)),
+        Room::Made(replaced) => {
+            for id in replaced {
+                delete(connection, id)?;
+            }
+            Ok(None)
         }
     }
-    Ok(None)
-}
-
-/// Whether a grant for `held` makes one for `asked` pointless.
-fn covers(held: GrantLifetime, asked: GrantLifetime) -> bool {
-    use GrantLifetime::{Always, Once, Session, Until};
-    match (held, asked) {
-        (Always, _) | (Once, Once) | (Until { .. }, Once) => true,
-        (Until { at_ms: held }, Until { at_ms: asked }) => held >= asked,
-        (
-            Session { conversation: held },
-            Session {
-                conversation: asked,
-            },
-        ) => held == asked,
-        // A session counts for its conversation only: the call that is to be allowed once may belong to another.
-        (Session { .. }, Once | Until { .. })
-        | (Once, Session { .. } | Until { .. })
-        | (Until { .. }, Session { .. })
-        | (Once | Session { .. } | Until { .. }, Always) => false,
-    }
-}
-
-/// Whether a new grant for `new` ends one for `held`.
-fn replaces(new: GrantLifetime, held: GrantLifetime) -> bool {
-    // "Once" and then something longer: nobody expects a further call after the longer one has ended.
-    covers(new, held) || held == GrantLifetime::Once
 }
 
 fn delete(connection: &Connection, id: i64) -> rusqlite::Result<()> {

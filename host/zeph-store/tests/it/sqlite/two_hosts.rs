@@ -9,16 +9,38 @@ use std::time::Duration;
 
 use zeph_core::id::ConversationId;
 use zeph_store::{
-    AuditFile, AuditFilter, AuditKeySource, CallBegin, Location, Retention, SingleUseRights, Store,
-    StoreError, StoreOptions, verify_file,
+    AuditFile, AuditFilter, AuditKeyFolder, AuditKeySource, AuditKeys, CallBegin, ChainReport,
+    Location, Retention, SingleUseRights, Store, StoreError, StoreOptions, verify_file,
 };
 
-use super::chain::{chained, folder, verified};
 use crate::setup::{NOW_MS, begin, fresh, n_rows, names, open, sql, success, told, try_open};
 use crate::suite::call::once_rights;
 
 /// Names the store to the test that plays a host in a process of its own, and what it does there.
 const ROLE: &str = "ZEPH_STORE_TEST_ROLE";
+
+fn folder(path: &Path) -> AuditKeyFolder {
+    AuditKeyFolder::new(path.with_file_name("secrets"))
+}
+
+/// A store whose calls are chained.
+async fn chained(path: &Path) -> (Store, AuditKeys) {
+    let store = open(path);
+    let source = AuditKeySource::Folder(folder(path));
+    let keys = store.begin_chain(&source, NOW_MS).await.unwrap();
+    (store, keys)
+}
+
+fn verified(path: &Path, wanted: &BTreeSet<i64>) -> ChainReport {
+    let options = StoreOptions {
+        at_ms: NOW_MS,
+        busy_timeout: Duration::from_secs(5),
+    };
+    let keys = folder(path).read().unwrap();
+    let location = Location::File(path.to_owned());
+    let found = Store::verify_audit(&location, &options, keys.as_ref(), wanted);
+    found.unwrap().remove(0)
+}
 
 /// Begins `n` calls, one after another.
 async fn write_rows(path: &Path, n: usize) {

@@ -54,7 +54,7 @@ fn bound(value: Value) -> BoundCall {
     )
 }
 
-fn call() -> BoundCall {
+pub(crate) fn call() -> BoundCall {
     bound(json!({ "command": "rm -r build" }))
 }
 

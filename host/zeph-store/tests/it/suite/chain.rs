@@ -1,53 +1,135 @@
-//! The chain over the audit table: what was done to it by someone without the key is found and named.
+//! The chain over the audit table: what was recorded verifies, and every kind of tampering shows.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::time::Duration;
 
+use tempfile::TempDir;
 use zeph_core::id::{CallId, ConversationId};
 use zeph_store::{
     AuditKeyFolder, AuditKeySource, AuditKeys, AuditProblemKind, ChainReport, Location, Retention,
     Store, StoreError, StoreOptions,
 };
 
-use crate::setup::{NOW_MS, begin, fresh, n_rows, open, sql, success, told};
+use crate::database::{Database, Postgres, SqliteFile, on_every_database};
+use crate::setup::{NOW_MS, begin, n_rows, sql, success, told};
 
 const DAY_MS: i64 = 86_400_000;
 
-pub(super) fn folder(path: &Path) -> AuditKeyFolder {
-    AuditKeyFolder::new(path.with_file_name("secrets"))
+/// A database that somebody can change who is not a host.
+pub(crate) trait Tampered: Database + Sync {
+    fn location(&self) -> Location;
+
+    fn tamper(&self, statements: &str);
+
+    /// Bytes in a statement.
+    fn blob(digits: &str) -> String;
+
+    /// Of a row of the audit: the column of its host, and its value.
+    const HOST: (&str, &str) = ("", "");
 }
 
-/// A store whose calls are chained.
-pub(super) async fn chained(path: &Path) -> (Store, AuditKeys) {
-    let store = open(path);
-    let source = AuditKeySource::Folder(folder(path));
-    let keys = store.begin_chain(&source, NOW_MS).await.unwrap();
-    (store, keys)
+impl Tampered for SqliteFile {
+    fn location(&self) -> Location {
+        Location::File(self.path.clone())
+    }
+
+    fn tamper(&self, statements: &str) {
+        sql(&self.path).execute_batch(statements).unwrap();
+    }
+
+    fn blob(digits: &str) -> String {
+        format!("x'{digits}'")
+    }
 }
 
-pub(super) fn verified(path: &Path, wanted: &BTreeSet<i64>) -> ChainReport {
-    let options = StoreOptions {
-        at_ms: NOW_MS,
-        busy_timeout: Duration::from_secs(5),
-    };
-    let keys = folder(path).read().unwrap();
-    let location = Location::File(path.to_owned());
-    Store::verify_audit(&location, &options, keys.as_ref(), wanted).unwrap()
+impl Tampered for Postgres {
+    fn location(&self) -> Location {
+        Location::Server(Box::new(self.schema.url().parse().unwrap()))
+    }
+
+    fn tamper(&self, statements: &str) {
+        self.schema.sql(statements);
+    }
+
+    fn blob(digits: &str) -> String {
+        format!("'\\x{digits}'::bytea")
+    }
+
+    const HOST: (&str, &str) = ("host, ", "'host', ");
 }
 
-fn report(path: &Path) -> ChainReport {
-    verified(path, &BTreeSet::new())
+/// A database with the keys of its audit.
+pub(crate) struct Log<D> {
+    pub(crate) database: D,
+    pub(crate) dir: TempDir,
 }
 
-fn sound(path: &Path) -> ChainReport {
-    let report = report(path);
-    assert_eq!((&report.problems, report.n_more), (&Vec::new(), 0));
-    report
+impl<D: Tampered> Log<D> {
+    pub(crate) fn fresh() -> Self {
+        Self {
+            database: D::fresh(),
+            dir: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    pub(crate) fn folder(&self) -> AuditKeyFolder {
+        AuditKeyFolder::new(self.dir.path().join("secrets"))
+    }
+
+    fn open(&self) -> Store {
+        self.database.open()
+    }
+
+    /// A store whose calls are chained.
+    pub(crate) async fn chained(&self) -> (Store, AuditKeys) {
+        let store = self.open();
+        let source = AuditKeySource::Folder(self.folder());
+        let keys = store.begin_chain(&source, NOW_MS).await.unwrap();
+        (store, keys)
+    }
+
+    /// What is found of each host.
+    pub(crate) fn reports(&self, wanted: &BTreeSet<i64>) -> Vec<ChainReport> {
+        let options = StoreOptions {
+            at_ms: NOW_MS,
+            busy_timeout: Duration::from_secs(5),
+        };
+        let keys = self.folder().read().unwrap();
+        let location = self.database.location();
+        Store::verify_audit(&location, &options, keys.as_ref(), wanted).unwrap()
+    }
+
+    /// What is found of the only host.
+    fn report(&self) -> ChainReport {
+        let mut reports = self.reports(&BTreeSet::new());
+        assert!(reports.len() <= 1, "{reports:?}");
+        let report = reports.pop().unwrap_or_default();
+        ChainReport {
+            host: None,
+            ..report
+        }
+    }
+
+    fn sound(&self) -> ChainReport {
+        let report = self.report();
+        assert_eq!((&report.problems, report.n_more), (&Vec::new(), 0));
+        report
+    }
+
+    fn tamper(&self, statements: &str) {
+        self.database.tamper(statements);
+    }
+
+    fn problems(&self) -> Vec<(AuditProblemKind, Option<String>)> {
+        let problems = self.report().problems.into_iter();
+        problems
+            .map(|problem| (problem.kind, problem.call_id))
+            .collect()
+    }
 }
 
 /// Makes `n` calls, of which every fifth is still running.
-async fn calls(store: &Store, n: usize, at_ms: i64) -> Vec<CallId> {
+pub(crate) async fn calls(store: &Store, n: usize, at_ms: i64) -> Vec<CallId> {
     let conversation = ConversationId::new();
     let mut calls = Vec::new();
     for idx in 0..n {
@@ -62,24 +144,23 @@ async fn calls(store: &Store, n: usize, at_ms: i64) -> Vec<CallId> {
     calls
 }
 
-#[tokio::test]
-async fn what_was_recorded_verifies() {
-    let (_dir, path) = fresh();
+async fn what_was_recorded_verifies<D: Tampered>() {
+    let log = Log::<D>::fresh();
     // Nothing, then rows from before the chain.
-    assert_eq!(report(&path), ChainReport::default());
-    let old = open(&path);
+    assert_eq!(log.report(), ChainReport::default());
+    let old = log.open();
     let conversation = ConversationId::new();
     old.audit_begin(begin("read", conversation, NOW_MS))
         .await
         .unwrap();
     old.close().await.unwrap();
-    assert_eq!(report(&path).n_before, 1);
-    let (store, _) = chained(&path).await;
+    assert_eq!(log.report().n_before, 1);
+    let (store, _) = log.chained().await;
     calls(&store, 20, NOW_MS).await;
     store.close().await.unwrap();
-    let (store, _) = chained(&path).await;
+    let (store, _) = log.chained().await;
     calls(&store, 5, NOW_MS).await;
-    let report = sound(&path);
+    let report = log.sound();
     assert_eq!((report.n_before, report.n_calls), (1, 25));
     assert_eq!(report.n_events, 1 + 25 + 20, "the start, begins and ends");
     assert_eq!(report.count, 46);
@@ -87,31 +168,25 @@ async fn what_was_recorded_verifies() {
     assert_eq!((head.count, &head.head), (46, &report.head));
 }
 
-#[tokio::test]
-async fn hosts_that_share_a_store_share_one_chain() {
-    let (_dir, path) = fresh();
-    let hosts: Vec<_> = (0..4)
-        .map(|_| {
-            let path = path.clone();
-            std::thread::spawn(move || {
+async fn hosts_that_share_a_store_share_one_chain<D: Tampered>() {
+    let log = Log::<D>::fresh();
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
                 let runtime = tokio::runtime::Builder::new_current_thread()
                     .build()
                     .unwrap();
                 runtime.block_on(async {
-                    let (store, _) = chained(&path).await;
+                    let (store, _) = log.chained().await;
                     calls(&store, 100, NOW_MS).await;
                 });
-            })
-        })
-        .collect();
-    for host in hosts {
-        host.join().unwrap();
-    }
-    assert_eq!(sound(&path).n_calls, 400);
+            });
+        }
+    });
+    assert_eq!(log.sound().n_calls, 400);
 }
 
-#[tokio::test]
-async fn every_kind_of_tampering_is_named() {
+async fn every_kind_of_tampering_is_named<D: Tampered>() {
     use AuditProblemKind::{Changed, Inserted, Removed, Reordered};
     // What is done to call 7 (the eighth), and what is said of it.
     let tries: [(&str, AuditProblemKind); 12] = [
@@ -120,7 +195,7 @@ async fn every_kind_of_tampering_is_named() {
         ("UPDATE audit SET result = 'error' WHERE call_id = :call", Changed),
         ("UPDATE audit SET finished_at_ms = NULL WHERE call_id = :call", Changed),
         ("UPDATE audit SET chain_n = 3 WHERE call_id = :call", Changed),
-        ("UPDATE audit_chain SET tag = zeroblob(32) WHERE kind = 2 AND call = :blob", Changed),
+        ("UPDATE audit_chain SET tag = {zeros} WHERE kind = 2 AND call = :blob", Changed),
         ("UPDATE audit_chain SET begun = 1 WHERE kind = 3 AND call = :blob", Changed),
         ("DELETE FROM audit WHERE call_id = :call", Removed),
         (
@@ -128,8 +203,8 @@ async fn every_kind_of_tampering_is_named() {
             Removed,
         ),
         (
-            "INSERT INTO audit (call_id, begun_at_ms, tool, command, conversation_id)
-             VALUES ('00000000-0000-7000-8000-000000000000', 1, 'read', '{}', 'x')",
+            "INSERT INTO audit ({host}call_id, begun_at_ms, tool, command, conversation_id)
+             VALUES ({of}'00000000-0000-7000-8000-000000000000', 1, 'read', '{}', 'x')",
             Inserted,
         ),
         (
@@ -146,19 +221,22 @@ async fn every_kind_of_tampering_is_named() {
         ),
     ];
     for (statements, kind) in tries {
-        let (_dir, path) = fresh();
-        let (store, _) = chained(&path).await;
+        let log = Log::<D>::fresh();
+        let (store, _) = log.chained().await;
         let made = calls(&store, 20, NOW_MS).await;
         store.close().await.unwrap();
-        sound(&path);
-        let blob = |call: CallId| format!("x'{}'", call.as_uuid().simple());
+        log.sound();
+        let blob = |call: CallId| D::blob(&call.as_uuid().simple().to_string());
         let statements = statements
+            .replace("{host}", D::HOST.0)
+            .replace("{of}", D::HOST.1)
+            .replace("{zeros}", &D::blob(&"00".repeat(32)))
             .replace(":otherblob", &blob(made[11]))
             .replace(":other", &format!("'{}'", made[11]))
             .replace(":blob", &blob(made[7]))
             .replace(":call", &format!("'{}'", made[7]));
-        sql(&path).execute_batch(&statements).unwrap();
-        let report = report(&path);
+        log.tamper(&statements);
+        let report = log.report();
         let found = report.problems.iter().find(|problem| problem.kind == kind);
         let found = found.unwrap_or_else(|| panic!("{statements}: {:#?}", report.problems));
         let is_named = match kind {
@@ -176,27 +254,25 @@ async fn every_kind_of_tampering_is_named() {
     }
 }
 
-#[tokio::test]
-async fn a_fabricated_end_is_found() {
-    let (_dir, path) = fresh();
-    let (store, _) = chained(&path).await;
+async fn a_fabricated_end_is_found<D: Tampered>() {
+    let log = Log::<D>::fresh();
+    let (store, _) = log.chained().await;
     let made = calls(&store, 10, NOW_MS).await;
     store.close().await.unwrap();
     let fabricated = format!(
         "UPDATE audit SET finished_at_ms = 1, result = 'success' WHERE call_id = '{}'",
         made[4]
     );
-    sql(&path).execute_batch(&fabricated).unwrap();
-    let report = report(&path);
+    log.tamper(&fabricated);
+    let report = log.report();
     assert_eq!(report.problems.len(), 1, "{:#?}", report.problems);
     assert_eq!(report.problems[0].kind, AuditProblemKind::Inserted);
     assert_eq!(report.problems[0].call_id, Some(made[4].to_string()));
 }
 
-#[tokio::test]
-async fn retention_keeps_the_chain_and_what_still_runs() {
-    let (_dir, path) = fresh();
-    let (store, _) = chained(&path).await;
+async fn retention_keeps_the_chain_and_what_still_runs<D: Tampered>() {
+    let log = Log::<D>::fresh();
+    let (store, _) = log.chained().await;
     calls(&store, 50, NOW_MS - 10 * DAY_MS).await;
     let kept = calls(&store, 50, NOW_MS).await;
     // One of a clock that was ahead.
@@ -213,7 +289,7 @@ async fn retention_keeps_the_chain_and_what_still_runs() {
     };
     let swept = store.sweep(of_days(3), NOW_MS).await.unwrap();
     assert_eq!(swept.n_audit, 50, "those of a dead host too");
-    let report = sound(&path);
+    let report = log.sound();
     assert_eq!((report.n_removed_calls, report.n_calls), (50, 101));
     // By number: of the first 50 those that run stay, and are vouched for anew.
     let of_rows = Retention {
@@ -222,7 +298,7 @@ async fn retention_keeps_the_chain_and_what_still_runs() {
     };
     let swept = store.sweep(of_rows, NOW_MS).await.unwrap();
     assert_eq!((swept.n_audit, swept.n_carried), (40, 11));
-    let report = sound(&path);
+    let report = log.sound();
     assert_eq!(report.n_calls, 61);
     // They end, which is chained as well, and the one that was ahead is in nobody's way.
     store
@@ -233,13 +309,13 @@ async fn retention_keeps_the_chain_and_what_still_runs() {
         .audit_finish(success(kept[9], NOW_MS + 2))
         .await
         .unwrap();
-    sound(&path);
+    log.sound();
     let of_rows = Retention {
         audit_rows_max: 10,
         ..Retention::default()
     };
     store.sweep(of_rows, NOW_MS).await.unwrap();
-    sound(&path);
+    log.sound();
     assert!(store.audit_record(last[49]).await.unwrap().is_some());
     assert!(store.sweep(of_rows, NOW_MS).await.unwrap().is_nothing());
     // What is left is as good as it was.
@@ -247,38 +323,30 @@ async fn retention_keeps_the_chain_and_what_still_runs() {
         "UPDATE audit SET command = 'x' WHERE call_id = '{}'",
         kept[14]
     );
-    sql(&path).execute_batch(&changed).unwrap();
-    let problems = report_of(&path);
+    log.tamper(&changed);
+    let problems = log.problems();
     assert_eq!(
         problems,
         [(AuditProblemKind::Changed, Some(kept[14].to_string()))]
     );
 }
 
-fn report_of(path: &Path) -> Vec<(AuditProblemKind, Option<String>)> {
-    let problems = report(path).problems.into_iter();
-    problems
-        .map(|problem| (problem.kind, problem.call_id))
-        .collect()
-}
-
-#[tokio::test]
-async fn retention_hides_no_tampering() {
-    let (_dir, path) = fresh();
-    let (store, _) = chained(&path).await;
+async fn retention_hides_no_tampering<D: Tampered>() {
+    let log = Log::<D>::fresh();
+    let (store, _) = log.chained().await;
     let made = calls(&store, 20, NOW_MS - 10 * DAY_MS).await;
     let changed = format!(
         "UPDATE audit SET command = 'x' WHERE call_id = '{}'; DELETE FROM audit WHERE call_id = '{}'",
         made[2], made[3]
     );
-    sql(&path).execute_batch(&changed).unwrap();
+    log.tamper(&changed);
     let retention = Retention {
         audit: Duration::from_hours(24),
         ..Retention::default()
     };
     store.sweep(retention, NOW_MS).await.unwrap();
     assert_eq!(n_rows(&store).await, 0);
-    let problems = report(&path).problems;
+    let problems = log.report().problems;
     assert_eq!(problems.len(), 1, "{problems:#?}");
     assert!(
         problems[0].message.starts_with("2 records were not sound"),
@@ -286,37 +354,31 @@ async fn retention_hides_no_tampering() {
     );
 }
 
-#[tokio::test]
-async fn a_removed_beginning_is_no_retention() {
-    let (_dir, path) = fresh();
-    let (store, _) = chained(&path).await;
+async fn a_removed_beginning_is_no_retention<D: Tampered>() {
+    let log = Log::<D>::fresh();
+    let (store, _) = log.chained().await;
     calls(&store, 20, NOW_MS).await;
     store.close().await.unwrap();
-    sql(&path)
-        .execute_batch("DELETE FROM audit WHERE chain_n < 11; DELETE FROM audit_chain WHERE n BETWEEN 2 AND 10")
-        .unwrap();
-    let kinds = report_of(&path);
+    log.tamper("DELETE FROM audit WHERE chain_n < 11; DELETE FROM audit_chain WHERE n BETWEEN 2 AND 10");
+    let kinds = log.problems();
     assert!(
         kinds.contains(&(AuditProblemKind::Removed, None)),
         "{kinds:?}"
     );
-    sql(&path)
-        .execute_batch("DELETE FROM audit_chain WHERE n = 1")
-        .unwrap();
-    let report = report(&path);
+    log.tamper("DELETE FROM audit_chain WHERE n = 1");
+    let report = log.report();
     assert!(report.origin.is_empty() && report.n_more > 0, "{report:?}");
 }
 
-#[tokio::test]
-async fn without_its_key_nothing_is_recorded() {
-    let (_dir, path) = fresh();
-    let (store, _) = chained(&path).await;
+async fn without_its_key_nothing_is_recorded<D: Tampered>() {
+    let log = Log::<D>::fresh();
+    let (store, _) = log.chained().await;
     calls(&store, 5, NOW_MS).await;
-    let folder = folder(&path);
-    let kept = path.with_file_name("kept.json");
+    let folder = log.folder();
+    let kept = log.dir.path().join("kept.json");
     std::fs::rename(folder.file(), &kept).unwrap();
     let source = AuditKeySource::Folder(folder.clone());
-    let host = open(&path);
+    let host = log.open();
     let error = host.begin_chain(&source, NOW_MS).await.unwrap_err();
     assert!(
         matches!(error, StoreError::AuditKeyMissing { .. }),
@@ -328,11 +390,11 @@ async fn without_its_key_nothing_is_recorded() {
     let keys = folder.add(NOW_MS).unwrap();
     host.rekey_chain(keys, NOW_MS).await.unwrap();
     calls(&host, 5, NOW_MS).await;
-    let report = sound(&path);
+    let report = log.sound();
     assert_eq!((report.n_lost, report.n_calls), (10, 5));
     // A host of before goes on with the new one too; without it, it records nothing.
     calls(&store, 1, NOW_MS).await;
-    assert_eq!(sound(&path).n_calls, 6);
+    assert_eq!(log.sound().n_calls, 6);
     let keys = folder.add(NOW_MS).unwrap();
     host.rekey_chain(keys, NOW_MS).await.unwrap();
     std::fs::rename(&kept, folder.file()).unwrap();
@@ -343,21 +405,20 @@ async fn without_its_key_nothing_is_recorded() {
     assert!(matches!(error, StoreError::AuditKeyChanged), "{error:?}");
 }
 
-#[tokio::test]
-async fn a_keyring_out_of_reach_stops_no_call() {
-    let (_dir, path) = fresh();
-    let (store, _) = chained(&path).await;
+async fn a_keyring_out_of_reach_stops_no_call<D: Tampered>() {
+    let log = Log::<D>::fresh();
+    let (store, _) = log.chained().await;
     calls(&store, 5, NOW_MS).await;
     let id = store.chain_key().await.unwrap().unwrap();
     store.close().await.unwrap();
     // As if the key were in a keyring.
-    let folder = folder(&path);
+    let folder = log.folder();
     let whole = std::fs::read_to_string(folder.file()).unwrap();
     let text = format!(r#"{{"version":1,"keys":[{{"id":"{id}","created_at_ms":1}}]}}"#);
     std::fs::write(folder.file(), text).unwrap();
-    let (store, _) = chained(&path).await;
+    let (store, _) = log.chained().await;
     calls(&store, 5, NOW_MS).await;
-    let kinds = report_of(&path);
+    let kinds = log.problems();
     assert_eq!(
         kinds,
         [(AuditProblemKind::KeyMissing, None)],
@@ -369,26 +430,25 @@ async fn a_keyring_out_of_reach_stops_no_call() {
     let named = format!("\"id\": \"{id}\",");
     let both = now.replace(&named, &format!("{named} \"key\": \"{key}\","));
     std::fs::write(folder.file(), both).unwrap();
-    assert_eq!(sound(&path).n_calls, 10);
+    assert_eq!(log.sound().n_calls, 10);
 }
 
-#[tokio::test]
-async fn a_key_that_was_exchanged_vouches_for_what_it_did() {
-    let (_dir, path) = fresh();
-    let (store, _) = chained(&path).await;
+async fn a_key_that_was_exchanged_vouches_for_what_it_did<D: Tampered>() {
+    let log = Log::<D>::fresh();
+    let (store, _) = log.chained().await;
     let made = calls(&store, 5, NOW_MS).await;
-    let keys = folder(&path).add(NOW_MS).unwrap();
+    let keys = log.folder().add(NOW_MS).unwrap();
     store.rekey_chain(keys, NOW_MS).await.unwrap();
     calls(&store, 5, NOW_MS).await;
-    let report = sound(&path);
+    let report = log.sound();
     assert_eq!((report.n_lost, report.n_calls), (0, 10));
     let changed = format!(
         "UPDATE audit SET command = 'x' WHERE call_id = '{}'",
         made[0]
     );
-    sql(&path).execute_batch(&changed).unwrap();
+    log.tamper(&changed);
     assert_eq!(
-        report_of(&path),
+        log.problems(),
         [(AuditProblemKind::Changed, Some(made[0].to_string()))]
     );
     // Retention passes the exchange.
@@ -397,5 +457,21 @@ async fn a_key_that_was_exchanged_vouches_for_what_it_did() {
         ..Retention::default()
     };
     store.sweep(retention, NOW_MS + 2 * DAY_MS).await.unwrap();
-    assert_eq!(report_of(&path).len(), 1, "the change is counted");
+    assert_eq!(log.problems().len(), 1, "the change is counted");
+}
+
+on_every_database! {
+    any: [],
+    lasting: [
+        what_was_recorded_verifies,
+        hosts_that_share_a_store_share_one_chain,
+        every_kind_of_tampering_is_named,
+        a_fabricated_end_is_found,
+        retention_keeps_the_chain_and_what_still_runs,
+        retention_hides_no_tampering,
+        a_removed_beginning_is_no_retention,
+        without_its_key_nothing_is_recorded,
+        a_keyring_out_of_reach_stops_no_call,
+        a_key_that_was_exchanged_vouches_for_what_it_did,
+    ],
 }

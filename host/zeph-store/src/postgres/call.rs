@@ -1,0 +1,68 @@
+//! The begin and the end of calls.
+//!
+//! What a call uses up is locked first, row by row in one order, and is looked at then: of two hosts that want the same, one finds it gone.
+
+use zeph_core::id::ApprovalId;
+
+use super::transaction::Transaction;
+use super::{approvals, audit, grants};
+use crate::audit::record::{BeginRecord, Finish};
+use crate::call::{CallBegin, SingleUseRights};
+use crate::grants::GrantRecord;
+use crate::operations::{Operations as _, Outcome};
+
+/// Takes the rights and adds the row; `None` when there is one already.
+pub(super) fn begin(
+    transaction: &Transaction,
+    begin: Option<&BeginRecord>,
+    rights: &SingleUseRights,
+    at_ms: i64,
+) -> Outcome<Option<CallBegin>> {
+    let approvals: Vec<ApprovalId> = rights
+        .approval
+        .iter()
+        .chain(&rights.objects)
+        .copied()
+        .collect();
+    if !are_there(transaction, rights, &approvals)? {
+        return Ok(Some(CallBegin::RightGone));
+    }
+    if let Some(begin) = begin
+        && !audit::insert_begin(transaction, begin)?
+    {
+        return Ok(None);
+    }
+    approvals::take(transaction, &approvals)?;
+    grants::hold(transaction, &rights.grants, at_ms)?;
+    Ok(Some(CallBegin::Recorded))
+}
+
+/// Releases grants and completes the row; says whether there was one to complete.
+pub(super) fn finish(
+    transaction: &Transaction,
+    finish: Option<&Finish>,
+    unused: &[GrantRecord],
+) -> Outcome<bool> {
+    if !unused.is_empty() {
+        grants::release(transaction, unused)?;
+    }
+    match finish {
+        Some(finish) => audit::update_finish(transaction, finish),
+        None => Ok(true),
+    }
+}
+
+/// Whether all of `rights` can still be taken; nobody else takes them then.
+fn are_there(
+    transaction: &Transaction,
+    rights: &SingleUseRights,
+    approvals: &[ApprovalId],
+) -> Outcome<bool> {
+    if let Some(known) = rights.trust_version
+        && known != transaction.trust_version()?
+    {
+        return Ok(false);
+    }
+    Ok(approvals::are_unused(transaction, approvals)?
+        && grants::are_free(transaction, &rights.grants)?)
+}

@@ -1,0 +1,169 @@
+//! The chains over the audit table, one for each host: a transaction adds an event for each begin and end of a call.
+//!
+//! The order of events is that of the transactions of a host, which its processes take turns with.
+
+pub(super) mod checkpoint;
+pub(super) mod forget;
+mod rows;
+pub(super) mod sweep;
+pub(crate) mod verify;
+
+use tokio_postgres::Row;
+
+use super::transaction::Transaction;
+use super::value::{get, unreadable};
+use crate::audit::chain::{ChainHead, ChainMark, EventHead};
+use crate::audit::code::{Code, hex};
+use crate::audit::event::StoredEvent;
+use crate::audit::seal::{NewestEvent, Seal, SealedAudit, call_of};
+use crate::operations::Outcome;
+
+impl SealedAudit for Transaction {
+    fn seal(&self) -> &Seal {
+        &self.seal
+    }
+
+    fn hold_chain(&self) -> Outcome<()> {
+        hold(self, self.host())
+    }
+
+    fn newest_event(&self) -> Outcome<NewestEvent> {
+        newest_event(self, self.host())
+    }
+
+    fn newest_mark(&self) -> Outcome<Option<ChainMark>> {
+        newest_mark(self, self.host())
+    }
+
+    fn insert_event(
+        &self,
+        head: &EventHead,
+        (body, tag): (Option<&str>, Option<&Code>),
+        code: &Code,
+    ) -> Outcome<()> {
+        const SQL: &str = "
+            INSERT INTO audit_chain (host, n, kind, seq, call, begun, body, tag, code)
+            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
+        let call = head.call.map(|call| *call.as_uuid().as_bytes());
+        let inserted = self.execute(
+            SQL,
+            &[
+                &self.host(),
+                &head.n,
+                &head.kind,
+                &head.seq,
+                &call.as_ref().map(|call| &call[..]),
+                &head.begun,
+                &body,
+                &tag.map(|tag| &tag[..]),
+                &&code[..],
+            ],
+        );
+        inserted.map(drop)
+    }
+
+    fn rows_before(&self) -> Outcome<(i64, i64)> {
+        const SQL: &str = "SELECT coalesce(max(seq), 0), count(*) FROM audit WHERE host = $1";
+        let row = self.query_one(SQL, &[&self.host()])?;
+        Ok((get(&row, 0)?, get(&row, 1)?))
+    }
+}
+
+/// Waits until nobody else adds events to the chain of `host`, and keeps others from it until the transaction ends.
+fn hold(transaction: &Transaction, host: &str) -> Outcome<()> {
+    transaction.lock(&format!("audit chain of {host}"))
+}
+
+fn newest_event(transaction: &Transaction, host: &str) -> Outcome<NewestEvent> {
+    const SQL: &str = "SELECT n, code FROM audit_chain WHERE host = $1 ORDER BY n DESC LIMIT 1";
+    let Some(row) = transaction.query_opt(SQL, &[&host])? else {
+        return Ok(NewestEvent::NONE);
+    };
+    Ok(NewestEvent {
+        n: get(&row, 0)?,
+        code: code_of(&row, 1)?,
+    })
+}
+
+fn newest_mark(transaction: &Transaction, host: &str) -> Outcome<Option<ChainMark>> {
+    mark_before(transaction, host, i64::MAX)
+}
+
+/// What the newest event of the chain itself before event `n` says.
+fn mark_before(transaction: &Transaction, host: &str, n: i64) -> Outcome<Option<ChainMark>> {
+    const SQL: &str = "
+        SELECT body FROM audit_chain WHERE host = $1 AND body IS NOT NULL AND n < $2 ORDER BY n DESC LIMIT 1";
+    let Some(row) = transaction.query_opt(SQL, &[&host, &n])? else {
+        return Ok(None);
+    };
+    let mark = serde_json::from_str(get(&row, 0)?);
+    mark.map(Some).map_err(|error| unreadable(0, error))
+}
+
+/// The name of the key that vouches for the newest records of this host.
+pub(super) fn key(transaction: &Transaction) -> Outcome<Option<String>> {
+    Ok(newest_mark(transaction, transaction.host())?.map(|mark| mark.key))
+}
+
+/// The newest event of this host, for checkpoints.
+pub(super) fn head(transaction: &Transaction) -> Outcome<Option<ChainHead>> {
+    let Some(mark) = newest_mark(transaction, transaction.host())? else {
+        return Ok(None);
+    };
+    let newest = newest_event(transaction, transaction.host())?;
+    Ok(Some(ChainHead {
+        origin: mark.origin.to_string(),
+        count: newest.n,
+        head: hex(&newest.code),
+    }))
+}
+
+/// The hosts that have a chain or rows, by name.
+///
+/// Limits: a few pages for each, whatever the size of the tables.
+fn hosts(transaction: &Transaction) -> Outcome<Vec<String>> {
+    const SQL: &str = "
+        WITH RECURSIVE chained AS (
+            SELECT min(host) AS host FROM audit_chain
+            UNION ALL SELECT (SELECT min(host) FROM audit_chain WHERE host > chained.host) FROM chained
+            WHERE chained.host IS NOT NULL),
+        recorded AS (
+            SELECT min(host) AS host FROM audit
+            UNION ALL SELECT (SELECT min(host) FROM audit WHERE host > recorded.host) FROM recorded
+            WHERE recorded.host IS NOT NULL)
+        SELECT host FROM chained WHERE host IS NOT NULL UNION SELECT host FROM recorded WHERE host IS NOT NULL
+        ORDER BY host";
+    let rows = transaction.query(SQL, &[])?;
+    rows.iter().map(|row| get(row, 0)).collect()
+}
+
+/// The columns that [`event`] reads, for a query.
+macro_rules! event_columns {
+    () => {
+        "n, kind, seq, call, begun, body, tag, code"
+    };
+}
+
+use event_columns;
+
+fn event(row: &Row) -> Outcome<StoredEvent> {
+    let tag: Option<&[u8]> = get(row, 6)?;
+    Ok(StoredEvent {
+        head: EventHead {
+            n: get(row, 0)?,
+            kind: get(row, 1)?,
+            seq: get(row, 2)?,
+            call: call_of(get(row, 3)?).map_err(|error| unreadable(3, error))?,
+            begun: get(row, 4)?,
+        },
+        body: get(row, 5)?,
+        tag: tag.is_some().then(|| code_of(row, 6)).transpose()?,
+        code: code_of(row, 7)?,
+    })
+}
+
+/// A code that is stored.
+fn code_of(row: &Row, column: usize) -> Outcome<Code> {
+    let bytes: &[u8] = get(row, column)?;
+    Code::try_from(bytes).map_err(|error| unreadable(column, error))
+}

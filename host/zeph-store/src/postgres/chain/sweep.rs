@@ -1,0 +1,158 @@
+//! Retention of the rows of this host: the oldest events go with their rows, and an event says up to where.
+
+use super::rows::FetchedRows;
+use super::{event, event_columns, newest_mark};
+use crate::audit::chain::{ChainMark, EventKind};
+use crate::audit::columns::FIRST_OF_END;
+use crate::audit::event::{RowFacts, StoredEvent};
+use crate::audit::retention::{self, ChainSweep, Limits, RetentionPlan};
+use crate::audit::seal::{NewEvent, SealedAudit as _};
+use crate::audit::value::record_bytes;
+use crate::operations::Outcome;
+use crate::postgres::transaction::Transaction;
+use crate::postgres::value::get;
+use crate::sweep::Past;
+
+/// Removes up to `n_max` rows of this host that are past their time.
+pub(in crate::postgres) fn sweep(
+    transaction: &Transaction,
+    past: &Past,
+    n_max: u32,
+) -> Outcome<ChainSweep> {
+    let limits = limits(transaction, past)?;
+    let (has_chained, has_others) = has_any(transaction, &limits)?;
+    let mut swept = ChainSweep::default();
+    if has_chained {
+        transaction.hold_chain()?;
+        swept = remove_chained(transaction, limits, n_max)?;
+    }
+    if has_others {
+        swept.n_removed += remove_unchained(transaction, &limits, n_max)?;
+    }
+    Ok(swept)
+}
+
+/// What is past its time, of the rows of all hosts.
+pub(super) fn limits(transaction: &Transaction, past: &Past) -> Outcome<Limits> {
+    const NEWEST: &str = "SELECT coalesce(max(seq), 0) FROM audit";
+    let newest = transaction.query_one(NEWEST, &[])?;
+    Ok(Limits::new(past, get(&newest, 0)?))
+}
+
+/// Whether any chained row may go, and any other, among the oldest.
+fn has_any(transaction: &Transaction, limits: &Limits) -> Outcome<(bool, bool)> {
+    const SQL: &str = "
+        SELECT coalesce(bool_or(chain_n IS NOT NULL), FALSE), coalesce(bool_or(chain_n IS NULL), FALSE) FROM
+            (SELECT seq, begun_at_ms, finished_at_ms, chain_n FROM audit WHERE host = $1 ORDER BY seq LIMIT 4096) AS oldest
+            WHERE (begun_at_ms < $2 OR seq <= $3) AND (finished_at_ms IS NOT NULL OR begun_at_ms < $4)";
+    let (before_ms, upto_seq) = bounds(limits);
+    let host = transaction.host();
+    let row = transaction.query_one(SQL, &[&host, &before_ms, &upto_seq, &limits.running_ms])?;
+    Ok((get(&row, 0)?, get(&row, 1)?))
+}
+
+/// Moments and numbers below which rows are past their time, where there are any.
+pub(super) fn bounds(limits: &Limits) -> (i64, i64) {
+    (
+        limits.before_ms.unwrap_or(i64::MIN),
+        limits.upto_seq.unwrap_or(i64::MIN),
+    )
+}
+
+/// Rows from before the chain go alone: no event is of them.
+fn remove_unchained(transaction: &Transaction, limits: &Limits, n_max: u32) -> Outcome<usize> {
+    const SQL: &str = "
+        DELETE FROM audit WHERE seq IN (SELECT seq FROM
+            (SELECT seq, begun_at_ms, finished_at_ms, chain_n FROM audit WHERE host = $1 ORDER BY seq LIMIT 4096) AS oldest
+            WHERE chain_n IS NULL AND (begun_at_ms < $2 OR seq <= $3) AND (finished_at_ms IS NOT NULL OR begun_at_ms < $4)
+            LIMIT $5)";
+    let (before_ms, upto_seq) = bounds(limits);
+    let n_rows = transaction.execute(
+        SQL,
+        &[
+            &transaction.host(),
+            &before_ms,
+            &upto_seq,
+            &limits.running_ms,
+            &i64::from(n_max),
+        ],
+    )?;
+    Ok(usize::try_from(n_rows).unwrap_or(usize::MAX))
+}
+
+fn remove_chained(transaction: &Transaction, limits: Limits, n_max: u32) -> Outcome<ChainSweep> {
+    let (Some(keys), Some(mark)) = (
+        transaction.seal().keys(),
+        newest_mark(transaction, transaction.host())?,
+    ) else {
+        return Ok(ChainSweep::default());
+    };
+    let events = events(transaction, &mark, n_max)?;
+    let mut rows = FetchedRows::fetch(transaction, transaction.host(), &events)?;
+    let plan = retention::plan(events, &mut rows, (&keys, mark), limits, n_max)?;
+    carry_out(transaction, &plan, &rows)?;
+    Ok(ChainSweep {
+        n_removed: plan.remove.len(),
+        n_carried: plan.carry.len(),
+    })
+}
+
+fn events(transaction: &Transaction, mark: &ChainMark, n_max: u32) -> Outcome<Vec<StoredEvent>> {
+    const SQL: &str = concat!(
+        "SELECT ",
+        event_columns!(),
+        " FROM audit_chain WHERE host = $1 AND n > $2 ORDER BY n LIMIT $3"
+    );
+    let n_max = i64::from(retention::n_events(n_max));
+    let rows = transaction.query(SQL, &[&transaction.host(), &mark.upto, &n_max])?;
+    rows.iter().map(event).collect()
+}
+
+fn carry_out(transaction: &Transaction, plan: &RetentionPlan, rows: &FetchedRows) -> Outcome<()> {
+    const REMOVE: &str = "DELETE FROM audit WHERE seq = ANY($1::bigint[])";
+    const CUT: &str = "DELETE FROM audit_chain WHERE host = $1 AND n <= $2";
+    if !plan.remove.is_empty() {
+        transaction.execute(REMOVE, &[&plan.remove])?;
+    }
+    for (event, facts) in &plan.carry {
+        carry(transaction, event, *facts, rows)?;
+    }
+    if let Some(mark) = &plan.cut {
+        transaction.execute(CUT, &[&transaction.host(), &mark.upto])?;
+        transaction.append_mark(EventKind::Cut, mark)?;
+    }
+    Ok(())
+}
+
+/// Vouches for a row anew, as it is.
+fn carry(
+    transaction: &Transaction,
+    event: &StoredEvent,
+    facts: RowFacts,
+    rows: &FetchedRows,
+) -> Outcome<()> {
+    let (Some(seq), Some(call)) = (event.head.seq, event.head.call) else {
+        return Ok(());
+    };
+    let Some((begin, end)) = rows.halves(seq) else {
+        return Ok(());
+    };
+    let carried = transaction.append(&NewEvent {
+        kind: EventKind::Carried,
+        call,
+        seq,
+        begun: None,
+        record: &record_bytes(0, begin),
+    })?;
+    if facts.has_ended {
+        transaction.append(&NewEvent {
+            kind: EventKind::Finish,
+            call,
+            seq,
+            begun: carried,
+            record: &record_bytes(FIRST_OF_END, end),
+        })?;
+    }
+    let set = "UPDATE audit SET chain_n = $2 WHERE seq = $1";
+    transaction.execute(set, &[&seq, &carried]).map(drop)
+}

@@ -1,0 +1,305 @@
+//! Verifies the chains of all hosts and every row they vouch for, with as many threads as there are processors, all of which see one state of
+//! the database. Nobody waits for it.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::Arc;
+use std::thread;
+
+use super::rows::FetchedRows;
+use super::{code_of, event, event_columns, hosts, mark_before, newest_event, newest_mark};
+use crate::audit::chain::{ChainMark, ChainReport, EventKind, ForgottenChain};
+use crate::audit::code::hex;
+use crate::audit::event::StoredEvent;
+use crate::audit::problem::PROBLEMS_MAX;
+use crate::audit::verify::{Extent, Missing, Span, SpanCheck, SpanReport, SpanStart, Unvouched};
+use crate::error::StoreError;
+use crate::open::StoreOptions;
+use crate::operations::{OperationFault, Outcome};
+use crate::postgres::connection::Server;
+use crate::postgres::transaction::Transaction;
+use crate::postgres::url::ServerUrl;
+use crate::postgres::value::get;
+use crate::secrets::audit_keys::AuditKeys;
+
+/// Events that are fetched at a time, with their rows.
+const EVENTS_AT_ONCE: i64 = 2_000;
+
+/// A transaction that sees what was committed when it began, however long it takes.
+const ONE_STATE: &str = "
+    SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY;
+    SET LOCAL idle_in_transaction_session_timeout = 0";
+
+/// What threads need to see the same state.
+struct Snapshot<'a> {
+    server: &'a Arc<Server>,
+    id: String,
+}
+
+/// Verifies the chains of the server, each by itself.
+pub(crate) fn verify(
+    url: ServerUrl,
+    options: &StoreOptions,
+    keys: Option<&AuditKeys>,
+    wanted: &BTreeSet<i64>,
+) -> Result<Vec<ChainReport>, StoreError> {
+    let server = Server::new(url, options)?;
+    // The caller may be a thread of a runtime, which must not wait.
+    let verified = thread::scope(|scope| {
+        let thread = scope.spawn(|| {
+            let main = Transaction::new(Arc::clone(&server)).map_err(OperationFault::Told)?;
+            let verified = of_server(&server, &main, keys, wanted);
+            main.roll_back();
+            verified
+        });
+        thread.join().unwrap_or_else(|_| Err(panicked()))
+    });
+    verified.map_err(|fault| server.site.told("verify the audit table", fault))
+}
+
+fn panicked() -> OperationFault {
+    OperationFault::Database("a thread panicked".into())
+}
+
+fn of_server(
+    server: &Arc<Server>,
+    main: &Transaction,
+    keys: Option<&AuditKeys>,
+    wanted: &BTreeSet<i64>,
+) -> Outcome<Vec<ChainReport>> {
+    main.begin()?;
+    main.script(ONE_STATE)?;
+    if !get::<bool>(&main.query_one(IS_MADE, &[])?, 0)? {
+        return Ok(Vec::new());
+    }
+    let snapshot = Snapshot {
+        server,
+        id: get(&main.query_one("SELECT pg_export_snapshot()", &[])?, 0)?,
+    };
+    let hosts = hosts(main)?;
+    let forgotten = forgotten(main, &hosts)?;
+    let mut reports = Vec::new();
+    for host in hosts {
+        let extent = extent(main, &host, &forgotten, wanted)?;
+        reports.push(match (extent, keys) {
+            (Some(extent), Some(keys)) => snapshot.chain(main, extent, keys)?,
+            // None of its keys is here.
+            (Some(extent), None) => snapshot.chain(main, extent, &AuditKeys::of_process())?,
+            (None, _) => unchained(main, host)?,
+        });
+    }
+    Ok(reports)
+}
+
+const IS_MADE: &str = "SELECT to_regclass('audit_chain') IS NOT NULL";
+
+/// What hosts said they removed of the chains of others.
+fn forgotten(main: &Transaction, hosts: &[String]) -> Outcome<Vec<ForgottenChain>> {
+    let mut all = Vec::new();
+    for host in hosts {
+        let mark = newest_mark(main, host)?;
+        all.extend(mark.into_iter().flat_map(|mark| mark.forgotten));
+    }
+    Ok(all)
+}
+
+/// The report on a host without a chain.
+fn unchained(main: &Transaction, host: String) -> Outcome<ChainReport> {
+    const SQL: &str = "
+        SELECT count(*) FILTER (WHERE chain_n IS NULL), count(*) FILTER (WHERE chain_n IS NOT NULL)
+        FROM audit WHERE host = $1";
+    let row = main.query_one(SQL, &[&host])?;
+    Ok(ChainReport {
+        host: Some(host),
+        n_before: count(get(&row, 0)?),
+        n_more: count(get(&row, 1)?),
+        ..ChainReport::default()
+    })
+}
+
+fn count(n: i64) -> u64 {
+    u64::try_from(n).unwrap_or(0)
+}
+
+fn extent(
+    main: &Transaction,
+    host: &str,
+    forgotten: &[ForgottenChain],
+    wanted: &BTreeSet<i64>,
+) -> Outcome<Option<Extent>> {
+    // What another host removed is gone in the order of rows, then of events: both are past what it said.
+    const ROWS: &str = "
+        SELECT count(*) FILTER (WHERE seq > $2), count(*) FILTER (WHERE seq > $2 AND finished_at_ms IS NOT NULL),
+               count(*) FILTER (WHERE seq <= $2)
+        FROM audit WHERE host = $1 AND coalesce(chain_n > $3, TRUE)";
+    let Some(mut mark) = newest_mark(main, host)? else {
+        return Ok(None);
+    };
+    let cut = forgotten.iter().filter(|cut| cut.is_of(host, &mark));
+    let cut = cut.max_by_key(|cut| cut.upto).cloned();
+    let of_others = match cut.filter(|cut| cut.upto > mark.upto) {
+        Some(cut) => {
+            mark.upto = cut.upto;
+            mark.upto_code = cut.upto_code;
+            mark.upto_key = cut.upto_key;
+            cut.upto
+        }
+        None => i64::MIN,
+    };
+    let rows = main.query_one(ROWS, &[&host, &mark.before_seq, &of_others])?;
+    Ok(Some(Extent {
+        host: Some(host.to_owned()),
+        newest: newest_event(main, host)?,
+        n_rows: count(get(&rows, 0)?),
+        n_ended: count(get(&rows, 1)?),
+        n_before: count(get(&rows, 2)?),
+        codes: codes(main, host, &mark, wanted)?,
+        mark,
+    }))
+}
+
+/// The codes of these events, the last one that retention removed among them.
+fn codes(
+    main: &Transaction,
+    host: &str,
+    mark: &ChainMark,
+    wanted: &BTreeSet<i64>,
+) -> Outcome<BTreeMap<i64, String>> {
+    const SQL: &str =
+        "SELECT n, code FROM audit_chain WHERE host = $1 AND n = ANY($2::bigint[])";
+    let mut codes = BTreeMap::new();
+    if wanted.contains(&mark.upto) {
+        codes.insert(mark.upto, mark.upto_code.clone());
+    }
+    let wanted: Vec<i64> = wanted.iter().copied().collect();
+    for row in main.query(SQL, &[&host, &wanted])? {
+        codes.insert(get(&row, 0)?, hex(&code_of(&row, 1)?));
+    }
+    Ok(codes)
+}
+
+impl Snapshot<'_> {
+    /// Verifies one chain.
+    fn chain(&self, main: &Transaction, extent: Extent, keys: &AuditKeys) -> Outcome<ChainReport> {
+        let spans = extent.spans();
+        let reports = thread::scope(|scope| {
+            let threads: Vec<_> = spans
+                .iter()
+                .map(|span| {
+                    let extent = &extent;
+                    scope.spawn(move || self.span(extent, keys, *span))
+                })
+                .collect();
+            let ended = threads
+                .into_iter()
+                .map(|thread| thread.join().unwrap_or_else(|_| Err(panicked())));
+            ended.collect::<Outcome<Vec<_>>>()
+        })?;
+        let (host, mark) = (extent.host.clone().unwrap_or_default(), extent.mark.clone());
+        extent.report(reports, &mut |missing| match missing {
+            Missing::Begin => unbegun(main, &host, &mark),
+            Missing::End => unended(main, &host, &mark),
+        })
+    }
+
+    fn span(&self, extent: &Extent, keys: &AuditKeys, span: Span) -> Outcome<SpanReport> {
+        let transaction =
+            Transaction::new(Arc::clone(self.server)).map_err(OperationFault::Told)?;
+        transaction.begin()?;
+        transaction.script(&format!(
+            "{ONE_STATE}; SET TRANSACTION SNAPSHOT '{}'",
+            self.id
+        ))?;
+        let report = verify_span(&transaction, extent, keys, span);
+        transaction.roll_back();
+        report
+    }
+}
+
+fn verify_span(
+    transaction: &Transaction,
+    extent: &Extent,
+    keys: &AuditKeys,
+    span: Span,
+) -> Outcome<SpanReport> {
+    let host = extent.host.as_deref().unwrap_or_default();
+    let start = start_of(transaction, host, extent, span)?;
+    let mut check = SpanCheck::new(extent, keys, span, start);
+    let mut from = span.from;
+    loop {
+        let events = events(transaction, host, from, span.to)?;
+        let Some(last) = events.last() else { break };
+        from = last.head.n + 1;
+        let mut rows = FetchedRows::fetch(transaction, host, &events)?;
+        for event in &events {
+            check.event(event, &mut rows)?;
+        }
+    }
+    Ok(check.end(span))
+}
+
+fn events(transaction: &Transaction, host: &str, from: i64, to: i64) -> Outcome<Vec<StoredEvent>> {
+    const SQL: &str = concat!(
+        "SELECT ",
+        event_columns!(),
+        " FROM audit_chain WHERE host = $1 AND n BETWEEN $2 AND $3 ORDER BY n LIMIT $4"
+    );
+    let rows = transaction.query(SQL, &[&host, &from, &to, &EVENTS_AT_ONCE])?;
+    rows.iter().map(event).collect()
+}
+
+/// What stands before a span.
+fn start_of(
+    transaction: &Transaction,
+    host: &str,
+    extent: &Extent,
+    span: Span,
+) -> Outcome<SpanStart> {
+    const SQL: &str = "SELECT code FROM audit_chain WHERE host = $1 AND n = $2";
+    if let Some(start) = extent.cut_before(span) {
+        return Ok(start);
+    }
+    let previous = transaction.query_opt(SQL, &[&host, &(span.from - 1)])?;
+    let mark = mark_before(transaction, host, span.from)?;
+    Ok(SpanStart {
+        previous: previous.map(|row| code_of(&row, 0)).transpose()?,
+        key: mark.map_or_else(|| extent.mark.upto_key.clone(), |mark| mark.key),
+    })
+}
+
+/// The calls whose begin no event vouches for.
+fn unbegun(main: &Transaction, host: &str, mark: &ChainMark) -> Outcome<Vec<Unvouched>> {
+    const SQL: &str = "
+        SELECT a.call_id, coalesce(a.chain_n, 0) FROM audit a
+        LEFT JOIN audit_chain c ON c.host = a.host AND c.n = a.chain_n AND c.seq = a.seq AND c.kind IN (2, 4)
+        WHERE a.host = $1 AND a.seq > $2 AND c.n IS NULL LIMIT $3";
+    let limit = i64::try_from(PROBLEMS_MAX).unwrap_or(i64::MAX);
+    let rows = main.query(SQL, &[&host, &mark.before_seq, &limit])?;
+    let found = rows.iter().map(|row| {
+        Ok(Unvouched {
+            call: get(row, 0)?,
+            record: get(row, 1)?,
+        })
+    });
+    found.collect()
+}
+
+/// The calls whose end no event vouches for.
+fn unended(main: &Transaction, host: &str, mark: &ChainMark) -> Outcome<Vec<Unvouched>> {
+    const ENDS: &str = "SELECT seq FROM audit_chain WHERE host = $1 AND kind = $2";
+    const SQL: &str = "
+        SELECT seq, call_id, coalesce(chain_n, 0) FROM audit
+        WHERE host = $1 AND seq > $2 AND finished_at_ms IS NOT NULL";
+    let ends = main.query(ENDS, &[&host, &EventKind::Finish.number()])?;
+    let ends = ends.iter().map(|row| get::<Option<i64>>(row, 0));
+    let ends = ends.collect::<Outcome<HashSet<_>>>()?;
+    let mut found = Vec::new();
+    for row in main.query(SQL, &[&host, &mark.before_seq])? {
+        if !ends.contains(&Some(get(&row, 0)?)) {
+            found.push(Unvouched {
+                call: get(&row, 1)?,
+                record: get(&row, 2)?,
+            });
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,90 @@
+//! Rows of the table `grants`, read.
+//!
+//! Reading never fails because of what a row holds: such a row is set apart, with its problem.
+
+use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
+use zeph_core::capability::Capability;
+use zeph_core::id::{Pin, PluginId};
+
+use crate::grants::columns::{GrantColumns, LifetimeColumns};
+use crate::grants::{GrantRecord, ListedGrants, UnreadableGrant};
+use crate::operations::{OperationFault, Outcome};
+use crate::postgres::transaction::Transaction;
+use crate::postgres::value::get;
+
+/// The statement that reads the rows for which a condition holds, by plugin and number, for [`read`].
+macro_rules! grants {
+    ($condition:literal) => {
+        concat!(
+            "SELECT id, plugin, wasm, tools, capability, lifetime, conversation_id, until_ms, granted_at_ms, mode
+             FROM grants WHERE ",
+            $condition,
+            " ORDER BY plugin, id"
+        )
+    };
+}
+
+pub(super) use grants;
+
+/// What a statement gives; what cannot be read is logged.
+pub(super) fn read(
+    transaction: &Transaction,
+    sql: &'static str,
+    values: &[&(dyn ToSql + Sync)],
+) -> Outcome<ListedGrants> {
+    let mut found = ListedGrants::default();
+    for row in transaction.query(sql, values)? {
+        match columns(&row)?.grant() {
+            Ok(grant) => found.grants.push(grant),
+            Err(problem) => {
+                let unreadable = UnreadableGrant {
+                    id: get(&row, 0)?,
+                    plugin: get(&row, 1)?,
+                    problem,
+                };
+                tracing::warn!(
+                    id = unreadable.id,
+                    plugin = unreadable.plugin,
+                    problem = unreadable.problem,
+                    "a grant cannot be read: it grants nothing"
+                );
+                found.unreadable.push(unreadable);
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// The grants of exactly this plugin that no call holds.
+pub(super) fn of_pin(
+    transaction: &Transaction,
+    plugin: &PluginId,
+    pin: Pin,
+) -> Outcome<Vec<GrantRecord>> {
+    const SQL: &str = grants!("plugin = $1 AND wasm = $2 AND tools = $3 AND taken_at_ms IS NULL");
+    let (wasm, tools) = (pin.wasm.to_string(), pin.tools.to_string());
+    Ok(read(transaction, SQL, &[&plugin.0, &wasm, &tools])?.grants)
+}
+
+/// The capability as it stands in its column: JSON, the same text for the same capability.
+pub(super) fn capability_text(capability: &Capability) -> Outcome<String> {
+    serde_json::to_string(capability).map_err(|error| OperationFault::Database(Box::new(error)))
+}
+
+fn columns(row: &Row) -> Outcome<GrantColumns<'_>> {
+    Ok(GrantColumns {
+        id: get(row, 0)?,
+        plugin: get(row, 1)?,
+        wasm: get(row, 2)?,
+        tools: get(row, 3)?,
+        capability: get(row, 4)?,
+        lifetime: LifetimeColumns {
+            label: get(row, 5)?,
+            conversation: get(row, 6)?,
+            until_ms: get(row, 7)?,
+        },
+        granted_at_ms: get(row, 8)?,
+        mode: get(row, 9)?,
+    })
+}

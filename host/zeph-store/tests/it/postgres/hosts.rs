@@ -1,0 +1,249 @@
+//! Several hosts on one server: each has a chain of its own, and none does what another does.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use tempfile::TempDir;
+use tokio::task::JoinSet;
+use zeph_core::id::ConversationId;
+use zeph_store::{
+    AuditFilter, AuditKeyFolder, AuditKeySource, AuditProblemKind, ChainReport, HostProcess,
+    Location, Retention, ServerUrl, Store, StoreOptions,
+};
+
+use crate::database::{Database as _, Postgres};
+use crate::setup::{NOW_MS, begin, n_rows, success};
+use crate::suite::chain::calls;
+
+const DAY_MS: i64 = 86_400_000;
+
+/// A machine: a name for its host, and its keys.
+struct Machine {
+    url: ServerUrl,
+    dir: TempDir,
+}
+
+fn options() -> StoreOptions {
+    StoreOptions {
+        at_ms: NOW_MS,
+        busy_timeout: Duration::from_secs(5),
+    }
+}
+
+impl Machine {
+    fn new(database: &Postgres, host: &str) -> Self {
+        let url: ServerUrl = database.schema.url().parse().unwrap();
+        Self {
+            url: url.of_host(host.to_owned()),
+            dir: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    fn location(&self) -> Location {
+        Location::Server(Box::new(self.url.clone()))
+    }
+
+    fn folder(&self) -> AuditKeyFolder {
+        AuditKeyFolder::new(self.dir.path().join("secrets"))
+    }
+
+    /// A process of the host.
+    async fn start(&self) -> Store {
+        let store = Store::open(self.location(), options()).unwrap().store;
+        let source = AuditKeySource::Folder(self.folder());
+        store.begin_chain(&source, NOW_MS).await.unwrap();
+        store
+    }
+
+    /// What this machine finds of all hosts.
+    fn reports(&self) -> Vec<ChainReport> {
+        let keys = self.folder().read().unwrap();
+        let none = BTreeSet::new();
+        Store::verify_audit(&self.location(), &options(), keys.as_ref(), &none).unwrap()
+    }
+
+    /// What this machine finds of its own host.
+    fn own(&self, host: &str) -> ChainReport {
+        let mut reports = self.reports().into_iter();
+        let is_own = |report: &ChainReport| report.host.as_deref() == Some(host);
+        reports.find(is_own).unwrap()
+    }
+}
+
+fn database() -> Option<Postgres> {
+    Postgres::is_there().then(Postgres::fresh)
+}
+
+fn of_days(days: u64) -> Retention {
+    Retention {
+        audit: Duration::from_hours(24 * days),
+        ..Retention::default()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_host_has_a_chain_of_its_own() {
+    let Some(database) = database() else { return };
+    let (one, two) = (Machine::new(&database, "one"), Machine::new(&database, "two"));
+    let (of_one, of_two) = (one.start().await, two.start().await);
+    let made = tokio::join!(calls(&of_one, 40, NOW_MS), calls(&of_two, 30, NOW_MS));
+    let reports = one.reports();
+    assert_eq!(reports.len(), 2);
+    assert_eq!((&reports[0].problems, reports[0].n_calls), (&Vec::new(), 40));
+    let of_other: Vec<_> = reports[1].problems.iter().map(|problem| problem.kind).collect();
+    assert_eq!(of_other, [AuditProblemKind::KeyMissing], "its key is on the other machine");
+    assert_eq!(two.own("two").n_calls, 30);
+    // Reading is of all hosts.
+    assert_eq!(n_rows(&of_one).await, 70);
+    // Tampering shows where it was done.
+    let sql = format!("UPDATE audit SET command = 'x' WHERE call_id = '{}'", made.1[3]);
+    database.schema.sql(&sql);
+    assert_eq!(one.own("one").problems, []);
+    let problems = two.own("two").problems;
+    assert_eq!(problems.len(), 1, "{problems:#?}");
+    assert!(problems[0].to_string().starts_with("store, host two, record"), "{}", problems[0]);
+    // A row that passes for one of another host is missed here and found there.
+    let sql = format!("UPDATE audit SET host = 'one' WHERE call_id = '{}'", made.1[5]);
+    database.schema.sql(&sql);
+    let kinds = |report: ChainReport| -> Vec<AuditProblemKind> {
+        report.problems.into_iter().map(|problem| problem.kind).collect()
+    };
+    assert!(kinds(two.own("two")).contains(&AuditProblemKind::Removed));
+    assert_eq!(kinds(one.own("one")), [AuditProblemKind::Inserted]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn processes_of_one_host_and_those_after_them_go_on_with_its_chain() {
+    let Some(database) = database() else { return };
+    let machine = Machine::new(&database, "one");
+    let mut running = JoinSet::new();
+    let processes: [Store; 3] = [
+        machine.start().await,
+        machine.start().await,
+        machine.start().await,
+    ];
+    for process in processes.clone() {
+        running.spawn(async move { calls(&process, 40, NOW_MS).await });
+    }
+    running.join_all().await;
+    let before = machine.own("one");
+    assert_eq!((&before.problems, before.n_calls), (&Vec::new(), 120));
+    drop(processes);
+    // A copy of the machine, keys and all, is the same host.
+    let copy = Machine::new(&database, "one");
+    copy.folder().read_or_make(NOW_MS).unwrap();
+    std::fs::copy(machine.folder().file(), copy.folder().file()).unwrap();
+    let (again, copied) = (machine.start().await, copy.start().await);
+    tokio::join!(calls(&again, 10, NOW_MS), calls(&copied, 10, NOW_MS));
+    let after = machine.own("one");
+    assert_eq!((&after.problems, after.n_calls), (&Vec::new(), 140));
+    assert_eq!(after.origin, before.origin);
+    assert_eq!(copy.own("one"), after);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hosts_that_sweep_at_once_remove_each_row_once() {
+    let Some(database) = database() else { return };
+    let names = ["one", "two", "three"];
+    let machines = names.map(|name| Machine::new(&database, name));
+    let mut hosts = Vec::new();
+    for machine in &machines {
+        let host = machine.start().await;
+        calls(&host, 60, NOW_MS - 10 * DAY_MS).await;
+        calls(&host, 5, NOW_MS).await;
+        hosts.push(host);
+    }
+    for (number, host) in hosts.iter().enumerate() {
+        let pid = u32::try_from(number).unwrap();
+        host.keep_process(process(pid)).await.unwrap();
+    }
+    let mut sweeps = JoinSet::new();
+    for host in hosts.iter().chain(&hosts) {
+        let host = host.clone();
+        sweeps.spawn(async move { host.sweep(of_days(3), NOW_MS).await.unwrap() });
+    }
+    let swept = sweeps.join_all().await;
+    let n_audit: usize = swept.iter().map(|swept| swept.n_audit).sum();
+    assert_eq!(n_audit, 180);
+    assert_eq!(n_rows(&hosts[0]).await, 15);
+    for (machine, name) in machines.iter().zip(names) {
+        let report = machine.own(name);
+        assert_eq!(report.problems, [], "{name}");
+        assert_eq!((report.n_calls, report.n_removed_calls), (5, 60));
+    }
+}
+
+fn process(pid: u32) -> HostProcess {
+    HostProcess {
+        pid,
+        start: "elsewhere/boot/namespace/1".to_owned(),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_host_that_is_gone_left_goes_when_its_newest_record_may() {
+    let Some(database) = database() else { return };
+    let (gone, here) = (Machine::new(&database, "gone"), Machine::new(&database, "here"));
+    let left = gone.start().await;
+    calls(&left, 30, NOW_MS - 10 * DAY_MS).await;
+    left.keep_process(process(7)).await.unwrap();
+    drop(left);
+    let host = here.start().await;
+    calls(&host, 5, NOW_MS).await;
+    // It ran a moment ago.
+    assert!(host.sweep(of_days(3), NOW_MS).await.unwrap().is_nothing());
+    database.schema.sql("UPDATE host_processes SET until_ms = until_ms - 90000000");
+    // Its newest record is kept.
+    assert!(host.sweep(of_days(30), NOW_MS).await.unwrap().is_nothing());
+    let origin = gone.own("gone").origin;
+    assert!(host.sweep(of_days(3), NOW_MS).await.unwrap().n_audit >= 30);
+    assert_eq!(n_rows(&host).await, 5);
+    let reports = here.reports();
+    assert_eq!(reports.len(), 1, "{reports:#?}");
+    assert_eq!((&reports[0].problems, reports[0].n_calls), (&Vec::new(), 5));
+    let said = database.schema.sql("SELECT body FROM audit_chain WHERE body LIKE '%forgotten%'");
+    assert!(said.contains(&origin), "{said}");
+    // It comes back, with another chain.
+    let back = gone.start().await;
+    calls(&back, 4, NOW_MS).await;
+    let report = gone.own("gone");
+    assert_eq!((&report.problems, report.n_calls), (&Vec::new(), 4));
+    assert_ne!(report.origin, origin);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_process_runs_as_long_as_it_says_so() {
+    let Some(database) = database() else { return };
+    let (one, two) = (Machine::new(&database, "one"), Machine::new(&database, "two"));
+    let (of_one, of_two) = (one.start().await, two.start().await);
+    assert_eq!(of_two.running_processes().await.unwrap(), Some(Vec::new()));
+    of_one.keep_process(process(1)).await.unwrap();
+    of_one.keep_process(process(2)).await.unwrap();
+    of_one.keep_process(process(2)).await.unwrap();
+    let both = Some(vec![process(1), process(2)]);
+    assert_eq!(of_two.running_processes().await.unwrap(), both);
+    // Of one nothing is heard any more.
+    database.schema.sql("UPDATE host_processes SET until_ms = until_ms - 30001 WHERE pid = 2");
+    assert_eq!(of_two.running_processes().await.unwrap(), Some(vec![process(1)]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn calls_of_all_hosts_are_read_together_and_end_where_they_began() {
+    let Some(database) = database() else { return };
+    let (one, two) = (Machine::new(&database, "one"), Machine::new(&database, "two"));
+    let (of_one, of_two) = (one.start().await, two.start().await);
+    let begun = begin("read\0me", ConversationId::new(), NOW_MS);
+    of_one.audit_begin(begun.clone()).await.unwrap();
+    // The same call cannot begin on another host.
+    assert!(of_two.audit_begin(begun.clone()).await.is_err());
+    let unfinished = AuditFilter {
+        unfinished_only: true,
+        ..AuditFilter::newest(10)
+    };
+    let found = of_two.audit_query(unfinished.clone()).await.unwrap();
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0].begin.tool, "read\u{1a}me", "no text of the server holds a zero byte");
+    of_one.audit_finish(success(begun.call_id, NOW_MS)).await.unwrap();
+    assert_eq!(of_two.audit_query(unfinished).await.unwrap(), []);
+    assert_eq!(one.own("one").problems, [], "tags are made over what is kept");
+}

@@ -1,0 +1,133 @@
+//! Many rows: what is asked of the audit takes times of the same order on both databases. Prints them.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use tokio::task::JoinSet;
+use zeph_core::category::ErrorCategory;
+use zeph_core::id::ConversationId;
+use zeph_store::{AuditFilter, BeginRecord, Retention, Store};
+
+use crate::database::{Database as _, Postgres, SqliteFile};
+use crate::setup::{NOW_MS, begin, success};
+use crate::suite::chain::{Log, Tampered};
+
+/// Rows, when the variable does not say how many.
+const ROWS: usize = 100_000;
+
+/// Hosts' calls at a time.
+const AT_ONCE: usize = 64;
+
+/// How much longer anything may take on a server.
+const RATIO_MAX: f64 = 10.0;
+
+/// The name of a measurement and what it took.
+type Times = Vec<(&'static str, Duration)>;
+
+async fn fill(store: &Store, n_rows: usize) {
+    let conversations: Vec<_> = (0..100).map(|_| ConversationId::new()).collect();
+    let mut callers = JoinSet::new();
+    for caller in 0..AT_ONCE {
+        let (store, conversations) = (store.clone(), conversations.clone());
+        callers.spawn(async move {
+            for n in (caller..n_rows).step_by(AT_ONCE) {
+                let rare = if n % 10_000 == 77 { "rare" } else { "read" };
+                let age_ms = i64::try_from(n_rows - n).unwrap();
+                let begin = BeginRecord {
+                    command: r#"{"path":"src/main.rs","offset":1,"limit":200}"#.to_owned(),
+                    policy_match: Some("default: allow".to_owned()),
+                    resolved_cwd: Some("/home/ann/project".to_owned()),
+                    ..begin(rare, conversations[n % 100], NOW_MS - age_ms)
+                };
+                let call = begin.call_id;
+                store.audit_begin(begin).await.unwrap();
+                let end = success(call, NOW_MS - age_ms + 1);
+                store.finish_call_soon(Some(end), Vec::new()).await.unwrap();
+            }
+        });
+    }
+    callers.join_all().await;
+}
+
+/// Asks what people and programs ask of it.
+async fn measured<D: Tampered>(n_rows: usize) -> Times {
+    let log = Log::<D>::fresh();
+    let (store, _) = log.chained().await;
+    let mut times = Times::new();
+    let started = Instant::now();
+    fill(&store, n_rows).await;
+    times.push(("record all calls", started.elapsed()));
+    let newest = AuditFilter::newest(100);
+    let middle_ms = NOW_MS - i64::try_from(n_rows / 2).unwrap();
+    let filters = [
+        ("the newest 100", newest.clone()),
+        ("500 from the middle on", AuditFilter {
+            since_ms: Some(middle_ms),
+            newest_first: false,
+            ..AuditFilter::newest(500)
+        }),
+        ("all of a rare tool", AuditFilter {
+            tool: Some("rare".to_owned()),
+            ..AuditFilter::newest(10_000)
+        }),
+        ("of a category that never was", AuditFilter {
+            category: Some(ErrorCategory::Timeout),
+            ..newest.clone()
+        }),
+        ("calls without an end", AuditFilter {
+            unfinished_only: true,
+            ..newest
+        }),
+    ];
+    for (name, filter) in filters {
+        // The first time reads what is not in memory.
+        store.audit_query(filter.clone()).await.unwrap();
+        let started = Instant::now();
+        store.audit_query(filter).await.unwrap();
+        times.push((name, started.elapsed()));
+    }
+    let started = Instant::now();
+    let report = log.reports(&BTreeSet::new()).remove(0);
+    times.push(("verify all", started.elapsed()));
+    assert_eq!(report.problems, []);
+    assert_eq!(report.n_calls, u64::try_from(n_rows).unwrap());
+    let retention = Retention {
+        audit_rows_max: u64::try_from(n_rows / 2).unwrap(),
+        ..Retention::default()
+    };
+    let started = Instant::now();
+    let swept = store.sweep(retention, NOW_MS).await.unwrap();
+    times.push(("remove half of it", started.elapsed()));
+    assert!(swept.n_audit * 2 >= n_rows, "{swept:?}");
+    let started = Instant::now();
+    assert!(store.sweep(retention, NOW_MS).await.unwrap().is_nothing());
+    times.push(("find nothing to remove", started.elapsed()));
+    times
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_rows_take_times_of_the_same_order() {
+    let Some(wanted) = std::env::var_os("ZEPH_SLOW_TESTS") else {
+        println!("skipped: set ZEPH_SLOW_TESTS=1, or to a number of rows, to run it");
+        return;
+    };
+    if !Postgres::is_there() {
+        return;
+    }
+    let wanted = wanted.to_str().and_then(|rows| rows.parse().ok());
+    let n_rows = wanted.filter(|rows| *rows > 1).unwrap_or(ROWS);
+    let files = measured::<SqliteFile>(n_rows).await;
+    let server = measured::<Postgres>(n_rows).await;
+    println!("{n_rows} calls                    SQLite     PostgreSQL  ratio");
+    let mut slow = Vec::new();
+    for ((name, file), (_, server)) in files.into_iter().zip(server) {
+        // Below a millisecond it is the journey to the server that counts.
+        let least = Duration::from_millis(1);
+        let ratio = server.max(least).as_secs_f64() / file.max(least).as_secs_f64();
+        println!("{name:<30} {file:>10.1?} {server:>10.1?} {ratio:>6.1}");
+        if ratio > RATIO_MAX {
+            slow.push(name);
+        }
+    }
+    assert_eq!(slow, Vec::<&str>::new(), "far slower on a server");
+}
