@@ -56,6 +56,7 @@ mod raised;
 mod readme;
 mod records;
 mod refused;
+mod replicas;
 mod result_cache;
 mod retries;
 mod rules;

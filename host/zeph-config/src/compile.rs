@@ -99,6 +99,8 @@ pub(crate) fn compile(
     let checkpoint_target = room.checkpoint_target(&tools.audit);
     own.add_file(audit::checkpoint_file(checkpoint_target.as_ref()));
     own.add_file(user_file);
+    let serve = room.serve(&mcp);
+    own.add_file(serve.seal_keys.as_deref());
     let mcp_lock = user_file.map(locate::lock_beside);
     own.add_file(mcp_lock.as_deref());
     let filters = room.filters(&tools.filters, user_file);
@@ -125,7 +127,6 @@ pub(crate) fn compile(
     sandbox.protect.extend(judge_file.clone());
     own.add_file(judge_file.as_deref());
     let file = room.file(&tools.file, own);
-    let serve = room.serve(&mcp);
     let egress = room.egress(&tools.egress);
     room.check_checkpoint_url(checkpoint_target.as_ref(), &egress);
     let checkpoint_every = room.checkpoint_every(&tools.audit);

@@ -63,7 +63,7 @@ pub use self::origin::{ConfigErrors, Problem, Setting, ValueOrigin};
 pub use self::paths::PathBase;
 pub use self::rules::{HookCommand, HookSettings, RuleSettings};
 pub use self::scheduler::{MissedRuns, SchedulerSettings};
-pub use self::serve::{Expose, OAuthSettings, ServeSettings};
+pub use self::serve::{Expose, OAuthSettings, ServeSettings, Workspace};
 pub use self::servers::{
     ArgumentRule, CommandServer, HttpServer, ServerConfig, ServerTransport, ServerValue,
     ToolChoice, TrustLevel,

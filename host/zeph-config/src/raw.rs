@@ -30,7 +30,7 @@ pub(crate) use self::rules::{
     RawPolicy, RawPolicyFile, RawRule, RawScope, RawScoped, RawTrust,
 };
 pub(crate) use self::scheduler::{RawMissed, RawScheduler};
-pub(crate) use self::serve::{RawExpose, RawMcp, RawOAuth};
+pub(crate) use self::serve::{RawExpose, RawMcp, RawOAuth, RawServe, RawWorkspace};
 pub(crate) use self::servers::{
     RawArgumentRule, RawSecretValue, RawServer, RawServerValue, RawToolChoice, RawTrustLevel,
 };

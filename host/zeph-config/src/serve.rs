@@ -1,6 +1,7 @@
 //! How tools are served to clients of the Model Context Protocol.
 
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// How `zeph-host serve` serves (`mcp.serve`).
@@ -14,6 +15,14 @@ pub struct ServeSettings {
     pub max_body_bytes: usize,
     /// Calls of all clients in progress at one time; further calls wait (`mcp.serve.max_concurrent_calls`).
     pub max_concurrent_calls: NonZeroUsize,
+    /// How long calls may go on once the server ends (`mcp.serve.drain_timeout_secs`).
+    pub drain_timeout: Duration,
+    /// The name of this server among replicas, if it is one (`mcp.serve.replica`).
+    pub replica: Option<String>,
+    /// The file with the keys that all replicas seal with (`mcp.serve.seal_keys`).
+    pub seal_keys: Option<PathBuf>,
+    /// Whose files and commands replicas have (`mcp.serve.workspace`).
+    pub workspace: Workspace,
     /// The authorisation server whose access tokens are accepted, when there is one (`mcp.serve.oauth`).
     pub oauth: Option<OAuthSettings>,
 }
@@ -30,6 +39,17 @@ pub enum Expose {
         /// Tokens, estimated.
         tokens_max: usize,
     },
+}
+
+/// Whose files and commands replicas have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Workspace {
+    /// Each its own.
+    Own,
+    /// All have the same files at the same paths; commands are each one's own.
+    Shared,
+    /// None.
+    None,
 }
 
 /// An external authorisation server.

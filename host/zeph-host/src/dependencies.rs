@@ -77,6 +77,11 @@ impl Progress {
         progress
     }
 
+    /// Has what other processes did looked up once more.
+    pub(crate) fn look_back(&self) {
+        self.lock().has_past = true;
+    }
+
     /// Notes that a call of the tool called `name` is asked for. The order of these calls is that of the caller.
     pub(crate) fn ask(&self, name: &str) -> AskedCall {
         let mut state = self.lock();

@@ -121,7 +121,7 @@ pub(crate) async fn call(
     agreement: Option<Agreement>,
     control: CallControl,
 ) -> GuestRun {
-    let asker = match Asker::of(rules.questions, &call, agreement) {
+    let asker = match Asker::of(rules.questions, &call, agreement).await {
         Ok(asker) => asker,
         Err(failure) => return GuestRun::failed(failure),
     };

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::runtime::Handle;
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use uuid::Uuid;
 use zeph_config::Config;
@@ -33,7 +34,7 @@ pub(crate) use self::start::{
     audit_key_folder, fixed, host_of, open_store, place_of_store, user_name,
 };
 use self::start::{
-    authoriser, begin_checkpoints, begin_to_open_store, begin_to_record, idle_rules, keep_plugins,
+    authoriser, begin_checkpoints, begin_to_open_store, begin_to_record, begin_to_seal, idle_rules, keep_plugins,
     own_tools, start_servers,
 };
 use crate::agent::models::NoModel;
@@ -68,7 +69,7 @@ use crate::servers::{OwnOpener, Servers};
 use crate::session::{self, AskedRequest, Session};
 use crate::shell::{CommandBackend, Native, Share};
 use crate::telemetry::Telemetry;
-use crate::{builtin, filtering, scheduler, servers, telemetry, user};
+use crate::{announcements, builtin, filtering, scheduler, servers, telemetry, user};
 
 /// How long [`Host::shutdown`] waits for commands, and as long again for servers.
 const RUNS_END: Duration = Duration::from_secs(5);
@@ -172,18 +173,22 @@ impl Host {
         let needs_none = expected.is_some_and(Self::has_own) || options.native.is_some();
         let is_alone = needs_none && !filtering.needs_plugins();
         let mut tasks = JoinSet::new();
+        let (hint, hints) = watch::channel(0);
         let (components, plugins) = match is_alone {
             true => (
                 Components::native(&options.program),
                 own_tools(&config, &options)?,
             ),
-            false => keep_plugins(&config, &options, &mut tasks).await?,
+            false => keep_plugins(&config, &options, (&mut tasks, hints)).await?,
         };
         let operator = OperatorPolicy::new(&config).map_err(StartError::Files)?;
         let egress = Egress::new(&config.egress);
         let OpenedStore { store, mut notices } =
             opening.finish().await.map_err(StartError::Store)?;
         notices.extend(unused_rules);
+        if options.is_server && config.serve.replica.is_some() {
+            tasks.spawn(announcements::follow(store.clone(), hint));
+        }
         let (audit, keys) = begin_to_record(&config, &store, options.only_explains).await?;
         if !options.only_explains {
             let begun = heartbeat::begin(&config, &store, &mut tasks).await;
@@ -214,7 +219,7 @@ impl Host {
         let opener = Arc::new(opener.watched(watch));
         let servers = start_servers(&config, &options, &opener, &mut tasks);
         let offers = Offers::new(plugins, servers);
-        let seals = Arc::new(Seals::new());
+        let seals = Arc::new(begin_to_seal(&config, &store, options.is_server)?);
         let is_for_calls = options.is_server || expected.is_some() || options.native.is_some();
         let judge = JudgeRoom::new(&config, &secrets, &egress, is_for_calls);
         let judge = judge.map_err(|NoModel { problem, hint }| StartError::Judge(problem, hint))?;

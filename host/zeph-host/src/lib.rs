@@ -26,6 +26,7 @@
 //! tools, headless and as a chat), `serve` (clients of the Model Context Protocol) and `cli` (the command line).
 
 mod agent;
+mod announcements;
 mod anomaly;
 mod approval;
 mod audit;
@@ -82,6 +83,7 @@ mod traceless;
 mod turn_state;
 mod user;
 mod work;
+mod workspace;
 
 pub use approval::{ApprovalAnswer, ApprovalPrompt, ApprovalQuestion};
 pub use calls::CallReport;

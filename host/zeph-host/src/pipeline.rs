@@ -46,7 +46,9 @@ use crate::serve::acp::files::FileCall;
 use crate::session::{AskedRequest, Session};
 use crate::telemetry::CallSpan;
 use crate::work::BackendCall;
-use crate::{authorisation, builtin, goal, guest, questions, redact, servers, turn_state};
+use crate::{
+    authorisation, builtin, goal, guest, questions, redact, servers, turn_state, workspace,
+};
 
 /// Makes one call. Every way a call can end leaves through the one exit at the bottom.
 pub(crate) async fn call(
@@ -293,7 +295,11 @@ async fn begin<'h>(
             Some(failure) => Err(failure),
             None => resolver.resolve(session, frame, request).await,
         };
-        let resolved = resolved.and_then(|call| questions::resumed(&host.questions, answers, call));
+        let resolved = resolved.and_then(|call| workspace::check(session, &call).map(|()| call));
+        let resolved = match resolved {
+            Ok(call) => questions::resumed(&host.questions, answers, call).await,
+            Err(failure) => Err(failure),
+        };
         // 3 authorise
         let mut judged = match resolved {
             Ok(resolved) => {

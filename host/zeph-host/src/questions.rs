@@ -68,15 +68,15 @@ impl Asker {
     /// Of a call that is about to run; answers that it was made with are used up by that. `agreement` is who agreed to it.
     ///
     /// Errors: `invalid_parameters` when another call has used them.
-    pub(crate) fn of(
+    pub(crate) async fn of(
         questions: &Questions,
         call: &AuthorizedCall<GuestWork>,
         agreement: Option<Agreement>,
     ) -> Result<Self, ToolFailure> {
         let before = call.work().resumption().cloned();
-        before
-            .iter()
-            .try_for_each(|before| questions.redeem(before))?;
+        if let Some(before) = &before {
+            questions.redeem(before).await?;
+        }
         Ok(Self {
             tool: call.tool().clone(),
             owner: call.work().digest(),
@@ -110,7 +110,7 @@ impl Asker {
 /// Reads the answers that a call came with, if any.
 ///
 /// Errors: those of [`Questions::open`]; `invalid_parameters` for a tool that never asks.
-pub(crate) fn resumed(
+pub(crate) async fn resumed(
     questions: &Questions,
     answers: Option<GivenAnswers>,
     resolved: ResolvedRequest,
@@ -136,7 +136,7 @@ pub(crate) fn resumed(
         conversation: call.frame.conversation,
         caller: call.frame.principal.caller_id(),
     };
-    let (resumption, agreement) = questions.open(&subject, answers, now_ms())?;
+    let (resumption, agreement) = questions.open(&subject, answers, now_ms()).await?;
     let work = Work::Guest(work.resuming(Some(resumption)));
     Ok(ResolvedRequest {
         call,
@@ -213,7 +213,7 @@ impl Questions {
     ///
     /// Errors: `invalid_parameters` or `type_mismatch`: the seal is none of this call, has expired or was used, or an answer does not
     ///         fit its question.
-    pub(crate) fn open(
+    pub(crate) async fn open(
         &self,
         subject: &SealedCall<'_>,
         given: GivenAnswers,
@@ -224,6 +224,7 @@ impl Questions {
             seals.open::<SealContent>(subject, &given.state, now_ms)
         });
         let Opened { content, ticket } = opened.map_err(refused_by)?;
+        self.seals.check(ticket).await.map_err(refused_by)?;
         let inquiry = content.inquiry().map_err(|reason| refused(&reason))?;
         let resumption = Resumption {
             answered: inquiry.answered(given.answers)?,
@@ -242,11 +243,9 @@ impl Questions {
     /// Uses up the answers of a call that is about to run.
     ///
     /// Errors: `invalid_parameters` when another call has used them.
-    pub(crate) fn redeem(&self, resumption: &Resumption) -> Result<(), ToolFailure> {
-        match self.seals.redeem(Ticket(resumption.ticket)) {
-            true => Ok(()),
-            false => Err(refused_by(BadSeal::Used)),
-        }
+    pub(crate) async fn redeem(&self, resumption: &Resumption) -> Result<(), ToolFailure> {
+        let redeemed = self.seals.redeem(Ticket(resumption.ticket)).await;
+        redeemed.map_err(refused_by)
     }
 }
 
@@ -294,12 +293,21 @@ impl SealContent {
 }
 
 fn refused_by(problem: BadSeal) -> ToolFailure {
+    if problem == BadSeal::Unknown {
+        return ToolFailure::new(
+            ErrorCategory::ServerError,
+            ErrorPhase::ParamHandling,
+            "the store cannot say whether the questions were answered before; nothing ran, so make the call again",
+        );
+    }
     refused(match problem {
         BadSeal::Foreign => {
-            "the `state` of the answers does not belong to this call: it was asked by another call or by an earlier run of the host, or the arguments differ"
+            "the `state` of the answers does not belong to this call: it was asked by another call, by an earlier run of the host or by one with other keys (`mcp.serve.seal_keys`), or the arguments differ"
         }
         BadSeal::Expired => "the time to answer is over",
-        BadSeal::Used => "the questions were answered before, or too many others were asked since",
+        BadSeal::Used | BadSeal::Unknown => {
+            "the questions were answered before, or too many others were asked since"
+        }
     })
 }
 

@@ -1,33 +1,33 @@
 //! Seals: what leaves the host with a client and has to come back as it left, once, and not for ever.
 //!
-//! A seal holds its content in the clear, with a code over the content and over what it belongs to, made with a key that only this
-//! process has. It is known by a ticket; a ticket that was redeemed is gone. What a seal belongs to is said again by whoever opens it,
-//! and is not in it.
+//! A seal holds its content in the clear, with a code over the content and over what it belongs to, made with a key of this process or one
+//! that the operator gave to several hosts. It is known by a ticket; a ticket that was redeemed is gone, for all of these hosts. What a seal
+//! belongs to is said again by whoever opens it, and is not in it. No key is in the store: who reads or writes that can make no seal.
 
 mod code;
+mod keys;
+mod uses;
 
-use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
+use zeph_store::{SealKeyError, SealKeyFile, Store};
 
 use self::code::CODE_BYTES;
+use self::keys::SealKeys;
+use self::uses::{OpenSeal, SealUses};
 
-/// Seals of one owner that can be opened at one time; a new one takes the place of the owner's oldest.
-pub(crate) const OPEN_MAX: usize = 1_024;
-
-/// Seals of all owners that can be opened at one time; a new one takes the place of the oldest.
-const ALL_MAX: usize = 16 * OPEN_MAX;
+/// Bytes of the code of a mark: 128 bits, which nobody can guess.
+const MARK_BYTES: usize = 16;
 
 /// The seals a host has given out.
 pub(crate) struct Seals {
-    key: [u8; 32],
-    /// Those that were not redeemed yet, oldest first. Protects the list for the moment of reading or changing it.
-    open: Mutex<VecDeque<Open>>,
+    keys: SealKeys,
+    uses: SealUses,
 }
 
 /// What a seal belongs to: it is opened with the same, or not at all.
@@ -56,18 +56,14 @@ pub(crate) struct Opened<T> {
 /// Why a seal cannot be opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BadSeal {
-    /// It was altered, belongs to something else, or was made by another process.
+    /// It was altered, belongs to something else, or was made with another key.
     Foreign,
     /// Its time is over.
     Expired,
     /// It was redeemed, or too many others of its owner were made since.
     Used,
-}
-
-struct Open {
-    ticket: Ticket,
-    owner: Option<String>,
-    expires_ms: i64,
+    /// The store cannot say whether it was redeemed.
+    Unknown,
 }
 
 #[derive(Serialize)]
@@ -85,16 +81,27 @@ struct Received<T> {
 }
 
 impl Seals {
-    /// Seals that nobody else can make.
+    /// Seals that nobody else can make or open.
     pub(crate) fn new() -> Self {
-        let mut key = [0; 32];
-        for half in key.chunks_mut(16) {
-            half.copy_from_slice(Uuid::new_v4().as_bytes());
-        }
         Self {
-            key,
-            open: Mutex::default(),
+            keys: SealKeys::of_process(),
+            uses: SealUses::Process(Mutex::default()),
         }
+    }
+
+    /// Seals that every host with these keys and this store can make and open, each once.
+    ///
+    /// Errors: [`SealKeyError`].
+    pub(crate) fn shared(file: SealKeyFile, store: Store) -> Result<Self, SealKeyError> {
+        Ok(Self {
+            keys: SealKeys::of_file(file)?,
+            uses: SealUses::Store(store),
+        })
+    }
+
+    /// Whether other hosts can open them.
+    pub(crate) fn are_shared(&self) -> bool {
+        matches!(self.keys, SealKeys::Shared(_))
     }
 
     /// Seals `content`, which can be opened until `expires_ms`. Everyone who has the seal can read it.
@@ -112,8 +119,8 @@ impl Seals {
             content,
         };
         let text = serde_json::to_vec(&letter).unwrap_or_default();
-        self.remember(
-            Open {
+        self.uses.remember(
+            OpenSeal {
                 ticket,
                 owner: subject.owner.map(str::to_owned),
                 expires_ms,
@@ -125,7 +132,7 @@ impl Seals {
         URL_SAFE_NO_PAD.encode(bytes)
     }
 
-    /// Opens a seal. It can be opened again until it is redeemed.
+    /// Opens a seal, whether it was redeemed or not: see [`check`](Self::check).
     ///
     /// Errors: [`BadSeal`].
     pub(crate) fn open<T: DeserializeOwned>(
@@ -138,16 +145,12 @@ impl Seals {
         let bytes = bytes.ok_or(BadSeal::Foreign)?;
         let (code, text) = bytes.split_at_checked(CODE_BYTES).ok_or(BadSeal::Foreign)?;
         let parts = parts(subject, text);
-        if !code::is_code_of(&self.key, &borrowed(&parts), code) {
+        if !self.is_code(&parts, code) {
             return Err(BadSeal::Foreign);
         }
         let received: Received<T> = serde_json::from_slice(text).map_err(|_| BadSeal::Foreign)?;
         if received.expires_ms <= now_ms {
             return Err(BadSeal::Expired);
-        }
-        let is_open = |open: &Open| open.ticket == received.ticket;
-        if !self.list().iter().any(is_open) {
-            return Err(BadSeal::Used);
         }
         Ok(Opened {
             content: received.content,
@@ -163,39 +166,55 @@ impl Seals {
         Some(received.content)
     }
 
-    /// Uses up a seal. Of several that try at once, one is told that it was there.
-    pub(crate) fn redeem(&self, ticket: Ticket) -> bool {
-        let mut open = self.list();
-        let place = open.iter().position(|open| open.ticket == ticket);
-        place.and_then(|place| open.remove(place)).is_some()
+    /// Whether a seal that was opened can be redeemed.
+    ///
+    /// Errors: [`BadSeal`].
+    pub(crate) async fn check(&self, ticket: Ticket) -> Result<(), BadSeal> {
+        self.uses.check(ticket).await
     }
 
-    /// How many can be opened.
+    /// Uses up a seal. Of several that try at once, one succeeds.
+    ///
+    /// Errors: [`BadSeal`].
+    pub(crate) async fn redeem(&self, ticket: Ticket) -> Result<(), BadSeal> {
+        self.uses.redeem(ticket).await
+    }
+
+    /// A text that says that a host with these keys vouches for `subject`, any number of times.
+    pub(crate) fn mark(&self, subject: Subject<'_>) -> String {
+        URL_SAFE_NO_PAD.encode(&self.code(subject, &[])[..MARK_BYTES])
+    }
+
+    /// Whether `text` is the mark of `subject`.
+    pub(crate) fn is_mark(&self, subject: Subject<'_>, text: &str) -> bool {
+        let Ok(given) = URL_SAFE_NO_PAD.decode(text) else {
+            return false;
+        };
+        let parts = parts(subject, &[]);
+        let keys = self.keys.now();
+        given.len() == MARK_BYTES
+            && keys
+                .iter()
+                .any(|key| code::begins_code_of(key, &borrowed(&parts), &given))
+    }
+
+    /// How many of this process can be opened.
     #[cfg(test)]
     pub(crate) fn n_open(&self) -> usize {
-        self.list().len()
-    }
-
-    fn remember(&self, new: Open, now_ms: i64) {
-        let mut open = self.list();
-        open.retain(|open| open.expires_ms > now_ms);
-        let n_own = open.iter().filter(|open| open.owner == new.owner).count();
-        let oldest = match n_own >= OPEN_MAX {
-            true => open.iter().position(|open| open.owner == new.owner),
-            false => (open.len() >= ALL_MAX).then_some(0),
-        };
-        if let Some(oldest) = oldest {
-            open.remove(oldest);
-        }
-        open.push_back(new);
-    }
-
-    fn list(&self) -> MutexGuard<'_, VecDeque<Open>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        self.uses.n_open()
     }
 
     fn code(&self, subject: Subject<'_>, text: &[u8]) -> [u8; CODE_BYTES] {
-        code::hmac_sha256(&self.key, &borrowed(&parts(subject, text)))
+        let keys = self.keys.now();
+        // There is one at least.
+        let key = keys.first().copied().unwrap_or_default();
+        code::hmac_sha256(&key, &borrowed(&parts(subject, text)))
+    }
+
+    fn is_code(&self, parts: &[Vec<u8>], given: &[u8]) -> bool {
+        let keys = self.keys.now();
+        let parts = borrowed(parts);
+        keys.iter().any(|key| code::is_code_of(key, &parts, given))
     }
 }
 

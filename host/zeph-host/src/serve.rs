@@ -1,7 +1,7 @@
 //! The door for clients of the Model Context Protocol: agents and editors.
 //!
 //! In reading order: `server` (the requests of a client), `origin` (whose they are), `dispatch` (calls), `listed` (the tools as clients see
-//! them), `conversation` (whose outputs and background runs they are), `places` (how many calls run at once, and who is next), `running`
+//! them), `conversation` and `handle` (whose outputs and background runs they are), `places` (how many calls run at once, and who is next), `running`
 //! (calls while they run), `progress` (how they are getting on), `calling` (a call with the person behind its client, who is asked by
 //! `client` or through `rounds`, with the forms of `approval` and `inquiry`), `tasks` (calls that outlive their request), `exposed` and
 //! `search` (a catalog too long to be listed), `resources` (stored outputs), `native` (a server that is served as this one, with what passes
@@ -16,6 +16,7 @@ mod client;
 pub(crate) mod conversation;
 mod dispatch;
 mod exposed;
+mod handle;
 pub(crate) mod http;
 mod inquiry;
 mod listed;

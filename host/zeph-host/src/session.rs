@@ -19,6 +19,7 @@ use crate::governance::{AskedStep, Trajectory};
 use crate::mode::{ModeSwitch, SessionMode};
 use crate::shell::{CommandBackend, Share};
 use crate::turn_state::TurnStates;
+use crate::workspace::SessionWorkspace;
 
 /// A client connection. Owned by one task; clones are handles to one.
 #[derive(Debug, Clone)]
@@ -52,6 +53,8 @@ pub struct Session {
     schedule: Option<Arc<str>>,
     /// Whether nobody knows who its client is.
     is_anonymous: bool,
+    /// What it has of files and commands.
+    workspace: SessionWorkspace,
 }
 
 /// A call that was asked for: its place in the order of calls is that of this moment, and so is its turn.
@@ -89,7 +92,25 @@ impl Session {
             mode: Arc::default(),
             schedule: None,
             is_anonymous: false,
+            workspace: SessionWorkspace::Here,
         }
+    }
+
+    /// The same with these files and commands.
+    #[must_use]
+    pub(crate) fn with_workspace(self, workspace: SessionWorkspace) -> Self {
+        Self { workspace, ..self }
+    }
+
+    /// What it has of files and commands.
+    pub(crate) fn workspace(&self) -> &SessionWorkspace {
+        &self.workspace
+    }
+
+    /// Looks in the store for what another host did in its conversation meanwhile, before its next call is decided.
+    pub(crate) fn look_back(&self) {
+        self.progress.look_back();
+        self.trajectory.look_back();
     }
 
     /// The same for a client that nobody knows: it showed no token.

@@ -1,11 +1,9 @@
 //! Who is behind a request, as the endpoint that let it in found out.
 
-use std::sync::Arc;
-
 use axum::http::request::Parts;
 use rmcp::model::Extensions;
+use zeph_core::id::Digest;
 
-use crate::rate::Rate;
 use crate::subset::ToolSubset;
 
 /// Who is behind a request. The endpoint puts it into the extensions of each request; on stdio there is one for the whole process.
@@ -15,8 +13,17 @@ pub struct Caller {
     pub id: Option<String>,
     /// The tools it is offered and may call.
     pub tools: ToolSubset,
-    /// How many calls a minute it may make; shared by all its requests.
-    pub rate: Option<Arc<Rate>>,
+    /// How many calls a minute it may make, if there is a limit.
+    pub rate: Option<CallRate>,
+}
+
+/// How often a caller may call. All its requests share it, at whichever server they come in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CallRate {
+    /// Its token: one that is made anew begins anew.
+    pub token: Digest,
+    /// Calls a minute.
+    pub per_minute: u32,
 }
 
 impl Caller {

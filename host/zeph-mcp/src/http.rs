@@ -84,6 +84,8 @@ impl Default for Patience {
 pub struct EndpointOptions {
     /// Where it listens. Port 0 means any free one.
     pub address: SocketAddr,
+    /// Its name among replicas, if it is one: session IDs begin with it.
+    pub replica: Option<String>,
     /// Further names it may be asked for, such as that of a proxy.
     pub allowed_hosts: Vec<String>,
     /// Most bytes of the body of a request.
@@ -232,7 +234,8 @@ impl Endpoint {
         F: Fn() -> Result<H, io::Error> + Send + Sync + 'static,
     {
         let patience = self.options.patience;
-        let sessions = Arc::new(Sessions::new(patience.resume));
+        let replica = self.options.replica.as_deref();
+        let sessions = Arc::new(Sessions::new(patience.resume, replica));
         let max_body_bytes = self.options.max_body_bytes;
         // Names are checked before, for every path, and by a list that knows the address; see `address`.
         let config = StreamableHttpServerConfig::default()

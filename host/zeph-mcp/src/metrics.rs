@@ -44,6 +44,8 @@ pub(crate) struct Gauges {
     pub(crate) sessions: usize,
     pub(crate) calls: usize,
     pub(crate) streams: usize,
+    /// 1 while the server ends.
+    pub(crate) draining: usize,
 }
 
 impl Metrics {
@@ -73,7 +75,7 @@ impl Metrics {
     }
 
     /// All of it, as Prometheus reads it.
-    pub(crate) fn text(&self, now: Gauges) -> String {
+    pub(crate) fn text(&self, now: Gauges, replica: Option<&str>) -> String {
         let counts = self.counts();
         let mut text = Text::default();
         counts.write_calls(&mut text);
@@ -89,6 +91,11 @@ impl Metrics {
             "Connections closed because there were too many.",
         );
         text.line(refused, "", counts.connections_refused);
+        if let Some(replica) = replica {
+            let info = "zeph_mcp_replica_info";
+            text.head(info, "gauge", "The name of this replica.");
+            text.line(info, &format!("replica=\"{}\"", escaped(replica)), 1);
+        }
         let gauges = [
             ("zeph_mcp_connections", "Open connections.", now.connections),
             (
@@ -105,6 +112,11 @@ impl Metrics {
                 "zeph_mcp_streams",
                 "Streams kept open for notifications.",
                 now.streams,
+            ),
+            (
+                "zeph_mcp_draining",
+                "1 while the server ends and takes no new requests.",
+                now.draining,
             ),
         ];
         for (name, help, value) in gauges {
@@ -200,6 +212,7 @@ mod tests {
         sessions: 2,
         calls: 1,
         streams: 0,
+        draining: 1,
     };
 
     #[test]
@@ -209,7 +222,7 @@ mod tests {
         metrics.call("read", "ok", Duration::from_millis(30));
         metrics.call("read", "timeout", Duration::from_secs(1_000));
         metrics.response(200);
-        let text = metrics.text(GAUGES);
+        let text = metrics.text(GAUGES, Some("a"));
         for line in [
             r#"zeph_mcp_tool_calls_total{tool="read",outcome="ok"} 2"#,
             r#"zeph_mcp_tool_calls_total{tool="read",outcome="timeout"} 1"#,
@@ -221,6 +234,8 @@ mod tests {
             r#"zeph_mcp_http_responses_total{status="200"} 1"#,
             "# TYPE zeph_mcp_connections gauge",
             "zeph_mcp_connections 3",
+            "zeph_mcp_draining 1",
+            "zeph_mcp_replica_info{replica=\"a\"} 1",
         ] {
             assert!(text.lines().any(|found| found == line), "{line}\n{text}");
         }
@@ -232,7 +247,7 @@ mod tests {
         for idx in 0..2 * TOOLS_MAX {
             metrics.call(&format!("t{idx}\"}} 1\nx{{\\"), "ok", Duration::ZERO);
         }
-        let text = metrics.text(GAUGES);
+        let text = metrics.text(GAUGES, Some("a"));
         let calls = |line: &&str| line.starts_with("zeph_mcp_tool_calls_total");
         assert_eq!(text.lines().filter(calls).count(), TOOLS_MAX + 1);
         assert!(text.contains(&format!("tool=\"{OTHER}\",outcome=\"ok\"}} {TOOLS_MAX}")));

@@ -52,6 +52,8 @@ pub struct KeeperOptions {
     pub uncompiled: Vec<Component>,
     /// Whether the folders are watched after the first look.
     pub watch: bool,
+    /// Changes when another host says that the folders may have, which the system need not report: a folder of the network.
+    pub hints: Option<watch::Receiver<i64>>,
     /// Receives events.
     pub tell: Option<Tell>,
 }
@@ -116,6 +118,7 @@ impl Keeper {
         self.compile().await;
         let folders = &self.options.folders;
         let mut watcher = self.options.watch.then(|| Watcher::start(folders));
+        let mut hints = self.options.hints.clone();
         loop {
             tokio::select! {
                 Some(ended) = self.loads.join_next(), if !self.loads.is_empty() => match ended {
@@ -124,6 +127,7 @@ impl Keeper {
                 },
                 () = tokio::time::sleep(QUIET), if self.has_fresh => self.look(),
                 () = changes(&mut watcher) => self.look(),
+                () = hinted(&mut hints) => self.look(),
                 else => return,
             }
             if self.is_stale {
@@ -433,6 +437,18 @@ pub fn locked(path: &Path, good: &VettedPlugin, now_ms: i64) -> LockedPlugin {
         disabled: false,
         operator_wants: good.manifest_by == ManifestBy::Operator,
         definitions: good.definitions(),
+    }
+}
+
+/// Waits for the next hint; for ever when nobody gives any.
+async fn hinted(hints: &mut Option<watch::Receiver<i64>>) {
+    let has_come = match hints {
+        Some(hints) => hints.changed().await.is_ok(),
+        None => false,
+    };
+    if !has_come {
+        *hints = None;
+        std::future::pending().await
     }
 }
 

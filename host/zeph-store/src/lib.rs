@@ -3,7 +3,7 @@
 //!
 //! This is the only crate that knows SQL, and no SQL leaves it: callers see operations on [`Store`] and lines of an
 //! [`AuditFile`]. In reading order: what is kept (`conversation`, `session`, `goals`, `schedules`, `overflow`, `savings`, `grants`, `grant_uses`, `defaults`, `approvals`,
-//! `audit`, `call`, `tokens`, `sequences`, `trust`, `observed`, `reputation`, `vectors`, `sweep`, and `secrets` and `logins` in files beside it), what a database has to be able to do for that
+//! `audit`, `call`, `tokens`, `sharing`, `sequences`, `trust`, `observed`, `reputation`, `vectors`, `sweep`, and `secrets` and `logins` in files beside it), what a database has to be able to do for that
 //! (`operations`), who queues it (`store`), and how SQLite does it
 //! (`sqlite`). The clock is always an argument.
 //! Texts of this crate may name paths of the host: they are for operators, never for a model.
@@ -34,6 +34,7 @@ mod schedules;
 mod secrets;
 mod sequences;
 mod session;
+mod sharing;
 mod sqlite;
 mod store;
 mod sweep;
@@ -85,6 +86,7 @@ pub use schedules::{
     ScheduleBounds, ScheduleOwner, ScheduleRun,
 };
 pub use secrets::audit_keys::{AuditKeyFolder, AuditKeySource, AuditKeys};
+pub use secrets::seal_keys::{SEAL_KEY_BYTES, SealKeyError, SealKeyFile, SealKeyStamp};
 pub use secrets::{
     Keyring, KeyringError, ReachableSecrets, SecretFolder, SecretPlace, SecretRecord, SecretSet,
     SecretsError, SecretsStamp, StoredSecret,
@@ -93,6 +95,7 @@ pub use sequences::{
     ConversationPast, LEARNED_MAX, SequenceObservation, SequenceState, StoredSequence,
 };
 pub use session::{NewSession, NewSessionItem, SessionRecord};
+pub use sharing::CallBucket;
 pub use store::Store;
 pub use sweep::{Retention, SweepReport};
 pub use tokens::TokenRecord;

@@ -36,6 +36,7 @@ use crate::schedules::{
 use crate::secrets::audit_keys::AuditKeys;
 use crate::sequences::{ConversationPast, SequenceObservation, StoredSequence};
 use crate::session::{NewSession, NewSessionItem, SessionRecord};
+use crate::sharing::CallBucket;
 use crate::sweep::{Past, SweepReport};
 use crate::tokens::TokenRecord;
 use crate::trust::{OutcomeNote, TrustAlert, TrustState};
@@ -201,6 +202,27 @@ pub(crate) trait Operations {
     fn tokens(&self) -> Outcome<Vec<TokenRecord>>;
     /// Deletes a token; says whether there was one.
     fn revoke_token(&self, name: &str) -> Outcome<bool>;
+
+    /// Uses up a seal; false when it was used before.
+    fn use_seal(&self, ticket: Uuid, at_ms: i64) -> Outcome<bool>;
+    /// Whether a seal was used.
+    fn is_seal_used(&self, ticket: Uuid) -> Outcome<bool>;
+    /// Takes one call of a bucket that holds and gains a number a minute; else how long to wait, in milliseconds.
+    fn take_call(&self, bucket: &CallBucket, at_ms: i64) -> Outcome<Option<u64>>;
+    /// Keeps which caller an output belongs to.
+    fn own_output(&self, id: OverflowId, caller: Option<&str>) -> Outcome<()>;
+    /// The conversation of an output of this caller.
+    fn conversation_of_output(
+        &self,
+        id: OverflowId,
+        caller: Option<&str>,
+    ) -> Outcome<Option<ConversationId>>;
+    /// When a conversation was used last, in Unix milliseconds.
+    fn conversation_used(&self, id: ConversationId) -> Outcome<Option<i64>>;
+    /// Notes that what is offered has changed for every host on this database.
+    fn note_offer_change(&self) -> Outcome<()>;
+    /// A number that changes with each of these notes.
+    fn offer_version(&self) -> Outcome<i64>;
 
     /// All that is kept of trust.
     fn trust(&self) -> Outcome<TrustState>;

@@ -36,6 +36,7 @@ use crate::schedules::{
 use crate::secrets::audit_keys::AuditKeys;
 use crate::sequences::{ConversationPast, SequenceObservation, StoredSequence};
 use crate::session::{NewSession, NewSessionItem, SessionRecord};
+use crate::sharing::CallBucket;
 use crate::sweep::{Past, SweepReport};
 use crate::tokens::TokenRecord;
 use crate::trust::{OutcomeNote, TrustAlert, TrustState};
@@ -60,6 +61,7 @@ mod readers;
 mod savings;
 pub(crate) mod schema;
 mod session;
+mod sharing;
 mod tls;
 mod tokens;
 mod transaction;
@@ -275,6 +277,42 @@ impl Operations for Transaction {
 
     fn revoke_token(&self, name: &str) -> Outcome<bool> {
         tokens::revoke(self, name)
+    }
+
+    fn use_seal(&self, ticket: Uuid, at_ms: i64) -> Outcome<bool> {
+        sharing::use_seal(self, ticket, at_ms)
+    }
+
+    fn is_seal_used(&self, ticket: Uuid) -> Outcome<bool> {
+        sharing::is_seal_used(self, ticket)
+    }
+
+    fn take_call(&self, bucket: &CallBucket, at_ms: i64) -> Outcome<Option<u64>> {
+        sharing::take_call(self, bucket, at_ms)
+    }
+
+    fn own_output(&self, id: OverflowId, caller: Option<&str>) -> Outcome<()> {
+        sharing::own_output(self, id, caller)
+    }
+
+    fn conversation_of_output(
+        &self,
+        id: OverflowId,
+        caller: Option<&str>,
+    ) -> Outcome<Option<ConversationId>> {
+        sharing::conversation_of_output(self, id, caller)
+    }
+
+    fn conversation_used(&self, id: ConversationId) -> Outcome<Option<i64>> {
+        sharing::conversation_used(self, id)
+    }
+
+    fn note_offer_change(&self) -> Outcome<()> {
+        sharing::note_offer_change(self)
+    }
+
+    fn offer_version(&self) -> Outcome<i64> {
+        sharing::offer_version(self)
     }
 
     fn trust(&self) -> Outcome<TrustState> {

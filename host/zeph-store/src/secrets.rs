@@ -7,6 +7,7 @@
 pub(crate) mod audit_keys;
 pub(crate) mod file;
 mod keyring;
+pub(crate) mod seal_keys;
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -30,6 +30,7 @@ use crate::schedules::{
 use crate::secrets::audit_keys::AuditKeys;
 use crate::sequences::{ConversationPast, SequenceObservation, StoredSequence};
 use crate::session::{NewSession, NewSessionItem, SessionRecord};
+use crate::sharing::CallBucket;
 use crate::sweep::{Past, SweepReport};
 use crate::tokens::TokenRecord;
 use crate::trust::{OutcomeNote, TrustAlert, TrustState};
@@ -57,6 +58,7 @@ mod schema;
 mod sequences;
 mod session;
 mod set_aside;
+mod sharing;
 mod site;
 mod tokens;
 mod trust;
@@ -271,6 +273,42 @@ impl Operations for ChainedConnection {
 
     fn revoke_token(&self, name: &str) -> Outcome<bool> {
         Ok(tokens::revoke(self, name)?)
+    }
+
+    fn use_seal(&self, ticket: Uuid, at_ms: i64) -> Outcome<bool> {
+        Ok(sharing::use_seal(self, ticket, at_ms)?)
+    }
+
+    fn is_seal_used(&self, ticket: Uuid) -> Outcome<bool> {
+        Ok(sharing::is_seal_used(self, ticket)?)
+    }
+
+    fn take_call(&self, bucket: &CallBucket, at_ms: i64) -> Outcome<Option<u64>> {
+        Ok(sharing::take_call(self, bucket, at_ms)?)
+    }
+
+    fn own_output(&self, id: OverflowId, caller: Option<&str>) -> Outcome<()> {
+        Ok(sharing::own_output(self, id, caller)?)
+    }
+
+    fn conversation_of_output(
+        &self,
+        id: OverflowId,
+        caller: Option<&str>,
+    ) -> Outcome<Option<ConversationId>> {
+        Ok(sharing::conversation_of_output(self, id, caller)?)
+    }
+
+    fn conversation_used(&self, id: ConversationId) -> Outcome<Option<i64>> {
+        Ok(sharing::conversation_used(self, id)?)
+    }
+
+    fn note_offer_change(&self) -> Outcome<()> {
+        Ok(sharing::note_offer_change(self)?)
+    }
+
+    fn offer_version(&self) -> Outcome<i64> {
+        Ok(sharing::offer_version(self)?)
     }
 
     fn trust(&self) -> Outcome<TrustState> {

@@ -1,11 +1,15 @@
 //! `mcp.serve`: how tools are served.
 
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use super::{Compiling, count, size};
-use crate::raw::{RawExpose, RawMcp, RawOAuth};
-use crate::serve::{Expose, OAuthSettings, ServeSettings};
+use crate::raw::{RawExpose, RawMcp, RawOAuth, RawServe, RawWorkspace};
+use crate::serve::{Expose, OAuthSettings, ServeSettings, Workspace};
+
+const REPLICA: &str = "mcp.serve.replica";
+const SEAL_KEYS: &str = "mcp.serve.seal_keys";
 
 impl Compiling<'_> {
     pub(super) fn serve(&mut self, raw: &RawMcp) -> ServeSettings {
@@ -21,8 +25,42 @@ impl Compiling<'_> {
             approval_ttl: Duration::from_secs(raw.approval_ttl_secs.into()),
             max_body_bytes: size(raw.max_body_bytes),
             max_concurrent_calls: count(raw.max_concurrent_calls).unwrap_or(NonZeroUsize::MIN),
+            drain_timeout: Duration::from_secs(raw.drain_timeout_secs.into()),
+            replica: self.replica(&raw.replica),
+            seal_keys: self.seal_keys(raw),
+            workspace: match raw.workspace {
+                RawWorkspace::Own => Workspace::Own,
+                RawWorkspace::Shared => Workspace::Shared,
+                RawWorkspace::None => Workspace::None,
+            },
             oauth: self.oauth(&raw.oauth),
         }
+    }
+
+    /// A name that can stand in a header and in the configuration of a balancer, and ends before a `.`.
+    fn replica(&mut self, name: &str) -> Option<String> {
+        let is_plain =
+            |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+        if name.starts_with('-') || !name.bytes().all(is_plain) {
+            let message = "a name has lower-case letters, digits and `-`, and does not begin with `-`";
+            self.merged.problem(REPLICA, message);
+        }
+        (!name.is_empty()).then(|| name.to_owned())
+    }
+
+    fn seal_keys(&mut self, raw: &RawServe) -> Option<PathBuf> {
+        let text = &raw.seal_keys;
+        if text.is_empty() {
+            return None;
+        }
+        if raw.replica.is_empty() {
+            // What belongs to one machine could not be told from what belongs to another.
+            let message = "every server with shared keys needs a name of its own: set `mcp.serve.replica`";
+            self.merged.problem(SEAL_KEYS, message);
+        }
+        let path = self.base().absolute(text);
+        path.map_err(|message| self.merged.problem(SEAL_KEYS, &message))
+            .ok()
     }
 
     /// All three or none: with one of them missing no token could be judged.

@@ -37,6 +37,14 @@ pub(crate) struct RawServe {
     pub(crate) max_body_bytes: u32,
     #[schemars(range(min = 1, max = 1024), extend("x-project" = "never: serve"))]
     pub(crate) max_concurrent_calls: u32,
+    #[schemars(range(max = 3600), extend("x-project" = "never: serve"))]
+    pub(crate) drain_timeout_secs: u32,
+    #[schemars(length(max = 32), extend("x-project" = "never: serve"))]
+    pub(crate) replica: String,
+    #[schemars(length(max = 4096), extend("x-project" = "never: serve"))]
+    pub(crate) seal_keys: String,
+    #[schemars(extend("x-project" = "never: serve"))]
+    pub(crate) workspace: RawWorkspace,
     /// An external authorisation server.
     pub(crate) oauth: RawOAuth,
 }
@@ -49,6 +57,16 @@ pub(crate) enum RawExpose {
     All,
     Search,
     Auto,
+}
+
+/// Whose files and commands replicas have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub(crate) enum RawWorkspace {
+    Own,
+    Shared,
+    None,
 }
 
 /// An external authorisation server.

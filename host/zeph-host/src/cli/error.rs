@@ -139,6 +139,7 @@ impl From<StartError> for CliError {
         let hint = match &error {
             StartError::Store(error) => error.hint(),
             StartError::Judge(_, hint) => Some(hint.as_str()),
+            StartError::Seals(_, hint) => hint.as_deref(),
             _ => None,
         };
         let mut this = Self::new(CliErrorKind::Start, error.to_string());

@@ -130,6 +130,7 @@ impl Places {
             },
             gives_names: false,
             uncompiled: Vec::new(),
+            hints: None,
             watch: false,
             tell: Some(Arc::clone(&self.tell)),
         });

@@ -131,6 +131,11 @@ impl Trajectory {
         trajectory
     }
 
+    /// Has what other processes did looked up once more.
+    pub(crate) fn look_back(&self) {
+        self.lock().has_past = true;
+    }
+
     /// Notes that a call is asked for. The order of these calls is that of the caller.
     pub(crate) fn ask(&self, id: CallId) -> AskedStep {
         let mut state = self.lock();
@@ -339,7 +344,7 @@ impl Trajectory {
         self.lock().has_past
     }
 
-    /// Takes what earlier processes did, once.
+    /// Takes what other processes did, once for each time it was to be looked up. What is known already is taken once.
     pub(super) fn recall(&self, past: ConversationPast) {
         let mut state = self.lock();
         if !std::mem::take(&mut state.has_past) {
@@ -358,12 +363,18 @@ impl Trajectory {
             let Ok(words) = serde_json::from_str(&words) else {
                 continue;
             };
-            state.calls.push_front(EnteredCall {
+            if state.calls.iter().any(|known| known.id == id) {
+                continue;
+            }
+            // Ids are in the order of time, and so are calls of several processes.
+            let place = state.calls.partition_point(|known| known.id < id);
+            let call = EnteredCall {
                 id,
                 words: Arc::new(words),
                 mapped: Arc::default(),
                 version: 0,
-            });
+            };
+            state.calls.insert(place, call);
         }
     }
 

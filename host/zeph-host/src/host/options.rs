@@ -115,6 +115,9 @@ pub enum StartError {
     /// The model that judges calls.
     #[error("calls are to be judged (`tools.adversarial_policy`): {0}")]
     Judge(String, String),
+    /// The keys that replicas share: what is wrong with them, and what to do about it.
+    #[error("{0}")]
+    Seals(String, Option<String>),
     /// The user that tools are to work as.
     #[error("{0}")]
     User(String),

@@ -21,7 +21,7 @@ use zeph_plugins::record::Records;
 use zeph_plugins::set::{PluginSet, ProgramParts, VettedPlugin};
 use zeph_store::{
     AuditKeyFolder, AuditKeySource, AuditKeys, Keyring, Location, OpenedStore, Retention,
-    ServerUrl, Store, StoreError, StoreOpening, StoreOptions, host_id,
+    SealKeyFile, ServerUrl, Store, StoreError, StoreOpening, StoreOptions, host_id,
 };
 
 use super::{StartError, StartOptions};
@@ -36,6 +36,7 @@ use crate::governance::{GovernanceRoom, VectorSource};
 use crate::heap;
 use crate::known_secrets::{self, KnownSecrets};
 use crate::mode::SessionMode;
+use crate::seals::Seals;
 use crate::servers::{OwnOpener, Servers, ServersOptions};
 use crate::shell::Native;
 use crate::{builtin, scheduler, servers};
@@ -93,6 +94,30 @@ pub(crate) fn audit_key_folder(config: &Config) -> Option<AuditKeyFolder> {
         true => folder.with_keyring(Keyring::at(zeph_config::session_bus())),
         false => folder,
     })
+}
+
+/// An error with what it comes from.
+fn in_words(error: &dyn std::error::Error) -> String {
+    match error.source() {
+        Some(source) => format!("{error}: {}", in_words(source)),
+        None => error.to_string(),
+    }
+}
+
+/// The seals of this host, which a server shares with others where its operator gave them keys.
+pub(super) fn begin_to_seal(
+    config: &Config,
+    store: &Store,
+    is_server: bool,
+) -> Result<Seals, StartError> {
+    match config.serve.seal_keys.as_ref().filter(|_| is_server) {
+        Some(path) => Seals::shared(SealKeyFile::new(path), store.clone())
+            .map_err(|error| {
+                let hint = error.hint();
+                StartError::Seals(in_words(&error), hint)
+            }),
+        None => Ok(Seals::new()),
+    }
 }
 
 /// Begins to take checkpoints where the operator wants them; what he should know.
@@ -361,7 +386,7 @@ pub(super) fn own_tools(
 pub(super) async fn keep_plugins(
     config: &Config,
     options: &StartOptions,
-    tasks: &mut JoinSet<()>,
+    (tasks, hints): (&mut JoinSet<()>, watch::Receiver<i64>),
 ) -> Result<(Components, watch::Receiver<Arc<PluginSet>>), StartError> {
     let engine = engine(config, options)?;
     let components = Components::new(&engine, &options.program);
@@ -391,6 +416,7 @@ pub(super) async fn keep_plugins(
         gives_names: config.tools_enabled,
         uncompiled,
         watch: options.is_server && config.plugins.watch,
+        hints: Some(hints),
         tell: options.tell.clone(),
     });
     tasks.spawn(keeper.run());

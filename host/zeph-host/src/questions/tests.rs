@@ -83,12 +83,12 @@ impl Lab {
         }
     }
 
-    fn open(&self, given: GivenAnswers, now_ms: i64) -> Result<Resumption, String> {
+    async fn open(&self, given: GivenAnswers, now_ms: i64) -> Result<Resumption, String> {
         let opened = self.open_as(&self.call, self.conversation, given, now_ms);
-        opened.map(|(resumption, _)| resumption)
+        opened.await.map(|(resumption, _)| resumption)
     }
 
-    fn open_as(
+    async fn open_as(
         &self,
         call: &BoundCall,
         conversation: ConversationId,
@@ -101,12 +101,12 @@ impl Lab {
             caller: Some("ann"),
         };
         let opened = self.questions.open(&subject, given, now_ms);
-        opened.map_err(|failure| failure.message)
+        opened.await.map_err(|failure| failure.message)
     }
 }
 
-#[test]
-fn a_seal_brings_everything_back_once() {
+#[tokio::test]
+async fn a_seal_brings_everything_back_once() {
     let lab = Lab::new();
     let opened = lab.open_as(
         &lab.call,
@@ -114,25 +114,21 @@ fn a_seal_brings_everything_back_once() {
         given(&lab.sealed),
         VALID_MS - 1,
     );
-    let (resumption, by) = opened.unwrap();
+    let (resumption, by) = opened.await.unwrap();
     assert_eq!(resumption.answered.state, Some(vec![0, 255, 7]));
     let content = resumption.answered.answers[0].content.clone().unwrap();
     assert_eq!(content, Map::from_iter([("n".to_owned(), json!(3))]));
     assert_eq!((resumption.round, by), (1, Some(agreement())));
 
-    lab.questions.redeem(&resumption).unwrap();
-    let again = lab.open(given(&lab.sealed), 0).unwrap_err();
+    lab.questions.redeem(&resumption).await.unwrap();
+    let again = lab.open(given(&lab.sealed), 0).await.unwrap_err();
     assert!(again.contains("answered before"), "{again}");
-    lab.questions.redeem(&resumption).unwrap_err();
+    lab.questions.redeem(&resumption).await.unwrap_err();
 }
 
-#[test]
-fn a_seal_of_anything_else_is_refused() {
+#[tokio::test]
+async fn a_seal_of_anything_else_is_refused() {
     let lab = Lab::new();
-    let opened = |call: &BoundCall, conversation| {
-        let opened = lab.open_as(call, conversation, given(&lab.sealed), 0);
-        opened.unwrap_err()
-    };
     for (call, conversation) in [
         (bound("destroy", 1, json!({"where": "a"})), lab.conversation),
         (bound("deploy", 2, json!({"where": "a"})), lab.conversation),
@@ -142,7 +138,8 @@ fn a_seal_of_anything_else_is_refused() {
             ConversationId::new(),
         ),
     ] {
-        let problem = opened(&call, conversation);
+        let opened = lab.open_as(&call, conversation, given(&lab.sealed), 0);
+        let problem = opened.await.unwrap_err();
         assert!(
             problem.contains("does not belong to this call"),
             "{problem}"
@@ -155,16 +152,17 @@ fn a_seal_of_anything_else_is_refused() {
     };
     lab.questions
         .open(&subject, given(&lab.sealed), 0)
+        .await
         .unwrap_err();
     let foreign = Lab::new();
-    let problem = lab.open(given(&foreign.sealed), 0).unwrap_err();
+    let problem = lab.open(given(&foreign.sealed), 0).await.unwrap_err();
     assert!(problem.contains("does not belong"), "{problem}");
-    let late = lab.open(given(&lab.sealed), VALID_MS).unwrap_err();
+    let late = lab.open(given(&lab.sealed), VALID_MS).await.unwrap_err();
     assert!(late.contains("the time to answer is over"), "{late}");
 }
 
-#[test]
-fn no_byte_of_a_seal_can_be_changed() {
+#[tokio::test]
+async fn no_byte_of_a_seal_can_be_changed() {
     let lab = Lab::new();
     let seal = &lab.sealed.state;
     for place in 0..seal.len() {
@@ -174,19 +172,19 @@ fn no_byte_of_a_seal_can_be_changed() {
             state: String::from_utf8(changed).unwrap(),
             ..given(&lab.sealed)
         };
-        lab.open(given, 0).unwrap_err();
+        lab.open(given, 0).await.unwrap_err();
     }
     for seal in ["", "A", "%%%", &seal[..40], &format!("{seal}AAAA")] {
         let given = GivenAnswers {
             state: seal.to_owned(),
             ..given(&lab.sealed)
         };
-        lab.open(given, 0).unwrap_err();
+        lab.open(given, 0).await.unwrap_err();
     }
 }
 
-#[test]
-fn a_tool_cannot_ask_for_ever() {
+#[tokio::test]
+async fn a_tool_cannot_ask_for_ever() {
     let lab = Lab::new();
     let subject = SealedCall {
         call: &lab.call,
@@ -196,8 +194,8 @@ fn a_tool_cannot_ask_for_ever() {
     let mut sealed = lab.sealed.clone();
     for round in 1..=ROUNDS_MAX {
         assert_eq!(sealed.round, round);
-        let resumption = lab.open(given(&sealed), 0).unwrap();
-        lab.questions.redeem(&resumption).unwrap();
+        let resumption = lab.open(given(&sealed), 0).await.unwrap();
+        lab.questions.redeem(&resumption).await.unwrap();
         let next = lab
             .questions
             .seal(&subject, inquiry(), Some(&resumption), None, 0);

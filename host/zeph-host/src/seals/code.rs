@@ -16,6 +16,11 @@ pub(super) fn is_code_of(key: &[u8; 32], parts: &[&[u8]], given: &[u8]) -> bool 
     mac(key, parts).verify_slice(given).is_ok()
 }
 
+/// Whether `given` is how the code of `parts` begins, in a time that says nothing about where it differs.
+pub(super) fn begins_code_of(key: &[u8; 32], parts: &[&[u8]], given: &[u8]) -> bool {
+    mac(key, parts).verify_truncated_left(given).is_ok()
+}
+
 fn mac(key: &[u8; 32], parts: &[&[u8]]) -> Hmac<Sha256> {
     let mac = Hmac::<Sha256>::new(&padded(key));
     parts.iter().fold(mac, |mac, part| mac.chain_update(part))

@@ -1,7 +1,17 @@
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::task::JoinSet;
+use zeph_store::{Location, SealKeyFile, Store, StoreOptions};
 
-use super::{ALL_MAX, BadSeal, OPEN_MAX, Seals, Subject};
+use super::uses::{ALL_MAX, OPEN_MAX};
+use super::{BadSeal, Seals, Subject};
 
 const LATER_MS: i64 = 1_000;
 
@@ -21,31 +31,122 @@ fn why(seals: &Seals, subject: Subject<'_>, seal: &str, now_ms: i64) -> Option<B
     seals.open::<Value>(subject, seal, now_ms).err()
 }
 
-#[test]
-fn a_seal_is_redeemed_once() {
+async fn is_used(seals: &Seals, subject: Subject<'_>, seal: &str) -> bool {
+    let opened = seals.open::<Value>(subject, seal, 0).unwrap();
+    seals.check(opened.ticket).await == Err(BadSeal::Used)
+}
+
+#[tokio::test]
+async fn a_seal_is_redeemed_once() {
     let (seals, own) = (Seals::new(), subject(Some("ann"), &[b"a", b"b"]));
     let sealed = seal(&seals, own);
     let opened = seals.open::<Value>(own, &sealed, LATER_MS - 1).unwrap();
     assert_eq!(opened.content, json!({ "n": 1 }));
-    assert!(seals.redeem(opened.ticket));
-    assert!(!seals.redeem(opened.ticket));
-    assert_eq!(why(&seals, own, &sealed, 0), Some(BadSeal::Used));
+    assert!(!is_used(&seals, own, &sealed).await);
+    assert_eq!(seals.redeem(opened.ticket).await, Ok(()));
+    assert_eq!(seals.redeem(opened.ticket).await, Err(BadSeal::Used));
+    assert!(is_used(&seals, own, &sealed).await);
 }
 
-#[test]
-fn of_many_at_once_one_redeems() {
-    let (seals, own) = (Seals::new(), subject(None, &[]));
+#[tokio::test(flavor = "multi_thread")]
+async fn of_many_at_once_one_redeems() {
+    let seals = Arc::new(Seals::new());
+    let own = subject(None, &[]);
     let sealed = seal(&seals, own);
-    let redeemed = |_| {
-        let opened = seals.open::<Value>(own, &sealed, 0).ok();
-        opened.is_some_and(|opened| seals.redeem(opened.ticket))
-    };
-    let n_redeemed = std::thread::scope(|scope| {
-        let tries: Vec<_> = (0..8).map(|n| scope.spawn(move || redeemed(n))).collect();
-        let ends = tries.into_iter().map(|end| end.join().unwrap());
-        ends.filter(|was_first| *was_first).count()
-    });
-    assert_eq!(n_redeemed, 1);
+    let mut tries = JoinSet::new();
+    for _ in 0..8 {
+        let (seals, ticket) = (Arc::clone(&seals), seals.open::<Value>(own, &sealed, 0));
+        let ticket = ticket.unwrap().ticket;
+        tries.spawn(async move { seals.redeem(ticket).await.is_ok() });
+    }
+    let ends = tries.join_all().await;
+    assert_eq!(ends.into_iter().filter(|was_first| *was_first).count(), 1);
+}
+
+/// A folder with a file of these keys, and a store.
+struct Lab {
+    folder: TempDir,
+    store: Store,
+}
+
+impl Lab {
+    fn new(keys: &[u8]) -> Self {
+        let options = StoreOptions {
+            at_ms: 0,
+            busy_timeout: Duration::from_secs(5),
+        };
+        let lab = Self {
+            folder: tempfile::tempdir().unwrap(),
+            store: Store::open(Location::Memory, options).unwrap().store,
+        };
+        lab.write(keys);
+        lab
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("keys")
+    }
+
+    fn write(&self, keys: &[u8]) {
+        let next = self.folder.path().join("next");
+        let lines = keys.iter().map(|key| format!("{}\n", hex(*key)));
+        fs::write(&next, lines.collect::<String>()).unwrap();
+        fs::set_permissions(&next, Permissions::from_mode(0o600)).unwrap();
+        fs::rename(&next, self.path()).unwrap();
+    }
+
+    /// Another host.
+    fn host(&self) -> Seals {
+        Seals::shared(SealKeyFile::new(self.path()), self.store.clone()).unwrap()
+    }
+}
+
+fn hex(key: u8) -> String {
+    format!("{key:02x}").repeat(32)
+}
+
+#[tokio::test]
+async fn hosts_with_one_file_of_keys_open_each_others_seals_once_in_all() {
+    let lab = Lab::new(&[1]);
+    let own = subject(Some("ann"), &[b"a"]);
+    let (one, other) = (lab.host(), lab.host());
+    let sealed = seal(&one, own);
+    let opened = other.open::<Value>(own, &sealed, 0).unwrap();
+    assert!(!is_used(&one, own, &sealed).await);
+    let (first, second) = tokio::join!(one.redeem(opened.ticket), other.redeem(opened.ticket));
+    assert_eq!(u8::from(first.is_ok()) + u8::from(second.is_ok()), 1);
+    for host in [&one, &other, &lab.host()] {
+        assert!(is_used(host, own, &sealed).await);
+    }
+    assert!(one.are_shared() && !Seals::new().are_shared());
+    let mark = one.mark(own);
+    assert!(other.is_mark(own, &mark));
+    assert!(!other.is_mark(subject(Some("bob"), &[b"a"]), &mark));
+    assert!(!Seals::new().is_mark(own, &mark));
+    for bad in ["", "A", &mark[1..], &format!("{mark}A"), &sealed] {
+        assert!(!other.is_mark(own, bad), "{bad}");
+    }
+}
+
+#[tokio::test]
+async fn keys_change_hands_without_refusing_a_seal() {
+    let lab = Lab::new(&[1]);
+    let own = subject(None, &[]);
+    let of_old = seal(&lab.host(), own);
+    let steps: [&[u8]; 3] = [&[1, 2], &[2, 1], &[2]];
+    let mut before = lab.host();
+    for (step, keys) in steps.into_iter().enumerate() {
+        lab.write(keys);
+        let after = lab.host();
+        // Hosts read the file at different moments.
+        for (sealing, opening) in [(&before, &after), (&after, &before)] {
+            assert_eq!(why(opening, own, &seal(sealing, own), 0), None, "{step}");
+        }
+        before = after;
+    }
+    assert_eq!(why(&before, own, &of_old, 0), Some(BadSeal::Foreign));
+    lab.write(&[]);
+    assert!(Seals::shared(SealKeyFile::new(lab.path()), lab.store.clone()).is_err());
 }
 
 #[test]
@@ -73,8 +174,8 @@ fn a_seal_belongs_to_one_thing_and_one_process() {
     assert_eq!(why(&seals, own, &sealed, 0), None);
 }
 
-#[test]
-fn what_is_never_redeemed_takes_bounded_room_of_its_owner() {
+#[tokio::test]
+async fn what_is_never_redeemed_takes_bounded_room_of_its_owner() {
     let seals = Seals::new();
     let (ann, bob) = (subject(Some("ann"), &[]), subject(Some("bob"), &[]));
     let of_bob = seal(&seals, bob);
@@ -83,8 +184,8 @@ fn what_is_never_redeemed_takes_bounded_room_of_its_owner() {
         seal(&seals, ann);
     }
     assert_eq!(seals.n_open(), OPEN_MAX + 1);
-    assert_eq!(why(&seals, ann, &first, 0), Some(BadSeal::Used));
-    assert_eq!(why(&seals, bob, &of_bob, 0), None);
+    assert!(is_used(&seals, ann, &first).await);
+    assert!(!is_used(&seals, bob, &of_bob).await);
     // Those whose time is over make room for others.
     seals.seal(ann, &json!(null), 2 * LATER_MS, LATER_MS);
     assert_eq!(seals.n_open(), 1);

@@ -42,6 +42,8 @@ const TASK_AFTER: Duration = Duration::from_secs(10);
 pub(super) struct Calling {
     pub(super) host: Host,
     pub(super) session: Session,
+    /// The replica where its conversation began, if others may go on with it.
+    pub(super) home: Option<Arc<str>>,
     pub(super) client: Client,
     pub(super) request: ToolRequest,
     /// Ends it.
@@ -80,8 +82,8 @@ struct Attempt {
 enum Wants {
     Approval(Box<ApprovalQuestion>),
     Answers(SealedInquiry),
-    /// What it was given had been used before.
-    Unused,
+    /// What it was given does not count.
+    Nothing(BadSeal),
 }
 
 /// What a person has said so far.
@@ -146,7 +148,7 @@ impl Calling {
             return Ok(Reply::Task(self.follow(run_id, attempt, tasks, owner)));
         }
         match (&attempt.wants, self.client.way) {
-            (Some(Wants::Unused), _) => Err(rounds::refused(BadSeal::Used)),
+            (Some(Wants::Nothing(problem)), _) => Err(rounds::refused(*problem)),
             (Some(_), Way::Later) => Ok(self.required(attempt)),
             (Some(_), Way::Now) => {
                 let person = Person::Client(&self.client);
@@ -200,7 +202,9 @@ impl Calling {
             };
             let mut report = (self.make)(request, control, self.stop.clone()).await;
             // A call that did not ask again has used its answer too.
-            ticket.map(|ticket| self.host.seals().redeem(ticket));
+            if let Some(ticket) = ticket {
+                drop(self.host.seals().redeem(ticket).await);
+            }
             let noted = noted.lock().unwrap_or_else(PoisonError::into_inner).take();
             let wants = noted.or_else(|| report.asked.take().map(Wants::Answers));
             Attempt {
@@ -227,11 +231,14 @@ impl Calling {
         };
         let (seals, noted) = (Arc::clone(self.host.seals()), Arc::clone(noted));
         Some(ApprovalPrompt::new(agreement, move |question| {
-            let answer = answered(&seals, given, question);
-            let answer = answer.map_err(|wants| {
-                *noted.lock().unwrap_or_else(PoisonError::into_inner) = Some(wants);
-            });
-            std::future::ready(answer.ok())
+            let (seals, noted) = (Arc::clone(&seals), Arc::clone(&noted));
+            async move {
+                let answer = answered(&seals, given, question).await;
+                let answer = answer.map_err(|wants| {
+                    *noted.lock().unwrap_or_else(PoisonError::into_inner) = Some(wants);
+                });
+                answer.ok()
+            }
         }))
     }
 
@@ -250,7 +257,7 @@ impl Calling {
                 self.forms(&asked.inquiry, &[]),
                 About::Questions(asked.state),
             ),
-            Some(Wants::Unused) | None => return Reply::Ended((self.show)(&report)),
+            Some(Wants::Nothing(_)) | None => return Reply::Ended((self.show)(&report)),
         };
         match forms {
             Ok(forms) => {
@@ -271,10 +278,10 @@ impl Calling {
         let now = now_ms();
         let patience = i64::try_from(self.patience.as_millis()).unwrap_or(i64::MAX);
         let seals = self.host.seals();
-        let conversation = self.session.conversation;
+        let place = (self.session.conversation, self.home.clone());
         request.seal(
             seals,
-            conversation,
+            place,
             about,
             now.saturating_add(patience),
             now,
@@ -329,7 +336,7 @@ impl Given {
 /// What a person said about the call of `question`.
 ///
 /// Errors: what has to be asked instead.
-fn answered(
+async fn answered(
     seals: &Seals,
     given: Option<GivenApproval>,
     question: ApprovalQuestion,
@@ -337,8 +344,9 @@ fn answered(
     let Some(given) = given.filter(|given| given.call == question.call.digest) else {
         return Err(Wants::Approval(Box::new(question)));
     };
-    match given.ticket.is_none_or(|ticket| seals.redeem(ticket)) {
-        true => Ok(given.answer),
-        false => Err(Wants::Unused),
-    }
+    let redeemed = match given.ticket {
+        Some(ticket) => seals.redeem(ticket).await,
+        None => Ok(()),
+    };
+    redeemed.map(|()| given.answer).map_err(Wants::Nothing)
 }

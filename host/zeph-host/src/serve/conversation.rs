@@ -2,7 +2,8 @@
 //!
 //! Over standard input the process is the conversation, and over HTTP in the old revisions its session is. In the new ones a request
 //! that names none begins one; its result carries the handle that later requests name it by. A handle counts only for the caller it was
-//! given to.
+//! given to. Where replicas share keys (`handle`), each of them goes on with a conversation of another: what is kept of it is in the store,
+//! and what only a machine has is refused (`workspace`).
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,12 +11,18 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::OnceCell;
 use tokio::task::JoinSet;
+use zeph_config::Workspace;
 use zeph_core::id::{ConversationId, OverflowId};
 use zeph_core::principal::Principal;
 use zeph_mcp::caller::Caller;
+use zeph_store::StoreError;
 
+use super::handle::SharedHandle;
+use crate::clock::now_ms;
 use crate::host::Host;
+use crate::seals::Seals;
 use crate::session::Session;
+use crate::workspace::SessionWorkspace;
 
 /// The key of a handle in `_meta`.
 pub(crate) const CONVERSATION_KEY: &str = "zeph.host/conversation";
@@ -26,6 +33,7 @@ const PER_CALLER_MAX: usize = 1_024;
 
 /// How long a conversation is kept that nobody uses.
 const IDLE_MAX: Duration = Duration::from_hours(1);
+const IDLE_MAX_MS: i64 = 3_600_000;
 
 /// A conversation that is open. Requests hold it while they use it.
 #[derive(Debug)]
@@ -38,11 +46,28 @@ pub(crate) struct Conversation {
     /// The full texts of its results, for requests that name one of them and no conversation.
     outputs: Mutex<HashSet<OverflowId>>,
     closed: OnceCell<()>,
+    naming: Naming,
+}
+
+/// How clients name a conversation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Naming {
+    /// By its ID, to this process.
+    Own,
+    /// To every replica; it began at the one of this name.
+    Shared(Arc<str>),
+    /// Not at all: it is looked into for one request.
+    Nameless,
 }
 
 impl Conversation {
     pub(crate) fn new(session: Session, owner: Option<String>) -> Self {
+        Self::named(session, owner, Naming::Own)
+    }
+
+    fn named(session: Session, owner: Option<String>, naming: Naming) -> Self {
         Self {
+            naming,
             session,
             owner,
             used: Mutex::new(Instant::now()),
@@ -55,9 +80,29 @@ impl Conversation {
         &self.session
     }
 
-    /// What a client names it by.
+    /// Its ID.
     pub(crate) fn handle(&self) -> ConversationId {
         self.session.conversation
+    }
+
+    /// What its client names it by, if it can.
+    pub(super) fn name(&self, seals: &Seals) -> Option<String> {
+        match self.shared() {
+            Some(shared) => Some(shared.text(seals, self.owner.as_deref())),
+            None if self.naming == Naming::Nameless => None,
+            None => Some(self.handle().to_string()),
+        }
+    }
+
+    /// What it is called at other replicas, if it is.
+    pub(super) fn shared(&self) -> Option<SharedHandle> {
+        let Naming::Shared(home) = &self.naming else {
+            return None;
+        };
+        Some(SharedHandle {
+            conversation: self.handle(),
+            home: Arc::clone(home),
+        })
     }
 
     /// Whether `caller` may use it.
@@ -100,6 +145,9 @@ pub(crate) enum NoConversation {
         "{PER_CALLER_MAX} conversations of this caller are in use; wait until one of their calls has ended"
     )]
     TooMany,
+    /// Whether there is one is not known.
+    #[error("the store cannot say whether the conversation goes on; nothing ran, so try again")]
+    Unread,
 }
 
 /// The conversations that clients name by a handle.
@@ -143,16 +191,78 @@ impl Conversations {
     /// Begins one for `caller`. One that is one too many is ended for it.
     ///
     /// Errors: [`NoConversation::TooMany`].
-    pub(crate) fn begin(
+    pub(super) fn begin(
         &self,
         host: &Host,
         caller: &Caller,
+        naming: Naming,
+    ) -> Result<Arc<Conversation>, NoConversation> {
+        let session = session(host, None, caller);
+        let session = session.with_workspace(own_workspace(host));
+        self.insert(Conversation::named(session, caller.id.clone(), naming), caller)
+    }
+
+    /// Goes on with one that `caller` began here or at another replica, and that has not ended.
+    ///
+    /// Errors: [`NoConversation`].
+    pub(super) async fn adopt(
+        &self,
+        host: &Host,
+        handle: &SharedHandle,
+        caller: &Caller,
+    ) -> Result<Arc<Conversation>, NoConversation> {
+        if let Ok(found) = self.find(&handle.conversation.to_string(), caller) {
+            return Ok(found);
+        }
+        let used = host.store().conversation_used(handle.conversation).await;
+        let used = used.map_err(|error| unread(&error))?;
+        let has_ended = match used {
+            Some(used_ms) => now_ms().saturating_sub(used_ms) >= IDLE_MAX_MS,
+            // Without records, one whose calls stored nothing has no row.
+            None => host.config().audit.enabled,
+        };
+        if has_ended {
+            return Err(NoConversation::Unknown);
+        }
+        let session = session(host, Some(handle.conversation), caller);
+        let session = session.with_workspace(workspace_of(host, &handle.home));
+        let naming = Naming::Shared(Arc::clone(&handle.home));
+        self.insert(Conversation::named(session, caller.id.clone(), naming), caller)
+    }
+
+    /// The conversation of an output that `caller` has at any replica, for one request.
+    ///
+    /// Errors: [`NoConversation::Unread`].
+    pub(super) async fn of_output(
+        host: &Host,
+        output: OverflowId,
+        caller: &Caller,
+    ) -> Result<Option<Arc<Conversation>>, NoConversation> {
+        let id = host.store().conversation_of_output(output, caller.id.clone());
+        let id = id.await.map_err(|error| unread(&error))?;
+        Ok(id.map(|id| {
+            let session = session(host, Some(id), caller);
+            let session = session.with_workspace(SessionWorkspace::Nowhere);
+            let owner = caller.id.clone();
+            Arc::new(Conversation::named(session, owner, Naming::Nameless))
+        }))
+    }
+
+    /// Opens a conversation, unless another request has opened the same.
+    fn insert(
+        &self,
+        new: Conversation,
+        caller: &Caller,
     ) -> Result<Arc<Conversation>, NoConversation> {
         let mut open = self.open();
+        if let Some(found) = open.get(&new.handle()) {
+            let found = found.is_of(caller).then(|| Arc::clone(found));
+            return found.ok_or(NoConversation::Unknown);
+        }
         if let Some(longest_idle) = make_room(&mut open, caller)? {
             self.end(longest_idle);
         }
-        let conversation = Arc::new(begun(host, caller));
+        let conversation = Arc::new(new);
         open.insert(conversation.handle(), Arc::clone(&conversation));
         Ok(conversation)
     }
@@ -220,17 +330,47 @@ fn is_idle(conversation: &Arc<Conversation>) -> bool {
     Arc::strong_count(conversation) == 1
 }
 
-/// A conversation of `caller`; the store knows of it with its first call.
-fn begun(host: &Host, caller: &Caller) -> Conversation {
+/// A session of `caller`, of an old conversation or of a new one, of which the store knows with its first call.
+fn session(host: &Host, conversation: Option<ConversationId>, caller: &Caller) -> Session {
     let principal = Principal::Model {
         caller_id: caller.id.clone(),
     };
-    let session = host.look_on(None, principal);
-    let session = match caller.id {
+    let session = host.look_on(conversation, principal);
+    match caller.id {
         Some(_) => session,
         None => session.of_anybody(),
+    }
+}
+
+/// What conversations have that begin here.
+fn own_workspace(host: &Host) -> SessionWorkspace {
+    match host.config().serve.workspace {
+        Workspace::Own | Workspace::Shared => SessionWorkspace::Here,
+        Workspace::None => SessionWorkspace::Nowhere,
+    }
+}
+
+/// What conversations have here that began at `home`.
+fn workspace_of(host: &Host, home: &Arc<str>) -> SessionWorkspace {
+    let serve = &host.config().serve;
+    let shares_files = match serve.workspace {
+        Workspace::None => return SessionWorkspace::Nowhere,
+        _ if serve.replica.as_deref() == Some(&**home) => return SessionWorkspace::Here,
+        Workspace::Shared => true,
+        Workspace::Own => false,
     };
-    Conversation::new(session, caller.id.clone())
+    SessionWorkspace::Elsewhere {
+        replica: Arc::clone(home),
+        shares_files,
+    }
+}
+
+fn unread(error: &StoreError) -> NoConversation {
+    tracing::error!(
+        error = error as &dyn std::error::Error,
+        "a conversation cannot be looked up"
+    );
+    NoConversation::Unread
 }
 
 #[cfg(test)]

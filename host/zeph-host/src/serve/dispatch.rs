@@ -1,7 +1,6 @@
 //! A call of a client: the tool it names, whether it may be made now, and what makes it.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use rmcp::model::{CallToolRequestParams, CallToolResult, ErrorData, JsonObject, MetaObject};
 use rmcp::service::{RequestContext, RoleServer};
@@ -15,7 +14,9 @@ use zeph_core::tool::Backend;
 use zeph_engine::Cancel;
 use zeph_mcp::caller::Caller;
 use zeph_mcp::result::{self, OVERFLOW_SCHEME};
+use zeph_store::CallBucket;
 
+use super::Shared;
 use super::calling::{Calling, Make, Reply};
 use super::client::{Client, Way};
 use super::conversation::{CONVERSATION_KEY, Conversation};
@@ -26,6 +27,8 @@ use super::rounds;
 use super::server::Handler;
 use crate::calls::{CallControl, CallReport};
 use crate::clock::now_ms;
+use crate::host::Host;
+use crate::seals::Seals;
 
 /// The key by which a request says how many characters of text it would take.
 const RESULT_CHARS_KEY: &str = "zeph/maxResultSizeChars";
@@ -69,18 +72,20 @@ impl Handler {
         };
         let (output, of) = (tool.output.clone(), Arc::clone(conversation));
         let native = self.shared.native.clone();
+        let seals = Arc::clone(self.shared.host.seals());
         let show = move |report: &CallReport| {
             let result = result::of_output(&report.messages, &report.output, output.as_ref());
             if let Some(native) = &native {
                 native.heard_result(&result);
             }
-            with_conversation(result, &of)
+            with_conversation(result, &of, &seals)
         };
         let host = self.shared.host.clone();
         let client = Client::of(context);
         let native = self.shared.native.as_deref();
         let calling = Calling {
             session: conversation.session().clone(),
+            home: conversation.shared().map(|shared| shared.home),
             waiting: native
                 .filter(|_| client.way == Way::Later)
                 .map(NativeServer::waiting),
@@ -132,8 +137,9 @@ impl Handler {
                 shared
                     .metrics
                     .call(&tool, outcome_label(&report), report.duration);
-                let output = report.output.overflow;
-                output.into_iter().for_each(|id| conversation.remember(id));
+                if let Some(output) = report.output.overflow {
+                    remember(&shared.host, &conversation, output).await;
+                }
                 report
             })
         })
@@ -167,7 +173,8 @@ impl Handler {
         let make = self.maker(caller, &conversation, &tool.described.name);
         let report = make(request, control, context.ct.clone()).await;
         let result = result::of_output(&report.messages, &report.output, tool.output.as_ref());
-        Ok(with_conversation(result, &conversation))
+        let seals = self.shared.host.seals();
+        Ok(with_conversation(result, &conversation, seals))
     }
 
     /// Makes a call of `tool`, or goes on with one that asked.
@@ -186,9 +193,9 @@ impl Handler {
         };
         let brought = (request.request_state.as_deref(), request.input_responses);
         let seals = self.shared.host.seals();
-        let resumed = of_round.resumed(seals, brought, now_ms())?;
+        let resumed = of_round.resumed(seals, brought, now_ms()).await?;
         let conversation = match &resumed {
-            Some(resumed) => self.going_on(caller, context, resumed)?,
+            Some(resumed) => self.going_on(caller, context, resumed).await?,
             None => {
                 let output = named_output(tool, &arguments);
                 self.conversation(output, caller, context).await?
@@ -206,19 +213,48 @@ impl Handler {
     }
 }
 
-/// Counts a call of a caller. One too many is not recorded, so that it cannot push out the records of others.
+/// Keeps whose an output is, for requests that name it and no conversation.
+async fn remember(host: &Host, conversation: &Conversation, output: OverflowId) {
+    conversation.remember(output);
+    if !host.seals().are_shared() {
+        return;
+    }
+    let owner = conversation.session().principal().caller_id();
+    let kept = host.store().own_output(output, owner.map(str::to_owned));
+    if let Err(error) = kept.await {
+        tracing::warn!(
+            error = &error as &dyn std::error::Error,
+            "an output can be read with the handle of its conversation only"
+        );
+    }
+}
+
+/// Counts a call of a caller, for all replicas. One too many is not recorded, so that it cannot push out the records of others.
 ///
-/// Errors: `rate_limited`.
-pub(super) fn within_rate(caller: &Caller) -> Result<(), ToolFailure> {
+/// Errors: `rate_limited`; `server_error` when it cannot be counted.
+pub(super) async fn within_rate(shared: &Shared, caller: &Caller) -> Result<(), ToolFailure> {
     let Some(rate) = &caller.rate else {
         return Ok(());
     };
-    rate.take(Instant::now()).map_err(|wait| {
-        let message = format!("more than {} calls a minute", rate.per_minute());
-        ToolFailure {
-            retry_after_ms: u64::try_from(wait.as_millis()).ok(),
-            ..refused(ErrorCategory::RateLimited, message)
-        }
+    let bucket = CallBucket {
+        token: rate.token,
+        per_minute: rate.per_minute,
+    };
+    let taken = shared.host.store().take_call(bucket, now_ms()).await;
+    let taken = taken.map_err(|error| {
+        tracing::error!(
+            error = &error as &dyn std::error::Error,
+            "a call cannot be counted"
+        );
+        refused(ErrorCategory::ServerError, "the store cannot count the call")
+    })?;
+    let Some(wait_ms) = taken else {
+        return Ok(());
+    };
+    let message = format!("more than {} calls a minute", rate.per_minute);
+    Err(ToolFailure {
+        retry_after_ms: Some(wait_ms),
+        ..refused(ErrorCategory::RateLimited, message)
     })
 }
 
@@ -260,9 +296,14 @@ fn result_chars(context: &RequestContext<RoleServer>) -> Option<usize> {
     usize::try_from(wanted).ok()
 }
 
-fn with_conversation(mut result: CallToolResult, conversation: &Conversation) -> CallToolResult {
-    let meta = result.meta.get_or_insert_with(MetaObject::new);
-    let handle = conversation.handle().to_string();
-    meta.0.insert(CONVERSATION_KEY.to_owned(), handle.into());
+fn with_conversation(
+    mut result: CallToolResult,
+    conversation: &Conversation,
+    seals: &Seals,
+) -> CallToolResult {
+    if let Some(handle) = conversation.name(seals) {
+        let meta = result.meta.get_or_insert_with(MetaObject::new);
+        meta.0.insert(CONVERSATION_KEY.to_owned(), handle.into());
+    }
     result
 }

@@ -105,7 +105,7 @@ fn own_tool(
 
 /// Answers a search, and takes a call through `call_tool` apart; every other call is what it is. While the whole catalog is listed,
 /// neither of the two is there.
-pub(super) fn own(
+pub(super) async fn own(
     shared: &Shared,
     listed: &Listed,
     caller: &Caller,
@@ -117,7 +117,7 @@ pub(super) fn own(
     }
     let arguments = request.arguments.clone().unwrap_or_default();
     if request.name == search::FIND {
-        return Own::Answer(found(listed, caller, &arguments));
+        return Own::Answer(found(shared, listed, caller, &arguments).await);
     }
     match search::meant(arguments) {
         Ok((name, arguments)) => {
@@ -129,8 +129,13 @@ pub(super) fn own(
     }
 }
 
-fn found(listed: &Listed, caller: &Caller, arguments: &JsonObject) -> CallToolResult {
-    if let Err(failure) = within_rate(caller) {
+async fn found(
+    shared: &Shared,
+    listed: &Listed,
+    caller: &Caller,
+    arguments: &JsonObject,
+) -> CallToolResult {
+    if let Err(failure) = within_rate(shared, caller).await {
         return result::of_failure(failure, None);
     }
     let entry = |tool: &ListedTool| Entry {

@@ -57,12 +57,16 @@ pub(crate) async fn listen(
     Endpoint::bind(EndpointOptions {
         address,
         allowed_hosts,
+        replica: settings.replica.clone(),
         max_body_bytes: settings.max_body_bytes,
         tokens: Arc::new(StoredTokens(shared.host.store().clone())),
         oauth,
         metrics: Arc::clone(&shared.metrics),
         now_ms,
-        patience: Patience::default(),
+        patience: Patience {
+            grace: settings.drain_timeout,
+            ..Patience::default()
+        },
         program,
     })
     .await

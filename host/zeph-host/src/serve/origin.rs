@@ -9,7 +9,10 @@ use tokio::sync::OnceCell;
 use zeph_core::id::OverflowId;
 use zeph_mcp::caller::Caller;
 
-use super::conversation::{CONVERSATION_KEY, Conversation, NoConversation};
+use super::conversation::{
+    CONVERSATION_KEY, Conversation, Conversations, Naming, NoConversation,
+};
+use super::handle::SharedHandle;
 use super::rounds::Resumed;
 use super::server::Handler;
 use super::tasks::Asking;
@@ -58,7 +61,7 @@ impl Handler {
     }
 
     /// The conversation that a request names, or that its connection is; `None` when it has none yet.
-    pub(super) fn known_conversation(
+    pub(super) async fn known_conversation(
         &self,
         caller: &Caller,
         context: &RequestContext<RoleServer>,
@@ -75,7 +78,7 @@ impl Handler {
                 false => Err(NoConversation::Unknown),
             },
             (Door::Http(_), Some(handle)) => {
-                let found = self.shared.conversations.find(handle, caller);
+                let found = self.named(handle, caller).await;
                 found.map(Some)
             }
             (Door::Http(_), None) if !is_in_session(context) => Ok(None),
@@ -88,16 +91,43 @@ impl Handler {
         found.map_err(bad_conversation)
     }
 
+    /// The conversation of this handle, which may have begun at another replica.
+    async fn named(
+        &self,
+        handle: &str,
+        caller: &Caller,
+    ) -> Result<Arc<Conversation>, NoConversation> {
+        let host = &self.shared.host;
+        let conversations = &self.shared.conversations;
+        let shared = SharedHandle::read(handle, host.seals(), caller.id.as_deref());
+        let Some(shared) = shared else {
+            return conversations.find(handle, caller);
+        };
+        let found = conversations.adopt(host, &shared, caller).await?;
+        // Another replica may have made calls since its last one here.
+        found.session().look_back();
+        Ok(found)
+    }
+
     /// The same; or the conversation of the output that a request names, when it names nothing else.
-    pub(super) fn conversation_with(
+    pub(super) async fn conversation_with(
         &self,
         output: Option<OverflowId>,
         caller: &Caller,
         context: &RequestContext<RoleServer>,
     ) -> Result<Option<Arc<Conversation>>, ErrorData> {
-        let known = self.known_conversation(caller, context)?;
-        let of_output = || self.shared.conversations.with_output(output?, caller);
-        Ok(known.or_else(of_output))
+        let known = self.known_conversation(caller, context).await?;
+        let (None, Some(output)) = (&known, output) else {
+            return Ok(known);
+        };
+        let host = &self.shared.host;
+        match self.shared.conversations.with_output(output, caller) {
+            None if host.seals().are_shared() => {
+                let found = Conversations::of_output(host, output, caller).await;
+                found.map_err(bad_conversation)
+            }
+            found => Ok(found),
+        }
     }
 
     /// The conversation of a request, which begins with it when there is none yet.
@@ -107,16 +137,18 @@ impl Handler {
         caller: &Caller,
         context: &RequestContext<RoleServer>,
     ) -> Result<Arc<Conversation>, ErrorData> {
-        if let Some(known) = self.conversation_with(output, caller, context)? {
+        if let Some(known) = self.conversation_with(output, caller, context).await? {
             return Ok(known);
         }
-        let begin = || self.shared.conversations.begin(&self.shared.host, caller);
+        let host = &self.shared.host;
+        let begin = |naming| self.shared.conversations.begin(host, caller, naming);
         let begun = match &self.door {
             Door::Http(session) if is_in_session(context) => {
-                let own = session.0.get_or_try_init(async || begin()).await;
+                let begin = async || begin(Naming::Own);
+                let own = session.0.get_or_try_init(begin).await;
                 own.cloned()
             }
-            _ => begin(),
+            _ => begin(self.naming()),
         };
         let begun = begun.map_err(bad_conversation)?;
         match begun.is_of(caller) {
@@ -128,32 +160,51 @@ impl Handler {
     /// The conversation in which a call goes on that brings answers.
     ///
     /// Errors: it is none of this caller's any more.
-    pub(super) fn going_on(
+    pub(super) async fn going_on(
         &self,
         caller: &Caller,
         context: &RequestContext<RoleServer>,
         resumed: &Resumed,
     ) -> Result<Arc<Conversation>, ErrorData> {
-        let known = self.known_conversation(caller, context)?;
-        let known = match (known, &self.door) {
-            (None, Door::Http(_)) => {
+        let known = self.known_conversation(caller, context).await?;
+        let conversations = &self.shared.conversations;
+        let known = match (known, &self.door, &resumed.home) {
+            (None, Door::Http(_), Some(home)) => {
+                let handle = SharedHandle {
+                    conversation: resumed.conversation,
+                    home: Arc::clone(home),
+                };
+                let found = conversations.adopt(&self.shared.host, &handle, caller);
+                Some(found.await.map_err(bad_conversation)?)
+            }
+            (None, Door::Http(_), None) => {
                 let handle = resumed.conversation.to_string();
-                let found = self.shared.conversations.find(&handle, caller);
+                let found = conversations.find(&handle, caller);
                 Some(found.map_err(bad_conversation)?)
             }
-            (known, _) => known,
+            (known, _, _) => known,
         };
         let known = known.filter(|known| known.handle() == resumed.conversation);
         known.ok_or_else(|| bad_conversation(NoConversation::Unknown))
     }
 
+    /// How conversations are named that begin with a request.
+    fn naming(&self) -> Naming {
+        let host = &self.shared.host;
+        let replica = host.config().serve.replica.as_deref();
+        match replica.filter(|_| host.seals().are_shared()) {
+            Some(replica) => Naming::Shared(Arc::from(replica)),
+            None => Naming::Own,
+        }
+    }
+
     /// Who asks about a task.
-    pub(super) fn asking<'a>(
+    pub(super) async fn asking<'a>(
         &self,
         caller: &'a Caller,
         context: &RequestContext<RoleServer>,
     ) -> Result<Asking<'a>, ErrorData> {
-        let known = self.known_conversation(caller, context)?;
+        let known = self.known_conversation(caller, context).await?;
         Ok(Asking {
             caller: caller.id.as_deref(),
             conversation: known.map(|known| known.handle()),
@@ -187,5 +238,6 @@ fn bad_conversation(error: NoConversation) -> ErrorData {
     match error {
         NoConversation::Unknown => ErrorData::invalid_params(error.to_string(), None),
         NoConversation::TooMany => ErrorData::invalid_request(error.to_string(), None),
+        NoConversation::Unread => ErrorData::internal_error(error.to_string(), None),
     }
 }

@@ -4,6 +4,8 @@
 //! It is sealed for the caller, the tool and the arguments, and names the conversation, in which the call goes on. An answer counts
 //! together with it only: whatever else a request says agrees to nothing.
 
+use std::sync::Arc;
+
 use rmcp::ErrorData;
 use rmcp::model::{
     ElicitRequest, ElicitRequestParams, ElicitResult, InputRequest, InputRequests,
@@ -25,6 +27,9 @@ use super::approval;
 #[derive(Debug, Serialize, Deserialize)]
 struct State {
     conversation: ConversationId,
+    /// The replica where that began, if others may go on with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    home: Option<Arc<str>>,
     about: About,
 }
 
@@ -52,6 +57,8 @@ pub(super) struct Request<'a> {
 pub(super) struct Resumed {
     /// Where the call was made first, and goes on.
     pub(super) conversation: ConversationId,
+    /// The replica where that began, if others may go on with it.
+    pub(super) home: Option<Arc<str>>,
     pub(super) round: Round,
 }
 
@@ -79,13 +86,14 @@ impl Request<'_> {
     pub(super) fn seal(
         &self,
         seals: &Seals,
-        conversation: ConversationId,
+        (conversation, home): (ConversationId, Option<Arc<str>>),
         about: About,
         expires_ms: i64,
         now_ms: i64,
     ) -> String {
         let state = State {
             conversation,
+            home,
             about,
         };
         self.with_subject(|subject| seals.seal(subject, &state, expires_ms, now_ms))
@@ -95,7 +103,7 @@ impl Request<'_> {
     ///
     /// Errors: invalid parameters: the state was altered, expired or used, or belongs to another caller, tool or other arguments; an
     ///         answer is none.
-    pub(super) fn resumed(
+    pub(super) async fn resumed(
         &self,
         seals: &Seals,
         (state, responses): (Option<&str>, Option<InputResponses>),
@@ -104,6 +112,7 @@ impl Request<'_> {
         let Some(state) = state else { return Ok(None) };
         let opened = self.with_subject(|subject| seals.open::<State>(subject, state, now_ms));
         let Opened { content, ticket } = opened.map_err(refused)?;
+        seals.check(ticket).await.map_err(refused)?;
         let responses = responses.unwrap_or_default();
         let round = match content.about {
             About::Approval(call) => Round::Approval {
@@ -123,6 +132,7 @@ impl Request<'_> {
         };
         Ok(Some(Resumed {
             conversation: content.conversation,
+            home: content.home,
             round,
         }))
     }
@@ -179,10 +189,14 @@ pub(super) fn request(form: ElicitRequestParams) -> InputRequest {
 pub(super) fn refused(problem: BadSeal) -> ErrorData {
     let why = match problem {
         BadSeal::Foreign => {
-            "it was altered, or belongs to another call, caller or conversation or to an earlier run of the server"
+            "it was altered, or belongs to another call, caller or conversation, to an earlier run of the server or to one with other keys (`mcp.serve.seal_keys`)"
         }
         BadSeal::Expired => "the time to answer is over",
         BadSeal::Used => "it was used before, or too many others were given out since",
+        BadSeal::Unknown => {
+            let message = "the store cannot say whether `requestState` was used before; nothing ran, so make the call again";
+            return ErrorData::internal_error(message, None);
+        }
     };
     invalid(format!(
         "`requestState` does not count: {why}; make the call again without it"

@@ -130,7 +130,7 @@ impl ServerHandler for Handler {
     ) -> Result<CallToolResponse, ErrorData> {
         let caller = self.caller(&context)?;
         let listed = self.shared.lists.current(&self.shared.host);
-        let request = match exposed::own(&self.shared, &listed, &caller, request) {
+        let request = match exposed::own(&self.shared, &listed, &caller, request).await {
             Own::Answer(result) => return Ok(result.into()),
             Own::Call(request) => request,
         };
@@ -142,7 +142,7 @@ impl ServerHandler for Handler {
             let message = listed.not_found(&request.name);
             return Err(ErrorData::invalid_params(message, None));
         };
-        if let Err(failure) = within_rate(&caller) {
+        if let Err(failure) = within_rate(&self.shared, &caller).await {
             let category = failure.category.label();
             let metrics = &self.shared.metrics;
             metrics.call(&tool.described.name, category, Duration::ZERO);
@@ -165,7 +165,7 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<GetTaskResult, ErrorData> {
         let caller = self.caller(&context)?;
-        let asking = self.asking(&caller, &context)?;
+        let asking = self.asking(&caller, &context).await?;
         let task = self.shared.tasks.get(&request.task_id, &asking)?;
         Ok(GetTaskResult::new(task))
     }
@@ -176,7 +176,7 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         let caller = self.caller(&context)?;
-        let asking = self.asking(&caller, &context)?;
+        let asking = self.asking(&caller, &context).await?;
         let UpdateTaskParams {
             task_id,
             input_responses,
@@ -191,7 +191,7 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         let caller = self.caller(&context)?;
-        let asking = self.asking(&caller, &context)?;
+        let asking = self.asking(&caller, &context).await?;
         self.shared.tasks.cancel(&request.task_id, &asking)
     }
 
@@ -210,7 +210,7 @@ impl ServerHandler for Handler {
     ) -> Result<ListResourcesResult, ErrorData> {
         let caller = self.caller(&context)?;
         one_page(request)?;
-        let mut resources = match self.known_conversation(&caller, &context)? {
+        let mut resources = match self.known_conversation(&caller, &context).await? {
             Some(conversation) => resources::list(self.shared.host.store(), &conversation).await?,
             None => Vec::new(),
         };
@@ -247,7 +247,7 @@ impl ServerHandler for Handler {
             let frame = conversation.session().frame();
             return native.read(frame, request, &context).await;
         }
-        match self.conversation_with(output, &caller, &context)? {
+        match self.conversation_with(output, &caller, &context).await? {
             Some(conversation) => {
                 resources::read(&self.shared.host, &conversation, &request.uri).await
             }

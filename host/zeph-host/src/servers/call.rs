@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
-use zeph_config::ServerConfig;
+use zeph_config::{ServerConfig, ServerTransport};
 use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::execution::Execution;
 use zeph_core::failure::{ToolFailure, one_line};
@@ -36,6 +36,8 @@ pub(crate) struct ServerWork {
     timeout: Duration,
     /// Whether it can change files of the host.
     pub(crate) can_change: bool,
+    /// Whether its server is a program of this machine.
+    pub(crate) is_of_this_machine: bool,
 }
 
 impl ServerWork {
@@ -53,6 +55,7 @@ impl ServerWork {
             arguments: offered.sent(config, arguments)?,
             timeout: config.tool_timeout,
             can_change: !offered.tool.annotations.read_only,
+            is_of_this_machine: matches!(config.transport, ServerTransport::Command(_)),
         })
     }
 }

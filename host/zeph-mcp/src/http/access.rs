@@ -1,19 +1,17 @@
 //! Who is behind a request: the bearer of a token of the store, the subject of an access token, or anybody.
 
-use std::collections::HashMap;
 use std::error::Error;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::sync::Arc;
 
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
+use zeph_core::id::Digest;
 
 use super::oauth::{AccessTokenError, OAuth};
-use crate::caller::Caller;
-use crate::rate::Rate;
+use crate::caller::{CallRate, Caller};
 use crate::subset::ToolSubset;
 use crate::token::{self, KnownToken, TokenDigest};
 
@@ -70,8 +68,6 @@ pub(super) struct Access {
     now_ms: fn() -> i64,
     /// Whether there ever was a token: to revoke the last one does not open a server that runs.
     has_seen_token: AtomicBool,
-    /// Buckets of the tokens with a rate, by digest. A token that is made anew has another digest.
-    rates: Mutex<HashMap<[u8; 32], Arc<Rate>>>,
 }
 
 /// Which requests in progress may go on.
@@ -92,7 +88,6 @@ impl Access {
             oauth,
             now_ms,
             has_seen_token: AtomicBool::new(false),
-            rates: Mutex::default(),
         }
     }
 
@@ -136,7 +131,10 @@ impl Access {
         let caller = Caller {
             id: Some(token.name.clone()),
             tools: subset(token.tools.as_deref()),
-            rate: token.rate.map(|rate| self.rate(token, rate)),
+            rate: token.rate.map(|per_minute| CallRate {
+                token: Digest::new(token.digest.0),
+                per_minute,
+            }),
         };
         Ok(Admitted {
             caller,
@@ -157,25 +155,11 @@ impl Access {
         })
     }
 
-    /// The bucket of a token: as long as its rate is the same, the same.
-    fn rate(&self, token: &KnownToken, per_minute: u32) -> Arc<Rate> {
-        let new = || Arc::new(Rate::new(per_minute.max(1), Instant::now()));
-        let mut rates = self.rates.lock().unwrap_or_else(PoisonError::into_inner);
-        let rate = rates.entry(token.digest.0).or_insert_with(new);
-        if rate.per_minute() != per_minute.max(1) {
-            *rate = new();
-        }
-        Arc::clone(rate)
-    }
-
-    /// What may go on now, of all that is in progress; forgets the buckets of tokens that are gone.
+    /// What may go on now, of all that is in progress.
     ///
     /// Errors: the tokens cannot be read.
     pub(super) async fn still_valid(&self) -> Result<StillValid, SourceError> {
         let tokens = self.tokens().await?;
-        let mut rates = self.rates.lock().unwrap_or_else(PoisonError::into_inner);
-        rates.retain(|digest, _| tokens.iter().any(|token| token.digest.0 == *digest));
-        drop(rates);
         Ok(StillValid {
             is_open: self.is_open_with(&tokens),
             tokens,

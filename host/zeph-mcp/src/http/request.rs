@@ -3,6 +3,7 @@
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -11,6 +12,7 @@ use axum::response::{IntoResponse as _, Response};
 use http::header::{AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use serde_json::Value;
+use tokio::time::timeout;
 
 use super::access::{Access, Admitted, Denied};
 use super::address::{AllowedNames, ForeignName};
@@ -29,6 +31,15 @@ const RETRY_SECS: &str = "5";
 
 /// The code of JSON-RPC for a server that cannot answer now.
 const UNAVAILABLE: i32 = -32_000;
+
+/// The code of JSON-RPC for a session that is not there.
+const NO_SESSION: i32 = -32_001;
+
+/// The code of JSON-RPC for what the server did not bring to an end.
+const INTERNAL: i32 = -32_603;
+
+/// How long the store may take to say that it is there.
+const READY_MAX: Duration = Duration::from_secs(2);
 
 /// What all requests share.
 pub(super) struct Shared {
@@ -93,9 +104,11 @@ pub(super) async fn metrics(State(shared): State<Arc<Shared>>, headers: HeaderMa
         sessions: shared.sessions.count(),
         calls: shared.leases.count(Progress::Call),
         streams: shared.leases.count(Progress::Stream),
+        draining: usize::from(shared.is_ending()),
     };
     let content_type = [(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];
-    (content_type, shared.metrics.text(now)).into_response()
+    let replica = shared.sessions.replica();
+    (content_type, shared.metrics.text(now, replica)).into_response()
 }
 
 /// `/healthz`: the process answers.
@@ -107,8 +120,11 @@ pub(super) async fn health() -> &'static str {
 pub(super) async fn readiness(State(shared): State<Arc<Shared>>) -> Response {
     let problem = match shared.is_ending() {
         true => "the server is shutting down\n",
-        false if shared.access.is_open().await.is_err() => "the store cannot be read\n",
-        false => return "ok\n".into_response(),
+        false => match timeout(READY_MAX, shared.access.is_open()).await {
+            Ok(Ok(_)) => return "ok\n".into_response(),
+            Ok(Err(_)) => "the store cannot be read\n",
+            Err(_) => "the store does not answer\n",
+        },
     };
     (StatusCode::SERVICE_UNAVAILABLE, problem).into_response()
 }
@@ -144,6 +160,9 @@ impl Shared {
         };
         // Whoever reads the request later has no use for the secret.
         request.headers_mut().remove(AUTHORIZATION);
+        if let Some(response) = self.foreign_session(request.headers()) {
+            return refused(request, response).await;
+        }
         let checked = match *request.method() {
             Method::POST => self.post(request, &requester).await,
             Method::GET if self.is_ending() => Err(Box::new(self.ending(&Value::Null))),
@@ -161,6 +180,17 @@ impl Shared {
             }
             Err(refusal) => *refusal,
         }
+    }
+
+    /// The answer to a request of a session that another replica has: the client begins anew.
+    fn foreign_session(&self, headers: &HeaderMap) -> Option<Response> {
+        let id = headers.get(SESSION_ID)?.to_str().ok()?;
+        let replica = self.sessions.foreign(id)?;
+        let problem = format!(
+            "the session is one of replica `{replica}`, which does not answer for it any more, or to which the load balancer did not route the request by `Mcp-Session-Id`; send `initialize` without a session to begin another"
+        );
+        let status = StatusCode::NOT_FOUND;
+        Some(error_response(status, &Value::Null, NO_SESSION, &problem))
     }
 
     /// Reads the message of a request, and answers what the protocol's service has no good answer for.
@@ -230,6 +260,7 @@ impl Shared {
         let response = tokio::select! {
             biased;
             () = lease.ended() => match self.is_ending() {
+                true if progress == Progress::Call => return cut_off(),
                 true => return self.ending(&Value::Null),
                 false => return self.denied(&HeaderMap::new(), &Denied::Token),
             },
@@ -283,6 +314,13 @@ impl Shared {
         }
         challenge
     }
+}
+
+/// The answer to a call that the end of the server cut off. No load balancer may take it for one that was not begun.
+fn cut_off() -> Response {
+    let problem = "the server ended before the call did; what the call did until then is done";
+    let status = StatusCode::INTERNAL_SERVER_ERROR;
+    error_response(status, &Value::Null, INTERNAL, problem)
 }
 
 /// Refuses a request, once enough of its body was thrown away for its sender to look for the answer.

@@ -29,6 +29,12 @@ const SESSIONS_OF_CALLER_MAX: usize = 64;
 /// Most sessions of all callers.
 const SESSIONS_MAX: usize = 2_048;
 
+/// What parts the name of a replica from the rest of a session's ID.
+const SEPARATOR: char = '.';
+
+/// Longest name of a replica.
+const NAME_MAX: usize = 32;
+
 /// Who makes the request that is being answered.
 #[derive(Debug, Clone)]
 pub(super) struct Requester {
@@ -48,6 +54,8 @@ pub(super) struct Sessions {
     records: Arc<Records>,
     /// How long a broken stream of a call can be resumed.
     resume_max: Duration,
+    /// The name of this replica with what parts it from the rest of an ID; empty where there are no others.
+    prefix: String,
 }
 
 #[derive(Debug, Default)]
@@ -76,7 +84,8 @@ struct Broken {
 pub(super) struct TooManySessions;
 
 impl Sessions {
-    pub(super) fn new(resume_max: Duration) -> Self {
+    /// None yet. The IDs of sessions begin with `replica`, so that a load balancer can route by them.
+    pub(super) fn new(resume_max: Duration, replica: Option<&str>) -> Self {
         let mut local = LocalSessionManager::default();
         // What is idle is judged here: there, a call that says nothing for a while is.
         local.session_config.keep_alive = None;
@@ -84,6 +93,30 @@ impl Sessions {
             local,
             records: Arc::default(),
             resume_max,
+            prefix: replica.map_or_else(String::new, |name| format!("{name}{SEPARATOR}")),
+        }
+    }
+
+    /// The name of this replica, if it is one.
+    pub(super) fn replica(&self) -> Option<&str> {
+        self.prefix.strip_suffix(SEPARATOR)
+    }
+
+    /// The replica that the session with this ID belongs to, when that is not this one.
+    pub(super) fn foreign<'i>(&self, id: &'i str) -> Option<&'i str> {
+        if self.prefix.is_empty() || id.starts_with(&self.prefix) {
+            return None;
+        }
+        let (replica, _) = id.split_once(SEPARATOR)?;
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+        (replica.len() <= NAME_MAX && replica.bytes().all(is_plain)).then_some(replica)
+    }
+
+    /// What the protocol's own sessions call the one with this ID.
+    fn own_id(&self, id: &SessionId) -> SessionId {
+        match id.strip_prefix(&self.prefix) {
+            Some(own) if !self.prefix.is_empty() => SessionId::from(own),
+            _ => SessionId::clone(id),
         }
     }
 
@@ -137,7 +170,7 @@ impl Sessions {
             let cancelled = ClientNotification::CancelledNotification(cancelled);
             let message = ClientJsonRpcMessage::notification(cancelled);
             // A session that has ended meanwhile has cancelled its calls.
-            drop(self.local.accept_message(&session, message).await);
+            drop(self.local.accept_message(&self.own_id(&session), message).await);
         }
         self.end_all(|record| record.is_idle() && now.duration_since(record.used) > IDLE_MAX)
             .await;
@@ -168,16 +201,16 @@ impl Sessions {
     async fn end(&self, id: &SessionId) {
         self.records.locked().remove(id);
         // Fails when it has ended by itself.
-        drop(self.local.close_session(id).await);
+        drop(self.local.close_session(&self.own_id(id)).await);
     }
 
     /// The stream of a call, or of what a session has to say.
-    fn watched<S>(
+    fn watched(
         &self,
         id: &SessionId,
-        stream: S,
+        stream: Events,
         call: Option<(Option<String>, RequestId)>,
-    ) -> SessionStream<S> {
+    ) -> SessionStream {
         if let Some(record) = self.records.locked().get_mut(id) {
             record.n_streams += 1;
             record.used = Instant::now();
@@ -187,7 +220,7 @@ impl Sessions {
             None => (None, None),
         };
         SessionStream {
-            inner: Box::pin(stream),
+            inner: stream,
             records: Arc::clone(&self.records),
             session: id.clone(),
             stream_id,
@@ -202,6 +235,10 @@ impl SessionManager for Sessions {
 
     async fn create_session(&self) -> Result<(SessionId, Self::Transport), Self::Error> {
         let (id, transport) = self.local.create_session().await?;
+        let id = match self.prefix.is_empty() {
+            true => id,
+            false => SessionId::from(format!("{}{id}", self.prefix)),
+        };
         let record = Record {
             requester: requester(),
             used: Instant::now(),
@@ -217,16 +254,16 @@ impl SessionManager for Sessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<ServerJsonRpcMessage, Self::Error> {
-        self.local.initialize_session(id, message).await
+        self.local.initialize_session(&self.own_id(id), message).await
     }
 
     async fn has_session(&self, id: &SessionId) -> Result<bool, Self::Error> {
-        Ok(self.is_of(id, &requester()) && self.local.has_session(id).await?)
+        Ok(self.is_of(id, &requester()) && self.local.has_session(&self.own_id(id)).await?)
     }
 
     async fn close_session(&self, id: &SessionId) -> Result<(), Self::Error> {
         self.records.locked().remove(id);
-        self.local.close_session(id).await
+        self.local.close_session(&self.own_id(id)).await
     }
 
     async fn create_stream(
@@ -238,7 +275,8 @@ impl SessionManager for Sessions {
             ClientJsonRpcMessage::Request(request) => Some((None, request.id.clone())),
             _ => None,
         };
-        let stream = self.local.create_stream(id, message).await?;
+        let own_id = self.own_id(id);
+        let stream: Events = Box::pin(self.local.create_stream(&own_id, message).await?);
         Ok(self.watched(id, stream, call))
     }
 
@@ -247,14 +285,15 @@ impl SessionManager for Sessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<(), Self::Error> {
-        self.local.accept_message(id, message).await
+        self.local.accept_message(&self.own_id(id), message).await
     }
 
     async fn create_standalone_stream(
         &self,
         id: &SessionId,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
-        let stream = self.local.create_standalone_stream(id).await?;
+        let own_id = self.own_id(id);
+        let stream: Events = Box::pin(self.local.create_standalone_stream(&own_id).await?);
         Ok(self.watched(id, stream, None))
     }
 
@@ -264,7 +303,8 @@ impl SessionManager for Sessions {
         last_event_id: String,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
         let call = self.records.take_broken(id, &last_event_id);
-        let stream = self.local.resume(id, last_event_id).await?;
+        let own_id = self.own_id(id);
+        let stream: Events = Box::pin(self.local.resume(&own_id, last_event_id).await?);
         Ok(self.watched(id, stream, call))
     }
 }
@@ -320,9 +360,12 @@ impl Record {
     }
 }
 
+/// What a session has to say.
+type Events = Pin<Box<dyn Stream<Item = ServerSseMessage> + Send + Sync>>;
+
 /// A stream of a session, which knows whether it ended or broke.
-struct SessionStream<S> {
-    inner: Pin<Box<S>>,
+struct SessionStream {
+    inner: Events,
     records: Arc<Records>,
     session: SessionId,
     stream_id: Option<String>,
@@ -330,7 +373,7 @@ struct SessionStream<S> {
     request: Option<RequestId>,
 }
 
-impl<S> SessionStream<S> {
+impl SessionStream {
     fn note(&mut self, event: &ServerSseMessage) {
         if self.stream_id.is_none() {
             let stream = event.event_id.as_deref().and_then(stream_of);
@@ -346,7 +389,7 @@ impl<S> SessionStream<S> {
     }
 }
 
-impl<S: Stream<Item = ServerSseMessage>> Stream for SessionStream<S> {
+impl Stream for SessionStream {
     type Item = ServerSseMessage;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -360,7 +403,7 @@ impl<S: Stream<Item = ServerSseMessage>> Stream for SessionStream<S> {
     }
 }
 
-impl<S> Drop for SessionStream<S> {
+impl Drop for SessionStream {
     fn drop(&mut self) {
         let mut records = self.records.locked();
         let Some(record) = records.get_mut(&self.session) else {

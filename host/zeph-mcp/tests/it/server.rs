@@ -98,6 +98,7 @@ impl Served {
 fn options(tokens: &Tokens) -> EndpointOptions {
     EndpointOptions {
         address: "127.0.0.1:0".parse().unwrap(),
+        replica: None,
         allowed_hosts: Vec::new(),
         max_body_bytes: BODY_BYTES_MAX,
         tokens: Arc::new(tokens.clone()),

@@ -16,6 +16,7 @@ const HISTORY: &[&[&str]] = &[&[
     include_str!("schema/goals.sql"),
     include_str!("schema/rights.sql"),
     include_str!("schema/audit.sql"),
+    include_str!("schema/sharing.sql"),
 ]];
 
 /// The one row that says which version there is; of another application when it has another name.

@@ -13,6 +13,7 @@ mod savings;
 mod schedules;
 mod sequences;
 mod session;
+mod sharing;
 mod sweep;
 mod tokens;
 mod trust;

@@ -37,7 +37,7 @@ impl Calling {
         while let Some(wants) = attempt.wants.take() {
             n_asked += 1;
             let given = match wants {
-                Wants::Unused => Ok(None),
+                Wants::Nothing(_) => Ok(None),
                 Wants::Approval(question) => Ok(self.approved(&question, person, n_asked).await),
                 Wants::Answers(asked) => self.answers(&asked, person, n_asked).await,
             };

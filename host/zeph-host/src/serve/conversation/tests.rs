@@ -5,7 +5,7 @@ use zeph_config::Flags;
 use zeph_core::id::OverflowId;
 use zeph_mcp::caller::Caller;
 
-use super::{Conversations, IDLE_MAX, NoConversation, PER_CALLER_MAX};
+use super::{Conversations, IDLE_MAX, IDLE_MAX_MS, Naming, NoConversation, PER_CALLER_MAX};
 use crate::host::{Host, StartOptions};
 use crate::traceless;
 
@@ -27,13 +27,18 @@ fn caller(id: Option<&str>) -> Caller {
     }
 }
 
+#[test]
+fn the_store_is_asked_about_the_same_time() {
+    assert_eq!(i128::from(IDLE_MAX_MS).unsigned_abs(), IDLE_MAX.as_millis());
+}
+
 #[tokio::test]
 async fn a_handle_counts_for_the_caller_it_was_given_to() {
     let host = host().await;
     let conversations = Conversations::default();
     let callers = [caller(Some("ann")), caller(Some("bob")), caller(None)];
     for owner in &callers {
-        let own = conversations.begin(&host, owner).unwrap();
+        let own = conversations.begin(&host, owner, Naming::Own).unwrap();
         let handle = own.handle().to_string();
         for caller in &callers {
             let found = conversations.find(&handle, caller);
@@ -56,16 +61,16 @@ async fn one_too_many_ends_the_one_that_was_idle_longest_of_this_caller() {
     let conversations = Conversations::default();
     let (ann, bob) = (caller(Some("ann")), caller(Some("bob")));
     let of_bob = conversations
-        .begin(&host, &bob)
+        .begin(&host, &bob, Naming::Own)
         .unwrap()
         .handle()
         .to_string();
-    let used = conversations.begin(&host, &ann).unwrap();
+    let used = conversations.begin(&host, &ann, Naming::Own).unwrap();
     let mut idle = Vec::new();
     for _ in 1..PER_CALLER_MAX {
         idle.push(
             conversations
-                .begin(&host, &ann)
+                .begin(&host, &ann, Naming::Own)
                 .unwrap()
                 .handle()
                 .to_string(),
@@ -73,17 +78,17 @@ async fn one_too_many_ends_the_one_that_was_idle_longest_of_this_caller() {
     }
     // Used again, so the second is the one that was idle longest.
     conversations.find(&idle[0], &ann).unwrap();
-    conversations.begin(&host, &ann).unwrap();
+    conversations.begin(&host, &ann, Naming::Own).unwrap();
     assert!(conversations.find(&idle[1], &ann).is_err());
     assert!(conversations.find(&idle[0], &ann).is_ok());
     assert!(conversations.find(&used.handle().to_string(), &ann).is_ok());
     assert!(conversations.find(&of_bob, &bob).is_ok());
 
     let held: Vec<_> = conversations.open().values().cloned().collect();
-    let refused = conversations.begin(&host, &ann);
+    let refused = conversations.begin(&host, &ann, Naming::Own);
     assert_eq!(refused.unwrap_err(), NoConversation::TooMany);
     drop(held);
-    assert!(conversations.begin(&host, &ann).is_ok());
+    assert!(conversations.begin(&host, &ann, Naming::Own).is_ok());
 }
 
 #[tokio::test]
@@ -91,7 +96,7 @@ async fn an_output_leads_its_owner_to_its_conversation() {
     let host = host().await;
     let conversations = Conversations::default();
     let (ann, bob) = (caller(Some("ann")), caller(None));
-    let own = conversations.begin(&host, &ann).unwrap();
+    let own = conversations.begin(&host, &ann, Naming::Own).unwrap();
     let output = OverflowId::new();
     own.remember(output);
     let found = conversations.with_output(output, &ann).unwrap();
@@ -105,9 +110,9 @@ async fn what_nobody_uses_is_ended() {
     let host = host().await;
     let conversations = Conversations::default();
     let ann = caller(Some("ann"));
-    let used = conversations.begin(&host, &ann).unwrap();
+    let used = conversations.begin(&host, &ann, Naming::Own).unwrap();
     let idle = conversations
-        .begin(&host, &ann)
+        .begin(&host, &ann, Naming::Own)
         .unwrap()
         .handle()
         .to_string();

@@ -31,7 +31,7 @@ impl Lab {
         let arguments = arguments(json!({ "a": { "y": 1, "x": [2] }, "b": "c" }));
         let about = About::Approval(Digest::new([7; 32]));
         let state =
-            request(Some("ann"), "bash", &arguments).seal(&seals, conversation, about, LATER_MS, 0);
+            request(Some("ann"), "bash", &arguments).seal(&seals, (conversation, None), about, LATER_MS, 0);
         Self {
             seals,
             conversation,
@@ -40,10 +40,11 @@ impl Lab {
         }
     }
 
-    fn open(&self, request: Request<'_>, now_ms: i64) -> Result<Resumed, String> {
+    async fn open(&self, request: Request<'_>, now_ms: i64) -> Result<Resumed, String> {
         let brought = (Some(self.state.as_str()), Some(accepted()));
         let resumed = request.resumed(&self.seals, brought, now_ms);
         resumed
+            .await
             .map(Option::unwrap)
             .map_err(|error| error.message.into_owned())
     }
@@ -61,8 +62,8 @@ fn request<'a>(
     }
 }
 
-#[test]
-fn the_same_request_brings_the_answer() {
+#[tokio::test]
+async fn the_same_request_brings_the_answer() {
     let lab = Lab::new();
     let again = arguments(serde_json::from_str(r#"{"b": "c", "a": {"x": [2], "y": 1}}"#).unwrap());
     for _ in 0..2 {
@@ -70,7 +71,8 @@ fn the_same_request_brings_the_answer() {
         let Resumed {
             conversation,
             round,
-        } = resumed.unwrap();
+            ..
+        } = resumed.await.unwrap();
         assert_eq!(conversation, lab.conversation);
         let Round::Approval { call, answer, .. } = round else {
             panic!("{round:?}");
@@ -84,18 +86,19 @@ fn the_same_request_brings_the_answer() {
         );
     }
     let resumed = lab.open(request(Some("ann"), "bash", &again), 0);
-    let Round::Approval { ticket, .. } = resumed.unwrap().round else {
+    let Round::Approval { ticket, .. } = resumed.await.unwrap().round else {
         panic!("it was about an approval");
     };
-    assert!(lab.seals.redeem(ticket));
+    lab.seals.redeem(ticket).await.unwrap();
     let used = lab
         .open(request(Some("ann"), "bash", &again), 0)
+        .await
         .unwrap_err();
     assert!(used.contains("used before"), "{used}");
 }
 
-#[test]
-fn a_state_of_anything_else_counts_for_nothing() {
+#[tokio::test]
+async fn a_state_of_anything_else_counts_for_nothing() {
     let lab = Lab::new();
     let (own, other) = (&lab.arguments, arguments(json!({ "b": "d" })));
     for (request, now_ms, expect) in [
@@ -113,7 +116,7 @@ fn a_state_of_anything_else_counts_for_nothing() {
             "time to answer is over",
         ),
     ] {
-        let problem = lab.open(request, now_ms).unwrap_err();
+        let problem = lab.open(request, now_ms).await.unwrap_err();
         assert!(problem.contains(expect), "{request:?}: {problem}");
     }
     let altered = Lab {
@@ -122,25 +125,27 @@ fn a_state_of_anything_else_counts_for_nothing() {
     };
     let problem = altered
         .open(request(Some("ann"), "bash", &altered.arguments), 0)
+        .await
         .unwrap_err();
     assert!(problem.contains("altered"), "{problem}");
 }
 
-#[test]
-fn answers_without_a_state_are_nothing() {
+#[tokio::test]
+async fn answers_without_a_state_are_nothing() {
     let lab = Lab::new();
     let request = request(Some("ann"), "bash", &lab.arguments);
     let resumed = request.resumed(&lab.seals, (None, Some(accepted())), 0);
-    assert!(resumed.unwrap().is_none());
+    assert!(resumed.await.unwrap().is_none());
 }
 
-#[test]
-fn an_answer_that_is_none_agrees_to_nothing() {
+#[tokio::test]
+async fn an_answer_that_is_none_agrees_to_nothing() {
     let lab = Lab::new();
     let request = request(Some("ann"), "bash", &lab.arguments);
-    let open = |response: Value| {
+    let open = async |response: Value| {
         let responses = InputResponses::from([("approval".to_owned(), response)]);
-        request.resumed(&lab.seals, (Some(&lab.state), Some(responses)), 0)
+        let brought = (Some(lab.state.as_str()), Some(responses));
+        request.resumed(&lab.seals, brought, 0).await
     };
     for response in [
         json!("accept"),
@@ -148,9 +153,10 @@ fn an_answer_that_is_none_agrees_to_nothing() {
         json!({"action": "agree"}),
         json!({"action": "accept", "content": []}),
     ] {
-        assert!(open(response.clone()).is_err(), "{response}");
+        assert!(open(response.clone()).await.is_err(), "{response}");
     }
-    let declined = open(json!({ "action": "decline" })).unwrap().unwrap();
+    let declined = open(json!({ "action": "decline" })).await;
+    let declined = declined.unwrap().unwrap();
     assert!(matches!(
         declined.round,
         Round::Approval {
@@ -160,6 +166,7 @@ fn an_answer_that_is_none_agrees_to_nothing() {
     ));
     let nothing = request
         .resumed(&lab.seals, (Some(&lab.state), None), 0)
+        .await
         .unwrap()
         .unwrap();
     assert!(matches!(

@@ -133,6 +133,7 @@ async fn a_store_of_the_first_version_gets_the_tables_and_keeps_its_rows() {
              DROP TABLE goal_tasks; DROP TABLE goals; DROP TABLE grant_uses; DROP TABLE grant_uses_since;
              DROP TABLE schedule_runs; DROP TABLE schedules; DROP TABLE vectors; DROP TABLE trust; DROP TABLE trust_windows;
              DROP TABLE trust_version; DROP TABLE observed_decisions;
+             DROP TABLE used_seals; DROP TABLE call_buckets; DROP TABLE output_callers; DROP TABLE offer_version;
              DROP TABLE sequences; DROP TABLE sequence_changes; DROP TABLE conversation_calls; DROP TABLE conversation_labels;
              ALTER TABLE audit DROP COLUMN turn_id; ALTER TABLE audit DROP COLUMN goal_id; ALTER TABLE audit DROP COLUMN skill_name;
              ALTER TABLE audit DROP COLUMN host_pid; ALTER TABLE audit DROP COLUMN host_start; DROP TABLE tool_overflow_parts;

@@ -1,0 +1,91 @@
+//! The files and commands of a replica: which calls need them, and what becomes of those where they are not.
+//!
+//! Several servers behind a load balancer share what the store has, and not what a machine has: files (unless the operator says that all have the
+//! same), commands in the background, the directory of a conversation, programs of MCP servers. A call that needs those where they are not
+//! is refused before it is decided, so that it never works on other files than the call before it.
+
+use std::sync::Arc;
+
+use zeph_core::category::{ErrorCategory, ErrorPhase};
+use zeph_core::failure::ToolFailure;
+
+use crate::resolve::ResolvedRequest;
+use crate::session::Session;
+use crate::work::Work;
+
+/// What a session has of files and commands.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) enum SessionWorkspace {
+    /// Those of this machine.
+    #[default]
+    Here,
+    /// None: this server is there for other calls.
+    Nowhere,
+    /// Those of the replica where its conversation began.
+    Elsewhere {
+        /// Its name.
+        replica: Arc<str>,
+        /// Whether its files are here as well.
+        shares_files: bool,
+    },
+}
+
+/// What a call needs of a machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Need {
+    Nothing,
+    Files,
+    /// Processes, and what they left behind.
+    Processes,
+}
+
+/// Whether a call of `session` finds here what it needs.
+///
+/// Errors: `policy_blocked`, with the key that decides.
+pub(crate) fn check(session: &Session, resolved: &ResolvedRequest) -> Result<(), ToolFailure> {
+    let needs = needs(resolved);
+    let what = match needs {
+        Need::Nothing => return Ok(()),
+        Need::Files => "files",
+        Need::Processes => "commands and servers",
+    };
+    let tool = &resolved.call.tool.name;
+    let message = match session.workspace() {
+        SessionWorkspace::Here => return Ok(()),
+        SessionWorkspace::Elsewhere {
+            shares_files: true, ..
+        } if needs == Need::Files => return Ok(()),
+        SessionWorkspace::Nowhere => format!(
+            "`{tool}` needs {what}, and this server has none (`mcp.serve.workspace = \"none\"`)"
+        ),
+        SessionWorkspace::Elsewhere {
+            replica,
+            shares_files,
+        } => {
+            let remedy = match shares_files {
+                true => "have the load balancer route requests by the handle of their conversation",
+                false => {
+                    "have the load balancer route requests by the handle of their conversation, or give all replicas the same files and set `mcp.serve.workspace = \"shared\"`"
+                }
+            };
+            format!(
+                "`{tool}` needs the {what} of replica `{replica}`, where this conversation began; {remedy}, or begin another conversation"
+            )
+        }
+    };
+    let failure = ToolFailure::new(ErrorCategory::PolicyBlocked, ErrorPhase::Setup, message);
+    Err(failure)
+}
+
+fn needs(resolved: &ResolvedRequest) -> Need {
+    match &resolved.work {
+        Work::Shell(_) => Need::Processes,
+        Work::Mcp(work) if work.is_of_this_machine => Need::Processes,
+        Work::Guest(_) => match &resolved.rights {
+            Some(rights) if !rights.programs.patterns.is_empty() => Need::Files,
+            Some(rights) if !rights.programs.directories.is_empty() => Need::Files,
+            _ => Need::Nothing,
+        },
+        Work::Mcp(_) | Work::Builtin(_) | Work::Delegated(_) => Need::Nothing,
+    }
+}

@@ -1,0 +1,83 @@
+//! Several servers over HTTP that share one store: what one of them began, every other goes on with, and nothing counts twice.
+
+mod conversations;
+mod ending;
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
+
+use serde_json::{Value, json};
+
+use crate::mcp_client::modern_meta;
+use crate::mcp_http_client::{HttpServer, Reply, modern_call};
+use crate::product::Product;
+
+/// The key of a handle in `_meta`.
+pub(crate) const HANDLE: &str = "zeph.host/conversation";
+
+/// A key as `openssl rand -hex 32` prints it.
+const KEY: &str = "2f6a1c0e9b7d4835a1e2c3d4f5061728394a5b6c7d8e9f00112233445566778a";
+
+/// A store, and the keys that its replicas seal with.
+pub(crate) struct Place {
+    pub(crate) product: Product,
+}
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        let product = Product::new();
+        let keys = product.home.join("seal-keys");
+        fs::write(&keys, KEY).unwrap();
+        fs::set_permissions(&keys, Permissions::from_mode(0o600)).unwrap();
+        Self { product }
+    }
+
+    /// Starts the replica of this name.
+    pub(crate) fn replica(&self, name: &str, args: &[&str]) -> HttpServer {
+        let replica = format!("mcp.serve.replica=\"{name}\"");
+        let keys = self.product.home.join("seal-keys");
+        let keys = format!("mcp.serve.seal_keys=\"{}\"", keys.display());
+        let mut all = vec!["--set", &replica, "--set", &keys];
+        all.extend(args);
+        HttpServer::start(&self.product, &all)
+    }
+}
+
+/// The arguments of replicas that have the same files.
+pub(crate) const SHARED: [&str; 2] = ["--set", "mcp.serve.workspace=\"shared\""];
+
+/// A request to call `tool` in the conversation of `handle`, with `more` among its parameters.
+pub(crate) fn request(
+    server: &HttpServer,
+    token: &str,
+    (handle, more): (&Value, &Value),
+    (tool, arguments): (&str, &Value),
+) -> Reply {
+    let mut meta = modern_meta(&json!({"elicitation": {}}));
+    if !handle.is_null() {
+        meta[HANDLE] = handle.clone();
+    }
+    let mut params = json!({"name": tool, "arguments": arguments, "_meta": meta});
+    for (key, value) in more.as_object().into_iter().flatten() {
+        params[key] = value.clone();
+    }
+    let (headers, _) = modern_call(tool, arguments, &json!({}));
+    let body = crate::mcp_http_client::message("tools/call", &params);
+    server.request("POST /mcp", &format!("{token}{headers}"), &body)
+}
+
+/// The result of such a call.
+pub(crate) fn call(
+    server: &HttpServer,
+    token: &str,
+    handle: &Value,
+    tool: &str,
+    arguments: &Value,
+) -> Value {
+    request(server, token, (handle, &Value::Null), (tool, arguments)).result()
+}
+
+/// The category of the error of a result.
+pub(crate) fn category(result: &Value) -> &Value {
+    &result["structuredContent"]["error"]["category"]
+}
