@@ -50,6 +50,13 @@ mod own_plugins;
 mod plain;
 mod plugin_cli;
 mod plugin_dev;
+#[expect(
+    clippy::disallowed_methods,
+    dead_code,
+    reason = "it is written for another suite, and starts programs"
+)]
+#[path = "../../host/zeph-store/tests/it/server.rs"]
+mod postgres;
 mod product;
 mod programs;
 mod raised;

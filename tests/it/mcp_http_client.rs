@@ -30,7 +30,13 @@ pub(crate) struct Reply {
 
 impl HttpServer {
     pub(crate) fn start(product: &Product, args: &[&str]) -> Self {
-        let mut all = vec!["serve", "--http", "127.0.0.1:0"];
+        Self::start_at(product, 0, args)
+    }
+
+    /// Starts it at a port of this machine.
+    pub(crate) fn start_at(product: &Product, port: u16, args: &[&str]) -> Self {
+        let address = format!("127.0.0.1:{port}");
+        let mut all = vec!["serve", "--http", &address];
         all.extend(args);
         let mut child = product
             .command(&all)
@@ -66,6 +72,11 @@ impl HttpServer {
 
     /// Waits for its end.
     pub(crate) fn ended(mut self) -> ExitStatus {
+        self.child.wait().unwrap()
+    }
+
+    /// The same, of one that another will take the place of.
+    pub(crate) fn wait(&mut self) -> ExitStatus {
         self.child.wait().unwrap()
     }
 
@@ -131,7 +142,12 @@ impl Drop for HttpServer {
 
 impl Reply {
     /// Reads to the end of the connection.
-    pub(crate) fn read(mut stream: TcpStream) -> Self {
+    pub(crate) fn read(stream: TcpStream) -> Self {
+        Self::try_read(stream).unwrap_or_else(|text| panic!("no answer: {text:?}"))
+    }
+
+    /// The same; what came when that is no answer.
+    pub(crate) fn try_read(mut stream: TcpStream) -> Result<Self, String> {
         let mut text = Vec::new();
         // An end that the system calls a reset is one as well.
         drop(stream.read_to_end(&mut text));
@@ -141,11 +157,14 @@ impl Reply {
             .split(' ')
             .nth(1)
             .and_then(|status| status.parse().ok());
-        Self {
-            status: status.unwrap_or_else(|| panic!("no answer: {text:?}")),
+        let Some(status) = status else {
+            return Err(text);
+        };
+        Ok(Self {
+            status,
             head: head.to_ascii_lowercase(),
             body: body.to_owned(),
-        }
+        })
     }
 
     /// The result in a stream of events.

@@ -1,7 +1,11 @@
 //! Several servers over HTTP that share one store: what one of them began, every other goes on with, and nothing counts twice.
 
+mod away;
+mod balancer;
 mod conversations;
 mod ending;
+mod load;
+mod plugins;
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
@@ -10,6 +14,7 @@ use serde_json::{Value, json};
 
 use crate::mcp_client::modern_meta;
 use crate::mcp_http_client::{HttpServer, Reply, modern_call};
+use crate::postgres::{Schema, Server};
 use crate::product::Product;
 
 /// The key of a handle in `_meta`.
@@ -21,6 +26,8 @@ const KEY: &str = "2f6a1c0e9b7d4835a1e2c3d4f5061728394a5b6c7d8e9f001122334455667
 /// A store, and the keys that its replicas seal with.
 pub(crate) struct Place {
     pub(crate) product: Product,
+    /// The schema of its store on a server, where it is on one.
+    schema: Option<Schema>,
 }
 
 impl Place {
@@ -29,17 +36,43 @@ impl Place {
         let keys = product.home.join("seal-keys");
         fs::write(&keys, KEY).unwrap();
         fs::set_permissions(&keys, Permissions::from_mode(0o600)).unwrap();
-        Self { product }
+        Self {
+            product,
+            schema: None,
+        }
+    }
+
+    /// The same with its store on the server of this run; none, with a printed reason, where there is no server.
+    pub(crate) fn on_server() -> Option<Self> {
+        let schema = Server::of_run()?.schema();
+        Some(Self::new().with_store(schema))
+    }
+
+    /// The same with its store in `schema`.
+    pub(crate) fn with_store(self, schema: Schema) -> Self {
+        let folder = self.product.home.join(".config/zeph-host");
+        fs::create_dir_all(&folder).unwrap();
+        let store = format!("[store]\nurl = \"{}\"\n", schema.url());
+        fs::write(folder.join("config.toml"), store).unwrap();
+        Self {
+            schema: Some(schema),
+            ..self
+        }
     }
 
     /// Starts the replica of this name.
     pub(crate) fn replica(&self, name: &str, args: &[&str]) -> HttpServer {
+        self.replica_at(name, 0, args)
+    }
+
+    /// Starts it at a port.
+    pub(crate) fn replica_at(&self, name: &str, port: u16, args: &[&str]) -> HttpServer {
         let replica = format!("mcp.serve.replica=\"{name}\"");
         let keys = self.product.home.join("seal-keys");
         let keys = format!("mcp.serve.seal_keys=\"{}\"", keys.display());
         let mut all = vec!["--set", &replica, "--set", &keys];
         all.extend(args);
-        HttpServer::start(&self.product, &all)
+        HttpServer::start_at(&self.product, port, &all)
     }
 }
 

@@ -44,7 +44,7 @@ pub(crate) struct Bench {
 pub(crate) type Figure = (&'static str, fn(&Bench) -> Result<Vec<Row>>);
 
 /// Every figure, in the order of the table.
-pub(crate) const FIGURES: [Figure; 14] = [
+pub(crate) const FIGURES: [Figure; 15] = [
     ("line", line),
     ("call", call),
     ("grep", grep),
@@ -59,6 +59,7 @@ pub(crate) const FIGURES: [Figure; 14] = [
     ("acp", acp::acp),
     ("wrap", mcp::wrap::wrap),
     ("scrape", scrape::scrape),
+    ("replicas", mcp::replicas::replicas),
 ];
 
 /// The whole line, by the host's own clock: from the request to the recorded result.

@@ -11,6 +11,14 @@ mod filters;
 mod host;
 mod mcp;
 mod plugins;
+#[expect(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    dead_code,
+    reason = "it is written for tests, which panic and start programs"
+)]
+#[path = "../../zeph-store/tests/it/server.rs"]
+mod postgres;
 #[path = "../../xtask/src/program.rs"]
 mod program;
 mod scrape;

@@ -3,6 +3,7 @@
 
 mod load;
 mod peer;
+pub(crate) mod replicas;
 pub(crate) mod wrap;
 
 use std::fs;

@@ -15,7 +15,7 @@ use crate::figures::{Bench, Row, shown, verdict};
 use crate::host::resident_bytes;
 use crate::timing::{median, percentile};
 
-const N_CALLERS: usize = 64;
+pub(super) const N_CALLERS: usize = 64;
 
 const DURATION: Duration = Duration::from_secs(60);
 
@@ -91,16 +91,21 @@ pub(super) fn load(bench: &Bench) -> Result<Vec<Row>> {
 }
 
 /// Our server over HTTP; ended when dropped.
-struct Server {
+pub(super) struct Server {
     child: Child,
     /// Host and port.
-    address: String,
+    pub(super) address: String,
 }
 
 impl Server {
     fn start(bench: &Bench) -> Result<Self> {
+        Self::start_with(bench, &[])
+    }
+
+    /// Starts it with more arguments.
+    pub(super) fn start_with(bench: &Bench, args: &[&str]) -> Result<Self> {
         let mut command = bench.installed.command(&bench.corpus.tiny);
-        command.args(["serve", "--http", "127.0.0.1:0"]);
+        command.args(["serve", "--http", "127.0.0.1:0"]).args(args);
         command
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -134,7 +139,7 @@ impl Drop for Server {
 }
 
 /// One caller on one connection.
-struct Caller {
+pub(super) struct Caller {
     stream: BufReader<TcpStream>,
     address: String,
     /// What the server named the conversation; none before the first answer.
@@ -142,7 +147,7 @@ struct Caller {
 }
 
 impl Caller {
-    fn connect(address: &str) -> Result<Self> {
+    pub(super) fn connect(address: &str) -> Result<Self> {
         let stream = TcpStream::connect(address).context("cannot connect")?;
         stream.set_read_timeout(Some(ANSWER_MAX))?;
         stream.set_nodelay(true)?;
@@ -176,7 +181,7 @@ impl Caller {
     }
 
     /// Calls until it is over; the time of each call.
-    fn until(mut self, is_over: &AtomicBool) -> Result<Vec<Duration>> {
+    pub(super) fn until(mut self, is_over: &AtomicBool) -> Result<Vec<Duration>> {
         let mut times = Vec::new();
         let mut request = self.request();
         while !is_over.load(Ordering::Relaxed) {

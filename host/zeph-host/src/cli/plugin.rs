@@ -26,15 +26,48 @@ use zeph_plugins::rights;
 use zeph_plugins::set::VettedPlugin;
 
 use super::args::{Plugin, PluginCommand};
-use super::context::Context;
+use super::context::{self, Context};
 use super::error::CliError;
 use super::exit::Exit;
 use super::out;
+use crate::announcements;
 use crate::clock::now_ms;
 use crate::host::Host;
 
-/// Runs the command.
+/// Runs the command, and tells the servers on the same store when it changed what is offered.
 pub(super) fn run(context: &Context, options: Plugin) -> Result<Exit, CliError> {
+    let is_change = matches!(
+        options.command,
+        Some(
+            PluginCommand::Add(_)
+                | PluginCommand::Remove(_)
+                | PluginCommand::Approve(_)
+                | PluginCommand::Disable(_)
+                | PluginCommand::Enable(_)
+        )
+    );
+    let exit = run_alone(context, options)?;
+    if is_change && exit == Exit::Success {
+        tell_replicas(context)?;
+    }
+    Ok(exit)
+}
+
+/// Where no server is one of several, folders that are watched are enough.
+fn tell_replicas(context: &Context) -> Result<(), CliError> {
+    let config = context.config()?;
+    if config.serve.replica.is_none() {
+        return Ok(());
+    }
+    let store = context.store(&config)?;
+    let told = context::block_on(async {
+        let told = announcements::plugins_changed(&store).await;
+        Ok(told.map(|()| Exit::Success)?)
+    });
+    told.map(drop)
+}
+
+fn run_alone(context: &Context, options: Plugin) -> Result<Exit, CliError> {
     match options.command {
         None => list::run(context, options.json, false),
         Some(PluginCommand::List { json, all }) => list::run(context, json, all),

@@ -203,7 +203,7 @@ impl Calling {
             let mut report = (self.make)(request, control, self.stop.clone()).await;
             // A call that did not ask again has used its answer too.
             if let Some(ticket) = ticket {
-                drop(self.host.seals().redeem(ticket).await);
+                let _used = self.host.seals().redeem(ticket).await;
             }
             let noted = noted.lock().unwrap_or_else(PoisonError::into_inner).take();
             let wants = noted.or_else(|| report.asked.take().map(Wants::Answers));

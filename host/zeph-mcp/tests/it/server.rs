@@ -201,13 +201,9 @@ impl ServerHandler for Handler {
                     .to_owned();
                 caller.tools.has(&tool, &tool).to_string()
             }
-            "take" => {
-                let taken = caller
-                    .rate
-                    .as_ref()
-                    .map(|rate| rate.take(std::time::Instant::now()));
-                format!("{:?}", taken.map(|taken| taken.is_ok()))
-            }
+            "rate" => caller.rate.map_or("none".to_owned(), |rate| {
+                format!("{} of {}", rate.per_minute, rate.token.hex())
+            }),
             _ => {
                 self.0.running.send_modify(|running| *running += 1);
                 tokio::select! {
