@@ -3,6 +3,7 @@
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, ExitStatus, Stdio};
+use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
@@ -17,7 +18,7 @@ pub(crate) struct HttpServer {
     child: Child,
     pub(crate) address: SocketAddr,
     /// Lines of standard error after the one with the address.
-    _notes: Receiver<String>,
+    _notes: Mutex<Receiver<String>>,
 }
 
 /// A whole answer.
@@ -61,7 +62,7 @@ impl HttpServer {
         Self {
             child,
             address,
-            _notes: notes,
+            _notes: Mutex::new(notes),
         }
     }
 

@@ -51,5 +51,5 @@ async fn calls_that_do_not_end_are_cancelled() {
     served.stop.cancel();
     served.ended().await;
     probe.is_cancelled(1).await;
-    assert!(call.read_to_end().await.contains("503"));
+    assert!(call.read_to_end().await.contains("500"));
 }
