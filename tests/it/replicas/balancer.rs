@@ -2,13 +2,14 @@
 
 use std::fs;
 use std::io::Write as _;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use crate::mcp_client::PATIENCE;
 use crate::mcp_ends::waits_until;
 use crate::mcp_http_client::Reply;
+use crate::postgres::free_port;
 
 const GUIDE: &str = include_str!("../../../host/REPLICAS.md");
 
@@ -27,8 +28,7 @@ impl Balancer {
             println!("skipped: HAProxy is not installed");
             return None;
         };
-        let address = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = address.local_addr().unwrap();
+        let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
         let file = folder.join("haproxy.cfg");
         fs::write(&file, configuration(address, replicas)).unwrap();
         let child = Command::new(program)
