@@ -2,7 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
-use std::process::{Child, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
@@ -31,16 +31,20 @@ pub(crate) struct Reply {
 
 impl HttpServer {
     pub(crate) fn start(product: &Product, args: &[&str]) -> Self {
-        Self::start_at(product, 0, args)
+        Self::of(Self::command(product, 0, args))
     }
 
-    /// Starts it at a port of this machine.
-    pub(crate) fn start_at(product: &Product, port: u16, args: &[&str]) -> Self {
+    /// What starts it at a port of this machine.
+    pub(crate) fn command(product: &Product, port: u16, args: &[&str]) -> Command {
         let address = format!("127.0.0.1:{port}");
         let mut all = vec!["serve", "--http", &address];
         all.extend(args);
-        let mut child = product
-            .command(&all)
+        product.command(&all)
+    }
+
+    /// Starts it.
+    pub(crate) fn of(mut command: Command) -> Self {
+        let mut child = command
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())

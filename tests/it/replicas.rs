@@ -72,7 +72,14 @@ impl Place {
         let keys = format!("mcp.serve.seal_keys=\"{}\"", keys.display());
         let mut all = vec!["--set", &replica, "--set", &keys];
         all.extend(args);
-        HttpServer::start_at(&self.product, port, &all)
+        let mut command = HttpServer::command(&self.product, port, &all);
+        if self.schema.is_some() {
+            // As on a machine of its own: its audit log and its keys are nobody else's.
+            let home = self.product.home.join(name);
+            command.env("XDG_DATA_HOME", home.join("data"));
+            command.env("XDG_STATE_HOME", home.join("state"));
+        }
+        HttpServer::of(command)
     }
 }
 

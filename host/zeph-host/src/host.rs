@@ -34,8 +34,8 @@ pub(crate) use self::start::{
     audit_key_folder, fixed, host_of, open_store, place_of_store, user_name,
 };
 use self::start::{
-    authoriser, begin_checkpoints, begin_to_open_store, begin_to_record, begin_to_seal, idle_rules, keep_plugins,
-    own_tools, start_servers,
+    authoriser, begin_checkpoints, begin_to_open_store, begin_to_record, begin_to_seal, idle_rules,
+    keep_plugins, own_tools, start_servers,
 };
 use crate::agent::models::NoModel;
 use crate::audit::Audit;

@@ -88,9 +88,11 @@ impl Store {
         id: OverflowId,
         caller: Option<String>,
     ) -> Result<(), StoreError> {
-        self.run("keep whose an output is", Access::Write, move |operations| {
-            operations.own_output(id, caller.as_deref())
-        })
+        self.run(
+            "keep whose an output is",
+            Access::Write,
+            move |operations| operations.own_output(id, caller.as_deref()),
+        )
         .await
     }
 

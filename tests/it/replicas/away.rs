@@ -13,12 +13,10 @@ use crate::postgres::{Server, programs};
 use crate::toolchain::slow_tests;
 
 /// A server of its own, in a folder that outlives the server.
-fn own_server(place: &Place) -> Server {
-    // It is another user's, who has to get there.
+fn own_server() -> Server {
     let folder = std::env::temp_dir().join(format!("zeph-away-{}", std::process::id()));
     let server = Server::start(&folder, std::process::id());
     fs::write(folder.join("keep"), "").unwrap();
-    assert!(place.product.home.exists());
     server
 }
 
@@ -27,12 +25,19 @@ fn stop(server: &Server) {
     let pid = Pid::from_raw(file.lines().next().unwrap().trim().parse().unwrap()).unwrap();
     // As a power failure would.
     kill_process(pid, Signal::QUIT).unwrap();
-    waits_until("the server is gone", || !server.data().join("postmaster.pid").exists());
+    waits_until("the server is gone", || {
+        !server.data().join("postmaster.pid").exists()
+    });
 }
 
 fn lists(server: &HttpServer, token: &str) -> (u16, String) {
     let arguments = json!({"path": "."});
-    let reply = super::request(server, token, (&Value::Null, &Value::Null), ("list_directory", &arguments));
+    let reply = super::request(
+        server,
+        token,
+        (&Value::Null, &Value::Null),
+        ("list_directory", &arguments),
+    );
     (reply.status, reply.body)
 }
 
@@ -40,9 +45,8 @@ fn away_for(time: Duration) {
     if programs().is_none() {
         return;
     }
-    let place = Place::new();
-    let server = own_server(&place);
-    let place = place.with_store(server.schema());
+    let server = own_server();
+    let place = Place::new().with_store(server.schema());
     let replicas = [place.replica("one", &[]), place.replica("two", &[])];
     let token = add_token(&place.product, &["ann"]);
     for replica in &replicas {
@@ -67,10 +71,18 @@ fn away_for(time: Duration) {
         waits_until("calls go on", || lists(replica, &token).0 == 200);
         let ready = || replica.request("GET /readyz", "", "").status == 200;
         waits_until("it is ready", ready);
-        let done = call(replica, &token, &Value::Null, "list_directory", &json!({"path": "."}));
+        let done = call(
+            replica,
+            &token,
+            &Value::Null,
+            "list_directory",
+            &json!({"path": "."}),
+        );
         assert_eq!(done["isError"], false, "{done}");
     }
-    let unfinished = place.product.run(&["audit", "query", "--unfinished", "--json"]);
+    let unfinished = place
+        .product
+        .run(&["audit", "query", "--unfinished", "--json"]);
     assert_eq!(unfinished.stdout, "");
     fs::remove_file(server.folder.join("keep")).unwrap();
 }

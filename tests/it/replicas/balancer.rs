@@ -23,7 +23,11 @@ impl Balancer {
     /// Starts it; none, with a printed reason, where it is not installed.
     #[expect(clippy::disallowed_methods, reason = "the tests start what they need")]
     pub(crate) fn start(folder: &Path, replicas: [SocketAddr; 2]) -> Option<Self> {
-        let program = ["/usr/sbin/haproxy", "/usr/local/sbin/haproxy", "/usr/bin/haproxy"];
+        let program = [
+            "/usr/sbin/haproxy",
+            "/usr/local/sbin/haproxy",
+            "/usr/bin/haproxy",
+        ];
         let Some(program) = program.into_iter().find(|path| Path::new(path).exists()) else {
             println!("skipped: HAProxy is not installed");
             return None;

@@ -45,7 +45,10 @@ fn a_conversation_goes_on_at_another_replica() {
     let there = call(&two, &ann, &handle, "read", &json!({"path": "a.txt"}));
     assert!(text(&there).contains("words of a"), "{there}");
     assert_eq!(there["_meta"][HANDLE], handle);
-    let records = place.product.run(&["audit", "query", "--json"]).json_lines();
+    let records = place
+        .product
+        .run(&["audit", "query", "--json"])
+        .json_lines();
     let of = |n: usize| records[records.len() - n]["conversation_id"].clone();
     assert_eq!(of(1), of(2));
 
@@ -84,7 +87,12 @@ fn what_only_a_machine_has_is_refused_with_the_key() {
     for (server, tool, arguments, refusal) in [
         (&one, "read", &read, None),
         (&one, "bash", &bash, None),
-        (&two, "read", &read, Some("mcp.serve.workspace = \"shared\"")),
+        (
+            &two,
+            "read",
+            &read,
+            Some("mcp.serve.workspace = \"shared\""),
+        ),
         (&two, "bash", &bash, Some("replica `one`")),
         (&three, "read", &read, None),
         (&three, "bash", &bash, Some("replica `one`")),
@@ -188,12 +196,18 @@ fn a_rate_and_a_revocation_hold_for_all_replicas() {
         .take(12)
         .map(|server| call(server, &slow, &NONE, "list_directory", &list))
         .collect();
-    let n_done = results.iter().filter(|done| done["isError"] == false).count();
+    let n_done = results
+        .iter()
+        .filter(|done| done["isError"] == false)
+        .count();
     // A bucket of five gains one every twelve seconds.
     assert!((5..=6).contains(&n_done), "{results:?}");
     let last = results.last().unwrap();
     assert_eq!(category(last), "rate_limited", "{last}");
-    assert_eq!(place.product.run(&["token", "revoke", "slow"]).code, Some(0));
+    assert_eq!(
+        place.product.run(&["token", "revoke", "slow"]).code,
+        Some(0)
+    );
     for server in [&one, &two] {
         let refused = request(server, &slow, (&NONE, &NONE), ("list_directory", &list));
         assert_eq!(refused.status, 401, "{refused:?}");
@@ -212,7 +226,11 @@ fn a_session_names_its_replica_and_begins_anew_at_another() {
     );
     let reply = one.request("POST /mcp", &session, &body);
     assert_eq!(reply.status, 200, "{reply:?}");
-    for (method, body) in [("POST /mcp", body.as_str()), ("GET /mcp", ""), ("DELETE /mcp", "")] {
+    for (method, body) in [
+        ("POST /mcp", body.as_str()),
+        ("GET /mcp", ""),
+        ("DELETE /mcp", ""),
+    ] {
         let lost = two.request(method, &session, body);
         assert_eq!(lost.status, 404, "{lost:?}");
         assert!(lost.body.contains("replica `one`"), "{lost:?}");

@@ -17,10 +17,16 @@ fn is_ready(server: &HttpServer) -> bool {
 #[test]
 fn a_signal_lets_calls_end_and_none_begin() {
     let place = Place::new();
-    let time = ["--allow", "bash", "--set", "mcp.serve.drain_timeout_secs=60"];
+    let time = [
+        "--allow",
+        "bash",
+        "--set",
+        "mcp.serve.drain_timeout_secs=60",
+    ];
     let server = place.replica("one", &time);
     assert!(is_ready(&server));
-    let wait = json!({"command": "touch begun; until [ -e go ]; do sleep 0.05; done; echo finished"});
+    let wait =
+        json!({"command": "touch begun; until [ -e go ]; do sleep 0.05; done; echo finished"});
     let running = server.begin_call("", "bash", &wait);
     let session = server.open_session("");
     let stream = server.begin("GET /mcp", &session, "");
@@ -32,7 +38,10 @@ fn a_signal_lets_calls_end_and_none_begin() {
     assert!(reply.head.contains("retry-after: "), "{reply:?}");
     let metrics = server.request("GET /metrics", "", "").body;
     assert!(metrics.contains("zeph_mcp_draining 1"), "{metrics}");
-    assert!(metrics.contains("zeph_mcp_replica_info{replica=\"one\"} 1"), "{metrics}");
+    assert!(
+        metrics.contains("zeph_mcp_replica_info{replica=\"one\"} 1"),
+        "{metrics}"
+    );
     // A stream that would never end does, with its last chunk.
     let stream = Reply::read(stream);
     assert_eq!(stream.status, 200, "{stream:?}");
@@ -45,7 +54,12 @@ fn a_signal_lets_calls_end_and_none_begin() {
 #[test]
 fn a_second_signal_ends_at_once() {
     let place = Place::new();
-    let time = ["--allow", "bash", "--set", "mcp.serve.drain_timeout_secs=600"];
+    let time = [
+        "--allow",
+        "bash",
+        "--set",
+        "mcp.serve.drain_timeout_secs=600",
+    ];
     let server = place.replica("one", &time);
     let sleep = Sleep::new();
     let running = server.begin_call("", "bash", &sleep.command());

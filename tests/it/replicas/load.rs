@@ -51,7 +51,12 @@ struct Load<'a> {
 }
 
 impl Load<'_> {
-    fn send(&self, token: &str, (tool, arguments): (&str, &Value), more: &Value) -> Result<Reply, String> {
+    fn send(
+        &self,
+        token: &str,
+        (tool, arguments): (&str, &Value),
+        more: &Value,
+    ) -> Result<Reply, String> {
         let meta = modern_meta(&json!({"elicitation": {}}));
         let mut params = json!({"name": tool, "arguments": arguments, "_meta": meta});
         for (key, value) in more.as_object().into_iter().flatten() {
@@ -83,7 +88,9 @@ impl Load<'_> {
         let arguments = json!({"path": format!("made-{mark}"), "content": "x"});
         let call = ("write", &arguments);
         let asked = self.send(token, call, &Value::Null);
-        let asked = asked.ok().filter(|reply| reply.body.contains("requestState"));
+        let asked = asked
+            .ok()
+            .filter(|reply| reply.body.contains("requestState"));
         let Some(asked) = asked else {
             return Vec::new();
         };
@@ -108,7 +115,9 @@ impl Load<'_> {
             let mark = format!("c{number}n{n}x");
             ended.extend(match n % 4 {
                 0 => self.approval(token, mark),
-                1 if number.is_multiple_of(N_OF_TOKEN) => self.search(self.rated, format!("r{mark}")),
+                1 if number.is_multiple_of(N_OF_TOKEN) => {
+                    self.search(self.rated, format!("r{mark}"))
+                }
                 _ => self.search(token, mark),
             });
         }
@@ -214,10 +223,18 @@ fn survives(place: &Place, args: &[&str], time: Duration, pause: Duration) {
         "{} requests of {N_CALLERS} callers in {took:?}: {n_done} calls done, {n_lost} lost by {n_killed} killed replicas",
         ended.len()
     );
-    assert!(n_killed > 0 && n_done > N_CALLERS, "{n_done} of {}", ended.len());
+    assert!(
+        n_killed > 0 && n_done > N_CALLERS,
+        "{n_done} of {}",
+        ended.len()
+    );
     // What a killed replica began stands there, and nothing else: everything that was answered is complete.
     let unfinished = recorded(place, &["--unfinished"]);
-    let is_lost = |mark: &String| ended.iter().any(|(other, end)| other == mark && *end == End::Lost);
+    let is_lost = |mark: &String| {
+        ended
+            .iter()
+            .any(|(other, end)| other == mark && *end == End::Lost)
+    };
     for mark in unfinished.keys() {
         assert!(is_lost(mark), "{mark} was answered and is not complete");
     }
@@ -268,7 +285,10 @@ fn requests_are_routed_by_the_handles_and_sessions_of_a_replica() {
             meta[super::HANDLE] = handle.clone();
         }
         let (headers, body) = modern_call("bash", &json!({"command": command}), &meta);
-        balancer.send("POST /mcp", &headers, &body).unwrap().result()
+        balancer
+            .send("POST /mcp", &headers, &body)
+            .unwrap()
+            .result()
     };
     let mut homes = [0, 0];
     for _ in 0..8 {
@@ -278,13 +298,19 @@ fn requests_are_routed_by_the_handles_and_sessions_of_a_replica() {
         // The directory of a conversation is where it began: any other replica would refuse the command.
         for _ in 0..3 {
             let there = call(&handle, "ls");
-            assert_eq!(there["structuredContent"]["stdout"], "file.txt\n", "{there}");
+            assert_eq!(
+                there["structuredContent"]["stdout"], "file.txt\n",
+                "{there}"
+            );
         }
     }
     assert!(homes.iter().all(|n| *n > 0), "{homes:?}");
     for server in [&one, &two] {
         let session = server.open_session("");
-        let body = message("tools/call", &json!({"name": "list_directory", "arguments": {"path": "."}}));
+        let body = message(
+            "tools/call",
+            &json!({"name": "list_directory", "arguments": {"path": "."}}),
+        );
         for _ in 0..4 {
             let reply = balancer.send("POST /mcp", &session, &body).unwrap();
             assert_eq!(reply.status, 200, "{reply:?}");
@@ -313,7 +339,9 @@ fn a_replica_that_ends_costs_no_call() {
                     let arguments = json!({"pattern": format!("c{number}n{n}x"), "path": "."});
                     let (headers, body) = modern_call("grep", &arguments, &modern_meta(&json!({})));
                     let reply = balancer.send("POST /mcp", &headers, &body);
-                    let is_done = reply.as_ref().is_ok_and(|reply| reply.body.contains("\"isError\":false"));
+                    let is_done = reply
+                        .as_ref()
+                        .is_ok_and(|reply| reply.body.contains("\"isError\":false"));
                     // A thread that fails must not leave the others running.
                     if !is_done {
                         is_over.store(1, Ordering::Relaxed);

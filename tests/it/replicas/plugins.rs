@@ -17,14 +17,20 @@ fn offers(server: &HttpServer, tool: &str) -> bool {
 }
 
 fn add_and_remove(place: &Place) {
-    // As on a folder of the network, no change is reported by the system.
-    let unwatched = ["--set", "plugins.watch=false"];
-    let replicas = [place.replica("one", &unwatched), place.replica("two", &unwatched)];
+    let folder = place.product.home.join("volume/plugins");
+    std::fs::create_dir_all(&folder).unwrap();
+    let folder = ["--plugins", folder.to_str().unwrap()];
+    // As on a volume of the network, no change is reported by the system.
+    let unwatched = [&folder[..], &["--set", "plugins.watch=false"]].concat();
+    let replicas = [
+        place.replica("one", &unwatched),
+        place.replica("two", &unwatched),
+    ];
     place.product.file("hostile.wasm", HOSTILE);
     assert!(!replicas.iter().any(|replica| offers(replica, "echo")));
     let name = ["--set", "mcp.serve.replica=\"cli\""];
     let run = |args: &[&str]| {
-        let ran = place.product.run(&[args, &name].concat());
+        let ran = place.product.run(&[args, &name, &folder].concat());
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     };
     run(&["plugin", "add", "hostile.wasm"]);

@@ -42,7 +42,8 @@ impl Compiling<'_> {
         let is_plain =
             |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
         if name.starts_with('-') || !name.bytes().all(is_plain) {
-            let message = "a name has lower-case letters, digits and `-`, and does not begin with `-`";
+            let message =
+                "a name has lower-case letters, digits and `-`, and does not begin with `-`";
             self.merged.problem(REPLICA, message);
         }
         (!name.is_empty()).then(|| name.to_owned())
@@ -55,7 +56,8 @@ impl Compiling<'_> {
         }
         if raw.replica.is_empty() {
             // What belongs to one machine could not be told from what belongs to another.
-            let message = "every server with shared keys needs a name of its own: set `mcp.serve.replica`";
+            let message =
+                "every server with shared keys needs a name of its own: set `mcp.serve.replica`";
             self.merged.problem(SEAL_KEYS, message);
         }
         let path = self.base().absolute(text);

@@ -17,7 +17,7 @@ mod switch;
 
 use std::sync::Arc;
 
-use zeph_config::Config;
+use zeph_config::{Config, StoreLocation};
 use zeph_plugins::event::{PluginEvent, Tell};
 use zeph_plugins::manage::ManageError;
 use zeph_plugins::manage::forget::Switch;
@@ -56,7 +56,8 @@ pub(super) fn run(context: &Context, options: Plugin) -> Result<Exit, CliError> 
 /// Where no server is one of several, folders that are watched are enough.
 fn tell_replicas(context: &Context) -> Result<(), CliError> {
     let config = context.config()?;
-    if config.serve.replica.is_none() {
+    let is_shared = matches!(config.store, StoreLocation::Server(_));
+    if config.serve.replica.is_none() && !is_shared {
         return Ok(());
     }
     let store = context.store(&config)?;

@@ -279,13 +279,7 @@ impl Calling {
         let patience = i64::try_from(self.patience.as_millis()).unwrap_or(i64::MAX);
         let seals = self.host.seals();
         let place = (self.session.conversation, self.home.clone());
-        request.seal(
-            seals,
-            place,
-            about,
-            now.saturating_add(patience),
-            now,
-        )
+        request.seal(seals, place, about, now.saturating_add(patience), now)
     }
 
     /// What a request brings; or what it has to be asked for again.

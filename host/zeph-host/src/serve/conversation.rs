@@ -199,7 +199,10 @@ impl Conversations {
     ) -> Result<Arc<Conversation>, NoConversation> {
         let session = session(host, None, caller);
         let session = session.with_workspace(own_workspace(host));
-        self.insert(Conversation::named(session, caller.id.clone(), naming), caller)
+        self.insert(
+            Conversation::named(session, caller.id.clone(), naming),
+            caller,
+        )
     }
 
     /// Goes on with one that `caller` began here or at another replica, and that has not ended.
@@ -227,7 +230,10 @@ impl Conversations {
         let session = session(host, Some(handle.conversation), caller);
         let session = session.with_workspace(workspace_of(host, &handle.home));
         let naming = Naming::Shared(Arc::clone(&handle.home));
-        self.insert(Conversation::named(session, caller.id.clone(), naming), caller)
+        self.insert(
+            Conversation::named(session, caller.id.clone(), naming),
+            caller,
+        )
     }
 
     /// The conversation of an output that `caller` has at any replica, for one request.
@@ -238,7 +244,9 @@ impl Conversations {
         output: OverflowId,
         caller: &Caller,
     ) -> Result<Option<Arc<Conversation>>, NoConversation> {
-        let id = host.store().conversation_of_output(output, caller.id.clone());
+        let id = host
+            .store()
+            .conversation_of_output(output, caller.id.clone());
         let id = id.await.map_err(|error| unread(&error))?;
         Ok(id.map(|id| {
             let session = session(host, Some(id), caller);

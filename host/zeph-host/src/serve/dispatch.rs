@@ -246,7 +246,10 @@ pub(super) async fn within_rate(shared: &Shared, caller: &Caller) -> Result<(), 
             error = &error as &dyn std::error::Error,
             "a call cannot be counted"
         );
-        refused(ErrorCategory::ServerError, "the store cannot count the call")
+        refused(
+            ErrorCategory::ServerError,
+            "the store cannot count the call",
+        )
     })?;
     let Some(wait_ms) = taken else {
         return Ok(());

@@ -9,9 +9,7 @@ use tokio::sync::OnceCell;
 use zeph_core::id::OverflowId;
 use zeph_mcp::caller::Caller;
 
-use super::conversation::{
-    CONVERSATION_KEY, Conversation, Conversations, Naming, NoConversation,
-};
+use super::conversation::{CONVERSATION_KEY, Conversation, Conversations, Naming, NoConversation};
 use super::handle::SharedHandle;
 use super::rounds::Resumed;
 use super::server::Handler;

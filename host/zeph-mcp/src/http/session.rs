@@ -170,7 +170,11 @@ impl Sessions {
             let cancelled = ClientNotification::CancelledNotification(cancelled);
             let message = ClientJsonRpcMessage::notification(cancelled);
             // A session that has ended meanwhile has cancelled its calls.
-            drop(self.local.accept_message(&self.own_id(&session), message).await);
+            drop(
+                self.local
+                    .accept_message(&self.own_id(&session), message)
+                    .await,
+            );
         }
         self.end_all(|record| record.is_idle() && now.duration_since(record.used) > IDLE_MAX)
             .await;
@@ -254,7 +258,9 @@ impl SessionManager for Sessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<ServerJsonRpcMessage, Self::Error> {
-        self.local.initialize_session(&self.own_id(id), message).await
+        self.local
+            .initialize_session(&self.own_id(id), message)
+            .await
     }
 
     async fn has_session(&self, id: &SessionId) -> Result<bool, Self::Error> {

@@ -43,6 +43,7 @@ impl Transaction {
     pub(super) fn of_writer(server: Arc<Server>) -> Result<Self, StoreError> {
         Ok(Self {
             connection: Connection::of_writer(server)?,
+            seal: Seal::default(),
             open: RefCell::new(None),
             trouble: Cell::new(None),
         })

@@ -104,9 +104,8 @@ impl SealKeyFile {
             source,
         };
         // A pipe in its place is not waited on.
-        let flags = rustix::fs::OFlags::RDONLY
-            | rustix::fs::OFlags::NONBLOCK
-            | rustix::fs::OFlags::CLOEXEC;
+        let flags =
+            rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::CLOEXEC;
         let opened = rustix::fs::open(&self.path, flags, rustix::fs::Mode::empty());
         let file = File::from(opened.map_err(|error| fault(error.into()))?);
         let metadata = file.metadata().map_err(fault)?;
@@ -160,9 +159,7 @@ fn keys(text: &str) -> Result<Vec<[u8; SEAL_KEY_BYTES]>, String> {
             continue;
         }
         let key = from_hex(line.to_ascii_lowercase().as_bytes());
-        let key = key.ok_or_else(|| {
-            format!("line {} is not 64 hexadecimal digits", number + 1)
-        })?;
+        let key = key.ok_or_else(|| format!("line {} is not 64 hexadecimal digits", number + 1))?;
         if !keys.contains(&key) {
             keys.push(key);
         }
@@ -189,7 +186,13 @@ mod tests {
         let text = format!("# made 2026-11\n\n{ONE}\r\n  {TWO}\n{ONE}\n");
         let read = keys(&text).unwrap();
         assert_eq!((read[0][31], read[1][0], read.len()), (0xab, 0x11, 2));
-        for bad in ["", "# none\n", "00", &format!("{ONE}00"), &ONE.replace('0', "g")] {
+        for bad in [
+            "",
+            "# none\n",
+            "00",
+            &format!("{ONE}00"),
+            &ONE.replace('0', "g"),
+        ] {
             keys(bad).unwrap_err();
         }
         let many: Vec<String> = (0..17).map(|n| format!("{n:064x}")).collect();

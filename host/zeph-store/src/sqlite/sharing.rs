@@ -25,9 +25,7 @@ pub(super) fn use_seal(
 /// Whether a seal was used.
 pub(super) fn is_seal_used(connection: &Connection, ticket: Uuid) -> rusqlite::Result<bool> {
     const SQL: &str = "SELECT 1 FROM used_seals WHERE ticket = ?1";
-    connection
-        .prepare_cached(SQL)?
-        .exists([ticket.to_string()])
+    connection.prepare_cached(SQL)?.exists([ticket.to_string()])
 }
 
 /// Takes a call out of a bucket; else how long to wait.

@@ -3,8 +3,8 @@
 pub(crate) mod approvals;
 mod audit;
 pub(crate) mod call;
-mod changes;
 pub(crate) mod chain;
+mod changes;
 mod conversation;
 mod goals;
 mod grant_uses;

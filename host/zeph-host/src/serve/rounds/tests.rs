@@ -30,8 +30,13 @@ impl Lab {
         let conversation = ConversationId::new();
         let arguments = arguments(json!({ "a": { "y": 1, "x": [2] }, "b": "c" }));
         let about = About::Approval(Digest::new([7; 32]));
-        let state =
-            request(Some("ann"), "bash", &arguments).seal(&seals, (conversation, None), about, LATER_MS, 0);
+        let state = request(Some("ann"), "bash", &arguments).seal(
+            &seals,
+            (conversation, None),
+            about,
+            LATER_MS,
+            0,
+        );
         Self {
             seals,
             conversation,

@@ -49,7 +49,12 @@ async fn a_bucket_is_emptied_and_fills_evenly<D: Database>() {
     for _ in 0..60 {
         assert_eq!(take(bucket(1, 60), NOW_MS + DAY_MS).await.unwrap(), None);
     }
-    assert!(take(bucket(1, 60), NOW_MS + DAY_MS).await.unwrap().is_some());
+    assert!(
+        take(bucket(1, 60), NOW_MS + DAY_MS)
+            .await
+            .unwrap()
+            .is_some()
+    );
     // A clock that was set back by a day closes no bucket for a day.
     assert_eq!(take(bucket(1, 60), NOW_MS).await.unwrap(), None);
     for (token, per_minute) in [(3, 0), (4, 1), (5, u32::MAX)] {
@@ -67,13 +72,22 @@ async fn an_output_is_found_by_its_caller_alone<D: Database>() {
     let database = D::fresh();
     let store = database.open();
     let conversation = ConversationId::new();
-    let (anns, anybodys) = (output(&store, conversation).await, output(&store, conversation).await);
+    let (anns, anybodys) = (
+        output(&store, conversation).await,
+        output(&store, conversation).await,
+    );
     let ann = Some("ann".to_owned());
     store.own_output(anns, ann.clone()).await.unwrap();
     store.own_output(anybodys, None).await.unwrap();
     // Whose it is does not change, and one that is not there is nobody's.
-    store.own_output(anns, Some("bob".to_owned())).await.unwrap();
-    store.own_output(OverflowId::new(), ann.clone()).await.unwrap();
+    store
+        .own_output(anns, Some("bob".to_owned()))
+        .await
+        .unwrap();
+    store
+        .own_output(OverflowId::new(), ann.clone())
+        .await
+        .unwrap();
     let found = |id, caller: Option<String>| store.conversation_of_output(id, caller);
     assert_eq!(found(anns, ann.clone()).await.unwrap(), Some(conversation));
     assert_eq!(found(anybodys, None).await.unwrap(), Some(conversation));
@@ -85,7 +99,10 @@ async fn an_output_is_found_by_its_caller_alone<D: Database>() {
     ] {
         assert_eq!(found(id, caller).await.unwrap(), None);
     }
-    assert_eq!(store.conversation_used(conversation).await.unwrap(), Some(NOW_MS));
+    assert_eq!(
+        store.conversation_used(conversation).await.unwrap(),
+        Some(NOW_MS)
+    );
     store.delete_conversation(conversation).await.unwrap();
     assert_eq!(found(anns, ann).await.unwrap(), None);
     assert_eq!(store.conversation_used(conversation).await.unwrap(), None);
