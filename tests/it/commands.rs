@@ -403,6 +403,35 @@ fn the_quota_counts_what_was_refused_and_what_could_not_be_called() {
 }
 
 #[test]
+fn the_quota_holds_for_the_hosts_of_a_conversation_together() {
+    let product = Product::new();
+    let args = [
+        "--conversation",
+        "0192f3c0-0000-7000-8000-000000000001",
+        "--set",
+        "tools.max_tool_calls_per_session=5",
+    ];
+    let input: String = (1..=4)
+        .map(|id| line(id, "list_directory", json!({ "path": "." })))
+        .collect();
+    let (args, input) = (&args[..], input.as_str());
+    let hosts = std::thread::scope(|scope| {
+        let hosts = [(); 3].map(|()| scope.spawn(|| product.answers(args, input)));
+        hosts.map(|host| host.join().unwrap())
+    });
+    let n_done = hosts.iter().flatten().filter(|one| one["status"] == "ok");
+    assert_eq!(n_done.count(), 5, "{hosts:#?}");
+    // A host that begins later goes on counting.
+    let answers = product.answers(args, input);
+    assert!(
+        answers.iter().all(|one| one["status"] == "refused"),
+        "{answers:#?}"
+    );
+    let message = answer(&answers, 1)["error"]["message"].as_str().unwrap();
+    assert!(message.contains("max_tool_calls_per_session"), "{message}");
+}
+
+#[test]
 fn hooks_hear_of_changed_files() {
     let config = "[[hooks.file_changed]]\ncommand = \"printf '%s' \\\"$ZEPH_CHANGED_PATHS\\\" > heard\"\npaths = [\"**/*.rs\"]\n";
     let product = Product::new();

@@ -73,6 +73,17 @@ pub(crate) struct OpenRecord<'a> {
     held: Vec<GrantRecord>,
 }
 
+/// What became of the begin of a record.
+#[derive(Debug)]
+pub(crate) enum RecordBegin<'a> {
+    /// The call has begun.
+    Open(OpenRecord<'a>),
+    /// One of its rights is gone: it has to be decided again.
+    RightGone,
+    /// Its conversation has asked for as many calls as it may: it has to be decided with that.
+    QuotaUsed,
+}
+
 impl Audit {
     /// Opens the audit, with the keys that vouch for its records.
     ///
@@ -172,14 +183,13 @@ impl Audit {
 
     /// Records that a call is about to be made, before anything happens, and takes `rights` for it when it may run.
     ///
-    /// Returns `None` when one of `rights` is gone: the call has to be decided again.
     /// Errors: `server_error`; the call must not be made then.
     pub(crate) async fn begin<W>(
         &self,
         mut begin: BeginRecord,
         decision: &Result<Decision<W>, ToolFailure>,
         rights: SingleUseRights,
-    ) -> Result<Option<OpenRecord<'_>>, ToolFailure> {
+    ) -> Result<RecordBegin<'_>, ToolFailure> {
         begin.policy_match = decision.as_ref().ok().map(policy_match);
         let rights = match decision {
             Ok(Decision::Allow(call)) => {
@@ -188,6 +198,7 @@ impl Audit {
             }
             Ok(Decision::Ask(_) | Decision::Deny(_)) | Err(_) => SingleUseRights {
                 trust_version: rights.trust_version,
+                quota: rights.quota,
                 ..SingleUseRights::default()
             },
         };
@@ -208,7 +219,16 @@ impl Audit {
                 "the call was not made: the host cannot record it in its audit",
             )
         })?;
-        Ok((begun == CallBegin::Recorded).then_some(entry))
+        match begun {
+            CallBegin::Recorded => Ok(RecordBegin::Open(entry)),
+            CallBegin::RightGone => Ok(RecordBegin::RightGone),
+            CallBegin::QuotaUsed => Ok(RecordBegin::QuotaUsed),
+            CallBegin::HoldLost => Err(ToolFailure::new(
+                ErrorCategory::Cancelled,
+                ErrorPhase::Setup,
+                "the call was not made: another host has taken over what it was made for",
+            )),
+        }
     }
 
     async fn write_begin(

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::task::{Id, JoinError, JoinSet};
+use uuid::Uuid;
 use zeph_agent::budget::CallMeter;
 use zeph_core::call::ToolRequest;
 use zeph_core::category::{ErrorCategory, ErrorPhase};
@@ -18,6 +19,7 @@ use zeph_core::output::{Outcome, ToolOutput};
 use zeph_engine::{Cancel, Listener};
 use zeph_plugins::refusal::GrantRequest;
 use zeph_shell::run::OutputListener;
+use zeph_store::WorkHold;
 
 use crate::approval::ApprovalPrompt;
 use crate::host::Host;
@@ -40,8 +42,10 @@ pub(crate) struct CallControl {
     pub(crate) ask: Option<ApprovalPrompt>,
     /// Characters of text that it would take at once, if that is more than the configured threshold.
     pub(crate) result_chars: Option<usize>,
-    /// The calls its session had asked for before the batch it belongs to, which was counted once; a call without one counts itself.
-    pub(crate) batch: Option<u32>,
+    /// The batch it belongs to, which counts as one call; a call without one counts itself.
+    pub(crate) batch: Option<Uuid>,
+    /// What it is made for, if another host may take that over.
+    pub(crate) hold: Option<WorkHold>,
     /// Why its door does not let it run: it is recorded, and ends with this.
     pub(crate) refused: Option<ToolFailure>,
     /// What earlier outputs of its turn held, as JSON; the line says so.

@@ -63,6 +63,7 @@ mod process;
 #[cfg(test)]
 mod public_api;
 mod questions;
+mod quota;
 mod recording;
 mod redact;
 mod registries;

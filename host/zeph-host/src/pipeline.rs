@@ -22,12 +22,12 @@ use zeph_engine::Cancel;
 use zeph_engine::fs::Touched;
 use zeph_plugins::rights::{Rights, RightsSource};
 use zeph_plugins::set::PluginSet;
-use zeph_store::TrustState;
+use zeph_store::{SingleUseRights, TrustState};
 
 use self::judgement::{AllowedCall, Judgement, StartedCall, judge};
 use self::view::{OutputContext, show};
 use crate::anomaly::WatchedTool;
-use crate::audit::Audit;
+use crate::audit::{Audit, RecordBegin};
 use crate::authorisation::{AuthorisationState, TrustTerms, objects};
 use crate::background::BackgroundResult;
 use crate::calls::{CallControl, CallReport};
@@ -40,6 +40,7 @@ use crate::governance::{CallEnd, CallReach};
 use crate::guest::{Explainer, GuestHints, GuestRules, GuestRun, GuestUses, JudgeContext};
 use crate::host::Rooms;
 use crate::offers::Offer;
+use crate::quota::CallQuota;
 use crate::recording::OpenCall;
 use crate::resolve::{Resolver, not_active};
 use crate::serve::acp::files::FileCall;
@@ -69,7 +70,6 @@ pub(crate) async fn call(
     let configured = host.config.agent.goal_text.as_deref();
     goal::tell(&host.store, session, configured, &mut frame).await;
     let turn = frame.turn.clone();
-    let calls_made = control.batch.unwrap_or_else(|| session.count_call());
     let messages = tell(host, session).await;
     let wanted_chars = control.result_chars;
     let mut noted = match &host.recorder {
@@ -78,13 +78,7 @@ pub(crate) async fn call(
     };
     let mut span = CallSpan::begun(&host.telemetry, &frame, &request, control.remote.as_ref());
     // 1 parse, 2 resolve, 3 authorise; the audit knows of the call before anything happens
-    let begin = begin(
-        host,
-        session,
-        (frame, request),
-        &control,
-        (calls_made, &asked),
-    );
+    let begin = begin(host, session, (frame, request), &control, &asked);
     let begun = begin.await;
     let tool = begun.tool().cloned();
     span.of_tool(tool.as_ref());
@@ -276,22 +270,25 @@ async fn begin<'h>(
     session: &Session,
     (frame, request): (CallFrame, ToolRequest),
     control: &CallControl,
-    (calls_made, asked_call): (u32, &AskedCall),
+    asked_call: &AskedCall,
 ) -> StartedCall<'h> {
     let mut draft = host.audit.draft(&frame, &request, &host.secrets.redactor());
     draft.correlation_id = session.schedule().map(str::to_owned);
     draft.facts.tokens = session.tokens();
     let tool = request.tool.clone();
     let offer = offer(host, &request, &control.cancel).await;
-    let mut asked = AuthorisationState::first(calls_made);
+    let quota = quota(host, session, control.batch.unwrap_or(frame.id.as_uuid()));
+    let mut asked = AuthorisationState::first(0);
     let mut verdict = None;
     loop {
         // 1 parse, 2 resolve
         let (frame, request) = (frame.clone(), request.clone());
         let answers = request.answers.clone();
         let (trust, refused) = trusted(host, control).await;
+        let before = quota.before(&host.store).await;
+        asked.calls_made = *before.as_ref().unwrap_or(&0);
         let resolver = resolver(host, &offer, &trust);
-        let resolved = match refused {
+        let resolved = match refused.or(before.err()) {
             Some(failure) => Err(failure),
             None => resolver.resolve(session, frame, request).await,
         };
@@ -322,14 +319,21 @@ async fn begin<'h>(
         governance
             .decided(session, draft.call_id, &judged.decision)
             .await;
-        let once = std::mem::take(&mut judged.once);
+        let once = SingleUseRights {
+            quota: quota.to_count(asked.calls_made),
+            hold: control.hold.or(session.hold()),
+            ..std::mem::take(&mut judged.once)
+        };
         let observed = judgement::observed(&judged.decision, &draft.tool);
         let would = observed.first();
         draft.facts.observed = would.map(|seen| format!("{}: {}", seen.would, seen.rule));
         match host.audit.begin(draft, &judged.decision, once).await {
             // What it was decided with may be no more.
-            Ok(None) => host.authoriser.trust.forget(),
-            Ok(Some(entry)) => {
+            Ok(RecordBegin::RightGone) => host.authoriser.trust.forget(),
+            // Other calls were faster; the rules say what follows from that.
+            Ok(RecordBegin::QuotaUsed) => quota.used_up(),
+            Ok(RecordBegin::Open(entry)) => {
+                quota.counted();
                 judgement::count(&host.store, observed).await;
                 let watched = judged.watched(host, session, (&offer, &trust));
                 return judged.begun(Some(entry), offer, watched);
@@ -535,6 +539,16 @@ fn explainer<'a>(
         program: &host.authoriser.program,
         directory: &host.authoriser.policy.directory,
     })
+}
+
+/// How a call of `session` counts as `batch`.
+fn quota<'a>(host: &Rooms, session: &'a Session, batch: Uuid) -> CallQuota<'a> {
+    CallQuota {
+        known: session.quota(),
+        conversation: session.conversation,
+        batch,
+        calls_max: host.authoriser.policy.calls_max,
+    }
 }
 
 /// What is known of trust, and why the call cannot be decided about.

@@ -32,6 +32,11 @@ pub(crate) fn own() -> HostProcess {
     }
 }
 
+/// The name of this machine.
+pub(crate) fn machine() -> String {
+    PidScope::own().machine
+}
+
 /// Whether the process of a record runs, by what the system says now.
 pub(crate) fn liveness(process: &HostProcess) -> Liveness {
     let place = PidScope::own();

@@ -15,8 +15,10 @@ pub(crate) mod tools;
 use std::sync::Arc;
 
 use tokio::sync::Notify;
-use zeph_config::{Config, MissedRuns, SchedulerSettings};
+use zeph_config::{Config, MissedRuns, SchedulerSettings, StoreLocation};
 use zeph_store::{ScheduleBounds, ScheduleOwner};
+
+use crate::workspace;
 
 /// How many schedules there may be.
 const BOUNDS: ScheduleBounds = ScheduleBounds {
@@ -56,8 +58,12 @@ impl SchedulerRoom {
     }
 }
 
-/// The working directory of tools, as schedules name it.
+/// The working directory of tools, as schedules name it. Hosts of several machines may share a server: one path is another directory at
+/// each of them, unless their operator says that all have the same files.
 pub(crate) fn directory(config: &Config) -> String {
-    let directory = &config.rules.policy.directory;
-    directory.to_string_lossy().into_owned()
+    let directory = config.rules.policy.directory.to_string_lossy();
+    match config.store {
+        StoreLocation::Server(_) => format!("{}:{directory}", workspace::name(config)),
+        StoreLocation::File(_) | StoreLocation::Memory => directory.into_owned(),
+    }
 }

@@ -1,6 +1,5 @@
 //! One client's stay: whose conversation it is, whose calls it makes, and what its commands left behind.
 
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use uuid::Uuid;
@@ -9,7 +8,7 @@ use zeph_core::id::ConversationId;
 use zeph_core::output::RawOutput;
 use zeph_core::policy::HeardUrls;
 use zeph_core::principal::Principal;
-use zeph_store::TokenUse;
+use zeph_store::{TokenUse, WorkHold};
 
 use crate::clock::now_ms;
 use crate::dependencies::{AskedCall, Progress};
@@ -17,6 +16,7 @@ use crate::filtering::wasm::SessionStrategies;
 use crate::goal::{GoalPlace, SessionGoal};
 use crate::governance::{AskedStep, Trajectory};
 use crate::mode::{ModeSwitch, SessionMode};
+use crate::quota::SessionQuota;
 use crate::shell::{CommandBackend, Share};
 use crate::turn_state::TurnStates;
 use crate::workspace::SessionWorkspace;
@@ -30,8 +30,8 @@ pub struct Session {
     commands: CommandBackend,
     shell: Share,
     strategies: SessionStrategies,
-    /// Calls that were asked for, refused ones too, for `tools.max_tool_calls_per_session`.
-    calls_made: Arc<AtomicU32>,
+    /// Calls of its conversation that were asked for, refused ones too.
+    quota: Arc<SessionQuota>,
     /// Messages for the model that came with a report it was not shown. Protects the list for the moment of exchanging it.
     untold: Arc<Mutex<Vec<String>>>,
     /// The addresses it was told of, once it is told what its user says. Protects the exchange of the whole.
@@ -51,6 +51,8 @@ pub struct Session {
     mode: Arc<ModeSwitch>,
     /// The run of a schedule that makes its calls; none when somebody does.
     schedule: Option<Arc<str>>,
+    /// What its calls are made for, if another host may take that over.
+    hold: Option<WorkHold>,
     /// Whether nobody knows who its client is.
     is_anonymous: bool,
     /// What it has of files and commands.
@@ -80,7 +82,7 @@ impl Session {
             commands,
             shell,
             strategies,
-            calls_made: Arc::default(),
+            quota: Arc::default(),
             untold: Arc::default(),
             heard: Arc::default(),
             goals: GoalPlace::default(),
@@ -91,6 +93,7 @@ impl Session {
             trajectory,
             mode: Arc::default(),
             schedule: None,
+            hold: None,
             is_anonymous: false,
             workspace: SessionWorkspace::Here,
         }
@@ -173,6 +176,20 @@ impl Session {
             schedule: Some(Arc::from(label)),
             ..self.clone()
         }
+    }
+
+    /// The same session for calls that begin only while this host holds what they are made for.
+    #[must_use]
+    pub(crate) fn holding(self, hold: WorkHold) -> Self {
+        Self {
+            hold: Some(hold),
+            ..self
+        }
+    }
+
+    /// What its calls are made for, if another host may take that over.
+    pub(crate) fn hold(&self) -> Option<WorkHold> {
+        self.hold
     }
 
     /// The run of a schedule that makes its calls, as the audit names it.
@@ -261,7 +278,7 @@ impl Session {
 
     /// Forgets what the session has done so far: a new turn, and the count of its calls begins anew (`/clear`).
     pub fn clear(&self) {
-        self.calls_made.store(0, Ordering::Relaxed);
+        self.quota.clear();
         self.shell.commands().begin_turn(turn(self.goal_id(), None));
         self.strategies.clear();
         self.progress.clear();
@@ -350,14 +367,14 @@ impl Session {
         &self.shell
     }
 
-    /// Counts a call when it is asked for, so that calls at the same time cannot share the last place. Returns those before it.
-    pub(crate) fn count_call(&self) -> u32 {
-        self.calls_made.fetch_add(1, Ordering::Relaxed)
+    /// The calls that count for its conversation.
+    pub(crate) fn quota(&self) -> &SessionQuota {
+        &self.quota
     }
 
-    /// Calls that were asked for so far.
+    /// Calls that were asked for so far, as far as that is known.
     pub(crate) fn calls_made(&self) -> u32 {
-        self.calls_made.load(Ordering::Relaxed)
+        self.quota.n_calls()
     }
 }
 

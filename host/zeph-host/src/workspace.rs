@@ -6,9 +6,11 @@
 
 use std::sync::Arc;
 
+use zeph_config::{Config, Workspace};
 use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::failure::ToolFailure;
 
+use crate::process;
 use crate::resolve::ResolvedRequest;
 use crate::session::Session;
 use crate::work::Work;
@@ -28,6 +30,16 @@ pub(crate) enum SessionWorkspace {
         /// Whether its files are here as well.
         shares_files: bool,
     },
+}
+
+/// What the files of this machine are called where several hosts share a store: hosts that say the same have the same.
+pub(crate) fn name(config: &Config) -> String {
+    match (config.serve.workspace, &config.serve.replica) {
+        (Workspace::Shared, _) => "shared".to_owned(),
+        (Workspace::None, _) => "none".to_owned(),
+        (Workspace::Own, Some(replica)) => format!("replica:{replica}"),
+        (Workspace::Own, None) => format!("machine:{}", process::machine()),
+    }
 }
 
 /// What a call needs of a machine.

@@ -11,7 +11,9 @@ use zeph_core::id::{ApprovalId, CallId};
 use crate::audit::record::{AuditEvent, BeginRecord, Finish};
 use crate::error::StoreError;
 use crate::grants::GrantRecord;
+use crate::hold::WorkHold;
 use crate::operations::Operations;
+use crate::quota::QuotaUse;
 use crate::store::{Access, AuditLine, Store, StoreReply, Task};
 
 /// What a call holds for itself alone. The default is nothing.
@@ -25,12 +27,18 @@ pub struct SingleUseRights {
     pub grants: Vec<GrantRecord>,
     /// The state of trust that it was decided with; none when it does not matter. Another state at its begin is a right that is gone.
     pub trust_version: Option<i64>,
+    /// The quota it counts towards; none where there is none.
+    pub quota: Option<QuotaUse>,
+    /// What it is made for, if another host may take that over.
+    pub hold: Option<WorkHold>,
 }
 
 impl SingleUseRights {
     /// Whether nothing is taken, which is so for almost every call.
     pub fn is_empty(&self) -> bool {
-        self.approval.is_none() && self.objects.is_empty() && self.grants.is_empty()
+        let takes_right =
+            self.approval.is_some() || !self.objects.is_empty() || !self.grants.is_empty();
+        !takes_right && self.quota.is_none() && self.hold.is_none()
     }
 }
 
@@ -42,6 +50,10 @@ pub enum CallBegin {
     /// An approval or a grant was used, revoked or replaced meanwhile, or trust has changed. Nothing was recorded or taken: the call has to be decided
     /// again.
     RightGone,
+    /// Its conversation has asked for as many calls as it may. Nothing was recorded or taken.
+    QuotaUsed,
+    /// What it is made for is another host's now. Nothing was recorded or taken: it must not be made.
+    HoldLost,
 }
 
 const BEGIN: &str = "record the begin of a call";

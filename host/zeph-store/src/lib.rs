@@ -2,8 +2,8 @@
 //! tokens of the MCP endpoint, and the record of every call.
 //!
 //! This is the only crate that knows SQL, and no SQL leaves it: callers see operations on [`Store`] and lines of an
-//! [`AuditFile`]. In reading order: what is kept (`conversation`, `session`, `goals`, `schedules`, `overflow`, `savings`, `grants`, `grant_uses`, `defaults`, `approvals`,
-//! `audit`, `call`, `tokens`, `sharing`, `sequences`, `trust`, `observed`, `reputation`, `vectors`, `sweep`, and `secrets` and `logins` in files beside it), what a database has to be able to do for that
+//! [`AuditFile`]. In reading order: what is kept (`conversation`, `session`, `goals`, `schedules`, `long_tasks`, `overflow`, `savings`, `grants`, `grant_uses`, `defaults`, `approvals`,
+//! `audit`, `call`, `quota`, `hold`, `tokens`, `sharing`, `sequences`, `trust`, `observed`, `reputation`, `vectors`, `sweep`, and `secrets` and `logins` in files beside it), what a database has to be able to do for that
 //! (`operations`), who queues it (`store`), and how SQLite does it
 //! (`sqlite`). The clock is always an argument.
 //! Texts of this crate may name paths of the host: they are for operators, never for a model.
@@ -11,6 +11,7 @@
 mod approvals;
 mod audit;
 mod call;
+mod caller;
 mod changes;
 mod conversation;
 mod copy;
@@ -19,8 +20,10 @@ mod error;
 mod goals;
 mod grant_uses;
 mod grants;
+mod hold;
 mod lines;
 mod logins;
+mod long_tasks;
 mod observed;
 mod open;
 mod operations;
@@ -28,6 +31,7 @@ mod overflow;
 mod place;
 mod postgres;
 mod processes;
+mod quota;
 mod reputation;
 mod savings;
 mod schedules;
@@ -72,18 +76,24 @@ pub use goals::{
 };
 pub use grant_uses::{GrantUse, GrantUses};
 pub use grants::{GrantRecord, Revoke, UnreadableGrant};
+pub use hold::WorkHold;
 pub use logins::{LoginFolder, LoginHold, StoredLogin};
+pub use long_tasks::{
+    LongTask, LongTaskAsker, LongTaskBounds, LongTaskClaim, LongTaskEnd, LongTaskHold,
+    LongTaskNews, LongTaskOwner, LongTaskState, NewLongTask,
+};
 pub use observed::{ObservedCount, ObservedDecision};
 pub use open::{Location, OpenedStore, StoreOpening, StoreOptions};
 pub use overflow::StoredOutput;
 pub use place::host_id;
 pub use postgres::url::ServerUrl;
 pub use processes::PROCESS_LEASE;
+pub use quota::QuotaUse;
 pub use reputation::Reputation;
 pub use savings::{CacheSavings, FilteredOutput, RuleCoverage, Savings};
 pub use schedules::{
-    NewSchedule, PutSchedule, RunBegin, RunFinish, RunHold, RunState, SCHEDULE_RUNS_KEPT, Schedule,
-    ScheduleBounds, ScheduleOwner, ScheduleRun,
+    NewSchedule, PutSchedule, RunBegin, RunFence, RunFinish, RunHold, RunState, SCHEDULE_RUNS_KEPT,
+    Schedule, ScheduleBounds, ScheduleClaim, ScheduleOwner, ScheduleRun,
 };
 pub use secrets::audit_keys::{AuditKeyFolder, AuditKeySource, AuditKeys};
 pub use secrets::seal_keys::{SEAL_KEY_BYTES, SealKeyError, SealKeyFile, SealKeyStamp};

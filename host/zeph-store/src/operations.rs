@@ -5,6 +5,7 @@
 //! holds for it too.
 
 use std::error::Error;
+use std::time::Duration;
 
 use uuid::Uuid;
 use zeph_core::capability::Capability;
@@ -18,20 +19,24 @@ use crate::approvals::{Agreement, ApprovalRequest, StoredApproval};
 use crate::audit::chain::ChainHead;
 use crate::audit::checkpoint::CheckpointDue;
 use crate::audit::filter::AuditFilter;
-use crate::audit::record::{AuditRecord, BeginRecord, Finish, HostProcess};
+use crate::audit::record::{AuditRecord, BeginRecord, Finish};
 use crate::call::{CallBegin, SingleUseRights};
 use crate::conversation::Conversation;
 use crate::error::StoreError;
 use crate::goals::{Goal, GoalState, TaskGraph};
 use crate::grant_uses::GrantUses;
 use crate::grants::{GrantRecord, ListedGrants, Revoke};
+use crate::long_tasks::{
+    LongTask, LongTaskAsker, LongTaskBounds, LongTaskClaim, LongTaskEnd, LongTaskHold,
+    LongTaskNews, NewLongTask,
+};
 use crate::observed::{ObservedCount, ObservedDecision};
 use crate::overflow::StoredOutput;
 use crate::reputation::Reputation;
 use crate::savings::{CacheSavings, FilteredOutput, Savings};
 use crate::schedules::{
-    NewSchedule, PutSchedule, RunBegin, RunFinish, Schedule, ScheduleBounds, ScheduleOwner,
-    ScheduleRun,
+    NewSchedule, PutSchedule, RunBegin, RunFence, RunFinish, Schedule, ScheduleBounds,
+    ScheduleClaim, ScheduleOwner, ScheduleRun,
 };
 use crate::secrets::audit_keys::AuditKeys;
 use crate::sequences::{ConversationPast, SequenceObservation, StoredSequence};
@@ -122,17 +127,57 @@ pub(crate) trait Operations {
     fn schedule_runs(&self, schedule: Uuid) -> Outcome<Vec<ScheduleRun>>;
     /// When the next schedule of a directory comes.
     fn next_schedule(&self, directory: &str) -> Outcome<Option<i64>>;
-    /// The schedules of a directory whose time has come, the earliest first, at most `limit`.
-    fn due_schedules(&self, directory: &str, now_ms: i64, limit: u32) -> Outcome<Vec<Schedule>>;
+    /// Claims schedules whose time has come, the earliest first.
+    fn claim_schedules(&self, claim: &ScheduleClaim) -> Outcome<Vec<Schedule>>;
     /// The schedules of a directory of which a run goes on.
     fn held_schedules(&self, directory: &str) -> Outcome<Vec<Schedule>>;
-    /// Records a run and moves its schedule on, if that is as it was read and no run of it goes on; an occurrence that passes without a
+    /// Records a run and moves its schedule on, if that is as it was claimed and no run of it goes on; an occurrence that passes without a
     /// run is recorded while one goes on, too.
     fn begin_run(&self, begin: &RunBegin) -> Outcome<bool>;
-    /// Sets until when a process holds its runs.
-    fn keep_runs(&self, host: &HostProcess, until_ms: i64) -> Outcome<()>;
-    /// Ends a run; false when it had ended already.
+    /// Holds runs from now on; says which are held.
+    fn keep_runs(&self, runs: &[RunFence], lease: Duration) -> Outcome<Vec<Uuid>>;
+    /// Ends a run; false when it had ended already, or is held and was to end only if it is not.
     fn finish_run(&self, finish: &RunFinish) -> Outcome<bool>;
+
+    /// Begins a task; none when there are too many.
+    fn put_long_task(
+        &self,
+        task: &NewLongTask,
+        bounds: LongTaskBounds,
+        lease: Duration,
+    ) -> Outcome<Option<LongTask>>;
+    /// How many tasks a caller has, and how many there are.
+    fn n_long_tasks(&self, caller: Option<&str>) -> Outcome<(u32, u32)>;
+    /// A task of who asks.
+    fn long_task(&self, id: Uuid, asker: &LongTaskAsker) -> Outcome<Option<LongTask>>;
+    /// Marks a task of who asks as to be ended; false when there is none.
+    fn cancel_long_task(&self, id: Uuid, asker: &LongTaskAsker) -> Outcome<bool>;
+    /// Keeps the first answers to questions of a task; false when there is none of who asks.
+    fn answer_long_task(
+        &self,
+        id: Uuid,
+        asker: &LongTaskAsker,
+        answers: &[(String, String)],
+    ) -> Outcome<bool>;
+    /// Holds tasks from now on; says what has come for those that are held.
+    fn keep_long_tasks(
+        &self,
+        holds: &[LongTaskHold],
+        lease: Duration,
+    ) -> Outcome<Vec<LongTaskNews>>;
+    /// Puts a question of a task that is held; false when it is not.
+    fn ask_long_task(&self, hold: LongTaskHold, key: &str, question: &str) -> Outcome<bool>;
+    /// Ends a task that is held; false when it is not.
+    fn end_long_task(&self, hold: LongTaskHold, end: &LongTaskEnd) -> Outcome<bool>;
+    /// Lets go of a task that is held; false when it is not.
+    fn release_long_task(&self, hold: LongTaskHold) -> Outcome<bool>;
+    /// Takes over tasks that nobody holds, each by one host, and forgets those whose time is over.
+    fn claim_long_tasks(&self, claim: &LongTaskClaim) -> Outcome<Vec<LongTask>>;
+
+    /// The calls of a conversation that count towards its quota.
+    fn n_counted(&self, conversation: ConversationId) -> Outcome<u32>;
+    /// Counts the calls of a conversation from 0 again.
+    fn forget_counted(&self, conversation: ConversationId) -> Outcome<()>;
 
     /// Stores the full text of an output. `rules`: those that shortened what is shown of it, as a JSON array.
     fn put_output(&self, output: &NewOutput<'_>) -> Outcome<()>;

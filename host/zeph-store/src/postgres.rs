@@ -4,7 +4,7 @@
 //! the transaction. In reading order: where the server is (`url`, `tls`), one connection of one thread (`connection`, `transaction`, `value`,
 //! `fault`), who uses them (`writer`, `readers`, `listener`), the tables (`schema`), and the operations by area.
 
-#![allow(unused_variables, reason = "for areas that have no module yet")]
+use std::time::Duration;
 
 use uuid::Uuid;
 use zeph_core::id::{
@@ -24,14 +24,18 @@ use crate::conversation::Conversation;
 use crate::goals::{Goal, GoalState, TaskGraph};
 use crate::grant_uses::GrantUses;
 use crate::grants::{GrantRecord, ListedGrants, Revoke};
+use crate::long_tasks::{
+    LongTask, LongTaskAsker, LongTaskBounds, LongTaskClaim, LongTaskEnd, LongTaskHold,
+    LongTaskNews, NewLongTask,
+};
 use crate::observed::{ObservedCount, ObservedDecision};
-use crate::operations::{NewGrants, NewOutput, OperationFault, Operations, Outcome};
+use crate::operations::{NewGrants, NewOutput, Operations, Outcome};
 use crate::overflow::StoredOutput;
 use crate::reputation::Reputation;
 use crate::savings::{CacheSavings, FilteredOutput, Savings};
 use crate::schedules::{
-    NewSchedule, PutSchedule, RunBegin, RunFinish, Schedule, ScheduleBounds, ScheduleOwner,
-    ScheduleRun,
+    NewSchedule, PutSchedule, RunBegin, RunFence, RunFinish, Schedule, ScheduleBounds,
+    ScheduleClaim, ScheduleOwner, ScheduleRun,
 };
 use crate::secrets::audit_keys::AuditKeys;
 use crate::sequences::{ConversationPast, SequenceObservation, StoredSequence};
@@ -47,6 +51,7 @@ mod approvals;
 mod audit;
 mod call;
 pub(crate) mod chain;
+mod clock;
 pub(crate) mod connection;
 mod conversation;
 mod defaults;
@@ -55,18 +60,27 @@ mod goals;
 mod grant_uses;
 mod grants;
 mod listener;
+mod long_tasks;
+mod observed;
+mod order;
 mod overflow;
 mod processes;
+mod quota;
 mod readers;
+mod reputation;
 mod savings;
+mod schedules;
 pub(crate) mod schema;
+mod sequences;
 mod session;
 mod sharing;
 mod tls;
 mod tokens;
 mod transaction;
+mod trust;
 pub(crate) mod url;
 pub(crate) mod value;
+mod vectors;
 pub(crate) mod writer;
 
 impl Operations for Transaction {
@@ -149,43 +163,105 @@ impl Operations for Transaction {
         bounds: ScheduleBounds,
         at_ms: i64,
     ) -> Outcome<PutSchedule> {
-        missing("schedules::put(self, schedule, bounds, at_ms)")
+        schedules::put(self, schedule, bounds, at_ms)
     }
 
     fn cancel_schedule(&self, owner: &ScheduleOwner, name: &str) -> Outcome<bool> {
-        missing("schedules::cancel(self, owner, name)")
+        schedules::cancel(self, owner, name)
     }
 
     fn schedules(&self, owner: Option<&ScheduleOwner>, limit: u32) -> Outcome<Vec<Schedule>> {
-        missing("schedules::listed(self, owner, limit)")
+        schedules::listed(self, owner, limit)
     }
 
     fn schedule_runs(&self, schedule: Uuid) -> Outcome<Vec<ScheduleRun>> {
-        missing("schedules::runs(self, schedule)")
+        schedules::runs(self, schedule)
     }
 
     fn next_schedule(&self, directory: &str) -> Outcome<Option<i64>> {
-        missing("schedules::next(self, directory)")
+        schedules::next(self, directory)
     }
 
-    fn due_schedules(&self, directory: &str, now_ms: i64, limit: u32) -> Outcome<Vec<Schedule>> {
-        missing("schedules::due(self, directory, now_ms, limit)")
+    fn claim_schedules(&self, claim: &ScheduleClaim) -> Outcome<Vec<Schedule>> {
+        schedules::claim(self, claim)
     }
 
     fn held_schedules(&self, directory: &str) -> Outcome<Vec<Schedule>> {
-        missing("schedules::held(self, directory)")
+        schedules::held(self, directory)
     }
 
     fn begin_run(&self, begin: &RunBegin) -> Outcome<bool> {
-        missing("schedules::begin_run(self, begin)")
+        schedules::begin_run(self, begin)
     }
 
-    fn keep_runs(&self, host: &HostProcess, until_ms: i64) -> Outcome<()> {
-        missing("schedules::keep_runs(self, host, until_ms)")
+    fn keep_runs(&self, runs: &[RunFence], lease: Duration) -> Outcome<Vec<Uuid>> {
+        schedules::keep_runs(self, runs, lease)
     }
 
     fn finish_run(&self, finish: &RunFinish) -> Outcome<bool> {
-        missing("schedules::finish_run(self, finish)")
+        schedules::finish_run(self, finish)
+    }
+
+    fn put_long_task(
+        &self,
+        task: &NewLongTask,
+        bounds: LongTaskBounds,
+        lease: Duration,
+    ) -> Outcome<Option<LongTask>> {
+        long_tasks::put(self, task, bounds, lease)
+    }
+
+    fn n_long_tasks(&self, caller: Option<&str>) -> Outcome<(u32, u32)> {
+        long_tasks::count(self, caller)
+    }
+
+    fn long_task(&self, id: Uuid, asker: &LongTaskAsker) -> Outcome<Option<LongTask>> {
+        long_tasks::one(self, id, asker)
+    }
+
+    fn cancel_long_task(&self, id: Uuid, asker: &LongTaskAsker) -> Outcome<bool> {
+        long_tasks::cancel(self, id, asker)
+    }
+
+    fn answer_long_task(
+        &self,
+        id: Uuid,
+        asker: &LongTaskAsker,
+        answers: &[(String, String)],
+    ) -> Outcome<bool> {
+        long_tasks::answer(self, id, asker, answers)
+    }
+
+    fn keep_long_tasks(
+        &self,
+        holds: &[LongTaskHold],
+        lease: Duration,
+    ) -> Outcome<Vec<LongTaskNews>> {
+        long_tasks::keep(self, holds, lease)
+    }
+
+    fn ask_long_task(&self, hold: LongTaskHold, key: &str, question: &str) -> Outcome<bool> {
+        long_tasks::ask(self, hold, key, question)
+    }
+
+    fn end_long_task(&self, hold: LongTaskHold, end: &LongTaskEnd) -> Outcome<bool> {
+        long_tasks::end(self, hold, end)
+    }
+
+    fn release_long_task(&self, hold: LongTaskHold) -> Outcome<bool> {
+        long_tasks::release(self, hold)
+    }
+
+    fn claim_long_tasks(&self, claim: &LongTaskClaim) -> Outcome<Vec<LongTask>> {
+        long_tasks::claim(self, claim)
+    }
+
+    fn n_counted(&self, conversation: ConversationId) -> Outcome<u32> {
+        quota::counted(self, conversation)
+    }
+
+    fn forget_counted(&self, conversation: ConversationId) -> Outcome<()> {
+        quota::forget(self, conversation)
     }
 
     fn put_output(&self, output: &NewOutput<'_>) -> Outcome<()> {
@@ -260,11 +336,11 @@ impl Operations for Transaction {
     }
 
     fn vectors(&self, digests: &[Digest], at_ms: i64) -> Outcome<Vec<Option<Vec<f32>>>> {
-        missing("vectors::all(self, digests, at_ms)")
+        vectors::all(self, digests, at_ms)
     }
 
     fn keep_vectors(&self, vectors: &[(Digest, Vec<f32>)], at_ms: i64) -> Outcome<()> {
-        missing("vectors::keep(self, vectors, at_ms)")
+        vectors::keep(self, vectors, at_ms)
     }
 
     fn add_token(&self, token: &TokenRecord) -> Outcome<bool> {
@@ -316,35 +392,35 @@ impl Operations for Transaction {
     }
 
     fn trust(&self) -> Outcome<TrustState> {
-        missing("trust::all(self)")
+        trust::all(self)
     }
 
     fn trust_version(&self) -> Outcome<i64> {
-        missing("trust::version(self)")
+        trust::version(self)
     }
 
     fn set_trust(&self, subject: &TrustSubject, level: TrustLevel, at_ms: i64) -> Outcome<()> {
-        missing("trust::set(self, subject, level, at_ms)")
+        trust::set(self, subject, level, at_ms)
     }
 
     fn reset_trust(&self, subject: &TrustSubject) -> Outcome<usize> {
-        missing("trust::reset(self, subject)")
+        trust::reset(self, subject)
     }
 
     fn note_outcome(&self, note: &OutcomeNote) -> Outcome<Vec<TrustAlert>> {
-        missing("trust::note(self, note)")
+        trust::note(self, note)
     }
 
     fn count_observed(&self, observed: &[ObservedDecision], at_ms: i64) -> Outcome<()> {
-        missing("observed::count(self, observed, at_ms)")
+        observed::count(self, observed, at_ms)
     }
 
     fn observed_counts(&self, since_ms: i64) -> Outcome<Vec<ObservedCount>> {
-        missing("observed::counts(self, since_ms)")
+        observed::counts(self, since_ms)
     }
 
     fn reputation(&self, plugin: &PluginId) -> Outcome<Reputation> {
-        missing("reputation::of_plugin(self, plugin)")
+        reputation::of_plugin(self, plugin)
     }
 
     fn put_request(&self, request: &ApprovalRequest) -> Outcome<ApprovalId> {
@@ -455,23 +531,23 @@ impl Operations for Transaction {
     }
 
     fn sequences_version(&self) -> Outcome<i64> {
-        missing("sequences::version(self)")
+        sequences::version(self)
     }
 
     fn sequences(&self) -> Outcome<Vec<StoredSequence>> {
-        missing("sequences::all(self)")
+        sequences::all(self)
     }
 
     fn observe_sequence(&self, observed: &SequenceObservation) -> Outcome<Option<i64>> {
-        missing("sequences::observe(self, observed)")
+        sequences::observe(self, observed)
     }
 
     fn revoke_sequence(&self, words: &[String], call: CallId, at_ms: i64) -> Outcome<i64> {
-        missing("sequences::revoke(self, words, call, at_ms)")
+        sequences::revoke(self, words, call, at_ms)
     }
 
     fn forgive_sequence(&self, id: i64, at_ms: i64) -> Outcome<bool> {
-        missing("sequences::forgive(self, id, at_ms)")
+        sequences::forgive(self, id, at_ms)
     }
 
     fn conversation_past(
@@ -479,7 +555,7 @@ impl Operations for Transaction {
         conversation: ConversationId,
         n_calls: u32,
     ) -> Outcome<ConversationPast> {
-        missing("sequences::past(self, conversation, n_calls)")
+        sequences::past(self, conversation, n_calls)
     }
 
     fn remember_call(
@@ -489,7 +565,7 @@ impl Operations for Transaction {
         n_calls: u32,
         at_ms: i64,
     ) -> Outcome<()> {
-        missing("sequences::remember(self, conversation, call, n_calls, at_ms)")
+        sequences::remember(self, conversation, call, n_calls, at_ms)
     }
 
     fn keep_labels(
@@ -499,7 +575,7 @@ impl Operations for Transaction {
         labels: &[Label],
         at_ms: i64,
     ) -> Outcome<()> {
-        missing("sequences::keep_labels(self, conversation, output, labels, at_ms)")
+        sequences::keep_labels(self, conversation, output, labels, at_ms)
     }
 
     fn chain_key(&self) -> Outcome<Option<String>> {
@@ -545,15 +621,13 @@ impl Operations for Transaction {
             n_carried: audit.n_carried,
             ..SweepReport::default()
         };
+        if let Some(before_ms) = past.audit_ms {
+            observed::sweep(self, before_ms, n_max)?;
+        }
         if let Some(before_ms) = past.outputs_ms {
             (swept.n_parts, swept.n_overflow) = overflow::sweep(self, before_ms, n_max)?;
             swept.n_conversations = conversation::sweep(self, before_ms, n_max)?;
         }
         Ok(swept)
     }
-}
-
-/// An operation of an area that has no module yet; `delegation` is what is to stand in its place.
-fn missing<T>(delegation: &'static str) -> Outcome<T> {
-    Err(OperationFault::Database(delegation.into()))
 }

@@ -1,7 +1,11 @@
 //! Work for later: what is to be done when, for whom, and what became of each run.
 //!
-//! A run is begun in the transaction that moves its schedule to its next time, so no occurrence is run by two hosts, or twice by one that
-//! was killed. A host holds the run until its end; what the process that holds it was ended over is settled as of unknown end.
+//! A host claims a schedule whose time has come before it decides what becomes of that; a run is begun in the transaction that moves its
+//! schedule to its next time, so no occurrence is run by two hosts, or twice by one that was killed. Claims and runs are held by a lease that
+//! counts by the clock of the database, and by a number, the fence, that counts up with every claim and every change of the schedule: what
+//! is written with an older one changes nothing. What the process that holds a run was ended over is settled as of unknown end.
+
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -14,10 +18,13 @@ use crate::store::{Access, Store};
 /// Runs of one schedule that are kept.
 pub const SCHEDULE_RUNS_KEPT: u32 = 20;
 
+/// How long a schedule stays that has nothing to come, in milliseconds: its end can be read that long.
+pub(crate) const ENDED_KEPT_MS: i64 = 7 * 86_400_000;
+
 /// Whose a schedule is: a name means one schedule of one caller in one directory.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct ScheduleOwner {
-    /// The working directory of the host that took it; only hosts that work there run it.
+    /// Where the host that took it works; only hosts that work there run it.
     pub directory: String,
     /// The opaque name of the caller; none at the terminal.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -50,6 +57,8 @@ pub struct Schedule {
     pub id: Uuid,
     /// Counts up with every change of what is done or when.
     pub revision: i64,
+    /// Counts up with every claim and every change.
+    pub fence: i64,
     /// What is to be done, and when.
     pub what: NewSchedule,
     /// The run that goes on.
@@ -63,12 +72,34 @@ pub struct Schedule {
 /// A run that goes on, and who runs it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunHold {
-    /// The run.
-    pub run: Uuid,
+    /// The run, and the fence it began with.
+    pub fence: RunFence,
     /// The process that runs it.
     pub host: HostProcess,
-    /// Until when it says so, in Unix milliseconds; counts where nobody can look at the process.
-    pub until_ms: i64,
+    /// Whether that process has not said for too long that it runs it, by the clock of the database; counts where nobody can look at it.
+    pub is_over: bool,
+}
+
+/// The right to write to a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct RunFence {
+    /// The run.
+    pub run: Uuid,
+    /// The fence of its schedule when it began.
+    pub fence: i64,
+}
+
+/// What a host looks for that has time for runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScheduleClaim {
+    /// Where it works.
+    pub directory: String,
+    /// Now, by its own clock, in Unix milliseconds. Where the database has a clock of its own, what has not come by that is not due.
+    pub now_ms: i64,
+    /// How long no other host claims what this one gets.
+    pub lease: Duration,
+    /// Schedules at most.
+    pub limit: u32,
 }
 
 /// One run.
@@ -139,16 +170,16 @@ pub struct RunBegin {
     pub run: Uuid,
     /// Its schedule, as it was read.
     pub schedule: Uuid,
-    /// As it was read.
-    pub revision: i64,
+    /// As it was claimed.
+    pub fence: i64,
     /// The time that has come, as it was read.
     pub due_ms: i64,
     /// The time after it.
     pub next_ms: Option<i64>,
     /// Now.
     pub at_ms: i64,
-    /// Who runs it, and until when that counts; none for an occurrence that passes.
-    pub hold: Option<(HostProcess, i64)>,
+    /// Who runs it, and how long that counts; none for an occurrence that passes.
+    pub hold: Option<(HostProcess, Duration)>,
     /// [`RunState::Running`], or why it passes.
     pub state: RunState,
     /// What to know of it.
@@ -159,7 +190,9 @@ pub struct RunBegin {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunFinish {
     /// The run.
-    pub run: Uuid,
+    pub fence: RunFence,
+    /// Whether it ends only if its lease is over.
+    pub only_over: bool,
     /// How it ended.
     pub state: RunState,
     /// What to know of it.
@@ -234,17 +267,12 @@ impl Store {
         .await
     }
 
-    /// The schedules of a directory whose time has come at `now_ms`, the earliest first, at most `limit`.
+    /// Claims schedules whose time has come, the earliest first; each is another host's when the lease is over and nothing was begun.
     ///
-    /// Errors: [`StoreError`] when the database cannot be read.
-    pub async fn due_schedules(
-        &self,
-        directory: String,
-        now_ms: i64,
-        limit: u32,
-    ) -> Result<Vec<Schedule>, StoreError> {
-        self.run("find due schedules", Access::Read, move |operations| {
-            operations.due_schedules(&directory, now_ms, limit)
+    /// Errors: [`StoreError`] when it cannot be recorded.
+    pub async fn claim_schedules(&self, claim: ScheduleClaim) -> Result<Vec<Schedule>, StoreError> {
+        self.run("claim due schedules", Access::Write, move |operations| {
+            operations.claim_schedules(&claim)
         })
         .await
     }
@@ -259,7 +287,7 @@ impl Store {
         .await
     }
 
-    /// Begins a run and moves its schedule on, or only moves it on; false when another host did, or the schedule has changed.
+    /// Begins a run and moves its schedule on, or only moves it on; false when another host claimed it, or the schedule has changed.
     ///
     /// Errors: [`StoreError`] when it cannot be recorded; then nothing may run.
     pub async fn begin_run(&self, begin: RunBegin) -> Result<bool, StoreError> {
@@ -269,17 +297,21 @@ impl Store {
         .await
     }
 
-    /// Says that this process still runs what it began.
+    /// Holds runs for `lease` from now on; says which of them are held. The others have to be ended: they are another host's.
     ///
-    /// Errors: [`StoreError`] when it cannot be recorded.
-    pub async fn keep_runs(&self, host: HostProcess, until_ms: i64) -> Result<(), StoreError> {
-        self.run("keep runs", Access::WriteSoon, move |operations| {
-            operations.keep_runs(&host, until_ms)
+    /// Errors: [`StoreError`] when it cannot be recorded; the holds last as long as they did.
+    pub async fn keep_runs(
+        &self,
+        runs: Vec<RunFence>,
+        lease: Duration,
+    ) -> Result<Vec<Uuid>, StoreError> {
+        self.run("keep runs", Access::Write, move |operations| {
+            operations.keep_runs(&runs, lease)
         })
         .await
     }
 
-    /// Ends a run. False when it had ended already: how it ended first stays.
+    /// Ends a run. False when it had ended already, or is held: how it ended first stays.
     ///
     /// Errors: [`StoreError`] when it cannot be recorded.
     pub async fn finish_run(&self, finish: RunFinish) -> Result<bool, StoreError> {

@@ -1,5 +1,7 @@
 //! How SQLite does what `operations` says: all SQL of the product is in this module.
 
+use std::time::Duration;
+
 use uuid::Uuid;
 use zeph_core::id::{
     ApprovalId, CallId, ConversationId, Digest, OverflowId, Pin, PluginId, ToolName,
@@ -18,14 +20,18 @@ use crate::conversation::Conversation;
 use crate::goals::{Goal, GoalState, TaskGraph};
 use crate::grant_uses::GrantUses;
 use crate::grants::{GrantRecord, ListedGrants, Revoke};
+use crate::long_tasks::{
+    LongTask, LongTaskAsker, LongTaskBounds, LongTaskClaim, LongTaskEnd, LongTaskHold,
+    LongTaskNews, NewLongTask,
+};
 use crate::observed::{ObservedCount, ObservedDecision};
 use crate::operations::{NewGrants, NewOutput, Operations, Outcome};
 use crate::overflow::StoredOutput;
 use crate::reputation::Reputation;
 use crate::savings::{CacheSavings, FilteredOutput, Savings};
 use crate::schedules::{
-    NewSchedule, PutSchedule, RunBegin, RunFinish, Schedule, ScheduleBounds, ScheduleOwner,
-    ScheduleRun,
+    NewSchedule, PutSchedule, RunBegin, RunFence, RunFinish, Schedule, ScheduleBounds,
+    ScheduleClaim, ScheduleOwner, ScheduleRun,
 };
 use crate::secrets::audit_keys::AuditKeys;
 use crate::sequences::{ConversationPast, SequenceObservation, StoredSequence};
@@ -42,15 +48,18 @@ mod audit;
 mod call;
 pub(crate) mod chain;
 mod checkpoint;
+mod clock;
 mod conversation;
 mod defaults;
 mod goals;
 mod grant_uses;
 mod grants;
 pub(crate) mod label;
+mod long_tasks;
 mod observed;
 pub(crate) mod open;
 mod overflow;
+mod quota;
 mod reputation;
 mod savings;
 mod schedules;
@@ -164,8 +173,8 @@ impl Operations for ChainedConnection {
         Ok(schedules::next(self, directory)?)
     }
 
-    fn due_schedules(&self, directory: &str, now_ms: i64, limit: u32) -> Outcome<Vec<Schedule>> {
-        Ok(schedules::due(self, directory, now_ms, limit)?)
+    fn claim_schedules(&self, claim: &ScheduleClaim) -> Outcome<Vec<Schedule>> {
+        Ok(schedules::claim(self, claim)?)
     }
 
     fn held_schedules(&self, directory: &str) -> Outcome<Vec<Schedule>> {
@@ -176,12 +185,74 @@ impl Operations for ChainedConnection {
         Ok(schedules::begin_run(self, begin)?)
     }
 
-    fn keep_runs(&self, host: &HostProcess, until_ms: i64) -> Outcome<()> {
-        Ok(schedules::keep_runs(self, host, until_ms)?)
+    fn keep_runs(&self, runs: &[RunFence], lease: Duration) -> Outcome<Vec<Uuid>> {
+        Ok(schedules::keep_runs(self, runs, lease)?)
     }
 
     fn finish_run(&self, finish: &RunFinish) -> Outcome<bool> {
         Ok(schedules::finish_run(self, finish)?)
+    }
+
+    fn put_long_task(
+        &self,
+        task: &NewLongTask,
+        bounds: LongTaskBounds,
+        lease: Duration,
+    ) -> Outcome<Option<LongTask>> {
+        Ok(long_tasks::put(self, task, bounds, lease)?)
+    }
+
+    fn n_long_tasks(&self, caller: Option<&str>) -> Outcome<(u32, u32)> {
+        Ok(long_tasks::count(self, caller)?)
+    }
+
+    fn long_task(&self, id: Uuid, asker: &LongTaskAsker) -> Outcome<Option<LongTask>> {
+        Ok(long_tasks::one(self, id, asker)?)
+    }
+
+    fn cancel_long_task(&self, id: Uuid, asker: &LongTaskAsker) -> Outcome<bool> {
+        Ok(long_tasks::cancel(self, id, asker)?)
+    }
+
+    fn answer_long_task(
+        &self,
+        id: Uuid,
+        asker: &LongTaskAsker,
+        answers: &[(String, String)],
+    ) -> Outcome<bool> {
+        Ok(long_tasks::answer(self, id, asker, answers)?)
+    }
+
+    fn keep_long_tasks(
+        &self,
+        holds: &[LongTaskHold],
+        lease: Duration,
+    ) -> Outcome<Vec<LongTaskNews>> {
+        Ok(long_tasks::keep(self, holds, lease)?)
+    }
+
+    fn ask_long_task(&self, hold: LongTaskHold, key: &str, question: &str) -> Outcome<bool> {
+        Ok(long_tasks::ask(self, hold, key, question)?)
+    }
+
+    fn end_long_task(&self, hold: LongTaskHold, end: &LongTaskEnd) -> Outcome<bool> {
+        Ok(long_tasks::end(self, hold, end)?)
+    }
+
+    fn release_long_task(&self, hold: LongTaskHold) -> Outcome<bool> {
+        Ok(long_tasks::release(self, hold)?)
+    }
+
+    fn claim_long_tasks(&self, claim: &LongTaskClaim) -> Outcome<Vec<LongTask>> {
+        Ok(long_tasks::claim(self, claim)?)
+    }
+
+    fn n_counted(&self, conversation: ConversationId) -> Outcome<u32> {
+        Ok(quota::counted(self, conversation)?)
+    }
+
+    fn forget_counted(&self, conversation: ConversationId) -> Outcome<()> {
+        Ok(quota::forget(self, conversation)?)
     }
 
     fn put_output(&self, output: &NewOutput<'_>) -> Outcome<()> {

@@ -78,6 +78,20 @@ pub struct TrustAlert {
     pub is_blocked: bool,
 }
 
+impl TrustAlert {
+    /// The block that follows from it, for the caller of `note`.
+    pub(crate) fn record(&self, note: &OutcomeNote) -> TrustRecord {
+        TrustRecord {
+            subject: self.subject.clone(),
+            caller: Some(note.caller.clone()),
+            level: TrustLevel::Blocked,
+            reason: self.rate.to_string(),
+            is_automatic: true,
+            at_ms: note.at_ms,
+        }
+    }
+}
+
 impl Store {
     /// All that is kept of trust.
     ///

@@ -42,3 +42,21 @@ impl Store {
         .await
     }
 }
+
+/// A vector as it is kept; none for one that is too long.
+pub(crate) fn bytes_of(vector: &[f32]) -> Option<Vec<u8>> {
+    let numbers = vector.iter();
+    let bytes: Vec<u8> = numbers.flat_map(|number| number.to_le_bytes()).collect();
+    (bytes.len() <= VECTOR_BYTES_MAX).then_some(bytes)
+}
+
+/// None for bytes that are no vector: it is asked for again.
+pub(crate) fn numbers_of(bytes: &[u8]) -> Option<Vec<f32>> {
+    let (numbers, rest) = bytes.as_chunks::<4>();
+    let numbers: Vec<f32> = numbers
+        .iter()
+        .map(|number| f32::from_le_bytes(*number))
+        .collect();
+    let is_vector = rest.is_empty() && numbers.iter().all(|number| number.is_finite());
+    is_vector.then_some(numbers)
+}

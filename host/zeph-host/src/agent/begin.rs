@@ -13,6 +13,7 @@ use zeph_core::id::ConversationId;
 use zeph_core::principal::Principal;
 use zeph_core::user::run_as;
 use zeph_shell::run::OutputChunk;
+use zeph_store::WorkHold;
 
 use super::approver::Approver;
 use super::attachment;
@@ -36,8 +37,19 @@ pub(crate) struct AgentStart {
     pub(crate) resume: Option<ConversationId>,
     /// The conversation that begins, when it has an ID already.
     pub(crate) conversation: Option<ConversationId>,
-    /// The run of a schedule that begins it, and the caller it is for.
-    pub(crate) schedule: Option<(Arc<str>, Option<String>)>,
+    /// The run of a schedule that begins it.
+    pub(crate) schedule: Option<AgentRun>,
+}
+
+/// The run of a schedule.
+#[derive(Debug)]
+pub(crate) struct AgentRun {
+    /// As the audit names it.
+    pub(crate) label: Arc<str>,
+    /// The caller it is for.
+    pub(crate) caller: Option<String>,
+    /// What this host holds of it.
+    pub(crate) hold: WorkHold,
 }
 
 /// Begins a conversation, or goes on with a stored one.
@@ -48,16 +60,13 @@ pub(crate) async fn begin(host: &Host, start: AgentStart) -> Result<HostAgent, S
         Some(conversation) => journal::load(host.store(), conversation).await?,
         None => Transcript::default(),
     };
-    let caller_id = start
-        .schedule
-        .as_ref()
-        .and_then(|(_, caller)| caller.clone());
+    let caller_id = start.schedule.as_ref().and_then(|run| run.caller.clone());
     let principal = Principal::Model { caller_id };
     let conversation = start.resume.or(start.conversation);
     let session = host.open_session(conversation, principal).await;
     let mut session = session.map_err(|error| error.to_string())?;
-    if let Some((label, _)) = &start.schedule {
-        session = session.of_schedule(label);
+    if let Some(run) = &start.schedule {
+        session = session.of_schedule(&run.label).holding(run.hold);
     }
     host.recall(&session).await;
     let config = host.config();

@@ -2,13 +2,13 @@
 
 use std::fmt;
 use std::num::NonZeroUsize;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 use zeph_agent::budget::{BudgetLimits, CallMeter, Meter, Spent};
 use zeph_agent::message::{Arguments, Image, ToolCall};
 use zeph_agent::tool_host::{CallEnd, CallEndKind, HostMessage, OverlongResult, ToolHost};
@@ -42,8 +42,8 @@ pub(crate) struct HostTools {
     approver: Approver,
     /// Hears what commands print while they run.
     live: Option<mpsc::Sender<OutputChunk>>,
-    /// Calls of the session before the batch that runs.
-    batch: AtomicU32,
+    /// The batch that runs. Protects the moment of its exchange.
+    batch: Mutex<Uuid>,
     /// What the model is shown of them.
     shaping: Shaping,
     /// What the session may use up beside the requests of the loop.
@@ -83,7 +83,7 @@ impl HostTools {
             meter: Meter::default(),
             approver,
             live,
-            batch: AtomicU32::new(0),
+            batch: Mutex::new(Uuid::now_v7()),
             door: OnceLock::new(),
         }
     }
@@ -119,7 +119,7 @@ impl HostTools {
         let control = CallControl {
             on_output: self.live.clone().map(OutputListener::new),
             ask: self.approver.prompt(call_id),
-            batch: Some(self.batch.load(Ordering::Relaxed)),
+            batch: Some(*self.batch.lock().unwrap_or_else(PoisonError::into_inner)),
             meter: Some(meter.clone()),
             ..CallControl::default()
         };
@@ -243,8 +243,7 @@ impl ToolHost for HostTools {
     }
 
     fn begin_batch(&self, _n_calls: usize) -> Result<(), String> {
-        self.batch
-            .store(self.session.count_call(), Ordering::Relaxed);
+        *self.batch.lock().unwrap_or_else(PoisonError::into_inner) = Uuid::now_v7();
         Ok(())
     }
 

@@ -21,7 +21,11 @@ pub(super) fn run(context: &Context, options: Scheduler) -> Result<Exit, CliErro
     match options.command {
         None => wait(context),
         Some(SchedulerCommand::List { all, json }) => list(context, all, json.json),
-        Some(SchedulerCommand::Cancel { name, caller }) => cancel(context, name, caller),
+        Some(SchedulerCommand::Cancel {
+            name,
+            caller,
+            directory,
+        }) => cancel(context, name, (caller, directory)),
     }
 }
 
@@ -68,11 +72,15 @@ fn list(context: &Context, all: bool, is_json: bool) -> Result<Exit, CliError> {
     })
 }
 
-fn cancel(context: &Context, name: String, caller: Option<String>) -> Result<Exit, CliError> {
+fn cancel(
+    context: &Context,
+    name: String,
+    (caller, elsewhere): (Option<String>, Option<String>),
+) -> Result<Exit, CliError> {
     let config = context.config()?;
     let store = context.store(&config)?;
     let owner = ScheduleOwner {
-        directory: directory(&config),
+        directory: elsewhere.unwrap_or_else(|| directory(&config)),
         caller,
     };
     context::block_on(async {

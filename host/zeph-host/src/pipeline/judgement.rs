@@ -135,6 +135,7 @@ pub(super) async fn judge(
             objects,
             grants: rights.as_ref().map(Rights::once).unwrap_or_default(),
             trust_version: Some(resolver.trust.version),
+            ..SingleUseRights::default()
         },
         agreement,
         rights,

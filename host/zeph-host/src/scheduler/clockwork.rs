@@ -3,15 +3,19 @@
 //! One timer stands for all schedules: the store is asked for the earliest time through an index. It is asked again after a few seconds at the
 //! latest, so a clock that jumps, and what other processes schedule, is noticed; ten thousand schedules that wait cost no more than one.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::Notify;
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 use zeph_config::MissedRuns;
-use zeph_store::{HostProcess, RunBegin, RunFinish, RunState, Schedule, Store, StoreError};
+use zeph_store::{
+    HostProcess, RunBegin, RunFence, RunFinish, RunHold, RunState, Schedule, ScheduleClaim, Store,
+    StoreError,
+};
 
 use super::run;
 use super::step::step;
@@ -31,10 +35,13 @@ const RUNS_MAX: usize = 4;
 const GRACE: Duration = Duration::from_secs(10);
 
 /// How long a process holds a run before it has to say so again, where nobody else can look at it.
-const HELD_MS: i64 = 10 * 60_000;
+const HELD: Duration = Duration::from_secs(60);
 
-/// How often it says so, and looks for runs whose host has ended.
-const KEPT_MS: i64 = 60_000;
+/// How long it has for beginning what it claimed.
+const CLAIMED: Duration = Duration::from_secs(10);
+
+/// How often it says that its runs go on, and looks for runs whose host has ended.
+const KEPT_MS: i64 = 15_000;
 
 /// Begins the note of a run that makes up for one of unknown end.
 const AGAIN: &str = "again: ";
@@ -66,6 +73,7 @@ impl Clockwork {
                 directory: room.directory.clone(),
                 missed: room.missed,
                 own: process::own(),
+                lease: HELD,
                 kept_ms: i64::MIN,
             };
             let news = Arc::clone(&room.news);
@@ -105,6 +113,8 @@ pub(crate) struct Movement {
     pub(crate) directory: String,
     pub(crate) missed: MissedRuns,
     pub(crate) own: HostProcess,
+    /// How long it holds a run before it has to say so again.
+    pub(crate) lease: Duration,
     /// When it last said that its runs go on.
     pub(crate) kept_ms: i64,
 }
@@ -113,46 +123,61 @@ pub(crate) struct Movement {
 #[derive(Debug)]
 pub(crate) struct BegunRun {
     pub(crate) schedule: Schedule,
-    pub(crate) run: Uuid,
+    pub(crate) fence: RunFence,
 }
 
 /// What a moment brought.
 #[derive(Debug, Default)]
 pub(crate) struct Moment {
     pub(crate) begun: Vec<BegunRun>,
+    /// Of the runs that go on, those that are another host's now.
+    pub(crate) lost: Vec<Uuid>,
     /// When the next time comes, in Unix milliseconds.
     pub(crate) next_ms: Option<i64>,
 }
 
 impl Movement {
-    /// Begins the runs that are due at `now_ms`, at most `n_free`, and records what passes.
+    /// Begins the runs that are due at `now_ms`, at most `n_free`, beside those that go on, and records what passes.
     ///
     /// Errors: [`StoreError`]; what was begun until then is lost to this moment and settled as of unknown end later.
     pub(crate) async fn moment(
         &mut self,
         now_ms: i64,
-        n_free: usize,
+        (running, n_free): (&[RunFence], usize),
         may_repeat: &(dyn Fn(&str) -> bool + Sync),
     ) -> Result<Moment, StoreError> {
+        let mut moment = Moment::default();
         if now_ms.saturating_sub(self.kept_ms).unsigned_abs() >= KEPT_MS.unsigned_abs() {
-            self.kept_ms = now_ms;
+            moment.lost = self.keep(running).await?;
             self.settle(now_ms, may_repeat).await?;
-            let until_ms = now_ms + HELD_MS;
-            self.store.keep_runs(self.own.clone(), until_ms).await?;
+            self.kept_ms = now_ms;
         }
-        let mut begun = Vec::new();
-        let directory = || self.directory.clone();
-        let next_ms = self.store.next_schedule(directory()).await?;
-        if next_ms.is_none_or(|next_ms| next_ms > now_ms) || n_free == 0 {
-            return Ok(Moment { begun, next_ms });
+        moment.next_ms = self.store.next_schedule(self.directory.clone()).await?;
+        let is_due = moment.next_ms.is_some_and(|next_ms| next_ms <= now_ms);
+        if !is_due || n_free == 0 {
+            return Ok(moment);
         }
-        let limit = u32::try_from(n_free).unwrap_or(u32::MAX);
-        let due = self.store.due_schedules(directory(), now_ms, limit).await?;
-        for schedule in due {
-            begun.extend(self.begin(schedule, now_ms).await?);
+        let claim = ScheduleClaim {
+            directory: self.directory.clone(),
+            now_ms,
+            lease: CLAIMED,
+            limit: u32::try_from(n_free).unwrap_or(u32::MAX),
+        };
+        for schedule in self.store.claim_schedules(claim).await? {
+            moment.begun.extend(self.begin(schedule, now_ms).await?);
         }
-        let next_ms = self.store.next_schedule(directory()).await?;
-        Ok(Moment { begun, next_ms })
+        moment.next_ms = self.store.next_schedule(self.directory.clone()).await?;
+        Ok(moment)
+    }
+
+    /// Says that the runs go on; gives back those that are another host's now.
+    async fn keep(&self, running: &[RunFence]) -> Result<Vec<Uuid>, StoreError> {
+        if running.is_empty() {
+            return Ok(Vec::new());
+        }
+        let kept = self.store.keep_runs(running.to_vec(), self.lease).await?;
+        let all = running.iter().map(|fence| fence.run);
+        Ok(all.filter(|run| !kept.contains(run)).collect())
     }
 
     /// Moves one schedule on, with a run or without one. None when nothing runs, also because another host was faster.
@@ -175,16 +200,20 @@ impl Movement {
         let begin = RunBegin {
             run,
             schedule: schedule.id,
-            revision: schedule.revision,
+            fence: schedule.fence,
             due_ms,
             next_ms: step.next_ms,
             at_ms: now_ms,
-            hold: runs.then(|| (self.own.clone(), now_ms + HELD_MS)),
+            hold: runs.then(|| (self.own.clone(), self.lease)),
             state: step.state,
             note: step.note,
         };
+        let fence = RunFence {
+            run,
+            fence: schedule.fence,
+        };
         let is_ours = self.store.begin_run(begin).await?;
-        Ok((is_ours && runs).then_some(BegunRun { schedule, run }))
+        Ok((is_ours && runs).then_some(BegunRun { schedule, fence }))
     }
 
     /// A schedule that another program wrote, and this one cannot read, does not come again.
@@ -197,7 +226,7 @@ impl Movement {
         let begin = RunBegin {
             run: Uuid::now_v7(),
             schedule: schedule.id,
-            revision: schedule.revision,
+            fence: schedule.fence,
             due_ms,
             next_ms: None,
             at_ms: now_ms,
@@ -216,19 +245,15 @@ impl Movement {
     ) -> Result<(), StoreError> {
         for schedule in self.store.held_schedules(self.directory.clone()).await? {
             let Some(held) = &schedule.held else { continue };
-            let is_lost = match process::liveness(&held.host) {
-                Liveness::Running => false,
-                Liveness::Ended => true,
-                Liveness::Elsewhere => held.until_ms < now_ms,
-            };
-            if !is_lost {
+            let Some(only_over) = lost(held) else {
                 continue;
-            }
+            };
             let last = schedule.last.as_ref();
             let was_again = last.is_some_and(|last| last.note.starts_with(AGAIN));
             let repeats = !was_again && is_repeatable(&schedule, may_repeat);
             let finish = RunFinish {
-                run: held.run,
+                fence: held.fence,
+                only_over,
                 state: RunState::Unknown,
                 note: match repeats {
                     true => "its host ended over it; it is made again".to_owned(),
@@ -243,10 +268,68 @@ impl Movement {
     }
 }
 
+/// Whether nobody makes a run any more; if that is so only because its lease is over, it counts only while the lease is.
+fn lost(held: &RunHold) -> Option<bool> {
+    match process::liveness(&held.host) {
+        Liveness::Running => None,
+        Liveness::Ended => Some(false),
+        Liveness::Elsewhere => held.is_over.then_some(true),
+    }
+}
+
 fn is_repeatable(schedule: &Schedule, may_repeat: &(dyn Fn(&str) -> bool + Sync)) -> bool {
     match serde_json::from_str(&schedule.what.work) {
         Ok(Task::Call { tool, .. }) => may_repeat(&tool),
         Ok(Task::Prompt { .. }) | Err(_) => false,
+    }
+}
+
+/// The runs of this process that go on.
+#[derive(Default)]
+struct OwnRuns {
+    ends: JoinSet<Uuid>,
+    going_on: HashMap<Uuid, (RunFence, CancellationToken)>,
+}
+
+impl OwnRuns {
+    fn begin(&mut self, host: &Host, begun: BegunRun, cancel: &CancellationToken) {
+        let (fence, cancel) = (begun.fence, cancel.child_token());
+        self.going_on.insert(fence.run, (fence, cancel.clone()));
+        self.ends.spawn(one(host.clone(), begun, cancel));
+    }
+
+    /// Forgets those that have ended.
+    fn tidy(&mut self) {
+        while let Some(ended) = self.ends.try_join_next() {
+            self.forget(ended);
+        }
+    }
+
+    /// Waits for the end of one.
+    async fn end(&mut self) {
+        if let Some(ended) = self.ends.join_next().await {
+            self.forget(ended);
+        }
+    }
+
+    fn forget(&mut self, ended: Result<Uuid, JoinError>) {
+        // A run whose task fails is recorded by another host when its lease is over.
+        if let Ok(run) = ended {
+            self.going_on.remove(&run);
+        }
+    }
+
+    fn fences(&self) -> Vec<RunFence> {
+        self.going_on.values().map(|(fence, _)| *fence).collect()
+    }
+
+    /// Ends what another host has taken over.
+    fn cancel(&self, lost: &[Uuid]) {
+        let lost = lost.iter().filter_map(|run| self.going_on.get(run));
+        for (fence, cancel) in lost {
+            tracing::warn!(run = %fence.run, "a scheduled run was taken over by another host; it is ended here");
+            cancel.cancel();
+        }
     }
 }
 
@@ -256,16 +339,19 @@ async fn work(
     news: Arc<Notify>,
     (stop, cancel): (CancellationToken, CancellationToken),
 ) {
-    let mut runs: JoinSet<()> = JoinSet::new();
+    let mut runs = OwnRuns::default();
     loop {
-        while runs.try_join_next().is_some() {}
-        let n_free = RUNS_MAX.saturating_sub(runs.len());
+        runs.tidy();
+        let n_free = RUNS_MAX.saturating_sub(runs.ends.len());
         let now = now_ms();
         let may_repeat = |tool: &str| host.may_repeat(tool);
-        let wait = match movement.moment(now, n_free, &may_repeat).await {
+        let running = runs.fences();
+        let moment = movement.moment(now, (&running, n_free), &may_repeat);
+        let wait = match moment.await {
             Ok(moment) => {
+                runs.cancel(&moment.lost);
                 for begun in moment.begun {
-                    runs.spawn(one(host.clone(), begun, cancel.clone()));
+                    runs.begin(&host, begun, &cancel);
                 }
                 wait(moment.next_ms, now)
             }
@@ -277,16 +363,19 @@ async fn work(
                 PERIOD
             }
         };
-        let is_full = runs.len() >= RUNS_MAX;
+        let is_full = runs.ends.len() >= RUNS_MAX;
+        let wait = if is_full { PERIOD } else { wait };
         tokio::select! {
             biased;
             () = stop.cancelled() => break,
-            _ended = runs.join_next(), if is_full => {}
+            () = runs.end(), if is_full => {}
             () = news.notified(), if !is_full => {}
-            () = tokio::time::sleep(wait), if !is_full => {}
+            () = tokio::time::sleep(wait) => {}
         }
     }
-    while runs.join_next().await.is_some() {}
+    while !runs.ends.is_empty() {
+        runs.end().await;
+    }
 }
 
 fn wait(next_ms: Option<i64>, now_ms: i64) -> Duration {
@@ -297,14 +386,14 @@ fn wait(next_ms: Option<i64>, now_ms: i64) -> Duration {
     Duration::from_millis(left).min(PERIOD)
 }
 
-/// Makes one run and records its end.
-async fn one(host: Host, begun: BegunRun, stop: CancellationToken) {
-    let BegunRun { schedule, run } = begun;
+/// Makes one run and records its end; gives back which it was.
+async fn one(host: Host, begun: BegunRun, stop: CancellationToken) -> Uuid {
+    let BegunRun { schedule, fence } = begun;
     let was_again = schedule.last.as_ref().map(|last| last.state) == Some(RunState::Unknown);
     // On a task of its own: a failure of the host has to be recorded, too.
     let mut running = JoinSet::new();
     let of_run = host.clone();
-    running.spawn(async move { run::run(&of_run, &schedule, run, &stop).await });
+    running.spawn(async move { run::run(&of_run, &schedule, fence, &stop).await });
     let (state, note) = match running.join_next().await {
         Some(Ok(ended)) => ended,
         Some(Err(_)) | None => (
@@ -313,7 +402,8 @@ async fn one(host: Host, begun: BegunRun, stop: CancellationToken) {
         ),
     };
     let finish = RunFinish {
-        run,
+        fence,
+        only_over: false,
         state,
         note: match was_again {
             true => format!("{AGAIN}{note}"),
@@ -328,6 +418,7 @@ async fn one(host: Host, begun: BegunRun, stop: CancellationToken) {
             "the end of a scheduled run cannot be recorded"
         );
     }
+    fence.run
 }
 
 #[cfg(test)]

@@ -53,8 +53,14 @@ pub(crate) fn as_json(schedule: &Schedule, zone: &TimeZone) -> Value {
         "times": parsed(&schedule.what.times),
         "next_run": schedule.what.next_ms.map(shown),
         "running": schedule.held.is_some(),
+        "lost": is_lost(schedule),
         "last_run": last,
     })
+}
+
+/// Whether a run goes on whose host no longer says so; hosts that work in its directory settle it.
+fn is_lost(schedule: &Schedule) -> bool {
+    schedule.held.as_ref().is_some_and(|held| held.is_over)
 }
 
 /// The tasks as lines under a head.
@@ -75,11 +81,11 @@ fn row(schedule: &Schedule, zone: &TimeZone) -> [String; 6] {
     let next = schedule.what.next_ms.map(|at_ms| times::shown(at_ms, zone));
     let last = schedule.last.as_ref().map(|run| {
         let state = serde_json::to_value(run.state).unwrap_or_default();
-        format!(
-            "{} {}",
-            times::shown(run.begun_at_ms, zone),
-            state.as_str().unwrap_or_default()
-        )
+        let state = match is_lost(schedule) {
+            true => "lost",
+            false => state.as_str().unwrap_or_default(),
+        };
+        format!("{} {state}", times::shown(run.begun_at_ms, zone))
     });
     [
         schedule.what.name.clone(),

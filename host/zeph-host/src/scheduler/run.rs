@@ -13,11 +13,11 @@ use zeph_core::failure::{ToolFailure, one_line};
 use zeph_core::output::Outcome;
 use zeph_core::principal::Principal;
 use zeph_engine::Cancel;
-use zeph_store::{RunState, Schedule};
+use zeph_store::{RunFence, RunState, Schedule, WorkHold};
 
 use super::task::Task;
 use crate::agent::approver::Approver;
-use crate::agent::begin::{self, AgentStart};
+use crate::agent::begin::{self, AgentRun, AgentStart};
 use crate::agent::models;
 use crate::calls::CallControl;
 use crate::host::Host;
@@ -33,10 +33,10 @@ pub(super) type Ended = (RunState, String);
 pub(super) async fn run(
     host: &Host,
     schedule: &Schedule,
-    run: uuid::Uuid,
+    fence: RunFence,
     stop: &CancellationToken,
 ) -> Ended {
-    let label = format!("schedule:{}:{run}", schedule.what.name);
+    let label = format!("schedule:{}:{}", schedule.what.name, fence.run);
     match serde_json::from_str(&schedule.what.work) {
         Ok(Task::Call { tool, arguments }) => {
             let request = ToolRequest {
@@ -44,12 +44,12 @@ pub(super) async fn run(
                 arguments: serde_json::Value::Object(arguments),
                 answers: None,
             };
-            match session(host, schedule, &label).await {
+            match session(host, schedule, (&label, fence)).await {
                 Ok(session) => call(host, &session, request, stop).await,
                 Err(problem) => (RunState::Failed, problem),
             }
         }
-        Ok(Task::Prompt { prompt }) => told(host, schedule, &label, &prompt, stop).await,
+        Ok(Task::Prompt { prompt }) => told(host, schedule, (&label, fence), &prompt, stop).await,
         Err(error) => (
             RunState::Failed,
             format!("the task cannot be read: {error}"),
@@ -58,10 +58,14 @@ pub(super) async fn run(
 }
 
 /// The session of the caller, as it is for a schedule.
-async fn session(host: &Host, schedule: &Schedule, label: &str) -> Result<Session, String> {
+async fn session(
+    host: &Host,
+    schedule: &Schedule,
+    (label, fence): (&str, RunFence),
+) -> Result<Session, String> {
     let opened = host.open_session(Some(schedule.what.conversation), principal(schedule));
     let session = opened.await.map_err(|error| error.to_string())?;
-    Ok(session.of_schedule(label))
+    Ok(session.of_schedule(label).holding(WorkHold::Run(fence)))
 }
 
 fn principal(schedule: &Schedule) -> Principal {
@@ -109,7 +113,7 @@ fn ended(failure: &ToolFailure) -> Ended {
 async fn told(
     host: &Host,
     schedule: &Schedule,
-    label: &str,
+    (label, fence): (&str, RunFence),
     prompt: &str,
     stop: &CancellationToken,
 ) -> Ended {
@@ -130,7 +134,11 @@ async fn told(
         resume: None,
         // A conversation of its own for each run: what an earlier one read must not lead this one.
         conversation: None,
-        schedule: Some((Arc::from(label), schedule.what.owner.caller.clone())),
+        schedule: Some(AgentRun {
+            label: Arc::from(label),
+            caller: schedule.what.owner.caller.clone(),
+            hold: WorkHold::Run(fence),
+        }),
     };
     let mut agent = match begin::begin(host, start).await {
         Ok(agent) => agent,

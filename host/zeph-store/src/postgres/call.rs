@@ -5,10 +5,11 @@
 use zeph_core::id::ApprovalId;
 
 use super::transaction::Transaction;
-use super::{approvals, audit, grants};
+use super::{approvals, audit, grants, long_tasks, quota, schedules};
 use crate::audit::record::{BeginRecord, Finish};
 use crate::call::{CallBegin, SingleUseRights};
 use crate::grants::GrantRecord;
+use crate::hold::WorkHold;
 use crate::operations::{Operations as _, Outcome};
 
 /// Takes the rights and adds the row; `None` when there is one already.
@@ -26,6 +27,14 @@ pub(super) fn begin(
         .collect();
     if !are_there(transaction, rights, &approvals)? {
         return Ok(Some(CallBegin::RightGone));
+    }
+    if !is_held(transaction, rights.hold)? {
+        return Ok(Some(CallBegin::HoldLost));
+    }
+    if let Some(use_of) = &rights.quota
+        && !quota::count(transaction, use_of, at_ms)?
+    {
+        return Ok(Some(CallBegin::QuotaUsed));
     }
     if let Some(begin) = begin
         && !audit::insert_begin(transaction, begin)?
@@ -48,6 +57,15 @@ pub(super) fn finish(
     }
     match finish {
         Some(finish) => audit::update_finish(transaction, finish),
+        None => Ok(true),
+    }
+}
+
+/// Whether this host may go on with what a call is made for.
+fn is_held(transaction: &Transaction, hold: Option<WorkHold>) -> Outcome<bool> {
+    match hold {
+        Some(WorkHold::Run(fence)) => schedules::is_held(transaction, fence),
+        Some(WorkHold::Task(hold)) => long_tasks::is_held(transaction, hold),
         None => Ok(true),
     }
 }

@@ -17,6 +17,13 @@ const HISTORY: &[&[&str]] = &[&[
     include_str!("schema/rights.sql"),
     include_str!("schema/audit.sql"),
     include_str!("schema/sharing.sql"),
+    include_str!("schema/schedules.sql"),
+    include_str!("schema/long_tasks.sql"),
+    include_str!("schema/quota.sql"),
+    include_str!("schema/sequences.sql"),
+    include_str!("schema/trust.sql"),
+    include_str!("schema/observed.sql"),
+    include_str!("schema/vectors.sql"),
 ]];
 
 /// The one row that says which version there is; of another application when it has another name.

@@ -3,10 +3,11 @@
 use rusqlite::Connection;
 
 use super::chain::ChainedConnection;
-use super::{approvals, audit, grants, trust};
+use super::{approvals, audit, grants, long_tasks, quota, schedules, trust};
 use crate::audit::record::{BeginRecord, Finish};
 use crate::call::{CallBegin, SingleUseRights};
 use crate::grants::GrantRecord;
+use crate::hold::WorkHold;
 use crate::operations::Outcome;
 
 /// Takes the rights and adds the row; `None` when there is one already.
@@ -18,6 +19,14 @@ pub(super) fn begin(
 ) -> Outcome<Option<CallBegin>> {
     if !are_there(connection, rights)? {
         return Ok(Some(CallBegin::RightGone));
+    }
+    if !is_held(connection, rights.hold)? {
+        return Ok(Some(CallBegin::HoldLost));
+    }
+    if let Some(use_of) = &rights.quota
+        && !quota::count(connection, use_of, at_ms)?
+    {
+        return Ok(Some(CallBegin::QuotaUsed));
     }
     if let Some(begin) = begin
         && audit::insert_begin(connection, begin)? == 0
@@ -61,6 +70,15 @@ fn are_there(connection: &Connection, rights: &SingleUseRights) -> rusqlite::Res
         }
     }
     Ok(true)
+}
+
+/// Whether this host may go on with what a call is made for.
+fn is_held(connection: &Connection, hold: Option<WorkHold>) -> rusqlite::Result<bool> {
+    match hold {
+        Some(WorkHold::Run(fence)) => schedules::is_held(connection, fence),
+        Some(WorkHold::Task(hold)) => long_tasks::is_held(connection, hold),
+        None => Ok(true),
+    }
 }
 
 fn take(connection: &Connection, rights: &SingleUseRights, at_ms: i64) -> rusqlite::Result<()> {

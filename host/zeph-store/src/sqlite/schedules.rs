@@ -1,24 +1,30 @@
 //! Schedules and their runs in SQL.
 
+use std::time::Duration;
+
 use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, params};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
 use super::audit::parsed;
+use super::clock::now;
 use crate::audit::record::HostProcess;
+use crate::caller::{caller_of_word, caller_word};
+use crate::long_tasks::milliseconds;
 use crate::schedules::{
-    NewSchedule, PutSchedule, RunBegin, RunFinish, RunHold, RunState, SCHEDULE_RUNS_KEPT, Schedule,
-    ScheduleBounds, ScheduleOwner, ScheduleRun,
+    ENDED_KEPT_MS, NewSchedule, PutSchedule, RunBegin, RunFence, RunFinish, RunHold, RunState,
+    SCHEDULE_RUNS_KEPT, Schedule, ScheduleBounds, ScheduleClaim, ScheduleOwner, ScheduleRun,
 };
 
-const COLUMNS: &str = "id, revision, directory, caller, name, conversation_id, is_model, work, times, next_ms, at_ms, \
-    run_id, host_pid, host_start, held_until_ms";
+/// In the order in which [`schedule`] reads them.
+const COLUMNS: &str = concat!(
+    "id, revision, fence, directory, caller, name, conversation_id, is_model, work, times, next_ms, at_ms, \
+     run_id, run_fence, host_pid, host_start, held_until_ms <= ",
+    now!()
+);
 
 const RUN_COLUMNS: &str = "id, due_ms, begun_at_ms, ended_at_ms, state, note";
-
-/// How long a schedule stays that has nothing to come, in milliseconds: its end can be read that long.
-const ENDED_KEPT_MS: i64 = 7 * 86_400_000;
 
 /// Puts a schedule there, in the place of one of the same owner and name; the run of that one goes on.
 pub(super) fn put(
@@ -28,7 +34,7 @@ pub(super) fn put(
     at_ms: i64,
 ) -> rusqlite::Result<PutSchedule> {
     const REPLACE: &str = "
-        UPDATE schedules SET revision = revision + 1, conversation_id = ?4, is_model = ?5, work = ?6, times = ?7, next_ms = ?8, at_ms = ?9
+        UPDATE schedules SET revision = revision + 1, fence = fence + 1, claimed_until_ms = NULL, conversation_id = ?4, is_model = ?5, work = ?6, times = ?7, next_ms = ?8, at_ms = ?9
         WHERE directory = ?1 AND caller = ?2 AND name = ?3";
     const INSERT: &str = "
         INSERT INTO schedules (directory, caller, name, conversation_id, is_model, work, times, next_ms, at_ms, id, revision)
@@ -42,7 +48,10 @@ pub(super) fn put(
         times,
         next_ms,
     } = schedule;
-    let (caller, conversation) = (caller(owner), conversation.to_string());
+    let (caller, conversation) = (
+        caller_word(owner.caller.as_deref()),
+        conversation.to_string(),
+    );
     let row: [&dyn ToSql; 9] = [
         &owner.directory,
         &caller,
@@ -110,9 +119,10 @@ pub(super) fn cancel(
         "DELETE FROM schedules WHERE directory = ?1 AND caller = ?2 AND name = ?3 RETURNING id";
     let removed: Option<String> = connection
         .prepare_cached(SQL)?
-        .query_row(params![owner.directory, caller(owner), name], |row| {
-            row.get(0)
-        })
+        .query_row(
+            params![owner.directory, caller_word(owner.caller.as_deref()), name],
+            |row| row.get(0),
+        )
         .optional()?;
     if let Some(id) = &removed {
         connection
@@ -132,7 +142,7 @@ pub(super) fn listed(
         Some(owner) => select(
             connection,
             "directory = ?1 AND caller = ?2 ORDER BY name LIMIT ?3",
-            params![owner.directory, caller(owner), limit],
+            params![owner.directory, caller_word(owner.caller.as_deref()), limit],
         ),
         None => select(
             connection,
@@ -142,24 +152,43 @@ pub(super) fn listed(
     }
 }
 
-/// When the next schedule of a directory comes.
+/// When the next schedule of a directory comes that no host has claimed.
 pub(super) fn next(connection: &Connection, directory: &str) -> rusqlite::Result<Option<i64>> {
-    const SQL: &str =
-        "SELECT min(next_ms) FROM schedules WHERE directory = ?1 AND next_ms IS NOT NULL";
+    const SQL: &str = concat!(
+        "SELECT next_ms FROM schedules
+        WHERE directory = ?1 AND next_ms IS NOT NULL AND (claimed_until_ms IS NULL OR claimed_until_ms <= ",
+        now!(),
+        ") ORDER BY next_ms LIMIT 1"
+    );
     let mut statement = connection.prepare_cached(SQL)?;
-    statement.query_row([directory], |row| row.get(0))
+    statement
+        .query_row([directory], |row| row.get(0))
+        .optional()
 }
 
-/// The schedules whose time has come.
-pub(super) fn due(
+/// Claims schedules whose time has come.
+pub(super) fn claim(
     connection: &Connection,
-    directory: &str,
-    now_ms: i64,
-    limit: u32,
+    claim: &ScheduleClaim,
 ) -> rusqlite::Result<Vec<Schedule>> {
-    let clause =
-        "directory = ?1 AND next_ms IS NOT NULL AND next_ms <= ?2 ORDER BY next_ms LIMIT ?3";
-    select(connection, clause, params![directory, now_ms, limit])
+    const CLAIM: &str = concat!(
+        "UPDATE schedules SET fence = fence + 1, claimed_until_ms = ?3 + ",
+        now!(),
+        " WHERE id IN (SELECT id FROM schedules
+            WHERE directory = ?1 AND next_ms IS NOT NULL AND next_ms <= ?2
+            AND (claimed_until_ms IS NULL OR claimed_until_ms <= ",
+        now!(),
+        ") ORDER BY next_ms LIMIT ?4) RETURNING "
+    );
+    let row = params![
+        claim.directory,
+        claim.now_ms,
+        milliseconds(claim.lease),
+        claim.limit
+    ];
+    let mut claimed = found(connection, &format!("{CLAIM}{COLUMNS}"), row)?;
+    claimed.sort_by_key(|schedule| schedule.what.next_ms);
+    Ok(claimed)
 }
 
 /// The schedules of which a run goes on.
@@ -168,29 +197,33 @@ pub(super) fn held(connection: &Connection, directory: &str) -> rusqlite::Result
     select(connection, clause, params![directory])
 }
 
-/// Begins a run and moves its schedule on, if both are as they were read.
+/// Begins a run and moves its schedule on, if that is as it was claimed.
 pub(super) fn begin_run(connection: &Connection, begin: &RunBegin) -> rusqlite::Result<bool> {
-    const RUN: &str = "
-        UPDATE schedules SET next_ms = ?4, at_ms = max(at_ms, ?5), run_id = ?6, host_pid = ?7, host_start = ?8, held_until_ms = ?9
-        WHERE id = ?1 AND revision = ?2 AND next_ms = ?3 AND run_id IS NULL";
+    const RUN: &str = concat!(
+        "UPDATE schedules SET next_ms = ?4, at_ms = max(at_ms, ?5), claimed_until_ms = NULL, run_id = ?6, run_fence = fence,
+            host_pid = ?7, host_start = ?8, held_until_ms = ?9 + ",
+        now!(),
+        " WHERE id = ?1 AND fence = ?2 AND next_ms = ?3 AND run_id IS NULL"
+    );
     const PASS: &str = "
-        UPDATE schedules SET next_ms = ?4, at_ms = max(at_ms, ?5) WHERE id = ?1 AND revision = ?2 AND next_ms = ?3";
+        UPDATE schedules SET next_ms = ?4, at_ms = max(at_ms, ?5), claimed_until_ms = NULL
+        WHERE id = ?1 AND fence = ?2 AND next_ms = ?3";
     let (schedule, run) = (begin.schedule.to_string(), begin.run.to_string());
     let moved = match &begin.hold {
-        Some((host, until_ms)) => connection.prepare_cached(RUN)?.execute(params![
+        Some((host, lease)) => connection.prepare_cached(RUN)?.execute(params![
             schedule,
-            begin.revision,
+            begin.fence,
             begin.due_ms,
             begin.next_ms,
             begin.at_ms,
             run,
             host.pid,
             host.start,
-            until_ms
+            milliseconds(*lease)
         ])?,
         None => connection.prepare_cached(PASS)?.execute(params![
             schedule,
-            begin.revision,
+            begin.fence,
             begin.due_ms,
             begin.next_ms,
             begin.at_ms
@@ -226,35 +259,53 @@ fn insert_run(connection: &Connection, begin: &RunBegin) -> rusqlite::Result<()>
         .map(drop)
 }
 
-/// Says until when a process holds its runs.
+/// Holds runs from now on; says which are held.
 pub(super) fn keep_runs(
     connection: &Connection,
-    host: &HostProcess,
-    until_ms: i64,
-) -> rusqlite::Result<()> {
-    const SQL: &str = "
-        UPDATE schedules SET held_until_ms = ?3 WHERE run_id IS NOT NULL AND host_pid = ?1 AND host_start = ?2";
-    let row = params![host.pid, host.start, until_ms];
-    connection.prepare_cached(SQL)?.execute(row).map(drop)
+    runs: &[RunFence],
+    lease: Duration,
+) -> rusqlite::Result<Vec<Uuid>> {
+    const SQL: &str = concat!(
+        "UPDATE schedules SET held_until_ms = ?3 + ",
+        now!(),
+        " WHERE run_id = ?1 AND run_fence = ?2"
+    );
+    let mut held = Vec::new();
+    for RunFence { run, fence } in runs {
+        let row = params![run.to_string(), fence, milliseconds(lease)];
+        if connection.prepare_cached(SQL)?.execute(row)? > 0 {
+            held.push(*run);
+        }
+    }
+    Ok(held)
+}
+
+/// Whether this is who holds a run.
+pub(super) fn is_held(connection: &Connection, fence: RunFence) -> rusqlite::Result<bool> {
+    const SQL: &str = "SELECT 1 FROM schedules WHERE run_id = ?1 AND run_fence = ?2";
+    let row = params![fence.run.to_string(), fence.fence];
+    connection.prepare_cached(SQL)?.exists(row)
 }
 
 /// Ends a run that goes on.
 pub(super) fn finish_run(connection: &Connection, finish: &RunFinish) -> rusqlite::Result<bool> {
+    const SCHEDULE: &str = concat!(
+        "UPDATE schedules SET run_id = NULL, run_fence = 0, host_pid = NULL, host_start = NULL, held_until_ms = NULL,
+            next_ms = coalesce(?3, next_ms)
+        WHERE run_id = ?1 AND run_fence = ?2 AND (NOT ?4 OR held_until_ms <= ",
+        now!(),
+        ")"
+    );
     const RUN: &str = "
         UPDATE schedule_runs SET state = ?2, note = ?3, ended_at_ms = ?4 WHERE id = ?1 AND state = 'running'";
-    const SCHEDULE: &str = "
-        UPDATE schedules SET run_id = NULL, host_pid = NULL, host_start = NULL, held_until_ms = NULL, next_ms = coalesce(?2, next_ms)
-        WHERE run_id = ?1";
-    let run = finish.run.to_string();
-    let state = label(&finish.state);
-    let ended =
-        connection
-            .prepare_cached(RUN)?
-            .execute(params![run, state, finish.note, finish.at_ms])?;
-    connection
-        .prepare_cached(SCHEDULE)?
-        .execute(params![run, finish.next_ms])?;
-    Ok(ended > 0)
+    let RunFence { run, fence } = finish.fence;
+    let run = run.to_string();
+    let row = params![run, fence, finish.next_ms, finish.only_over];
+    if connection.prepare_cached(SCHEDULE)?.execute(row)? == 0 {
+        return Ok(false);
+    }
+    let row = params![run, label(&finish.state), finish.note, finish.at_ms];
+    Ok(connection.prepare_cached(RUN)?.execute(row)? > 0)
 }
 
 /// The last runs of a schedule, newest first.
@@ -273,7 +324,15 @@ fn select(
     values: &[&dyn ToSql],
 ) -> rusqlite::Result<Vec<Schedule>> {
     let sql = format!("SELECT {COLUMNS} FROM schedules WHERE {clause}");
-    let mut statement = connection.prepare_cached(&sql)?;
+    found(connection, &sql, values)
+}
+
+fn found(
+    connection: &Connection,
+    sql: &str,
+    values: &[&dyn ToSql],
+) -> rusqlite::Result<Vec<Schedule>> {
+    let mut statement = connection.prepare_cached(sql)?;
     let found = statement.query_map(values, schedule)?;
     let found: Vec<Schedule> = found.collect::<rusqlite::Result<_>>()?;
     found
@@ -294,35 +353,39 @@ fn with_last(connection: &Connection, schedule: Schedule) -> rusqlite::Result<Sc
 }
 
 fn schedule(row: &Row<'_>) -> rusqlite::Result<Schedule> {
-    let caller: String = row.get(3)?;
-    let held: Option<String> = row.get(11)?;
+    let caller: String = row.get(4)?;
+    let held: Option<String> = row.get(12)?;
     let held = match held {
         None => None,
         Some(_) => Some(RunHold {
-            run: parsed(row, 11)?,
-            host: HostProcess {
-                pid: row.get(12)?,
-                start: row.get(13)?,
+            fence: RunFence {
+                run: parsed(row, 12)?,
+                fence: row.get(13)?,
             },
-            until_ms: row.get(14)?,
+            host: HostProcess {
+                pid: row.get(14)?,
+                start: row.get(15)?,
+            },
+            is_over: row.get(16)?,
         }),
     };
     Ok(Schedule {
         id: parsed(row, 0)?,
         revision: row.get(1)?,
+        fence: row.get(2)?,
         what: NewSchedule {
             owner: ScheduleOwner {
-                directory: row.get(2)?,
-                caller: caller.strip_prefix('@').map(str::to_owned),
+                directory: row.get(3)?,
+                caller: caller_of_word(&caller),
             },
-            name: row.get(4)?,
-            conversation: parsed(row, 5)?,
-            is_model: row.get(6)?,
-            work: row.get(7)?,
-            times: row.get(8)?,
-            next_ms: row.get(9)?,
+            name: row.get(5)?,
+            conversation: parsed(row, 6)?,
+            is_model: row.get(7)?,
+            work: row.get(8)?,
+            times: row.get(9)?,
+            next_ms: row.get(10)?,
         },
-        at_ms: row.get(10)?,
+        at_ms: row.get(11)?,
         held,
         last: None,
     })
@@ -337,12 +400,6 @@ fn run(row: &Row<'_>) -> rusqlite::Result<ScheduleRun> {
         state: labelled::<RunState>(row, 4)?,
         note: row.get(5)?,
     })
-}
-
-/// A caller as a word that is never null: nobody and a caller without letters differ.
-fn caller(owner: &ScheduleOwner) -> String {
-    let caller = owner.caller.as_deref();
-    caller.map_or_else(String::new, |caller| format!("@{caller}"))
 }
 
 /// The word for a value, as in JSON.

@@ -504,6 +504,49 @@ const HISTORY: &[M<'static>] = &[
     INSERT INTO offer_version (id, version) VALUES (1, 0);
     ",
     ),
+    M::up(
+        "
+    -- Claims and runs are held until a moment of the clock of the database; a fence counts up with every claim and every change.
+    ALTER TABLE schedules ADD COLUMN fence INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE schedules ADD COLUMN claimed_until_ms INTEGER;
+    ALTER TABLE schedules ADD COLUMN run_fence INTEGER NOT NULL DEFAULT 0;
+
+    -- The calls that count towards the quota of a conversation, and what was counted last: calls asked for at once count as one.
+    ALTER TABLE conversations ADD COLUMN n_counted INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE conversations ADD COLUMN counted_batch TEXT NOT NULL DEFAULT '';
+
+    -- Calls that outlive their request. `caller` is empty for nobody, else '@' and the name; `call` is what makes the call again, null when
+    -- nothing may. Moments are those of the clock of the database.
+    CREATE TABLE long_tasks (
+        id              TEXT PRIMARY KEY,
+        caller          TEXT NOT NULL,
+        conversation_id TEXT NOT NULL REFERENCES conversations (id) ON DELETE CASCADE,
+        workspace       TEXT NOT NULL,
+        call            TEXT,
+        state           TEXT NOT NULL,
+        message         TEXT NOT NULL,
+        result          TEXT,
+        is_cancelled    INTEGER NOT NULL,
+        fence           INTEGER NOT NULL,
+        created_at_ms   INTEGER NOT NULL,
+        changed_at_ms   INTEGER NOT NULL,
+        lifetime_ms     INTEGER NOT NULL,
+        held_until_ms   INTEGER NOT NULL,
+        gone_at_ms      INTEGER NOT NULL
+    ) STRICT;
+    CREATE INDEX long_tasks_by_caller ON long_tasks (caller);
+    CREATE INDEX long_tasks_by_conversation ON long_tasks (conversation_id);
+    CREATE INDEX long_tasks_held ON long_tasks (held_until_ms) WHERE state = 'working';
+    CREATE INDEX long_tasks_gone ON long_tasks (gone_at_ms);
+    CREATE TABLE long_task_questions (
+        task_id  TEXT NOT NULL REFERENCES long_tasks (id) ON DELETE CASCADE,
+        key      TEXT NOT NULL,
+        question TEXT NOT NULL,
+        answer   TEXT,
+        PRIMARY KEY (task_id, key)
+    ) STRICT, WITHOUT ROWID;
+    ",
+    ),
 ];
 
 const MIGRATIONS: Migrations<'static> = Migrations::from_slice(HISTORY);

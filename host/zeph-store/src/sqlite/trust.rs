@@ -140,15 +140,7 @@ pub(super) fn note(
 fn block(connection: &Connection, note: &OutcomeNote, alert: &TrustAlert) -> rusqlite::Result<()> {
     // It starts anew when the block is lifted.
     save(connection, (&alert.subject, note), &Window::default())?;
-    let record = TrustRecord {
-        subject: alert.subject.clone(),
-        caller: Some(note.caller.clone()),
-        level: TrustLevel::Blocked,
-        reason: alert.rate.to_string(),
-        is_automatic: true,
-        at_ms: note.at_ms,
-    };
-    put(connection, &record)
+    put(connection, &alert.record(note))
 }
 
 /// Adds to one window; gives back the alert when its rate has become critical by that.

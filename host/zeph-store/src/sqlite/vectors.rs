@@ -3,7 +3,7 @@
 use rusqlite::{Connection, OptionalExtension as _, params};
 use zeph_core::id::Digest;
 
-use crate::vectors::{VECTOR_BYTES_MAX, VECTORS_MAX};
+use crate::vectors::{VECTORS_MAX, bytes_of, numbers_of};
 
 /// How much older the last use has to be for a new one to be written down: a day.
 const USE_STEP_MS: i64 = 24 * 60 * 60 * 1_000;
@@ -26,7 +26,7 @@ pub(super) fn all(
             let row = params![digest, at_ms, at_ms.saturating_sub(USE_STEP_MS)];
             connection.prepare_cached(USE)?.execute(row)?;
         }
-        Ok(bytes.and_then(|bytes| numbers(&bytes)))
+        Ok(bytes.and_then(|bytes| numbers_of(&bytes)))
     });
     vectors.collect()
 }
@@ -44,26 +44,11 @@ pub(super) fn keep(
         DELETE FROM vectors WHERE digest IN (
             SELECT digest FROM vectors ORDER BY used_ms DESC, digest LIMIT -1 OFFSET ?1)";
     for (digest, vector) in vectors {
-        let bytes: Vec<u8> = vector
-            .iter()
-            .flat_map(|number| number.to_le_bytes())
-            .collect();
-        if bytes.len() <= VECTOR_BYTES_MAX {
+        if let Some(bytes) = bytes_of(vector) {
             let row = params![digest.hex(), bytes, at_ms];
             connection.prepare_cached(SQL)?.execute(row)?;
         }
     }
     connection.prepare_cached(FORGET)?.execute([VECTORS_MAX])?;
     Ok(())
-}
-
-/// None for bytes that are no vector: it is asked for again.
-fn numbers(bytes: &[u8]) -> Option<Vec<f32>> {
-    let (numbers, rest) = bytes.as_chunks::<4>();
-    let numbers: Vec<f32> = numbers
-        .iter()
-        .map(|number| f32::from_le_bytes(*number))
-        .collect();
-    let is_vector = rest.is_empty() && numbers.iter().all(|number| number.is_finite());
-    is_vector.then_some(numbers)
 }

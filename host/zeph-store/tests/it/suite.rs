@@ -9,6 +9,8 @@ mod conversation;
 mod goals;
 mod grant_uses;
 pub(crate) mod grants;
+mod long_tasks;
+mod quota;
 mod savings;
 mod schedules;
 mod sequences;

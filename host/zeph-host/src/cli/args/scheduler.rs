@@ -32,5 +32,8 @@ pub(crate) enum SchedulerCommand {
         /// The caller that scheduled it, where it has a name
         #[arg(long, value_name = "CALLER")]
         caller: Option<String>,
+        /// Where it belongs, as `scheduler list --all --json` shows it
+        #[arg(long, value_name = "DIRECTORY")]
+        directory: Option<String>,
     },
 }

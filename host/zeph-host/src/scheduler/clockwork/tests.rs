@@ -39,6 +39,7 @@ fn movement(store: &Store, missed: MissedRuns) -> Movement {
         directory: HERE.to_owned(),
         missed,
         own: process::own(),
+        lease: super::HELD,
         kept_ms: i64::MIN,
     }
 }
@@ -68,13 +69,16 @@ async fn put(store: &Store, name: &str, times: &Times, tool: &str) {
 }
 
 async fn begun(movement: &mut Movement, now_ms: i64) -> Vec<BegunRun> {
-    let moment = movement.moment(now_ms, 4, &|tool| tool == "read").await;
+    let moment = movement
+        .moment(now_ms, (&[], 4), &|tool| tool == "read")
+        .await;
     moment.unwrap().begun
 }
 
 async fn ended(store: &Store, run: &BegunRun, now_ms: i64) {
     let finish = RunFinish {
-        run: run.run,
+        fence: run.fence,
+        only_over: false,
         state: RunState::Done,
         note: String::new(),
         next_ms: None,
@@ -176,7 +180,6 @@ async fn a_tool_that_may_be_called_again_is_and_once_only() {
     // The host of that one is killed, too.
     movement.own.start.push('1');
     movement.kept_ms = i64::MIN;
-    movement.store.keep_runs(process::own(), 0).await.unwrap();
     ended(&store, &runs[0], at + 2).await;
     assert!(begun(&mut movement, at + 3).await.is_empty());
 }
@@ -191,13 +194,18 @@ async fn a_run_held_elsewhere_is_left_alone_until_its_time_is_over() {
         start: "another-machine/boot/pid:[1]/7".to_owned(),
     };
     let at = hourly().next(MORNING).unwrap();
-    assert_eq!(begun(&mut far, at).await.len(), 1);
+    let fence = begun(&mut far, at).await.remove(0).fence;
     let mut near = movement(&store, MissedRuns::RunOnce);
     assert!(begun(&mut near, at + 1).await.is_empty());
     assert_eq!(one(&store).await.last.unwrap().state, RunState::Running);
-    let much_later = at + super::HELD_MS + 2 * super::KEPT_MS;
-    assert!(begun(&mut near, much_later).await.is_empty());
+    // It says so no more, and finds out that it is another's when it looks again.
+    let over = store.keep_runs(vec![fence], std::time::Duration::ZERO);
+    assert_eq!(over.await.unwrap(), [fence.run]);
+    assert!(begun(&mut near, at + 2 * super::KEPT_MS).await.is_empty());
     assert_eq!(one(&store).await.last.unwrap().state, RunState::Unknown);
+    let running = [fence];
+    let moment = far.moment(at + 3 * super::KEPT_MS, (&running, 0), &|_| false);
+    assert_eq!(moment.await.unwrap().lost, [fence.run]);
 }
 
 #[tokio::test]
@@ -230,10 +238,16 @@ async fn ten_thousand_schedules_that_wait_cost_one_look_through_an_index() {
         put.unwrap();
     }
     let mut movement = movement(&store, MissedRuns::RunOnce);
-    movement.moment(MORNING, 4, &|_| false).await.unwrap();
+    movement
+        .moment(MORNING, (&[], 4), &|_| false)
+        .await
+        .unwrap();
     let began = std::time::Instant::now();
     for _ in 0..LOOKS {
-        let moment = movement.moment(MORNING, 4, &|_| false).await.unwrap();
+        let moment = movement
+            .moment(MORNING, (&[], 4), &|_| false)
+            .await
+            .unwrap();
         assert!(moment.begun.is_empty());
     }
     let one_look = began.elapsed() / LOOKS;

@@ -137,6 +137,8 @@ async fn a_store_of_the_first_version_gets_the_tables_and_keeps_its_rows() {
              DROP TABLE sequences; DROP TABLE sequence_changes; DROP TABLE conversation_calls; DROP TABLE conversation_labels;
              ALTER TABLE audit DROP COLUMN turn_id; ALTER TABLE audit DROP COLUMN goal_id; ALTER TABLE audit DROP COLUMN skill_name;
              ALTER TABLE audit DROP COLUMN host_pid; ALTER TABLE audit DROP COLUMN host_start; DROP TABLE tool_overflow_parts;
+             ALTER TABLE conversations DROP COLUMN n_counted; ALTER TABLE conversations DROP COLUMN counted_batch;
+             DROP TABLE long_task_questions; DROP TABLE long_tasks;
              ALTER TABLE tool_overflow DROP COLUMN filter_rules; ALTER TABLE tool_overflow DROP COLUMN is_read_back;
              PRAGMA user_version = 1",
         )

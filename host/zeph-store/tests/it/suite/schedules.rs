@@ -1,19 +1,26 @@
 //! Schedules: a name is one caller's, a run begins once, and its end is recorded once.
 
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use tokio::task::JoinSet;
 use uuid::Uuid;
 use zeph_core::id::ConversationId;
 use zeph_store::{
-    HostProcess, NewSchedule, PutSchedule, RunBegin, RunFinish, RunState, Schedule, ScheduleBounds,
-    ScheduleOwner, Store,
+    CallBegin, HostProcess, NewSchedule, PutSchedule, RunBegin, RunFence, RunFinish, RunState,
+    Schedule, ScheduleBounds, ScheduleClaim, ScheduleOwner, SingleUseRights, Store, WorkHold,
 };
 
 use crate::database::{Database, on_every_database};
-use crate::setup::NOW_MS;
+use crate::setup::{NOW_MS, begin as begin_of};
 
 const BOUNDS: ScheduleBounds = ScheduleBounds {
     of_caller: 3,
     in_all: 5,
 };
+
+/// Longer than any test takes.
+const LEASE: Duration = Duration::from_secs(600);
 
 fn owner(caller: Option<&str>) -> ScheduleOwner {
     ScheduleOwner {
@@ -49,19 +56,27 @@ fn begin(schedule: &Schedule, next_ms: Option<i64>, pid: u32) -> RunBegin {
     RunBegin {
         run: Uuid::now_v7(),
         schedule: schedule.id,
-        revision: schedule.revision,
+        fence: schedule.fence,
         due_ms: schedule.what.next_ms.unwrap(),
         next_ms,
         at_ms: NOW_MS,
-        hold: Some((host(pid), NOW_MS + 1_000)),
+        hold: Some((host(pid), LEASE)),
         state: RunState::Running,
         note: String::new(),
     }
 }
 
-fn finish(run: Uuid, state: RunState) -> RunFinish {
+fn fence_of(begin: &RunBegin) -> RunFence {
+    RunFence {
+        run: begin.run,
+        fence: begin.fence,
+    }
+}
+
+fn finish(fence: RunFence, state: RunState) -> RunFinish {
     RunFinish {
-        run,
+        fence,
+        only_over: false,
         state,
         note: "so".to_owned(),
         next_ms: None,
@@ -70,8 +85,17 @@ fn finish(run: Uuid, state: RunState) -> RunFinish {
 }
 
 async fn due(store: &Store) -> Vec<Schedule> {
-    let found = store.due_schedules("/work".to_owned(), NOW_MS, 10).await;
-    found.unwrap()
+    claimed(store, LEASE).await
+}
+
+async fn claimed(store: &Store, lease: Duration) -> Vec<Schedule> {
+    let claim = ScheduleClaim {
+        directory: "/work".to_owned(),
+        now_ms: NOW_MS,
+        lease,
+        limit: 10,
+    };
+    store.claim_schedules(claim).await.unwrap()
 }
 
 async fn names_belong_to_one_caller_and_are_bounded<D: Database>() {
@@ -148,23 +172,27 @@ async fn a_run_ends_once_and_what_was_replaced_meanwhile_stays<D: Database>() {
     let again = due(&store).await.remove(0);
     assert!(again.held.is_some());
     assert!(!store.begin_run(begin(&again, None, 2)).await.unwrap());
-    let until = NOW_MS + 99;
-    store.keep_runs(host(1), until).await.unwrap();
-    let held = store.held_schedules("/work".to_owned()).await.unwrap();
-    assert_eq!(held[0].held.as_ref().unwrap().until_ms, until);
+    let own = fence_of(&run);
+    let is_over = async || {
+        let held = store.held_schedules("/work".to_owned()).await.unwrap();
+        held[0].held.as_ref().unwrap().is_over
+    };
+    assert!(!is_over().await);
+    let older = RunFence {
+        fence: own.fence - 1,
+        ..own
+    };
+    let kept = store.keep_runs(vec![own, older], Duration::ZERO).await;
+    assert_eq!(kept.unwrap(), [run.run]);
+    assert!(is_over().await);
     let overlapped = RunBegin {
         hold: None,
         state: RunState::Overlapped,
         ..begin(&again, Some(NOW_MS + 20), 2)
     };
     assert!(store.begin_run(overlapped).await.unwrap());
-    assert!(
-        store
-            .finish_run(finish(run.run, RunState::Done))
-            .await
-            .unwrap()
-    );
-    let late = finish(run.run, RunState::Unknown);
+    assert!(store.finish_run(finish(own, RunState::Done)).await.unwrap());
+    let late = finish(own, RunState::Unknown);
     assert!(!store.finish_run(late).await.unwrap());
     let runs = store.schedule_runs(schedule.id).await.unwrap();
     let states: Vec<RunState> = runs.iter().map(|run| run.state).collect();
@@ -183,7 +211,7 @@ async fn only_the_last_runs_are_kept<D: Database>() {
         let run = begin(&schedule, Some(NOW_MS - n), 1);
         assert!(store.begin_run(run.clone()).await.unwrap());
         store
-            .finish_run(finish(run.run, RunState::Done))
+            .finish_run(finish(fence_of(&run), RunState::Done))
             .await
             .unwrap();
     }
@@ -193,12 +221,112 @@ async fn only_the_last_runs_are_kept<D: Database>() {
     assert!(runs.windows(2).all(|two| two[0].id > two[1].id));
 }
 
+async fn a_claim_is_one_hosts_and_ends_by_itself<D: Database>() {
+    let database = D::fresh();
+    let store = database.open();
+    put(&store, new(None, "a", NOW_MS)).await;
+    let first = claimed(&store, Duration::ZERO).await.remove(0);
+    let next = || store.next_schedule("/work".to_owned());
+    assert_eq!(next().await.unwrap(), Some(NOW_MS));
+    let second = claimed(&store, LEASE).await.remove(0);
+    assert!(second.fence > first.fence);
+    assert_eq!(next().await.unwrap(), None);
+    assert!(due(&store).await.is_empty());
+    // What claimed it first comes too late, and what claimed it last begins it.
+    assert!(!store.begin_run(begin(&first, None, 1)).await.unwrap());
+    assert!(store.begin_run(begin(&second, None, 2)).await.unwrap());
+    // What is replaced is nobody's claim any more.
+    put(&store, new(None, "b", NOW_MS)).await;
+    let claimed = due(&store).await.remove(0);
+    put(&store, new(None, "b", NOW_MS)).await;
+    assert!(!store.begin_run(begin(&claimed, None, 1)).await.unwrap());
+    assert_eq!(due(&store).await.len(), 1);
+}
+
+async fn what_has_taken_a_run_over_is_the_only_one_to_write_to_it<D: Database>() {
+    let database = D::fresh();
+    let store = database.open();
+    put(&store, new(None, "a", NOW_MS)).await;
+    let schedule = due(&store).await.remove(0);
+    let run = begin(&schedule, Some(NOW_MS), 1);
+    assert!(store.begin_run(run.clone()).await.unwrap());
+    let own = fence_of(&run);
+    let call = async || {
+        let rights = SingleUseRights {
+            hold: Some(WorkHold::Run(own)),
+            ..SingleUseRights::default()
+        };
+        let begin = begin_of("read", ConversationId::new(), NOW_MS);
+        store.begin_call(Some(begin), rights, NOW_MS).await.unwrap()
+    };
+    assert_eq!(call().await, CallBegin::Recorded);
+    let settle = RunFinish {
+        only_over: true,
+        next_ms: Some(NOW_MS - 1),
+        ..finish(own, RunState::Unknown)
+    };
+    assert!(!store.finish_run(settle.clone()).await.unwrap());
+    store.keep_runs(vec![own], Duration::ZERO).await.unwrap();
+    assert!(store.finish_run(settle).await.unwrap());
+    let again = begin(&due(&store).await.remove(0), None, 2);
+    assert!(store.begin_run(again.clone()).await.unwrap());
+    // The first host was only slow.
+    assert_eq!(call().await, CallBegin::HoldLost);
+    let kept = store.keep_runs(vec![own, fence_of(&again)], LEASE).await;
+    assert_eq!(kept.unwrap(), [again.run]);
+    assert!(!store.finish_run(finish(own, RunState::Done)).await.unwrap());
+    let runs = store.schedule_runs(schedule.id).await.unwrap();
+    let states: Vec<RunState> = runs.iter().map(|run| run.state).collect();
+    assert_eq!(states, [RunState::Running, RunState::Unknown]);
+}
+
+async fn many_hosts_share_what_is_due<D: Database>() {
+    let database = D::fresh();
+    let store = database.open();
+    let bounds = ScheduleBounds {
+        of_caller: 100,
+        in_all: 100,
+    };
+    for n in 0..40 {
+        let schedule = new(None, &format!("task-{n}"), NOW_MS - n);
+        store.put_schedule(schedule, bounds, NOW_MS).await.unwrap();
+    }
+    let mut hosts = JoinSet::new();
+    for pid in 1..=4 {
+        let store = database.open();
+        hosts.spawn(async move {
+            let mut begun = Vec::new();
+            loop {
+                let claim = ScheduleClaim {
+                    directory: "/work".to_owned(),
+                    now_ms: NOW_MS,
+                    lease: LEASE,
+                    limit: 3,
+                };
+                let claimed = store.claim_schedules(claim).await.unwrap();
+                if claimed.is_empty() {
+                    return begun;
+                }
+                for schedule in claimed {
+                    assert!(store.begin_run(begin(&schedule, None, pid)).await.unwrap());
+                    begun.push(schedule.what.name);
+                }
+            }
+        });
+    }
+    let begun = hosts.join_all().await.concat();
+    assert_eq!(begun.len(), 40);
+    assert_eq!(begun.iter().collect::<BTreeSet<_>>().len(), 40);
+}
+
 on_every_database! {
     any: [
         names_belong_to_one_caller_and_are_bounded,
         of_hosts_at_one_time_one_begins_a_run,
         a_run_ends_once_and_what_was_replaced_meanwhile_stays,
         only_the_last_runs_are_kept,
+        a_claim_is_one_hosts_and_ends_by_itself,
+        what_has_taken_a_run_over_is_the_only_one_to_write_to_it,
     ],
-    lasting: [],
+    lasting: [many_hosts_share_what_is_due],
 }
