@@ -6,6 +6,7 @@ mod conversations;
 mod ending;
 mod load;
 mod plugins;
+mod tasks;
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;

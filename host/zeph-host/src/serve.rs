@@ -48,6 +48,7 @@ use self::places::Places;
 use self::running::Running;
 use self::tasks::Tasks;
 use crate::host::Host;
+use crate::workspace;
 
 pub(crate) use self::server::Handler;
 
@@ -74,7 +75,7 @@ pub(crate) struct Shared {
     pub(crate) metrics: Arc<Metrics>,
     /// Cancelled when no call may go on.
     pub(crate) closing: CancellationToken,
-    /// The task that ends conversations; it ends with the server.
+    /// What ends conversations and keeps tasks; it ends with the server.
     _sweeping: JoinSet<()>,
 }
 
@@ -98,7 +99,11 @@ impl Server {
             conversations: Conversations::default(),
             places: Places::new(host.config().serve.max_concurrent_calls),
             running: Running::new(host, &closing),
-            tasks: Tasks::new(host.config().shell.background_timeout + TASK_MARGIN),
+            tasks: Tasks::new(
+                host.store(),
+                host.config().shell.background_timeout + TASK_MARGIN,
+                workspace::name(host.config()),
+            ),
             metrics: Arc::default(),
             closing,
             _sweeping: sweeping(Weak::clone(shared)),
@@ -133,12 +138,14 @@ impl Server {
         }
         self.0.running.ended().await;
         self.0.conversations.close().await;
+        self.0.tasks.close().await;
     }
 }
 
 fn sweeping(shared: Weak<Shared>) -> JoinSet<()> {
     let mut sweeping = JoinSet::new();
-    sweeping.spawn(sweep(shared));
+    sweeping.spawn(sweep(Weak::clone(&shared)));
+    sweeping.spawn(tasks::keep(shared));
     sweeping
 }
 

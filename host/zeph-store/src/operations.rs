@@ -19,7 +19,7 @@ use crate::approvals::{Agreement, ApprovalRequest, StoredApproval};
 use crate::audit::chain::ChainHead;
 use crate::audit::checkpoint::CheckpointDue;
 use crate::audit::filter::AuditFilter;
-use crate::audit::record::{AuditRecord, BeginRecord, Finish};
+use crate::audit::record::{AuditRecord, BeginRecord, Finish, HostProcess};
 use crate::call::{CallBegin, SingleUseRights};
 use crate::conversation::Conversation;
 use crate::error::StoreError;

@@ -6,7 +6,7 @@ mod person;
 mod waiting;
 
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use rmcp::ErrorData;
@@ -17,14 +17,14 @@ use zeph_core::id::Digest;
 use zeph_core::inquiry::{GivenAnswer, GivenAnswers};
 use zeph_engine::Listener;
 use zeph_shell::run::OutputListener;
-use zeph_store::{AgreedBy, Agreement};
+use zeph_store::{AgreedBy, Agreement, LongTaskHold, LongTaskOwner, WorkHold};
 
 use self::person::{Person, fitting, replaced};
 pub(super) use self::waiting::WaitingCalls;
 use super::approval;
 use super::client::{Client, Way};
 use super::rounds::{self, About, Round};
-use super::tasks::{Owner, Tasks};
+use super::tasks::Tasks;
 use crate::approval::{ApprovalAnswer, ApprovalPrompt, ApprovalQuestion};
 use crate::calls::{CallControl, CallReport};
 use crate::clock::now_ms;
@@ -58,10 +58,14 @@ pub(super) struct Calling {
     pub(super) patience: Duration,
     /// Where a native server asks its client; none where nothing asks in the middle of a call, or the client is asked then.
     pub(super) waiting: Option<Arc<WaitingCalls>>,
+    /// What another server needs to make it again as a task; none when it must not.
+    pub(super) again: Option<String>,
+    /// The task that it is made for, from the moment on when there is one.
+    pub(super) held: OnceLock<LongTaskHold>,
     /// Makes it, once, when there is a place for it; ends it when the token is cancelled or the future is dropped.
     pub(super) make: Make,
     /// Makes the result of a report.
-    pub(super) show: Box<dyn Fn(&CallReport) -> CallToolResult + Send + Sync>,
+    pub(super) show: Show,
 }
 
 /// What the client gets.
@@ -105,6 +109,9 @@ struct GivenApproval {
 pub(super) type Make =
     Box<dyn Fn(ToolRequest, CallControl, CancellationToken) -> Making + Send + Sync>;
 
+/// What makes the result of a report.
+pub(super) type Show = Box<dyn Fn(&CallReport) -> CallToolResult + Send + Sync>;
+
 pub(super) type Making = Pin<Box<dyn Future<Output = CallReport> + Send>>;
 
 type Attempting = Pin<Box<dyn Future<Output = Attempt> + Send>>;
@@ -120,12 +127,13 @@ impl Calling {
         tasks: &Tasks,
         request_ct: &CancellationToken,
     ) -> Result<Reply, ErrorData> {
-        let owner = self.owner();
-        let has_room = self.client.has_tasks && tasks.has_room(&owner);
         let ((mut first, stop), may_outlive) = match round {
             Some(Round::Waiting { id, given }) => (self.resumed(id, &given)?, false),
             round => match self.given(round)? {
-                Ok(given) => ((self.begun(given), self.stop.clone()), has_room),
+                Ok(given) => (
+                    (self.begun(given), self.stop.clone()),
+                    self.client.has_tasks,
+                ),
                 Err(required) => return Ok(Reply::Required(required)),
             },
         };
@@ -139,14 +147,21 @@ impl Calling {
                 first.await
             }
             () = tokio::time::sleep(TASK_AFTER), if may_outlive => {
-                drop(open);
-                return Ok(Reply::Task(self.outlive(first, tasks, owner)));
+                match self.outlive(first, tasks).await {
+                    Ok(task) => return Ok(Reply::Task(task)),
+                    Err(first) => self.until_cancelled(first, request_ct).await,
+                }
             }
         };
         drop(open);
-        if let Some(run_id) = may_outlive.then(|| self.run_of(&attempt)).flatten() {
-            return Ok(Reply::Task(self.follow(run_id, attempt, tasks, owner)));
-        }
+        let run_id = may_outlive.then(|| self.run_of(&attempt)).flatten();
+        let attempt = match run_id {
+            Some(run_id) => match self.follow(run_id, attempt, tasks).await {
+                Ok(task) => return Ok(Reply::Task(task)),
+                Err(attempt) => attempt,
+            },
+            None => attempt,
+        };
         match (&attempt.wants, self.client.way) {
             (Some(Wants::Nothing(problem)), _) => Err(rounds::refused(*problem)),
             (Some(_), Way::Later) => Ok(self.required(attempt)),
@@ -176,8 +191,8 @@ impl Calling {
         }
     }
 
-    fn owner(&self) -> Owner {
-        Owner {
+    fn owner(&self) -> LongTaskOwner {
+        LongTaskOwner {
             caller: self.session.principal().caller_id().map(str::to_owned),
             conversation: self.session.conversation,
         }
@@ -194,6 +209,7 @@ impl Calling {
                 ask: self.ask(given.approval, &noted),
                 result_chars: self.result_chars,
                 remote: Some(self.remote.clone()),
+                hold: self.held.get().copied().map(WorkHold::Task),
                 ..CallControl::default()
             };
             let request = ToolRequest {

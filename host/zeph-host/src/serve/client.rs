@@ -27,7 +27,8 @@ pub(super) enum Way {
 /// A client, as one request shows it.
 #[derive(Debug, Clone)]
 pub(super) struct Client {
-    peer: Peer<RoleServer>,
+    /// None where no request of it is at hand.
+    peer: Option<Peer<RoleServer>>,
     pub(super) way: Way,
     /// Whether it declared the extension for tasks.
     pub(super) has_tasks: bool,
@@ -54,9 +55,19 @@ impl Client {
             )
         });
         Self {
-            peer: context.peer.clone(),
+            peer: Some(context.peer.clone()),
             way,
             has_tasks: capabilities.supports_tasks(),
+            name,
+        }
+    }
+
+    /// One that asks later what became of its call; its user is reached in `way`.
+    pub(super) fn absent(way: Way, name: Option<String>) -> Self {
+        Self {
+            peer: None,
+            way,
+            has_tasks: true,
             name,
         }
     }
@@ -73,7 +84,8 @@ impl Client {
     ) -> Option<ElicitResult> {
         let request = ServerRequest::ElicitRequest(ElicitRequest::new(form));
         let options = PeerRequestOptions::with_timeout(patience);
-        let sent = self.peer.send_cancellable_request(request, options).await;
+        let peer = self.peer.as_ref()?;
+        let sent = peer.send_cancellable_request(request, options).await;
         let sent = sent.map_err(|error| unanswered(&error)).ok()?;
         let id = sent.id.clone();
         let answered = tokio::select! {
@@ -81,7 +93,7 @@ impl Client {
             () = stop.cancelled() => {
                 let withdrawn = CancelledNotificationParam::new(Some(id), Some("the call was cancelled".to_owned()));
                 // A client that is gone has taken the form along.
-                drop(self.peer.notify_cancelled(withdrawn).await);
+                drop(peer.notify_cancelled(withdrawn).await);
                 return None;
             }
         };

@@ -256,6 +256,32 @@ impl Conversations {
         }))
     }
 
+    /// The conversation of a task of `caller` whose server ended over it; it began at `home`, or where others cannot go on with it.
+    /// `has_files`: whether this server has the files of that one.
+    pub(super) fn of_task(
+        host: &Host,
+        id: ConversationId,
+        (home, has_files): (Option<&Arc<str>>, bool),
+        caller: &Caller,
+    ) -> Arc<Conversation> {
+        let session = session(host, Some(id), caller);
+        let (session, naming) = match home {
+            Some(home) => (
+                session.with_workspace(workspace_of(host, home)),
+                Naming::Shared(Arc::clone(home)),
+            ),
+            None if has_files => (
+                session.with_workspace(own_workspace(host)),
+                Naming::Nameless,
+            ),
+            None => (
+                session.with_workspace(SessionWorkspace::Nowhere),
+                Naming::Nameless,
+            ),
+        };
+        Arc::new(Conversation::named(session, caller.id.clone(), naming))
+    }
+
     /// Opens a conversation, unless another request has opened the same.
     fn insert(
         &self,

@@ -1,34 +1,39 @@
 //! A call of a client: the tool it names, whether it may be made now, and what makes it.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rmcp::model::{CallToolRequestParams, CallToolResult, ErrorData, JsonObject, MetaObject};
 use rmcp::service::{RequestContext, RoleServer};
 use serde_json::Value;
+use uuid::Uuid;
 use zeph_core::call::ToolRequest;
 use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::failure::ToolFailure;
 use zeph_core::id::OverflowId;
 use zeph_core::output::Outcome;
 use zeph_core::tool::Backend;
-use zeph_engine::Cancel;
+use zeph_engine::{Cancel, Listener};
 use zeph_mcp::caller::Caller;
 use zeph_mcp::result::{self, OVERFLOW_SCHEME};
+use zeph_shell::run::OutputListener;
 use zeph_store::CallBucket;
 
 use super::Shared;
-use super::calling::{Calling, Make, Reply};
+use super::calling::{Calling, Make, Reply, Show};
 use super::client::{Client, Way};
 use super::conversation::{CONVERSATION_KEY, Conversation};
 use super::listed::{Listed, ListedTool};
 use super::native::NativeServer;
+use super::origin::Door;
 use super::progress::Reporter;
 use super::rounds;
 use super::server::Handler;
+use super::tasks::TaskCall;
 use crate::calls::{CallControl, CallReport};
 use crate::clock::now_ms;
 use crate::host::Host;
 use crate::seals::Seals;
+use crate::telemetry::RemoteRequest;
 
 /// The key by which a request says how many characters of text it would take.
 const RESULT_CHARS_KEY: &str = "zeph/maxResultSizeChars";
@@ -59,7 +64,7 @@ impl Handler {
     /// A call of `tool` with `arguments`, ready to be made, and what tells how it is getting on.
     pub(super) fn calling(
         &self,
-        (caller, conversation): (&Caller, &Arc<Conversation>),
+        whose: (&Caller, &Arc<Conversation>),
         tool: &ListedTool,
         arguments: JsonObject,
         context: &RequestContext<RoleServer>,
@@ -70,79 +75,17 @@ impl Handler {
             }
             None => (None, None, None),
         };
-        let (output, of) = (tool.output.clone(), Arc::clone(conversation));
-        let native = self.shared.native.clone();
-        let seals = Arc::clone(self.shared.host.seals());
-        let show = move |report: &CallReport| {
-            let result = result::of_output(&report.messages, &report.output, output.as_ref());
-            if let Some(native) = &native {
-                native.heard_result(&result);
-            }
-            with_conversation(result, &of, &seals)
-        };
-        let host = self.shared.host.clone();
-        let client = Client::of(context);
-        let native = self.shared.native.as_deref();
-        let calling = Calling {
-            session: conversation.session().clone(),
-            home: conversation.shared().map(|shared| shared.home),
-            waiting: native
-                .filter(|_| client.way == Way::Later)
-                .map(NativeServer::waiting),
-            client,
-            request: ToolRequest {
-                tool: tool.tool.name.to_string(),
-                arguments: Value::Object(arguments),
-                answers: None,
-            },
-            stop: self.shared.closing.child_token(),
+        let terms = CallTerms {
+            client: Client::of(context),
             listener,
             on_output,
             result_chars: result_chars(context),
             remote: self.remote(context),
-            patience: host.config().serve.approval_ttl,
-            host,
-            make: self.maker(caller, conversation, &tool.described.name),
-            show: Box::new(show),
+            // What a process alone serves is gone with it: nobody could ask.
+            outlives_server: matches!(self.door, Door::Http(_)),
         };
+        let calling = calling(&self.shared, whose, tool, arguments, terms);
         (Arc::new(calling), reporter)
-    }
-
-    /// What makes the calls of a client in a conversation, each when there is a place for it.
-    fn maker(&self, caller: &Caller, conversation: &Arc<Conversation>, tool: &str) -> Make {
-        let tool = tool.to_owned();
-        let client = match &caller.id {
-            Some(id) => id.clone(),
-            None => conversation.handle().to_string(),
-        };
-        let (shared, conversation) = (Arc::clone(&self.shared), Arc::clone(conversation));
-        Box::new(move |request, control, stop| {
-            let (shared, conversation) = (Arc::clone(&shared), Arc::clone(&conversation));
-            let (client, tool) = (client.clone(), tool.clone());
-            Box::pin(async move {
-                let place = tokio::select! {
-                    place = shared.places.take(&client) => place.map_err(|_| too_many_calls()),
-                    () = stop.cancelled() => Err(cancelled()),
-                };
-                let place = match place {
-                    Ok(place) => place,
-                    Err(failure) => return CallReport::crashed(failure),
-                };
-                let session = conversation.session();
-                let made = shared
-                    .running
-                    .call(session, request, (place, control), &stop);
-                let report = made.await;
-                let report = report.unwrap_or_else(|| CallReport::crashed(cancelled()));
-                shared
-                    .metrics
-                    .call(&tool, outcome_label(&report), report.duration);
-                if let Some(output) = report.output.overflow {
-                    remember(&shared.host, &conversation, output).await;
-                }
-                report
-            })
-        })
     }
 
     /// Records a call of a tool that its caller's token does not allow, and answers it.
@@ -170,7 +113,7 @@ impl Handler {
             arguments: Value::Object(request.arguments.unwrap_or_default()),
             answers: None,
         };
-        let make = self.maker(caller, &conversation, &tool.described.name);
+        let make = maker(&self.shared, caller, &conversation, &tool.described.name);
         let report = make(request, control, context.ct.clone()).await;
         let result = result::of_output(&report.messages, &report.output, tool.output.as_ref());
         let seals = self.shared.host.seals();
@@ -211,6 +154,150 @@ impl Handler {
         }
         reply
     }
+}
+
+/// What a call is made with, beside what it is.
+pub(super) struct CallTerms {
+    pub(super) client: Client,
+    pub(super) listener: Option<Listener>,
+    pub(super) on_output: Option<OutputListener>,
+    pub(super) result_chars: Option<usize>,
+    pub(super) remote: RemoteRequest,
+    /// Whether its client may ask another server about it.
+    pub(super) outlives_server: bool,
+}
+
+impl CallTerms {
+    /// Of a task that was taken over: nobody hears how it is getting on.
+    pub(super) fn of_task(client: Client, task: Uuid) -> Self {
+        Self {
+            client,
+            listener: None,
+            on_output: None,
+            result_chars: None,
+            remote: RemoteRequest {
+                method: "tools/call",
+                protocol_version: None,
+                id: task.to_string(),
+                transport: "tcp",
+                trace_parent: None,
+                trace_state: None,
+            },
+            outlives_server: true,
+        }
+    }
+}
+
+/// A call of `tool` with `arguments`, ready to be made.
+pub(super) fn calling(
+    shared: &Arc<Shared>,
+    (caller, conversation): (&Caller, &Arc<Conversation>),
+    tool: &ListedTool,
+    arguments: JsonObject,
+    terms: CallTerms,
+) -> Calling {
+    let native = shared.native.as_deref();
+    let waiting = native.filter(|_| terms.client.way == Way::Later);
+    Calling {
+        session: conversation.session().clone(),
+        home: conversation.shared().map(|shared| shared.home),
+        waiting: waiting.map(NativeServer::waiting),
+        again: again((shared, conversation), tool, &arguments, &terms),
+        held: OnceLock::new(),
+        client: terms.client,
+        request: ToolRequest {
+            tool: tool.tool.name.to_string(),
+            arguments: Value::Object(arguments),
+            answers: None,
+        },
+        stop: shared.closing.child_token(),
+        listener: terms.listener,
+        on_output: terms.on_output,
+        result_chars: terms.result_chars,
+        remote: terms.remote,
+        patience: shared.host.config().serve.approval_ttl,
+        host: shared.host.clone(),
+        make: maker(shared, caller, conversation, &tool.described.name),
+        show: shower(shared, conversation, tool),
+    }
+}
+
+/// What makes the result of a report.
+fn shower(shared: &Shared, conversation: &Arc<Conversation>, tool: &ListedTool) -> Show {
+    let (output, of) = (tool.output.clone(), Arc::clone(conversation));
+    let native = shared.native.clone();
+    let seals = Arc::clone(shared.host.seals());
+    Box::new(move |report: &CallReport| {
+        let result = result::of_output(&report.messages, &report.output, output.as_ref());
+        if let Some(native) = &native {
+            native.heard_result(&result);
+        }
+        with_conversation(result, &of, &seals)
+    })
+}
+
+/// What another server needs to make a call again, if it may when nobody knows how far it came.
+fn again(
+    (shared, conversation): (&Shared, &Conversation),
+    tool: &ListedTool,
+    arguments: &JsonObject,
+    terms: &CallTerms,
+) -> Option<String> {
+    let may_repeat = terms.outlives_server
+        && terms.client.has_tasks
+        && shared.native.is_none()
+        && shared.host.may_repeat(tool.tool.name.as_str());
+    let call = TaskCall {
+        tool: tool.described.name.to_string(),
+        arguments: may_repeat.then(|| arguments.clone())?,
+        home: conversation.shared().map(|shared| shared.home),
+        shows_forms: terms.client.way != Way::Nobody,
+        client: terms.client.name.clone(),
+        result_chars: terms.result_chars,
+    };
+    serde_json::to_string(&call).ok()
+}
+
+/// What makes the calls of a client in a conversation, each when there is a place for it.
+fn maker(
+    shared: &Arc<Shared>,
+    caller: &Caller,
+    conversation: &Arc<Conversation>,
+    tool: &str,
+) -> Make {
+    let tool = tool.to_owned();
+    let client = match &caller.id {
+        Some(id) => id.clone(),
+        None => conversation.handle().to_string(),
+    };
+    let (shared, conversation) = (Arc::clone(shared), Arc::clone(conversation));
+    Box::new(move |request, control, stop| {
+        let (shared, conversation) = (Arc::clone(&shared), Arc::clone(&conversation));
+        let (client, tool) = (client.clone(), tool.clone());
+        Box::pin(async move {
+            let place = tokio::select! {
+                place = shared.places.take(&client) => place.map_err(|_| too_many_calls()),
+                () = stop.cancelled() => Err(cancelled()),
+            };
+            let place = match place {
+                Ok(place) => place,
+                Err(failure) => return CallReport::crashed(failure),
+            };
+            let session = conversation.session();
+            let made = shared
+                .running
+                .call(session, request, (place, control), &stop);
+            let report = made.await;
+            let report = report.unwrap_or_else(|| CallReport::crashed(cancelled()));
+            shared
+                .metrics
+                .call(&tool, outcome_label(&report), report.duration);
+            if let Some(output) = report.output.overflow {
+                remember(&shared.host, &conversation, output).await;
+            }
+            report
+        })
+    })
 }
 
 /// Keeps whose an output is, for requests that name it and no conversation.

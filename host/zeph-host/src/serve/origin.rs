@@ -8,12 +8,12 @@ use serde_json::Value;
 use tokio::sync::OnceCell;
 use zeph_core::id::OverflowId;
 use zeph_mcp::caller::Caller;
+use zeph_store::LongTaskAsker;
 
 use super::conversation::{CONVERSATION_KEY, Conversation, Conversations, Naming, NoConversation};
 use super::handle::SharedHandle;
 use super::rounds::Resumed;
 use super::server::Handler;
-use super::tasks::Asking;
 use crate::telemetry::RemoteRequest;
 
 /// How requests come in, and what that says about their conversation.
@@ -197,14 +197,14 @@ impl Handler {
     }
 
     /// Who asks about a task.
-    pub(super) async fn asking<'a>(
+    pub(super) async fn asking(
         &self,
-        caller: &'a Caller,
+        caller: &Caller,
         context: &RequestContext<RoleServer>,
-    ) -> Result<Asking<'a>, ErrorData> {
+    ) -> Result<LongTaskAsker, ErrorData> {
         let known = self.known_conversation(caller, context).await?;
-        Ok(Asking {
-            caller: caller.id.as_deref(),
+        Ok(LongTaskAsker {
+            caller: caller.id.clone(),
             conversation: known.map(|known| known.handle()),
         })
     }

@@ -166,7 +166,7 @@ impl ServerHandler for Handler {
     ) -> Result<GetTaskResult, ErrorData> {
         let caller = self.caller(&context)?;
         let asking = self.asking(&caller, &context).await?;
-        let task = self.shared.tasks.get(&request.task_id, &asking)?;
+        let task = self.shared.tasks.get(&request.task_id, asking).await?;
         Ok(GetTaskResult::new(task))
     }
 
@@ -182,7 +182,8 @@ impl ServerHandler for Handler {
             input_responses,
             ..
         } = request;
-        self.shared.tasks.update(&task_id, &asking, input_responses)
+        let tasks = &self.shared.tasks;
+        tasks.update(&task_id, asking, input_responses).await
     }
 
     async fn cancel_task(
@@ -192,7 +193,7 @@ impl ServerHandler for Handler {
     ) -> Result<(), ErrorData> {
         let caller = self.caller(&context)?;
         let asking = self.asking(&caller, &context).await?;
-        self.shared.tasks.cancel(&request.task_id, &asking)
+        self.shared.tasks.cancel(&request.task_id, asking).await
     }
 
     fn get_tool(&self, name: &str) -> Option<McpTool> {

@@ -3,15 +3,16 @@
 use std::sync::Arc;
 
 use rmcp::model::CreateTaskResult;
-use rmcp::task_manager::TaskExit;
 use uuid::Uuid;
 use zeph_core::category::ErrorCategory;
 use zeph_core::output::Outcome;
+use zeph_store::LongTaskHold;
 
 use super::person::Person;
-use super::{Attempt, Attempting, Calling};
+use super::{Attempt, Attempting, Calling, Given};
+use crate::calls::CallReport;
 use crate::host::Host;
-use crate::serve::tasks::{Owner, Tasks};
+use crate::serve::tasks::{HeldTask, TaskEnd, TaskStart, Tasks};
 
 impl Calling {
     /// The run that a call began in the background.
@@ -25,72 +26,116 @@ impl Calling {
         run_id.and_then(|run_id| run_id.parse().ok())
     }
 
+    /// What a task for this call begins with.
+    fn start(&self, message: String, call: Option<String>) -> TaskStart {
+        TaskStart {
+            owner: self.owner(),
+            message,
+            call,
+        }
+    }
+
+    /// What the call is made for from now on: it begins anew, after an answer, only while this server holds that.
+    pub(in crate::serve) fn hold(&self, hold: LongTaskHold) {
+        // A call is made for one task.
+        drop(self.held.set(hold));
+    }
+
     /// A task for a call that takes long.
-    pub(super) fn outlive(
-        self: Arc<Self>,
+    ///
+    /// Errors: the call, when there can be no task.
+    pub(super) async fn outlive(
+        self: &Arc<Self>,
         first: Attempting,
         tasks: &Tasks,
-        owner: Owner,
-    ) -> CreateTaskResult {
+    ) -> Result<CreateTaskResult, Attempting> {
         let message = format!("`{}` is running", self.request.tool);
-        let task = tasks.spawn(owner, message, move |context| {
-            Box::pin(async move {
-                let this = Arc::clone(&self);
-                let of_work = context.clone();
-                let work = async move {
-                    let attempt = first.await;
-                    this.go_on(attempt, &Person::Task(&of_work)).await
-                };
-                tokio::pin!(work);
-                let report = tokio::select! {
-                    biased;
-                    report = &mut work => report,
-                    () = context.cancelled() => {
-                        self.stop.cancel();
-                        work.await
-                    }
-                };
-                match &report.output.outcome {
-                    Outcome::Failed(failure) if failure.category == ErrorCategory::Cancelled => {
-                        Err(TaskExit::Cancelled)
-                    }
-                    Outcome::Done | Outcome::Failed(_) => Ok((self.show)(&report)),
-                }
-            })
+        let start = self.start(message, self.again.clone());
+        let Some((task, held)) = tasks.begin(start).await else {
+            return Err(first);
+        };
+        self.hold(held.hold);
+        let (this, of_work) = (Arc::clone(self), Arc::clone(&held));
+        tasks.work(held, async move {
+            let report = this.until_ended(first, &of_work).await;
+            this.task_end(&report, &of_work)
         });
-        CreateTaskResult::new(task)
+        Ok(CreateTaskResult::new(task))
+    }
+
+    /// Makes the call of a task that was taken over.
+    pub(in crate::serve) async fn make_again(self: &Arc<Self>, held: &HeldTask) -> CallReport {
+        let first = Arc::clone(self).attempt(Given::default());
+        self.until_ended(first, held).await
+    }
+
+    /// Waits for the end of the call of a task, with the person behind it; it ends when the task does.
+    async fn until_ended(self: &Arc<Self>, first: Attempting, held: &HeldTask) -> CallReport {
+        let this = Arc::clone(self);
+        let work = async move {
+            let attempt = first.await;
+            this.go_on(attempt, &Person::Task(held)).await
+        };
+        tokio::pin!(work);
+        tokio::select! {
+            biased;
+            report = &mut work => report,
+            () = held.ended() => {
+                self.stop.cancel();
+                work.await
+            }
+        }
+    }
+
+    /// How a task ends whose call came to `report`.
+    pub(in crate::serve) fn task_end(&self, report: &CallReport, held: &HeldTask) -> TaskEnd {
+        let failure = report.failure();
+        let is_cancelled =
+            failure.is_some_and(|failure| failure.category == ErrorCategory::Cancelled);
+        match is_cancelled {
+            false => TaskEnd::completed(&self.request.tool, &(self.show)(report)),
+            true if held.cancelled.is_cancelled() => TaskEnd::cancelled("it was cancelled"),
+            true if self.again.is_some() && self.stop.is_cancelled() => TaskEnd::Released,
+            true => TaskEnd::cancelled("the server was stopped, and the call with it"),
+        }
     }
 
     /// A task for a command in the background: it ends with the run, whose output it carries.
-    pub(super) fn follow(
-        self: Arc<Self>,
+    ///
+    /// Errors: how the command began, when there can be no task.
+    pub(super) async fn follow(
+        self: &Arc<Self>,
         run_id: Uuid,
         attempt: Attempt,
         tasks: &Tasks,
-        owner: Owner,
-    ) -> CreateTaskResult {
+    ) -> Result<CreateTaskResult, Attempt> {
         let message = format!("run {run_id} goes on in the background");
-        let mut report = attempt.report;
-        let task = tasks.spawn(owner, message, move |context| {
-            Box::pin(async move {
-                let ended = self.host.ended_run(&self.session, run_id);
-                tokio::pin!(ended);
-                let (output, is_cancelled) = tokio::select! {
-                    biased;
-                    output = &mut ended => (output, false),
-                    () = context.cancelled() => {
-                        self.session.shell().commands().kill(run_id).await;
-                        (ended.await, true)
-                    }
-                };
-                if is_cancelled {
-                    return Err(TaskExit::Cancelled);
-                }
-                // When it was told with another call, how it began is all there is to say.
-                report.output = output.unwrap_or(report.output);
-                Ok((self.show)(&report))
-            })
+        let Some((task, held)) = tasks.begin(self.start(message, None)).await else {
+            return Err(attempt);
+        };
+        let (this, of_work) = (Arc::clone(self), Arc::clone(&held));
+        tasks.work(held, async move {
+            this.followed(run_id, attempt.report, &of_work).await
         });
-        CreateTaskResult::new(task)
+        Ok(CreateTaskResult::new(task))
+    }
+
+    async fn followed(&self, run_id: Uuid, mut report: CallReport, held: &HeldTask) -> TaskEnd {
+        let ended = self.host.ended_run(&self.session, run_id);
+        tokio::pin!(ended);
+        let (output, is_cancelled) = tokio::select! {
+            biased;
+            output = &mut ended => (output, false),
+            () = held.ended() => {
+                self.session.shell().commands().kill(run_id).await;
+                (ended.await, true)
+            }
+        };
+        if is_cancelled {
+            return TaskEnd::cancelled("it was cancelled");
+        }
+        // When it was told with another call, how it began is all there is to say.
+        report.output = output.unwrap_or(report.output);
+        TaskEnd::completed(&self.request.tool, &(self.show)(&report))
     }
 }

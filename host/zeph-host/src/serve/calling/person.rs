@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use rmcp::ErrorData;
 use rmcp::model::{ElicitRequestParams, ElicitResult, InputResponses};
-use rmcp::task_manager::TaskContext;
 use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::failure::ToolFailure;
 use zeph_core::inquiry::{GivenAnswer, Inquiry, UserAction, UserQuestion};
@@ -15,6 +14,7 @@ use crate::approval::ApprovalQuestion;
 use crate::calls::CallReport;
 use crate::questions::SealedInquiry;
 use crate::serve::client::Client;
+use crate::serve::tasks::HeldTask;
 use crate::serve::{approval, inquiry, rounds};
 
 /// How often a person is asked again when an answer does not fit.
@@ -23,7 +23,7 @@ const TRIES: usize = 3;
 /// Where the person is reached while the call goes on.
 pub(super) enum Person<'a> {
     Client(&'a Client),
-    Task(&'a TaskContext),
+    Task(&'a HeldTask),
 }
 
 impl Calling {
@@ -143,7 +143,7 @@ impl Calling {
             Person::Task(task) => {
                 let answer = task.request_input(key, rounds::request(form));
                 let answer = tokio::time::timeout(self.patience, answer).await;
-                rounds::read(&answer.ok()?.ok()?).ok()
+                rounds::read(&answer.ok()??).ok()
             }
         }
     }

@@ -1,71 +1,132 @@
 use std::time::Duration;
 
 use rmcp::model::{CallToolResult, InputResponses, TaskStatus};
+use serde_json::json;
 use zeph_core::id::ConversationId;
+use zeph_store::{Location, LongTaskAsker, LongTaskClaim, LongTaskOwner, Store, StoreOptions};
 
-use super::{Asking, Owner, TASKS_MAX, Tasks};
+use super::{HeldTask, TaskEnd, TaskStart, Tasks};
+use crate::serve::rounds;
 
-fn owner(caller: &str) -> Owner {
-    Owner {
-        caller: Some(caller.to_owned()),
-        conversation: ConversationId::new(),
+const HOUR: Duration = Duration::from_secs(3_600);
+
+fn store() -> Store {
+    let options = StoreOptions {
+        at_ms: 0,
+        busy_timeout: Duration::from_secs(5),
+    };
+    Store::open(Location::Memory, options).unwrap().store
+}
+
+fn tasks() -> Tasks {
+    Tasks::new(&store(), HOUR, "here".to_owned())
+}
+
+fn start(caller: &str) -> TaskStart {
+    TaskStart {
+        owner: LongTaskOwner {
+            caller: Some(caller.to_owned()),
+            conversation: ConversationId::new(),
+        },
+        message: "it runs".to_owned(),
+        call: None,
     }
 }
 
-fn asking(caller: &str) -> Asking<'_> {
-    Asking {
-        caller: Some(caller),
+fn asker(caller: &str) -> LongTaskAsker {
+    LongTaskAsker {
+        caller: Some(caller.to_owned()),
         conversation: None,
     }
 }
 
-fn begin(tasks: &Tasks, owner: &Owner) -> String {
-    let task = tasks.spawn(owner.clone(), "it runs".to_owned(), |context| {
-        Box::pin(async move {
-            context.cancelled().await;
-            Ok(CallToolResult::success(Vec::new()))
-        })
-    });
-    task.task_id
+async fn status(tasks: &Tasks, id: &str) -> TaskStatus {
+    tasks.get(id, asker("ann")).await.unwrap().status()
+}
+
+/// Waits until a task stands so; every look lets what works on it go on.
+async fn until(tasks: &Tasks, id: &str, wanted: TaskStatus) {
+    while status(tasks, id).await != wanted {
+        tasks.keep().await.unwrap();
+        tokio::task::yield_now().await;
+    }
 }
 
 #[tokio::test]
 async fn a_task_is_known_to_its_owner_alone() {
-    let tasks = Tasks::new(Duration::from_secs(60));
-    let ann = owner("ann");
-    let id = begin(&tasks, &ann);
-    let own = Asking {
-        conversation: Some(ann.conversation),
-        ..asking("ann")
-    };
-    assert_eq!(tasks.get(&id, &own).unwrap().status(), TaskStatus::Working);
-    assert!(tasks.get(&id, &asking("ann")).is_ok());
-    let elsewhere = Asking {
-        conversation: Some(ConversationId::new()),
-        ..own
-    };
-    let nobody = Asking {
-        caller: None,
-        conversation: Some(ann.conversation),
-    };
-    for other in [asking("bob"), elsewhere, nobody] {
-        let problem = tasks.get(&id, &other).unwrap_err();
-        let unknown = tasks.get("no-such-task", &own).unwrap_err();
-        assert_eq!(problem.code, unknown.code);
-        assert!(tasks.cancel(&id, &other).is_err());
-        assert!(tasks.update(&id, &other, InputResponses::new()).is_err());
-    }
-    tasks.cancel(&id, &own).unwrap();
+    let tasks = tasks();
+    let (task, held) = tasks.begin(start("ann")).await.unwrap();
+    let id = task.task_id;
+    assert_eq!(status(&tasks, &id).await, TaskStatus::Working);
+    let unknown = tasks.get("no-such-task", asker("ann")).await.unwrap_err();
+    let problem = tasks.get(&id, asker("bob")).await.unwrap_err();
+    assert_eq!(problem.code, unknown.code);
+    assert!(tasks.cancel(&id, asker("bob")).await.is_err());
+    let answers = InputResponses::new();
+    assert!(tasks.update(&id, asker("bob"), answers).await.is_err());
+    tasks.cancel(&id, asker("ann")).await.unwrap();
+    assert!(!held.cancelled.is_cancelled());
+    tasks.keep().await.unwrap();
+    assert!(held.cancelled.is_cancelled());
 }
 
 #[tokio::test]
-async fn one_caller_takes_no_place_from_another() {
-    let tasks = Tasks::new(Duration::from_secs(60));
-    let (ann, bob) = (owner("ann"), owner("bob"));
-    for _ in 0..TASKS_MAX {
-        assert!(tasks.has_room(&ann));
-        begin(&tasks, &ann);
-    }
-    assert!(!tasks.has_room(&ann));
-    assert!(tasks.has_room(&bob));
+async fn the_end_of_the_work_is_the_end_of_the_task() {
+    let tasks = tasks();
+    let (task, held) = tasks.begin(start("ann")).await.unwrap();
+    tasks.work(held, async {
+        TaskEnd::completed("read", &CallToolResult::success(Vec::new()))
+    });
+    until(&tasks, &task.task_id, TaskStatus::Completed).await;
+    let (task, held) = tasks.begin(start("ann")).await.unwrap();
+    tasks.work(held, async { panic!("a defect") });
+    until(&tasks, &task.task_id, TaskStatus::Failed).await;
+    tasks.close().await;
+    assert!(tasks.held().is_empty());
+}
+
+#[tokio::test]
+async fn a_question_waits_for_its_answer() {
+    let tasks = tasks();
+    let (task, held) = tasks.begin(start("ann")).await.unwrap();
+    let asking = std::sync::Arc::clone(&held);
+    tasks.work(held, async move {
+        let form = serde_json::from_value(json!({
+            "mode": "form", "message": "so?", "requestedSchema": {"type": "object", "properties": {}},
+        }));
+        let request = rounds::request(form.unwrap());
+        match asking.request_input("a".to_owned(), request).await {
+            Some(answer) => TaskEnd::cancelled(&answer.to_string()),
+            None => TaskEnd::failed("nobody answered"),
+        }
+    });
+    let id = task.task_id;
+    until(&tasks, &id, TaskStatus::InputRequired).await;
+    let answers = InputResponses::from([("a".to_owned(), json!({"action": "accept"}))]);
+    tasks.update(&id, asker("ann"), answers).await.unwrap();
+    until(&tasks, &id, TaskStatus::Cancelled).await;
+    let ended = tasks.get(&id, asker("ann")).await.unwrap();
+    let message = ended.task.status_message.unwrap();
+    assert_eq!(message, r#"{"action":"accept"}"#);
+}
+
+#[tokio::test]
+async fn what_another_server_took_over_is_lost_here() {
+    let tasks = tasks();
+    let (task, held) = tasks.begin(start("ann")).await.unwrap();
+    let hold = vec![held.hold];
+    let over = tasks.0.store.keep_long_tasks(hold, Duration::ZERO).await;
+    assert_eq!(over.unwrap().len(), 1);
+    let claim = LongTaskClaim {
+        workspace: "here".to_owned(),
+        lease: HOUR,
+        elsewhere_after: HOUR,
+        limit: 8,
+    };
+    let taken = tasks.0.store.claim_long_tasks(claim).await.unwrap();
+    assert_eq!(taken.len(), 1);
+    tasks.keep().await.unwrap();
+    assert!(held.lost.is_cancelled());
+    HeldTask::end(&held, TaskEnd::failed("too late")).await;
+    assert_eq!(status(&tasks, &task.task_id).await, TaskStatus::Working);
 }

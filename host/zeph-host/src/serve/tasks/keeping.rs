@@ -1,0 +1,108 @@
+//! Holds the tasks of a server, hears what has come for them, and looks for tasks that nobody holds any more.
+
+use std::sync::Weak;
+use std::time::Duration;
+
+use tokio::time::Instant;
+use zeph_store::{LongTaskClaim, StoreError};
+
+use super::{LEASE, Tasks, failed};
+use crate::serve::Shared;
+
+/// How often a server says that its tasks go on. Owners who ask another server wait so long until they are heard.
+const KEEP_PERIOD: Duration = Duration::from_secs(2);
+
+/// How often it looks for tasks that nobody holds.
+const CLAIM_PERIOD: Duration = Duration::from_secs(3);
+
+/// How much longer servers that have other files leave them to those that have the right ones.
+const ELSEWHERE_AFTER: Duration = Duration::from_secs(20);
+
+/// Tasks taken over at one time.
+const CLAIMS_MAX: u32 = 8;
+
+/// Keeps the tasks of a server as long as there is one.
+pub(in crate::serve) async fn keep(shared: Weak<Shared>) {
+    let Some(tasks) = ready(&shared).await else {
+        return;
+    };
+    let mut claim_at = Instant::now();
+    loop {
+        let kept = tasks.keep().await;
+        if kept.is_err() {
+            // Nobody could say that its tasks go on while the store was away: all get the time for it.
+            claim_at = Instant::now() + LEASE;
+        }
+        if Instant::now() >= claim_at {
+            claim_at = Instant::now() + CLAIM_PERIOD;
+            let Some(shared) = shared.upgrade() else {
+                return;
+            };
+            if tasks.take_over(&shared).await.is_err() {
+                claim_at = Instant::now() + LEASE;
+            }
+        }
+        tokio::select! {
+            () = tasks.0.news.notified() => {}
+            () = tokio::time::sleep(KEEP_PERIOD) => {}
+        }
+        if shared.strong_count() == 0 {
+            return;
+        }
+    }
+}
+
+/// Waits until the tools of the program are known: what can be made again depends on them.
+async fn ready(shared: &Weak<Shared>) -> Option<Tasks> {
+    // Its server is made at this moment, and holds nothing yet.
+    tokio::time::sleep(KEEP_PERIOD).await;
+    let (host, tasks) = {
+        let shared = shared.upgrade()?;
+        (shared.host.clone(), shared.tasks.clone())
+    };
+    host.has_own_plugins().await;
+    Some(tasks)
+}
+
+impl Tasks {
+    /// Says that the tasks of this server go on, and hears what has come for them.
+    pub(super) async fn keep(&self) -> Result<(), StoreError> {
+        let held: Vec<_> = self.held().values().cloned().collect();
+        if held.is_empty() {
+            return Ok(());
+        }
+        let holds = held.iter().map(|held| held.hold).collect();
+        let kept = self.0.store.keep_long_tasks(holds, LEASE).await;
+        let mut kept = kept.inspect_err(|error| failed(error, "tasks cannot be kept"))?;
+        for held in held {
+            let news = kept.iter().position(|news| news.task == held.hold.task);
+            match news.map(|at| kept.swap_remove(at)) {
+                Some(news) => held.hear(news),
+                // It may have ended between reading and asking; then nobody listens.
+                None => held.lost.cancel(),
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes over what nobody holds, unless this server ends.
+    async fn take_over(&self, shared: &std::sync::Arc<Shared>) -> Result<(), StoreError> {
+        if shared.closing.is_cancelled() {
+            return Ok(());
+        }
+        let claim = LongTaskClaim {
+            workspace: self.0.workspace.clone(),
+            lease: LEASE,
+            elsewhere_after: ELSEWHERE_AFTER,
+            limit: CLAIMS_MAX,
+        };
+        let claimed = self.0.store.claim_long_tasks(claim).await;
+        let claimed = claimed.inspect_err(|error| failed(error, "tasks cannot be taken over"))?;
+        for task in claimed {
+            tracing::warn!(task = %task.id, "the server of a task has ended over it; it is taken over");
+            let held = self.holds(&task);
+            self.again(shared, &task, held);
+        }
+        Ok(())
+    }
+}
