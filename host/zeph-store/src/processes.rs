@@ -17,9 +17,11 @@ impl Store {
     ///
     /// Errors: what the database says.
     pub async fn keep_process(&self, process: HostProcess) -> Result<(), StoreError> {
-        self.run("say that this host runs", Access::Write, move |operations| {
-            operations.keep_process(&process)
-        })
+        self.run(
+            "say that this host runs",
+            Access::Write,
+            move |operations| operations.keep_process(&process),
+        )
         .await
     }
 

@@ -117,11 +117,7 @@ fn print(records: &[AuditRecord], running: &RunningHosts, json: bool) -> Result<
 }
 
 /// Rows without their head, for going on.
-fn print_rows(
-    records: &[AuditRecord],
-    running: &RunningHosts,
-    json: bool,
-) -> Result<(), CliError> {
+fn print_rows(records: &[AuditRecord], running: &RunningHosts, json: bool) -> Result<(), CliError> {
     if json || records.is_empty() {
         return json_lines(records, running);
     }

@@ -141,9 +141,7 @@ pub(crate) fn end_values(finish: &Finish) -> [Value<'_>; N_END] {
         failed
             .map(|failed| label::domain_label(failed.category.domain()))
             .into(),
-        failed
-            .map(|failed| label::phase_label(failed.phase))
-            .into(),
+        failed.map(|failed| label::phase_label(failed.phase)).into(),
         (*truncated).into(),
         overflow_id.map(|id| id.to_string()).into(),
         (*exit_code).into(),

@@ -49,9 +49,7 @@ impl Room {
             return Self::Covered(other.clone());
         }
         // Of two modes for one capability the newer counts.
-        there.retain(|other| {
-            other.mode != grant.mode || replaces(grant.lifetime, other.lifetime)
-        });
+        there.retain(|other| other.mode != grant.mode || replaces(grant.lifetime, other.lifetime));
         Self::Made(there.iter().map(|other| other.id).collect())
     }
 }

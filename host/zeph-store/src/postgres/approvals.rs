@@ -161,7 +161,10 @@ pub(super) fn of_rules(
 fn replace_approval(transaction: &Transaction, approval: &StoredApproval) -> Outcome<()> {
     const SHORTER: &str = "
         DELETE FROM approvals WHERE tool = $1 AND digest = $2 AND ($3::text IS NULL OR conversation_id = $3)";
-    let (tool, digest) = (approval.call.tool.as_str(), approval.call.digest.to_string());
+    let (tool, digest) = (
+        approval.call.tool.as_str(),
+        approval.call.digest.to_string(),
+    );
     transaction.lock(&format!("approvals of {tool} {digest}"))?;
     if approval.lifetime != Lifetime::Once {
         let conversation = approval.conversation.map(|id| id.to_string());

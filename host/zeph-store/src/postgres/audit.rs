@@ -206,10 +206,7 @@ impl ToSql for Value<'_> {
 }
 
 impl<'a> FromSql<'a> for Value<'static> {
-    fn from_sql(
-        of_column: &Type,
-        raw: &'a [u8],
-    ) -> Result<Self, Box<dyn Error + Sync + Send>> {
+    fn from_sql(of_column: &Type, raw: &'a [u8]) -> Result<Self, Box<dyn Error + Sync + Send>> {
         match *of_column {
             Type::INT8 => i64::from_sql(of_column, raw).map(Self::Integer),
             Type::BOOL => bool::from_sql(of_column, raw).map(Self::Flag),

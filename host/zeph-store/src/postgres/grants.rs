@@ -43,9 +43,7 @@ pub(super) fn revoke(
 ) -> Outcome<usize> {
     hold_plugin(transaction, plugin)?;
     let n_rows = match which {
-        Revoke::All => {
-            transaction.execute("DELETE FROM grants WHERE plugin = $1", &[&plugin.0])?
-        }
+        Revoke::All => transaction.execute("DELETE FROM grants WHERE plugin = $1", &[&plugin.0])?,
         Revoke::Ids(ids) => transaction.execute(
             "DELETE FROM grants WHERE plugin = $1 AND id = ANY($2::bigint[])",
             &[&plugin.0, ids],
@@ -112,9 +110,7 @@ pub(super) fn hold(transaction: &Transaction, grants: &[GrantRecord], at_ms: i64
     if grants.is_empty() {
         return Ok(());
     }
-    transaction
-        .execute(SQL, &[&ids(grants), &at_ms])
-        .map(drop)
+    transaction.execute(SQL, &[&ids(grants), &at_ms]).map(drop)
 }
 
 /// Makes held grants count again, unless a grant that replaces one was added later: every later one of the same capability

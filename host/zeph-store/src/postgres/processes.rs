@@ -22,10 +22,7 @@ pub(super) fn keep(transaction: &Transaction, process: &HostProcess) -> Outcome<
              LIMIT 100 FOR UPDATE SKIP LOCKED)";
     let lease_ms = i64::try_from(PROCESS_LEASE.as_millis()).unwrap_or(i64::MAX);
     let pid = i64::from(process.pid);
-    transaction.execute(
-        SQL,
-        &[&process.start, &pid, &transaction.host(), &lease_ms],
-    )?;
+    transaction.execute(SQL, &[&process.start, &pid, &transaction.host(), &lease_ms])?;
     transaction.execute(OLD, &[&KEPT_MS]).map(drop)
 }
 

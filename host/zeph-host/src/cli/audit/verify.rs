@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use serde_json::json;
-use zeph_config::Config;
+use zeph_config::{Config, StoreLocation};
 use zeph_egress::Egress;
 use zeph_store::{
     AuditFile, AuditKeys, AuditPlace, AuditProblem, AuditProblemKind, ChainReport,
@@ -196,7 +196,9 @@ fn unsealed(chain: &ChainReport, has_keys: bool, begun: Option<&str>) -> Vec<Aud
     if !chain.origin.is_empty() {
         return Vec::new();
     }
-    let (kind, message) = match begun {
+    // Of hosts on other machines nothing is known but what the store says.
+    let is_own = chain.host.is_none();
+    let (kind, message) = match begun.filter(|_| is_own) {
         Some(key) => (
             AuditProblemKind::KeyMissing,
             format!("the key `{key}` is missing, so nothing can be verified"),
@@ -208,7 +210,7 @@ fn unsealed(chain: &ChainReport, has_keys: bool, begun: Option<&str>) -> Vec<Aud
                 chain.n_more
             ),
         ),
-        None if has_keys && chain.n_before > 0 => (
+        None if is_own && has_keys && chain.n_before > 0 => (
             AuditProblemKind::Removed,
             "there is a key, and no call is sealed with it".to_owned(),
         ),
@@ -260,7 +262,9 @@ fn notes_of(chain: &ChainReport) -> Vec<String> {
         ));
     }
     if let Some(host) = &chain.host {
-        notes.iter_mut().for_each(|note| note.insert_str(0, &format!("host {host}: ")));
+        notes
+            .iter_mut()
+            .for_each(|note| note.insert_str(0, &format!("host {host}: ")));
     }
     notes
 }
@@ -315,6 +319,11 @@ pub(super) async fn rekey(context: &Context, config: &Config) -> Result<Exit, Cl
         .add(now_ms())
         .map_err(|error| CliError::internal("no key can be made").because(error))?;
     store.rekey_chain(keys, now_ms()).await?;
-    out::remark("a new key seals the audit log from now on");
+    out::remark(match config.store {
+        StoreLocation::Server(_) => {
+            "a new key seals the audit log of this host from now on; other hosts keep theirs"
+        }
+        _ => "a new key seals the audit log from now on",
+    });
     Ok(Exit::Success)
 }

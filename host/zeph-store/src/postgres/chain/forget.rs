@@ -65,10 +65,8 @@ fn is_gone(transaction: &Transaction, host: &str) -> Outcome<bool> {
 
 /// Says in the chain of this host up to where that of `host` is removed.
 fn announce(transaction: &Transaction, host: &str, at_ms: i64) -> Outcome<()> {
-    let (Some(theirs), Some(own)) = (
-        newest_mark(transaction, host)?,
-        transaction.newest_mark()?,
-    ) else {
+    let (Some(theirs), Some(own)) = (newest_mark(transaction, host)?, transaction.newest_mark()?)
+    else {
         return Ok(());
     };
     let newest = newest_event(transaction, host)?;

@@ -164,8 +164,7 @@ fn codes(
     mark: &ChainMark,
     wanted: &BTreeSet<i64>,
 ) -> Outcome<BTreeMap<i64, String>> {
-    const SQL: &str =
-        "SELECT n, code FROM audit_chain WHERE host = $1 AND n = ANY($2::bigint[])";
+    const SQL: &str = "SELECT n, code FROM audit_chain WHERE host = $1 AND n = ANY($2::bigint[])";
     let mut codes = BTreeMap::new();
     if wanted.contains(&mark.upto) {
         codes.insert(mark.upto, mark.upto_code.clone());

@@ -69,9 +69,10 @@ CREATE TABLE audit_chain (
 );
 CREATE INDEX audit_chain_marks ON audit_chain (host, n) WHERE body IS NOT NULL;
 
--- Up to which event of a host, and when, a checkpoint was last handed out.
+-- Up to which event of a host, and when, a checkpoint was last handed out. id: the same for all, as in a file, which has one host.
 CREATE TABLE audit_checkpoint (
     host  TEXT COLLATE "C" PRIMARY KEY,
+    id    BIGINT NOT NULL DEFAULT 1 CHECK (id = 1),
     n     BIGINT NOT NULL,
     at_ms BIGINT NOT NULL
 );

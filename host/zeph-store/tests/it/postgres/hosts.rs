@@ -84,29 +84,59 @@ fn of_days(days: u64) -> Retention {
 #[tokio::test(flavor = "multi_thread")]
 async fn each_host_has_a_chain_of_its_own() {
     let Some(database) = database() else { return };
-    let (one, two) = (Machine::new(&database, "one"), Machine::new(&database, "two"));
+    let (one, two) = (
+        Machine::new(&database, "one"),
+        Machine::new(&database, "two"),
+    );
     let (of_one, of_two) = (one.start().await, two.start().await);
     let made = tokio::join!(calls(&of_one, 40, NOW_MS), calls(&of_two, 30, NOW_MS));
     let reports = one.reports();
     assert_eq!(reports.len(), 2);
-    assert_eq!((&reports[0].problems, reports[0].n_calls), (&Vec::new(), 40));
-    let of_other: Vec<_> = reports[1].problems.iter().map(|problem| problem.kind).collect();
-    assert_eq!(of_other, [AuditProblemKind::KeyMissing], "its key is on the other machine");
+    assert_eq!(
+        (&reports[0].problems, reports[0].n_calls),
+        (&Vec::new(), 40)
+    );
+    let of_other: Vec<_> = reports[1]
+        .problems
+        .iter()
+        .map(|problem| problem.kind)
+        .collect();
+    assert_eq!(
+        of_other,
+        [AuditProblemKind::KeyMissing],
+        "its key is on the other machine"
+    );
     assert_eq!(two.own("two").n_calls, 30);
     // Reading is of all hosts.
     assert_eq!(n_rows(&of_one).await, 70);
     // Tampering shows where it was done.
-    let sql = format!("UPDATE audit SET command = 'x' WHERE call_id = '{}'", made.1[3]);
+    let sql = format!(
+        "UPDATE audit SET command = 'x' WHERE call_id = '{}'",
+        made.1[3]
+    );
     database.schema.sql(&sql);
     assert_eq!(one.own("one").problems, []);
     let problems = two.own("two").problems;
     assert_eq!(problems.len(), 1, "{problems:#?}");
-    assert!(problems[0].to_string().starts_with("store, host two, record"), "{}", problems[0]);
+    assert!(
+        problems[0]
+            .to_string()
+            .starts_with("store, host two, record"),
+        "{}",
+        problems[0]
+    );
     // A row that passes for one of another host is missed here and found there.
-    let sql = format!("UPDATE audit SET host = 'one' WHERE call_id = '{}'", made.1[5]);
+    let sql = format!(
+        "UPDATE audit SET host = 'one' WHERE call_id = '{}'",
+        made.1[5]
+    );
     database.schema.sql(&sql);
     let kinds = |report: ChainReport| -> Vec<AuditProblemKind> {
-        report.problems.into_iter().map(|problem| problem.kind).collect()
+        report
+            .problems
+            .into_iter()
+            .map(|problem| problem.kind)
+            .collect()
     };
     assert!(kinds(two.own("two")).contains(&AuditProblemKind::Removed));
     assert_eq!(kinds(one.own("one")), [AuditProblemKind::Inserted]);
@@ -183,7 +213,10 @@ fn process(pid: u32) -> HostProcess {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_host_that_is_gone_left_goes_when_its_newest_record_may() {
     let Some(database) = database() else { return };
-    let (gone, here) = (Machine::new(&database, "gone"), Machine::new(&database, "here"));
+    let (gone, here) = (
+        Machine::new(&database, "gone"),
+        Machine::new(&database, "here"),
+    );
     let left = gone.start().await;
     calls(&left, 30, NOW_MS - 10 * DAY_MS).await;
     left.keep_process(process(7)).await.unwrap();
@@ -192,7 +225,9 @@ async fn what_a_host_that_is_gone_left_goes_when_its_newest_record_may() {
     calls(&host, 5, NOW_MS).await;
     // It ran a moment ago.
     assert!(host.sweep(of_days(3), NOW_MS).await.unwrap().is_nothing());
-    database.schema.sql("UPDATE host_processes SET until_ms = until_ms - 90000000");
+    database
+        .schema
+        .sql("UPDATE host_processes SET until_ms = until_ms - 90000000");
     // Its newest record is kept.
     assert!(host.sweep(of_days(30), NOW_MS).await.unwrap().is_nothing());
     let origin = gone.own("gone").origin;
@@ -201,7 +236,9 @@ async fn what_a_host_that_is_gone_left_goes_when_its_newest_record_may() {
     let reports = here.reports();
     assert_eq!(reports.len(), 1, "{reports:#?}");
     assert_eq!((&reports[0].problems, reports[0].n_calls), (&Vec::new(), 5));
-    let said = database.schema.sql("SELECT body FROM audit_chain WHERE body LIKE '%forgotten%'");
+    let said = database
+        .schema
+        .sql("SELECT body FROM audit_chain WHERE body LIKE '%forgotten%'");
     assert!(said.contains(&origin), "{said}");
     // It comes back, with another chain.
     let back = gone.start().await;
@@ -214,7 +251,10 @@ async fn what_a_host_that_is_gone_left_goes_when_its_newest_record_may() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_process_runs_as_long_as_it_says_so() {
     let Some(database) = database() else { return };
-    let (one, two) = (Machine::new(&database, "one"), Machine::new(&database, "two"));
+    let (one, two) = (
+        Machine::new(&database, "one"),
+        Machine::new(&database, "two"),
+    );
     let (of_one, of_two) = (one.start().await, two.start().await);
     assert_eq!(of_two.running_processes().await.unwrap(), Some(Vec::new()));
     of_one.keep_process(process(1)).await.unwrap();
@@ -223,14 +263,22 @@ async fn a_process_runs_as_long_as_it_says_so() {
     let both = Some(vec![process(1), process(2)]);
     assert_eq!(of_two.running_processes().await.unwrap(), both);
     // Of one nothing is heard any more.
-    database.schema.sql("UPDATE host_processes SET until_ms = until_ms - 30001 WHERE pid = 2");
-    assert_eq!(of_two.running_processes().await.unwrap(), Some(vec![process(1)]));
+    database
+        .schema
+        .sql("UPDATE host_processes SET until_ms = until_ms - 30001 WHERE pid = 2");
+    assert_eq!(
+        of_two.running_processes().await.unwrap(),
+        Some(vec![process(1)])
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn calls_of_all_hosts_are_read_together_and_end_where_they_began() {
     let Some(database) = database() else { return };
-    let (one, two) = (Machine::new(&database, "one"), Machine::new(&database, "two"));
+    let (one, two) = (
+        Machine::new(&database, "one"),
+        Machine::new(&database, "two"),
+    );
     let (of_one, of_two) = (one.start().await, two.start().await);
     let begun = begin("read\0me", ConversationId::new(), NOW_MS);
     of_one.audit_begin(begun.clone()).await.unwrap();
@@ -242,8 +290,18 @@ async fn calls_of_all_hosts_are_read_together_and_end_where_they_began() {
     };
     let found = of_two.audit_query(unfinished.clone()).await.unwrap();
     assert_eq!(found.len(), 1);
-    assert_eq!(found[0].begin.tool, "read\u{1a}me", "no text of the server holds a zero byte");
-    of_one.audit_finish(success(begun.call_id, NOW_MS)).await.unwrap();
+    assert_eq!(
+        found[0].begin.tool, "read\u{1a}me",
+        "no text of the server holds a zero byte"
+    );
+    of_one
+        .audit_finish(success(begun.call_id, NOW_MS))
+        .await
+        .unwrap();
     assert_eq!(of_two.audit_query(unfinished).await.unwrap(), []);
-    assert_eq!(one.own("one").problems, [], "tags are made over what is kept");
+    assert_eq!(
+        one.own("one").problems,
+        [],
+        "tags are made over what is kept"
+    );
 }

@@ -61,23 +61,35 @@ async fn measured<D: Tampered>(n_rows: usize) -> Times {
     let middle_ms = NOW_MS - i64::try_from(n_rows / 2).unwrap();
     let filters = [
         ("the newest 100", newest.clone()),
-        ("500 from the middle on", AuditFilter {
-            since_ms: Some(middle_ms),
-            newest_first: false,
-            ..AuditFilter::newest(500)
-        }),
-        ("all of a rare tool", AuditFilter {
-            tool: Some("rare".to_owned()),
-            ..AuditFilter::newest(10_000)
-        }),
-        ("of a category that never was", AuditFilter {
-            category: Some(ErrorCategory::Timeout),
-            ..newest.clone()
-        }),
-        ("calls without an end", AuditFilter {
-            unfinished_only: true,
-            ..newest
-        }),
+        (
+            "500 from the middle on",
+            AuditFilter {
+                since_ms: Some(middle_ms),
+                newest_first: false,
+                ..AuditFilter::newest(500)
+            },
+        ),
+        (
+            "all of a rare tool",
+            AuditFilter {
+                tool: Some("rare".to_owned()),
+                ..AuditFilter::newest(10_000)
+            },
+        ),
+        (
+            "of a category that never was",
+            AuditFilter {
+                category: Some(ErrorCategory::Timeout),
+                ..newest.clone()
+            },
+        ),
+        (
+            "calls without an end",
+            AuditFilter {
+                unfinished_only: true,
+                ..newest
+            },
+        ),
     ];
     for (name, filter) in filters {
         // The first time reads what is not in memory.

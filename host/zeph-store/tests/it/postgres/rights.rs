@@ -24,7 +24,10 @@ const N_HOSTS: usize = 4;
 #[derive(Debug, Clone, Copy)]
 enum Deed {
     /// Begins a call with an approval, if any, and the grants of a mask.
-    Begin { approval: bool, grants: u8 },
+    Begin {
+        approval: bool,
+        grants: u8,
+    },
     /// Ends a call that holds the first grant and has not used it.
     End,
     /// Grants one of the capabilities anew.
@@ -54,13 +57,7 @@ impl Beginning {
         let mut grants = Vec::new();
         for n in 0..3 {
             let given = vec![host(&format!("{n}.example"))];
-            let added = store.add_grants(
-                plugin(name),
-                pin(1),
-                given,
-                GrantLifetime::Once,
-                NOW_MS,
-            );
+            let added = store.add_grants(plugin(name), pin(1), given, GrantLifetime::Once, NOW_MS);
             grants.extend(added.await.unwrap());
         }
         let held = SingleUseRights {
@@ -108,13 +105,22 @@ impl Beginning {
                 format!("{:?}", store.revoke_grants(name, ids).await.unwrap())
             }
             Deed::RevokeAll => {
-                format!("{:?}", store.revoke_grants(name, Revoke::All).await.unwrap())
+                format!(
+                    "{:?}",
+                    store.revoke_grants(name, Revoke::All).await.unwrap()
+                )
             }
             Deed::Rebind => {
-                format!("{:?}", store.rebind_grants(name, None, pin(2)).await.unwrap())
+                format!(
+                    "{:?}",
+                    store.rebind_grants(name, None, pin(2)).await.unwrap()
+                )
             }
             Deed::Unapprove => {
-                format!("{:?}", store.revoke_approval(self.approval.id).await.unwrap())
+                format!(
+                    "{:?}",
+                    store.revoke_approval(self.approval.id).await.unwrap()
+                )
             }
             Deed::Approve(lifetime) => {
                 let approved = agreed(store, self.conversation, lifetime).await;
@@ -130,7 +136,10 @@ impl Beginning {
         for _ in 0..2 {
             for grant in store.list_grants(Some(name.clone())).await.unwrap() {
                 let (lifetime, mode) = (grant.lifetime, grant.mode);
-                left.push(format!("{} {lifetime:?} {mode:?} {:?}", grant.capability, grant.pin));
+                left.push(format!(
+                    "{} {lifetime:?} {mode:?} {:?}",
+                    grant.capability, grant.pin
+                ));
             }
             left.sort();
             left.push("and then".to_owned());
@@ -139,7 +148,9 @@ impl Beginning {
             }
         }
         let approvals = store.list_approvals(NOW_MS).await.unwrap();
-        let own = approvals.iter().filter(|approval| approval.conversation == Some(self.conversation));
+        let own = approvals
+            .iter()
+            .filter(|approval| approval.conversation == Some(self.conversation));
         let mut lifetimes: Vec<String> = own.map(|own| format!("{:?}", own.lifetime)).collect();
         lifetimes.sort();
         left.extend(lifetimes);
@@ -176,7 +187,9 @@ async fn in_order(deeds: &[Deed], order: &[usize]) -> (Vec<String>, Vec<String>)
 
 /// A number from a seed, below `n`.
 fn random(seed: &mut u64, n: u64) -> u64 {
-    *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+    *seed = seed
+        .wrapping_mul(6_364_136_223_846_793_005)
+        .wrapping_add(1_442_695_040_888_963_407);
     (*seed >> 33) % n
 }
 

@@ -359,7 +359,9 @@ async fn a_removed_beginning_is_no_retention<D: Tampered>() {
     let (store, _) = log.chained().await;
     calls(&store, 20, NOW_MS).await;
     store.close().await.unwrap();
-    log.tamper("DELETE FROM audit WHERE chain_n < 11; DELETE FROM audit_chain WHERE n BETWEEN 2 AND 10");
+    log.tamper(
+        "DELETE FROM audit WHERE chain_n < 11; DELETE FROM audit_chain WHERE n BETWEEN 2 AND 10",
+    );
     let kinds = log.problems();
     assert!(
         kinds.contains(&(AuditProblemKind::Removed, None)),
