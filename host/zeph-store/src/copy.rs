@@ -16,7 +16,12 @@ use crate::store::Store;
 const OWN_TABLES: [&str; 2] = ["zeph_host_schema", "host_processes"];
 
 /// Tables that have a row from the beginning, which the copied one replaces.
-const SINGLE_ROWS: [&str; 3] = ["grant_uses_since", "sequence_changes", "trust_version"];
+const SINGLE_ROWS: [&str; 4] = [
+    "grant_uses_since",
+    "offer_version",
+    "sequence_changes",
+    "trust_version",
+];
 
 /// Tables in which the rows of each host stand for themselves, where many hosts share a database: the chain and what hangs on it.
 const CHAIN_TABLES: [&str; 2] = ["audit_chain", "audit_checkpoint"];

