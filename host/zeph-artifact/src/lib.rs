@@ -1,1 +1,7 @@
 //! Plugins as artifacts: how they are named, fetched from registries, signed, listed in indexes and packed for machines without a network.
+//!
+//! In reading order: `reference` (what names an artifact), `pulled` (what came of it), `manifest` (what a registry may say an artifact
+//! is), `credentials` (who the operator is to a registry), `registry` (the client: fetching and publishing, over the egress).
+
+pub mod pulled;
+pub mod reference;
