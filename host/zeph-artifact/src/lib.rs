@@ -1,7 +1,9 @@
 //! Plugins as artifacts: how they are named, fetched from registries, signed, listed in indexes and packed for machines without a network.
 //!
 //! In reading order: `reference` (what names an artifact), `pulled` (what came of it), `manifest` (what a registry may say an artifact
-//! is), `credentials` (who the operator is to a registry), `registry` (the client: fetching and publishing, over the egress).
+//! is), `credentials` (who the operator is to a registry), `registry` (the client: fetching and publishing, over the egress),
+//! `signature` (files of minisign, bundles of Sigstore), `document` (what a signature covers), `trust` (whose signature counts).
 
 pub mod pulled;
 pub mod reference;
+pub mod signature;
