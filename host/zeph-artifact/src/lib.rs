@@ -4,6 +4,9 @@
 //! is), `credentials` (who the operator is to a registry), `registry` (the client: fetching and publishing, over the egress),
 //! `signature` (files of minisign, bundles of Sigstore), `document` (what a signature covers), `trust` (whose signature counts).
 
+pub mod credentials;
+pub mod manifest;
 pub mod pulled;
 pub mod reference;
+pub mod registry;
 pub mod signature;

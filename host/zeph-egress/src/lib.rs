@@ -37,7 +37,9 @@ pub use self::connection::RequestBody;
 pub use self::dial::{CheckedAddresses, DialError, DialedStream, Dialer};
 pub use self::error::EgressError;
 pub use self::journal::{JOURNAL_SOCKET, send_to_journal};
-pub use self::own::{OwnAnswer, OwnBody, OwnClient, OwnError, OwnLimits, OwnPatience, OwnPhase};
+pub use self::own::{
+    OwnAnswer, OwnBody, OwnClient, OwnError, OwnHost, OwnLimits, OwnPatience, OwnPhase,
+};
 pub use self::proxy::ProxyConnector;
 pub use self::request::URL_BYTES_MAX;
 pub use self::resolve::{Resolve, SystemResolver};

@@ -12,7 +12,7 @@ use http::Request;
 use http::header::ACCEPT;
 use tokio::sync::Semaphore;
 use url::Url;
-use zeph_core::network::PrivateHost;
+use zeph_core::network::{Destination, PrivateHost};
 
 pub use self::answer::{OwnAnswer, OwnBody};
 pub use self::error::{OwnError, OwnPhase};
@@ -35,11 +35,25 @@ pub struct OwnClient {
     limits: OwnLimits,
 }
 
-/// An origin, and who named it.
+/// An origin, and how it may be reached.
 #[derive(Debug, Clone)]
 struct Named {
     origin: Origin,
-    is_operators: bool,
+    /// At any address; else at public ones.
+    is_anywhere: bool,
+    /// Over plain HTTP, where its URL says so.
+    is_plain_allowed: bool,
+}
+
+/// A host that the operator named, and how it may be reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnHost {
+    /// Host and port.
+    pub destination: Destination,
+    /// Speak plain HTTP with it.
+    pub plain_http: bool,
+    /// Its addresses may be private ones.
+    pub private: bool,
 }
 
 /// How hosts are reached.
@@ -80,14 +94,34 @@ impl OwnClient {
     /// Errors: `Url`.
     pub fn new(egress: &Egress, urls: &[&str], limits: OwnLimits) -> Result<Self, OwnError> {
         let origins = named(urls, true)?;
-        let private = origins.iter().map(|Named { origin, .. }| PrivateHost {
+        Ok(Self::over(egress.dialer().clone(), egress, origins, limits))
+    }
+
+    /// One for `hosts`, each as its operator said. What is opened for tools (`[[tools.egress.private]]`) is not opened here.
+    pub fn of_hosts(egress: &Egress, hosts: &[OwnHost], limits: OwnLimits) -> Self {
+        let named = |host: &OwnHost| Named {
+            origin: Origin {
+                is_plain: host.plain_http,
+                destination: host.destination.clone(),
+            },
+            is_anywhere: host.private,
+            is_plain_allowed: host.plain_http,
+        };
+        let public = egress.dialer().clone().opening(Arc::default());
+        let origins = hosts.iter().map(named).collect();
+        Self::over(public, egress, origins, limits)
+    }
+
+    fn over(public: Dialer, egress: &Egress, origins: Vec<Named>, limits: OwnLimits) -> Self {
+        let private = origins.iter().filter(|named| named.is_anywhere);
+        let private = private.map(|Named { origin, .. }| PrivateHost {
             host: origin.destination.host.clone(),
             ports: vec![origin.destination.port],
             plain_http: origin.is_plain,
         });
-        Ok(Self {
+        Self {
             roads: Roads {
-                public: egress.dialer().clone(),
+                public,
                 opened: egress.dialer().clone().opening(private.collect()),
                 tls: egress.tls().clone(),
                 pool: Pool::default(),
@@ -95,11 +129,11 @@ impl OwnClient {
             },
             origins: origins.into(),
             limits,
-        })
+        }
     }
 
     /// This client for the hosts and ports of `urls` too, which somebody else than the operator named: they are reached at public
-    /// addresses and over TLS, or as `[[tools.egress.private]]` says.
+    /// addresses and over TLS, or as `[[tools.egress.private]]` says, unless it was made of hosts.
     ///
     /// Errors: `Url`.
     pub fn also(&self, urls: &[&str]) -> Result<Self, OwnError> {
@@ -195,7 +229,8 @@ fn named(urls: &[&str], is_operators: bool) -> Result<Vec<Named>, OwnError> {
         let (_, origin) = read(url)?;
         Ok(Named {
             origin,
-            is_operators,
+            is_anywhere: is_operators,
+            is_plain_allowed: is_operators,
         })
     });
     named.collect()

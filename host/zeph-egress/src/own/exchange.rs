@@ -103,7 +103,7 @@ impl Exchange<'_> {
     async fn road(&self, uri: &Uri) -> Result<Road<'_>, OwnError> {
         let destination = self.destination();
         let Roads { public, opened, .. } = self.roads;
-        let road = match self.named.is_operators {
+        let road = match self.named.is_anywhere {
             true => {
                 let checked = opened.check(destination).await?;
                 let is_public = checked.addresses().iter().all(is_public);
@@ -131,7 +131,7 @@ impl Exchange<'_> {
         }
         let opened = self.roads.public.private(self.destination());
         let is_opened = opened.is_some_and(|opened| opened.plain_http);
-        let is_allowed = self.named.is_operators || is_opened;
+        let is_allowed = self.named.is_plain_allowed || is_opened;
         (!is_allowed).then_some("plain HTTP is spoken only where the operator wrote it")
     }
 

@@ -11,9 +11,9 @@ use http::{Method, Request};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
-use zeph_core::network::{EgressLimits, EgressSettings, Host};
+use zeph_core::network::{Destination, EgressLimits, EgressSettings, Host, PrivateHost};
 
-use super::{OwnClient, OwnError, OwnLimits, OwnPatience, OwnPhase};
+use super::{OwnClient, OwnError, OwnHost, OwnLimits, OwnPatience, OwnPhase};
 use crate::dial::{DialError, Dialer};
 use crate::{Connect, Egress, Pending, Resolve};
 
@@ -363,4 +363,44 @@ async fn a_public_host_is_reached_through_the_proxy_and_a_private_one_directly()
         // Keys of signatures do not come over plain HTTP from elsewhere.
         assert!(matches!(client.get(url).await, Err(OwnError::Url { .. })));
     }
+}
+
+#[tokio::test]
+async fn a_host_of_the_operator_is_reached_as_they_said() {
+    let server = Server::start(|_| whole("200 OK", "", "")).await;
+    let destination = |address: SocketAddr| Destination {
+        host: address.ip().into(),
+        port: address.port(),
+    };
+    let host = |plain_http, private| OwnHost {
+        destination: destination(server.address),
+        plain_http,
+        private,
+    };
+    // What is opened for tools opens nothing here.
+    let opened = Egress::new(&EgressSettings {
+        private: Arc::from([PrivateHost {
+            host: server.address.ip().into(),
+            ports: vec![server.address.port()],
+            plain_http: true,
+        }]),
+        ..settings()
+    });
+    let client = |hosts: &[OwnHost]| OwnClient::of_hosts(&opened, hosts, LIMITS);
+    let sent = client(&[host(true, true)])
+        .send(server.post(""), patience())
+        .await;
+    assert_eq!(sent.unwrap().status, 200);
+    let public_only = client(&[host(true, false)]);
+    let named_by_others = client(&[]).also(&[&server.url()]).unwrap();
+    for client in [public_only, named_by_others] {
+        let refused = client.send(server.post(""), patience()).await.unwrap_err();
+        assert!(
+            matches!(refused, OwnError::Dial(DialError::Forbidden { .. })),
+            "{refused}"
+        );
+    }
+    let tls_only = client(&[host(false, true)]);
+    let refused = tls_only.send(server.post(""), patience()).await;
+    assert!(matches!(refused, Err(OwnError::Url { .. })));
 }

@@ -1,0 +1,114 @@
+//! Credentials, from files as docker and wkg write them.
+
+use std::fs;
+use std::path::PathBuf;
+
+use super::{Credential, CredentialFiles, Lookup};
+use crate::reference::RegistryHost;
+
+fn basic(user: &str, password: &str) -> Lookup {
+    Lookup::Known(Credential::Basic {
+        user: user.to_owned(),
+        password: password.to_owned(),
+    })
+}
+
+fn host(text: &str) -> RegistryHost {
+    text.parse().unwrap()
+}
+
+const DOCKER: &str = r#"{
+  "auths": {
+    "ghcr.io": { "auth": "b3BlbjpzZXNhbWU=" },
+    "https://index.docker.io/v1/": { "auth": "aHViOnB3AAA=" },
+    "https://quay.example/v2/": { "username": "u", "password": "p:w" },
+    "half.example/org": { "auth": "b3BlbjpzZXNhbWU=" },
+    "azure.example": { "auth": "MDAwOg==", "identitytoken": "refresh" },
+    "localhost:5000": { "auth": "b3BlbjpzZXNhbWU" },
+    "empty.example": {}
+  },
+  "credHelpers": { "cloud.example": "cloud" },
+  "HttpHeaders": { "x": "y" }
+}"#;
+
+#[test]
+fn the_file_of_docker() {
+    let of = |registry: &str| super::docker::lookup(DOCKER, &host(registry)).unwrap();
+    assert_eq!(of("ghcr.io"), basic("open", "sesame"));
+    assert_eq!(of("GHCR.io:443"), basic("open", "sesame"));
+    assert_eq!(of("localhost:5000"), basic("open", "sesame"));
+    assert_eq!(of("quay.example"), basic("u", "p:w"));
+    for hub in ["docker.io", "registry-1.docker.io"] {
+        assert_eq!(of(hub), basic("hub", "pw"));
+    }
+    let token = Lookup::Known(Credential::Identity("refresh".to_owned()));
+    assert_eq!(of("azure.example"), token);
+    assert_eq!(of("cloud.example"), Lookup::Helper("cloud".to_owned()));
+    // Neither another port, nor a host below or above, nor what is known for a part of a registry.
+    for other in [
+        "ghcr.io:8443",
+        "x.ghcr.io",
+        "io",
+        "half.example",
+        "empty.example",
+    ] {
+        assert_eq!(of(other), Lookup::None, "{other}");
+    }
+    let stored = DOCKER.replacen('{', r#"{ "credsStore": "desktop","#, 1);
+    let of = |registry: &str| super::docker::lookup(&stored, &host(registry)).unwrap();
+    assert_eq!(of("ghcr.io"), basic("open", "sesame"));
+    assert_eq!(of("empty.example"), Lookup::Helper("desktop".to_owned()));
+}
+
+#[test]
+fn the_file_of_wkg() {
+    let text = r#"
+        default_registry = "acme.example"
+        [namespace_registries]
+        wasi = "wasi.dev"
+        [registry."ghcr.io"]
+        type = "oci"
+        [registry."ghcr.io".oci]
+        auth = { username = "open", password = "sesame" }
+        protocol = "https"
+        [registry."localhost:5000".oci]
+        auth = "cGluZzpwb25n"
+        [registry."warg.example"]
+        type = "warg"
+    "#;
+    let of = |registry: &str| super::wkg::lookup(text, &host(registry)).unwrap();
+    assert_eq!(of("ghcr.io"), basic("open", "sesame"));
+    assert_eq!(of("localhost:5000"), basic("ping", "pong"));
+    assert_eq!(of("warg.example"), Lookup::None);
+    assert_eq!(of("wasi.dev"), Lookup::None);
+}
+
+#[test]
+fn files_that_are_not_there_say_nothing_and_broken_ones_are_named_without_their_content() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| -> Option<PathBuf> { Some(folder.path().join(name)) };
+    let files = CredentialFiles {
+        wkg: path("config.toml"),
+        docker: path("config.json"),
+    };
+    let registry = host("ghcr.io");
+    assert_eq!(files.of(&registry).unwrap(), Lookup::None);
+    fs::write(folder.path().join("config.json"), DOCKER).unwrap();
+    assert_eq!(files.of(&registry).unwrap(), basic("open", "sesame"));
+    let wkg = "[registry.\"ghcr.io\".oci]\nauth = { username = \"w\", password = \"kg\" }\n";
+    fs::write(folder.path().join("config.toml"), wkg).unwrap();
+    assert_eq!(files.of(&registry).unwrap(), basic("w", "kg"));
+    for broken in [
+        "auth = \"sesame",
+        "[registry.\"ghcr.io\".oci]\nauth = \"sesame\"",
+    ] {
+        fs::write(folder.path().join("config.toml"), broken).unwrap();
+        let error = files.of(&registry).unwrap_err().to_string();
+        assert!(
+            error.contains("config.toml") && !error.contains("sesame"),
+            "{error}"
+        );
+    }
+    let debug = format!("{:?}", basic("open", "sesame"));
+    assert!(!debug.contains("sesame"), "{debug}");
+}
