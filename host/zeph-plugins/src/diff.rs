@@ -4,12 +4,15 @@
 //! the tools after them, in a fixed order.
 
 use serde::Serialize;
+use zeph_core::failure::one_line;
 use zeph_core::id::{Digest, Pin};
 
 use super::definitions::Definitions;
 use super::lock::LockedPlugin;
+use super::visible::visible_line;
 
 mod line;
+mod provenance;
 mod schema;
 mod server;
 mod text;
@@ -18,9 +21,14 @@ mod want;
 mod warning;
 
 pub use line::{DiffLine, DiffMark};
+use provenance::ProvenanceChange;
+pub use provenance::UpdateRisk;
 pub use server::{ServerChanges, between_servers};
 use tool::ToolChange;
 use want::WantChange;
+
+/// Characters of why a version was withdrawn.
+const YANKED_CHARS_MAX: usize = 300;
 
 /// One side: a plugin as it is or was.
 #[derive(Debug, Clone, Copy)]
@@ -40,6 +48,12 @@ pub struct Changes {
     /// The digests of the definitions, when they differ.
     #[serde(skip_serializing_if = "Option::is_none")]
     definitions: Option<Was<Digest>>,
+    /// Source, version and signer, when one of them differs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    provenance: Option<ProvenanceChange>,
+    /// What has to be agreed to by name.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    risks: Vec<UpdateRisk>,
     /// What to look at twice, one sentence each.
     warnings: Vec<String>,
     /// Requests in the new manifest's order, then the removed ones.
@@ -73,13 +87,51 @@ pub(crate) fn between(old: PluginSide<'_>, new: PluginSide<'_>) -> Changes {
     Changes {
         wasm: was(old.pin.wasm, new.pin.wasm),
         definitions: was(old.pin.tools, new.pin.tools),
+        provenance: None,
+        risks: Vec::new(),
         warnings: warning::all(old, new),
         wants: want::changes(old.definitions.wants(), new.definitions.wants()),
         tools,
     }
 }
 
+/// Compares two versions of a plugin with where they come from and who signed them.
+///
+/// Shape: `yanked` says why the publisher withdrew the new one, if that is known.
+pub fn between_versions(old: &LockedPlugin, new: &LockedPlugin, yanked: Option<&str>) -> Changes {
+    let mut changes = between(old.accepted(), new.accepted());
+    let provenance = ProvenanceChange::between(old.provenance.as_ref(), new.provenance.as_ref());
+    let mut risks = provenance
+        .as_ref()
+        .map(ProvenanceChange::risks)
+        .unwrap_or_default();
+    risks.extend(yanked.map(|reason| (UpdateRisk::Yanked, yanked_warning(reason))));
+    let moved = provenance.as_ref().and_then(ProvenanceChange::moved);
+    let told = risks.iter().map(|(_, told)| told.clone()).chain(moved);
+    changes.warnings.splice(0..0, told);
+    changes.risks = risks.into_iter().map(|(risk, _)| risk).collect();
+    changes.provenance = provenance;
+    changes
+}
+
+/// What is said of a version that was withdrawn.
+pub fn yanked_warning(reason: &str) -> String {
+    let reason = one_line(reason, YANKED_CHARS_MAX);
+    match reason.is_empty() {
+        true => "its publisher withdrew this version".to_owned(),
+        false => format!(
+            "its publisher withdrew this version: {}",
+            visible_line(&reason)
+        ),
+    }
+}
+
 impl Changes {
+    /// What has to be agreed to by name.
+    pub fn risks(&self) -> &[UpdateRisk] {
+        &self.risks
+    }
+
     /// Whether both sides are the same.
     pub fn is_empty(&self) -> bool {
         self.wasm.is_none() && self.definitions.is_none()
@@ -116,6 +168,9 @@ impl Changes {
         self.tools
             .iter()
             .for_each(|change| change.push_lines(&mut lines));
+        if let Some(provenance) = &self.provenance {
+            provenance.push_lines(&mut lines);
+        }
         for (name, digests) in [("file", &self.wasm), ("definitions", &self.definitions)] {
             let Some(Was { old, new }) = digests else {
                 continue;

@@ -126,7 +126,7 @@ pub fn unused(here: &Path, folders: &[PathBuf]) -> Option<String> {
     ))
 }
 
-fn check(folder: &Metadata) -> Result<(), String> {
+pub(crate) fn check(folder: &Metadata) -> Result<(), String> {
     let me = rustix::process::geteuid().as_raw();
     if !folder.is_dir() {
         return Err("it is not a folder".to_owned());

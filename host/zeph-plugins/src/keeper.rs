@@ -436,6 +436,8 @@ pub fn locked(path: &Path, good: &VettedPlugin, now_ms: i64) -> LockedPlugin {
         accepted_at_ms: now_ms,
         disabled: false,
         operator_wants: good.manifest_by == ManifestBy::Operator,
+        provenance: None,
+        next: None,
         definitions: good.definitions(),
     }
 }

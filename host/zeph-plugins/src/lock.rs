@@ -12,13 +12,15 @@ use super::definitions::Definitions;
 use super::server::LockedServer;
 
 mod file;
+mod provenance;
 mod read;
 mod write;
 
 pub(crate) use file::LockFile;
+pub use provenance::{NextVersion, PinnedSigner, PluginSource, Provenance};
 
-/// Version of the format. A file without servers is written as the first one, which older programs read.
-const VERSION: i64 = 2;
+/// Version of the format. A file is written as the first that can say what is in it, which older programs read.
+const VERSION: i64 = 3;
 
 /// Most bytes of the file. Enough for a hundred plugins that use up what each may have.
 const LOCK_BYTES_MAX: u64 = 64 * 1024 * 1024;
@@ -51,6 +53,10 @@ pub struct LockedPlugin {
     pub disabled: bool,
     /// Whether what it wants was written by the operator, for an author who did not.
     pub(crate) operator_wants: bool,
+    /// Where it was had from and who signed it; `None` for a file that was put into the folder.
+    pub provenance: Option<Provenance>,
+    /// What is known of the component that was put in its place and waits for approval.
+    pub next: Option<NextVersion>,
     /// What it said about itself then.
     pub definitions: Definitions,
 }
@@ -120,6 +126,27 @@ impl Lock {
             Some(text) => read::lock(&text, path),
             None => Ok(Self::default()),
         }
+    }
+
+    /// Reads the text of a lock file that lies elsewhere, such as in a bundle; `path` is for messages.
+    ///
+    /// Errors: [`LockError::Broken`], [`LockError::Newer`], [`LockError::TooLong`].
+    pub fn parse(text: &str, path: &Path) -> Result<Self, LockError> {
+        let n_bytes = text.len() as u64;
+        if n_bytes > LOCK_BYTES_MAX {
+            let path = path.to_owned();
+            return Err(LockError::TooLong { path, n_bytes });
+        }
+        read::lock(text, path)
+    }
+
+    /// The text of a lock with these plugins and nothing else: the same for the same plugins.
+    pub fn text_of(plugins: &[LockedPlugin]) -> String {
+        let lock = Self {
+            plugins: plugins.to_vec(),
+            ..Self::default()
+        };
+        write::text(&lock)
     }
 
     /// What was accepted, in the order first accepted.

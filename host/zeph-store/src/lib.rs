@@ -3,7 +3,7 @@
 //!
 //! This is the only crate that knows SQL, and no SQL leaves it: callers see operations on [`Store`] and lines of an
 //! [`AuditFile`]. In reading order: what is kept (`conversation`, `session`, `goals`, `schedules`, `long_tasks`, `overflow`, `savings`, `grants`, `grant_uses`, `defaults`, `approvals`,
-//! `audit`, `call`, `quota`, `hold`, `processes`, `tokens`, `sharing`, `sequences`, `trust`, `observed`, `reputation`, `vectors`, `sweep`, and `secrets` and `logins` in files beside it), what a database has to be able to do for that
+//! `audit`, `call`, `quota`, `hold`, `processes`, `tokens`, `sharing`, `sequences`, `trust`, `observed`, `reputation`, `vectors`, `indexes`, `sweep`, and `secrets` and `logins` in files beside it), what a database has to be able to do for that
 //! (`operations`), who queues it (`store`), and how SQLite does it
 //! (`sqlite`). The clock is always an argument.
 //! Texts of this crate may name paths of the host: they are for operators, never for a model.
@@ -21,6 +21,7 @@ mod goals;
 mod grant_uses;
 mod grants;
 mod hold;
+mod indexes;
 mod lines;
 mod logins;
 mod long_tasks;
@@ -77,6 +78,7 @@ pub use goals::{
 pub use grant_uses::{GrantUse, GrantUses};
 pub use grants::{GrantRecord, Revoke, UnreadableGrant};
 pub use hold::WorkHold;
+pub use indexes::SeenIndex;
 pub use logins::{LoginFolder, LoginHold, StoredLogin};
 pub use long_tasks::{
     LongTask, LongTaskAsker, LongTaskBounds, LongTaskClaim, LongTaskEnd, LongTaskHold,

@@ -26,6 +26,7 @@ use crate::error::StoreError;
 use crate::goals::{Goal, GoalState, TaskGraph};
 use crate::grant_uses::GrantUses;
 use crate::grants::{GrantRecord, ListedGrants, Revoke};
+use crate::indexes::SeenIndex;
 use crate::long_tasks::{
     LongTask, LongTaskAsker, LongTaskBounds, LongTaskClaim, LongTaskEnd, LongTaskHold,
     LongTaskNews, NewLongTask,
@@ -240,6 +241,11 @@ pub(crate) trait Operations {
     fn vectors(&self, digests: &[Digest], at_ms: i64) -> Outcome<Vec<Option<Vec<f32>>>>;
     /// Keeps vectors, and forgets those that were not used for longest beyond the bound.
     fn keep_vectors(&self, vectors: &[(Digest, Vec<f32>)], at_ms: i64) -> Outcome<()>;
+
+    /// The last index of plugins of this source.
+    fn seen_index(&self, source: &str) -> Outcome<Option<SeenIndex>>;
+    /// Keeps an index unless a later one, or another one of the same number, is kept; says whether it did.
+    fn keep_seen_index(&self, index: &SeenIndex, at_ms: i64) -> Outcome<bool>;
 
     /// Adds a token; false when there is one of this name.
     fn add_token(&self, token: &TokenRecord) -> Outcome<bool>;

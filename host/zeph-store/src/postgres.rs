@@ -24,6 +24,7 @@ use crate::conversation::Conversation;
 use crate::goals::{Goal, GoalState, TaskGraph};
 use crate::grant_uses::GrantUses;
 use crate::grants::{GrantRecord, ListedGrants, Revoke};
+use crate::indexes::SeenIndex;
 use crate::long_tasks::{
     LongTask, LongTaskAsker, LongTaskBounds, LongTaskClaim, LongTaskEnd, LongTaskHold,
     LongTaskNews, NewLongTask,
@@ -59,6 +60,7 @@ mod fault;
 mod goals;
 mod grant_uses;
 mod grants;
+mod indexes;
 mod listener;
 mod long_tasks;
 mod observed;
@@ -333,6 +335,14 @@ impl Operations for Transaction {
 
     fn restore_defaults(&self, plugin: &PluginId) -> Outcome<bool> {
         defaults::restore(self, plugin)
+    }
+
+    fn seen_index(&self, source: &str) -> Outcome<Option<SeenIndex>> {
+        indexes::seen(self, source)
+    }
+
+    fn keep_seen_index(&self, index: &SeenIndex, at_ms: i64) -> Outcome<bool> {
+        indexes::keep(self, index, at_ms)
     }
 
     fn vectors(&self, digests: &[Digest], at_ms: i64) -> Outcome<Vec<Option<Vec<f32>>>> {

@@ -20,6 +20,7 @@ use crate::conversation::Conversation;
 use crate::goals::{Goal, GoalState, TaskGraph};
 use crate::grant_uses::GrantUses;
 use crate::grants::{GrantRecord, ListedGrants, Revoke};
+use crate::indexes::SeenIndex;
 use crate::long_tasks::{
     LongTask, LongTaskAsker, LongTaskBounds, LongTaskClaim, LongTaskEnd, LongTaskHold,
     LongTaskNews, NewLongTask,
@@ -54,6 +55,7 @@ mod defaults;
 mod goals;
 mod grant_uses;
 mod grants;
+mod indexes;
 pub(crate) mod label;
 mod long_tasks;
 mod observed;
@@ -332,6 +334,14 @@ impl Operations for ChainedConnection {
 
     fn keep_vectors(&self, vectors: &[(Digest, Vec<f32>)], at_ms: i64) -> Outcome<()> {
         Ok(vectors::keep(self, vectors, at_ms)?)
+    }
+
+    fn seen_index(&self, source: &str) -> Outcome<Option<SeenIndex>> {
+        Ok(indexes::seen(self, source)?)
+    }
+
+    fn keep_seen_index(&self, index: &SeenIndex, at_ms: i64) -> Outcome<bool> {
+        Ok(indexes::keep(self, index, at_ms)?)
     }
 
     fn add_token(&self, token: &TokenRecord) -> Outcome<bool> {

@@ -8,7 +8,10 @@ use serde_json::json;
 use zeph_core::capability::{Capability, LimitName};
 use zeph_core::id::{Digest, Pin, PluginId};
 
-use super::{LOCK_BYTES_MAX, Lock, LockError, LockFile, LockedPlugin, read, write};
+use super::{
+    LOCK_BYTES_MAX, Lock, LockError, LockFile, LockedPlugin, NextVersion, PinnedSigner,
+    PluginSource, Provenance, read, write,
+};
 use crate::definitions::Definitions;
 use crate::definitions::tests::{tool, want, wants, with_schema};
 use crate::visible::is_hidden;
@@ -28,6 +31,8 @@ fn plugin(name: &str) -> LockedPlugin {
         accepted_at_ms: ACCEPTED_MS,
         disabled: false,
         operator_wants: false,
+        provenance: None,
+        next: None,
         definitions,
     }
 }
@@ -90,6 +95,10 @@ fn check_round(plugins: Vec<LockedPlugin>) {
         );
         assert_eq!(read.accepted_at_ms, written.accepted_at_ms);
         assert_eq!(read.disabled, written.disabled);
+        assert_eq!(
+            (&read.provenance, &read.next),
+            (&written.provenance, &written.next)
+        );
         assert_eq!(read.definitions.wants(), written.definitions.wants());
         assert_eq!(
             read.definitions.digest(),
@@ -146,10 +155,127 @@ fn whatever_a_plugin_says_comes_back() {
 }
 
 proptest! {
+    /// A lock that somebody edited is read as the same text again, or refused; it never crashes the reader.
+    #[test]
+    fn no_edited_lock_crashes_the_reader(
+        changes in proptest::collection::vec((any::<proptest::sample::Index>(), any::<char>()), 1..6),
+        choice in 0..6_usize,
+    ) {
+        let mut notes = saying("hello");
+        notes.provenance = provenances().into_iter().nth(choice);
+        let mut text: Vec<char> = write::text(&lock_of([notes, plugin("last")])).chars().collect();
+        for (at, character) in changes {
+            let at = at.index(text.len());
+            text[at] = character;
+        }
+        let text: String = text.into_iter().collect();
+        if let Ok(lock) = parse(&text) {
+            let again = write::text(&lock);
+            prop_assert_eq!(write::text(&parse(&again).unwrap()), again);
+        }
+    }
+
     #[test]
     fn any_text_comes_back(text in any::<String>(), lines in "[a'\"\\\\ \n\r\t#=\\[\\]\u{202e}\u{e0041}]{0,40}") {
         check_round(vec![saying(&text), plugin("last")]);
         check_round(vec![saying(&lines)]);
+    }
+}
+
+/// Where a plugin may be had from, with and without a version and a signer.
+fn provenances() -> Vec<Provenance> {
+    let manifest = Digest::new([3; 32]);
+    let reference = "registry.example.org:5000/team/notes:1.2.0".to_owned();
+    let url = "https://example.org/a.wasm?x=\"\u{202e}".to_owned();
+    let sources = [
+        PluginSource::Registry {
+            reference,
+            manifest,
+        },
+        PluginSource::Url { url },
+        PluginSource::File {
+            path: "/home/it's \n/a.wasm".into(),
+        },
+    ];
+    let with = |source: PluginSource| Provenance {
+        source,
+        version: Some("1.2.0-rc.1+build.5".parse().unwrap()),
+        signer: Some(PinnedSigner {
+            name: "te\u{202e}am\"".to_owned(),
+            key: "minisign E7620F1842B4E81F".to_owned(),
+        }),
+    };
+    let without = |source: PluginSource| Provenance {
+        source,
+        version: None,
+        signer: None,
+    };
+    let sources = sources.into_iter();
+    sources
+        .flat_map(|source| [with(source.clone()), without(source)])
+        .collect()
+}
+
+#[test]
+fn source_version_and_signer_come_back() {
+    for provenance in provenances() {
+        let mut known = plugin("known");
+        known.provenance = Some(provenance.clone());
+        let mut waiting = plugin("waiting");
+        waiting.next = Some(NextVersion {
+            wasm: Digest::new([9; 32]),
+            provenance,
+        });
+        let text = write::text(&lock_of([known.clone()]));
+        assert!(text.contains("\nversion = 3\n"), "{text}");
+        check_round(vec![plugin("first"), known, waiting, plugin("last")]);
+    }
+}
+
+#[test]
+fn a_source_is_made_for_people() {
+    let mut notes = plugin("notes");
+    notes.provenance = provenances().into_iter().next();
+    notes.provenance.as_mut().unwrap().signer = Some(PinnedSigner {
+        name: "team".to_owned(),
+        key: "minisign E7620F1842B4E81F".to_owned(),
+    });
+    let text = write::text(&lock_of([notes]));
+    let manifest = "03".repeat(32);
+    let expect = format!(
+        "source = {{ reference = \"registry.example.org:5000/team/notes:1.2.0\", manifest = \"sha256:{manifest}\" }}
+version = \"1.2.0-rc.1+build.5\"
+signer = {{ name = \"team\", key = \"minisign E7620F1842B4E81F\" }}
+"
+    );
+    assert!(text.contains(&expect), "{text}");
+}
+
+#[test]
+fn a_source_that_makes_no_sense_is_refused_with_its_line() {
+    let mut notes = plugin("notes");
+    notes.provenance = provenances().into_iter().next();
+    let good = write::text(&lock_of([notes]));
+    let source = good.lines().find(|line| line.starts_with("source")).unwrap();
+    let signer = good.lines().find(|line| line.starts_with("signer")).unwrap();
+    let line = good.lines().position(|line| line.starts_with("source")).unwrap() + 1;
+    let table = [
+        (source, "source = {}", 0, "a source is"),
+        (source, "source = { url = \"ftp://x\" }", 0, "begins with"),
+        (source, "source = { file = \"a.wasm\" }", 0, "is absolute"),
+        (source, "source = { file = \"/a\", url = \"https://x\" }", 0, "a source is"),
+        (source, "source = { reference = \"a b/c\", manifest = \"sha256:0303030303030303030303030303030303030303030303030303030303030303\" }", 0, "no reference"),
+        (source, "source = { where = \"x\" }", 0, "unknown field"),
+        (source, "", 1, "belongs to a `source`"),
+        ("1.2.0-rc.1+build.5", "1.2", 1, "no semantic version"),
+        (signer, "signer = { name = \"\", key = \"k\" }", 2, "1 to 2048 bytes"),
+    ];
+    for (from, to, n_below, expect) in table {
+        let error = parse(&good.replacen(from, to, 1)).unwrap_err();
+        let told = error.to_string();
+        assert!(told.contains(expect), "{to}: {told}");
+        let at = format!("line {}:", line + n_below);
+        assert!(told.contains(&at), "{to}: {told}, not {at}");
     }
 }
 
@@ -314,10 +440,10 @@ fn the_second_tool_of_a_name_is_refused() {
 
 #[test]
 fn a_newer_file_is_told_as_such_whatever_else_it_holds() {
-    let newer = "version = 3\nsigned = true\n[plugins.notes]\nname = 1\n";
+    let newer = "version = 4\nsigned = true\n[plugins.notes]\nname = 1\n";
     let error = parse(newer).unwrap_err();
     assert!(
-        matches!(error, LockError::Newer { found: 3, .. }),
+        matches!(error, LockError::Newer { found: 4, .. }),
         "{error:?}"
     );
     assert!(error.told().contains("use the newer program"));

@@ -14,7 +14,7 @@ use zeph_core::network::HostAccess;
 use zeph_core::secret::SecretUse;
 use zeph_core::tool::{Backend, Tool};
 
-use super::{Lock, LockedPlugin, VERSION};
+use super::{Lock, LockedPlugin, NextVersion, PluginSource, Provenance, VERSION};
 use crate::definitions::{canonical_json, kind_label, promises};
 use crate::server::{LockedServer, NamedDefinition};
 use crate::visible::{is_hidden, push_json_escape};
@@ -34,7 +34,7 @@ const NAMES: &str = "
 
 /// The whole file.
 pub(super) fn text(lock: &Lock) -> String {
-    let version = if lock.servers.is_empty() { 1 } else { VERSION };
+    let version = version(lock);
     let mut text = format!("{HEAD}version = {version}\n");
     if !lock.names.is_empty() {
         text.push_str(NAMES);
@@ -51,6 +51,16 @@ pub(super) fn text(lock: &Lock) -> String {
     let servers = lock.servers.iter();
     servers.for_each(|server| push_server(&mut text, server));
     text
+}
+
+/// The first version that can say what is in the lock.
+fn version(lock: &Lock) -> i64 {
+    let is_known = |one: &LockedPlugin| one.provenance.is_some() || one.next.is_some();
+    match (lock.plugins.iter().any(is_known), lock.servers.is_empty()) {
+        (true, _) => VERSION,
+        (false, false) => 2,
+        (false, true) => 1,
+    }
 }
 
 fn push_server(text: &mut String, server: &LockedServer) {
@@ -114,6 +124,8 @@ fn push_plugin(text: &mut String, plugin: &LockedPlugin) {
         accepted_at_ms,
         disabled,
         operator_wants,
+        provenance,
+        next,
         definitions,
     } = plugin;
     text.push_str("\n[[plugin]]\n");
@@ -128,6 +140,12 @@ fn push_plugin(text: &mut String, plugin: &LockedPlugin) {
     if *operator_wants {
         push(text, "operator_wants", "true");
     }
+    for (key, value) in provenance.iter().flat_map(members) {
+        push(text, key, &value);
+    }
+    if let Some(next) = next {
+        push(text, "next", &next_version(next));
+    }
     if !definitions.wants().is_empty() {
         text.push_str("wants = [\n");
         for want in definitions.wants() {
@@ -139,6 +157,43 @@ fn push_plugin(text: &mut String, plugin: &LockedPlugin) {
         .tools()
         .iter()
         .for_each(|tool| push_tool(text, ("plugin", tool.name.as_str()), tool));
+}
+
+/// `source`, `version` and `signer`, each with its value.
+fn members(provenance: &Provenance) -> Vec<(&'static str, String)> {
+    let Provenance {
+        source,
+        version,
+        signer,
+    } = provenance;
+    let source = match source {
+        PluginSource::Registry {
+            reference,
+            manifest,
+        } => format!(
+            "{{ reference = {}, manifest = \"{manifest}\" }}",
+            line(reference)
+        ),
+        PluginSource::Url { url } => format!("{{ url = {} }}", line(url)),
+        PluginSource::File { path } => format!("{{ file = {} }}", line(&path.to_string_lossy())),
+    };
+    let mut members = vec![("source", source)];
+    if let Some(version) = version {
+        members.push(("version", line(&version.to_string())));
+    }
+    if let Some(signer) = signer {
+        let (name, key) = (line(&signer.name), line(&signer.key));
+        members.push(("signer", format!("{{ name = {name}, key = {key} }}")));
+    }
+    members
+}
+
+fn next_version(next: &NextVersion) -> String {
+    let members = members(&next.provenance).into_iter();
+    let members: Vec<String> = members
+        .map(|(key, value)| format!("{key} = {value}"))
+        .collect();
+    format!("{{ wasm = \"{}\", {} }}", next.wasm, members.join(", "))
 }
 
 /// A tool of the last plugin or server, under its own name there.

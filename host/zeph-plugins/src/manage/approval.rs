@@ -7,7 +7,7 @@ use zeph_config::lock_of;
 use zeph_core::id::PluginId;
 
 use super::ManageError;
-use crate::diff::{self, Changes, PluginSide};
+use crate::diff::{self, Changes};
 use crate::keeper::locked;
 use crate::lock::{Lock, LockFile, LockedPlugin};
 use crate::set::{PluginStanding, Status, VettedPlugin};
@@ -54,18 +54,17 @@ pub fn compare(
     if old.pin == good.pin {
         return Ok(None);
     }
-    let new = locked(&standing.path, &good, now_ms);
+    let new = LockedPlugin {
+        provenance: old.provenance_of(good.pin.wasm),
+        ..locked(&standing.path, &good, now_ms)
+    };
     if new.definitions.digest() != good.pin.tools {
         return Err(cannot(
             "cannot be approved: what is known of it contradicts itself".to_owned(),
         ));
     }
-    let now = PluginSide {
-        pin: good.pin,
-        definitions: &new.definitions,
-    };
     Ok(Some(ChangedPlugin {
-        changes: diff::between(old.accepted(), now),
+        changes: diff::between_versions(&old, &new, None),
         old,
         new,
         good,

@@ -46,6 +46,8 @@ fn lock(plugins: &[&str]) -> Lock {
             accepted_at_ms: 0,
             disabled: false,
             operator_wants: false,
+            provenance: None,
+            next: None,
             definitions: Definitions::new(Vec::new(), tools).unwrap(),
         });
     }

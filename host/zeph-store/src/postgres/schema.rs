@@ -24,6 +24,7 @@ const HISTORY: &[&[&str]] = &[&[
     include_str!("schema/trust.sql"),
     include_str!("schema/observed.sql"),
     include_str!("schema/vectors.sql"),
+    include_str!("schema/indexes.sql"),
 ]];
 
 /// The one row that says which version there is; of another application when it has another name.

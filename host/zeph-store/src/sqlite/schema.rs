@@ -547,6 +547,19 @@ const HISTORY: &[M<'static>] = &[
     ) STRICT, WITHOUT ROWID;
     ",
     ),
+    M::up(
+        "
+    -- The last index of plugins of each source: its number, its digest, the keys of the next one, one a line, and those of the configuration.
+    CREATE TABLE plugin_indexes (
+        source     TEXT PRIMARY KEY,
+        number     INTEGER NOT NULL,
+        document   TEXT NOT NULL,
+        keys       TEXT NOT NULL,
+        configured TEXT NOT NULL,
+        at_ms      INTEGER NOT NULL
+    ) STRICT;
+    ",
+    ),
 ];
 
 const MIGRATIONS: Migrations<'static> = Migrations::from_slice(HISTORY);

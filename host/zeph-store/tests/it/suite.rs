@@ -9,6 +9,7 @@ mod conversation;
 mod goals;
 mod grant_uses;
 pub(crate) mod grants;
+mod indexes;
 mod long_tasks;
 mod quota;
 mod savings;

@@ -47,6 +47,8 @@ impl Folders {
                 accepted_at_ms: 0,
                 disabled: false,
                 operator_wants: false,
+                provenance: None,
+                next: None,
                 definitions: Definitions::default(),
             }),
             name,

@@ -1,0 +1,232 @@
+//! Making a folder match its lock: what is missing, what differs, and what is there beyond it.
+//!
+//! The folder is opened once and held: what was looked at is what is changed, wherever a path leads meanwhile. Each plugin is put in place
+//! whole or not at all, while the lock is held and says what it said when the plan was made. Where bytes come from is not known here:
+//! only those with the digest of the lock are taken.
+
+mod adoption;
+mod held;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use zeph_config::lock_of;
+use zeph_core::id::{Digest, Pin, PluginId};
+
+pub use self::adoption::{Adoption, AdoptionItem};
+use self::held::HeldFolder;
+use super::ManageError;
+use crate::lock::{Lock, LockFile, LockedPlugin};
+
+/// A folder that only one command brings in line with its lock at a time.
+#[derive(Debug)]
+pub struct SyncFolder {
+    folder: PathBuf,
+    held: HeldFolder,
+    _only_one: std::fs::File,
+}
+
+/// What is to be done.
+#[derive(Debug)]
+pub struct SyncPlan {
+    /// The plugins of the lock, in its order, then what is beyond it by the names of the files.
+    pub items: Vec<SyncItem>,
+}
+
+/// One plugin or file.
+#[derive(Debug, Clone)]
+pub struct SyncItem {
+    /// The file, without folders.
+    pub file: OsString,
+    /// What is to be done with it.
+    pub action: SyncAction,
+    /// What the lock says of it; `None` for what is beyond it.
+    pub locked: Option<LockedPlugin>,
+}
+
+/// What is to be done with a plugin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SyncAction {
+    /// It is what the lock says.
+    Keep,
+    /// It is missing.
+    Install,
+    /// It is another file.
+    Replace,
+    /// It stands in no lock. It is removed only where that was asked for.
+    Beyond,
+}
+
+impl SyncFolder {
+    /// Opens a folder, which is made where it is missing, and keeps other commands that change it out until this is dropped.
+    ///
+    /// Errors: `Folder` for one that must not be used, or that another command is working on; `File`.
+    pub fn open(folder: &Path) -> Result<Self, ManageError> {
+        let held = HeldFolder::open(folder)?;
+        Ok(Self {
+            _only_one: held::only_one(folder)?,
+            folder: folder.to_owned(),
+            held,
+        })
+    }
+
+    /// The folder, as it was named.
+    pub fn path(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Its lock.
+    ///
+    /// Errors: `Lock`.
+    pub fn lock(&self) -> Result<Lock, ManageError> {
+        Ok(Lock::read(&lock_of(&self.folder))?)
+    }
+
+    /// Compares the folder with a lock. Reads every component.
+    ///
+    /// Errors: `Folder` for a lock with names that no plugin can have, or a folder with too many files; `File`.
+    pub fn plan(&self, lock: &Lock) -> Result<SyncPlan, ManageError> {
+        let mut files = self.held.components()?;
+        let mut items = Vec::new();
+        for locked in lock.plugins() {
+            self.check_name(&locked.name)?;
+            let file = file_of(&locked.name);
+            let is_there = files.remove(&file);
+            let action = match is_there.then(|| self.held.digest(&file)) {
+                None => SyncAction::Install,
+                Some(Some(digest)) if digest == locked.pin.wasm => SyncAction::Keep,
+                Some(_) => SyncAction::Replace,
+            };
+            let locked = Some(locked.clone());
+            items.push(SyncItem {
+                file,
+                action,
+                locked,
+            });
+        }
+        items.extend(files.into_iter().map(|file| SyncItem {
+            file,
+            action: SyncAction::Beyond,
+            locked: None,
+        }));
+        Ok(SyncPlan { items })
+    }
+
+    /// The component of a plugin as it is in the folder, if it is the one with this digest.
+    pub fn component(&self, name: &PluginId, wasm: Digest) -> Option<Vec<u8>> {
+        let bytes = self.held.read(&file_of(name)).ok()?;
+        (zeph_engine::digest(&bytes) == wasm).then(|| bytes.to_vec())
+    }
+
+    /// Puts a component in its place, if it is the one that the lock pins and the lock still pins it. Blocks.
+    ///
+    /// Errors: `Bad` for other bytes, `Meanwhile` when the lock changed, `File`, `Lock`; then the folder is as it was.
+    pub fn install(&self, locked: &LockedPlugin, bytes: &[u8]) -> Result<(), ManageError> {
+        self.check_name(&locked.name)?;
+        let file = file_of(&locked.name);
+        if zeph_engine::digest(bytes) != locked.pin.wasm {
+            return Err(ManageError::Bad {
+                path: self.folder.join(&file),
+                reason: "what was fetched is not what the lock pins".to_owned(),
+            });
+        }
+        let written = self.held.write(&file, bytes)?;
+        LockFile::edit(&lock_of(&self.folder), |lock| {
+            must_be(lock, &locked.name, Some(locked.pin))?;
+            written.put_in_place()
+        })
+    }
+
+    /// Puts another version of a plugin in its place and pins it, in one step for everybody who respects the lock. Blocks.
+    ///
+    /// Shape:  `old` is what was pinned when its operator agreed; a plugin that is switched off stays so.
+    /// Errors: as [`install`](Self::install).
+    pub fn update(
+        &self,
+        old: &LockedPlugin,
+        new: &LockedPlugin,
+        bytes: &[u8],
+    ) -> Result<(), ManageError> {
+        let file = file_of(&new.name);
+        if zeph_engine::digest(bytes) != new.pin.wasm {
+            return Err(ManageError::Meanwhile(new.name.clone()));
+        }
+        let written = self.held.write(&file, bytes)?;
+        LockFile::edit(&lock_of(&self.folder), |lock| {
+            must_be(lock, &new.name, Some(old.pin))?;
+            let disabled = lock.get(&new.name).is_some_and(|locked| locked.disabled);
+            lock.put(LockedPlugin {
+                disabled,
+                ..new.clone()
+            });
+            // A host that looks between the two finds a plugin that is not what was accepted, and waits.
+            written.put_in_place()
+        })
+    }
+
+    /// Removes a file that the lock does not name. Blocks.
+    ///
+    /// Errors: `Meanwhile` when the lock names it by now; `File`, `Lock`.
+    pub fn remove(&self, file: &OsString) -> Result<(), ManageError> {
+        LockFile::edit(&lock_of(&self.folder), |lock| {
+            let mut plugins = lock.plugins().iter();
+            match plugins.find(|plugin| file_of(&plugin.name) == *file) {
+                Some(plugin) => Err(ManageError::Meanwhile(plugin.name.clone())),
+                None => self.held.remove(file),
+            }
+        })
+    }
+
+    /// A lock may have been written by somebody else: what it calls a plugin becomes the name of a file.
+    fn check_name(&self, name: &PluginId) -> Result<(), ManageError> {
+        match PluginId::problem(&name.0) {
+            None => Ok(()),
+            Some(_) => Err(ManageError::BadName(name.0.clone())),
+        }
+    }
+}
+
+impl SyncPlan {
+    /// Whether the folder is what the lock says.
+    pub fn is_done(&self) -> bool {
+        let mut items = self.items.iter();
+        items.all(|item| item.action == SyncAction::Keep)
+    }
+}
+
+impl SyncItem {
+    /// The name of the plugin, or of the file beyond the lock.
+    pub fn name(&self) -> String {
+        match &self.locked {
+            Some(locked) => locked.name.0.clone(),
+            None => self.file.to_string_lossy().into_owned(),
+        }
+    }
+}
+
+/// The names of files in a folder.
+type Files = BTreeSet<OsString>;
+
+fn file_of(name: &PluginId) -> OsString {
+    OsString::from(format!("{name}.wasm"))
+}
+
+/// That the lock pins the plugin as it did.
+fn must_be(lock: &Lock, name: &PluginId, pin: Option<Pin>) -> Result<(), ManageError> {
+    match lock.get(name).map(|locked| locked.pin) == pin {
+        true => Ok(()),
+        false => Err(ManageError::Meanwhile(name.clone())),
+    }
+}
+
+/// The plugins of a lock by name.
+fn by_name(lock: &Lock) -> BTreeMap<&PluginId, &LockedPlugin> {
+    let plugins = lock.plugins().iter();
+    plugins.map(|plugin| (&plugin.name, plugin)).collect()
+}
+
+#[cfg(test)]
+mod tests;

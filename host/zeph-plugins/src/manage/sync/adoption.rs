@@ -1,0 +1,121 @@
+//! Taking over pins from a lock that somebody else wrote, such as that of a bundle: nothing of it counts before a person agreed.
+
+use zeph_config::lock_of;
+use zeph_core::id::{Pin, PluginId};
+
+use super::{SyncFolder, by_name};
+use crate::diff::{self, Changes, UpdateRisk};
+use crate::lock::{Lock, LockFile, LockedPlugin};
+use crate::manage::ManageError;
+
+/// What another lock pins that the one of the folder does not, or pins otherwise.
+#[derive(Debug)]
+pub struct Adoption {
+    /// In the order of the other lock.
+    pub items: Vec<AdoptionItem>,
+}
+
+/// A plugin as the other lock pins it.
+#[derive(Debug)]
+pub struct AdoptionItem {
+    /// What is pinned now; `None` for a plugin that is new.
+    pub old: Option<LockedPlugin>,
+    /// What is to be pinned.
+    pub new: LockedPlugin,
+    /// What is different; `None` for a plugin that is new.
+    pub changes: Option<Changes>,
+    /// Why its publisher withdrew it, where that is known.
+    pub yanked: Option<String>,
+}
+
+impl Adoption {
+    /// Compares two locks. `yanked` says why a plugin of the other was withdrawn, where that is known.
+    ///
+    /// Errors: `State` for a plugin whose definitions in the other lock are not those it pins; `BadName`.
+    pub fn between(
+        own: &Lock,
+        other: &Lock,
+        now_ms: i64,
+        yanked: impl Fn(&LockedPlugin) -> Option<String>,
+    ) -> Result<Self, ManageError> {
+        let known = by_name(own);
+        let mut items = Vec::new();
+        for theirs in other.plugins() {
+            let old = known.get(&theirs.name).copied();
+            if old.is_some_and(|old| old.pin == theirs.pin) {
+                continue;
+            }
+            check(theirs)?;
+            let new = LockedPlugin {
+                accepted_at_ms: now_ms,
+                disabled: old.is_some_and(|old| old.disabled),
+                next: None,
+                ..theirs.clone()
+            };
+            let yanked = yanked(&new);
+            let changes = old.map(|old| diff::between_versions(old, &new, yanked.as_deref()));
+            items.push(AdoptionItem {
+                old: old.cloned(),
+                new,
+                changes,
+                yanked,
+            });
+        }
+        Ok(Self { items })
+    }
+
+    /// What has to be agreed to by name, over all plugins.
+    pub fn risks(&self) -> Vec<UpdateRisk> {
+        let mut risks: Vec<UpdateRisk> = self.items.iter().flat_map(AdoptionItem::risks).collect();
+        risks.sort_unstable();
+        risks.dedup();
+        risks
+    }
+}
+
+impl AdoptionItem {
+    /// What has to be agreed to by name.
+    pub fn risks(&self) -> Vec<UpdateRisk> {
+        match &self.changes {
+            Some(changes) => changes.risks().to_vec(),
+            None => self.yanked.iter().map(|_| UpdateRisk::Yanked).collect(),
+        }
+    }
+
+    /// The pin that grants move from and to; `None` for a plugin that is new.
+    pub fn moved(&self) -> Option<(PluginId, Pin, Pin)> {
+        let old = self.old.as_ref()?;
+        Some((old.name.clone(), old.pin, self.new.pin))
+    }
+}
+
+/// What a person is shown must be what is pinned.
+fn check(plugin: &LockedPlugin) -> Result<(), ManageError> {
+    if PluginId::problem(&plugin.name.0).is_some() {
+        return Err(ManageError::BadName(plugin.name.0.clone()));
+    }
+    match plugin.definitions.digest() == plugin.pin.tools {
+        true => Ok(()),
+        false => Err(ManageError::State {
+            name: plugin.name.clone(),
+            state: "cannot be taken over: its definitions in the lock do not have the digest that stands beside them".to_owned(),
+            hint: Some("the lock was changed by hand; have the bundle made again".to_owned()),
+        }),
+    }
+}
+
+impl SyncFolder {
+    /// Pins what was agreed to. Blocks.
+    ///
+    /// Errors: `Meanwhile` when the lock changed since it was compared; `Lock`. Then nothing is changed.
+    pub fn adopt(&self, adoption: &Adoption) -> Result<(), ManageError> {
+        LockFile::edit(&lock_of(self.path()), |lock| {
+            for item in &adoption.items {
+                let pin = item.old.as_ref().map(|old| old.pin);
+                super::must_be(lock, &item.new.name, pin)?;
+                lock.put(item.new.clone());
+            }
+            Ok(())
+        })
+    }
+}

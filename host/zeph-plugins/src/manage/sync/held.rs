@@ -1,0 +1,224 @@
+//! A folder of plugins by its handle: listed, read and changed beneath it, wherever its path leads meanwhile.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, Dir, Mode, OFlags};
+use zeph_config::lock_of;
+use zeph_core::id::Digest;
+use zeph_engine::{COMPONENT_BYTES_MAX, ComponentBytes};
+
+use super::Files;
+use crate::folder::{self, FILES_MAX};
+use crate::manage::ManageError;
+
+/// The file that says who works on a folder, beside its lock.
+const GUARD: &str = ".zeph.sync.guard";
+
+/// How the temporary files begin. Their names do not end in `.wasm`, so that no host takes one for a plugin.
+const TEMPORARY: &str = ".adding-";
+
+/// A folder that was looked at and stays open.
+#[derive(Debug)]
+pub(super) struct HeldFolder {
+    path: PathBuf,
+    dir: File,
+}
+
+/// A component that was written and is not in its place yet. Dropping it removes it.
+#[derive(Debug)]
+pub(super) struct Written<'a> {
+    held: &'a HeldFolder,
+    temporary: OsString,
+    target: OsString,
+    is_placed: bool,
+}
+
+impl HeldFolder {
+    /// Errors: `Folder` for one that other users may change, `File`.
+    pub(super) fn open(path: &Path) -> Result<Self, ManageError> {
+        let fault = |operation| move |source| fault(operation, path, source);
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o755)
+            .create(path)
+            .map_err(fault("make"))?;
+        let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let dir = File::options()
+            .read(true)
+            .custom_flags(flags.bits().cast_signed())
+            .open(path)
+            .map_err(fault("open"))?;
+        let metadata = dir.metadata().map_err(fault("open"))?;
+        folder::check(&metadata).map_err(|problem| ManageError::Folder {
+            folder: path.to_owned(),
+            problem,
+        })?;
+        let path = path.to_owned();
+        Ok(Self { path, dir })
+    }
+
+    /// The names of all `*.wasm` in it.
+    ///
+    /// Errors: `Folder` for too many, `File`.
+    pub(super) fn components(&self) -> Result<Files, ManageError> {
+        let fault = |error: rustix::io::Errno| self.fault("read", None, error.into());
+        let mut files = Files::new();
+        for entry in Dir::read_from(&self.dir).map_err(fault)? {
+            let entry = entry.map_err(fault)?;
+            let name = OsStr::from_bytes(entry.file_name().to_bytes());
+            if Path::new(name).extension() == Some(OsStr::new("wasm")) {
+                files.insert(name.to_owned());
+            }
+            if files.len() > FILES_MAX {
+                return Err(ManageError::Folder {
+                    folder: self.path.clone(),
+                    problem: format!("it holds more than {FILES_MAX} plugins"),
+                });
+            }
+        }
+        Ok(files)
+    }
+
+    /// The component in this file: only a regular one, bounded, without waiting for the other end of a pipe.
+    pub(super) fn read(&self, file: &OsStr) -> io::Result<ComponentBytes> {
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
+        let opened = File::from(rustix::fs::openat(&self.dir, file, flags, Mode::empty())?);
+        let metadata = opened.metadata()?;
+        if !metadata.is_file() || metadata.len() > COMPONENT_BYTES_MAX {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or_default());
+        let n_read = opened
+            .take(COMPONENT_BYTES_MAX + 1)
+            .read_to_end(&mut bytes)?;
+        match n_read as u64 <= COMPONENT_BYTES_MAX {
+            true => Ok(bytes.into()),
+            false => Err(io::ErrorKind::FileTooLarge.into()),
+        }
+    }
+
+    /// The digest of this file; `None` for what cannot be read.
+    pub(super) fn digest(&self, file: &OsStr) -> Option<Digest> {
+        let bytes = self.read(file).ok()?;
+        Some(zeph_engine::digest(&bytes))
+    }
+
+    /// Writes a component beside its place, durably.
+    ///
+    /// Errors: `File`; then nothing is left.
+    pub(super) fn write(&self, file: &OsStr, bytes: &[u8]) -> Result<Written<'_>, ManageError> {
+        let written = Written {
+            held: self,
+            temporary: self.temporary_name(file),
+            target: file.to_owned(),
+            is_placed: false,
+        };
+        let write = || {
+            let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+            let mode = Mode::from_raw_mode(0o644);
+            let opened = rustix::fs::openat(&self.dir, &written.temporary, flags, mode)?;
+            let mut opened = File::from(opened);
+            opened.write_all(bytes)?;
+            opened.sync_all()
+        };
+        write().map_err(|source| self.fault("write", Some(file), source))?;
+        Ok(written)
+    }
+
+    /// Unique among processes by the number of this one, and within it by the file: one command works on a folder at a time.
+    fn temporary_name(&self, file: &OsStr) -> OsString {
+        let mut name = OsString::from(format!("{TEMPORARY}{}-", std::process::id()));
+        name.push(file);
+        name.push(".part");
+        // Left by a process of this number that was killed.
+        drop(rustix::fs::unlinkat(&self.dir, &name, AtFlags::empty()));
+        name
+    }
+
+    /// Removes a file, or a link and not what it leads to.
+    ///
+    /// Errors: `File`. One that is gone is no error.
+    pub(super) fn remove(&self, file: &OsStr) -> Result<(), ManageError> {
+        match rustix::fs::unlinkat(&self.dir, file, AtFlags::empty()) {
+            Ok(()) | Err(rustix::io::Errno::NOENT) => Ok(()),
+            Err(error) => Err(self.fault("delete", Some(file), error.into())),
+        }
+    }
+
+    fn fault(
+        &self,
+        operation: &'static str,
+        file: Option<&OsStr>,
+        source: io::Error,
+    ) -> ManageError {
+        let path = match file {
+            Some(file) => self.path.join(file),
+            None => self.path.clone(),
+        };
+        fault(operation, &path, source)
+    }
+}
+
+impl Written<'_> {
+    /// Moves it into its place: who looks sees the old or the new, whole.
+    ///
+    /// Errors: `File`; then the old one is there.
+    pub(super) fn put_in_place(mut self) -> Result<(), ManageError> {
+        let dir = &self.held.dir;
+        let moved = rustix::fs::renameat(dir, &self.temporary, dir, &self.target);
+        self.is_placed = moved.is_ok();
+        moved
+            .map_err(io::Error::from)
+            .and_then(|()| dir.sync_all())
+            .map_err(|source| self.held.fault("write", Some(&self.target), source))
+    }
+}
+
+impl Drop for Written<'_> {
+    fn drop(&mut self) {
+        if !self.is_placed {
+            drop(rustix::fs::unlinkat(
+                &self.held.dir,
+                &self.temporary,
+                AtFlags::empty(),
+            ));
+        }
+    }
+}
+
+/// Keeps other commands that change the folder out, until the result is dropped.
+///
+/// Errors: `Folder` when one is working, `File`.
+pub(super) fn only_one(folder: &Path) -> Result<File, ManageError> {
+    let path = lock_of(folder).with_file_name(GUARD);
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let file = File::options()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .custom_flags(flags.bits().cast_signed())
+        .open(&path)
+        .map_err(|source| fault("open", &path, source))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(ManageError::Folder {
+            folder: folder.to_owned(),
+            problem: "another `plugin sync` or `plugin update` is working on them; try again when it has ended".to_owned(),
+        }),
+        Err(TryLockError::Error(source)) => Err(fault("lock", &path, source)),
+    }
+}
+
+fn fault(operation: &'static str, path: &Path, source: io::Error) -> ManageError {
+    ManageError::File {
+        operation,
+        path: path.to_owned(),
+        source,
+    }
+}

@@ -1,0 +1,281 @@
+//! Folders that are brought in line with their locks, by themselves and while others change them.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+
+use zeph_config::lock_of;
+use zeph_core::id::{Pin, PluginId};
+
+use super::{Adoption, SyncAction, SyncFolder};
+use crate::diff::UpdateRisk;
+use crate::lock::{Lock, LockFile, LockedPlugin, PinnedSigner, PluginSource, Provenance};
+use crate::manage::ManageError;
+
+/// A plugin of this name whose component has these bytes.
+fn locked(name: &str, bytes: &[u8]) -> LockedPlugin {
+    let definitions = crate::definitions::Definitions::default();
+    LockedPlugin {
+        name: PluginId(name.to_owned()),
+        file: format!("{name}.wasm"),
+        pin: Pin {
+            wasm: zeph_engine::digest(bytes),
+            tools: definitions.digest(),
+        },
+        accepted_at_ms: 0,
+        disabled: false,
+        operator_wants: false,
+        provenance: None,
+        next: None,
+        definitions,
+    }
+}
+
+fn from(mut plugin: LockedPlugin, version: &str, signer: Option<&str>) -> LockedPlugin {
+    plugin.provenance = Some(Provenance {
+        source: PluginSource::Registry {
+            reference: format!("registry.example.org/team/{}:{version}", plugin.name),
+            manifest: plugin.pin.wasm,
+        },
+        version: Some(version.parse().unwrap()),
+        signer: signer.map(|name| PinnedSigner {
+            name: name.to_owned(),
+            key: "minisign 01".to_owned(),
+        }),
+    });
+    plugin
+}
+
+fn lock(plugins: &[LockedPlugin]) -> Lock {
+    let text = Lock::text_of(plugins);
+    Lock::parse(&text, Path::new("zeph.lock")).unwrap()
+}
+
+struct World {
+    _dir: tempfile::TempDir,
+    folder: PathBuf,
+}
+
+impl World {
+    fn new(plugins: &[LockedPlugin]) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().join("plugins");
+        fs::create_dir(&folder).unwrap();
+        fs::write(lock_of(&folder), Lock::text_of(plugins)).unwrap();
+        Self { _dir: dir, folder }
+    }
+
+    fn put(&self, file: &str, bytes: &[u8]) {
+        fs::write(self.folder.join(file), bytes).unwrap();
+    }
+
+    fn open(&self) -> SyncFolder {
+        SyncFolder::open(&self.folder).unwrap()
+    }
+
+    fn files(&self) -> Vec<String> {
+        let entries = fs::read_dir(&self.folder).unwrap();
+        let mut files: Vec<String> = entries
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        files.sort();
+        files
+    }
+}
+
+fn actions(folder: &SyncFolder) -> Vec<(String, SyncAction)> {
+    let plan = folder.plan(&folder.lock().unwrap()).unwrap();
+    let items = plan.items.iter();
+    items.map(|item| (item.name(), item.action)).collect()
+}
+
+#[test]
+fn a_folder_is_compared_with_its_lock_and_brought_in_line() {
+    let plugins = [locked("a", b"A"), locked("b", b"B"), locked("c", b"C")];
+    let world = World::new(&plugins);
+    world.put("a.wasm", b"A");
+    world.put("b.wasm", b"other");
+    world.put("x.wasm", b"X");
+    world.put("no plugin.wasm", b"Y");
+    world.put("notes.txt", b"");
+    let folder = world.open();
+    let expect = [
+        ("a", SyncAction::Keep),
+        ("b", SyncAction::Replace),
+        ("c", SyncAction::Install),
+        ("no plugin.wasm", SyncAction::Beyond),
+        ("x.wasm", SyncAction::Beyond),
+    ];
+    assert_eq!(actions(&folder), expect.map(|(name, it)| (name.to_owned(), it)));
+    folder.install(&plugins[1], b"B").unwrap();
+    folder.install(&plugins[2], b"C").unwrap();
+    folder.remove(&"x.wasm".into()).unwrap();
+    folder.remove(&"no plugin.wasm".into()).unwrap();
+    assert_eq!(world.files(), ["a.wasm", "b.wasm", "c.wasm", "notes.txt"]);
+    assert!(folder.plan(&folder.lock().unwrap()).unwrap().is_done());
+    assert_eq!(fs::read(world.folder.join("b.wasm")).unwrap(), b"B");
+    let mode = fs::metadata(world.folder.join("c.wasm")).unwrap();
+    assert_eq!(mode.permissions().mode() & 0o777 & !0o022, 0o644 & !0o022);
+}
+
+#[test]
+fn other_bytes_are_not_installed_and_leave_nothing() {
+    let plugin = locked("a", b"A");
+    let world = World::new(std::slice::from_ref(&plugin));
+    world.put("a.wasm", b"old");
+    let folder = world.open();
+    let error = folder.install(&plugin, b"evil").unwrap_err();
+    assert!(matches!(error, ManageError::Bad { .. }), "{error:?}");
+    assert_eq!(fs::read(world.folder.join("a.wasm")).unwrap(), b"old");
+    assert_eq!(world.files(), ["a.wasm"]);
+}
+
+#[test]
+fn a_lock_that_changed_meanwhile_stops_the_installation() {
+    let plugin = locked("a", b"A");
+    let world = World::new(std::slice::from_ref(&plugin));
+    world.put("b.wasm", b"B");
+    let folder = world.open();
+    LockFile::edit(&lock_of(&world.folder), |lock| {
+        lock.put(locked("a", b"another"));
+        lock.put(locked("b", b"B"));
+        Ok::<_, ManageError>(())
+    })
+    .unwrap();
+    let error = folder.install(&plugin, b"A").unwrap_err();
+    assert!(matches!(error, ManageError::Meanwhile(_)), "{error:?}");
+    let error = folder.remove(&"b.wasm".into()).unwrap_err();
+    assert!(matches!(error, ManageError::Meanwhile(_)), "{error:?}");
+    assert_eq!(world.files(), ["b.wasm"]);
+}
+
+#[test]
+fn a_folder_that_was_exchanged_for_a_link_is_still_the_one_that_was_opened() {
+    let plugin = locked("a", b"A");
+    let world = World::new(std::slice::from_ref(&plugin));
+    let elsewhere = world.folder.with_file_name("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    let folder = world.open();
+    let moved = world.folder.with_file_name("moved");
+    fs::rename(&world.folder, &moved).unwrap();
+    symlink(&elsewhere, &world.folder).unwrap();
+    folder.install(&plugin, b"A").unwrap();
+    assert_eq!(fs::read(moved.join("a.wasm")).unwrap(), b"A");
+    assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0);
+}
+
+#[test]
+fn a_link_in_the_place_of_a_plugin_is_replaced_and_what_it_leads_to_is_not() {
+    let plugin = locked("a", b"A");
+    let world = World::new(std::slice::from_ref(&plugin));
+    let target = world.folder.with_file_name("precious");
+    fs::write(&target, b"precious").unwrap();
+    symlink(&target, world.folder.join("a.wasm")).unwrap();
+    symlink(&target, world.folder.join("b.wasm")).unwrap();
+    let folder = world.open();
+    folder.install(&plugin, b"A").unwrap();
+    folder.remove(&"b.wasm".into()).unwrap();
+    assert_eq!(fs::read(&target).unwrap(), b"precious");
+    assert!(world.folder.join("a.wasm").symlink_metadata().unwrap().is_file());
+    assert_eq!(world.files(), ["a.wasm"]);
+}
+
+#[test]
+fn names_of_a_lock_cannot_leave_the_folder() {
+    for name in ["../a", "a/b", "/etc/a", "", ".a", "A b"] {
+        let world = World::new(&[locked(name, b"A")]);
+        let folder = world.open();
+        let refused = folder.plan(&folder.lock().unwrap());
+        assert!(matches!(refused, Err(ManageError::BadName(_))), "{name}");
+        let refused = folder.install(&locked(name, b"A"), b"A");
+        assert!(matches!(refused, Err(ManageError::BadName(_))), "{name}");
+    }
+}
+
+#[test]
+fn one_command_works_on_a_folder_at_a_time() {
+    let world = World::new(&[]);
+    let first = world.open();
+    let error = SyncFolder::open(&world.folder).unwrap_err();
+    assert!(error.to_string().contains("another `plugin sync`"), "{error}");
+    drop(first);
+    drop(world.open());
+}
+
+#[test]
+fn a_folder_that_everybody_may_change_is_not_used() {
+    let world = World::new(&[]);
+    fs::set_permissions(&world.folder, fs::Permissions::from_mode(0o777)).unwrap();
+    let error = SyncFolder::open(&world.folder).unwrap_err();
+    assert!(error.to_string().contains("everybody may write"), "{error}");
+}
+
+#[test]
+fn what_another_lock_pins_is_shown_with_what_has_to_be_agreed_to() {
+    let kept = locked("kept", b"K");
+    let ours = from(locked("notes", b"1"), "1.2.0", Some("team"));
+    let theirs = from(locked("notes", b"2"), "1.1.0", Some("eve"));
+    let new = from(locked("weather", b"W"), "0.1.0", None);
+    let world = World::new(&[kept.clone(), ours.clone()]);
+    let folder = world.open();
+    let own = folder.lock().unwrap();
+    let other = lock(&[kept, theirs.clone(), new.clone()]);
+    let adoption = Adoption::between(&own, &other, 5_000, |plugin| {
+        (plugin.name.0 == "weather").then(|| "broken".to_owned())
+    })
+    .unwrap();
+    let [notes, weather] = adoption.items.as_slice() else {
+        panic!("{adoption:?}");
+    };
+    assert_eq!(notes.risks(), [UpdateRisk::Signer, UpdateRisk::Downgrade]);
+    assert_eq!(weather.risks(), [UpdateRisk::Yanked]);
+    assert_eq!(adoption.risks().len(), 3);
+    let changes = notes.changes.as_ref().unwrap();
+    let lines: Vec<String> = changes.lines().iter().map(ToString::to_string).collect();
+    assert!(
+        lines[1].starts_with("! it is signed by `eve`; what was accepted was signed by `team`"),
+        "{lines:?}"
+    );
+    assert!(lines[2].contains("the later version 1.2.0"), "{lines:?}");
+    folder.adopt(&adoption).unwrap();
+    let adopted = folder.lock().unwrap();
+    let notes = adopted.get(&theirs.name).unwrap();
+    assert_eq!(notes.pin, theirs.pin);
+    assert_eq!(notes.accepted_at_ms, 5_000);
+    assert_eq!(notes.provenance, theirs.provenance);
+    assert_eq!(adopted.get(&new.name).unwrap().pin, new.pin);
+    // What was agreed to was about another lock.
+    let error = folder.adopt(&adoption).unwrap_err();
+    assert!(matches!(error, ManageError::Meanwhile(_)), "{error:?}");
+}
+
+#[test]
+fn a_lock_whose_definitions_are_not_what_it_pins_is_not_taken_over() {
+    let mut forged = locked("notes", b"1");
+    forged.pin.tools = zeph_engine::digest(b"something else");
+    let refused = Adoption::between(&lock(&[]), &lock(&[forged]), 0, |_| None);
+    let error = refused.unwrap_err();
+    assert!(error.to_string().contains("cannot be taken over"), "{error}");
+}
+
+#[test]
+fn an_update_pins_and_replaces_in_one_step() {
+    let old = LockedPlugin {
+        disabled: true,
+        ..from(locked("notes", b"1"), "1.0.0", None)
+    };
+    let new = from(locked("notes", b"2"), "1.1.0", None);
+    let world = World::new(std::slice::from_ref(&old));
+    world.put("notes.wasm", b"1");
+    let folder = world.open();
+    let error = folder.update(&old, &new, b"3").unwrap_err();
+    assert!(matches!(error, ManageError::Meanwhile(_)), "{error:?}");
+    folder.update(&old, &new, b"2").unwrap();
+    let lock = folder.lock().unwrap();
+    let notes = lock.get(&new.name).unwrap();
+    assert_eq!((notes.pin, notes.disabled), (new.pin, true));
+    assert_eq!(notes.version().unwrap().to_string(), "1.1.0");
+    assert_eq!(fs::read(world.folder.join("notes.wasm")).unwrap(), b"2");
+    let error = folder.update(&old, &new, b"2").unwrap_err();
+    assert!(matches!(error, ManageError::Meanwhile(_)), "{error:?}");
+}

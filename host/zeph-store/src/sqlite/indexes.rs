@@ -1,0 +1,68 @@
+//! Indexes of plugins in SQL.
+
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
+use zeph_core::id::Digest;
+
+use crate::indexes::SeenIndex;
+
+/// The last index of this source.
+pub(super) fn seen(connection: &Connection, source: &str) -> rusqlite::Result<Option<SeenIndex>> {
+    const SQL: &str =
+        "SELECT source, number, document, keys, configured FROM plugin_indexes WHERE source = ?1";
+    connection
+        .prepare_cached(SQL)?
+        .query_row([source], read)
+        .optional()
+}
+
+/// Keeps an index unless a later one, or another one of the same number, is there; says whether it did.
+pub(super) fn keep(
+    connection: &Connection,
+    index: &SeenIndex,
+    at_ms: i64,
+) -> rusqlite::Result<bool> {
+    const SQL: &str = "
+        INSERT INTO plugin_indexes (source, number, document, keys, configured, at_ms)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+        ON CONFLICT (source) DO UPDATE SET
+            number = excluded.number, document = excluded.document, keys = excluded.keys,
+            configured = excluded.configured, at_ms = excluded.at_ms
+        WHERE excluded.number > plugin_indexes.number
+            OR (excluded.number = plugin_indexes.number AND excluded.document = plugin_indexes.document)";
+    let SeenIndex {
+        source,
+        number,
+        document,
+        keys,
+        configured,
+    } = index;
+    let keys = keys.join("\n");
+    let row = params![
+        source,
+        number,
+        document.to_string(),
+        keys,
+        configured.to_string(),
+        at_ms
+    ];
+    Ok(connection.prepare_cached(SQL)?.execute(row)? == 1)
+}
+
+fn read(row: &Row<'_>) -> rusqlite::Result<SeenIndex> {
+    let keys: String = row.get(3)?;
+    Ok(SeenIndex {
+        source: row.get(0)?,
+        number: row.get(1)?,
+        document: digest(row, 2)?,
+        keys: keys.lines().map(str::to_owned).collect(),
+        configured: digest(row, 4)?,
+    })
+}
+
+fn digest(row: &Row<'_>, column: usize) -> rusqlite::Result<Digest> {
+    let text: String = row.get(column)?;
+    text.parse().map_err(|error| {
+        let kind = rusqlite::types::Type::Text;
+        rusqlite::Error::FromSqlConversionFailure(column, kind, Box::new::<zeph_core::id::BadDigest>(error))
+    })
+}
