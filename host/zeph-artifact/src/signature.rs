@@ -5,8 +5,10 @@
 use ring::signature::{ECDSA_P256_SHA256_ASN1, ED25519, UnparsedPublicKey};
 use zeph_core::signer::SignerKey;
 
+pub mod comment;
 pub mod minisign;
 pub mod secret;
+pub mod sigstore;
 
 pub use minisign::{DetachedError, DetachedSignature, verify_detached};
 

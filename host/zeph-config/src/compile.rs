@@ -18,6 +18,7 @@ mod servers;
 mod shaping;
 mod shell;
 mod store;
+mod signers;
 
 use std::num::NonZeroUsize;
 use std::path::{Component, Path, PathBuf};
@@ -113,6 +114,7 @@ pub(crate) fn compile(
     folders.hide(&mut own);
     let settings = room.plugin_settings(&plugins, &tools);
     let default_grants = room.default_grants(&plugins);
+    let signatures = room.signatures(&plugins.trust);
     let mut protected = locate::project_folders(surroundings);
     protected.extend(folders.protected(&open));
     let mut sandbox = room.sandbox(&tools.sandbox, &shell.allowed_paths, &own, &protected);
@@ -158,6 +160,7 @@ pub(crate) fn compile(
             add_to: folders.add_to(),
             settings,
             default_grants,
+            signatures,
             watch: plugins.watch,
             home: surroundings.home.clone(),
         },

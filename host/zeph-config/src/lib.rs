@@ -49,6 +49,7 @@ use zeph_core::capability::{Capability, FsGrant};
 use zeph_core::id::ServerName;
 use zeph_core::limit::CallLimits;
 use zeph_core::network::EgressSettings;
+use zeph_core::signer::SignaturePolicy;
 use zeph_core::user::ToolUser;
 
 pub use self::agent::{
@@ -173,6 +174,8 @@ pub struct PluginsConfig {
     pub default_grants: BTreeMap<String, Vec<Capability>>,
     /// What each plugin is told about how it is to work: a JSON object, by the plugin's name (`plugins.settings`).
     pub settings: BTreeMap<String, Arc<str>>,
+    /// Who may vouch for plugins, and what becomes of those nobody vouches for (`plugins.trust`).
+    pub signatures: SignaturePolicy,
     /// Whether changes are noticed while running (`plugins.watch`).
     pub watch: bool,
     /// What `~` in a manifest stands for.

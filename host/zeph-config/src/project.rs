@@ -18,6 +18,8 @@ use super::places::RootPlace;
 pub(crate) enum Rule {
     /// Turn off what is on.
     TurnOff,
+    /// Choose what is stricter.
+    Tighten,
     /// Lower a number.
     Lower,
     /// Lower a number whose 0 means unlimited.
@@ -83,6 +85,7 @@ impl Rule {
     pub(crate) fn declared(word: &str) -> Self {
         match word {
             "turn-off" => Self::TurnOff,
+            "tighten" => Self::Tighten,
             "lower" => Self::Lower,
             "lower-from-unlimited" => Self::LowerFromUnlimited,
             "within" => Self::Within,
@@ -102,6 +105,7 @@ impl Rule {
     pub(crate) fn told(self) -> String {
         match self {
             Self::TurnOff => "disable it".to_owned(),
+            Self::Tighten => "choose what is stricter".to_owned(),
             Self::Lower => "lower it".to_owned(),
             Self::LowerFromUnlimited => "lower it (0 means unlimited)".to_owned(),
             Self::Within => {
@@ -162,6 +166,7 @@ impl Rule {
     ) -> Result<Value, String> {
         match self {
             Self::TurnOff => turn_off(lower, asked),
+            Self::Tighten => tighten(lower, asked),
             Self::Lower => lower_number(lower, asked, f64::from),
             Self::LowerFromUnlimited => lower_number(lower, asked, |value| {
                 if value == 0.0 { f64::INFINITY } else { value }
@@ -194,6 +199,25 @@ fn turn_off(lower: &MergedValue, asked: &Value) -> Result<Value, String> {
         ));
     }
     Ok(asked.clone())
+}
+
+/// What a key can be that a project may tighten, the strictest last.
+const STRICTNESS: [&str; 3] = ["allow", "ask", "refuse"];
+
+fn tighten(lower: &MergedValue, asked: &Value) -> Result<Value, String> {
+    let strictness = |value: &Value| {
+        let word = value.as_str();
+        STRICTNESS.iter().position(|known| Some(*known) == word)
+    };
+    match (strictness(&lower.value), strictness(asked)) {
+        (Some(bound), Some(wanted)) if wanted >= bound => Ok(asked.clone()),
+        _ => Err(format!(
+            "a project file may only choose what is stricter: {} is not stricter than {} ({})",
+            asked,
+            lower.value,
+            lower.said()
+        )),
+    }
 }
 
 fn lower_number(lower: &MergedValue, asked: &Value, size: fn(f64) -> f64) -> Result<Value, String> {

@@ -14,6 +14,7 @@ mod serve;
 mod servers;
 mod shaping;
 mod shell;
+mod signers;
 
 use std::collections::BTreeMap;
 
@@ -38,6 +39,7 @@ pub(crate) use self::shaping::{
     RawAdversarialPolicy, RawDependencies, RawDependencyRule, RawSchemaFilter, RawTafc,
 };
 pub(crate) use self::shell::{RawExitHost, RawExitTls, RawSandbox, RawShell};
+pub(crate) use self::signers::{RawPluginTrust, RawSigner, RawUnsigned};
 use super::presets::Preset;
 
 /// Configuration of zeph-host.
@@ -250,6 +252,8 @@ pub(crate) struct RawPlugins {
     #[serde(default)]
     #[schemars(with = "BTreeMap<String, serde_json::Map<String, serde_json::Value>>", extend("x-project" = "never: plugins"))]
     pub(crate) settings: BTreeMap<String, toml::Table>,
+    /// Who may vouch for plugins.
+    pub(crate) trust: RawPluginTrust,
 }
 
 /// The bounds of one call.

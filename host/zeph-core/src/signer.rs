@@ -75,8 +75,8 @@ pub enum SignatureVerdict {
     Signed(SignedBy),
     /// No known signer signed it.
     Unsigned {
-        /// The keys of signatures nobody could check, as people compare them.
-        unknown_keys: Vec<String>,
+        /// The signatures it has all the same, and why each of them says nothing: `a signature by minisign …, which is no known key`.
+        passed_over: Vec<String>,
     },
     /// It carries a signature that must not be passed over: a known key did not make it, or may not vouch for this.
     Refused(SignatureRefusal),
@@ -108,6 +108,50 @@ pub struct SignatureRefusal {
     pub problem: String,
     /// The key or the command that would allow it.
     pub remedy: String,
+}
+
+impl SignatureVerdict {
+    /// A plugin without any signature.
+    pub fn unsigned() -> Self {
+        Self::Unsigned {
+            passed_over: Vec::new(),
+        }
+    }
+
+    /// Who signed it.
+    pub fn signed_by(&self) -> Option<&SignedBy> {
+        match self {
+            Self::Signed(by) => Some(by),
+            Self::Unsigned { .. } | Self::Refused(_) => None,
+        }
+    }
+
+    /// Why the plugin may not be used; `None` when it may.
+    ///
+    /// Shape: `agreement` is how the operator can agree to this very plugin, or none if that was done.
+    pub fn refusal(
+        &self,
+        rule: UnsignedRule,
+        agreement: Option<&str>,
+    ) -> Option<SignatureRefusal> {
+        let passed_over = match self {
+            Self::Signed(_) => return None,
+            Self::Refused(refusal) => return Some(refusal.clone()),
+            Self::Unsigned { passed_over } => passed_over,
+        };
+        let problem = match passed_over.as_slice() {
+            [] => "it is not signed".to_owned(),
+            some => format!("no known signer signed it: it has {}", some.join(", and ")),
+        };
+        let remedy = match (rule, agreement) {
+            (UnsignedRule::Allow, _) | (UnsignedRule::Ask, None) => return None,
+            (UnsignedRule::Ask, Some(agreement)) => format!(
+                "{agreement} accepts it all the same (`plugins.trust.unsigned` is \"ask\")"
+            ),
+            (UnsignedRule::Refuse, _) => "name its signer in `[[plugins.trust.signers]]`, or set `plugins.trust.unsigned` to \"ask\" (it is \"refuse\")".to_owned(),
+        };
+        Some(SignatureRefusal { problem, remedy })
+    }
 }
 
 impl Signer {

@@ -8,6 +8,8 @@ use zeph_core::id::{Digest, ToolName};
 use zeph_core::manifest::Want;
 use zeph_core::tool::{Annotations, Tool, ToolKind};
 
+use crate::set::{ManifestBy, VettedPlugin};
+
 /// Most bytes of the canonical form. It is more than any model could be shown, and small enough that no plugin can fill
 /// the lock file of all.
 pub(crate) const DEFINITIONS_BYTES_MAX: usize = 512 * 1024;
@@ -83,6 +85,17 @@ impl Definitions {
         let tools: Vec<_> = self.tools.iter().map(canonical_tool).collect();
         canonical_json(&json!({ "form": FORM, "tools": tools, "wants": wants }))
     }
+}
+
+/// The SHA-256 of what a plugin's author requests: canonical JSON of the list, or of `null` where the author wrote no manifest.
+///
+/// Shape: `good` is as its author made it, without requests of the operator.
+pub(crate) fn manifest_digest(good: &VettedPlugin) -> Digest {
+    let requests = match good.manifest_by {
+        ManifestBy::Nobody => Value::Null,
+        ManifestBy::Author | ManifestBy::Operator => json!(good.manifest.wants),
+    };
+    zeph_engine::digest(canonical_json(&requests).as_bytes())
 }
 
 /// A tool as it is hashed. Taken apart here, so that a new field cannot be forgotten.

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -26,10 +27,14 @@ use super::record::{RecordVerdict, Records};
 use super::set::{
     CandidateState, FolderLock, ManifestBy, PluginCandidate, PluginSet, ProgramParts, VettedPlugin,
 };
+use super::signature::{self, CheckedSignature, SignatureCheck, SignedPlugin};
 use super::watcher::Watcher;
 
 /// Characters of why a plugin of the program is missing.
 const REASON_CHARS_MAX: usize = 500;
+
+/// How often it is looked whether a signature has expired.
+const EXPIRY_LOOK: Duration = Duration::from_hours(1);
 
 /// What the keeper works with.
 #[expect(missing_debug_implementations, reason = "it holds a listener")]
@@ -54,6 +59,8 @@ pub struct KeeperOptions {
     pub watch: bool,
     /// Changes when another host says that the folders may have, which the system need not report: a folder of the network.
     pub hints: Option<watch::Receiver<i64>>,
+    /// Checks the signatures of what lies in the folders; none accepts everything, signed or not.
+    pub signatures: Option<Arc<dyn SignatureCheck>>,
     /// Receives events.
     pub tell: Option<Tell>,
 }
@@ -76,9 +83,16 @@ pub struct Keeper {
     has_told: bool,
     /// The locks as they were when the set was put together.
     locks: Vec<Option<FileStamp>>,
+    /// The files of signatures as they were then.
+    signatures: Vec<SignatureStamps>,
+    /// When the first of the signatures stops counting, in Unix milliseconds.
+    expires_at_ms: Option<i64>,
     /// Something differs from the active set.
     is_stale: bool,
 }
+
+/// The states of the files beside one component.
+type SignatureStamps = [Option<FileStamp>; 3];
 
 /// Folder and name.
 type Key = (usize, PluginId);
@@ -106,6 +120,8 @@ impl Keeper {
             has_fresh: false,
             has_told: false,
             locks: Vec::new(),
+            signatures: Vec::new(),
+            expires_at_ms: None,
             is_stale: true,
         };
         keeper.look();
@@ -128,6 +144,9 @@ impl Keeper {
                 () = tokio::time::sleep(QUIET), if self.has_fresh => self.look(),
                 () = changes(&mut watcher) => self.look(),
                 () = hinted(&mut hints) => self.look(),
+                () = tokio::time::sleep(self.until_expiry()), if self.follows_expiry() => {
+                    self.is_stale = true;
+                }
                 else => return,
             }
             if self.is_stale {
@@ -188,7 +207,8 @@ impl Keeper {
         self.files.retain(|key, _| seen.contains_key(key));
         self.is_stale |= self.files.len() != n_before
             || self.problems != problems
-            || self.locks != self.lock_stamps();
+            || self.locks != self.lock_stamps()
+            || self.signatures != self.signature_stamps();
         for (key, found) in seen {
             self.look_at(key, found);
         }
@@ -200,6 +220,26 @@ impl Keeper {
         folders
             .map(|folder| FileStamp::at(&lock_of(folder)))
             .collect()
+    }
+
+    fn signature_stamps(&self) -> Vec<SignatureStamps> {
+        let files = self.files.values();
+        match self.options.signatures {
+            Some(_) => files.map(|file| signature::stamps(&file.candidate.path)).collect(),
+            None => Vec::new(),
+        }
+    }
+
+    fn follows_expiry(&self) -> bool {
+        self.options.watch && self.expires_at_ms.is_some()
+    }
+
+    /// How long the signatures count as they did. Looked at again before that, too: clocks are set, and machines sleep.
+    fn until_expiry(&self) -> Duration {
+        let now_ms = (self.options.clock)();
+        let left_ms = self.expires_at_ms.map_or(i64::MAX, |at_ms| at_ms.saturating_sub(now_ms));
+        let left = Duration::from_millis(u64::try_from(left_ms).unwrap_or_default());
+        left.min(EXPIRY_LOOK)
     }
 
     fn look_at(&mut self, key: Key, found: FolderEntry) {
@@ -289,6 +329,7 @@ impl Keeper {
                     folder_idx: *folder_idx,
                     stamp: None,
                     state: CandidateState::Loading,
+                    signature: None,
                 },
                 loading: None,
             });
@@ -313,6 +354,7 @@ impl Keeper {
             folder_idx,
             stamp,
             state,
+            signature: None,
         };
         let file = WatchedFile {
             candidate,
@@ -326,6 +368,8 @@ impl Keeper {
     fn publish(&mut self) {
         // Before the locks are read: a change that comes meanwhile shows as a difference at the next look.
         self.locks = self.lock_stamps();
+        self.signatures = self.signature_stamps();
+        self.expires_at_ms = None;
         self.is_stale = false;
         let mut locks: Vec<FolderLock> = (0..self.options.folders.len())
             .map(|folder_idx| self.pin_newcomers(folder_idx))
@@ -362,10 +406,11 @@ impl Keeper {
     }
 
     /// The lock of a folder, with every plugin in it that was not known before, where it can be changed.
-    fn pin_newcomers(&self, folder_idx: usize) -> FolderLock {
+    fn pin_newcomers(&mut self, folder_idx: usize) -> FolderLock {
         let path = lock_of(&self.options.folders[folder_idx]);
         let lock = Lock::read(&path).map_err(|error| error.told())?;
         let now_ms = (self.options.clock)();
+        self.check_signatures(folder_idx, &lock, now_ms);
         let newcomers: Vec<LockedPlugin> = self
             .files
             .range((folder_idx, PluginId(String::new()))..)
@@ -388,6 +433,23 @@ impl Keeper {
             // What was accepted before is as good as ever where nothing can be written.
             Err(error) if !error.is_of_content() => Ok(lock.closed(&error)),
             pinned => pinned.map_err(|error| error.told()),
+        }
+    }
+
+    /// What the signatures of a folder's plugins come to now.
+    fn check_signatures(&mut self, folder_idx: usize, lock: &Lock, now_ms: i64) {
+        let Some(check) = self.options.signatures.clone() else {
+            return;
+        };
+        for ((_, name), file) in self.files.iter_mut().filter(|((idx, _), _)| *idx == folder_idx) {
+            let CandidateState::Good(good) = &file.candidate.state else {
+                continue;
+            };
+            let plugin = signed_plugin(name, good, lock);
+            let checked = CheckedSignature::of(&*check, &plugin, &file.candidate.path, now_ms);
+            let expires_at_ms = checked.verdict.signed_by().and_then(|by| by.expires_at_ms);
+            self.expires_at_ms = self.expires_at_ms.into_iter().chain(expires_at_ms).min();
+            file.candidate.signature = Some(checked);
         }
     }
 
@@ -417,13 +479,22 @@ impl Keeper {
 }
 
 /// What to pin of a new file. A plugin of the host keeps its name, so a file of that name is not used.
+///
+/// What may not be used is not pinned: the signature it gets later, or its operator, decides about it.
 fn newcomer(candidate: &PluginCandidate, lock: &Lock, now_ms: i64) -> Option<LockedPlugin> {
+    let signature = candidate.signature.as_ref();
+    let refusal = signature.and_then(|signature| signature.refusal(&candidate.name, false));
     match &candidate.state {
-        CandidateState::Good(good) if lock.get(&candidate.name).is_none() => {
+        CandidateState::Good(good) if lock.get(&candidate.name).is_none() && refusal.is_none() => {
             Some(locked(&candidate.path, good, now_ms))
         }
         _ => None,
     }
+}
+
+/// What the signatures of a plugin have to be over.
+fn signed_plugin(name: &PluginId, good: &VettedPlugin, _lock: &Lock) -> SignedPlugin {
+    SignedPlugin::local(name, good)
 }
 
 /// A plugin as the lock keeps it, accepted at `now_ms`, in Unix milliseconds.

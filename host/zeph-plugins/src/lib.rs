@@ -1,7 +1,8 @@
 //! Third-party plugins: found in plugin directories, pinned, granted, updated, and isolated from everything else.
 //!
 //! In reading order: `folder` (which files there are), `record` (what is known of them from before), `load` (from a file to a
-//! plugin), `definitions` and `lock` (what was accepted, `zeph.lock`), `diff` (what changed since), `set` (which plugins are in
+//! plugin), `definitions` and `lock` (what was accepted, `zeph.lock`), `signature` (who
+//! vouches for it), `diff` (what changed since), `set` (which plugins are in
 //! force, under which names), `owners` (to which plugin a name belongs), `keeper` with `watcher` and `event` (the task that keeps the
 //! set in step), `rights` and `refusal` (what one call may touch, and what people can do when that is too little), `off` (and when a
 //! plugin is not in force), `server` (what MCP servers said when they were accepted), `component` (what comes with the program), `visible` (texts of strangers on a terminal),
@@ -25,6 +26,7 @@ pub mod refusal;
 pub mod rights;
 pub mod server;
 pub mod set;
+pub mod signature;
 pub mod visible;
 mod watcher;
 

@@ -19,6 +19,7 @@ use super::folder::FileStamp;
 use super::lock::Lock;
 use super::owners::{JOINT, Owners, host_keys};
 use super::record::ComponentInfo;
+use super::signature::CheckedSignature;
 
 /// The plugins and tools of one moment.
 #[derive(Debug, Default)]
@@ -103,6 +104,8 @@ pub(crate) struct PluginCandidate {
     pub(crate) folder_idx: usize,
     pub(crate) stamp: Option<FileStamp>,
     pub(crate) state: CandidateState,
+    /// What its signatures come to; none where no signatures are checked, and for what is no plugin.
+    pub(crate) signature: Option<CheckedSignature>,
 }
 
 /// The state of a file.
@@ -137,6 +140,10 @@ pub struct PluginStanding {
     pub accepted: Vec<ToolName>,
     /// Its filter strategies as rules name them, `PLUGIN/STRATEGY`; empty if it is not active.
     pub strategies: Vec<String>,
+    /// What its signatures come to; none while it loads, and if it is not a plugin.
+    pub signature: Option<CheckedSignature>,
+    /// Whether it is off only because its operator has not agreed to a plugin that nobody signed.
+    pub awaits_agreement: bool,
 }
 
 /// Whether a plugin is active, and if not, why.
@@ -389,10 +396,12 @@ impl PluginStanding {
             folder_idx,
             stamp,
             state,
+            signature,
         } = candidate;
         let locked = lock.as_ref().ok().and_then(|lock| lock.get(&name));
         let accepted = locked.iter().flat_map(|locked| locked.definitions.tools());
         let accepted = accepted.map(|tool| tool.name.clone()).collect();
+        let mut awaits_agreement = false;
         let (status, good) = match state {
             CandidateState::Loading => (Status::Loading, None),
             CandidateState::Bad(reason) => (Status::Quarantined(reason), None),
@@ -405,7 +414,17 @@ impl PluginStanding {
                     }
                     _ => good,
                 };
-                (status(&name, &good, lock), Some(good))
+                // To what changed its operator agrees by approving it.
+                let refusal = signature.as_ref().and_then(|signature| {
+                    let is_agreed = locked.is_some() || !signature.is_for_operator();
+                    awaits_agreement = !is_agreed;
+                    signature.refusal(&name, is_agreed)
+                });
+                match (status(&name, &good, lock), refusal) {
+                    (Status::Disabled, _) => (Status::Disabled, Some(good)),
+                    (_, Some(refusal)) => (Status::Quarantined(refusal.to_string()), Some(good)),
+                    (status, None) => (status, Some(good)),
+                }
             }
         };
         Self {
@@ -418,6 +437,8 @@ impl PluginStanding {
             tools: Vec::new(),
             accepted,
             strategies: Vec::new(),
+            signature,
+            awaits_agreement,
         }
     }
 }

@@ -75,8 +75,8 @@ impl SignerKey {
         }
     }
 
-    /// The form that fingerprints are made of.
-    fn der(&self) -> Vec<u8> {
+    /// The DER form (SubjectPublicKeyInfo), which fingerprints are made of.
+    pub fn der(&self) -> Vec<u8> {
         match self {
             Self::Minisign { key, .. } | Self::Ed25519(key) => [ED25519_DER, key].concat(),
             Self::P256(point) => [P256_DER, point].concat(),

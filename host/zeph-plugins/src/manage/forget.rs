@@ -9,9 +9,11 @@ use zeph_config::lock_of;
 use zeph_store::{Store, StoreError};
 
 use super::ManageError;
+use super::install::removed;
 use super::names::KnownPlugin;
 use crate::lock::LockFile;
 use crate::record::Records;
+use crate::signature::SignatureFile;
 
 /// What is gone.
 #[derive(Debug, Serialize)]
@@ -39,6 +41,14 @@ pub fn delete(known: &KnownPlugin, records: &Records) -> Result<PluginRemoval, M
                 });
             }
             _ => records.forget(file),
+        }
+        for signature in SignatureFile::ALL {
+            let path = signature.beside(file);
+            removed(&path).map_err(|source| ManageError::File {
+                operation: "delete",
+                path,
+                source,
+            })?;
         }
     }
     let unpinned = LockFile::edit(&lock_of(&known.folder), |lock| {

@@ -10,6 +10,7 @@ use zeph_engine::ComponentBytes;
 
 use super::ManageError;
 use super::names::KnownPlugin;
+use crate::signature::{FoundSignatures, SignatureFile};
 
 /// What stands where a component is to go.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,6 +83,39 @@ pub fn copy(bytes: &[u8], place: &InstallTarget) -> Result<(), ManageError> {
         path: target.clone(),
         source,
     })
+}
+
+/// Puts the signatures of the component that goes there beside it, before it: whoever looks at the component finds them. Those of
+/// another component are removed.
+///
+/// Errors: `File`; then some of them may be missing, and the component is not there yet.
+pub fn copy_signatures(found: &FoundSignatures, place: &InstallTarget) -> Result<(), ManageError> {
+    let (InstallTarget::Free(component) | InstallTarget::Taken(component) | InstallTarget::Same(component)) = place;
+    // What is the same keeps what vouches for it.
+    if matches!(place, InstallTarget::Same(_)) && found.is_empty() {
+        return Ok(());
+    }
+    for file in SignatureFile::ALL {
+        let path = file.beside(component);
+        let (operation, done) = match found.get(file) {
+            Some(bytes) => ("write", write(bytes, &path, Replace::Yes)),
+            None => ("delete", removed(&path)),
+        };
+        done.map_err(|source| ManageError::File {
+            operation,
+            path,
+            source,
+        })?;
+    }
+    Ok(())
+}
+
+/// Removes a file that may not be there.
+pub(super) fn removed(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
 }
 
 fn write(bytes: &[u8], target: &Path, replace: Replace) -> io::Result<()> {
