@@ -9,6 +9,7 @@ mod exit;
 mod filters;
 mod governance;
 mod hooks;
+mod indexes;
 mod judge;
 mod plugins;
 mod rules;
@@ -115,6 +116,7 @@ pub(crate) fn compile(
     let settings = room.plugin_settings(&plugins, &tools);
     let default_grants = room.default_grants(&plugins);
     let signatures = room.signatures(&plugins.trust);
+    let indexes = room.indexes(&plugins);
     let mut protected = locate::project_folders(surroundings);
     protected.extend(folders.protected(&open));
     let mut sandbox = room.sandbox(&tools.sandbox, &shell.allowed_paths, &own, &protected);
@@ -161,6 +163,7 @@ pub(crate) fn compile(
             settings,
             default_grants,
             signatures,
+            indexes,
             watch: plugins.watch,
             home: surroundings.home.clone(),
         },

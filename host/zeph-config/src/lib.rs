@@ -176,10 +176,21 @@ pub struct PluginsConfig {
     pub settings: BTreeMap<String, Arc<str>>,
     /// Who may vouch for plugins, and what becomes of those nobody vouches for (`plugins.trust`).
     pub signatures: SignaturePolicy,
+    /// Where lists of plugins come from (`plugins.index`).
+    pub indexes: Vec<IndexLocation>,
     /// Whether changes are noticed while running (`plugins.watch`).
     pub watch: bool,
     /// What `~` in a manifest stands for.
     pub home: Option<PathBuf>,
+}
+
+/// Where a list of plugins comes from.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum IndexLocation {
+    /// A URL of `https` or `http`.
+    Url(String),
+    /// A file, absolute; it need not exist.
+    File(PathBuf),
 }
 
 /// Guest threads and the cache of compiled components.

@@ -243,6 +243,8 @@ pub(crate) struct RawPlugins {
     pub(crate) watch: bool,
     #[schemars(length(max = 64), extend("x-project" = "never: plugins"))]
     pub(crate) folders: Vec<String>,
+    #[schemars(length(max = 16), extend("x-project" = "never: plugins"))]
+    pub(crate) index: Vec<String>,
     /// What a plugin of the program holds until it is granted or revoked something, by its name: `PATH:RIGHTS`, with `.` for each
     /// of the allowed directories, `host HOST`, `program NAME ARGUMENTS`, `variable NAME` or `limit NAME=VALUE`.
     #[serde(default)]

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::World;
+use crate::IndexLocation;
 
 fn folders(lines: &str) -> String {
     format!("[plugins]\nfolders = {lines}\n")
@@ -10,6 +11,20 @@ fn folders(lines: &str) -> String {
 
 fn usual(world: &World) -> [PathBuf; 2] {
     [".config", ".local/share"].map(|base| world.home().join(base).join("zeph-host/plugins"))
+}
+
+#[test]
+fn indexes_are_urls_and_files_each_once() {
+    let text = r#"["https://example.org/index.json", "~/index.json", "https://example.org/index.json", "/srv/i.json"]"#;
+    let world = World::new().user(format!("[plugins]\nindex = {text}\n"));
+    let file = |path: PathBuf| IndexLocation::File(path);
+    let expect = [
+        IndexLocation::Url("https://example.org/index.json".to_owned()),
+        file(world.home().join("index.json")),
+        file("/srv/i.json".into()),
+    ];
+    assert_eq!(world.config().plugins.indexes, expect);
+    assert!(World::new().config().plugins.indexes.is_empty());
 }
 
 #[test]
