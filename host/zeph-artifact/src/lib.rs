@@ -2,10 +2,13 @@
 //!
 //! In reading order: `reference` (what names an artifact), `pulled` (what came of it), `manifest` (what a registry may say an artifact
 //! is), `credentials` (who the operator is to a registry), `registry` (the client: fetching and publishing, over the egress),
-//! `signature` (files of minisign, bundles of Sigstore), `document` (what a signature covers), `trust` (whose signature counts).
+//! `signature` (files of minisign, bundles of Sigstore), `document` (what a signature covers), `trust` (whose signature counts),
+//! `index` (what a publisher offers), `bundle` (all of it in one file, for a machine without a network).
 
+pub mod bundle;
 pub mod credentials;
 pub mod document;
+pub mod index;
 pub mod manifest;
 pub mod pulled;
 pub mod reference;

@@ -15,8 +15,9 @@ use crate::signature::comment::SignedFacts;
 use crate::signature::minisign::MinisignSignature;
 use crate::signature::sigstore::{Bundle, BundleVerdict};
 
-/// Most signatures of one plugin that are looked at.
-pub const FILES_MAX: usize = 16;
+mod files;
+
+pub use self::files::{FILES_MAX, SignatureFiles};
 
 /// The plugin that signatures have to vouch for.
 #[derive(Debug, Clone, Copy)]
@@ -31,17 +32,6 @@ pub struct SignedSubject<'s> {
     pub version: Option<&'s str>,
     /// The manifest it has in its registry, which bundles sign.
     pub manifest: Option<&'s [u8]>,
-}
-
-/// The signatures of one plugin, as they were found.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct SignatureFiles {
-    /// Files of minisign, over the digest document.
-    pub minisign: Vec<Vec<u8>>,
-    /// Bundles of Sigstore, over the manifest.
-    pub bundles: Vec<Vec<u8>>,
-    /// Signatures of kinds that are not read, by name.
-    pub unread: Vec<String>,
 }
 
 /// What one signature comes to.

@@ -110,6 +110,18 @@ pub struct SignatureRefusal {
     pub remedy: String,
 }
 
+impl SignaturePolicy {
+    /// The keys that may sign what has this reference, at `now_ms` (Unix milliseconds).
+    pub fn keys_for(&self, reference: &str, now_ms: i64) -> Vec<SignerKey> {
+        let counts = |signer: &&Signer| {
+            let is_expired = signer.expires_at_ms.is_some_and(|at_ms| at_ms <= now_ms);
+            !signer.is_revoked && !is_expired && signer.offers(reference)
+        };
+        let signers = self.signers.iter().filter(counts);
+        signers.map(|signer| signer.key.clone()).collect()
+    }
+}
+
 impl SignatureVerdict {
     /// A plugin without any signature.
     pub fn unsigned() -> Self {

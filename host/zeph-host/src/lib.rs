@@ -77,6 +77,7 @@ mod serve;
 mod servers;
 mod session;
 mod shell;
+mod signatures;
 mod suggestion;
 mod telemetry;
 #[cfg(test)]

@@ -21,7 +21,7 @@ use super::component::Component;
 use super::event::{self, Tell};
 use super::folder::{self, FileStamp, FolderEntry, QUIET};
 use super::load::{self, LoadResult};
-use super::lock::{Lock, LockFile, LockedPlugin};
+use super::lock::{Lock, LockFile, LockedPlugin, PluginSource, Provenance};
 use super::owners::{NameClaim, Owners};
 use super::record::{RecordVerdict, Records};
 use super::set::{
@@ -486,15 +486,24 @@ fn newcomer(candidate: &PluginCandidate, lock: &Lock, now_ms: i64) -> Option<Loc
     let refusal = signature.and_then(|signature| signature.refusal(&candidate.name, false));
     match &candidate.state {
         CandidateState::Good(good) if lock.get(&candidate.name).is_none() && refusal.is_none() => {
-            Some(locked(&candidate.path, good, now_ms))
+            let path = &candidate.path;
+            Some(LockedPlugin {
+                provenance: Provenance::checked(None, path, signature),
+                ..locked(path, good, now_ms)
+            })
         }
         _ => None,
     }
 }
 
 /// What the signatures of a plugin have to be over.
-fn signed_plugin(name: &PluginId, good: &VettedPlugin, _lock: &Lock) -> SignedPlugin {
-    SignedPlugin::local(name, good)
+fn signed_plugin(name: &PluginId, good: &VettedPlugin, lock: &Lock) -> SignedPlugin {
+    let locked = lock.get(name);
+    let known = locked.and_then(|locked| locked.provenance_of(good.pin.wasm));
+    match known.map(|known| known.source) {
+        None | Some(PluginSource::File { .. }) => SignedPlugin::local(name, good),
+        Some(source) => SignedPlugin::published(&source.place(), good),
+    }
 }
 
 /// A plugin as the lock keeps it, accepted at `now_ms`, in Unix milliseconds.

@@ -18,7 +18,7 @@ use crate::folder::FileStamp;
 use crate::set::VettedPlugin;
 
 /// Most bytes of each file of signatures.
-const FILE_BYTES_MAX: u64 = 1024 * 1024;
+const FILE_BYTES_MAX: u64 = 2 * 1024 * 1024;
 
 /// A file that lies beside a component and is named after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +62,7 @@ impl FoundSignatures {
     /// Reads what lies beside `component`. Blocks.
     ///
     /// Errors: one sentence; a file that cannot be read is not the same as none.
-    /// Limits: each file has at most 1 MiB.
+    /// Limits: each file has at most 2 MiB.
     pub fn beside(component: &Path) -> Result<Self, String> {
         let file = |file: SignatureFile| content(&file.beside(component));
         Ok(Self {

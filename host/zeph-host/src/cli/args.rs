@@ -10,6 +10,7 @@ mod plugin;
 mod records;
 mod scheduler;
 mod secret;
+mod signature;
 mod store;
 mod token;
 mod trust;
@@ -37,6 +38,7 @@ pub(crate) use self::plugin::{
 };
 pub(crate) use self::records::{Grants, PluginSuggest, PolicySuggest, Replay};
 pub(crate) use self::scheduler::{Scheduler, SchedulerCommand};
+pub(crate) use self::signature::{PluginKeygen, PluginSign, PluginVerify};
 pub(crate) use self::secret::{Secret, SecretCommand};
 pub(crate) use self::store::{StoreArgs, StoreCommand, StorePlace};
 pub(crate) use self::token::{Token, TokenAdd, TokenCommand};

@@ -10,6 +10,7 @@ mod plugin;
 mod records;
 mod scheduler;
 mod secret;
+mod signature;
 mod store;
 mod token;
 mod trust;
@@ -41,6 +42,9 @@ pub(crate) use records::{
     POLICY_SUGGEST_EXAMPLES, POLICY_SUGGEST_LONG, REPLAY_EXAMPLES, REPLAY_LONG,
 };
 pub(crate) use scheduler::{SCHEDULER_EXAMPLES, SCHEDULER_LONG};
+pub(crate) use signature::{
+    KEYGEN_EXAMPLES, KEYGEN_LONG, SIGN_EXAMPLES, SIGN_LONG, VERIFY_EXAMPLES, VERIFY_LONG,
+};
 pub(crate) use secret::{SECRET_EXAMPLES, SECRET_LONG};
 pub(crate) use store::{STORE_EXAMPLES, STORE_LONG};
 pub(crate) use token::{TOKEN_EXAMPLES, TOKEN_LONG};

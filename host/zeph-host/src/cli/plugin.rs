@@ -2,18 +2,22 @@
 //! asked, printed, and turned into an exit code.
 
 mod add;
+mod agree;
 mod approve;
 mod check;
 mod dev;
 pub(super) mod display;
 mod grant;
 mod info;
+mod keygen;
 mod list;
 mod new;
 mod remove;
 mod revoke;
+mod sign;
 mod suggest;
 mod switch;
+mod verify;
 
 use std::sync::Arc;
 
@@ -82,6 +86,9 @@ fn run_alone(context: &Context, options: Plugin) -> Result<Exit, CliError> {
         Some(PluginCommand::Approve(options)) => approve::run(context, &options),
         Some(PluginCommand::Disable(options)) => switch::run(context, &options, Switch::Off),
         Some(PluginCommand::Enable(options)) => switch::run(context, &options, Switch::On),
+        Some(PluginCommand::Keygen(options)) => keygen::run(context, &options),
+        Some(PluginCommand::Sign(options)) => sign::run(context, &options),
+        Some(PluginCommand::Verify(options)) => verify::run(context, &options),
         Some(PluginCommand::New(options)) => new::run(context, &options),
         Some(PluginCommand::Dev(options)) => dev::run(context, &options),
     }

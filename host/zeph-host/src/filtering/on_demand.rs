@@ -18,9 +18,11 @@ use zeph_filter::{Foreign, Input, Selection};
 use zeph_plugins::event::{Tell, compile_listener};
 use zeph_plugins::keeper::{self, Keeper};
 use zeph_plugins::set::{PluginSet, ProgramParts, VettedPlugin};
+use zeph_plugins::signature::SignatureCheck;
 
 use super::wasm::{Components, Warm};
 use crate::clock::now_ms;
+use crate::signatures::Signatures;
 
 /// Characters of why the engine does not start.
 const REASON_CHARS_MAX: usize = 500;
@@ -40,6 +42,7 @@ struct Places {
     /// Names that no file of a folder can have.
     first_party: Vec<PluginId>,
     program: String,
+    signatures: Option<Arc<dyn SignatureCheck>>,
     tell: Tell,
 }
 
@@ -62,6 +65,7 @@ impl OnDemand {
                 folders,
                 cache_dir: config.engine.cache_dir.clone(),
                 limits: config.limits,
+                signatures: Signatures::of(config),
                 first_party,
                 program,
                 tell,
@@ -132,6 +136,7 @@ impl Places {
             uncompiled: Vec::new(),
             hints: None,
             watch: false,
+            signatures: self.signatures.clone(),
             tell: Some(Arc::clone(&self.tell)),
         });
         let mut keeping = JoinSet::new();

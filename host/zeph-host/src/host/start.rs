@@ -39,6 +39,7 @@ use crate::mode::SessionMode;
 use crate::seals::Seals;
 use crate::servers::{OwnOpener, Servers, ServersOptions};
 use crate::shell::Native;
+use crate::signatures::Signatures;
 use crate::{builtin, scheduler, servers};
 
 /// How long an operation waits for another process that holds the store.
@@ -416,6 +417,7 @@ pub(super) async fn keep_plugins(
         uncompiled,
         watch: options.is_server && config.plugins.watch,
         hints: Some(hints),
+        signatures: Signatures::of(config),
         tell: options.tell.clone(),
     });
     tasks.spawn(keeper.run());

@@ -1,13 +1,14 @@
 //! Where a plugin was had from and who signed it, as it was accepted.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use semver::Version;
 use serde::Serialize;
 use zeph_core::id::Digest;
 
 use super::LockedPlugin;
+use crate::signature::CheckedSignature;
 
 /// Most bytes of a source, a version, or the name or key of a signer.
 const TEXT_BYTES_MAX: usize = 2048;
@@ -64,6 +65,38 @@ pub struct NextVersion {
     pub wasm: Digest,
     /// Where it was had from.
     pub provenance: Provenance,
+}
+
+impl Provenance {
+    /// What is known of the file `component`, with what its signatures came to just now. A signature is believed when it is checked, and not
+    /// for standing in a lock.
+    pub(crate) fn checked(
+        known: Option<Self>,
+        component: &Path,
+        signature: Option<&CheckedSignature>,
+    ) -> Option<Self> {
+        let Some(signature) = signature else {
+            return known;
+        };
+        let by = signature.verdict.signed_by();
+        let known = known.or_else(|| {
+            let path = component.to_owned();
+            by.map(|_| Self {
+                source: PluginSource::File { path },
+                version: None,
+                signer: None,
+            })
+        })?;
+        let version = by.and_then(|by| by.version.as_deref()?.parse().ok());
+        Some(Self {
+            version: version.or(known.version),
+            signer: by.map(|by| PinnedSigner {
+                name: by.signer.clone(),
+                key: by.key.clone(),
+            }),
+            ..known
+        })
+    }
 }
 
 impl PluginSource {

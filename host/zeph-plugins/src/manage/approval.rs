@@ -9,7 +9,7 @@ use zeph_core::id::PluginId;
 use super::ManageError;
 use crate::diff::{self, Changes};
 use crate::keeper::locked;
-use crate::lock::{Lock, LockFile, LockedPlugin};
+use crate::lock::{Lock, LockFile, LockedPlugin, Provenance};
 use crate::set::{PluginStanding, Status, VettedPlugin};
 
 /// A plugin that is not what was accepted.
@@ -55,7 +55,11 @@ pub fn compare(
         return Ok(None);
     }
     let new = LockedPlugin {
-        provenance: old.provenance_of(good.pin.wasm),
+        provenance: Provenance::checked(
+            old.provenance_of(good.pin.wasm),
+            &standing.path,
+            standing.signature.as_ref(),
+        ),
         ..locked(&standing.path, &good, now_ms)
     };
     if new.definitions.digest() != good.pin.tools {
@@ -70,6 +74,30 @@ pub fn compare(
         good,
         lock,
     }))
+}
+
+/// Pins a plugin that nobody signed, which its operator looked at. Blocks.
+///
+/// Errors: `State` when it waits for something else; `Meanwhile` when the name was pinned since; `Lock`. Then nothing is changed.
+pub fn agree(standing: &PluginStanding, folder: &Path, now_ms: i64) -> Result<(), ManageError> {
+    let name = &standing.name;
+    let good = match (&standing.good, standing.awaits_agreement) {
+        (Some(good), true) => good,
+        _ => {
+            return Err(ManageError::State {
+                name: name.clone(),
+                state: "waits for no agreement".to_owned(),
+                hint: None,
+            });
+        }
+    };
+    LockFile::edit(&lock_of(folder), |lock| {
+        if lock.get(name).is_some() {
+            return Err(ManageError::Meanwhile(name.clone()));
+        }
+        lock.put(locked(&standing.path, good, now_ms));
+        Ok(())
+    })
 }
 
 impl ChangedPlugin {

@@ -42,7 +42,7 @@ fn learn(locked: &mut LockedPlugin, provenance: Provenance) {
 
 impl LockedPlugin {
     /// What is known of where the component with this digest comes from.
-    pub(super) fn provenance_of(&self, wasm: Digest) -> Option<Provenance> {
+    pub(crate) fn provenance_of(&self, wasm: Digest) -> Option<Provenance> {
         if self.pin.wasm == wasm {
             return self.provenance.clone();
         }

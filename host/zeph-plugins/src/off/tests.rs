@@ -19,6 +19,8 @@ fn set(status: Status) -> PluginSet {
         tools: Vec::new(),
         accepted: vec![ToolName::new("rain").unwrap()],
         strategies: Vec::new(),
+        signature: None,
+        awaits_agreement: false,
     };
     let mut set = PluginSet::default();
     set.standings.push(standing);

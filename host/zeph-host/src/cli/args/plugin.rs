@@ -6,10 +6,11 @@ use clap::{ArgAction, Args as ClapArgs, Subcommand, ValueEnum};
 use zeph_core::id::ConversationId;
 use zeph_plugins::author::Language;
 
-use super::{Json, PluginSuggest};
+use super::{Json, PluginKeygen, PluginSign, PluginSuggest, PluginVerify};
 use crate::cli::help::{
     ADD_EXAMPLES, ADD_LONG, APPROVE_EXAMPLES, CHECK_EXAMPLES, CHECK_LONG, DEV_EXAMPLES,
-    GRANT_EXAMPLES, GRANT_LONG, NEW_EXAMPLES, PLUGIN_EXAMPLES, PLUGIN_LONG, REVOKE_EXAMPLES,
+    GRANT_EXAMPLES, GRANT_LONG, KEYGEN_EXAMPLES, KEYGEN_LONG, NEW_EXAMPLES, PLUGIN_EXAMPLES, PLUGIN_LONG,
+    REVOKE_EXAMPLES, SIGN_EXAMPLES, SIGN_LONG, VERIFY_EXAMPLES, VERIFY_LONG,
 };
 
 /// `zeph-host plugin`
@@ -76,6 +77,15 @@ pub(crate) enum PluginCommand {
     /// Create a plugin project
     #[command(after_help = NEW_EXAMPLES)]
     New(PluginNew),
+    /// Create a key pair that signs plugins
+    #[command(after_help = KEYGEN_EXAMPLES, after_long_help = KEYGEN_LONG)]
+    Keygen(PluginKeygen),
+    /// Sign a component
+    #[command(after_help = SIGN_EXAMPLES, after_long_help = SIGN_LONG)]
+    Sign(PluginSign),
+    /// Check who signed a component or a published plugin
+    #[command(after_help = VERIFY_EXAMPLES, after_long_help = VERIFY_LONG)]
+    Verify(PluginVerify),
     /// Build and reload a plugin project whenever it changes
     #[command(after_help = DEV_EXAMPLES)]
     Dev(PluginDev),

@@ -7,6 +7,7 @@ use zeph_plugins::manage::holdings::Holdings;
 use zeph_plugins::manage::names;
 use zeph_store::GrantRecord;
 
+use super::agree;
 use super::display::{self, Page};
 use crate::cli::args::ConfirmedPlugin;
 use crate::cli::ask::accepted;
@@ -27,6 +28,9 @@ pub(super) fn run(context: &Context, options: &ConfirmedPlugin) -> Result<Exit, 
         let host = super::settled(context, config).await?;
         let set = host.plugins();
         let standing = names::standing(&set, &options.name, &context.first_party())?;
+        if standing.awaits_agreement {
+            return agree::run(&host, standing, options);
+        }
         let folder = &host.config().plugins.folders[standing.folder_idx];
         let Some(approval) = approval::compare(standing, folder, now_ms())? else {
             nothing_changed(&standing.name, options.json.json)?;

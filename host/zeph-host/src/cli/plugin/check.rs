@@ -53,7 +53,7 @@ pub(super) fn run(context: &Context, options: &PluginCheck) -> Result<Exit, CliE
 }
 
 /// Where `add` will look for the compiled form; a configuration that is broken is no business of a check.
-fn cache_dir(context: &Context) -> Result<Option<PathBuf>, CliError> {
+pub(super) fn cache_dir(context: &Context) -> Result<Option<PathBuf>, CliError> {
     let config = match Config::load(&context.surroundings, &context.flags) {
         Ok(loaded) => loaded.config,
         Err(_) => built_in(context)?,
@@ -62,7 +62,7 @@ fn cache_dir(context: &Context) -> Result<Option<PathBuf>, CliError> {
 }
 
 /// The configuration without files and variables, so that the result for a component is the same on every machine.
-fn built_in(context: &Context) -> Result<Config, CliError> {
+pub(super) fn built_in(context: &Context) -> Result<Config, CliError> {
     let surroundings = Surroundings {
         env: BTreeMap::new(),
         config_home: None,

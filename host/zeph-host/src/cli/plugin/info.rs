@@ -12,6 +12,7 @@ use zeph_plugins::set::{ManifestBy, PluginStanding, Status, VettedPlugin};
 use zeph_store::{Reputation, UnreadableGrant};
 
 use super::display::{self, Page};
+use super::verify;
 use crate::cli::args::PluginName;
 use crate::cli::context::{self, Context};
 use crate::cli::error::CliError;
@@ -119,6 +120,8 @@ fn as_page(everything: &Everything<'_>) -> Page {
         return page;
     };
     facts(&mut page, good, locked.as_ref());
+    let signature = standing.signature.as_ref();
+    page.field("signed by", signature.map(verify::signature_text).as_deref());
     page.field("calls", Some(&calls(reputation)));
     if good.plugin.strategies().is_empty() {
         page.head("TOOLS");
@@ -292,6 +295,7 @@ fn as_json(everything: &Everything<'_>) -> Value {
         "file": standing.path,
         "folder": standing.path.parent(),
         "bytes": standing.n_bytes,
+        "signature": standing.signature.as_ref().map(verify::signature_json),
         "accepted": locked.as_ref().map(|locked| json!({
             "wasm": locked.pin.wasm,
             "tools": locked.pin.tools,

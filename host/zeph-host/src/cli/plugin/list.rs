@@ -159,6 +159,8 @@ fn rows<'a>(set: &'a PluginSet, grants: &[GrantRecord], config: &Config) -> Vec<
 fn as_json(row: &Row<'_>) -> Value {
     let standing = row.standing;
     let about = standing.good.as_ref().map(|good| &good.about);
+    let signature = standing.signature.as_ref();
+    let signer = signature.and_then(|signature| signature.verdict.signed_by());
     let mut members = display::members(json!({
         "name": standing.name,
         "origin": "folder",
@@ -170,6 +172,7 @@ fn as_json(row: &Row<'_>) -> Value {
         "strategies": standing.strategies,
         "wanted": row.n_wanted,
         "granted": row.n_granted,
+        "signer": signer.map(|by| &by.signer),
     }));
     members.extend(display::status_json(&standing.status));
     Value::Object(members)
@@ -183,7 +186,12 @@ fn as_table(rows: &[Row<'_>]) -> Result<(), CliError> {
     if !good.is_empty() {
         let cells: Vec<[String; 6]> = good.iter().map(|row| cells(row)).collect();
         let head = ["NAME", "STATUS", "WANTS", "VERSION", "SIZE", "OFFERS"];
-        page.push(&table::render(head, &cells, out::width()));
+        let checked: Vec<[String; 7]> = good.iter().filter_map(|row| signed_cells(row)).collect();
+        let table = match checked.is_empty() {
+            true => table::render(head, &cells, out::width()),
+            false => table::render(SIGNED_HEAD, &checked, out::width()),
+        };
+        page.push(&table);
     }
     for row in bad {
         let Status::Quarantined(reason) = &row.standing.status else {
@@ -194,6 +202,17 @@ fn as_table(rows: &[Row<'_>]) -> Result<(), CliError> {
         page.line(1, &format!("not used: {reason}"));
     }
     page.print()
+}
+
+/// The columns where signatures are checked.
+const SIGNED_HEAD: [&str; 7] = ["NAME", "STATUS", "SIGNED BY", "WANTS", "VERSION", "SIZE", "OFFERS"];
+
+/// The same with the signer; none where signatures are not checked.
+fn signed_cells(row: &Row<'_>) -> Option<[String; 7]> {
+    let signed_by = row.standing.signature.as_ref()?.verdict.signed_by();
+    let signer = signed_by.map_or_else(|| "nobody".to_owned(), |by| by.signer.clone());
+    let [name, status, wants, version, size, offers] = cells(row);
+    Some([name, status, signer, wants, version, size, offers])
 }
 
 fn cells(row: &Row<'_>) -> [String; 6] {

@@ -1,0 +1,166 @@
+//! `zeph-host plugin verify`: says who signed a plugin, and whether the configuration accepts that.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+use zeph_config::Config;
+use zeph_core::failure::one_line;
+use zeph_core::signer::{SignaturePolicy, SignatureVerdict, Signer, SignerKey};
+use zeph_plugins::manage::ManageError;
+use zeph_plugins::manage::source;
+use zeph_plugins::signature::{CheckedSignature, SignedPlugin};
+
+use super::display::{self, Page};
+use super::sign;
+use crate::cli::args::PluginVerify;
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+use crate::cli::exit::Exit;
+use crate::cli::time;
+use crate::clock::now_ms;
+use crate::signatures::Signatures;
+
+/// What keys that were typed are called.
+const TYPED: &str = "--key";
+
+/// Bytes of a file with a public key.
+const KEY_FILE_BYTES_MAX: u64 = 4096;
+
+/// Runs the command.
+pub(super) fn run(context: &Context, options: &PluginVerify) -> Result<Exit, CliError> {
+    let config = context.config()?;
+    let policy = policy(context, &config, &options.key)?;
+    let from = context.surroundings.working_directory.join(&options.from);
+    let specimen = sign::specimen(context, source::component(&from)?)?;
+    let plugin = SignedPlugin::local(&specimen.name, &specimen.good);
+    let check = Signatures::new(policy);
+    let checked = CheckedSignature::of(&*check, &plugin, &specimen.file, now_ms());
+    report(&plugin, &checked, options)
+}
+
+/// Prints what was found out, and says it as an exit code.
+fn report(
+    plugin: &SignedPlugin,
+    checked: &CheckedSignature,
+    options: &PluginVerify,
+) -> Result<Exit, CliError> {
+    match options.json.json {
+        true => {
+            let mut members = display::members(signature_json(checked));
+            members.insert("reference".to_owned(), json!(plugin.reference));
+            members.insert("component".to_owned(), json!(plugin.component));
+            display::print_json(&Value::Object(members))
+        }
+        false => page(plugin, checked).print(),
+    }?;
+    Ok(match checked.verdict.signed_by() {
+        Some(_) => Exit::Success,
+        None => Exit::Failure,
+    })
+}
+
+/// The signers of the configuration, or those that were typed in their place.
+fn policy(
+    context: &Context,
+    config: &Config,
+    keys: &[String],
+) -> Result<SignaturePolicy, CliError> {
+    if keys.is_empty() {
+        return Ok(config.plugins.signatures.clone());
+    }
+    let everything = "*".parse().map_err(|_| CliError::internal("no pattern is valid"))?;
+    let offers = vec![everything];
+    let signer = |text: &String| {
+        Ok(Signer {
+            name: TYPED.to_owned(),
+            key: key(&context.surroundings.working_directory, text)?,
+            offers: offers.clone(),
+            expires_at_ms: None,
+            is_revoked: false,
+        })
+    };
+    let signers: Result<Vec<Signer>, CliError> = keys.iter().map(signer).collect();
+    Ok(SignaturePolicy {
+        signers: signers?,
+        ..config.plugins.signatures.clone()
+    })
+}
+
+/// A public key: the line itself, or a file with it.
+fn key(here: &Path, text: &str) -> Result<SignerKey, CliError> {
+    if let Ok(key) = text.parse() {
+        return Ok(key);
+    }
+    let file = here.join(text);
+    let content = bounded(&file).map_err(|source| ManageError::Read {
+        path: file.clone(),
+        source,
+    })?;
+    content.parse().map_err(|error: zeph_core::signer::BadSignerKey| {
+        let problem = format!("`{}` is no public key: {error}", one_line(text, 200));
+        CliError::user(problem)
+    })
+}
+
+fn bounded(file: &Path) -> std::io::Result<String> {
+    use std::io::Read as _;
+    let mut text = String::new();
+    let opened = std::fs::File::open(file)?;
+    opened.take(KEY_FILE_BYTES_MAX).read_to_string(&mut text)?;
+    Ok(text)
+}
+
+fn page(plugin: &SignedPlugin, checked: &CheckedSignature) -> Page {
+    let mut page = Page::new();
+    page.field("reference", Some(&plugin.reference))
+        .field("component", Some(&plugin.component.to_string()))
+        .field("signed by", Some(&signature_text(checked)));
+    match &checked.verdict {
+        SignatureVerdict::Signed(by) => {
+            page.field("version", by.version.as_deref());
+            page.field("signed", by.signed_at_ms.map(time::shown).as_deref());
+            page.field("expires", by.expires_at_ms.map(time::shown).as_deref());
+        }
+        SignatureVerdict::Unsigned { .. } => {}
+        SignatureVerdict::Refused(refusal) => {
+            page.field("to accept it", Some(&refusal.remedy));
+        }
+    }
+    page
+}
+
+/// Who signed a plugin, in words.
+pub(super) fn signature_text(checked: &CheckedSignature) -> String {
+    match &checked.verdict {
+        SignatureVerdict::Signed(by) => format!("{} ({})", by.signer, by.key),
+        SignatureVerdict::Unsigned { passed_over } if passed_over.is_empty() => {
+            "nobody".to_owned()
+        }
+        SignatureVerdict::Unsigned { passed_over } => {
+            format!("nobody who is known; it has {}", passed_over.join(", and "))
+        }
+        SignatureVerdict::Refused(refusal) => format!("nobody: {}", refusal.problem),
+    }
+}
+
+/// `{"state": "signed" | "unsigned" | "refused", …}`
+pub(super) fn signature_json(checked: &CheckedSignature) -> Value {
+    match &checked.verdict {
+        SignatureVerdict::Signed(by) => json!({
+            "state": "signed",
+            "signer": by.signer,
+            "key": by.key,
+            "version": by.version,
+            "signed_at": by.signed_at_ms.map(time::shown),
+            "expires_at": by.expires_at_ms.map(time::shown),
+        }),
+        SignatureVerdict::Unsigned { passed_over } => {
+            json!({ "state": "unsigned", "passed_over": passed_over })
+        }
+        SignatureVerdict::Refused(refusal) => json!({
+            "state": "refused",
+            "reason": refusal.problem,
+            "remedy": refusal.remedy,
+        }),
+    }
+}
