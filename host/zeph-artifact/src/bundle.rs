@@ -33,7 +33,7 @@ const CONTENTS_BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// Most bytes of the lock, as of the lock beside a folder.
 const LOCK_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
-/// Most bytes of a manifest, a signature or an index.
+/// Most bytes of a manifest, of signatures, or of an index.
 const SMALL_BYTES_MAX: u64 = 8 * 1024 * 1024;
 
 /// Most bytes of a component: the most that a host loads.
@@ -56,24 +56,15 @@ pub struct BundledPlugin {
     pub name: String,
     /// The component.
     pub component: Digest,
-    /// What its registry says it is; none for one that comes from no registry.
+    /// Its signatures of minisign, unchecked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub minisign: Option<Digest>,
+    /// Its bundles of Sigstore, unchecked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sigstore: Option<Digest>,
+    /// The manifest it has in its registry, which those are over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub manifest: Option<Digest>,
-    /// What was found of signatures, unchecked.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub signatures: Vec<BundledSignature>,
-}
-
-/// A signature in a bundle.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct BundledSignature {
-    /// What kind of signature it is, as its manifest says. Empty for a file beside a URL.
-    pub artifact_type: String,
-    /// The type of its bytes.
-    pub media_type: String,
-    /// Its bytes.
-    pub part: Digest,
 }
 
 /// An index in a bundle, whole: an excerpt would have no signature that could be checked.
@@ -133,8 +124,8 @@ impl Contents {
     /// Each part that the contents name, with the most bytes it may have.
     fn parts(&self) -> impl Iterator<Item = (Digest, u64)> + '_ {
         let plugins = self.plugins.iter().flat_map(|plugin| {
-            let signatures = plugin.signatures.iter().map(|signature| signature.part);
-            let small = plugin.manifest.into_iter().chain(signatures);
+            let small = [plugin.minisign, plugin.sigstore, plugin.manifest];
+            let small = small.into_iter().flatten();
             std::iter::once((plugin.component, COMPONENT_BYTES_MAX))
                 .chain(small.map(|part| (part, SMALL_BYTES_MAX)))
         });

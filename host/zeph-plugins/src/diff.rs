@@ -132,6 +132,12 @@ impl Changes {
         &self.risks
     }
 
+    /// Adds something that has to be agreed to by name, with its sentence.
+    pub fn warn(&mut self, risk: UpdateRisk, told: &str) {
+        self.risks.push(risk);
+        self.warnings.insert(0, told.to_owned());
+    }
+
     /// Whether both sides are the same.
     pub fn is_empty(&self) -> bool {
         self.wasm.is_none() && self.definitions.is_none()

@@ -7,8 +7,7 @@ use proptest::prelude::*;
 use zeph_core::id::Digest;
 
 use super::{
-    BLOCK, Bundle, BundleDraft, BundleError, BundledIndex, BundledPlugin, BundledSignature,
-    CONTENTS, LOCK, PartSource, header, part_name,
+    BLOCK, Bundle, BundleDraft, BundleError, BundledIndex, BundledPlugin, CONTENTS, LOCK, PartSource, header, part_name,
 };
 
 const LOCKED: &str = "version = 3\n";
@@ -23,12 +22,9 @@ fn draft(names: &[&str]) -> BundleDraft {
         draft.plugin(BundledPlugin {
             name: (*name).to_owned(),
             component,
+            minisign: Some(part),
+            sigstore: None,
             manifest: Some(manifest),
-            signatures: vec![BundledSignature {
-                artifact_type: "application/vnd.zeph-host.signature.v1".to_owned(),
-                media_type: "text/plain".to_owned(),
-                part,
-            }],
         });
     }
     let document = draft.add(b"{}".to_vec());
@@ -82,7 +78,7 @@ fn what_is_written_comes_back() {
     assert_eq!(names, ["notes", "weather"]);
     let notes = &bundle.plugins()[0];
     assert_eq!(bundle.part(notes.component).unwrap(), b"component of notes");
-    let signature = notes.signatures[0].part;
+    let signature = notes.minisign.unwrap();
     assert_eq!(bundle.part(signature).unwrap(), b"signature of notes");
     assert_eq!(bundle.part(bundle.indexes()[0].document).unwrap(), b"{}");
     let other = Digest::new([9; 32]);
@@ -119,8 +115,9 @@ fn a_file_that_changed_since_it_was_looked_at_is_not_packed() {
         draft.plugin(BundledPlugin {
             name: "x".to_owned(),
             component,
+            minisign: None,
+            sigstore: None,
             manifest: None,
-            signatures: Vec::new(),
         });
         let written = draft.write(LOCKED, &mut Vec::new());
         // What grew behind its end is not read.
@@ -137,8 +134,9 @@ fn a_part_that_was_not_added_is_an_error() {
     draft.plugin(BundledPlugin {
         name: "b".to_owned(),
         component: Digest::new([7; 32]),
+        minisign: None,
+        sigstore: None,
         manifest: None,
-        signatures: Vec::new(),
     });
     let written = draft.write(LOCKED, &mut Vec::new());
     assert!(matches!(written, Err(BundleError::Missing(_))));

@@ -58,9 +58,7 @@ impl BundleDraft {
     }
 
     /// Adds a plugin whose parts were added.
-    pub fn plugin(&mut self, mut plugin: BundledPlugin) {
-        plugin.signatures.sort();
-        plugin.signatures.dedup();
+    pub fn plugin(&mut self, plugin: BundledPlugin) {
         self.plugins.insert(plugin.name.clone(), plugin);
     }
 

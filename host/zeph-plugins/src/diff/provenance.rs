@@ -24,6 +24,8 @@ pub enum UpdateRisk {
     Downgrade,
     /// A version that its publisher withdrew.
     Yanked,
+    /// One that no known signer signed, where its operator wants to be asked about those.
+    Unsigned,
 }
 
 impl UpdateRisk {
@@ -33,6 +35,7 @@ impl UpdateRisk {
             Self::Signer => "signer",
             Self::Downgrade => "downgrade",
             Self::Yanked => "yanked",
+            Self::Unsigned => "unsigned",
         }
     }
 }

@@ -14,11 +14,13 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use zeph_config::lock_of;
 use zeph_core::id::{Digest, Pin, PluginId};
+use zeph_engine::ComponentBytes;
 
 pub use self::adoption::{Adoption, AdoptionItem};
-use self::held::HeldFolder;
+use self::held::{HeldFolder, Written};
 use super::ManageError;
 use crate::lock::{Lock, LockFile, LockedPlugin};
+use crate::signature::{FoundSignatures, SignatureFile};
 
 /// A folder that only one command brings in line with its lock at a time.
 #[derive(Debug)]
@@ -115,16 +117,75 @@ impl SyncFolder {
         Ok(SyncPlan { items })
     }
 
-    /// The component of a plugin as it is in the folder, if it is the one with this digest.
-    pub fn component(&self, name: &PluginId, wasm: Digest) -> Option<Vec<u8>> {
-        let bytes = self.held.read(&file_of(name)).ok()?;
-        (zeph_engine::digest(&bytes) == wasm).then(|| bytes.to_vec())
+    /// The component of a plugin as it is in the folder, if it is the one with this digest, and what lies beside it.
+    ///
+    /// Errors: a file of signatures that cannot be read, in one sentence.
+    pub fn component(
+        &self,
+        name: &PluginId,
+        wasm: Digest,
+    ) -> Result<Option<(ComponentBytes, FoundSignatures)>, String> {
+        let file = file_of(name);
+        let bytes = self.held.read(&file).ok();
+        let Some(bytes) = bytes.filter(|bytes| zeph_engine::digest(bytes) == wasm) else {
+            return Ok(None);
+        };
+        let beside = |kind: SignatureFile| self.held.beside(&file, kind);
+        Ok(Some((
+            bytes,
+            FoundSignatures {
+                minisign: beside(SignatureFile::Minisign)?,
+                bundles: beside(SignatureFile::Bundles)?,
+                manifest: beside(SignatureFile::Manifest)?,
+            },
+        )))
     }
 
-    /// Puts a component in its place, if it is the one that the lock pins and the lock still pins it. Blocks.
+    /// Puts a component and its signatures in their places, if it is the one that the lock pins and the lock still pins it. Blocks.
     ///
     /// Errors: `Bad` for other bytes, `Meanwhile` when the lock changed, `File`, `Lock`; then the folder is as it was.
-    pub fn install(&self, locked: &LockedPlugin, bytes: &[u8]) -> Result<(), ManageError> {
+    pub fn install(
+        &self,
+        locked: &LockedPlugin,
+        (bytes, signatures): (&[u8], &FoundSignatures),
+    ) -> Result<(), ManageError> {
+        let delivery = self.prepared(locked, bytes, signatures)?;
+        LockFile::edit(&lock_of(&self.folder), |lock| {
+            must_be(lock, &locked.name, Some(locked.pin))?;
+            delivery.put_in_place()
+        })
+    }
+
+    /// Puts a new plugin, or another version of one, in its place and pins it, in one step for everybody who respects the lock. Blocks.
+    ///
+    /// Shape:  `old` is what was pinned when its operator agreed, if anything; a plugin that is switched off stays so.
+    /// Errors: as [`install`](Self::install).
+    pub fn update(
+        &self,
+        old: Option<&LockedPlugin>,
+        new: &LockedPlugin,
+        (bytes, signatures): (&[u8], &FoundSignatures),
+    ) -> Result<(), ManageError> {
+        let delivery = self.prepared(new, bytes, signatures)?;
+        LockFile::edit(&lock_of(&self.folder), |lock| {
+            must_be(lock, &new.name, old.map(|old| old.pin))?;
+            let disabled = lock.get(&new.name).is_some_and(|locked| locked.disabled);
+            lock.put(LockedPlugin {
+                disabled,
+                ..new.clone()
+            });
+            // A host that looks between the two finds a plugin that is not what was accepted, and waits.
+            delivery.put_in_place()
+        })
+    }
+
+    /// Writes a component and its signatures beside their places.
+    fn prepared(
+        &self,
+        locked: &LockedPlugin,
+        bytes: &[u8],
+        signatures: &FoundSignatures,
+    ) -> Result<Delivery<'_>, ManageError> {
         self.check_name(&locked.name)?;
         let file = file_of(&locked.name);
         if zeph_engine::digest(bytes) != locked.pin.wasm {
@@ -133,37 +194,17 @@ impl SyncFolder {
                 reason: "what was fetched is not what the lock pins".to_owned(),
             });
         }
-        let written = self.held.write(&file, bytes)?;
-        LockFile::edit(&lock_of(&self.folder), |lock| {
-            must_be(lock, &locked.name, Some(locked.pin))?;
-            written.put_in_place()
-        })
-    }
-
-    /// Puts another version of a plugin in its place and pins it, in one step for everybody who respects the lock. Blocks.
-    ///
-    /// Shape:  `old` is what was pinned when its operator agreed; a plugin that is switched off stays so.
-    /// Errors: as [`install`](Self::install).
-    pub fn update(
-        &self,
-        old: &LockedPlugin,
-        new: &LockedPlugin,
-        bytes: &[u8],
-    ) -> Result<(), ManageError> {
-        let file = file_of(&new.name);
-        if zeph_engine::digest(bytes) != new.pin.wasm {
-            return Err(ManageError::Meanwhile(new.name.clone()));
+        let mut beside = Vec::new();
+        for kind in SignatureFile::ALL {
+            let name = kind.beside(Path::new(&file)).into_os_string();
+            let content = signatures.get(kind);
+            let written = content.map(|content| self.held.write(&name, content));
+            beside.push((name, written.transpose()?));
         }
-        let written = self.held.write(&file, bytes)?;
-        LockFile::edit(&lock_of(&self.folder), |lock| {
-            must_be(lock, &new.name, Some(old.pin))?;
-            let disabled = lock.get(&new.name).is_some_and(|locked| locked.disabled);
-            lock.put(LockedPlugin {
-                disabled,
-                ..new.clone()
-            });
-            // A host that looks between the two finds a plugin that is not what was accepted, and waits.
-            written.put_in_place()
+        Ok(Delivery {
+            held: &self.held,
+            component: self.held.write(&file, bytes)?,
+            beside,
         })
     }
 
@@ -175,7 +216,13 @@ impl SyncFolder {
             let mut plugins = lock.plugins().iter();
             match plugins.find(|plugin| file_of(&plugin.name) == *file) {
                 Some(plugin) => Err(ManageError::Meanwhile(plugin.name.clone())),
-                None => self.held.remove(file),
+                None => {
+                    for kind in SignatureFile::ALL {
+                        self.held
+                            .remove(kind.beside(Path::new(file)).as_os_str())?;
+                    }
+                    self.held.remove(file)
+                }
             }
         })
     }
@@ -204,6 +251,27 @@ impl SyncItem {
             Some(locked) => locked.name.0.clone(),
             None => self.file.to_string_lossy().into_owned(),
         }
+    }
+}
+
+/// A component and what lies beside it, written and not in their places yet.
+struct Delivery<'a> {
+    held: &'a HeldFolder,
+    component: Written<'a>,
+    /// By the names of the files; `None` for one that must not be there.
+    beside: Vec<(OsString, Option<Written<'a>>)>,
+}
+
+impl Delivery<'_> {
+    /// The component last: whoever looks at it finds its signatures.
+    fn put_in_place(self) -> Result<(), ManageError> {
+        for (name, written) in self.beside {
+            match written {
+                Some(written) => written.put_in_place()?,
+                None => self.held.remove(&name)?,
+            }
+        }
+        self.component.put_in_place()
     }
 }
 

@@ -61,8 +61,8 @@ fn read(row: &Row<'_>) -> rusqlite::Result<SeenIndex> {
 
 fn digest(row: &Row<'_>, column: usize) -> rusqlite::Result<Digest> {
     let text: String = row.get(column)?;
-    text.parse().map_err(|error| {
+    text.parse().map_err(|error: zeph_core::id::BadDigest| {
         let kind = rusqlite::types::Type::Text;
-        rusqlite::Error::FromSqlConversionFailure(column, kind, Box::new::<zeph_core::id::BadDigest>(error))
+        rusqlite::Error::FromSqlConversionFailure(column, kind, Box::new(error))
     })
 }

@@ -1,15 +1,14 @@
 //! Taking over pins from a lock that somebody else wrote, such as that of a bundle: nothing of it counts before a person agreed.
 
-use zeph_config::lock_of;
 use zeph_core::id::{Pin, PluginId};
 
-use super::{SyncFolder, by_name};
+use super::by_name;
 use crate::diff::{self, Changes, UpdateRisk};
-use crate::lock::{Lock, LockFile, LockedPlugin};
+use crate::lock::{Lock, LockedPlugin};
 use crate::manage::ManageError;
 
 /// What another lock pins that the one of the folder does not, or pins otherwise.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Adoption {
     /// In the order of the other lock.
     pub items: Vec<AdoptionItem>,
@@ -64,6 +63,19 @@ impl Adoption {
         Ok(Self { items })
     }
 
+    /// The lock of the folder as it will be.
+    pub fn merged(&self, own: &Lock) -> Lock {
+        let mut merged = own.clone();
+        let items = self.items.iter();
+        items.for_each(|item| merged.put(item.new.clone()));
+        merged
+    }
+
+    /// What is taken over of this plugin.
+    pub fn item(&self, name: &PluginId) -> Option<&AdoptionItem> {
+        self.items.iter().find(|item| item.new.name == *name)
+    }
+
     /// What has to be agreed to by name, over all plugins.
     pub fn risks(&self) -> Vec<UpdateRisk> {
         let mut risks: Vec<UpdateRisk> = self.items.iter().flat_map(AdoptionItem::risks).collect();
@@ -101,21 +113,5 @@ fn check(plugin: &LockedPlugin) -> Result<(), ManageError> {
             state: "cannot be taken over: its definitions in the lock do not have the digest that stands beside them".to_owned(),
             hint: Some("the lock was changed by hand; have the bundle made again".to_owned()),
         }),
-    }
-}
-
-impl SyncFolder {
-    /// Pins what was agreed to. Blocks.
-    ///
-    /// Errors: `Meanwhile` when the lock changed since it was compared; `Lock`. Then nothing is changed.
-    pub fn adopt(&self, adoption: &Adoption) -> Result<(), ManageError> {
-        LockFile::edit(&lock_of(self.path()), |lock| {
-            for item in &adoption.items {
-                let pin = item.old.as_ref().map(|old| old.pin);
-                super::must_be(lock, &item.new.name, pin)?;
-                lock.put(item.new.clone());
-            }
-            Ok(())
-        })
     }
 }

@@ -15,6 +15,10 @@ use zeph_engine::{COMPONENT_BYTES_MAX, ComponentBytes};
 use super::Files;
 use crate::folder::{self, FILES_MAX};
 use crate::manage::ManageError;
+use crate::signature::SignatureFile;
+
+/// Most bytes of a file of signatures.
+const SIGNATURES_BYTES_MAX: u64 = 1024 * 1024;
 
 /// The file that says who works on a folder, beside its lock.
 const GUARD: &str = ".zeph.sync.guard";
@@ -99,6 +103,26 @@ impl HeldFolder {
         match n_read as u64 <= COMPONENT_BYTES_MAX {
             true => Ok(bytes.into()),
             false => Err(io::ErrorKind::FileTooLarge.into()),
+        }
+    }
+
+    /// What lies beside a component; `None` where nothing does.
+    ///
+    /// Errors: one sentence; what cannot be read is not the same as nothing.
+    pub(super) fn beside(
+        &self,
+        file: &OsStr,
+        kind: SignatureFile,
+    ) -> Result<Option<Vec<u8>>, String> {
+        let name = kind.beside(Path::new(file));
+        match self.read(name.as_os_str()) {
+            Ok(bytes) if bytes.len() as u64 <= SIGNATURES_BYTES_MAX => Ok(Some(bytes.to_vec())),
+            Ok(_) => Err(format!(
+                "`{}` has more than {SIGNATURES_BYTES_MAX} bytes",
+                name.display()
+            )),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(format!("`{}` cannot be read: {error}", name.display())),
         }
     }
 

@@ -7,10 +7,18 @@ use std::path::{Path, PathBuf};
 use zeph_config::lock_of;
 use zeph_core::id::{Pin, PluginId};
 
-use super::{Adoption, SyncAction, SyncFolder};
+use super::{Adoption, SyncAction, SyncFolder, SyncItem};
 use crate::diff::UpdateRisk;
 use crate::lock::{Lock, LockFile, LockedPlugin, PinnedSigner, PluginSource, Provenance};
 use crate::manage::ManageError;
+use crate::signature::FoundSignatures;
+
+/// Without signatures.
+const NONE: FoundSignatures = FoundSignatures {
+    minisign: None,
+    bundles: None,
+    manifest: None,
+};
 
 /// A plugin of this name whose component has these bytes.
 fn locked(name: &str, bytes: &[u8]) -> LockedPlugin {
@@ -107,8 +115,8 @@ fn a_folder_is_compared_with_its_lock_and_brought_in_line() {
         ("x.wasm", SyncAction::Beyond),
     ];
     assert_eq!(actions(&folder), expect.map(|(name, it)| (name.to_owned(), it)));
-    folder.install(&plugins[1], b"B").unwrap();
-    folder.install(&plugins[2], b"C").unwrap();
+    folder.install(&plugins[1], (b"B", &NONE)).unwrap();
+    folder.install(&plugins[2], (b"C", &NONE)).unwrap();
     folder.remove(&"x.wasm".into()).unwrap();
     folder.remove(&"no plugin.wasm".into()).unwrap();
     assert_eq!(world.files(), ["a.wasm", "b.wasm", "c.wasm", "notes.txt"]);
@@ -119,12 +127,44 @@ fn a_folder_is_compared_with_its_lock_and_brought_in_line() {
 }
 
 #[test]
+fn signatures_come_and_go_with_their_component() {
+    let plugin = locked("a", b"A");
+    let world = World::new(std::slice::from_ref(&plugin));
+    world.put("a.wasm.sigstore.json", b"of another");
+    let signatures = FoundSignatures {
+        minisign: Some(b"signature".to_vec()),
+        bundles: None,
+        manifest: Some(b"manifest".to_vec()),
+    };
+    let folder = world.open();
+    folder.install(&plugin, (b"A", &signatures)).unwrap();
+    let expect = ["a.wasm", "a.wasm.manifest.json", "a.wasm.minisig"];
+    assert_eq!(world.files(), expect);
+    let (bytes, found) = folder
+        .component(&plugin.name, plugin.pin.wasm)
+        .unwrap()
+        .unwrap();
+    assert_eq!((&bytes[..], found), (&b"A"[..], signatures));
+    fs::create_dir(world.folder.join("a.wasm.sigstore.json")).unwrap();
+    let unreadable = folder.component(&plugin.name, plugin.pin.wasm);
+    assert!(unreadable.is_err(), "{unreadable:?}");
+    fs::remove_dir(world.folder.join("a.wasm.sigstore.json")).unwrap();
+    LockFile::edit(&lock_of(&world.folder), |lock| {
+        lock.remove(&plugin.name);
+        Ok::<_, ManageError>(())
+    })
+    .unwrap();
+    folder.remove(&"a.wasm".into()).unwrap();
+    assert!(world.files().is_empty(), "{:?}", world.files());
+}
+
+#[test]
 fn other_bytes_are_not_installed_and_leave_nothing() {
     let plugin = locked("a", b"A");
     let world = World::new(std::slice::from_ref(&plugin));
     world.put("a.wasm", b"old");
     let folder = world.open();
-    let error = folder.install(&plugin, b"evil").unwrap_err();
+    let error = folder.install(&plugin, (b"evil", &NONE)).unwrap_err();
     assert!(matches!(error, ManageError::Bad { .. }), "{error:?}");
     assert_eq!(fs::read(world.folder.join("a.wasm")).unwrap(), b"old");
     assert_eq!(world.files(), ["a.wasm"]);
@@ -142,7 +182,7 @@ fn a_lock_that_changed_meanwhile_stops_the_installation() {
         Ok::<_, ManageError>(())
     })
     .unwrap();
-    let error = folder.install(&plugin, b"A").unwrap_err();
+    let error = folder.install(&plugin, (b"A", &NONE)).unwrap_err();
     assert!(matches!(error, ManageError::Meanwhile(_)), "{error:?}");
     let error = folder.remove(&"b.wasm".into()).unwrap_err();
     assert!(matches!(error, ManageError::Meanwhile(_)), "{error:?}");
@@ -159,7 +199,7 @@ fn a_folder_that_was_exchanged_for_a_link_is_still_the_one_that_was_opened() {
     let moved = world.folder.with_file_name("moved");
     fs::rename(&world.folder, &moved).unwrap();
     symlink(&elsewhere, &world.folder).unwrap();
-    folder.install(&plugin, b"A").unwrap();
+    folder.install(&plugin, (b"A", &NONE)).unwrap();
     assert_eq!(fs::read(moved.join("a.wasm")).unwrap(), b"A");
     assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0);
 }
@@ -173,7 +213,7 @@ fn a_link_in_the_place_of_a_plugin_is_replaced_and_what_it_leads_to_is_not() {
     symlink(&target, world.folder.join("a.wasm")).unwrap();
     symlink(&target, world.folder.join("b.wasm")).unwrap();
     let folder = world.open();
-    folder.install(&plugin, b"A").unwrap();
+    folder.install(&plugin, (b"A", &NONE)).unwrap();
     folder.remove(&"b.wasm".into()).unwrap();
     assert_eq!(fs::read(&target).unwrap(), b"precious");
     assert!(world.folder.join("a.wasm").symlink_metadata().unwrap().is_file());
@@ -187,7 +227,7 @@ fn names_of_a_lock_cannot_leave_the_folder() {
         let folder = world.open();
         let refused = folder.plan(&folder.lock().unwrap());
         assert!(matches!(refused, Err(ManageError::BadName(_))), "{name}");
-        let refused = folder.install(&locked(name, b"A"), b"A");
+        let refused = folder.install(&locked(name, (b"A", &NONE)), b"A");
         assert!(matches!(refused, Err(ManageError::BadName(_))), "{name}");
     }
 }
@@ -237,16 +277,23 @@ fn what_another_lock_pins_is_shown_with_what_has_to_be_agreed_to() {
         "{lines:?}"
     );
     assert!(lines[2].contains("the later version 1.2.0"), "{lines:?}");
-    folder.adopt(&adoption).unwrap();
+    let plan = folder.plan(&adoption.merged(&own)).unwrap();
+    let install = |item: &SyncItem| item.action == SyncAction::Install;
+    assert_eq!(plan.items.iter().filter(|item| install(item)).count(), 3);
+    for (item, bytes) in adoption.items.iter().zip([b"2", b"W"]) {
+        folder
+            .update(item.old.as_ref(), &item.new, (bytes, &NONE))
+            .unwrap();
+        // What was agreed to was about another lock.
+        let again = folder.update(item.old.as_ref(), &item.new, (bytes, &NONE));
+        assert!(matches!(again, Err(ManageError::Meanwhile(_))));
+    }
     let adopted = folder.lock().unwrap();
     let notes = adopted.get(&theirs.name).unwrap();
     assert_eq!(notes.pin, theirs.pin);
     assert_eq!(notes.accepted_at_ms, 5_000);
     assert_eq!(notes.provenance, theirs.provenance);
     assert_eq!(adopted.get(&new.name).unwrap().pin, new.pin);
-    // What was agreed to was about another lock.
-    let error = folder.adopt(&adoption).unwrap_err();
-    assert!(matches!(error, ManageError::Meanwhile(_)), "{error:?}");
 }
 
 #[test]
@@ -268,14 +315,14 @@ fn an_update_pins_and_replaces_in_one_step() {
     let world = World::new(std::slice::from_ref(&old));
     world.put("notes.wasm", b"1");
     let folder = world.open();
-    let error = folder.update(&old, &new, b"3").unwrap_err();
-    assert!(matches!(error, ManageError::Meanwhile(_)), "{error:?}");
-    folder.update(&old, &new, b"2").unwrap();
+    let error = folder.update(Some(&old), &new, (b"3", &NONE)).unwrap_err();
+    assert!(matches!(error, ManageError::Bad { .. }), "{error:?}");
+    folder.update(Some(&old), &new, (b"2", &NONE)).unwrap();
     let lock = folder.lock().unwrap();
     let notes = lock.get(&new.name).unwrap();
     assert_eq!((notes.pin, notes.disabled), (new.pin, true));
     assert_eq!(notes.version().unwrap().to_string(), "1.1.0");
     assert_eq!(fs::read(world.folder.join("notes.wasm")).unwrap(), b"2");
-    let error = folder.update(&old, &new, b"2").unwrap_err();
+    let error = folder.update(Some(&old), &new, (b"2", &NONE)).unwrap_err();
     assert!(matches!(error, ManageError::Meanwhile(_)), "{error:?}");
 }

@@ -17,7 +17,8 @@ fn index(source: &str, number: i64, document: u8) -> SeenIndex {
 }
 
 async fn the_greatest_number_of_an_index_stays<D: Database>() {
-    let store = D::fresh().open();
+    let database = D::fresh();
+    let store = database.open();
     let keep = |index: SeenIndex| store.keep_seen_index(index, NOW_MS);
     assert_eq!(store.seen_index("a".to_owned()).await.unwrap(), None);
     assert!(keep(index("a", 7, 1)).await.unwrap());

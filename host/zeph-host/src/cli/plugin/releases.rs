@@ -1,0 +1,154 @@
+//! The versions of a plugin that its source offers: the tags of its repository, or what an index lists.
+
+use semver::Version;
+use zeph_artifact::index::{IndexedPlugin, IndexedVersion};
+use zeph_artifact::reference::{ArtifactSource, Reference};
+use zeph_artifact::registry::Registries;
+use zeph_core::id::Digest;
+use zeph_plugins::lock::{LockedPlugin, PluginSource};
+
+use super::indexes::OpenedIndex;
+use super::search::tag;
+use crate::cli::error::CliError;
+
+/// A version that can be fetched.
+#[derive(Debug, Clone)]
+pub(super) struct Release {
+    /// Its version; `None` for a tag that is none, such as `latest`.
+    pub(super) version: Option<Version>,
+    pub(super) source: ArtifactSource,
+    /// The digest of its component, where an index says it.
+    pub(super) wasm: Option<Digest>,
+    /// Why its publisher withdrew it.
+    pub(super) yanked: Option<String>,
+}
+
+/// Every version of a plugin that its source offers, in no order.
+///
+/// Errors: the registry does not say, or the reference in the lock is none.
+pub(super) async fn all(
+    registries: &Registries,
+    locked: &LockedPlugin,
+    indexes: &[OpenedIndex],
+) -> Result<Vec<Release>, CliError> {
+    match locked.source() {
+        Some(source @ PluginSource::Registry { reference, .. }) => {
+            let reference: Reference = reference.parse()?;
+            let tags = registries.tags(&reference).await?;
+            let listed = listed(indexes, &source.place());
+            let releases = tags.iter().map(|tag| of_tag(&reference, tag, listed));
+            Ok(releases.collect::<Result<_, _>>()?)
+        }
+        Some(PluginSource::Url { url }) => {
+            let versions = listed(indexes, url).map_or(&[][..], |listed| &listed.versions);
+            Ok(versions.iter().filter_map(of_url).collect())
+        }
+        Some(PluginSource::File { .. }) | None => Ok(Vec::new()),
+    }
+}
+
+fn listed<'a>(indexes: &'a [OpenedIndex], place: &str) -> Option<&'a IndexedPlugin> {
+    let mut indexes = indexes.iter();
+    indexes.find_map(|opened| opened.index.plugin_at(place))
+}
+
+fn of_tag(
+    reference: &Reference,
+    text: &str,
+    listed: Option<&IndexedPlugin>,
+) -> Result<Release, CliError> {
+    let version = version(text);
+    let mut versions = listed.iter().flat_map(|listed| &listed.versions);
+    let known = versions.find(|known| tag(known) == text || Some(&known.version) == version.as_ref());
+    Ok(Release {
+        source: ArtifactSource::Registry(reference.tagged(text)?),
+        wasm: known.and_then(|known| known.component),
+        yanked: known.and_then(|known| known.yanked.clone()),
+        version,
+    })
+}
+
+fn of_url(listed: &IndexedVersion) -> Option<Release> {
+    Some(Release {
+        version: Some(listed.version.clone()),
+        source: listed.url.as_ref()?.parse().ok()?,
+        wasm: Some(listed.component?),
+        yanked: listed.yanked.clone(),
+    })
+}
+
+/// The version that a tag is, with or without `v` before it.
+pub(super) fn version(tag: &str) -> Option<Version> {
+    let text = tag.strip_prefix('v').unwrap_or(tag).replace('_', "+");
+    Version::parse(&text).ok()
+}
+
+/// The newest release after `current` that was not withdrawn. One before its release counts only for who has one already.
+pub(super) fn newest<'a>(
+    releases: &'a [Release],
+    current: Option<&Version>,
+) -> Option<&'a Release> {
+    let wants_pre = current.is_some_and(|current| !current.pre.is_empty());
+    let offered = releases.iter().filter(|release| release.yanked.is_none());
+    let newer = offered.filter(|release| {
+        release.version.as_ref().is_some_and(|version| {
+            let is_newer = current.is_none_or(|current| version.cmp_precedence(current).is_gt());
+            is_newer && (wants_pre || version.pre.is_empty())
+        })
+    });
+    newer.max_by(|one, other| one.version.cmp(&other.version))
+}
+
+#[cfg(test)]
+mod tests {
+    use semver::Version;
+
+    use super::{Release, newest, version};
+
+    fn release(text: &str, yanked: bool) -> Release {
+        let source = format!("registry.example.org/team/notes:{text}");
+        Release {
+            version: version(text),
+            source: source.parse().unwrap(),
+            wasm: None,
+            yanked: yanked.then(String::new),
+        }
+    }
+
+    #[test]
+    fn the_newest_release_is_by_its_numbers() {
+        let releases = [
+            release("1.9.0", false),
+            release("v1.10.0", false),
+            release("1.11.0", true),
+            release("2.0.0-rc.1", false),
+            release("latest", false),
+            release("1.10", false),
+        ];
+        let newest = |current: &str| {
+            let current: Option<Version> = version(current);
+            let newest = newest(&releases, current.as_ref())?;
+            newest.version.as_ref().map(ToString::to_string)
+        };
+        assert_eq!(newest("1.0.0").as_deref(), Some("1.10.0"));
+        assert_eq!(newest("").as_deref(), Some("1.10.0"));
+        assert_eq!(newest("1.10.0"), None);
+        assert_eq!(newest("1.10.0-beta").as_deref(), Some("2.0.0-rc.1"));
+        assert_eq!(newest("3.0.0"), None);
+    }
+
+    #[test]
+    fn a_tag_is_a_version_with_or_without_its_letter() {
+        for (tag, expect) in [
+            ("1.2.3", Some("1.2.3")),
+            ("v1.2.3", Some("1.2.3")),
+            ("1.2.3_build.5", Some("1.2.3+build.5")),
+            ("1.2", None),
+            ("latest", None),
+            ("", None),
+        ] {
+            let found = version(tag).map(|version| version.to_string());
+            assert_eq!(found.as_deref(), expect, "{tag}");
+        }
+    }
+}

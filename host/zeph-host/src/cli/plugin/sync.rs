@@ -1,0 +1,351 @@
+//! `zeph-host plugin sync`: makes the folder of plugins match its lock, from where the lock says or from a bundle.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use zeph_artifact::bundle::Bundle;
+use zeph_config::Config;
+use zeph_plugins::diff::UpdateRisk;
+use zeph_plugins::lock::{Lock, LockedPlugin};
+use zeph_plugins::manage::ManageError;
+use zeph_plugins::manage::sync::{
+    Adoption, AdoptionItem, SyncAction, SyncFolder, SyncItem, SyncPlan,
+};
+use zeph_store::Store;
+
+use super::display::{self, Page};
+use super::indexes::{IndexReader, OpenedIndex, yanked};
+use super::registry::{self, Transfer};
+use super::supply::{self, Supplied, Supply};
+use super::vouching::Voucher;
+use super::{consent, folder};
+use crate::cli::args::PluginSync;
+use crate::cli::context::{self, Context};
+use crate::cli::error::CliError;
+use crate::cli::exit::Exit;
+use crate::cli::out;
+use crate::clock::now_ms;
+
+/// What the command works with.
+struct Work<'a> {
+    config: &'a Config,
+    options: &'a PluginSync,
+    folder: SyncFolder,
+    adoption: Adoption,
+    supply: Supply,
+    store: Store,
+}
+
+/// What became of one plugin or file.
+struct Done {
+    item: SyncItem,
+    /// Whether the folder is as it should be in this respect.
+    is_done: bool,
+    /// Why not, where something went wrong.
+    problem: Option<CliError>,
+}
+
+/// Runs the command.
+pub(super) fn run(context: &Context, options: &PluginSync) -> Result<Exit, CliError> {
+    let config = context.config()?;
+    super::must_be_on(&config)?;
+    let folder = SyncFolder::open(folder(&config)?)?;
+    let bundle = options.from.as_ref();
+    let bundle = bundle.map(|file| supply::bundle(context, file)).transpose()?;
+    context::block_on(async {
+        let store = context.store(&config)?;
+        let transfer = Transfer::new(context.quiet);
+        let registries = registry::registries(context, &config, &transfer);
+        let own = folder.lock()?;
+        let adoption = match &bundle {
+            Some(bundle) if !options.locked => {
+                let reader = IndexReader {
+                    config: &config,
+                    registries: &registries,
+                    store: &store,
+                };
+                adoption(&own, bundle, &reader, context).await?
+            }
+            _ => Adoption::default(),
+        };
+        let plan = folder.plan(&adoption.merged(&own))?;
+        let supply = match bundle {
+            Some(bundle) => Supply::Bundle(Box::new(bundle)),
+            None => Supply::Network(registries),
+        };
+        let work = Work {
+            config: &config,
+            options,
+            folder,
+            adoption,
+            supply,
+            store,
+        };
+        let exit = work.run(context, plan).await;
+        transfer.end();
+        exit
+    })
+}
+
+/// What the lock of a bundle pins that the one of the folder does not. Nothing of it counts yet.
+async fn adoption(
+    own: &Lock,
+    bundle: &Bundle,
+    reader: &IndexReader<'_>,
+    context: &Context,
+) -> Result<Adoption, CliError> {
+    let path = std::path::Path::new("zeph.lock (of the bundle)");
+    let lock = Lock::parse(bundle.lock(), path).map_err(ManageError::from)?;
+    let indexes = bundled_indexes(bundle, reader, context).await;
+    let yanked = |plugin: &LockedPlugin| yanked(&indexes, plugin);
+    Ok(Adoption::between(own, &lock, now_ms(), yanked)?)
+}
+
+/// The indexes of a bundle that this machine trusts. Others only say what nobody here asked for.
+async fn bundled_indexes(
+    bundle: &Bundle,
+    reader: &IndexReader<'_>,
+    context: &Context,
+) -> Vec<OpenedIndex> {
+    let mut opened = Vec::new();
+    for listed in bundle.indexes() {
+        let parts = bundle
+            .part(listed.document)
+            .and_then(|document| Ok((document, bundle.part(listed.signature)?)));
+        let checked = match parts {
+            Ok((document, signature)) => {
+                reader
+                    .check(listed.source.clone(), document, signature)
+                    .await
+            }
+            Err(error) => Err(CliError::internal(error.to_string())),
+        };
+        match checked {
+            Ok(index) => opened.push(index),
+            Err(error) => context.notes(&error.problems),
+        }
+    }
+    opened
+}
+
+impl Work<'_> {
+    async fn run(&self, context: &Context, plan: SyncPlan) -> Result<Exit, CliError> {
+        if self.options.dry_run {
+            let items = plan.items.into_iter();
+            let planned: Vec<Done> = items.map(Done::planned).collect();
+            self.print(&planned)?;
+            return Ok(Exit::Success);
+        }
+        let voucher = Arc::new(Voucher::new(context, self.config)?);
+        if !self.agreed(&plan) {
+            return Ok(Exit::Confirm);
+        }
+        let mut done = Vec::new();
+        for item in plan.items {
+            done.push(self.carry_out(item, &voucher).await);
+        }
+        self.print(&done)?;
+        let problems = done.iter().filter_map(|done| done.problem.as_ref());
+        problems.for_each(|problem| out::error(problem, false));
+        Ok(match done.iter().all(|done| done.problem.is_none()) {
+            true => Exit::Success,
+            false => Exit::Failure,
+        })
+    }
+
+    /// Shows what the bundle pins otherwise, and asks. Without any of it nothing is asked: the lock was accepted.
+    fn agreed(&self, plan: &SyncPlan) -> bool {
+        let PluginSync { json, consent, .. } = self.options;
+        let removes = self.options.prune
+            && plan
+                .items
+                .iter()
+                .any(|item| item.action == SyncAction::Beyond);
+        if self.adoption.items.is_empty() && !removes {
+            return true;
+        }
+        if !json.json {
+            self.page(plan).print_to_stderr();
+        }
+        let question = match self.adoption.items.is_empty() {
+            true => "Remove what is beyond the lock?",
+            false => "Accept these plugins?",
+        };
+        let risks: Vec<UpdateRisk> = self.adoption.risks();
+        consent::given((question, &self.command()), consent, json.json, &risks)
+    }
+
+    fn command(&self) -> String {
+        let mut command = "zeph-host plugin sync".to_owned();
+        if let Some(file) = &self.options.from {
+            command.push_str(&format!(" --from {}", display::path(file)));
+        }
+        if self.options.prune {
+            command.push_str(" --prune");
+        }
+        command
+    }
+
+    fn page(&self, plan: &SyncPlan) -> Page {
+        let mut page = Page::for_stderr();
+        for item in &self.adoption.items {
+            push_adoption(&mut page, item);
+        }
+        let beyond = plan.items.iter();
+        let beyond = beyond.filter(|item| item.action == SyncAction::Beyond);
+        for item in beyond.filter(|_| self.options.prune) {
+            page.name(0, &item.name(), "is in no lock, and is to be removed");
+        }
+        page
+    }
+
+    async fn carry_out(&self, item: SyncItem, voucher: &Voucher<'_>) -> Done {
+        let result = match (&item.locked, item.action) {
+            (None, _) if self.options.prune => {
+                self.folder.remove(&item.file).map_err(CliError::from)
+            }
+            (None, _) => return Done::planned(item),
+            (Some(locked), action) => self.bring(locked, action, voucher).await,
+        };
+        Done {
+            item,
+            is_done: result.is_ok(),
+            problem: result.err(),
+        }
+    }
+
+    /// Brings one plugin in line with the lock, and the lock with what was agreed to.
+    async fn bring(
+        &self,
+        locked: &LockedPlugin,
+        action: SyncAction,
+        voucher: &Voucher<'_>,
+    ) -> Result<(), CliError> {
+        let adopted = self.adoption.item(&locked.name);
+        if action == SyncAction::Keep && adopted.is_none() {
+            return Ok(());
+        }
+        let supplied = self.supplied(locked).await?;
+        let vouched = voucher
+            .vouched(&locked.name, locked.source(), &supplied)
+            .await?;
+        voucher.check_pinned(locked, &vouched)?;
+        let content = (&supplied.bytes[..], &supplied.signatures);
+        let Some(AdoptionItem { old, new, .. }) = adopted else {
+            return Ok(self.folder.install(locked, content)?);
+        };
+        self.folder.update(old.as_ref(), new, content)?;
+        super::update::carry_grants(&self.store, old.as_ref(), new).await
+    }
+
+    /// From the folder itself where it has it already.
+    async fn supplied(&self, locked: &LockedPlugin) -> Result<Supplied, CliError> {
+        let policy = &self.config.plugins.signatures;
+        match &self.supply {
+            Supply::Bundle(_) => self.supply.get(locked, policy).await,
+            Supply::Network(_) => {
+                let there = self.folder.component(&locked.name, locked.pin.wasm);
+                match there.map_err(CliError::internal)? {
+                    Some((bytes, signatures)) => Ok(Supplied { bytes, signatures }),
+                    None => self.supply.get(locked, policy).await,
+                }
+            }
+        }
+    }
+
+    fn print(&self, done: &[Done]) -> Result<(), CliError> {
+        if self.options.json.json {
+            let plugins: Vec<Value> = done.iter().map(|done| self.as_json(done)).collect();
+            return display::print_json(&json!({
+                "folder": self.folder.path(),
+                "dry_run": self.options.dry_run,
+                "plugins": plugins,
+            }));
+        }
+        let mut page = Page::new();
+        if done.iter().all(|done| done.item.action == SyncAction::Keep) {
+            let folder = self.folder.path().display();
+            page.line(0, &format!("`{folder}` is what its lock says"));
+        }
+        for done in done {
+            page.name(0, &done.item.name(), self.told(done));
+        }
+        page.print()
+    }
+
+    fn told(&self, done: &Done) -> &'static str {
+        let is_planned = self.options.dry_run;
+        match (done.item.action, done.is_done, is_planned) {
+            (SyncAction::Keep, true, _) => "is what the lock says",
+            (SyncAction::Install, _, true) => "is missing, and would be installed",
+            (SyncAction::Replace, _, true) => "is another file, and would be replaced",
+            (SyncAction::Beyond, _, true) if self.options.prune => {
+                "is in no lock, and would be removed"
+            }
+            (SyncAction::Install, true, _) => "was installed",
+            (SyncAction::Replace, true, _) => "was replaced",
+            (SyncAction::Beyond, true, _) => "was removed",
+            (SyncAction::Beyond, ..) => "is in no lock; `--prune` removes it",
+            (_, false, _) => "was left as it is",
+        }
+    }
+
+    fn as_json(&self, done: &Done) -> Value {
+        let Done {
+            item,
+            is_done,
+            problem,
+        } = done;
+        let locked = item.locked.as_ref();
+        let adopted = locked.and_then(|locked| self.adoption.item(&locked.name));
+        json!({
+            "name": item.name(),
+            "file": item.file.to_string_lossy(),
+            "action": item.action,
+            "done": is_done,
+            "wasm": locked.map(|locked| locked.pin.wasm),
+            "source": locked.and_then(LockedPlugin::source),
+            "adopted": adopted.is_some(),
+            "changes": adopted.and_then(|adopted| adopted.changes.as_ref()),
+            "problem": problem.as_ref().map(|problem| problem.problems.join("; ")),
+        })
+    }
+}
+
+impl Done {
+    /// Nothing was done about it.
+    fn planned(item: SyncItem) -> Self {
+        Self {
+            is_done: item.action == SyncAction::Keep,
+            item,
+            problem: None,
+        }
+    }
+}
+
+/// A plugin that the bundle pins otherwise, or that is new: everything a person decides about.
+fn push_adoption(page: &mut Page, item: &AdoptionItem) {
+    let name = &item.new.name.0;
+    if let Some(changes) = &item.changes {
+        page.name(0, name, "is pinned otherwise in the bundle");
+        page.diff(&changes.lines());
+        return;
+    }
+    page.name(0, name, "is new");
+    if let Some(source) = item.new.source() {
+        page.line(1, &format!("from {source}"));
+    }
+    match item.new.signer() {
+        Some(signer) => page.line(1, &format!("signed by {} ({})", signer.name, signer.key)),
+        None => page.line(1, "not signed"),
+    };
+    if let Some(reason) = &item.yanked {
+        page.line(1, &zeph_plugins::diff::yanked_warning(reason));
+    }
+    for tool in item.new.definitions.tools() {
+        page.line(1, &format!("tool {}", tool.name));
+    }
+    for want in item.new.definitions.wants() {
+        page.line(1, &format!("requests {}: {}", want.capability, want.reason));
+    }
+}

@@ -1,0 +1,378 @@
+//! `zeph-host plugin update`: fetches another version of a plugin, shows what is different, asks, and puts it in the place of the old one.
+
+use std::path::Path;
+
+use semver::Version;
+use serde_json::json;
+use zeph_artifact::reference::{ArtifactSource, Reference};
+use zeph_artifact::registry::Registries;
+use zeph_config::Config;
+use zeph_plugins::diff::{self, Changes, UpdateRisk};
+use zeph_plugins::keeper::locked;
+use zeph_plugins::lock::{LockedPlugin, PluginSource, Provenance};
+use zeph_plugins::manage::names;
+use zeph_plugins::manage::sync::SyncFolder;
+use zeph_plugins::set::ManifestBy;
+use zeph_store::Store;
+
+use super::display::{self, Page};
+use super::indexes::{IndexReader, OpenedIndex};
+use super::registry::{self, Transfer};
+use super::releases::{self, Release};
+use super::supply::{self, Supplied};
+use super::vouching::{Vouched, Voucher, pinned};
+use super::{consent, folder};
+use crate::cli::args::PluginUpdate;
+use crate::cli::context::{self, Context};
+use crate::cli::error::CliError;
+use crate::cli::exit::Exit;
+use crate::clock::now_ms;
+
+/// Another version of a plugin, fetched and not accepted yet.
+struct NextPlugin {
+    source: PluginSource,
+    version: Option<Version>,
+    yanked: Option<String>,
+    supplied: Supplied,
+}
+
+/// Runs the command.
+pub(super) fn run(context: &Context, options: &PluginUpdate) -> Result<Exit, CliError> {
+    let config = context.config()?;
+    super::must_be_on(&config)?;
+    let path = folder(&config)?;
+    let folder = SyncFolder::open(path)?;
+    let old = old(context, path, &options.name)?;
+    context::block_on(async {
+        let transfer = Transfer::new(context.quiet);
+        let registries = registry::registries(context, &config, &transfer);
+        let store = context.store(&config)?;
+        let reader = IndexReader {
+            config: &config,
+            registries: &registries,
+            store: &store,
+        };
+        let next = next(context, &reader, &old, options).await;
+        transfer.end();
+        let Some(next) = next? else {
+            nothing_newer(&old, options.json.json)?;
+            return Ok(Exit::Success);
+        };
+        let voucher = Voucher::new(context, &config)?;
+        let update = Update::of(&voucher, &old, next).await?;
+        if !options.json.json {
+            update.page().print()?;
+        }
+        let is_agreed = update.agreed(options);
+        if is_agreed {
+            update.carry_out(&folder, &store).await?;
+        }
+        update.print(is_agreed, options.json.json)?;
+        Ok(match is_agreed {
+            true => Exit::Success,
+            false => Exit::Confirm,
+        })
+    })
+}
+
+/// What the lock pins under this name.
+fn old(context: &Context, folder: &Path, name: &str) -> Result<LockedPlugin, CliError> {
+    let known = names::known(&[folder.to_owned()])?;
+    let known = names::find(&known, name, &context.first_party())?;
+    known.locked.clone().ok_or_else(|| {
+        CliError::user(format!("plugin `{name}` is not pinned"))
+            .hint("`zeph-host plugin list` says how it stands")
+    })
+}
+
+/// What it is to be updated to; `None` when it is what its source offers.
+async fn next(
+    context: &Context,
+    reader: &IndexReader<'_>,
+    old: &LockedPlugin,
+    options: &PluginUpdate,
+) -> Result<Option<NextPlugin>, CliError> {
+    let Some(source) = old.source() else {
+        let name = &old.name;
+        let problem = format!("the lock does not say where plugin `{name}` comes from");
+        return Err(CliError::user(problem).hint(format!(
+            "`zeph-host plugin add REF --name {name} --replace` takes a version from elsewhere"
+        )));
+    };
+    if let PluginSource::File { path } = source {
+        return of_file(path, old, options);
+    }
+    let (indexes, problems) = reader.all().await;
+    for problem in &problems {
+        context.notes(&problem.problems);
+    }
+    let release = release(reader.registries, old, &indexes, options).await?;
+    let Some(release) = release else {
+        return Ok(None);
+    };
+    let pulled = reader.registries.fetch(&release.source, release.wasm).await?;
+    let source = match (&release.source, pulled.manifest_digest()) {
+        (ArtifactSource::Registry(reference), Some(manifest)) => PluginSource::Registry {
+            reference: reference.to_string(),
+            manifest,
+        },
+        (other, _) => PluginSource::Url {
+            url: other.to_string(),
+        },
+    };
+    let supplied = supply::of_pulled(pulled, &reader.config.plugins.signatures)?;
+    let is_same = zeph_engine::digest(&supplied.bytes) == old.pin.wasm;
+    Ok((!is_same).then_some(NextPlugin {
+        source,
+        version: release.version,
+        yanked: release.yanked,
+        supplied,
+    }))
+}
+
+/// A file of this machine that is another than it was.
+fn of_file(
+    path: &Path,
+    old: &LockedPlugin,
+    options: &PluginUpdate,
+) -> Result<Option<NextPlugin>, CliError> {
+    if options.to.is_some() {
+        let problem = format!(
+            "plugin `{}` comes from a file, which has one version",
+            old.name
+        );
+        return Err(CliError::user(problem).hint("leave `--to` out"));
+    }
+    let wasm = zeph_engine::digest(&super::add::read(path)?);
+    if wasm == old.pin.wasm {
+        return Ok(None);
+    }
+    Ok(Some(NextPlugin {
+        source: PluginSource::File {
+            path: path.to_owned(),
+        },
+        version: None,
+        yanked: None,
+        supplied: supply::of_file(path, wasm)?,
+    }))
+}
+
+/// The release that was asked for, else the newest, else what its tag stands for by now.
+async fn release(
+    registries: &Registries,
+    old: &LockedPlugin,
+    indexes: &[OpenedIndex],
+    options: &PluginUpdate,
+) -> Result<Option<Release>, CliError> {
+    let releases = releases::all(registries, old, indexes).await?;
+    let Some(to) = &options.to else {
+        return match releases::newest(&releases, old.version()) {
+            Some(newest) => Ok(Some(newest.clone())),
+            None => moved(registries, old).await,
+        };
+    };
+    let is_asked_for = |release: &&Release| {
+        let tag = release.source.reference().and_then(Reference::tag);
+        tag == Some(to) || release.version.is_some() && release.version == releases::version(to)
+    };
+    match releases.iter().find(is_asked_for) {
+        Some(release) => Ok(Some(release.clone())),
+        None => {
+            let problem = format!("plugin `{}` has no version `{to}` where it comes from", old.name);
+            Err(CliError::user(problem)
+                .hint("`zeph-host plugin outdated` shows the newest; a version is a tag of its repository, or stands in an index"))
+        }
+    }
+}
+
+/// What the tag of a plugin stands for now, if that is no version (such as `latest`) and something else than what was accepted.
+pub(super) async fn moved(
+    registries: &Registries,
+    old: &LockedPlugin,
+) -> Result<Option<Release>, CliError> {
+    let Some(PluginSource::Registry {
+        reference,
+        manifest,
+    }) = old.source()
+    else {
+        return Ok(None);
+    };
+    let reference: Reference = reference.parse()?;
+    let Some(tag) = reference.tag().filter(|tag| releases::version(tag).is_none()) else {
+        return Ok(None);
+    };
+    let reference = reference.tagged(tag)?;
+    let now = registries.manifest(&reference).await?;
+    Ok((now.digest != *manifest).then(|| Release {
+        version: None,
+        source: ArtifactSource::Registry(reference),
+        wasm: None,
+        yanked: None,
+    }))
+}
+
+/// An update that a person decides about.
+struct Update {
+    old: LockedPlugin,
+    new: LockedPlugin,
+    changes: Changes,
+    supplied: Supplied,
+}
+
+impl Update {
+    /// Errors: it is no plugin, or refused.
+    async fn of(
+        voucher: &Voucher<'_>,
+        old: &LockedPlugin,
+        next: NextPlugin,
+    ) -> Result<Self, CliError> {
+        let NextPlugin {
+            source,
+            version,
+            yanked,
+            supplied,
+        } = next;
+        let vouched = voucher
+            .vouched(&old.name, Some(&source), &supplied)
+            .await?;
+        let new = LockedPlugin {
+            provenance: Some(provenance(source, version, &vouched)),
+            ..pinned_as(old, &vouched)
+        };
+        let mut changes = diff::between_versions(old, &new, yanked.as_deref());
+        if vouched.asks {
+            changes.warn(UpdateRisk::Unsigned, "no known signer signed it");
+        }
+        Ok(Self {
+            old: old.clone(),
+            new,
+            changes,
+            supplied,
+        })
+    }
+
+    fn page(&self) -> Page {
+        let mut page = Page::new();
+        page.name(0, &self.old.name.0, "would change");
+        page.diff(&self.changes.lines());
+        page
+    }
+
+    fn agreed(&self, options: &PluginUpdate) -> bool {
+        let name = &self.old.name;
+        let question = format!("Put it in the place of plugin `{name}`?");
+        let command = match &options.to {
+            Some(to) => format!("zeph-host plugin update {name} --to {to}"),
+            None => format!("zeph-host plugin update {name}"),
+        };
+        let is_json = options.json.json;
+        consent::given((&question, &command), &options.consent, is_json, self.changes.risks())
+    }
+
+    async fn carry_out(&self, folder: &SyncFolder, store: &Store) -> Result<(), CliError> {
+        let content = (&self.supplied.bytes[..], &self.supplied.signatures);
+        folder.update(Some(&self.old), &self.new, content)?;
+        carry_grants(store, Some(&self.old), &self.new).await
+    }
+
+    fn print(&self, is_agreed: bool, is_json: bool) -> Result<(), CliError> {
+        let name = &self.old.name;
+        if is_json {
+            return display::print_json(&json!({
+                "name": name,
+                "changed": true,
+                "updated": is_agreed,
+                "version": self.new.version(),
+                "source": self.new.source(),
+                "signer": self.new.signer(),
+                "changes": self.changes,
+            }));
+        }
+        if !is_agreed {
+            return Ok(());
+        }
+        let mut page = Page::new();
+        page.head(&format!("plugin `{name}` is updated"));
+        if self.old.disabled {
+            page.line(0, &format!("it stays off until `zeph-host plugin enable {name}`"));
+        }
+        page.print()
+    }
+}
+
+/// The plugin as it will be pinned. What the operator requested for it, in place of its author, stays.
+fn pinned_as(old: &LockedPlugin, vouched: &Vouched) -> LockedPlugin {
+    let file = format!("{}.wasm", old.name);
+    let now_ms = now_ms();
+    let good = &vouched.good;
+    match old.operator_wants && good.manifest_by == ManifestBy::Nobody {
+        true => {
+            let good = good.with_wants(old.definitions.wants());
+            locked(Path::new(&file), &good, now_ms)
+        }
+        false => locked(Path::new(&file), good, now_ms),
+    }
+}
+
+/// Where a plugin was had from. The version that its signer signed counts before that of its tag, which its registry chooses.
+pub(super) fn provenance(
+    source: PluginSource,
+    version: Option<Version>,
+    vouched: &Vouched,
+) -> Provenance {
+    let signed = vouched.signer.as_ref().and_then(|by| by.version.as_deref());
+    let said = vouched.good.about.version.as_deref();
+    let of_text = |text: Option<&str>| text.and_then(releases::version);
+    Provenance {
+        version: of_text(signed).or(version).or_else(|| of_text(said)),
+        signer: vouched.signer.as_ref().map(pinned),
+        source,
+    }
+}
+
+/// Lets what was granted to the old version count for the new one. The pin stands by then: a failure costs grants and gives none.
+pub(super) async fn carry_grants(
+    store: &Store,
+    old: Option<&LockedPlugin>,
+    new: &LockedPlugin,
+) -> Result<(), CliError> {
+    let Some(old) = old else {
+        return Ok(());
+    };
+    let moved = store.rebind_grants(new.name.clone(), Some(old.pin), new.pin);
+    moved.await.map_err(|error| {
+        CliError::from(error)
+            .hint("the plugin is updated, and what it was granted has to be granted again")
+    })?;
+    Ok(())
+}
+
+fn nothing_newer(old: &LockedPlugin, is_json: bool) -> Result<(), CliError> {
+    let name = &old.name;
+    if is_json {
+        return display::print_json(&json!({
+            "name": name,
+            "changed": false,
+            "updated": false,
+            "version": old.version(),
+        }));
+    }
+    let mut page = Page::new();
+    let version = old.version().map(|version| format!(" ({version})"));
+    page.line(
+        0,
+        &format!(
+            "plugin `{name}` is the newest that its source offers{}",
+            version.unwrap_or_default()
+        ),
+    );
+    page.print()
+}
+
+/// The folder that plugins are added to: the one that `sync`, `bundle` and `update` work on.
+///
+/// Errors: there is none.
+pub(super) fn target(config: &Config) -> Result<&Path, CliError> {
+    let folder = config.plugins.add_to.as_deref();
+    Ok(folder.ok_or(zeph_plugins::manage::ManageError::Off)?)
+}

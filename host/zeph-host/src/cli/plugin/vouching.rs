@@ -1,0 +1,134 @@
+//! Whether a component that was fetched may be installed: it is a plugin, and its signatures are those that the operator's policy and the
+//! lock want.
+
+use std::sync::Arc;
+
+use zeph_config::Config;
+use zeph_core::failure::one_line;
+use zeph_core::id::PluginId;
+use zeph_core::signer::{SignatureVerdict, SignedBy, UnsignedRule};
+use zeph_engine::Engine;
+use zeph_plugins::lock::{LockedPlugin, PinnedSigner, PluginSource};
+use zeph_plugins::manage::trial;
+use zeph_plugins::set::VettedPlugin;
+use zeph_plugins::signature::SignedPlugin;
+
+use super::supply::Supplied;
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+use crate::clock::now_ms;
+use crate::host::StartError;
+use crate::signatures::Signatures;
+
+/// Characters of why something is no plugin.
+const REASON_CHARS_MAX: usize = 500;
+
+/// What is found of a component before it is installed.
+pub(super) struct Voucher<'a> {
+    config: &'a Config,
+    engine: Engine,
+}
+
+/// What a component is, and who vouches for it.
+pub(super) struct Vouched {
+    pub(super) good: Arc<VettedPlugin>,
+    /// Who signed it; `None` for a plugin that nobody signed.
+    pub(super) signer: Option<SignedBy>,
+    /// Whether its operator has to agree to it, because nobody signed it.
+    pub(super) asks: bool,
+}
+
+impl<'a> Voucher<'a> {
+    /// Errors: this machine cannot run components.
+    pub(super) fn new(context: &Context, config: &'a Config) -> Result<Self, CliError> {
+        let tell = super::progress(context);
+        let engine = trial::engine(config.engine.cache_dir.clone(), tell);
+        Ok(Self {
+            engine: engine.map_err(StartError::Engine)?,
+            config,
+        })
+    }
+
+    /// Loads a component, as it will be loaded from the folder, and has its signatures checked.
+    ///
+    /// Errors: it is no plugin, or the policy refuses it.
+    pub(super) async fn vouched(
+        &self,
+        name: &PluginId,
+        source: Option<&PluginSource>,
+        supplied: &Supplied,
+    ) -> Result<Vouched, CliError> {
+        let bytes = supplied.bytes.clone();
+        let good = trial::load(&self.engine, name, bytes, self.config.limits).await;
+        let good = good.map_err(|reason| {
+            let reason = one_line(&reason, REASON_CHARS_MAX);
+            CliError::internal(format!("plugin `{name}` cannot be used: {reason}"))
+        })?;
+        let policy = self.config.plugins.signatures.clone();
+        let rule = policy.unsigned;
+        let plugin = match source {
+            Some(PluginSource::File { .. }) | None => SignedPlugin::local(name, &good),
+            Some(remote) => SignedPlugin::published(&remote.place(), &good),
+        };
+        let check = Signatures::new(policy);
+        match check.verdict(&plugin, &supplied.signatures, now_ms()) {
+            SignatureVerdict::Signed(by) => Ok(Vouched {
+                good,
+                signer: Some(by),
+                asks: false,
+            }),
+            SignatureVerdict::Unsigned { .. } if rule != UnsignedRule::Refuse => Ok(Vouched {
+                good,
+                signer: None,
+                asks: rule == UnsignedRule::Ask,
+            }),
+            refused => Err(refusal(name, &refused, rule)),
+        }
+    }
+
+    /// That a plugin of the lock has the signer that is pinned there. A signer that the configuration does not know cannot be checked; the
+    /// digest was.
+    ///
+    /// Errors: another signer, or none.
+    pub(super) fn check_pinned(
+        &self,
+        locked: &LockedPlugin,
+        vouched: &Vouched,
+    ) -> Result<(), CliError> {
+        let Some(PinnedSigner { name: pinned, .. }) = locked.signer() else {
+            return Ok(());
+        };
+        let found = vouched.signer.as_ref().map(|by| by.signer.as_str());
+        let signers = &self.config.plugins.signatures.signers;
+        if found == Some(pinned) || signers.is_empty() {
+            return Ok(());
+        }
+        let name = &locked.name;
+        let found = match found {
+            Some(found) => format!("is signed by `{found}`"),
+            None => "has no signature of a known signer".to_owned(),
+        };
+        let problem = format!("plugin `{name}` {found}, and the lock pins the signer `{pinned}`");
+        Err(CliError::internal(problem).hint(format!(
+            "`zeph-host plugin update {name}` shows the difference and takes another signer over; `[[plugins.trust.signers]]` names those that are known"
+        )))
+    }
+}
+
+/// A signer as the lock pins it.
+pub(super) fn pinned(by: &SignedBy) -> PinnedSigner {
+    PinnedSigner {
+        name: by.signer.clone(),
+        key: by.key.clone(),
+    }
+}
+
+fn refusal(name: &PluginId, verdict: &SignatureVerdict, rule: UnsignedRule) -> CliError {
+    match verdict.refusal(rule, None) {
+        Some(refusal) => {
+            CliError::internal(format!("plugin `{name}` is refused: {}", refusal.problem))
+                .hint(refusal.remedy)
+        }
+        None => CliError::internal(format!("plugin `{name}` is refused: nobody vouches for it")),
+    }
+}
