@@ -8,6 +8,7 @@ mod foreign;
 mod grant;
 mod look;
 mod new;
+mod registry;
 
 use std::fs;
 use std::path::PathBuf;

@@ -12,6 +12,7 @@ mod hooks;
 mod indexes;
 mod judge;
 mod plugins;
+mod registries;
 mod rules;
 mod scheduler;
 mod serve;
@@ -164,6 +165,8 @@ pub(crate) fn compile(
             default_grants,
             signatures,
             indexes,
+            registries: room.registries(&plugins.registries),
+            downloads: registries::downloads(&plugins),
             watch: plugins.watch,
             home: surroundings.home.clone(),
         },

@@ -48,7 +48,7 @@ use zeph_core::anomaly::AnomalySettings;
 use zeph_core::capability::{Capability, FsGrant};
 use zeph_core::id::ServerName;
 use zeph_core::limit::CallLimits;
-use zeph_core::network::EgressSettings;
+use zeph_core::network::{Destination, EgressSettings};
 use zeph_core::signer::SignaturePolicy;
 use zeph_core::user::ToolUser;
 
@@ -178,6 +178,10 @@ pub struct PluginsConfig {
     pub signatures: SignaturePolicy,
     /// Where lists of plugins come from (`plugins.index`).
     pub indexes: Vec<IndexLocation>,
+    /// Where plugins may be fetched from (`plugins.registries`).
+    pub registries: Vec<RegistryConfig>,
+    /// What bounds a download.
+    pub downloads: DownloadLimits,
     /// Whether changes are noticed while running (`plugins.watch`).
     pub watch: bool,
     /// What `~` in a manifest stands for.
@@ -191,6 +195,26 @@ pub enum IndexLocation {
     Url(String),
     /// A file, absolute; it need not exist.
     File(PathBuf),
+}
+
+/// A registry of plugins that the operator allows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RegistryConfig {
+    /// Host and port.
+    pub destination: Destination,
+    /// Speak plain HTTP with it.
+    pub plain_http: bool,
+    /// Its addresses may be private ones.
+    pub private: bool,
+}
+
+/// What bounds a download or publication of a plugin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DownloadLimits {
+    /// Most bytes of a component (`plugins.download_bytes_max`).
+    pub bytes_max: u64,
+    /// The time for all of it (`plugins.download_timeout_secs`).
+    pub timeout: Duration,
 }
 
 /// Guest threads and the cache of compiled components.

@@ -8,6 +8,7 @@ mod compression;
 mod egress;
 mod filters;
 mod governance;
+mod registries;
 mod rules;
 mod scheduler;
 mod serve;
@@ -26,6 +27,7 @@ pub(crate) use self::compression::{RawCompression, RawCompressionStrategy};
 pub(crate) use self::egress::RawEgress;
 pub(crate) use self::filters::RawFilters;
 pub(crate) use self::governance::{RawFlow, RawGovernance, RawSequence, RawSequenceMode};
+pub(crate) use self::registries::RawRegistry;
 pub(crate) use self::rules::{
     RawAction, RawAnomaly, RawAuthorization, RawEffect, RawHook, RawHooks, RawMode, RawPermission,
     RawPolicy, RawPolicyFile, RawRule, RawScope, RawScoped, RawTrust,
@@ -245,6 +247,12 @@ pub(crate) struct RawPlugins {
     pub(crate) folders: Vec<String>,
     #[schemars(length(max = 16), extend("x-project" = "never: plugins"))]
     pub(crate) index: Vec<String>,
+    #[schemars(length(max = 64), extend("x-project" = "never: plugins"))]
+    pub(crate) registries: Vec<RawRegistry>,
+    #[schemars(range(min = 65_536, max = 134_217_728), extend("x-project" = "never: plugins"))]
+    pub(crate) download_bytes_max: u64,
+    #[schemars(range(min = 1, max = 86_400), extend("x-project" = "never: plugins"))]
+    pub(crate) download_timeout_secs: u32,
     /// What a plugin of the program holds until it is granted or revoked something, by its name: `PATH:RIGHTS`, with `.` for each
     /// of the allowed directories, `host HOST`, `program NAME ARGUMENTS`, `variable NAME` or `limit NAME=VALUE`.
     #[serde(default)]

@@ -34,7 +34,7 @@ pub(crate) use self::governance::{Forgive, Revoke};
 pub(crate) use self::mcp::{Mcp, McpApprove, McpCommand, McpConfig, McpLogin, McpName};
 pub(crate) use self::plugin::{
     ConfirmedPlugin, GrantMode, HowLong, Plugin, PluginAdd, PluginCheck, PluginCommand, PluginDev,
-    PluginGrant, PluginName, PluginNew, PluginRevoke, Selectors,
+    PluginGrant, PluginName, PluginNew, PluginPublish, PluginRevoke, Selectors,
 };
 pub(crate) use self::records::{Grants, PluginSuggest, PolicySuggest, Replay};
 pub(crate) use self::scheduler::{Scheduler, SchedulerCommand};

@@ -5,6 +5,8 @@
 use std::error::Error;
 use std::io;
 
+use zeph_artifact::reference::BadReference;
+use zeph_artifact::registry::RegistryError;
 use zeph_config::ConfigErrors;
 use zeph_core::policy::BadRule;
 use zeph_mcp::http::EndpointError;
@@ -173,6 +175,26 @@ impl From<ManageError> for CliError {
         };
         this.hints.extend(error.hints());
         this.because(error)
+    }
+}
+
+impl From<RegistryError> for CliError {
+    fn from(error: RegistryError) -> Self {
+        let problem = error.to_string();
+        let mut this = match error.is_usage() {
+            true => Self::user(problem),
+            false => Self::internal(problem),
+        };
+        this.hints.extend(error.hints());
+        this.because(error)
+    }
+}
+
+impl From<BadReference> for CliError {
+    fn from(error: BadReference) -> Self {
+        Self::user(error.to_string()).hint(
+            "write `HOST/REPOSITORY:TAG` or `HOST/REPOSITORY@sha256:…`; for a file of this name, `./` before it",
+        )
     }
 }
 

@@ -12,6 +12,9 @@ mod info;
 mod keygen;
 mod list;
 mod new;
+mod origin;
+mod publish;
+mod registry;
 mod remove;
 mod revoke;
 mod sign;
@@ -79,6 +82,7 @@ fn run_alone(context: &Context, options: Plugin) -> Result<Exit, CliError> {
         Some(PluginCommand::Info(options)) => info::run(context, &options),
         Some(PluginCommand::Check(options)) => check::run(context, &options),
         Some(PluginCommand::Add(options)) => add::run(context, &options),
+        Some(PluginCommand::Publish(options)) => publish::run(context, &options),
         Some(PluginCommand::Remove(options)) => remove::run(context, &options),
         Some(PluginCommand::Grant(options)) => grant::run(context, &options),
         Some(PluginCommand::Revoke(options)) => revoke::run(context, &options),

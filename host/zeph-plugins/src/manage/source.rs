@@ -81,6 +81,16 @@ pub fn component(from: &Path) -> Result<ComponentSource, ManageError> {
 }
 
 impl ComponentSource {
+    /// A component that was fetched.
+    ///
+    /// Shape: `from` is what messages call it, `package` what its plugin is named after.
+    pub fn fetched(from: PathBuf, package: String) -> Self {
+        Self {
+            file: from,
+            package: Some(package),
+        }
+    }
+
     fn of(file: PathBuf) -> Self {
         Self {
             file,

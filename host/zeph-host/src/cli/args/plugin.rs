@@ -3,14 +3,15 @@
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args as ClapArgs, Subcommand, ValueEnum};
-use zeph_core::id::ConversationId;
+use zeph_core::id::{ConversationId, Digest};
 use zeph_plugins::author::Language;
 
 use super::{Json, PluginKeygen, PluginSign, PluginSuggest, PluginVerify};
 use crate::cli::help::{
     ADD_EXAMPLES, ADD_LONG, APPROVE_EXAMPLES, CHECK_EXAMPLES, CHECK_LONG, DEV_EXAMPLES,
-    GRANT_EXAMPLES, GRANT_LONG, KEYGEN_EXAMPLES, KEYGEN_LONG, NEW_EXAMPLES, PLUGIN_EXAMPLES, PLUGIN_LONG,
-    REVOKE_EXAMPLES, SIGN_EXAMPLES, SIGN_LONG, VERIFY_EXAMPLES, VERIFY_LONG,
+    GRANT_EXAMPLES, GRANT_LONG, KEYGEN_EXAMPLES, KEYGEN_LONG, NEW_EXAMPLES, PLUGIN_EXAMPLES,
+    PLUGIN_LONG, PUBLISH_EXAMPLES, PUBLISH_LONG, REVOKE_EXAMPLES, SIGN_EXAMPLES, SIGN_LONG,
+    VERIFY_EXAMPLES, VERIFY_LONG,
 };
 
 /// `zeph-host plugin`
@@ -49,9 +50,12 @@ pub(crate) enum PluginCommand {
     /// Check a component without installing it
     #[command(after_help = CHECK_EXAMPLES, after_long_help = CHECK_LONG)]
     Check(PluginCheck),
-    /// Check a component and copy it into the plugin directory
+    /// Check a component and install it: from a file, a registry or a URL
     #[command(after_help = ADD_EXAMPLES, after_long_help = ADD_LONG)]
     Add(PluginAdd),
+    /// Publish a component in a registry
+    #[command(after_help = PUBLISH_EXAMPLES, after_long_help = PUBLISH_LONG)]
+    Publish(PluginPublish),
     /// Delete a plugin, its pin and its grants
     #[command(
         after_help = "Examples:\n  zeph-host plugin remove weather\n  zeph-host plugin remove weather --yes --json"
@@ -130,12 +134,15 @@ pub(crate) struct PluginCheck {
 /// `zeph-host plugin add`
 #[derive(Debug, ClapArgs)]
 pub(crate) struct PluginAdd {
-    /// The component, or a project directory with a built component
-    #[arg(value_name = "FILE|DIR")]
+    /// The component, a project directory with a built component, a reference such as `ghcr.io/org/name:1.2`, or a URL
+    #[arg(value_name = "FILE|DIR|REF|URL")]
     pub(crate) from: PathBuf,
-    /// Name of the plugin [default: the file name]
+    /// Name of the plugin [default: the file name, or the last part of the reference]
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
+    /// SHA-256 that the component must have; required for a URL
+    #[arg(long, value_name = "HEX", value_parser = digest)]
+    pub(crate) sha256: Option<Digest>,
     /// Manifest (`plugin.toml`) for a component that has none
     #[arg(long, value_name = "FILE")]
     pub(crate) manifest: Option<PathBuf>,
@@ -147,6 +154,28 @@ pub(crate) struct PluginAdd {
     pub(crate) yes: bool,
     #[command(flatten)]
     pub(crate) json: Json,
+}
+
+/// `zeph-host plugin publish`
+#[derive(Debug, ClapArgs)]
+pub(crate) struct PluginPublish {
+    /// The component, or a project directory with a built component
+    #[arg(value_name = "FILE|DIR")]
+    pub(crate) file: PathBuf,
+    /// Where to publish it, such as `ghcr.io/org/name:1.2`
+    #[arg(value_name = "REF")]
+    pub(crate) reference: String,
+    #[command(flatten)]
+    pub(crate) json: Json,
+}
+
+/// Reads the value of `--sha256`: the digits alone, or with `sha256:` before them.
+fn digest(text: &str) -> Result<Digest, String> {
+    let digits = text.strip_prefix("sha256:").unwrap_or(text);
+    let whole = format!("sha256:{}", digits.to_ascii_lowercase());
+    whole
+        .parse()
+        .map_err(|_| "write the 64 hexadecimal digits that `sha256sum` prints".to_owned())
 }
 
 /// The capabilities to grant or revoke.

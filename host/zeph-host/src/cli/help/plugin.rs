@@ -24,7 +24,17 @@ macro_rules! add_examples {
         r#"Examples:
   zeph-host plugin add weather.wasm
   zeph-host plugin add my-project --name weather
+  zeph-host plugin add ghcr.io/org/weather:1.2
+  zeph-host plugin add https://example.org/weather.wasm --sha256 HEX
   zeph-host plugin add weather-2.wasm --name weather --replace"#
+    };
+}
+
+macro_rules! publish_examples {
+    () => {
+        r#"Examples:
+  zeph-host plugin publish weather.wasm ghcr.io/org/weather:1.2.0
+  zeph-host plugin publish my-project localhost:5000/weather:1.2.0 --json"#
     };
 }
 
@@ -85,12 +95,35 @@ pub(crate) const ADD_LONG: &str = concat!(
     add_examples!(),
     r#"
 
+A reference names an artifact in an OCI registry, by its tag or by the digest of its manifest
+(`ghcr.io/org/weather@sha256:…`). The registry must be in `plugins.registries`. Credentials are read
+from the configuration of docker and wkg; credential helpers are not run. Every byte is checked
+against the digest that was asked for or declared. A URL needs the digest of the component; on a
+private network or over plain HTTP its host must be in `plugins.registries` as well.
+
 In a project directory the component is searched for in the build output, dist, build and the
 directory itself. A component that cannot be used is refused and nothing is copied. The plugin is
 named after the file: 1 to 48 characters of `a-z 0-9 _ -`.
 
 A new plugin has no grants; the capabilities it requests are printed with the command that grants
 them."#
+);
+
+/// For `-h` of `zeph-host plugin publish`.
+pub(crate) const PUBLISH_EXAMPLES: &str = publish_examples!();
+
+/// For `--help` of `zeph-host plugin publish`.
+pub(crate) const PUBLISH_LONG: &str = concat!(
+    publish_examples!(),
+    r#"
+
+The component is checked as by `plugin check`; what is not a plugin is not published. The artifact
+follows the layout of wkg: one layer of the type `application/wasm`, and annotations from the
+component's metadata. The same file has the same digest every time; the reference with this digest
+is printed.
+
+The registry must be in `plugins.registries`, and credentials for it in the configuration of docker
+or wkg. An artifact that has the tag loses it to the new one."#
 );
 
 /// For `-h` of `zeph-host plugin grant`.

@@ -1,10 +1,11 @@
-//! `zeph-host plugin add`: checks a component and copies it into the folder of plugins.
+//! `zeph-host plugin add`: fetches a component, checks it and copies it into the folder of plugins.
 
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
+use zeph_artifact::pulled::Pulled;
 use zeph_config::Config;
-use zeph_core::id::PluginId;
+use zeph_core::id::{Digest, PluginId};
 use zeph_core::manifest::{Manifest, Want};
 use zeph_engine::ComponentBytes;
 use zeph_plugins::manage::holdings::Holdings;
@@ -15,6 +16,7 @@ use zeph_plugins::refusal::grant_command;
 use zeph_plugins::set::{PluginStanding, Status, VettedPlugin};
 
 use super::display::{self, Page};
+use super::origin::{Delivery, Origin};
 use crate::cli::args::PluginAdd;
 use crate::cli::ask::{self, Answer, ask};
 use crate::cli::context::{self, Context};
@@ -27,9 +29,11 @@ use crate::host::{Host, StartError};
 /// What is to be added.
 struct Addition {
     name: PluginId,
-    /// Where it comes from.
+    /// Where it comes from: a file, or what was typed to fetch it.
     file: PathBuf,
     bytes: ComponentBytes,
+    /// What was fetched; none for a file.
+    pulled: Option<Pulled>,
     place: InstallTarget,
 }
 
@@ -37,9 +41,12 @@ struct Addition {
 pub(super) fn run(context: &Context, options: &PluginAdd) -> Result<Exit, CliError> {
     let config = context.config()?;
     super::must_be_on(&config)?;
-    let addition = addition(context, &config, options)?;
     let manifest = manifest(context, options)?;
+    let origin = Origin::of(context, &options.from)?;
     context::block_on(async {
+        // Its digest is right before anything looks into it.
+        let delivery = origin.fetch(context, &config, options.sha256).await?;
+        let addition = addition(context, &config, options, delivery)?;
         let good = addition.tried(context, &config).await?;
         let wants = wants(&good, manifest.as_ref())?;
         if !matches!(addition.place, InstallTarget::Same(_)) {
@@ -72,12 +79,14 @@ fn addition(
     context: &Context,
     config: &Config,
     options: &PluginAdd,
+    delivery: Delivery,
 ) -> Result<Addition, ManageError> {
-    let from = context.surroundings.working_directory.join(&options.from);
-    let source = source::component(&from)?;
+    let Delivery {
+        source,
+        bytes,
+        pulled,
+    } = delivery;
     let name = source::name(options.name.as_deref(), &source, &context.first_party())?;
-    let file = source.file;
-    let bytes = read(&file)?;
     let known = names::known(&config.plugins.folders)?;
     let replace = match options.replace {
         true => Replace::Yes,
@@ -88,8 +97,9 @@ fn addition(
     let place = install::place(&name, wasm, &known, folder, replace)?;
     Ok(Addition {
         name,
-        file,
+        file: source.file,
         bytes,
+        pulled,
         place,
     })
 }
@@ -139,6 +149,17 @@ pub(super) fn read(file: &Path) -> Result<ComponentBytes, ManageError> {
 }
 
 impl Addition {
+    /// What was fetched, as it can be compared with what its publisher states.
+    fn digests(&self) -> Vec<(&'static str, Digest)> {
+        let Some(pulled) = &self.pulled else {
+            return Vec::new();
+        };
+        let manifest = pulled.manifest_digest();
+        let manifest = manifest.map(|digest| ("manifest", digest));
+        let component = ("component", pulled.component.digest());
+        manifest.into_iter().chain([component]).collect()
+    }
+
     /// The plugin as it will be loaded: read, compiled, asked for its tools with nothing granted.
     async fn tried(
         &self,
@@ -156,7 +177,12 @@ impl Addition {
                 reason,
             };
             let file = display::path(&self.file);
-            CliError::from(error).hint(format!("`zeph-host plugin check {file}` says more"))
+            match self.pulled {
+                None => {
+                    CliError::from(error).hint(format!("`zeph-host plugin check {file}` says more"))
+                }
+                Some(_) => CliError::from(error),
+            }
         })
     }
 }
@@ -170,6 +196,9 @@ fn agreed(addition: &Addition, good: &VettedPlugin, wants: &[Want], yes: bool) -
     if !yes {
         let mut page = Page::for_stderr();
         page.line(0, &format!("`{}`", addition.file.display()));
+        for (label, digest) in addition.digests() {
+            page.line(1, &format!("{label} {digest}"));
+        }
         for tool in good.plugin.tools() {
             page.line(1, &format!("tool {}", tool.name));
         }
@@ -254,6 +283,8 @@ fn as_json(addition: &Addition, standing: &PluginStanding, command: Option<&str>
     let mut members = display::members(json!({
         "name": standing.name,
         "file": standing.path,
+        "source": addition.pulled.as_ref().map(|pulled| &pulled.source),
+        "manifest_digest": addition.pulled.as_ref().and_then(Pulled::manifest_digest),
         "added": match addition.place {
             InstallTarget::Same(_) => "already_there",
             InstallTarget::Free(_) => "new",
