@@ -12,6 +12,7 @@ mod scheduler;
 mod secret;
 mod signature;
 mod store;
+mod supply;
 mod token;
 mod trust;
 mod wrap;
@@ -41,6 +42,9 @@ pub(crate) use self::scheduler::{Scheduler, SchedulerCommand};
 pub(crate) use self::signature::{PluginKeygen, PluginSign, PluginVerify};
 pub(crate) use self::secret::{Secret, SecretCommand};
 pub(crate) use self::store::{StoreArgs, StoreCommand, StorePlace};
+pub(crate) use self::supply::{
+    AcceptedRisk, Consent, PluginBundle, PluginSearch, PluginSync, PluginUpdate,
+};
 pub(crate) use self::token::{Token, TokenAdd, TokenCommand};
 pub(crate) use self::trust::{Trust, TrustCommand};
 pub(crate) use self::wrap::Wrap;

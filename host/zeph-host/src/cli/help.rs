@@ -12,6 +12,7 @@ mod scheduler;
 mod secret;
 mod signature;
 mod store;
+mod supply;
 mod token;
 mod trust;
 mod wrap;
@@ -45,6 +46,10 @@ pub(crate) use records::{
 pub(crate) use scheduler::{SCHEDULER_EXAMPLES, SCHEDULER_LONG};
 pub(crate) use signature::{
     KEYGEN_EXAMPLES, KEYGEN_LONG, SIGN_EXAMPLES, SIGN_LONG, VERIFY_EXAMPLES, VERIFY_LONG,
+};
+pub(crate) use supply::{
+    BUNDLE_EXAMPLES, BUNDLE_LONG, OUTDATED_EXAMPLES, SEARCH_EXAMPLES, SEARCH_LONG, SYNC_EXAMPLES,
+    SYNC_LONG, UPDATE_EXAMPLES, UPDATE_LONG,
 };
 pub(crate) use secret::{SECRET_EXAMPLES, SECRET_LONG};
 pub(crate) use store::{STORE_EXAMPLES, STORE_LONG};

@@ -4,24 +4,35 @@
 mod add;
 mod agree;
 mod approve;
+mod bundle;
 mod check;
+mod consent;
 mod dev;
 pub(super) mod display;
 mod grant;
+mod indexes;
 mod info;
 mod keygen;
 mod list;
 mod new;
 mod origin;
+mod outdated;
 mod publish;
 mod registry;
+mod releases;
 mod remove;
 mod revoke;
+mod search;
 mod sign;
 mod suggest;
+mod supply;
 mod switch;
+mod sync;
+mod update;
 mod verify;
+mod vouching;
 
+use std::path::Path;
 use std::sync::Arc;
 
 use zeph_config::{Config, StoreLocation};
@@ -93,9 +104,21 @@ fn run_alone(context: &Context, options: Plugin) -> Result<Exit, CliError> {
         Some(PluginCommand::Keygen(options)) => keygen::run(context, &options),
         Some(PluginCommand::Sign(options)) => sign::run(context, &options),
         Some(PluginCommand::Verify(options)) => verify::run(context, &options),
+        Some(PluginCommand::Search(options)) => search::run(context, &options),
+        Some(PluginCommand::Outdated(json)) => outdated::run(context, json),
+        Some(PluginCommand::Update(options)) => update::run(context, &options),
+        Some(PluginCommand::Sync(options)) => sync::run(context, &options),
+        Some(PluginCommand::Bundle(options)) => bundle::run(context, &options),
         Some(PluginCommand::New(options)) => new::run(context, &options),
         Some(PluginCommand::Dev(options)) => dev::run(context, &options),
     }
+}
+
+/// The folder that plugins are added to: the one that `sync`, `bundle`, `outdated` and `update` work on.
+///
+/// Errors: there is none.
+fn folder(config: &Config) -> Result<&Path, ManageError> {
+    config.plugins.add_to.as_deref().ok_or(ManageError::Off)
 }
 
 /// Stops a command that has nothing to work on.

@@ -6,12 +6,15 @@ use clap::{ArgAction, Args as ClapArgs, Subcommand, ValueEnum};
 use zeph_core::id::{ConversationId, Digest};
 use zeph_plugins::author::Language;
 
-use super::{Json, PluginKeygen, PluginSign, PluginSuggest, PluginVerify};
+use super::{
+    Json, PluginBundle, PluginKeygen, PluginSearch, PluginSign, PluginSuggest, PluginSync,
+    PluginUpdate, PluginVerify,
+};
 use crate::cli::help::{
-    ADD_EXAMPLES, ADD_LONG, APPROVE_EXAMPLES, CHECK_EXAMPLES, CHECK_LONG, DEV_EXAMPLES,
-    GRANT_EXAMPLES, GRANT_LONG, KEYGEN_EXAMPLES, KEYGEN_LONG, NEW_EXAMPLES, PLUGIN_EXAMPLES,
-    PLUGIN_LONG, PUBLISH_EXAMPLES, PUBLISH_LONG, REVOKE_EXAMPLES, SIGN_EXAMPLES, SIGN_LONG,
-    VERIFY_EXAMPLES, VERIFY_LONG,
+    ADD_EXAMPLES, ADD_LONG, APPROVE_EXAMPLES, BUNDLE_EXAMPLES, BUNDLE_LONG, CHECK_EXAMPLES, CHECK_LONG, DEV_EXAMPLES,
+    GRANT_EXAMPLES, GRANT_LONG, KEYGEN_EXAMPLES, KEYGEN_LONG, NEW_EXAMPLES, OUTDATED_EXAMPLES, PLUGIN_EXAMPLES,
+    PLUGIN_LONG, PUBLISH_EXAMPLES, PUBLISH_LONG, REVOKE_EXAMPLES, SEARCH_EXAMPLES, SEARCH_LONG, SIGN_EXAMPLES,
+    SIGN_LONG, SYNC_EXAMPLES, SYNC_LONG, UPDATE_EXAMPLES, UPDATE_LONG, VERIFY_EXAMPLES, VERIFY_LONG,
 };
 
 /// `zeph-host plugin`
@@ -78,6 +81,21 @@ pub(crate) enum PluginCommand {
     /// Enable a disabled plugin
     #[command(after_help = "Example:\n  zeph-host plugin enable weather")]
     Enable(PluginName),
+    /// Search the configured indexes for plugins
+    #[command(after_help = SEARCH_EXAMPLES, after_long_help = SEARCH_LONG)]
+    Search(PluginSearch),
+    /// List plugins that have a newer version, or were withdrawn
+    #[command(after_help = OUTDATED_EXAMPLES)]
+    Outdated(Json),
+    /// Show what another version changes, and install it
+    #[command(after_help = UPDATE_EXAMPLES, after_long_help = UPDATE_LONG)]
+    Update(PluginUpdate),
+    /// Make the plugin directory match its `zeph.lock`
+    #[command(after_help = SYNC_EXAMPLES, after_long_help = SYNC_LONG)]
+    Sync(PluginSync),
+    /// Write all plugins into one file, for a machine without a network
+    #[command(after_help = BUNDLE_EXAMPLES, after_long_help = BUNDLE_LONG)]
+    Bundle(PluginBundle),
     /// Create a plugin project
     #[command(after_help = NEW_EXAMPLES)]
     New(PluginNew),

@@ -6,7 +6,6 @@ use semver::Version;
 use serde_json::json;
 use zeph_artifact::reference::{ArtifactSource, Reference};
 use zeph_artifact::registry::Registries;
-use zeph_config::Config;
 use zeph_plugins::diff::{self, Changes, UpdateRisk};
 use zeph_plugins::keeper::locked;
 use zeph_plugins::lock::{LockedPlugin, PluginSource, Provenance};
@@ -367,12 +366,4 @@ fn nothing_newer(old: &LockedPlugin, is_json: bool) -> Result<(), CliError> {
         ),
     );
     page.print()
-}
-
-/// The folder that plugins are added to: the one that `sync`, `bundle` and `update` work on.
-///
-/// Errors: there is none.
-pub(super) fn target(config: &Config) -> Result<&Path, CliError> {
-    let folder = config.plugins.add_to.as_deref();
-    Ok(folder.ok_or(zeph_plugins::manage::ManageError::Off)?)
 }

@@ -18,7 +18,7 @@ use crate::manage::ManageError;
 use crate::signature::SignatureFile;
 
 /// Most bytes of a file of signatures.
-const SIGNATURES_BYTES_MAX: u64 = 1024 * 1024;
+const SIGNATURES_BYTES_MAX: u64 = 2 * 1024 * 1024;
 
 /// The file that says who works on a folder, beside its lock.
 const GUARD: &str = ".zeph.sync.guard";
