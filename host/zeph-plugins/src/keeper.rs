@@ -136,6 +136,7 @@ impl Keeper {
         let mut watcher = self.options.watch.then(|| Watcher::start(folders));
         let mut hints = self.options.hints.clone();
         loop {
+            let (until_expiry, follows_expiry) = (self.until_expiry(), self.follows_expiry());
             tokio::select! {
                 Some(ended) = self.loads.join_next(), if !self.loads.is_empty() => match ended {
                     Ok((key, stamp, loaded)) => self.loaded(&key, &stamp, loaded),
@@ -144,7 +145,7 @@ impl Keeper {
                 () = tokio::time::sleep(QUIET), if self.has_fresh => self.look(),
                 () = changes(&mut watcher) => self.look(),
                 () = hinted(&mut hints) => self.look(),
-                () = tokio::time::sleep(self.until_expiry()), if self.follows_expiry() => {
+                () = tokio::time::sleep(until_expiry), if follows_expiry => {
                     self.is_stale = true;
                 }
                 else => return,

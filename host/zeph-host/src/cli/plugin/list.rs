@@ -186,10 +186,11 @@ fn as_table(rows: &[Row<'_>]) -> Result<(), CliError> {
     if !good.is_empty() {
         let cells: Vec<[String; 6]> = good.iter().map(|row| cells(row)).collect();
         let head = ["NAME", "STATUS", "WANTS", "VERSION", "SIZE", "OFFERS"];
-        let checked: Vec<[String; 7]> = good.iter().filter_map(|row| signed_cells(row)).collect();
-        let table = match checked.is_empty() {
-            true => table::render(head, &cells, out::width()),
-            false => table::render(SIGNED_HEAD, &checked, out::width()),
+        let is_checked = good.iter().any(|row| row.standing.signature.is_some());
+        let signed: Vec<[String; 7]> = good.iter().map(|row| signed_cells(row)).collect();
+        let table = match is_checked {
+            true => table::render(SIGNED_HEAD, &signed, out::width()),
+            false => table::render(head, &cells, out::width()),
         };
         page.push(&table);
     }
@@ -207,12 +208,16 @@ fn as_table(rows: &[Row<'_>]) -> Result<(), CliError> {
 /// The columns where signatures are checked.
 const SIGNED_HEAD: [&str; 7] = ["NAME", "STATUS", "SIGNED BY", "WANTS", "VERSION", "SIZE", "OFFERS"];
 
-/// The same with the signer; none where signatures are not checked.
-fn signed_cells(row: &Row<'_>) -> Option<[String; 7]> {
-    let signed_by = row.standing.signature.as_ref()?.verdict.signed_by();
-    let signer = signed_by.map_or_else(|| "nobody".to_owned(), |by| by.signer.clone());
+/// The same with the signer.
+fn signed_cells(row: &Row<'_>) -> [String; 7] {
+    let signature = row.standing.signature.as_ref();
+    let signer = signature.map(|signature| match signature.verdict.signed_by() {
+        Some(by) => by.signer.clone(),
+        None => "nobody".to_owned(),
+    });
     let [name, status, wants, version, size, offers] = cells(row);
-    Some([name, status, signer, wants, version, size, offers])
+    let signer = signer.unwrap_or_default();
+    [name, status, signer, wants, version, size, offers]
 }
 
 fn cells(row: &Row<'_>) -> [String; 6] {
