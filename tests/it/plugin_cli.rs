@@ -9,6 +9,7 @@ mod grant;
 mod look;
 mod new;
 mod registry;
+mod signatures;
 
 use std::fs;
 use std::path::PathBuf;

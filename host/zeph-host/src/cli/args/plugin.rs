@@ -183,12 +183,15 @@ pub(crate) struct PluginPublish {
     /// Where to publish it, such as `ghcr.io/org/name:1.2`
     #[arg(value_name = "REF")]
     pub(crate) reference: String,
+    /// Sign it with this secret key, made by `plugin keygen` or `minisign -G`
+    #[arg(long, value_name = "KEY")]
+    pub(crate) sign: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) json: Json,
 }
 
 /// Reads the value of `--sha256`: the digits alone, or with `sha256:` before them.
-fn digest(text: &str) -> Result<Digest, String> {
+pub(super) fn digest(text: &str) -> Result<Digest, String> {
     let digits = text.strip_prefix("sha256:").unwrap_or(text);
     let whole = format!("sha256:{}", digits.to_ascii_lowercase());
     whole

@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args as ClapArgs};
+use zeph_core::id::Digest;
 
 use super::Json;
+use super::plugin::digest;
 
 /// `zeph-host plugin keygen`
 #[derive(Debug, ClapArgs)]
@@ -56,6 +58,9 @@ pub(crate) struct PluginVerify {
     /// Accept only this public key, a line or a file, in place of the signers of the configuration; repeatable
     #[arg(long, value_name = "KEY", action = ArgAction::Append)]
     pub(crate) key: Vec<String>,
+    /// Digest of the component; required for a URL
+    #[arg(long, value_name = "HEX", value_parser = digest)]
+    pub(crate) sha256: Option<Digest>,
     #[command(flatten)]
     pub(crate) json: Json,
 }

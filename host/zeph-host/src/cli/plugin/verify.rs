@@ -3,17 +3,21 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
+use zeph_artifact::pulled::Pulled;
+use zeph_artifact::reference::{ArtifactSource, Reference};
+use zeph_artifact::trust::SignatureFiles;
 use zeph_config::Config;
 use zeph_core::failure::one_line;
 use zeph_core::signer::{SignaturePolicy, SignatureVerdict, Signer, SignerKey};
 use zeph_plugins::manage::ManageError;
 use zeph_plugins::manage::source;
-use zeph_plugins::signature::{CheckedSignature, SignedPlugin};
+use zeph_plugins::signature::{CheckedSignature, FoundSignatures, SignedPlugin};
 
 use super::display::{self, Page};
+use super::origin::Origin;
 use super::sign;
 use crate::cli::args::PluginVerify;
-use crate::cli::context::Context;
+use crate::cli::context::{self, Context};
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::time;
@@ -30,12 +34,51 @@ const KEY_FILE_BYTES_MAX: u64 = 4096;
 pub(super) fn run(context: &Context, options: &PluginVerify) -> Result<Exit, CliError> {
     let config = context.config()?;
     let policy = policy(context, &config, &options.key)?;
-    let from = context.surroundings.working_directory.join(&options.from);
-    let specimen = sign::specimen(context, source::component(&from)?)?;
+    let source = match Origin::of(context, &options.from)? {
+        Origin::File(source) => source,
+        Origin::Remote(from) => return published(context, &config, (policy, from), options),
+    };
+    let specimen = sign::specimen(context, source)?;
     let plugin = SignedPlugin::local(&specimen.name, &specimen.good);
     let check = Signatures::new(policy);
     let checked = CheckedSignature::of(&*check, &plugin, &specimen.file, now_ms());
     report(&plugin, &checked, options)
+}
+
+/// The same for what is in a registry or on a server.
+fn published(
+    context: &Context,
+    config: &Config,
+    (policy, from): (SignaturePolicy, ArtifactSource),
+    options: &PluginVerify,
+) -> Result<Exit, CliError> {
+    let reference = from.reference().map_or_else(|| from.to_string(), Reference::name);
+    let origin = Origin::Remote(from);
+    let delivery = context::block_on(origin.fetch(context, config, options.sha256))?;
+    let name = source::name(None, &delivery.source, &[])?;
+    let good = sign::tried(context, &name, &delivery.source.file, delivery.bytes)?;
+    let plugin = SignedPlugin::published(&reference, &good);
+    let pulled = delivery.pulled.as_ref();
+    let files = pulled.map(|pulled| found(pulled, &policy)).unwrap_or_default();
+    let rule = policy.unsigned;
+    let check = Signatures::new(policy);
+    let mut verdict = check.verdict(&plugin, &files, now_ms());
+    if let (SignatureVerdict::Unsigned { passed_over }, Some(pulled)) = (&mut verdict, pulled) {
+        // What is kept beside a component has no room for kinds that are not read.
+        passed_over.extend(SignatureFiles::found(&pulled.signatures).unread);
+    }
+    report(&plugin, &CheckedSignature { verdict, rule }, options)
+}
+
+/// What would lie beside the component.
+fn found(pulled: &Pulled, policy: &SignaturePolicy) -> FoundSignatures {
+    let files = SignatureFiles::found(&pulled.signatures);
+    let manifest = pulled.manifest.as_ref();
+    FoundSignatures {
+        minisign: files.minisign_file(policy),
+        bundles: files.bundles_file(policy),
+        manifest: manifest.map(|manifest| manifest.bytes.to_vec()),
+    }
 }
 
 /// Prints what was found out, and says it as an exit code.

@@ -1,0 +1,251 @@
+//! Signatures of plugins: made, checked, and decided about when a plugin is added and when it is loaded.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::{WANTS, WANTS_MORE, wanting, with_section};
+use crate::product::Product;
+
+/// The public key of the file that `plugin keygen` wrote.
+fn public(product: &Product, name: &str) -> String {
+    let text = product.read(&format!("{name}.pub"));
+    text.lines().nth(1).unwrap().to_owned()
+}
+
+/// A product with a key pair for each of these names.
+fn with_keys(names: &[&str]) -> Product {
+    let product = Product::new();
+    for name in names {
+        let file = format!("{name}.key");
+        let made = product.plugin(&["keygen", &file, "--no-password"]);
+        assert_eq!(made.code, Some(0), "{}", made.stderr);
+    }
+    product
+}
+
+/// Writes what the operator decided: the rule, and signers with what else stands in their tables.
+fn trust(product: &Product, unsigned: &str, signers: &[(&str, &str)]) {
+    let mut text = format!("[plugins.trust]\nunsigned = \"{unsigned}\"\n");
+    for (name, more) in signers {
+        let key = public(product, name);
+        text.push_str(&format!(
+            "[[plugins.trust.signers]]\nname = \"{name}\"\nkey = \"{key}\"\n{more}\n"
+        ));
+    }
+    let folder = product.home.join(".config/zeph-host");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("config.toml"), text).unwrap();
+}
+
+const LOCAL: &str = "offers = [\"file:*\"]";
+
+/// Signs the plugin as `weather.wasm` with more words, and puts both files into the folder.
+fn signed(product: &Product, plugin: &[u8], words: &[&str]) {
+    product.file("weather.wasm", plugin);
+    let mut all = vec!["sign", "weather.wasm"];
+    all.extend(words);
+    let made = product.plugin(&all);
+    assert_eq!(made.code, Some(0), "{}", made.stderr);
+    product.drop_in("weather", plugin);
+    sidecar(product, product.read("weather.wasm.minisig").as_bytes());
+}
+
+fn sidecar(product: &Product, text: &[u8]) {
+    fs::write(product.plugins().join("weather.wasm.minisig"), text).unwrap();
+}
+
+fn plugin() -> Vec<u8> {
+    with_section(&wanting(WANTS), "version", b"1.2.0")
+}
+
+/// How the plugin stands.
+fn weather(product: &Product) -> Value {
+    product.plugin_json(&["info", "weather"])
+}
+
+fn refused(product: &Product, words: &[&str]) {
+    let info = weather(product);
+    assert_eq!(info["status"], "quarantined", "{info}");
+    let reason = info["reason"].as_str().unwrap();
+    for word in words {
+        assert!(reason.contains(word), "no {word:?} in {reason}");
+    }
+    let answer = product.call("weather__echo", json!({"text": "x"}));
+    assert!(answer.to_string().contains("is off"), "{answer}");
+}
+
+#[test]
+fn a_key_pair_is_private_and_never_overwritten() {
+    let product = with_keys(&["acme"]);
+    for file in ["acme.key", "acme.pub"] {
+        let meta = fs::metadata(product.work.join(file)).unwrap();
+        assert_eq!(meta.permissions().mode() & 0o777, 0o600, "{file}");
+    }
+    let before = product.read("acme.key");
+    product.refuses(&["keygen", "acme.key", "--no-password"], 2, &["never overwritten"]);
+    fs::remove_file(product.work.join("acme.key")).unwrap();
+    // The public one is in the way, too, and nothing is left behind.
+    product.refuses(&["keygen", "acme.key", "--no-password"], 2, &["acme.pub", "never overwritten"]);
+    assert!(!product.work.join("acme.key").exists());
+    product.file("acme.key", before);
+    product.refuses(&["keygen", "other.key"], 2, &["no terminal", "--no-password"]);
+    product.refuses(&["keygen", "x.pub", "--no-password"], 2, &["does not end in `.pub`"]);
+    // Not through a link either.
+    std::os::unix::fs::symlink("elsewhere", product.work.join("link.key")).unwrap();
+    product.refuses(&["keygen", "link.key", "--no-password"], 2, &["never overwritten"]);
+    assert!(!product.work.join("elsewhere").exists());
+}
+
+#[test]
+fn a_signed_plugin_is_used_and_says_who_signed_it() {
+    let product = with_keys(&["acme"]);
+    trust(&product, "refuse", &[("acme", LOCAL)]);
+    signed(&product, &plugin(), &["--key", "acme.key"]);
+    let info = weather(&product);
+    assert_eq!(info["status"], "active", "{info}");
+    assert_eq!(info["signature"]["state"], "signed", "{info}");
+    assert_eq!(info["signature"]["signer"], "acme", "{info}");
+    assert_eq!(info["signature"]["version"], "1.2.0", "{info}");
+    let list = product.plugin_json(&["list"]);
+    assert_eq!(list[0]["signer"], "acme", "{list}");
+    let table = product.plugin(&["list"]).stdout;
+    assert!(table.contains("SIGNED BY") && table.contains("acme"), "{table}");
+    let verified = product.plugin_json(&["verify", "weather.wasm"]);
+    assert_eq!(verified["reference"], "file:weather", "{verified}");
+    let answer = product.call("weather__echo", json!({"text": "x"}));
+    assert!(!answer.to_string().contains("is off"), "{answer}");
+}
+
+#[test]
+fn what_the_policy_does_not_accept_is_refused_at_load_with_the_reason() {
+    let product = with_keys(&["acme", "other"]);
+    trust(&product, "refuse", &[("acme", LOCAL)]);
+    product.drop_in("weather", &plugin());
+    refused(&product, &["it is not signed", "plugins.trust.signers"]);
+    product.refuses(&["approve", "weather", "--yes"], 1, &["cannot be approved", "not signed"]);
+
+    // By a key nobody knows.
+    signed(&product, &plugin(), &["--key", "other.key"]);
+    refused(&product, &["no known signer", "which is no known key"]);
+
+    // Of another version, whose bytes differ.
+    signed(&product, &plugin(), &["--key", "acme.key"]);
+    let good = product.read("weather.wasm.minisig");
+    product.drop_in("weather", &with_section(&wanting(WANTS_MORE), "version", b"1.2.0"));
+    refused(&product, &["`acme`", "does not match"]);
+
+    product.drop_in("weather", &plugin());
+    sidecar(&product, good[..good.len() - 30].as_bytes());
+    refused(&product, &["signature file cannot be read"]);
+    sidecar(&product, good.as_bytes());
+    assert_eq!(weather(&product)["status"], "active");
+
+    // The operator decides about signers at any time: what was accepted before is looked at again.
+    trust(&product, "refuse", &[("acme", "offers = [\"ghcr.io/acme/*\"]")]);
+    refused(&product, &["may not offer `file:weather`", "`offers`"]);
+    trust(&product, "allow", &[("acme", &format!("{LOCAL}\nrevoked = true"))]);
+    refused(&product, &["with a revoked key"]);
+    trust(&product, "allow", &[("acme", &format!("{LOCAL}\nexpires = \"2026-01-01\""))]);
+    refused(&product, &["the key of `acme`", "expired on 2026-01-02T00:00:00Z"]);
+    // A second signer with another key for the same.
+    trust(&product, "refuse", &[("other", LOCAL)]);
+    refused(&product, &["no known key"]);
+    product.file("weather.wasm", plugin());
+    let both = product.plugin_json(&["sign", "weather.wasm", "--key", "other.key", "--add"]);
+    assert_eq!(both["version"], "1.2.0", "{both}");
+    sidecar(&product, product.read("weather.wasm.minisig").as_bytes());
+    assert_eq!(weather(&product)["signature"]["signer"], "other");
+    // A plugin under the name of another.
+    product.file("danger.wasm", plugin());
+    product.plugin_json(&["sign", "danger.wasm", "--key", "other.key"]);
+    sidecar(&product, product.read("danger.wasm.minisig").as_bytes());
+    refused(&product, &["as the plugin `danger`"]);
+}
+
+#[test]
+fn unsigned_plugins_wait_for_their_operator_where_that_was_decided() {
+    let product = with_keys(&["acme"]);
+    trust(&product, "ask", &[("acme", LOCAL)]);
+    product.drop_in("weather", &plugin());
+    refused(&product, &["it is not signed", "`zeph-host plugin approve weather`"]);
+    product.refuses(&["approve", "weather"], 5, &["was never accepted", "--yes"]);
+    refused(&product, &["it is not signed"]);
+    product.refuses(&["approve", "weather", "--yes"], 0, &["is approved"]);
+    assert_eq!(weather(&product)["status"], "active");
+    // What was agreed to was this one.
+    product.drop_in("weather", &wanting(WANTS_MORE));
+    assert_eq!(weather(&product)["status"], "changed");
+    // One that a signer vouches for waits for nobody.
+    let signed_one = with_keys(&["acme"]);
+    trust(&signed_one, "ask", &[("acme", LOCAL)]);
+    signed(&signed_one, &plugin(), &["--key", "acme.key"]);
+    assert_eq!(weather(&signed_one)["status"], "active");
+    // And without any decision everything is as it ever was.
+    let free = Product::new();
+    free.drop_in("weather", &plugin());
+    let info = weather(&free);
+    assert_eq!((&info["status"], &info["signature"]), (&json!("active"), &Value::Null));
+}
+
+#[test]
+fn signing_says_what_it_signs_and_refuses_what_it_cannot() {
+    let product = with_keys(&["acme"]);
+    product.file("weather.wasm", plugin()).file("module.wasm", b"\0asm\x01\0\0\0");
+    let document = product.plugin(&["sign", "weather.wasm", "--print-document"]).stdout;
+    let value: Value = serde_json::from_str(&document).unwrap();
+    assert_eq!(value["type"], "application/vnd.zeph-host.digests.v1+json", "{value}");
+    assert!(!product.work.join("weather.wasm.minisig").exists());
+    product.refuses(&["sign", "weather.wasm"], 2, &["--key"]);
+    product.refuses(&["sign", "weather.wasm", "--key", "gone.key"], 2, &["cannot be read"]);
+    product.refuses(&["sign", "weather.wasm", "--key", "acme.pub"], 2, &["no secret key of minisign"]);
+    let version = ["sign", "weather.wasm", "--key", "acme.key", "--version", "9.9.9"];
+    product.refuses(&version, 2, &["says it is version 1.2.0"]);
+    let late = ["sign", "weather.wasm", "--key", "acme.key", "--expires", "2020-01-01"];
+    product.refuses(&late, 2, &["is past"]);
+    product.refuses(&["sign", "module.wasm", "--key", "acme.key"], 1, &["cannot be used"]);
+    let until = ["sign", "weather.wasm", "--key", "acme.key", "--expires", "2999-12-31"];
+    let made = product.plugin_json(&until);
+    assert_eq!(made["expires"], "3000-01-01T00:00:00Z", "{made}");
+    assert_eq!(made["document"], document, "{made}");
+    let typed = product.plugin_json(&["verify", "weather.wasm", "--key", "acme.pub"]);
+    assert_eq!(typed["state"], "signed", "{typed}");
+    product.refuses(&["verify", "weather.wasm"], 1, &["nobody who is known"]);
+}
+
+/// The program minisign and this one read each other's files.
+#[test]
+fn the_program_minisign_signs_plugins_too() {
+    let product = Product::new();
+    product.file("weather.wasm", plugin());
+    let document = product.plugin(&["sign", "weather.wasm", "--print-document"]).stdout;
+    product.file("document", &document);
+    let Some(generated) = minisign(&product.work, &["-GW", "-p", "ci.pub", "-s", "ci.key"]) else {
+        return;
+    };
+    assert!(generated);
+    let sign = ["-SW", "-m", "document", "-s", "ci.key", "-x", "weather.wasm.minisig", "-t", "name:weather"];
+    assert_eq!(minisign(&product.work, &sign), Some(true));
+    trust(&product, "refuse", &[("ci", LOCAL)]);
+    let verified = product.plugin_json(&["verify", "weather.wasm"]);
+    assert_eq!(verified["signer"], "ci", "{verified}");
+    product.plugin_json(&["sign", "weather.wasm", "--key", "ci.key"]);
+    let verify = ["-V", "-m", "document", "-p", "ci.pub", "-x", "weather.wasm.minisig"];
+    assert_eq!(minisign(&product.work, &verify), Some(true));
+}
+
+#[expect(clippy::disallowed_methods, reason = "it ends with the test")]
+fn minisign(folder: &Path, words: &[&str]) -> Option<bool> {
+    let mut command = std::process::Command::new("minisign");
+    match command.args(words).current_dir(folder).output() {
+        Ok(ran) => Some(ran.status.success()),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            eprintln!("skipped: the program minisign is not installed");
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
