@@ -10,6 +10,8 @@ mod look;
 mod new;
 mod registry;
 mod signatures;
+mod sync;
+mod update;
 
 use std::fs;
 use std::path::PathBuf;

@@ -52,7 +52,7 @@ pub struct LockedPlugin {
     /// Switched off by the operator.
     pub disabled: bool,
     /// Whether what it wants was written by the operator, for an author who did not.
-    pub(crate) operator_wants: bool,
+    pub operator_wants: bool,
     /// Where it was had from and who signed it; `None` for a file that was put into the folder.
     pub provenance: Option<Provenance>,
     /// What is known of the component that was put in its place and waits for approval.

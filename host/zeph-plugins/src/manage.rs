@@ -12,7 +12,7 @@ pub mod holdings;
 pub mod install;
 pub mod names;
 pub mod portable;
-pub mod provenance;
+mod provenance;
 pub mod revocation;
 pub mod selection;
 pub mod source;

@@ -43,7 +43,7 @@ pub(crate) use self::signature::{PluginKeygen, PluginSign, PluginVerify};
 pub(crate) use self::secret::{Secret, SecretCommand};
 pub(crate) use self::store::{StoreArgs, StoreCommand, StorePlace};
 pub(crate) use self::supply::{
-    AcceptedRisk, Consent, PluginBundle, PluginSearch, PluginSync, PluginUpdate,
+    AcceptedRisk, Consent, PluginApprove, PluginBundle, PluginSearch, PluginSync, PluginUpdate,
 };
 pub(crate) use self::token::{Token, TokenAdd, TokenCommand};
 pub(crate) use self::trust::{Trust, TrustCommand};

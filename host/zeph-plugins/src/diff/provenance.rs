@@ -78,10 +78,11 @@ impl ProvenanceChange {
             .collect()
     }
 
-    /// A warning that is no risk: it comes from another place, with the same signer or without any.
+    /// A warning that is no risk: it comes from another place, with the same signer or without any. Files of this machine come and go.
     pub(super) fn moved(&self) -> Option<String> {
         let Was { old, new } = self.source.as_ref()?;
-        let (old, new) = (old.as_ref()?.place(), place(new.as_ref()));
+        let old = old.as_ref().filter(|old| !matches!(old, PluginSource::File { .. }))?;
+        let (old, new) = (old.place(), place(new.as_ref()));
         (old != new).then(|| {
             format!(
                 "it comes from another place than what was accepted: {} instead of {}",

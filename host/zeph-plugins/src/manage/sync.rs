@@ -19,6 +19,7 @@ use zeph_engine::ComponentBytes;
 pub use self::adoption::{Adoption, AdoptionItem};
 use self::held::{HeldFolder, Written};
 use super::ManageError;
+use super::provenance::learn;
 use crate::lock::{Lock, LockFile, LockedPlugin};
 use crate::signature::{FoundSignatures, SignatureFile};
 
@@ -175,6 +176,29 @@ impl SyncFolder {
                 ..new.clone()
             });
             // A host that looks between the two finds a plugin that is not what was accepted, and waits.
+            delivery.put_in_place()
+        })
+    }
+
+    /// Puts a component and its signatures in their places as somebody adds them: what is new is pinned; what takes the place of another
+    /// plugin waits for its approval, and the lock remembers where it comes from. Blocks.
+    ///
+    /// Errors: as [`install`](Self::install).
+    pub fn add(
+        &self,
+        new: &LockedPlugin,
+        (bytes, signatures): (&[u8], &FoundSignatures),
+    ) -> Result<(), ManageError> {
+        let delivery = self.prepared(new, bytes, signatures)?;
+        LockFile::edit(&lock_of(&self.folder), |lock| {
+            match lock.get_mut(&new.name) {
+                Some(locked) => {
+                    if let Some(provenance) = new.provenance.clone() {
+                        learn(locked, new.pin.wasm, provenance);
+                    }
+                }
+                None => lock.put(new.clone()),
+            }
             delivery.put_in_place()
         })
     }

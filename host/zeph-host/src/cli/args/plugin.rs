@@ -7,7 +7,7 @@ use zeph_core::id::{ConversationId, Digest};
 use zeph_plugins::author::Language;
 
 use super::{
-    Json, PluginBundle, PluginKeygen, PluginSearch, PluginSign, PluginSuggest, PluginSync,
+    Json, PluginApprove, PluginBundle, PluginKeygen, PluginSearch, PluginSign, PluginSuggest, PluginSync,
     PluginUpdate, PluginVerify,
 };
 use crate::cli::help::{
@@ -74,7 +74,7 @@ pub(crate) enum PluginCommand {
     Suggest(PluginSuggest),
     /// Show what changed in a plugin, and accept it
     #[command(after_help = APPROVE_EXAMPLES)]
-    Approve(ConfirmedPlugin),
+    Approve(PluginApprove),
     /// Disable a plugin; its pin and grants are kept
     #[command(after_help = "Example:\n  zeph-host plugin disable weather")]
     Disable(PluginName),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args as ClapArgs, ValueEnum};
 
-use super::Json;
+use super::{ConfirmedPlugin, Json};
 
 /// Agreeing without being asked.
 #[derive(Debug, Clone, Default, ClapArgs)]
@@ -28,6 +28,16 @@ pub(crate) enum AcceptedRisk {
     Yanked,
     /// A version that no known signer signed, where `plugins.trust.unsigned` is "ask".
     Unsigned,
+}
+
+/// `zeph-host plugin approve`
+#[derive(Debug, ClapArgs)]
+pub(crate) struct PluginApprove {
+    #[command(flatten)]
+    pub(crate) plugin: ConfirmedPlugin,
+    /// With `--yes`, also accept what is unusual about a version; repeatable
+    #[arg(long, value_name = "WHAT", action = ArgAction::Append, requires = "yes")]
+    pub(crate) accept: Vec<AcceptedRisk>,
 }
 
 /// `zeph-host plugin search`

@@ -1,6 +1,7 @@
 //! `zeph-host plugin add`: fetches a component, checks it and copies it into the folder of plugins.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 use zeph_artifact::pulled::Pulled;
@@ -8,15 +9,21 @@ use zeph_config::Config;
 use zeph_core::id::{Digest, PluginId};
 use zeph_core::manifest::{Manifest, Want};
 use zeph_engine::ComponentBytes;
+use zeph_plugins::keeper::locked;
+use zeph_plugins::lock::{LockedPlugin, PluginSource};
 use zeph_plugins::manage::holdings::Holdings;
 use zeph_plugins::manage::install::{self, InstallTarget, Replace};
+use zeph_plugins::manage::sync::SyncFolder;
 use zeph_plugins::manage::wishes::{self, WrittenRequests};
 use zeph_plugins::manage::{ManageError, names, selection, source, trial};
 use zeph_plugins::refusal::grant_command;
 use zeph_plugins::set::{PluginStanding, Status, VettedPlugin};
+use zeph_plugins::signature::FoundSignatures;
 
 use super::display::{self, Page};
 use super::origin::{Delivery, Origin};
+use super::vouching::{self, Vouched};
+use super::{releases, supply, update};
 use crate::cli::args::PluginAdd;
 use crate::cli::ask::{self, Answer, ask};
 use crate::cli::context::{self, Context};
@@ -34,6 +41,10 @@ struct Addition {
     bytes: ComponentBytes,
     /// What was fetched; none for a file.
     pulled: Option<Pulled>,
+    /// The same, as the lock pins it.
+    source: PluginSource,
+    /// What lies beside it.
+    signatures: FoundSignatures,
     place: InstallTarget,
 }
 
@@ -49,12 +60,14 @@ pub(super) fn run(context: &Context, options: &PluginAdd) -> Result<Exit, CliErr
         let addition = addition(context, &config, options, delivery)?;
         let good = addition.tried(context, &config).await?;
         let wants = wants(&good, manifest.as_ref())?;
-        if !matches!(addition.place, InstallTarget::Same(_)) {
-            if !agreed(&addition, &good, wants, options.yes) {
-                return Ok(Exit::Confirm);
-            }
-            install::copy(&addition.bytes, &addition.place)?;
+        let signatures = &addition.signatures;
+        let source = Some(&addition.source);
+        let vouched = vouching::judged(&config, source, Arc::clone(&good), signatures)?;
+        let is_there = matches!(addition.place, InstallTarget::Same(_));
+        if !is_there && !agreed(&addition, &good, wants, options.yes) {
+            return Ok(Exit::Confirm);
         }
+        addition.put_in_place(&vouched)?;
         // A host that looks at it pins it.
         let mut host = super::settled(context, config.clone()).await?;
         if let Some(manifest) = &manifest {
@@ -95,11 +108,27 @@ fn addition(
     let wasm = zeph_engine::digest(&bytes);
     let folder = config.plugins.add_to.as_deref();
     let place = install::place(&name, wasm, &known, folder, replace)?;
+    let file = source.file;
+    let (source, signatures) = match &pulled {
+        Some(pulled) => (
+            supply::source_of(pulled),
+            supply::beside(pulled, &config.plugins.signatures),
+        ),
+        None => (
+            supply::source_of_file(&file),
+            FoundSignatures::beside(&file).map_err(|reason| ManageError::Bad {
+                path: file.clone(),
+                reason,
+            })?,
+        ),
+    };
     Ok(Addition {
         name,
-        file: source.file,
+        file,
         bytes,
         pulled,
+        source,
+        signatures,
         place,
     })
 }
@@ -149,6 +178,31 @@ pub(super) fn read(file: &Path) -> Result<ComponentBytes, ManageError> {
 }
 
 impl Addition {
+    /// Puts it into the folder and into the lock, with where it comes from and who signed it. What is there already learns that.
+    fn put_in_place(&self, vouched: &Vouched) -> Result<(), CliError> {
+        let (InstallTarget::Same(target)
+        | InstallTarget::Free(target)
+        | InstallTarget::Taken(target)) = &self.place;
+        let folder = target.parent().unwrap_or(Path::new("."));
+        let tagged = self.pulled.as_ref().and_then(|pulled| {
+            let tag = pulled.source.reference()?.tag()?;
+            releases::version(tag)
+        });
+        let new = LockedPlugin {
+            provenance: Some(update::provenance(self.source.clone(), tagged, vouched)),
+            ..locked(target, &vouched.good, now_ms())
+        };
+        // What is the same keeps what vouches for it.
+        let signatures = match &self.place {
+            InstallTarget::Same(target) if self.signatures.is_empty() => {
+                FoundSignatures::beside(target).map_err(CliError::internal)?
+            }
+            _ => self.signatures.clone(),
+        };
+        let folder = SyncFolder::open(folder)?;
+        Ok(folder.add(&new, (&self.bytes[..], &signatures))?)
+    }
+
     /// What was fetched, as it can be compared with what its publisher states.
     fn digests(&self) -> Vec<(&'static str, Digest)> {
         let Some(pulled) = &self.pulled else {

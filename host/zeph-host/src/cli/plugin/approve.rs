@@ -8,8 +8,9 @@ use zeph_plugins::manage::names;
 use zeph_store::GrantRecord;
 
 use super::agree;
+use super::consent;
 use super::display::{self, Page};
-use crate::cli::args::ConfirmedPlugin;
+use crate::cli::args::{Consent, PluginApprove};
 use crate::cli::ask::accepted;
 use crate::cli::context::{self, Context};
 use crate::cli::error::CliError;
@@ -21,7 +22,8 @@ use crate::host::Host;
 type CarriedGrant = (GrantRecord, &'static str);
 
 /// Runs the command.
-pub(super) fn run(context: &Context, options: &ConfirmedPlugin) -> Result<Exit, CliError> {
+pub(super) fn run(context: &Context, typed: &PluginApprove) -> Result<Exit, CliError> {
+    let options = &typed.plugin;
     let config = context.config()?;
     super::must_be_on(&config)?;
     context::block_on(async {
@@ -40,7 +42,7 @@ pub(super) fn run(context: &Context, options: &ConfirmedPlugin) -> Result<Exit, 
         if !options.json.json {
             page(&approval, &carried).print()?;
         }
-        let is_agreed = agreed(&approval, options);
+        let is_agreed = agreed(&approval, typed);
         if is_agreed {
             accept(&host, &approval).await?;
         }
@@ -82,9 +84,19 @@ fn page(approval: &ChangedPlugin, carried: &[CarriedGrant]) -> Page {
     page
 }
 
-fn agreed(approval: &ChangedPlugin, options: &ConfirmedPlugin) -> bool {
+fn agreed(approval: &ChangedPlugin, typed: &PluginApprove) -> bool {
+    let options = &typed.plugin;
     let name = approval.name();
     let command = format!("zeph-host plugin approve {name}");
+    let risks = approval.changes.risks();
+    if !risks.is_empty() {
+        let consent = Consent {
+            yes: options.yes,
+            accept: typed.accept.clone(),
+        };
+        let question = format!("Accept plugin `{name}` as it is now?");
+        return consent::given((&question, &command), &consent, options.json.json, risks);
+    }
     let subject = format!("plugin `{name}`");
     let asked = (options.json.json, options.yes);
     accepted((&subject, "plugin"), &command, asked)

@@ -93,18 +93,45 @@ pub(super) fn of_pulled(
     mut pulled: Pulled,
     policy: &SignaturePolicy,
 ) -> Result<Supplied, CliError> {
-    let files = SignatureFiles::found(&pulled.signatures);
+    let signatures = beside(&pulled, policy);
     let bytes = pulled.component.read().map_err(|error| {
         CliError::internal("what was fetched cannot be read").because(error)
     })?;
     Ok(Supplied {
         bytes: bytes.into(),
-        signatures: FoundSignatures {
-            minisign: files.minisign_file(policy),
-            bundles: files.bundles_file(policy),
-            manifest: pulled.manifest.map(|manifest| manifest.bytes.to_vec()),
-        },
+        signatures,
     })
+}
+
+/// What is to lie beside a component that was fetched.
+pub(super) fn beside(pulled: &Pulled, policy: &SignaturePolicy) -> FoundSignatures {
+    let files = SignatureFiles::found(&pulled.signatures);
+    let manifest = pulled.manifest.as_ref();
+    FoundSignatures {
+        minisign: files.minisign_file(policy),
+        bundles: files.bundles_file(policy),
+        manifest: manifest.map(|manifest| manifest.bytes.to_vec()),
+    }
+}
+
+/// Where something was fetched from, as a lock pins it. A tag keeps saying which versions are meant; the digest says which one it was.
+pub(super) fn source_of(pulled: &Pulled) -> PluginSource {
+    match (&pulled.source, pulled.manifest_digest()) {
+        (ArtifactSource::Registry(reference), Some(manifest)) => PluginSource::Registry {
+            reference: reference.to_string(),
+            manifest,
+        },
+        (other, _) => PluginSource::Url {
+            url: other.to_string(),
+        },
+    }
+}
+
+/// A file of this machine, wherever it was named from.
+pub(super) fn source_of_file(file: &Path) -> PluginSource {
+    PluginSource::File {
+        path: file.canonicalize().unwrap_or_else(|_| file.to_owned()),
+    }
 }
 
 /// A file of this machine: whatever it is now, only the pinned bytes are taken.

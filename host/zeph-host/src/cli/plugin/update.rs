@@ -110,15 +110,7 @@ async fn next(
         return Ok(None);
     };
     let pulled = reader.registries.fetch(&release.source, release.wasm).await?;
-    let source = match (&release.source, pulled.manifest_digest()) {
-        (ArtifactSource::Registry(reference), Some(manifest)) => PluginSource::Registry {
-            reference: reference.to_string(),
-            manifest,
-        },
-        (other, _) => PluginSource::Url {
-            url: other.to_string(),
-        },
-    };
+    let source = supply::source_of(&pulled);
     let supplied = supply::of_pulled(pulled, &reader.config.plugins.signatures)?;
     let is_same = zeph_engine::digest(&supplied.bytes) == old.pin.wasm;
     Ok((!is_same).then_some(NextPlugin {

@@ -11,7 +11,7 @@ use zeph_engine::Engine;
 use zeph_plugins::lock::{LockedPlugin, PinnedSigner, PluginSource};
 use zeph_plugins::manage::trial;
 use zeph_plugins::set::VettedPlugin;
-use zeph_plugins::signature::SignedPlugin;
+use zeph_plugins::signature::{FoundSignatures, SignedPlugin};
 
 use super::supply::Supplied;
 use crate::cli::context::Context;
@@ -64,26 +64,7 @@ impl<'a> Voucher<'a> {
             let reason = one_line(&reason, REASON_CHARS_MAX);
             CliError::internal(format!("plugin `{name}` cannot be used: {reason}"))
         })?;
-        let policy = self.config.plugins.signatures.clone();
-        let rule = policy.unsigned;
-        let plugin = match source {
-            Some(PluginSource::File { .. }) | None => SignedPlugin::local(name, &good),
-            Some(remote) => SignedPlugin::published(&remote.place(), &good),
-        };
-        let check = Signatures::new(policy);
-        match check.verdict(&plugin, &supplied.signatures, now_ms()) {
-            SignatureVerdict::Signed(by) => Ok(Vouched {
-                good,
-                signer: Some(by),
-                asks: false,
-            }),
-            SignatureVerdict::Unsigned { .. } if rule != UnsignedRule::Refuse => Ok(Vouched {
-                good,
-                signer: None,
-                asks: rule == UnsignedRule::Ask,
-            }),
-            refused => Err(refusal(name, &refused, rule)),
-        }
+        judged(self.config, source, good, &supplied.signatures)
     }
 
     /// That a plugin of the lock has the signer that is pinned there. A signer that the configuration does not know cannot be checked; the
@@ -112,6 +93,38 @@ impl<'a> Voucher<'a> {
         Err(CliError::internal(problem).hint(format!(
             "`zeph-host plugin update {name}` shows the difference and takes another signer over; `[[plugins.trust.signers]]` names those that are known"
         )))
+    }
+}
+
+/// Has the signatures of a plugin that was loaded checked under the policy.
+///
+/// Errors: the policy refuses it.
+pub(super) fn judged(
+    config: &Config,
+    source: Option<&PluginSource>,
+    good: Arc<VettedPlugin>,
+    signatures: &FoundSignatures,
+) -> Result<Vouched, CliError> {
+    let name = good.plugin.id().clone();
+    let policy = config.plugins.signatures.clone();
+    let rule = policy.unsigned;
+    let plugin = match source {
+        Some(PluginSource::File { .. }) | None => SignedPlugin::local(&name, &good),
+        Some(remote) => SignedPlugin::published(&remote.place(), &good),
+    };
+    let check = Signatures::new(policy);
+    match check.verdict(&plugin, signatures, now_ms()) {
+        SignatureVerdict::Signed(by) => Ok(Vouched {
+            good,
+            signer: Some(by),
+            asks: false,
+        }),
+        SignatureVerdict::Unsigned { .. } if rule != UnsignedRule::Refuse => Ok(Vouched {
+            good,
+            signer: None,
+            asks: rule == UnsignedRule::Ask,
+        }),
+        refused => Err(refusal(&name, &refused, rule)),
     }
 }
 

@@ -160,7 +160,7 @@ impl HeldFolder {
         name.push(file);
         name.push(".part");
         // Left by a process of this number that was killed.
-        drop(rustix::fs::unlinkat(&self.dir, &name, AtFlags::empty()));
+        let _gone = rustix::fs::unlinkat(&self.dir, &name, AtFlags::empty());
         name
     }
 
@@ -206,11 +206,8 @@ impl Written<'_> {
 impl Drop for Written<'_> {
     fn drop(&mut self) {
         if !self.is_placed {
-            drop(rustix::fs::unlinkat(
-                &self.held.dir,
-                &self.temporary,
-                AtFlags::empty(),
-            ));
+            let dir = &self.held.dir;
+            let _gone = rustix::fs::unlinkat(dir, &self.temporary, AtFlags::empty());
         }
     }
 }

@@ -1,0 +1,307 @@
+//! `plugin sync` and `plugin bundle`: a folder as its lock says, with and without a network.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::{WANTS, WANTS_MORE, wanting, with_section};
+use crate::product::Product;
+
+impl Product {
+    /// The lock beside the folder of plugins.
+    pub(super) fn lock(&self) -> PathBuf {
+        self.home.join(".local/share/zeph-host/zeph.lock")
+    }
+
+    pub(super) fn lock_text(&self) -> String {
+        fs::read_to_string(self.lock()).unwrap()
+    }
+
+    /// Writes the operator's configuration.
+    pub(super) fn configure(&self, text: &str) {
+        let folder = self.home.join(".config/zeph-host");
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("config.toml"), text).unwrap();
+    }
+
+    fn component(&self, name: &str) -> PathBuf {
+        self.plugins().join(format!("{name}.wasm"))
+    }
+}
+
+/// Name and action of each line, as `sync` says.
+fn actions(synced: &Value) -> Vec<(String, String, bool)> {
+    let plugins = synced["plugins"].as_array().unwrap();
+    let line = |plugin: &Value| {
+        let text = |key: &str| plugin[key].as_str().unwrap().to_owned();
+        (text("name"), text("action"), plugin["done"] == true)
+    };
+    plugins.iter().map(line).collect()
+}
+
+fn line(name: &str, action: &str, done: bool) -> (String, String, bool) {
+    (name.to_owned(), action.to_owned(), done)
+}
+
+/// A product with the plugin `notes`, which came from `notes.wasm`, as the lock says.
+fn with_notes(manifest: &str) -> Product {
+    let product = Product::new();
+    product.file("notes.wasm", wanting(manifest));
+    product.plugin_json(&["add", "notes.wasm"]);
+    product
+}
+
+fn bundled(product: &Product, file: &str) -> Vec<u8> {
+    product.plugin_json(&["bundle", file, "--force"]);
+    fs::read(product.work.join(file)).unwrap()
+}
+
+#[test]
+fn a_folder_is_brought_in_line_with_its_lock() {
+    let product = with_notes(WANTS);
+    let source = product.work.join("notes.wasm");
+    let text = product.lock_text();
+    let expect = format!("source = {{ file = \"{}\" }}", source.display());
+    assert!(text.contains("version = 3\n") && text.contains(&expect), "{text}");
+    let done = [line("notes", "keep", true)];
+    assert_eq!(actions(&product.plugin_json(&["sync"])), done);
+
+    fs::remove_file(product.component("notes")).unwrap();
+    let planned = product.plugin_json(&["sync", "--dry-run"]);
+    assert_eq!(actions(&planned), [line("notes", "install", false)]);
+    assert!(!product.component("notes").exists());
+    let synced = product.plugin_json(&["sync"]);
+    assert_eq!(actions(&synced), [line("notes", "install", true)]);
+
+    product.drop_in("notes", b"something else");
+    product.drop_in("other", &wanting(WANTS_MORE));
+    let synced = product.plugin_json(&["sync"]);
+    let expect = [
+        line("notes", "replace", true),
+        line("other.wasm", "beyond", false),
+    ];
+    assert_eq!(actions(&synced), expect);
+    assert_eq!(fs::read(product.component("notes")).unwrap(), wanting(WANTS));
+    product.refuses(&["sync", "--prune"], 5, &["--prune --yes"]);
+    assert!(product.component("other").exists());
+    let synced = product.plugin_json(&["sync", "--prune", "--yes"]);
+    assert_eq!(actions(&synced)[1], line("other.wasm", "beyond", true));
+    assert!(!product.component("other").exists());
+    assert_eq!(product.lock_text(), text);
+    let ran = product.run(&["call", "echo", "text=hello"]);
+    assert_eq!(ran.stdout, "hello\n", "{ran:?}");
+}
+
+#[test]
+fn what_is_not_what_the_lock_pins_is_not_installed() {
+    let product = with_notes(WANTS);
+    product.file("notes.wasm", wanting(WANTS_MORE));
+    fs::remove_file(product.component("notes")).unwrap();
+    product.refuses(&["sync"], 1, &["is not what the lock pins any more"]);
+    assert!(!product.component("notes").exists());
+    // A lock that a repository edited: another digest, another source, a name that leaves the folder.
+    let text = product.lock_text();
+    let fifo = product.work.join("fifo");
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        &fifo,
+        rustix::fs::FileType::Fifo,
+        0o600.into(),
+        0,
+    )
+    .unwrap();
+    let source = product.work.join("notes.wasm").display().to_string();
+    for (from, to, code, expect) in [
+        (source.as_str(), "/etc/passwd", 1, "is not what the lock pins"),
+        (&source, fifo.to_str().unwrap(), 1, "regular file"),
+        (&source, "/nowhere/x", 1, "cannot be read"),
+        ("name = \"notes\"", "name = \"../notes\"", 2, "cannot be the name"),
+    ] {
+        fs::write(product.lock(), text.replacen(from, to, 1)).unwrap();
+        product.refuses(&["sync"], code, &[expect]);
+    }
+    let remote = format!("{{ file = \"{source}\" }}");
+    for (to, expect) in [
+        ("{ url = \"https://169.254.169.254/x.wasm\" }", "link"),
+        (
+            "{ reference = \"registry.example.org/a/b:1\", manifest = \"sha256:0707070707070707070707070707070707070707070707070707070707070707\" }",
+            "not one of the registries",
+        ),
+    ] {
+        fs::write(product.lock(), text.replacen(&remote, to, 1)).unwrap();
+        let ran = product.plugin(&["sync"]);
+        assert_eq!(ran.code, Some(1), "{ran:?}");
+        assert!(ran.stderr.contains(expect), "{expect}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_bundle_installs_on_a_machine_without_a_network() {
+    let here = with_notes(WANTS);
+    let bundle = bundled(&here, "plugins.bundle");
+    assert_eq!(bundled(&here, "again.bundle"), bundle);
+    here.refuses(&["bundle", "again.bundle"], 2, &["--force"]);
+
+    let there = Product::new();
+    there.file("plugins.bundle", &bundle);
+    let sync = ["sync", "--from", "plugins.bundle"];
+    there.refuses(&sync, 5, &["--from plugins.bundle --yes"]);
+    assert!(!there.component("notes").exists() && !there.lock().exists());
+    let planned = there.plugin_json(&[&sync[..], &["--dry-run"]].concat());
+    assert_eq!(actions(&planned), [line("notes", "install", false)]);
+    let synced = there.plugin_json(&[&sync[..], &["--yes"]].concat());
+    assert_eq!(actions(&synced), [line("notes", "install", true)]);
+    let ran = there.run(&["call", "echo", "text=hello"]);
+    assert_eq!(ran.stdout, "hello\n", "{ran:?}");
+    // The same bundle again, which needs nobody.
+    let synced = there.plugin_json(&sync);
+    assert_eq!(actions(&synced), [line("notes", "keep", true)]);
+    // The lock is the other one's, but for when it was accepted.
+    let text = there.lock_text();
+    let is_same = |line: &&str| !line.starts_with("accepted = ");
+    let others = here.lock_text();
+    assert_eq!(
+        text.lines().filter(is_same).collect::<Vec<_>>(),
+        others.lines().filter(is_same).collect::<Vec<_>>()
+    );
+
+    // Another version: shown, agreed to, and what was granted stays.
+    let dir = format!("{}:read", there.work.display());
+    there.plugin_json(&["grant", "notes", "--dir", &dir]);
+    here.file("notes.wasm", wanting(WANTS_MORE));
+    here.plugin_json(&["update", "notes", "--yes"]);
+    there.file("plugins.bundle", bundled(&here, "plugins.bundle"));
+    there.refuses(&sync, 5, &["is pinned otherwise", "requests more", "--yes"]);
+    assert_eq!(fs::read(there.component("notes")).unwrap(), wanting(WANTS));
+    let kept = there.plugin_json(&[&sync[..], &["--locked"]].concat());
+    assert_eq!(actions(&kept), [line("notes", "keep", true)]);
+    let synced = there.plugin_json(&[&sync[..], &["--yes"]].concat());
+    assert_eq!(actions(&synced), [line("notes", "replace", true)]);
+    assert_eq!(synced["plugins"][0]["adopted"], true, "{synced}");
+    let info = there.plugin_json(&["info", "notes"]);
+    assert_eq!(info["status"], "active", "{info}");
+    assert_eq!(info["wants"][0]["is_granted"], true, "{info}");
+}
+
+#[test]
+fn a_bundle_that_was_changed_is_refused() {
+    let here = with_notes(WANTS);
+    let good = bundled(&here, "plugins.bundle");
+    let there = Product::new();
+    let sync = ["sync", "--from", "b", "--yes"];
+    there.refuses(&sync, 2, &["cannot be read"]);
+    for cut in [0, 100, 512, 1024, good.len() / 2, good.len() - 1] {
+        there.file("b", &good[..cut]);
+        there.refuses(&sync, 2, &["no bundle of plugins"]);
+    }
+    // A byte of the component, which stands last.
+    let mut changed = good.clone();
+    let at = changed.len() - 4096;
+    changed[at] ^= 1;
+    there.file("b", &changed);
+    there.refuses(&sync, 1, &["another digest"]);
+    // Definitions of the lock that a person would be shown.
+    let text = String::from_utf8_lossy(&good);
+    let from = b"It reads what it is told to.";
+    let to = b"It reads what it is sold to.";
+    assert!(text.contains("It reads what it is told to."));
+    let mut changed = good.clone();
+    let at = changed.windows(from.len()).position(|some| some == from);
+    let at = at.unwrap();
+    changed[at..at + to.len()].copy_from_slice(to);
+    there.file("b", &changed);
+    there.refuses(&sync, 1, &["do not have the digest"]);
+    assert!(!there.component("notes").exists() && !there.lock().exists());
+}
+
+#[test]
+fn two_commands_at_once_do_not_disturb_each_other() {
+    let product = with_notes(WANTS);
+    for _ in 0..3 {
+        fs::remove_file(product.component("notes")).unwrap();
+        let ran: Vec<_> = std::thread::scope(|scope| {
+            let runs: Vec<_> = (0..4)
+                .map(|_| scope.spawn(|| product.plugin(&["sync", "--json"])))
+                .collect();
+            runs.into_iter().map(|run| run.join().unwrap()).collect()
+        });
+        let is_told = |stderr: &str| stderr.contains("another `plugin sync`");
+        for ran in &ran {
+            let is_good = ran.code == Some(0) || is_told(&ran.stderr);
+            assert!(is_good, "{ran:?}");
+        }
+        assert!(ran.iter().any(|ran| ran.code == Some(0)), "{ran:?}");
+        assert_eq!(fs::read(product.component("notes")).unwrap(), wanting(WANTS));
+        let files = fs::read_dir(product.plugins()).unwrap().count();
+        assert_eq!(files, 1);
+    }
+}
+
+/// A key pair, and the configuration that trusts it with files.
+fn signer(product: &Product, name: &str) -> String {
+    let key = format!("{name}.key");
+    if !product.work.join(&key).exists() {
+        product.plugin_json(&["keygen", &key, "--no-password"]);
+    }
+    let public = product.read(&format!("{name}.pub"));
+    let line = public.lines().nth(1).unwrap();
+    format!("[[plugins.trust.signers]]\nname = \"{name}\"\nkey = \"{line}\"\noffers = [\"*\"]\n")
+}
+
+#[test]
+fn the_lock_pins_the_signer_and_the_configuration_says_who_may_sign() {
+    let here = Product::new();
+    let (team, eve) = (signer(&here, "team"), signer(&here, "eve"));
+    let strict = |signers: &str| format!("[plugins.trust]\nunsigned = \"refuse\"\n{signers}");
+    here.configure(&strict(&team));
+    let plugin = with_section(&wanting(WANTS), "version", b"1.0.0");
+    here.file("notes.wasm", &plugin);
+    here.refuses(&["add", "notes.wasm"], 1, &["notes", "sign"]);
+    here.plugin_json(&["sign", "notes.wasm", "--key", "team.key"]);
+    here.plugin_json(&["add", "notes.wasm"]);
+    let text = here.lock_text();
+    assert!(text.contains("signer = { name = \"team\", key = \"minisign "), "{text}");
+    let bundle = bundled(&here, "b");
+
+    let there = |signers: &str| {
+        let there = Product::new();
+        there.configure(signers);
+        there.file("b", &bundle);
+        there
+    };
+    let sync = ["sync", "--from", "b", "--yes"];
+    let good = there(&strict(&team));
+    good.plugin_json(&sync);
+    assert!(good.plugins().join("notes.wasm.minisig").exists());
+    assert_eq!(good.plugin_json(&["info", "notes"])["status"], "active");
+    // Signers of the lock give nobody a right.
+    let stranger = there(&strict(&eve));
+    stranger.refuses(&sync, 1, &["notes"]);
+    assert!(!stranger.component("notes").exists() && !stranger.lock().exists());
+    let lax = there(&eve);
+    lax.refuses(&sync, 1, &["pins the signer `team`"]);
+
+    // Another signer has to be named, even with `--yes`.
+    here.configure(&strict(&format!("{team}{eve}")));
+    let newer = with_section(&wanting(WANTS), "version", b"0.9.0");
+    here.file("notes.wasm", &newer);
+    fs::remove_file(here.work.join("notes.wasm.minisig")).unwrap();
+    here.plugin_json(&["sign", "notes.wasm", "--key", "eve.key"]);
+    let told = &["it is signed by `eve`", "later version 1.0.0", "--accept signer --accept downgrade"];
+    here.refuses(&["update", "notes", "--yes"], 5, told);
+    let accept = ["--accept", "signer", "--accept", "downgrade"];
+    here.plugin_json(&[&["update", "notes", "--yes"][..], &accept].concat());
+    assert!(here.lock_text().contains("name = \"eve\""));
+    good.configure(&strict(&format!("{team}{eve}")));
+    good.file("b", bundled(&here, "b"));
+    good.refuses(&sync, 5, told);
+    let synced = good.plugin_json(&[&sync[..], &accept].concat());
+    assert_eq!(actions(&synced), [line("notes", "replace", true)]);
+    assert_eq!(fs::read(good.component("notes")).unwrap(), newer);
+    let bytes = |path: &Path| fs::read(path).unwrap();
+    assert_eq!(
+        bytes(&good.plugins().join("notes.wasm.minisig")),
+        bytes(&here.plugins().join("notes.wasm.minisig"))
+    );
+}
