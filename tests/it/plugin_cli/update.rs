@@ -168,8 +168,7 @@ fn a_newer_version_is_shown_agreed_to_and_installed() {
     let text = product.lock_text();
     let expect = format!("source = {{ reference = \"{}\", manifest = \"sha256:", reference("1.0.0"));
     assert!(text.contains(&expect) && text.contains("version = \"1.0.0\""), "{text}");
-    let dir = format!("{}:read", product.work.display());
-    product.plugin_json(&["grant", "weather", "--dir", &dir]);
+    product.plugin_json(&["grant", "weather", "--host", "api.example.com"]);
 
     // An index of the same repository says that the newest was withdrawn.
     let publisher = Publisher::new();
@@ -190,7 +189,7 @@ fn a_newer_version_is_shown_agreed_to_and_installed() {
     assert_eq!(fs::read(&file).unwrap(), versioned(WANTS_MORE, "1.1.0"));
     let info = product.plugin_json(&["info", "weather"]);
     assert_eq!(info["status"], "active", "{info}");
-    assert_eq!(info["wants"][0]["is_granted"], true, "{info}");
+    assert_eq!(info["wants"][1]["is_granted"], true, "{info}");
     let again = product.plugin_json(&["update", "weather", "--yes"]);
     assert_eq!(again["changed"], false, "{again}");
 
@@ -207,9 +206,10 @@ fn a_newer_version_is_shown_agreed_to_and_installed() {
     product.plugin_json(&["sync"]);
     assert_eq!(fs::read(&file).unwrap(), versioned(WANTS, "1.0.0"));
     // A tag that is no version may move.
-    product.plugin_json(&["publish", "a.wasm", &reference("latest")]);
-    let wasm = |text: &str| text.matches("wasm = \"sha256:").count();
-    assert_eq!(wasm(&product.lock_text()), 1);
+    product.plugin_json(&["add", &reference("latest"), "--name", "moving"]);
+    assert_eq!(product.plugin_json(&["outdated"])[1]["moved"], false);
+    product.plugin_json(&["publish", "b.wasm", &reference("latest")]);
+    assert_eq!(product.plugin_json(&["outdated"])[1]["moved"], true);
     // A bundle takes what is not in the folder from there.
     fs::remove_file(&file).unwrap();
     product.plugin_json(&["bundle", "b"]);

@@ -64,7 +64,7 @@ pub(super) fn run(context: &Context, options: &PluginAdd) -> Result<Exit, CliErr
         let source = Some(&addition.source);
         let vouched = vouching::judged(&config, source, Arc::clone(&good), signatures)?;
         let is_there = matches!(addition.place, InstallTarget::Same(_));
-        if !is_there && !agreed(&addition, &good, wants, options.yes) {
+        if !is_there && !agreed(&addition, &vouched, wants, options.yes) {
             return Ok(Exit::Confirm);
         }
         addition.put_in_place(&vouched)?;
@@ -241,7 +241,8 @@ impl Addition {
     }
 }
 
-fn agreed(addition: &Addition, good: &VettedPlugin, wants: &[Want], yes: bool) -> bool {
+fn agreed(addition: &Addition, vouched: &Vouched, wants: &[Want], yes: bool) -> bool {
+    let good = &vouched.good;
     let name = &addition.name;
     let question = match &addition.place {
         InstallTarget::Taken(file) => format!("Put it in the place of `{}`?", file.display()),
@@ -253,6 +254,11 @@ fn agreed(addition: &Addition, good: &VettedPlugin, wants: &[Want], yes: bool) -
         for (label, digest) in addition.digests() {
             page.line(1, &format!("{label} {digest}"));
         }
+        match &vouched.signer {
+            Some(by) => page.line(1, &format!("signed by {} ({})", by.signer, by.key)),
+            None if vouched.asks => page.line(1, "no known signer signed it"),
+            None => &mut page,
+        };
         for tool in good.plugin.tools() {
             page.line(1, &format!("tool {}", tool.name));
         }

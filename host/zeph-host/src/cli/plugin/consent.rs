@@ -36,6 +36,11 @@ pub(super) fn given(
     answer == Answer::Yes
 }
 
+/// Whether this was agreed to on the command line, by name.
+pub(super) fn names(consent: &Consent, risk: UpdateRisk) -> bool {
+    consent.yes && unnamed(consent, &[risk]).is_empty()
+}
+
 /// Those that were not named on the command line.
 fn unnamed(consent: &Consent, risks: &[UpdateRisk]) -> Vec<UpdateRisk> {
     let is_named = |risk: &UpdateRisk| {

@@ -41,6 +41,8 @@ struct Done {
     item: SyncItem,
     /// Whether the folder is as it should be in this respect.
     is_done: bool,
+    /// Whether a person has to agree to it, because no known signer signed it.
+    is_waiting: bool,
     /// Why not, where something went wrong.
     problem: Option<CliError>,
 }
@@ -147,9 +149,11 @@ impl Work<'_> {
         self.print(&done)?;
         let problems = done.iter().filter_map(|done| done.problem.as_ref());
         problems.for_each(|problem| out::error(problem, false));
-        Ok(match done.iter().all(|done| done.problem.is_none()) {
-            true => Exit::Success,
-            false => Exit::Failure,
+        let has_failed = done.iter().any(|done| done.problem.is_some());
+        Ok(match (has_failed, done.iter().any(|done| done.is_waiting)) {
+            (true, _) => Exit::Failure,
+            (false, true) => Exit::Confirm,
+            (false, false) => Exit::Success,
         })
     }
 
@@ -202,40 +206,47 @@ impl Work<'_> {
     async fn carry_out(&self, item: SyncItem, voucher: &Voucher<'_>) -> Done {
         let result = match (&item.locked, item.action) {
             (None, _) if self.options.prune => {
-                self.folder.remove(&item.file).map_err(CliError::from)
+                let removed = self.folder.remove(&item.file);
+                removed.map(|()| true).map_err(CliError::from)
             }
             (None, _) => return Done::planned(item),
             (Some(locked), action) => self.bring(locked, action, voucher).await,
         };
         Done {
             item,
-            is_done: result.is_ok(),
+            is_done: matches!(result, Ok(true)),
+            is_waiting: matches!(result, Ok(false)),
             problem: result.err(),
         }
     }
 
-    /// Brings one plugin in line with the lock, and the lock with what was agreed to.
+    /// Brings one plugin in line with the lock, and the lock with what was agreed to; `false` when a person has to agree first.
     async fn bring(
         &self,
         locked: &LockedPlugin,
         action: SyncAction,
         voucher: &Voucher<'_>,
-    ) -> Result<(), CliError> {
+    ) -> Result<bool, CliError> {
         let adopted = self.adoption.item(&locked.name);
         if action == SyncAction::Keep && adopted.is_none() {
-            return Ok(());
+            return Ok(true);
         }
         let supplied = self.supplied(locked).await?;
         let vouched = voucher
             .vouched(&locked.name, locked.source(), &supplied)
             .await?;
         voucher.check_pinned(locked, &vouched)?;
+        if vouched.asks && !consent::names(&self.options.consent, UpdateRisk::Unsigned) {
+            return Ok(false);
+        }
         let content = (&supplied.bytes[..], &supplied.signatures);
         let Some(AdoptionItem { old, new, .. }) = adopted else {
-            return Ok(self.folder.install(locked, content)?);
+            self.folder.install(locked, content)?;
+            return Ok(true);
         };
         self.folder.update(old.as_ref(), new, content)?;
-        super::update::carry_grants(&self.store, old.as_ref(), new).await
+        super::update::carry_grants(&self.store, old.as_ref(), new).await?;
+        Ok(true)
     }
 
     /// From the folder itself where it has it already.
@@ -275,6 +286,9 @@ impl Work<'_> {
 
     fn told(&self, done: &Done) -> &'static str {
         let is_planned = self.options.dry_run;
+        if done.is_waiting {
+            return "was left as it is: no known signer signed it; `--yes --accept unsigned` installs it";
+        }
         match (done.item.action, done.is_done, is_planned) {
             (SyncAction::Keep, true, _) => "is what the lock says",
             (SyncAction::Install, _, true) => "is missing, and would be installed",
@@ -294,6 +308,7 @@ impl Work<'_> {
         let Done {
             item,
             is_done,
+            is_waiting,
             problem,
         } = done;
         let locked = item.locked.as_ref();
@@ -303,6 +318,7 @@ impl Work<'_> {
             "file": item.file.to_string_lossy(),
             "action": item.action,
             "done": is_done,
+            "needs_consent": is_waiting,
             "wasm": locked.map(|locked| locked.pin.wasm),
             "source": locked.and_then(LockedPlugin::source),
             "adopted": adopted.is_some(),
@@ -318,6 +334,7 @@ impl Done {
         Self {
             is_done: item.action == SyncAction::Keep,
             item,
+            is_waiting: false,
             problem: None,
         }
     }

@@ -227,7 +227,7 @@ fn names_of_a_lock_cannot_leave_the_folder() {
         let folder = world.open();
         let refused = folder.plan(&folder.lock().unwrap());
         assert!(matches!(refused, Err(ManageError::BadName(_))), "{name}");
-        let refused = folder.install(&locked(name, (b"A", &NONE)), b"A");
+        let refused = folder.install(&locked(name, b"A"), (b"A", &NONE));
         assert!(matches!(refused, Err(ManageError::BadName(_))), "{name}");
     }
 }
