@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 use zeph_core::signer::SignerKey;
 
+use super::comment::SignedFacts;
 use super::minisign::{MinisignSignature, SIGNATURES_MAX};
 use super::secret::{BadSecretKey, Protection, SecretKey};
 use super::{DetachedError, verify_detached};
@@ -198,6 +199,24 @@ fn a_comment_cannot_end_its_line() {
 }
 
 proptest! {
+    #[test]
+    fn facts_are_read_as_they_were_written(name in "[!-~]{1,40}", version in "[!-~]{1,20}", signed in 0_i64..1 << 40, expires in proptest::option::of(0_i64..1 << 40)) {
+        let facts = SignedFacts {
+            name: Some(name),
+            version: Some(version),
+            signed_at: Some(signed),
+            expires_at: expires,
+        };
+        prop_assert_eq!(SignedFacts::read(&facts.write().unwrap()).unwrap(), facts);
+    }
+
+    #[test]
+    fn no_comment_brings_the_reader_down(comment in "(name:|version:|expires:|timestamp:|\t|[0-9]{1,20}|\\PC){0,12}") {
+        if let Ok(facts) = SignedFacts::read(&comment) {
+            prop_assert!(facts.write().is_ok());
+        }
+    }
+
     #[test]
     fn no_file_brings_the_reader_down(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
         drop(MinisignSignature::all(&bytes));

@@ -27,6 +27,9 @@ const DIAGNOSTICS: &str = "diagnostics";
 /// The plugin of the program whose settings are `tools.scrape`.
 const SCRAPE: &str = "scrape";
 
+/// How the names of components end, and of the files beside them that say who vouches for them.
+const KINDS: [&str; 4] = ["wasm", "wasm.minisig", "wasm.sigstore.json", "wasm.manifest.json"];
+
 /// The folders of plugins, in the order in which a name is looked up.
 #[derive(Debug, Default)]
 pub(super) struct Folders {
@@ -78,7 +81,7 @@ impl Folders {
             own.add_tree(Some(folder));
         }
         for folder in &self.named {
-            own.add_kind(folder, "wasm");
+            KINDS.iter().for_each(|ending| own.add_kind(folder, ending));
         }
         for folder in self.usual.iter().chain(&self.named) {
             own.add_file(Some(&lock_of(folder)));

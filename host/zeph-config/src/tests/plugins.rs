@@ -165,3 +165,37 @@ fn settings_that_cannot_be_told() {
         "{errors}"
     );
 }
+
+fn unsigned(rule: &str) -> String {
+    format!("[plugins.trust]\nunsigned = \"{rule}\"\n")
+}
+
+#[test]
+fn a_project_may_ask_for_more_signatures_and_not_for_fewer() {
+    for (user, project) in [("allow", "refuse"), ("allow", "ask"), ("ask", "ask"), ("ask", "refuse")] {
+        let world = World::new().user(unsigned(user)).project(unsigned(project));
+        let rule = world.config().plugins.signatures.unsigned;
+        assert_eq!(format!("{rule:?}").to_lowercase(), project);
+    }
+    for (user, project) in [("ask", "allow"), ("refuse", "ask"), ("refuse", "allow")] {
+        let world = World::new().user(unsigned(user)).project(unsigned(project));
+        let errors = world.errors();
+        assert!(errors.contains("only choose what is stricter"), "{errors}");
+    }
+}
+
+#[test]
+fn a_signer_expires_at_the_end_of_a_day_or_at_a_moment() {
+    let signer = |expires: &str| {
+        let key = "RWQf6LRCGA9i53mlYecO4IzT51TGPpvWucNSCh1CBM0QTaLn73Y7GFO3";
+        let text = format!(
+            "[[plugins.trust.signers]]\nname = \"a\"\nkey = \"{key}\"\noffers = [\"*\"]\nexpires = \"{expires}\"\n"
+        );
+        let config = World::new().user(text).config();
+        config.plugins.signatures.signers[0].expires_at_ms
+    };
+    assert_eq!(signer(""), None);
+    assert_eq!(signer("2026-12-31"), Some(1_798_761_600_000));
+    assert_eq!(signer("2027-01-01T00:00:00Z"), Some(1_798_761_600_000));
+    assert_eq!(signer("2027-01-01T01:00:00+01:00"), Some(1_798_761_600_000));
+}
