@@ -49,7 +49,11 @@ impl SignatureCheck for Signatures {
             version: plugin.version.as_deref(),
             manifest: manifest.filter(|bytes| is_of(bytes, plugin)),
         };
-        let files = SignatureFiles::kept(files.minisign.as_deref(), files.bundles.as_deref());
+        let kept = SignatureFiles::kept(files.minisign.as_deref(), files.bundles.as_deref());
+        let files = SignatureFiles {
+            unread: files.unread.clone(),
+            ..kept
+        };
         trust::judge(&self.policy, &subject, &files, now_ms)
     }
 }

@@ -56,6 +56,8 @@ pub struct FoundSignatures {
     pub bundles: Option<Vec<u8>>,
     /// The manifest of the registry.
     pub manifest: Option<Vec<u8>>,
+    /// What was found of signatures and is not kept, because it is not read: `a legacy signature of cosign …`. For messages.
+    pub unread: Vec<String>,
 }
 
 impl FoundSignatures {
@@ -69,6 +71,7 @@ impl FoundSignatures {
             minisign: file(SignatureFile::Minisign)?,
             bundles: file(SignatureFile::Bundles)?,
             manifest: file(SignatureFile::Manifest)?,
+            unread: Vec::new(),
         })
     }
 

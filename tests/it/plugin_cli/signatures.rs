@@ -1,5 +1,8 @@
 //! Signatures of plugins: made, checked, and decided about when a plugin is added and when it is loaded.
 
+#[path = "../../../host/zeph-artifact/src/registry/tests/docker_registry.rs"]
+mod docker_registry;
+
 use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt as _;
@@ -7,6 +10,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use self::docker_registry::DockerRegistry;
 use super::{WANTS, WANTS_MORE, wanting, with_section};
 use crate::product::Product;
 
@@ -189,6 +193,72 @@ fn unsigned_plugins_wait_for_their_operator_where_that_was_decided() {
     free.drop_in("weather", &plugin());
     let info = weather(&free);
     assert_eq!((&info["status"], &info["signature"]), (&json!("active"), &Value::Null));
+}
+
+#[test]
+fn adding_decides_before_anything_is_copied() {
+    let product = with_keys(&["acme", "other"]);
+    product.file("weather.wasm", plugin());
+    trust(&product, "refuse", &[("acme", LOCAL)]);
+    product.refuses(&["add", "weather.wasm", "--yes"], 1, &["is refused: it is not signed"]);
+    product.plugin_json(&["sign", "weather.wasm", "--key", "other.key"]);
+    product.refuses(&["add", "weather.wasm", "--yes"], 1, &["no known signer"]);
+    assert!(!product.plugins().join("weather.wasm").exists());
+    product.plugin_json(&["sign", "weather.wasm", "--key", "acme.key"]);
+    let added = product.plugin_json(&["add", "weather.wasm"]);
+    assert_eq!(added["status"], "active", "{added}");
+    assert_eq!(weather(&product)["signature"]["signer"], "acme");
+    let lock = fs::read_to_string(product.home.join(".local/share/zeph-host/zeph.lock")).unwrap();
+    assert!(lock.contains("acme"), "{lock}");
+    product.refuses(&["remove", "weather", "--yes"], 0, &[]);
+    let left: Vec<_> = fs::read_dir(product.plugins()).unwrap().collect();
+    assert!(left.is_empty(), "{left:?}");
+
+    let asking = with_keys(&["acme"]);
+    asking.file("weather.wasm", plugin());
+    trust(&asking, "ask", &[("acme", LOCAL)]);
+    asking.refuses(&["add", "weather.wasm"], 5, &["no known signer signed it", "--yes"]);
+    asking.refuses(&["add", "weather.wasm", "--yes"], 0, &["is added"]);
+    assert_eq!(weather(&asking)["status"], "active");
+}
+
+#[test]
+fn a_signature_comes_from_the_registry_and_stays_without_it() {
+    let Some(registry) = DockerRegistry::start(false) else {
+        return;
+    };
+    let port = registry.port;
+    let product = with_keys(&["acme", "other"]);
+    let decide = |rule: &str, signers: &[(&str, &str)]| {
+        trust(&product, rule, signers);
+        let file = product.home.join(".config/zeph-host/config.toml");
+        let text = fs::read_to_string(&file).unwrap();
+        let registry = format!("[[plugins.registries]]\nhost = \"127.0.0.1:{port}\"\nplain_http = true\nprivate = true\n");
+        fs::write(file, text + &registry).unwrap();
+    };
+    let org = "offers = [\"127.0.0.1:*/org/*\"]";
+    decide("refuse", &[("acme", org)]);
+    product.file("w.wasm", plugin());
+    let tagged = format!("127.0.0.1:{port}/org/weather:1.2.0");
+    product.plugin_json(&["publish", "w.wasm", &tagged]);
+    product.refuses(&["verify", &tagged], 1, &["nobody"]);
+    product.refuses(&["add", &tagged, "--yes"], 1, &["it is not signed"]);
+    product.plugin_json(&["publish", "w.wasm", &tagged, "--sign", "other.key"]);
+    product.refuses(&["add", &tagged, "--yes"], 1, &["no known signer"]);
+    let published = product.plugin_json(&["publish", "w.wasm", &tagged, "--sign", "acme.key"]);
+    assert!(published["signed_with"].as_str().unwrap().starts_with("minisign "), "{published}");
+    let verified = product.plugin_json(&["verify", &tagged]);
+    assert_eq!((&verified["state"], &verified["signer"]), (&json!("signed"), &json!("acme")));
+    // Under the name it has there, whatever it is called here.
+    let added = product.plugin_json(&["add", &tagged, "--name", "rain"]);
+    assert_eq!(added["status"], "active", "{added}");
+    drop(registry);
+    let info = product.plugin_json(&["info", "rain"]);
+    assert_eq!(info["signature"]["signer"], "acme", "{info}");
+    decide("refuse", &[("acme", LOCAL)]);
+    let info = product.plugin_json(&["info", "rain"]);
+    assert_eq!(info["status"], "quarantined", "{info}");
+    assert!(info["reason"].as_str().unwrap().contains("/org/weather`"), "{info}");
 }
 
 #[test]

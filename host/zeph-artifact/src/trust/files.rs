@@ -63,6 +63,17 @@ impl SignatureFiles {
         }
     }
 
+    /// What says nothing and is not kept, each with why.
+    pub fn not_kept(&self) -> Vec<String> {
+        let minisign = self.minisign.iter().take(FILES_MAX);
+        let minisign = minisign.filter_map(|file| MinisignSignature::all(file).err());
+        let minisign = minisign.map(|error| format!("a signature that cannot be read ({error})"));
+        let bundles = self.bundles.iter().take(FILES_MAX);
+        let bundles = bundles.filter_map(|bundle| Bundle::read(bundle).err());
+        let bundles = bundles.map(|error| error.to_string());
+        self.unread.iter().cloned().chain(minisign).chain(bundles).collect()
+    }
+
     /// A file of minisign to be kept, with the signatures of known keys first; none without a signature that can be read.
     ///
     /// Limits: [`SIGNATURES_MAX`] of them.

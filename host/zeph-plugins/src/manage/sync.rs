@@ -138,6 +138,7 @@ impl SyncFolder {
                 minisign: beside(SignatureFile::Minisign)?,
                 bundles: beside(SignatureFile::Bundles)?,
                 manifest: beside(SignatureFile::Manifest)?,
+                unread: Vec::new(),
             },
         )))
     }

@@ -278,6 +278,9 @@ fn signatures_of_registries_are_told_apart_by_type() {
     assert_eq!((files.minisign.len(), files.bundles.len()), (2, 1));
     assert!(files.unread[0].contains("simple signing"), "{:?}", files.unread);
     assert!(files.unread[1].contains("`application/x`"), "{:?}", files.unread);
+    let not_kept = files.not_kept();
+    assert_eq!(not_kept.len(), 5, "{not_kept:?}");
+    assert!(not_kept[2].contains("cannot be read"), "{not_kept:?}");
 }
 
 /// A bundle that the program cosign made with a key, from the conformance suite of Sigstore.

@@ -64,7 +64,8 @@ pub(super) fn run(context: &Context, options: &PluginAdd) -> Result<Exit, CliErr
         let source = Some(&addition.source);
         let vouched = vouching::judged(&config, source, Arc::clone(&good), signatures)?;
         let is_there = matches!(addition.place, InstallTarget::Same(_));
-        if !is_there && !agreed(&addition, &vouched, wants, options.yes) {
+        let must_agree = !is_there || vouched.asks;
+        if must_agree && !agreed(&addition, (&vouched, wants), options.yes) {
             return Ok(Exit::Confirm);
         }
         addition.put_in_place(&vouched)?;
@@ -241,7 +242,7 @@ impl Addition {
     }
 }
 
-fn agreed(addition: &Addition, vouched: &Vouched, wants: &[Want], yes: bool) -> bool {
+fn agreed(addition: &Addition, (vouched, wants): (&Vouched, &[Want]), yes: bool) -> bool {
     let good = &vouched.good;
     let name = &addition.name;
     let question = match &addition.place {
@@ -254,11 +255,7 @@ fn agreed(addition: &Addition, vouched: &Vouched, wants: &[Want], yes: bool) -> 
         for (label, digest) in addition.digests() {
             page.line(1, &format!("{label} {digest}"));
         }
-        match &vouched.signer {
-            Some(by) => page.line(1, &format!("signed by {} ({})", by.signer, by.key)),
-            None if vouched.asks => page.line(1, "no known signer signed it"),
-            None => &mut page,
-        };
+        page.line(1, &signed_by(vouched));
         for tool in good.plugin.tools() {
             page.line(1, &format!("tool {}", tool.name));
         }
@@ -273,11 +270,29 @@ fn agreed(addition: &Addition, vouched: &Vouched, wants: &[Want], yes: bool) -> 
             page.print_to_stderr();
         }
     }
-    let is_agreed = ask(&question, yes) != Answer::No;
-    if !is_agreed {
-        out::remark("nothing was added");
+    match ask(&question, yes) {
+        Answer::Yes => true,
+        // What nobody signed is used after a person agreed to it, where the operator decided so.
+        Answer::Nobody if vouched.asks => {
+            out::note(
+                "nothing was added: no known signer signed it, and `plugins.trust.unsigned` is \"ask\"; `--yes` adds it all the same",
+            );
+            false
+        }
+        Answer::Nobody => true,
+        Answer::No => {
+            out::remark("nothing was added");
+            false
+        }
     }
-    is_agreed
+}
+
+/// Who vouches for it, in words.
+fn signed_by(vouched: &Vouched) -> String {
+    match &vouched.signer {
+        Some(by) => format!("signed by {} ({})", by.signer, by.key),
+        None => "not signed by a known signer".to_owned(),
+    }
 }
 
 /// The command that grants what it wants and does not have; none when there is nothing, or it can be granted nothing now.

@@ -111,6 +111,7 @@ pub(super) fn beside(pulled: &Pulled, policy: &SignaturePolicy) -> FoundSignatur
         minisign: files.minisign_file(policy),
         bundles: files.bundles_file(policy),
         manifest: manifest.map(|manifest| manifest.bytes.to_vec()),
+        unread: files.not_kept(),
     }
 }
 
@@ -177,6 +178,7 @@ fn of_bundle(bundle: &Bundle, name: &PluginId, wasm: Digest) -> Result<Supplied,
                 minisign: part(minisign)?,
                 bundles: part(sigstore)?,
                 manifest: part(manifest)?,
+                unread: Vec::new(),
             },
         })
     };

@@ -3,19 +3,17 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use zeph_artifact::pulled::Pulled;
 use zeph_artifact::reference::{ArtifactSource, Reference};
-use zeph_artifact::trust::SignatureFiles;
 use zeph_config::Config;
 use zeph_core::failure::one_line;
 use zeph_core::signer::{SignaturePolicy, SignatureVerdict, Signer, SignerKey};
 use zeph_plugins::manage::ManageError;
 use zeph_plugins::manage::source;
-use zeph_plugins::signature::{CheckedSignature, FoundSignatures, SignedPlugin};
+use zeph_plugins::signature::{CheckedSignature, SignedPlugin};
 
 use super::display::{self, Page};
 use super::origin::Origin;
-use super::sign;
+use super::{sign, supply};
 use crate::cli::args::PluginVerify;
 use crate::cli::context::{self, Context};
 use crate::cli::error::CliError;
@@ -59,26 +57,11 @@ fn published(
     let good = sign::tried(context, &name, &delivery.source.file, delivery.bytes)?;
     let plugin = SignedPlugin::published(&reference, &good);
     let pulled = delivery.pulled.as_ref();
-    let files = pulled.map(|pulled| found(pulled, &policy)).unwrap_or_default();
+    let files = pulled.map(|pulled| supply::beside(pulled, &policy));
     let rule = policy.unsigned;
     let check = Signatures::new(policy);
-    let mut verdict = check.verdict(&plugin, &files, now_ms());
-    if let (SignatureVerdict::Unsigned { passed_over }, Some(pulled)) = (&mut verdict, pulled) {
-        // What is kept beside a component has no room for kinds that are not read.
-        passed_over.extend(SignatureFiles::found(&pulled.signatures).unread);
-    }
+    let verdict = check.verdict(&plugin, &files.unwrap_or_default(), now_ms());
     report(&plugin, &CheckedSignature { verdict, rule }, options)
-}
-
-/// What would lie beside the component.
-fn found(pulled: &Pulled, policy: &SignaturePolicy) -> FoundSignatures {
-    let files = SignatureFiles::found(&pulled.signatures);
-    let manifest = pulled.manifest.as_ref();
-    FoundSignatures {
-        minisign: files.minisign_file(policy),
-        bundles: files.bundles_file(policy),
-        manifest: manifest.map(|manifest| manifest.bytes.to_vec()),
-    }
 }
 
 /// Prints what was found out, and says it as an exit code.

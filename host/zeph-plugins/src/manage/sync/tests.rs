@@ -18,6 +18,7 @@ const NONE: FoundSignatures = FoundSignatures {
     minisign: None,
     bundles: None,
     manifest: None,
+    unread: Vec::new(),
 };
 
 /// A plugin of this name whose component has these bytes.
@@ -135,6 +136,7 @@ fn signatures_come_and_go_with_their_component() {
         minisign: Some(b"signature".to_vec()),
         bundles: None,
         manifest: Some(b"manifest".to_vec()),
+        unread: Vec::new(),
     };
     let folder = world.open();
     folder.install(&plugin, (b"A", &signatures)).unwrap();
