@@ -158,7 +158,8 @@ impl SignedPlugin {
             published_as,
             component: good.pin.wasm,
             manifest: manifest_digest(good),
-            definitions: good.pin.tools,
+            // Of the tools that are offered, wherever they were remembered.
+            definitions: good.definitions().digest(),
             version: good.about.version.clone(),
         }
     }

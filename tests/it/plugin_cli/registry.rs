@@ -1,7 +1,7 @@
 //! `plugin publish` and `plugin add` with a registry, the one of Debian, and with a server.
 
 #[path = "../../../host/zeph-artifact/src/registry/tests/docker_registry.rs"]
-mod docker_registry;
+pub(super) mod docker_registry;
 
 use std::fs;
 use std::io::{Read as _, Write as _};

@@ -1,8 +1,5 @@
 //! Signatures of plugins: made, checked, and decided about when a plugin is added and when it is loaded.
 
-#[path = "../../../host/zeph-artifact/src/registry/tests/docker_registry.rs"]
-mod docker_registry;
-
 use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt as _;
@@ -10,7 +7,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use self::docker_registry::DockerRegistry;
+use super::registry::docker_registry::DockerRegistry;
 use super::{WANTS, WANTS_MORE, wanting, with_section};
 use crate::product::Product;
 

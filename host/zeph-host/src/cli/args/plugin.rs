@@ -103,7 +103,7 @@ pub(crate) enum PluginCommand {
     #[command(after_help = KEYGEN_EXAMPLES, after_long_help = KEYGEN_LONG)]
     Keygen(PluginKeygen),
     /// Sign a component
-    #[command(after_help = SIGN_EXAMPLES, after_long_help = SIGN_LONG)]
+    #[command(disable_version_flag = true, after_help = SIGN_EXAMPLES, after_long_help = SIGN_LONG)]
     Sign(PluginSign),
     /// Check who signed a component or a published plugin
     #[command(after_help = VERIFY_EXAMPLES, after_long_help = VERIFY_LONG)]
