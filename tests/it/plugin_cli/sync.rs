@@ -123,7 +123,7 @@ fn what_is_not_what_the_lock_pins_is_not_installed() {
     }
     let remote = format!("{{ file = \"{source}\" }}");
     for (to, expect) in [
-        ("{ url = \"https://169.254.169.254/x.wasm\" }", "link"),
+        ("{ url = \"https://169.254.169.254/x.wasm\" }", "metadata service"),
         (
             "{ reference = \"registry.example.org/a/b:1\", manifest = \"sha256:0707070707070707070707070707070707070707070707070707070707070707\" }",
             "not one of the registries",

@@ -1,14 +1,11 @@
 //! `plugin search`, `outdated` and `update`: indexes with real signatures, and the registry of Debian.
 
-#[path = "../../../host/zeph-artifact/src/registry/tests/docker_registry.rs"]
-mod docker_registry;
-
 use std::fs;
 
 use serde_json::{Value, json};
 use zeph_artifact::signature::secret::SecretKey;
 
-use self::docker_registry::DockerRegistry;
+use super::registry::docker_registry::DockerRegistry;
 use super::{WANTS, WANTS_MORE, wanting, with_section};
 use crate::product::Product;
 
