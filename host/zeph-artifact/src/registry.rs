@@ -110,12 +110,13 @@ impl Registries {
                 self.download(url, wasm).await?
             }
         };
-        match wasm.is_none_or(|wasm| wasm == pulled.component.digest()) {
-            true => Ok(pulled),
-            false => Err(RegistryError::Digest {
+        let found = pulled.component.digest();
+        match wasm.filter(|wasm| *wasm != found) {
+            None => Ok(pulled),
+            Some(expected) => Err(RegistryError::Digest {
                 what: "the component",
-                expected: wasm.unwrap_or(pulled.component.digest()),
-                found: pulled.component.digest(),
+                expected,
+                found,
             }),
         }
     }

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use zeph_core::failure::one_line;
 use zeph_core::id::Digest;
 use zeph_core::network::Destination;
-use zeph_egress::{DialError, ForbiddenAddress, OwnAnswer, OwnError};
+use zeph_egress::{DialError, EgressError, ForbiddenAddress, OwnAnswer, OwnError};
 
 use crate::credentials::BadCredentials;
 use crate::manifest::BadManifest;
@@ -203,8 +203,13 @@ impl RegistryError {
                 said,
             } => denied_hints(registry, credentials, said),
             Self::Forbidden { destination, .. } => vec![format!(
-                "if `{destination}` is a registry of yours, set `private = true` in its entry of `plugins.registries`"
+                "if it is a host of yours, allow it: `[[plugins.registries]]` with `host = \"{destination}\"` and `private = true`"
             )],
+            Self::Connection(OwnError::Protocol(EgressError::Tls { destination, .. })) => {
+                vec![format!(
+                    "if `{destination}` speaks plain HTTP, set `plain_http = true` in its entry of `plugins.registries`"
+                )]
+            }
             Self::TimedOut(_) => {
                 vec!["`plugins.download_timeout_secs` sets how long it may take".to_owned()]
             }

@@ -8,9 +8,8 @@ use url::Url;
 use zeph_egress::OwnAnswer;
 
 use super::request::Asked;
-use super::{Registries, RegistryError, error, origin, token};
+use super::{CredentialState, Registries, RegistryError, error, origin, token};
 use crate::reference::{Reference, RegistryHost};
-use crate::registry::error::CredentialState;
 
 /// The host that stands in references to the registry of docker, and the one that answers.
 ///

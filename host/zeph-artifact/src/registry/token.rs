@@ -47,12 +47,12 @@ pub(super) async fn authorization(
             None => Err(session.denied(state, refusal).await),
         },
         Some(Challenge::Bearer { realm, service }) => {
-            let mut url = checked(session, &realm)?;
-            let asked = asked(&mut url, service.as_deref(), session, credential.as_ref());
+            let url = checked(session, &realm)?;
+            let asked = asked(url, service.as_deref(), session, credential.as_ref());
             let basic = credential.as_ref().and_then(Credential::basic);
             let answer = session
                 .registries
-                .once(&asked, &url, basic.as_ref())
+                .once(&asked, &asked.url, basic.as_ref())
                 .await?;
             Ok((issued(session, answer, &state).await?, state))
         }
@@ -95,7 +95,7 @@ fn checked(session: &Session<'_>, realm: &str) -> Result<Url, RegistryError> {
 
 /// The request for a token. A refresh token is exchanged, anything else asks.
 fn asked(
-    url: &mut Url,
+    mut url: Url,
     service: Option<&str>,
     session: &Session<'_>,
     credential: Option<&Credential>,
@@ -105,7 +105,7 @@ fn asked(
     pairs.extend(service.map(|service| ("service", service)));
     let Some(Credential::Identity(refresh)) = credential else {
         url.query_pairs_mut().extend_pairs(pairs);
-        return Asked::get(url.clone());
+        return Asked::get(url);
     };
     pairs.extend([
         ("grant_type", "refresh_token"),
@@ -115,7 +115,7 @@ fn asked(
     let mut form = url::form_urlencoded::Serializer::new(String::new());
     let body = Bytes::from(form.extend_pairs(pairs).finish());
     let kind = "application/x-www-form-urlencoded";
-    Asked::new(Method::POST, url.clone()).with(CONTENT_TYPE, kind, body)
+    Asked::new(Method::POST, url).with(CONTENT_TYPE, kind, body)
 }
 
 async fn issued(

@@ -13,14 +13,13 @@ fn digest() -> Digest {
 }
 
 async fn server() -> Server {
-    Server::start(|request| match request.path.as_str() {
+    let bytes_max = usize::try_from(BYTES_MAX).unwrap();
+    Server::start(move |request| match request.path.as_str() {
         "/p/weather.wasm?x=1" => Reply::whole(200, b"wasm"),
         "/moved" => Reply::redirect("/p/weather.wasm?x=1"),
         "/p/weather.wasm.minisig?x=1" => Reply::whole(200, b"untrusted comment: s\n"),
-        "/long" => {
-            Reply::whole(200, &vec![0; BYTES_MAX as usize]).repeated(std::time::Duration::ZERO)
-        }
-        "/announced" => Reply::whole(200, b"").announcing(BYTES_MAX as usize + 1),
+        "/long" => Reply::whole(200, &vec![0; bytes_max]).repeated(std::time::Duration::ZERO),
+        "/announced" => Reply::whole(200, b"").announcing(bytes_max + 1),
         "/half" => Reply::whole(200, b"wa").announcing(4),
         "/page.minisig" => Reply::whole(200, &vec![b'x'; 300_000]),
         "/page" => Reply::whole(200, b"wasm"),

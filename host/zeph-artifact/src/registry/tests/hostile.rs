@@ -201,7 +201,7 @@ fn compressed_zeros(n_bytes: usize) -> Vec<u8> {
     let n_blocks = n_bytes / BLOCK as usize;
     for idx in 1..=n_blocks {
         let is_last = u32::from(idx == n_blocks);
-        let header = is_last | 1 << 1 | BLOCK << 3;
+        let header = is_last | (1 << 1) | (BLOCK << 3);
         frame.extend(&header.to_le_bytes()[..3]);
         frame.push(0);
     }

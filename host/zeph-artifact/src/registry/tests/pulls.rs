@@ -4,7 +4,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::json;
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::TcpListener;
+use zeph_core::network::Destination;
+use zeph_egress::OwnHost;
 
+use super::super::session::{Actions, Session};
 use super::super::{Progress, Registries, RegistrySettings};
 use super::{
     BYTES_MAX, LONG, Reply, Server, World, egress, honest, local, lying, publication, reference,
@@ -133,6 +138,53 @@ async fn a_registry_that_is_not_allowed_is_not_reached() {
         }
     }
     assert!(server.asked().is_empty());
+}
+
+#[tokio::test]
+async fn a_registry_that_does_not_speak_tls_is_said_to_be_so() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let answering = async {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        stream
+            .write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+            .await
+            .unwrap();
+        std::future::pending::<()>().await
+    };
+    let mut world = World::of(&[]);
+    world.allowed.push(local(port));
+    world.allowed[0].plain_http = false;
+    let (registries, from) = (world.registries(), reference(port, ":1"));
+    let error = tokio::select! {
+        pulled = registries.pull(&from) => pulled.unwrap_err(),
+        () = answering => unreachable!(),
+    };
+    assert!(error.hints()[0].contains("plain_http = true"), "{error:?}");
+}
+
+/// The host in references to the registry of docker is not the one that answers.
+#[test]
+fn the_registry_of_docker_is_asked_where_it_answers() {
+    let mut world = World::of(&[]);
+    let host = OwnHost {
+        destination: Destination {
+            host: "docker.io".parse().unwrap(),
+            port: 443,
+        },
+        plain_http: false,
+        private: false,
+    };
+    world.allowed.push(host);
+    let registries = world.registries();
+    let reference = "docker.io/org/name:1".parse().unwrap();
+    let session = Session::new(&registries, &reference, Actions::Pull).unwrap();
+    let url = session.url("manifests/1");
+    assert_eq!(
+        url.as_str(),
+        "https://registry-1.docker.io/v2/org/name/manifests/1"
+    );
+    assert!(session.is_own(&url));
 }
 
 #[tokio::test]
