@@ -31,7 +31,13 @@ pub(crate) struct Build<'a> {
     pub(crate) flags: &'a str,
     /// The folder for it beside the profiles of the outer build.
     pub(crate) folder: &'a str,
+    /// Another workspace than the one that holds this package.
+    pub(crate) workspace: Option<&'a Path>,
 }
+
+/// Paths that are not to stand in what is compiled, as `FROM=TO`, between separators of units (0x1f): so that a release is the same
+/// wherever it is made. Set by `cargo xtask dist`.
+const REMAP_VARIABLE: &str = "ZEPH_REMAPPED_PATHS";
 
 impl Build<'_> {
     /// Builds, and returns the folder in which the result lies.
@@ -39,7 +45,10 @@ impl Build<'_> {
     /// Errors: one line for cargo to show; what does not compile has been told above it.
     pub(crate) fn run(&self) -> Result<PathBuf, String> {
         let target_dir = self.target_dir()?;
-        let status = self.cargo(&workspace()?, &target_dir).status();
+        let workspace = self
+            .workspace
+            .map_or_else(workspace, |it| Ok(it.to_owned()))?;
+        let status = self.cargo(&workspace, &target_dir).status();
         match status {
             Ok(status) if status.success() => Ok(target_dir.join(self.target).join(self.profile)),
             Ok(_) => Err(format!(
@@ -61,7 +70,7 @@ impl Build<'_> {
         }
         cargo
             .current_dir(workspace)
-            .env("RUSTFLAGS", self.flags)
+            .env("RUSTFLAGS", self.flags.to_owned() + &remapping())
             .arg("build")
             .args(
                 self.packages
@@ -85,6 +94,19 @@ impl Build<'_> {
         };
         Ok(target.join(self.folder))
     }
+}
+
+fn remapping() -> String {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "whoever builds a release speaks to build scripts through the environment"
+    )]
+    let paths = std::env::var(REMAP_VARIABLE).unwrap_or_default();
+    println!("cargo::rerun-if-env-changed={REMAP_VARIABLE}");
+    let paths = paths.split('\x1f').filter(|path| !path.is_empty());
+    paths
+        .map(|path| format!(" --remap-path-prefix={path}"))
+        .collect()
 }
 
 /// Has the script run again when one of these changes, files or folders relative to the workspace.

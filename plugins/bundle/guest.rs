@@ -37,6 +37,7 @@ pub(crate) fn build(guests: &[Guest]) -> Result<Vec<PathBuf>, String> {
         // SIMD makes scanning text several times faster and every engine has it.
         flags: "-C target-feature=+simd128",
         folder: "guests",
+        workspace: None,
     };
     let folder = build.run().map_err(|reason| match has_target() {
         true => reason,

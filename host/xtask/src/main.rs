@@ -6,6 +6,7 @@
 
 mod bench;
 mod ci;
+mod dist;
 mod program;
 mod run;
 mod setup;
@@ -23,6 +24,10 @@ Commands:
   run [--release] [ARGS…]  Build zeph-host and start `zeph-host run ARGS…` in the current directory
   test [ARGS…]             Run every test; ARGS go to the test runner and leave the doc tests out
   bench [NAME…]            Measure the figures of the README; NAMEs pick some of them, `--program FILE` another build
+  dist [FOLDER]            Make all that is handed out: a static program, packages for Debian, npm and PyPI, the root of a
+                           container, crates, lists of contents, checksums. --check makes it twice and compares;
+                           --program FILE packs a program that is there
+  package [FOLDER]         Make the crates only, with the components compiled inside
   ci                       Format check, licences, clippy and every test: what .ci/run calls
 
 Every command first adds the wasm32-wasip2 target when it is missing, and installs bubblewrap when apt and root
@@ -57,6 +62,7 @@ fn command() -> anyhow::Result<ExitCode> {
         Some("run") => run::run(&rest),
         Some("test") => test::test(&rest),
         Some("bench") => bench::bench(&rest),
+        Some(command @ ("dist" | "package")) => dist::dist(command, &rest),
         Some("ci") => ci::ci(),
         Some("help" | "--help" | "-h") => {
             std::io::stdout().write_all(HELP.as_bytes())?;

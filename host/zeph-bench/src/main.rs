@@ -9,6 +9,7 @@ mod corpus;
 mod figures;
 mod filters;
 mod host;
+mod installation;
 mod mcp;
 mod plugins;
 #[expect(

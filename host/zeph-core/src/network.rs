@@ -9,6 +9,7 @@ mod host;
 mod methods;
 mod pattern;
 mod settings;
+mod suffix;
 
 pub use self::access::{BadHostAccess, HostAccess};
 pub use self::exit::{ExitHost, Inspection, Passage};

@@ -88,8 +88,10 @@ fn loopback_up() -> io::Result<()> {
     }
     request.ifr_ifru.ifru_flags = i16::try_from(libc::IFF_UP | libc::IFF_RUNNING).unwrap_or(0);
     let socket = std::os::fd::AsRawFd::as_raw_fd(&socket);
+    // The type of its number differs between C libraries.
+    let set_flags = libc::SIOCSIFFLAGS as libc::Ioctl;
     // SAFETY: the request lives until the call has returned; the kernel only reads it.
-    match unsafe { libc::ioctl(socket, libc::SIOCSIFFLAGS, &raw const request) } {
+    match unsafe { libc::ioctl(socket, set_flags, &raw const request) } {
         -1 => Err(io::Error::last_os_error()),
         _ => Ok(()),
     }

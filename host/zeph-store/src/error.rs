@@ -242,9 +242,9 @@ impl StoreError {
             Self::Corrupt { .. } => Some(
                 "start the host again: a damaged store is set aside then, and a fresh one started",
             ),
-            Self::Newer { .. } => {
-                Some("use the newer program, or set `store.path` to another file")
-            }
+            Self::Newer { .. } => Some(
+                "use the newer program, put back a backup that this one made, or set `store.path` to another file",
+            ),
             Self::Foreign { .. } => Some("set `store.path` to a file of its own"),
             Self::Moved { .. } | Self::AuditKeyChanged => Some("start the host again"),
             Self::AuditKeys { .. } => Some(

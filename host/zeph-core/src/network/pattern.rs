@@ -8,6 +8,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::host::split_port;
+use super::suffix::suffix_bytes;
 use super::{BadHost, Destination, HTTPS_PORT, Host};
 
 /// Hosts on one port: `example.org`, `*.example.org`, `example.org:8443`, `[::1]:8443`, `*`.
@@ -158,11 +159,6 @@ fn is_below(name: &str, base: &str) -> bool {
         .strip_suffix(base)
         .and_then(|rest| rest.strip_suffix('.'));
     above.is_some_and(|labels| !labels.is_empty()) && suffix_bytes(name) < base.len()
-}
-
-/// Bytes of the public suffix of `name`. That of a name under an unknown top-level domain is its last label.
-fn suffix_bytes(name: &str) -> usize {
-    psl::suffix(name.as_bytes()).map_or(name.len(), |suffix| suffix.as_bytes().len())
 }
 
 /// Matches exactly that.

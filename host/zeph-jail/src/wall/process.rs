@@ -60,22 +60,25 @@ fn drop_capabilities() -> rustix::io::Result<()> {
     )
 }
 
+/// What can be limited. C libraries differ in the type of these numbers, so that they are the kernel's own here.
+const RESOURCES: [Resource; 5] = [
+    Resource::Core,
+    Resource::Nofile,
+    Resource::Fsize,
+    Resource::Data,
+    Resource::Nproc,
+];
+
 /// Sets every limit, for good.
 pub(super) fn limit_resources(limits: &[(u32, u64)]) -> Result<(), Failure> {
     for (number, value) in limits {
-        let resource = match *number {
-            libc::RLIMIT_CORE => Resource::Core,
-            libc::RLIMIT_NOFILE => Resource::Nofile,
-            libc::RLIMIT_FSIZE => Resource::Fsize,
-            libc::RLIMIT_DATA => Resource::Data,
-            libc::RLIMIT_NPROC => Resource::Nproc,
-            _ => {
-                return Err(Failure {
-                    step: "limiting resources",
-                    reason: format!("no resource has the number {number}"),
-                });
-            }
-        };
+        let resource = RESOURCES
+            .into_iter()
+            .find(|resource| *resource as u32 == *number)
+            .ok_or_else(|| Failure {
+                step: "limiting resources",
+                reason: format!("no resource has the number {number}"),
+            })?;
         // A limit that is lower already stays.
         let held = rustix::process::getrlimit(resource).maximum;
         let value = held.map_or(*value, |held| held.min(*value));

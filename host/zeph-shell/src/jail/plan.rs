@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use rustix::pipe::PipeFlags;
+use rustix::process::Resource;
 use tempfile::TempDir;
 use zeph_jail::filter::{self, Family, Reachable, Sockets};
 use zeph_jail::plan::{Outlet, Plan, Stage, Watch};
@@ -462,13 +463,13 @@ fn resources(limits: JailLimits, stage: Stage) -> Vec<(u32, u64)> {
         false => limits.memory_bytes,
     };
     let given = [
-        (libc::RLIMIT_NOFILE, limits.open_files),
-        (libc::RLIMIT_FSIZE, limits.file_bytes),
-        (libc::RLIMIT_NPROC, processes),
-        (libc::RLIMIT_DATA, memory),
+        (Resource::Nofile, limits.open_files),
+        (Resource::Fsize, limits.file_bytes),
+        (Resource::Nproc, processes),
+        (Resource::Data, memory),
     ];
-    let mut resources: Vec<(u32, u64)> =
-        given.into_iter().filter(|(_, value)| *value > 0).collect();
-    resources.push((libc::RLIMIT_CORE, 0));
-    resources
+    let set = given.into_iter().filter(|(_, value)| *value > 0);
+    set.chain([(Resource::Core, 0)])
+        .map(|(resource, value)| (resource as u32, value))
+        .collect()
 }

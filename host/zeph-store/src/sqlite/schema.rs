@@ -600,3 +600,6 @@ pub(crate) fn probe(connection: &Connection) -> rusqlite::Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

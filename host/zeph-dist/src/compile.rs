@@ -1,0 +1,161 @@
+//! Compiling what is handed out, so that it does not tell where it was compiled.
+
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, Result, bail};
+use flate2::read::DeflateDecoder;
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+use crate::program::{cargo, profile_dir, succeed};
+use crate::release::{EPOCH_VARIABLE, PROGRAM_BYTES_MAX, Release, TRIPLE, output, variable};
+use crate::staging::files_below;
+use crate::tell;
+
+/// Tells build scripts which paths not to leave in the programs they compile: see `host/build/nested_cargo.rs`.
+const REMAP_VARIABLE: &str = "ZEPH_REMAPPED_PATHS";
+
+/// Between flags in `CARGO_ENCODED_RUSTFLAGS`, and between paths in the variable above.
+const SEPARATOR: &str = "\x1f";
+
+/// Flags of the linker for the program. Relative relocations are packed: a megabyte and a half.
+const LINK: [&str; 2] = ["-C", "link-arg=-Wl,-z,pack-relative-relocs"];
+
+/// A component of this repository, compiled and packed.
+#[derive(Debug)]
+pub(crate) struct Guest {
+    /// The variable that the crate of the components knows it by.
+    pub(crate) variable: String,
+    pub(crate) packed: Vec<u8>,
+    /// Of the component before it was packed: `sha256:` and 64 digits.
+    pub(crate) digest: String,
+}
+
+/// Builds the program, and returns where it is.
+pub(crate) fn program(release: &Release) -> Result<PathBuf> {
+    let target = target_dir()?;
+    let mut build = building(release, &target)?;
+    build.args([
+        "rustc",
+        "--locked",
+        "--package",
+        "zeph-host",
+        "--bin",
+        "zeph-host",
+    ]);
+    succeed(build.args(profile()).arg("--").args(LINK))?;
+    let program = target.join(TRIPLE).join("dist/zeph-host");
+    let size = std::fs::metadata(&program)?.len();
+    if size > PROGRAM_BYTES_MAX as u64 {
+        tell(&format!(
+            "warning: the program is {size} bytes large; the limit is {PROGRAM_BYTES_MAX}"
+        ));
+    }
+    Ok(program)
+}
+
+/// Builds the components, with the same build that the program uses.
+pub(crate) fn guests(release: &Release) -> Result<Vec<Guest>> {
+    let target = target_dir()?;
+    let mut build = building(release, &target)?;
+    build
+        .args(["build", "--locked", "--package", "zeph-bundle"])
+        .args(profile());
+    let messages = output(build.arg("--message-format=json-render-diagnostics"))?;
+    let is_bundle = |message: &Value| {
+        let package = message["package_id"].as_str().unwrap_or_default();
+        message["reason"] == "build-script-executed" && package.contains("/plugins/bundle")
+    };
+    let script = messages
+        .lines()
+        .filter_map(|line| serde_json::from_str(line).ok())
+        .find(is_bundle);
+    let script = script.context("cargo built no components")?;
+    let folder = script["out_dir"]
+        .as_str()
+        .context("cargo names no folder")?;
+    guests_in(Path::new(folder))
+}
+
+/// The components that lie in a folder, packed.
+pub(crate) fn guests_in(folder: &Path) -> Result<Vec<Guest>> {
+    let mut guests = Vec::new();
+    for file in files_below(folder)? {
+        let Some(variable) = file.to_str().and_then(|name| name.strip_suffix(".packed")) else {
+            continue;
+        };
+        let packed = std::fs::read(folder.join(&file))?;
+        let mut bytes = Vec::new();
+        DeflateDecoder::new(packed.as_slice()).read_to_end(&mut bytes)?;
+        let digest: String = Sha256::digest(bytes)
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        guests.push(Guest {
+            variable: variable.to_owned(),
+            packed,
+            digest: format!("sha256:{digest}"),
+        });
+    }
+    if guests.is_empty() {
+        bail!("`{}` holds no packed components", folder.display());
+    }
+    Ok(guests)
+}
+
+fn profile() -> [&'static str; 4] {
+    ["--profile", "dist", "--target", TRIPLE]
+}
+
+/// A folder of its own: with paths remapped, nothing of other builds fits.
+fn target_dir() -> Result<PathBuf> {
+    profile_dir("dist-build")
+}
+
+/// `cargo` with an environment that makes the same bytes everywhere.
+fn building(release: &Release, target: &Path) -> Result<Command> {
+    let home = variable("CARGO_HOME").map(PathBuf::from);
+    let home = home.or_else(|| Some(PathBuf::from(variable("HOME")?).join(".cargo")));
+    let home = home.context("neither CARGO_HOME nor HOME is set")?;
+    let moved = [
+        renamed(&home, "/cargo")?,
+        renamed(&release.root, "/zeph-host")?,
+        renamed(target, "/target")?,
+    ];
+    // Messages of panics name the files of crates: with short names.
+    let mut paths = moved.to_vec();
+    for registry in std::fs::read_dir(home.join("registry/src"))
+        .into_iter()
+        .flatten()
+    {
+        paths.insert(1, renamed(&registry?.path(), "/registry")?);
+    }
+    let flags = paths
+        .iter()
+        .map(|path| format!("--remap-path-prefix={path}"));
+    let mut build = cargo()?;
+    build
+        .env(EPOCH_VARIABLE, release.time.as_second().to_string())
+        .env("CARGO_TARGET_DIR", target)
+        .env("CARGO_INCREMENTAL", "0")
+        .env(
+            "CARGO_ENCODED_RUSTFLAGS",
+            flags.collect::<Vec<_>>().join(SEPARATOR),
+        )
+        .env(
+            format!("CFLAGS_{}", TRIPLE.replace('-', "_")),
+            format!("-ffile-prefix-map={}", moved[0]),
+        )
+        .env(REMAP_VARIABLE, moved.join(SEPARATOR));
+    Ok(build)
+}
+
+/// `FROM=TO` for a folder whose place is not the same everywhere; of two that fit, the compiler takes the later.
+fn renamed(path: &Path, name: &str) -> Result<String> {
+    match path.to_str() {
+        Some(path) if !path.contains(['=', ' ', '\x1f']) => Ok(format!("{path}={name}")),
+        _ => bail!("`{}` must not hold spaces or `=`", path.display()),
+    }
+}
