@@ -82,7 +82,7 @@ pub(crate) fn guests(release: &Release) -> Result<Vec<Guest>> {
 /// The components that lie in a folder, packed.
 pub(crate) fn guests_in(folder: &Path) -> Result<Vec<Guest>> {
     let mut guests = Vec::new();
-    for file in files_below(folder)? {
+    for file in files_below(folder, &[])? {
         let Some(variable) = file.to_str().and_then(|name| name.strip_suffix(".packed")) else {
             continue;
         };

@@ -217,7 +217,7 @@ fn put_jail(release: &Release, staged: &Path, members: &BTreeMap<String, PathBuf
     })?;
     lock(scratch.path())?;
     let to = staged.join(&members[SHELL]).join("jail");
-    for file in files_below(scratch.path())? {
+    for file in files_below(scratch.path(), &[])? {
         let name = file.to_string_lossy().replace("Cargo.", "Cargo-");
         put(&to.join(name), &std::fs::read(scratch.path().join(&file))?)?;
     }

@@ -12,7 +12,7 @@ use crate::release::output;
 /// The folder in a crate for what it is made of besides its own files.
 const SHARED: &str = "shared";
 
-/// What only tests and measurements use, in sources and in what they name: folders and files of these names, whatever stands above them.
+/// What only tests and measurements use in a crate: folders and files of these names, whatever stands above them.
 const LEFT_OUT: [&str; 5] = [
     "benches",
     "examples",
@@ -58,7 +58,7 @@ pub(crate) fn tracked(root: &Path) -> Result<Vec<String>> {
 /// Errors: when a file cannot be read or written.
 pub(crate) fn stage(root: &Path, folder: &Path, to: &Path) -> Result<()> {
     let mut shared = BTreeSet::new();
-    for file in files_below(&root.join(folder))? {
+    for file in files_below(&root.join(folder), &LEFT_OUT)? {
         let path = folder.join(&file);
         let bytes = std::fs::read(root.join(&path)).with_context(|| path.display().to_string())?;
         let staged = to.join(&path);
@@ -78,7 +78,7 @@ pub(crate) fn stage(root: &Path, folder: &Path, to: &Path) -> Result<()> {
             put(&own.join(&named), &std::fs::read(&from)?)?;
             continue;
         }
-        for file in files_below(&from)? {
+        for file in files_below(&from, &[])? {
             put(
                 &own.join(&named).join(&file),
                 &std::fs::read(from.join(&file))?,
@@ -95,8 +95,8 @@ pub(crate) fn put(path: &Path, bytes: &[u8]) -> Result<()> {
     std::fs::write(path, bytes).with_context(|| format!("cannot write `{}`", path.display()))
 }
 
-/// The files that a build may need, relative to `folder`, in order. Hidden files are none of them.
-pub(crate) fn files_below(folder: &Path) -> Result<Vec<PathBuf>> {
+/// The files that a build may need, relative to `folder`, in order: not those with hidden names or the given ones.
+pub(crate) fn files_below(folder: &Path, left_out: &[&str]) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     let mut entries: Vec<_> = std::fs::read_dir(folder)
         .with_context(|| format!("cannot read `{}`", folder.display()))?
@@ -105,11 +105,11 @@ pub(crate) fn files_below(folder: &Path) -> Result<Vec<PathBuf>> {
     for entry in entries {
         let name = entry.file_name();
         let shown = name.to_string_lossy();
-        if shown.starts_with('.') || shown.ends_with(CASES) || LEFT_OUT.contains(&&*shown) {
+        if shown.starts_with('.') || shown.ends_with(CASES) || left_out.contains(&&*shown) {
             continue;
         }
         if entry.path().is_dir() {
-            let below = files_below(&entry.path())?;
+            let below = files_below(&entry.path(), left_out)?;
             files.extend(below.into_iter().map(|file| Path::new(&name).join(file)));
         } else {
             files.push(PathBuf::from(name));
