@@ -152,9 +152,9 @@ pub(crate) fn rewritten(
     (lines.collect(), named)
 }
 
-/// The first path in a line that leads two levels up or more, up to where a name is filled in, and what stands around it.
+/// The first path in a line that leads upwards, up to where a name is filled in, and what stands around it.
 fn path_upwards(line: &str) -> Option<(&str, &str, &str)> {
-    let start = line.find("../../")?;
+    let start = line.find(UP)?;
     let rest = line.get(start..)?;
     let end = rest.find(['"', '{'])?;
     Some((line.get(..start)?, rest.get(..end)?, rest.get(end..)?))
