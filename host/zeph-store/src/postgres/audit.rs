@@ -11,7 +11,6 @@ use zeph_core::category::ErrorCategory;
 use zeph_core::id::CallId;
 
 use super::chain;
-use super::conversation::touch;
 use super::transaction::Transaction;
 use super::value::{get, storable, unreadable};
 use crate::audit::chain::EventKind;
@@ -48,15 +47,20 @@ macro_rules! selected {
     };
 }
 
-/// Adds the row of a call and its event; false when it is there already.
+/// Adds the row of a call and its event, and marks its conversation as used; false when it is there already.
 pub(super) fn insert_begin(transaction: &Transaction, begin: &BeginRecord) -> Outcome<bool> {
     const SQL: &str = concat!(
-        "INSERT INTO audit (host, chain_n, ",
+        "WITH recorded AS (INSERT INTO audit (host, chain_n, ",
         begin_columns!(),
         ")
          VALUES ($1, $2, $3, $4::bigint, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15::bigint, $16, $17, $18, $19, $20, $21, $22,
                  $23, $24, $25, $26, $27, $28::bigint, $29::bigint)
-         ON CONFLICT (call_id) DO NOTHING RETURNING seq"
+         ON CONFLICT (call_id) DO NOTHING RETURNING seq, conversation_id, begun_at_ms),
+         used AS (INSERT INTO conversations AS c (id, started_at_ms, last_used_ms, n_calls)
+             SELECT conversation_id, begun_at_ms, begun_at_ms, 1 FROM recorded
+             ON CONFLICT (id) DO UPDATE
+             SET last_used_ms = greatest(c.last_used_ms, excluded.last_used_ms), n_calls = c.n_calls + excluded.n_calls)
+         SELECT seq FROM recorded"
     );
     let chain_n = transaction.next_event()?;
     let values = begin_values(begin).map(stored);
@@ -75,7 +79,6 @@ pub(super) fn insert_begin(transaction: &Transaction, begin: &BeginRecord) -> Ou
             record: &record_bytes(0, &values),
         })?;
     }
-    touch(transaction, begin.conversation_id, begin.at_ms, 1)?;
     Ok(true)
 }
 

@@ -28,10 +28,12 @@ impl SealedAudit for Transaction {
     }
 
     fn newest_event(&self) -> Outcome<NewestEvent> {
+        add_new(self)?;
         newest_event(self, self.host())
     }
 
     fn newest_mark(&self) -> Outcome<Option<ChainMark>> {
+        add_new(self)?;
         newest_mark(self, self.host())
     }
 
@@ -41,25 +43,13 @@ impl SealedAudit for Transaction {
         (body, tag): (Option<&str>, Option<&Code>),
         code: &Code,
     ) -> Outcome<()> {
-        const SQL: &str = "
-            INSERT INTO audit_chain (host, n, kind, seq, call, begun, body, tag, code)
-            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
-        let call = head.call.map(|call| *call.as_uuid().as_bytes());
-        let inserted = self.execute(
-            SQL,
-            &[
-                &self.host(),
-                &head.n,
-                &head.kind,
-                &head.seq,
-                &call.as_ref().map(|call| &call[..]),
-                &head.begun,
-                &body,
-                &tag.map(|tag| &tag[..]),
-                &&code[..],
-            ],
-        );
-        inserted.map(drop)
+        self.new_events.borrow_mut().push(StoredEvent {
+            head: *head,
+            body: body.map(str::to_owned),
+            tag: tag.copied(),
+            code: *code,
+        });
+        Ok(())
     }
 
     fn rows_before(&self) -> Outcome<(i64, i64)> {
@@ -67,6 +57,43 @@ impl SealedAudit for Transaction {
         let row = self.query_one(SQL, &[&self.host()])?;
         Ok((get(&row, 0)?, get(&row, 1)?))
     }
+}
+
+/// Adds the events of the transaction that are not in the table yet: many with one journey to the server.
+pub(super) fn add_new(transaction: &Transaction) -> Outcome<()> {
+    const SQL: &str = "
+        INSERT INTO audit_chain (host, n, kind, seq, call, begun, body, tag, code)
+        SELECT $1::text, * FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::bytea[], $6::bigint[], $7::text[],
+                                       $8::bytea[], $9::bytea[])";
+    let events = transaction.new_events.take();
+    if events.is_empty() {
+        return Ok(());
+    }
+    let heads = || events.iter().map(|event| event.head);
+    let calls: Vec<_> = heads()
+        .map(|head| head.call.map(|call| call.as_uuid().as_bytes().to_vec()))
+        .collect();
+    let bodies: Vec<_> = events.iter().map(|event| event.body.as_deref()).collect();
+    let tags: Vec<_> = events
+        .iter()
+        .map(|event| event.tag.as_ref().map(|tag| &tag[..]))
+        .collect();
+    let codes: Vec<_> = events.iter().map(|event| &event.code[..]).collect();
+    let added = transaction.execute(
+        SQL,
+        &[
+            &transaction.host(),
+            &heads().map(|head| head.n).collect::<Vec<_>>(),
+            &heads().map(|head| head.kind).collect::<Vec<_>>(),
+            &heads().map(|head| head.seq).collect::<Vec<_>>(),
+            &calls,
+            &heads().map(|head| head.begun).collect::<Vec<_>>(),
+            &bodies,
+            &tags,
+            &codes,
+        ],
+    );
+    added.map(drop)
 }
 
 /// Waits until nobody else adds events to the chain of `host`, and keeps others from it until the transaction ends.

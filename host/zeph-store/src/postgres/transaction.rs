@@ -7,9 +7,11 @@ use std::sync::Arc;
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
+use super::chain;
 use super::connection::{Connection, Server, Session};
 use super::fault::{Away, Trouble, trouble};
 use super::value::{Storable, type_of};
+use crate::audit::event::StoredEvent;
 use crate::audit::seal::Seal;
 use crate::error::StoreError;
 use crate::operations::{OperationFault, Outcome};
@@ -19,6 +21,8 @@ pub(super) struct Transaction {
     connection: Connection,
     /// What adds to the audit chain of this host.
     pub(super) seal: Seal,
+    /// Events of that chain which are added at the end, or when somebody looks.
+    pub(super) new_events: RefCell<Vec<StoredEvent>>,
     /// Where the open transaction is; none where each statement is one.
     open: RefCell<Option<Rc<Session>>>,
     /// What the worst of its statements came to.
@@ -34,6 +38,7 @@ impl Transaction {
         Ok(Self {
             connection: Connection::new(server)?,
             seal: Seal::default(),
+            new_events: RefCell::default(),
             open: RefCell::new(None),
             trouble: Cell::new(None),
         })
@@ -44,6 +49,7 @@ impl Transaction {
         Ok(Self {
             connection: Connection::of_writer(server)?,
             seal: Seal::default(),
+            new_events: RefCell::default(),
             open: RefCell::new(None),
             trouble: Cell::new(None),
         })
@@ -123,6 +129,7 @@ impl Transaction {
     pub(super) fn begin(&self) -> Outcome<()> {
         self.trouble.set(None);
         self.seal.forget_head();
+        self.new_events.take();
         let session = self.connection.session().inspect_err(|_| {
             self.trouble.set(Some(Trouble::Lost));
         })?;
@@ -138,6 +145,9 @@ impl Transaction {
     ///
     /// A transaction in which a statement failed cannot last: the server would undo it and say nothing.
     pub(super) fn commit(&self) -> Outcome<()> {
+        if self.trouble.get().is_none() {
+            chain::add_new(self)?;
+        }
         if self.trouble.get().is_some() {
             let text = "a statement of the transaction had failed";
             return Err(OperationFault::Database(text.into()));

@@ -87,6 +87,7 @@ fn remove_chained(transaction: &Transaction, limits: Limits, n_max: u32) -> Outc
     ) else {
         return Ok(ChainSweep::default());
     };
+    super::add_new(transaction)?;
     let events = events(transaction, &mark, n_max)?;
     let mut rows = FetchedRows::fetch(transaction, transaction.host(), &events)?;
     let plan = retention::plan(events, &mut rows, (&keys, mark), limits, n_max)?;
