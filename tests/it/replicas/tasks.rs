@@ -113,7 +113,7 @@ fn another_replica_answers_and_takes_over(place: &Place) {
     assert_eq!(ended(&two, &ending, PATIENCE)["status"], "cancelled");
     cancelled.ends();
     one.signal(Signal::KILL);
-    drop(one.ended());
+    assert!(!one.ended().success());
     let patience = PATIENCE + Duration::from_secs(60);
     let done = ended(&two, &fetched, patience);
     assert_eq!(done["status"], "completed", "{done}");

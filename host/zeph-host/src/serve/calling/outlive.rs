@@ -38,7 +38,7 @@ impl Calling {
     /// What the call is made for from now on: it begins anew, after an answer, only while this server holds that.
     pub(in crate::serve) fn hold(&self, hold: LongTaskHold) {
         // A call is made for one task.
-        drop(self.held.set(hold));
+        self.held.get_or_init(|| hold);
     }
 
     /// A task for a call that takes long.
