@@ -51,6 +51,8 @@ pub(crate) struct Audit {
     process: HostProcess,
     /// What is the same for every call of this host.
     facts: BeginFacts,
+    /// Whether a call is answered only when its end is kept.
+    awaits_ends: bool,
 }
 
 /// What a host records beside its calls.
@@ -62,6 +64,8 @@ pub(crate) struct AuditPlace {
     pub(crate) user: Option<String>,
     /// What confines them, in the words of the configuration.
     pub(crate) scope: Option<String>,
+    /// Whether a call is answered only when its end is kept: a replica may be killed at any time, and its callers go on with others.
+    pub(crate) awaits_ends: bool,
 }
 
 /// A call that has begun and not ended yet.
@@ -110,6 +114,7 @@ impl Audit {
                 scope: place.scope,
                 ..BeginFacts::default()
             },
+            awaits_ends: place.awaits_ends,
         })
     }
 
@@ -126,6 +131,7 @@ impl Audit {
             directory: None,
             process: process::own(),
             facts: BeginFacts::default(),
+            awaits_ends: false,
         }
     }
 
@@ -320,8 +326,11 @@ impl OpenRecord<'_> {
             at_ms: now_ms(),
             ending: ending(output, facts, duration),
         });
-        let queued = audit.store.finish_call_soon(finish, unused).await;
-        if let Err(error) = queued {
+        let kept = match audit.awaits_ends {
+            true => audit.store.finish_call(finish, unused).await,
+            false => audit.store.finish_call_soon(finish, unused).await,
+        };
+        if let Err(error) = kept {
             tracing::error!(error = &error as &dyn std::error::Error, call = %self.call_id, "the end of a call cannot be recorded");
         }
     }

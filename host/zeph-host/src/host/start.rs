@@ -66,6 +66,7 @@ pub(super) async fn begin_to_record(
     let scope = config.rules.policy.scope.as_ref();
     let run_as_user = scope.and_then(|scope| scope.run_as_user.clone());
     let place = AuditPlace {
+        awaits_ends: config.serve.replica.is_some(),
         directory: config.file.roots.first().map(|root| root.path.clone()),
         scope: run_as_user
             .as_ref()
