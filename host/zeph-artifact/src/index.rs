@@ -285,10 +285,7 @@ impl IndexError {
                 "name its publisher's key in `[[plugins.trust.signers]]`, with the address of the index among `offers`"
             }
             Self::Newer { .. } => "use a newer zeph-host",
-            Self::Bad(_)
-            | Self::Expired { .. }
-            | Self::RolledBack { .. }
-            | Self::Forked { .. } => {
+            Self::Bad(_) | Self::Expired { .. } | Self::RolledBack { .. } | Self::Forked { .. } => {
                 "ask its publisher, or remove it from `plugins.index`"
             }
         }

@@ -25,23 +25,23 @@ impl Store {
     ///
     /// Errors: [`StoreError`] when the database cannot be read.
     pub async fn seen_index(&self, source: String) -> Result<Option<SeenIndex>, StoreError> {
-        self.run("read the number of an index", Access::Read, move |operations| {
-            operations.seen_index(&source)
-        })
+        self.run(
+            "read the number of an index",
+            Access::Read,
+            move |operations| operations.seen_index(&source),
+        )
         .await
     }
 
     /// Keeps an index in the place of an earlier one; `false` when a later one, or another one of the same number, is kept already.
     ///
     /// Errors: [`StoreError`] when it cannot be recorded.
-    pub async fn keep_seen_index(
-        &self,
-        index: SeenIndex,
-        at_ms: i64,
-    ) -> Result<bool, StoreError> {
-        self.run("keep the number of an index", Access::Write, move |operations| {
-            operations.keep_seen_index(&index, at_ms)
-        })
+    pub async fn keep_seen_index(&self, index: SeenIndex, at_ms: i64) -> Result<bool, StoreError> {
+        self.run(
+            "keep the number of an index",
+            Access::Write,
+            move |operations| operations.keep_seen_index(&index, at_ms),
+        )
         .await
     }
 }

@@ -63,7 +63,10 @@ fn a_folder_is_brought_in_line_with_its_lock() {
     let source = product.work.join("notes.wasm");
     let text = product.lock_text();
     let expect = format!("source = {{ file = \"{}\" }}", source.display());
-    assert!(text.contains("version = 3\n") && text.contains(&expect), "{text}");
+    assert!(
+        text.contains("version = 3\n") && text.contains(&expect),
+        "{text}"
+    );
     let done = [line("notes", "keep", true)];
     assert_eq!(actions(&product.plugin_json(&["sync"])), done);
 
@@ -82,7 +85,10 @@ fn a_folder_is_brought_in_line_with_its_lock() {
         line("other.wasm", "beyond", false),
     ];
     assert_eq!(actions(&synced), expect);
-    assert_eq!(fs::read(product.component("notes")).unwrap(), wanting(WANTS));
+    assert_eq!(
+        fs::read(product.component("notes")).unwrap(),
+        wanting(WANTS)
+    );
     product.refuses(&["sync", "--prune"], 5, &["--prune --yes"]);
     assert!(product.component("other").exists());
     let synced = product.plugin_json(&["sync", "--prune", "--yes"]);
@@ -113,17 +119,30 @@ fn what_is_not_what_the_lock_pins_is_not_installed() {
     .unwrap();
     let source = product.work.join("notes.wasm").display().to_string();
     for (from, to, code, expect) in [
-        (source.as_str(), "/etc/passwd", 1, "is not what the lock pins"),
+        (
+            source.as_str(),
+            "/etc/passwd",
+            1,
+            "is not what the lock pins",
+        ),
         (&source, fifo.to_str().unwrap(), 1, "regular file"),
         (&source, "/nowhere/x", 1, "cannot be read"),
-        ("name = \"notes\"", "name = \"../notes\"", 2, "cannot be the name"),
+        (
+            "name = \"notes\"",
+            "name = \"../notes\"",
+            2,
+            "cannot be the name",
+        ),
     ] {
         fs::write(product.lock(), text.replacen(from, to, 1)).unwrap();
         product.refuses(&["sync"], code, &[expect]);
     }
     let remote = format!("{{ file = \"{source}\" }}");
     for (to, expect) in [
-        ("{ url = \"https://169.254.169.254/x.wasm\" }", "metadata service"),
+        (
+            "{ url = \"https://169.254.169.254/x.wasm\" }",
+            "metadata service",
+        ),
         (
             "{ reference = \"registry.example.org/a/b:1\", manifest = \"sha256:0707070707070707070707070707070707070707070707070707070707070707\" }",
             "not one of the registries",
@@ -231,7 +250,10 @@ fn two_commands_at_once_do_not_disturb_each_other() {
             assert!(is_good, "{ran:?}");
         }
         assert!(ran.iter().any(|ran| ran.code == Some(0)), "{ran:?}");
-        assert_eq!(fs::read(product.component("notes")).unwrap(), wanting(WANTS));
+        assert_eq!(
+            fs::read(product.component("notes")).unwrap(),
+            wanting(WANTS)
+        );
         let files = fs::read_dir(product.plugins()).unwrap().count();
         assert_eq!(files, 1);
     }
@@ -260,7 +282,10 @@ fn the_lock_pins_the_signer_and_the_configuration_says_who_may_sign() {
     here.plugin_json(&["sign", "notes.wasm", "--key", "team.key"]);
     here.plugin_json(&["add", "notes.wasm"]);
     let text = here.lock_text();
-    assert!(text.contains("signer = { name = \"team\", key = \"minisign "), "{text}");
+    assert!(
+        text.contains("signer = { name = \"team\", key = \"minisign "),
+        "{text}"
+    );
     let bundle = bundled(&here, "b");
 
     let there = |signers: &str| {
@@ -287,7 +312,11 @@ fn the_lock_pins_the_signer_and_the_configuration_says_who_may_sign() {
     here.file("notes.wasm", &newer);
     fs::remove_file(here.work.join("notes.wasm.minisig")).unwrap();
     here.plugin_json(&["sign", "notes.wasm", "--key", "eve.key"]);
-    let told = &["it is signed by `eve`", "later version 1.0.0", "--accept signer --accept downgrade"];
+    let told = &[
+        "it is signed by `eve`",
+        "later version 1.0.0",
+        "--accept signer --accept downgrade",
+    ];
     here.refuses(&["update", "notes", "--yes"], 5, told);
     let accept = ["--accept", "signer", "--accept", "downgrade"];
     here.plugin_json(&[&["update", "notes", "--yes"][..], &accept].concat());

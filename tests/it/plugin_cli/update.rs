@@ -114,7 +114,11 @@ fn keys_of_an_index_rotate_and_are_revoked() {
     // Nobody who is in no configuration.
     let eve = Publisher::new();
     eve.publish(&product, 3, |_| {});
-    product.refuses(&search, 1, &["none of the known keys", "plugins.trust.signers"]);
+    product.refuses(
+        &search,
+        1,
+        &["none of the known keys", "plugins.trust.signers"],
+    );
     product.file("index.json.minisig", "nothing");
     product.refuses(&search, 1, &["four lines"]);
     fs::remove_file(product.work.join("index.json.minisig")).unwrap();
@@ -132,7 +136,11 @@ fn a_project_names_no_index() {
         ".zeph/config.toml",
         "[plugins]\nindex = [\"https://example.org/index.json\"]\n",
     );
-    product.refuses(&["search", "weather"], 3, &["a project file may not set this"]);
+    product.refuses(
+        &["search", "weather"],
+        3,
+        &["a project file may not set this"],
+    );
 }
 
 /// The plugin of this version.
@@ -146,9 +154,8 @@ fn a_newer_version_is_shown_agreed_to_and_installed() {
         return;
     };
     let host = format!("127.0.0.1:{}", registry.port);
-    let allowed = format!(
-        "[[plugins.registries]]\nhost = \"{host}\"\nplain_http = true\nprivate = true\n"
-    );
+    let allowed =
+        format!("[[plugins.registries]]\nhost = \"{host}\"\nplain_http = true\nprivate = true\n");
     let product = Product::new();
     product.configure(&allowed);
     let reference = |tag: &str| format!("{host}/org/weather:{tag}");
@@ -163,8 +170,14 @@ fn a_newer_version_is_shown_agreed_to_and_installed() {
     product.plugin_json(&["publish", "c.wasm", &reference("latest")]);
     product.plugin_json(&["add", &reference("1.0.0")]);
     let text = product.lock_text();
-    let expect = format!("source = {{ reference = \"{}\", manifest = \"sha256:", reference("1.0.0"));
-    assert!(text.contains(&expect) && text.contains("version = \"1.0.0\""), "{text}");
+    let expect = format!(
+        "source = {{ reference = \"{}\", manifest = \"sha256:",
+        reference("1.0.0")
+    );
+    assert!(
+        text.contains(&expect) && text.contains("version = \"1.0.0\""),
+        "{text}"
+    );
     product.plugin_json(&["grant", "weather", "--host", "api.example.com"]);
 
     // An index of the same repository says that the newest was withdrawn.
@@ -177,11 +190,19 @@ fn a_newer_version_is_shown_agreed_to_and_installed() {
     assert_eq!(outdated[0]["version"], "1.0.0", "{outdated}");
     assert_eq!(outdated[0]["newest"], "1.1.0", "{outdated}");
 
-    let told = &["version", "1.1.0", "requests", "plugin update weather --yes"];
+    let told = &[
+        "version",
+        "1.1.0",
+        "requests",
+        "plugin update weather --yes",
+    ];
     product.refuses(&["update", "weather"], 5, told);
     assert_eq!(product.lock_text(), text);
     let updated = product.plugin_json(&["update", "weather", "--yes"]);
-    assert_eq!((&updated["updated"], &updated["version"]), (&json!(true), &json!("1.1.0")));
+    assert_eq!(
+        (&updated["updated"], &updated["version"]),
+        (&json!(true), &json!("1.1.0"))
+    );
     let file = product.plugins().join("weather.wasm");
     assert_eq!(fs::read(&file).unwrap(), versioned(WANTS_MORE, "1.1.0"));
     let info = product.plugin_json(&["info", "weather"]);
@@ -192,7 +213,11 @@ fn a_newer_version_is_shown_agreed_to_and_installed() {
 
     // What was withdrawn, and what is older, has to be named.
     let to = |version: &'static str| ["update", "weather", "--yes", "--to", version];
-    product.refuses(&to("1.2.0"), 5, &["withdrew this version: rains", "--accept yanked"]);
+    product.refuses(
+        &to("1.2.0"),
+        5,
+        &["withdrew this version: rains", "--accept yanked"],
+    );
     product.refuses(&to("1.0.0"), 5, &["--accept downgrade"]);
     product.refuses(&to("9.0.0"), 2, &["no version `9.0.0`"]);
     product.plugin_json(&[&to("1.0.0")[..], &["--accept", "downgrade"]].concat());

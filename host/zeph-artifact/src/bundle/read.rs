@@ -10,9 +10,9 @@ use zeph_core::failure::one_line;
 use zeph_core::id::Digest;
 
 use super::{
-    BLOCK, BUNDLE_BYTES_MAX, BundleError, BundledIndex, BundledPlugin, CONTENTS,
-    CONTENTS_BYTES_MAX, COMPONENT_BYTES_MAX, Contents, FORMAT, LOCK, LOCK_BYTES_MAX, PARTS,
-    PARTS_MAX, header, padded,
+    BLOCK, BUNDLE_BYTES_MAX, BundleError, BundledIndex, BundledPlugin, COMPONENT_BYTES_MAX,
+    CONTENTS, CONTENTS_BYTES_MAX, Contents, FORMAT, LOCK, LOCK_BYTES_MAX, PARTS, PARTS_MAX, header,
+    padded,
 };
 
 /// Blocks of zeros at the end of an archive.
@@ -227,10 +227,7 @@ fn indexed(entries: &[TarEntry]) -> Result<BTreeMap<Digest, Extent>, BundleError
 }
 
 /// That the contents name the parts that are there and no others, and each plugin and index once.
-fn check_parts(
-    contents: &Contents,
-    parts: &BTreeMap<Digest, Extent>,
-) -> Result<(), BundleError> {
+fn check_parts(contents: &Contents, parts: &BTreeMap<Digest, Extent>) -> Result<(), BundleError> {
     let mut unnamed = parts.clone();
     for (part, bytes_max) in contents.parts() {
         let extent = parts.get(&part).ok_or(BundleError::Missing(part))?;

@@ -7,7 +7,8 @@ use proptest::prelude::*;
 use zeph_core::id::Digest;
 
 use super::{
-    BLOCK, Bundle, BundleDraft, BundleError, BundledIndex, BundledPlugin, CONTENTS, LOCK, PartSource, header, part_name,
+    BLOCK, Bundle, BundleDraft, BundleError, BundledIndex, BundledPlugin, CONTENTS, LOCK,
+    PartSource, header, part_name,
 };
 
 const LOCKED: &str = "version = 3\n";
@@ -106,7 +107,12 @@ fn a_file_that_changed_since_it_was_looked_at_is_not_packed() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("x.wasm");
     let component = BundleDraft::default().add(b"component".to_vec());
-    for changed in [&b"component"[..], b"c0mponent", b"comp", b"component and more"] {
+    for changed in [
+        &b"component"[..],
+        b"c0mponent",
+        b"comp",
+        b"component and more",
+    ] {
         fs::write(&path, changed).unwrap();
         let mut draft = BundleDraft::default();
         let file = File::open(&path).unwrap();
@@ -123,7 +129,10 @@ fn a_file_that_changed_since_it_was_looked_at_is_not_packed() {
         // What grew behind its end is not read.
         match changed.starts_with(b"component") {
             true => written.unwrap(),
-            false => assert!(matches!(written, Err(BundleError::Changed(_))), "{written:?}"),
+            false => assert!(
+                matches!(written, Err(BundleError::Changed(_))),
+                "{written:?}"
+            ),
         }
     }
 }
@@ -277,7 +286,10 @@ fn contents_that_do_not_fit_are_refused() {
     assert!(told.contains("another place"), "{told}");
     let part = part_name(digest);
     let doubled = archive(&[
-        (plain(CONTENTS, b"{\"format\":1,\"plugins\":[]}"), b"{\"format\":1,\"plugins\":[]}"),
+        (
+            plain(CONTENTS, b"{\"format\":1,\"plugins\":[]}"),
+            b"{\"format\":1,\"plugins\":[]}",
+        ),
         (plain(LOCK, b""), b""),
         (plain(&part, b"x"), b"x"),
         (plain(&part, b"y"), b"y"),

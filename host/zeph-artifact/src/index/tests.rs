@@ -48,7 +48,11 @@ struct Keys(Vec<(&'static str, SecretKey)>);
 
 static KEYS: LazyLock<Keys> = LazyLock::new(|| {
     let names = ["k", "other", "evil", "old", "new", "found"];
-    Keys(names.map(|name| (name, SecretKey::generate().unwrap())).into())
+    Keys(
+        names
+            .map(|name| (name, SecretKey::generate().unwrap()))
+            .into(),
+    )
 });
 
 fn key(name: &str) -> &'static SecretKey {
@@ -71,7 +75,9 @@ fn open(
 }
 
 fn index() -> Index {
-    open(&document(|_| {}), "k", &trust(&["k"], None)).unwrap().0
+    open(&document(|_| {}), "k", &trust(&["k"], None))
+        .unwrap()
+        .0
 }
 
 #[test]
@@ -106,7 +112,11 @@ fn the_newest_version_is_by_its_numbers_and_not_withdrawn() {
     assert_eq!(notes.yanked(Some(&version("1.0.0")), other), None);
     assert_eq!(notes.yanked(Some(&version("1.11.0")), other), Some(""));
     assert_eq!(notes.yanked(Some(&version("1.10.0")), other), None);
-    assert!(index.plugin_at("https://example.org/weather.wasm").is_some());
+    assert!(
+        index
+            .plugin_at("https://example.org/weather.wasm")
+            .is_some()
+    );
     assert!(index.plugin_at("registry.example.org/team/note").is_none());
 }
 
@@ -120,7 +130,12 @@ fn an_index_needs_the_signature_of_a_trusted_key() {
     assert!(told.contains("none of the known keys"), "{told}");
     // The signature of another document.
     let signature = key("k").sign(b"{}", "", "").to_text();
-    let error = Index::open(&document, signature.as_bytes(), &trust(&["k"], None), NOW_MS);
+    let error = Index::open(
+        &document,
+        signature.as_bytes(),
+        &trust(&["k"], None),
+        NOW_MS,
+    );
     assert!(matches!(error, Err(IndexError::Signature(_))), "{error:?}");
 }
 
@@ -138,7 +153,11 @@ fn an_index_expires() {
     let open = |at| open(&expiring(at), "k", &trust(&["k"], None));
     assert!(open("2026-11-23T00:00:01Z").is_ok());
     let error = open("2026-11-23T00:00:00Z").unwrap_err();
-    assert!(error.to_string().contains("expired at 2026-11-23T00:00:00Z"));
+    assert!(
+        error
+            .to_string()
+            .contains("expired at 2026-11-23T00:00:00Z")
+    );
     assert!(matches!(open("tomorrow"), Err(IndexError::Bad(_))));
 }
 
@@ -159,7 +178,10 @@ fn an_older_or_another_index_of_the_same_number_is_refused() {
 #[test]
 fn keys_are_handed_on_and_revoked() {
     let numbered = |number: i64, keys: &[&str]| {
-        let keys: Vec<String> = keys.iter().map(|name| key(name).public().to_text()).collect();
+        let keys: Vec<String> = keys
+            .iter()
+            .map(|name| key(name).public().to_text())
+            .collect();
         document(|index| {
             index["number"] = json!(number);
             index["keys"] = json!(keys);
@@ -194,7 +216,15 @@ fn what_is_not_entirely_right_is_refused() {
         (|index| index["number"] = json!(0), "at least 1"),
         (|index| index["number"] = json!(1.5), "invalid type"),
         (|index| index["keys"] = json!(["a b"]), "public keys"),
-        (|index| index["keys"] = json!(vec!["RWQf6LRCGA9i53mlYecO4IzT51TGPpvWucNSCh1CBM0QTaLn73Y7GFO3"; 17]), "public keys"),
+        (
+            |index| {
+                index["keys"] = json!(vec![
+                    "RWQf6LRCGA9i53mlYecO4IzT51TGPpvWucNSCh1CBM0QTaLn73Y7GFO3";
+                    17
+                ])
+            },
+            "public keys",
+        ),
         (
             |index| index["plugins"][0]["name"] = json!(""),
             "a name has 1 to 64",

@@ -81,7 +81,9 @@ impl ProvenanceChange {
     /// A warning that is no risk: it comes from another place, with the same signer or without any. Files of this machine come and go.
     pub(super) fn moved(&self) -> Option<String> {
         let Was { old, new } = self.source.as_ref()?;
-        let old = old.as_ref().filter(|old| !matches!(old, PluginSource::File { .. }))?;
+        let old = old
+            .as_ref()
+            .filter(|old| !matches!(old, PluginSource::File { .. }))?;
         let (old, new) = (old.place(), place(new.as_ref()));
         (old != new).then(|| {
             format!(
@@ -127,9 +129,8 @@ fn signer_risk(Was { old, new }: &Was<Option<PinnedSigner>>) -> Option<String> {
 
 fn version_risk(Was { old, new }: &Was<Option<Version>>) -> Option<String> {
     let (old, new) = (old.as_ref()?, new.as_ref()?);
-    (new.cmp_precedence(old).is_lt()).then(|| {
-        format!("it is version {new}; what was accepted is the later version {old}")
-    })
+    (new.cmp_precedence(old).is_lt())
+        .then(|| format!("it is version {new}; what was accepted is the later version {old}"))
 }
 
 fn place(source: Option<&PluginSource>) -> String {
@@ -147,7 +148,12 @@ fn shown_source(source: Option<&PluginSource>) -> String {
     }
 }
 
-fn push<T>(lines: &mut Vec<DiffLine>, name: &str, was: Option<&Was<T>>, shown: impl Fn(&T) -> String) {
+fn push<T>(
+    lines: &mut Vec<DiffLine>,
+    name: &str,
+    was: Option<&Was<T>>,
+    shown: impl Fn(&T) -> String,
+) {
     let Some(Was { old, new }) = was else {
         return;
     };

@@ -1,10 +1,11 @@
 //! From the text of a lock file to what it says, or to the line that makes no sense.
 
+mod provenance;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use semver::Version;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use time::OffsetDateTime;
@@ -21,7 +22,8 @@ use zeph_core::secret::SecretUse;
 use zeph_core::server::ServerTool;
 use zeph_core::tool::{Annotations, Backend, Tool, ToolKind};
 
-use super::{Lock, LockError, LockedPlugin, NextVersion, PinnedSigner, PluginSource, Provenance, VERSION};
+use self::provenance::{RawNext, RawSigner, RawSource};
+use super::{Lock, LockError, LockedPlugin, VERSION};
 use crate::definitions::Definitions;
 use crate::server::{LockedServer, NamedDefinition, ServerDefinitions};
 
@@ -64,32 +66,6 @@ struct RawPlugin {
     wants: Vec<Spanned<RawWant>>,
     #[serde(default)]
     tool: Vec<RawTool>,
-}
-
-/// Flat, so that what is wrong in it has a line.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawSource {
-    reference: Option<String>,
-    manifest: Option<Digest>,
-    url: Option<String>,
-    file: Option<PathBuf>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawNext {
-    wasm: Digest,
-    source: Spanned<RawSource>,
-    version: Option<Spanned<String>>,
-    signer: Option<Spanned<RawSigner>>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawSigner {
-    name: String,
-    key: String,
 }
 
 #[derive(Deserialize)]
@@ -308,8 +284,8 @@ fn plugin(raw: RawPlugin) -> Result<LockedPlugin, LockProblem> {
         tool,
     } = raw;
     let accepted_at_ms = moment(&accepted)?;
-    let provenance = provenance(source, version, signer)?;
-    let next = next.map(self::next).transpose()?;
+    let provenance = provenance::provenance(source, version, signer)?;
+    let next = next.map(provenance::next).transpose()?;
     let wants = wants.into_iter().map(want).collect::<Result<_, _>>()?;
     let id = PluginId(name.get_ref().clone());
     let backend = Backend::Wasm(id.clone());
@@ -331,81 +307,6 @@ fn plugin(raw: RawPlugin) -> Result<LockedPlugin, LockProblem> {
         next,
         definitions,
     })
-}
-
-fn next(written: Spanned<RawNext>) -> Result<NextVersion, LockProblem> {
-    let span = written.span();
-    let RawNext {
-        wasm,
-        source,
-        version,
-        signer,
-    } = written.into_inner();
-    let provenance = provenance(Some(source), version, signer)?;
-    let provenance = provenance.ok_or_else(|| LockProblem {
-        span,
-        problem: "the next version has no source".to_owned(),
-    })?;
-    Ok(NextVersion { wasm, provenance })
-}
-
-/// Without a source there is neither version nor signer.
-fn provenance(
-    source: Option<Spanned<RawSource>>,
-    version: Option<Spanned<String>>,
-    signer: Option<Spanned<RawSigner>>,
-) -> Result<Option<Provenance>, LockProblem> {
-    let Some(source) = source else {
-        let alone = version.as_ref().map(Spanned::span);
-        let alone = alone.or(signer.as_ref().map(Spanned::span));
-        return match alone {
-            None => Ok(None),
-            Some(span) => Err(LockProblem {
-                span,
-                problem: "a version or a signer belongs to a `source`".to_owned(),
-            }),
-        };
-    };
-    let version = version.map(|written| {
-        let version = Version::parse(written.get_ref());
-        version.map_err(|error| wrong(&written, format!("this is no semantic version: {error}")))
-    });
-    Ok(Some(Provenance {
-        source: self::source(source)?,
-        version: version.transpose()?,
-        signer: signer.map(self::signer).transpose()?,
-    }))
-}
-
-fn source(written: Spanned<RawSource>) -> Result<PluginSource, LockProblem> {
-    let span = written.span();
-    let RawSource {
-        reference,
-        manifest,
-        url,
-        file,
-    } = written.into_inner();
-    let source = match (reference, manifest, url, file) {
-        (Some(reference), Some(manifest), None, None) => Ok(PluginSource::Registry {
-            reference,
-            manifest,
-        }),
-        (None, None, Some(url), None) => Ok(PluginSource::Url { url }),
-        (None, None, None, Some(path)) => Ok(PluginSource::File { path }),
-        _ => Err("a source is `reference` with `manifest`, `url`, or `file`".to_owned()),
-    };
-    let source = source.and_then(|source| source.check().map(|()| source));
-    source.map_err(|problem| LockProblem { span, problem })
-}
-
-fn signer(written: Spanned<RawSigner>) -> Result<PinnedSigner, LockProblem> {
-    let span = written.span();
-    let RawSigner { name, key } = written.into_inner();
-    let signer = PinnedSigner { name, key };
-    match signer.check() {
-        Ok(()) => Ok(signer),
-        Err(problem) => Err(LockProblem { span, problem }),
-    }
 }
 
 /// The tool, which the host knows as `name`.

@@ -243,8 +243,7 @@ impl SyncFolder {
                 Some(plugin) => Err(ManageError::Meanwhile(plugin.name.clone())),
                 None => {
                     for kind in SignatureFile::ALL {
-                        self.held
-                            .remove(kind.beside(Path::new(file)).as_os_str())?;
+                        self.held.remove(kind.beside(Path::new(file)).as_os_str())?;
                     }
                     self.held.remove(file)
                 }

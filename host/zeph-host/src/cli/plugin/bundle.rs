@@ -115,9 +115,8 @@ fn set_aside(bytes: &[u8]) -> Result<PartSource, CliError> {
         file.write_all(bytes)?;
         Ok::<_, std::io::Error>(file)
     };
-    let file = written().map_err(|error| {
-        CliError::internal("a temporary file cannot be written").because(error)
-    })?;
+    let file = written()
+        .map_err(|error| CliError::internal("a temporary file cannot be written").because(error))?;
     let n_bytes = bytes.len() as u64;
     Ok(PartSource::File { file, n_bytes })
 }
@@ -171,7 +170,9 @@ fn print(lock: &Lock, options: &PluginBundle, n_bytes: u64) -> Result<(), CliErr
     page.line(0, &format!("{file} holds {}", names.join(", ")));
     page.dim(
         0,
-        &format!("`zeph-host plugin sync --from {file}` installs them on a machine without a network"),
+        &format!(
+            "`zeph-host plugin sync --from {file}` installs them on a machine without a network"
+        ),
     );
     page.print()
 }

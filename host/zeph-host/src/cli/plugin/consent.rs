@@ -57,7 +57,9 @@ fn flags(consent: &Consent, unnamed: &[UpdateRisk]) -> String {
     let mut risks: Vec<UpdateRisk> = named.chain(unnamed.iter().copied()).collect();
     risks.sort_unstable();
     risks.dedup();
-    let accepts = risks.iter().map(|risk| format!(" --accept {}", risk.label()));
+    let accepts = risks
+        .iter()
+        .map(|risk| format!(" --accept {}", risk.label()));
     format!("--yes{}", accepts.collect::<String>())
 }
 
@@ -95,6 +97,9 @@ mod tests {
         assert_eq!(unnamed(&consent, &risks), [UpdateRisk::Yanked]);
         consent.accept.push(AcceptedRisk::Yanked);
         assert!(unnamed(&consent, &risks).is_empty());
-        assert_eq!(flags(&consent, &[]), "--yes --accept signer --accept yanked");
+        assert_eq!(
+            flags(&consent, &[]),
+            "--yes --accept signer --accept yanked"
+        );
     }
 }

@@ -186,7 +186,11 @@ fn mark(seen: SeenIndex) -> IndexMark {
         number: seen.number,
         document: seen.document,
         // Written from keys; one that cannot be read any more signs nothing.
-        keys: seen.keys.iter().filter_map(|key| key.parse().ok()).collect(),
+        keys: seen
+            .keys
+            .iter()
+            .filter_map(|key| key.parse().ok())
+            .collect(),
         configured: seen.configured,
     }
 }

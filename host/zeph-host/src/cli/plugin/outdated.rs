@@ -49,7 +49,9 @@ pub(super) fn run(context: &Context, json: Json) -> Result<Exit, CliError> {
             false => print(&rows),
         }?;
         problems.extend(rows.into_iter().filter_map(|row| row.problem));
-        problems.iter().for_each(|problem| out::error(problem, false));
+        problems
+            .iter()
+            .for_each(|problem| out::error(problem, false));
         Ok(match problems.is_empty() {
             true => Exit::Success,
             false => Exit::Failure,
@@ -112,7 +114,10 @@ fn print(rows: &[Row]) -> Result<(), CliError> {
 fn told(row: &Row) -> String {
     let current = row.locked.version().map(ToString::to_string);
     let current = current.unwrap_or_else(|| "an unknown version".to_owned());
-    let newest = row.newest.as_ref().and_then(|newest| newest.version.as_ref());
+    let newest = row
+        .newest
+        .as_ref()
+        .and_then(|newest| newest.version.as_ref());
     match (newest, row.has_moved) {
         (Some(newest), _) => format!("{current} → {newest}"),
         (None, true) => format!("{current}; its tag stands for something else now"),

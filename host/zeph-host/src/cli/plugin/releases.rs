@@ -59,7 +59,8 @@ fn of_tag(
 ) -> Result<Release, CliError> {
     let version = version(text);
     let mut versions = listed.iter().flat_map(|listed| &listed.versions);
-    let known = versions.find(|known| tag(known) == text || Some(&known.version) == version.as_ref());
+    let known =
+        versions.find(|known| tag(known) == text || Some(&known.version) == version.as_ref());
     Ok(Release {
         source: ArtifactSource::Registry(reference.tagged(text)?),
         wasm: known.and_then(|known| known.component),

@@ -19,8 +19,9 @@ const SHOWN_MAX: usize = 50;
 pub(super) fn run(context: &Context, options: &PluginSearch) -> Result<Exit, CliError> {
     let config = context.config()?;
     if config.plugins.indexes.is_empty() {
-        return Err(CliError::user("no index of plugins is configured")
-            .hint("name one in `plugins.index`, and its publisher in `[[plugins.trust.signers]]`"));
+        return Err(CliError::user("no index of plugins is configured").hint(
+            "name one in `plugins.index`, and its publisher in `[[plugins.trust.signers]]`",
+        ));
     }
     context::block_on(async {
         let transfer = Transfer::new(context.quiet);
@@ -37,7 +38,9 @@ pub(super) fn run(context: &Context, options: &PluginSearch) -> Result<Exit, Cli
             true => print_json(&found, &problems)?,
             false => print(&found, options)?,
         }
-        problems.iter().for_each(|problem| out::error(problem, false));
+        problems
+            .iter()
+            .for_each(|problem| out::error(problem, false));
         Ok(match problems.is_empty() {
             true => Exit::Success,
             false => Exit::Failure,

@@ -94,9 +94,10 @@ pub(super) fn of_pulled(
     policy: &SignaturePolicy,
 ) -> Result<Supplied, CliError> {
     let signatures = beside(&pulled, policy);
-    let bytes = pulled.component.read().map_err(|error| {
-        CliError::internal("what was fetched cannot be read").because(error)
-    })?;
+    let bytes = pulled
+        .component
+        .read()
+        .map_err(|error| CliError::internal("what was fetched cannot be read").because(error))?;
     Ok(Supplied {
         bytes: bytes.into(),
         signatures,
@@ -161,7 +162,9 @@ fn of_bundle(bundle: &Bundle, name: &PluginId, wasm: Digest) -> Result<Supplied,
         return Err(CliError::internal(format!(
             "the bundle does not hold plugin `{name}` as the lock pins it"
         ))
-        .hint("`zeph-host plugin bundle FILE` on the machine with the newer lock makes one that does"));
+        .hint(
+            "`zeph-host plugin bundle FILE` on the machine with the newer lock makes one that does",
+        ));
     };
     let BundledPlugin {
         component,
@@ -183,6 +186,7 @@ fn of_bundle(bundle: &Bundle, name: &PluginId, wasm: Digest) -> Result<Supplied,
         })
     };
     supplied().map_err(|error: zeph_artifact::bundle::BundleError| {
-        CliError::internal(format!("plugin `{name}` cannot be taken from the bundle")).because(error)
+        CliError::internal(format!("plugin `{name}` cannot be taken from the bundle"))
+            .because(error)
     })
 }

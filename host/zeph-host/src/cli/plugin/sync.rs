@@ -53,7 +53,9 @@ pub(super) fn run(context: &Context, options: &PluginSync) -> Result<Exit, CliEr
     super::must_be_on(&config)?;
     let folder = SyncFolder::open(folder(&config)?)?;
     let bundle = options.from.as_ref();
-    let bundle = bundle.map(|file| supply::bundle(context, file)).transpose()?;
+    let bundle = bundle
+        .map(|file| supply::bundle(context, file))
+        .transpose()?;
     context::block_on(async {
         let store = context.store(&config)?;
         let transfer = Transfer::new(context.quiet);
@@ -150,11 +152,13 @@ impl Work<'_> {
         let problems = done.iter().filter_map(|done| done.problem.as_ref());
         problems.for_each(|problem| out::error(problem, false));
         let has_failed = done.iter().any(|done| done.problem.is_some());
-        Ok(match (has_failed, done.iter().any(|done| done.is_waiting)) {
-            (true, _) => Exit::Failure,
-            (false, true) => Exit::Confirm,
-            (false, false) => Exit::Success,
-        })
+        Ok(
+            match (has_failed, done.iter().any(|done| done.is_waiting)) {
+                (true, _) => Exit::Failure,
+                (false, true) => Exit::Confirm,
+                (false, false) => Exit::Success,
+            },
+        )
     }
 
     /// Shows what the bundle pins otherwise, and asks. Without any of it nothing is asked: the lock was accepted.

@@ -109,7 +109,10 @@ async fn next(
     let Some(release) = release else {
         return Ok(None);
     };
-    let pulled = reader.registries.fetch(&release.source, release.wasm).await?;
+    let pulled = reader
+        .registries
+        .fetch(&release.source, release.wasm)
+        .await?;
     let source = supply::source_of(&pulled);
     let supplied = supply::of_pulled(pulled, &reader.config.plugins.signatures)?;
     let is_same = zeph_engine::digest(&supplied.bytes) == old.pin.wasm;
@@ -169,7 +172,10 @@ async fn release(
     match releases.iter().find(is_asked_for) {
         Some(release) => Ok(Some(release.clone())),
         None => {
-            let problem = format!("plugin `{}` has no version `{to}` where it comes from", old.name);
+            let problem = format!(
+                "plugin `{}` has no version `{to}` where it comes from",
+                old.name
+            );
             Err(CliError::user(problem)
                 .hint("`zeph-host plugin outdated` shows the newest; a version is a tag of its repository, or stands in an index"))
         }
@@ -189,7 +195,10 @@ pub(super) async fn moved(
         return Ok(None);
     };
     let reference: Reference = reference.parse()?;
-    let Some(tag) = reference.tag().filter(|tag| releases::version(tag).is_none()) else {
+    let Some(tag) = reference
+        .tag()
+        .filter(|tag| releases::version(tag).is_none())
+    else {
         return Ok(None);
     };
     let reference = reference.tagged(tag)?;
@@ -223,9 +232,7 @@ impl Update {
             yanked,
             supplied,
         } = next;
-        let vouched = voucher
-            .vouched(&old.name, Some(&source), &supplied)
-            .await?;
+        let vouched = voucher.vouched(&old.name, Some(&source), &supplied).await?;
         let new = LockedPlugin {
             provenance: Some(provenance(source, version, &vouched)),
             ..pinned_as(old, &vouched)
@@ -257,7 +264,12 @@ impl Update {
             None => format!("zeph-host plugin update {name}"),
         };
         let is_json = options.json.json;
-        consent::given((&question, &command), &options.consent, is_json, self.changes.risks())
+        consent::given(
+            (&question, &command),
+            &options.consent,
+            is_json,
+            self.changes.risks(),
+        )
     }
 
     async fn carry_out(&self, folder: &SyncFolder, store: &Store) -> Result<(), CliError> {
@@ -285,7 +297,10 @@ impl Update {
         let mut page = Page::new();
         page.head(&format!("plugin `{name}` is updated"));
         if self.old.disabled {
-            page.line(0, &format!("it stays off until `zeph-host plugin enable {name}`"));
+            page.line(
+                0,
+                &format!("it stays off until `zeph-host plugin enable {name}`"),
+            );
         }
         page.print()
     }

@@ -115,7 +115,10 @@ fn a_folder_is_compared_with_its_lock_and_brought_in_line() {
         ("no plugin.wasm", SyncAction::Beyond),
         ("x.wasm", SyncAction::Beyond),
     ];
-    assert_eq!(actions(&folder), expect.map(|(name, it)| (name.to_owned(), it)));
+    assert_eq!(
+        actions(&folder),
+        expect.map(|(name, it)| (name.to_owned(), it))
+    );
     folder.install(&plugins[1], (b"B", &NONE)).unwrap();
     folder.install(&plugins[2], (b"C", &NONE)).unwrap();
     folder.remove(&"x.wasm".into()).unwrap();
@@ -218,7 +221,14 @@ fn a_link_in_the_place_of_a_plugin_is_replaced_and_what_it_leads_to_is_not() {
     folder.install(&plugin, (b"A", &NONE)).unwrap();
     folder.remove(&"b.wasm".into()).unwrap();
     assert_eq!(fs::read(&target).unwrap(), b"precious");
-    assert!(world.folder.join("a.wasm").symlink_metadata().unwrap().is_file());
+    assert!(
+        world
+            .folder
+            .join("a.wasm")
+            .symlink_metadata()
+            .unwrap()
+            .is_file()
+    );
     assert_eq!(world.files(), ["a.wasm"]);
 }
 
@@ -239,7 +249,10 @@ fn one_command_works_on_a_folder_at_a_time() {
     let world = World::new(&[]);
     let first = world.open();
     let error = SyncFolder::open(&world.folder).unwrap_err();
-    assert!(error.to_string().contains("another `plugin sync`"), "{error}");
+    assert!(
+        error.to_string().contains("another `plugin sync`"),
+        "{error}"
+    );
     drop(first);
     drop(world.open());
 }
@@ -304,7 +317,10 @@ fn a_lock_whose_definitions_are_not_what_it_pins_is_not_taken_over() {
     forged.pin.tools = zeph_engine::digest(b"something else");
     let refused = Adoption::between(&lock(&[]), &lock(&[forged]), 0, |_| None);
     let error = refused.unwrap_err();
-    assert!(error.to_string().contains("cannot be taken over"), "{error}");
+    assert!(
+        error.to_string().contains("cannot be taken over"),
+        "{error}"
+    );
 }
 
 #[test]
