@@ -30,18 +30,13 @@ impl Pooler {
         };
         let port = free_port();
         let text = format!(
-            "[databases]\n{database} = host=127.0.0.1 port={} dbname={database}\n[pgbouncer]\nlisten_addr = 127.0.0.1\n\
-             listen_port = {port}\nunix_socket_dir =\npool_mode = transaction\nauth_type = any\ndefault_pool_size = 3\n{settings}\n",
+            "[databases]\n{database} = host=127.0.0.1 port={} user={USER} dbname={database}\n\
+             [pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\n\
+             pool_mode = transaction\nauth_type = any\nauth_file = /dev/null\ndefault_pool_size = 3\n{settings}\n",
             server.port
         );
         let file = folder.join("pgbouncer.ini");
-        fs::write(
-            &file,
-            text.replace("auth_type = any", "auth_type = any\nauth_file = /dev/null")
-                .replace("port={} dbname", "port={} dbname")
-                .replace("dbname=", &format!("user={USER} dbname=")),
-        )
-        .unwrap();
+        fs::write(&file, text).unwrap();
         run(std::process::Command::new("chmod")
             .arg("-R")
             .arg("a+rX")
