@@ -74,14 +74,6 @@ pub(crate) fn begin_values(begin: &BeginRecord) -> [Value<'_>; N_BEGIN] {
         host,
         facts,
     } = begin;
-    let BeginFacts {
-        user,
-        scope,
-        trust,
-        labels,
-        observed,
-        tokens,
-    } = facts;
     let host = host.as_ref();
     [
         call_id.to_string().into(),
@@ -104,13 +96,13 @@ pub(crate) fn begin_values(begin: &BeginRecord) -> [Value<'_>; N_BEGIN] {
         agreement.as_ref().map(label::json).into(),
         mcp_server_id.as_ref().into(),
         adversarial_verdict.as_ref().into(),
-        user.as_ref().into(),
-        scope.as_ref().into(),
-        trust.as_ref().into(),
-        list_column(labels).into(),
-        observed.as_ref().into(),
-        tokens.map(|tokens| tokens.input).into(),
-        tokens.map(|tokens| tokens.output).into(),
+        facts.user.as_ref().into(),
+        facts.scope.as_ref().into(),
+        facts.trust.as_ref().into(),
+        list_column(&facts.labels).into(),
+        facts.observed.as_ref().into(),
+        facts.tokens.map(|tokens| tokens.input).into(),
+        facts.tokens.map(|tokens| tokens.output).into(),
     ]
 }
 
