@@ -56,7 +56,8 @@ impl FromStr for StorePlace {
             Some(("sqlite", "")) => Err("`sqlite:` is followed by the path of a file".to_owned()),
             Some(("sqlite", path)) => Ok(Self::File(path.into())),
             Some(("postgres" | "postgresql", _)) => {
-                let url = text.parse().map_err(|error| format!("{error}"))?;
+                let url = text.parse::<ServerUrl>();
+                let url = url.map_err(|error| error.to_string())?;
                 Ok(Self::Server(Box::new(url)))
             }
             _ if text == "configured" => Ok(Self::Configured),
