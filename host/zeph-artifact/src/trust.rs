@@ -106,7 +106,10 @@ impl SignatureJudge<'_> {
     }
 
     fn one_of_minisign(&self, signature: &MinisignSignature, text: &[u8]) -> Finding {
-        let meant = self.signers.iter().filter(|signer| signature.means(&signer.key));
+        let meant = self
+            .signers
+            .iter()
+            .filter(|signer| signature.means(&signer.key));
         let meant: Vec<&Signer> = meant.collect();
         let Some(first) = meant.first() else {
             let id = SignerKey::minisign_id(signature.key_id);
@@ -114,7 +117,9 @@ impl SignatureJudge<'_> {
                 "a signature by minisign {id}, which is no known key"
             ));
         };
-        let of_key = meant.iter().filter(|signer| signature.is_of(&signer.key, text));
+        let of_key = meant
+            .iter()
+            .filter(|signer| signature.is_of(&signer.key, text));
         let of_key: Vec<&Signer> = of_key.copied().collect();
         if of_key.is_empty() {
             return Finding::Bad(mismatch(first));
@@ -134,7 +139,9 @@ impl SignatureJudge<'_> {
             Err(error) => return Finding::Nothing(error.to_string()),
         };
         let Some(manifest) = self.subject.manifest else {
-            return Finding::Nothing("a bundle of Sigstore, and no manifest it could be for".to_owned());
+            return Finding::Nothing(
+                "a bundle of Sigstore, and no manifest it could be for".to_owned(),
+            );
         };
         let mut of_key = Vec::new();
         let mut other = None;
@@ -142,7 +149,9 @@ impl SignatureJudge<'_> {
             match bundle.check(&signer.key, manifest) {
                 BundleVerdict::Signed => of_key.push(signer),
                 BundleVerdict::Other => other = other.or(Some(signer)),
-                BundleVerdict::NotOfKey if bundle.means(&signer.key) => other = other.or(Some(signer)),
+                BundleVerdict::NotOfKey if bundle.means(&signer.key) => {
+                    other = other.or(Some(signer))
+                }
                 BundleVerdict::NotOfKey => {}
             }
         }
@@ -176,7 +185,10 @@ impl SignatureJudge<'_> {
         let reference = self.subject.reference;
         if !signer.offers(reference) {
             return Err(refusal(
-                format!("`{name}`, who signed it, may not offer `{}`", one_line(reference, 300)),
+                format!(
+                    "`{name}`, who signed it, may not offer `{}`",
+                    one_line(reference, 300)
+                ),
                 &format!(
                     "a pattern in `offers` of the signer `{name}` below `[[plugins.trust.signers]]` allows it"
                 ),
@@ -204,7 +216,10 @@ impl SignatureJudge<'_> {
         }
         if let Some(at_ms) = signer.expires_at_ms.filter(|at_ms| *at_ms <= self.now_ms) {
             return Err(refusal(
-                format!("the key of `{name}`, who signed it, expired on {}", shown(at_ms)),
+                format!(
+                    "the key of `{name}`, who signed it, expired on {}",
+                    shown(at_ms)
+                ),
                 "a later `expires` of this signer below `[[plugins.trust.signers]]` accepts it",
             ));
         }
@@ -224,14 +239,20 @@ impl SignatureJudge<'_> {
         let by = &signer.name;
         if let Some(signed) = facts.name.as_deref().filter(|signed| *signed != name) {
             return Err(refusal(
-                format!("`{by}` signed it as the plugin `{signed}`, and here it is `{}`", one_line(name, 200)),
+                format!(
+                    "`{by}` signed it as the plugin `{signed}`, and here it is `{}`",
+                    one_line(name, 200)
+                ),
                 &format!("`--name {signed}` gives a file that name"),
             ));
         }
         let versions = facts.version.as_deref().zip(version);
         if let Some((signed, said)) = versions.filter(|(signed, said)| signed != said) {
             return Err(refusal(
-                format!("`{by}` signed it as version {signed}, and it says it is {}", one_line(said, 100)),
+                format!(
+                    "`{by}` signed it as version {signed}, and it says it is {}",
+                    one_line(said, 100)
+                ),
                 "have it signed again with `zeph-host plugin sign`",
             ));
         }

@@ -141,11 +141,7 @@ impl SignatureVerdict {
     /// Why the plugin may not be used; `None` when it may.
     ///
     /// Shape: `agreement` is how the operator can agree to this very plugin, or none if that was done.
-    pub fn refusal(
-        &self,
-        rule: UnsignedRule,
-        agreement: Option<&str>,
-    ) -> Option<SignatureRefusal> {
+    pub fn refusal(&self, rule: UnsignedRule, agreement: Option<&str>) -> Option<SignatureRefusal> {
         let passed_over = match self {
             Self::Signed(_) => return None,
             Self::Refused(refusal) => return Some(refusal.clone()),

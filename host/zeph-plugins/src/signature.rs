@@ -115,7 +115,10 @@ fn content(path: &Path) -> Result<Option<Vec<u8>>, String> {
     let mut bounded = file.take(FILE_BYTES_MAX + 1);
     bounded.read_to_end(&mut bytes).map_err(cannot)?;
     match bytes.len() as u64 > FILE_BYTES_MAX {
-        true => Err(format!("`{}` has more than {FILE_BYTES_MAX} bytes", path.display())),
+        true => Err(format!(
+            "`{}` has more than {FILE_BYTES_MAX} bytes",
+            path.display()
+        )),
         false => Ok(Some(bytes)),
     }
 }

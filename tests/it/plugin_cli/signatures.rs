@@ -87,17 +87,37 @@ fn a_key_pair_is_private_and_never_overwritten() {
         assert_eq!(meta.permissions().mode() & 0o777, 0o600, "{file}");
     }
     let before = product.read("acme.key");
-    product.refuses(&["keygen", "acme.key", "--no-password"], 2, &["never overwritten"]);
+    product.refuses(
+        &["keygen", "acme.key", "--no-password"],
+        2,
+        &["never overwritten"],
+    );
     fs::remove_file(product.work.join("acme.key")).unwrap();
     // The public one is in the way, too, and nothing is left behind.
-    product.refuses(&["keygen", "acme.key", "--no-password"], 2, &["acme.pub", "never overwritten"]);
+    product.refuses(
+        &["keygen", "acme.key", "--no-password"],
+        2,
+        &["acme.pub", "never overwritten"],
+    );
     assert!(!product.work.join("acme.key").exists());
     product.file("acme.key", before);
-    product.refuses(&["keygen", "other.key"], 2, &["no terminal", "--no-password"]);
-    product.refuses(&["keygen", "x.pub", "--no-password"], 2, &["does not end in `.pub`"]);
+    product.refuses(
+        &["keygen", "other.key"],
+        2,
+        &["no terminal", "--no-password"],
+    );
+    product.refuses(
+        &["keygen", "x.pub", "--no-password"],
+        2,
+        &["does not end in `.pub`"],
+    );
     // Not through a link either.
     std::os::unix::fs::symlink("elsewhere", product.work.join("link.key")).unwrap();
-    product.refuses(&["keygen", "link.key", "--no-password"], 2, &["never overwritten"]);
+    product.refuses(
+        &["keygen", "link.key", "--no-password"],
+        2,
+        &["never overwritten"],
+    );
     assert!(!product.work.join("elsewhere").exists());
 }
 
@@ -114,7 +134,10 @@ fn a_signed_plugin_is_used_and_says_who_signed_it() {
     let list = product.plugin_json(&["list"]);
     assert_eq!(list[0]["signer"], "acme", "{list}");
     let table = product.plugin(&["list"]).stdout;
-    assert!(table.contains("SIGNED BY") && table.contains("acme"), "{table}");
+    assert!(
+        table.contains("SIGNED BY") && table.contains("acme"),
+        "{table}"
+    );
     let verified = product.plugin_json(&["verify", "weather.wasm"]);
     assert_eq!(verified["reference"], "file:weather", "{verified}");
     let answer = product.call("weather__echo", json!({"text": "x"}));
@@ -127,7 +150,11 @@ fn what_the_policy_does_not_accept_is_refused_at_load_with_the_reason() {
     trust(&product, "refuse", &[("acme", LOCAL)]);
     product.drop_in("weather", &plugin());
     refused(&product, &["it is not signed", "plugins.trust.signers"]);
-    product.refuses(&["approve", "weather", "--yes"], 1, &["cannot be approved", "not signed"]);
+    product.refuses(
+        &["approve", "weather", "--yes"],
+        1,
+        &["cannot be approved", "not signed"],
+    );
 
     // By a key nobody knows.
     signed(&product, &plugin(), &["--key", "other.key"]);
@@ -136,7 +163,10 @@ fn what_the_policy_does_not_accept_is_refused_at_load_with_the_reason() {
     // Of another version, whose bytes differ.
     signed(&product, &plugin(), &["--key", "acme.key"]);
     let good = product.read("weather.wasm.minisig");
-    product.drop_in("weather", &with_section(&wanting(WANTS_MORE), "version", b"1.2.0"));
+    product.drop_in(
+        "weather",
+        &with_section(&wanting(WANTS_MORE), "version", b"1.2.0"),
+    );
     refused(&product, &["`acme`", "does not match"]);
 
     product.drop_in("weather", &plugin());
@@ -146,12 +176,27 @@ fn what_the_policy_does_not_accept_is_refused_at_load_with_the_reason() {
     assert_eq!(weather(&product)["status"], "active");
 
     // The operator decides about signers at any time: what was accepted before is looked at again.
-    trust(&product, "refuse", &[("acme", "offers = [\"ghcr.io/acme/*\"]")]);
+    trust(
+        &product,
+        "refuse",
+        &[("acme", "offers = [\"ghcr.io/acme/*\"]")],
+    );
     refused(&product, &["may not offer `file:weather`", "`offers`"]);
-    trust(&product, "allow", &[("acme", &format!("{LOCAL}\nrevoked = true"))]);
+    trust(
+        &product,
+        "allow",
+        &[("acme", &format!("{LOCAL}\nrevoked = true"))],
+    );
     refused(&product, &["with a revoked key"]);
-    trust(&product, "allow", &[("acme", &format!("{LOCAL}\nexpires = \"2026-01-01\""))]);
-    refused(&product, &["the key of `acme`", "expired on 2026-01-02T00:00:00Z"]);
+    trust(
+        &product,
+        "allow",
+        &[("acme", &format!("{LOCAL}\nexpires = \"2026-01-01\""))],
+    );
+    refused(
+        &product,
+        &["the key of `acme`", "expired on 2026-01-02T00:00:00Z"],
+    );
     // A second signer with another key for the same.
     trust(&product, "refuse", &[("other", LOCAL)]);
     refused(&product, &["no known key"]);
@@ -172,7 +217,10 @@ fn unsigned_plugins_wait_for_their_operator_where_that_was_decided() {
     let product = with_keys(&["acme"]);
     trust(&product, "ask", &[("acme", LOCAL)]);
     product.drop_in("weather", &plugin());
-    refused(&product, &["it is not signed", "`zeph-host plugin approve weather`"]);
+    refused(
+        &product,
+        &["it is not signed", "`zeph-host plugin approve weather`"],
+    );
     product.refuses(&["approve", "weather"], 5, &["was never accepted", "--yes"]);
     refused(&product, &["it is not signed"]);
     product.refuses(&["approve", "weather", "--yes"], 0, &["is approved"]);
@@ -189,7 +237,10 @@ fn unsigned_plugins_wait_for_their_operator_where_that_was_decided() {
     let free = Product::new();
     free.drop_in("weather", &plugin());
     let info = weather(&free);
-    assert_eq!((&info["status"], &info["signature"]), (&json!("active"), &Value::Null));
+    assert_eq!(
+        (&info["status"], &info["signature"]),
+        (&json!("active"), &Value::Null)
+    );
 }
 
 #[test]
@@ -197,7 +248,11 @@ fn adding_decides_before_anything_is_copied() {
     let product = with_keys(&["acme", "other"]);
     product.file("weather.wasm", plugin());
     trust(&product, "refuse", &[("acme", LOCAL)]);
-    product.refuses(&["add", "weather.wasm", "--yes"], 1, &["is refused: it is not signed"]);
+    product.refuses(
+        &["add", "weather.wasm", "--yes"],
+        1,
+        &["is refused: it is not signed"],
+    );
     product.plugin_json(&["sign", "weather.wasm", "--key", "other.key"]);
     product.refuses(&["add", "weather.wasm", "--yes"], 1, &["no known signer"]);
     assert!(!product.plugins().join("weather.wasm").exists());
@@ -216,7 +271,11 @@ fn adding_decides_before_anything_is_copied() {
     let asking = with_keys(&["acme"]);
     asking.file("weather.wasm", plugin());
     trust(&asking, "ask", &[("acme", LOCAL)]);
-    asking.refuses(&["add", "weather.wasm"], 5, &["no known signer signed it", "--yes"]);
+    asking.refuses(
+        &["add", "weather.wasm"],
+        5,
+        &["no known signer signed it", "--yes"],
+    );
     asking.refuses(&["add", "weather.wasm", "--yes"], 0, &["is added"]);
     assert_eq!(weather(&asking)["status"], "active");
 }
@@ -232,7 +291,9 @@ fn a_signature_comes_from_the_registry_and_stays_without_it() {
         trust(&product, rule, signers);
         let file = product.home.join(".config/zeph-host/config.toml");
         let text = fs::read_to_string(&file).unwrap();
-        let registry = format!("[[plugins.registries]]\nhost = \"127.0.0.1:{port}\"\nplain_http = true\nprivate = true\n");
+        let registry = format!(
+            "[[plugins.registries]]\nhost = \"127.0.0.1:{port}\"\nplain_http = true\nprivate = true\n"
+        );
         fs::write(file, text + &registry).unwrap();
     };
     let org = "offers = [\"127.0.0.1:*/org/*\"]";
@@ -245,9 +306,18 @@ fn a_signature_comes_from_the_registry_and_stays_without_it() {
     product.plugin_json(&["publish", "w.wasm", &tagged, "--sign", "other.key"]);
     product.refuses(&["add", &tagged, "--yes"], 1, &["no known signer"]);
     let published = product.plugin_json(&["publish", "w.wasm", &tagged, "--sign", "acme.key"]);
-    assert!(published["signed_with"].as_str().unwrap().starts_with("minisign "), "{published}");
+    assert!(
+        published["signed_with"]
+            .as_str()
+            .unwrap()
+            .starts_with("minisign "),
+        "{published}"
+    );
     let verified = product.plugin_json(&["verify", &tagged]);
-    assert_eq!((&verified["state"], &verified["signer"]), (&json!("signed"), &json!("acme")));
+    assert_eq!(
+        (&verified["state"], &verified["signer"]),
+        (&json!("signed"), &json!("acme"))
+    );
     // Under the name it has there, whatever it is called here.
     let added = product.plugin_json(&["add", &tagged, "--name", "rain"]);
     assert_eq!(added["status"], "active", "{added}");
@@ -257,26 +327,69 @@ fn a_signature_comes_from_the_registry_and_stays_without_it() {
     decide("refuse", &[("acme", LOCAL)]);
     let info = product.plugin_json(&["info", "rain"]);
     assert_eq!(info["status"], "quarantined", "{info}");
-    assert!(info["reason"].as_str().unwrap().contains("/org/weather`"), "{info}");
+    assert!(
+        info["reason"].as_str().unwrap().contains("/org/weather`"),
+        "{info}"
+    );
 }
 
 #[test]
 fn signing_says_what_it_signs_and_refuses_what_it_cannot() {
     let product = with_keys(&["acme"]);
-    product.file("weather.wasm", plugin()).file("module.wasm", b"\0asm\x01\0\0\0");
-    let document = product.plugin(&["sign", "weather.wasm", "--print-document"]).stdout;
+    product
+        .file("weather.wasm", plugin())
+        .file("module.wasm", b"\0asm\x01\0\0\0");
+    let document = product
+        .plugin(&["sign", "weather.wasm", "--print-document"])
+        .stdout;
     let value: Value = serde_json::from_str(&document).unwrap();
-    assert_eq!(value["type"], "application/vnd.zeph-host.digests.v1+json", "{value}");
+    assert_eq!(
+        value["type"], "application/vnd.zeph-host.digests.v1+json",
+        "{value}"
+    );
     assert!(!product.work.join("weather.wasm.minisig").exists());
     product.refuses(&["sign", "weather.wasm"], 2, &["--key"]);
-    product.refuses(&["sign", "weather.wasm", "--key", "gone.key"], 2, &["cannot be read"]);
-    product.refuses(&["sign", "weather.wasm", "--key", "acme.pub"], 2, &["no secret key of minisign"]);
-    let version = ["sign", "weather.wasm", "--key", "acme.key", "--version", "9.9.9"];
+    product.refuses(
+        &["sign", "weather.wasm", "--key", "gone.key"],
+        2,
+        &["cannot be read"],
+    );
+    product.refuses(
+        &["sign", "weather.wasm", "--key", "acme.pub"],
+        2,
+        &["no secret key of minisign"],
+    );
+    let version = [
+        "sign",
+        "weather.wasm",
+        "--key",
+        "acme.key",
+        "--version",
+        "9.9.9",
+    ];
     product.refuses(&version, 2, &["says it is version 1.2.0"]);
-    let late = ["sign", "weather.wasm", "--key", "acme.key", "--expires", "2020-01-01"];
+    let late = [
+        "sign",
+        "weather.wasm",
+        "--key",
+        "acme.key",
+        "--expires",
+        "2020-01-01",
+    ];
     product.refuses(&late, 2, &["is past"]);
-    product.refuses(&["sign", "module.wasm", "--key", "acme.key"], 1, &["cannot be used"]);
-    let until = ["sign", "weather.wasm", "--key", "acme.key", "--expires", "2999-12-31"];
+    product.refuses(
+        &["sign", "module.wasm", "--key", "acme.key"],
+        1,
+        &["cannot be used"],
+    );
+    let until = [
+        "sign",
+        "weather.wasm",
+        "--key",
+        "acme.key",
+        "--expires",
+        "2999-12-31",
+    ];
     let made = product.plugin_json(&until);
     assert_eq!(made["expires"], "3000-01-01T00:00:00Z", "{made}");
     assert_eq!(made["document"], document, "{made}");
@@ -290,19 +403,39 @@ fn signing_says_what_it_signs_and_refuses_what_it_cannot() {
 fn the_program_minisign_signs_plugins_too() {
     let product = Product::new();
     product.file("weather.wasm", plugin());
-    let document = product.plugin(&["sign", "weather.wasm", "--print-document"]).stdout;
+    let document = product
+        .plugin(&["sign", "weather.wasm", "--print-document"])
+        .stdout;
     product.file("document", &document);
     let Some(generated) = minisign(&product.work, &["-GW", "-p", "ci.pub", "-s", "ci.key"]) else {
         return;
     };
     assert!(generated);
-    let sign = ["-SW", "-m", "document", "-s", "ci.key", "-x", "weather.wasm.minisig", "-t", "name:weather"];
+    let sign = [
+        "-SW",
+        "-m",
+        "document",
+        "-s",
+        "ci.key",
+        "-x",
+        "weather.wasm.minisig",
+        "-t",
+        "name:weather",
+    ];
     assert_eq!(minisign(&product.work, &sign), Some(true));
     trust(&product, "refuse", &[("ci", LOCAL)]);
     let verified = product.plugin_json(&["verify", "weather.wasm"]);
     assert_eq!(verified["signer"], "ci", "{verified}");
     product.plugin_json(&["sign", "weather.wasm", "--key", "ci.key"]);
-    let verify = ["-V", "-m", "document", "-p", "ci.pub", "-x", "weather.wasm.minisig"];
+    let verify = [
+        "-V",
+        "-m",
+        "document",
+        "-p",
+        "ci.pub",
+        "-x",
+        "weather.wasm.minisig",
+    ];
     assert_eq!(minisign(&product.work, &verify), Some(true));
 }
 

@@ -23,7 +23,10 @@ pub const BUNDLE_BYTES_MAX: usize = 256 * 1024;
 const STATEMENT_TYPE: &str = "application/vnd.in-toto+json";
 
 /// The versions of such a statement.
-const STATEMENTS: [&str; 2] = ["https://in-toto.io/Statement/v1", "https://in-toto.io/Statement/v0.1"];
+const STATEMENTS: [&str; 2] = [
+    "https://in-toto.io/Statement/v1",
+    "https://in-toto.io/Statement/v0.1",
+];
 
 /// What `cosign sign` states. Other statements (how something was built, what is wrong with it) are no signatures.
 const SIGNS: &str = "https://sigstore.dev/cosign/sign/v1";
@@ -61,7 +64,9 @@ pub enum BadBundle {
     #[error("a bundle of the type `{0}`; what is read is `{BUNDLE_TYPE}`")]
     Version(String),
     /// It is to be checked with a certificate.
-    #[error("a keyless signature of Sigstore, with a certificate; only given keys are checked (`cosign sign --key`)")]
+    #[error(
+        "a keyless signature of Sigstore, with a certificate; only given keys are checked (`cosign sign --key`)"
+    )]
     Keyless,
     /// It states something else.
     #[error("a statement of the type `{0}`, which is no signature")]
@@ -235,13 +240,18 @@ impl RawEnvelope {
         let statement: RawStatement = json(&payload)?;
         let kind = statement.kind.as_str();
         if !STATEMENTS.contains(&kind) || statement.predicate_type != SIGNS {
-            return Err(BadBundle::OtherStatement(one_line(&statement.predicate_type, 80)));
+            return Err(BadBundle::OtherStatement(one_line(
+                &statement.predicate_type,
+                80,
+            )));
         }
         if statement.subject.len() > SUBJECTS_MAX {
             return Err(malformed(&format!("more than {SUBJECTS_MAX} artifacts")));
         }
         let digests = statement.subject.into_iter();
-        let digests = digests.filter_map(|subject| subject.digest.sha256).collect();
+        let digests = digests
+            .filter_map(|subject| subject.digest.sha256)
+            .collect();
         let signed = pre_authentication(&self.payload_type, &payload);
         Ok((signature, BundleContent::Statement { signed, digests }))
     }
@@ -261,7 +271,9 @@ fn json<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, BadBundle> {
 }
 
 fn decoded(text: &str) -> Result<Vec<u8>, BadBundle> {
-    STANDARD.decode(text).map_err(|_| malformed("invalid base64"))
+    STANDARD
+        .decode(text)
+        .map_err(|_| malformed("invalid base64"))
 }
 
 fn malformed(problem: &str) -> BadBundle {

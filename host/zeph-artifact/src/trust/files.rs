@@ -48,7 +48,9 @@ impl SignatureFiles {
                 files.unread.push("a legacy signature of cosign (simple signing), which is not read; `cosign sign --key` of version 3 makes a bundle that is".to_owned());
             } else {
                 let kind = one_line(&found.artifact_type, 80);
-                files.unread.push(format!("a signature of the type `{kind}`, which is not read"));
+                files.unread.push(format!(
+                    "a signature of the type `{kind}`, which is not read"
+                ));
             }
         }
         files
@@ -71,7 +73,12 @@ impl SignatureFiles {
         let bundles = self.bundles.iter().take(FILES_MAX);
         let bundles = bundles.filter_map(|bundle| Bundle::read(bundle).err());
         let bundles = bundles.map(|error| error.to_string());
-        self.unread.iter().cloned().chain(minisign).chain(bundles).collect()
+        self.unread
+            .iter()
+            .cloned()
+            .chain(minisign)
+            .chain(bundles)
+            .collect()
     }
 
     /// A file of minisign to be kept, with the signatures of known keys first; none without a signature that can be read.
@@ -96,7 +103,10 @@ impl SignatureFiles {
         let read = bundles.filter_map(|bytes| Some((Bundle::read(bytes).ok()?, bytes)));
         let mut read: Vec<_> = read.collect();
         read.sort_by_key(|(bundle, _)| !is_known(policy, |key| bundle.means(key)));
-        let kept = read.iter().take(BUNDLES_MAX).map(|(_, bytes)| bytes.trim_ascii());
+        let kept = read
+            .iter()
+            .take(BUNDLES_MAX)
+            .map(|(_, bytes)| bytes.trim_ascii());
         let kept: Vec<&[u8]> = kept.collect();
         (!kept.is_empty()).then(|| kept.join(&b'\n'))
     }

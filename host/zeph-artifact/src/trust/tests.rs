@@ -108,11 +108,20 @@ fn a_good_signature_of_a_signer_that_may_offer_it_counts() {
     let key = key();
     let policy = policy(vec![signer("acme", key.public())]);
     let good = verdict(&policy, vec![signed(&key, &document(1), &facts())]);
-    let SignatureVerdict::Signed(by) = good else { panic!("{good:?}") };
-    assert_eq!((by.signer.as_str(), by.version.as_deref()), ("acme", Some("1.2.0")));
+    let SignatureVerdict::Signed(by) = good else {
+        panic!("{good:?}")
+    };
+    assert_eq!(
+        (by.signer.as_str(), by.version.as_deref()),
+        ("acme", Some("1.2.0"))
+    );
     assert_eq!(by.signed_at_ms, Some((NOW - 60) * 1000));
     // One that says nothing besides, as the program minisign makes it.
-    let bare = key.sign(document(1).text().as_bytes(), "", "timestamp:1\tfile:x\thashed");
+    let bare = key.sign(
+        document(1).text().as_bytes(),
+        "",
+        "timestamp:1\tfile:x\thashed",
+    );
     let bare = verdict(&policy, vec![bare.to_text().into_bytes()]);
     assert_eq!(signer_of(&bare), "acme");
 }
@@ -125,12 +134,30 @@ fn a_signature_of_something_else_is_refused() {
     let file = signed(&key, &document(1), &facts());
     let this = document(1);
     for changed in [
-        DigestDocument { component: digest(9), ..this },
-        DigestDocument { manifest: digest(9), ..this },
-        DigestDocument { definitions: digest(9), ..this },
-        DigestDocument { manifest: this.definitions, definitions: this.manifest, ..this },
+        DigestDocument {
+            component: digest(9),
+            ..this
+        },
+        DigestDocument {
+            manifest: digest(9),
+            ..this
+        },
+        DigestDocument {
+            definitions: digest(9),
+            ..this
+        },
+        DigestDocument {
+            manifest: this.definitions,
+            definitions: this.manifest,
+            ..this
+        },
     ] {
-        let verdict = verdict_of(&policy, (REFERENCE, &changed), &files(vec![file.clone()]), NOW);
+        let verdict = verdict_of(
+            &policy,
+            (REFERENCE, &changed),
+            &files(vec![file.clone()]),
+            NOW,
+        );
         assert!(refused(verdict).contains("does not match"), "{changed:?}");
     }
 }
@@ -141,12 +168,27 @@ fn unsigned_and_signed_by_strangers_is_unsigned() {
     let policy = policy(vec![signer("acme", known.public())]);
     assert_eq!(verdict(&policy, Vec::new()), SignatureVerdict::unsigned());
     let by_stranger = verdict(&policy, vec![signed(&stranger, &document(1), &facts())]);
-    let SignatureVerdict::Unsigned { passed_over } = &by_stranger else { panic!("{by_stranger:?}") };
-    assert!(passed_over[0].contains("which is no known key"), "{passed_over:?}");
-    let told = by_stranger.refusal(UnsignedRule::Refuse, None).unwrap().to_string();
-    assert!(told.contains("plugins.trust.signers") && told.contains("no known signer"), "{told}");
+    let SignatureVerdict::Unsigned { passed_over } = &by_stranger else {
+        panic!("{by_stranger:?}")
+    };
+    assert!(
+        passed_over[0].contains("which is no known key"),
+        "{passed_over:?}"
+    );
+    let told = by_stranger
+        .refusal(UnsignedRule::Refuse, None)
+        .unwrap()
+        .to_string();
+    assert!(
+        told.contains("plugins.trust.signers") && told.contains("no known signer"),
+        "{told}"
+    );
     let ask = by_stranger.refusal(UnsignedRule::Ask, Some("`zeph-host plugin approve x`"));
-    assert!(ask.unwrap().to_string().contains("`zeph-host plugin approve x`"));
+    assert!(
+        ask.unwrap()
+            .to_string()
+            .contains("`zeph-host plugin approve x`")
+    );
     assert_eq!(by_stranger.refusal(UnsignedRule::Ask, None), None);
     assert_eq!(by_stranger.refusal(UnsignedRule::Allow, Some("x")), None);
 }
@@ -156,10 +198,23 @@ fn a_signer_vouches_for_what_it_may_offer_alone() {
     let key = key();
     let policy = policy(vec![signer("acme", key.public())]);
     let file = signed(&key, &document(1), &facts());
-    for reference in ["ghcr.io/other/weather", "file:weather", "ghcr.io/acme/team/weather", "https://ghcr.io/acme/weather"] {
-        let verdict = verdict_of(&policy, (reference, &document(1)), &files(vec![file.clone()]), NOW);
+    for reference in [
+        "ghcr.io/other/weather",
+        "file:weather",
+        "ghcr.io/acme/team/weather",
+        "https://ghcr.io/acme/weather",
+    ] {
+        let verdict = verdict_of(
+            &policy,
+            (reference, &document(1)),
+            &files(vec![file.clone()]),
+            NOW,
+        );
         let told = refused(verdict);
-        assert!(told.contains(&format!("may not offer `{reference}`")) && told.contains("`offers`"), "{told}");
+        assert!(
+            told.contains(&format!("may not offer `{reference}`")) && told.contains("`offers`"),
+            "{told}"
+        );
     }
     // Nothing, where it offers nothing.
     let mut silent = signer("acme", key.public());
@@ -174,23 +229,39 @@ fn expiry_counts_from_the_moment_that_is_named() {
     let at = |signer_ms: Option<i64>, signature: Option<i64>, now: i64| {
         let mut signer = signer("acme", key.public());
         signer.expires_at_ms = signer_ms;
-        let facts = SignedFacts { expires_at: signature, ..facts() };
+        let facts = SignedFacts {
+            expires_at: signature,
+            ..facts()
+        };
         let files = files(vec![signed(&key, &document(1), &facts)]);
-        verdict_of(&policy(vec![signer]), (REFERENCE, &document(1)), &files, now)
+        verdict_of(
+            &policy(vec![signer]),
+            (REFERENCE, &document(1)),
+            &files,
+            now,
+        )
     };
     assert!(refused(at(Some(NOW * 1000), None, NOW)).contains("the key of `acme`"));
-    assert!(refused(at(None, Some(NOW), NOW)).contains("the signature of `acme` expired on 2026-11-23T00:00:00Z"));
+    assert!(
+        refused(at(None, Some(NOW), NOW))
+            .contains("the signature of `acme` expired on 2026-11-23T00:00:00Z")
+    );
     for now in [NOW + 1, i64::MAX / 1000] {
         assert!(refused(at(Some(NOW * 1000), None, now)).contains("expired"));
         assert!(refused(at(None, Some(NOW), now)).contains("expired"));
     }
     for now in [NOW - 1, 0, -1] {
         let good = at(Some(NOW * 1000), Some(NOW + 5), now);
-        let SignatureVerdict::Signed(by) = good else { panic!("{good:?}") };
+        let SignatureVerdict::Signed(by) = good else {
+            panic!("{good:?}")
+        };
         assert_eq!(by.expires_at_ms, Some(NOW * 1000), "the earlier of the two");
     }
     assert!(refused(at(Some(i64::MIN), None, NOW)).contains("expired"));
-    assert_eq!(signer_of(&at(Some(i64::MAX), Some(i64::MAX / 1000), NOW)), "acme");
+    assert_eq!(
+        signer_of(&at(Some(i64::MAX), Some(i64::MAX / 1000), NOW)),
+        "acme"
+    );
 }
 
 #[test]
@@ -201,11 +272,18 @@ fn a_revoked_key_is_told_from_an_unknown_one() {
     let policy = policy(vec![revoked, signer("acme-2026", new.public())]);
     let by_old = signed(&old, &document(1), &facts());
     let told = refused(verdict(&policy, vec![by_old.clone()]));
-    assert!(told.contains("`acme-2025` with a revoked key") && told.contains("`revoked`"), "{told}");
+    assert!(
+        told.contains("`acme-2025` with a revoked key") && told.contains("`revoked`"),
+        "{told}"
+    );
     // Keys rotate: a plugin may carry both.
     let by_new = signed(&new, &document(1), &facts());
     let both = [by_old.clone(), by_new.clone()].concat();
-    for files in [vec![both], vec![by_old.clone(), by_new.clone()], vec![by_new, by_old]] {
+    for files in [
+        vec![both],
+        vec![by_old.clone(), by_new.clone()],
+        vec![by_new, by_old],
+    ] {
         assert_eq!(signer_of(&verdict(&policy, files)), "acme-2026");
     }
 }
@@ -213,11 +291,18 @@ fn a_revoked_key_is_told_from_an_unknown_one() {
 #[test]
 fn of_two_signatures_a_bad_one_neither_hides_nor_helps() {
     let (acme, other) = (key(), key());
-    let policy = policy(vec![signer("acme", acme.public()), signer("other", other.public())]);
+    let policy = policy(vec![
+        signer("acme", acme.public()),
+        signer("other", other.public()),
+    ]);
     let good = signed(&acme, &document(1), &facts());
     let stale = signed(&other, &document(7), &facts());
     let broken = b"untrusted comment: x\n".to_vec();
-    for files in [vec![stale.clone(), good.clone()], vec![good.clone(), stale.clone()], vec![broken.clone(), good.clone()]] {
+    for files in [
+        vec![stale.clone(), good.clone()],
+        vec![good.clone(), stale.clone()],
+        vec![broken.clone(), good.clone()],
+    ] {
         assert_eq!(signer_of(&verdict(&policy, files)), "acme");
     }
     assert!(refused(verdict(&policy, vec![stale.clone()])).contains("`other`"));
@@ -233,11 +318,20 @@ fn a_signature_names_its_plugin_and_its_version() {
     let key = key();
     let policy = policy(vec![signer("acme", key.public())]);
     let with = |facts: SignedFacts| verdict(&policy, vec![signed(&key, &document(1), &facts)]);
-    let named = with(SignedFacts { name: Some("danger".to_owned()), ..facts() });
+    let named = with(SignedFacts {
+        name: Some("danger".to_owned()),
+        ..facts()
+    });
     assert!(refused(named).contains("as the plugin `danger`"));
-    let older = with(SignedFacts { version: Some("1.1.0".to_owned()), ..facts() });
+    let older = with(SignedFacts {
+        version: Some("1.1.0".to_owned()),
+        ..facts()
+    });
     assert!(refused(older).contains("as version 1.1.0, and it says it is 1.2.0"));
-    let case = with(SignedFacts { name: Some("Weather".to_owned()), ..facts() });
+    let case = with(SignedFacts {
+        name: Some("Weather".to_owned()),
+        ..facts()
+    });
     assert!(refused(case).contains("`Weather`"));
 }
 
@@ -256,9 +350,14 @@ fn a_comment_that_says_two_things_says_nothing() {
         "name:wea\u{202e}ther",
         "version:1.2.0 ",
     ] {
-        let file = key.sign(document(1).text().as_bytes(), "", comment).to_text();
+        let file = key
+            .sign(document(1).text().as_bytes(), "", comment)
+            .to_text();
         let told = refused(verdict(&policy, vec![file.into_bytes()]));
-        assert!(told.contains("comment that `acme` signed is wrong"), "{comment}: {told}");
+        assert!(
+            told.contains("comment that `acme` signed is wrong"),
+            "{comment}: {told}"
+        );
     }
 }
 
@@ -268,8 +367,12 @@ fn every_signer_with_the_key_is_asked() {
     let (shared, twin) = (key(), key());
     let mut narrow = signer("narrow", shared.public());
     narrow.offers = vec!["ghcr.io/other/*".parse().unwrap()];
-    let SignerKey::Minisign { id, .. } = shared.public() else { panic!() };
-    let SignerKey::Minisign { key: twin_key, .. } = twin.public() else { panic!() };
+    let SignerKey::Minisign { id, .. } = shared.public() else {
+        panic!()
+    };
+    let SignerKey::Minisign { key: twin_key, .. } = twin.public() else {
+        panic!()
+    };
     let collision = signer("twin", SignerKey::Minisign { id, key: twin_key });
     let wide = signer("wide", shared.public());
     let file = || vec![signed(&shared, &document(1), &facts())];

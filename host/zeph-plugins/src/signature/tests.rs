@@ -7,7 +7,10 @@ fn what_lies_beside_a_component_is_read_and_nothing_else() {
     let folder = tempfile::tempdir().unwrap();
     let component = folder.path().join("weather.wasm");
     let beside = |file: SignatureFile| file.beside(&component);
-    assert_eq!(beside(SignatureFile::Minisign), folder.path().join("weather.wasm.minisig"));
+    assert_eq!(
+        beside(SignatureFile::Minisign),
+        folder.path().join("weather.wasm.minisig")
+    );
     assert!(FoundSignatures::beside(&component).unwrap().is_empty());
     fs::write(folder.path().join("weather.minisig"), "another").unwrap();
     assert!(FoundSignatures::beside(&component).unwrap().is_empty());

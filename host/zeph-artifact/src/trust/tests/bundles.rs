@@ -38,13 +38,19 @@ impl Pair {
     fn public(&self) -> SignerKey {
         match self {
             Self::P256(pair) => SignerKey::P256(pair.public_key().as_ref().try_into().unwrap()),
-            Self::Ed25519(pair) => SignerKey::Ed25519(pair.public_key().as_ref().try_into().unwrap()),
+            Self::Ed25519(pair) => {
+                SignerKey::Ed25519(pair.public_key().as_ref().try_into().unwrap())
+            }
         }
     }
 
     fn sign(&self, message: &[u8]) -> String {
         STANDARD.encode(match self {
-            Self::P256(pair) => pair.sign(&SystemRandom::new(), message).unwrap().as_ref().to_vec(),
+            Self::P256(pair) => pair
+                .sign(&SystemRandom::new(), message)
+                .unwrap()
+                .as_ref()
+                .to_vec(),
             Self::Ed25519(pair) => pair.sign(message).as_ref().to_vec(),
         })
     }
@@ -112,7 +118,12 @@ fn verdict(key: SignerKey, bundles: Vec<Vec<u8>>) -> SignatureVerdict {
         bundles,
         ..SignatureFiles::default()
     };
-    judge(&policy(vec![signer("acme", key)]), &subject, &files, NOW * 1000)
+    judge(
+        &policy(vec![signer("acme", key)]),
+        &subject,
+        &files,
+        NOW * 1000,
+    )
 }
 
 fn bytes(bundle: &Value) -> Vec<u8> {
@@ -138,7 +149,8 @@ fn a_bundle_for_another_artifact_is_refused() {
         }
         // The signature of one thing with the digest of another.
         let mut mixed = pair.message(b"other");
-        mixed["messageSignature"]["messageDigest"] = pair.message(MANIFEST)["messageSignature"]["messageDigest"].clone();
+        mixed["messageSignature"]["messageDigest"] =
+            pair.message(MANIFEST)["messageSignature"]["messageDigest"].clone();
         assert!(refused(verdict(pair.public(), vec![bytes(&mixed)])).contains("does not match"));
         let mut mixed = pair.envelope(&statement(b"other"));
         mixed["dsseEnvelope"]["payload"] = STANDARD.encode(statement(MANIFEST)).into();
@@ -151,7 +163,10 @@ fn a_bundle_of_another_key_counts_as_none() {
     let (known, stranger) = (Pair::p256(), Pair::p256());
     let bundle = stranger.envelope(&statement(MANIFEST));
     let unsigned = verdict(known.public(), vec![bytes(&bundle)]);
-    assert!(matches!(unsigned, SignatureVerdict::Unsigned { .. }), "{unsigned:?}");
+    assert!(
+        matches!(unsigned, SignatureVerdict::Unsigned { .. }),
+        "{unsigned:?}"
+    );
     // One that only says it is of the known key is a forgery.
     let mut forged = bundle;
     forged["verificationMaterial"] = known.material();
@@ -159,14 +174,20 @@ fn a_bundle_of_another_key_counts_as_none() {
     // What a bundle says of its key decides nothing.
     let mut renamed = known.envelope(&statement(MANIFEST));
     renamed["verificationMaterial"]["publicKey"]["hint"] = "another".into();
-    assert_eq!(signer_of(&verdict(known.public(), vec![bytes(&renamed)])), "acme");
+    assert_eq!(
+        signer_of(&verdict(known.public(), vec![bytes(&renamed)])),
+        "acme"
+    );
 }
 
 /// The same key signs other statements, too: how something was built, what is wrong with it.
 #[test]
 fn a_statement_that_is_no_signature_is_none() {
     let pair = Pair::p256();
-    let other = statement(MANIFEST).replace("https://sigstore.dev/cosign/sign/v1", "https://slsa.dev/provenance/v1");
+    let other = statement(MANIFEST).replace(
+        "https://sigstore.dev/cosign/sign/v1",
+        "https://slsa.dev/provenance/v1",
+    );
     let kind = statement(MANIFEST).replace("Statement/v1", "Statement/v9");
     for bundle in [
         pair.envelope(&other),
@@ -174,7 +195,10 @@ fn a_statement_that_is_no_signature_is_none() {
         pair.envelope_of("application/json", &statement(MANIFEST)),
     ] {
         let unsigned = verdict(pair.public(), vec![bytes(&bundle)]);
-        assert!(matches!(unsigned, SignatureVerdict::Unsigned { .. }), "{unsigned:?}");
+        assert!(
+            matches!(unsigned, SignatureVerdict::Unsigned { .. }),
+            "{unsigned:?}"
+        );
     }
 }
 
@@ -187,9 +211,15 @@ fn bundles_that_are_not_read_are_named() {
         bundle[key] = value;
         Bundle::read(&bytes(&bundle)).unwrap_err()
     };
-    let old = with("mediaType", "application/vnd.dev.sigstore.bundle+json;version=0.1".into());
+    let old = with(
+        "mediaType",
+        "application/vnd.dev.sigstore.bundle+json;version=0.1".into(),
+    );
     assert!(matches!(old, BadBundle::Version(_)) && old.to_string().contains("version=0.1"));
-    let keyless = with("verificationMaterial", json!({"certificate": {"rawBytes": "AAAA"}}));
+    let keyless = with(
+        "verificationMaterial",
+        json!({"certificate": {"rawBytes": "AAAA"}}),
+    );
     assert_eq!(keyless, BadBundle::Keyless);
     assert!(keyless.to_string().contains("cosign sign --key"));
     let chain = json!({"x509CertificateChain": {"certificates": []}, "publicKey": {"hint": ""}});
@@ -199,7 +229,10 @@ fn bundles_that_are_not_read_are_named() {
         ("verificationMaterial", Value::Null),
         ("dsseEnvelope", pair.envelope("{}")["dsseEnvelope"].clone()),
         ("messageSignature", Value::Null),
-        ("messageSignature", json!({"messageDigest": {"algorithm": "SHA2_512", "digest": ""}, "signature": ""})),
+        (
+            "messageSignature",
+            json!({"messageDigest": {"algorithm": "SHA2_512", "digest": ""}, "signature": ""}),
+        ),
     ] {
         let bad = with(key, value);
         assert!(matches!(bad, BadBundle::Malformed(_)), "{key}: {bad}");
@@ -207,9 +240,19 @@ fn bundles_that_are_not_read_are_named() {
     let mut two = pair.envelope(&statement(MANIFEST));
     let one = two["dsseEnvelope"]["signatures"][0].clone();
     two["dsseEnvelope"]["signatures"] = json!([one, one]);
-    assert!(Bundle::read(&bytes(&two)).unwrap_err().to_string().contains("not exactly one signature"));
+    assert!(
+        Bundle::read(&bytes(&two))
+            .unwrap_err()
+            .to_string()
+            .contains("not exactly one signature")
+    );
     let long = vec![b' '; 300 * 1024];
-    assert!(Bundle::read(&long).unwrap_err().to_string().contains("more than 262144 bytes"));
+    assert!(
+        Bundle::read(&long)
+            .unwrap_err()
+            .to_string()
+            .contains("more than 262144 bytes")
+    );
     let deep = "[".repeat(100_000);
     assert!(Bundle::read(deep.as_bytes()).is_err());
 }
@@ -233,7 +276,12 @@ fn a_key_that_stands_twice_makes_it_no_bundle() {
     }
     let text = pair.message(MANIFEST).to_string();
     let twice = text.replacen('{', r#"{"mediaType":"x","#, 1);
-    assert!(Bundle::read(twice.as_bytes()).unwrap_err().to_string().contains("duplicate field"));
+    assert!(
+        Bundle::read(twice.as_bytes())
+            .unwrap_err()
+            .to_string()
+            .contains("duplicate field")
+    );
     let behind = format!("{text}{text}");
     assert!(Bundle::read(behind.as_bytes()).is_err());
 }
@@ -269,15 +317,26 @@ fn signatures_of_registries_are_told_apart_by_type() {
     };
     let simple = "application/vnd.dev.cosign.simplesigning.v1+json";
     let files = SignatureFiles::found(&[
-        found("application/vnd.zeph-host.signature.v1", "application/vnd.minisign"),
+        found(
+            "application/vnd.zeph-host.signature.v1",
+            "application/vnd.minisign",
+        ),
         found("", "application/vnd.minisign"),
         found(BUNDLE_TYPE, BUNDLE_TYPE),
         found(simple, simple),
         found("application/x", "text/plain"),
     ]);
     assert_eq!((files.minisign.len(), files.bundles.len()), (2, 1));
-    assert!(files.unread[0].contains("simple signing"), "{:?}", files.unread);
-    assert!(files.unread[1].contains("`application/x`"), "{:?}", files.unread);
+    assert!(
+        files.unread[0].contains("simple signing"),
+        "{:?}",
+        files.unread
+    );
+    assert!(
+        files.unread[1].contains("`application/x`"),
+        "{:?}",
+        files.unread
+    );
     let not_kept = files.not_kept();
     assert_eq!(not_kept.len(), 5, "{not_kept:?}");
     assert!(not_kept[2].contains("cannot be read"), "{not_kept:?}");
@@ -292,7 +351,10 @@ fn a_bundle_of_cosign_is_read() {
     let artifact = include_bytes!("managed.txt");
     assert_eq!(bundle.check(&key, artifact), BundleVerdict::Signed);
     assert_eq!(bundle.check(&key, b"other"), BundleVerdict::NotOfKey);
-    assert_eq!(bundle.check(&Pair::p256().public(), artifact), BundleVerdict::NotOfKey);
+    assert_eq!(
+        bundle.check(&Pair::p256().public(), artifact),
+        BundleVerdict::NotOfKey
+    );
 }
 
 proptest! {

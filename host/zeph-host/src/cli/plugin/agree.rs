@@ -39,7 +39,9 @@ pub(super) fn run(
             "approved": is_agreed,
             "signature": standing.signature.as_ref().map(verify::signature_json),
         }))?,
-        (false, true) => Page::new().head(&format!("plugin `{name}` is approved")).print()?,
+        (false, true) => Page::new()
+            .head(&format!("plugin `{name}` is approved"))
+            .print()?,
         (false, false) => {}
     }
     Ok(match is_agreed {
@@ -50,7 +52,11 @@ pub(super) fn run(
 
 fn page(standing: &PluginStanding) -> Page {
     let mut page = Page::new();
-    page.name(0, &standing.name.0, "was never accepted, and no known signer signed it");
+    page.name(
+        0,
+        &standing.name.0,
+        "was never accepted, and no known signer signed it",
+    );
     page.field("file", Some(&standing.path.to_string_lossy()));
     let Some(good) = &standing.good else {
         return page;

@@ -56,7 +56,12 @@ pub(super) fn run(context: &Context, options: &PluginKeygen) -> Result<Exit, Cli
         drop(fs::remove_file(&secret));
         return Err(error);
     }
-    print(&key, (&secret, &public), password.is_some(), options.json.json)?;
+    print(
+        &key,
+        (&secret, &public),
+        password.is_some(),
+        options.json.json,
+    )?;
     Ok(Exit::Success)
 }
 
@@ -65,8 +70,11 @@ fn failed(error: zeph_artifact::signature::secret::BadSecretKey) -> CliError {
 }
 
 fn exists(file: &Path) -> CliError {
-    CliError::user(format!("`{}` exists, and a key is never overwritten", file.display()))
-        .hint("name another file, or move it away")
+    CliError::user(format!(
+        "`{}` exists, and a key is never overwritten",
+        file.display()
+    ))
+    .hint("name another file, or move it away")
 }
 
 /// A password, typed twice; none when the user gave up.
@@ -79,12 +87,16 @@ fn new_password() -> Result<Option<String>, CliError> {
         return Ok(None);
     };
     if password.is_empty() || password.len() > PASSWORD_BYTES_MAX {
-        return Err(CliError::user(format!("a password has 1 to {PASSWORD_BYTES_MAX} bytes"))
-            .hint("`--no-password` makes a key without one"));
+        return Err(
+            CliError::user(format!("a password has 1 to {PASSWORD_BYTES_MAX} bytes"))
+                .hint("`--no-password` makes a key without one"),
+        );
     }
     match typed("Once more: ")? {
         Some(again) if again == password => Ok(Some(password)),
-        Some(_) => Err(CliError::user("the two passwords are not the same; no key was made")),
+        Some(_) => Err(CliError::user(
+            "the two passwords are not the same; no key was made",
+        )),
         None => Ok(None),
     }
 }
@@ -119,7 +131,9 @@ fn create(file: &Path, text: &str) -> Result<(), CliError> {
 }
 
 fn whole(mut opened: File, file: &Path, text: &str) -> io::Result<()> {
-    let written = opened.write_all(text.as_bytes()).and_then(|()| opened.sync_all());
+    let written = opened
+        .write_all(text.as_bytes())
+        .and_then(|()| opened.sync_all());
     written.inspect_err(|_| drop(fs::remove_file(file)))
 }
 

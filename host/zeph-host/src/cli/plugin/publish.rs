@@ -128,7 +128,9 @@ fn signature(
         signed_at: Some(now_ms().div_euclid(1000)),
         expires_at: None,
     };
-    let comment = facts.write().map_err(|error| CliError::user(error.to_string()))?;
+    let comment = facts
+        .write()
+        .map_err(|error| CliError::user(error.to_string()))?;
     let document = signatures::document(&SignedPlugin::published(&reference.name(), good));
     let signed = sign::signed(key, &document, &comment);
     Ok(FoundSignature {

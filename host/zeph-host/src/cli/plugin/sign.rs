@@ -48,7 +48,9 @@ pub(super) fn run(context: &Context, options: &PluginSign) -> Result<Exit, CliEr
         return Ok(Exit::Success);
     };
     let facts = facts(&specimen, options)?;
-    let comment = facts.write().map_err(|error| CliError::user(error.to_string()))?;
+    let comment = facts
+        .write()
+        .map_err(|error| CliError::user(error.to_string()))?;
     let Some(key) = secret_key(&context.surroundings.working_directory.join(key))? else {
         out::remark("nothing was signed");
         return Ok(Exit::Failure);
@@ -127,7 +129,11 @@ fn facts(specimen: &Specimen, options: &PluginSign) -> Result<SignedFacts, CliEr
 }
 
 /// The signature with a key, as it is written.
-pub(super) fn signed(key: &SecretKey, document: &DigestDocument, comment: &str) -> MinisignSignature {
+pub(super) fn signed(
+    key: &SecretKey,
+    document: &DigestDocument,
+    comment: &str,
+) -> MinisignSignature {
     let untrusted = "signature of a plugin of zeph-host over its digest document";
     key.sign(document.text().as_bytes(), untrusted, comment)
 }
@@ -166,8 +172,10 @@ fn password() -> Result<Option<String>, CliError> {
     read.map_err(|error| CliError::internal("standard input cannot be read").because(error))?;
     match text.lines().next() {
         Some(line) if !line.is_empty() => Ok(Some(line.to_owned())),
-        _ => Err(CliError::user("the key is encrypted, and no password was given")
-            .hint("type it on a terminal, or write one line to standard input")),
+        _ => Err(
+            CliError::user("the key is encrypted, and no password was given")
+                .hint("type it on a terminal, or write one line to standard input"),
+        ),
     }
 }
 
@@ -186,7 +194,9 @@ fn write(
         all.extend(others.into_iter().filter(is_other));
     }
     if all.len() > SIGNATURES_MAX {
-        return Err(cannot(format!("a file has at most {SIGNATURES_MAX} signatures")));
+        return Err(cannot(format!(
+            "a file has at most {SIGNATURES_MAX} signatures"
+        )));
     }
     let text: String = all.iter().map(MinisignSignature::to_text).collect();
     found.minisign = Some(text.into_bytes());

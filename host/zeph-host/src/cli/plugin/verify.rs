@@ -50,7 +50,9 @@ fn published(
     (policy, from): (SignaturePolicy, ArtifactSource),
     options: &PluginVerify,
 ) -> Result<Exit, CliError> {
-    let reference = from.reference().map_or_else(|| from.to_string(), Reference::name);
+    let reference = from
+        .reference()
+        .map_or_else(|| from.to_string(), Reference::name);
     let origin = Origin::Remote(from);
     let delivery = context::block_on(origin.fetch(context, config, options.sha256))?;
     let name = source::name(None, &delivery.source, &[])?;
@@ -94,7 +96,9 @@ fn policy(
     if keys.is_empty() {
         return Ok(config.plugins.signatures.clone());
     }
-    let everything = "*".parse().map_err(|_| CliError::internal("no pattern is valid"))?;
+    let everything = "*"
+        .parse()
+        .map_err(|_| CliError::internal("no pattern is valid"))?;
     let offers = vec![everything];
     let signer = |text: &String| {
         Ok(Signer {
@@ -122,10 +126,12 @@ fn key(here: &Path, text: &str) -> Result<SignerKey, CliError> {
         path: file.clone(),
         source,
     })?;
-    content.parse().map_err(|error: zeph_core::signer::BadSignerKey| {
-        let problem = format!("`{}` is no public key: {error}", one_line(text, 200));
-        CliError::user(problem)
-    })
+    content
+        .parse()
+        .map_err(|error: zeph_core::signer::BadSignerKey| {
+            let problem = format!("`{}` is no public key: {error}", one_line(text, 200));
+            CliError::user(problem)
+        })
 }
 
 fn bounded(file: &Path) -> std::io::Result<String> {
@@ -159,9 +165,7 @@ fn page(plugin: &SignedPlugin, checked: &CheckedSignature) -> Page {
 pub(super) fn signature_text(checked: &CheckedSignature) -> String {
     match &checked.verdict {
         SignatureVerdict::Signed(by) => format!("{} ({})", by.signer, by.key),
-        SignatureVerdict::Unsigned { passed_over } if passed_over.is_empty() => {
-            "nobody".to_owned()
-        }
+        SignatureVerdict::Unsigned { passed_over } if passed_over.is_empty() => "nobody".to_owned(),
         SignatureVerdict::Unsigned { passed_over } => {
             format!("nobody who is known; it has {}", passed_over.join(", and "))
         }
