@@ -35,7 +35,7 @@ fn what_is_no_public_key_is_told_apart() {
     let cut = &LINE[..52];
     let legacy = LINE.replace("RWQ", "RVQ");
     for (text, words) in [
-        ("", "neither a line of minisign"),
+        ("", "56 characters"),
         ("%%%", "neither a line of minisign"),
         (cut, "56 characters"),
         (legacy.as_str(), "56 characters"),
