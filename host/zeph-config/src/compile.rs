@@ -19,8 +19,8 @@ mod serve;
 mod servers;
 mod shaping;
 mod shell;
-mod store;
 mod signers;
+mod store;
 
 use std::num::NonZeroUsize;
 use std::path::{Component, Path, PathBuf};

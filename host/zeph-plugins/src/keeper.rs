@@ -226,7 +226,9 @@ impl Keeper {
     fn signature_stamps(&self) -> Vec<SignatureStamps> {
         let files = self.files.values();
         match self.options.signatures {
-            Some(_) => files.map(|file| signature::stamps(&file.candidate.path)).collect(),
+            Some(_) => files
+                .map(|file| signature::stamps(&file.candidate.path))
+                .collect(),
             None => Vec::new(),
         }
     }
@@ -238,7 +240,9 @@ impl Keeper {
     /// How long the signatures count as they did. Looked at again before that, too: clocks are set, and machines sleep.
     fn until_expiry(&self) -> Duration {
         let now_ms = (self.options.clock)();
-        let left_ms = self.expires_at_ms.map_or(i64::MAX, |at_ms| at_ms.saturating_sub(now_ms));
+        let left_ms = self
+            .expires_at_ms
+            .map_or(i64::MAX, |at_ms| at_ms.saturating_sub(now_ms));
         let left = Duration::from_millis(u64::try_from(left_ms).unwrap_or_default());
         left.min(EXPIRY_LOOK)
     }
@@ -442,7 +446,11 @@ impl Keeper {
         let Some(check) = self.options.signatures.clone() else {
             return;
         };
-        for ((_, name), file) in self.files.iter_mut().filter(|((idx, _), _)| *idx == folder_idx) {
+        for ((_, name), file) in self
+            .files
+            .iter_mut()
+            .filter(|((idx, _), _)| *idx == folder_idx)
+        {
             let CandidateState::Good(good) = &file.candidate.state else {
                 continue;
             };

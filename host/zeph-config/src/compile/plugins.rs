@@ -28,7 +28,12 @@ const DIAGNOSTICS: &str = "diagnostics";
 const SCRAPE: &str = "scrape";
 
 /// How the names of components end, and of the files beside them that say who vouches for them.
-const KINDS: [&str; 4] = ["wasm", "wasm.minisig", "wasm.sigstore.json", "wasm.manifest.json"];
+const KINDS: [&str; 4] = [
+    "wasm",
+    "wasm.minisig",
+    "wasm.sigstore.json",
+    "wasm.manifest.json",
+];
 
 /// The folders of plugins, in the order in which a name is looked up.
 #[derive(Debug, Default)]

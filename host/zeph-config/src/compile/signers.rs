@@ -18,7 +18,10 @@ impl Compiling<'_> {
         for (idx, raw) in raw.signers.iter().enumerate() {
             match signer(raw) {
                 Ok(signer) if signers.iter().any(|known| known.name == signer.name) => {
-                    let message = format!("two signers are called `{}`; a second key gets a second name, such as `{0}-2027`", signer.name);
+                    let message = format!(
+                        "two signers are called `{}`; a second key gets a second name, such as `{0}-2027`",
+                        signer.name
+                    );
                     self.merged.problem(SIGNERS, &message);
                 }
                 Ok(signer) => signers.push(signer),
@@ -60,7 +63,10 @@ fn expires(text: &str) -> Result<Option<i64>, String> {
     if text.is_empty() {
         return Ok(None);
     }
-    let date = text.parse::<Date>().ok().filter(|_| text.len() == "2027-12-31".len());
+    let date = text
+        .parse::<Date>()
+        .ok()
+        .filter(|_| text.len() == "2027-12-31".len());
     let moment = match date {
         Some(date) => date
             .tomorrow()

@@ -172,7 +172,12 @@ fn unsigned(rule: &str) -> String {
 
 #[test]
 fn a_project_may_ask_for_more_signatures_and_not_for_fewer() {
-    for (user, project) in [("allow", "refuse"), ("allow", "ask"), ("ask", "ask"), ("ask", "refuse")] {
+    for (user, project) in [
+        ("allow", "refuse"),
+        ("allow", "ask"),
+        ("ask", "ask"),
+        ("ask", "refuse"),
+    ] {
         let world = World::new().user(unsigned(user)).project(unsigned(project));
         let rule = world.config().plugins.signatures.unsigned;
         assert_eq!(format!("{rule:?}").to_lowercase(), project);

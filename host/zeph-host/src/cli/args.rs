@@ -39,8 +39,8 @@ pub(crate) use self::plugin::{
 };
 pub(crate) use self::records::{Grants, PluginSuggest, PolicySuggest, Replay};
 pub(crate) use self::scheduler::{Scheduler, SchedulerCommand};
-pub(crate) use self::signature::{PluginKeygen, PluginSign, PluginVerify};
 pub(crate) use self::secret::{Secret, SecretCommand};
+pub(crate) use self::signature::{PluginKeygen, PluginSign, PluginVerify};
 pub(crate) use self::store::{StoreArgs, StoreCommand, StorePlace};
 pub(crate) use self::supply::{
     AcceptedRisk, Consent, PluginApprove, PluginBundle, PluginSearch, PluginSync, PluginUpdate,

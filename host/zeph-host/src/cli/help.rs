@@ -44,15 +44,15 @@ pub(crate) use records::{
     POLICY_SUGGEST_EXAMPLES, POLICY_SUGGEST_LONG, REPLAY_EXAMPLES, REPLAY_LONG,
 };
 pub(crate) use scheduler::{SCHEDULER_EXAMPLES, SCHEDULER_LONG};
+pub(crate) use secret::{SECRET_EXAMPLES, SECRET_LONG};
 pub(crate) use signature::{
     KEYGEN_EXAMPLES, KEYGEN_LONG, SIGN_EXAMPLES, SIGN_LONG, VERIFY_EXAMPLES, VERIFY_LONG,
 };
+pub(crate) use store::{STORE_EXAMPLES, STORE_LONG};
 pub(crate) use supply::{
     BUNDLE_EXAMPLES, BUNDLE_LONG, OUTDATED_EXAMPLES, SEARCH_EXAMPLES, SEARCH_LONG, SYNC_EXAMPLES,
     SYNC_LONG, UPDATE_EXAMPLES, UPDATE_LONG,
 };
-pub(crate) use secret::{SECRET_EXAMPLES, SECRET_LONG};
-pub(crate) use store::{STORE_EXAMPLES, STORE_LONG};
 pub(crate) use token::{TOKEN_EXAMPLES, TOKEN_LONG};
 pub(crate) use trust::{TRUST_EXAMPLES, TRUST_LONG};
 pub(crate) use wrap::{WRAP_EXAMPLES, WRAP_LONG};

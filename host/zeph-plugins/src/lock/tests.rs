@@ -256,19 +256,44 @@ fn a_source_that_makes_no_sense_is_refused_with_its_line() {
     let mut notes = plugin("notes");
     notes.provenance = provenances().into_iter().next();
     let good = write::text(&lock_of([notes]));
-    let source = good.lines().find(|line| line.starts_with("source")).unwrap();
-    let signer = good.lines().find(|line| line.starts_with("signer")).unwrap();
-    let line = good.lines().position(|line| line.starts_with("source")).unwrap() + 1;
+    let source = good
+        .lines()
+        .find(|line| line.starts_with("source"))
+        .unwrap();
+    let signer = good
+        .lines()
+        .find(|line| line.starts_with("signer"))
+        .unwrap();
+    let line = good
+        .lines()
+        .position(|line| line.starts_with("source"))
+        .unwrap()
+        + 1;
     let table = [
         (source, "source = {}", 0, "a source is"),
         (source, "source = { url = \"ftp://x\" }", 0, "begins with"),
         (source, "source = { file = \"a.wasm\" }", 0, "is absolute"),
-        (source, "source = { file = \"/a\", url = \"https://x\" }", 0, "a source is"),
-        (source, "source = { reference = \"a b/c\", manifest = \"sha256:0303030303030303030303030303030303030303030303030303030303030303\" }", 0, "no reference"),
+        (
+            source,
+            "source = { file = \"/a\", url = \"https://x\" }",
+            0,
+            "a source is",
+        ),
+        (
+            source,
+            "source = { reference = \"a b/c\", manifest = \"sha256:0303030303030303030303030303030303030303030303030303030303030303\" }",
+            0,
+            "no reference",
+        ),
         (source, "source = { where = \"x\" }", 0, "unknown field"),
         (source, "", 1, "belongs to a `source`"),
         ("1.2.0-rc.1+build.5", "1.2", 1, "no semantic version"),
-        (signer, "signer = { name = \"\", key = \"k\" }", 2, "1 to 2048 bytes"),
+        (
+            signer,
+            "signer = { name = \"\", key = \"k\" }",
+            2,
+            "1 to 2048 bytes",
+        ),
     ];
     for (from, to, n_below, expect) in table {
         let error = parse(&good.replacen(from, to, 1)).unwrap_err();

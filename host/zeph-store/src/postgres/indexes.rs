@@ -41,6 +41,13 @@ pub(super) fn keep(transaction: &Transaction, index: &SeenIndex, at_ms: i64) -> 
     } = index;
     let (document, configured) = (document.to_string(), configured.to_string());
     let keys = keys.join("\n");
-    let row = [source as _, number as _, &document as _, &keys as _, &configured as _, &at_ms as _];
+    let row = [
+        source as _,
+        number as _,
+        &document as _,
+        &keys as _,
+        &configured as _,
+        &at_ms as _,
+    ];
     Ok(transaction.execute(SQL, &row)? == 1)
 }

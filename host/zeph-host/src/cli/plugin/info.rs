@@ -121,7 +121,10 @@ fn as_page(everything: &Everything<'_>) -> Page {
     };
     facts(&mut page, good, locked.as_ref());
     let signature = standing.signature.as_ref();
-    page.field("signed by", signature.map(verify::signature_text).as_deref());
+    page.field(
+        "signed by",
+        signature.map(verify::signature_text).as_deref(),
+    );
     page.field("calls", Some(&calls(reputation)));
     if good.plugin.strategies().is_empty() {
         page.head("TOOLS");

@@ -206,7 +206,15 @@ fn as_table(rows: &[Row<'_>]) -> Result<(), CliError> {
 }
 
 /// The columns where signatures are checked.
-const SIGNED_HEAD: [&str; 7] = ["NAME", "STATUS", "SIGNED BY", "WANTS", "VERSION", "SIZE", "OFFERS"];
+const SIGNED_HEAD: [&str; 7] = [
+    "NAME",
+    "STATUS",
+    "SIGNED BY",
+    "WANTS",
+    "VERSION",
+    "SIZE",
+    "OFFERS",
+];
 
 /// The same with the signer.
 fn signed_cells(row: &Row<'_>) -> [String; 7] {
