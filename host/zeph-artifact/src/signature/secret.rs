@@ -104,6 +104,8 @@ impl SecretKey {
     /// The content of a public key file.
     pub fn public_file(&self) -> String {
         let id = SignerKey::minisign_id(self.id);
+        // minisign writes it as a number.
+        let id = id.trim_start_matches('0');
         let line = self.public().to_text();
         format!("{UNTRUSTED}minisign public key {id}\n{line}\n")
     }

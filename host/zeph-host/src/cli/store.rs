@@ -25,7 +25,7 @@ pub(super) fn run(context: &Context, options: StoreArgs) -> Result<Exit, CliErro
             let is_quiet = context.quiet;
             let report = Store::copy(&from, &to, &options, &mut |table, n_rows| {
                 if !is_quiet && n_rows > 0 {
-                    out::remark(&format!("{table}: {n_rows} rows"));
+                    out::remark(&format!("{table}: {n_rows}"));
                 }
             })?;
             told(context, (&from, &to), &report, json.json)
@@ -78,7 +78,7 @@ fn told(
     }
     let n_tables = report.tables.len();
     out::remark(&format!(
-        "copied {n_rows} rows of {n_tables} tables from `{from}` to `{to}`"
+        "copied all rows ({n_rows}) of {n_tables} tables from `{from}` to `{to}`"
     ));
     if report.n_hosts_unsealed > 0 {
         out::note(&format!(

@@ -21,7 +21,7 @@ pub(crate) struct NewGrant<'a> {
 #[derive(Debug)]
 pub(crate) enum Room {
     /// Nothing: this one stands for it.
-    Covered(GrantRecord),
+    Covered(Box<GrantRecord>),
     /// It replaces these.
     Made(Vec<i64>),
 }
@@ -46,7 +46,7 @@ impl Room {
             other.mode == grant.mode && covers(other.lifetime, grant.lifetime)
         };
         if let Some(other) = there.iter().find(covering) {
-            return Self::Covered(other.clone());
+            return Self::Covered(Box::new(other.clone()));
         }
         // Of two modes for one capability the newer counts.
         there.retain(|other| other.mode != grant.mode || replaces(grant.lifetime, other.lifetime));

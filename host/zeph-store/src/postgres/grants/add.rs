@@ -83,7 +83,7 @@ fn make_room(
     const SQL: &str = "DELETE FROM grants WHERE id = ANY($1::bigint[]) AND taken_at_ms IS NULL";
     let there = row::of_pin(transaction, grant.plugin, grant.pin)?;
     match Room::among(there, grant, now_ms) {
-        Room::Covered(other) => Ok(Some(other)),
+        Room::Covered(other) => Ok(Some(*other)),
         Room::Made(replaced) => {
             if !replaced.is_empty() {
                 transaction.execute(SQL, &[&replaced])?;

@@ -78,7 +78,7 @@ fn make_room(
 ) -> rusqlite::Result<Option<GrantRecord>> {
     let there = row::of_pin(connection, grant.plugin, grant.pin)?;
     match Room::among(there, grant, now_ms) {
-        Room::Covered(other) => Ok(Some(other)),
+        Room::Covered(other) => Ok(Some(*other)),
         Room::Made(replaced) => {
             for id in replaced {
                 delete(connection, id)?;
