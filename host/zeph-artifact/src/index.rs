@@ -199,9 +199,8 @@ impl Index {
             },
             configured: key_digest(&trust.keys),
         };
-        match &trust.mark {
-            Some(seen) => seen.check_next(&mark)?,
-            None => {}
+        if let Some(seen) = &trust.mark {
+            seen.check_next(&mark)?;
         }
         Ok((index, mark))
     }

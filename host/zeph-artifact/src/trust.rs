@@ -150,7 +150,7 @@ impl SignatureJudge<'_> {
                 BundleVerdict::Signed => of_key.push(signer),
                 BundleVerdict::Other => other = other.or(Some(signer)),
                 BundleVerdict::NotOfKey if bundle.means(&signer.key) => {
-                    other = other.or(Some(signer))
+                    other = other.or(Some(signer));
                 }
                 BundleVerdict::NotOfKey => {}
             }

@@ -93,7 +93,7 @@ fn dos_time(release: &Release) -> Result<(u16, u16)> {
     let number = |value: i8| u16::try_from(value).unwrap_or_default();
     let day = year << 9 | number(moment.month()) << 5 | number(moment.day());
     let time =
-        number(moment.hour()) << 11 | number(moment.minute()) << 5 | number(moment.second()) / 2;
+        number(moment.hour()) << 11 | number(moment.minute()) << 5 | (number(moment.second()) / 2);
     Ok((day, time))
 }
 

@@ -2,7 +2,10 @@
 //!
 //! `ZEPH_DIST=FOLDER` tests what `cargo xtask dist FOLDER` has made instead.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -32,7 +35,10 @@ fn given() -> Option<PathBuf> {
 fn has(name: &str) -> bool {
     let has = command(name).arg("--version").output().is_ok();
     if !has {
-        println!("skipped: `{name}` is not installed");
+        drop(writeln!(
+            std::io::stderr(),
+            "skipped: `{name}` is not installed"
+        ));
     }
     has
 }
@@ -64,7 +70,10 @@ fn program(scratch: &Path) -> Option<PathBuf> {
         .map(|name| profile.join(name))
         .find(|program| program.exists());
     let Some(built) = built else {
-        println!("skipped: no `zeph-host` was built");
+        drop(writeln!(
+            std::io::stderr(),
+            "skipped: no `zeph-host` was built"
+        ));
         return None;
     };
     let stripped = scratch.join("zeph-host");
@@ -238,7 +247,10 @@ fn wheel(made: &Made, scratch: &Path) {
         .output()
         .unwrap();
     if !made_place.status.success() {
-        println!("skipped: Python makes no environments here");
+        drop(writeln!(
+            std::io::stderr(),
+            "skipped: Python makes no environments here"
+        ));
         return;
     }
     let pip = || command(place.join("bin/pip"));

@@ -20,11 +20,11 @@ impl Signatures {
     pub(crate) fn of(config: &Config) -> Option<Arc<dyn SignatureCheck>> {
         let policy = &config.plugins.signatures;
         let is_idle = policy.unsigned == UnsignedRule::Allow && policy.signers.is_empty();
-        (!is_idle).then(|| Self::new(policy.clone()))
+        (!is_idle).then(|| Self::under(policy.clone()))
     }
 
     /// The same under a policy that decides nothing, too.
-    pub(crate) fn new(policy: SignaturePolicy) -> Arc<dyn SignatureCheck> {
+    pub(crate) fn under(policy: SignaturePolicy) -> Arc<dyn SignatureCheck> {
         Arc::new(Self { policy })
     }
 }

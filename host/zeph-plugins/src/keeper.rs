@@ -539,7 +539,7 @@ async fn hinted(hints: &mut Option<watch::Receiver<i64>>) {
     };
     if !has_come {
         *hints = None;
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }
 

@@ -68,6 +68,10 @@ fn main() -> io::Result<()> {
 }
 
 /// A folder that the user of the server can reach.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a bench starts the server it needs"
+)]
 fn server_folder(dir: &Path) -> std::path::PathBuf {
     server::run(std::process::Command::new("chmod").arg("755").arg(dir));
     dir.join("server")

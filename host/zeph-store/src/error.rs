@@ -256,9 +256,7 @@ impl StoreError {
             Self::AuditFile { .. } => Some(
                 "set `tools.audit.file` to a file in a folder you may write, or remove that key to keep only the table",
             ),
-            Self::ServerAway { .. } => Some(
-                "see whether the server runs and `store.url` is right",
-            ),
+            Self::ServerAway { .. } => Some("see whether the server runs and `store.url` is right"),
             Self::ServerReadOnly { .. } => Some(
                 "let `store.url` name the server that takes changes, or all of them with `target_session_attrs=read-write`",
             ),

@@ -29,7 +29,10 @@ impl Balancer {
             "/usr/bin/haproxy",
         ];
         let Some(program) = program.into_iter().find(|path| Path::new(path).exists()) else {
-            println!("skipped: HAProxy is not installed");
+            drop(writeln!(
+                std::io::stderr(),
+                "skipped: HAProxy is not installed"
+            ));
             return None;
         };
         let address = SocketAddr::from(([127, 0, 0, 1], free_port()));

@@ -4,6 +4,7 @@
 //! approval, rate or quota was exceeded.
 
 use std::collections::BTreeMap;
+use std::io::Write as _;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -219,10 +220,11 @@ fn survives(place: &Place, args: &[&str], time: Duration, pause: Duration) {
     let took = begun.elapsed();
     let n_done = check(&ended, &recorded(place, &[]), took);
     let n_lost = ended.iter().filter(|(_, end)| *end == End::Lost).count();
-    println!(
+    drop(writeln!(
+        std::io::stderr(),
         "{} requests of {N_CALLERS} callers in {took:?}: {n_done} calls done, {n_lost} lost by {n_killed} killed replicas",
         ended.len()
-    );
+    ));
     assert!(
         n_killed > 0 && n_done > N_CALLERS / 2,
         "{n_done} of {}",

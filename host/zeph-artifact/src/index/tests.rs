@@ -221,7 +221,7 @@ fn what_is_not_entirely_right_is_refused() {
                 index["keys"] = json!(vec![
                     "RWQf6LRCGA9i53mlYecO4IzT51TGPpvWucNSCh1CBM0QTaLn73Y7GFO3";
                     17
-                ])
+                ]);
             },
             "public keys",
         ),

@@ -36,7 +36,7 @@ const FILE_BYTES: usize = 6 + SALT_BYTES + 16 + INNER_BYTES;
 /// Operations and bytes of memory that make scrypt use N = 2¹⁷, r = 8, p = 1: 128 MiB, a third of a second.
 ///
 /// Source: the recommendation of OWASP for passwords.
-const LIMITS: (u64, u64) = (4 * 8 << 17, 128 * 8 << 17);
+const LIMITS: (u64, u64) = ((4 * 8) << 17, (128 * 8) << 17);
 
 /// The most a file may ask for: what the program minisign writes, 1 GiB and some seconds.
 const LIMITS_MAX: (u64, u64) = (1 << 25, 1 << 30);

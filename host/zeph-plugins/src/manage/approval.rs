@@ -81,15 +81,12 @@ pub fn compare(
 /// Errors: `State` when it waits for something else; `Meanwhile` when the name was pinned since; `Lock`. Then nothing is changed.
 pub fn agree(standing: &PluginStanding, folder: &Path, now_ms: i64) -> Result<(), ManageError> {
     let name = &standing.name;
-    let good = match (&standing.good, standing.awaits_agreement) {
-        (Some(good), true) => good,
-        _ => {
-            return Err(ManageError::State {
-                name: name.clone(),
-                state: "waits for no agreement".to_owned(),
-                hint: None,
-            });
-        }
+    let (Some(good), true) = (&standing.good, standing.awaits_agreement) else {
+        return Err(ManageError::State {
+            name: name.clone(),
+            state: "waits for no agreement".to_owned(),
+            hint: None,
+        });
     };
     LockFile::edit(&lock_of(folder), |lock| {
         if lock.get(name).is_some() {

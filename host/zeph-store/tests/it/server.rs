@@ -3,6 +3,7 @@
 //! It needs nothing but the standard library, so that tests of other crates can include it.
 
 use std::fs::{self, File};
+use std::io::Write as _;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -109,6 +110,10 @@ impl Server {
     }
 
     /// Starts it and waits until it answers; it ends when the process `owner` does.
+    #[expect(
+        clippy::zombie_processes,
+        reason = "the watcher outlives the process that starts it"
+    )]
     pub(crate) fn run(&self, owner: u32) {
         const WATCH: &str = r#"
             "$1" -D "$2" >"$3/log" 2>&1 &
@@ -251,7 +256,10 @@ pub(crate) fn programs() -> Option<PathBuf> {
         .chain(of_path)
         .find(|bin| bin.join("initdb").exists());
     if found.is_none() {
-        println!("skipped: PostgreSQL is not installed");
+        drop(writeln!(
+            std::io::stderr(),
+            "skipped: PostgreSQL is not installed"
+        ));
     }
     found
 }

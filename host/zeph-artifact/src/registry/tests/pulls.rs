@@ -150,7 +150,7 @@ async fn a_registry_that_does_not_speak_tls_is_said_to_be_so() {
             .write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n")
             .await
             .unwrap();
-        std::future::pending::<()>().await
+        std::future::pending::<()>().await;
     };
     let mut world = World::of(&[]);
     world.allowed.push(local(port));

@@ -40,7 +40,7 @@ pub(super) fn run(context: &Context, options: &PluginBundle) -> Result<Exit, Cli
         };
         let mut draft = BundleDraft::default();
         add_indexes(&mut draft, &reader).await?;
-        let supply = Supply::Network(registries.clone());
+        let supply = Supply::Network(Box::new(registries.clone()));
         for locked in lock.plugins() {
             let supplied = supplied(&folder, &supply, locked, &config).await?;
             let plugin = plugin(&mut draft, locked, supplied)?;

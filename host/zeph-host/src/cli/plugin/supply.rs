@@ -28,7 +28,7 @@ pub(super) struct Supplied {
 /// Where components come from.
 pub(super) enum Supply {
     /// What the lock names.
-    Network(Registries),
+    Network(Box<Registries>),
     /// A bundle.
     Bundle(Box<Bundle>),
 }

@@ -75,7 +75,7 @@ pub(super) fn run(context: &Context, options: &PluginSync) -> Result<Exit, CliEr
         let plan = folder.plan(&adoption.merged(&own))?;
         let supply = match bundle {
             Some(bundle) => Supply::Bundle(Box::new(bundle)),
-            None => Supply::Network(registries),
+            None => Supply::Network(Box::new(registries)),
         };
         let work = Work {
             config: &config,

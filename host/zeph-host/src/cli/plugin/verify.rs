@@ -38,7 +38,7 @@ pub(super) fn run(context: &Context, options: &PluginVerify) -> Result<Exit, Cli
     };
     let specimen = sign::specimen(context, source)?;
     let plugin = SignedPlugin::local(&specimen.name, &specimen.good);
-    let check = Signatures::new(policy);
+    let check = Signatures::under(policy);
     let checked = CheckedSignature::of(&*check, &plugin, &specimen.file, now_ms());
     report(&plugin, &checked, options)
 }
@@ -61,7 +61,7 @@ fn published(
     let pulled = delivery.pulled.as_ref();
     let files = pulled.map(|pulled| supply::beside(pulled, &policy));
     let rule = policy.unsigned;
-    let check = Signatures::new(policy);
+    let check = Signatures::under(policy);
     let verdict = check.verdict(&plugin, &files.unwrap_or_default(), now_ms());
     report(&plugin, &CheckedSignature { verdict, rule }, options)
 }

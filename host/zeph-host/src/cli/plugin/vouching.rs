@@ -112,7 +112,7 @@ pub(super) fn judged(
         Some(PluginSource::File { .. }) | None => SignedPlugin::local(&name, &good),
         Some(remote) => SignedPlugin::published(&remote.place(), &good),
     };
-    let check = Signatures::new(policy);
+    let check = Signatures::under(policy);
     match check.verdict(&plugin, signatures, now_ms()) {
         SignatureVerdict::Signed(by) => Ok(Vouched {
             good,

@@ -2,6 +2,7 @@
 //! are mostly journeys to the server.
 
 use std::collections::BTreeSet;
+use std::io::Write as _;
 use std::time::{Duration, Instant};
 
 use tokio::task::JoinSet;
@@ -127,9 +128,16 @@ async fn measured<D: Tampered>(n_rows: usize) -> Times {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "whether slow tests run is said by a variable"
+)]
 async fn many_rows_take_times_of_the_same_order() {
     let Some(wanted) = std::env::var_os("ZEPH_SLOW_TESTS") else {
-        println!("skipped: set ZEPH_SLOW_TESTS=1, or to a number of rows, to run it");
+        drop(writeln!(
+            std::io::stderr(),
+            "skipped: set ZEPH_SLOW_TESTS=1, or to a number of rows, to run it"
+        ));
         return;
     };
     if !Postgres::is_there() {
@@ -139,11 +147,17 @@ async fn many_rows_take_times_of_the_same_order() {
     let n_rows = wanted.filter(|rows| *rows > 1).unwrap_or(ROWS);
     let files = measured::<SqliteFile>(n_rows).await;
     let server = measured::<Postgres>(n_rows).await;
-    println!("{n_rows} calls                    SQLite     PostgreSQL  ratio");
+    drop(writeln!(
+        std::io::stderr(),
+        "{n_rows} calls                    SQLite     PostgreSQL  ratio"
+    ));
     let mut slow = Vec::new();
     for ((name, file), (_, server)) in files.into_iter().zip(server) {
         let ratio = server.as_secs_f64() / file.as_secs_f64();
-        println!("{name:<30} {file:>10.1?} {server:>10.1?} {ratio:>6.1}");
+        drop(writeln!(
+            std::io::stderr(),
+            "{name:<30} {file:>10.1?} {server:>10.1?} {ratio:>6.1}"
+        ));
         let counted = server.max(LEAST).as_secs_f64() / file.max(LEAST).as_secs_f64();
         if counted > RATIO_MAX && !CHANGES.contains(&name) {
             slow.push(name);

@@ -1,6 +1,7 @@
 //! PgBouncer in transaction mode: every transaction may reach another process of the server.
 
 use std::fs;
+use std::io::Write as _;
 use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::Duration;
@@ -25,7 +26,10 @@ impl Pooler {
             .into_iter()
             .find(|program| program.exists())
         else {
-            println!("skipped: PgBouncer is not installed");
+            drop(writeln!(
+                std::io::stderr(),
+                "skipped: PgBouncer is not installed"
+            ));
             return None;
         };
         let port = free_port();
