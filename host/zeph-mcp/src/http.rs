@@ -19,7 +19,7 @@ use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use axum::Router;
@@ -29,7 +29,7 @@ use axum::routing::{any, get};
 use rmcp::ServerHandler;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio::net::TcpListener;
-use tokio::time::{interval, sleep, timeout_at};
+use tokio::time::{interval, timeout};
 use tokio_util::sync::CancellationToken;
 
 use self::access::Access;
@@ -52,9 +52,6 @@ pub const PATH: &str = "/mcp";
 
 /// How often it is looked for what was revoked, expired, or idle for too long.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
-
-/// How long a load balancer has to send nothing before connections are closed.
-const QUIET: Duration = Duration::from_secs(1);
 
 /// How long the endpoint waits for clients and calls.
 #[derive(Debug, Clone, Copy)]
@@ -202,7 +199,6 @@ impl Endpoint {
         F: Fn() -> Result<H, io::Error> + Send + Sync + 'static,
     {
         let Patience { grace, reader, .. } = self.options.patience;
-        let has_balancer = self.options.replica.is_some();
         let closed = CancellationToken::new();
         let (shared, listener) = self.shared(factory, &closed);
         let connections = Arc::clone(&shared.connections);
@@ -216,13 +212,8 @@ impl Endpoint {
             shared
                 .leases
                 .end(|_, progress| progress == Progress::Stream);
-            let deadline = tokio::time::Instant::now() + grace;
-            if timeout_at(deadline, shared.leases.no_call()).await.is_err() {
+            if timeout(grace, shared.leases.no_call()).await.is_err() {
                 tracing::warn!("calls that still run are cancelled");
-            }
-            if has_balancer {
-                // At the deadline, requests that are on their way get no answer.
-                let _ = timeout_at(deadline, no_more_refused(&shared)).await;
             }
             shared.leases.end(|_, _| true);
             closed.cancel();
@@ -266,21 +257,8 @@ impl Endpoint {
             connections: Arc::new(Connections::default()),
             metrics: self.options.metrics,
             is_ending: AtomicBool::new(false),
-            n_refused: AtomicU64::new(0),
         };
         (Arc::new(shared), self.listener)
-    }
-}
-
-/// Waits until the load balancer sends nothing more. A connection that is closed while a request is on its way costs that request, and the
-/// balancer may not send it again: nobody could say that it did not run.
-async fn no_more_refused(shared: &Shared) {
-    loop {
-        let before = shared.n_refused.load(Ordering::Relaxed);
-        sleep(QUIET).await;
-        if shared.n_refused.load(Ordering::Relaxed) == before {
-            return;
-        }
     }
 }
 

@@ -2,14 +2,14 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
-use http::header::{AUTHORIZATION, CONNECTION, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::header::{AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use serde_json::Value;
 use tokio::time::timeout;
@@ -53,8 +53,6 @@ pub(super) struct Shared {
     pub(super) metrics: Arc<Metrics>,
     /// Whether the server ends: what runs may finish, nothing begins.
     pub(super) is_ending: AtomicBool,
-    /// Requests that were refused because the server ends.
-    pub(super) n_refused: AtomicU64,
     pub(super) mcp: Mcp,
 }
 
@@ -281,10 +279,6 @@ impl Shared {
         let mut response = error_response(status, id, UNAVAILABLE, problem);
         let retry = HeaderValue::from_static(RETRY_SECS);
         response.headers_mut().insert(RETRY_AFTER, retry);
-        // The next request on this connection could meet its end.
-        let close = HeaderValue::from_static("close");
-        response.headers_mut().insert(CONNECTION, close);
-        self.n_refused.fetch_add(1, Ordering::Relaxed);
         response
     }
 

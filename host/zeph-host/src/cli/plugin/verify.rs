@@ -155,7 +155,7 @@ fn page(plugin: &SignedPlugin, checked: &CheckedSignature) -> Page {
         }
         SignatureVerdict::Unsigned { .. } => {}
         SignatureVerdict::Refused(refusal) => {
-            page.field("to accept it", Some(&refusal.remedy));
+            page.field("to accept", Some(&refusal.remedy));
         }
     }
     page
