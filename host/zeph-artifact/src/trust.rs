@@ -17,7 +17,7 @@ use crate::signature::sigstore::{Bundle, BundleVerdict};
 
 mod files;
 
-pub use self::files::{FILES_MAX, MINISIGN_TYPE, SignatureFiles};
+pub use self::files::{FILES_MAX, MINISIGN_SUFFIX, MINISIGN_TYPE, SignatureFiles};
 
 /// The plugin that signatures have to vouch for.
 #[derive(Debug, Clone, Copy)]

@@ -16,18 +16,13 @@ use super::{Registries, RegistryError, SIGNATURE_BYTES_MAX, error, referrers};
 use crate::manifest::{self, ACCEPTED, BadManifest, ComponentManifest, MANIFEST_BYTES_MAX};
 use crate::pulled::{FoundSignature, Pulled, RawManifest};
 use crate::reference::{ArtifactSource, Reference};
+use crate::trust::{MINISIGN_SUFFIX, MINISIGN_TYPE};
 
 /// Where a registry says what it believes the digest of a manifest is.
 pub(super) const DIGEST_FIELD: &str = "docker-content-digest";
 
 /// Most tags that are listed.
 const TAGS_MAX: usize = 1_000;
-
-/// What lies beside a file for a signature in the format of minisign.
-const SIGNATURE_SUFFIX: &str = ".minisig";
-
-/// The type of a signature in the format of minisign.
-const MINISIGN_TYPE: &str = "application/vnd.minisign";
 
 pub(super) async fn pull(
     session: &Session<'_>,
@@ -128,7 +123,7 @@ pub(super) async fn download(
 /// The signature that lies beside a file. A server that has none may answer in many ways.
 async fn beside(registries: &Registries, url: &Url) -> Result<Vec<FoundSignature>, RegistryError> {
     let mut url = url.clone();
-    url.set_path(&format!("{}{SIGNATURE_SUFFIX}", url.path()));
+    url.set_path(&format!("{}{MINISIGN_SUFFIX}", url.path()));
     let answer = registries.send(&Asked::get(url.clone())).await?;
     if answer.status != StatusCode::OK {
         return Ok(Vec::new());

@@ -15,6 +15,9 @@ pub const FILES_MAX: usize = 16;
 /// The type of a file of minisign.
 pub const MINISIGN_TYPE: &str = "application/vnd.minisign";
 
+/// How the file with a signature in the format of minisign ends, which lies beside what it is for.
+pub const MINISIGN_SUFFIX: &str = ".minisig";
+
 /// How the types of bundles of Sigstore begin.
 const BUNDLE_TYPES: &str = "application/vnd.dev.sigstore.bundle";
 

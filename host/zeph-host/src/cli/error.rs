@@ -73,6 +73,21 @@ impl CliError {
         self
     }
 
+    /// What a crate that handles plugins says, with its hints.
+    fn of_plugins(
+        error: impl Error + Send + Sync + 'static,
+        is_usage: bool,
+        hints: Vec<String>,
+    ) -> Self {
+        let problem = error.to_string();
+        let mut this = match is_usage {
+            true => Self::user(problem),
+            false => Self::internal(problem),
+        };
+        this.hints.extend(hints);
+        this.because(error)
+    }
+
     /// Adds a hint.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
@@ -168,25 +183,15 @@ impl From<EndpointError> for CliError {
 
 impl From<ManageError> for CliError {
     fn from(error: ManageError) -> Self {
-        let problem = error.to_string();
-        let mut this = match error.is_usage() {
-            true => Self::user(problem),
-            false => Self::internal(problem),
-        };
-        this.hints.extend(error.hints());
-        this.because(error)
+        let (is_usage, hints) = (error.is_usage(), error.hints());
+        Self::of_plugins(error, is_usage, hints)
     }
 }
 
 impl From<RegistryError> for CliError {
     fn from(error: RegistryError) -> Self {
-        let problem = error.to_string();
-        let mut this = match error.is_usage() {
-            true => Self::user(problem),
-            false => Self::internal(problem),
-        };
-        this.hints.extend(error.hints());
-        this.because(error)
+        let (is_usage, hints) = (error.is_usage(), error.hints());
+        Self::of_plugins(error, is_usage, hints)
     }
 }
 

@@ -12,7 +12,7 @@ use zeph_plugins::manage::sync::SyncFolder;
 use super::display::{self, Page};
 use super::folder;
 use super::indexes::IndexReader;
-use super::registry::{self, Transfer};
+use super::registry::Transfer;
 use super::supply::{Supplied, Supply};
 use crate::cli::args::PluginBundle;
 use crate::cli::context::{self, Context};
@@ -31,16 +31,10 @@ pub(super) fn run(context: &Context, options: &PluginBundle) -> Result<Exit, Cli
     }
     context::block_on(async {
         let transfer = Transfer::new(context.quiet);
-        let registries = registry::registries(context, &config, &transfer);
-        let store = context.store(&config)?;
-        let reader = IndexReader {
-            config: &config,
-            registries: &registries,
-            store: &store,
-        };
+        let reader = IndexReader::new(context, &config, &transfer)?;
         let mut draft = BundleDraft::default();
         add_indexes(&mut draft, &reader).await?;
-        let supply = Supply::Network(Box::new(registries.clone()));
+        let supply = Supply::Network(Box::new(reader.registries.clone()));
         for locked in lock.plugins() {
             let supplied = supplied(&folder, &supply, locked, &config).await?;
             let plugin = plugin(&mut draft, locked, supplied)?;

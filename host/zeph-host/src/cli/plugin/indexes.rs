@@ -10,17 +10,17 @@ use zeph_artifact::index::{
     INDEX_BYTES_MAX, INDEX_SIGNATURE_BYTES_MAX, Index, IndexError, IndexMark, IndexTrust,
 };
 use zeph_artifact::registry::Registries;
+use zeph_artifact::trust::MINISIGN_SUFFIX;
 use zeph_config::{Config, IndexLocation};
 use zeph_core::id::Digest;
 use zeph_core::signer::SignerKey;
 use zeph_plugins::lock::LockedPlugin;
 use zeph_store::{SeenIndex, Store};
 
+use super::registry::{self, Transfer};
+use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::clock::now_ms;
-
-/// How the file with the signature of an index ends.
-const SIGNATURE_SUFFIX: &str = ".minisig";
 
 /// An index that was checked.
 #[derive(Debug)]
@@ -35,11 +35,26 @@ pub(super) struct OpenedIndex {
 /// Opens indexes.
 pub(super) struct IndexReader<'a> {
     pub(super) config: &'a Config,
-    pub(super) registries: &'a Registries,
-    pub(super) store: &'a Store,
+    pub(super) registries: Registries,
+    pub(super) store: Store,
 }
 
-impl IndexReader<'_> {
+impl<'a> IndexReader<'a> {
+    /// What opens the indexes of this configuration; `transfer` shows what is fetched.
+    ///
+    /// Errors: the store cannot be opened.
+    pub(super) fn new(
+        context: &Context,
+        config: &'a Config,
+        transfer: &Transfer,
+    ) -> Result<Self, CliError> {
+        Ok(Self {
+            config,
+            registries: registry::registries(context, config, transfer),
+            store: context.store(config)?,
+        })
+    }
+
     /// Every index of the configuration, and what is wrong with the others.
     pub(super) async fn all(&self) -> (Vec<OpenedIndex>, Vec<CliError>) {
         let (mut opened, mut problems) = (Vec::new(), Vec::new());
@@ -73,7 +88,7 @@ impl IndexReader<'_> {
         let url = Url::parse(url)
             .map_err(|error| CliError::user("it has no valid URL").because(error))?;
         let mut signature = url.clone();
-        signature.set_path(&format!("{}{SIGNATURE_SUFFIX}", url.path()));
+        signature.set_path(&format!("{}{MINISIGN_SUFFIX}", url.path()));
         let document = self.registries.file(&url, INDEX_BYTES_MAX).await?;
         let signature = self
             .registries
@@ -146,7 +161,7 @@ fn source(location: &IndexLocation) -> String {
 
 fn of_file(path: &Path) -> Result<(Vec<u8>, Vec<u8>), CliError> {
     let mut beside = path.as_os_str().to_owned();
-    beside.push(SIGNATURE_SUFFIX);
+    beside.push(MINISIGN_SUFFIX);
     Ok((
         bounded(path, INDEX_BYTES_MAX)?,
         bounded(Path::new(&beside), INDEX_SIGNATURE_BYTES_MAX)?,

@@ -6,7 +6,7 @@ use zeph_plugins::manage::sync::SyncFolder;
 
 use super::display::{self, Page};
 use super::indexes::{IndexReader, OpenedIndex, yanked};
-use super::registry::{self, Transfer};
+use super::registry::Transfer;
 use super::releases::{self, Release};
 use super::{folder, update};
 use crate::cli::args::Json;
@@ -32,13 +32,7 @@ pub(super) fn run(context: &Context, json: Json) -> Result<Exit, CliError> {
     let lock = SyncFolder::open(folder(&config)?)?.lock()?;
     context::block_on(async {
         let transfer = Transfer::new(context.quiet);
-        let registries = registry::registries(context, &config, &transfer);
-        let store = context.store(&config)?;
-        let reader = IndexReader {
-            config: &config,
-            registries: &registries,
-            store: &store,
-        };
+        let reader = IndexReader::new(context, &config, &transfer)?;
         let (indexes, mut problems) = reader.all().await;
         let mut rows = Vec::new();
         for locked in lock.plugins() {
@@ -67,12 +61,12 @@ async fn row(reader: &IndexReader<'_>, locked: &LockedPlugin, indexes: &[OpenedI
         problem: None,
         locked: locked.clone(),
     };
-    match releases::all(reader.registries, locked, indexes).await {
+    match releases::all(&reader.registries, locked, indexes).await {
         Ok(releases) => row.newest = releases::newest(&releases, locked.version()).cloned(),
         Err(error) => row.problem = Some(of_plugin(locked, error)),
     }
     if row.newest.is_none() && row.problem.is_none() {
-        match update::moved(reader.registries, locked).await {
+        match update::moved(&reader.registries, locked).await {
             Ok(moved) => row.has_moved = moved.is_some(),
             Err(error) => row.problem = Some(of_plugin(locked, error)),
         }

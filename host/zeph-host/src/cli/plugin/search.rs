@@ -5,7 +5,7 @@ use zeph_artifact::index::{IndexedPlugin, IndexedVersion};
 
 use super::display::{self, Page};
 use super::indexes::{IndexReader, OpenedIndex};
-use super::registry::{self, Transfer};
+use super::registry::Transfer;
 use crate::cli::args::PluginSearch;
 use crate::cli::context::{self, Context};
 use crate::cli::error::CliError;
@@ -25,13 +25,7 @@ pub(super) fn run(context: &Context, options: &PluginSearch) -> Result<Exit, Cli
     }
     context::block_on(async {
         let transfer = Transfer::new(context.quiet);
-        let registries = registry::registries(context, &config, &transfer);
-        let store = context.store(&config)?;
-        let reader = IndexReader {
-            config: &config,
-            registries: &registries,
-            store: &store,
-        };
+        let reader = IndexReader::new(context, &config, &transfer)?;
         let (indexes, problems) = reader.all().await;
         let found = found(&indexes, &options.words);
         match options.json.json {

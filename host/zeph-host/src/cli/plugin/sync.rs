@@ -15,7 +15,7 @@ use zeph_store::Store;
 
 use super::display::{self, Page};
 use super::indexes::{IndexReader, OpenedIndex, yanked};
-use super::registry::{self, Transfer};
+use super::registry::Transfer;
 use super::supply::{self, Supplied, Supply};
 use super::vouching::Voucher;
 use super::{consent, folder};
@@ -57,22 +57,17 @@ pub(super) fn run(context: &Context, options: &PluginSync) -> Result<Exit, CliEr
         .map(|file| supply::bundle(context, file))
         .transpose()?;
     context::block_on(async {
-        let store = context.store(&config)?;
         let transfer = Transfer::new(context.quiet);
-        let registries = registry::registries(context, &config, &transfer);
+        let reader = IndexReader::new(context, &config, &transfer)?;
         let own = folder.lock()?;
         let adoption = match &bundle {
-            Some(bundle) if !options.locked => {
-                let reader = IndexReader {
-                    config: &config,
-                    registries: &registries,
-                    store: &store,
-                };
-                adoption(&own, bundle, &reader, context).await?
-            }
+            Some(bundle) if !options.locked => adoption(&own, bundle, &reader, context).await?,
             _ => Adoption::default(),
         };
         let plan = folder.plan(&adoption.merged(&own))?;
+        let IndexReader {
+            registries, store, ..
+        } = reader;
         let supply = match bundle {
             Some(bundle) => Supply::Bundle(Box::new(bundle)),
             None => Supply::Network(Box::new(registries)),

@@ -16,7 +16,7 @@ use zeph_store::Store;
 
 use super::display::{self, Page};
 use super::indexes::{IndexReader, OpenedIndex};
-use super::registry::{self, Transfer};
+use super::registry::Transfer;
 use super::releases::{self, Release};
 use super::supply::{self, Supplied};
 use super::vouching::{Vouched, Voucher, pinned};
@@ -44,13 +44,7 @@ pub(super) fn run(context: &Context, options: &PluginUpdate) -> Result<Exit, Cli
     let old = old(context, path, &options.name)?;
     context::block_on(async {
         let transfer = Transfer::new(context.quiet);
-        let registries = registry::registries(context, &config, &transfer);
-        let store = context.store(&config)?;
-        let reader = IndexReader {
-            config: &config,
-            registries: &registries,
-            store: &store,
-        };
+        let reader = IndexReader::new(context, &config, &transfer)?;
         let next = next(context, &reader, &old, options).await;
         transfer.end();
         let Some(next) = next? else {
@@ -64,7 +58,7 @@ pub(super) fn run(context: &Context, options: &PluginUpdate) -> Result<Exit, Cli
         }
         let is_agreed = update.agreed(options);
         if is_agreed {
-            update.carry_out(&folder, &store).await?;
+            update.carry_out(&folder, &reader.store).await?;
         }
         update.print(is_agreed, options.json.json)?;
         Ok(match is_agreed {
@@ -105,7 +99,7 @@ async fn next(
     for problem in &problems {
         context.notes(&problem.problems);
     }
-    let release = release(reader.registries, old, &indexes, options).await?;
+    let release = release(&reader.registries, old, &indexes, options).await?;
     let Some(release) = release else {
         return Ok(None);
     };
