@@ -19,7 +19,6 @@ mod roots;
 mod ruled;
 mod seen;
 mod special;
-mod speed;
 mod touched;
 mod uses;
 mod walk;
