@@ -13,6 +13,10 @@ use super::names::ItemKind;
 /// Most imports or exports of one component; a Python component with every interface of WASI has some forty.
 const ITEMS_MAX: usize = 1_000;
 
+/// The most components and modules in each other: what composes components needs some ten, and the validator's time grows
+/// with the square.
+const DEPTH_MAX: usize = 100;
+
 /// Most custom sections that are looked at, over all levels. A Python component has some hundred.
 const CUSTOM_MAX: usize = 4_096;
 
@@ -77,6 +81,11 @@ pub(super) fn parts(bytes: &[u8]) -> Result<Parts<'_>, InspectError> {
             } => {
                 if unchecked_range.end > bytes.len() {
                     return Err(InspectError::Truncated);
+                }
+                if parents.len() == DEPTH_MAX {
+                    return Err(InspectError::Invalid(format!(
+                        "it holds components more than {DEPTH_MAX} deep in each other"
+                    )));
                 }
                 parents.push(std::mem::replace(&mut parser, inner));
             }

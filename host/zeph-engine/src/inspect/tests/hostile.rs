@@ -82,11 +82,21 @@ fn every_cut_is_seen_as_incomplete_or_useless() {
 }
 
 #[test]
-fn a_thousand_components_in_each_other() {
-    for (depth, id) in [(999, 4), (10_000, 4), (20_000, 4)] {
-        // Both answers would do; that there is one, soon, is the point.
-        let _answer = inspect(&nested(depth, id));
+fn components_deep_in_each_other_are_refused_before_they_are_validated() {
+    let (component, module) = (4, 1);
+    for depth in [101, 1_000, 100_000] {
+        let error = inspect(&nested(depth, component)).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            InspectError::Invalid(
+                "it holds components more than 100 deep in each other".to_owned()
+            )
+            .to_string()
+        );
     }
+    let shallow = inspect(&nested(100, component));
+    assert!(!shallow.is_err_and(|error| error.to_string().contains("deep")));
+    assert!(inspect(&nested(100_000, module)).is_err());
 }
 
 #[test]
