@@ -10,8 +10,10 @@ mod source;
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
 
-use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use globset::{Glob, GlobBuilder};
 use serde::{Deserialize, Serialize};
 
 pub use self::sink::{Destination, destination};
@@ -24,12 +26,16 @@ use super::trajectory::{in_mode, is_always_available};
 use super::{BadRule, Mode, Policy, SessionFacts, Verdict};
 use crate::call::ResolvedCall;
 use crate::failure::one_line;
+use crate::globs::LazyGlobs;
 
 /// The check in traces.
 pub const FLOW_CHECK: &str = "flow";
 
 /// The rule.
 const RULE: &str = "tools.governance.flow";
+
+/// Most patterns that one with choices is taken apart into, before the last of them.
+const SIMPLER_MAX: usize = 32;
 
 /// Most labels of one conversation. Beyond them the newest source stands for all further ones.
 const LABELS_MAX: usize = 256;
@@ -75,23 +81,24 @@ impl Default for Governance {
     }
 }
 
-/// Patterns over real paths of files whose content is private.
+/// Patterns over real paths of files whose content is private. Clones share them.
 #[derive(Debug, Clone, Default)]
-pub struct PrivatePaths(GlobSet);
+pub struct PrivatePaths(Arc<LazyGlobs>);
 
 impl PrivatePaths {
     /// Compiles patterns over absolute paths.
     ///
     /// Errors: [`BadRule`] for what is no pattern.
     pub fn new(patterns: &[String]) -> Result<Self, BadRule> {
-        let mut set = GlobSetBuilder::new();
+        let mut globs = Vec::with_capacity(patterns.len());
         for text in patterns {
-            let glob = GlobBuilder::new(text).literal_separator(true).build();
-            set.add(glob.map_err(|error| BadRule::new(text, error.kind()))?);
+            let whole = glob(text).map_err(|error| BadRule::new(text, error.kind()))?;
+            match simpler(text) {
+                Some(simpler) => globs.extend(simpler),
+                None => globs.push(whole),
+            }
         }
-        let set = set.build();
-        set.map(Self)
-            .map_err(|error| BadRule::new("private_paths", error.kind()))
+        Ok(Self(Arc::new(LazyGlobs::new(globs))))
     }
 
     /// Whether there is none.
@@ -100,9 +107,38 @@ impl PrivatePaths {
     }
 
     /// Whether a file, or a directory above it, is private.
-    pub fn holds(&self, path: &std::path::Path) -> bool {
-        !self.0.is_empty() && path.ancestors().any(|path| self.0.is_match(path))
+    pub fn holds(&self, path: &Path) -> bool {
+        path.ancestors().any(|path| self.0.is_match(path, true))
     }
+}
+
+fn glob(text: &str) -> Result<Glob, globset::Error> {
+    GlobBuilder::new(text).literal_separator(true).build()
+}
+
+/// A pattern with `{…}` as the patterns it stands for: names and endings are compared without regular expressions, which take long to
+/// compile. None where it has none, or is less plain than that.
+fn simpler(text: &str) -> Option<Vec<Glob>> {
+    if !text.contains('{') || text.contains(['\\', '[', ']']) {
+        return None;
+    }
+    let mut texts = vec![String::new()];
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('{') {
+        let (choices, after) = after.split_once('}')?;
+        if choices.contains('{') || before.contains('}') || texts.len() > SIMPLER_MAX {
+            return None;
+        }
+        let longer = |text: &String| {
+            let choices = choices.split(',');
+            let longer = choices.map(|choice| format!("{text}{before}{choice}"));
+            longer.collect::<Vec<_>>()
+        };
+        texts = texts.iter().flat_map(longer).collect();
+        rest = after;
+    }
+    let globs = texts.iter().map(|text| glob(&format!("{text}{rest}")).ok());
+    globs.collect()
 }
 
 /// What is known of the content of a result.

@@ -8,7 +8,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use globset::GlobBuilder;
+use zeph_core::globs::LazyGlobs;
 
 use super::error::FsPolicyError;
 use super::rulings::{RulingSet, Rulings};
@@ -33,8 +34,9 @@ impl Shade {
 /// The compiled patterns of a grant.
 #[derive(Debug)]
 pub(super) struct Patterns {
-    deny: GlobSet,
-    allow: GlobSet,
+    /// Compiled when a path is met that they may hide.
+    deny: Arc<LazyGlobs>,
+    allow: Arc<LazyGlobs>,
     /// Absolute forms of the deny patterns that start with fixed names, cut into their components: where a hidden file
     /// may lie that has a second name inside a root.
     places: Vec<Vec<String>>,
@@ -71,8 +73,8 @@ impl Patterns {
     /// Adds the paths that `rulings` hide.
     pub(super) fn with(&self, rulings: &Arc<Rulings>) -> Self {
         Self {
-            deny: self.deny.clone(),
-            allow: self.allow.clone(),
+            deny: Arc::clone(&self.deny),
+            allow: Arc::clone(&self.allow),
             places: self.places.clone(),
             beginnings: Arc::clone(&self.beginnings),
             // Their folders are known in lower case only.
@@ -156,8 +158,8 @@ impl Patterns {
             return parent;
         }
         Shade {
-            deny: parent.deny || self.deny.is_match(path),
-            allow: parent.allow || self.allow.is_match(path),
+            deny: parent.deny || self.deny.is_match(path, true),
+            allow: parent.allow || self.allow.is_match(path, false),
             ruled: self.rulings.below(parent.ruled, path),
         }
     }
@@ -207,8 +209,8 @@ struct Form<'a> {
     written: &'a str,
 }
 
-fn compile(forms: &[Form<'_>]) -> Result<GlobSet, FsPolicyError> {
-    let mut set = GlobSetBuilder::new();
+fn compile(forms: &[Form<'_>]) -> Result<Arc<LazyGlobs>, FsPolicyError> {
+    let mut globs = Vec::with_capacity(forms.len());
     for form in forms {
         let glob = GlobBuilder::new(&form.glob)
             .literal_separator(true)
@@ -219,12 +221,9 @@ fn compile(forms: &[Form<'_>]) -> Result<GlobSet, FsPolicyError> {
                 pattern: form.written.to_owned(),
                 source,
             })?;
-        set.add(glob);
+        globs.push(glob);
     }
-    set.build().map_err(|source| FsPolicyError::Pattern {
-        pattern: String::new(),
-        source,
-    })
+    Ok(Arc::new(LazyGlobs::new(globs)))
 }
 
 fn absolute_forms<'a>(
@@ -374,8 +373,8 @@ mod tests {
             let matched = whole.match_indices('/').skip(1).map(|(end, _)| end).chain([whole.len()]).fold(
                 Shade::default(),
                 |shade, end| Shade {
-                    deny: shade.deny || patterns.deny.is_match(&whole[..end]),
-                    allow: shade.allow || patterns.allow.is_match(&whole[..end]),
+                    deny: shade.deny || patterns.deny.is_match(Path::new(&whole[..end]), true),
+                    allow: shade.allow || patterns.allow.is_match(Path::new(&whole[..end]), false),
                     ..shade
                 },
             );
