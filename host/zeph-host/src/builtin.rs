@@ -20,6 +20,9 @@ use crate::session::Session;
 /// The tool that reads stored outputs.
 pub(crate) const READ_OVERFLOW: &str = read_overflow::NAME;
 
+/// The names of all built-in tools: their schemas take longer to make than a command may take to start.
+pub(crate) const NAMES: [&str; 3] = [read_overflow::NAME, turn_state::NAME, update_plan::NAME];
+
 /// Every built-in tool.
 pub(crate) fn tools() -> Vec<Tool> {
     vec![

@@ -479,11 +479,11 @@ impl Host {
 
     /// Whether `name` is a tool of the host itself, which no plugin offers.
     pub(crate) fn has_own(name: &str) -> bool {
-        let own = builtin::tools()
-            .into_iter()
-            .chain(scheduler::tools::tools());
-        let tools = own.chain(Native::tools());
-        tools.into_iter().any(|tool| tool.name.as_str() == name)
+        let mut own = builtin::NAMES
+            .iter()
+            .chain(&scheduler::tools::ALL)
+            .chain(&zeph_shell::tools::ALL);
+        own.any(|own| *own == name)
     }
 
     /// Whether `name` is the tool that runs commands.

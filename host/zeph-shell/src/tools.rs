@@ -16,6 +16,9 @@ pub const LIST_RUNS: &str = "list_runs";
 /// Ends a background run.
 pub const KILL_RUN: &str = "kill_run";
 
+/// The names of all tools.
+pub const ALL: [&str; 3] = [BASH, LIST_RUNS, KILL_RUN];
+
 /// The arguments of `bash`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 pub(crate) struct BashArguments {

@@ -33,7 +33,7 @@ pub(crate) const DEFERRED: &str = "schedule_deferred";
 pub(crate) const CANCEL: &str = "cancel_task";
 pub(crate) const LIST: &str = "list_tasks";
 
-const ALL: [&str; 4] = [PERIODIC, DEFERRED, CANCEL, LIST];
+pub(crate) const ALL: [&str; 4] = [PERIODIC, DEFERRED, CANCEL, LIST];
 
 /// Characters of a name at most.
 const NAME_CHARS_MAX: usize = 128;
