@@ -58,7 +58,7 @@ use clap::{ColorChoice, CommandFactory, FromArgMatches};
 use zeph_core::principal::Operator;
 use zeph_plugins::component::Component;
 
-use self::args::{CliArgs, CliCommand};
+use self::args::{CliArgs, CliCommand, FrequentArgs};
 use self::context::Context;
 use self::error::CliError;
 use self::exit::Exit;
@@ -98,6 +98,9 @@ pub fn main_with(components: Vec<Component>) -> ExitCode {
 }
 
 fn parse(typed: &[OsString], color: ColorChoice) -> Result<CliArgs, clap::Error> {
+    if let Some(args) = FrequentArgs::read(typed) {
+        return Ok(args);
+    }
     let mut command = CliArgs::command().color(color);
     let matches = command.try_get_matches_from_mut(typed)?;
     CliArgs::from_arg_matches(&matches).map_err(|error| error.format(&mut command))

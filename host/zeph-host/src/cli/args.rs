@@ -4,6 +4,7 @@ mod acp;
 mod audit;
 mod authority;
 mod filters;
+mod frequent;
 mod governance;
 mod mcp;
 mod plugin;
@@ -31,6 +32,7 @@ pub(crate) use self::authority::{
     ApprovalDuration, Approve, Doctor, Explain, Policy, PolicyCommand,
 };
 pub(crate) use self::filters::{Filter, FiltersArgs, FiltersCommand, HookArgs, Stats};
+pub(crate) use self::frequent::FrequentArgs;
 pub(crate) use self::governance::{Forgive, Revoke};
 pub(crate) use self::mcp::{Mcp, McpApprove, McpCommand, McpConfig, McpLogin, McpName};
 pub(crate) use self::plugin::{
