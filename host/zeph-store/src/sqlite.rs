@@ -52,6 +52,7 @@ mod checkpoint;
 mod clock;
 mod conversation;
 mod defaults;
+mod due;
 mod goals;
 mod grant_uses;
 mod grants;
@@ -631,6 +632,9 @@ impl Operations for ChainedConnection {
     }
 
     fn sweep(&self, past: &Past, n_max: u32) -> Outcome<SweepReport> {
+        if !due::is_any(self, past)? {
+            return Ok(SweepReport::default());
+        }
         let audit = audit::sweep(self, past, n_max)?;
         let mut swept = SweepReport {
             n_grants: grants::sweep(self, past.at_ms, n_max)?,

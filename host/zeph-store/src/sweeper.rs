@@ -45,6 +45,8 @@ pub(crate) struct Sweeper {
     next: Option<Instant>,
     n_each: u32,
     n_writes: usize,
+    /// Whether there was a step.
+    has_stepped: bool,
 }
 
 impl Sweeper {
@@ -52,6 +54,7 @@ impl Sweeper {
     pub(crate) fn start(&mut self, retention: Retention, clock: Clock) {
         self.plan = Some((retention, clock));
         self.n_each = EACH.0;
+        self.has_stepped = false;
         self.next = Some(Instant::now() + IDLE);
     }
 
@@ -78,6 +81,7 @@ impl Sweeper {
     /// Deletes a few things; the next step follows when there were any.
     pub(crate) fn step(&mut self, database: &dyn SweptDatabase) {
         let started = Instant::now();
+        self.has_stepped = true;
         let swept = self.sweep(database).unwrap_or_else(|fault| {
             tracing::warn!(?fault, "the store cannot be swept");
             SweepReport::default()
@@ -99,9 +103,9 @@ impl Sweeper {
         }
     }
 
-    /// A last step, for hosts that end before there was a pause.
+    /// The one step of hosts that end before there was a pause.
     pub(crate) fn close(&mut self, database: &dyn SweptDatabase) {
-        if self.next.is_some() {
+        if self.next.is_some() && !self.has_stepped {
             self.step(database);
         }
     }

@@ -12,6 +12,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::chain::ChainedConnection;
 use super::checkpoint::{Checkpointer, spare_close};
+use super::due;
 use super::site::Site;
 use crate::error::StoreError;
 use crate::lines;
@@ -219,6 +220,9 @@ fn run_in_savepoint(connection: &ChainedConnection, job: &mut dyn Job) -> rusqli
 
 impl SweptDatabase for ChainedConnection {
     fn sweep_some(&self, past: &Past, n_max: u32) -> Outcome<SweepReport> {
+        if !due::is_any(self, past)? {
+            return Ok(SweepReport::default());
+        }
         self.begin()?;
         let swept = self.sweep(past, n_max);
         let committed = swept.and_then(|swept| Ok(execute(self, "COMMIT").map(|()| swept)?));
