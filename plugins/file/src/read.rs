@@ -104,8 +104,8 @@ struct PageBody {
 }
 
 impl PageBody {
-    fn push(&mut self, idx: u64, found: &PageLine) {
-        let mut head = &found.head[..];
+    fn push(&mut self, idx: u64, found: &PageLine<'_>) {
+        let mut head = &*found.head;
         let mut len = found.len;
         if idx == 0 && head.starts_with(b"\xef\xbb\xbf") {
             (head, len) = (&head[3..], len - 3);
@@ -115,10 +115,15 @@ impl PageBody {
             (head, len) = (&head[..head.len() - 1], len - 1);
             self.crlf = true;
         }
-        self.not_utf8 |= head.len() as u64 == len && std::str::from_utf8(head).is_err();
         let shown = line(head, len, LINE_CHARS_MAX);
+        // What is shown as it stands is UTF-8.
+        let is_same = shown.as_bytes() == head;
+        self.not_utf8 |= !is_same && head.len() as u64 == len && std::str::from_utf8(head).is_err();
         self.n_lines += 1;
-        self.text.push_str(&format!("{:>4}\t{shown}\n", idx + 1));
+        push_number(&mut self.text, idx + 1);
+        self.text.push('\t');
+        self.text.push_str(&shown);
+        self.text.push('\n');
     }
 
     fn notes(&self) -> Vec<&'static str> {
@@ -138,6 +143,20 @@ impl PageBody {
     }
 }
 
+/// Writes `number` to the right of four places. The general way of formatting takes longer than all else that is done with a line.
+fn push_number(text: &mut String, mut number: u64) {
+    const PLACES: usize = 4;
+    let mut digits = [b' '; 20];
+    let mut start = digits.len();
+    while number > 0 || start == digits.len() {
+        start -= 1;
+        digits[start] = b'0' + u8::try_from(number % 10).unwrap_or_default();
+        number /= 10;
+    }
+    let start = start.min(digits.len() - PLACES);
+    text.push_str(std::str::from_utf8(&digits[start..]).unwrap_or_default());
+}
+
 fn beyond_the_end(place: &AreaPath<'_>, offset: u64, n_lines: u64) -> ToolError {
     ToolError::invalid_parameters(format!(
         "`offset` {} is beyond the end: `{}` has {}",
@@ -149,20 +168,24 @@ fn beyond_the_end(place: &AreaPath<'_>, offset: u64, n_lines: u64) -> ToolError 
 
 fn output(place: &AreaPath<'_>, size: u64, offset: u64, body: PageBody, rest: Rest) -> Output {
     let end = offset + body.n_lines;
-    let mut parts = vec![match body.n_lines {
-        0 => format!("`{}` is empty", place.shown()),
-        _ => body.text.trim_end_matches('\n').to_owned(),
-    }];
+    let notes = body.notes();
+    // The page is moved, not copied.
+    let mut text = body.text;
+    match body.n_lines {
+        0 => text = format!("`{}` is empty", place.shown()),
+        _ => text.truncate(text.trim_end_matches('\n').len()),
+    }
     let left = match rest {
         Rest::Exactly(0) => None,
         Rest::Exactly(left) => Some(counted(left, "more line", "more lines")),
         Rest::MoreThan(left) => Some(format!("more than {} more lines", grouped(left))),
     };
-    parts.extend(
-        left.as_ref()
-            .map(|left| format!("… {left}; continue with offset={end}")),
-    );
-    parts.extend(body.notes().into_iter().map(|note| format!("[{note}]")));
+    if let Some(left) = &left {
+        text.push_str(&format!("\n… {left}; continue with offset={end}"));
+    }
+    for note in notes {
+        text.push_str(&format!("\n[{note}]"));
+    }
     let page = Page {
         path: place.spelled(),
         size,
@@ -174,7 +197,7 @@ fn output(place: &AreaPath<'_>, size: u64, offset: u64, body: PageBody, rest: Re
             Rest::MoreThan(_) => None,
         },
     };
-    Output::text(parts.join("\n"))
+    Output::text(text)
         .structured(&page)
         .location(place.absolute(), u32::try_from(offset + 1).ok())
 }

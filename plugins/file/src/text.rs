@@ -1,5 +1,7 @@
 //! Small pieces of text that several tools print.
 
+use std::borrow::Cow;
+
 /// Characters shown of one line. A longer one is machine-made and would crowd out everything else.
 pub const LINE_CHARS_MAX: usize = 2_000;
 
@@ -56,14 +58,19 @@ fn is_deceptive(letter: char) -> bool {
 /// A line as text: unreadable bytes become `�`, and what is longer than `chars_max` is cut and says so.
 ///
 /// Shape: `head` is the line without its end, or enough of a huge one; `len` is the length of the whole line.
-pub fn line(head: &[u8], len: u64, chars_max: usize) -> String {
+pub fn line(head: &[u8], len: u64, chars_max: usize) -> Cow<'_, str> {
     // Four bytes hold any character, so converting more than this could not show more.
     let text = String::from_utf8_lossy(&head[..head.len().min(chars_max * 4 + 4)]);
-    match text.char_indices().nth(chars_max) {
-        None => text.into_owned(),
+    // A text has no more characters than bytes: most lines need not be counted.
+    let cut = match text.len() > chars_max {
+        true => text.char_indices().nth(chars_max),
+        false => None,
+    };
+    match cut {
+        None => text,
         Some((end, _)) => {
             let left = bytes(len.saturating_sub(end as u64));
-            format!("{}… (cut, {left} more)", &text[..end])
+            format!("{}… (cut, {left} more)", &text[..end]).into()
         }
     }
 }

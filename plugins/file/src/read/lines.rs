@@ -1,5 +1,6 @@
 //! The lines of a file as a stream: memory stays flat whatever the size of the file or of a line.
 
+use std::borrow::Cow;
 use std::io;
 
 use memchr::{memchr, memchr_iter};
@@ -25,10 +26,10 @@ pub(super) struct PageLines {
 }
 
 /// One line without its end.
-#[derive(Debug, Default)]
-pub(super) struct PageLine {
+#[derive(Debug)]
+pub(super) struct PageLine<'a> {
     /// Its first bytes, all of them unless it is enormous.
-    pub(super) head: Vec<u8>,
+    pub(super) head: Cow<'a, [u8]>,
     /// Its length in bytes.
     pub(super) len: u64,
 }
@@ -65,23 +66,37 @@ impl PageLines {
     }
 
     /// The next line; none at the end. What stands behind the last line end is a line if it is not empty.
-    pub(super) fn take(&mut self) -> io::Result<Option<PageLine>> {
-        let mut line = PageLine::default();
+    pub(super) fn take(&mut self) -> io::Result<Option<PageLine<'_>>> {
+        if !self.fill()? {
+            return Ok(None);
+        }
+        let start = self.start;
+        if let Some(end) = memchr(b'\n', &self.chunk[start..]) {
+            self.start += end + 1;
+            return Ok(Some(PageLine::whole(&self.chunk[start..start + end])));
+        }
+        self.take_across().map(Some)
+    }
+
+    /// The next line, which does not end in this chunk.
+    fn take_across(&mut self) -> io::Result<PageLine<'_>> {
+        let (mut head, mut len) = (Vec::new(), 0);
         while self.fill()? {
             let rest = &self.chunk[self.start..];
-            match memchr(b'\n', rest) {
-                Some(end) => {
-                    line.push(&rest[..end]);
-                    self.start += end + 1;
-                    return Ok(Some(line));
-                }
-                None => {
-                    line.push(rest);
-                    self.start = self.chunk.len();
-                }
+            let end = memchr(b'\n', rest);
+            let of_line = &rest[..end.unwrap_or(rest.len())];
+            let room = LINE_BYTES_KEPT.saturating_sub(head.len());
+            head.extend_from_slice(&of_line[..of_line.len().min(room)]);
+            len += of_line.len() as u64;
+            self.start += of_line.len() + usize::from(end.is_some());
+            if end.is_some() {
+                break;
             }
         }
-        Ok((line.len > 0).then_some(line))
+        Ok(PageLine {
+            head: head.into(),
+            len,
+        })
     }
 
     /// Passes over `n` lines; the result is smaller when the file ends before.
@@ -141,10 +156,12 @@ impl PageLines {
     }
 }
 
-impl PageLine {
-    fn push(&mut self, bytes: &[u8]) {
-        let room = LINE_BYTES_KEPT.saturating_sub(self.head.len());
-        self.head.extend_from_slice(&bytes[..bytes.len().min(room)]);
-        self.len += bytes.len() as u64;
+impl<'a> PageLine<'a> {
+    fn whole(bytes: &'a [u8]) -> Self {
+        let head = &bytes[..bytes.len().min(LINE_BYTES_KEPT)];
+        Self {
+            head: head.into(),
+            len: bytes.len() as u64,
+        }
     }
 }

@@ -38,6 +38,21 @@ fn lines_are_numbered_and_paged() {
 }
 
 #[test]
+fn numbers_stand_to_the_right_of_four_places() {
+    let check = |number, expected: &str| {
+        let mut text = String::new();
+        super::push_number(&mut text, number);
+        assert_eq!(text, expected);
+        assert_eq!(text, format!("{number:>4}"));
+    };
+    check(0, "   0");
+    check(7, "   7");
+    check(9_999, "9999");
+    check(12_345, "12345");
+    check(u64::MAX, "18446744073709551615");
+}
+
+#[test]
 fn beyond_the_end_names_the_end() {
     check(
         b"a\nb",
