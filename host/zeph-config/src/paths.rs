@@ -145,6 +145,10 @@ pub(crate) fn spellings(path: &Path) -> Vec<PathBuf> {
 /// The canonical path of the longest part that exists, with the rest appended.
 fn resolve(path: &Path) -> PathBuf {
     for ancestor in path.ancestors() {
+        // Most of these paths are not there; to find that out by resolving them takes a system call for each of their parts.
+        if std::fs::symlink_metadata(ancestor).is_err() {
+            continue;
+        }
         let Ok(mut resolved) = std::fs::canonicalize(ancestor) else {
             continue;
         };
