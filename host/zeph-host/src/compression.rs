@@ -4,7 +4,7 @@
 //! It costs an output nothing but its length when something goes wrong here: the output is shown as it is. What a person calls for is never
 //! compressed, nor is what the host's own tools give.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use moka::sync::Cache;
@@ -50,8 +50,11 @@ type MemoryKey = [u8; 32];
 #[derive(Debug, Clone)]
 pub(crate) struct Compression {
     settings: Arc<CompressionSettings>,
-    seen: Cache<MemoryKey, Arc<Option<CompressedText>>>,
+    /// Made with the first of them.
+    seen: Arc<OnceLock<Memory>>,
 }
+
+type Memory = Cache<MemoryKey, Arc<Option<CompressedText>>>;
 
 /// What an output is the output of.
 #[derive(Debug, Clone)]
@@ -65,17 +68,19 @@ pub(crate) struct CompressionSubject {
 
 impl Compression {
     pub(crate) fn new(settings: CompressionSettings) -> Self {
+        Self {
+            settings: Arc::new(settings),
+            seen: Arc::default(),
+        }
+    }
+
+    fn seen(&self) -> &Memory {
         let weight = |_: &MemoryKey, seen: &Arc<Option<CompressedText>>| {
             let bytes = seen.as_ref().as_ref().map_or(0, CompressedText::bytes);
             u32::try_from(bytes + 128).unwrap_or(u32::MAX)
         };
-        Self {
-            settings: Arc::new(settings),
-            seen: Cache::builder()
-                .max_capacity(MEMORY_BYTES)
-                .weigher(weight)
-                .build(),
-        }
+        let memory = || Cache::builder().max_capacity(MEMORY_BYTES).weigher(weight);
+        self.seen.get_or_init(|| memory().build())
     }
 
     /// What the output of a call will be the output of; none when it stays as it is, whatever it says.
@@ -184,7 +189,7 @@ impl Compression {
     /// What is left of a text; from memory where the same was seen before.
     async fn compressed(&self, subject: CompressionSubject, text: &str) -> Option<CompressedText> {
         let key = key(&subject, text);
-        if let Some(seen) = self.seen.get(&key) {
+        if let Some(seen) = self.seen().get(&key) {
             return seen.as_ref().clone();
         }
         let rules = CompressionRules {
@@ -205,7 +210,7 @@ impl Compression {
                 looked.ok()?.ok()?
             }
         };
-        self.seen.insert(key, Arc::new(compressed.clone()));
+        self.seen().insert(key, Arc::new(compressed.clone()));
         compressed
     }
 }

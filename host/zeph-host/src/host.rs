@@ -170,6 +170,7 @@ impl Host {
         }
         let (filtering, unused_rules) = Filtering::new(&config);
         // A strategy of a plugin may be what an output waits for.
+        let is_for_one_call = expected.is_some();
         let needs_none = expected.is_some_and(Self::has_own) || options.native.is_some();
         let is_alone = needs_none && !filtering.needs_plugins();
         let mut tasks = JoinSet::new();
@@ -231,7 +232,8 @@ impl Host {
         let rooms = Rooms {
             shell: Arc::new(shell),
             order: Order::default(),
-            cache: ResultCache::new(config.result_cache),
+            // The result of the one call is of no use to a later one.
+            cache: ResultCache::new(config.result_cache.filter(|_| !is_for_one_call)),
             questions: Questions::new(Arc::clone(&seals)),
             seals,
             filter: filtering::Stage {
