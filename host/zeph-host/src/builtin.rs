@@ -136,3 +136,25 @@ pub(crate) async fn call(
         BuiltinWork::Scheduler(work) => scheduler::tools::call(host, session, &call, work).await,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{NAMES, scheduler, tools};
+    use crate::host::Host;
+    use crate::shell::Native;
+
+    #[test]
+    fn every_tool_of_the_host_is_known_by_its_name() {
+        let own = tools()
+            .into_iter()
+            .chain(scheduler::tools::tools())
+            .chain(Native::tools());
+        let own: Vec<_> = own.map(|tool| tool.name.to_string()).collect();
+        for name in &own {
+            assert!(Host::has_own(name), "{name}");
+        }
+        let n_known = NAMES.len() + scheduler::tools::ALL.len() + zeph_shell::tools::ALL.len();
+        assert_eq!(own.len(), n_known);
+        assert!(!Host::has_own("read"));
+    }
+}

@@ -202,3 +202,51 @@ fn labels_are_bounded() {
     }
     assert!(held.labels().count() <= 256);
 }
+
+#[test]
+fn choices_in_braces_hide_what_they_stand_for() {
+    let globs = [
+        "**/.env.{local,dev}",
+        "**/id_{rsa,ed25519}",
+        "**/*.{pem,key}",
+        "**/{credentials,secrets}.{json,toml}",
+        "/w/{a,b}/*/c",
+        "/w/{a,}x",
+        "/w/{a,{b,c}}",
+        "/w/[{]a,b}",
+        "/w/{a/b,c}/d",
+    ];
+    let paths = [
+        "/.env.local",
+        "/x/.env.dev/y",
+        "/x/.env",
+        "/x/id_rsa",
+        "/x/id_dsa",
+        "/x/a.pem",
+        "/x/.pem",
+        "/x/a.pem.txt",
+        "/x/a.key/b",
+        "/x/secrets.toml",
+        "/x/secrets.yaml",
+        "/w/a/n/c",
+        "/w/b/n/n/c",
+        "/w/ax",
+        "/w/x",
+        "/w/b",
+        "/w/{a,b}",
+        "/w/a/b/d",
+        "/w/c/d/e",
+    ];
+    for text in globs {
+        let whole = globset::GlobBuilder::new(text)
+            .literal_separator(true)
+            .build()
+            .unwrap()
+            .compile_matcher();
+        let private = PrivatePaths::new(&[text.to_owned()]).unwrap();
+        for path in paths.map(std::path::Path::new) {
+            let expected = path.ancestors().any(|path| whole.is_match(path));
+            assert_eq!(private.holds(path), expected, "{text} {path:?}");
+        }
+    }
+}
