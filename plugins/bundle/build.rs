@@ -5,7 +5,6 @@ mod guest;
 use std::path::{Path, PathBuf};
 
 use guest::Guest;
-use miniz_oxide::deflate::compress_to_vec;
 use sha2::{Digest as _, Sha256};
 
 const GUESTS: [Guest; 5] = [
@@ -68,8 +67,9 @@ fn give(variable: &str, packed: &Path, digest: &str) {
     println!("cargo::rustc-env={variable}_DIGEST={digest}");
 }
 
-/// How hard packing tries; more saves nothing that counts.
-const LEVEL: u8 = 9;
+/// How hard packing tries for what is handed out, some ten seconds, and while zeph-host is worked on.
+const LEVEL_RELEASE: i32 = 19;
+const LEVEL_DEBUG: i32 = 3;
 
 /// Packs each component, and gives rustc the place of that and the digest of the component, so that no start of the program has to make
 /// it.
@@ -79,10 +79,15 @@ const LEVEL: u8 = 9;
 )]
 fn pack(paths: &[PathBuf]) -> Result<(), String> {
     let folder = std::env::var_os("OUT_DIR").ok_or("bug: cargo names a folder")?;
+    let level = match std::env::var("PROFILE").as_deref() {
+        Ok("release") => LEVEL_RELEASE,
+        _ => LEVEL_DEBUG,
+    };
     for (Guest { variable, .. }, path) in GUESTS.iter().zip(paths) {
         let bytes = std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
         let packed = Path::new(&folder).join(format!("{variable}.packed"));
-        std::fs::write(&packed, compress_to_vec(&bytes, LEVEL))
+        zstd::bulk::compress(&bytes, level)
+            .and_then(|bytes| std::fs::write(&packed, bytes))
             .map_err(|error| format!("{}: {error}", packed.display()))?;
         let digest = Sha256::digest(bytes);
         let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();

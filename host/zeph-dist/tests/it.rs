@@ -9,9 +9,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use flate2::Compression;
 use flate2::read::GzDecoder;
-use flate2::write::DeflateEncoder;
 use serde_json::Value;
 
 /// What is handed out, in a folder of this test or the given one.
@@ -402,10 +400,8 @@ fn says_its_version(program: &Path) {
 fn components(folder: &Path) {
     for embedded in zeph_bundle::COMPONENTS.iter().chain(zeph_bundle::FILTERS) {
         let name = format!("GUEST_{}.packed", embedded.name.to_uppercase());
-        let file = fs::File::create(folder.join(name)).unwrap();
-        let mut packed = DeflateEncoder::new(file, Compression::fast());
-        std::io::Write::write_all(&mut packed, (embedded.bytes)()).unwrap();
-        packed.finish().unwrap();
+        let packed = zstd::bulk::compress((embedded.bytes)(), 1).unwrap();
+        fs::write(folder.join(name), packed).unwrap();
     }
 }
 

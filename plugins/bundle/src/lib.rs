@@ -3,8 +3,6 @@
 
 use std::sync::OnceLock;
 
-use miniz_oxide::inflate::decompress_to_vec;
-
 /// A component that is part of the program.
 #[derive(Debug, Clone, Copy)]
 pub struct Embedded {
@@ -87,7 +85,7 @@ pub fn standard() -> &'static [u8] {
 
 /// What the build script packed; no component when that is damaged, which whoever compiles it says.
 fn unpacked(packed: &[u8]) -> Vec<u8> {
-    decompress_to_vec(packed).unwrap_or_default()
+    zstd::decode_all(packed).unwrap_or_default()
 }
 
 #[cfg(test)]
