@@ -5,13 +5,15 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 
+use crate::dist::TARGET;
 use crate::program::{cargo, succeed};
 use crate::setup;
 
 /// Measures the named figures, or all, and prints the table.
 pub(crate) fn bench(names: &[OsString]) -> Result<ExitCode> {
     setup::all()?;
-    // What is handed out is what is measured, and everything is compiled once.
+    setup::target(TARGET)?;
+    // With the profile of what is handed out, as the libraries that it measures without the program.
     let own = [
         "run",
         "--quiet",

@@ -9,7 +9,7 @@ use crate::program::{cargo, succeed};
 use crate::setup;
 
 /// What the program that is handed out is built for: it needs nothing of the machine but Linux.
-const TARGET: &str = "x86_64-unknown-linux-musl";
+pub(crate) const TARGET: &str = "x86_64-unknown-linux-musl";
 
 /// Makes everything, or for `package` the crates only.
 pub(crate) fn dist(command: &str, args: &[OsString]) -> Result<ExitCode> {

@@ -23,7 +23,8 @@ Usage: cargo xtask COMMAND [ARGS…]
 Commands:
   run [--release] [ARGS…]  Build zeph-host and start `zeph-host run ARGS…` in the current directory
   test [ARGS…]             Run every test; ARGS go to the test runner and leave the doc tests out
-  bench [NAME…]            Measure the figures of the README; NAMEs pick some of them, `--program FILE` another build
+  bench [NAME…]            Measure the published figures, of the program that `dist` packs; NAMEs pick some of them,
+                           `--program FILE` another program
   dist [FOLDER]            Make all that is handed out: a static program, packages for Debian, npm and PyPI, the root of a
                            container, crates, lists of contents, checksums. --check makes it twice and compares;
                            --program FILE packs a program that is there

@@ -10,7 +10,7 @@ use crate::corpus::{Corpus, LITERAL, REGEX};
 use crate::host::{Host, InstalledHost};
 use crate::program::program;
 use crate::timing::{Pair, in_turns, median, of_children, percentile, wall};
-use crate::{acp, filters, installation, mcp, plugins, scrape, shell};
+use crate::{acp, database, filters, installation, mcp, plugins, scrape, shell};
 
 /// Runs of each side; an odd number, so that the median is one of them.
 const N_RUNS: usize = 11;
@@ -44,7 +44,7 @@ pub(crate) struct Bench {
 pub(crate) type Figure = (&'static str, fn(&Bench) -> Result<Vec<Row>>);
 
 /// Every figure, in the order of the table.
-pub(crate) const FIGURES: [Figure; 16] = [
+pub(crate) const FIGURES: [Figure; 17] = [
     ("line", line),
     ("call", call),
     ("grep", grep),
@@ -59,6 +59,7 @@ pub(crate) const FIGURES: [Figure; 16] = [
     ("acp", acp::acp),
     ("wrap", mcp::wrap::wrap),
     ("scrape", scrape::scrape),
+    ("postgres", database::line),
     ("replicas", mcp::replicas::replicas),
     ("install", installation::install),
 ];
@@ -104,10 +105,15 @@ fn reads(host: &mut Host, is_cached: bool) -> Result<Vec<Duration>> {
         if note.starts_with("cached") != is_cached {
             bail!("a `read` was answered otherwise than it should be: {answer}");
         }
-        let took_ms = answer["duration_ms"].as_f64().unwrap_or(f64::NAN);
-        times.push(Duration::try_from_secs_f64(took_ms / 1e3)?);
+        times.push(recorded(&answer)?);
     }
     Ok(times)
+}
+
+/// How long a call took by the host's own clock, as its answer says.
+pub(crate) fn recorded(answer: &Value) -> Result<Duration> {
+    let took_ms = answer["duration_ms"].as_f64().unwrap_or(f64::NAN);
+    Ok(Duration::try_from_secs_f64(took_ms / 1e3)?)
 }
 
 /// Calls from a shell: a tool in wasm, and a command in the jail.

@@ -6,6 +6,7 @@
 
 mod acp;
 mod corpus;
+mod database;
 mod figures;
 mod filters;
 mod host;
@@ -34,7 +35,7 @@ use std::process::{ExitCode, Stdio};
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 
-use crate::program::{cargo, profile_dir, succeed};
+use crate::program::cargo;
 use figures::{Bench, FIGURES};
 
 /// The name that picks the output filters, which have a table of their own.
@@ -98,10 +99,7 @@ fn bench(names: &[OsString], program: Option<PathBuf>) -> Result<()> {
     if !picked.is_empty() {
         let installed = match program {
             Some(program) => host::InstalledHost::of(program)?,
-            None => {
-                succeed(cargo()?.args(["build", "--profile", "dist", "--package", "zeph-host"]))?;
-                host::InstalledHost::of(profile_dir("dist")?.join("zeph-host"))?
-            }
+            None => host::InstalledHost::of(handed_out()?)?,
         };
         let bench = Bench {
             installed,
@@ -127,6 +125,21 @@ fn bench(names: &[OsString], program: Option<PathBuf>) -> Result<()> {
     }
     writeln!(std::io::stdout(), "{}", table.join("\n"))?;
     Ok(())
+}
+
+/// Builds the program that `cargo xtask dist` packs, and returns where it is.
+fn handed_out() -> Result<PathBuf> {
+    let mut build = cargo()?;
+    build.args(["run", "--quiet", "--locked", "--package", "zeph-dist", "--"]);
+    let built = build
+        .arg("program")
+        .stderr(Stdio::inherit())
+        .output()
+        .context("cannot start `cargo`")?;
+    if !built.status.success() {
+        bail!("the program that is handed out does not build");
+    }
+    Ok(PathBuf::from(String::from_utf8(built.stdout)?.trim_end()))
 }
 
 /// Runs every bench target of the workspace and returns the rows they print.

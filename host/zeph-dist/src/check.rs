@@ -28,7 +28,7 @@ pub(crate) fn twice(folder: &Path, order: &Order) -> Result<()> {
             .env(EPOCH_VARIABLE, release.time.as_second().to_string())
             .env("CARGO_TARGET_DIR", place.join("target"))
             .args(["run", "--quiet", "--locked", "--package", "zeph-dist", "--"])
-            .arg(if order.crates_only { "package" } else { "dist" })
+            .arg(order.extent.command())
             .arg(&out);
         for (option, path) in [
             ("--program", &order.program),

@@ -1,4 +1,4 @@
-//! Makes what is handed out. Started by `cargo xtask dist` and `cargo xtask package`.
+//! Makes what is handed out. Started by `cargo xtask dist`, `cargo xtask package` and, for the program alone, `cargo xtask bench`.
 //!
 //! Everything is a function of the sources, the lock file and one time, so that whoever builds the same state gets the same bytes.
 
@@ -29,9 +29,32 @@ use anyhow::{Context as _, Result, bail};
 
 use release::Release;
 
+/// How much is made.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Extent {
+    #[default]
+    Everything,
+    /// The crates only.
+    Crates,
+    /// The program only, whose path is printed.
+    Program,
+}
+
+impl Extent {
+    /// The command that asks for it.
+    fn command(self) -> &'static str {
+        match self {
+            Self::Everything => "dist",
+            Self::Crates => "package",
+            Self::Program => "program",
+        }
+    }
+}
+
 /// What was asked for.
 #[derive(Debug, Default)]
 struct Order {
+    extent: Extent,
     /// Where the results go; a folder of the target folder unless one is named.
     folder: Option<PathBuf>,
     /// A program that is there already, instead of one that is built.
@@ -42,8 +65,6 @@ struct Order {
     fast: bool,
     /// Make it twice, in two places, and compare.
     check: bool,
-    /// Make the crates only.
-    crates_only: bool,
 }
 
 fn main() -> ExitCode {
@@ -57,13 +78,17 @@ fn main() -> ExitCode {
 }
 
 fn order(args: impl Iterator<Item = OsString>) -> Result<Order> {
-    let mut order = Order::default();
     let mut args = args;
-    match args.next().as_deref().and_then(|name| name.to_str()) {
-        Some("dist") => {}
-        Some("package") => order.crates_only = true,
-        _ => bail!("start this program with `cargo xtask dist` or `cargo xtask package`"),
-    }
+    let command = args.next();
+    let extent = [Extent::Everything, Extent::Crates, Extent::Program]
+        .into_iter()
+        .find(|extent| command.as_deref() == Some(extent.command().as_ref()));
+    let extent =
+        extent.context("start this program with `cargo xtask dist` or `cargo xtask package`")?;
+    let mut order = Order {
+        extent,
+        ..Order::default()
+    };
     while let Some(arg) = args.next() {
         match arg.to_str() {
             Some("--check") => order.check = true,
@@ -100,16 +125,21 @@ fn carry_out(order: &Order) -> Result<()> {
         return check::twice(&folder, order);
     }
     let release = Release::of_workspace(order.fast)?;
+    if order.extent == Extent::Program {
+        let program = compile::program(&release)?;
+        writeln!(std::io::stdout(), "{}", program.display())?;
+        return Ok(());
+    }
     std::fs::create_dir_all(&folder)
         .with_context(|| format!("cannot create `{}`", folder.display()))?;
-    if order.program.is_none() || order.crates_only {
+    if order.program.is_none() || order.extent == Extent::Crates {
         let components = match &order.components {
             Some(folder) => compile::guests_in(folder)?,
             None => compile::guests(&release)?,
         };
         crates::write(&release, &components, &folder)?;
     }
-    if !order.crates_only {
+    if order.extent == Extent::Everything {
         let program = match &order.program {
             Some(program) => program.clone(),
             None => compile::program(&release)?,

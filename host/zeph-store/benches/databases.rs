@@ -61,7 +61,7 @@ fn main() -> io::Result<()> {
         let ratio = postgres.as_secs_f64() / sqlite.as_secs_f64();
         writeln!(
             io::stdout(),
-            "{what:<46} SQLite {sqlite:>10.1?}  PostgreSQL {postgres:>10.1?}  {ratio:>5.1} times"
+            "| {what} | PostgreSQL {postgres:.1?} against {sqlite:.1?} | – | {ratio:.1} × SQLite |"
         )?;
     }
     Ok(())

@@ -140,10 +140,15 @@ async fn sealed(dir: &Path) -> Result<(), Box<dyn std::error::Error + Send + Syn
         let (n_events, n_calls) = (found.n_events as f64, found.n_calls as f64);
         writeln!(
             io::stdout(),
-            "verify {n_calls} calls, {n_events} records: {:.0} calls/s, {:.0} records/s, {} problems",
+            "| `audit verify`, {n_calls} calls in the store | {:.0} calls/s, {:.0} records/s, {} problems | ≥ 200,000 records/s | {} |",
             n_calls / took,
             n_events / took,
-            found.problems.len()
+            found.problems.len(),
+            if n_events / took >= 200_000.0 {
+                "met"
+            } else {
+                "missed"
+            }
         )?;
     }
     sealed_lines(dir, &keys)
@@ -168,7 +173,7 @@ fn sealed_lines(
     let rate = found.n_lines as f64 / started.elapsed().as_secs_f64();
     writeln!(
         io::stdout(),
-        "verify {} lines: {rate:.0} lines/s",
+        "| `audit verify`, {} lines of the file | {rate:.0} lines/s | – | |",
         found.n_lines
     )?;
     Ok(())
@@ -286,6 +291,6 @@ fn report(what: &str, mut times: Vec<Duration>) -> io::Result<()> {
     let (p50, p99, max) = (at(50), at(99), at(100));
     writeln!(
         io::stdout(),
-        "{what:<42} p50 {p50:>10.1?}  p99 {p99:>10.1?}  max {max:>10.1?}"
+        "| store: {what} | p50 {p50:.1?}, p99 {p99:.1?}, at most {max:.1?} | – | |"
     )
 }
