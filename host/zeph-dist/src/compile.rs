@@ -7,8 +7,10 @@ use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use crate::program::{cargo, profile_dir, succeed};
-use crate::release::{EPOCH_VARIABLE, PROGRAM_BYTES_MAX, Release, TRIPLE, output, variable};
+use crate::program::{self, cargo, profile_dir, succeed};
+use crate::release::{
+    EPOCH_VARIABLE, PROGRAM_BYTES_MAX, Release, TRIPLE, output, platform, variable,
+};
 use crate::staging::files_below;
 use crate::tell;
 
@@ -18,8 +20,8 @@ const REMAP_VARIABLE: &str = "ZEPH_REMAPPED_PATHS";
 /// Between flags in `CARGO_ENCODED_RUSTFLAGS`, and between paths in the variable above.
 const SEPARATOR: &str = "\x1f";
 
-/// Flags of the linker for the program. Relative relocations are packed: a megabyte and a half.
-const LINK: [&str; 2] = ["-C", "link-arg=-Wl,-z,pack-relative-relocs"];
+/// Arguments of the linker for the program. Relative relocations are packed: a megabyte and a half.
+const LINK_ARGS: [&str; 2] = ["-fuse-ld=lld", "-Wl,-z,pack-relative-relocs"];
 
 /// A component of this repository, compiled and packed.
 #[derive(Debug)]
@@ -43,7 +45,12 @@ pub(crate) fn program(release: &Release) -> Result<PathBuf> {
         "--bin",
         "zeph-host",
     ]);
-    succeed(build.args(profile()).arg("--").args(LINK))?;
+    build.args(profile()).arg("--");
+    let linker = format!("-B{}", linker_dir()?.display());
+    for arg in LINK_ARGS.into_iter().chain([linker.as_str()]) {
+        build.arg(format!("-Clink-arg={arg}"));
+    }
+    succeed(&mut build)?;
     let program = target.join(TRIPLE).join("dist/zeph-host");
     let size = std::fs::metadata(&program)?.len();
     if size > PROGRAM_BYTES_MAX as u64 {
@@ -52,6 +59,21 @@ pub(crate) fn program(release: &Release) -> Result<PathBuf> {
         ));
     }
     Ok(program)
+}
+
+/// The folder with the linker that comes with the compiler: the layout is then the same whichever linker a machine has, and what most have takes
+/// six times as long.
+fn linker_dir() -> Result<PathBuf> {
+    let sysroot = output(program::program("rustc").args(["--print", "sysroot"]))?;
+    let libraries = Path::new(sysroot.trim()).join("lib/rustlib");
+    let folder = libraries.join(platform()?).join("bin/gcc-ld");
+    if !folder.join("ld.lld").exists() {
+        bail!(
+            "the compiler has no linker in `{}`\n\nhint: install Rust with rustup",
+            folder.display()
+        );
+    }
+    Ok(folder)
 }
 
 /// Builds the components, with the same build that the program uses.

@@ -12,7 +12,7 @@ use toml_edit::{DocumentMut, Item, value};
 use crate::archive::{self, gzip, tar};
 use crate::compile::Guest;
 use crate::program::{cargo, profile_dir, succeed};
-use crate::release::{self, Release, output};
+use crate::release::{self, Release, output, platform};
 use crate::staging::{files_below, put, stage};
 
 /// The most a registry takes for a crate.
@@ -164,11 +164,13 @@ fn write_workspace(
     lock(staged)
 }
 
-/// Takes out of a lock file what its workspace does not use, without asking a registry.
+/// Takes out of a lock file what its workspace does not use, without asking a registry. Of the crates, those of this machine's platform are
+/// looked at: no build has fetched any other.
 fn lock(folder: &Path) -> Result<()> {
     let mut metadata = cargo()?;
     metadata.current_dir(folder);
     metadata.args(["metadata", "--offline", "--format-version", "1"]);
+    metadata.args(["--filter-platform", &platform()?]);
     output(&mut metadata).map(drop)
 }
 

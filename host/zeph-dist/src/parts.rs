@@ -58,6 +58,10 @@ pub(crate) fn of(release: &Release) -> Result<Vec<Part>> {
     let checksums = checksums(release)?;
     let mut metadata = cargo()?;
     metadata.args(["metadata", "--locked", "--format-version", "1"]);
+    // Crates of other platforms need not be fetched.
+    for target in [TRIPLE, GUEST] {
+        metadata.args(["--filter-platform", target]);
+    }
     let metadata: Value = serde_json::from_str(&output(&mut metadata)?)?;
     let packages = metadata["packages"].as_array();
     let packages = packages.context("cargo lists no packages")?;

@@ -98,6 +98,13 @@ pub(crate) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
+/// The platform of this machine's compiler, as a triple.
+pub(crate) fn platform() -> Result<String> {
+    let about = output(program("rustc").arg("-vV"))?;
+    let platform = about.lines().find_map(|line| line.strip_prefix("host: "));
+    Ok(platform.context("`rustc` names no platform")?.to_owned())
+}
+
 /// What a program prints; an error unless it succeeds.
 pub(crate) fn output(command: &mut std::process::Command) -> Result<String> {
     let name = command.get_program().display().to_string();
