@@ -263,11 +263,7 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
             };
             self.append(TranscriptEntry::Note(note)).await?;
         }
-        let mut entries = Vec::new();
-        if let Some((entry, tools)) = self.choice_for(&user.text).await {
-            entries.push(entry);
-            self.tools = tools;
-        }
+        let mut entries = self.choose(&user.text, turn).await;
         entries.push(TranscriptEntry::User(user));
         let stored = self.record(entries).await;
         stored.map_err(TurnStatus::JournalFailed)

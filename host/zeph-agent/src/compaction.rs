@@ -209,7 +209,9 @@ pub(crate) fn entry_bytes(entry: &TranscriptEntry) -> u64 {
                     .map(|_| image_bytes(true))
                     .sum::<usize>()
         }
-        TranscriptEntry::Started { .. } | TranscriptEntry::Tools { .. } => 0,
+        TranscriptEntry::Started { .. }
+        | TranscriptEntry::Tools { .. }
+        | TranscriptEntry::Spent(_) => 0,
         TranscriptEntry::Base(base) => {
             return base.entries.iter().map(entry_bytes).sum();
         }

@@ -7,11 +7,13 @@ use std::sync::Arc;
 
 use zeph_egress::{Egress, OwnPatience};
 
+use crate::compaction::TOKEN_BYTES;
 use crate::endpoint::Endpoint;
 use crate::error::{ProviderError, ProviderErrorKind};
 use crate::model::{of_network, pause, refusal};
 use crate::provider::Pending;
 use crate::settings::ProviderSettings;
+use crate::usage::{Prices, SideSpending, Usage};
 use crate::wire::{Codec, Failure, codec, embedding as wire};
 
 /// Most bytes of a text that are sent; of a longer one its beginning. Models take some 8,000 tokens, and no token is shorter than a byte.
@@ -34,16 +36,18 @@ pub trait Embedder: Debug + Send + Sync {
     /// A vector for each of the texts, in their order and all of one length; empty for a text of nothing but white space.
     ///
     /// Any number of texts is sent in requests of bounded size, one after the other; of a text longer than [`TEXT_BYTES_MAX`] its
-    /// beginning counts. Failures that pass are tried again as the operator allows.
+    /// beginning counts. Failures that pass are tried again as the operator allows. What each answered request took is added to `spent`
+    /// at once, so that it is known whatever becomes of the others.
     ///
     /// Errors: [`ProviderError`], for all texts as soon as one request fails. Dropping the future cancels the request.
     fn embed<'a>(
         &'a self,
         texts: &'a [String],
+        spent: &'a mut SideSpending,
     ) -> Pending<'a, Result<Vec<Vec<f32>>, ProviderError>>;
 }
 
-/// The embedder of a provider; `model` of the settings is the model for vectors. Nothing is sent.
+/// The embedder of a provider; `model` of the settings is the model for vectors, and `prices.input` its price. Nothing is sent.
 ///
 /// Errors: `Settings`, when the provider has no embeddings, the address is not a URL or the key is missing.
 pub fn connect_embedder(
@@ -97,22 +101,42 @@ struct HttpEmbedder {
 }
 
 impl HttpEmbedder {
-    async fn all(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, Failure> {
+    async fn all(
+        &self,
+        texts: &[String],
+        spent: &mut SideSpending,
+    ) -> Result<Vec<Vec<f32>>, Failure> {
         let mut vectors = vec![Vec::new(); texts.len()];
         for (places, batch) in batches(texts) {
-            for (place, vector) in places.into_iter().zip(self.batch(&batch).await?) {
+            let answer = self.batch(&batch).await?;
+            *spent += self.spending(&batch, answer.tokens);
+            for (place, vector) in places.into_iter().zip(answer.vectors) {
                 vectors[place] = vector;
             }
         }
         even(&vectors).map(|()| vectors)
     }
 
+    /// What a request took; estimated from its bytes where the provider does not count. There is no output to pay for.
+    fn spending(&self, texts: &[&str], tokens: Option<u64>) -> SideSpending {
+        let n_bytes = texts.iter().map(|text| text.len() as u64).sum::<u64>();
+        let usage = Usage {
+            input: tokens.unwrap_or(n_bytes.div_ceil(TOKEN_BYTES)),
+            ..Usage::default()
+        };
+        let prices = Prices {
+            output: Some(0.0),
+            ..self.endpoint.settings.prices
+        };
+        SideSpending::of_request(usage, prices.cost(&usage))
+    }
+
     /// The vectors of one request, after as many attempts as the operator allows.
-    async fn batch(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, Failure> {
+    async fn batch(&self, texts: &[&str]) -> Result<wire::Vectors, Failure> {
         let mut number = 1;
         loop {
             let failure = match self.attempt(texts, number > 1).await {
-                Ok(vectors) => return Ok(vectors),
+                Ok(answer) => return Ok(answer),
                 Err(failure) => failure,
             };
             let Some(after) = pause(&failure, number, self.endpoint.settings.retries) else {
@@ -123,7 +147,7 @@ impl HttpEmbedder {
         }
     }
 
-    async fn attempt(&self, texts: &[&str], is_fresh: bool) -> Result<Vec<Vec<f32>>, Failure> {
+    async fn attempt(&self, texts: &[&str], is_fresh: bool) -> Result<wire::Vectors, Failure> {
         let settings = &self.endpoint.settings;
         let (kind, model) = (settings.kind, settings.model.as_str());
         let url = wire::url(kind, &self.endpoint.base, model);
@@ -159,9 +183,10 @@ impl Embedder for HttpEmbedder {
     fn embed<'a>(
         &'a self,
         texts: &'a [String],
+        spent: &'a mut SideSpending,
     ) -> Pending<'a, Result<Vec<Vec<f32>>, ProviderError>> {
         Box::pin(async move {
-            let vectors = self.all(texts).await;
+            let vectors = self.all(texts, spent).await;
             vectors.map_err(|failure| self.endpoint.error(&failure))
         })
     }

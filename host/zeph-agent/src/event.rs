@@ -48,6 +48,8 @@ pub enum AgentEvent<'a> {
         usage: &'a Usage,
         /// What that cost, where prices are known.
         cost: Option<Cost>,
+        /// What the session has cost, with all that was asked beside, as far as prices are known.
+        session_cost: Cost,
         /// Tokens of the context now.
         context_tokens: u64,
     },

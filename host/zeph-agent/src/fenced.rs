@@ -2,6 +2,7 @@
 
 mod blocks;
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use self::blocks::calls;
@@ -28,9 +29,9 @@ pub(crate) struct Fenced<P> {
 }
 
 /// A request in which tools are text.
-struct TextRequest {
+struct TextRequest<'t> {
     system: Vec<String>,
-    turns: Vec<Turn>,
+    turns: Vec<Turn<'t>>,
 }
 
 impl<P: Provider> Fenced<P> {
@@ -70,15 +71,15 @@ impl<P: Provider> Provider for Fenced<P> {
     }
 }
 
-impl TextRequest {
-    fn new(request: ModelRequest<'_>) -> Self {
+impl<'t> TextRequest<'t> {
+    fn new(request: ModelRequest<'t>) -> Self {
         let mut system = request.system.to_vec();
         if !request.tools.is_empty() {
             system.push(catalog(request.tools));
         }
         let turns = request.turns.iter().map(|turn| match turn {
             Turn::User(turn) => Turn::User(user(turn)),
-            Turn::Assistant(turn) => Turn::Assistant(assistant(turn)),
+            Turn::Assistant(turn) => Turn::Assistant(Cow::Owned(assistant(turn))),
         });
         Self {
             system,
@@ -117,7 +118,7 @@ pub fn tools_as_text(tools: &[ToolDefinition]) -> String {
     text
 }
 
-fn user(turn: &UserTurn) -> UserTurn {
+fn user<'a>(turn: &'a UserTurn<'a>) -> UserTurn<'a> {
     let results = turn.results.iter().flat_map(result);
     UserTurn {
         results: Vec::new(),
@@ -125,17 +126,17 @@ fn user(turn: &UserTurn) -> UserTurn {
     }
 }
 
-fn result(result: &CallResult) -> Vec<Block> {
+fn result<'a>(result: &'a CallResult<'a>) -> Vec<Block<'a>> {
     let status = if result.is_error {
         " error=\"true\""
     } else {
         ""
     };
-    let text = Block::Text(format!(
+    let text = Block::Text(Cow::Owned(format!(
         "<tool_result name=\"{}\"{status}>\n{}\n</tool_result>",
         result.name,
         result.to_text()
-    ));
+    )));
     let images = result.content.iter();
     let images = images.filter(|block| block.as_text().is_none()).cloned();
     std::iter::once(text).chain(images).collect()

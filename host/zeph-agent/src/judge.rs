@@ -132,15 +132,8 @@ impl Judge {
         };
         let reply = self.provider.respond(request, &mut |_| {}).await;
         let reply = reply.map_err(NoVerdict::Provider)?;
-        let spending = SideSpending {
-            usage: reply.usage,
-            cost: self
-                .provider
-                .prices()
-                .cost(&reply.usage)
-                .unwrap_or_default(),
-            requests: 1,
-        };
+        let cost = self.provider.prices().cost(&reply.usage);
+        let spending = SideSpending::of_request(reply.usage, cost);
         let verdict = match verdict(&reply.turn) {
             Verdict::Deny(reason) => Verdict::Deny(redactor.text(&reason).into_owned()),
             allow @ Verdict::Allow => allow,

@@ -3,6 +3,7 @@
 //! An assistant turn holds the provider's own items as they came, so that they are replayed unchanged to the same provider and model,
 //! and a neutral view of each for everybody else: the loop, the terminal, other providers.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -11,37 +12,37 @@ use serde_json::{Map, Value};
 
 use crate::settings::ProviderKind;
 
-/// One turn of a conversation.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+/// One turn of a conversation. It borrows what the transcript holds: a request keeps no second copy of the conversation in memory.
+#[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Turn {
+pub enum Turn<'a> {
     /// Of the user's side.
-    User(UserTurn),
+    User(UserTurn<'a>),
     /// Of a model.
-    Assistant(AssistantTurn),
+    Assistant(Cow<'a, AssistantTurn>),
 }
 
 /// What the user's side says: the results of all calls of the turn before, then whatever else there is.
 ///
 /// Shape: a valid conversation has exactly one result for each call of the assistant turn before it, and no others.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct UserTurn {
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct UserTurn<'a> {
     /// The results of the calls of the turn before.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub results: Vec<CallResult>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub results: Vec<CallResult<'a>>,
     /// Text and images.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub content: Vec<Block>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub content: Vec<Block<'a>>,
 }
 
 /// A piece of what the user's side says.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Block {
+pub enum Block<'a> {
     /// Text.
-    Text(String),
+    Text(Cow<'a, str>),
     /// A picture.
-    Image(Image),
+    Image(Cow<'a, Image>),
 }
 
 /// A picture.
@@ -54,16 +55,15 @@ pub struct Image {
 }
 
 /// What a call came to.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CallResult {
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CallResult<'a> {
     /// The call's.
-    pub call_id: String,
+    pub call_id: Cow<'a, str>,
     /// The name of the tool, as the model called it.
-    pub name: String,
+    pub name: Cow<'a, str>,
     /// Text and images; may be empty.
-    pub content: Vec<Block>,
+    pub content: Vec<Block<'a>>,
     /// Whether the call failed.
-    #[serde(default)]
     pub is_error: bool,
 }
 
@@ -160,9 +160,9 @@ pub enum StopReason {
     Other(String),
 }
 
-impl UserTurn {
+impl<'a> UserTurn<'a> {
     /// One that says a text.
-    pub fn text(text: impl Into<String>) -> Self {
+    pub fn text(text: impl Into<Cow<'a, str>>) -> Self {
         Self {
             results: Vec::new(),
             content: vec![Block::Text(text.into())],
@@ -170,25 +170,28 @@ impl UserTurn {
     }
 }
 
-impl CallResult {
+impl<'a> CallResult<'a> {
     /// A result of text for a call.
-    pub fn text(call: &ToolCall, text: impl Into<String>, is_error: bool) -> Self {
+    pub fn text(call: &'a ToolCall, text: impl Into<Cow<'a, str>>, is_error: bool) -> Self {
         Self {
-            call_id: call.id.clone(),
-            name: call.name.clone(),
+            call_id: Cow::Borrowed(&call.id),
+            name: Cow::Borrowed(&call.name),
             content: vec![Block::Text(text.into())],
             is_error,
         }
     }
 
     /// The texts of the result, one after the other.
-    pub fn to_text(&self) -> String {
-        let texts = self.content.iter().filter_map(Block::as_text);
-        texts.collect::<Vec<_>>().join("\n")
+    pub fn to_text(&self) -> Cow<'_, str> {
+        let mut texts = self.content.iter().filter_map(Block::as_text);
+        let first = texts.next().unwrap_or_default();
+        texts.fold(Cow::Borrowed(first), |all, text| {
+            Cow::Owned(format!("{all}\n{text}"))
+        })
     }
 }
 
-impl Block {
+impl Block<'_> {
     /// The text of a block of text.
     pub fn as_text(&self) -> Option<&str> {
         match self {

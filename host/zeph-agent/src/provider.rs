@@ -46,7 +46,7 @@ pub struct ModelRequest<'a> {
     /// The tools, in an order that stays. The same in each request of a conversation.
     pub tools: &'a [ToolDefinition],
     /// The conversation; begins and ends with a turn of the user.
-    pub turns: &'a [Turn],
+    pub turns: &'a [Turn<'a>],
     /// What else is asked for.
     pub options: RequestOptions,
 }

@@ -85,9 +85,14 @@ pub trait ToolHost: Send + Sync {
     /// The tools, in an order that does not change.
     fn definitions(&self) -> Vec<ToolDefinition>;
 
-    /// The tools of a conversation that begins with `text`, or goes on after it was compacted to it; `None` when all are shown.
-    fn select(&self, text: &str) -> impl Future<Output = Option<Vec<ToolDefinition>>> + Send {
-        let _all = text;
+    /// The tools of a conversation that begins with `text`, or goes on after it was compacted to it; `None` when all are shown. What the
+    /// host asked models for it is added to `spent`.
+    fn select(
+        &self,
+        text: &str,
+        spent: &mut SideSpending,
+    ) -> impl Future<Output = Option<Vec<ToolDefinition>>> + Send {
+        let _all = (text, spent);
         async { None }
     }
 

@@ -38,6 +38,8 @@ pub enum TranscriptEntry {
         /// Their names.
         names: Vec<String>,
     },
+    /// Models were asked for something that no other entry holds, such as vectors or a summary that was not used.
+    Spent(SideSpending),
 }
 
 /// What the user said.
@@ -154,6 +156,7 @@ impl Transcript {
                 self.tools = None;
             }
             TranscriptEntry::Tools { names } => self.tools = Some(names),
+            TranscriptEntry::Spent(spent) => self.side += spent,
             entry => {
                 match &entry {
                     TranscriptEntry::Assistant(answer) => self.usage += answer.usage,
@@ -170,7 +173,7 @@ impl Transcript {
         self.usage
     }
 
-    /// What the host itself asked models for its calls since the last base.
+    /// What was asked of models beside the answers since the last base: for calls, for the choice of tools.
     pub fn side_spending(&self) -> SideSpending {
         self.side
     }
@@ -186,7 +189,7 @@ impl Transcript {
     }
 
     /// What a model is sent.
-    pub fn turns(&self) -> Vec<Turn> {
+    pub fn turns(&self) -> Vec<Turn<'_>> {
         derive(&self.entries)
     }
 

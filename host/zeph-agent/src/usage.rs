@@ -73,6 +73,15 @@ pub struct SideSpending {
 }
 
 impl SideSpending {
+    /// What one request took.
+    pub fn of_request(usage: Usage, cost: Option<Cost>) -> Self {
+        Self {
+            usage,
+            cost: cost.unwrap_or_default(),
+            requests: 1,
+        }
+    }
+
     /// Whether there was none.
     pub fn is_nothing(&self) -> bool {
         *self == Self::default()

@@ -28,7 +28,7 @@ pub struct AgentSettings {
 }
 
 /// The model that compares texts by their meaning (`agent.embedding`).
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct EmbeddingSettings {
     /// The name of one of [`Config::providers`](crate::Config::providers), which is not Anthropic's.
     pub provider: String,
@@ -36,6 +36,8 @@ pub struct EmbeddingSettings {
     pub model: String,
     /// How long a comparison waits for its vectors.
     pub timeout: Duration,
+    /// USD for a million tokens; `None`: as many as input of the provider costs.
+    pub price_input: Option<f64>,
 }
 
 /// One model and where it is reached (`[[llm.providers]]`).

@@ -9,6 +9,8 @@ pub struct CompressionSettings {
     pub enabled: bool,
     /// Whether what is near the goal as a whole stays whole (`goal_aware`); single lines near it always do.
     pub goal_aware: bool,
+    /// Whether parts of outputs are compared with the goal by their meaning, where there is a model for that (`embeddings`).
+    pub embeddings: bool,
     /// Estimated tokens up to which an output stays as it is (`compression_threshold_tokens`).
     pub threshold_tokens: usize,
     /// The relevance from which on something is near the goal, from 0 to 1 (`goal_relevance_threshold`).

@@ -105,6 +105,8 @@ pub(crate) struct AuthorisationState {
     pub(crate) resumed: Option<Agreement>,
     /// What a person answered when the same call was decided before.
     pub(crate) agreed: Option<(Lifetime, Agreement)>,
+    /// Whether a person had to answer: one was asked, or nobody could be.
+    pub(crate) needs_person: bool,
     /// What it is decided with.
     pub(crate) terms: TrustTerms,
 }
@@ -125,6 +127,7 @@ impl AuthorisationState {
             owner: None,
             resumed: None,
             agreed: None,
+            needs_person: false,
             terms: TrustTerms::default(),
         }
     }
@@ -145,10 +148,7 @@ pub(crate) async fn decide(
     let agreed = AgreedObjects::of(room, session, &call, asked.owner).await?;
     let policy = room.policy_of(session);
     let of = (&call, asked.reach);
-    let view = room
-        .governance
-        .enter(policy, session, of, &control.cancel)
-        .await?;
+    let view = room.governance.enter(policy, session, of, control).await?;
     let known = (&agreed, &view);
     let decided = decide_with(room, session, (call, work, known), control, asked).await?;
     Ok(AuthorisationResult {
@@ -196,6 +196,7 @@ async fn decide_with(
     if let Some(allowed) = agreed_before(room, session, before, &decide).await? {
         return Ok(allowed);
     }
+    asked.needs_person = true;
     let ask = control.ask.as_ref();
     // Whoever typed the call was told why, and changes the rule or approves it.
     let Some(ask) = ask.filter(|_| !call.frame.principal.is_operator()) else {

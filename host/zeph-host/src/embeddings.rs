@@ -3,11 +3,12 @@
 //! The model is reached when the first vector is needed, and a failure is never one of what asked for it: what compares texts has a way
 //! to do without.
 
-use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 
 use sha2::{Digest as _, Sha256};
+use zeph_agent::budget::CallMeter;
 use zeph_agent::embedding::{Embedder, connect_embedder};
+use zeph_agent::{Pending, SideSpending};
 use zeph_config::{Config, EmbeddingSettings};
 use zeph_core::id::Digest;
 use zeph_egress::Egress;
@@ -34,12 +35,13 @@ struct EmbeddingRoom {
 }
 
 impl VectorSource for Embeddings {
-    fn vectors(
-        &self,
+    fn vectors<'a>(
+        &'a self,
         texts: Vec<String>,
         kept: Vec<String>,
-    ) -> Pin<Box<dyn Future<Output = Option<TextVectors>> + Send + '_>> {
-        Box::pin(Embeddings::vectors(self, texts, kept))
+        meter: Option<&'a CallMeter>,
+    ) -> Pending<'a, Option<TextVectors>> {
+        Box::pin(Embeddings::vectors(self, texts, kept, meter))
     }
 }
 
@@ -62,15 +64,23 @@ impl Embeddings {
         })))
     }
 
+    /// For what compares texts with one another.
+    pub(crate) fn into_source(self) -> Arc<dyn VectorSource> {
+        Arc::new(self)
+    }
+
     /// The model itself, for what keeps vectors of its own; none when it cannot be reached, such as without a key.
     pub(crate) fn embedder(&self) -> Option<Arc<dyn Embedder>> {
         let room = &*self.0;
         let embedder = room.embedder.get_or_init(|| {
             let EmbeddingSettings {
-                provider, model, ..
+                provider,
+                model,
+                price_input,
+                ..
             } = &room.settings;
             let known = (&room.config, &*room.secrets);
-            let settings = models::settings_of(known, provider, model);
+            let settings = models::settings_of(known, provider, (model, *price_input));
             let connected = settings.and_then(|settings| {
                 connect_embedder(settings, &room.egress).map_err(|error| NoModel::of(&error))
             });
@@ -87,15 +97,24 @@ impl Embeddings {
     }
 
     /// The vectors of texts, without known secrets, in their order; those of `kept` are looked up first, and remembered. None when the
-    /// model fails or takes longer than the operator allows; that is logged.
+    /// model fails or takes longer than the operator allows, and when the budget of `meter` is used up; that is logged. What it took is
+    /// counted by `meter`.
     pub(crate) async fn vectors(
         &self,
         texts: Vec<String>,
         kept: Vec<String>,
+        meter: Option<&CallMeter>,
     ) -> Option<TextVectors> {
+        if let Some(exhausted) = meter.and_then(CallMeter::exhausted) {
+            tracing::warn!(%exhausted, "texts are compared by their words");
+            return None;
+        }
         let timeout = self.0.settings.timeout;
-        let asked = self.ask(texts, kept);
-        let answer = tokio::time::timeout(timeout, asked).await;
+        let mut spent = SideSpending::default();
+        let answer = tokio::time::timeout(timeout, self.ask(texts, kept, &mut spent)).await;
+        if let Some(meter) = meter {
+            meter.add(&spent);
+        }
         answer.unwrap_or_else(|_| {
             tracing::warn!(
                 ?timeout,
@@ -105,7 +124,12 @@ impl Embeddings {
         })
     }
 
-    async fn ask(&self, texts: Vec<String>, kept: Vec<String>) -> Option<TextVectors> {
+    async fn ask(
+        &self,
+        texts: Vec<String>,
+        kept: Vec<String>,
+        spent: &mut SideSpending,
+    ) -> Option<TextVectors> {
         let embedder = self.embedder()?;
         let redactor = self.0.secrets.redactor();
         let clean = |texts: Vec<String>| -> Vec<String> {
@@ -125,7 +149,7 @@ impl Embeddings {
             .collect();
         let n_texts = texts.len();
         texts.extend(missing.iter().map(|idx| kept[*idx].clone()));
-        let mut vectors = match embedder.embed(&texts).await {
+        let mut vectors = match embedder.embed(&texts, spent).await {
             Ok(vectors) => vectors,
             Err(error) => {
                 let error = redactor.text(&error.to_string()).into_owned();

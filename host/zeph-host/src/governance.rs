@@ -16,6 +16,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
+use zeph_agent::budget::CallMeter;
 use zeph_config::GovernanceSettings;
 use zeph_core::call::ResolvedCall;
 use zeph_core::category::{ErrorCategory, ErrorPhase};
@@ -29,7 +30,6 @@ use zeph_core::policy::{
 };
 use zeph_core::redact::Redactor;
 use zeph_core::tool::Backend;
-use zeph_engine::Cancel;
 use zeph_store::{Store, StoreError};
 
 pub(crate) use self::known::KnownSequences;
@@ -42,6 +42,7 @@ pub(crate) use self::trajectory::{AskedStep, Trajectory};
 use self::known::SequenceCache;
 use self::lesson::{OWN_RULES, is_specific};
 use self::trajectory::{RememberedCall, ResultSource};
+use crate::calls::CallControl;
 use crate::clock::now_ms;
 use crate::known_secrets::KnownSecrets;
 use crate::session::Session;
@@ -127,20 +128,21 @@ impl GovernanceRoom {
         policy: &Policy,
         session: &Session,
         (call, reach): (&ResolvedCall, CallReach),
-        cancel: &Cancel,
+        control: &CallControl,
     ) -> Result<GovernanceView, ToolFailure> {
         let known = self.prepare(session).await?;
         let trajectory = session.trajectory();
         let has_sequences = known.as_ref().is_some_and(|known| !known.set.is_empty());
         if has_sequences {
-            trajectory.await_turn(call.frame.id, cancel).await;
+            trajectory.await_turn(call.frame.id, &control.cancel).await;
         }
         let entry = self.entry(policy, call, (known.as_ref(), reach));
         let window = trajectory.enter(entry, known.as_ref(), self.settings.window_calls.get());
         let mut view = self.view(session, known, window, (call, reach));
         let is_person = call.frame.principal.is_operator();
         if policy.governance.blocks_risky && !is_person {
-            view.near = self.near(session, call.frame.id, view.known.as_ref()).await;
+            let of = (call.frame.id, control.meter.as_ref());
+            view.near = self.near(session, of, view.known.as_ref()).await;
         }
         let heard = session.heard();
         let facts = view.tell(SessionFacts {
@@ -248,14 +250,14 @@ impl GovernanceRoom {
     async fn near(
         &self,
         session: &Session,
-        id: CallId,
+        (id, meter): (CallId, Option<&CallMeter>),
         known: Option<&Arc<KnownSequences>>,
     ) -> Option<Option<NearSequence>> {
         let (source, known) = (self.vectors.as_ref()?, known?);
         let words = session.trajectory().words(id)?;
         let pattern = session.trajectory().pattern(id)?;
         let texts = vec![words.pattern().join(" "), pattern.join(" ")];
-        meaning::nearest(&**source, known, texts).await.ok()
+        meaning::nearest(&**source, known, texts, meter).await.ok()
     }
 
     /// What follows from a decision: a call that may run is remembered, one that may not is taken out, and a person who agreed to it

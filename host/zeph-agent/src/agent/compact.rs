@@ -10,9 +10,13 @@ use crate::message;
 use crate::provider::{ModelRequest, RequestOptions};
 use crate::tool_host::ToolHost;
 use crate::transcript::{BaseEntry, Transcript, TranscriptEntry};
+use crate::usage::SideSpending;
 
 /// Percent of the budget at which compaction begins.
 const COMPACT_PERCENT: u64 = 70;
+
+/// Percent of the budget below which the results that were dropped are enough: a conversation that is larger is full again soon.
+const ROOM_PERCENT: u64 = 50;
 
 /// Percent of the budget at which the turn stops.
 const STOP_PERCENT: u64 = 80;
@@ -50,7 +54,7 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
         turn.compactions += 1;
         let before = self.context_tokens();
         let mut is_shorter = self.drop_results(turn).await?;
-        if self.is_beyond(COMPACT_PERCENT) || !is_shorter {
+        if self.is_beyond(ROOM_PERCENT) || !is_shorter {
             is_shorter |= self.summarise(turn).await?;
         }
         if is_shorter {
@@ -74,10 +78,14 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
     }
 
     /// Replaces old results by a reference to the stored text.
-    async fn drop_results(&mut self, _turn: &Turn<'_>) -> Result<bool, Stopped> {
-        let mut entries = self.transcript.entries().to_vec();
-        let end = tail_start(&entries, self.limits.context_budget_tokens);
-        let long = long_results(&entries, end);
+    async fn drop_results(&mut self, turn: &Turn<'_>) -> Result<bool, Stopped> {
+        let entries = self.transcript.entries();
+        let end = tail_start(entries, self.limits.context_budget_tokens);
+        let long = long_results(entries, end);
+        if long.is_empty() {
+            return Ok(false);
+        }
+        let mut entries = entries.to_vec();
         for idx in &long {
             let TranscriptEntry::Result(result) = &mut entries[*idx] else {
                 continue;
@@ -88,10 +96,7 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
             result.text = stub(result.text.len(), result.handle.as_deref());
             result.images.clear();
         }
-        match long.is_empty() {
-            true => Ok(false),
-            false => self.go_on_from(entries).await.map(|()| true),
-        }
+        self.go_on_from(entries, turn).await.map(|()| true)
     }
 
     /// Has the model write a summary of all but the latest entries.
@@ -104,7 +109,7 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
         }
         turn.observer
             .on(AgentEvent::Notice("the conversation is being compacted"));
-        let Some(summary) = self.summary_of(old, turn).await? else {
+        let Some((summary, spent)) = self.summary_of(old, turn).await? else {
             return Ok(false);
         };
         let standing = self.host.standing().await;
@@ -115,18 +120,19 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
             turn.observer.on(AgentEvent::Notice(
                 "the summary is not shorter than what it sums up; it is not used",
             ));
+            self.append(TranscriptEntry::Spent(spent)).await?;
             return Ok(false);
         }
-        self.go_on_from(shorter).await?;
+        self.go_on_from(shorter, turn).await?;
         Ok(true)
     }
 
-    /// The summary; none when the model has none to give.
+    /// The summary and what it took; none when the model has none to give.
     async fn summary_of(
         &mut self,
         old: &[TranscriptEntry],
         turn: &Turn<'_>,
-    ) -> Result<Option<String>, Stopped> {
+    ) -> Result<Option<(String, SideSpending)>, Stopped> {
         self.check_budget(turn)?;
         let bytes_max = self
             .limits
@@ -159,22 +165,31 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
             }
             Err(stopped) => return Err(stopped),
         };
-        self.count(&reply);
+        let cost = self.count(&reply);
+        let spent = SideSpending::of_request(reply.usage, cost);
         let text = reply.turn.text();
-        let is_whole = reply.turn.calls_may_run() && !text.trim().is_empty();
-        Ok(is_whole.then_some(text))
+        if reply.turn.calls_may_run() && !text.trim().is_empty() {
+            return Ok(Some((text, spent)));
+        }
+        self.append(TranscriptEntry::Spent(spent)).await?;
+        Ok(None)
     }
 
-    async fn go_on_from(&mut self, entries: Vec<TranscriptEntry>) -> Result<(), Stopped> {
+    async fn go_on_from(
+        &mut self,
+        entries: Vec<TranscriptEntry>,
+        turn: &Turn<'_>,
+    ) -> Result<(), Stopped> {
         let usage = self.spending.usage;
         let about = about(&entries);
         self.append(TranscriptEntry::Base(BaseEntry { entries, usage }))
             .await?;
         self.measured = None;
         self.tools = self.host.definitions();
-        if let Some((entry, tools)) = self.choice_for(&about).await {
-            self.append(entry).await?;
-            self.tools = tools;
+        let entries = self.choose(&about, turn).await;
+        if !entries.is_empty() {
+            let stored = self.record(entries).await;
+            stored.map_err(TurnStatus::JournalFailed)?;
         }
         Ok(())
     }

@@ -11,7 +11,7 @@ use crate::message;
 use crate::provider::{ModelEvent, ModelRequest, Reply, RequestOptions, RequestPreview};
 use crate::tool_host::ToolHost;
 use crate::transcript::{AssistantEntry, TranscriptEntry, UserEntry, derive};
-use crate::usage::Cost;
+use crate::usage::{Cost, SideSpending};
 
 impl<H: ToolHost, J: Journal> Agent<H, J> {
     /// The model's answer to the conversation.
@@ -43,6 +43,7 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
         turn.observer.on(AgentEvent::Spent {
             usage: &reply.usage,
             cost,
+            session_cost: self.spending.cost,
             context_tokens: self.context_tokens(),
         });
         Ok(AssistantEntry {
@@ -75,6 +76,13 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
         let cost = self.provider.prices().cost(&reply.usage);
         self.spending.cost += cost.unwrap_or_default();
         cost
+    }
+
+    /// Adds what the host itself asked models for.
+    pub(super) fn spend(&mut self, spent: &SideSpending) {
+        self.spending.usage += spent.usage;
+        self.spending.cost += spent.cost;
+        self.spending.requests += spent.requests;
     }
 
     /// Stops before a request for which there is no budget left.
@@ -122,8 +130,9 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
 
     /// The request that a prompt would make now, without sending it. Choosing its tools may take a request for vectors.
     pub async fn preview(&self, user: Option<UserEntry>) -> RequestPreview {
+        let mut unused = SideSpending::default();
         let chosen = match &user {
-            Some(user) => self.chosen_for(&user.text).await,
+            Some(user) => self.chosen_for(&user.text, &mut unused).await,
             None => None,
         };
         let mut entries = self.transcript.entries().to_vec();

@@ -67,9 +67,10 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
         range: std::ops::Range<usize>,
         turn: &Turn<'_>,
     ) -> Result<Vec<(usize, CallEnd, Duration)>, Stopped> {
-        for index in range.clone() {
-            self.append(TranscriptEntry::Started { index }).await?;
-        }
+        let started = range.clone();
+        let started = started.map(|index| TranscriptEntry::Started { index });
+        let stored = self.record(started.collect()).await;
+        stored.map_err(TurnStatus::JournalFailed)?;
         self.spending.calls += range.len() as u64;
         let host = &self.host;
         let mut running: Vec<Running<'_>> = Vec::new();
@@ -110,10 +111,9 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
         turn: &mut Turn<'_>,
     ) -> Result<String, Stopped> {
         turn.needs_approval |= end.kind == CallEndKind::NeedsApproval;
-        self.spending.usage += end.spent.usage;
-        self.spending.cost += end.spent.cost;
-        self.spending.requests += end.spent.requests;
-        let text = match self.summarized(call, &end, turn).await {
+        self.spend(&end.spent);
+        let mut spent = end.spent;
+        let text = match self.summarized(call, &end, (turn, &mut spent)).await {
             Some(summary) => summary,
             None => correctable(call, &end, turn),
         };
@@ -125,7 +125,7 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
             handle: end.handle,
             task: end.task,
             ended_tasks: end.ended_tasks,
-            spent: end.spent,
+            spent,
         };
         self.append(TranscriptEntry::Result(result)).await?;
         Ok(text)

@@ -7,6 +7,7 @@ use crate::event::{AgentEvent, Journal, TurnStatus};
 use crate::message::{self, ToolCall};
 use crate::provider::{ModelRequest, RequestOptions};
 use crate::tool_host::{CallEnd, OverlongResult, ToolHost};
+use crate::usage::SideSpending;
 
 /// What the model is told.
 const INSTRUCTIONS: &str = "\
@@ -28,12 +29,12 @@ const ARGUMENTS_BYTES_MAX: usize = 2_000;
 
 impl<H: ToolHost, J: Journal> Agent<H, J> {
     /// What the model is shown of a result that is too long: its summary. None for other results, and where there is no summary: then the result
-    /// is shown as it is.
+    /// is shown as it is. What the request took is added to `spent`.
     pub(super) async fn summarized(
         &mut self,
         call: &ToolCall,
         end: &CallEnd,
-        turn: &Turn<'_>,
+        (turn, spent): (&Turn<'_>, &mut SideSpending),
     ) -> Option<String> {
         if !self.summarizes {
             return None;
@@ -43,7 +44,9 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
         self.check_budget(turn).ok()?;
         let notice = format!("the result of {} is being summed up", call.name);
         turn.observer.on(AgentEvent::Notice(&notice));
-        let text = self.summary_of_result(call, &overlong, turn).await?;
+        let text = self
+            .summary_of_result(call, &overlong, (turn, spent))
+            .await?;
         let shown = format!("{MARK}\n{}\n{}", text.trim(), overlong.notice);
         (shown.len() < end.text.len()).then_some(shown)
     }
@@ -52,7 +55,7 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
         &mut self,
         call: &ToolCall,
         overlong: &OverlongResult,
-        turn: &Turn<'_>,
+        (turn, spent): (&Turn<'_>, &mut SideSpending),
     ) -> Option<String> {
         let bytes_max = self
             .limits
@@ -86,9 +89,11 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
             Err(_) => return None,
         };
         let cost = self.count(&reply);
+        *spent += SideSpending::of_request(reply.usage, cost);
         turn.observer.on(AgentEvent::Spent {
             usage: &reply.usage,
             cost,
+            session_cost: self.spending.cost,
             context_tokens: self.context_tokens(),
         });
         let text = reply.turn.text();

@@ -9,6 +9,7 @@ use crate::error::ProviderErrorKind;
 use crate::scripted::tests::{egress, settings};
 use crate::scripted::{Scenario, ScriptedServer};
 use crate::settings::{ProviderKind, ProviderSettings, Timeouts};
+use crate::usage::{Cost, SideSpending};
 
 const KINDS: [ProviderKind; 4] = [
     ProviderKind::OpenAi,
@@ -41,7 +42,8 @@ async fn texts_that_mean_the_same_are_near_in_every_format() {
         let embedder = embedder(kind, &server);
         assert_eq!(embedder.model(), "test/scripted-1");
         let texts = texts(&["weather", " \n", "rain", "letter", ""]);
-        let vectors = embedder.embed(&texts).await.unwrap();
+        let mut spent = SideSpending::default();
+        let vectors = embedder.embed(&texts, &mut spent).await.unwrap();
         assert_eq!(vectors.len(), 5, "{kind}");
         assert!(vectors[1].is_empty() && vectors[4].is_empty(), "{kind}");
         assert!(cosine(&vectors[0], &vectors[2]) > 0.99, "{kind}");
@@ -55,7 +57,14 @@ async fn texts_that_mean_the_same_are_near_in_every_format() {
         assert!(key.is_some(), "{kind}: {:?}", requests[0].headers);
         assert!(server.requests().is_empty());
         assert!(!format!("{embedder:?}").contains("sk-secret"));
-        assert!(embedder.embed(&[]).await.unwrap().is_empty());
+        // Counted by the provider, or estimated: 17 bytes are 5 tokens.
+        let counted = match kind {
+            ProviderKind::Gemini => 5,
+            _ => 8,
+        };
+        assert_eq!((spent.usage.input, spent.requests), (counted, 1), "{kind}");
+        let nothing = embedder.embed(&[], &mut spent).await;
+        assert!(nothing.unwrap().is_empty() && spent.requests == 1);
     }
 }
 
@@ -66,7 +75,8 @@ async fn many_and_long_texts_go_in_requests_of_bounded_size() {
     let mut all = vec!["a".to_owned(); 250];
     all.push("ü".repeat(TEXT_BYTES_MAX));
     all.extend(vec!["b".repeat(TEXT_BYTES_MAX); 60]);
-    let vectors = embedder.embed(&all).await.unwrap();
+    let mut spent = SideSpending::default();
+    let vectors = embedder.embed(&all, &mut spent).await.unwrap();
     assert_eq!(vectors.len(), all.len());
     assert!(vectors.iter().all(|vector| vector.len() == 8));
     assert_eq!(vectors[0], vectors[249]);
@@ -81,6 +91,25 @@ async fn many_and_long_texts_go_in_requests_of_bounded_size() {
         n_texts += input.len();
     }
     assert_eq!(n_texts, all.len());
+    let n_requests = server.embedding_requests().len() as u64;
+    assert_eq!(
+        (spent.requests, spent.usage.input),
+        (n_requests, 8 * n_requests)
+    );
+}
+
+#[tokio::test]
+async fn what_was_answered_counts_though_a_later_request_fails() {
+    let server = server(r#"{ "faults": ["none", { "status": 401 }] }"#).await;
+    let kind = ProviderKind::OpenAi;
+    let mut settings = settings(kind, server.base_url(kind));
+    settings.prices.input = Some(2.0);
+    let embedder = connect_embedder(settings, &egress()).unwrap();
+    let mut spent = SideSpending::default();
+    let failed = embedder.embed(&vec!["a".to_owned(); 100], &mut spent).await;
+    assert_eq!(failed.unwrap_err().kind, ProviderErrorKind::Authentication);
+    assert_eq!((spent.requests, spent.usage.total()), (1, 8));
+    assert_eq!(spent.cost, Cost::from_usd(0.000_016));
 }
 
 #[tokio::test]
@@ -90,8 +119,11 @@ async fn failures_that_pass_are_tried_again_and_wrong_answers_are_no_vectors() {
         let server = server.await;
         let embedder = embedder(kind, &server);
         let texts = texts(&["one", "two"]);
-        assert_eq!(embedder.embed(&texts).await.unwrap().len(), 2, "{kind}");
-        let error = embedder.embed(&texts).await.unwrap_err();
+        let mut spent = SideSpending::default();
+        let vectors = embedder.embed(&texts, &mut spent).await.unwrap();
+        assert_eq!(vectors.len(), 2, "{kind}");
+        let error = embedder.embed(&texts, &mut spent).await.unwrap_err();
+        assert_eq!(spent.requests, 1, "{kind}");
         assert_eq!(error.kind, ProviderErrorKind::Authentication, "{kind}");
         assert!(!error.to_string().contains("sk-secret"), "{error}");
         let connections = server.embedding_requests();
@@ -105,7 +137,9 @@ async fn failures_that_pass_are_tried_again_and_wrong_answers_are_no_vectors() {
             ..settings(kind, server.base_url(kind))
         };
         let embedder = connect_embedder(settings, &egress()).unwrap();
-        let error = embedder.embed(&texts(&["one", "two"])).await.unwrap_err();
+        let texts = texts(&["one", "two"]);
+        let error = embedder.embed(&texts, &mut SideSpending::default()).await;
+        let error = error.unwrap_err();
         assert_eq!(error.kind, ProviderErrorKind::Protocol, "{fault}: {error}");
     }
 }
@@ -124,7 +158,9 @@ async fn a_server_that_hangs_is_not_waited_for() {
         ..settings(kind, server.base_url(kind))
     };
     let embedder = connect_embedder(settings, &egress()).unwrap();
-    let error = embedder.embed(&texts(&["one"])).await.unwrap_err();
+    let texts = texts(&["one"]);
+    let error = embedder.embed(&texts, &mut SideSpending::default()).await;
+    let error = error.unwrap_err();
     assert_eq!(error.kind, ProviderErrorKind::Timeout, "{error}");
 }
 

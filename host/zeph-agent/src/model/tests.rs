@@ -1,5 +1,6 @@
 //! What is not in a scenario: connections, events, keys, and models without tools.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -18,7 +19,7 @@ async fn server(scenario: &str) -> ScriptedServer {
     ScriptedServer::start(scenario).await.unwrap()
 }
 
-fn started() -> Vec<Turn> {
+fn started() -> Vec<Turn<'static>> {
     vec![Turn::User(UserTurn::text("go"))]
 }
 
@@ -143,7 +144,7 @@ async fn models_without_tools_call_by_fenced_blocks() {
                 .map(|call| format!("{} {}", call.name, call.arguments.to_json()));
             seen.push((turn.calls_may_run(), calls.collect::<Vec<_>>()));
             let answer = answer_to(&turn);
-            turns.extend([Turn::Assistant(turn), answer]);
+            turns.extend([Turn::Assistant(Cow::Owned(turn)), answer]);
         }
         let first = ["bash {\"command\":\"ls -l\"}", "read {\"path\":\"a\"}"].map(str::to_owned);
         assert_eq!(seen[0], (true, first.to_vec()), "{kind}");

@@ -1,5 +1,6 @@
 //! Every scenario, in every format, streamed and at once.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use zeph_core::network::{EgressLimits, EgressSettings};
 use zeph_egress::Egress;
 
 use super::{Scenario, ScriptedServer, ScriptedUsage};
-use crate::message::{Arguments, AssistantTurn, CallResult, StopReason, Turn, UserTurn};
+use crate::message::{Arguments, AssistantTurn, Block, CallResult, StopReason, Turn, UserTurn};
 use crate::provider::{ModelEvent, ModelRequest, Provider, Reply, RequestOptions, ToolDefinition};
 use crate::settings::{ApiKey, ProviderKind, ProviderSettings, Timeouts};
 use crate::usage::{Prices, Usage};
@@ -98,7 +99,7 @@ pub(crate) fn tools() -> Vec<ToolDefinition> {
 
 pub(crate) async fn ask(
     provider: &dyn Provider,
-    turns: &[Turn],
+    turns: &[Turn<'_>],
 ) -> (Result<Reply, ProviderError>, Vec<ModelEvent>) {
     let (system, tools, mut events) = (["Be brief.".to_owned()], tools(), Vec::new());
     let request = ModelRequest {
@@ -113,12 +114,20 @@ pub(crate) async fn ask(
 }
 
 /// The answer of the user's side to a turn: a result for every call, or a word.
-pub(crate) fn answer_to(turn: &AssistantTurn) -> Turn {
-    let results = turn.calls().map(|call| match &call.arguments {
-        Arguments::Object(_) => CallResult::text(call, format!("result of {}", call.name), false),
-        Arguments::Malformed { why, .. } => CallResult::text(call, why.as_str(), true),
+pub(crate) fn answer_to(turn: &AssistantTurn) -> Turn<'static> {
+    let results = turn.calls().map(|call| {
+        let (text, is_error) = match &call.arguments {
+            Arguments::Object(_) => (format!("result of {}", call.name), false),
+            Arguments::Malformed { why, .. } => (why.clone(), true),
+        };
+        CallResult {
+            call_id: call.id.clone().into(),
+            name: call.name.clone().into(),
+            content: vec![Block::Text(text.into())],
+            is_error,
+        }
     });
-    let results: Vec<CallResult> = results.collect();
+    let results: Vec<CallResult<'_>> = results.collect();
     Turn::User(match results.is_empty() {
         true => UserTurn::text("go on"),
         false => UserTurn {
@@ -162,7 +171,7 @@ async fn play(json: &str, kind: ProviderKind, streams: bool, timeouts: Timeouts)
             );
         }
         let answer = answer_to(&reply.turn);
-        turns.extend([Turn::Assistant(reply.turn), answer]);
+        turns.extend([Turn::Assistant(Cow::Owned(reply.turn)), answer]);
     }
     for request in server.requests() {
         assert_eq!(request.kind, kind);

@@ -73,15 +73,15 @@ fn note(text: &str) -> TranscriptEntry {
 }
 
 /// Checks that a provider takes the turns.
-pub(crate) fn assert_valid(turns: &[Turn]) {
+pub(crate) fn assert_valid(turns: &[Turn<'_>]) {
     let mut expected: Option<Vec<String>> = None;
     let mut was_user = false;
     for turn in turns {
         match turn {
             Turn::User(user) => {
                 assert!(!was_user, "two turns of the user");
-                let given: Vec<String> =
-                    user.results.iter().map(|one| one.call_id.clone()).collect();
+                let given = user.results.iter().map(|one| one.call_id.to_string());
+                let given: Vec<String> = given.collect();
                 assert_eq!(given, expected.take().unwrap_or_default());
                 assert!(!user.results.is_empty() || !user.content.is_empty());
                 was_user = true;
@@ -133,7 +133,7 @@ proptest! {
     fn stored_entries_come_to_the_same_turns(entries in prop::collection::vec(any_entry(), 0..12)) {
         let lines: Vec<String> = entries.iter().map(|entry| serde_json::to_string(entry).unwrap()).collect();
         let loaded = lines.iter().map(|line| serde_json::from_str::<TranscriptEntry>(line).unwrap());
-        let said = |turns: Vec<Turn>| serde_json::to_string(&turns).unwrap();
+        let said = |turns: Vec<Turn<'_>>| serde_json::to_string(&turns).unwrap();
         assert_eq!(
             said(Transcript::load(loaded).turns()),
             said(Transcript::load(entries).turns()),
@@ -148,7 +148,7 @@ fn texts_of_results(entries: &[TranscriptEntry]) -> Vec<String> {
     };
     user.results
         .iter()
-        .map(super::super::message::CallResult::to_text)
+        .map(|result| result.to_text().into_owned())
         .collect()
 }
 

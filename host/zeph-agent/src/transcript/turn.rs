@@ -1,5 +1,7 @@
 //! The turns that entries come to.
 
+use std::borrow::Cow;
+
 use super::{Attachment, ResultEntry, TranscriptEntry, UserEntry};
 use crate::message::{AssistantTurn, Block, CallResult, Turn, UserTurn};
 
@@ -19,7 +21,7 @@ const GO_ON: &str = "[the conversation goes on]";
 ///
 /// Shape: user and assistant in turn, the user first; after an assistant's turn with calls comes one with exactly their results, in
 /// their order.
-pub fn derive(entries: &[TranscriptEntry]) -> Vec<Turn> {
+pub fn derive(entries: &[TranscriptEntry]) -> Vec<Turn<'_>> {
     let mut turns = DerivedTurns::default();
     let mut rest = entries;
     while let [entry, after @ ..] = rest {
@@ -31,21 +33,22 @@ pub fn derive(entries: &[TranscriptEntry]) -> Vec<Turn> {
             TranscriptEntry::Base(base) => turns = DerivedTurns(derive(&base.entries)),
             TranscriptEntry::Started { .. }
             | TranscriptEntry::Result(_)
-            | TranscriptEntry::Tools { .. } => {}
+            | TranscriptEntry::Tools { .. }
+            | TranscriptEntry::Spent(_) => {}
         }
     }
     turns.0
 }
 
 #[derive(Default)]
-struct DerivedTurns(Vec<Turn>);
+struct DerivedTurns<'a>(Vec<Turn<'a>>);
 
-impl DerivedTurns {
-    fn user(&mut self, user: &UserEntry) {
+impl<'a> DerivedTurns<'a> {
+    fn user(&mut self, user: &'a UserEntry) {
         let attached = user.attachments.iter().map(attached);
         let texts = [&user.text, &user.context].into_iter();
         let texts = texts.filter(|text| !text.trim().is_empty());
-        let said = attached.chain(texts.map(|text| Block::Text(text.clone())));
+        let said = attached.chain(texts.map(|text| Block::Text(Cow::Borrowed(text))));
         let said: Vec<Block> = said.collect();
         match said.is_empty() {
             true => self.text(GO_ON),
@@ -53,14 +56,14 @@ impl DerivedTurns {
         }
     }
 
-    fn text(&mut self, text: &str) {
+    fn text(&mut self, text: &'a str) {
         if !text.trim().is_empty() {
-            self.open().content.push(Block::Text(text.to_owned()));
+            self.open().content.push(Block::Text(Cow::Borrowed(text)));
         }
     }
 
     /// Hands the turn of the user that can still be added to.
-    fn open(&mut self) -> &mut UserTurn {
+    fn open(&mut self) -> &mut UserTurn<'a> {
         if !matches!(self.0.last(), Some(Turn::User(_))) {
             self.0.push(Turn::User(UserTurn::default()));
         }
@@ -70,14 +73,14 @@ impl DerivedTurns {
         }
     }
 
-    fn assistant(&mut self, turn: &AssistantTurn, after: &[TranscriptEntry]) {
+    fn assistant(&mut self, turn: &'a AssistantTurn, after: &'a [TranscriptEntry]) {
         if turn.is_empty() {
             return;
         }
         if !matches!(self.0.last(), Some(Turn::User(_))) {
             self.text(GO_ON);
         }
-        self.0.push(Turn::Assistant(turn.clone()));
+        self.0.push(Turn::Assistant(Cow::Borrowed(turn)));
         let calls = turn.calls().enumerate().map(|(index, call)| {
             let result = result_of(index, after);
             let missing = || {
@@ -93,7 +96,7 @@ impl DerivedTurns {
                 ..CallResult::text(call, "", result.is_error)
             })
         });
-        let results: Vec<CallResult> = calls.collect();
+        let results: Vec<CallResult<'a>> = calls.collect();
         if !results.is_empty() {
             self.open().results.extend(results);
         }
@@ -123,21 +126,21 @@ fn was_started(index: usize, after: &[TranscriptEntry]) -> bool {
     )
 }
 
-fn content(result: &ResultEntry) -> Vec<Block> {
-    let text = std::iter::once(Block::Text(result.text.clone()));
-    text.chain(result.images.iter().cloned().map(Block::Image))
-        .collect()
+fn content(result: &ResultEntry) -> Vec<Block<'_>> {
+    let text = std::iter::once(Block::Text(Cow::Borrowed(&result.text)));
+    let images = result.images.iter().map(Cow::Borrowed);
+    text.chain(images.map(Block::Image)).collect()
 }
 
 /// What is attached, as the model reads it.
-fn attached(attachment: &Attachment) -> Block {
+fn attached(attachment: &Attachment) -> Block<'_> {
     if let Some(image) = &attachment.image {
-        return Block::Image(image.clone());
+        return Block::Image(Cow::Borrowed(image));
     }
     let text = attachment.text.as_deref().unwrap_or_default();
     let end = if text.ends_with('\n') { "" } else { "\n" };
-    Block::Text(format!(
+    Block::Text(Cow::Owned(format!(
         "<file path={:?}>\n{text}{end}</file>",
         attachment.name
-    ))
+    )))
 }

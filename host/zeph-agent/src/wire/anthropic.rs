@@ -16,7 +16,7 @@ use self::marks::Marks;
 use super::replay::{self, Caller, Json, Sent, exchanges};
 use super::{Ask, Codec, Reader, join};
 use crate::frames::Framing;
-use crate::message::{Block, CallResult, Image, ItemView, Turn, UserTurn};
+use crate::message::{Block, CallResult, ItemView, Turn, UserTurn};
 use crate::provider::ToolDefinition;
 
 /// Most tokens of an answer when the operator says nothing: the API wants a number.
@@ -198,7 +198,7 @@ fn messages<'a>(ask: &Ask<'a>) -> Vec<Message<'a>> {
     messages
 }
 
-fn user_parts(turn: &UserTurn, caller: Caller) -> Vec<Json<'_, Part<'_>>> {
+fn user_parts<'a>(turn: &'a UserTurn<'_>, caller: Caller) -> Vec<Json<'a, Part<'a>>> {
     let results = turn
         .results
         .iter()
@@ -208,7 +208,7 @@ fn user_parts(turn: &UserTurn, caller: Caller) -> Vec<Json<'_, Part<'_>>> {
     results.chain(content).map(Json::Other).collect()
 }
 
-fn result_part(result: &CallResult, caller: Caller) -> Part<'_> {
+fn result_part<'a>(result: &'a CallResult<'_>, caller: Caller) -> Part<'a> {
     let content = result.content.iter();
     let content = content.filter(|block| !replay::is_blank(block));
     Part::from(Content::ToolResult {
@@ -218,16 +218,16 @@ fn result_part(result: &CallResult, caller: Caller) -> Part<'_> {
     })
 }
 
-fn of_block(block: &Block) -> Content<'_> {
+fn of_block<'a>(block: &'a Block<'_>) -> Content<'a> {
     match block {
         Block::Text(text) => Content::Text {
             text: Cow::Borrowed(text),
         },
-        Block::Image(Image { media_type, base64 }) => Content::Image {
+        Block::Image(image) => Content::Image {
             source: Source {
                 r#type: "base64",
-                media_type,
-                data: base64,
+                media_type: &image.media_type,
+                data: &image.base64,
             },
         },
     }

@@ -53,22 +53,45 @@ pub(crate) fn body(kind: ProviderKind, model: &str, texts: &[&str]) -> serde_jso
     })
 }
 
-/// The vectors of an answer to a request with `n_texts` texts, in their order: all of one length, of finite numbers.
+/// An answer.
+#[derive(Debug)]
+pub(crate) struct Vectors {
+    /// In the order of the texts: all of one length, of finite numbers.
+    pub(crate) vectors: Vec<Vec<f32>>,
+    /// Tokens of the texts, where the provider counts them.
+    pub(crate) tokens: Option<u64>,
+}
+
+/// The vectors of an answer to a request with `n_texts` texts.
 ///
 /// Errors: what is wrong with the answer.
 pub(crate) fn vectors(
     kind: ProviderKind,
     answer: &[u8],
     n_texts: usize,
-) -> Result<Vec<Vec<f32>>, Failure> {
-    let vectors = match kind {
-        ProviderKind::Ollama => read::<OllamaAnswer>(answer)?.embeddings,
-        ProviderKind::Gemini => {
-            let all = read::<GeminiAnswer>(answer)?.embeddings.into_iter();
-            all.map(|one| one.values).collect()
+) -> Result<Vectors, Failure> {
+    let (vectors, tokens) = match kind {
+        ProviderKind::Ollama => {
+            let answer = read::<OllamaAnswer>(answer)?;
+            (answer.embeddings, answer.prompt_eval_count)
         }
-        _ => in_order(read::<OpenAiAnswer>(answer)?.data)?,
+        ProviderKind::Gemini => {
+            let answer = read::<GeminiAnswer>(answer)?;
+            let all = answer.embeddings.into_iter().map(|one| one.values);
+            (all.collect(), answer.usage_metadata.prompt_token_count)
+        }
+        _ => {
+            let answer = read::<OpenAiAnswer>(answer)?;
+            let usage = answer.usage.unwrap_or_default();
+            (in_order(answer.data)?, usage.prompt_tokens)
+        }
     };
+    check(&vectors, n_texts)?;
+    Ok(Vectors { vectors, tokens })
+}
+
+/// Errors: they are not those of `n_texts` texts.
+fn check(vectors: &[Vec<f32>], n_texts: usize) -> Result<(), Failure> {
     if vectors.len() != n_texts {
         return Err(Failure::protocol(format_args!(
             "{} vectors for {n_texts} texts",
@@ -83,7 +106,7 @@ pub(crate) fn vectors(
         )));
     }
     match vectors.iter().flatten().all(|number| number.is_finite()) {
-        true => Ok(vectors),
+        true => Ok(()),
         false => Err(Failure::protocol(
             "a vector has a number that is not finite",
         )),
@@ -136,6 +159,14 @@ struct GeminiPart<'a> {
 #[derive(Deserialize)]
 struct OpenAiAnswer {
     data: Vec<OpenAiVector>,
+    #[serde(default)]
+    usage: Option<OpenAiUsage>,
+}
+
+#[derive(Default, Deserialize)]
+struct OpenAiUsage {
+    #[serde(default)]
+    prompt_tokens: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -148,11 +179,23 @@ struct OpenAiVector {
 #[derive(Deserialize)]
 struct OllamaAnswer {
     embeddings: Vec<Vec<f32>>,
+    #[serde(default)]
+    prompt_eval_count: Option<u64>,
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct GeminiAnswer {
     embeddings: Vec<GeminiVector>,
+    #[serde(default)]
+    usage_metadata: GeminiUsage,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct GeminiUsage {
+    #[serde(default)]
+    prompt_token_count: Option<u64>,
 }
 
 #[derive(Deserialize)]

@@ -197,14 +197,14 @@ struct Response<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<&'a str>,
     name: &'a str,
-    response: Outcome,
+    response: Outcome<'a>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
-enum Outcome {
-    Output(String),
-    Error(String),
+enum Outcome<'a> {
+    Output(Cow<'a, str>),
+    Error(Cow<'a, str>),
 }
 
 fn contents<'a>(ask: &Ask<'a>) -> Vec<Content<'a>> {
@@ -236,7 +236,7 @@ fn contents<'a>(ask: &Ask<'a>) -> Vec<Content<'a>> {
 }
 
 /// Results first; pictures of them follow beside them.
-fn user(turn: &UserTurn, caller: Caller) -> Vec<Json<'_, Part<'_>>> {
+fn user<'a>(turn: &'a UserTurn<'_>, caller: Caller) -> Vec<Json<'a, Part<'a>>> {
     let (mut parts, mut pictures) = (Vec::new(), Vec::new());
     for result in &turn.results {
         let (text, images) = replay::split_unmarked(result);
@@ -260,8 +260,8 @@ fn user(turn: &UserTurn, caller: Caller) -> Vec<Json<'_, Part<'_>>> {
 }
 
 /// An id is sent back when the call came with one.
-fn response(result: &CallResult, caller: Caller, text: String) -> Response<'_> {
-    let id = result.call_id.as_str();
+fn response<'a>(result: &'a CallResult<'_>, caller: Caller, text: Cow<'a, str>) -> Response<'a> {
+    let id = &*result.call_id;
     Response {
         id: (caller.is_own && !is_made(id)).then_some(id),
         name: &result.name,

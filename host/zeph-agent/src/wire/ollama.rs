@@ -2,6 +2,7 @@
 
 mod answer;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
@@ -90,14 +91,14 @@ impl Options {
 enum Message<'a> {
     Said {
         role: &'static str,
-        content: String,
+        content: Cow<'a, str>,
         #[serde(skip_serializing_if = "Vec::is_empty")]
         images: Vec<&'a str>,
     },
     Result {
         role: &'static str,
         tool_name: &'a str,
-        content: String,
+        content: Cow<'a, str>,
     },
     Assistant(BTreeMap<String, Box<RawValue>>),
 }
@@ -118,7 +119,7 @@ fn messages<'a>(ask: &Ask<'a>) -> Vec<Message<'a>> {
     if let Some(content) = ask.system() {
         messages.push(Message::Said {
             role: "system",
-            content,
+            content: Cow::Owned(content),
             images: Vec::new(),
         });
     }
@@ -132,8 +133,8 @@ fn messages<'a>(ask: &Ask<'a>) -> Vec<Message<'a>> {
 }
 
 /// Results first, in the order of the calls, which have no ids here; pictures of them follow as said by the user.
-fn user<'a>(turn: &'a UserTurn, messages: &mut Vec<Message<'a>>) {
-    let (mut texts, mut images) = (Vec::new(), Vec::new());
+fn user<'a>(turn: &'a UserTurn<'a>, messages: &mut Vec<Message<'a>>) {
+    let (mut texts, mut images) = (Vec::<Cow<'a, str>>::new(), Vec::new());
     for result in &turn.results {
         let (content, pictures) = replay::split(result);
         messages.push(Message::Result {
@@ -141,19 +142,23 @@ fn user<'a>(turn: &'a UserTurn, messages: &mut Vec<Message<'a>>) {
             tool_name: &result.name,
             content,
         });
-        texts.extend(pictures.iter().map(|_| replay::picture_of(result)));
+        texts.extend(pictures.iter().map(|_| replay::picture_of(result).into()));
         images.extend(pictures.iter().map(|image| image.base64.as_str()));
     }
     for block in turn.content.iter().filter(|block| !replay::is_blank(block)) {
         match block {
-            Block::Text(text) => texts.push(text.clone()),
+            Block::Text(text) => texts.push(Cow::Borrowed(text)),
             Block::Image(image) => images.push(&image.base64),
         }
     }
     if !texts.is_empty() || !images.is_empty() {
+        let content = match texts.len() {
+            1 => texts.remove(0),
+            _ => Cow::Owned(texts.join("\n\n")),
+        };
         messages.push(Message::Said {
             role: "user",
-            content: texts.join("\n\n"),
+            content,
             images,
         });
     }

@@ -142,7 +142,7 @@ enum Message<'a> {
     Result {
         role: &'static str,
         tool_call_id: Cow<'a, str>,
-        content: String,
+        content: Cow<'a, str>,
     },
     Assistant(BTreeMap<String, Box<RawValue>>),
 }
@@ -198,7 +198,7 @@ fn messages<'a>(ask: &Ask<'a>) -> Vec<Message<'a>> {
 }
 
 /// Results first, in messages of their own; pictures of them follow as said by the user, because results are text.
-fn user<'a>(turn: &'a UserTurn, caller: Caller, messages: &mut Vec<Message<'a>>) {
+fn user<'a>(turn: &'a UserTurn<'a>, caller: Caller, messages: &mut Vec<Message<'a>>) {
     let mut parts = Vec::new();
     for result in &turn.results {
         let (content, images) = replay::split(result);
@@ -230,7 +230,7 @@ fn user<'a>(turn: &'a UserTurn, caller: Caller, messages: &mut Vec<Message<'a>>)
     });
 }
 
-fn pictures<'a>(result: &CallResult, images: &[&Image]) -> Vec<Part<'a>> {
+fn pictures<'a>(result: &CallResult<'_>, images: &[&Image]) -> Vec<Part<'a>> {
     let labelled = images.iter().flat_map(|image| {
         let text = Cow::Owned(replay::picture_of(result));
         [Part::Text { text }, picture(image)]

@@ -127,7 +127,7 @@ enum Input<'a> {
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Output<'a> {
-    Text(String),
+    Text(Cow<'a, str>),
     Parts(Vec<Part<'a>>),
 }
 
@@ -152,7 +152,7 @@ fn input<'a>(ask: &Ask<'a>) -> Vec<Json<'a, Input<'a>>> {
     input
 }
 
-fn user(turn: &UserTurn, caller: Caller) -> Vec<Json<'_, Input<'_>>> {
+fn user<'a>(turn: &'a UserTurn<'_>, caller: Caller) -> Vec<Json<'a, Input<'a>>> {
     let results = turn.results.iter().map(|result| Input::FunctionCallOutput {
         call_id: caller.id(&result.call_id),
         output: output(result),
@@ -166,21 +166,19 @@ fn user(turn: &UserTurn, caller: Caller) -> Vec<Json<'_, Input<'_>>> {
     results.chain(said).map(Json::Other).collect()
 }
 
-fn output(result: &CallResult) -> Output<'_> {
+fn output<'a>(result: &'a CallResult<'_>) -> Output<'a> {
     let (text, images) = replay::split(result);
     if images.is_empty() {
         return Output::Text(text);
     }
-    let text = (!text.trim().is_empty()).then_some(Part::InputText {
-        text: Cow::Owned(text),
-    });
+    let text = (!text.trim().is_empty()).then_some(Part::InputText { text });
     let images = images.into_iter().map(|image| Part::InputImage {
         image_url: replay::data_url(image),
     });
     Output::Parts(text.into_iter().chain(images).collect())
 }
 
-fn part(block: &Block) -> Part<'_> {
+fn part<'a>(block: &'a Block<'_>) -> Part<'a> {
     match block {
         Block::Text(text) => Part::InputText {
             text: Cow::Borrowed(text),

@@ -18,9 +18,9 @@ pub(super) struct Caller {
 
 /// The turns of a conversation with their callers.
 pub(super) fn exchanges<'a>(
-    turns: &'a [Turn],
+    turns: &'a [Turn<'a>],
     origin: &'a Origin,
-) -> impl Iterator<Item = (Caller, &'a Turn)> {
+) -> impl Iterator<Item = (Caller, &'a Turn<'a>)> {
     let nobody = Caller {
         is_own: false,
         index: 0,
@@ -69,26 +69,26 @@ pub(super) fn items<'a>(turn: &'a AssistantTurn, caller: Caller) -> impl Iterato
 }
 
 /// The texts and the pictures of a result.
-pub(super) fn split(result: &CallResult) -> (String, Vec<&Image>) {
+pub(super) fn split<'a>(result: &'a CallResult<'_>) -> (Cow<'a, str>, Vec<&'a Image>) {
     let (text, images) = split_unmarked(result);
     // For formats that have no mark of failure.
     match result.is_error && !text.starts_with('[') {
-        true => (format!("[error] {text}"), images),
+        true => (Cow::Owned(format!("[error] {text}")), images),
         false => (text, images),
     }
 }
 
 /// The texts and the pictures of a result, for a format that marks failures itself.
-pub(super) fn split_unmarked(result: &CallResult) -> (String, Vec<&Image>) {
+pub(super) fn split_unmarked<'a>(result: &'a CallResult<'_>) -> (Cow<'a, str>, Vec<&'a Image>) {
     let images = result.content.iter().filter_map(|block| match block {
-        Block::Image(image) => Some(image),
+        Block::Image(image) => Some(&**image),
         Block::Text(_) => None,
     });
     (result.to_text(), images.collect())
 }
 
 /// Whether a block says something.
-pub(super) fn is_blank(block: &Block) -> bool {
+pub(super) fn is_blank(block: &Block<'_>) -> bool {
     block.as_text().is_some_and(|text| text.trim().is_empty())
 }
 
@@ -98,7 +98,7 @@ pub(super) fn data_url(image: &Image) -> String {
 }
 
 /// What stands before a picture that had to leave its result.
-pub(super) fn picture_of(result: &CallResult) -> String {
+pub(super) fn picture_of(result: &CallResult<'_>) -> String {
     format!("Picture from the result of `{}`:", result.name)
 }
 

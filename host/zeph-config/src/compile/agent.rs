@@ -80,6 +80,7 @@ impl Compiling<'_> {
             provider: raw.provider.clone(),
             model: model.to_owned(),
             timeout: Duration::from_millis(raw.timeout_ms.into()),
+            price_input: Some(raw.price_input).filter(|price| *price > 0.0),
         })
     }
 

@@ -9,6 +9,7 @@ pub(super) fn compression(raw: &RawCompression) -> CompressionSettings {
     CompressionSettings {
         enabled: raw.enabled,
         goal_aware: raw.goal_aware,
+        embeddings: raw.embeddings,
         threshold_tokens: super::size(raw.compression_threshold_tokens),
         relevance_threshold: raw.goal_relevance_threshold,
         preserves_errors: raw.preserve_errors,

@@ -37,6 +37,8 @@ pub(crate) struct RawEmbedding {
     pub(crate) model: String,
     #[schemars(range(min = 1, max = 600_000), extend("x-project" = "never: models"))]
     pub(crate) timeout_ms: u32,
+    #[schemars(range(min = 0, max = 1_000_000), extend("x-project" = "never: models"))]
+    pub(crate) price_input: f64,
 }
 
 /// The models.

@@ -13,6 +13,8 @@ pub(crate) struct RawCompression {
     pub(crate) enabled: bool,
     #[schemars(extend("x-project" = "never: filters"))]
     pub(crate) goal_aware: bool,
+    #[schemars(extend("x-project" = "never: models"))]
+    pub(crate) embeddings: bool,
     #[schemars(range(min = 1, max = 100_000_000), extend("x-project" = "never: filters"))]
     pub(crate) compression_threshold_tokens: u32,
     #[schemars(range(min = 0, max = 1), extend("x-project" = "never: filters"))]

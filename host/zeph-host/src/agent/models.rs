@@ -58,19 +58,30 @@ pub(crate) fn connect(
     Ok(Arc::from(provider.map_err(|error| NoModel::of(&error))?))
 }
 
-/// What reaches another model of the provider called `name`, such as its model for embeddings.
+/// What reaches a model for embeddings of the provider called `name`. Without a price of its own it costs what input of the provider does.
 ///
 /// Errors: [`NoModel`].
 pub(crate) fn settings_of(
     (config, secrets): (&Config, &KnownSecrets),
     name: &str,
-    model: &str,
+    (model, price): (&str, Option<f64>),
 ) -> Result<ProviderSettings, NoModel> {
     let found = found(config, name)?;
-    Ok(ProviderSettings {
-        model: model.to_owned(),
-        ..settings(found, key(secrets, found)?)
-    })
+    let price = price.or(found.prices.input);
+    if config.agent.max_cost_usd.is_some() && price.is_none() {
+        return Err(NoModel {
+            problem: format!(
+                "`agent.max_cost_usd` is set, and the model for embeddings `{model}` has no price"
+            ),
+            hint: format!(
+                "set `agent.embedding.price_input`, or `price_input` of the provider `{name}`, to 0 where it costs nothing"
+            ),
+        });
+    }
+    let mut settings = settings(found, key(secrets, found)?);
+    settings.model = model.to_owned();
+    settings.prices.input = price;
+    Ok(settings)
 }
 
 fn found<'a>(config: &'a Config, name: &str) -> Result<&'a zeph_config::ProviderSettings, NoModel> {

@@ -10,6 +10,7 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Map, Value};
+use zeph_agent::budget::CallMeter;
 use zeph_agent::message::{Arguments, ToolCall};
 use zeph_agent::selection::{Candidate, FilterRules, Selection, SelectionVectors, select, text_of};
 use zeph_agent::tool_host::{CallEnd, CallEndKind};
@@ -70,12 +71,17 @@ impl Shaping {
     }
 
     /// The tools for a conversation that is about `text`; none when all are shown.
-    pub(crate) async fn select(&self, text: &str) -> Option<Vec<ToolDefinition>> {
+    /// What vectors for it take is counted by `meter`.
+    pub(crate) async fn select(
+        &self,
+        text: &str,
+        meter: &CallMeter,
+    ) -> Option<Vec<ToolDefinition>> {
         if !self.is_active() {
             return None;
         }
         let candidates = self.candidates();
-        let vectors = self.vectors(text, &candidates).await;
+        let vectors = self.vectors(text, &candidates, meter).await;
         let rules = self.filter().map(filter_rules);
         let selection = select(text, &candidates, rules, vectors.as_ref());
         log(&selection, &candidates);
@@ -97,13 +103,14 @@ impl Shaping {
         &self,
         text: &str,
         candidates: &[Candidate],
+        meter: &CallMeter,
     ) -> Option<SelectionVectors<Vec<f32>>> {
         self.filter()?;
         let tools = candidates.iter().map(|one| text_of(&one.tool)).collect();
         let asked = self
             .host
             .embeddings()?
-            .vectors(vec![text.to_owned()], tools);
+            .vectors(vec![text.to_owned()], tools, Some(meter));
         let (mut texts, tools) = asked.await?;
         Some(SelectionVectors {
             text: texts.pop()?,

@@ -12,7 +12,7 @@ use uuid::Uuid;
 use zeph_agent::budget::{BudgetLimits, CallMeter, Meter, Spent};
 use zeph_agent::message::{Arguments, Image, ToolCall};
 use zeph_agent::tool_host::{CallEnd, CallEndKind, HostMessage, OverlongResult, ToolHost};
-use zeph_agent::{Pending, ToolDefinition, Usage};
+use zeph_agent::{Pending, SideSpending, ToolDefinition, Usage};
 use zeph_core::call::ToolRequest;
 use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::failure::ToolFailure;
@@ -196,8 +196,11 @@ impl ToolHost for HostTools {
         self.shaping.all()
     }
 
-    async fn select(&self, text: &str) -> Option<Vec<ToolDefinition>> {
-        self.shaping.select(text).await
+    async fn select(&self, text: &str, spent: &mut SideSpending) -> Option<Vec<ToolDefinition>> {
+        let meter = self.meter.of_call();
+        let selected = self.shaping.select(text, &meter).await;
+        *spent += meter.spent();
+        selected
     }
 
     fn selected(&self, names: &[String]) -> Option<Vec<ToolDefinition>> {

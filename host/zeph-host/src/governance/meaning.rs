@@ -1,10 +1,10 @@
 //! Learned sequences compared with calls by what they mean, where a model gives texts vectors.
 
 use std::fmt::Debug;
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 
+use zeph_agent::Pending;
+use zeph_agent::budget::CallMeter;
 use zeph_agent::embedding::cosine;
 use zeph_core::policy::{NearSequence, SequenceOrigin};
 
@@ -15,12 +15,14 @@ pub(crate) type TextVectors = (Vec<Vec<f32>>, Vec<Vec<f32>>);
 
 /// Gives texts vectors of a cosine near 1 where they mean something alike.
 pub(crate) trait VectorSource: Debug + Send + Sync {
-    /// The vectors of `texts`, and of `kept`, which come again. None when there is no answer in time: words are compared then.
-    fn vectors(
-        &self,
+    /// The vectors of `texts`, and of `kept`, which come again. None when there is no answer in time: words are compared then. What it
+    /// took is counted by `meter`.
+    fn vectors<'a>(
+        &'a self,
         texts: Vec<String>,
         kept: Vec<String>,
-    ) -> Pin<Box<dyn Future<Output = Option<TextVectors>> + Send + '_>>;
+        meter: Option<&'a CallMeter>,
+    ) -> Pending<'a, Option<TextVectors>>;
 }
 
 /// The learned sequence that is nearest to one of `texts`; none without a learned one, `Err` when there are no vectors.
@@ -28,13 +30,19 @@ pub(super) async fn nearest(
     source: &dyn VectorSource,
     known: &Arc<KnownSequences>,
     texts: Vec<String>,
+    meter: Option<&CallMeter>,
 ) -> Result<Option<NearSequence>, NoVectors> {
-    let learned = known.vectors.get_or_try_init(|| learned(source, known));
+    let learned = known
+        .vectors
+        .get_or_try_init(|| learned(source, known, meter));
     let learned = learned.await?;
     if learned.is_empty() {
         return Ok(None);
     }
-    let (texts, _) = source.vectors(texts, Vec::new()).await.ok_or(NoVectors)?;
+    let (texts, _) = source
+        .vectors(texts, Vec::new(), meter)
+        .await
+        .ok_or(NoVectors)?;
     let near = learned.iter().flat_map(|(id, vector)| {
         texts.iter().map(move |text| NearSequence {
             id: *id,
@@ -52,6 +60,7 @@ pub(super) struct NoVectors;
 async fn learned(
     source: &dyn VectorSource,
     known: &KnownSequences,
+    meter: Option<&CallMeter>,
 ) -> Result<Vec<(i64, Vec<f32>)>, NoVectors> {
     let mut ids = Vec::new();
     let mut texts = Vec::new();
@@ -64,17 +73,17 @@ async fn learned(
     if ids.is_empty() {
         return Ok(Vec::new());
     }
-    let vectors = source.vectors(Vec::new(), texts).await;
+    let vectors = source.vectors(Vec::new(), texts, meter).await;
     let (_, vectors) = vectors.ok_or(NoVectors)?;
     Ok(ids.into_iter().zip(vectors).collect())
 }
 
 #[cfg(test)]
 mod tests {
-    use std::future::Future;
-    use std::pin::Pin;
     use std::sync::Arc;
 
+    use zeph_agent::Pending;
+    use zeph_agent::budget::CallMeter;
     use zeph_core::id::CallId;
     use zeph_core::policy::{LearnedCause, Mode, Sequence, SequenceOrigin, SequenceSet};
 
@@ -88,11 +97,12 @@ mod tests {
     }
 
     impl VectorSource for Directions {
-        fn vectors(
-            &self,
+        fn vectors<'a>(
+            &'a self,
             texts: Vec<String>,
             kept: Vec<String>,
-        ) -> Pin<Box<dyn Future<Output = Option<TextVectors>> + Send + '_>> {
+            _meter: Option<&'a CallMeter>,
+        ) -> Pending<'a, Option<TextVectors>> {
             let of = |text: &String| match text.contains("rm") || text.contains("unlink") {
                 true => vec![1.0, 0.1],
                 false => vec![0.0, 1.0],
@@ -123,18 +133,18 @@ mod tests {
     async fn what_means_the_same_is_near_whatever_its_words() {
         let source = Directions { is_there: true };
         let known = known();
-        let near = nearest(&source, &known, vec!["bash unlink y".to_owned()]).await;
+        let near = nearest(&source, &known, vec!["bash unlink y".to_owned()], None).await;
         let near = near.unwrap().unwrap();
         assert_eq!(near.id, 7);
         assert!(near.similarity > 0.99, "{near:?}");
-        let far = nearest(&source, &known, vec!["bash ls".to_owned()]).await;
+        let far = nearest(&source, &known, vec!["bash ls".to_owned()], None).await;
         assert!(far.unwrap().unwrap().similarity < 0.2);
     }
 
     #[tokio::test]
     async fn without_vectors_nothing_is_compared() {
         let source = Directions { is_there: false };
-        let near = nearest(&source, &known(), vec!["bash rm x".to_owned()]).await;
+        let near = nearest(&source, &known(), vec!["bash rm x".to_owned()], None).await;
         assert!(near.is_err());
     }
 }

@@ -175,7 +175,12 @@ async fn a_summary_that_is_not_shorter_is_not_used() {
         "{notices:?}"
     );
     let is_base = |entry: &TranscriptEntry| matches!(entry, TranscriptEntry::Base(_));
-    assert!(!lab.agent.journal().entries().iter().any(is_base));
+    let entries = lab.agent.journal().entries();
+    assert!(!entries.iter().any(is_base));
+    // What it took is known after a resume.
+    let stored = Transcript::load(entries);
+    let usage = stored.usage() + stored.side_spending().usage;
+    assert_eq!(usage, lab.agent.spending().usage);
 }
 
 #[tokio::test]

@@ -63,6 +63,31 @@ async fn a_conversation_that_is_compacted_chooses_anew() {
     assert_eq!(stored.tools(), lab.agent.transcript().tools());
 }
 
+#[tokio::test]
+async fn what_choosing_tools_takes_counts_also_after_a_resume() {
+    let took = SideSpending {
+        usage: Usage {
+            input: 40,
+            ..Usage::default()
+        },
+        cost: Cost::from_usd(0.5),
+        requests: 2,
+    };
+    let host = choosing();
+    *host.selecting.lock().unwrap() = took;
+    let mut first = lab(Model::new([says("done"), says("again")]), host);
+    first.turn("read it").await;
+    first.turn("and again").await;
+    let spent = *first.agent.spending();
+    // Two answers of 10 and 5 tokens, and one choice.
+    assert_eq!((spent.usage.total(), spent.requests), (70, 4));
+    let stored = Transcript::load(first.agent.journal().entries());
+    assert_eq!(stored.side_spending(), took);
+    let later = resumed_on(Model::new([]), FakeHost::default(), stored);
+    assert_eq!(later.agent.spending().usage.total(), 70);
+    assert_eq!(later.agent.spending().cost, spent.cost);
+}
+
 fn judged() -> CallEnd {
     CallEnd {
         spent: SideSpending {

@@ -15,7 +15,7 @@ pub(super) use self::record::{Memory, Watcher};
 use crate::agent::{Agent, AgentLimits};
 use crate::budget::BudgetLimits;
 use crate::event::TurnEnd;
-use crate::message::{CallResult, Turn};
+use crate::message::Turn;
 use crate::provider::Provider;
 use crate::transcript::{Transcript, UserEntry};
 
@@ -46,7 +46,11 @@ impl Lab {
             Turn::Assistant(_) => None,
         });
         users
-            .flat_map(|user| user.results.iter().map(CallResult::to_text))
+            .flat_map(|user| {
+                user.results
+                    .iter()
+                    .map(|result| result.to_text().into_owned())
+            })
             .collect()
     }
 }

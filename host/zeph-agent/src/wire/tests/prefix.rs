@@ -1,5 +1,6 @@
 //! Over ten turns: what was sent before is sent again byte for byte, and the cache is marked where it can be.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde_json::value::RawValue;
@@ -21,7 +22,7 @@ async fn bodies(kind: ProviderKind, scenario: &str) -> Vec<String> {
         let (reply, _) = ask(provider.as_ref(), &turns).await;
         let turn = reply.unwrap().turn;
         let answer = answer_to(&turn);
-        turns.extend([Turn::Assistant(turn), answer]);
+        turns.extend([Turn::Assistant(Cow::Owned(turn)), answer]);
     }
     let requests = server.requests().into_iter();
     requests.map(|request| request.body).collect()

@@ -1,5 +1,7 @@
 //! Requests in the words of each provider's documentation: a conversation that another provider began, with a failed call and a picture.
 
+use std::borrow::Cow;
+
 use serde_json::{Value, json};
 
 use super::answers::origin;
@@ -13,20 +15,20 @@ use crate::settings::{ProviderKind, ProviderSettings};
 use crate::wire::{Ask, codec, replay};
 
 /// A conversation that another provider began.
-fn foreign() -> Vec<Turn> {
+fn foreign() -> Vec<Turn<'static>> {
     let call = ToolCall {
         id: "functions.read:0".to_owned(),
         name: "read".to_owned(),
         arguments: Arguments::read(r#"{"path":"a.png"}"#),
     };
-    let image = Block::Image(Image {
+    let image = Block::Image(Cow::Owned(Image {
         media_type: "image/png".to_owned(),
         base64: "iVBORw0=".to_owned(),
-    });
+    }));
     let result = CallResult {
-        call_id: call.id.clone(),
-        name: call.name.clone(),
-        content: vec![Block::Text("too dark".to_owned()), image],
+        call_id: call.id.clone().into(),
+        name: call.name.clone().into(),
+        content: vec![Block::Text("too dark".into()), image],
         is_error: true,
     };
     let views = [
@@ -37,14 +39,14 @@ fn foreign() -> Vec<Turn> {
     ];
     vec![
         Turn::User(UserTurn::text("what is it?")),
-        Turn::Assistant(AssistantTurn {
+        Turn::Assistant(Cow::Owned(AssistantTurn {
             origin: origin("other", ProviderKind::Anthropic),
             items: views.map(Item::neutral).into(),
             stop: StopReason::ToolCalls,
-        }),
+        })),
         Turn::User(UserTurn {
             results: vec![result],
-            content: vec![Block::Text("go on".to_owned())],
+            content: vec![Block::Text("go on".into())],
         }),
     ]
 }

@@ -23,6 +23,7 @@ pub(super) async fn replay(session: &AcpSession, entries: &[TranscriptEntry]) {
             | TranscriptEntry::Note(_)
             | TranscriptEntry::Started { .. }
             | TranscriptEntry::Tools { .. }
+            | TranscriptEntry::Spent(_)
             | TranscriptEntry::Result(_) => {}
         }
     }

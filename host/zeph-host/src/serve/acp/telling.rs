@@ -1,7 +1,7 @@
 //! What happens in a turn, as updates.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio_util::sync::CancellationToken;
 use zeph_acp::content::ContentBlock;
@@ -18,8 +18,6 @@ pub(super) struct TurnTelling {
     cancel: CancellationToken,
     /// Tokens a request may come to.
     context_max: u64,
-    /// What the session cost, where prices are known.
-    cost: Mutex<f64>,
     /// Whether the client was told anything.
     has_told: AtomicBool,
     /// Whether the model's text of this request was told.
@@ -30,13 +28,12 @@ impl TurnTelling {
     pub(super) fn new(
         session: &Arc<AcpSession>,
         cancel: &CancellationToken,
-        (context_max, cost): (u64, Price),
+        context_max: u64,
     ) -> Self {
         Self {
             session: Arc::clone(session),
             cancel: cancel.clone(),
             context_max,
-            cost: Mutex::new(cost.usd()),
             has_told: AtomicBool::new(false),
             has_text: AtomicBool::new(false),
         }
@@ -65,14 +62,11 @@ impl TurnTelling {
         }
     }
 
+    /// `cost` is that of the session, where prices are known.
     fn spent(&self, cost: Option<Price>, context_tokens: u64) {
-        let cost = cost.map(|cost| {
-            let mut spent = self.cost.lock().unwrap_or_else(PoisonError::into_inner);
-            *spent += cost.usd();
-            Cost {
-                amount: *spent,
-                currency: "USD",
-            }
+        let cost = cost.map(|cost| Cost {
+            amount: cost.usd(),
+            currency: "USD",
         });
         if !self.cancel.is_cancelled() {
             self.session.tell(&SessionUpdate::UsageUpdate {
@@ -120,9 +114,10 @@ impl Observer for TurnTelling {
             AgentEvent::CallEnded { call, end, .. } => self.session.call_ends(&call.id, end),
             AgentEvent::Spent {
                 cost,
+                session_cost,
                 context_tokens,
                 ..
-            } => self.spent(cost, context_tokens),
+            } => self.spent(cost.map(|_| session_cost), context_tokens),
             AgentEvent::Message(text) => {
                 self.say(&format!(
                     "> {}\n\n",

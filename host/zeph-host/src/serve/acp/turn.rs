@@ -73,8 +73,8 @@ async fn run(
     mut agent: Box<HostAgent>,
     prompt: Prompt,
 ) -> (Box<HostAgent>, TurnResult) {
-    let bounds = (agent.limits().context_budget_tokens, agent.spending().cost);
-    let telling = TurnTelling::new(&session, &cancel, bounds);
+    let context_max = agent.limits().context_budget_tokens;
+    let telling = TurnTelling::new(&session, &cancel, context_max);
     let ended = match command::read(&prompt.text) {
         Some(Ok(command)) => slash(&session, &mut agent, command, &telling, &cancel).await,
         Some(Err(problem)) => {

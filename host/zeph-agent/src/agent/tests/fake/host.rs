@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 use crate::message::ToolCall;
 use crate::provider::ToolDefinition;
 use crate::tool_host::{CallEnd, CallEndKind, HostMessage, ToolHost};
+use crate::usage::SideSpending;
 
 /// Ends every call with the same end, and remembers what was called.
 #[derive(Debug)]
@@ -23,6 +24,8 @@ pub(in super::super) struct FakeHost {
     /// Whether it chooses tools: `read` first, and `edit` from the second time on.
     pub(in super::super) selects: AtomicBool,
     pub(in super::super) n_selected: AtomicUsize,
+    /// What each choice of tools takes.
+    pub(in super::super) selecting: Mutex<SideSpending>,
 }
 
 impl Default for FakeHost {
@@ -37,6 +40,7 @@ impl Default for FakeHost {
             output_bytes: AtomicUsize::new(0),
             selects: AtomicBool::new(false),
             n_selected: AtomicUsize::new(0),
+            selecting: Mutex::default(),
         }
     }
 }
@@ -72,7 +76,8 @@ impl ToolHost for FakeHost {
         ["edit", "read"].map(definition).to_vec()
     }
 
-    async fn select(&self, _text: &str) -> Option<Vec<ToolDefinition>> {
+    async fn select(&self, _text: &str, spent: &mut SideSpending) -> Option<Vec<ToolDefinition>> {
+        *spent += *self.selecting.lock().unwrap();
         let name = match self.n_selected.fetch_add(1, Ordering::Relaxed) {
             0 => "read",
             _ => "edit",

@@ -157,7 +157,7 @@ impl Provider for Model {
         on_event: OnEvent<'a>,
     ) -> Pending<'a, Result<Reply, ProviderError>> {
         crate::transcript::tests::assert_valid(request.turns);
-        let text = |value: &Turn| serde_json::to_string(value).unwrap();
+        let text = |value: &Turn<'_>| serde_json::to_string(value).unwrap();
         self.requests.lock().unwrap().push(SeenRequest {
             system: request.system.join("\n"),
             tools: serde_json::to_string(request.tools).unwrap(),

@@ -156,6 +156,7 @@ impl FullModel {
                 usage,
                 cost,
                 context_tokens,
+                ..
             } => {
                 self.status.usage += **usage;
                 self.status.cost += cost.unwrap_or_default();

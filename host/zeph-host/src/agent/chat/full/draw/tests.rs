@@ -50,6 +50,7 @@ fn model() -> FullModel {
     model.on(&AgentEvent::Spent {
         usage: &usage,
         cost: Some(Cost::from_usd(0.25)),
+        session_cost: Cost::from_usd(0.25),
         context_tokens: 500,
     });
     model.on(&AgentEvent::CallStarted(&call()));
