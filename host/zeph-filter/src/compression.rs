@@ -4,6 +4,7 @@
 //! parts. Linear in the text; what is looked at of one line is bounded.
 
 mod relevance;
+mod sections;
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -13,6 +14,8 @@ use zeph_strategies::{Lines, is_blank, is_location};
 
 pub use self::relevance::GoalWords;
 use self::relevance::LineScores;
+pub use self::sections::sections;
+use self::sections::{near_sections, paragraphs};
 
 /// How the line begins that stands for what was replaced.
 pub const FILTERED: &str = "[output filtered: ";
@@ -34,9 +37,6 @@ const RUN_BYTES_MIN: usize = 200;
 
 /// Bytes of that line at most, about.
 const MARKER_BYTES: usize = 220;
-
-/// Lines of a paragraph: of a longer one each so many count for themselves.
-const PARAGRAPH_LINES_MAX: usize = 20;
 
 /// The share of an output, in percent, from which on it is near the goal as a whole when so much of it is.
 const WHOLE_PERCENT: usize = 50;
@@ -107,32 +107,47 @@ impl<'a> TextLines<'a> {
     }
 }
 
+/// Whether a text was not compressed before, and has no more than 100,000 lines.
+fn is_compressible(text: &str) -> bool {
+    let n_lines = memchr_iter(b'\n', text.as_bytes()).count();
+    n_lines <= LINES_MAX && !text.contains(FILTERED)
+}
+
 /// Compresses `text`, the output of what `said` asks for. `None` when all of it stays.
 ///
+/// `meant` is how near each of its [`sections`] is to the goal by its meaning, in their order; empty where only words are compared. What is
+/// near by its words stays first, then the sections, the nearest first.
 /// Limits: linear. A text that was compressed before, or has more than 100,000 lines, stays as it is.
 pub fn compress(
     text: &str,
     said: &str,
-    goal: &GoalWords,
+    (goal, meant): (&GoalWords, &[f64]),
     rules: &CompressionRules,
 ) -> Option<CompressedText> {
-    let n_lines = memchr_iter(b'\n', text.as_bytes()).count();
-    if n_lines > LINES_MAX || text.contains(FILTERED) {
+    if !is_compressible(text) {
         return None;
     }
     let lines = TextLines::of(text);
     let scores = goal.scores(&lines);
     let is_near = |relevance: f64| relevance >= rules.relevance_threshold;
-    let near: Vec<bool> = (0..lines.len())
+    let mut near: Vec<bool> = (0..lines.len())
         .map(|idx| is_near(scores.of_line(idx)))
         .collect();
+    let sections = near_sections(&lines, meant, is_near);
+    let words = near.clone();
+    for section in &sections {
+        near[section.clone()].fill(true);
+    }
     if rules.goal_aware && (is_near(goal.relevance(said)) || is_near_as_a_whole(&lines, &near)) {
         return None;
     }
     let mut choice = Choice::new(&lines, rules);
     choice.keep_errors();
     choice.keep_frame();
-    choice.keep_near(&near, &scores);
+    choice.keep_near(&words, &scores);
+    for idx in sections.into_iter().flatten() {
+        choice.keep(idx, LINE_BYTES_MAX);
+    }
     let compressed = choice.parts(&near);
     // What is left to say of it takes as much again.
     let is_worth_it = compressed.rendered_bytes() + MARKER_BYTES < text.len() / 10 * 9;
@@ -301,22 +316,6 @@ impl<'a> Choice<'a> {
 
 fn push_kept(bytes: Range<usize>, parts: &mut Vec<Part>) {
     parts.push(Part::Kept(bytes));
-}
-
-/// The paragraphs of a text, as ranges of lines.
-fn paragraphs<'a>(lines: &'a TextLines<'_>) -> impl Iterator<Item = Range<usize>> + 'a {
-    let mut start = 0;
-    std::iter::from_fn(move || {
-        let is_empty = |idx: &usize| is_blank(lines.line(*idx));
-        while start < lines.len() && is_empty(&start) {
-            start += 1;
-        }
-        let longest = lines.len().min(start + PARAGRAPH_LINES_MAX);
-        let end = (start..longest).find(is_empty).unwrap_or(longest);
-        let paragraph = start..end;
-        start = end;
-        (!paragraph.is_empty()).then_some(paragraph)
-    })
 }
 
 impl CompressedText {

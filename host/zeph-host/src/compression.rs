@@ -9,17 +9,20 @@ use std::time::Duration;
 
 use moka::sync::Cache;
 use sha2::{Digest as _, Sha256};
+use zeph_agent::budget::CallMeter;
+use zeph_agent::embedding::cosine;
 use zeph_config::{CompressionSettings, CompressionStrategy};
 use zeph_core::id::OverflowId;
 use zeph_core::output::{Content, RawOutput};
 use zeph_core::policy::AuthorizedCall;
 use zeph_core::principal::Principal;
 use zeph_core::tool::{Backend, ToolKind};
-use zeph_filter::compression::{CompressedText, CompressionRules, compress};
+use zeph_filter::compression::{CompressedText, CompressionRules, compress, sections};
 use zeph_store::Store;
 
 use crate::filtering::{BLOCKING_BYTES_MIN, FilteredResult, Shorter};
 use crate::goal::{self, SessionGoal};
+use crate::governance::VectorSource;
 use crate::session::Session;
 
 /// Bytes of a token, about.
@@ -50,6 +53,8 @@ type MemoryKey = [u8; 32];
 #[derive(Debug, Clone)]
 pub(crate) struct Compression {
     settings: Arc<CompressionSettings>,
+    /// Compares outputs with the goal by their meaning; none where words have to do.
+    vectors: Option<Arc<dyn VectorSource>>,
     /// Made with the first of them.
     seen: Arc<OnceLock<Memory>>,
 }
@@ -64,11 +69,29 @@ pub(crate) struct CompressionSubject {
     is_command: bool,
     head_bytes: usize,
     goal: Arc<SessionGoal>,
+    /// Whether its meaning may be asked for, which a call pays for.
+    is_of_call: bool,
+    meter: Option<CallMeter>,
+}
+
+impl CompressionSubject {
+    /// What comparing it takes is counted by `meter`.
+    pub(crate) fn metered(self, meter: Option<&CallMeter>) -> Self {
+        Self {
+            meter: meter.cloned(),
+            ..self
+        }
+    }
 }
 
 impl Compression {
-    pub(crate) fn new(settings: CompressionSettings) -> Self {
+    /// `vectors` are those of the model for embeddings, where there is one.
+    pub(crate) fn new(
+        settings: CompressionSettings,
+        vectors: Option<Arc<dyn VectorSource>>,
+    ) -> Self {
         Self {
+            vectors: vectors.filter(|_| settings.embeddings),
             settings: Arc::new(settings),
             seen: Arc::default(),
         }
@@ -114,6 +137,8 @@ impl Compression {
             is_command: call.command().is_some(),
             head_bytes,
             goal: goal::of_call(store, session, goal_id).await?,
+            is_of_call: true,
+            meter: None,
         })
     }
 
@@ -137,6 +162,8 @@ impl Compression {
             is_command: true,
             head_bytes,
             goal: goal::of_call(store, session, goal_id.filter(|_| is_wanted)?).await?,
+            is_of_call: false,
+            meter: None,
         })
     }
 
@@ -199,7 +226,11 @@ impl Compression {
             preserves_errors: self.settings.preserves_errors,
             preserved_chars_max: self.settings.preserved_chars_max,
         };
-        let look = move |text: &str| compress(text, &subject.said, &subject.goal.words, &rules);
+        let meant = self.meant(&subject, text).await;
+        let look = move |text: &str| {
+            let goal = (&subject.goal.words, meant.as_slice());
+            compress(text, &subject.said, goal, &rules)
+        };
         let compressed = match text.len() < BLOCKING_BYTES_MIN {
             true => look(text),
             false => {
@@ -212,6 +243,26 @@ impl Compression {
         };
         self.seen().insert(key, Arc::new(compressed.clone()));
         compressed
+    }
+
+    /// How near each section of a text is to the goal by its meaning; empty where words have to do.
+    async fn meant(&self, subject: &CompressionSubject, text: &str) -> Vec<f64> {
+        let Some(source) = self.vectors.as_ref().filter(|_| subject.is_of_call) else {
+            return Vec::new();
+        };
+        let Some(sections) = sections(text).filter(|sections| !sections.is_empty()) else {
+            return Vec::new();
+        };
+        let sections = sections.into_iter().map(str::to_owned).collect();
+        let goal = vec![subject.goal.goal.text.clone()];
+        let vectors = source.vectors(sections, goal, subject.meter.as_ref()).await;
+        let Some((sections, goal)) = vectors else {
+            return Vec::new();
+        };
+        let Some(goal) = goal.first() else {
+            return Vec::new();
+        };
+        sections.iter().map(|one| cosine(one, goal)).collect()
     }
 }
 

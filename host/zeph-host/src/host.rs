@@ -241,7 +241,10 @@ impl Host {
                 components,
                 offers: offers.clone(),
             },
-            compression: Compression::new(config.compression.clone()),
+            compression: Compression::new(
+                config.compression.clone(),
+                embeddings.clone().map(Embeddings::into_source),
+            ),
             overflow: Overflow::new(store.clone(), config.overflow),
             dependencies: Dependencies::new(config.shaping.dependencies.as_ref()),
             judge,

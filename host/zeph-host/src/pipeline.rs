@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use uuid::Uuid;
+use zeph_agent::budget::CallMeter;
 use zeph_core::call::{CallFrame, ToolRequest};
 use zeph_core::execution::Execution;
 use zeph_core::failure::ToolFailure;
@@ -85,7 +86,7 @@ pub(crate) async fn call(
     if let Some(noted) = &mut noted {
         note_decision(noted, &begun);
     }
-    let beside = beside(host, session, &begun.allowed).await;
+    let beside = beside(host, session, &begun.allowed, control.meter.as_ref()).await;
     // cache, 4 execute
     let mut done = match begun.allowed {
         Ok(allowed) => edited(host, session, allowed, control).await,
@@ -160,9 +161,11 @@ async fn beside(
     host: &Rooms,
     session: &Session,
     allowed: &Result<AllowedCall, ToolFailure>,
+    meter: Option<&CallMeter>,
 ) -> Option<CompressionSubject> {
     let call = &allowed.as_ref().ok()?.call;
-    host.compression.subject(&host.store, session, call).await
+    let subject = host.compression.subject(&host.store, session, call).await?;
+    Some(subject.metered(meter))
 }
 
 /// What `request` would come to, without making the call.

@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
-use super::{CompressionRules, FILTERED, GoalWords, compress};
+use super::sections::SECTIONS_MAX;
+use super::{CompressionRules, FILTERED, GoalWords, compress, sections};
 
 const GOAL: &str = "Implement authentication middleware for the REST API";
 
@@ -22,7 +23,7 @@ fn noise(n_lines: usize) -> Vec<String> {
 }
 
 fn shown(text: &str, rules: &CompressionRules) -> Option<String> {
-    let compressed = compress(text, "cargo build", &GoalWords::new(GOAL), rules)?;
+    let compressed = compress(text, "cargo build", (&GoalWords::new(GOAL), &[]), rules)?;
     Some(compressed.render(text, "overflow:1"))
 }
 
@@ -75,7 +76,7 @@ fn what_is_near_the_goal_as_a_whole_stays_whole_when_that_counts() {
     assert!(shown(&text, &aware).is_some());
     let goal = GoalWords::new(GOAL);
     assert_eq!(
-        compress(&text, "read src/middleware.rs", &goal, &aware),
+        compress(&text, "read src/middleware.rs", (&goal, &[]), &aware),
         None
     );
     let mut lines = noise(60);
@@ -87,6 +88,70 @@ fn what_is_near_the_goal_as_a_whole_stays_whole_when_that_counts() {
     let text = lines.join("\n");
     assert!(!shown(&text, &rules()).unwrap().contains("let nothing"));
     assert!(shown(&text, &aware).unwrap().contains("let nothing"));
+}
+
+/// Three paragraphs of noise, one of which means what the goal does in other words.
+fn paragraphs_of_noise() -> (String, String) {
+    let meant = "who may sign in is checked before the handler\nand a session is opened for them";
+    let noise = noise(90);
+    let parts = [&noise[..30].join("\n"), meant, &noise[30..].join("\n")];
+    (parts.join("\n\n"), meant.to_owned())
+}
+
+#[test]
+fn a_paragraph_that_means_what_the_goal_does_stays() {
+    let (text, meant) = paragraphs_of_noise();
+    let sections = sections(&text).unwrap();
+    assert_eq!(sections.len(), 6, "{sections:?}");
+    assert!(sections.contains(&meant.as_str()));
+    let goal = GoalWords::new(GOAL);
+    let shown = |relevance: f64, rules: &CompressionRules| {
+        let relevances = sections.iter().map(|one| match *one == meant {
+            true => relevance,
+            false => 0.2,
+        });
+        let relevances: Vec<f64> = relevances.collect();
+        let compressed = compress(&text, "cargo build", (&goal, &relevances), rules);
+        compressed.unwrap().render(&text, "overflow:1")
+    };
+    assert!(shown(0.6, &rules()).contains(&meant));
+    assert!(!shown(0.4, &rules()).contains(&meant));
+    assert!(!shown(f64::NAN, &rules()).contains(&meant));
+    let narrow = CompressionRules {
+        preserved_chars_max: 200,
+        ..rules()
+    };
+    let shown = shown(0.6, &narrow);
+    assert!(shown.contains("near it beyond"), "{shown}");
+}
+
+#[test]
+fn the_nearest_paragraphs_stay_where_there_is_no_room_for_all() {
+    let part = |n: usize| format!("part {n} {}", "of something else ".repeat(30));
+    let text = (0..20).map(part).collect::<Vec<_>>().join("\n\n");
+    let relevances: Vec<f64> = (0..20).map(|n: u8| 0.5 + 0.02 * f64::from(n)).collect();
+    let rules = CompressionRules {
+        preserved_chars_max: 2_500,
+        ..rules()
+    };
+    let goal = GoalWords::new(GOAL);
+    let compressed = compress(&text, "cargo build", (&goal, &relevances), &rules);
+    let shown = compressed.unwrap().render(&text, "overflow:1");
+    assert!(
+        shown.contains("part 18 ") && !shown.contains("part 5 "),
+        "{shown}"
+    );
+}
+
+#[test]
+fn an_output_of_many_paragraphs_is_compared_by_its_words() {
+    assert_eq!(
+        sections(&"line\n\n".repeat(SECTIONS_MAX)).unwrap().len(),
+        SECTIONS_MAX
+    );
+    assert_eq!(sections(&"line\n\n".repeat(SECTIONS_MAX + 1)), None);
+    assert_eq!(sections(&format!("{FILTERED}by hand]\n")), None);
+    assert_eq!(sections("").unwrap(), Vec::<&str>::new());
 }
 
 #[test]

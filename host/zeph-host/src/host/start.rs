@@ -32,7 +32,7 @@ use crate::authorisation::Authoriser;
 use crate::clock::now_ms;
 use crate::embeddings::Embeddings;
 use crate::filtering::wasm::Components;
-use crate::governance::{GovernanceRoom, VectorSource};
+use crate::governance::GovernanceRoom;
 use crate::heap;
 use crate::known_secrets::{self, KnownSecrets};
 use crate::mode::SessionMode;
@@ -173,7 +173,7 @@ pub(super) fn authoriser(
             config.governance.clone(),
             policy_governance.private,
             (store.clone(), Arc::clone(secrets)),
-            embeddings.map(|model| Arc::new(model) as Arc<dyn VectorSource>),
+            embeddings.map(Embeddings::into_source),
         ),
         store: store.clone(),
         secrets: Arc::clone(secrets),
