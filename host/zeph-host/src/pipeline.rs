@@ -319,6 +319,7 @@ async fn begin<'h>(
         let governance = &host.authoriser.governance;
         draft.facts.labels = session.trajectory().passed_labels(draft.call_id);
         draft.facts.trust = Some(asked.terms.trust.level().label().to_owned());
+        draft.facts.asked = (!session.principal().is_operator()).then_some(asked.needs_person);
         governance
             .decided(session, draft.call_id, &judged.decision)
             .await;

@@ -92,7 +92,7 @@ pub use postgres::url::ServerUrl;
 pub use processes::PROCESS_LEASE;
 pub use quota::QuotaUse;
 pub use reputation::Reputation;
-pub use savings::{CacheSavings, FilteredOutput, RuleCoverage, Savings};
+pub use savings::{AskedCalls, CacheSavings, FilteredOutput, RuleCoverage, Savings};
 pub use schedules::{
     NewSchedule, PutSchedule, RunBegin, RunFence, RunFinish, RunHold, RunState, SCHEDULE_RUNS_KEPT,
     Schedule, ScheduleBounds, ScheduleClaim, ScheduleOwner, ScheduleRun,

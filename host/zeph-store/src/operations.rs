@@ -34,7 +34,7 @@ use crate::long_tasks::{
 use crate::observed::{ObservedCount, ObservedDecision};
 use crate::overflow::StoredOutput;
 use crate::reputation::Reputation;
-use crate::savings::{CacheSavings, FilteredOutput, Savings};
+use crate::savings::{AskedCalls, CacheSavings, FilteredOutput, Savings};
 use crate::schedules::{
     NewSchedule, PutSchedule, RunBegin, RunFence, RunFinish, Schedule, ScheduleBounds,
     ScheduleClaim, ScheduleOwner, ScheduleRun,
@@ -202,6 +202,9 @@ pub(crate) trait Operations {
 
     /// The calls of one conversation or of all that were answered from an earlier one.
     fn cache_savings(&self, conversation: Option<ConversationId>) -> Outcome<CacheSavings>;
+
+    /// How often calls needed a person, in one conversation or in all.
+    fn asked_calls(&self, conversation: Option<ConversationId>) -> Outcome<AskedCalls>;
 
     /// Adds grants beside those that are there; gives back which one now stands for each capability, in the same order.
     fn add_grants(&self, grants: &NewGrants, at_ms: i64) -> Outcome<Vec<GrantRecord>>;

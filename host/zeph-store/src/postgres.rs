@@ -33,7 +33,7 @@ use crate::observed::{ObservedCount, ObservedDecision};
 use crate::operations::{NewGrants, NewOutput, Operations, Outcome};
 use crate::overflow::StoredOutput;
 use crate::reputation::Reputation;
-use crate::savings::{CacheSavings, FilteredOutput, Savings};
+use crate::savings::{AskedCalls, CacheSavings, FilteredOutput, Savings};
 use crate::schedules::{
     NewSchedule, PutSchedule, RunBegin, RunFence, RunFinish, Schedule, ScheduleBounds,
     ScheduleClaim, ScheduleOwner, ScheduleRun,
@@ -297,6 +297,10 @@ impl Operations for Transaction {
 
     fn cache_savings(&self, conversation: Option<ConversationId>) -> Outcome<CacheSavings> {
         savings::of_cache(self, conversation)
+    }
+
+    fn asked_calls(&self, conversation: Option<ConversationId>) -> Outcome<AskedCalls> {
+        savings::asked(self, conversation)
     }
 
     fn add_grants(&self, grants: &NewGrants, at_ms: i64) -> Outcome<Vec<GrantRecord>> {

@@ -14,6 +14,17 @@ pub(crate) const ALL_OUTPUTS: &str = "";
 /// The conversation of sums whose own is gone.
 pub(crate) const NO_CONVERSATION: &str = "";
 
+/// The sums of [`AskedCalls`], and the calls they are about.
+macro_rules! asked_sums {
+    () => {
+        "count(*), count(CASE WHEN asked THEN 1 END),
+            count(CASE WHEN asked AND error_category = 'confirmation_required' THEN 1 END)
+         FROM audit WHERE asked IS NOT NULL"
+    };
+}
+
+pub(crate) use asked_sums;
+
 /// Sums over outputs.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Savings {
@@ -63,6 +74,17 @@ pub struct CacheSavings {
     pub n_hits: u64,
     /// Bytes of those answers.
     pub bytes: u64,
+}
+
+/// How often calls of programs and models needed a person, over the calls that are still recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct AskedCalls {
+    /// Calls; those that a person made at the terminal are not counted.
+    pub n_calls: u64,
+    /// Those among them that only a person could let run: one was asked, or nobody could be.
+    pub n_asked: u64,
+    /// Those among these that nobody answered.
+    pub n_unanswered: u64,
 }
 
 /// How well an output fitted its rules.
@@ -185,6 +207,21 @@ impl Store {
             "read what the cache saved",
             Access::Read,
             move |operations| operations.cache_savings(conversation),
+        )
+        .await
+    }
+
+    /// How often calls needed a person, in one conversation or in all.
+    ///
+    /// Errors: what the database says.
+    pub async fn asked_calls(
+        &self,
+        conversation: Option<ConversationId>,
+    ) -> Result<AskedCalls, StoreError> {
+        self.run(
+            "read how often a person was asked",
+            Access::Read,
+            move |operations| operations.asked_calls(conversation),
         )
         .await
     }

@@ -29,7 +29,7 @@ use crate::observed::{ObservedCount, ObservedDecision};
 use crate::operations::{NewGrants, NewOutput, Operations, Outcome};
 use crate::overflow::StoredOutput;
 use crate::reputation::Reputation;
-use crate::savings::{CacheSavings, FilteredOutput, Savings};
+use crate::savings::{AskedCalls, CacheSavings, FilteredOutput, Savings};
 use crate::schedules::{
     NewSchedule, PutSchedule, RunBegin, RunFence, RunFinish, Schedule, ScheduleBounds,
     ScheduleClaim, ScheduleOwner, ScheduleRun,
@@ -289,6 +289,10 @@ impl Operations for ChainedConnection {
 
     fn cache_savings(&self, conversation: Option<ConversationId>) -> Outcome<CacheSavings> {
         Ok(savings::of_cache(self, conversation)?)
+    }
+
+    fn asked_calls(&self, conversation: Option<ConversationId>) -> Outcome<AskedCalls> {
+        Ok(savings::asked(self, conversation)?)
     }
 
     fn add_grants(&self, grants: &NewGrants, at_ms: i64) -> Outcome<Vec<GrantRecord>> {

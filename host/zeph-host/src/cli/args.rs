@@ -156,7 +156,7 @@ pub(crate) enum CliCommand {
     Filter(Filter),
     /// List, test and explain output filter rules
     Filters(FiltersArgs),
-    /// Show how much output filtering saved
+    /// Show how much output filtering saved, and how many calls needed approval
     Stats(Stats),
     /// Read a project for code search, or show how far its index is
     Index(Index),

@@ -1,7 +1,7 @@
-//! `zeph-host stats`: what shortening outputs and using results again saved.
+//! `zeph-host stats`: what shortening outputs and using results again saved, and how often calls needed a person.
 
 use serde_json::{Value, json};
-use zeph_store::{CacheSavings, Savings};
+use zeph_store::{AskedCalls, CacheSavings, Savings};
 
 use super::args::Stats;
 use super::context::{self, Context};
@@ -22,6 +22,7 @@ pub(super) fn run(context: &Context, options: &Stats) -> Result<Exit, CliError> 
     context::block_on(async {
         let mut rules = store.savings(options.conversation).await?;
         let cache = store.cache_savings(options.conversation).await?;
+        let asked = store.asked_calls(options.conversation).await?;
         // The sums over all outputs come first, when there are any.
         let all = match rules.first() {
             Some(first) if first.rule.is_empty() => rules.remove(0),
@@ -32,13 +33,15 @@ pub(super) fn run(context: &Context, options: &Stats) -> Result<Exit, CliError> 
                 "all": as_json(&all),
                 "rules": rules.iter().map(as_json).collect::<Vec<Value>>(),
                 "cache": cache,
+                "approvals": approvals_as_json(asked),
             })),
             false => {
                 match all.n_outputs {
                     0 => out::remark("no output was filtered yet"),
                     _ => print(&all, &rules)?,
                 }
-                print_cache(cache)
+                print_cache(cache)?;
+                print_asked(asked)
             }
         }?;
         Ok(Exit::Success)
@@ -98,6 +101,35 @@ fn print_cache(cache: CacheSavings) -> Result<(), CliError> {
     out::styled(&format!(
         "{n_hits} {calls} answered from the result of an earlier one: {bytes} bytes\n"
     ))
+}
+
+fn per_100_calls(asked: AskedCalls) -> u64 {
+    asked.n_asked.saturating_mul(100) / asked.n_calls.max(1)
+}
+
+fn approvals_as_json(asked: AskedCalls) -> Value {
+    json!({
+        "calls": asked.n_calls,
+        "asked": asked.n_asked,
+        "unanswered": asked.n_unanswered,
+        "per_100_calls": per_100_calls(asked),
+    })
+}
+
+/// How often calls of models and programs needed a person, of those that are still recorded.
+fn print_asked(asked: AskedCalls) -> Result<(), CliError> {
+    let AskedCalls {
+        n_calls,
+        n_asked,
+        n_unanswered,
+    } = asked;
+    let per_100 = per_100_calls(asked);
+    match n_calls {
+        0 => Ok(()),
+        _ => out::styled(&format!(
+            "{n_asked} of {n_calls} calls needed approval ({per_100} per 100 calls), {n_unanswered} of them unanswered\n"
+        )),
+    }
 }
 
 fn row(savings: &Savings) -> [String; 7] {

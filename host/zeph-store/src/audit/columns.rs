@@ -19,7 +19,7 @@ macro_rules! begin_columns {
         "call_id, begun_at_ms, tool, command, conversation_id, claim_source, caller_id, policy_match, \
          correlation_id, resolved_cwd, plugin, plugin_digest, host_pid, host_start, turn_id, goal_id, \
          skill_name, agreement, mcp_server_id, adversarial_verdict, \"user\", scope, trust, labels, observed, \
-         tokens_in, tokens_out"
+         tokens_in, tokens_out, asked"
     };
 }
 
@@ -35,7 +35,7 @@ macro_rules! end_columns {
 pub(crate) use {begin_columns, end_columns};
 
 /// How many columns the chain vouches for when a call begins, and when it ends.
-pub(crate) const N_BEGIN: usize = 27;
+pub(crate) const N_BEGIN: usize = 28;
 pub(crate) const N_END: usize = 16;
 
 /// The number of the first column of an end in what a tag is made over; those of a begin count from 0.
@@ -103,6 +103,7 @@ pub(crate) fn begin_values(begin: &BeginRecord) -> [Value<'_>; N_BEGIN] {
         facts.observed.as_ref().into(),
         facts.tokens.map(|tokens| tokens.input).into(),
         facts.tokens.map(|tokens| tokens.output).into(),
+        facts.asked.into(),
     ]
 }
 
@@ -220,6 +221,10 @@ impl RowValues {
             tokens: input
                 .zip(output)
                 .map(|(input, output)| TokenUse { input, output }),
+            asked: match self.0[27] {
+                Value::Null => None,
+                _ => Some(self.flag(27)?),
+            },
         })
     }
 

@@ -91,6 +91,10 @@ pub struct BeginFacts {
     /// What the model's answer that asked for the call cost, where the agent reports it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens: Option<TokenUse>,
+    /// Whether only a person could let it run who had not agreed to it before: one was asked, or nobody could be. None for what a person
+    /// does at the terminal, and for what is no call. In JSON only when it is so.
+    #[serde(skip_serializing_if = "is_not_asked")]
+    pub asked: Option<bool>,
 }
 
 /// Tokens of a request to a model and of its answer.
@@ -283,6 +287,10 @@ impl Serialize for Failed {
 
 fn unix_seconds<S: Serializer>(at_ms: &i64, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(&at_ms.div_euclid(1000))
+}
+
+fn is_not_asked(asked: &Option<bool>) -> bool {
+    *asked != Some(true)
 }
 
 fn is_false(flag: &bool) -> bool {

@@ -54,7 +54,7 @@ pub(super) fn insert_begin(transaction: &Transaction, begin: &BeginRecord) -> Ou
         begin_columns!(),
         ")
          VALUES ($1, $2, $3, $4::bigint, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15::bigint, $16, $17, $18, $19, $20, $21, $22,
-                 $23, $24, $25, $26, $27, $28::bigint, $29::bigint)
+                 $23, $24, $25, $26, $27, $28::bigint, $29::bigint, $30::boolean)
          ON CONFLICT (call_id) DO NOTHING RETURNING seq, conversation_id, begun_at_ms),
          used AS (INSERT INTO conversations AS c (id, started_at_ms, last_used_ms, n_calls)
              SELECT conversation_id, begun_at_ms, begun_at_ms, 1 FROM recorded

@@ -7,7 +7,9 @@ use super::conversation::touch;
 use super::transaction::Transaction;
 use super::value::{count, get};
 use crate::operations::Outcome;
-use crate::savings::{ALL_OUTPUTS, CacheSavings, FilteredOutput, NO_CONVERSATION, Savings};
+use crate::savings::{
+    ALL_OUTPUTS, AskedCalls, CacheSavings, FilteredOutput, NO_CONVERSATION, Savings, asked_sums,
+};
 
 /// Adds one output to the sums.
 pub(super) fn count_filtered(
@@ -76,6 +78,25 @@ pub(super) fn of_cache(
     Ok(CacheSavings {
         n_hits: count(&row, 0)?,
         bytes: count(&row, 1)?,
+    })
+}
+
+/// How often calls needed a person.
+pub(super) fn asked(
+    transaction: &Transaction,
+    conversation: Option<ConversationId>,
+) -> Outcome<AskedCalls> {
+    const SQL: &str = concat!(
+        "SELECT ",
+        asked_sums!(),
+        " AND ($1::text IS NULL OR conversation_id = $1)"
+    );
+    let conversation = conversation.map(|id| id.to_string());
+    let row = transaction.query_one(SQL, &[&conversation])?;
+    Ok(AskedCalls {
+        n_calls: count(&row, 0)?,
+        n_asked: count(&row, 1)?,
+        n_unanswered: count(&row, 2)?,
     })
 }
 

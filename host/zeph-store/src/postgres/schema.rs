@@ -9,23 +9,26 @@ use crate::error::StoreError;
 use crate::operations::Outcome;
 
 /// Every version ever released, in order; each of several parts, by area.
-const HISTORY: &[&[&str]] = &[&[
-    include_str!("schema/conversation.sql"),
-    include_str!("schema/savings.sql"),
-    include_str!("schema/session.sql"),
-    include_str!("schema/goals.sql"),
-    include_str!("schema/rights.sql"),
-    include_str!("schema/audit.sql"),
-    include_str!("schema/sharing.sql"),
-    include_str!("schema/schedules.sql"),
-    include_str!("schema/long_tasks.sql"),
-    include_str!("schema/quota.sql"),
-    include_str!("schema/sequences.sql"),
-    include_str!("schema/trust.sql"),
-    include_str!("schema/observed.sql"),
-    include_str!("schema/vectors.sql"),
-    include_str!("schema/indexes.sql"),
-]];
+const HISTORY: &[&[&str]] = &[
+    &[
+        include_str!("schema/conversation.sql"),
+        include_str!("schema/savings.sql"),
+        include_str!("schema/session.sql"),
+        include_str!("schema/goals.sql"),
+        include_str!("schema/rights.sql"),
+        include_str!("schema/audit.sql"),
+        include_str!("schema/sharing.sql"),
+        include_str!("schema/schedules.sql"),
+        include_str!("schema/long_tasks.sql"),
+        include_str!("schema/quota.sql"),
+        include_str!("schema/sequences.sql"),
+        include_str!("schema/trust.sql"),
+        include_str!("schema/observed.sql"),
+        include_str!("schema/vectors.sql"),
+        include_str!("schema/indexes.sql"),
+    ],
+    &[include_str!("schema/asked.sql")],
+];
 
 /// The one row that says which version there is; of another application when it has another name.
 const VERSION_TABLE: &str = "

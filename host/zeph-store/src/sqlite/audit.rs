@@ -33,7 +33,7 @@ pub(super) fn insert_begin(connection: &ChainedConnection, begin: &BeginRecord) 
         begin_columns!(),
         ", chain_n)
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17,
-                ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28)
+                ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29)
         ON CONFLICT (call_id) DO NOTHING"
     );
     let chain_n = connection.next_event()?;

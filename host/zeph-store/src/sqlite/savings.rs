@@ -4,7 +4,9 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use zeph_core::id::{ConversationId, OverflowId};
 
 use super::conversation::touch;
-use crate::savings::{ALL_OUTPUTS, CacheSavings, FilteredOutput, NO_CONVERSATION, Savings};
+use crate::savings::{
+    ALL_OUTPUTS, AskedCalls, CacheSavings, FilteredOutput, NO_CONVERSATION, Savings, asked_sums,
+};
 
 /// Adds one output to the sums.
 pub(super) fn count_filtered(
@@ -85,6 +87,29 @@ pub(super) fn of_cache(
     connection
         .prepare_cached(SQL)?
         .query_row([&conversation], savings)
+}
+
+/// How often calls needed a person.
+pub(super) fn asked(
+    connection: &Connection,
+    conversation: Option<ConversationId>,
+) -> rusqlite::Result<AskedCalls> {
+    const SQL: &str = concat!(
+        "SELECT ",
+        asked_sums!(),
+        " AND (?1 IS NULL OR conversation_id = ?1)"
+    );
+    let conversation = conversation.map(|id| id.to_string());
+    let asked = |row: &Row<'_>| {
+        Ok(AskedCalls {
+            n_calls: row.get(0)?,
+            n_asked: row.get(1)?,
+            n_unanswered: row.get(2)?,
+        })
+    };
+    connection
+        .prepare_cached(SQL)?
+        .query_row([&conversation], asked)
 }
 
 /// Lets the sums of a conversation that goes go on under none.

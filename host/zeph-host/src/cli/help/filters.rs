@@ -98,7 +98,9 @@ as a quarter of the bytes.
 
 JSON: {"all": {...}, "rules": [{"rule", "n_outputs", "n_shortened", "lines_before", "lines_after",
 "bytes_before", "bytes_after", "tokens_saved", "n_full", "n_partial", "n_fallback", "n_read_back",
-"read_back_often"}]}"#
+"read_back_often"}], "cache": {"n_hits", "bytes"}, "approvals": {"calls", "asked", "unanswered",
+"per_100_calls"}}. "approvals" counts calls of models and programs in the audit log, across sessions:
+those that a user was asked about, or would have been."#
 );
 
 /// For `-h` of `zeph-host hook`.

@@ -126,7 +126,7 @@ async fn a_store_of_the_first_version_gets_the_tables_and_keeps_its_rows() {
              ALTER TABLE audit DROP COLUMN mcp_server_id; ALTER TABLE audit DROP COLUMN adversarial_verdict;
              ALTER TABLE audit DROP COLUMN user; ALTER TABLE audit DROP COLUMN scope; ALTER TABLE audit DROP COLUMN trust;
              ALTER TABLE audit DROP COLUMN labels; ALTER TABLE audit DROP COLUMN observed;
-             ALTER TABLE audit DROP COLUMN tokens_in; ALTER TABLE audit DROP COLUMN tokens_out;
+             ALTER TABLE audit DROP COLUMN tokens_in; ALTER TABLE audit DROP COLUMN tokens_out; ALTER TABLE audit DROP COLUMN asked;
              ALTER TABLE audit DROP COLUMN result_labels; ALTER TABLE audit DROP COLUMN chain_n;
              DROP TABLE audit_chain; DROP TABLE audit_checkpoint;
              DROP TABLE filter_savings; DROP TABLE revoked_defaults; DROP TABLE tokens; DROP TABLE agent_items; DROP TABLE agent_sessions;

@@ -42,6 +42,7 @@ fn full_begin() -> BeginRecord {
                 input: 1_200,
                 output: 34,
             }),
+            asked: Some(true),
         },
         ..begin("read", ConversationId::new(), NOW_MS)
     }

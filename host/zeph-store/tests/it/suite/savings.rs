@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
+use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::id::ConversationId;
-use zeph_store::{CacheSavings, FilteredOutput, Retention, RuleCoverage, Savings, Store};
+use zeph_store::{
+    AskedCalls, CacheSavings, Failed, FilteredOutput, Retention, RuleCoverage, Savings, Store,
+};
 
 use crate::database::{Database, on_every_database};
 use crate::setup::{NOW_MS, begin, success};
@@ -144,8 +147,46 @@ async fn calls_that_were_answered_from_a_result_are_counted<D: Database>() {
     }
 }
 
+async fn calls_that_needed_a_person_are_counted<D: Database>() {
+    let database = D::fresh();
+    let store = database.open();
+    let (one, other) = (ConversationId::new(), ConversationId::new());
+    for (conversation, asked, is_answered) in [
+        (one, None, true),
+        (one, Some(false), true),
+        (one, Some(true), true),
+        (one, Some(true), false),
+        (other, Some(false), true),
+    ] {
+        let mut begun = begin("write", conversation, NOW_MS);
+        begun.facts.asked = asked;
+        let mut finish = success(begun.call_id, NOW_MS + 1);
+        if !is_answered {
+            finish.ending.failed = Some(Failed {
+                category: ErrorCategory::ConfirmationRequired,
+                phase: ErrorPhase::Setup,
+            });
+        }
+        store.audit_begin(begun).await.unwrap();
+        store.audit_finish(finish).await.unwrap();
+    }
+    let asked = |n_calls, n_asked, n_unanswered| AskedCalls {
+        n_calls,
+        n_asked,
+        n_unanswered,
+    };
+    for (conversation, expected) in [
+        (None, asked(4, 2, 1)),
+        (Some(other), asked(1, 0, 0)),
+        (Some(ConversationId::new()), AskedCalls::default()),
+    ] {
+        assert_eq!(store.asked_calls(conversation).await.unwrap(), expected);
+    }
+}
+
 on_every_database! {
     any: [
+        calls_that_needed_a_person_are_counted,
         calls_that_were_answered_from_a_result_are_counted,
         an_output_is_read_back_once,
         sums_outlive_their_conversation,
