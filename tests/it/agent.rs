@@ -5,6 +5,7 @@ mod goals;
 mod judge;
 mod script;
 mod shaping;
+mod spending;
 
 use std::fs;
 use std::process::Stdio;

@@ -1,21 +1,29 @@
-//! How long a request takes to build from a long conversation, and from there to its whole answer, with a scripted model on loopback; and
-//! how long it takes to choose the tools of a conversation.
+//! How long a request takes to build from a long conversation, and from there to its whole answer, with a scripted model on loopback; how
+//! long an iteration of the loop takes around it; and how long it takes to choose the tools of a conversation.
 //!
-//! `cargo bench -p zeph-agent`. The bound to keep for building is 2 ms, for choosing 1 ms; the numbers of other profiles say nothing.
+//! `cargo bench -p zeph-agent`. The bound to keep for building and for an iteration is 2 ms, for choosing 1 ms; the numbers of other
+//! profiles say nothing.
 
+use std::borrow::Cow;
 use std::error::Error;
 use std::hint::black_box;
 use std::io::{self, Write};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use zeph_agent::message::{CallResult, Turn, UserTurn};
+use tokio_util::sync::CancellationToken;
+use zeph_agent::agent::{Agent, AgentLimits};
+use zeph_agent::budget::BudgetLimits;
+use zeph_agent::event::{AgentEvent, Journal, Observer};
+use zeph_agent::message::{Block, CallResult, ToolCall, Turn, UserTurn};
 use zeph_agent::scripted::{Scenario, ScriptedServer};
 use zeph_agent::selection::{Candidate, FilterRules, select};
+use zeph_agent::tool_host::{CallEnd, CallEndKind, HostMessage, ToolHost};
+use zeph_agent::transcript::{AssistantEntry, ResultEntry, Transcript, TranscriptEntry, UserEntry};
 use zeph_agent::{
-    ModelRequest, Prices, Provider, ProviderKind, ProviderSettings, RequestOptions, Timeouts,
-    ToolDefinition, connect,
+    ModelRequest, Prices, Provider, ProviderKind, ProviderSettings, RequestOptions, SideSpending,
+    Timeouts, ToolDefinition, Usage, connect,
 };
 use zeph_core::network::{EgressLimits, EgressSettings};
 use zeph_egress::Egress;
@@ -52,7 +60,144 @@ async fn measure() -> Result<(), Box<dyn Error>> {
     }
     report("a request of 100 messages and 50 tools", building, Some(2))?;
     report("the same with its answer over loopback", answering, None)?;
+    let provider: Arc<dyn Provider> = Arc::from(provider);
+    let looping = looping(&provider, &tools, &turns).await;
+    report(
+        "an iteration of the loop at 100 messages and 50 tools, with the answer over loopback",
+        looping,
+        Some(2),
+    )?;
     report("the choice among 50 tools", selecting(), Some(1))
+}
+
+/// How long an iteration takes: from one request to the next, with its call, whose tool does nothing, and what is recorded of it.
+async fn looping(
+    provider: &Arc<dyn Provider>,
+    tools: &[ToolDefinition],
+    turns: &[Turn<'_>],
+) -> Vec<Duration> {
+    let entries: Vec<TranscriptEntry> = turns.iter().flat_map(entries_of).collect();
+    let limits = AgentLimits {
+        max_tool_iterations: 1,
+        context_budget_tokens: 10_000_000,
+        compaction: true,
+        budget: BudgetLimits::default(),
+    };
+    let mut times = Vec::new();
+    for _ in 0..N_ROUNDS {
+        let transcript = Transcript::load(entries.iter().cloned());
+        let parts = (IdleHost(tools.to_vec()), JsonJournal);
+        let mut agent = Agent::new(
+            Arc::clone(provider),
+            parts,
+            limits.clone(),
+            Vec::new(),
+            transcript,
+        );
+        let requests = Requests::default();
+        let user = user("go on");
+        agent.turn(user, &requests, &CancellationToken::new()).await;
+        let began = requests.0.into_inner().unwrap_or_default();
+        if let [first, second, ..] = began[..] {
+            times.push(second - first);
+        }
+    }
+    times
+}
+
+fn user(text: &str) -> UserEntry {
+    UserEntry {
+        text: text.to_owned(),
+        attachments: Vec::new(),
+        context: String::new(),
+        is_summary: false,
+    }
+}
+
+/// The entries that come to a turn.
+fn entries_of(turn: &Turn<'_>) -> Vec<TranscriptEntry> {
+    let user_turn = match turn {
+        Turn::User(turn) => turn,
+        Turn::Assistant(turn) => {
+            return vec![TranscriptEntry::Assistant(Box::new(AssistantEntry {
+                turn: turn.clone().into_owned(),
+                usage: Usage::default(),
+            }))];
+        }
+    };
+    let said = user_turn.content.iter().filter_map(Block::as_text);
+    let said = said.map(|text| TranscriptEntry::User(user(text)));
+    let results = user_turn.results.iter().enumerate();
+    let results = results.map(|(index, result)| {
+        TranscriptEntry::Result(ResultEntry {
+            index,
+            text: result.to_text().into_owned(),
+            images: Vec::new(),
+            is_error: false,
+            handle: None,
+            task: None,
+            ended_tasks: Vec::new(),
+            spent: SideSpending::default(),
+        })
+    });
+    results.chain(said).collect()
+}
+
+/// Tools that do nothing.
+struct IdleHost(Vec<ToolDefinition>);
+
+impl ToolHost for IdleHost {
+    fn definitions(&self) -> Vec<ToolDefinition> {
+        self.0.clone()
+    }
+
+    fn is_read_only(&self, _call: &ToolCall) -> bool {
+        true
+    }
+
+    async fn begin_turn(&self) -> Vec<HostMessage> {
+        Vec::new()
+    }
+
+    fn begin_batch(&self, _n_calls: usize) -> Result<(), String> {
+        Ok(())
+    }
+
+    async fn call(&self, _call: &ToolCall, _cancel: &CancellationToken) -> CallEnd {
+        CallEnd::of(CallEndKind::Done, "a line of some output\n".repeat(60))
+    }
+
+    async fn keep(&self, _text: &str) -> Option<String> {
+        None
+    }
+
+    async fn standing(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// Writes entries as a store does, to nowhere.
+struct JsonJournal;
+
+impl Journal for JsonJournal {
+    async fn append(&self, entries: &[TranscriptEntry]) -> Result<(), String> {
+        let written = serde_json::to_string(entries);
+        black_box(written)
+            .map(drop)
+            .map_err(|error| error.to_string())
+    }
+}
+
+/// The moments at which requests began.
+#[derive(Default)]
+struct Requests(Mutex<Vec<Instant>>);
+
+impl Observer for Requests {
+    fn on(&self, event: AgentEvent<'_>) {
+        if let (AgentEvent::Waiting, Ok(mut began)) = (event, self.0.lock()) {
+            began.push(Instant::now());
+        }
+    }
 }
 
 /// How long it takes to choose tools for a prompt of a page.
@@ -94,24 +239,27 @@ fn selecting() -> Vec<Duration> {
 async fn round(
     provider: &dyn Provider,
     tools: &[ToolDefinition],
-    turns: &mut Vec<Turn>,
+    turns: &mut Vec<Turn<'static>>,
 ) -> Result<(), Box<dyn Error>> {
     let mut on_event = |_| {};
     let reply = provider.respond(request(tools, turns), &mut on_event);
     let turn = reply.await?.turn;
     let text = "a line of some output\n".repeat(60);
-    let results = turn
-        .calls()
-        .map(|call| CallResult::text(call, text.as_str(), false));
+    let results = turn.calls().map(|call| CallResult {
+        call_id: call.id.clone().into(),
+        name: call.name.clone().into(),
+        content: vec![Block::Text(text.clone().into())],
+        is_error: false,
+    });
     let results = UserTurn {
         results: results.collect(),
         content: Vec::new(),
     };
-    turns.extend([Turn::Assistant(turn), Turn::User(results)]);
+    turns.extend([Turn::Assistant(Cow::Owned(turn)), Turn::User(results)]);
     Ok(())
 }
 
-fn request<'a>(tools: &'a [ToolDefinition], turns: &'a [Turn]) -> ModelRequest<'a> {
+fn request<'a>(tools: &'a [ToolDefinition], turns: &'a [Turn<'a>]) -> ModelRequest<'a> {
     ModelRequest {
         system: &[],
         tools,

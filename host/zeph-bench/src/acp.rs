@@ -1,16 +1,16 @@
 //! The figures of the door for editors: how soon a session is there, and what a call costs beside the same call over JSON lines. The model
 //! is scripted: one call of `read` in every turn.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::TcpStream;
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 use serde_json::{Value, json};
 
 use crate::figures::{Bench, Row, compare, shown, verdict};
+use crate::model::{model, request};
 use crate::timing::{in_turns, median, percentile};
 
 /// Turns, each with one call.
@@ -69,7 +69,7 @@ struct Editor {
 
 impl Editor {
     fn start(bench: &Bench) -> Result<Self> {
-        let port = model()?;
+        let port = model(answers)?;
         let provider = format!(
             "llm.providers=[{{name=\"scripted\",type=\"openai\",model=\"script-1\",base_url=\"http://127.0.0.1:{port}/v1\",stream=false}}]"
         );
@@ -173,40 +173,10 @@ impl Drop for Editor {
     }
 }
 
-/// Starts the model on a thread of its own; its port.
-fn model() -> Result<u16> {
-    let listener = TcpListener::bind("127.0.0.1:0").context("cannot listen")?;
-    let port = listener.local_addr()?.port();
-    thread::spawn(move || {
-        for stream in listener.incoming().flatten() {
-            // A client that leaves ends its connection.
-            thread::spawn(move || drop(answers(stream)));
-        }
-    });
-    Ok(port)
-}
-
 /// Answers the requests of a connection: a call, then, when its result is there, a word.
 fn answers(stream: TcpStream) -> Result<()> {
     let mut stream = BufReader::new(stream);
-    loop {
-        let mut n_bytes = 0;
-        loop {
-            let mut line = String::new();
-            if stream.read_line(&mut line)? == 0 {
-                return Ok(());
-            }
-            if line == "\r\n" {
-                break;
-            }
-            let lower = line.to_ascii_lowercase();
-            if let Some(length) = lower.strip_prefix("content-length:") {
-                n_bytes = length.trim().parse()?;
-            }
-        }
-        let mut body = vec![0; n_bytes];
-        stream.read_exact(&mut body)?;
-        let request: Value = serde_json::from_slice(&body)?;
+    while let Some(request) = request(&mut stream)? {
         let messages = request["messages"].as_array();
         let has_result = messages
             .and_then(|messages| messages.last())
@@ -218,6 +188,7 @@ fn answers(stream: TcpStream) -> Result<()> {
         );
         stream.get_mut().write_all((head + &answer).as_bytes())?;
     }
+    Ok(())
 }
 
 fn answer(has_result: bool) -> Value {

@@ -10,7 +10,9 @@ use crate::corpus::{Corpus, LITERAL, REGEX};
 use crate::host::{Host, InstalledHost};
 use crate::program::program;
 use crate::timing::{Pair, in_turns, median, of_children, percentile, wall};
-use crate::{acp, database, filters, installation, mcp, plugins, scrape, shell};
+use crate::{
+    acp, agent, database, filters, installation, mcp, plugins, scrape, shell,
+};
 
 /// Runs of each side; an odd number, so that the median is one of them.
 const N_RUNS: usize = 11;
@@ -44,7 +46,7 @@ pub(crate) struct Bench {
 pub(crate) type Figure = (&'static str, fn(&Bench) -> Result<Vec<Row>>);
 
 /// Every figure, in the order of the table.
-pub(crate) const FIGURES: [Figure; 17] = [
+pub(crate) const FIGURES: [Figure; 18] = [
     ("line", line),
     ("call", call),
     ("grep", grep),
@@ -57,6 +59,7 @@ pub(crate) const FIGURES: [Figure; 17] = [
     ("filter", filters::cost::program_rows),
     ("mcp", mcp::mcp),
     ("acp", acp::acp),
+    ("agent", agent::agent),
     ("wrap", mcp::wrap::wrap),
     ("scrape", scrape::scrape),
     ("postgres", database::line),

@@ -5,6 +5,7 @@
 //! against the programs people use for the same work. Ratios within one run count: times differ from machine to machine.
 
 mod acp;
+mod agent;
 mod corpus;
 mod database;
 mod figures;
@@ -12,6 +13,7 @@ mod filters;
 mod host;
 mod installation;
 mod mcp;
+mod model;
 mod plugins;
 #[expect(
     clippy::disallowed_methods,
