@@ -16,6 +16,26 @@ const OTHERS: &str = "(other hosts)";
 /// Refusals that are told; what more there are of them is counted.
 const NOTES_MAX: usize = 10;
 
+/// What went between the clients of one purpose and their hosts. Clones are one account.
+#[derive(Debug, Clone, Default)]
+pub struct HostAccount(Arc<Ledger>);
+
+impl HostAccount {
+    /// What went through so far, by host: requests, and bytes with TLS.
+    pub fn hosts(&self) -> Vec<HostUse> {
+        self.0.report().hosts
+    }
+
+    /// Whether both are one account.
+    pub fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    pub(crate) fn ledger(&self) -> &Ledger {
+        &self.0
+    }
+}
+
 /// The account of one call, or of one run of a command, while it lasts.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger(Mutex<LedgerState>);

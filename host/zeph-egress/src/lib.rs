@@ -37,6 +37,7 @@ pub use self::connection::RequestBody;
 pub use self::dial::{CheckedAddresses, DialError, DialedStream, Dialer};
 pub use self::error::EgressError;
 pub use self::journal::{JOURNAL_SOCKET, send_to_journal};
+pub use self::ledger::HostAccount;
 pub use self::own::{
     OwnAnswer, OwnBody, OwnClient, OwnError, OwnHost, OwnLimits, OwnPatience, OwnPhase,
 };

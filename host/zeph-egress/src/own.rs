@@ -19,6 +19,7 @@ pub use self::error::{OwnError, OwnPhase};
 use self::exchange::{Exchange, Way};
 use crate::client::Egress;
 use crate::dial::Dialer;
+use crate::ledger::HostAccount;
 use crate::pool::Pool;
 use crate::request::{Origin, origin_of};
 use crate::tls::Tls;
@@ -66,6 +67,7 @@ struct Roads {
     tls: Tls,
     pool: Pool,
     open: Arc<Semaphore>,
+    account: HostAccount,
 }
 
 /// What bounds every request of a client.
@@ -126,6 +128,7 @@ impl OwnClient {
                 tls: egress.tls().clone(),
                 pool: Pool::default(),
                 open: Arc::new(Semaphore::new(OPEN_MAX)),
+                account: HostAccount::default(),
             },
             origins: origins.into(),
             limits,
@@ -142,6 +145,18 @@ impl OwnClient {
             origins: self.origins.iter().cloned().chain(others).collect(),
             ..self.clone()
         })
+    }
+
+    /// This client, which counts its requests in `account`. To be called before it makes any: connections that wait are not moved.
+    #[must_use]
+    pub fn counted_in(mut self, account: HostAccount) -> Self {
+        self.roads.account = account;
+        self
+    }
+
+    /// What its requests, and those of its clones, are counted in.
+    pub fn account(&self) -> &HostAccount {
+        &self.roads.account
     }
 
     /// The body of the answer, which has the status 200.

@@ -18,10 +18,12 @@ use super::error::{OwnError, OwnPhase};
 use super::{Named, OwnPatience, Roads};
 use crate::address::{forbidden, is_own};
 use crate::body::{Wire, WireLimits};
-use crate::connection::{Connection, RequestBody, Stream};
-use crate::dial::{CheckedAddresses, Dialer};
+use crate::connection::{Bill, Connection, RequestBody, Stream};
+use crate::dial::{CheckedAddresses, DialError, Dialer};
 use crate::error::EgressError;
 use crate::hop;
+use crate::ledger::Traffic;
+use crate::metered::Metered;
 use crate::pool::PoolKey;
 
 /// Most bytes of the header of an answer.
@@ -87,29 +89,31 @@ impl Exchange<'_> {
             true => None,
             false => self.waiting(&road.1),
         };
+        let traffic = self.roads.account.ledger().of(self.destination());
         if let Some((mut connection, key)) = waiting {
+            connection.count_for(&traffic);
             match self.exchange(&mut connection, request, deadline).await {
                 Ok(response) => return Ok((response, connection, key)),
-                Err(error) if can_repeat(request.method(), &error) => {}
+                Err(error) if can_repeat(request.method(), &error) => traffic.taken_back(),
                 Err(error) => return Err(error),
             }
         }
-        let (mut connection, key) = self.connect(road, deadline).await?;
+        let (mut connection, key) = self.connect(road, &traffic, deadline).await?;
+        connection.count_for(&traffic);
         let response = self.exchange(&mut connection, request, deadline).await?;
         Ok((response, connection, key))
     }
 
     /// What the operator named may be anywhere; a private address is not asked of a proxy.
     async fn road(&self, uri: &Uri) -> Result<Road<'_>, OwnError> {
-        let destination = self.destination();
         let Roads { public, opened, .. } = self.roads;
         let road = match self.named.is_anywhere {
             true => {
-                let checked = opened.check(destination).await?;
+                let checked = self.checked(opened).await?;
                 let is_public = checked.addresses().iter().all(is_public);
                 (if is_public { public } else { opened }, checked)
             }
-            false => (public, public.check(destination).await?),
+            false => (public, self.checked(public).await?),
         };
         match self.refuses_plain(&road.1) {
             Some(why) => Err(OwnError::Url {
@@ -118,6 +122,15 @@ impl Exchange<'_> {
             }),
             None => Ok(road),
         }
+    }
+
+    async fn checked(&self, dialer: &Dialer) -> Result<CheckedAddresses, DialError> {
+        let checked = dialer.check(self.destination()).await;
+        checked.inspect_err(|error| {
+            if matches!(error, DialError::Forbidden { .. }) {
+                self.roads.account.ledger().refused_at(self.destination());
+            }
+        })
     }
 
     /// Why plain HTTP is not spoken, when it is not and was asked for.
@@ -158,15 +171,18 @@ impl Exchange<'_> {
     async fn connect(
         &self,
         (dialer, checked): &Road<'_>,
+        traffic: &Arc<Traffic>,
         deadline: Instant,
     ) -> Result<(Connection, PoolKey), OwnError> {
         let connecting = async {
             let dialed = dialer.connect(checked).await?;
+            let bill = Bill::new(Arc::clone(traffic));
+            let counted = Metered::new(dialed.stream, bill.clone());
             let stream: Box<dyn Stream> = match self.named.origin.is_plain {
-                true => Box::new(dialed.stream),
+                true => Box::new(counted),
                 false => {
                     let tls = &self.roads.tls;
-                    let securing = tls.handshake(self.destination(), dialed.stream);
+                    let securing = tls.handshake(self.destination(), counted);
                     let secured = timeout_at(after(HANDSHAKE_MAX), securing).await;
                     Box::new(
                         secured
@@ -176,7 +192,8 @@ impl Exchange<'_> {
             };
             let connection = Connection::new(stream, HEADER_BYTES_MAX).await;
             let connection = connection.map_err(|source| self.broken(source))?;
-            Ok((connection, self.key(dialed.address.ip())))
+            let key = self.key(dialed.address.ip());
+            Ok((connection.billed_to(bill), key))
         };
         let connected = timeout_at(deadline, connecting).await;
         connected.map_err(|_elapsed| self.late(OwnPhase::Connect, self.patience.total))?

@@ -15,7 +15,7 @@ use zeph_core::network::{Destination, EgressLimits, EgressSettings, Host, Privat
 
 use super::{OwnClient, OwnError, OwnHost, OwnLimits, OwnPatience, OwnPhase};
 use crate::dial::{DialError, Dialer};
-use crate::{Connect, Egress, Pending, Resolve};
+use crate::{Connect, Egress, HostAccount, Pending, Resolve};
 
 const LONG: Duration = Duration::from_secs(30);
 const SHORT: Duration = Duration::from_millis(100);
@@ -229,6 +229,41 @@ async fn a_connection_that_the_server_closed_is_not_used() {
         assert_eq!(answer.bytes(10).await.unwrap(), "good");
     }
     assert_eq!(server.requests.lock().unwrap().len(), 3);
+}
+
+#[tokio::test]
+async fn requests_and_bytes_are_counted_by_host_in_the_account_of_the_client() {
+    let server = Server::start(|_| whole("200 OK", "", "good")).await;
+    let (mine, other) = (HostAccount::default(), HostAccount::default());
+    let client = server.client().counted_in(mine.clone());
+    for _ in 0..2 {
+        let answer = client.send(server.post("hello"), patience()).await.unwrap();
+        answer.bytes(10).await.unwrap();
+    }
+    let counted = mine.hosts();
+    let [host] = counted.as_slice() else {
+        panic!("{counted:?}");
+    };
+    assert_eq!(host.host, server.address.to_string());
+    assert_eq!((host.n_connections, host.n_refused), (2, 0));
+    assert!(
+        host.sent_bytes > 100 && host.received_bytes > 80,
+        "{host:?}"
+    );
+    let next = server.client().counted_in(other.clone());
+    let answer = next.send(server.post(""), patience()).await.unwrap();
+    answer.bytes(10).await.unwrap();
+    assert_eq!((mine.hosts(), other.hosts()[0].n_connections), (counted, 1));
+    let elsewhere = OwnClient::new(&egress(), &["https://example.org/v1"], LIMITS).unwrap();
+    let refusing = elsewhere
+        .also(&[&server.url()])
+        .unwrap()
+        .counted_in(HostAccount::default());
+    refusing
+        .send(server.post(""), patience())
+        .await
+        .unwrap_err();
+    assert_eq!(refusing.account().hosts()[0].n_refused, 1);
 }
 
 /// How a request ends when the server answers like this, and one limit of time is short.
