@@ -78,6 +78,8 @@ pub struct CommandServer {
     pub read: Vec<PathBuf>,
     /// What it may read and change: existing, canonical (`allow_write`).
     pub write: Vec<PathBuf>,
+    /// Other names of these, with symbolic links in them, and where they lead: its arguments may use them (`allow_read`, `allow_write`).
+    pub spellings: Vec<(PathBuf, PathBuf)>,
     /// The hosts it reaches, with the secrets that are added to its requests (`hosts`, `secrets`).
     pub hosts: Vec<ExitHost>,
     /// Whether packages may run code while they are installed for it (`install_scripts`).
@@ -94,6 +96,7 @@ impl CommandServer {
             directory: None,
             read: Vec::new(),
             write: Vec::new(),
+            spellings: Vec::new(),
             hosts: Vec::new(),
             install_scripts: false,
         }

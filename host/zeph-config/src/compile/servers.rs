@@ -143,13 +143,17 @@ impl Compiling<'_> {
         if raw.args.iter().any(|text| text.contains('\0')) {
             self.wrong(room, "args", "an argument contains a NUL character");
         }
+        let read = self.granted(room, "allow_read", &raw.allow_read);
+        let write = self.granted(room, "allow_write", &raw.allow_write);
+        let texts = [raw.allow_read.as_slice(), &raw.allow_write].concat();
         Some(CommandServer {
             program,
             arguments: raw.args.clone(),
             environment: self.environment(room, &raw.env),
             directory: self.directory(room, &raw.cwd),
-            read: self.granted(room, "allow_read", &raw.allow_read),
-            write: self.granted(room, "allow_write", &raw.allow_write),
+            spellings: self.spellings(&texts, &[read.as_slice(), &write].concat()),
+            read,
+            write,
             hosts: self.server_hosts(room, raw),
             install_scripts: raw.install_scripts,
         })

@@ -149,17 +149,22 @@ impl Compiling<'_> {
         RootPlace::Existing(kept)
     }
 
-    /// Other names of `directories`: as the list spells them, and the working directory as the terminal does.
-    fn spellings(&self, texts: &[String], directories: &[PathBuf]) -> Vec<(PathBuf, PathBuf)> {
+    /// Other names of `places`: as the list spells them, and the working directory as the terminal does.
+    pub(super) fn spellings(
+        &self,
+        texts: &[String],
+        places: &[PathBuf],
+    ) -> Vec<(PathBuf, PathBuf)> {
         let typed = self.surroundings.typed_directory.clone();
         let typed = typed.map(|typed| (typed, self.surroundings.working_directory.clone()));
         let named = texts.iter().filter_map(|text| {
             let named = self.base().absolute(text).ok()?;
-            Some((normal(&named), self.base().directory(text).ok()?))
+            let place = std::fs::canonicalize(&named).ok()?;
+            Some((normal(&named), place))
         });
         let differ = typed.into_iter().chain(named);
         let differ = differ.filter(|(name, path)| {
-            name != path && directories.iter().any(|root| path.starts_with(root))
+            name != path && places.iter().any(|root| path.starts_with(root))
         });
         differ.collect()
     }

@@ -66,6 +66,22 @@ fn every_key_of_a_program() {
 }
 
 #[test]
+fn what_is_allowed_through_a_link_keeps_its_name() {
+    let world = World::new().symlink("home/link", "home/repo").user(
+        "[mcp.servers.x]\ncommand = \"x\"\nallow_read = [\"~/link\"]\nallow_write = [\"~/repo\"]\n",
+    );
+    let config = world.config();
+    let ServerTransport::Command(command) = &config.mcp_servers["x"].transport else {
+        panic!("it is a program");
+    };
+    assert_eq!(command.read, [world.repo()]);
+    assert_eq!(
+        command.spellings,
+        [(world.home().join("link"), world.repo())]
+    );
+}
+
+#[test]
 fn which_tools_are_offered() {
     let lists = "allowed_tools = [\"a\", \"b\", \"c\"]\ndenied_tools = [\"b\"]\ntools = { c = { enabled = false } }";
     for (more, offered) in [

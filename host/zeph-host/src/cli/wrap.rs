@@ -1,14 +1,16 @@
 //! `zeph-host wrap`: serves one native MCP server as its own, and converts the end to an exit code.
 
 mod learned;
+mod name;
 mod report;
 mod server;
 
-pub(super) use self::server::name_of;
+pub(super) use self::name::name_of;
 
 use std::io::{self, IsTerminal as _};
 use std::sync::Arc;
 
+use tokio::task::JoinSet;
 use zeph_core::principal::Principal;
 use zeph_shell::jail::PathWatch;
 
@@ -17,6 +19,7 @@ use super::args::Wrap;
 use super::context::{self, Context};
 use super::error::CliError;
 use super::exit::Exit;
+use crate::heap;
 use crate::host::{Host, NativeOptions};
 use crate::run::interrupt::Interrupts;
 use crate::serve::Server;
@@ -26,6 +29,7 @@ use crate::serve::stdio::{self, Ended};
 
 /// Runs the command.
 pub(super) fn run(context: &Context, options: &Wrap) -> Result<Exit, CliError> {
+    heap::share();
     let wrapped = server::wrapped(context, options)?;
     let watch = options.learn.then(PathWatch::default);
     context::block_on_threads(async {
@@ -45,6 +49,8 @@ pub(super) fn run(context: &Context, options: &Wrap) -> Result<Exit, CliError> {
         }
         let native = NativeServer::new(&host, wrapped.name.clone(), relay);
         let report = Report::begin(&host, &wrapped, native.complaints(), watch);
+        let mut beside = JoinSet::new();
+        beside.spawn(tidy(host.clone()));
         let exit = serve(&host, native, &mut interrupts).await;
         let was_active = report.end().await;
         match exit? {
@@ -52,6 +58,12 @@ pub(super) fn run(context: &Context, options: &Wrap) -> Result<Exit, CliError> {
             exit => Ok(exit),
         }
     })
+}
+
+/// Gives back the memory that the start took, once the server stands: it idles most of the time, beside others.
+async fn tidy(host: Host) {
+    host.settled().await;
+    drop(tokio::task::spawn_blocking(heap::give_back).await);
 }
 
 /// Serves the client on the standard streams.

@@ -11,18 +11,11 @@ use zeph_core::network::{ExitHost, HTTPS_PORT, HostPattern, Passage};
 use zeph_core::secret::is_header;
 use zeph_shell::jail::JailLabel;
 
+use super::name::name_of;
 use crate::cli::args::Wrap;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::shell;
-
-/// Programs that start another one, which their first argument names that is no option.
-const LAUNCHERS: [&str; 11] = [
-    "npx", "uvx", "bunx", "pipx", "uv", "node", "deno", "bun", "python", "python3", "pnpm",
-];
-
-/// Words of theirs that name nothing.
-const VERBS: [&str; 5] = ["run", "exec", "dlx", "x", "tool"];
 
 /// The server to wrap.
 #[derive(Debug)]
@@ -99,48 +92,6 @@ fn name(options: &Wrap) -> Result<ServerName, CliError> {
                 .hint("such as `zeph-host wrap -- npx -y SERVER`"))
         }
         None => Ok(name_of(&options.command, options.url.as_deref())),
-    }
-}
-
-/// The name of a server that was given none: after its address, or after its command.
-pub(in crate::cli) fn name_of(command: &[String], url: Option<&str>) -> ServerName {
-    match url {
-        Some(url) => ServerName::near(host(url)),
-        None => ServerName::near(&named(command)),
-    }
-}
-
-/// The host of an address.
-fn host(url: &str) -> &str {
-    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
-    rest.split(['/', ':', '?', '#']).next().unwrap_or_default()
-}
-
-/// What a command is called after: its program, or what that starts.
-fn named(command: &[String]) -> String {
-    let stem = |text: &str| {
-        let path = Path::new(text);
-        let name = path.file_stem().unwrap_or(path.as_os_str());
-        name.to_string_lossy().into_owned()
-    };
-    let program = command
-        .first()
-        .map(|program| stem(program))
-        .unwrap_or_default();
-    let is_launcher = LAUNCHERS.contains(&program.as_str());
-    let is_named = |word: &&String| !word.starts_with('-') && !VERBS.contains(&word.as_str());
-    match command
-        .iter()
-        .skip(1)
-        .find(is_named)
-        .filter(|_| is_launcher)
-    {
-        Some(package) => {
-            // `@scope/name@1.2.3`, `name==1.2`, `folder/server.js`
-            let end = package.get(1..).and_then(|rest| rest.find(['@', '=', '[']));
-            stem(end.map_or(package, |end| &package[..=end]))
-        }
-        None => program,
     }
 }
 
@@ -305,6 +256,7 @@ fn joined(
     there.environment.extend(here.environment);
     there.read.extend(here.read);
     there.write.extend(here.write);
+    there.spellings.extend(here.spellings);
     there.hosts.extend(here.hosts);
     Ok(configured)
 }
@@ -323,6 +275,9 @@ fn read_roots(context: &Context, config: &Config, command: &mut CommandServer) {
             command.read.push(root.path.clone());
         }
     }
+    let names = config.shell.spellings.iter();
+    let names = names.filter(|(_, place)| command.read.iter().any(|root| place.starts_with(root)));
+    command.spellings.extend(names.cloned());
 }
 
 fn has_grants(options: &Wrap) -> bool {

@@ -106,7 +106,7 @@ impl ServerJail {
 fn policy(base: JailPolicy, server: &CommandServer, own: OwnDirectories) -> JailPolicy {
     JailPolicy {
         roots: Vec::new(),
-        spellings: Vec::new(),
+        spellings: server.spellings.clone(),
         allow_read: Some(server.read.clone()),
         allow_write: Some(server.write.clone()),
         network: network(&server.hosts),
