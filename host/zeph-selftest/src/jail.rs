@@ -432,6 +432,7 @@ fn policy(workspace: PathBuf, search_path: &[PathBuf]) -> JailPolicy {
         },
         home: None,
         cache: None,
+        records: None,
         mode: Mode::Enforced,
         user: None,
     }

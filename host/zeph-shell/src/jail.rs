@@ -264,7 +264,7 @@ struct JailGround {
 
 impl JailGround {
     fn new(policy: &JailPolicy, most: JailLabel) -> Self {
-        let folder = policy.cache.as_deref().and_then(Path::parent);
+        let folder = policy.records.as_deref();
         let user = policy.user.as_ref();
         let label = label(policy, folder).map(|label| label.min(most));
         // Without it the caches live as long as the run.

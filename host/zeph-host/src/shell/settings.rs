@@ -124,6 +124,7 @@ pub(super) fn jail(config: &Config) -> JailPolicy {
         },
         home: config.plugins.home.clone(),
         cache: cache(config),
+        records: config.cache_of_tools().map(|cache| cache.join("jail")),
         mode: match disabled {
             true => Mode::Disabled,
             false => Mode::Enforced,

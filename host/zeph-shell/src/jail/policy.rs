@@ -35,6 +35,9 @@ pub struct JailPolicy {
     /// A directory of the host that may keep caches of package managers between runs; made when missing. Without it the caches
     /// live as long as the run.
     pub cache: Option<PathBuf>,
+    /// A directory in which the host keeps what it found out about this machine, such as whether it can make namespaces; made when
+    /// missing. Without it the first jail of every process tries.
+    pub records: Option<PathBuf>,
     /// Whether there is a jail at all.
     pub mode: Mode,
     /// The user that commands run as; `None` is the host's own. Its files are found, and looked at, with its rights alone.

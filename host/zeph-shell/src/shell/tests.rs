@@ -92,6 +92,7 @@ fn policy(root: PathBuf) -> JailPolicy {
         },
         home: None,
         cache: None,
+        records: None,
         mode: Mode::Enforced,
         user: None,
     }

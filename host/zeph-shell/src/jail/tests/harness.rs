@@ -103,6 +103,7 @@ fn policy(work: &Path) -> JailPolicy {
         },
         home: host_environment().get("HOME").map(PathBuf::from),
         cache: None,
+        records: None,
         mode: Mode::Enforced,
         user: None,
     }
