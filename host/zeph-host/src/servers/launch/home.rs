@@ -11,11 +11,11 @@ use zeph_core::user::run_as;
 
 use super::{LaunchError, private_directory};
 
-/// Variables that name a place in the home, and the place.
-const PLACES: [(&str, &str); 9] = [
+/// Variables that name a place in the home, and the place. The bytecode of Python is not among them: what a server could write there would
+/// run instead of what is installed.
+const PLACES: [(&str, &str); 8] = [
     ("GOCACHE", ".cache/go-build"),
     ("PIP_CACHE_DIR", ".cache/pip"),
-    ("PYTHONPYCACHEPREFIX", ".cache/pycache"),
     ("UV_CACHE_DIR", ".cache/uv"),
     ("XDG_CACHE_HOME", ".cache"),
     ("XDG_CONFIG_HOME", ".config"),

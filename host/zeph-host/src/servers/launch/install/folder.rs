@@ -13,11 +13,8 @@ use tempfile::NamedTempFile;
 use zeph_core::user::ToolUser;
 
 use super::InstallPin;
-use super::command::{InstallCommand, PackageSpec};
+use super::command::{InstallCommand, PackageSpec, Tool};
 use crate::servers::launch::private_directory;
-
-/// Changes when installations are made in another way than before: what was made then does not count any more.
-const FORMAT: u32 = 1;
 
 /// Between two looks whether another process has finished.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -53,8 +50,12 @@ impl InstallFolder {
     ) -> Self {
         let texts: Vec<String> = packages.iter().map(PackageSpec::text).collect();
         let asked = format!(
-            "{FORMAT}\n{:?}\n{:?}\n{:?}\n{:?}\n{runs_scripts}\n{texts:?}",
-            command.tool, command.tool_directory, command.program, command.python
+            "{}\n{:?}\n{:?}\n{:?}\n{:?}\n{runs_scripts}\n{texts:?}",
+            format_of(command.tool),
+            command.tool,
+            command.tool_directory,
+            command.program,
+            command.python
         );
         let digest = Sha256::digest(asked.as_bytes());
         let name: String = digest[..16]
@@ -171,6 +172,15 @@ impl InstallFolder {
 
     fn beside(&self, ending: &str) -> PathBuf {
         self.path.with_extension(ending)
+    }
+}
+
+/// Changes when a tool makes installations in another way than before: what was made then does not count any more.
+fn format_of(tool: Tool) -> u32 {
+    match tool {
+        Tool::Npm | Tool::Bun => 1,
+        // Compiled to bytecode.
+        Tool::Uv | Tool::Pip => 2,
     }
 }
 

@@ -54,7 +54,15 @@ async fn by_uv(installation: &Installation<'_>) -> Result<(), LaunchError> {
         arguments.extend(["--python", python.as_str()]);
     }
     runner.run("uv", &arguments, NO_UV).await?;
-    let mut arguments = vec!["pip", "install", "--quiet", "--python", "venv/bin/python"];
+    let mut arguments = vec![
+        "pip",
+        "install",
+        "--quiet",
+        // Where the server runs, nothing can be written here.
+        "--compile-bytecode",
+        "--python",
+        "venv/bin/python",
+    ];
     if !installation.runs_scripts {
         arguments.push("--no-build");
     }
@@ -82,7 +90,6 @@ async fn by_pip(installation: &Installation<'_>) -> Result<(), LaunchError> {
         "install",
         "--quiet",
         "--no-input",
-        "--no-compile",
         "--disable-pip-version-check",
     ];
     if !installation.runs_scripts {
