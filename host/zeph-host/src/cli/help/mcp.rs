@@ -108,13 +108,14 @@ command line or package differs.
 
 States: starting; active; changed (off until approved); failed (with the reason and the next try);
 disabled; needs login. List also shows servers that run through `zeph-host wrap` and are not in the
-configuration, without starting them: wrapped, changed, or not started. Servers that a client starts
-without it are named, too.
+configuration, without starting them: wrapped, changed, or not started; info shows what was accepted of
+one. Servers that a client starts without it are named, too.
 
 JSON of list: a list of {"name", "status", "reason", "next_try_secs", "place", "walls",
 "missing_layers", "trust_level", "server", "tools", "notes"}; of wrapped ones {"name", "status",
 "wrapped", "place", "walls", "missing_layers", "tools", "started_by"}. Info and test describe the tools, and add
-"accepted", "left_out", "refused", "stderr", "prompts", "resource_templates" and "instructions". Approve:
+"accepted", "prompts", "resource_templates" and "instructions", and "left_out", "refused" and "stderr" of a
+server of the configuration. Approve:
 {"name", "changed", "approved", "changes"}. Update: {"name", "changed", "approved", "newest"}.
 
 Exit codes:

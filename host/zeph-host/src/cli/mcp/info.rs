@@ -1,7 +1,10 @@
 //! `zeph-host mcp info`: everything there is to know of one server.
 
+mod wrapped;
+
 use serde_json::{Value, json};
 use zeph_config::{ServerConfig, ServerTransport};
+use zeph_core::tool::Tool;
 use zeph_plugins::lock::Lock;
 use zeph_plugins::server::LockedServer;
 
@@ -27,7 +30,10 @@ pub(super) struct KnownServer<'a> {
 /// Runs the command.
 pub(super) fn run(context: &Context, options: &McpName) -> Result<Exit, CliError> {
     let config = context.config()?;
-    let name = named(&config, &options.name)?;
+    let name = match named(&config, &options.name) {
+        Ok(name) => name,
+        Err(unknown) => return wrapped::show(context, &config, options).ok_or(unknown)?,
+    };
     context::block_on_threads(async {
         let host = look::host_of(context, config, &name).await?;
         with_known(&host, &options.name, |known| match is_json(&options.json) {
@@ -68,18 +74,9 @@ pub(super) fn as_json(known: &KnownServer<'_>) -> Value {
     let about = standing.about.as_deref();
     let mut value = look::as_json(config, standing);
     value["accepted"] = locked.as_ref().map(pin_json).unwrap_or_default();
-    value["tools"] = standing
-        .tools
-        .iter()
-        .map(|offered| {
-            json!({
-                "name": offered.tool.name,
-                "own_name": offered.own_name(),
-                "description": offered.tool.description,
-                "effect": catalog::effect(&offered.tool),
-                "parameters": offered.tool.parameters.schema(),
-            })
-        })
+    let offered = standing.tools.iter();
+    value["tools"] = offered
+        .map(|offered| tool_json(&offered.tool, offered.own_name()))
         .collect();
     if let Some(about) = about {
         let left_out = about.left_out.iter();
@@ -98,6 +95,16 @@ pub(super) fn as_json(known: &KnownServer<'_>) -> Value {
         );
     }
     value
+}
+
+fn tool_json(tool: &Tool, own_name: &str) -> Value {
+    json!({
+        "name": tool.name,
+        "own_name": own_name,
+        "description": tool.description,
+        "effect": catalog::effect(tool),
+        "parameters": tool.parameters.schema(),
+    })
 }
 
 fn pin_json(locked: &LockedServer) -> Value {
@@ -151,11 +158,20 @@ fn facts(page: &mut Page, known: &KnownServer<'_>) {
         )
     });
     page.field("says it is", said.as_deref());
-    let accepted = locked
-        .as_ref()
-        .map(|locked| time::shown(locked.accepted_at_ms));
+    pin(page, locked.as_ref());
+    let timeout = format!("{} s for a call", config.tool_timeout.as_secs());
+    page.field("timeout", Some(&timeout));
+    let rate = config
+        .calls_per_minute_max
+        .map(|n| format!("{n} calls a minute"));
+    page.field("rate", rate.as_deref());
+}
+
+/// When it was accepted, and what was installed for it.
+fn pin(page: &mut Page, locked: Option<&LockedServer>) {
+    let accepted = locked.map(|locked| time::shown(locked.accepted_at_ms));
     page.field("accepted", accepted.as_deref());
-    let installed = locked.as_ref().map(|locked| {
+    let installed = locked.map(|locked| {
         let pairs = locked
             .install
             .iter()
@@ -166,12 +182,6 @@ fn facts(page: &mut Page, known: &KnownServer<'_>) {
         "installed",
         installed.filter(|text| !text.is_empty()).as_deref(),
     );
-    let timeout = format!("{} s for a call", config.tool_timeout.as_secs());
-    page.field("timeout", Some(&timeout));
-    let rate = config
-        .calls_per_minute_max
-        .map(|n| format!("{n} calls a minute"));
-    page.field("rate", rate.as_deref());
 }
 
 fn grants(page: &mut Page, config: &ServerConfig) {

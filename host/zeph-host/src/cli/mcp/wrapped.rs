@@ -7,6 +7,7 @@ use std::fs;
 use serde_json::{Value, json};
 use zeph_config::Config;
 use zeph_core::id::ServerName;
+use zeph_core::tool::Tool;
 use zeph_mcp::clients::{CLIENTS, ServerStart};
 use zeph_plugins::lock::Lock;
 use zeph_plugins::server::LockedServer;
@@ -44,7 +45,7 @@ pub(super) struct WrappedStanding {
 
 #[derive(Debug)]
 struct Pin {
-    tools: Vec<String>,
+    accepted: LockedServer,
     is_changed: bool,
 }
 
@@ -112,12 +113,11 @@ impl Outside {
 
 impl WrappedStanding {
     fn of(locked: &LockedServer, config: &Config) -> Self {
-        let tools = locked.definitions.tools().iter();
         Self {
             place: quoted(&locked.launch),
             files: Vec::new(),
             pin: Some(Pin {
-                tools: tools.map(|tool| tool.name.to_string()).collect(),
+                accepted: locked.clone(),
                 is_changed: pending::of(config, &locked.name).is_some(),
             }),
         }
@@ -134,7 +134,18 @@ impl WrappedStanding {
 
     /// How many tools were accepted.
     pub(super) fn n_tools(&self) -> usize {
-        self.pin.as_ref().map_or(0, |pin| pin.tools.len())
+        self.tools().len()
+    }
+
+    /// What was accepted of it; none before its first start.
+    pub(super) fn accepted(&self) -> Option<&LockedServer> {
+        self.pin.as_ref().map(|pin| &pin.accepted)
+    }
+
+    /// The tools that were accepted.
+    pub(super) fn tools(&self) -> &[Tool] {
+        let accepted = self.accepted();
+        accepted.map_or(&[], |accepted| accepted.definitions.tools())
     }
 
     /// Where it is started, and what to do.
@@ -158,7 +169,7 @@ impl WrappedStanding {
             "place": self.place,
             "walls": walls.word,
             "missing_layers": walls.missing,
-            "tools": self.pin.as_ref().map(|pin| pin.tools.clone()).unwrap_or_default(),
+            "tools": self.tools().iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>(),
             "started_by": self.files,
         })
     }
