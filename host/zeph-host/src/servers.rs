@@ -15,6 +15,7 @@ pub(crate) mod login;
 mod news;
 mod off;
 mod offered;
+mod older;
 mod opener;
 mod own;
 pub(crate) mod pending;

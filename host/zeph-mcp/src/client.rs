@@ -21,8 +21,7 @@ use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientRequest, CompleteRequest, CompleteRequestParams,
     CompleteResult, GetPromptRequest, GetPromptRequestParams, GetPromptResult, JsonObject,
     LoggingLevel, ReadResourceRequest, ReadResourceRequestParams, ReadResourceResult,
-    ServerCapabilities, ServerResult, SetLevelRequest, SetLevelRequestParams, SubscribeRequest,
-    SubscribeRequestParams, UnsubscribeRequest, UnsubscribeRequestParams,
+    ServerCapabilities, ServerResult, SetLevelRequest, SetLevelRequestParams,
 };
 use rmcp::service::RunningService;
 use serde_json::Value;
@@ -32,6 +31,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use zeph_core::output::RawOutput;
+use zeph_egress::HostAccount;
 
 mod answer;
 mod cleaning;
@@ -204,6 +204,10 @@ pub struct Connection(Arc<Inside>);
 struct Inside {
     session: Session,
     info: ServerInfo,
+    /// Whether it left `server/discover` unanswered.
+    is_silent: bool,
+    /// What a remote server and hosts exchanged.
+    account: Option<HostAccount>,
     limits: DefinitionLimits,
     ending: Ending,
     /// Output schemas of the last definitions, by tool.
@@ -244,6 +248,11 @@ impl Connection {
     /// Who the server says it is.
     pub fn info(&self) -> &ServerInfo {
         &self.0.info
+    }
+
+    /// Whether the server left `server/discover` unanswered: opened with [`Era::Initialize`] the next time, it answers a second earlier.
+    pub fn is_silent_at_probe(&self) -> bool {
+        self.0.is_silent
     }
 
     /// Asks for everything the server offers.
@@ -306,41 +315,6 @@ impl Connection {
             ServerResult::ReadResourceResult(result) => Ok(result),
             _ => Err(McpError::bad_answer("it is not the contents of a resource")),
         }
-    }
-
-    /// Asks to be told of changes of a resource ([`ServerListener::resource_updated`]).
-    ///
-    /// Errors: any of [`McpError`]. From revision 2026-07-28 on a server that refuses is not noticed.
-    pub async fn subscribe(&self, uri: &str) -> Result<(), McpError> {
-        let session = &self.0.session;
-        session.desk.subscribe(uri, true);
-        if self.info().is_stateless {
-            self.0.renewed.notify_one();
-            return Ok(());
-        }
-        let params = SubscribeRequestParams::new(uri);
-        let request = ClientRequest::SubscribeRequest(SubscribeRequest::new(params));
-        let answer = session.ask(request, &CallControl::default()).await;
-        if answer.is_err() {
-            session.desk.subscribe(uri, false);
-        }
-        answer.map(drop)
-    }
-
-    /// Ends a subscription.
-    ///
-    /// Errors: any of [`McpError`]. Updates are no longer delivered in any case.
-    pub async fn unsubscribe(&self, uri: &str) -> Result<(), McpError> {
-        let session = &self.0.session;
-        session.desk.subscribe(uri, false);
-        if self.info().is_stateless {
-            self.0.renewed.notify_one();
-            return Ok(());
-        }
-        let params = UnsubscribeRequestParams::new(uri);
-        let request = ClientRequest::UnsubscribeRequest(UnsubscribeRequest::new(params));
-        let answer = session.ask(request, &CallControl::default()).await;
-        answer.map(drop)
     }
 
     /// Fills in a prompt.

@@ -7,7 +7,8 @@ use zeph_mcp::client::{Connection, ConnectionOptions, Era, McpError, ServerListe
 
 use super::keeper::Keeper;
 use super::listener::Ears;
-use super::opener::{Launch, OpenedServer, ServerProcess};
+use super::opener::{Launch, LaunchPlan, OpenedServer, ServerProcess};
+use super::pin;
 use super::setback::{Setback, failed};
 
 impl Keeper {
@@ -15,29 +16,34 @@ impl Keeper {
     pub(super) async fn connected(
         &self,
         launch: &dyn Launch,
+        plan: &LaunchPlan,
         ears: &Arc<Ears>,
     ) -> Result<(Connection, Option<Arc<dyn ServerProcess>>), Setback> {
-        let mut era = match self.is_older.load(Ordering::Relaxed) {
-            true => Era::Initialize,
-            false => Era::Auto,
-        };
+        let was_older = self.is_older(plan).await;
+        let mut is_older = was_older;
         loop {
             let OpenedServer { transport, process } = launch.open().await?;
             let listener: Arc<dyn ServerListener> = Arc::clone(ears) as _;
             let options = ConnectionOptions {
-                era,
+                era: match is_older {
+                    true => Era::Initialize,
+                    false => Era::Auto,
+                },
                 ..self.room.options.clone()
             };
             let opened = Connection::open(transport, options, listener).await;
-            let is_older = opened.is_ok() && era == Era::Initialize;
-            self.is_older.store(is_older, Ordering::Relaxed);
             match opened {
-                Ok(connection) => return Ok((connection, process)),
-                Err(McpError::EndedAtProbe) if era == Era::Auto => {
-                    era = Era::Initialize;
+                Ok(connection) => {
+                    let is_older = is_older || connection.is_silent_at_probe();
+                    self.note_older(plan, (was_older, is_older)).await;
+                    return Ok((connection, process));
+                }
+                Err(McpError::EndedAtProbe) if !is_older => {
+                    is_older = true;
                     self.ended(process).await;
                 }
                 Err(error) => {
+                    self.note_older(plan, (was_older, false)).await;
                     // Why it never ran is known at its end.
                     if let Some(process) = &process {
                         process.end().await;
@@ -47,6 +53,29 @@ impl Keeper {
                 }
             }
         }
+    }
+
+    /// Whether it was found to know the older revisions alone, by this process or an earlier one.
+    async fn is_older(&self, plan: &LaunchPlan) -> bool {
+        if self.is_older.load(Ordering::Relaxed) {
+            return true;
+        }
+        let (opener, name, plan) = (self.room.opener.clone(), self.name.clone(), plan.clone());
+        let asked = pin::blocking(move || Ok(opener.is_older(&name, &plan)));
+        asked.await.unwrap_or_default()
+    }
+
+    async fn note_older(&self, plan: &LaunchPlan, (was_older, is_older): (bool, bool)) {
+        self.is_older.store(is_older, Ordering::Relaxed);
+        if was_older == is_older {
+            return;
+        }
+        let (opener, name, plan) = (self.room.opener.clone(), self.name.clone(), plan.clone());
+        let noted = pin::blocking(move || {
+            opener.note_older(&name, &plan, is_older);
+            Ok(())
+        });
+        drop(noted.await);
     }
 
     /// Ends a process, and keeps what it said last.

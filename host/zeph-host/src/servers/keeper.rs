@@ -143,7 +143,7 @@ impl Keeper {
             return setback;
         }
         let ears = Arc::new(Ears::new(self.name.clone(), self.room.listener.clone()));
-        let (connection, process) = match self.connected(&*launch, &ears).await {
+        let (connection, process) = match self.connected(&*launch, &plan, &ears).await {
             Ok(connected) => connected,
             Err(setback) => return setback,
         };

@@ -10,7 +10,7 @@ use url::Url;
 use zeph_config::{Config, HttpServer};
 use zeph_core::execution::SecretValue;
 use zeph_core::id::ServerName;
-use zeph_egress::{Egress, Pending};
+use zeph_egress::{Egress, HostAccount, Pending};
 use zeph_mcp::client::oauth::{
     Access, CallbackListener, ClientIdentity, LoginError, LoginStore, LoginTokens, PendingLogin,
     Redirect, RemoteServer, challenge,
@@ -131,13 +131,13 @@ pub(crate) fn access(
     secrets: &Arc<KnownSecrets>,
     egress: &Egress,
     name: &ServerName,
-    server: &HttpServer,
+    (server, account): (&HttpServer, &HostAccount),
 ) -> Option<Arc<Access>> {
     if server.headers.contains_key("authorization") {
         return None;
     }
     let logins = Arc::new(Logins::new(config, secrets)?);
-    let server = remote(name, server).ok()?;
+    let server = remote(name, server).ok()?.counted_in(account.clone());
     Some(Arc::new(Access::new(server, egress.clone(), logins)))
 }
 

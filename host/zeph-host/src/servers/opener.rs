@@ -36,6 +36,15 @@ pub(crate) trait Opener: Debug + Send + Sync + 'static {
         accepted: Option<&'a LaunchPlan>,
     ) -> Pending<'a, Result<Box<dyn Launch>, OpenFailure>>;
 
+    /// Whether what `plan` runs was found to know the older revisions alone: it ends at a request of the newer ones, or leaves it unanswered.
+    /// Blocks.
+    fn is_older(&self, _name: &ServerName, _plan: &LaunchPlan) -> bool {
+        false
+    }
+
+    /// Keeps that for later starts, or forgets it. Blocks.
+    fn note_older(&self, _name: &ServerName, _plan: &LaunchPlan, _is_older: bool) {}
+
     /// Keeps what a server said that is not what was accepted: another process, which approves it, may never see it so. Blocks.
     fn keep_changed(&self, _changed: &ChangedServer) {}
 }

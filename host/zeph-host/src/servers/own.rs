@@ -10,7 +10,7 @@ use zeph_config::{
 };
 use zeph_core::execution::HostUse;
 use zeph_core::id::ServerName;
-use zeph_egress::{Egress, OwnClient, OwnLimits, Pending};
+use zeph_egress::{Egress, HostAccount, OwnClient, OwnLimits, Pending};
 use zeph_mcp::client::oauth::Access;
 use zeph_mcp::client::{self, ServerTransport};
 use zeph_plugins::event::{PluginEvent, Tell};
@@ -21,6 +21,7 @@ use super::launch::{
     RemoteServer,
 };
 use super::login;
+use super::older;
 use super::opener::{Launch, LaunchPlan, OpenFailure, OpenedServer, Opener, ServerProcess};
 use super::pending;
 use super::set::ChangedServer;
@@ -138,10 +139,13 @@ impl OwnOpener {
     ) -> Result<Box<dyn Launch>, OpenFailure> {
         let remote = self.launcher()?.remote(name, server).map_err(failed)?;
         let launch = self.clean([server.url.clone()]);
+        let account = HostAccount::default();
+        let of = (server, &account);
         Ok(Box::new(OwnRemote {
             egress: self.egress.clone(),
             remote,
-            access: login::access(&self.config, &self.secrets, &self.egress, name, server),
+            access: login::access(&self.config, &self.secrets, &self.egress, name, of),
+            account,
             plan: LaunchPlan {
                 launch,
                 ..LaunchPlan::default()
@@ -163,6 +167,16 @@ impl Opener for OwnOpener {
                 ConfiguredTransport::Http(server) => self.remote(name, server),
             }
         })
+    }
+
+    fn is_older(&self, name: &ServerName, plan: &LaunchPlan) -> bool {
+        older::is_noted(&self.config, name, plan)
+    }
+
+    fn note_older(&self, name: &ServerName, plan: &LaunchPlan, is_older: bool) {
+        if let Err(error) = older::note(&self.config, name, plan, is_older) {
+            tracing::debug!(server = %name, %error, "the generation of a server cannot be remembered");
+        }
     }
 
     fn keep_changed(&self, changed: &ChangedServer) {
@@ -243,6 +257,8 @@ struct OwnRemote {
     egress: Egress,
     remote: RemoteServer,
     access: Option<Arc<Access>>,
+    /// Its own: what it exchanges is charged to its calls.
+    account: HostAccount,
     plan: LaunchPlan,
 }
 
@@ -266,6 +282,7 @@ impl OwnRemote {
         };
         let client = OwnClient::new(&self.egress, &[&self.remote.url], limits);
         let client = client.map_err(|error| error.to_string())?;
+        let client = client.counted_in(self.account.clone());
         let mut headers = HeaderMap::new();
         for (name, value) in &self.remote.headers {
             let bad = |_bad| format!("the header `{name}` cannot be sent");

@@ -17,12 +17,13 @@ use rmcp::transport::streamable_http_client::{
 use rmcp::transport::worker::WorkerTransport;
 use url::Url;
 use zeph_core::failure::{chain, one_line};
-use zeph_egress::{Egress, OwnClient, OwnError, OwnLimits, Pending};
+use zeph_egress::{Egress, HostAccount, OwnClient, OwnError, OwnLimits, Pending};
 
 pub(super) use self::exchange::Exchange;
 use super::ending::EndReason;
 use super::error::McpError;
 use super::guard::Link;
+use super::{Connection, ServerTransport};
 
 /// Most bytes that one answer or stream of a server may come to.
 const ANSWER_BYTES_MAX: usize = 4 << 30;
@@ -77,6 +78,23 @@ impl HttpServer {
             headers,
             credentials,
         })
+    }
+}
+
+impl ServerTransport {
+    /// What requests to a remote server are counted in.
+    pub(super) fn account(&self) -> Option<HostAccount> {
+        match self {
+            Self::Pipes { .. } => None,
+            Self::Http(server) => Some(server.client.account().clone()),
+        }
+    }
+}
+
+impl Connection {
+    /// What the host sends to and receives from a remote server, and from where it logs in; none of a server over pipes.
+    pub fn account(&self) -> Option<&HostAccount> {
+        self.0.account.as_ref()
     }
 }
 

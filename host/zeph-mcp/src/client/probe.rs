@@ -2,7 +2,7 @@
 //!
 //! The library asks `server/discover` and tries `initialize` after a refusal, or ten seconds of silence. Here silence is taken for a
 //! refusal after one second: both requests are on their way then, and the answers decide, in whichever order they come. A server that is
-//! slow to start loses nothing by it. One that ends at a request it does not know has to be started again; `is_ended` tells.
+//! slow to start loses nothing by it. One that ends at a request it does not know has to be started again; [`ProbeFindings`] tells.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,7 +23,16 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// What is known of the two requests.
 pub(super) struct Probe {
     stage: Stage,
-    is_ended: Arc<AtomicBool>,
+    findings: Arc<ProbeFindings>,
+}
+
+/// What a server that knows the older revisions alone did with `server/discover`.
+#[derive(Debug, Default)]
+pub(super) struct ProbeFindings {
+    /// Its output ended before it answered either request.
+    pub(super) is_ended: AtomicBool,
+    /// It answered `initialize`, which was sent later, and not this.
+    pub(super) is_silent: AtomicBool,
 }
 
 /// An error that `initialize` was answered with, and until when the answer to the other request may come.
@@ -47,11 +56,11 @@ enum Stage {
 }
 
 impl Probe {
-    /// For a server that is asked by both requests. `is_ended` is set when its output ends before it answered either.
-    pub(super) fn new(is_ended: Arc<AtomicBool>) -> Self {
+    /// For a server that is asked by both requests.
+    pub(super) fn new(findings: Arc<ProbeFindings>) -> Self {
         Self {
             stage: Stage::Waiting,
-            is_ended,
+            findings,
         }
     }
 
@@ -59,7 +68,7 @@ impl Probe {
     pub(super) fn none() -> Self {
         Self {
             stage: Stage::Decided,
-            is_ended: Arc::default(),
+            findings: Arc::default(),
         }
     }
 
@@ -119,7 +128,14 @@ impl Probe {
                 probe,
                 handshake: Some(handshake),
                 refusal,
-            } => both((probe, handshake, refusal), &id, message),
+            } => {
+                let is_handshake = id == handshake;
+                let (stage, message) = both((probe, handshake, refusal), &id, message);
+                if is_handshake && matches!(stage, Stage::Decided) {
+                    self.findings.is_silent.store(true, Ordering::Relaxed);
+                }
+                (stage, message)
+            }
             Stage::Stateless { handshake } if handshake == id => {
                 (Stage::Stateless { handshake }, None)
             }
@@ -171,7 +187,7 @@ impl Probe {
     /// The server's output is over.
     pub(super) fn ended(&self) {
         let is_open = matches!(self.stage, Stage::Asked { .. } | Stage::Both { .. });
-        self.is_ended.store(is_open, Ordering::Relaxed);
+        self.findings.is_ended.store(is_open, Ordering::Relaxed);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Opening a connection: the handshake, in either generation of the protocol.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 use rmcp::RoleClient;
 use rmcp::model::{Implementation, ProtocolVersion, ServerPeerInfo};
@@ -13,6 +13,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use zeph_core::failure::one_line;
 use zeph_core::text::plain_line;
+use zeph_egress::HostAccount;
 
 use super::cleaning::{text, title};
 use super::complaint::Complaints;
@@ -23,7 +24,7 @@ use super::guard::{Guarded, Link};
 use super::handler::Handler;
 use super::listener::ServerListener;
 use super::pipes::Pipes;
-use super::probe::Probe;
+use super::probe::{Probe, ProbeFindings};
 use super::session::{Session, of_rpc, tell_abandoned};
 use super::subscription::Subscriber;
 use super::{
@@ -62,6 +63,8 @@ pub(super) async fn open(
         ending: Ending::default(),
     };
     let bytes_max = options.message_bytes_max;
+    let account = transport.account();
+    let findings = Arc::new(ProbeFindings::default());
     let running = match transport {
         ServerTransport::Pipes {
             from_server,
@@ -69,28 +72,28 @@ pub(super) async fn open(
         } => {
             let (complaints, ending) = (common.complaints.clone(), common.ending.clone());
             let pipes = Pipes::new(from_server, to_server, bytes_max, complaints, ending);
-            over_pipes(pipes, &options, &common).await?
+            over_pipes(pipes, &options, (&common, &findings)).await?
         }
         ServerTransport::Http(server) => {
             let link = http::transport(*server, bytes_max);
             handshake(link, &options, &common, Probe::none()).await?
         }
     };
-    connected(running, &options, common)
+    let is_silent = findings.is_silent.load(Ordering::Relaxed);
+    connected(running, (&options, account, is_silent), common)
 }
 
 async fn over_pipes(
     pipes: Pipes,
     options: &ConnectionOptions,
-    common: &Common,
+    (common, findings): (&Common, &Arc<ProbeFindings>),
 ) -> Result<Running, McpError> {
-    let is_ended = Arc::new(AtomicBool::new(false));
     let probe = match options.era {
-        Era::Auto => Probe::new(Arc::clone(&is_ended)),
+        Era::Auto => Probe::new(Arc::clone(findings)),
         Era::Initialize | Era::Discover => Probe::none(),
     };
     let shaken = handshake(pipes, options, common, probe).await;
-    shaken.map_err(|error| match is_ended.load(Ordering::Relaxed) {
+    shaken.map_err(|error| match findings.is_ended.load(Ordering::Relaxed) {
         true => McpError::EndedAtProbe,
         false => error,
     })
@@ -178,7 +181,7 @@ fn not_begun(reason: &EndReason) -> McpError {
 /// The connection after its handshake.
 fn connected(
     running: Running,
-    options: &ConnectionOptions,
+    (options, account, is_silent): (&ConnectionOptions, Option<HostAccount>, bool),
     common: Common,
 ) -> Result<Connection, McpError> {
     let peer = running.peer().clone();
@@ -218,6 +221,8 @@ fn connected(
     Ok(Connection(Arc::new(Inside {
         session,
         info,
+        is_silent,
+        account,
         limits: options.limits,
         ending: common.ending,
         outputs: std::sync::Mutex::default(),

@@ -5,14 +5,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::RoleClient;
-use rmcp::model::{ErrorCode, ServerCapabilities, SubscriptionFilter};
+use rmcp::model::{
+    ClientRequest, ErrorCode, ServerCapabilities, SubscribeRequest, SubscribeRequestParams,
+    SubscriptionFilter, UnsubscribeRequest, UnsubscribeRequestParams,
+};
 use rmcp::service::{Peer, ServiceError, Subscription};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::desk::Desk;
 use super::ending::Ending;
+use super::error::McpError;
 use super::listener::{ListKind, ServerListener};
+use super::{CallControl, Connection};
 
 /// The first pause before a broken stream is opened again; doubled up to the longest.
 const PAUSE_MIN: Duration = Duration::from_millis(500);
@@ -41,6 +46,43 @@ enum Over {
     Broken,
     /// The server has no such streams.
     Unknown,
+}
+
+impl Connection {
+    /// Asks to be told of changes of a resource ([`ServerListener::resource_updated`]).
+    ///
+    /// Errors: any of [`McpError`]. From revision 2026-07-28 on a server that refuses is not noticed.
+    pub async fn subscribe(&self, uri: &str) -> Result<(), McpError> {
+        let session = &self.0.session;
+        session.desk.subscribe(uri, true);
+        if self.info().is_stateless {
+            self.0.renewed.notify_one();
+            return Ok(());
+        }
+        let params = SubscribeRequestParams::new(uri);
+        let request = ClientRequest::SubscribeRequest(SubscribeRequest::new(params));
+        let answer = session.ask(request, &CallControl::default()).await;
+        if answer.is_err() {
+            session.desk.subscribe(uri, false);
+        }
+        answer.map(drop)
+    }
+
+    /// Ends a subscription.
+    ///
+    /// Errors: any of [`McpError`]. Updates are no longer delivered in any case.
+    pub async fn unsubscribe(&self, uri: &str) -> Result<(), McpError> {
+        let session = &self.0.session;
+        session.desk.subscribe(uri, false);
+        if self.info().is_stateless {
+            self.0.renewed.notify_one();
+            return Ok(());
+        }
+        let params = UnsubscribeRequestParams::new(uri);
+        let request = ClientRequest::UnsubscribeRequest(UnsubscribeRequest::new(params));
+        let answer = session.ask(request, &CallControl::default()).await;
+        answer.map(drop)
+    }
 }
 
 impl Subscriber {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use url::{Host as UrlHost, Url};
 use zeph_core::network::{Destination, HTTPS_PORT, HostPattern};
+use zeph_egress::HostAccount;
 
 use super::LoginError;
 use super::error::foreign;
@@ -19,6 +20,7 @@ pub struct RemoteServer {
     /// `mcp.servers.NAME.hosts`.
     hosts: Arc<[HostPattern]>,
     challenge: Option<Arc<str>>,
+    account: HostAccount,
 }
 
 impl RemoteServer {
@@ -29,7 +31,18 @@ impl RemoteServer {
             url,
             hosts: hosts.into(),
             challenge: None,
+            account: HostAccount::default(),
         }
+    }
+
+    /// The server, for which requests to it and to the hosts of its login are counted in `account`.
+    #[must_use]
+    pub fn counted_in(self, account: HostAccount) -> Self {
+        Self { account, ..self }
+    }
+
+    pub(super) fn account(&self) -> &HostAccount {
+        &self.account
     }
 
     /// The server, which answered a request with this value of `WWW-Authenticate`: the login begins with what that names.

@@ -96,7 +96,8 @@ impl Transport {
             true => own,
             false => own.and_then(|own| own.also(&[url.as_str()])),
         };
-        client.map_err(|error| failed(url, &error))
+        let client = client.map_err(|error| failed(url, &error))?;
+        Ok(client.counted_in(self.server.account().clone()))
     }
 }
 

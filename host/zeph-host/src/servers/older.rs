@@ -1,0 +1,54 @@
+//! Which servers know the older revisions alone. They end at a request of the newer ones, or leave it unanswered, so that they would be
+//! started twice, or waited for, with every start of the host. What is kept is of one command line and installation: another is asked again.
+
+use std::path::PathBuf;
+use std::{fs, io};
+
+use serde_json::json;
+use zeph_config::Config;
+use zeph_core::id::ServerName;
+
+use super::opener::LaunchPlan;
+
+/// Whether it was noted of what `plan` runs.
+pub(super) fn is_noted(config: &Config, name: &ServerName, plan: &LaunchPlan) -> bool {
+    let noted = place(config, name).and_then(|place| fs::read_to_string(place).ok());
+    noted.is_some_and(|noted| noted == mark(plan))
+}
+
+/// Notes it, or forgets it.
+///
+/// Errors: of the file.
+pub(super) fn note(
+    config: &Config,
+    name: &ServerName,
+    plan: &LaunchPlan,
+    is_older: bool,
+) -> io::Result<()> {
+    let Some(place) = place(config, name) else {
+        return Ok(());
+    };
+    if !is_older {
+        return match fs::remove_file(&place) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        };
+    }
+    if let Some(folder) = place.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    // One that is read while it is written is of no plan.
+    fs::write(&place, mark(plan))
+}
+
+/// What stands for a plan: arguments may be what others must not read.
+fn mark(plan: &LaunchPlan) -> String {
+    let text = json!([plan.launch, plan.install]).to_string();
+    zeph_engine::digest(text.as_bytes()).to_string()
+}
+
+/// Beside the homes of the servers, where none of them can write.
+fn place(config: &Config, name: &ServerName) -> Option<PathBuf> {
+    let homes = config.mcp_homes.as_ref()?;
+    Some(homes.with_file_name("older-servers").join(name.as_str()))
+}
