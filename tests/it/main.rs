@@ -41,6 +41,7 @@ mod mcp_http;
 mod mcp_http_client;
 mod mcp_http_oauth;
 mod mcp_login;
+mod mcp_reach;
 mod mcp_servers;
 mod mcp_stdio;
 mod mcp_tasks;

@@ -68,6 +68,20 @@ fn each_generation_is_found_out() {
 }
 
 #[test]
+fn a_generation_is_found_out_once() {
+    for (mode, n_expected) in [("ends", 1), ("silent", 1), ("legacy", 2), ("stateless", 2)] {
+        let product = product();
+        let mut client = legacy(&product, mode);
+        echoes(&mut client);
+        client.close();
+        client.ended();
+        let seen = text(&legacy(&product, mode).call("seen", json!({})));
+        let n_asked = seen.matches("server/discover").count();
+        assert_eq!(n_asked, n_expected, "{mode}: {seen}");
+    }
+}
+
+#[test]
 fn a_question_in_the_middle_of_a_call_reaches_clients_with_a_handshake() {
     for mode in ["legacy", "stateless"] {
         let product = product();

@@ -13,7 +13,7 @@ use crate::toolchain::{run_line, slow_tests};
 const SERVER: &str = include_str!("mcp_wrap/server.py");
 
 /// A workspace with the server in it.
-fn product() -> Product {
+pub(crate) fn product() -> Product {
     let product = Product::new();
     product.file("server.py", SERVER);
     product.file("notes.txt", "one\n");
@@ -21,7 +21,7 @@ fn product() -> Product {
 }
 
 /// `wrap` with `options` and the server, as a client of the old revisions.
-fn wrapped(product: &Product, options: &[&str], capabilities: &Value) -> McpClient {
+pub(crate) fn wrapped(product: &Product, options: &[&str], capabilities: &Value) -> McpClient {
     let command = ["--", "python3", "server.py"];
     let all = [&["wrap", "--name", "native"], options, &command].concat();
     McpClient::shaken(product, &all, capabilities)
@@ -31,7 +31,7 @@ fn plain(product: &Product) -> McpClient {
     wrapped(product, &[], &json!({}))
 }
 
-fn audit(product: &Product) -> Vec<Value> {
+pub(crate) fn audit(product: &Product) -> Vec<Value> {
     let ran = product.run(&["audit", "--json"]);
     let rows: Value =
         serde_json::from_str(&ran.stdout).unwrap_or_else(|_| Value::Array(ran.json_lines()));
@@ -255,6 +255,8 @@ fn its_environment_is_its_own_and_secrets_are_removed() {
         |client: &mut McpClient, name: &str| text(&client.call("variable", json!({"name": name})));
     assert_eq!(variable(&mut client, "LEVEL"), "high");
     assert_eq!(variable(&mut client, "ZEPH_ENGINE_CACHE_DIR"), "(none)");
+    // What a server could write there would run at its next start.
+    assert_eq!(variable(&mut client, "PYTHONPYCACHEPREFIX"), "(none)");
     let shown = variable(&mut client, "HUB_TOKEN");
     assert!(shown.contains("[redacted: hub]"), "{shown}");
     let read = client
@@ -266,7 +268,7 @@ fn its_environment_is_its_own_and_secrets_are_removed() {
     );
 }
 
-fn store_secret(product: &Product, name: &str, value: &str) -> Ran {
+pub(crate) fn store_secret(product: &Product, name: &str, value: &str) -> Ran {
     use std::io::Write as _;
     use std::process::Stdio;
     let mut command = product.command(&["secret", "set", name]);
@@ -446,6 +448,30 @@ fn the_list_shows_what_is_wrapped_where_it_is_started_and_what_is_not() {
     assert!(native["walls"].is_string(), "{rows}");
     assert!(native["tools"].as_array().unwrap().len() > 5, "{rows}");
 
+    let about = product.run(&["mcp", "info", "native"]);
+    assert_eq!(about.code, Some(0), "{about:?}");
+    for said in [
+        "native",
+        "wrapped",
+        "python3 server.py",
+        "accepted",
+        "Says it again",
+    ] {
+        assert!(about.stdout.contains(said), "{said}: {about:?}");
+    }
+    let about = product.run(&["mcp", "info", "native", "--json"]).json();
+    assert_eq!(about["instructions"], "Use echo first.", "{about}");
+    assert!(about["accepted"]["definitions"].is_string(), "{about}");
+    let tools = about["tools"].as_array().unwrap();
+    let sum = tools.iter().find(|tool| tool["own_name"] == "sum.up");
+    assert!(sum.unwrap()["parameters"].is_object(), "{about}");
+    let new = product
+        .run(&["mcp", "info", "mcp-server-time", "--json"])
+        .json();
+    assert_eq!(new["status"], "not_started", "{new}");
+    let none = product.run(&["mcp", "info", "nobody"]);
+    assert_eq!(none.code, Some(2), "{none:?}");
+
     let ran = product.run(&["mcp", "update", "native"]);
     assert_eq!(ran.code, Some(2), "{ran:?}");
     assert!(ran.stderr.contains("nothing is installed for"), "{ran:?}");
@@ -493,6 +519,18 @@ fn a_server_behind_an_address_is_wrapped_with_a_secret_header() {
     assert!(tools.iter().any(|tool| tool["name"] == "grep"), "{tools:?}");
     let read = text(&client.call("read", json!({"path": "notes.txt"})));
     assert!(read.contains("one"), "{read}");
+    client.close();
+    client.ended();
+    let rows = audit(&product);
+    let row = rows.iter().find(|row| row["tool"] == "mcp_far_read");
+    let hosts = &row.unwrap()["hosts"];
+    assert_eq!(
+        hosts[0]["host"],
+        json!(server.address.to_string()),
+        "{rows:#?}"
+    );
+    assert!(hosts[0]["sent_bytes"].as_u64().unwrap() > 0, "{hosts}");
+    assert!(hosts[0]["received_bytes"].as_u64().unwrap() > 0, "{hosts}");
 }
 
 /// Servers that people wrap: how each is started, one of its tools with arguments, and what its result holds.

@@ -2,9 +2,11 @@
 before it, `stateless` is one of the revisions without; `legacy` refuses what it does not know."""
 
 import json
+import os
 import sys
 
 MODE = sys.argv[1]
+SEEN = os.path.join(os.environ["HOME"], "seen")
 DESCRIPTION = "Says what it is told. " * 400
 PERSON = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -14,6 +16,7 @@ PERSON = {
 }
 TOOLS = [
     {"name": "ask", "description": "Asks the user", "inputSchema": {"type": "object"}},
+    {"name": "seen", "description": "Tells every request so far, of earlier runs too", "inputSchema": {"type": "object"}},
     {"name": "person", "description": DESCRIPTION, "inputSchema": PERSON},
     {"name": "echo", "description": "Says it again",
      "inputSchema": {"type": "object", "properties": {"text": {"type": "string"}}}},
@@ -71,6 +74,9 @@ def answer(method, params):
         return {"contents": [{"uri": params["uri"], "text": "a note"}], "ttlMs": 0, "cacheScope": "private", **COMPLETE}
     if method == "prompts/get":
         return {"messages": [{"role": "user", "content": {"type": "text", "text": "Hello."}}], **COMPLETE}
+    if method == "tools/call" and params["name"] == "seen":
+        with open(SEEN, encoding="utf-8") as seen:
+            return content(seen.read())
     if method == "tools/call":
         arguments = params.get("arguments") or {}
         return asked(params) if params["name"] == "ask" else content(json.dumps(arguments))
@@ -82,6 +88,8 @@ def main():
     for line in sys.stdin:
         message = json.loads(line)
         method = message.get("method")
+        with open(SEEN, "a", encoding="utf-8") as seen:
+            seen.write(f"{method}\n")
         has_begun = has_begun or method == "initialize"
         if not has_begun and MODE == "ends":
             sys.exit("the first request has to be `initialize`")
