@@ -43,16 +43,34 @@ pub(super) fn read(bytes: &[u8]) -> Incoming {
         Some(_) => return Incoming::Garbage("not a JSON object".to_owned()),
     }
     if has_too_many_values(bytes) {
-        let why = format!("it holds more than {VALUES_MAX} values");
-        let id = id_in(&bytes[..bytes.len().min(ENDS_BYTES)])
-            .or_else(|| id_in(&bytes[bytes.len().saturating_sub(ENDS_BYTES)..]));
-        return unusable(id, &why);
+        return unusable(
+            id_of_ends(bytes),
+            &format!("it holds more than {VALUES_MAX} values"),
+        );
     }
     match serde_json::from_slice(bytes) {
         Ok(Value::Object(object)) => message(object),
         Ok(_) => Incoming::Garbage("not a JSON object".to_owned()),
-        Err(error) => Incoming::Garbage(format!("not JSON: {}", one_line(&error.to_string(), 100))),
+        Err(error) => {
+            let why = format!("not JSON: {}", one_line(&error.to_string(), 100));
+            // Whoever waits for it need not wait any longer.
+            let id = is_like_answer(bytes).then(|| id_of_ends(bytes)).flatten();
+            unusable(id, &why)
+        }
     }
+}
+
+/// Whether what cannot be parsed, such as numbers out of range or too many brackets, begins like an answer.
+fn is_like_answer(bytes: &[u8]) -> bool {
+    let first = &bytes[..bytes.len().min(ENDS_BYTES)];
+    let holds = |key: &[u8]| first.windows(key.len()).any(|window| window == key);
+    holds(b"\"jsonrpc\"") && (holds(b"\"result\"") || holds(b"\"error\""))
+}
+
+/// The id of a message that is not parsed, from its ends.
+fn id_of_ends(bytes: &[u8]) -> Option<RequestId> {
+    let first = id_in(&bytes[..bytes.len().min(ENDS_BYTES)]);
+    first.or_else(|| id_in(&bytes[bytes.len().saturating_sub(ENDS_BYTES)..]))
 }
 
 fn message(mut object: Map<String, Value>) -> Incoming {

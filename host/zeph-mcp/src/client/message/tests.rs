@@ -48,6 +48,29 @@ fn empty_lines_are_nothing_and_texts_are_garbage() {
 }
 
 #[test]
+fn an_answer_that_cannot_be_parsed_fails_its_request_at_once() {
+    let deep = format!("{}1{}", "{\"a\":".repeat(1_000), "}".repeat(1_000));
+    for (result, why) in [
+        ("1e999999", "number out of range"),
+        (&deep, "recursion limit"),
+    ] {
+        let line = format!("{{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{result}}}");
+        let (id, said) = error_of(line.as_bytes());
+        assert_eq!(id, Some(RequestId::Number(7)));
+        assert!(said.contains(why), "{said}");
+    }
+    for line in [
+        "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"ping\",\"params\":1e999999}",
+        "{\"id\":7,\"result\":1e999999}",
+    ] {
+        assert!(
+            matches!(read(line.as_bytes()), Incoming::Garbage(_)),
+            "{line}"
+        );
+    }
+}
+
+#[test]
 fn a_byte_order_mark_and_white_space_are_forgiven() {
     let line = "\u{feff} {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}} \r";
     assert!(matches!(
