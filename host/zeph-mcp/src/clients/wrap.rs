@@ -119,6 +119,11 @@ pub enum Unwrappable {
         "it is reached by an address; such a server is wrapped only if all its credentials are literal headers"
     )]
     Remote,
+    /// It runs in a container.
+    #[error(
+        "`{0}` starts it in a container, and has no access to its service in a sandbox; start the server itself to have it wrapped"
+    )]
+    Container(String),
     /// It starts nothing that the host knows how to start.
     #[error("`{0}` has another type than the client expects, or is missing")]
     Shape(&'static str),
@@ -237,6 +242,9 @@ impl Launch {
         if is_host(&command) {
             return Err(Unwrappable::Host);
         }
+        if let Some(program) = container_program(&command) {
+            return Err(Unwrappable::Container(program.to_owned()));
+        }
         if entry.get("envFile").is_some() {
             return Err(Unwrappable::VariableFile);
         }
@@ -254,6 +262,14 @@ impl Launch {
             forwarded,
         })
     }
+}
+
+/// The program that asks a service to start containers, if it is one. Of those that are not known here the error says what they lack.
+fn container_program(command: &str) -> Option<&str> {
+    let name = command.rsplit('/').next().unwrap_or(command);
+    ["docker", "nerdctl", "podman"]
+        .contains(&name)
+        .then_some(name)
 }
 
 /// A list of texts; an absent one is empty.

@@ -219,6 +219,7 @@ fn what_cannot_be_wrapped_stays() {
         "odd": {"command": {"path": "x"}},
         "args": {"command": "x", "args": "y"},
         "env": {"command": "x", "env": {"A=B": "1"}},
+        "box": {"command": "/usr/bin/docker", "args": ["run", "-i", "mcp/x"]},
         "none": null
     }}"#;
     let file = wrapped(client("cursor"), text);
@@ -238,6 +239,7 @@ fn what_cannot_be_wrapped_stays() {
         Unwrappable::Shape("command"),
         Unwrappable::Shape("args"),
         Unwrappable::Variable("A=B".into()),
+        Unwrappable::Container("docker".into()),
         Unwrappable::Shape("command"),
     ];
     assert_eq!(reasons, expected);
