@@ -3,7 +3,7 @@
 //!
 //! This is the only crate that knows SQL, and no SQL leaves it: callers see operations on [`Store`] and lines of an
 //! [`AuditFile`]. In reading order: what is kept (`conversation`, `session`, `goals`, `schedules`, `long_tasks`, `overflow`, `savings`, `grants`, `grant_uses`, `defaults`, `approvals`,
-//! `audit`, `call`, `quota`, `hold`, `processes`, `tokens`, `sharing`, `sequences`, `trust`, `observed`, `reputation`, `vectors`, `indexes`, `sweep`, and `secrets` and `logins` in files beside it), what a database has to be able to do for that
+//! `audit`, `call`, `quota`, `hold`, `processes`, `tokens`, `sharing`, `sequences`, `trust`, `observed`, `reputation`, `vectors`, `passages`, `indexes`, `sweep`, and `secrets` and `logins` in files beside it), what a database has to be able to do for that
 //! (`operations`), who queues it (`store`), and how SQLite does it
 //! (`sqlite`). The clock is always an argument.
 //! Texts of this crate may name paths of the host: they are for operators, never for a model.
@@ -29,6 +29,7 @@ mod observed;
 mod open;
 mod operations;
 mod overflow;
+mod passages;
 mod place;
 mod postgres;
 mod processes;
@@ -87,6 +88,7 @@ pub use long_tasks::{
 pub use observed::{ObservedCount, ObservedDecision};
 pub use open::{Location, OpenedStore, StoreOpening, StoreOptions};
 pub use overflow::StoredOutput;
+pub use passages::{PASSAGE_NUMBERS_MAX, PASSAGES_MAX, PassageVector};
 pub use place::host_id;
 pub use postgres::url::ServerUrl;
 pub use processes::PROCESS_LEASE;

@@ -33,6 +33,7 @@ use crate::long_tasks::{
 };
 use crate::observed::{ObservedCount, ObservedDecision};
 use crate::overflow::StoredOutput;
+use crate::passages::PassageVector;
 use crate::reputation::Reputation;
 use crate::savings::{AskedCalls, CacheSavings, FilteredOutput, Savings};
 use crate::schedules::{
@@ -244,6 +245,23 @@ pub(crate) trait Operations {
     fn vectors(&self, digests: &[Digest], at_ms: i64) -> Outcome<Vec<Option<Vec<f32>>>>;
     /// Keeps vectors, and forgets those that were not used for longest beyond the bound.
     fn keep_vectors(&self, vectors: &[(Digest, Vec<f32>)], at_ms: i64) -> Outcome<()>;
+
+    /// The places of those keys of a space that have no vector; the others count as used.
+    fn missing_passages(&self, space: &Digest, keys: &[u128], at_ms: i64) -> Outcome<Vec<u32>>;
+    /// Keeps vectors of a space, and forgets those that were not used for longest beyond the bound.
+    fn keep_passages(
+        &self,
+        space: &Digest,
+        passages: &[(u128, PassageVector)],
+        at_ms: i64,
+    ) -> Outcome<()>;
+    /// The places of the keys whose vectors are nearest to one, at most so many.
+    fn nearest_passages(
+        &self,
+        space: &Digest,
+        keys: &[u128],
+        query: (&PassageVector, usize),
+    ) -> Outcome<Vec<(u32, f32)>>;
 
     /// The last index of plugins of this source.
     fn seen_index(&self, source: &str) -> Outcome<Option<SeenIndex>>;

@@ -32,6 +32,7 @@ use crate::long_tasks::{
 use crate::observed::{ObservedCount, ObservedDecision};
 use crate::operations::{NewGrants, NewOutput, Operations, Outcome};
 use crate::overflow::StoredOutput;
+use crate::passages::PassageVector;
 use crate::reputation::Reputation;
 use crate::savings::{AskedCalls, CacheSavings, FilteredOutput, Savings};
 use crate::schedules::{
@@ -66,6 +67,7 @@ mod long_tasks;
 mod observed;
 mod order;
 mod overflow;
+mod passages;
 mod processes;
 mod quota;
 mod readers;
@@ -339,6 +341,28 @@ impl Operations for Transaction {
 
     fn restore_defaults(&self, plugin: &PluginId) -> Outcome<bool> {
         defaults::restore(self, plugin)
+    }
+
+    fn missing_passages(&self, space: &Digest, keys: &[u128], at_ms: i64) -> Outcome<Vec<u32>> {
+        passages::missing(self, space, keys, at_ms)
+    }
+
+    fn keep_passages(
+        &self,
+        space: &Digest,
+        passages: &[(u128, PassageVector)],
+        at_ms: i64,
+    ) -> Outcome<()> {
+        passages::keep(self, space, passages, at_ms)
+    }
+
+    fn nearest_passages(
+        &self,
+        space: &Digest,
+        keys: &[u128],
+        query: (&PassageVector, usize),
+    ) -> Outcome<Vec<(u32, f32)>> {
+        passages::nearest(self, space, keys, query)
     }
 
     fn seen_index(&self, source: &str) -> Outcome<Option<SeenIndex>> {

@@ -28,6 +28,7 @@ use crate::long_tasks::{
 use crate::observed::{ObservedCount, ObservedDecision};
 use crate::operations::{NewGrants, NewOutput, Operations, Outcome};
 use crate::overflow::StoredOutput;
+use crate::passages::PassageVector;
 use crate::reputation::Reputation;
 use crate::savings::{AskedCalls, CacheSavings, FilteredOutput, Savings};
 use crate::schedules::{
@@ -62,6 +63,7 @@ mod long_tasks;
 mod observed;
 pub(crate) mod open;
 mod overflow;
+mod passages;
 mod quota;
 mod reputation;
 mod savings;
@@ -339,6 +341,28 @@ impl Operations for ChainedConnection {
 
     fn keep_vectors(&self, vectors: &[(Digest, Vec<f32>)], at_ms: i64) -> Outcome<()> {
         Ok(vectors::keep(self, vectors, at_ms)?)
+    }
+
+    fn missing_passages(&self, space: &Digest, keys: &[u128], at_ms: i64) -> Outcome<Vec<u32>> {
+        Ok(passages::missing(self, space, keys, at_ms)?)
+    }
+
+    fn keep_passages(
+        &self,
+        space: &Digest,
+        passages: &[(u128, PassageVector)],
+        at_ms: i64,
+    ) -> Outcome<()> {
+        Ok(passages::keep(self, space, passages, at_ms)?)
+    }
+
+    fn nearest_passages(
+        &self,
+        space: &Digest,
+        keys: &[u128],
+        query: (&PassageVector, usize),
+    ) -> Outcome<Vec<(u32, f32)>> {
+        Ok(passages::nearest(self, space, keys, query)?)
     }
 
     fn seen_index(&self, source: &str) -> Outcome<Option<SeenIndex>> {

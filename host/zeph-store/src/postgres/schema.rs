@@ -28,6 +28,7 @@ const HISTORY: &[&[&str]] = &[
         include_str!("schema/indexes.sql"),
     ],
     &[include_str!("schema/asked.sql")],
+    &[include_str!("schema/passages.sql")],
 ];
 
 /// The one row that says which version there is; of another application when it has another name.

@@ -566,6 +566,20 @@ const HISTORY: &[M<'static>] = &[
     ALTER TABLE audit ADD COLUMN asked INTEGER;
     ",
     ),
+    M::up(
+        "
+    -- Vectors of passages that plugins search by meaning: by the digest of the plugin and the model, and a key of the plugin's choice; one
+    -- signed byte for each number.
+    CREATE TABLE passages (
+        space   BLOB NOT NULL,
+        key     BLOB NOT NULL,
+        vector  BLOB NOT NULL,
+        used_ms INTEGER NOT NULL,
+        PRIMARY KEY (space, key)
+    ) STRICT;
+    CREATE INDEX passages_by_use ON passages (used_ms, space, key);
+    ",
+    ),
 ];
 
 const MIGRATIONS: Migrations<'static> = Migrations::from_slice(HISTORY);

@@ -131,7 +131,7 @@ async fn a_store_of_the_first_version_gets_the_tables_and_keeps_its_rows() {
              DROP TABLE audit_chain; DROP TABLE audit_checkpoint;
              DROP TABLE filter_savings; DROP TABLE revoked_defaults; DROP TABLE tokens; DROP TABLE agent_items; DROP TABLE agent_sessions;
              DROP TABLE goal_tasks; DROP TABLE goals; DROP TABLE grant_uses; DROP TABLE grant_uses_since;
-             DROP TABLE schedule_runs; DROP TABLE schedules; DROP TABLE vectors; DROP TABLE trust; DROP TABLE trust_windows;
+             DROP TABLE schedule_runs; DROP TABLE schedules; DROP TABLE vectors; DROP TABLE passages; DROP TABLE trust; DROP TABLE trust_windows;
              DROP TABLE trust_version; DROP TABLE observed_decisions; DROP TABLE plugin_indexes;
              DROP TABLE used_seals; DROP TABLE call_buckets; DROP TABLE output_callers; DROP TABLE offer_version;
              DROP TABLE sequences; DROP TABLE sequence_changes; DROP TABLE conversation_calls; DROP TABLE conversation_labels;
