@@ -166,7 +166,20 @@ pub enum Capability {
     },
     /// A secret of the operator, sent to one host in a header; the plugin never holds it.
     Secret(SecretUse),
+    /// A provider of embeddings that texts may be sent to.
+    Embedder {
+        /// Its name in `llm.providers`; in a manifest also [`ANY_NAME`].
+        name: String,
+    },
+    /// A tool of an MCP server that may be called.
+    Tool {
+        /// `SERVER/TOOL`, both as the operator and the server name them; in a manifest also [`ANY_NAME`].
+        name: String,
+    },
 }
+
+/// In a manifest: whichever embedder or tool the operator grants by its name.
+pub const ANY_NAME: &str = "*";
 
 /// The subject of a capability, without its extent.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -183,6 +196,10 @@ pub enum CapabilitySubject<'a> {
     Limit(LimitName),
     /// A secret, its host and its header.
     Secret(&'a str, &'a HostPattern, &'a str),
+    /// An embedder.
+    Embedder(&'a str),
+    /// A tool of an MCP server.
+    Tool(&'a str),
 }
 
 impl Capability {
@@ -197,6 +214,8 @@ impl Capability {
             Self::Secret(SecretUse {
                 name, host, header, ..
             }) => CapabilitySubject::Secret(name, host, header),
+            Self::Embedder { name } => CapabilitySubject::Embedder(name),
+            Self::Tool { name } => CapabilitySubject::Tool(name),
         }
     }
 }
@@ -210,6 +229,8 @@ impl fmt::Display for Capability {
             Self::Variable { name } => write!(f, "variable {name}"),
             Self::Limit { name, value } => write!(f, "limit {name}={value}"),
             Self::Secret(secret) => write!(f, "secret {secret}"),
+            Self::Embedder { name } => write!(f, "embedder {name}"),
+            Self::Tool { name } => write!(f, "tool {name}"),
         }
     }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::capability::{Capability, FsGrant, FsRights, FsRoot, LimitName};
+use crate::capability::{ANY_NAME, Capability, FsGrant, FsRights, FsRoot, LimitName};
 use crate::limit::CallLimits;
 use crate::manifest::problem;
 use crate::network::HostAccess;
@@ -29,6 +29,10 @@ pub struct Effective {
     pub limits: Vec<(LimitName, u64)>,
     /// Secrets that the host program puts into its requests.
     pub secrets: Vec<SecretUse>,
+    /// Providers of embeddings it may send texts to, by their names.
+    pub embedders: Vec<String>,
+    /// Tools of MCP servers it may call, each `SERVER/TOOL`.
+    pub tools: Vec<String>,
 }
 
 impl Effective {
@@ -55,7 +59,8 @@ impl Effective {
 /// root of `policy`.
 pub fn effective(wanted: &[Capability], granted: &[Capability], policy: &FsGrant) -> Effective {
     let mut effective = Effective::default();
-    for grant in granted {
+    // A grant names one: what names none gives nothing.
+    for grant in granted.iter().filter(|grant| !grant.is_unnamed()) {
         for want in wanted {
             let Some(both) = want.intersect(grant) else {
                 continue;
@@ -75,6 +80,8 @@ pub fn effective(wanted: &[Capability], granted: &[Capability], policy: &FsGrant
                 Capability::Variable { name } => add(&mut effective.variables, name),
                 Capability::Limit { name, value } => add(&mut effective.limits, (name, value)),
                 Capability::Secret(secret) => add(&mut effective.secrets, secret),
+                Capability::Embedder { name } => add(&mut effective.embedders, name),
+                Capability::Tool { name } => add(&mut effective.tools, name),
             }
         }
     }
@@ -96,7 +103,11 @@ pub fn missing(wanted: &[Capability], granted: &[Capability]) -> Vec<Capability>
             (rights != FsRights::default()).then_some(Capability::Directory { path, rights })
         }
         other => {
-            let covers = |grant: &Capability| other.intersect(grant).as_ref() == Some(other);
+            // Of whichever the operator names, one is enough.
+            let covers = |grant: &Capability| {
+                let both = other.intersect(grant);
+                both.as_ref() == Some(other) || other.is_unnamed() && both.is_some()
+            };
             (!granted.iter().any(covers)).then(|| other.clone())
         }
     });
@@ -131,14 +142,35 @@ impl Capability {
                 let name = program::narrower(name, other)?.to_owned();
                 Some(Self::Program { name })
             }
+            (Self::Embedder { name }, Self::Embedder { name: other }) => {
+                let name = named_by_both(name, other)?;
+                Some(Self::Embedder { name })
+            }
+            (Self::Tool { name }, Self::Tool { name: other }) => {
+                let name = named_by_both(name, other)?;
+                Some(Self::Tool { name })
+            }
             (Self::Variable { .. }, Self::Variable { .. }) => (self == other).then(|| self.clone()),
             _ => None,
         }
     }
 
+    /// Whether it stands for whichever embedder or tool the operator grants by its name.
+    pub fn is_unnamed(&self) -> bool {
+        matches!(self, Self::Embedder { name } | Self::Tool { name } if name == ANY_NAME)
+    }
+
     /// Describes in one sentence what is wrong with the capability, if anything.
     pub fn problem(&self) -> Option<&'static str> {
         problem(self)
+    }
+}
+
+/// The narrower of two names of which one may be [`ANY_NAME`].
+fn named_by_both(one: &str, other: &str) -> Option<String> {
+    match (one, other) {
+        (ANY_NAME, name) | (name, ANY_NAME) => Some(name.to_owned()),
+        _ => (one == other).then(|| one.to_owned()),
     }
 }
 

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::capability::{Capability, FsRights, LimitName};
+use crate::capability::{ANY_NAME, Capability, FsRights, LimitName};
 use crate::network::{HostAccess, HostPattern, Methods};
 use crate::program;
 use crate::secret::SecretUse;
@@ -67,6 +67,10 @@ struct RawManifest {
     limit: Vec<RawLimit>,
     #[serde(default)]
     secret: Vec<RawSecret>,
+    #[serde(default)]
+    embedder: Vec<RawName>,
+    #[serde(default)]
+    tool: Vec<RawName>,
 }
 
 #[derive(Deserialize)]
@@ -136,7 +140,8 @@ impl Manifest {
     ///
     /// Shape:  tables `[[directory]]` (`path`, `rights`, `reason`), `[[host]]` (`name`, `reason`, perhaps `methods`, `plain_http`),
     ///         `[[program]]` (`name`, `reason`, perhaps `args`), `[[variable]]` (`name`, `reason`), `[[limit]]` (`name`, `value`,
-    ///         `reason`) and `[[secret]]` (`name`, `host`, `header`, `reason`, perhaps `methods`); any may be absent.
+    ///         `reason`), `[[secret]]` (`name`, `host`, `header`, `reason`, perhaps `methods`), `[[embedder]]` and `[[tool]]` (`name`,
+    ///         `reason`); any may be absent.
     /// Errors: [`BadManifest`] in one line: invalid TOML, an unknown or duplicate key, a missing reason, a limit exceeded.
     pub fn parse(text: &str) -> Result<Self, BadManifest> {
         if text.len() > MANIFEST_BYTES_MAX {
@@ -196,6 +201,8 @@ fn wants(raw: RawManifest) -> Result<Vec<Want>, BadManifest> {
         variable,
         limit,
         secret,
+        embedder,
+        tool,
     } = raw;
     let directories = directory.into_iter().map(|raw| Want {
         capability: Capability::Directory {
@@ -230,6 +237,8 @@ fn wants(raw: RawManifest) -> Result<Vec<Want>, BadManifest> {
         .chain(named(variable, |name| Capability::Variable { name }))
         .chain(limits)
         .chain(secrets?)
+        .chain(named(embedder, |name| Capability::Embedder { name }))
+        .chain(named(tool, |name| Capability::Tool { name }))
         .collect())
 }
 
@@ -299,6 +308,12 @@ pub(crate) fn problem(capability: &Capability) -> Option<&'static str> {
             (!is_variable(name)).then_some("a variable is a name of `A-Z a-z 0-9 _`")
         }
         Capability::Limit { value, .. } => (*value == 0).then_some("a limit is at least 1"),
+        Capability::Embedder { name } => (!is_name(name)).then_some(
+            "an embedder is the name of a provider in `llm.providers`, or `*` in a manifest for whichever is granted",
+        ),
+        Capability::Tool { name } => (!is_tool(name)).then_some(
+            "a tool is `SERVER/TOOL`, or `*` in a manifest for whichever is granted",
+        ),
     }
 }
 
@@ -311,6 +326,16 @@ fn directory_problem(path: &str, rights: FsRights) -> Option<&'static str> {
     }
     (rights == FsRights::default())
         .then_some("it names no right of `read`, `write`, `create`, `delete`")
+}
+
+fn is_name(name: &str) -> bool {
+    !name.trim().is_empty() && is_plain(name, NAME_CHARS_MAX)
+}
+
+fn is_tool(name: &str) -> bool {
+    let both = name.split_once('/');
+    let is_named = both.is_some_and(|(server, tool)| is_name(server) && is_name(tool));
+    is_plain(name, NAME_CHARS_MAX) && (name == ANY_NAME || is_named)
 }
 
 fn is_variable(name: &str) -> bool {

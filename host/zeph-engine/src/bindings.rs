@@ -5,7 +5,12 @@
 wasmtime::component::bindgen!({
     path: "../../wit/zeph-plugin",
     world: "tool-plugin",
-    imports: { "zeph:plugin/process.run": async | trappable, default: trappable },
+    imports: {
+        "zeph:plugin/process.run": async | trappable,
+        "zeph:plugin/embeddings": async | trappable,
+        "zeph:plugin/server-tools": async | trappable,
+        default: trappable,
+    },
     exports: { default: async },
     with: { "zeph:plugin/walk.walker": crate::fs::Walker },
 });

@@ -37,6 +37,7 @@ use crate::plain::PlainResult;
 use crate::plugin::{LoadedPlugin, Plugin};
 use crate::process::Programs;
 use crate::progress::Listener;
+use crate::services::Services;
 use crate::state::GuestState;
 
 pub use self::end::{AskedCall, CallEnd, CallTerms};
@@ -355,7 +356,7 @@ impl LoadedPlugin {
             call,
             mut terms,
         } = guest;
-        let programs = terms.programs.take();
+        let (programs, services) = (terms.programs.take(), terms.services.take());
         let limits = within_max(grant.limits);
         let started = Instant::now();
         let planned = limits.wall_clock.min(limits.cpu);
@@ -389,8 +390,8 @@ impl LoadedPlugin {
                 settings: Arc::clone(&grant.settings),
                 call,
             };
-            let programs = Programs::new(programs);
-            let state = setup::state(&grant, fs, limiter, guest_log, listener, context, programs);
+            let imports = (Programs::new(programs), Services::new(services));
+            let state = setup::state(&grant, fs, limiter, guest_log, listener, context, imports);
             let mut store = setup::store(engine.wasm(), state, limits);
             let result = runtime.block_on(async {
                 tokio::select! {

@@ -33,6 +33,7 @@ mod plain;
 mod plugin;
 mod process;
 mod progress;
+mod services;
 mod state;
 
 pub use call::{AskedCall, CallEnd, CallGrant, CallTerms, GuestWork, NO_SETTINGS};
@@ -62,3 +63,7 @@ pub use process::{
     ProgramResult, ProgramRun,
 };
 pub use progress::{Listener, Progress};
+pub use services::{
+    EmbeddingFault, EmbeddingResult, NearestQuery, Reply, ServerToolCall, ServerToolFault,
+    ServerToolResult, ServiceQueue, ServiceRequest,
+};

@@ -12,7 +12,9 @@ use wasmtime_wasi_http::p2::bindings::http::types as http_types;
 use wasmtime_wasi_http::{WasiHttp, WasiHttpView as _};
 use wasmtime_wasi_io::bindings::wasi::io;
 
-use crate::bindings::zeph::plugin::{context, log, process, progress, types};
+use crate::bindings::zeph::plugin::{
+    context, embeddings, log, process, progress, server_tools, types,
+};
 use crate::state::GuestState;
 use crate::{fs, network};
 
@@ -35,6 +37,8 @@ pub(crate) fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Guest> {
     log::add_to_linker::<_, HasSelf<_>>(&mut linker, |state| state)?;
     context::add_to_linker::<_, HasSelf<_>>(&mut linker, |state| state)?;
     process::add_to_linker::<_, HasSelf<_>>(&mut linker, |state| state)?;
+    embeddings::add_to_linker::<_, HasSelf<_>>(&mut linker, |state| state)?;
+    server_tools::add_to_linker::<_, HasSelf<_>>(&mut linker, |state| state)?;
     Ok(linker)
 }
 

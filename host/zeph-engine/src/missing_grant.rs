@@ -3,7 +3,7 @@
 //! The facts behind "grant it": a tool that fails may have failed because of them, and only the pipeline can tell. It decides
 //! nothing, and holds little however often a guest tries.
 
-use zeph_core::capability::FsRights;
+use zeph_core::capability::{Capability, FsRights};
 use zeph_core::network::HostAccess;
 
 /// Most distinct things that are kept of one call. A manifest wants a handful; a guest that tries more is probing.
@@ -36,6 +36,8 @@ pub enum MissingGrant {
         /// Its name and its arguments, as the guest gave them.
         line: Vec<String>,
     },
+    /// An embedder, or a tool of an MCP server.
+    Service(Capability),
     /// A change of what programs obey without asking, for which the call had no leave.
     Obeyed {
         /// The real path of the object.

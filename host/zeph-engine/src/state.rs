@@ -15,6 +15,7 @@ use crate::missing_grant::MissingGrant;
 use crate::network::{GuestNetwork, Refuser};
 use crate::process::Programs;
 use crate::progress::Listener;
+use crate::services::Services;
 
 /// The host's side of one guest.
 pub(crate) struct GuestState {
@@ -28,6 +29,7 @@ pub(crate) struct GuestState {
     pub(crate) listener: Option<Listener>,
     pub(crate) context: GuestContext,
     pub(crate) programs: Programs,
+    pub(crate) services: Services,
     pub(crate) inputs: Inputs,
 }
 
@@ -80,6 +82,7 @@ impl GuestState {
         let mut refused = self.fs.take_refused();
         refused.extend(self.network.take_refused());
         refused.extend(self.programs.take_refused());
+        refused.extend(self.services.take_refused());
         refused
     }
 }

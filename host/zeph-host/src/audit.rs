@@ -30,7 +30,7 @@ mod passed;
 mod programs;
 
 pub(crate) use self::passed::{PassedEnding, PassedRequest};
-pub(crate) use self::programs::ProgramEnding;
+pub(crate) use self::programs::{AsideSubject, ProgramEnding};
 
 /// Most characters of one argument in the record. A file's content is not kept a second time.
 const VALUE_CHARS_MAX: usize = 500;

@@ -273,7 +273,11 @@ impl KeptResult {
 fn holds_known(rights: &Rights) -> bool {
     let is_known = |grant: &GrantRecord| match grant.capability {
         Capability::Directory { .. } | Capability::Host(_) | Capability::Limit { .. } => true,
-        Capability::Program { .. } | Capability::Variable { .. } | Capability::Secret(_) => false,
+        Capability::Program { .. }
+        | Capability::Variable { .. }
+        | Capability::Secret(_)
+        | Capability::Embedder { .. }
+        | Capability::Tool { .. } => false,
     };
     rights.granted.iter().all(is_known)
 }

@@ -16,6 +16,7 @@ use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::failure::ToolFailure;
 use zeph_core::id::CallId;
 use zeph_core::output::{Outcome, ToolOutput};
+use zeph_core::server::ServerTool;
 use zeph_engine::{Cancel, Listener};
 use zeph_plugins::refusal::GrantRequest;
 use zeph_shell::run::OutputListener;
@@ -56,6 +57,8 @@ pub(crate) struct CallControl {
     pub(crate) meter: Option<CallMeter>,
     /// What an editor has for it.
     pub(crate) editor: EditorParts,
+    /// The tool of a server that it has to be a call of, whatever its name stands for by now.
+    pub(crate) only: Option<ServerTool>,
 }
 
 /// What the editor behind a call offers.

@@ -4,12 +4,14 @@
 //! to do without.
 
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
 use zeph_agent::budget::CallMeter;
 use zeph_agent::embedding::{Embedder, connect_embedder};
-use zeph_agent::{Pending, SideSpending};
+use zeph_agent::{Pending, SideSpending, Usage};
 use zeph_config::{Config, EmbeddingSettings};
+use zeph_core::failure::one_line;
 use zeph_core::id::Digest;
 use zeph_egress::Egress;
 use zeph_store::Store;
@@ -18,6 +20,12 @@ use crate::agent::models::{self, NoModel};
 use crate::clock::now_ms;
 use crate::governance::{TextVectors, VectorSource};
 use crate::known_secrets::KnownSecrets;
+
+/// Bytes of text that come to one token, more or less.
+const TOKEN_BYTES: usize = 4;
+
+/// Characters of why a model failed.
+const PROBLEM_CHARS_MAX: usize = 300;
 
 /// The model for vectors, and the vectors that are kept. Clones share the connection.
 #[derive(Debug, Clone)]
@@ -94,6 +102,72 @@ impl Embeddings {
                 .ok()
         });
         embedder.clone()
+    }
+
+    /// The provider of the configuration, by its name.
+    pub(crate) fn provider(&self) -> &str {
+        &self.0.settings.provider
+    }
+
+    /// Provider and model, as the embedder is told apart from others.
+    pub(crate) fn model_name(&self) -> String {
+        let settings = &self.0.settings;
+        format!("{}/{}", settings.provider, settings.model)
+    }
+
+    /// How long a comparison waits for its vectors.
+    pub(crate) fn patience(&self) -> Duration {
+        self.0.settings.timeout
+    }
+
+    /// What texts of so many bytes take, as far as it can be told: four bytes for a token, at the prices of the provider.
+    pub(crate) fn spending(&self, n_bytes: usize) -> SideSpending {
+        let usage = Usage {
+            input: n_bytes.div_ceil(TOKEN_BYTES) as u64,
+            ..Usage::default()
+        };
+        let mut providers = self.0.config.providers.iter();
+        let found = providers.find(|provider| provider.name == self.provider());
+        let cost = found.and_then(|found| models::prices(found).cost(&usage));
+        SideSpending {
+            usage,
+            cost: cost.unwrap_or_default(),
+            requests: 1,
+        }
+    }
+
+    /// The vectors of texts, which are sent without known secrets, in their order. None are looked up or remembered. Without `patience`
+    /// it takes what the provider may take.
+    ///
+    /// Errors: why there are none, in a sentence.
+    pub(crate) async fn embed(
+        &self,
+        texts: Vec<String>,
+        patience: Option<Duration>,
+    ) -> Result<Vec<Vec<f32>>, String> {
+        let provider = self.provider();
+        let missing =
+            || format!("the embedder `{provider}` cannot be used: the host's log says why");
+        let embedder = self.embedder().ok_or_else(missing)?;
+        let redactor = self.0.secrets.redactor();
+        let texts: Vec<String> = texts
+            .iter()
+            .map(|text| redactor.text(text).into_owned())
+            .collect();
+        let asked = embedder.embed(&texts);
+        let answer = match patience {
+            None => asked.await,
+            Some(patience) => tokio::time::timeout(patience, asked).await.map_err(|_| {
+                format!(
+                    "the embedder `{provider}` gave no answer within {} ms",
+                    patience.as_millis()
+                )
+            })?,
+        };
+        answer.map_err(|error| {
+            let problem = one_line(&redactor.text(&error.to_string()), PROBLEM_CHARS_MAX);
+            format!("the embedder `{provider}` failed: {problem}")
+        })
     }
 
     /// The vectors of texts, without known secrets, in their order; those of `kept` are looked up first, and remembered. None when the

@@ -85,6 +85,8 @@ fn is_used(capability: &Capability, uses: &GuestUses) -> bool {
             let words = words.split_first();
             words.is_some_and(|(program, arguments)| program::allows(name, program, arguments))
         }),
+        Capability::Embedder { name } => uses.embedders.contains(name),
+        Capability::Tool { name } => uses.tools.contains(name),
         Capability::Variable { .. } | Capability::Limit { .. } => true,
     }
 }

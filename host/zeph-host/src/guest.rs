@@ -1,6 +1,7 @@
 //! Stage 4 of the line for a tool in a component: its call with the programs it runs, and what it was refused in words that help.
 
 mod programs;
+mod services;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -27,6 +28,8 @@ use crate::retry::Attempts;
 
 use self::programs::Programs;
 pub(crate) use self::programs::{JudgeContext, ProgramRoom};
+use self::services::Services;
+pub(crate) use self::services::{ServerToolCaller, ServiceRoom};
 use zeph_plugins::refusal::{self, Explanation, GrantRequest, ObeyedRefusal};
 use zeph_plugins::rights::Rights;
 use zeph_plugins::set::{InForce, PluginOrigin};
@@ -76,6 +79,10 @@ pub(crate) struct GuestUses {
     pub(crate) programs: Vec<Vec<String>>,
     /// The requests it sent.
     pub(crate) requests: Vec<SentRequest>,
+    /// The providers of embeddings it used, by their names.
+    pub(crate) embedders: Vec<String>,
+    /// The tools of MCP servers it called, each `SERVER/TOOL`.
+    pub(crate) tools: Vec<String>,
     /// The granted directories in which its command used something, and whether something was changed there.
     pub(crate) directories: Vec<(PathBuf, bool)>,
 }
@@ -105,6 +112,8 @@ pub(crate) struct GuestRules<'a> {
     pub(crate) secrets: &'a KnownSecrets,
     /// What the programs that it runs are run with.
     pub(crate) programs: ProgramRoom<'a>,
+    /// What it has done elsewhere is done with.
+    pub(crate) services: ServiceRoom<'a>,
     /// What a judge is told with them.
     pub(crate) judged: &'a JudgeContext,
     /// Whether what it depends on has to be known.
@@ -207,7 +216,7 @@ impl RunningCall<'_> {
         }
     }
 
-    /// One attempt. After a program of it nothing is known of what the result depends on, nor of what making it again would do.
+    /// One attempt. After a program or a service of it nothing is known of what the result depends on, nor of what making it again would do.
     async fn attempt(
         &self,
         deadline: Option<Instant>,
@@ -222,6 +231,16 @@ impl RunningCall<'_> {
             tool: self.call.tool(),
             judged: self.rules.judged,
         };
+        let services = Services {
+            room: self.rules.services,
+            rights: &explainer.rights.services,
+            in_force: explainer.in_force,
+            call: self.call.frame(),
+            tool: self.call.tool(),
+            meter: self.rules.judged.meter.as_ref(),
+        };
+        let (queue, wishes) = services.queue().unzip();
+        let over = Cancel::new();
         let terms = CallTerms {
             deadline,
             is_watched: self.rules.is_watched,
@@ -229,13 +248,19 @@ impl RunningCall<'_> {
             // Ours show no date; what they are made of seeds its hash tables with it.
             ignores_date: explainer.in_force.origin == PluginOrigin::Program,
             programs: None,
+            services: queue,
         };
         // The engine takes a token for itself: an attempt that has ended leaves its token cancelled.
         let token = Cancel::new();
         let heard = (token.clone(), self.listener.clone());
-        let ended = programs.around(Arc::clone(&self.call), heard, terms);
+        let ended = async {
+            let ended = programs.around(Arc::clone(&self.call), heard, terms).await;
+            over.cancel();
+            ended
+        };
+        let ended = async { tokio::join!(ended, services.serve(wishes, &over)) };
         tokio::pin!(ended);
-        let (mut end, (ran, programs_run)) = tokio::select! {
+        let ((mut end, (ran, programs_run)), used) = tokio::select! {
             biased;
             () = self.cancel.cancelled() => {
                 token.cancel();
@@ -244,11 +269,16 @@ impl RunningCall<'_> {
             ended = &mut ended => ended,
         };
         uses.programs.extend(programs_run);
-        if ran {
+        if ran || used.is_any() {
             facts.used_grants = true;
             end.touched = None;
+        }
+        // What was sent to a server or ran would be done a second time.
+        if ran || !used.tools.is_empty() {
             end.can_be_repeated = false;
         }
+        uses.embedders.extend(used.embedders);
+        uses.tools.extend(used.tools);
         end
     }
 

@@ -52,7 +52,7 @@ use crate::filtering::Filtering;
 use crate::filtering::wasm::Components;
 use crate::governance::Trajectory;
 use crate::grant_usage::GrantUsage;
-use crate::guest::{GuestUses, ProgramRoom};
+use crate::guest::{GuestUses, ProgramRoom, ServerToolCaller, ServiceRoom};
 use crate::heartbeat;
 use crate::judging::JudgeRoom;
 use crate::known_secrets::KnownSecrets;
@@ -133,6 +133,18 @@ impl Rooms {
         GuestUses {
             directories: self.shell.take_used(),
             ..GuestUses::default()
+        }
+    }
+
+    /// What guests have done elsewhere is done with.
+    pub(crate) fn services<'a>(&'a self, caller: &'a dyn ServerToolCaller) -> ServiceRoom<'a> {
+        ServiceRoom {
+            config: &self.config,
+            embeddings: self.embeddings.as_ref(),
+            store: &self.store,
+            audit: &self.audit,
+            secrets: &self.secrets,
+            caller,
         }
     }
 

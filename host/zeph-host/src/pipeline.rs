@@ -2,6 +2,7 @@
 //! two things it works with.
 
 mod judgement;
+mod nested;
 mod order;
 #[cfg(test)]
 mod tests;
@@ -26,6 +27,7 @@ use zeph_plugins::set::PluginSet;
 use zeph_store::{SingleUseRights, TrustState};
 
 use self::judgement::{AllowedCall, Judgement, StartedCall, judge};
+use self::nested::NestedCalls;
 use self::view::{OutputContext, show};
 use crate::anomaly::WatchedTool;
 use crate::audit::{Audit, RecordBegin};
@@ -86,7 +88,10 @@ pub(crate) async fn call(
     if let Some(noted) = &mut noted {
         note_decision(noted, &begun);
     }
-    let beside = beside(host, session, &begun.allowed, control.meter.as_ref()).await;
+    let beside = match session.is_of_plugin() {
+        true => None,
+        false => beside(host, session, &begun.allowed, control.meter.as_ref()).await,
+    };
     // cache, 4 execute
     let mut done = match begun.allowed {
         Ok(allowed) => edited(host, session, allowed, control).await,
@@ -105,7 +110,7 @@ pub(crate) async fn call(
         subject: done.subject,
         exit_code,
         beside,
-        turn: turn.filter(|_| done.is_of_turn),
+        turn: turn.filter(|_| done.is_of_turn && !session.is_of_plugin()),
     };
     let output = show(host, session, about, execution).await;
     session.hear_result(output.produced());
@@ -202,6 +207,9 @@ pub(crate) async fn explain(
 
 /// What ended in the background and is due, as messages for the model: recorded, and shown like any output.
 pub(crate) async fn tell(host: &Rooms, session: &Session) -> Vec<String> {
+    if session.is_of_plugin() {
+        return Vec::new();
+    }
     let mut messages = session.take_untold();
     for completed in session.shell().take_completed() {
         let ended = BackgroundResult::from(completed);
@@ -276,7 +284,7 @@ async fn begin<'h>(
     asked_call: &AskedCall,
 ) -> StartedCall<'h> {
     let mut draft = host.audit.draft(&frame, &request, &host.secrets.redactor());
-    draft.correlation_id = session.schedule().map(str::to_owned);
+    draft.correlation_id = session.made_by();
     draft.facts.tokens = session.tokens();
     let tool = request.tool.clone();
     let offer = offer(host, &request, &control.cancel).await;
@@ -296,6 +304,7 @@ async fn begin<'h>(
             None => resolver.resolve(session, frame, request).await,
         };
         let resolved = resolved.and_then(|call| workspace::check(session, &call).map(|()| call));
+        let resolved = resolved.and_then(|call| nested::check(control, &call.call).map(|()| call));
         let resolved = match resolved {
             Ok(call) => questions::resumed(&host.questions, answers, call).await,
             Err(failure) => Err(failure),
@@ -494,11 +503,13 @@ async fn execute(
                         said: session.last_said(),
                         meter: control.meter.clone(),
                     };
+                    let caller = NestedCalls::of(host, session, call.frame(), &control);
                     let rules = GuestRules {
                         explainer,
                         questions: &host.questions,
                         secrets: &host.secrets,
                         programs: host.programs(),
+                        services: host.services(&caller),
                         judged: &judged,
                         is_watched,
                         is_recorded: host.recorder.is_some(),

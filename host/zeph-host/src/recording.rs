@@ -122,6 +122,8 @@ impl Recorder {
             hosts: Vec::new(),
             variables: Vec::new(),
             programs: Vec::new(),
+            embedders: Vec::new(),
+            tools: Vec::new(),
             commands: Vec::new(),
             directories: Vec::new(),
             limits: Vec::new(),
@@ -273,6 +275,8 @@ impl OpenCall {
         }
         let programs = uses.programs.iter().take(LISTED_MAX);
         self.record.programs = programs.map(|words| self.words(words)).collect();
+        self.record.embedders = self.words(&uses.embedders);
+        self.record.tools = self.words(&uses.tools);
         let directories = uses.directories.into_iter().take(LISTED_MAX);
         self.record.directories = directories
             .map(|(path, write)| RecordedDirectory {

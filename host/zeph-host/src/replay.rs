@@ -11,7 +11,7 @@ use zeph_core::capability::{FsGrant, FsRoot};
 use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::failure::ToolFailure;
 use zeph_engine::fs::FsPolicy;
-use zeph_plugins::rights::{ProgramRights, Rights};
+use zeph_plugins::rights::{ProgramRights, Rights, ServiceRights};
 
 use crate::recording::{CallRecord, FileUseName, OwnerKind, RecordedDecision, RecordedFile};
 
@@ -62,6 +62,7 @@ impl ReplayTerms {
             patterns: Vec::new(),
             ..rights.programs
         };
+        rights.services = ServiceRights::default();
         rights.grant.fs = match &self.copy {
             None => Arc::new(rights.grant.fs.read_only()),
             Some(copy) => {

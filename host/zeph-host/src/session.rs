@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use uuid::Uuid;
 use zeph_core::call::{CallFrame, ResolvedCall, ToolRequest, TurnContext};
-use zeph_core::id::ConversationId;
+use zeph_core::id::{CallId, ConversationId};
 use zeph_core::output::RawOutput;
 use zeph_core::policy::HeardUrls;
 use zeph_core::principal::Principal;
@@ -51,6 +51,8 @@ pub struct Session {
     mode: Arc<ModeSwitch>,
     /// The run of a schedule that makes its calls; none when somebody does.
     schedule: Option<Arc<str>>,
+    /// The call of a plugin that makes its calls, and waits for them.
+    by_call: Option<CallId>,
     /// What its calls are made for, if another host may take that over.
     hold: Option<WorkHold>,
     /// Whether nobody knows who its client is.
@@ -93,6 +95,7 @@ impl Session {
             trajectory,
             mode: Arc::default(),
             schedule: None,
+            by_call: None,
             hold: None,
             is_anonymous: false,
             workspace: SessionWorkspace::Here,
@@ -176,6 +179,28 @@ impl Session {
             schedule: Some(Arc::from(label)),
             ..self.clone()
         }
+    }
+
+    /// The same session for calls that the plugin's call `id` makes, which its records name: nobody types them, and what was allowed for
+    /// this moment alone by a mode does not count.
+    #[must_use]
+    pub(crate) fn of_plugin(&self, id: CallId) -> Self {
+        Self {
+            schedule: self.schedule.clone(),
+            by_call: Some(id),
+            ..self.of_schedule("")
+        }
+    }
+
+    /// Whether a plugin's call makes its calls: nobody reads what they give.
+    pub(crate) fn is_of_plugin(&self) -> bool {
+        self.by_call.is_some()
+    }
+
+    /// What makes its calls in the place of a person or a model, as the audit names it: a plugin's call, or the run of a schedule.
+    pub(crate) fn made_by(&self) -> Option<String> {
+        let by_call = self.by_call.map(|id| id.to_string());
+        by_call.or_else(|| self.schedule.as_deref().map(str::to_owned))
     }
 
     /// The same session for calls that begin only while this host holds what they are made for.

@@ -20,7 +20,7 @@ pub(crate) use file::LockFile;
 pub use provenance::{NextVersion, PinnedSigner, PluginSource, Provenance};
 
 /// Version of the format. A file is written as the first that can say what is in it, which older programs read.
-const VERSION: i64 = 3;
+const VERSION: i64 = 4;
 
 /// Most bytes of the file. Enough for a hundred plugins that use up what each may have.
 const LOCK_BYTES_MAX: u64 = 64 * 1024 * 1024;

@@ -8,7 +8,7 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use zeph_config::Config;
 use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::failure::ToolFailure;
@@ -20,7 +20,8 @@ use super::set::{InForce, PluginOrigin};
 /// The plugins of the program that keep something.
 const KEEPERS: [&str; 1] = ["search"];
 
-/// The grant with the folder, when the plugin has one: it is told where in its settings, as `cache`.
+/// The grant with the folder, when the plugin has one: it is told where in its settings, as `cache`, beside
+/// those of its section.
 ///
 /// Errors: `server_error`, the folder cannot be opened.
 pub(crate) fn given(
@@ -49,9 +50,12 @@ pub(crate) fn given(
         let message = format!("the cache folder of `{name}` cannot be opened (`engine.cache_dir`)");
         ToolFailure::new(ErrorCategory::ServerError, ErrorPhase::Setup, message)
     })?;
+    let mut settings: Map<String, Value> =
+        serde_json::from_str(&grant.settings).unwrap_or_default();
+    settings.insert("cache".to_owned(), json!(folder));
     Ok(CallGrant {
         fs: Arc::new(fs),
-        settings: json!({ "cache": folder }).to_string().into(),
+        settings: Value::Object(settings).to_string().into(),
         ..grant
     })
 }

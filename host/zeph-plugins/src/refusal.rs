@@ -69,6 +69,7 @@ pub fn explain(
                 missing: None,
             },
             MissingGrant::Program { line } => program_line(line, rights),
+            MissingGrant::Service(capability) => service(capability, rights),
             // Told apart from them: no grant would help.
             MissingGrant::Obeyed { .. } => continue,
         };
@@ -226,6 +227,21 @@ fn program_line(line: &[String], rights: &Rights) -> RefusalText {
     }
 }
 
+/// An embedder or a tool of a server that was not granted.
+fn service(capability: &Capability, rights: &Rights) -> RefusalText {
+    let shown = one_line(&capability.to_string(), 200);
+    let wants = |want: &Capability| want.intersect(capability).is_some();
+    let is_wanted = rights.wants_anything || rights.wanted.iter().any(wants);
+    let can_be_granted = is_wanted && capability.problem().is_none();
+    RefusalText {
+        sentence: match can_be_granted {
+            true => format!("may not use `{shown}`: it was not granted"),
+            false => format!("may not use `{shown}`: its manifest does not ask for it, so it cannot be granted"),
+        },
+        missing: can_be_granted.then(|| capability.clone()),
+    }
+}
+
 /// A request to a host, or by a method there, that no grant of the call covers.
 fn host(access: &HostAccess, rights: &Rights) -> RefusalText {
     let covers = |capability: &Capability| matches!(capability, Capability::Host(held) if held.covers(access));
@@ -258,6 +274,8 @@ pub fn grant_command(program: &str, plugin: &PluginId, capabilities: &[Capabilit
             Capability::Variable { name } => ("--variable", name.clone()),
             Capability::Limit { name, value } => ("--limit", format!("{name}={value}")),
             Capability::Secret(secret) => ("--secret", secret.to_string()),
+            Capability::Embedder { name } => ("--embedder", name.clone()),
+            Capability::Tool { name } => ("--tool", name.clone()),
         };
         command.push_str(&format!(" {flag} {}", quoted(&value)));
     }

@@ -108,8 +108,19 @@ pub struct Rights {
     pub secrets: Vec<SecretUse>,
     /// The programs it may run, and what they get.
     pub programs: ProgramRights,
+    /// What it may have the host do elsewhere.
+    pub services: ServiceRights,
     /// The grants it holds that do not simply allow.
     pub modes: GrantModes,
+}
+
+/// What a call may have the host do elsewhere, all of it by name.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ServiceRights {
+    /// Providers of embeddings that it may send texts to.
+    pub embedders: Vec<String>,
+    /// Tools of MCP servers that it may call, each `SERVER/TOOL`.
+    pub tools: Vec<String>,
 }
 
 /// The programs that a call may run.
@@ -190,6 +201,10 @@ pub async fn of_call(
             patterns: effective.programs,
             directories: effective.directories,
             only_reads: promises.read_only,
+        },
+        services: ServiceRights {
+            embedders: effective.embedders,
+            tools: effective.tools,
         },
     })
 }

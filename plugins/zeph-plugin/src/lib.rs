@@ -3,13 +3,14 @@
 //! A tool is a struct of arguments and a function over it; a plugin is a table of tools handed to [`export!`]. This
 //! crate derives the schemas, reads the arguments, maps errors to the host's taxonomy and speaks the contract in
 //! `wit/zeph-plugin`. It holds no capability: files and network arrive as plain `wasi:*`, and only if granted.
-//! Everything but [`http`], [`log`], [`process`], [`progress`], [`files`] and [`walk`] also runs natively, where the [`context`] is made up and [`settings`]
+//! Everything but [`http`], [`log`], [`process`], [`embeddings`], [`server_tools`], [`progress`], [`files`] and [`walk`] also runs natively, where the [`context`] is made up and [`settings`]
 //! are empty, so a tool's logic is tested like any code.
 
 mod about;
 #[doc(hidden)]
 pub mod bindings;
 pub mod context;
+pub mod embeddings;
 mod error;
 pub mod http;
 pub mod log;
@@ -18,6 +19,7 @@ pub mod process;
 pub mod progress;
 mod question;
 mod schema;
+pub mod server_tools;
 mod tool;
 
 #[doc(hidden)]

@@ -228,10 +228,15 @@ fn capability(text: &str) -> Result<Capability, String> {
         "program" => Capability::Program { name },
         "variable" => Capability::Variable { name },
         "limit" => limit(value)?,
+        "embedder" => Capability::Embedder { name },
+        "tool" => Capability::Tool { name },
         // A path with a space in it.
         _ => return directory(text),
     };
     match capability.problem() {
+        _ if capability.is_unnamed() => {
+            Err(format!("`{capability}` names none; name the one to grant"))
+        }
         Some(problem) => Err(format!("`{}`: {problem}", one_line(text, 200))),
         None => Ok(capability),
     }

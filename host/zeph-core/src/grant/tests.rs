@@ -112,3 +112,32 @@ fn what_is_missing_of_a_directory() {
         [dir("/w", "read")]
     );
 }
+
+#[test]
+fn embedders_and_tools_are_granted_by_name_alone() {
+    let embedder = |name: &str| Capability::Embedder {
+        name: name.to_owned(),
+    };
+    let tool = |name: &str| Capability::Tool {
+        name: name.to_owned(),
+    };
+    for (wanted, granted, expect) in [
+        ("*", "local", "local"),
+        ("local", "local", "local"),
+        ("local", "remote", ""),
+        // A manifest can ask for any; a grant names one.
+        ("*", "*", ""),
+        ("local", "*", ""),
+    ] {
+        let policy = FsGrant::default();
+        let got = effective(&[embedder(wanted)], &[embedder(granted)], &policy);
+        assert_eq!(got.embedders.join(" "), expect, "{wanted} {granted}");
+        let got = effective(&[tool(wanted)], &[tool(granted)], &policy);
+        assert_eq!(got.tools.join(" "), expect, "{wanted} {granted}");
+        assert!(!got.can_change_something());
+    }
+    let crossed = effective(&[embedder("*")], &[tool("local")], &FsGrant::default());
+    assert!(crossed.embedders.is_empty() && crossed.tools.is_empty());
+    assert_eq!(missing(&[embedder("*")], &[]), [embedder("*")]);
+    assert_eq!(missing(&[embedder("*")], &[embedder("local")]), []);
+}

@@ -11,6 +11,7 @@ use zeph_core::output::RawOutput;
 use crate::fs::{Touched, UsedFiles};
 use crate::missing_grant::MissingGrant;
 use crate::process::ProgramQueue;
+use crate::services::ServiceQueue;
 use crate::state::{GuestState, Inputs};
 
 /// How an authorised call is made.
@@ -27,6 +28,8 @@ pub struct CallTerms {
     /// Where the programs go that the guest wishes to run. It is closed when the guest is gone, at the latest some time after the call
     /// has returned.
     pub programs: Option<ProgramQueue>,
+    /// Where what goes that the guest wishes the host to do elsewhere. It is closed as the other is.
+    pub services: Option<ServiceQueue>,
 }
 
 impl CallTerms {

@@ -14,6 +14,7 @@ use crate::log::GuestLog;
 use crate::network::GuestNetwork;
 use crate::process::Programs;
 use crate::progress::Listener;
+use crate::services::Services;
 use crate::state::{GuestState, Inputs};
 
 /// Most random bytes a guest gets at once.
@@ -31,7 +32,7 @@ pub(super) fn state(
     log: GuestLog,
     listener: Option<Listener>,
     context: GuestContext,
-    programs: Programs,
+    (programs, services): (Programs, Services),
 ) -> GuestState {
     let mut wasi = WasiCtxBuilder::new();
     wasi.stdout(log.clone())
@@ -54,6 +55,7 @@ pub(super) fn state(
         listener,
         context,
         programs,
+        services,
         inputs: Inputs::default(),
     }
 }

@@ -21,6 +21,7 @@ use crate::limiter::Limiter;
 use crate::log::GuestLog;
 use crate::network::GuestNetwork;
 use crate::process::Programs;
+use crate::services::Services;
 use crate::state::{GuestState, Inputs};
 
 /// A store in which nothing is granted.
@@ -57,6 +58,7 @@ pub(super) fn store(
             call: None,
         },
         programs: Programs::default(),
+        services: Services::default(),
         inputs: Inputs::default(),
     };
     let mut store = setup::store(engine, state, FILTER_LIMITS);

@@ -62,7 +62,15 @@ pub(super) const PACKAGES: [Package; 8] = [
         name: "zeph:plugin",
         line: PLUGIN,
         interfaces: &[
-            "context", "files", "log", "process", "progress", "types", "walk",
+            "context",
+            "embeddings",
+            "files",
+            "log",
+            "process",
+            "progress",
+            "server-tools",
+            "types",
+            "walk",
         ],
     },
 ];

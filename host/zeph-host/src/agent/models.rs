@@ -90,6 +90,16 @@ fn found<'a>(config: &'a Config, name: &str) -> Result<&'a zeph_config::Provider
     found.ok_or_else(|| unknown(config, name))
 }
 
+/// What tokens of a provider cost.
+pub(crate) fn prices(provider: &zeph_config::ProviderSettings) -> Prices {
+    Prices {
+        input: provider.prices.input,
+        output: provider.prices.output,
+        cache_read: provider.prices.cache_read,
+        cache_write: provider.prices.cache_write,
+    }
+}
+
 /// A limit of the cost needs prices: without them nothing would ever reach it.
 fn has_prices(config: &Config, provider: &zeph_config::ProviderSettings) -> Result<(), NoModel> {
     let prices = provider.prices;
@@ -168,12 +178,7 @@ fn settings(provider: &zeph_config::ProviderSettings, key: Option<ApiKey>) -> Pr
         key,
         max_tokens: provider.max_tokens,
         temperature: provider.temperature,
-        prices: Prices {
-            input: provider.prices.input,
-            output: provider.prices.output,
-            cache_read: provider.prices.cache_read,
-            cache_write: provider.prices.cache_write,
-        },
+        prices: prices(provider),
         timeouts: Timeouts {
             headers: provider.idle_timeout,
             idle: provider.idle_timeout,

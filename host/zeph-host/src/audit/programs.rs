@@ -1,4 +1,4 @@
-//! The record of each program that a call runs: an entry of its own, which names the call.
+//! The record of what a call has the host do beside it, such as each program it runs: an entry of its own, which names the call.
 
 use std::time::Duration;
 
@@ -14,38 +14,60 @@ use zeph_store::{AuditResult, ClaimSource, Ending};
 use super::{Audit, COMMAND_CHARS_MAX, OpenRecord, POLICY_MATCH_CHARS_MAX};
 use crate::clock::now_ms;
 
+/// What is done beside a call.
+#[derive(Debug)]
+pub(crate) struct AsideSubject<'a> {
+    /// The tool that has it done.
+    pub(crate) tool: &'a Tool,
+    /// Its plugin.
+    pub(crate) provider: &'a InForce,
+    /// The capability that grants it.
+    pub(crate) granted: &'a str,
+    /// The verdict of the judge, where there is one.
+    pub(crate) verdict: Option<String>,
+    /// Whether it is a program that runs.
+    pub(crate) runs_program: bool,
+}
+
 impl Audit {
-    /// Records that a call is about to run a program, as an entry of its own that names the call (`correlation_id`), before it starts.
-    /// `pattern` granted it, and `verdict` is that of the judge, where there is one.
+    /// Records what a call is about to have done, as an entry of its own that names the call (`correlation_id`), before it begins.
     ///
-    /// Errors: why it may not start, in a sentence.
-    pub(crate) async fn program_begins(
+    /// Errors: why it may not begin, in a sentence.
+    pub(crate) async fn aside_begins(
         &self,
         call: &CallFrame,
-        (tool, provider): (&Tool, &InForce),
-        (line, redactor): (Value, &Redactor),
-        (pattern, verdict): (&str, Option<String>),
+        subject: AsideSubject<'_>,
+        (said, redactor): (Value, &Redactor),
     ) -> Result<OpenRecord<'_>, String> {
+        let AsideSubject {
+            tool,
+            provider,
+            granted,
+            verdict,
+            runs_program,
+        } = subject;
         let request = ToolRequest {
             tool: tool.name.to_string(),
-            arguments: line,
+            arguments: said,
             answers: None,
         };
         let mut begin = self.draft(call, &request, redactor);
         Self::identify(&mut begin, tool, Some(provider));
         begin.call_id = CallId::new();
         begin.at_ms = now_ms();
-        begin.claim_source = Some(ClaimSource::Shell);
-        let granted = format!("granted to the plugin: program {pattern}");
+        if runs_program {
+            begin.claim_source = Some(ClaimSource::Shell);
+        }
+        let granted = format!("granted to the plugin: {granted}");
         begin.policy_match = Some(one_line(&granted, POLICY_MATCH_CHARS_MAX));
         begin.correlation_id = Some(call.id.to_string());
         begin.adversarial_verdict = verdict;
         self.begin_entry(begin).await.map_err(|error| {
             tracing::error!(
                 error = &error as &dyn std::error::Error,
-                "a program was not run: it cannot be recorded"
+                "what a plugin wanted was not done: it cannot be recorded"
             );
-            "the program was not run: the host cannot record it in its audit".to_owned()
+            "it was not done: the host cannot record it in its audit".to_owned()
         })
     }
 }
@@ -68,8 +90,13 @@ pub(crate) struct ProgramEnding {
 impl ProgramEnding {
     /// Of one that did not run.
     pub(crate) fn not_run(problem: String) -> Self {
+        Self::of(Some(problem))
+    }
+
+    /// Of what is no program; with a problem when it failed.
+    pub(crate) fn of(problem: Option<String>) -> Self {
         Self {
-            problem: Some(problem),
+            problem,
             exit_code: None,
             truncated: false,
             environment: None,

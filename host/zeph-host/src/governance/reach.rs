@@ -20,7 +20,9 @@ impl CallReach {
     pub(crate) fn of(config: &Config, tool: &Tool, work: &Work, rights: Option<&Rights>) -> Self {
         match work {
             Work::Guest(_) => Self {
-                reaches_network: rights.is_some_and(|rights| !rights.hosts.is_empty()),
+                reaches_network: rights.is_some_and(|rights| {
+                    !rights.hosts.is_empty() || has_remote_embedder(config, rights)
+                }),
                 is_remote: false,
             },
             Work::Delegated(_) => Self {
@@ -55,6 +57,19 @@ impl CallReach {
             },
         }
     }
+}
+
+/// Whether texts may be sent to a provider of embeddings that is not on this machine.
+fn has_remote_embedder(config: &Config, rights: &Rights) -> bool {
+    let Some(embedding) = &config.agent.embedding else {
+        return false;
+    };
+    let mut providers = config.providers.iter();
+    let provider = providers.find(|provider| provider.name == embedding.provider);
+    let url = provider.and_then(|provider| url::Url::parse(&provider.base_url).ok());
+    let host = url.as_ref().and_then(url::Url::host_str);
+    rights.services.embedders.contains(&embedding.provider)
+        && host.is_none_or(|host| !is_loopback(host))
 }
 
 fn is_loopback(host: &str) -> bool {

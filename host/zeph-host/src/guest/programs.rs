@@ -25,7 +25,7 @@ use zeph_shell::analysis::analyse;
 use zeph_shell::program::{self as shell, ProgramFault, ProgramJob, ProgramOutcome};
 use zeph_shell::tools;
 
-use crate::audit::{Audit, ProgramEnding};
+use crate::audit::{AsideSubject, Audit, ProgramEnding};
 use crate::authorisation::Authoriser;
 use crate::judging::{JudgeRoom, ProgramVerdict};
 use crate::known_secrets::KnownSecrets;
@@ -144,9 +144,16 @@ impl Programs<'_> {
         let rejected = verdict.as_ref().and_then(ProgramVerdict::refusal);
         let verdict = verdict.map(|verdict| verdict.verdict);
         let redactor = self.room.secrets.redactor();
-        let (audit, subject) = (self.room.audit, (self.tool, self.in_force));
-        let record =
-            audit.program_begins(self.call, subject, (line, &redactor), (pattern, verdict));
+        let granted = format!("program {pattern}");
+        let subject = AsideSubject {
+            tool: self.tool,
+            provider: self.in_force,
+            granted: &granted,
+            verdict,
+            runs_program: true,
+        };
+        let audit = self.room.audit;
+        let record = audit.aside_begins(self.call, subject, (line, &redactor));
         let record = record.await.map_err(ProgramError::Unavailable)?;
         if let Some(rejected) = rejected {
             let ending = ProgramEnding::not_run(rejected.to_owned());

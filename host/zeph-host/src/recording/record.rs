@@ -55,6 +55,12 @@ pub(crate) struct CallRecord {
     /// The programs that a plugin ran, each as its words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) programs: Vec<Vec<String>>,
+    /// The providers of embeddings that a plugin used.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) embedders: Vec<String>,
+    /// The tools of MCP servers that a plugin called, each `SERVER/TOOL`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) tools: Vec<String>,
     /// The simple commands of a command line, each as its words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) commands: Vec<Vec<String>>,

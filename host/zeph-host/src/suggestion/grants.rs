@@ -27,6 +27,8 @@ pub(crate) struct PluginUses {
     hosts: BTreeMap<(String, bool), HostAccess>,
     programs: BTreeSet<Vec<String>>,
     variables: BTreeSet<String>,
+    embedders: BTreeSet<String>,
+    tools: BTreeSet<String>,
     /// Directories with rights that were refused.
     denied: BTreeSet<(String, String)>,
     /// Names beyond [`KEPT_MAX`] of one kind.
@@ -64,6 +66,8 @@ impl PluginUses {
             }
         }
         self.variables.extend(call.variables.iter().cloned());
+        self.embedders.extend(call.embedders.iter().cloned());
+        self.tools.extend(call.tools.iter().cloned());
         let denied = call.refused.iter();
         self.denied
             .extend(denied.map(|one| (one.path.clone(), one.rights.clone())));
@@ -131,6 +135,14 @@ impl PluginUses {
         for name in &self.variables {
             let name = name.clone();
             suggestion.add_within(Capability::Variable { name }, allowed);
+        }
+        for name in &self.embedders {
+            let name = name.clone();
+            suggestion.add_within(Capability::Embedder { name }, allowed);
+        }
+        for name in &self.tools {
+            let name = name.clone();
+            suggestion.add_within(Capability::Tool { name }, allowed);
         }
         for secret in allowed {
             let Capability::Secret(used) = secret else {

@@ -73,7 +73,9 @@ fn the_manifest_can_be_read_and_begins_as_a_new_one_does() {
             "program",
             "variable",
             "limit",
-            "secret"
+            "secret",
+            "embedder",
+            "tool"
         ]
     );
 

@@ -224,6 +224,7 @@ const SDK: &[(&str, &str)] = files! { "../../../../plugins/zeph-plugin/":
     "src/about.rs" => "zeph-plugin/src/about.rs",
     "src/bindings.rs" => "zeph-plugin/src/bindings.rs",
     "src/context.rs" => "zeph-plugin/src/context.rs",
+    "src/embeddings.rs" => "zeph-plugin/src/embeddings.rs",
     "src/error.rs" => "zeph-plugin/src/error.rs",
     "src/http.rs" => "zeph-plugin/src/http.rs",
     "src/http/retry_after.rs" => "zeph-plugin/src/http/retry_after.rs",
@@ -235,6 +236,7 @@ const SDK: &[(&str, &str)] = files! { "../../../../plugins/zeph-plugin/":
     "src/progress.rs" => "zeph-plugin/src/progress.rs",
     "src/question.rs" => "zeph-plugin/src/question.rs",
     "src/schema.rs" => "zeph-plugin/src/schema.rs",
+    "src/server_tools.rs" => "zeph-plugin/src/server_tools.rs",
     "src/tool.rs" => "zeph-plugin/src/tool.rs",
 };
 

@@ -120,6 +120,8 @@ enum RawKind {
     Variable,
     Limit,
     Secret,
+    Embedder,
+    Tool,
 }
 
 #[derive(Deserialize)]
@@ -339,7 +341,7 @@ fn tool(raw: RawTool, name: ToolName, backend: &Backend) -> Result<Tool, LockPro
 }
 
 fn want(raw: Spanned<RawWant>) -> Result<Want, LockProblem> {
-    use RawKind::{Directory, Host, Limit, Program, Variable};
+    use RawKind::{Directory, Embedder, Host, Limit, Program, Tool, Variable};
     let wrong = |problem: String| wrong(&raw, problem);
     if let Some(capability) = secret(raw.get_ref()).map_err(wrong)? {
         let reason = raw.get_ref().reason.clone();
@@ -366,11 +368,15 @@ fn want(raw: Spanned<RawWant>) -> Result<Want, LockProblem> {
             methods: methods.clone(),
             plain_http: *plain_http,
         }),
-        (Program | Variable | Limit | Directory, ..) if methods.is_some() || *plain_http => {
+        (Program | Variable | Limit | Directory | Embedder | Tool, ..)
+            if methods.is_some() || *plain_http =>
+        {
             return Err(wrong("a request of this kind has other keys".to_owned()));
         }
         (Program, None, None, Some(name), None) => Capability::Program { name },
         (Variable, None, None, Some(name), None) => Capability::Variable { name },
+        (Embedder, None, None, Some(name), None) => Capability::Embedder { name },
+        (Tool, None, None, Some(name), None) => Capability::Tool { name },
         (Limit, None, None, Some(name), Some(value)) => {
             let name = name.parse().map_err(|error| wrong(format!("{error}")))?;
             Capability::Limit { name, value }

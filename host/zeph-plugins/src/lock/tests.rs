@@ -465,7 +465,7 @@ fn the_second_tool_of_a_name_is_refused() {
 
 #[test]
 fn a_newer_file_is_told_as_such_whatever_else_it_holds() {
-    let newer = "version = 4\nsigned = true\n[plugins.notes]\nname = 1\n";
+    let newer = "version = 5\nsigned = true\n[plugins.notes]\nname = 1\n";
     let error = parse(newer).unwrap_err();
     assert!(
         matches!(error, LockError::Newer { found: 4, .. }),

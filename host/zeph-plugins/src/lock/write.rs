@@ -55,9 +55,19 @@ pub(super) fn text(lock: &Lock) -> String {
 
 /// The first version that can say what is in the lock.
 fn version(lock: &Lock) -> i64 {
+    let is_served = |want: &Want| {
+        matches!(
+            want.capability,
+            Capability::Embedder { .. } | Capability::Tool { .. }
+        )
+    };
+    let mut plugins = lock.plugins.iter();
+    if plugins.any(|one| one.definitions.wants().iter().any(is_served)) {
+        return VERSION;
+    }
     let is_known = |one: &LockedPlugin| one.provenance.is_some() || one.next.is_some();
     match (lock.plugins.iter().any(is_known), lock.servers.is_empty()) {
-        (true, _) => VERSION,
+        (true, _) => 3,
         (false, false) => 2,
         (false, true) => 1,
     }
@@ -251,6 +261,8 @@ fn want(want: &Want) -> String {
             format!("kind = \"limit\", name = \"{name}\", value = {value}")
         }
         Capability::Secret(secret) => self::secret(secret),
+        Capability::Embedder { name } => named("embedder", name),
+        Capability::Tool { name } => named("tool", name),
     };
     format!("{{ {capability}, reason = {} }}", line(reason))
 }

@@ -181,6 +181,8 @@ fn flat(effective: Effective) -> Vec<Capability> {
         variables,
         limits,
         secrets,
+        embedders,
+        tools,
     } = effective;
     let directories = directories.into_iter().map(|root| Capability::Directory {
         path: root.path.to_string_lossy().into_owned(),
@@ -208,6 +210,12 @@ fn flat(effective: Effective) -> Vec<Capability> {
                 .map(|(name, value)| Capability::Limit { name, value }),
         )
         .chain(secrets.into_iter().map(Capability::Secret))
+        .chain(
+            embedders
+                .into_iter()
+                .map(|name| Capability::Embedder { name }),
+        )
+        .chain(tools.into_iter().map(|name| Capability::Tool { name }))
         .collect()
 }
 

@@ -116,6 +116,10 @@ impl Meant {
             RequestedItem::Variable(name) => {
                 Self::Other(Capability::Variable { name: name.clone() })
             }
+            RequestedItem::Embedder(name) => {
+                Self::Other(Capability::Embedder { name: name.clone() })
+            }
+            RequestedItem::Tool(name) => Self::Other(Capability::Tool { name: name.clone() }),
             RequestedItem::Secret { name, used: None } => Self::AnySecret(name.clone()),
             RequestedItem::Secret {
                 used: Some(used), ..

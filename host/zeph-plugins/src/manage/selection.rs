@@ -34,6 +34,10 @@ pub enum RequestedItem {
     Program(String),
     /// A variable of the environment.
     Variable(String),
+    /// A provider of embeddings.
+    Embedder(String),
+    /// A tool of an MCP server: `SERVER/TOOL`.
+    Tool(String),
     /// `NAME[=VALUE]`
     Limit {
         /// Which limit.
@@ -179,6 +183,10 @@ fn meant(
         RequestedItem::Variable(name) => {
             named(Capability::Variable { name: name.clone() }, wanted)?
         }
+        RequestedItem::Embedder(name) => {
+            chosen(Capability::Embedder { name: name.clone() }, wanted)?
+        }
+        RequestedItem::Tool(name) => chosen(Capability::Tool { name: name.clone() }, wanted)?,
         RequestedItem::Limit { name, value } => limit(*name, *value, wanted)?,
         RequestedItem::Secret { name, used } => return secrets(name, used.as_ref(), wanted),
     };
@@ -209,6 +217,15 @@ pub fn possible(capabilities: Vec<Capability>, config: &Config) -> GrantSelectio
                     "`{name}` can be {value} at most, and is granted that high"
                 ));
                 selection.add(Capability::Limit { name: *name, value }, config);
+            }
+            unnamed if unnamed.is_unnamed() => {
+                let (kind, flag) = match unnamed {
+                    Capability::Embedder { .. } => ("embedder", "--embedder NAME"),
+                    _ => ("tool of an MCP server", "--tool SERVER/TOOL"),
+                };
+                selection.notes.push(format!(
+                    "which {kind} it may use is for you to say: grant it with `{flag}`"
+                ));
             }
             _ => selection.add(capability, config),
         }
@@ -318,6 +335,24 @@ fn here(want: &Want, config: &Config) -> Vec<Capability> {
 fn named(capability: Capability, wanted: SelectionContext<'_>) -> Result<Capability, ManageError> {
     let mut wants = wanted.manifest.wants.iter();
     match wants.any(|want| want.capability == capability) {
+        true => Ok(capability),
+        false => Err(not_wanted(capability, wanted)),
+    }
+}
+
+/// An embedder or a tool, which a grant has to name whatever the manifest says.
+fn chosen(capability: Capability, wanted: SelectionContext<'_>) -> Result<Capability, ManageError> {
+    if let Some(problem) = capability.problem() {
+        let problem = format!("`{}`: {problem}", one_line(&capability.to_string(), 200));
+        return Err(ManageError::BadSelector(problem));
+    }
+    if capability.is_unnamed() {
+        let problem = format!("`{capability}` names none; name the one to grant");
+        return Err(ManageError::BadSelector(problem));
+    }
+    let mut wants = wanted.manifest.wants.iter();
+    let covers = |want: &Want| want.capability.intersect(&capability).is_some();
+    match wants.any(covers) {
         true => Ok(capability),
         false => Err(not_wanted(capability, wanted)),
     }

@@ -98,6 +98,8 @@ impl World {
             "host" => Capability::Host(name.parse().unwrap()),
             "program" => Capability::Program { name },
             "variable" => Capability::Variable { name },
+            "embedder" => Capability::Embedder { name },
+            "tool" => Capability::Tool { name },
             _ => {
                 let (name, value) = rest.split_once('=').unwrap();
                 Capability::Limit {

@@ -124,6 +124,8 @@ fn capability(asked: &RequestedItem, base: PathBase<'_>) -> Result<Capability, M
         RequestedItem::Host(access) => Capability::Host(access.clone()),
         RequestedItem::Program(name) => Capability::Program { name: name.clone() },
         RequestedItem::Variable(name) => Capability::Variable { name: name.clone() },
+        RequestedItem::Embedder(name) => Capability::Embedder { name: name.clone() },
+        RequestedItem::Tool(name) => Capability::Tool { name: name.clone() },
         RequestedItem::Limit { name, value } => Capability::Limit {
             name: *name,
             value: value.ok_or_else(|| no_value(*name))?,

@@ -60,10 +60,12 @@ const PROBES: [(&str, &str, &str); 50] = [
     ("wasi:webgpu/webgpu", "func", "get-gpu"),
     ("wasi:blobstore/blobstore", "func", "create-container"),
     ("zeph:plugin/context", "func", "settings"),
+    ("zeph:plugin/embeddings", "func", "embedder"),
     ("zeph:plugin/files", "func", "copy-mode"),
     ("zeph:plugin/log", "func", "write"),
     ("zeph:plugin/process", "func", "run"),
     ("zeph:plugin/progress", "func", "report"),
+    ("zeph:plugin/server-tools", "func", "call"),
     ("zeph:plugin/walk", "resource", "walker"),
 ];
 

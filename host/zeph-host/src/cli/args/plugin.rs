@@ -222,6 +222,12 @@ pub(crate) struct Selectors {
     /// Secret that is sent in a header to one host, such as `GH_TOKEN=api.example.com:authorization:GET`; repeatable
     #[arg(long = "secret", value_name = "NAME=HOST:HEADER[:METHODS]", action = ArgAction::Append)]
     pub(crate) secrets: Vec<String>,
+    /// Provider of embeddings that texts may be sent to, by its name in `llm.providers`; repeatable
+    #[arg(long = "embedder", value_name = "PROVIDER", action = ArgAction::Append)]
+    pub(crate) embedders: Vec<String>,
+    /// Tool of an MCP server that may be called; repeatable
+    #[arg(long = "tool", value_name = "SERVER/TOOL", action = ArgAction::Append)]
+    pub(crate) tools: Vec<String>,
     /// Everything that applies
     #[arg(long)]
     pub(crate) all: bool,

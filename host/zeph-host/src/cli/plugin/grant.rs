@@ -95,6 +95,8 @@ pub(super) fn asked(what: &Selectors) -> Result<Vec<RequestedItem>, ManageError>
         variables,
         limits,
         secrets,
+        embedders,
+        tools,
         all: _,
     } = what;
     let mut asked: Vec<RequestedItem> = directories
@@ -112,6 +114,8 @@ pub(super) fn asked(what: &Selectors) -> Result<Vec<RequestedItem>, ManageError>
     for text in secrets {
         asked.push(RequestedItem::secret(text)?);
     }
+    asked.extend(embedders.iter().cloned().map(RequestedItem::Embedder));
+    asked.extend(tools.iter().cloned().map(RequestedItem::Tool));
     Ok(asked)
 }
 

@@ -10,6 +10,8 @@ fn asked(typed: &str) -> Result<RequestedItem, String> {
         "--host" => RequestedItem::host(value).map_err(|error| error.to_string())?,
         "--program" => RequestedItem::Program(value.to_owned()),
         "--variable" => RequestedItem::Variable(value.to_owned()),
+        "--embedder" => RequestedItem::Embedder(value.to_owned()),
+        "--tool" => RequestedItem::Tool(value.to_owned()),
         _ => RequestedItem::limit(value).map_err(|error| error.to_string())?,
     })
 }
@@ -46,6 +48,26 @@ fn check(wants: &str, typed: &str, expect: Result<(&str, Option<&str>), &str>) {
         (Err(error), Err(words)) => assert!(error.contains(words), "{typed}: {error}"),
         (selected, expect) => panic!("{typed}: {selected:?}, expected {expect:?}"),
     }
+}
+
+#[test]
+fn embedders_and_tools_are_granted_by_their_names() {
+    let wants = "[[embedder]]\nname = \"*\"\nreason = \"r\"\n[[tool]]\nname = \"code/find.all\"\nreason = \"r\"\n";
+    for (typed, expect) in [
+        ("--embedder local", Ok(("embedder local", None))),
+        ("--embedder *", Err("name the one to grant")),
+        ("--tool code/find.all", Ok(("tool code/find.all", None))),
+        ("--tool code/other", Err("does not request tool code/other")),
+        ("--tool code", Err("a tool is `SERVER/TOOL`")),
+        ("--tool *", Err("name the one to grant")),
+    ] {
+        check(wants, typed, expect);
+    }
+    check(
+        WANTS,
+        "--embedder local",
+        Err("does not request embedder local"),
+    );
 }
 
 #[test]
