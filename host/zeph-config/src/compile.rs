@@ -15,6 +15,7 @@ mod plugins;
 mod registries;
 mod rules;
 mod scheduler;
+mod search;
 mod serve;
 mod servers;
 mod shaping;
@@ -115,7 +116,11 @@ pub(crate) fn compile(
     let folders = room.plugin_folders(&plugins, user_file, &open);
     folders.hide(&mut own);
     let settings = room.plugin_settings(&plugins, &tools);
-    let default_grants = room.default_grants(&plugins);
+    let mut default_grants = room.default_grants(&plugins);
+    let lsp_tools = room.lsp_tools(&tools.search.lsp, &mcp);
+    if let Some(search) = default_grants.get_mut(plugins::SEARCH) {
+        search.extend(lsp_tools);
+    }
     let signatures = room.signatures(&plugins.trust);
     let indexes = room.indexes(&plugins);
     let mut protected = locate::project_folders(surroundings);

@@ -11,6 +11,7 @@ mod governance;
 mod registries;
 mod rules;
 mod scheduler;
+mod search;
 mod serve;
 mod servers;
 mod shaping;
@@ -33,6 +34,7 @@ pub(crate) use self::rules::{
     RawPolicy, RawPolicyFile, RawRule, RawScope, RawScoped, RawTrust,
 };
 pub(crate) use self::scheduler::{RawMissed, RawScheduler};
+pub(crate) use self::search::{RawLsp, RawLspKind, RawSearch};
 pub(crate) use self::serve::{RawExpose, RawMcp, RawOAuth, RawServe, RawWorkspace};
 pub(crate) use self::servers::{
     RawArgumentRule, RawSecretValue, RawServer, RawServerValue, RawToolChoice, RawTrustLevel,
@@ -102,6 +104,8 @@ pub(crate) struct RawTools {
     pub(crate) diagnostics: RawDiagnostics,
     /// Web pages.
     pub(crate) scrape: RawScrape,
+    /// Code search: what the plugin `search` is told as its settings.
+    pub(crate) search: RawSearch,
     #[schemars(range(min = 0, max = 1_000_000_000), extend("x-project" = "lower-from-unlimited"))]
     pub(crate) max_tool_calls_per_session: u32,
     /// Rules of each tool, by its name, first match wins.

@@ -27,6 +27,9 @@ const DIAGNOSTICS: &str = "diagnostics";
 /// The plugin of the program whose settings are `tools.scrape`.
 const SCRAPE: &str = "scrape";
 
+/// The plugin of the program whose settings are `tools.search`.
+pub(super) const SEARCH: &str = "search";
+
 /// How the names of components end, and of the files beside them that say who vouches for them.
 const KINDS: [&str; 4] = [
     "wasm",
@@ -185,6 +188,7 @@ impl Compiling<'_> {
         let mut settings = BTreeMap::new();
         settings.extend(own_settings(DIAGNOSTICS, &tools.diagnostics));
         settings.extend(own_settings(SCRAPE, &tools.scrape));
+        settings.extend(own_settings(SEARCH, &tools.search));
         for (name, table) in &raw.settings {
             if settings.contains_key(name) {
                 let message = format!("the settings of `{name}` are the section `tools.{name}`");
