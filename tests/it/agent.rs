@@ -1,6 +1,7 @@
 //! The agent: a scripted model, real tools and a real jail.
 
 mod chat;
+mod code_search;
 mod goals;
 mod judge;
 mod script;

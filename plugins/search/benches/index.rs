@@ -49,7 +49,7 @@ fn main() {
         let began = Instant::now();
         let (index, _) = ground.index(".").expect("a directory that can be read");
         let loaded = began.elapsed();
-        let hits = search(&index, "", &Query::of(query), layers);
+        let hits = search(&index, "", &Query::of(query), (layers, &[]));
         println!(
             "`{query}`: {} hits in {:?}, {loaded:?} of it for the index",
             hits.len(),

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use zeph_plugin::Output;
 
+use crate::passages::Coverage;
 use crate::rank::Hit;
 use crate::refresh::Freshness;
 use crate::sys;
@@ -27,12 +28,14 @@ pub struct Answer {
     pub omitted: usize,
     /// How the index stands to the files.
     pub index: IndexState,
+    /// Why a layer is missing, one sentence each.
+    pub notes: Vec<String>,
 }
 
 /// One result.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Found {
-    /// What found it: `definition`, `reference`, `text` or `pattern`.
+    /// What found it: `definition`, `reference`, `text`, `pattern`, `lsp` or `semantic`.
     pub layer: &'static str,
     /// Its file, relative to the working directory where it lies below it.
     pub file: String,
@@ -59,11 +62,50 @@ pub struct IndexState {
     pub skipped: usize,
     /// Whether files beyond the first 50,000 were left out.
     pub truncated: bool,
+    /// How its parts stand to their vectors; absent when no embedder is granted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub semantic: Option<SemanticState>,
 }
 
-impl From<Freshness> for IndexState {
-    fn from(state: Freshness) -> Self {
+/// How the parts of an index stand to their vectors.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct SemanticState {
+    /// The provider and the model.
+    pub embedder: String,
+    /// Parts of files that are found by their meaning.
+    pub embedded: usize,
+    /// Parts that have no vector yet.
+    pub pending: usize,
+    /// Whether parts beyond the first 50,000 were left out.
+    pub truncated: bool,
+}
+
+impl From<Coverage> for SemanticState {
+    fn from(coverage: Coverage) -> Self {
         Self {
+            embedder: coverage.embedder,
+            embedded: coverage.embedded,
+            pending: coverage.pending,
+            truncated: coverage.has_more,
+        }
+    }
+}
+
+/// What is known of the search besides its hits.
+#[derive(Debug, Default)]
+pub struct SearchState {
+    /// How the index stands to the files.
+    pub files: Freshness,
+    /// How its parts stand to their vectors.
+    pub coverage: Option<Coverage>,
+    /// Why a layer is missing.
+    pub notes: Vec<String>,
+}
+
+impl From<(Freshness, Option<Coverage>)> for IndexState {
+    fn from((state, coverage): (Freshness, Option<Coverage>)) -> Self {
+        Self {
+            semantic: coverage.map(SemanticState::from),
             files: state.files,
             updated: state.read,
             pending: state.pending,
@@ -92,7 +134,7 @@ pub struct Places<'a> {
 }
 
 /// Shows as many of `hits` as `bounds` allow. Each file is opened now: what this call may not read is not shown.
-pub fn answer(hits: &[Hit], places: Places<'_>, bounds: Bounds, state: Freshness) -> Output {
+pub fn answer(hits: &[Hit], places: Places<'_>, bounds: Bounds, state: SearchState) -> Output {
     let best = hits.first().map_or(1.0, |hit| hit.score);
     let mut results = Vec::new();
     let (mut tokens, mut omitted) = (0, 0);
@@ -108,6 +150,10 @@ pub fn answer(hits: &[Hit], places: Places<'_>, bounds: Bounds, state: Freshness
         let Some((_, lines)) = last.as_ref().filter(|(file, _)| *file == hit.file) else {
             continue;
         };
+        // A place behind the end is none: somebody else named it.
+        if hit.start as usize >= lines.len() {
+            continue;
+        }
         let found = found(hit, lines, places, best);
         let size = (found.snippet.len() + found.file.len() + 40).div_ceil(TOKEN_BYTES);
         if tokens + size > bounds.tokens {
@@ -120,7 +166,8 @@ pub fn answer(hits: &[Hit], places: Places<'_>, bounds: Bounds, state: Freshness
     shown(Answer {
         results,
         omitted,
-        index: state.into(),
+        index: (state.files, state.coverage).into(),
+        notes: state.notes,
     })
 }
 
@@ -195,6 +242,7 @@ fn remarks(answer: &Answer) -> Vec<String> {
         pending,
         skipped,
         truncated,
+        ref semantic,
         ..
     } = answer.index;
     if answer.omitted > 0 {
@@ -214,6 +262,14 @@ fn remarks(answer: &Answer) -> Vec<String> {
             "{skipped} files larger than 1 MiB were not searched."
         ));
     }
+    if let Some(semantic) = semantic.as_ref().filter(|semantic| semantic.pending > 0) {
+        remarks.push(format!(
+            "{} of {} parts of files were not searched by meaning: they have no vector yet. `zeph-host index` makes all of them.",
+            semantic.pending,
+            semantic.pending + semantic.embedded
+        ));
+    }
+    remarks.extend(answer.notes.iter().cloned());
     if truncated {
         remarks.push("Only the first 50,000 files were searched: narrow `path`.".to_owned());
     }

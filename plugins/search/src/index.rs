@@ -16,7 +16,7 @@ use crate::outline::Outline;
 use bytes::{Reader, number, text};
 
 /// Another number for every change of the format or of what is read out of a file.
-const FORMAT: u64 = 1;
+const FORMAT: u64 = 2;
 const MAGIC: &[u8; 8] = b"zephsrch";
 
 /// An index of one directory tree.
@@ -58,6 +58,8 @@ pub struct UnitHead {
     pub kind: u32,
     /// How many words it has.
     pub length: u32,
+    /// Of its text: what its vector is kept under.
+    pub key: u128,
 }
 
 /// The hash of a content.
@@ -154,6 +156,7 @@ impl Index {
                 }
                 None => number(&mut body, 0),
             }
+            body.extend(unit.key.to_le_bytes());
             let words = unit.words.iter();
             let mut words: Vec<(u32, u32)> = words
                 .map(|(word, count)| (self.number(word), *count))
@@ -282,6 +285,7 @@ impl IndexedFile {
                 Some(_) => reader.small()?,
                 None => 0,
             };
+            let key = reader.sixteen()?;
             words.clear();
             let (mut last, mut length) = (0_u32, 0_u32);
             for _ in 0..reader.count()? {
@@ -296,6 +300,7 @@ impl IndexedFile {
                 name: defined,
                 kind,
                 length,
+                key,
             };
             unit(head, &words);
         }

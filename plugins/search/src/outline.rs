@@ -1,6 +1,7 @@
 //! One file, read: what it defines, which names stand where, and the words of each part.
 
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hasher as _};
 
 use tree_sitter_c2rust::{Node, Parser, Tree};
 
@@ -13,6 +14,8 @@ const PARSE_MICROS: u64 = 2_000_000;
 const LINE_MAX: usize = 4_096;
 /// Lines of one part of a file that no definition holds.
 const CHUNK_LINES: u32 = 40;
+/// Bytes of the text of a part that is compared by its meaning: what an embedder takes.
+const TEXT_MAX: usize = 8_000;
 /// Most words that are kept of one file.
 const WORDS_MAX: usize = 200_000;
 
@@ -38,6 +41,8 @@ pub struct Unit {
     pub definition: Option<(String, &'static str)>,
     /// Its words, with how often each stands in it; without those of the definitions inside of it.
     pub words: BTreeMap<String, u32>,
+    /// Of its text ([`text_of`]): parts of the same text have the same.
+    pub key: u128,
 }
 
 impl Outline {
@@ -56,6 +61,10 @@ impl Outline {
         match tree {
             Some((language, tree)) => this.read_tree(language, &tree, text),
             None => this.read_lines(text),
+        }
+        let lines: Vec<&str> = text.lines().collect();
+        for unit in &mut this.units {
+            unit.key = key_of(&text_of(&lines, unit.start, unit.end));
         }
         this
     }
@@ -88,6 +97,7 @@ impl Outline {
                     end: last_line(node),
                     definition: Some((name, kind)),
                     words: BTreeMap::new(),
+                    key: 0,
                 });
                 open.push((self.units.len() - 1, node.end_byte()));
             }
@@ -197,6 +207,31 @@ fn last_line(node: Node<'_>) -> u32 {
     let (start, end) = (node.start_position(), node.end_position());
     let reaches = end.column > 0 || end.row == start.row;
     line(end.row - usize::from(!reaches))
+}
+
+/// The text of a part, as it is compared by its meaning: of a long one as much of its beginning as models take.
+pub fn text_of(lines: &[&str], start: u32, end: u32) -> String {
+    let lines = lines.iter().skip(start as usize);
+    let mut text = String::new();
+    for line in lines.take((end - start) as usize + 1) {
+        if text.len() + line.len() >= TEXT_MAX {
+            break;
+        }
+        text.push_str(line);
+        text.push('\n');
+    }
+    text
+}
+
+/// 128 bits of a text.
+fn key_of(text: &str) -> u128 {
+    let half = |seed: u8| {
+        let mut hasher = DefaultHasher::new();
+        hasher.write_u8(seed);
+        hasher.write(text.as_bytes());
+        u128::from(hasher.finish())
+    };
+    half(0) << 64 | half(1)
 }
 
 fn line(row: usize) -> u32 {

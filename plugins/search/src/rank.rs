@@ -1,7 +1,8 @@
 //! Finds what a query may mean in an index, and orders it.
 //!
 //! Three layers, each with an order of its own: names of definitions, places where a name is used, and parts of files by their words
-//! (BM25). They are fused by reciprocal rank, so that no scale of one layer has to fit another.
+//! (BM25); beside them what a language server says and what is near by its meaning. They are fused by reciprocal rank, so that no scale
+//! of one layer has to fit another.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -17,6 +18,8 @@ const RANK_BASE: f64 = 60.0;
 /// The constants of BM25: how fast repetition stops to count, and how much length does.
 const SATURATION: f64 = 1.2;
 const LENGTH_WEIGHT: f64 = 0.75;
+/// Lines from the begin of a definition to its name at most: attributes stand before it.
+const HEAD_LINES: u32 = 12;
 /// Most hits of one layer that take part.
 const LAYER_MAX: usize = 500;
 
@@ -31,6 +34,10 @@ pub enum Layer {
     Text,
     /// A part of a syntax tree of that form.
     Pattern,
+    /// A place that a language server named.
+    Lsp,
+    /// A part of a file that means something alike.
+    Semantic,
 }
 
 impl Layer {
@@ -41,14 +48,16 @@ impl Layer {
             Self::Reference => "reference",
             Self::Text => "text",
             Self::Pattern => "pattern",
+            Self::Lsp => "lsp",
+            Self::Semantic => "semantic",
         }
     }
 
     fn weight(self) -> f64 {
         match self {
-            Self::Definition => 1.5,
+            Self::Definition | Self::Lsp => 1.5,
             Self::Reference => 0.6,
-            Self::Text | Self::Pattern => 1.0,
+            Self::Text | Self::Pattern | Self::Semantic => 1.0,
         }
     }
 }
@@ -105,6 +114,11 @@ impl Query {
             lower: name.as_deref().map(str::to_lowercase),
             name,
         }
+    }
+
+    /// The query as one name, when it is one.
+    pub fn name(&self) -> Option<&str> {
+        self.name.as_deref()
     }
 
     /// How well a name fits that is the same, or but for capitals.
@@ -170,23 +184,98 @@ struct Found<'a> {
 
 #[derive(Clone, Copy)]
 struct Place<'a> {
-    file: &'a IndexedFile,
+    file: &'a str,
     start: u32,
     end: u32,
     /// Of the file; it is the same for all places in it.
     weight: f64,
 }
 
-/// Everything that fits `query` in the files of `index` below `below`, best first. The order depends on nothing else.
-pub fn search(index: &Index, below: &str, query: &Query, layers: Layers) -> Vec<Hit> {
+/// What another layer found, best first: the file, and the first and last line, from 0.
+#[derive(Debug)]
+pub struct Other {
+    /// Which.
+    pub layer: Layer,
+    /// Its places, in files of the index.
+    pub places: Vec<(String, u32, u32)>,
+}
+
+/// Everything that fits `query` in the files of `index` below `below`, and what other layers found, best first. The order depends on
+/// nothing else.
+pub fn search(
+    index: &Index,
+    below: &str,
+    query: &Query,
+    (layers, others): (Layers, &[Other]),
+) -> Vec<Hit> {
     let found = scan(index, below, query, layers);
     let texts = weighed(&found, query);
-    let orders = [
+    let mut orders: Vec<(Layer, Vec<Place<'_>>)> = others
+        .iter()
+        .map(|other| (other.layer, placed(index, query, other)))
+        .collect();
+    orders.extend([
         (Layer::Definition, ordered(found.definitions)),
         (Layer::Reference, ordered(found.references)),
         (Layer::Text, ordered(texts)),
-    ];
+    ]);
+    // What two layers found bears the name of the first.
+    orders.sort_by_key(|(layer, _)| match layer {
+        Layer::Lsp => 0,
+        Layer::Definition => 1,
+        Layer::Reference => 2,
+        Layer::Pattern | Layer::Text => 3,
+        Layer::Semantic => 4,
+    });
     fuse(&orders)
+}
+
+/// The places of another layer with the weights of their files, in its order.
+fn placed<'a>(index: &'a Index, query: &Query, other: &Other) -> Vec<Place<'a>> {
+    let places = other.places.iter().filter_map(|(file, start, end)| {
+        let known = index.files.binary_search_by(|known| known.path.cmp(file));
+        let file = index.files.get(known.ok()?)?;
+        let (start, end) = match other.layer {
+            Layer::Lsp => defined_at(index, file, query, (*start, *end)),
+            _ => (*start, *end),
+        };
+        Some(Place {
+            file: &file.path,
+            start,
+            end,
+            weight: weight_of(file, query),
+        })
+    });
+    places.take(LAYER_MAX).collect()
+}
+
+/// The lines of the definition of the query's name that begins in these lines, or the lines themselves: language servers name the line
+/// of the name alone.
+fn defined_at(
+    index: &Index,
+    file: &IndexedFile,
+    query: &Query,
+    (start, end): (u32, u32),
+) -> (u32, u32) {
+    let mut found = None;
+    let is_same = |name: u32| {
+        let string = index.strings.get(name as usize);
+        string.is_some_and(|string| query.sameness(string).is_some())
+    };
+    // A damaged file ends its own scan alone.
+    let _whole = file.scan(
+        |unit, _| {
+            if unit.start <= start && start <= unit.end && unit.name.is_some_and(is_same) {
+                let head = unit.start + HEAD_LINES >= start;
+                let is_inner = found.is_none_or(|(known, _)| unit.start >= known);
+                if head && is_inner {
+                    found = Some((unit.start, unit.end));
+                }
+            }
+        },
+        |_, _| {},
+    );
+    found.unwrap_or((start, end))
 }
 
 fn scan<'a>(index: &'a Index, below: &str, query: &Query, layers: Layers) -> Found<'a> {
@@ -220,7 +309,7 @@ fn scan<'a>(index: &'a Index, below: &str, query: &Query, layers: Layers) -> Fou
         let mut defined = Vec::new();
         let weight = weight_of(file, query);
         let place = |start, end| Place {
-            file,
+            file: &file.path,
             start,
             end,
             weight,
@@ -313,7 +402,7 @@ fn ordered(mut all: Vec<(f64, Place<'_>)>) -> Vec<Place<'_>> {
     let key = |(score, place): &(f64, Place<'_>)| score * place.weight;
     all.sort_by(|a, b| {
         let by_score = key(b).total_cmp(&key(a));
-        let by_path = || a.1.file.path.cmp(&b.1.file.path);
+        let by_path = || a.1.file.cmp(b.1.file);
         by_score.then_with(by_path).then(a.1.start.cmp(&b.1.start))
     });
     all.truncate(LAYER_MAX);
@@ -348,10 +437,10 @@ fn fuse(orders: &[(Layer, Vec<Place<'_>>)]) -> Vec<Hit> {
     for (layer, places) in orders {
         for (rank, place) in places.iter().enumerate() {
             let score = layer.weight() * place.weight / (RANK_BASE + 1.0 + rank as f64);
-            let key = (place.file.path.as_str(), place.start, place.end);
+            let key = (place.file, place.start, place.end);
             let hit = hits.entry(key).or_insert_with(|| Hit {
                 layer: *layer,
-                file: place.file.path.clone(),
+                file: place.file.to_owned(),
                 start: place.start,
                 end: place.end,
                 score: 0.0,

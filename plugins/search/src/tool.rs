@@ -1,23 +1,29 @@
 //! The tool: brings the index up to date, and searches it.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 use zeph_plugin::{Context, Kind as ToolKind, Output, Tool, ToolError, settings};
 
-use crate::answer::{Answer, Bounds, Places, answer};
+use crate::answer::{Answer, Bounds, Places, SearchState, answer};
 use crate::index::{self, Index};
 use crate::language::{LANGUAGES, Reading, of_path};
+use crate::lsp::{Lsp, Spot};
 use crate::outline;
+use crate::passages;
 use crate::pattern::Pattern;
-use crate::rank::{self, Hit, Layer, Layers, Query};
+use crate::rank::{self, Hit, Layer, Layers, Other, Query};
 use crate::refresh::{Freshness, refresh};
 use crate::sys;
 
 /// Part of the call's time for reading files that changed; the rest is for the search and for writing the index.
 const REFRESH_PART: f64 = 0.6;
+/// Part of the call's time after which no more vectors are asked for.
+const EMBEDDING_PART: f64 = 0.8;
+/// Places of definitions and of uses from which a language server is asked.
+const KNOWN_MAX: usize = 8;
 /// Longest query, in bytes.
 const QUERY_MAX: usize = 2_000;
 
@@ -79,11 +85,13 @@ fn yes() -> bool {
     true
 }
 
-/// What the host says: the folder for the index.
+/// What the host says: the folder for the index, and `tools.search`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Settings {
     cache: Option<PathBuf>,
+    /// What the operator set of language servers.
+    lsp: Lsp,
 }
 
 /// The plugin's tools.
@@ -93,7 +101,7 @@ pub fn tools() -> Vec<Tool> {
             .title("Search code")
             .describe(
                 "Finds code by name, by words or by form: definitions (functions, types, …), the places where a name is used, parts of \
-                 files whose identifiers and comments have the words of the query, and with `pattern` code of one form, such as \
+                 files whose identifiers and comments have the words of the query or, where the operator allows it, its meaning, and with `pattern` code of one form, such as \
                  `foo($A, $$$REST)`. Knows Rust, Python, TypeScript, JavaScript, Go, C, C++ and Java; other text is searched by its \
                  words. Use it before grep when you do not know where something is.",
             )
@@ -111,17 +119,23 @@ fn run(args: &Args, context: &Context) -> Result<Output, ToolError> {
     }
     let working = sys::working_directory();
     let (top, below) = place(&working, &args.path)?;
-    let folder = settings::<Settings>()?.cache;
-    let file = folder.map(|folder| index::file_of(&folder, &top));
+    let Settings { cache, lsp } = settings::<Settings>()?;
+    let file = cache.map(|folder| index::file_of(&folder, &top));
     let time = Duration::from_millis(context.remaining_ms);
+    let until = Instant::now() + time.mul_f64(EMBEDDING_PART);
     let ground = Ground {
         top,
         below,
         file,
         time: args.refresh.then(|| time.mul_f64(REFRESH_PART)),
     };
-    let (index, state) = ground.index(&args.path)?;
-    let hits = hits(args, &index, &ground)?;
+    let (index, files) = ground.index(&args.path)?;
+    let mut state = SearchState {
+        files,
+        ..SearchState::default()
+    };
+    let until = args.refresh.then_some(until);
+    let hits = hits(args, (&index, &ground), (&lsp, until), &mut state)?;
     let bounds = Bounds {
         results: args.max_results as usize,
         tokens: args.max_tokens as usize,
@@ -201,11 +215,14 @@ impl Ground {
     }
 }
 
-fn hits(args: &Args, index: &Index, ground: &Ground) -> Result<Vec<Hit>, ToolError> {
-    if args.query.trim().is_empty() {
-        return Ok(Vec::new());
-    }
-    if args.kind == Kind::Pattern {
+fn hits(
+    args: &Args,
+    (index, ground): (&Index, &Ground),
+    (lsp, until): (&Lsp, Option<Instant>),
+    state: &mut SearchState,
+) -> Result<Vec<Hit>, ToolError> {
+    let text = args.query.trim();
+    if args.kind == Kind::Pattern && !text.is_empty() {
         return pattern_hits(&args.query, index, ground);
     }
     let layers = Layers {
@@ -213,8 +230,63 @@ fn hits(args: &Args, index: &Index, ground: &Ground) -> Result<Vec<Hit>, ToolErr
         references: matches!(args.kind, Kind::Any | Kind::Reference),
         text: matches!(args.kind, Kind::Any | Kind::Text),
     };
+    let mut others = Vec::new();
+    if layers.text {
+        let meaning = passages::search(index, ground, text, until);
+        state.coverage = meaning.coverage;
+        let problem = meaning.problem;
+        state
+            .notes
+            .extend(problem.map(|why| format!("Not searched by meaning: {why}.")));
+        others.push(Other {
+            layer: Layer::Semantic,
+            places: meaning.near,
+        });
+    }
+    if text.is_empty() {
+        return Ok(Vec::new());
+    }
     let query = Query::of(&args.query);
-    Ok(rank::search(index, &ground.below, &query, layers))
+    let known = match lsp.server.is_empty() {
+        true => Vec::new(),
+        false => known(index, ground, &query),
+    };
+    let answers = lsp.ask(&query, (index, ground), layers, &known);
+    let problem = answers.problem;
+    state
+        .notes
+        .extend(problem.map(|why| format!("The language server was not of help: {why}.")));
+    let spots = answers.spots.into_iter();
+    others.push(Other {
+        layer: Layer::Lsp,
+        places: spots
+            .map(|spot| (spot.file, spot.start, spot.end))
+            .collect(),
+    });
+    Ok(rank::search(
+        index,
+        &ground.below,
+        &query,
+        (layers, &others),
+    ))
+}
+
+/// Places that define the name in the query, and places that use it: what a language server is asked about.
+fn known(index: &Index, ground: &Ground, query: &Query) -> Vec<Spot> {
+    let layers = Layers {
+        definitions: true,
+        references: true,
+        text: false,
+    };
+    let mut hits = rank::search(index, &ground.below, query, (layers, &[]));
+    hits.sort_by_key(|hit| hit.layer);
+    hits.truncate(KNOWN_MAX);
+    let spot = |hit: Hit| Spot {
+        file: hit.file,
+        start: hit.start,
+        end: hit.end,
+    };
+    hits.into_iter().map(spot).collect()
 }
 
 /// The places of a pattern, file by file.

@@ -55,7 +55,7 @@ impl Project {
 
     fn found(&self, query: &str) -> Vec<Hit> {
         let (index, _) = self.index("", Some(MINUTE));
-        search(&index, "", &Query::of(query), ALL)
+        search(&index, "", &Query::of(query), (ALL, &[]))
     }
 }
 
@@ -124,8 +124,8 @@ fn a_part_of_the_tree_leaves_the_rest_as_it_is() {
     project.index("", Some(MINUTE));
     let (index, state) = project.index("a", Some(MINUTE));
     assert_eq!((state.files, state.read, state.removed), (1, 0, 0));
-    assert!(search(&index, "a", &Query::of("two"), ALL).is_empty());
-    assert_eq!(search(&index, "", &Query::of("two"), ALL).len(), 1);
+    assert!(search(&index, "a", &Query::of("two"), (ALL, &[])).is_empty());
+    assert_eq!(search(&index, "", &Query::of("two"), (ALL, &[])).len(), 1);
 }
 
 #[test]

@@ -335,7 +335,7 @@ pub(crate) struct Index {
     /// The directory to read
     #[arg(value_name = "DIR", default_value = ".")]
     pub(crate) path: String,
-    /// Read nothing; show how many files changed since they were read
+    /// Read and send nothing; show how many files changed since they were read, and how many parts have no vector
     #[arg(long)]
     pub(crate) status: bool,
     #[command(flatten)]

@@ -1,5 +1,5 @@
-//! `zeph-host index`: reads a project for code search. It is a call of `search_code` without a query, decided and recorded like any
-//! other, made again until nothing is left to read.
+//! `zeph-host index`: reads a project for code search, and has vectors made of its parts where an embedder is granted. It is a call of
+//! `search_code` without a query, decided and recorded like any other, made again until nothing is left to do.
 
 use serde_json::{Value, json};
 use zeph_core::call::ToolRequest;
@@ -20,6 +20,9 @@ use crate::session::Session;
 /// The tool that owns the index.
 const TOOL: &str = "search_code";
 
+/// Its plugin.
+const PLUGIN: &str = "search";
+
 /// Reports of progress that may wait to be told.
 const REPORTS_MAX: usize = 16;
 
@@ -34,7 +37,12 @@ pub(super) fn run(context: &Context, options: &Index) -> Result<Exit, CliError> 
         let end = until_read(&host, &session, options, &mut interrupts).await;
         host.keep_plugins();
         match end? {
-            Ok(state) => shown(&state, options),
+            Ok(state) => {
+                if let Some(hint) = ungranted(&host, &state) {
+                    out::remark(&hint);
+                }
+                shown(&state, options)
+            }
             Err(exit) => Ok(exit),
         }
     })
@@ -56,16 +64,32 @@ async fn until_read(
             let interruption = called.interruption.unwrap_or(Interruption::Interrupt);
             return Ok(Err(Exit::Interrupted(interruption)));
         };
+        let mut has_notes = false;
+        for note in notes(report) {
+            out::remark(note);
+            has_notes = true;
+        }
         let Some(state) = state(report) else {
             out::remark(&report.output.text);
             return Ok(Err(Exit::of(&report.output.outcome)));
         };
-        let left = state["pending"].as_u64().unwrap_or_default();
-        if options.status || left == 0 || left >= n_pending {
+        let files_left = state["pending"].as_u64().unwrap_or_default();
+        let parts_left = state["semantic"]["pending"].as_u64().unwrap_or_default();
+        let left = files_left + parts_left;
+        if options.status || has_notes || left == 0 || left >= n_pending {
             return Ok(Ok(state));
         }
         n_pending = left;
-        out::remark(&format!("{} files read, {left} to go", state["files"]));
+        if files_left > 0 {
+            out::remark(&format!(
+                "{} files read, {files_left} to go",
+                state["files"]
+            ));
+        }
+        if parts_left > 0 {
+            let embedded = &state["semantic"]["embedded"];
+            out::remark(&format!("{embedded} parts embedded, {parts_left} to go"));
+        }
     }
 }
 
@@ -99,7 +123,11 @@ fn told(report: &Progress) {
     } = report;
     match (completed, total) {
         (Some(completed), Some(total)) => {
-            out::remark(&format!("{message}: {completed} of {total} files"));
+            let unit = match message.as_str() {
+                "embedding" => "parts",
+                _ => "files",
+            };
+            out::remark(&format!("{message}: {completed} of {total} {unit}"));
         }
         _ => out::remark(message),
     }
@@ -111,6 +139,22 @@ fn state(report: &CallReport) -> Option<Value> {
         Outcome::Done => Some(report.output.structured.as_ref()?["index"].clone()),
         _ => None,
     }
+}
+
+/// Why something of the index could not be made.
+fn notes(report: &CallReport) -> impl Iterator<Item = &str> {
+    let structured = report.output.structured.as_ref();
+    let notes = structured.and_then(|structured| structured["notes"].as_array());
+    notes.into_iter().flatten().filter_map(Value::as_str)
+}
+
+/// How search by meaning is switched on where a model for it is configured.
+fn ungranted(host: &Host, state: &Value) -> Option<String> {
+    let embeddings = host.embeddings().filter(|_| state["semantic"].is_null())?;
+    Some(format!(
+        "Search by meaning is off: to send parts of the code to `{provider}`, run `zeph-host plugin grant {PLUGIN} --embedder {provider}`.",
+        provider = embeddings.provider()
+    ))
 }
 
 fn shown(state: &Value, options: &Index) -> Result<Exit, CliError> {
@@ -133,6 +177,13 @@ fn shown(state: &Value, options: &Index) -> Result<Exit, CliError> {
     ] {
         if count(name) > 0 {
             line += &format!(", {} {words}", count(name));
+        }
+    }
+    if let Some(semantic) = state.get("semantic") {
+        let embedder = semantic["embedder"].as_str().unwrap_or_default();
+        line += &format!("; {} parts embedded by {embedder}", semantic["embedded"]);
+        if semantic["pending"] != 0 {
+            line += &format!(", {} without a vector", semantic["pending"]);
         }
     }
     out::data(&format!("{line}\n"))?;

@@ -39,6 +39,11 @@ impl<'a> Reader<'a> {
         Some(u64::from_le_bytes(bytes.try_into().ok()?))
     }
 
+    pub(super) fn sixteen(&mut self) -> Option<u128> {
+        let bytes = self.take(16)?;
+        Some(u128::from_le_bytes(bytes.try_into().ok()?))
+    }
+
     pub(super) fn number(&mut self) -> Option<u64> {
         let mut value = 0;
         for shift in (0..64).step_by(7) {
