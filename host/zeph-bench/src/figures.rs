@@ -11,7 +11,8 @@ use crate::host::{Host, InstalledHost};
 use crate::program::program;
 use crate::timing::{Pair, in_turns, median, of_children, percentile, wall};
 use crate::{
-    acp, agent, database, filters, installation, mcp, plugins, scrape, shell,
+    acp, agent, database, filters, installation, mcp, plugins, scrape, search,
+    shell,
 };
 
 /// Runs of each side; an odd number, so that the median is one of them.
@@ -46,7 +47,7 @@ pub(crate) struct Bench {
 pub(crate) type Figure = (&'static str, fn(&Bench) -> Result<Vec<Row>>);
 
 /// Every figure, in the order of the table.
-pub(crate) const FIGURES: [Figure; 18] = [
+pub(crate) const FIGURES: [Figure; 19] = [
     ("line", line),
     ("call", call),
     ("grep", grep),
@@ -62,6 +63,7 @@ pub(crate) const FIGURES: [Figure; 18] = [
     ("agent", agent::agent),
     ("wrap", mcp::wrap::wrap),
     ("scrape", scrape::scrape),
+    ("search", search::search),
     ("postgres", database::line),
     ("replicas", mcp::replicas::replicas),
     ("install", installation::install),

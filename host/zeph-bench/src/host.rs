@@ -41,6 +41,11 @@ impl InstalledHost {
             .len())
     }
 
+    /// Where it keeps what it can make anew.
+    pub(crate) fn cache(&self) -> PathBuf {
+        self.home.join("cache/zeph-host")
+    }
+
     /// The program, to be started in `directory`, which is also what its tools may touch.
     pub(crate) fn command(&self, directory: &Path) -> Command {
         let mut command = program(&self.path);

@@ -26,6 +26,7 @@ mod postgres;
 #[path = "../../xtask/src/program.rs"]
 mod program;
 mod scrape;
+mod search;
 mod shell;
 mod timing;
 
