@@ -42,8 +42,8 @@ pub struct Request {
     pub kind: Kind,
     /// The server's name for its tool.
     pub tool: String,
-    /// With holes for the place.
-    pub arguments: Map<String, Value>,
+    /// Each `ARGUMENT=VALUE`, with holes for the place.
+    pub arguments: Vec<String>,
 }
 
 /// What is asked.
@@ -161,12 +161,13 @@ impl Request {
         (lsp, ground): (&Lsp, &Ground),
     ) -> Option<Value> {
         let mut filled = Map::new();
-        for (argument, value) in &self.arguments {
-            let value = match value {
-                Value::String(text) => fill(text, name, position, (lsp, ground))?,
-                other => other.clone(),
+        for argument in &self.arguments {
+            let (argument, value) = argument.split_once('=')?;
+            let value = match serde_json::from_str(value) {
+                Ok(plain @ (Value::Bool(_) | Value::Number(_))) => plain,
+                _ => fill(value, name, position, (lsp, ground))?,
             };
-            filled.insert(argument.clone(), value);
+            filled.insert(argument.to_owned(), value);
         }
         Some(Value::Object(filled))
     }

@@ -13,11 +13,11 @@ const REQUESTS: &str = r#"
 [[tools.search.lsp.requests]]
 kind = "symbols"
 tool = "find.symbols"
-arguments = { query = "{name}" }
+arguments = ["query={name}"]
 [[tools.search.lsp.requests]]
 kind = "references"
 tool = "references"
-arguments = { file_path = "{path}", line = "{line}", character = "{column}" }
+arguments = ["file_path={path}", "line={line}", "character={column}"]
 "#;
 
 /// A workspace whose configuration names a server that behaves so.

@@ -1,6 +1,7 @@
 //! `tools.search`: what of it `search_code` is told, and the tools it may call.
 
 use zeph_core::capability::Capability;
+use zeph_core::failure::one_line;
 
 use super::Compiling;
 use crate::raw::{RawLsp, RawLspKind, RawMcp};
@@ -39,6 +40,12 @@ impl Compiling<'_> {
                     .problem(&key, "two of its entries have the same `kind`");
             }
             kinds.push(request.kind);
+            let mut arguments = request.arguments.iter();
+            if let Some(bad) = arguments.find(|argument| !argument.contains('=')) {
+                let bad = one_line(bad, 100);
+                let message = format!("`{bad}` is not `ARGUMENT=VALUE`, such as `query={{name}}`");
+                self.merged.problem(&key, &message);
+            }
             let name = format!("{}/{}", lsp.server, request.tool);
             let tool = Capability::Tool { name };
             match tool.problem() {

@@ -1,7 +1,5 @@
 //! The section `tools.search`, as it stands in files: what the plugin `search` is told.
 
-use std::collections::BTreeMap;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -36,8 +34,9 @@ pub(crate) struct RawLspRequest {
     /// The server's own name for its tool.
     #[schemars(length(min = 1, max = 128))]
     pub(crate) tool: String,
-    /// What it is called with; `{name}`, `{path}`, `{uri}`, `{line}` and `{column}` stand for the place.
-    pub(crate) arguments: BTreeMap<String, RawLspArgument>,
+    /// What it is called with, each `ARGUMENT=VALUE`; `{name}`, `{path}`, `{uri}`, `{line}` and `{column}` stand for the place.
+    #[schemars(length(max = 16))]
+    pub(crate) arguments: Vec<String>,
 }
 
 /// What is asked.
@@ -48,14 +47,4 @@ pub(crate) enum RawLspKind {
     Symbols,
     Definition,
     References,
-}
-
-/// The value of an argument.
-#[derive(Debug, Deserialize, Serialize, JsonSchema)]
-#[serde(untagged)]
-#[schemars(inline)]
-pub(crate) enum RawLspArgument {
-    Flag(bool),
-    Number(i64),
-    Text(String),
 }
