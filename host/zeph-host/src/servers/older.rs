@@ -1,22 +1,26 @@
 //! Which servers know the older revisions alone. They end at a request of the newer ones, or leave it unanswered, so that they would be
 //! started twice, or waited for, with every start of the host. What is kept is of one command line and installation: another is asked again.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use serde_json::json;
 use zeph_config::Config;
 use zeph_core::id::ServerName;
+use zeph_core::user::run_as;
 
 use super::opener::LaunchPlan;
 
 /// Whether it was noted of what `plan` runs.
 pub(super) fn is_noted(config: &Config, name: &ServerName, plan: &LaunchPlan) -> bool {
-    let noted = place(config, name).and_then(|place| fs::read_to_string(place).ok());
-    noted.is_some_and(|noted| noted == mark(plan))
+    let Some(place) = place(config, name) else {
+        return false;
+    };
+    let read = run_as(config.tool_user.as_ref(), || fs::read_to_string(place));
+    read.flatten().is_ok_and(|noted| noted == mark(plan))
 }
 
-/// Notes it, or forgets it.
+/// Notes it, or forgets it, with the rights of the user whose place it is.
 ///
 /// Errors: of the file.
 pub(super) fn note(
@@ -28,17 +32,22 @@ pub(super) fn note(
     let Some(place) = place(config, name) else {
         return Ok(());
     };
-    if !is_older {
-        return match fs::remove_file(&place) {
+    let change = || match is_older {
+        true => write(&place, &mark(plan)),
+        false => match fs::remove_file(&place) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),
-        };
-    }
+        },
+    };
+    run_as(config.tool_user.as_ref(), change).flatten()
+}
+
+/// One that is read while it is written is of no plan.
+fn write(place: &Path, mark: &str) -> io::Result<()> {
     if let Some(folder) = place.parent() {
         fs::create_dir_all(folder)?;
     }
-    // One that is read while it is written is of no plan.
-    fs::write(&place, mark(plan))
+    fs::write(place, mark)
 }
 
 /// What stands for a plan: arguments may be what others must not read.
