@@ -9,6 +9,7 @@ pub(super) use self::name::name_of;
 
 use std::io::{self, IsTerminal as _};
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::task::JoinSet;
 use zeph_core::principal::Principal;
@@ -26,6 +27,9 @@ use crate::serve::Server;
 use crate::serve::conversation::Conversation;
 use crate::serve::native::{NativeServer, Relay};
 use crate::serve::stdio::{self, Ended};
+
+/// How long a client takes for its first requests, which take memory that later ones need not.
+const FIRST_REQUESTS: Duration = Duration::from_secs(2);
 
 /// Runs the command.
 pub(super) fn run(context: &Context, options: &Wrap) -> Result<Exit, CliError> {
@@ -63,6 +67,7 @@ pub(super) fn run(context: &Context, options: &Wrap) -> Result<Exit, CliError> {
 /// Gives back the memory that the start took, once the server stands: it idles most of the time, beside others.
 async fn tidy(host: Host) {
     host.settled().await;
+    tokio::time::sleep(FIRST_REQUESTS).await;
     drop(tokio::task::spawn_blocking(heap::give_back).await);
 }
 
