@@ -1,7 +1,8 @@
-//! Short options in whatever way they are written: `rm -r -f x`, `rm -fr x` and `rm x -rf` are what `rm -rf *` means.
+//! Options in whatever way and place they are written: `rm -r -f x`, `rm -fr x` and `rm x -rf` are what `rm -rf *` means, and
+//! `git push origin --force` is what `git push --force*` means.
 //!
-//! Only rules that refuse or ask look at this. Both the pattern and the command are taken apart into the letters of their options and what
-//! is left without them; a command is meant when it has the letters of the pattern and the rest fits the rest.
+//! Only rules that refuse or ask look at this. Both the pattern and the command are taken apart into their options and what is left
+//! without them; a command is meant when it has the options of the pattern and the rest fits the rest.
 
 use super::globals;
 use super::pattern::Pattern;
@@ -61,12 +62,14 @@ const LONG: &[(&[&str], &str, char)] = &[
 pub(super) struct Apart {
     /// The letters of its short options, in lower case, as often as they stand there, in order.
     letters: Vec<char>,
-    /// The name and all other words, in lower case, with single spaces.
+    /// Its other options, in lower case, without their values. Of a pattern, one that ends with `*` means all that begin so.
+    long: Vec<String>,
+    /// The name and all other words, in lower case, with single spaces. The value of an option is a word of its own.
     rest: String,
 }
 
 impl Apart {
-    /// Of a command, with and without the options before its subcommand; nothing when it has no short option.
+    /// Of a command, with and without the options before its subcommand; nothing when it has no option.
     pub(super) fn of_command(command: &SimpleCommand) -> Vec<Self> {
         let starts = [Some(0), globals::end(command)].into_iter().flatten();
         let of_words = |start: usize| {
@@ -76,7 +79,9 @@ impl Apart {
         starts.filter_map(of_words).collect()
     }
 
-    /// Of the text of a pattern; `None` when no word of it is a short option in full.
+    /// Of the text of a pattern; `None` when no word of it is an option.
+    ///
+    /// Shape: wildcards around an option are read as words beside it: `*rm *-rf*` is `*rm * -rf *`.
     pub(super) fn of_pattern(text: &str) -> Option<Self> {
         let mut words = text.split_whitespace();
         let name = words.next()?;
@@ -84,33 +89,93 @@ impl Apart {
         Self::new(name, words, false)
     }
 
-    fn new<'t>(name: &str, words: impl Iterator<Item = &'t str>, is_command: bool) -> Option<Self> {
+    /// Of a name and words.
+    pub(super) fn new<'t>(
+        name: &str,
+        words: impl Iterator<Item = &'t str>,
+        is_command: bool,
+    ) -> Option<Self> {
         let name = name.to_lowercase();
-        if SINGLE_DASH.contains(&name.as_str()) {
-            return None;
-        }
-        let mut letters = Vec::new();
+        let mut apart = Self {
+            letters: Vec::new(),
+            long: Vec::new(),
+            rest: String::new(),
+        };
         let mut rest = vec![name.clone()];
         let mut is_ended = false;
         for word in words.map(str::to_lowercase) {
-            match options(&name, &word).filter(|_| !is_ended) {
-                Some(options) => letters.extend(options),
-                None if word == "--" && is_command && !is_ended => is_ended = true,
-                None => rest.push(word),
+            if is_ended {
+                rest.push(word);
+            } else if word == "--" && is_command {
+                is_ended = true;
+            } else if is_command {
+                apart.take(&name, &word, &mut rest);
+            } else {
+                apart.take_of_pattern(&name, &word, &mut rest);
             }
         }
-        letters.sort_unstable();
-        (!letters.is_empty()).then(|| Self {
-            letters,
-            rest: rest.join(" "),
-        })
+        apart.letters.sort_unstable();
+        apart.rest = rest.join(" ");
+        let has_some = !apart.letters.is_empty() || !apart.long.is_empty();
+        has_some.then_some(apart)
     }
 
-    /// Whether it has all the letters of `pattern`, and the rest fits.
+    /// Takes a word of a pattern, which may have wildcards around an option.
+    fn take_of_pattern(&mut self, name: &str, word: &str, rest: &mut Vec<String>) {
+        let bare = word.trim_matches('*');
+        if bare.len() < 2 || !bare.starts_with('-') {
+            return rest.push(word.to_owned());
+        }
+        if word.starts_with('*') {
+            rest.push("*".to_owned());
+        }
+        let n_long = self.long.len();
+        self.take(name.trim_start_matches('*'), bare, rest);
+        if !word.ends_with('*') {
+            return;
+        }
+        // What the wildcard stands for is the rest of the value, or of the option and all that follows.
+        if bare.contains('=') {
+            let value = rest.pop();
+            rest.extend(value.map(|value| value + "*"));
+            return;
+        }
+        if let Some(option) = self.long.get_mut(n_long) {
+            option.push('*');
+        }
+        rest.push("*".to_owned());
+    }
+
+    /// Takes a word: letters of options, an option with its value, or any other.
+    fn take(&mut self, name: &str, word: &str, rest: &mut Vec<String>) {
+        if let Some(letters) = letters(name, word) {
+            self.letters.extend(letters);
+            return;
+        }
+        match long(name, word) {
+            Some((option, value)) => {
+                self.long.push(option.to_owned());
+                rest.extend(value.map(str::to_owned));
+            }
+            None => rest.push(word.to_owned()),
+        }
+    }
+
+    /// Whether it has all the options of `pattern`, and the rest fits.
     pub(super) fn is_meant_by(&self, pattern: &Self, rest: &Pattern) -> bool {
         let mut letters = self.letters.iter();
         let has = |wanted: &char| letters.any(|letter| letter == wanted);
-        pattern.letters.iter().all(has) && rest.fits_command(&self.rest)
+        pattern.letters.iter().all(has)
+            && pattern.long.iter().all(|wanted| self.has_long(wanted))
+            && rest.fits_command(&self.rest)
+    }
+
+    /// Whether it has an option, written in full.
+    fn has_long(&self, wanted: &str) -> bool {
+        match wanted.strip_suffix('*') {
+            Some(start) => self.long.iter().any(|option| option.starts_with(start)),
+            None => self.long.iter().any(|option| option == wanted),
+        }
     }
 
     /// What is left without the options.
@@ -120,18 +185,37 @@ impl Apart {
 }
 
 /// The letters of a word of options, in lower case.
-fn options(name: &str, word: &str) -> Option<Vec<char>> {
-    if let Some(letter) = long(name, word) {
+fn letters(name: &str, word: &str) -> Option<Vec<char>> {
+    if let Some(letter) = short_of(name, word) {
         return Some(vec![letter]);
     }
     let letters = word.strip_prefix('-')?;
     let is_cluster = (1..=CLUSTER_CHARS_MAX).contains(&letters.len())
         && letters.bytes().all(|b| b.is_ascii_alphanumeric());
-    is_cluster.then(|| letters.chars().collect())
+    (is_cluster && !SINGLE_DASH.contains(&name)).then(|| letters.chars().collect())
+}
+
+/// An option of several letters and its value, if that stands behind a `=`. For some programs one dash is enough, and two mean the same.
+fn long<'w>(name: &str, word: &'w str) -> Option<(&'w str, Option<&'w str>)> {
+    let dashes = if SINGLE_DASH.contains(&name) {
+        "-"
+    } else {
+        "--"
+    };
+    let shorter = word
+        .strip_prefix('-')
+        .filter(|rest| rest.starts_with(dashes) && dashes == "-");
+    let option = shorter.unwrap_or(word);
+    let is_option = option.len() > dashes.len() && option.starts_with(dashes);
+    let (name, value) = match option.split_once('=') {
+        Some((name, value)) => (name, Some(value)),
+        None => (option, None),
+    };
+    is_option.then_some((name, value))
 }
 
 /// The short option that a long one is. Programs take the beginning of a long option for all of it.
-fn long(name: &str, word: &str) -> Option<char> {
+fn short_of(name: &str, word: &str) -> Option<char> {
     let is_meant = |option: &str| word.len() > 2 && option.starts_with(word);
     LONG.iter()
         .find(|(names, option, _)| names.contains(&name) && is_meant(option))

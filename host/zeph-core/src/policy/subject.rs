@@ -241,9 +241,13 @@ impl<'a> LinePart<'a> {
                 true => option.clone() + word.find('=').map_or("", |value| &word[value..]),
                 false => word.clone(),
             });
-            let name = self.command.base_name().to_owned();
-            let text: Vec<String> = std::iter::once(name).chain(written).collect();
+            let name = self.command.base_name();
+            let written: Vec<String> = written.collect();
+            let words = std::iter::once(name).chain(written.iter().map(String::as_str));
+            let text: Vec<&str> = words.collect();
+            let apart = Apart::new(name, written.iter().map(String::as_str), true);
             pattern.fits_command(&text.join(" ").to_lowercase())
+                || apart.is_some_and(|apart| pattern.fits_options(&apart))
         };
         options.iter().any(|option| {
             let is_begun = |word: &str| {

@@ -361,8 +361,89 @@ fn what_needs_no_rule_can_be_asked_about() {
 }
 
 #[test]
+fn deny_rules_hold_wherever_options_stand() {
+    check_denied(&[
+        ("rm -rf*", "rm -r -f x", "deny"),
+        ("rm -rf*", "rm -fr x", "deny"),
+        ("rm -rf*", "rm x -rf", "deny"),
+        ("*rm -rf*", "rm --recursive --force x", "deny"),
+        ("rm *-rf*", "rm -fr x", "deny"),
+        ("rm -rf*", "rm -r x", "allow"),
+        ("git push --force*", "git push origin main --force", "deny"),
+        ("git push --force*", "git push origin main -f", "deny"),
+        (
+            "git push --force-with*",
+            "git push -u o --force-with-lease",
+            "deny",
+        ),
+        ("git push --force*", "git push origin main", "allow"),
+        ("git push --mirror *", "git push origin --mirror", "deny"),
+        ("git push --mirror *", "git push origin --mirr", "ask"),
+        ("git push --mirror *", "git push -- --mirror", "allow"),
+        (
+            "docker run --privileged *",
+            "docker run -it --privileged x",
+            "deny",
+        ),
+        (
+            "docker run --privileged *",
+            "docker run -v a:/b --rm x --privileged",
+            "deny",
+        ),
+        ("docker run --privileged *", "docker run -it x", "allow"),
+        (
+            "docker run --network=host *",
+            "docker run --rm --network host x",
+            "deny",
+        ),
+        (
+            "docker run --network host *",
+            "docker run --rm --network=host x",
+            "deny",
+        ),
+        (
+            "docker run --network=ho*",
+            "docker run --rm --network=host x",
+            "deny",
+        ),
+        (
+            "docker run --network=host *",
+            "docker run --network=none x",
+            "allow",
+        ),
+        ("rm -rf /etc*", "rm --verbose -rf /etc/x", "deny"),
+        (
+            "curl --upload-file *",
+            "curl -s --upload-file a http://b",
+            "deny",
+        ),
+        (
+            "terraform apply -auto-approve*",
+            "terraform apply -input=false -auto-approve",
+            "deny",
+        ),
+        (
+            "terraform apply -auto-approve*",
+            "terraform apply --auto-approve x",
+            "deny",
+        ),
+        (
+            "terraform apply -auto-approve*",
+            "terraform apply x",
+            "allow",
+        ),
+        ("find -delete*", "find . -type f -delete", "deny"),
+        (
+            "npm publish --access*",
+            "npm publish . --tag x --access public",
+            "deny",
+        ),
+    ]);
+}
+
+#[test]
 fn deny_rules_hold_however_short_options_are_written() {
-    for (rule, parts, expect) in [
+    check_denied(&[
         ("rm -rf *", "rm -rf x", "deny"),
         ("rm -rf *", "rm -r -f x", "deny"),
         ("rm -rf *", "rm -fr x", "deny"),
@@ -388,13 +469,18 @@ fn deny_rules_hold_however_short_options_are_written() {
         ("ssh -vv *", "ssh -v -v host", "deny"),
         ("find * -delete*", "find . -type d -name let", "allow"),
         ("tar -xf *", "tar -x -v -f a.tar", "deny"),
-    ] {
+    ]);
+}
+
+/// Each a pattern that denies, beside a rule that allows everything, a command and what becomes of it.
+fn check_denied(cases: &[(&str, &str, &str)]) {
+    for (rule, parts, expect) in cases {
         let deny = format!("deny {rule}");
         let policy = Policy {
             permissions: permissions("bash", &[&deny, "allow *"]),
             ..Policy::default()
         };
-        assert_eq!(decide(&policy, plain(parts)), expect, "{rule}: {parts}");
+        assert_eq!(decide(&policy, plain(parts)), *expect, "{rule}: {parts}");
     }
 }
 

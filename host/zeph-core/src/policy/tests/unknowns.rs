@@ -188,7 +188,7 @@ fn denials_hold_for_shortened_options() {
         &policy,
         &[
             ("tar xf a --to-com=x", "ask"),
-            ("rm --rec x", "ask"),
+            ("rm --rec x", "deny"),
             ("rm --recursive x", "deny"),
             ("rm --verbose x", "allow"),
             ("rm -- x", "allow"),
