@@ -110,6 +110,7 @@ impl GitParts {
                     }
                 }
                 "exec-path" => self.unknown = Some(LEADS),
+                "git-dir" if !is_usual_directory(value) => self.unknown = Some(LEADS),
                 _ => {}
             }
         }
@@ -125,12 +126,8 @@ impl GitParts {
             "submodule" => self.submodule(rest),
             "rebase" | "difftool" => self.inner.extend(named(rest, &["-x"])),
             "grep" => {
-                let pagers = rest.iter().filter_map(|word| after(word, "-O"));
-                self.inner.extend(
-                    pagers
-                        .filter(|pager| !pager.text.is_empty())
-                        .map(WrappedCommand::Text),
-                );
+                let pagers = rest.iter().filter_map(pager_of_grep);
+                self.inner.extend(pagers.map(WrappedCommand::Text));
             }
             "config" => self.config(rest),
             "send-email" => {
@@ -214,6 +211,20 @@ impl GitParts {
         let text = value.text.trim_start_matches('!');
         self.inner.push(WrappedCommand::Text(value.part(text)));
     }
+}
+
+/// The pager in `-Oless`, `-nOless`: behind a letter that may stand among others, and never in the next word.
+fn pager_of_grep(word: &Value) -> Option<Value> {
+    const FLAGS: &str = "aEFGHILPchilnopqrvwWz";
+    let letters = word.text.strip_prefix('-')?;
+    let (before, pager) = letters.split_once('O')?;
+    let is_option = before.chars().all(|letter| FLAGS.contains(letter));
+    (is_option && !pager.is_empty()).then(|| word.part(pager))
+}
+
+/// Whether this is the directory that a repository has below its root. What is in it is protected; another one may hold any settings.
+fn is_usual_directory(value: &Value) -> bool {
+    value.is_literal && (value.text == ".git" || value.text.ends_with("/.git"))
 }
 
 fn last_part(name: &str) -> String {
