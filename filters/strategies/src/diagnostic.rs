@@ -221,7 +221,11 @@ impl Severities {
             return;
         }
         let line = head(&lines.text()[lines.place(line_idx)]);
-        match worst(clue, |sign_idx| searches.is_match(sign_idx, line)) {
+        let severity = row(line).filter(|severity| {
+            // What says of an error besides is one.
+            *severity == Severity::Error || clue.signs & ERROR_SIGNS == 0
+        });
+        match severity.or_else(|| worst(clue, |sign_idx| searches.is_match(sign_idx, line))) {
             Some(Severity::Error) => self.errors.insert(line_idx),
             Some(Severity::Warning) => self.warnings.insert(line_idx),
             None => {}
@@ -241,6 +245,43 @@ impl Severities {
     pub fn errors(&self) -> &LineSet {
         &self.errors
     }
+}
+
+/// The signs of errors, bit by bit: they stand before those of warnings.
+const ERROR_SIGNS: u32 = {
+    let (mut signs, mut sign_idx) = (0, 0);
+    while sign_idx < SIGNS.len() {
+        if matches!(SIGNS[sign_idx].severity, Severity::Error) {
+            signs |= 1 << sign_idx;
+        }
+        sign_idx += 1;
+    }
+    signs
+};
+
+/// What `  12:5  error  message  rule` says, in the words of most linters: an output of theirs has such a line for every finding, and the
+/// expressions that match it would be tried for each.
+fn row(line: &str) -> Option<Severity> {
+    let text = after_number(line.as_bytes().trim_ascii_start())?;
+    let text = after_number(text.strip_prefix(b":")?)?;
+    let word = text.trim_ascii_start();
+    let severity = match word.first().filter(|_| word.len() < text.len())? {
+        b'e' => word
+            .strip_prefix(b"error")
+            .map(|rest| (rest, Severity::Error)),
+        b'w' => word
+            .strip_prefix(b"warning")
+            .map(|rest| (rest, Severity::Warning)),
+        _ => None,
+    };
+    let (rest, severity) = severity?;
+    let is_whole = rest.first().is_some_and(u8::is_ascii_whitespace);
+    is_whole.then_some(severity)
+}
+
+fn after_number(text: &[u8]) -> Option<&[u8]> {
+    let n_digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    (n_digits > 0).then(|| &text[n_digits..])
 }
 
 fn head(line: &str) -> &str {

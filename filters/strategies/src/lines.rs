@@ -54,7 +54,13 @@ impl<'a> Lines<'a> {
         let mask = (1 << shift) - 1;
         let place = |end: usize| u32::try_from(end + 1).unwrap_or(u32::MAX);
         if shift == 0 {
-            starts.extend(line_ends(bytes).map(place));
+            // Into places that are there: whether there is room is not asked for each.
+            starts.resize(1 + n_lines - usize::from(is_open), 0);
+            let ends = line_ends(bytes).map(place);
+            starts[1..]
+                .iter_mut()
+                .zip(ends)
+                .for_each(|(start, end)| *start = end);
         } else {
             let ends = line_ends(bytes).zip(1..).filter(|(_, n)| n & mask == 0);
             starts.extend(ends.map(|(end, _)| place(end)));

@@ -45,7 +45,9 @@ pub(crate) fn trim(line: &str) -> &str {
 /// Whether a line has nothing but white space.
 #[inline]
 pub fn is_blank(line: &str) -> bool {
-    trim_start(line).is_empty()
+    // Many lines begin with blanks, and nearly all end with a sign.
+    let is_plain = line.as_bytes().last().is_some_and(u8::is_ascii_graphic);
+    !is_plain && trim_start(line).is_empty()
 }
 
 /// Whether a line holds a few bytes. For so few, preparing a proper search takes longer.

@@ -103,10 +103,21 @@ pub struct Hit {
 impl Words {
     /// Words of at least three bytes each; shorter ones are never found. The shortest decides how fast a search is.
     pub fn new<'w>(words: impl IntoIterator<Item = (&'w str, Case)>) -> Self {
-        let words: Vec<(Vec<u8>, Case)> = (words.into_iter())
-            .map(|(word, case)| (word.as_bytes().to_vec(), case))
+        Self::with_next(words.into_iter().map(|(word, case)| (word, case, &[][..])))
+    }
+
+    /// As [`new`](Self::new), where it is known of words of three bytes which bytes follow those that matter: they are searched for
+    /// as fast as if they had four. What another byte follows may be found or not. None are known where there are none.
+    pub fn with_next<'w>(words: impl IntoIterator<Item = (&'w str, Case, &'w [u8])>) -> Self {
+        let given: Vec<(&str, Case, &[u8])> = words.into_iter().collect();
+        let words: Vec<(Vec<u8>, Case)> = (given.iter())
+            .map(|(word, case, _)| (word.as_bytes().to_vec(), *case))
             .collect();
-        let lengths = words.iter().map(|(word, _)| word.len());
+        let length = |(word, _, next): &(&str, Case, &[u8])| {
+            let is_longer = word.len() == GRAM_BYTES && !next.is_empty();
+            word.len() + usize::from(is_longer)
+        };
+        let lengths = given.iter().map(length);
         let shortest = lengths.filter(|n| *n >= GRAM_BYTES).min();
         let mut made = Self {
             words: Vec::new(),
@@ -115,8 +126,17 @@ impl Words {
             table: Box::new([0; 1 << TABLE_BITS]),
             buckets: vec![Vec::new()],
         };
-        for (word_idx, (word, case)) in words.iter().enumerate() {
-            made.add(word_idx, word, *case);
+        for (word_idx, ((word, case), (_, _, next))) in words.iter().zip(&given).enumerate() {
+            match (made.step > 1 && word.len() == GRAM_BYTES, word.as_slice()) {
+                (true, [a, b, c]) => {
+                    made.add_gram([*a, *b, *c], Entry::of(word_idx, word, *case, 0), *case);
+                    for behind in *next {
+                        let entry = Entry::of(word_idx, word, *case, 1);
+                        made.add_gram([*b, *c, *behind], entry, *case);
+                    }
+                }
+                _ => made.add(word_idx, word, *case),
+            }
         }
         made.words = words;
         made
@@ -136,18 +156,28 @@ impl Words {
             let Some(gram) = word[offset..].first_chunk() else {
                 continue;
             };
-            let n_buckets = self.buckets.len();
-            let bucket_idx = &mut self.table[lower_hash(*gram)];
-            if *bucket_idx == 0 {
-                let Ok(next) = u16::try_from(n_buckets) else {
-                    continue;
-                };
-                *bucket_idx = next;
-                self.buckets.push(Vec::new());
-            }
-            self.buckets[usize::from(*bucket_idx)].push(Entry::of(word_idx, word, case, offset));
-            self.allow(*gram, case);
+            self.add_gram(*gram, Entry::of(word_idx, word, case, offset), case);
         }
+    }
+
+    fn add_gram(&mut self, gram: [u8; GRAM_BYTES], entry: Entry, case: Case) {
+        let n_buckets = self.buckets.len();
+        let bucket_idx = &mut self.table[lower_hash(gram)];
+        if *bucket_idx == 0 {
+            let Ok(next) = u16::try_from(n_buckets) else {
+                return;
+            };
+            *bucket_idx = next;
+            self.buckets.push(Vec::new());
+        }
+        // Grams that differ in case, or in nothing the hash tells apart, share a bucket: the word is in it once.
+        let bucket = &mut self.buckets[usize::from(*bucket_idx)];
+        let is_same =
+            |known: &Entry| (known.word_idx, known.offset) == (entry.word_idx, entry.offset);
+        if !bucket.iter().any(is_same) {
+            bucket.push(entry);
+        }
+        self.allow(gram, case);
     }
 
     /// Puts every spelling of a gram into the first table.

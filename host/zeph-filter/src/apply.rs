@@ -108,6 +108,8 @@ pub struct Filtered<'a> {
     pub notes: Vec<String>,
     /// Size before and after.
     pub size: Size,
+    /// The raw output, where it is text without control sequences: [`Secrets`](crate::Secrets) need not find that out again.
+    pub plain: Option<&'a str>,
 }
 
 /// Sizes before and after.
@@ -131,7 +133,8 @@ impl Filters {
     /// Limits: linear in the output; takes up to one copy of it.
     pub fn apply<'a>(&self, output: &Output<'_, 'a>, foreign: &dyn Foreign) -> Filtered<'a> {
         let mut filtered = unfiltered(output.raw);
-        if let Some(text) = plain(output.raw).filter(|text| text.len() <= TEXT_BYTES_MAX) {
+        filtered.plain = plain(output.raw);
+        if let Some(text) = filtered.plain.filter(|text| text.len() <= TEXT_BYTES_MAX) {
             // Where there is a run, there is mostly one soon: then no table of lines is made in vain.
             let lines = (!begins_with_blank_run(text)).then(|| Lines::of(text));
             if let Some(lines) = lines.filter(|lines| !lines.has_blank_run()) {
@@ -222,6 +225,7 @@ fn unfiltered<'a>(raw: &[u8]) -> Filtered<'a> {
         confidence: None,
         notes: Vec::new(),
         size,
+        plain: None,
     }
 }
 

@@ -58,6 +58,29 @@ fn errors_of_many_tools_are_seen() {
     }
 }
 
+/// A text is read in another way than a line: rows of linters by hand.
+#[test]
+fn rows_of_linters_say_what_their_expressions_say() {
+    for line in [
+        "  12:5  error  'x' is not defined  no-undef",
+        "12:5 warning y",
+        "\t1:2\twarning\tx",
+        "  1:1  warning  error: x  rule",
+        "  1:1  warning  there are 3 errors  rule",
+        "  1:1  warning  Error in x: y",
+        "  1:1  Error  x",
+        "  12:5  errors  x",
+        "  12:5  error",
+        "  12:  error x",
+        "  12:5error x",
+        "  a:5  error  x",
+        "  1:2  warn  x",
+    ] {
+        let text = format!("one\n{line}\ntwo\n");
+        assert_eq!(Lines::of(&text).severity(1), severity(line), "{line}");
+    }
+}
+
 #[test]
 fn names_and_totals_are_no_errors() {
     for line in [

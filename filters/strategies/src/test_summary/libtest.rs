@@ -1,11 +1,14 @@
 //! The output of Rust's own test runner, indented or not.
 
-use std::collections::{HashMap, HashSet};
+use foldhash::fast::RandomState;
 
 use super::frames::is_library;
 use super::{Limits, Mark, Marks};
 use crate::text::{is_blank, trim, trim_start};
 use crate::{Lines, Severity, severity};
+
+type HashMap<K, V> = std::collections::HashMap<K, V, RandomState>;
+type HashSet<T> = std::collections::HashSet<T, RandomState>;
 
 /// The line with which a run begins, or ends.
 pub(super) fn is_sign(line: &str) -> bool {
@@ -15,7 +18,7 @@ pub(super) fn is_sign(line: &str) -> bool {
 
 /// Marks what passed, and the detail of failures.
 pub(super) fn mark(lines: &Lines<'_>, limits: Limits, marks: &mut Marks) {
-    let mut failed = HashSet::new();
+    let mut failed = HashSet::default();
     let heads = heads(lines);
     let mut failure_idx = 0;
     let mut at = 0;

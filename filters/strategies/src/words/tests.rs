@@ -58,6 +58,44 @@ fn words_are_found_at_the_edges_and_inside_each_other() {
     check(&[], "nothing");
 }
 
+/// Those of three bytes are looked for at every second place, with what follows them.
+#[test]
+fn words_of_three_bytes_are_found_with_what_may_follow_them() {
+    let words = [
+        ("sk-", Case::Exact, &b"abAB_"[..]),
+        ("aws", Case::Any, b"_s"),
+        ("error", Case::Any, b""),
+        ("k-a", Case::Exact, b"a-"),
+    ];
+    let made = Words::with_next(words);
+    let text = "sk-a AWS_ xsk-A error sk-sk-_ awss sk-a- awsSK-";
+    for n in 0..8 {
+        let text = "x".repeat(n) + text;
+        let mut found = Vec::new();
+        made.each(text.as_bytes(), |hit| {
+            found.push(hit);
+            0
+        });
+        let is_followed = |hit: &Hit| {
+            let (_, case, next) = words[hit.word_idx];
+            let behind = text.as_bytes().get(hit.end);
+            let is_next = |byte: &u8| match case {
+                Case::Any => next
+                    .to_ascii_lowercase()
+                    .contains(&byte.to_ascii_lowercase()),
+                Case::Exact => next.contains(byte),
+            };
+            next.is_empty() || behind.is_some_and(is_next)
+        };
+        let plain_words = words.map(|(word, case, _)| (word, case));
+        let mut wanted = plain(&plain_words, &text);
+        wanted.retain(is_followed);
+        found.retain(is_followed);
+        assert_eq!(sorted(found), wanted, "{text}");
+        assert_eq!(wanted.len(), 9, "{wanted:?}");
+    }
+}
+
 #[test]
 fn words_before_the_place_wanted_are_passed_over() {
     let text = "error\n".repeat(100) + "fatal error";

@@ -168,6 +168,10 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
 
 /// A word without what stands around words.
 fn bare(word: &str) -> &str {
+    let is_bare = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
+    if is_bare(word.as_bytes().first()) && is_bare(word.as_bytes().last()) {
+        return word;
+    }
     let is_around = |c: char| {
         matches!(
             c,
@@ -179,7 +183,7 @@ fn bare(word: &str) -> &str {
 
 /// `path:line`, with or without a column.
 fn is_place(word: &str) -> bool {
-    word.split_once(':').is_some_and(|(path, line)| {
-        !path.is_empty() && line.starts_with(|c: char| c.is_ascii_digit())
-    })
+    // By bytes: it is asked of every word of a list of places.
+    let colon = word.bytes().position(|byte| byte == b':');
+    colon.is_some_and(|at| at > 0 && word.as_bytes().get(at + 1).is_some_and(u8::is_ascii_digit))
 }
