@@ -7,6 +7,7 @@ mod hint;
 mod shape;
 mod suspect;
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::{LazyLock, OnceLock};
 
@@ -14,6 +15,7 @@ use regex::bytes;
 use regex::{Regex, RegexBuilder};
 use zeph_strategies::{PATTERN_CHARS_MAX, n_line_ends};
 
+use crate::apply::Filtered;
 use crate::mark::MARK;
 use crate::sanitize::{pieces, stripped};
 use shape::{Check, SHAPES};
@@ -68,18 +70,33 @@ impl Secrets {
     /// Limits: linear in the output; at most 20 findings. Takes a copy of the output only for expressions of the operator, which
     /// may match beyond a line.
     pub fn scan(&self, raw: &[u8]) -> Vec<Secret> {
+        self.scan_plain(raw, None)
+    }
+
+    /// What looks like a credential in an output that was filtered: that it is plain text is not found out again.
+    ///
+    /// Limits: as of [`scan`](Self::scan).
+    pub fn scan_filtered(&self, raw: &[u8], filtered: &Filtered<'_>) -> Vec<Secret> {
+        self.scan_plain(raw, filtered.plain)
+    }
+
+    /// `plain` is the output as text, where it is known to hold no control sequence.
+    fn scan_plain(&self, raw: &[u8], plain: Option<&str>) -> Vec<Secret> {
         let mut found = BTreeSet::new();
-        let mut n_lines = 0;
+        let (mut n_lines, mut at) = (0, 0);
         for piece in pieces(raw) {
             if found.len() >= FINDINGS_MAX {
                 break;
             }
-            let text = stripped(piece);
+            let known = plain.and_then(|text| text.get(at..at + piece.len()));
+            let text = known.map_or_else(|| stripped(piece), Cow::Borrowed);
             scan_shapes(&text, n_lines, &mut found);
             n_lines += n_line_ends(text.as_bytes());
+            at += piece.len();
         }
         if !self.extra.is_empty() {
-            self.scan_extra(&stripped(raw), &mut found);
+            let text = plain.map_or_else(|| stripped(raw), Cow::Borrowed);
+            self.scan_extra(&text, &mut found);
         }
         found.into_iter().take(FINDINGS_MAX).collect()
     }
@@ -119,14 +136,19 @@ fn scan_shapes(text: &str, n_lines_before: usize, found: &mut BTreeSet<Secret>) 
     }
 }
 
+/// Kinds that others have a name of their own for, whatever has to be checked of them.
+const GENERAL: [&str; 3] = ["OpenAI key", "bearer token", "token in an assignment"];
+
 /// The kinds of credentials in one line, of the shapes it may hold; the general ones only when nothing special is there.
 fn kinds(line: &str, shapes: impl Iterator<Item = usize>) -> Vec<&'static str> {
     let line = line.as_bytes();
     let mut kinds = Vec::new();
     for shape_idx in shapes {
         let shape = &SHAPES[shape_idx];
-        let is_general = matches!(shape.check, Check::Value | Check::Word | Check::Url)
-            || shape.kind == "OpenAI key";
+        let is_general = matches!(
+            shape.check,
+            Check::Value | Check::Quoted | Check::Word | Check::Url
+        ) || GENERAL.contains(&shape.kind);
         if is_general && !kinds.is_empty() {
             continue;
         }
@@ -238,9 +260,24 @@ fn is_secret(value: &str, check: Check) -> bool {
         Check::Shape => true,
         Check::Random => is_random(value),
         Check::Value => !is_placeholder(value) && !is_code(value) && is_chosen(value),
+        Check::Quoted => !is_placeholder(value) && is_chosen(value) && is_odd(value),
         Check::Word => !is_placeholder(value),
         Check::Url => is_of_url(value),
     }
+}
+
+/// Whether a value in quotes holds signs that others do not, and is no call, no path and no text with places for values.
+fn is_odd(value: &str) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || "_.:$".contains(c);
+    let is_call = value
+        .split_once('(')
+        .is_some_and(|(name, _)| name.chars().all(is_part));
+    let is_path = value.starts_with(['/', '.', '~', '\\']) || value.contains("://");
+    let is_list = value
+        .split([',', ';'])
+        .all(|part| is_name(part) || part.chars().all(is_part));
+    let has_sign = value.contains(['(', ')', ',', ';', '<', '>', '`', ']', '}']);
+    has_sign && !is_call && !is_path && !is_list && !value.contains(['{', '<'])
 }
 
 /// Whether what follows `scheme://user:` begins with a password and the name of a host. A password may hold any `@`, `/`, `?` and

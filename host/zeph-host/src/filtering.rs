@@ -185,7 +185,8 @@ impl Filtering {
             raw,
         };
         let mut filtered = self.0.filters.apply(&output, strategies);
-        let found = self.0.secrets.as_ref().map(|secrets| secrets.scan(raw));
+        let found = self.0.secrets.as_ref();
+        let found = found.map(|secrets| secrets.scan_filtered(raw, &filtered));
         filtered
             .notes
             .extend(found.as_deref().and_then(secret::warning));

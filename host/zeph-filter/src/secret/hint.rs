@@ -74,6 +74,34 @@ impl Hint {
     }
 }
 
+impl Hint {
+    /// Which bytes may follow the word.
+    pub(super) fn next(&self) -> &'static [u8] {
+        match self.n_after {
+            0 => &VISIBLE,
+            _ => TOKEN,
+        }
+    }
+}
+
+/// What tokens are made of, one by one.
+const TOKEN: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+/// All that is no white space and no control of ASCII.
+static VISIBLE: [u8; 222] = {
+    let mut all = [0; 222];
+    let (mut idx, mut byte) = (0, b'!');
+    while idx < all.len() {
+        if byte == 0x7f {
+            byte += 1;
+        }
+        all[idx] = byte;
+        idx += 1;
+        byte = byte.wrapping_add(1);
+    }
+    all
+};
+
 /// What tokens are made of.
 pub(super) fn is_token(byte: &u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')

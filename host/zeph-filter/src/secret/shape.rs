@@ -24,6 +24,8 @@ pub(super) enum Check {
     Random,
     /// It looks like a value someone chose to be hard to guess, not like code or a placeholder.
     Value,
+    /// As [`Value`](Self::Value), of a value in quotes that holds signs which end or explain others.
+    Quoted,
     /// It is no placeholder.
     Word,
     /// What follows it is a password and the name of a host.

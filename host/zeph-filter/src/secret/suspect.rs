@@ -33,9 +33,9 @@ static HINTS: LazyLock<Hints> = LazyLock::new(|| {
     let hints: Vec<(Hint, usize)> = written.clone().flat_map(of_shape).collect();
     let words = hints
         .iter()
-        .map(|(hint, _)| (hint.word.as_str(), hint.case));
+        .map(|(hint, _)| (hint.word.as_str(), hint.case, hint.next()));
     Hints {
-        words: Words::new(words),
+        words: Words::with_next(words),
         dotted: written
             .filter(|(_, hint)| *hint == DOTTED)
             .map(|(shape_idx, _)| shape_idx)

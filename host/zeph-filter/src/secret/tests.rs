@@ -322,6 +322,20 @@ fn samples() -> Vec<(&'static str, String)> {
         ("42 secret", format!("s-s4t2ud-{}", hex(64))),
         ("SettleMint token", format!("sm_pat_{}", word(16))),
         ("MaxMind key", format!("{}_{}_mmk", word(6), word(29))),
+        ("bearer token", format!("auth: bearer {}", word(40))),
+        ("token in an assignment", format!("token = {}", word(24))),
+        (
+            "password on a command line",
+            "tool --password hunt3r2xy".to_owned(),
+        ),
+        (
+            "password on a command line",
+            "sshpass -phunt3r2xy ssh host".to_owned(),
+        ),
+        (
+            "password on a command line",
+            "curl -s -u admin:hunt3r2xy http://a".to_owned(),
+        ),
         ("Typeform token", format!("tfp_{}", word(59))),
         ("Mapbox token", format!("sk.eyJ{}.{}", word(80), word(22))),
         (
@@ -380,6 +394,35 @@ fn a_password_in_a_url_may_hold_what_ends_it() {
         "see http://a.b:80, or mail x@y.example",
     ] {
         assert_eq!(kinds(url), [""; 0], "{url}");
+    }
+}
+
+/// Quotes say where a value ends; what looks like code or a list is none.
+#[test]
+fn a_password_in_quotes_may_hold_what_ends_it() {
+    for text in [
+        "password = 'p@ss,w0rd;1x'",
+        "SECRET_KEY='dj@ngo-ins3cure(x)'",
+        "{\"pass\": \"hunt3r2xy@\"}",
+        "{\"db_password\":\"a1]b2}c3,d4\"}",
+        "secretKey=a1b2c3d4@e5f6",
+        "DB_PASS=s3cretpw9",
+        "passphrase: c0rr3cth0rse@",
+    ] {
+        assert_eq!(kinds(text), ["password in an assignment"], "{text}");
+    }
+    for text in [
+        "password = \"read_password(1)\"",
+        "secret: \"a1,b2,c3\"",
+        "\"password\": \"<password-1>\"",
+        "12 passed, 1 failed; by-pass=abcdefgh",
+        "token: Token { kind: Ident, span: 12..14 }",
+        "unexpected token: 'x1'",
+        "--password-file secrets/db1.txt",
+        "curl -u user http://a:8080/x1",
+        "Bearer realm=\"https://auth.example/token\"",
+    ] {
+        assert_eq!(kinds(text), [""; 0], "{text}");
     }
 }
 

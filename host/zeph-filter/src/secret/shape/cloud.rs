@@ -12,7 +12,7 @@ pub(super) static SHAPES: &[Shape] = &[
     ),
     shape(
         "AWS secret key",
-        r"(?i)\baws",
+        r"(?i)\baws[a-z0-9_ .-]",
         r#"(?i)\baws[a-z0-9_ .-]{0,30}(?:secret|key)[a-z0-9_ .-]{0,30}["']?\s{0,5}[=:]\s{0,5}["']?([A-Za-z0-9/+]{40})(?:[^A-Za-z0-9/+]|$)"#,
         Check::Random,
     ),

@@ -71,9 +71,43 @@ pub(super) static SHAPES: &[Shape] = &[
         Check::Shape,
     ),
     shape(
+        "bearer token",
+        "(?i)bearer ",
+        r"(?i)\bbearer ([A-Za-z0-9+/=._~-]{20,4000})",
+        Check::Random,
+    ),
+    shape(
+        "token in an assignment",
+        "(?i)token[\"'=: \t\r\x0b\x0c]",
+        r#"(?i)(?:^|[^a-z])token["']?\s{0,3}[:=]\s{0,3}["']?([A-Za-z0-9+/=_.-]{16,400})(?:[\s"',;]|$)"#,
+        Check::Random,
+    ),
+    shape(
+        "password on a command line",
+        "(?i)--passw|--pass |--pass=|sshpass -p",
+        r#"(?i)(?:--pass(?:word|wd)?[ =]|\bsshpass -p ?)["']?([^\s"']{8,200})"#,
+        Check::Value,
+    ),
+    shape(
+        "password on a command line",
+        "curl ",
+        r#"\bcurl (?:[^\n]{0,300} )?(?:-u ?|--user[ =])["']?[^\s:"']{1,100}:([^\s"']{6,200})"#,
+        Check::Value,
+    ),
+    // In quotes a value may hold what ends or explains it elsewhere.
+    shape(
         "password in an assignment",
-        "(?i)passw|pwd|secret|api[_-]key|apikey|access[_-]key|accesskey|auth[_-]token|authtoken|auth[_-]key|authkey|access[_-]token|accesstoken|private[_-]key|privatekey|credential",
-        r#"(?i)(?:password|passwd|pwd|secret|api[_-]?key|access[_-]?key|auth[_-]?(?:token|key)|access[_-]?token|private[_-]?key|credential)s?(?:[_-](?:key|token|value|base))?["']?\s{0,5}(?::=|=>|=|:)\s{0,5}["']?([^\s"',;)\]}]{8,400})"#,
+        PASSWORDS,
+        r#"(?i)(?:(?:password|passwd|passphrase|pwd|secret|api[_-]?key|access[_-]?key)s?(?:[_-]?(?:key|token|value|base))?|[_"'-]pass)["']?\s{0,5}(?::=|=>|=|:)\s{0,5}["']([^\s"']{8,400})["']"#,
+        Check::Quoted,
+    ),
+    shape(
+        "password in an assignment",
+        PASSWORDS,
+        r#"(?i)(?:(?:password|passwd|passphrase|pwd|secret|api[_-]?key|access[_-]?key|auth[_-]?(?:token|key)|access[_-]?token|private[_-]?key|credential)s?(?:[_-]?(?:key|token|value|base))?|[_"'-]pass)["']?\s{0,5}(?::=|=>|=|:)\s{0,5}["']?([^\s"',;)\]}]{8,400})"#,
         Check::Value,
     ),
 ];
+
+/// What a line must hold in which a value is given to the name of a secret.
+const PASSWORDS: &str = "(?i)passw|passphrase|[_\"'-]pass[\"'=: \t\r\x0b\x0c]|pwd[s_\"' :=\t\r\x0b\x0c-]|secret|api[_-]key|apikey|access[_-]key|accesskey|auth[_-]token|authtoken|auth[_-]key|authkey|access[_-]token|accesstoken|private[_-]key|privatekey|credential";
