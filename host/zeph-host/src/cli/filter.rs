@@ -59,6 +59,7 @@ fn read_back(context: &Context, id: &str) -> Result<Exit, CliError> {
 /// Shortens standard input.
 fn log(context: &Context, command: &str, options: &Filter) -> Result<Exit, CliError> {
     let mut raw = Vec::new();
+    gather::make_room(&mut raw, HELD_BYTES_MAX);
     let cannot =
         |error: io::Error| CliError::internal("standard input cannot be read").because(error);
     let bytes_max = HELD_BYTES_MAX as u64;

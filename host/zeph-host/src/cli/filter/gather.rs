@@ -7,8 +7,16 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 /// Most bytes that are held: any build log, and little beside what a build itself takes.
 pub(super) const HELD_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// Room that is added at a time: doubling would take twice what is held.
+/// Outputs up to this many bytes get what room they need; longer ones get all there may be at once.
 const GROWTH_BYTES: usize = 1024 * 1024;
+
+/// Makes room for `bytes_max` bytes in all. The system gives pages when they are written to; growing step by step would copy what is
+/// there each time, and both copies take memory. Where so much cannot be had, it grows all the same.
+pub(super) fn make_room(held: &mut Vec<u8>, bytes_max: usize) {
+    let more = bytes_max.saturating_sub(held.len());
+    // Without it nothing is lost but memory.
+    let _grows = held.try_reserve_exact(more);
+}
 
 /// The output so far.
 #[derive(Debug)]
@@ -38,7 +46,10 @@ impl Gather {
                     return Err(io::ErrorKind::BrokenPipe.into());
                 }
                 if held.capacity() - held.len() < bytes.len() {
-                    held.reserve_exact(GROWTH_BYTES + held.len() / 8 + bytes.len());
+                    match held.len() + bytes.len() < GROWTH_BYTES {
+                        true => held.reserve_exact(GROWTH_BYTES - held.len()),
+                        false => make_room(held, self.held_max),
+                    }
                 }
                 held.extend_from_slice(bytes);
                 Ok(())
