@@ -103,7 +103,8 @@ pub struct Hit {
 impl Words {
     /// Words of at least three bytes each; shorter ones are never found. The shortest decides how fast a search is.
     pub fn new<'w>(words: impl IntoIterator<Item = (&'w str, Case)>) -> Self {
-        Self::with_next(words.into_iter().map(|(word, case)| (word, case, &[][..])))
+        const NONE: &[u8] = &[];
+        Self::with_next(words.into_iter().map(|(word, case)| (word, case, NONE)))
     }
 
     /// As [`new`](Self::new), where it is known of words of three bytes which bytes follow those that matter: they are searched for

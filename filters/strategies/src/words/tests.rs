@@ -63,9 +63,9 @@ fn words_are_found_at_the_edges_and_inside_each_other() {
 fn words_of_three_bytes_are_found_with_what_may_follow_them() {
     let words = [
         ("sk-", Case::Exact, &b"abAB_"[..]),
-        ("aws", Case::Any, b"_s"),
-        ("error", Case::Any, b""),
-        ("k-a", Case::Exact, b"a-"),
+        ("aws", Case::Any, &b"_s"[..]),
+        ("error", Case::Any, &b""[..]),
+        ("k-a", Case::Exact, &b"a-"[..]),
     ];
     let made = Words::with_next(words);
     let text = "sk-a AWS_ xsk-A error sk-sk-_ awss sk-a- awsSK-";
