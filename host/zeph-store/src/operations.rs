@@ -410,6 +410,13 @@ pub(crate) trait Operations {
         labels: &[Label],
         at_ms: i64,
     ) -> Outcome<()>;
+    /// Keeps what a person let go to a destination, in place of what was let go there before.
+    fn keep_release(
+        &self,
+        conversation: ConversationId,
+        release: (&str, &[Label]),
+        at_ms: i64,
+    ) -> Outcome<()>;
 
     /// The name of the key that vouches for the newest records; `None` when the chain has not begun.
     fn chain_key(&self) -> Outcome<Option<String>>;
@@ -421,6 +428,8 @@ pub(crate) trait Operations {
     fn chain_head(&self) -> Outcome<Option<ChainHead>>;
     /// The newest event, when a checkpoint of it is due; it counts as handed out then.
     fn take_checkpoint(&self, due: &CheckpointDue) -> Outcome<Option<ChainHead>>;
+    /// Makes a checkpoint of event `n` due again, unless another was taken since.
+    fn give_back_checkpoint(&self, n: i64) -> Outcome<()>;
 
     /// Tells the other hosts that something changed, once this is committed.
     fn announce(&self, process: Uuid, topic: &str) -> Outcome<()>;

@@ -616,6 +616,15 @@ impl Operations for Transaction {
         sequences::keep_labels(self, conversation, output, labels, at_ms)
     }
 
+    fn keep_release(
+        &self,
+        conversation: ConversationId,
+        release: (&str, &[Label]),
+        at_ms: i64,
+    ) -> Outcome<()> {
+        sequences::keep_release(self, conversation, release, at_ms)
+    }
+
     fn chain_key(&self) -> Outcome<Option<String>> {
         chain::key(self)
     }
@@ -634,6 +643,10 @@ impl Operations for Transaction {
 
     fn take_checkpoint(&self, due: &CheckpointDue) -> Outcome<Option<ChainHead>> {
         chain::checkpoint::take(self, due)
+    }
+
+    fn give_back_checkpoint(&self, n: i64) -> Outcome<()> {
+        chain::checkpoint::give_back(self, n)
     }
 
     fn keep_process(&self, process: &HostProcess) -> Outcome<()> {

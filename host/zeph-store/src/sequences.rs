@@ -16,6 +16,18 @@ pub(crate) const CANDIDATES_MAX: u32 = 2_000;
 /// Most sequences that are learned. Beyond them only a person's are.
 pub const LEARNED_MAX: u32 = 5_000;
 
+/// Most labels of what a conversation read, and of its stored outputs, that are read back: the newest.
+pub(crate) const HELD_MAX: u32 = 1_000;
+pub(crate) const OF_OUTPUTS_MAX: u32 = 4_096;
+
+/// Most destinations of one conversation that something was let go to; the oldest go first.
+pub(crate) const RELEASES_MAX: u32 = 256;
+
+/// As they stand in a row. What cannot be written was not let go.
+pub(crate) fn labels_as_json(labels: &[Label]) -> String {
+    serde_json::to_string(labels).unwrap_or_else(|_| "[]".to_owned())
+}
+
 /// How far the learning of a sequence is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -86,6 +98,8 @@ pub struct ConversationPast {
     pub calls: Vec<(CallId, String)>,
     /// The labels of what it read, and of the outputs that are stored for it.
     pub labels: Vec<(Option<OverflowId>, Label)>,
+    /// What a person let out of it: each destination with the labels of what was read by then.
+    pub releases: Vec<(String, Vec<Label>)>,
 }
 
 impl Store {
@@ -196,6 +210,22 @@ impl Store {
     ) -> Result<(), StoreError> {
         self.run("keep labels", Access::Write, move |operations| {
             operations.keep_labels(conversation, output, &labels, at_ms)
+        })
+        .await
+    }
+
+    /// Keeps that a person let what has these labels go to a destination; what was let go there before is replaced.
+    ///
+    /// Errors: [`StoreError`] when it cannot be recorded.
+    pub async fn keep_release(
+        &self,
+        conversation: ConversationId,
+        destination: String,
+        labels: Vec<Label>,
+        at_ms: i64,
+    ) -> Result<(), StoreError> {
+        self.run("keep a release", Access::Write, move |operations| {
+            operations.keep_release(conversation, (&destination, &labels), at_ms)
         })
         .await
     }

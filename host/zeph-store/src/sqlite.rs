@@ -626,6 +626,15 @@ impl Operations for ChainedConnection {
         )?)
     }
 
+    fn keep_release(
+        &self,
+        conversation: ConversationId,
+        release: (&str, &[Label]),
+        at_ms: i64,
+    ) -> Outcome<()> {
+        Ok(sequences::keep_release(self, conversation, release, at_ms)?)
+    }
+
     fn chain_key(&self) -> Outcome<Option<String>> {
         Ok(chain::newest_mark(self)?.map(|(_, mark)| mark.key))
     }
@@ -644,6 +653,10 @@ impl Operations for ChainedConnection {
 
     fn take_checkpoint(&self, due: &CheckpointDue) -> Outcome<Option<ChainHead>> {
         Ok(chain::checkpoint::take(self, due)?)
+    }
+
+    fn give_back_checkpoint(&self, n: i64) -> Outcome<()> {
+        Ok(chain::checkpoint::give_back(self, n)?)
     }
 
     fn announce(&self, _: Uuid, _: &str) -> Outcome<()> {

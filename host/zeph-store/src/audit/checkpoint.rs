@@ -137,6 +137,16 @@ impl Store {
         self.run("take a checkpoint of the audit", Access::Write, work)
             .await
     }
+
+    /// Makes a checkpoint due again that was taken of `head` and could not be handed over, for all hosts.
+    ///
+    /// Errors: what the database says.
+    pub async fn give_back_checkpoint(&self, head: &ChainHead) -> Result<(), StoreError> {
+        let n = head.count;
+        let work = move |operations: &dyn Operations| operations.give_back_checkpoint(n);
+        self.run("give back a checkpoint", Access::Write, work)
+            .await
+    }
 }
 
 impl Store {

@@ -10,12 +10,9 @@ use super::transaction::Transaction;
 use super::value::{get, parsed, unreadable};
 use crate::operations::Outcome;
 use crate::sequences::{
-    CANDIDATES_MAX, ConversationPast, LEARNED_MAX, SequenceObservation, SequenceState,
-    StoredSequence,
+    CANDIDATES_MAX, ConversationPast, HELD_MAX, LEARNED_MAX, OF_OUTPUTS_MAX, RELEASES_MAX,
+    SequenceObservation, SequenceState, StoredSequence, labels_as_json,
 };
-
-/// Most labels of one conversation that are read back.
-const LABELS_MAX: i64 = 1_000;
 
 /// What the index over words holds of some.
 macro_rules! digest {
@@ -193,15 +190,28 @@ pub(super) fn past(
         SELECT call_id, words FROM conversation_calls WHERE conversation_id = $1 ORDER BY seq DESC LIMIT $2";
     const LABELS: &str = "
         SELECT output_id, kind, source FROM conversation_labels
-        WHERE conversation_id = $1 ORDER BY seq LIMIT $2";
+        WHERE conversation_id = $1 AND (output_id IS NOT NULL) = $2 ORDER BY seq DESC LIMIT $3";
+    const RELEASES: &str = "
+        SELECT destination, labels FROM conversation_releases
+        WHERE conversation_id = $1 ORDER BY destination";
     let id = conversation.to_string();
     let rows = transaction.query(CALLS, &[&id, &i64::from(n_calls)])?;
     let calls = rows.iter().rev();
     let calls = calls.map(|row| Ok((parsed(row, 0)?, get(row, 1)?)));
-    let rows = transaction.query(LABELS, &[&id, &LABELS_MAX])?;
+    let calls = calls.collect::<Outcome<_>>()?;
+    let mut labels = Vec::new();
+    for (of_outputs, n_labels) in [(true, OF_OUTPUTS_MAX), (false, HELD_MAX)] {
+        let rows = transaction.query(LABELS, &[&id, &of_outputs, &i64::from(n_labels)])?;
+        for row in &rows {
+            labels.push(label(row)?);
+        }
+    }
+    labels.reverse();
+    let releases = transaction.query(RELEASES, &[&id])?;
     Ok(ConversationPast {
-        calls: calls.collect::<Outcome<_>>()?,
-        labels: rows.iter().map(label).collect::<Outcome<_>>()?,
+        calls,
+        labels,
+        releases: releases.iter().map(release).collect::<Outcome<_>>()?,
     })
 }
 
@@ -228,6 +238,35 @@ pub(super) fn keep_labels(
         )?;
     }
     Ok(())
+}
+
+/// Keeps what was let go to a destination, and forgets the oldest releases of the conversation beyond the most there may be.
+pub(super) fn keep_release(
+    transaction: &Transaction,
+    conversation: ConversationId,
+    (destination, labels): (&str, &[Label]),
+    at_ms: i64,
+) -> Outcome<()> {
+    const SQL: &str = "
+        INSERT INTO conversation_releases (conversation_id, destination, labels, at_ms) VALUES ($1, $2, $3, $4)
+        ON CONFLICT (conversation_id, destination) DO UPDATE SET labels = excluded.labels, at_ms = excluded.at_ms";
+    const FORGET: &str = "
+        DELETE FROM conversation_releases WHERE conversation_id = $1 AND destination IN
+        (SELECT destination FROM conversation_releases WHERE conversation_id = $1
+         ORDER BY at_ms DESC, destination OFFSET $2)";
+    touch(transaction, conversation, at_ms, 0)?;
+    let id = conversation.to_string();
+    let labels = labels_as_json(labels);
+    transaction.execute(SQL, &[&id, &destination, &labels, &at_ms])?;
+    transaction
+        .execute(FORGET, &[&id, &i64::from(RELEASES_MAX)])
+        .map(drop)
+}
+
+fn release(row: &Row) -> Outcome<(String, Vec<Label>)> {
+    let labels: &str = get(row, 1)?;
+    let labels = serde_json::from_str(labels).map_err(|error| unreadable(1, error))?;
+    Ok((get(row, 0)?, labels))
 }
 
 fn label(row: &Row) -> Outcome<(Option<OverflowId>, Label)> {

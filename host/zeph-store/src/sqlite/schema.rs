@@ -580,6 +580,18 @@ const HISTORY: &[M<'static>] = &[
     CREATE INDEX passages_by_use ON passages (used_ms, space, key);
     ",
     ),
+    M::up(
+        "
+    -- What a person let out of a conversation: for each destination the labels of what was read by then, as JSON.
+    CREATE TABLE conversation_releases (
+        conversation_id TEXT NOT NULL REFERENCES conversations (id) ON DELETE CASCADE,
+        destination     TEXT NOT NULL,
+        labels          TEXT NOT NULL,
+        at_ms           INTEGER NOT NULL,
+        PRIMARY KEY (conversation_id, destination)
+    ) STRICT, WITHOUT ROWID;
+    ",
+    ),
 ];
 
 const MIGRATIONS: Migrations<'static> = Migrations::from_slice(HISTORY);

@@ -8,12 +8,9 @@ use zeph_core::policy::{Label, LabelKind, LearnedCause};
 use super::audit::{parsed, unreadable};
 use super::conversation::touch;
 use crate::sequences::{
-    CANDIDATES_MAX, ConversationPast, LEARNED_MAX, SequenceObservation, SequenceState,
-    StoredSequence,
+    CANDIDATES_MAX, ConversationPast, HELD_MAX, LEARNED_MAX, OF_OUTPUTS_MAX, RELEASES_MAX,
+    SequenceObservation, SequenceState, StoredSequence, labels_as_json,
 };
-
-/// Most labels of one conversation that are read back.
-const LABELS_MAX: u32 = 1_000;
 
 /// The number that changes with every change.
 pub(super) fn version(connection: &Connection) -> rusqlite::Result<i64> {
@@ -158,7 +155,10 @@ pub(super) fn past(
         SELECT call_id, words FROM conversation_calls WHERE conversation_id = ?1 ORDER BY seq DESC LIMIT ?2";
     const LABELS: &str = "
         SELECT output_id, kind, source FROM conversation_labels
-        WHERE conversation_id = ?1 ORDER BY seq LIMIT ?2";
+        WHERE conversation_id = ?1 AND (output_id IS NOT NULL) = ?2 ORDER BY seq DESC LIMIT ?3";
+    const RELEASES: &str = "
+        SELECT destination, labels FROM conversation_releases
+        WHERE conversation_id = ?1 ORDER BY destination";
     let id = conversation.to_string();
     let mut calls: Vec<(CallId, String)> = connection
         .prepare_cached(CALLS)?
@@ -167,11 +167,23 @@ pub(super) fn past(
         })?
         .collect::<rusqlite::Result<_>>()?;
     calls.reverse();
-    let labels = connection
-        .prepare_cached(LABELS)?
-        .query_map(params![id, LABELS_MAX], label)?
+    let mut labels = Vec::new();
+    for (of_outputs, n_labels) in [(true, OF_OUTPUTS_MAX), (false, HELD_MAX)] {
+        let mut statement = connection.prepare_cached(LABELS)?;
+        for row in statement.query_map(params![id, of_outputs, n_labels], label)? {
+            labels.push(row?);
+        }
+    }
+    labels.reverse();
+    let releases = connection
+        .prepare_cached(RELEASES)?
+        .query_map([&id], release)?
         .collect::<rusqlite::Result<_>>()?;
-    Ok(ConversationPast { calls, labels })
+    Ok(ConversationPast {
+        calls,
+        labels,
+        releases,
+    })
 }
 
 /// Keeps labels, each once.
@@ -193,6 +205,38 @@ pub(super) fn keep_labels(
         statement.execute(params![id, output, label.kind.label(), label.source, at_ms])?;
     }
     Ok(())
+}
+
+/// Keeps what was let go to a destination, and forgets the oldest releases of the conversation beyond the most there may be.
+pub(super) fn keep_release(
+    connection: &Connection,
+    conversation: ConversationId,
+    (destination, labels): (&str, &[Label]),
+    at_ms: i64,
+) -> rusqlite::Result<()> {
+    const SQL: &str = "
+        INSERT INTO conversation_releases (conversation_id, destination, labels, at_ms) VALUES (?1, ?2, ?3, ?4)
+        ON CONFLICT (conversation_id, destination) DO UPDATE SET labels = excluded.labels, at_ms = excluded.at_ms";
+    const FORGET: &str = "
+        DELETE FROM conversation_releases WHERE conversation_id = ?1 AND destination IN
+        (SELECT destination FROM conversation_releases WHERE conversation_id = ?1
+         ORDER BY at_ms DESC, destination LIMIT -1 OFFSET ?2)";
+    touch(connection, conversation, at_ms, 0)?;
+    let id = conversation.to_string();
+    let labels = labels_as_json(labels);
+    connection
+        .prepare_cached(SQL)?
+        .execute(params![id, destination, labels, at_ms])?;
+    connection
+        .prepare_cached(FORGET)?
+        .execute(params![id, RELEASES_MAX])?;
+    Ok(())
+}
+
+fn release(row: &Row<'_>) -> rusqlite::Result<(String, Vec<Label>)> {
+    let labels: String = row.get(1)?;
+    let labels = serde_json::from_str(&labels).map_err(|error| unreadable(1, error))?;
+    Ok((row.get(0)?, labels))
 }
 
 fn label(row: &Row<'_>) -> rusqlite::Result<(Option<OverflowId>, Label)> {

@@ -30,3 +30,10 @@ pub(in crate::postgres) fn take(
     transaction.execute(TAKE, &[&host, &head.count, &due.at_ms])?;
     Ok(Some(head))
 }
+
+/// Makes a checkpoint due again that was taken of event `n` and not handed over, unless another was taken since.
+pub(in crate::postgres) fn give_back(transaction: &Transaction, n: i64) -> Outcome<()> {
+    const SQL: &str = "DELETE FROM audit_checkpoint WHERE host = $1 AND n = $2";
+    let host = transaction.host();
+    transaction.execute(SQL, &[&host, &n]).map(drop)
+}

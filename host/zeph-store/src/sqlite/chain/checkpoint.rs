@@ -28,3 +28,9 @@ pub(in crate::sqlite) fn take(
         .execute(params![head.count, due.at_ms])?;
     Ok(Some(head))
 }
+
+/// Makes a checkpoint due again that was taken of event `n` and not handed over, unless another was taken since.
+pub(in crate::sqlite) fn give_back(connection: &Connection, n: i64) -> rusqlite::Result<()> {
+    const SQL: &str = "DELETE FROM audit_checkpoint WHERE id = 1 AND n = ?1";
+    connection.prepare_cached(SQL)?.execute([n]).map(drop)
+}

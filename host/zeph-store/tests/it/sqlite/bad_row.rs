@@ -135,6 +135,7 @@ async fn a_store_of_the_first_version_gets_the_tables_and_keeps_its_rows() {
              DROP TABLE trust_version; DROP TABLE observed_decisions; DROP TABLE plugin_indexes;
              DROP TABLE used_seals; DROP TABLE call_buckets; DROP TABLE output_callers; DROP TABLE offer_version;
              DROP TABLE sequences; DROP TABLE sequence_changes; DROP TABLE conversation_calls; DROP TABLE conversation_labels;
+             DROP TABLE conversation_releases;
              ALTER TABLE audit DROP COLUMN turn_id; ALTER TABLE audit DROP COLUMN goal_id; ALTER TABLE audit DROP COLUMN skill_name;
              ALTER TABLE audit DROP COLUMN host_pid; ALTER TABLE audit DROP COLUMN host_start; DROP TABLE tool_overflow_parts;
              ALTER TABLE conversations DROP COLUMN n_counted; ALTER TABLE conversations DROP COLUMN counted_batch;

@@ -159,6 +159,59 @@ async fn a_conversation_remembers_its_last_calls_and_its_labels<D: Database>() {
     assert!(past.calls.is_empty() && past.labels.is_empty());
 }
 
+async fn what_was_let_out_of_a_conversation_is_kept<D: Database>() {
+    let database = D::fresh();
+    let store = database.open();
+    let (conversation, other) = (ConversationId::new(), ConversationId::new());
+    let private = Label::new(LabelKind::Private, "/w/.env");
+    let untrusted = Label::new(LabelKind::Untrusted, "example.org");
+    for (destination, labels) in [
+        ("git push origin", vec![private.clone()]),
+        ("curl example.org", vec![untrusted.clone()]),
+        ("git push origin", vec![private.clone(), untrusted.clone()]),
+    ] {
+        let kept = store.keep_release(conversation, destination.to_owned(), labels, NOW_MS);
+        kept.await.unwrap();
+    }
+    let of = async |conversation| store.conversation_past(conversation, 1).await.unwrap();
+    let expect = [
+        ("curl example.org".to_owned(), vec![untrusted.clone()]),
+        ("git push origin".to_owned(), vec![private, untrusted]),
+    ];
+    assert_eq!(of(conversation).await.releases, expect);
+    assert_eq!(of(other).await.releases, []);
+    for n in 0..300_i64 {
+        let kept = store.keep_release(conversation, format!("to {n}"), Vec::new(), NOW_MS + n);
+        kept.await.unwrap();
+    }
+    let releases = of(conversation).await.releases;
+    assert_eq!(releases.len(), 256, "the oldest are forgotten");
+    assert!(releases.iter().any(|(to, _)| to == "to 299"));
+    assert!(store.delete_conversation(conversation).await.unwrap());
+    assert_eq!(of(conversation).await.releases, []);
+}
+
+/// Labels of many outputs do not push out those of what the conversation itself read.
+async fn labels_of_outputs_push_out_no_others<D: Database>() {
+    let database = D::fresh();
+    let store = database.open();
+    let conversation = ConversationId::new();
+    let private = Label::new(LabelKind::Private, "/w/.env");
+    let labels: Vec<Label> = (0..1_200)
+        .map(|n| Label::new(LabelKind::Untrusted, &format!("{n}.example.org")))
+        .collect();
+    for (output, labels) in [
+        (Some(OverflowId::new()), labels),
+        (None, vec![private.clone()]),
+    ] {
+        let kept = store.keep_labels(conversation, output, labels, NOW_MS);
+        kept.await.unwrap();
+    }
+    let past = store.conversation_past(conversation, 1).await.unwrap();
+    assert_eq!(past.labels.first(), Some(&(None, private)));
+    assert_eq!(past.labels.len(), 1_201);
+}
+
 async fn candidates_are_bounded<D: Database>() {
     let database = D::fresh();
     let store = database.open();
@@ -185,6 +238,8 @@ on_every_database! {
         a_sequence_is_learned_when_it_goes_wrong_often_and_never_well,
         a_person_revokes_and_forgives,
         a_conversation_remembers_its_last_calls_and_its_labels,
+        what_was_let_out_of_a_conversation_is_kept,
+        labels_of_outputs_push_out_no_others,
         candidates_are_bounded,
     ],
     lasting: [another_host_sees_what_was_learned],
