@@ -27,12 +27,25 @@ pub struct ExecutionFacts {
     pub used_grants: bool,
     /// The hosts it reached over the network, or was refused.
     pub hosts: Vec<HostUse>,
+    /// The hosts that an earlier call reached, whose answer it was given.
+    pub earlier_hosts: Vec<HostUse>,
+    /// The private file that was opened for it.
+    pub private_file: Option<PrivateFile>,
     /// How often it was made, when it was made again after a failure.
     pub attempts: Option<u32>,
     /// The earlier call that it was answered from, instead of running.
     pub cached: Option<CachedFacts>,
     /// The labels of what it gave, such as `private` or `untrusted`.
     pub labels: Vec<String>,
+}
+
+/// A private file that was opened while a call ran.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PrivateFile {
+    /// This one.
+    Opened(String),
+    /// Perhaps one of this directory, not all of which could be watched.
+    Unknown(String),
 }
 
 /// An answer that an earlier call gave.

@@ -379,6 +379,7 @@ impl LoadedPlugin {
             true => fs.recorded(),
             false => fs,
         };
+        let fs = fs.marking(Arc::clone(&terms.private));
         let stop_files = fs.stop();
         let guest_cancel = cancel.clone();
         let user = grant.fs.user().cloned();

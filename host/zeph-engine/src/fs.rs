@@ -50,6 +50,7 @@ use wasmtime::component::{HasData, Linker, ResourceTable};
 use wasmtime_wasi::p2::bindings::filesystem::preopens;
 use wasmtime_wasi::p2::bindings::sync::filesystem::types;
 use wasmtime_wasi::p2::{FsError, FsResult};
+use zeph_core::policy::PrivatePaths;
 
 use self::aliases::HiddenFiles;
 use self::allowance::Allowance;
@@ -116,6 +117,13 @@ impl FsCtx {
     #[must_use]
     pub fn recorded(mut self) -> Self {
         self.uses = UseLog::of_objects();
+        self
+    }
+
+    /// The same that notes when a file of `private` is opened to be read.
+    #[must_use]
+    pub fn marking(mut self, private: Arc<PrivatePaths>) -> Self {
+        self.uses = self.uses.marking(private);
         self
     }
 

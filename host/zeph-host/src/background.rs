@@ -35,6 +35,7 @@ impl From<BackgroundEnd> for BackgroundResult {
         let facts = ExecutionFacts {
             command,
             hosts: completed.hosts,
+            private_file: completed.private_file,
             ..ExecutionFacts::default()
         };
         let ended = Execution::ended(Ok(completed.output));

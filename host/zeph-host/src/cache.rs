@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use moka::sync::Cache;
 use zeph_config::ResultCacheConfig;
 use zeph_core::capability::Capability;
-use zeph_core::execution::{CachedFacts, Execution, ExecutionFacts};
+use zeph_core::execution::{CachedFacts, Execution, ExecutionFacts, HostUse, PrivateFile};
 use zeph_core::id::{ConversationId, Digest, ToolName};
 use zeph_core::output::{Content, RawOutput, ResourceBody};
 use zeph_core::policy::AuthorizedCall;
@@ -86,6 +86,9 @@ struct Terms {
 #[derive(Debug)]
 struct KeptResult {
     output: RawOutput,
+    /// What its labels are made of.
+    hosts: Vec<HostUse>,
+    private_file: Option<PrivateFile>,
     bytes: usize,
     terms: Terms,
     touched: Touched,
@@ -183,6 +186,8 @@ impl ResultCache {
         }
         let kept = KeptResult {
             output: output.clone(),
+            hosts: execution.facts.hosts.clone(),
+            private_file: execution.facts.private_file.clone(),
             bytes,
             terms,
             touched,
@@ -252,6 +257,8 @@ impl KeptResult {
         };
         let facts = ExecutionFacts {
             cached: Some(cached),
+            earlier_hosts: self.hosts.clone(),
+            private_file: self.private_file.clone(),
             ..ExecutionFacts::default()
         };
         let why = match self.touched.is_from_afar() {

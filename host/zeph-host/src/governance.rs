@@ -26,7 +26,7 @@ use zeph_core::output::Outcome;
 use zeph_core::policy::{
     CallWords, Decision, FLOW_CHECK, FlowFacts, HeldLabels, Label, LearnedCause, MappedCall,
     NearSequence, Policy, PrivatePaths, SessionFacts, TrajectoryFacts, Verdict, destination,
-    private_source, untrusted_result, words_of,
+    may_show_files, private_source, untrusted_result, words_of,
 };
 use zeph_core::redact::Redactor;
 use zeph_core::tool::Backend;
@@ -52,7 +52,7 @@ use crate::session::Session;
 pub(crate) struct GovernanceRoom {
     settings: GovernanceSettings,
     /// For what results name.
-    private: PrivatePaths,
+    private: Arc<PrivatePaths>,
     store: Store,
     secrets: Arc<KnownSecrets>,
     cache: SequenceCache,
@@ -99,7 +99,7 @@ impl GovernanceRoom {
     /// `private`: the files whose content is private.
     pub(crate) fn new(
         settings: GovernanceSettings,
-        private: PrivatePaths,
+        private: Arc<PrivatePaths>,
         (store, secrets): (Store, Arc<KnownSecrets>),
         vectors: Option<Arc<dyn VectorSource>>,
     ) -> Self {
@@ -202,12 +202,11 @@ impl GovernanceRoom {
             None => Default::default(),
         };
         let mapped = known.map(|known| known.set.map(&words)).unwrap_or_default();
-        let source = match policy.governance.flow {
-            Some(_) => ResultSource {
-                private: private_source(&policy.governance.private, call),
-                untrusted: untrusted_result(policy, call, reach.is_remote),
-            },
-            None => ResultSource::default(),
+        // Content of the network is followed without the rule, too: records tell what was called after it.
+        let source = ResultSource {
+            private: private_source(&policy.governance.followed(), call),
+            untrusted: untrusted_result(policy, call, reach.is_remote),
+            may_show_files: call.command.as_ref().is_none_or(may_show_files),
         };
         // What holds a secret takes part in no lesson and is not kept; the sequences of this moment have been looked for in it.
         let words = match holds_secret(&self.secrets.redactor(), &call.arguments.values) {
@@ -275,7 +274,7 @@ impl GovernanceRoom {
                     step.check == FLOW_CHECK && step.verdict == Verdict::Ask
                 };
                 if call.approval().is_some() && call.trace().iter().any(asked) {
-                    trajectory.release(id);
+                    self.release(session, id).await;
                 }
                 self.remember(session, id).await;
             }

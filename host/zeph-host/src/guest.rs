@@ -9,10 +9,11 @@ use std::sync::Arc;
 use tokio::time::Instant;
 use zeph_config::Config;
 use zeph_core::category::ErrorCategory;
-use zeph_core::execution::{Execution, ExecutionFacts};
+use zeph_core::execution::{Execution, ExecutionFacts, PrivateFile};
 use zeph_core::failure::ToolFailure;
 use zeph_core::output::RawOutput;
 use zeph_core::policy::AuthorizedCall;
+use zeph_core::tool::ToolKind;
 use zeph_engine::fs::{Touched, UsedFiles};
 use zeph_engine::{
     AskedCall, CallEnd, CallTerms, Cancel, GuestWork, LIMITS_MAX, Listener, MissingGrant,
@@ -145,6 +146,11 @@ pub(crate) async fn call(
     let exit = grant.http.clone();
     let retry = &rules.explainer.config.retry;
     let mut attempts = Attempts::new(retry, call.tool().annotations, time, Instant::now());
+    let shows_files = rules.explainer.in_force.origin != PluginOrigin::Program
+        || !matches!(
+            call.tool().kind,
+            ToolKind::Edit | ToolKind::Delete | ToolKind::Move
+        );
     let running = RunningCall {
         call,
         rules,
@@ -159,6 +165,12 @@ pub(crate) async fn call(
     if let Some(exit) = &exit {
         facts.hosts = exit.hosts();
         uses.requests = exit.requests();
+    }
+    // Of the tools of the program it is known that those that change files show nothing of them.
+    if shows_files {
+        let opened = uses.files.private.as_ref();
+        let opened = opened.map(|path| PrivateFile::Opened(path.to_string_lossy().into_owned()));
+        facts.private_file = opened.or(facts.private_file);
     }
     facts.attempts = attempts.repeated();
     let note = run.execution.result.is_err().then(|| attempts.note());
@@ -241,8 +253,10 @@ impl RunningCall<'_> {
         };
         let (queue, wishes) = services.queue().unzip();
         let over = Cancel::new();
+        let governance = &explainer.config.rules.policy.governance;
         let terms = CallTerms {
             deadline,
+            private: governance.followed(),
             is_watched: self.rules.is_watched,
             is_recorded: self.rules.is_recorded,
             // Ours show no date; what they are made of seeds its hash tables with it.
@@ -260,7 +274,7 @@ impl RunningCall<'_> {
         };
         let ended = async { tokio::join!(ended, services.serve(wishes, &over)) };
         tokio::pin!(ended);
-        let ((mut end, (ran, programs_run)), used) = tokio::select! {
+        let ((mut end, programs), used) = tokio::select! {
             biased;
             () = self.cancel.cancelled() => {
                 token.cancel();
@@ -268,13 +282,14 @@ impl RunningCall<'_> {
             }
             ended = &mut ended => ended,
         };
-        uses.programs.extend(programs_run);
-        if ran || used.is_any() {
+        uses.programs.extend(programs.lines);
+        facts.private_file = facts.private_file.take().or(programs.private_file);
+        if programs.ran || used.is_any() {
             facts.used_grants = true;
             end.touched = None;
         }
         // What was sent to a server or ran would be done a second time.
-        if ran || !used.tools.is_empty() {
+        if programs.ran || !used.tools.is_empty() {
             end.can_be_repeated = false;
         }
         uses.embedders.extend(used.embedders);

@@ -4,7 +4,7 @@
 //! a credential is warned of by the stage before, and stays: it may be what the user asked for.
 
 use zeph_core::category::{ErrorCategory, ErrorPhase};
-use zeph_core::execution::{Execution, ExecutionFacts, SecretValue};
+use zeph_core::execution::{Execution, ExecutionFacts, PrivateFile, SecretValue};
 use zeph_core::failure::ToolFailure;
 use zeph_core::inquiry::{Inquiry, UserQuestion};
 use zeph_core::output::RawOutput;
@@ -69,8 +69,11 @@ fn cleaned(mut execution: Execution, redactor: &Redactor) -> Execution {
 /// What is recorded of a call, without any secret: a caller chooses the names of hosts.
 pub(crate) fn facts(facts: &ExecutionFacts, redactor: &Redactor) -> ExecutionFacts {
     let mut facts = facts.clone();
-    for used in &mut facts.hosts {
+    for used in facts.hosts.iter_mut().chain(&mut facts.earlier_hosts) {
         redactor.clean(&mut used.host);
+    }
+    if let Some(PrivateFile::Opened(path) | PrivateFile::Unknown(path)) = &mut facts.private_file {
+        redactor.clean(path);
     }
     facts
 }

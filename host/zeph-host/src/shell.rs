@@ -226,6 +226,7 @@ fn execution(end: ShellEnd) -> Execution {
         facts: ExecutionFacts {
             command,
             hosts: end.hosts,
+            private_file: end.private_file,
             ..ExecutionFacts::default()
         },
         notes: end.notes,

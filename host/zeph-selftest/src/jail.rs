@@ -434,6 +434,7 @@ fn policy(workspace: PathBuf, search_path: &[PathBuf]) -> JailPolicy {
         cache: None,
         records: None,
         mode: Mode::Enforced,
+        private: Arc::default(),
         user: None,
     }
 }

@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 use uuid::Uuid;
 use zeph_core::call::TurnContext;
 use zeph_core::category::{ErrorCategory, ErrorPhase};
-use zeph_core::execution::HostUse;
+use zeph_core::execution::{HostUse, PrivateFile};
 use zeph_core::exit::CommandExit;
 use zeph_core::failure::ToolFailure;
 use zeph_core::output::RawOutput;
@@ -55,6 +55,8 @@ pub struct BackgroundEnd {
     pub duration: Duration,
     /// The hosts it reached.
     pub hosts: Vec<HostUse>,
+    /// The private file that was opened while it ran, by it or by another program.
+    pub private_file: Option<PrivateFile>,
 }
 
 impl BackgroundEnd {
@@ -84,6 +86,7 @@ impl BackgroundEnd {
             notes: Vec::new(),
             duration: Duration::ZERO,
             hosts: Vec::new(),
+            private_file: None,
             failure: Some(failure),
         }
     }

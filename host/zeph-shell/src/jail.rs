@@ -43,6 +43,7 @@ mod place_state;
 #[cfg(target_os = "linux")]
 mod plan;
 mod policy;
+mod private;
 mod probe;
 mod roots;
 mod run_setup;
@@ -81,6 +82,7 @@ use apple as system_jail;
 use plan as system_jail;
 
 use new_repositories::NewRepositories;
+use private::OpenWatch;
 use roots::{GrantedPaths, Roots};
 use survey::Survey;
 use zeph_core::user::{ToolUser, run_as};
@@ -366,7 +368,12 @@ impl Jail {
             watch.fail("paths are watched in the jails of Linux only".to_owned());
         }
         match label {
-            JailLabel::None => bare::prepare(&self.policy, &job, &directory),
+            JailLabel::None => {
+                let watch = || self.watch_private(&roots);
+                let mut prepared = bare::prepare(&self.policy, &job, &directory)?;
+                prepared.guard.opened = as_user(&self.policy, watch)?;
+                Ok(prepared)
+            }
             label => system_jail::prepare(self, label, job, &roots, &directory),
         }
     }
@@ -381,6 +388,12 @@ impl Jail {
         visible.is_ok_and(|visible| mount::within_any(path, &visible))
     }
 
+    /// Begins to watch the private files, where no jail needs a survey.
+    fn watch_private(&self, roots: &Roots) -> Option<OpenWatch> {
+        let has_private = !self.policy.private.is_empty();
+        has_private.then(|| OpenWatch::begin(&self.survey(roots).private))?
+    }
+
     /// A look through the writable directories that is recent enough.
     fn survey(&self, roots: &Roots) -> Arc<Survey> {
         let mut held = self.survey.lock().unwrap_or_else(PoisonError::into_inner);
@@ -391,7 +404,9 @@ impl Jail {
                 return Arc::clone(survey);
             }
         }
-        let survey = Arc::new(survey::take(&roots.writable, &roots.readable, &self.made));
+        let private = &self.policy.private;
+        let survey = survey::take((&roots.writable, &roots.readable), (&self.made, private));
+        let survey = Arc::new(survey);
         *held = Some(Arc::clone(&survey));
         survey
     }

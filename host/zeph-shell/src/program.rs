@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 use uuid::Uuid;
+use zeph_core::execution::PrivateFile;
 use zeph_core::exit::CommandExit;
 use zeph_core::failure::one_line;
 /// How the reason begins why a program did not run that the jail was made for: it, or the interpreter that it names, is not there.
@@ -49,6 +50,8 @@ pub struct ProgramOutcome {
     pub end: ProgramEnd,
     /// What it printed.
     pub captured: CapturedOutput,
+    /// The private file that was opened while it ran, by it or by another program.
+    pub private_file: Option<PrivateFile>,
     /// The jail it ran in.
     pub label: JailLabel,
     /// How long it took.
@@ -210,6 +213,7 @@ fn input(bytes: &[u8]) -> io::Result<Option<OwnedFd>> {
 
 fn finish(ended: RunEnd, label: JailLabel) -> Result<ProgramOutcome, JobFault> {
     let captured = ended.capture.finish();
+    let mut private_file = None;
     if let Some(mut guard) = ended.guard {
         if let Start::Refused { reason } = guard.start() {
             let told = || {
@@ -222,6 +226,7 @@ fn finish(ended: RunEnd, label: JailLabel) -> Result<ProgramOutcome, JobFault> {
             };
             return Err(JobFault::NotClosed(reason.unwrap_or_else(told)));
         }
+        private_file = guard.private_file();
         // What it did to protected places is undone.
         drop(guard.finish());
     }
@@ -240,6 +245,7 @@ fn finish(ended: RunEnd, label: JailLabel) -> Result<ProgramOutcome, JobFault> {
     Ok(ProgramOutcome {
         end,
         captured,
+        private_file,
         label,
         duration: ended.duration,
     })

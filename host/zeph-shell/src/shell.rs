@@ -8,7 +8,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use zeph_core::execution::HostUse;
+use zeph_core::execution::{HostUse, PrivateFile};
 use zeph_core::exit::CommandExit;
 use zeph_core::failure::ToolFailure;
 use zeph_core::output::RawOutput;
@@ -108,6 +108,8 @@ pub struct ShellEnd {
     pub changed_directory: Option<(PathBuf, PathBuf)>,
     /// The hosts that the command reached.
     pub hosts: Vec<HostUse>,
+    /// The private file that was opened while the command ran, by it or by another program (`JailPolicy::private`).
+    pub private_file: Option<PrivateFile>,
     /// The run that goes on in the background.
     pub run_id: Option<uuid::Uuid>,
 }
@@ -214,6 +216,7 @@ impl ShellEnd {
             notes: Vec::new(),
             changed_directory: None,
             hosts: Vec::new(),
+            private_file: None,
             run_id: None,
         }
     }

@@ -65,7 +65,7 @@ impl Compiling<'_> {
             blocks_risky: raw.block_risky_patterns,
             similarity_threshold: raw.similarity_threshold,
             flow: flow_mode(raw.flow),
-            private: self.private_paths(&raw.private_paths),
+            private: self.private_paths(&raw.private_paths).into(),
         }
     }
 

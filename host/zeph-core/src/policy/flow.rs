@@ -8,7 +8,7 @@ mod program;
 mod sink;
 mod source;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::sink::{Destination, destination};
 pub use self::source::{
-    UntrustedResult, private_line, private_source, untrusted_line, untrusted_result,
+    UntrustedResult, may_show_files, private_line, private_source, untrusted_line, untrusted_result,
 };
 
 use super::finding::Finding;
@@ -58,13 +58,21 @@ pub struct Governance {
     /// What happens to a call that would carry what was read off the machine; `None`: nothing.
     pub flow: Option<Mode>,
     /// The files whose content is private.
-    pub private: PrivatePaths,
+    pub private: Arc<PrivatePaths>,
 }
 
 impl Governance {
     /// Whether it asks which files calls and commands name.
     pub fn looks_at_files(&self) -> bool {
         self.flow.is_some() && !self.private.is_empty()
+    }
+
+    /// The files whose content is private, where it is followed.
+    pub fn followed(&self) -> Arc<PrivatePaths> {
+        match self.flow {
+            Some(_) => Arc::clone(&self.private),
+            None => Arc::default(),
+        }
     }
 }
 
@@ -76,14 +84,14 @@ impl Default for Governance {
             blocks_risky: false,
             similarity_threshold: 1.0,
             flow: None,
-            private: PrivatePaths::default(),
+            private: Arc::default(),
         }
     }
 }
 
-/// Patterns over real paths of files whose content is private. Clones share them.
-#[derive(Debug, Clone, Default)]
-pub struct PrivatePaths(Arc<LazyGlobs>);
+/// Patterns over real paths of files whose content is private.
+#[derive(Debug, Default)]
+pub struct PrivatePaths(LazyGlobs);
 
 impl PrivatePaths {
     /// Compiles patterns over absolute paths.
@@ -98,12 +106,17 @@ impl PrivatePaths {
                 None => globs.push(whole),
             }
         }
-        Ok(Self(Arc::new(LazyGlobs::new(globs))))
+        Ok(Self(LazyGlobs::new(globs)))
     }
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// Whether this very path is one of them, whatever lies above it.
+    pub fn names(&self, path: &Path) -> bool {
+        self.0.is_match(path, true)
     }
 
     /// Whether a file, or a directory above it, is private.
@@ -198,32 +211,37 @@ impl fmt::Display for Label {
 /// What a conversation has read, and what it released.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct HeldLabels {
-    labels: Vec<(u64, Label)>,
-    /// By destination: the labels up to this number were released to it.
-    released: BTreeMap<String, u64>,
-    n_held: u64,
+    labels: Vec<Label>,
+    /// By destination: what was released to it.
+    released: BTreeMap<String, Arc<BTreeSet<Label>>>,
 }
 
 impl HeldLabels {
     /// The conversation was shown content with `label`. Returns false when it had been shown that source before.
     pub fn hold(&mut self, label: Label) -> bool {
-        if self.labels.iter().any(|(_, held)| *held == label) {
+        if self.labels.contains(&label) {
             return false;
         }
-        self.n_held += 1;
         if self.labels.len() >= LABELS_MAX {
             self.labels.pop();
         }
-        self.labels.push((self.n_held, label));
+        self.labels.push(label);
         true
     }
 
     /// A person agreed that what is held by now goes to `destination`.
     pub fn release(&mut self, destination: &str) {
+        let held = self.labels.iter().cloned().collect();
+        self.set_released(destination, held);
+    }
+
+    /// What has these labels was released to `destination`, whether it is held or not.
+    pub fn set_released(&mut self, destination: &str, labels: BTreeSet<Label>) {
         if self.released.len() >= RELEASED_MAX && !self.released.contains_key(destination) {
             self.released.pop_first();
         }
-        self.released.insert(destination.to_owned(), self.n_held);
+        self.released
+            .insert(destination.to_owned(), Arc::new(labels));
     }
 
     /// Whether nothing was read that has a label.
@@ -231,16 +249,23 @@ impl HeldLabels {
         self.labels.is_empty()
     }
 
+    /// Whether content of the network was read.
+    pub fn has_untrusted(&self) -> bool {
+        self.labels()
+            .any(|label| label.kind == LabelKind::Untrusted)
+    }
+
     /// What is held, oldest first.
     pub fn labels(&self) -> impl Iterator<Item = &Label> {
-        self.labels.iter().map(|(_, label)| label)
+        self.labels.iter()
     }
 
     /// What is held and not released to `destination`.
     fn kept_from(&self, destination: &str) -> impl Iterator<Item = &Label> {
-        let released = self.released.get(destination).copied().unwrap_or(0);
-        let kept = self.labels.iter().filter(move |(at, _)| *at > released);
-        kept.map(|(_, label)| label)
+        let released = self.released.get(destination);
+        let is_released =
+            move |label: &Label| released.is_some_and(|released| released.contains(label));
+        self.labels().filter(move |label| !is_released(label))
     }
 }
 

@@ -1,5 +1,6 @@
 //! On which terms a call is made, and what is known of it when it has ended.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
@@ -7,6 +8,7 @@ use tokio::time::Instant;
 use zeph_core::failure::ToolFailure;
 use zeph_core::inquiry::Inquiry;
 use zeph_core::output::RawOutput;
+use zeph_core::policy::PrivatePaths;
 
 use crate::fs::{Touched, UsedFiles};
 use crate::missing_grant::MissingGrant;
@@ -23,6 +25,8 @@ pub struct CallTerms {
     pub is_watched: bool,
     /// Whether every object that the guest uses is recorded.
     pub is_recorded: bool,
+    /// Files whose content is private: the end of the call says which of them was opened.
+    pub private: Arc<PrivatePaths>,
     /// Whether no result of the plugin depends on the date although it reads it: hash tables take their seeds from there.
     pub ignores_date: bool,
     /// Where the programs go that the guest wishes to run. It is closed when the guest is gone, at the latest some time after the call

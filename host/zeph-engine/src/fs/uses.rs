@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use zeph_core::capability::{FsRights, FsRoot};
+use zeph_core::policy::PrivatePaths;
 
 use super::policy::{FsPolicy, RootId};
 
@@ -104,6 +105,8 @@ pub struct UsedFiles {
     pub objects: Vec<FileUse>,
     /// Objects that were used and are not among them.
     pub n_omitted: u64,
+    /// The first private file that was opened to be read.
+    pub private: Option<PathBuf>,
 }
 
 impl UsedFiles {
@@ -123,6 +126,7 @@ impl UsedFiles {
             }
         }
         self.n_omitted += other.n_omitted;
+        self.private = self.private.take().or(other.private);
     }
 }
 
@@ -137,6 +141,10 @@ struct UseBook {
     objects: Option<BTreeMap<PathBuf, ObjectUse>>,
     name_bytes: usize,
     n_omitted: u64,
+    /// Files whose content is private.
+    marked: Arc<PrivatePaths>,
+    /// The first of them that was opened to be read.
+    private: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -155,7 +163,13 @@ impl UseLog {
         })))
     }
 
-    /// An object below `root` was used; `name` finds its real path and is asked only where objects are recorded.
+    /// The same that looks for files of `marked`.
+    pub(super) fn marking(self, marked: Arc<PrivatePaths>) -> Self {
+        self.book().marked = marked;
+        self
+    }
+
+    /// An object below `root` was used; `name` finds its real path and is asked only where objects are recorded or marked ones read.
     pub(super) fn note(
         &self,
         (root, is_directory): (RootId, bool),
@@ -164,7 +178,8 @@ impl UseLog {
     ) {
         let mut book = self.book();
         book.exercise(root, uses.rights());
-        if book.objects.is_none() {
+        let is_marking = uses.read && book.private.is_none() && !book.marked.is_empty();
+        if book.objects.is_none() && !is_marking {
             return;
         }
         let used = ObjectUse {
@@ -172,7 +187,11 @@ impl UseLog {
             is_directory,
             uses,
         };
-        match name() {
+        let name = name();
+        if is_marking {
+            book.mark(name.as_deref());
+        }
+        match name {
             Some(name) => book.add(name, used),
             None => book.n_omitted += 1,
         }
@@ -219,6 +238,7 @@ impl UseLog {
             roots: roots.collect(),
             objects: objects.collect(),
             n_omitted: book.n_omitted,
+            private: book.private,
         }
     }
 
@@ -233,6 +253,13 @@ impl UseBook {
             Some((_, known)) => *known = known.union(rights),
             None => self.roots.push((root, rights)),
         }
+    }
+
+    /// A file was opened to be read. One without a name may be any.
+    fn mark(&mut self, name: Option<&Path>) {
+        let is_private = name.is_none_or(|name| self.marked.holds(name));
+        let name = name.unwrap_or(Path::new("a file without a name"));
+        self.private = is_private.then(|| name.to_owned());
     }
 
     fn add(&mut self, name: PathBuf, used: ObjectUse) {

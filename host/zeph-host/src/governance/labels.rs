@@ -4,10 +4,12 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use zeph_core::command::CommandLine;
-use zeph_core::execution::ExecutionFacts;
+use zeph_core::execution::{ExecutionFacts, PrivateFile};
 use zeph_core::id::{CallId, OverflowId};
 use zeph_core::output::ToolOutput;
-use zeph_core::policy::{Label, LabelKind, Policy, private_line, untrusted_line};
+use zeph_core::policy::{
+    Label, LabelKind, Policy, UntrustedResult, may_show_files, private_line, untrusted_line,
+};
 use zeph_filter::compression::FILTERED;
 
 use super::{GovernanceRoom, told};
@@ -50,14 +52,12 @@ impl GovernanceRoom {
         output: &ToolOutput,
         facts: &ExecutionFacts,
     ) {
-        let (Some(line), true) = (line, policy.governance.flow.is_some()) else {
-            return;
-        };
-        let private = private_line(&self.private, line);
-        let private = private.as_deref().map(private_label);
-        let untrusted = untrusted_line(policy, line).source(&facts.hosts);
-        let untrusted = untrusted.map(|host| Label::new(LabelKind::Untrusted, &host));
-        let labels = private.into_iter().chain(untrusted).collect();
+        let Some(line) = line else { return };
+        let named = private_line(&policy.governance.followed(), line);
+        let named = named.as_deref().map(private_label);
+        let opened = opened_label(facts, may_show_files(line));
+        let untrusted = untrusted_label(&untrusted_line(policy, line), facts);
+        let labels = named.or(opened).into_iter().chain(untrusted).collect();
         self.hold(session, labels, output).await;
     }
 
@@ -76,6 +76,23 @@ impl GovernanceRoom {
                 self.keep(session, None, news).await;
             }
         }
+    }
+
+    /// A person agreed to a call: what the conversation holds may go where that call goes, also after a restart.
+    pub(super) async fn release(&self, session: &Session, id: CallId) {
+        let Some((mut destination, mut labels)) = session.trajectory().release(id) else {
+            return;
+        };
+        // As they are recalled: what is redacted there is asked about again.
+        let redactor = self.secrets.redactor();
+        redactor.clean(&mut destination);
+        labels
+            .iter_mut()
+            .for_each(|label| redactor.clean(&mut label.source));
+        let kept = self
+            .store
+            .keep_release(session.conversation, destination, labels, now_ms());
+        told(kept.await, "a release cannot be kept");
     }
 
     async fn keep(&self, session: &Session, handle: Option<OverflowId>, mut labels: Vec<Label>) {
@@ -99,6 +116,25 @@ pub(super) fn kinds(labels: &[Label]) -> Vec<String> {
 /// The label of a private file.
 pub(crate) fn private_label(path: &Path) -> Label {
     Label::new(LabelKind::Private, &path.to_string_lossy())
+}
+
+/// The label of a private file that was opened, or of those that were perhaps opened for a result that may show them.
+pub(super) fn opened_label(facts: &ExecutionFacts, may_show_files: bool) -> Option<Label> {
+    let file = facts.private_file.as_ref()?;
+    match file {
+        PrivateFile::Opened(path) => Some(Label::new(LabelKind::Private, path)),
+        PrivateFile::Unknown(path) => {
+            let source = format!("{path} (not all of it could be watched)");
+            may_show_files.then(|| Label::new(LabelKind::Private, &source))
+        }
+    }
+}
+
+/// The label of a result with content of the network; of one that is kept, that which was received when it was made.
+pub(super) fn untrusted_label(result: &UntrustedResult, facts: &ExecutionFacts) -> Option<Label> {
+    let source = result.source(&facts.hosts);
+    let source = source.or_else(|| result.source(&facts.earlier_hosts));
+    source.map(|host| Label::new(LabelKind::Untrusted, &host))
 }
 
 /// Whether a text for a model has more than what the host says about content that it does not show.

@@ -11,12 +11,12 @@ use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 use zeph_core::execution::ExecutionFacts;
 use zeph_core::id::{CallId, OverflowId};
-use zeph_core::policy::{CallWords, HeldLabels, Label, LabelKind, MappedCall, UntrustedResult};
+use zeph_core::policy::{CallWords, HeldLabels, Label, MappedCall, UntrustedResult};
 use zeph_engine::Cancel;
 use zeph_store::ConversationPast;
 
 use super::known::KnownSequences;
-use super::labels::{kinds, private_label};
+use super::labels::{kinds, opened_label, private_label, untrusted_label};
 
 /// How long a call waits for one before it that was asked for and is not being made: its caller may have left it.
 const UNBEGUN_PATIENCE: Duration = Duration::from_secs(1);
@@ -91,6 +91,8 @@ pub(super) struct ResultSource {
     /// The private file that it names.
     pub(super) private: Option<PathBuf>,
     pub(super) untrusted: UntrustedResult,
+    /// Whether it may tell what stands in files of which it is not known whether they were opened.
+    pub(super) may_show_files: bool,
 }
 
 /// A call that was asked for; what is known of it while it runs is dropped with this.
@@ -301,24 +303,25 @@ impl Trajectory {
         self.lock().running.get(&id).map(|call| call.is_shell)
     }
 
-    /// Releases what is held to the destination of a call.
-    pub(super) fn release(&self, id: CallId) {
+    /// Releases what is held to the destination of a call. Returns both.
+    pub(super) fn release(&self, id: CallId) -> Option<(String, Vec<Label>)> {
         let mut state = self.lock();
-        let running = state.running.get(&id);
-        if let Some(destination) = running.and_then(|call| call.destination.clone()) {
-            Arc::make_mut(&mut state.held).release(&destination);
-        }
+        let destination = state.running.get(&id)?.destination.clone()?;
+        let held = Arc::make_mut(&mut state.held);
+        held.release(&destination);
+        Some((destination, held.labels().cloned().collect()))
     }
 
     /// The labels of the result of a call, which ran with these facts.
     pub(super) fn result_labels(&self, id: CallId, facts: &ExecutionFacts) -> Option<Vec<Label>> {
         let state = self.lock();
         let call = state.running.get(&id)?;
-        let private = call.source.private.as_deref().map(private_label);
-        let untrusted = call.source.untrusted.source(&facts.hosts);
-        let untrusted = untrusted.map(|host| Label::new(LabelKind::Untrusted, &host));
+        let named = call.source.private.as_deref().map(private_label);
+        let opened = opened_label(facts, call.source.may_show_files);
+        let untrusted = untrusted_label(&call.source.untrusted, facts);
         let passed = call.passed.iter().filter(|_| call.reads_handles).cloned();
-        Some(private.into_iter().chain(untrusted).chain(passed).collect())
+        let own = named.or(opened).into_iter().chain(untrusted);
+        Some(own.chain(passed).collect())
     }
 
     /// What the conversation has read.
@@ -357,6 +360,10 @@ impl Trajectory {
                     Arc::make_mut(&mut state.held).hold(label);
                 }
             }
+        }
+        for (destination, labels) in past.releases {
+            let labels = labels.into_iter().collect();
+            Arc::make_mut(&mut state.held).set_released(&destination, labels);
         }
         for (id, words) in past.calls.into_iter().rev() {
             // A row that cannot be read is older than this program knows; the others count.

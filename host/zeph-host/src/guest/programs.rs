@@ -10,13 +10,14 @@ use tokio::sync::mpsc;
 use zeph_agent::budget::CallMeter;
 use zeph_core::argument::Arguments;
 use zeph_core::call::{CallFrame, FileFacts, ResolvedCall};
+use zeph_core::execution::PrivateFile;
 use zeph_core::exit::CommandExit;
 use zeph_core::policy::AuthorizedCall;
 use zeph_core::program;
 use zeph_core::tool::Tool;
 use zeph_engine::{
     CallEnd, CallTerms, Cancel, GuestWork, Listener, Plugin, PrintedText, ProgramCompleted,
-    ProgramEnd, ProgramError, ProgramRequest, ProgramResult, ProgramRun,
+    ProgramEnd, ProgramError, ProgramRequest, ProgramRun,
 };
 use zeph_plugins::refusal::quoted_words;
 use zeph_plugins::rights::ProgramRights;
@@ -64,17 +65,28 @@ pub(super) struct Programs<'a> {
     pub(super) judged: &'a JudgeContext,
 }
 
+/// The programs that a call ran.
+#[derive(Debug, Default)]
+pub(super) struct RanPrograms {
+    /// Whether any did.
+    pub(super) ran: bool,
+    /// Those that ended, each with its arguments.
+    pub(super) lines: Vec<Vec<String>>,
+    /// A private file that was opened while one of them ran.
+    pub(super) private_file: Option<PrivateFile>,
+}
+
 impl Programs<'_> {
-    /// Makes the call. It has ended when this returns, with every program of it: whether any ran, and which.
+    /// Makes the call. It has ended when this returns, with every program of it.
     pub(super) async fn around(
         &self,
         call: Arc<AuthorizedCall<GuestWork>>,
         (cancel, listener): (Cancel, Option<Listener>),
         terms: CallTerms,
-    ) -> (CallEnd, (bool, Vec<Vec<String>>)) {
+    ) -> (CallEnd, RanPrograms) {
         if self.rights.patterns.is_empty() {
             let end = Plugin::attempt(call, cancel, listener, terms).await;
-            return (end, (false, Vec::new()));
+            return (end, RanPrograms::default());
         }
         let (queue, wishes) = mpsc::channel(1);
         let over = Cancel::new();
@@ -91,14 +103,13 @@ impl Programs<'_> {
     }
 
     /// Runs what the guest wishes, one after the other, until the call is `over` or the guest gone. Returns once nothing runs any
-    /// more, whether anything did, and what.
+    /// more.
     async fn serve(
         &self,
         mut wishes: mpsc::Receiver<ProgramRequest>,
         over: &Cancel,
-    ) -> (bool, Vec<Vec<String>>) {
-        let mut ran = false;
-        let mut lines = Vec::new();
+    ) -> RanPrograms {
+        let mut programs = RanPrograms::default();
         loop {
             let wish = tokio::select! {
                 biased;
@@ -106,22 +117,31 @@ impl Programs<'_> {
                 wish = wishes.recv() => wish,
             };
             let Some(mut wish) = wish else {
-                return (ran, lines);
+                return programs;
             };
             let run = std::mem::take(&mut wish.run);
             let words = std::iter::once(&run.program).chain(&run.arguments);
             let line: Vec<String> = words.cloned().collect();
             let result = self.run(run, wish.abandoned()).await;
             // What was not found may be there the next time: it counts as well.
-            ran |= !matches!(result, Err(ProgramError::NotGranted));
-            if result.is_ok() && lines.len() < PROGRAMS_MAX {
-                lines.push(line);
+            programs.ran |= !matches!(result, Err(ProgramError::NotGranted));
+            let result = result.map(|outcome| {
+                let opened = outcome.private_file.clone();
+                programs.private_file = programs.private_file.take().or(opened);
+                completed(outcome)
+            });
+            if result.is_ok() && programs.lines.len() < PROGRAMS_MAX {
+                programs.lines.push(line);
             }
             wish.answer(result);
         }
     }
 
-    async fn run(&self, run: ProgramRun, abandoned: impl Future<Output = ()>) -> ProgramResult {
+    async fn run(
+        &self,
+        run: ProgramRun,
+        abandoned: impl Future<Output = ()>,
+    ) -> Result<ProgramOutcome, ProgramError> {
         let allows = |pattern: &&String| program::allows(pattern, &run.program, &run.arguments);
         let Some(pattern) = self.rights.patterns.iter().find(allows) else {
             return Err(ProgramError::NotGranted);
@@ -178,7 +198,7 @@ impl Programs<'_> {
             Err(fault) => ProgramEnding::not_run(fault.to_string()),
         };
         record.program_ends(ending).await;
-        ended.map(completed).map_err(refused)
+        ended.map_err(refused)
     }
 
     /// What the judge says, where there is one and it judges calls of this tool.

@@ -171,7 +171,7 @@ pub(super) fn authoriser(
         edit_policy,
         governance: GovernanceRoom::new(
             config.governance.clone(),
-            policy_governance.private,
+            policy_governance.followed(),
             (store.clone(), Arc::clone(secrets)),
             embeddings.map(Embeddings::into_source),
         ),

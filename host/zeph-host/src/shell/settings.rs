@@ -129,6 +129,7 @@ pub(super) fn jail(config: &Config) -> JailPolicy {
             true => Mode::Disabled,
             false => Mode::Enforced,
         },
+        private: config.rules.policy.governance.followed(),
         user: config.tool_user.clone(),
     }
 }

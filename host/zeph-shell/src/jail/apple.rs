@@ -63,6 +63,7 @@ pub(super) fn prepare(
             told: StageReport::default(),
             whole: Whole::Unknown,
             group: Cgroup::default(),
+            opened: None,
             aftermath: Aftermath::new(view, &survey, &jail.told),
             user: None,
             scratch: Some(scratch),

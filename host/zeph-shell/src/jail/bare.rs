@@ -77,6 +77,7 @@ pub(super) fn prepare(
             whole: Whole::Unknown,
             group: Cgroup::default(),
             aftermath: Aftermath::default(),
+            opened: None,
             user: policy.user.clone(),
             scratch: None,
             outlet: None,

@@ -17,6 +17,7 @@ use super::aftermath::Aftermath;
 use super::bubblewrap::BwrapOptions;
 use super::cgroup::Cgroup;
 use super::policy::{JailLimits, JailPolicy, Network};
+use super::private::OpenWatch;
 use super::roots::Roots;
 use super::run_setup::{StageReport, Whole};
 use super::survey::Survey;
@@ -68,6 +69,16 @@ pub(super) fn prepare(
 }
 
 impl Jail {
+    /// Begins to watch the private files that were found, with the rights of the user that commands run as.
+    ///
+    /// Errors: `JailError::System`.
+    pub(super) fn watch_found(&self, survey: &Survey) -> Result<Option<OpenWatch>, JailError> {
+        match self.policy.private.is_empty() {
+            true => Ok(None),
+            false => as_user(&self.policy, || OpenWatch::begin(&survey.private)),
+        }
+    }
+
     /// A look through the writable directories, and what a command sees: both with the rights of the user that it runs as.
     ///
     /// Errors: `JailError`.
@@ -131,6 +142,7 @@ fn full(
             told: StageReport::on(ends.status),
             whole: Whole::ByTheKernel,
             group: ends.group,
+            opened: jail.watch_found(survey)?,
             aftermath: Aftermath::new(view, survey, &jail.told),
             user: jail.policy.user.clone(),
             scratch: None,
@@ -236,6 +248,7 @@ fn alone(
             told: StageReport::on(ends.status),
             whole: Whole::ByTheInnerStage,
             group: ends.group,
+            opened: jail.watch_found(survey)?,
             aftermath: Aftermath::new(view, survey, &jail.told),
             user: jail.policy.user.clone(),
             scratch: Some(scratch),

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use zeph_core::policy::PrivatePaths;
 use zeph_core::user::ToolUser;
 
 use super::mount::within_any;
@@ -40,6 +42,8 @@ pub struct JailPolicy {
     pub records: Option<PathBuf>,
     /// Whether there is a jail at all.
     pub mode: Mode,
+    /// Files whose content is private: a run says which of them was opened while it ran.
+    pub private: Arc<PrivatePaths>,
     /// The user that commands run as; `None` is the host's own. Its files are found, and looked at, with its rights alone.
     pub user: Option<ToolUser>,
 }

@@ -5,11 +5,12 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
 use tempfile::TempDir;
-use zeph_core::execution::NetworkReport;
+use zeph_core::execution::{NetworkReport, PrivateFile};
 use zeph_core::user::{ToolUser, run_as};
 
 use super::aftermath::{Aftermath, AftermathFinding};
 use super::cgroup::Cgroup;
+use super::private::OpenWatch;
 use super::{JailLabel, OpenOutlet};
 
 /// Said when the process that ends a run was ended itself.
@@ -50,6 +51,8 @@ pub struct Guard {
     pub(super) whole: Whole,
     pub(super) group: Cgroup,
     pub(super) aftermath: Aftermath,
+    /// Hears of private files that are opened.
+    pub(super) opened: Option<OpenWatch>,
     /// Whose rights the run had, with which it is looked at.
     pub(super) user: Option<ToolUser>,
     /// The private directory of a run that has no mounts of its own; removed with the guard.
@@ -140,6 +143,11 @@ impl Guard {
     pub fn close_outlet(&mut self) -> NetworkReport {
         let outlet = self.outlet.take();
         outlet.map(|outlet| outlet.close()).unwrap_or_default()
+    }
+
+    /// The first private file that was opened while the run went on, by it or by another program. To be asked once the started process has ended. Never blocks.
+    pub fn private_file(&self) -> Option<PrivateFile> {
+        self.opened.as_ref().and_then(OpenWatch::opened)
     }
 
     /// Ends every process of the run's cgroup; without one it does nothing. Never blocks for long; may be called again.

@@ -21,6 +21,7 @@ use zeph_jail::plan::Stage;
 use super::aftermath::Aftermath;
 use super::mount::Mount;
 use super::plan::{self, Ends, Numbers, PlanSettings, RC_NUMBER};
+use super::private::OpenWatch;
 use super::run_setup::{StageReport, Whole};
 use super::view::{self, View};
 use super::{Guard, Jail, JailError, JailLabel, Job, OpenOutlet, as_user, bare, memory};
@@ -65,6 +66,9 @@ struct Object {
     inode: u64,
     born: (i64, u32),
 }
+
+/// What goes with a command that was let in.
+type Entered = (Aftermath, Option<Box<dyn OpenOutlet>>, Option<OpenWatch>);
 
 impl Jail {
     /// Makes a jail for a command that is not known yet, which will get `files` under their numbers. It stands once what comes back
@@ -132,7 +136,7 @@ impl Jail {
         job: &Job<'_>,
     ) -> Result<Guard, Box<StandingJail>> {
         match self.try_to_enter(&mut standing, job) {
-            Ok((aftermath, outlet)) => Ok(Guard {
+            Ok((aftermath, outlet, opened)) => Ok(Guard {
                 told: StageReport::ready(standing.status),
                 whole: Whole::ByTheKernel,
                 group: standing.group,
@@ -140,6 +144,7 @@ impl Jail {
                 user: self.policy.user.clone(),
                 scratch: None,
                 outlet,
+                opened,
             }),
             Err(reason) => {
                 tracing::debug!(reason, "a jail that was made ahead is thrown away");
@@ -148,11 +153,7 @@ impl Jail {
         }
     }
 
-    fn try_to_enter(
-        &self,
-        standing: &mut StandingJail,
-        job: &Job<'_>,
-    ) -> Result<(Aftermath, Option<Box<dyn OpenOutlet>>), String> {
+    fn try_to_enter(&self, standing: &mut StandingJail, job: &Job<'_>) -> Result<Entered, String> {
         let told = |error: JailError| error.to_string();
         bare::check(job).map_err(told)?;
         let granted = self.granted.as_ref().map_err(ToString::to_string)?;
@@ -183,8 +184,10 @@ impl Jail {
         };
         let plan = plan::make(self, job, &view, about, &standing.numbers);
         let rc = plan::closing(job.rc.unwrap_or_default());
+        let watch = self.watch_found(&survey).map_err(told)?;
         standing.tell(&plan.encode(), &rc)?;
-        Ok((Aftermath::new(view, &survey, &self.told), opened.served))
+        let aftermath = Aftermath::new(view, &survey, &self.told);
+        Ok((aftermath, opened.served, watch))
     }
 }
 

@@ -10,10 +10,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, Timespec, clock_gettime};
+use zeph_core::policy::PrivatePaths;
 
 pub(super) use zeph_core::obeyed::is_fetched;
 
 use super::new_repositories::{Extent, NewRepositories};
+use super::private::PrivateFiles;
 use super::{doors, git};
 
 /// Most entries that are looked at, over all directories. It takes some 30 ms; the upper levels come first.
@@ -34,6 +36,8 @@ pub(super) struct Survey {
     pub(super) doors: Vec<PathBuf>,
     /// Files that have another name outside the directories, or in a part of them that was not looked at.
     pub(super) linked: Vec<PathBuf>,
+    /// Files whose content is private; folders of packages are looked through last, and those that were not count as having none.
+    pub(super) private: PrivateFiles,
     /// Whether a socket lies there.
     pub(super) sockets: bool,
     /// Whether everything was looked at.
@@ -94,6 +98,7 @@ type LinkNames = HashMap<(u64, u64), (Vec<PathBuf>, u64)>;
 struct Folder {
     path: PathBuf,
     use_of: Use,
+    is_private: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -102,11 +107,10 @@ enum Use {
     ReadOnly,
 }
 
-/// Looks through `writable`, and through `read_only` for sockets alone.
+/// Looks through `writable`, and through `read_only` for sockets and private files alone.
 pub(super) fn take(
-    writable: &[PathBuf],
-    read_only: &[PathBuf],
-    made: &Arc<NewRepositories>,
+    (writable, read_only): (&[PathBuf], &[PathBuf]),
+    (made, private): (&Arc<NewRepositories>, &PrivatePaths),
 ) -> Survey {
     let taken = Instant::now();
     let mut survey = Survey {
@@ -116,6 +120,7 @@ pub(super) fn take(
         made: Arc::clone(made),
         doors: Vec::new(),
         linked: Vec::new(),
+        private: PrivateFiles::default(),
         sockets: false,
         complete: true,
         folders: HashMap::new(),
@@ -129,12 +134,20 @@ pub(super) fn take(
     let mut left = ENTRIES_MAX;
     let with = |paths: &[PathBuf], use_of| -> Vec<Folder> {
         let path = paths.iter().cloned();
-        path.map(|path| Folder { path, use_of }).collect()
+        let folder = |path: PathBuf| Folder {
+            is_private: private.holds(&path),
+            path,
+            use_of,
+        };
+        path.map(folder).collect()
     };
     let mut next: VecDeque<Folder> = with(writable, Use::Writable).into();
     next.extend(with(read_only, Use::ReadOnly));
     let mut last = VecDeque::new();
     while let Some(folder) = next.pop_front().or_else(|| last.pop_front()) {
+        if folder.is_private {
+            survey.private.objects.push(folder.path.clone());
+        }
         let stamp = DirectoryStamp::of(&folder.path);
         let entries = std::fs::read_dir(&folder.path).into_iter().flatten();
         let mut of_git = Vec::new();
@@ -146,7 +159,7 @@ pub(super) fn take(
             };
             left = rest;
             let name = entry.file_name();
-            if let Some(inner) = look(&entry, &folder, &mut survey, &mut names) {
+            if let Some(inner) = look(&entry, &folder, (&mut survey, &mut names), private) {
                 let queue = match is_fetched(&name) {
                     true => &mut last,
                     false => &mut next,
@@ -158,6 +171,10 @@ pub(super) fn take(
             }
         }
         survey.complete &= whole;
+        let may_hold_private = !whole && !private.is_empty();
+        if may_hold_private && !lies_in_fetched(&folder.path, writable) {
+            survey.private.missed(&folder.path);
+        }
         if folder.use_of == Use::Writable {
             survey.note(folder.path, stamp.filter(|_| whole), &of_git);
         }
@@ -213,11 +230,15 @@ impl Survey {
 fn look(
     entry: &DirEntry,
     folder: &Folder,
-    survey: &mut Survey,
-    names: &mut LinkNames,
+    (survey, names): (&mut Survey, &mut LinkNames),
+    private: &PrivatePaths,
 ) -> Option<Folder> {
     let kind = entry.file_type().ok()?;
     let path = entry.path();
+    let is_private = folder.is_private || private.names(&path);
+    if is_private && !folder.is_private && !kind.is_dir() {
+        survey.private.objects.push(path.clone());
+    }
     let git = entry.file_name() == ".git";
     survey.sockets |= kind.is_socket();
     if folder.use_of == Use::Writable {
@@ -232,6 +253,7 @@ fn look(
     let inner = Folder {
         path,
         use_of: folder.use_of,
+        is_private,
     };
     (kind.is_dir() && !git).then_some(inner)
 }

@@ -10,6 +10,7 @@ mod narrow;
 mod nobody;
 mod ordinary;
 pub(crate) mod outlet;
+mod private;
 mod swapped;
 mod walls;
 mod watch;

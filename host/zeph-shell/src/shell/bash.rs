@@ -148,6 +148,7 @@ fn foreground_end(
         label,
         captured,
         hosts,
+        private_file,
         ..
     } = finished;
     let truncated = captured.n_cut > 0;
@@ -172,6 +173,7 @@ fn foreground_end(
         notes,
         changed_directory,
         hosts,
+        private_file,
         run_id: None,
     }
 }
@@ -323,6 +325,7 @@ fn completed(
         captured,
         findings,
         hosts,
+        private_file,
         duration,
         ..
     } = finished;
@@ -347,6 +350,7 @@ fn completed(
         output: raw_output(captured, exit, label, cause),
         notes: findings,
         hosts,
+        private_file,
         duration,
     }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use uuid::Uuid;
 use zeph_core::call::TurnContext;
-use zeph_core::execution::HostUse;
+use zeph_core::execution::{HostUse, PrivateFile};
 use zeph_core::exit::CommandExit;
 
 use super::ahead::{Ahead, ForegroundCommand};
@@ -71,6 +71,8 @@ pub(crate) struct CommandResult {
     pub(crate) findings: Vec<String>,
     /// The hosts it reached.
     pub(crate) hosts: Vec<HostUse>,
+    /// The private file that was opened while it ran.
+    pub(crate) private_file: Option<PrivateFile>,
     pub(crate) duration: Duration,
 }
 
@@ -242,6 +244,7 @@ fn finish(ended: RunEnd, label: JailLabel, text: &str) -> Result<CommandResult, 
     let captured = ended.capture.finish();
     let mut findings = Vec::new();
     let mut hosts = Vec::new();
+    let mut private_file = None;
     if let Some(mut guard) = ended.guard {
         let went = guard.close_outlet();
         if let Start::Refused { reason } = guard.start() {
@@ -257,6 +260,7 @@ fn finish(ended: RunEnd, label: JailLabel, text: &str) -> Result<CommandResult, 
         }
         hosts = went.hosts;
         findings.extend(went.notes);
+        private_file = guard.private_file();
         findings.extend(guard.finish().into_iter().map(|finding| finding.text));
     }
     let end = record.as_ref().and_then(|record| record.end.as_ref());
@@ -275,6 +279,7 @@ fn finish(ended: RunEnd, label: JailLabel, text: &str) -> Result<CommandResult, 
         record,
         findings,
         hosts,
+        private_file,
         duration: ended.duration,
     })
 }

@@ -94,6 +94,7 @@ fn policy(root: PathBuf) -> JailPolicy {
         cache: None,
         records: None,
         mode: Mode::Enforced,
+        private: Arc::default(),
         user: None,
     }
 }

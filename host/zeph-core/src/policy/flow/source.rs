@@ -17,6 +17,13 @@ const NAMES_ONLY: [&str; 22] = [
     "rmdir", "realpath", "readlink", "basename", "dirname", "du", "find", "tree", "git",
 ];
 
+/// Programs that open no file whose content they could show.
+const OPENS_NONE: [&str; 29] = [
+    "ls", "stat", "test", "[", "[[", "rm", "mv", "ln", "chmod", "chown", "mkdir", "rmdir",
+    "realpath", "readlink", "basename", "dirname", "cd", "pwd", "echo", "printf", "true", "false",
+    ":", "sleep", "which", "whoami", "id", "uname", "exit",
+];
+
 /// The private file that the result of `call` may tell of, by what the call names.
 pub fn private_source(private: &PrivatePaths, call: &ResolvedCall) -> Option<PathBuf> {
     if private.is_empty() {
@@ -31,6 +38,17 @@ pub fn private_source(private: &PrivatePaths, call: &ResolvedCall) -> Option<Pat
     );
     let mut named = call.paths.iter().chain(&call.files.reach).filter(|_| tells);
     named.find(|path| private.holds(path)).cloned()
+}
+
+/// Whether a command line may open files whose content it shows, as far as its words say.
+pub fn may_show_files(line: &CommandLine) -> bool {
+    let opens = |command: &SimpleCommand| !OPENS_NONE.contains(&command.base_name());
+    line.commands.is_empty()
+        || line.commands.iter().any(opens)
+        || line
+            .redirections
+            .iter()
+            .any(|redirection| !redirection.writes)
 }
 
 /// The private file that the output of a command may tell of.

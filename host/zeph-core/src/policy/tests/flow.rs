@@ -18,7 +18,8 @@ fn policy(mode: Mode) -> Policy {
         governance: Governance {
             flow: Some(mode),
             private: PrivatePaths::new(&["**/.env".to_owned(), "/home/ann/.ssh".to_owned()])
-                .unwrap(),
+                .unwrap()
+                .into(),
             ..Governance::default()
         },
         ..Policy::default()

@@ -1,6 +1,9 @@
 //! What a call used, object by object, and as rights below each root.
 
+use std::sync::Arc;
+
 use zeph_core::capability::FsRights;
+use zeph_core::policy::PrivatePaths;
 
 use super::{Guest, Tree};
 use crate::fs::{FileUse, FsCtx};
@@ -94,4 +97,34 @@ fn the_record_is_bounded() {
     }
     let files = guest.ctx.take_used();
     assert_eq!((files.objects.len(), files.n_omitted), (2_000, 100));
+}
+
+#[test]
+fn a_private_file_that_is_read_is_told_by_its_real_name() {
+    let tree = Tree::new();
+    tree.file("ws/a/.env", "key")
+        .file("ws/keys/one", "key")
+        .file("ws/notes", "n")
+        .link("ws/link", "a/.env");
+    let private = PrivatePaths::new(&["**/.env".to_owned(), "**/keys".to_owned()]);
+    let private = Arc::new(private.unwrap());
+    for (line, expect) in [
+        ("read notes", None),
+        ("stat a/.env", None),
+        ("list a", None),
+        ("unlink a/.env.absent", None),
+        ("read a/.env", Some("a/.env")),
+        ("read link", Some("a/.env")),
+        ("read keys/one", Some("keys/one")),
+    ] {
+        let mut guest = tree.guest();
+        let policy = Arc::clone(&guest.ctx.policy);
+        guest.ctx = FsCtx::new(policy).marking(Arc::clone(&private));
+        guest.run(line);
+        let files = guest.ctx.take_used();
+        let told = files.private.as_deref();
+        let told = told.map(|path| path.ends_with(expect.unwrap_or_default()));
+        assert_eq!(told, expect.map(|_| true), "{line}");
+        assert!(files.objects.is_empty(), "{line}");
+    }
 }

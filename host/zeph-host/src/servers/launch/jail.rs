@@ -117,6 +117,7 @@ fn policy(base: JailPolicy, server: &CommandServer, own: OwnDirectories) -> Jail
             ..base.environment
         },
         cache: None,
+        private: Arc::default(),
         ..base
     }
 }

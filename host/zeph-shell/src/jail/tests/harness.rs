@@ -9,6 +9,7 @@ use std::sync::Mutex;
 
 use rustix::io::FdFlags;
 use tempfile::TempDir;
+use zeph_core::execution::PrivateFile;
 
 use super::super::*;
 use crate::left_out::leave_out;
@@ -28,6 +29,7 @@ pub(crate) struct End {
     pub(crate) stdout: String,
     pub(crate) stderr: String,
     pub(crate) start: Start,
+    pub(crate) private_file: Option<PrivateFile>,
     pub(crate) findings: Vec<AftermathFinding>,
 }
 
@@ -105,6 +107,7 @@ fn policy(work: &Path) -> JailPolicy {
         cache: None,
         records: None,
         mode: Mode::Enforced,
+        private: Arc::default(),
         user: None,
     }
 }
@@ -174,6 +177,7 @@ pub(crate) fn finish(prepared: PreparedRun) -> End {
         stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
         stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
         start: guard.start(),
+        private_file: guard.private_file(),
         findings: guard.finish(),
     }
 }

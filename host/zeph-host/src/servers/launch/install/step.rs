@@ -304,6 +304,7 @@ fn policy(base: JailPolicy, own: OwnDirectories) -> JailPolicy {
             ..base.environment
         },
         cache: None,
+        private: Arc::default(),
         ..base
     }
 }
