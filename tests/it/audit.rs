@@ -2,10 +2,13 @@
 
 use std::fs;
 use std::io::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Value, json};
 
 use crate::product::Product;
+use crate::site::Site;
 
 #[test]
 fn each_call_has_a_begin_and_a_finish() {
@@ -277,4 +280,52 @@ fn calls_are_exported_for_other_programs() {
         "http://localhost:1/v1/logs",
     ]);
     assert_eq!(wrong.code, Some(2), "{}", wrong.stderr);
+}
+
+/// A checkpoint that its server does not take is told, and handed over by the next process that finds it there.
+#[test]
+fn checkpoints_reach_a_server_that_was_away() {
+    let is_there = Arc::new(AtomicBool::new(false));
+    let asked = Arc::clone(&is_there);
+    let site = Site::start(move |_| match asked.load(Ordering::SeqCst) {
+        true => ("204 No Content".to_owned(), Vec::new()),
+        false => ("503 Service Unavailable".to_owned(), Vec::new()),
+    });
+    let product = Product::new();
+    product.file("a.txt", "a");
+    product.file("ca.pem", &site.certificate);
+    let folder = product.home.join(".config/zeph-host");
+    fs::create_dir_all(&folder).unwrap();
+    let config = format!(
+        "[tools.audit]\ncheckpoint_target = \"{}\"\ncheckpoint_every = \"2\"\n[tools.egress]\nca_file = \"{}\"\n",
+        site.url("/checkpoints"),
+        product.work.join("ca.pem").display()
+    );
+    fs::write(folder.join("config.toml"), config).unwrap();
+    let read = || {
+        let line = json!({"id": 1, "tool": "read", "params": {"path": "a.txt"}});
+        product.feed(&[], format!("{line}\n"))
+    };
+    let told = read();
+    assert_eq!(told.code, Some(0), "{}", told.stderr);
+    for part in ["no checkpoint of the audit log", "/checkpoints", "503"] {
+        assert!(told.stderr.contains(part), "{}", told.stderr);
+    }
+    let typed = product.run(&["audit", "checkpoint"]);
+    assert_ne!(typed.code, Some(0));
+    assert!(typed.stderr.contains("503"), "{}", typed.stderr);
+    let n_refused = site.requests().len();
+    is_there.store(true, Ordering::SeqCst);
+    let silent = read();
+    assert!(!silent.stderr.contains("checkpoint"), "{}", silent.stderr);
+    let requests = site.requests();
+    assert!(requests.len() > n_refused, "{requests:?}");
+    let taken = requests.last().unwrap();
+    assert!(taken.starts_with("POST /checkpoints "), "{taken}");
+    let body = taken.split("\r\n\r\n").nth(1).unwrap();
+    let seen = product.home.join("seen.jsonl");
+    fs::write(&seen, format!("{body}\n")).unwrap();
+    let against = product.run(&["audit", "verify", "--against", seen.to_str().unwrap()]);
+    assert_eq!(against.code, Some(0), "{}", against.stdout);
+    assert!(against.stdout.contains("1 agree"), "{}", against.stdout);
 }

@@ -1,7 +1,7 @@
 //! Checkpoints of the audit: signed, and handed to where the operator said, so that they lie where who changes the log cannot change them.
 //!
-//! One host of a store takes each, whichever notices first that it is due. What could not be handed over is tried again with what was
-//! recorded since.
+//! One host of a store takes each, whichever notices first that it is due. What could not be handed over is due again, for every host, with
+//! what was recorded since.
 
 use std::fs::OpenOptions;
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
@@ -106,13 +106,14 @@ impl Checkpointer {
 
     /// Takes one now and hands it over; the checkpoint.
     pub(crate) async fn take(&self) -> Result<String, CheckpointError> {
-        let taken = self.take_due(None).await?;
+        let taken = self.take_due(None, PATIENCE).await?;
         taken.ok_or(CheckpointError::Nothing)
     }
 
     async fn take_due(
         &self,
         every: Option<CheckpointEvery>,
+        patience: Duration,
     ) -> Result<Option<String>, CheckpointError> {
         let at_ms = now_ms();
         let due = CheckpointDue { at_ms, every };
@@ -120,12 +121,14 @@ impl Checkpointer {
             return Ok(None);
         };
         let line = signed(&self.store, &self.keys, &head, at_ms)?;
-        let handed = timeout(PATIENCE, self.target.hand_over(&line));
+        let handed = timeout(patience, self.target.hand_over(&line));
         let why = match handed.await {
             Ok(Ok(())) => return Ok(Some(line)),
             Ok(Err(why)) => why,
-            Err(_) => format!("it takes longer than {} s", PATIENCE.as_secs()),
+            Err(_) => format!("it takes longer than {} s", patience.as_secs()),
         };
+        // Whoever looks next takes it again, in this process or in another.
+        self.store.give_back_checkpoint(&head).await?;
         Err(CheckpointError::Target {
             to: self.target.shown(),
             why,
@@ -142,12 +145,12 @@ impl Checkpointer {
     pub(crate) async fn run(self: Arc<Self>) {
         loop {
             sleep(TICK).await;
-            self.look().await;
+            self.look(PATIENCE).await;
         }
     }
 
-    /// Takes one if it is due.
-    async fn look(&self) {
+    /// Takes one if it is due; its target has `patience` for it.
+    async fn look(&self, patience: Duration) {
         let Ok(Some(head)) = self.store.chain_head().await else {
             return;
         };
@@ -158,8 +161,7 @@ impl Checkpointer {
                 return;
             }
         }
-        let every = self.every.filter(|_| !is_again);
-        let taken = self.take_due(every).await;
+        let taken = self.take_due(self.every, patience).await;
         let has_failed = matches!(taken, Err(CheckpointError::Target { .. }));
         let is_news = self.has_failed.swap(has_failed, Ordering::Relaxed) != has_failed;
         if let (Err(error), true) = (taken, is_news) {
@@ -168,9 +170,9 @@ impl Checkpointer {
     }
 }
 
-/// Takes the checkpoint that is due, before the process ends.
+/// Takes the checkpoint that is due, before the process ends. One that is not taken in time is due for the next process.
 ///
-/// Limits: 5 s.
+/// Limits: 5 s for the target, 6 s in all.
 pub(crate) async fn flush() {
     let of_process = OF_PROCESS
         .lock()
@@ -179,7 +181,8 @@ pub(crate) async fn flush() {
     let Some(checkpointer) = of_process else {
         return;
     };
-    if timeout(FLUSH_MAX, checkpointer.look()).await.is_err() {
+    let looking = checkpointer.look(FLUSH_MAX);
+    if timeout(FLUSH_MAX + TICK, looking).await.is_err() {
         tracing::warn!("a checkpoint of the audit log was not handed over in time");
     }
 }
@@ -290,3 +293,6 @@ pub(crate) async fn post(
         false => Err(format!("it answers with {}", answer.status)),
     }
 }
+
+#[cfg(test)]
+mod tests;
