@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use reedline::ExternalPrinter;
+use tokio_util::sync::CancellationToken;
 use zeph_core::principal::Principal;
 use zeph_plugins::event::{PluginEvent, Tell};
 
@@ -102,7 +103,8 @@ pub(super) fn run(context: &Context, options: RunArgs) -> Result<Exit, CliError>
         let ended = match door {
             FrontEnd::Terminal => terminal(context, &host, &session, news, &mut interrupts).await,
             FrontEnd::Lines(input) => {
-                lines(context, &host, &session, bounds, input, &mut interrupts).await
+                let ends = (&mut interrupts, clockwork.draining());
+                lines(context, &host, &session, (bounds, input), ends).await
             }
         };
         clockwork.end().await;
@@ -179,12 +181,11 @@ async fn lines(
     context: &Context,
     host: &Host,
     session: &Session,
-    bounds: jsonl::JsonLinesOptions,
-    input: Box<dyn BufRead + Send>,
-    interrupts: &mut Interrupts,
+    (bounds, input): (jsonl::JsonLinesOptions, Box<dyn BufRead + Send>),
+    ends: (&mut Interrupts, &CancellationToken),
 ) -> Result<Exit, CliError> {
     let started = Instant::now();
-    let (ended, tally) = jsonl::serve(host, session, bounds, input, interrupts)
+    let (ended, tally) = jsonl::serve(host, session, bounds, input, ends)
         .await
         .map_err(|error| CliError::internal("a thread cannot be started").because(error))?;
     if !context.quiet && io::stderr().is_terminal() {

@@ -3,6 +3,7 @@
 use std::io::{self, IsTerminal as _};
 use std::net::SocketAddr;
 
+use tokio_util::sync::CancellationToken;
 use zeph_core::principal::Principal;
 
 use super::args::Serve;
@@ -28,7 +29,8 @@ pub(super) fn run(context: &Context, options: &Serve) -> Result<Exit, CliError> 
         let host = context.start(config, true, allow, None).await?;
         let clockwork = Clockwork::start(&host);
         if let Some(address) = options.http {
-            let ended = http(context, &host, address, options, &mut interrupts).await;
+            let ends = (&mut interrupts, clockwork.draining());
+            let ended = http(context, &host, address, options, ends).await;
             clockwork.end().await;
             return ended;
         }
@@ -36,7 +38,8 @@ pub(super) fn run(context: &Context, options: &Serve) -> Result<Exit, CliError> 
             let note = "a client speaks the Model Context Protocol on standard input; agents start this command themselves";
             context.notes(&[note.to_owned()]);
         }
-        let ended = stdio(&host, options, &mut interrupts).await;
+        let ends = (&mut interrupts, clockwork.draining());
+        let ended = stdio(&host, options, ends).await;
         clockwork.end().await;
         ended
     })
@@ -48,7 +51,7 @@ async fn http(
     host: &Host,
     address: SocketAddr,
     options: &Serve,
-    interrupts: &mut Interrupts,
+    ends: (&mut Interrupts, &CancellationToken),
 ) -> Result<Exit, CliError> {
     let server = Server::new(host);
     let (names, program) = (options.allow_host.clone(), context.program());
@@ -59,7 +62,7 @@ async fn http(
         context.notes(&[note.to_owned()]);
     }
     Ok(Exit::Interrupted(
-        http::serve(&server, endpoint, interrupts).await,
+        http::serve(&server, endpoint, ends).await,
     ))
 }
 
@@ -67,13 +70,13 @@ async fn http(
 async fn stdio(
     host: &Host,
     options: &Serve,
-    interrupts: &mut Interrupts,
+    ends: (&mut Interrupts, &CancellationToken),
 ) -> Result<Exit, CliError> {
     let principal = Principal::Model { caller_id: None };
     let session = host.open_session(options.conversation, principal).await?;
     let conversation = Conversation::new(session, None);
     let server = Server::new(host);
-    match stdio::serve(&server, conversation, interrupts).await {
+    match stdio::serve(&server, conversation, ends).await {
         Ok(Ended::AtEnd) => Ok(Exit::Success),
         Ok(Ended::Interrupted(interruption)) => Ok(Exit::Interrupted(interruption)),
         Ok(Ended::OutputClosed) => Ok(Exit::BrokenPipe),

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
 use zeph_core::principal::Principal;
 use zeph_shell::jail::PathWatch;
 
@@ -81,7 +82,13 @@ async fn serve(
     let session = host.open_session(None, principal).await?;
     let conversation = Conversation::new(session, None);
     let server = Server::of_native(host, native);
-    match stdio::serve(&server, conversation, interrupts).await {
+    match stdio::serve(
+        &server,
+        conversation,
+        (interrupts, &CancellationToken::new()),
+    )
+    .await
+    {
         Ok(Ended::AtEnd) => Ok(Exit::Success),
         Ok(Ended::Interrupted(interruption)) => Ok(Exit::Interrupted(interruption)),
         Ok(Ended::OutputClosed) => Ok(Exit::BrokenPipe),

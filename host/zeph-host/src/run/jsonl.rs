@@ -15,6 +15,8 @@ pub(crate) mod schema;
 use std::io::{self, BufRead};
 use std::num::NonZeroUsize;
 
+use tokio_util::sync::CancellationToken;
+
 use self::calls::JsonLinesCalls;
 use self::output::JsonLinesOutput;
 use super::interrupt::{Interruption, Interrupts};
@@ -58,7 +60,7 @@ pub(crate) async fn serve(
     session: &Session,
     options: JsonLinesOptions,
     input: Box<dyn BufRead + Send>,
-    interrupts: &mut Interrupts,
+    (interrupts, draining): (&mut Interrupts, &CancellationToken),
 ) -> io::Result<(JsonLinesEnd, Tally)> {
     let mut requests = input::spawn(input, options.request_bytes_max)?;
     let output = JsonLinesOutput::spawn()?;
@@ -67,6 +69,9 @@ pub(crate) async fn serve(
     loop {
         calls.start_waiting();
         let is_reading = ended.is_none();
+        if !is_reading {
+            draining.cancel();
+        }
         if !is_reading && calls.is_done() {
             break;
         }

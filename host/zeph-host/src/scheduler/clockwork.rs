@@ -95,6 +95,11 @@ impl Clockwork {
         }
     }
 
+    /// To be cancelled by a door that takes no more calls: no more runs are begun from then on.
+    pub(crate) fn draining(&self) -> &CancellationToken {
+        &self.stop
+    }
+
     /// Begins no more runs, and waits until those that go on have ended; after ten seconds they are cancelled.
     pub(crate) async fn end(mut self) {
         self.stop.cancel();

@@ -3,7 +3,7 @@
 //! In reading order: `door` (the methods), `place` (where a session works, and the host for it), `session` (one conversation),
 //! `turn` (a prompt and its end), `telling` (what happens, as updates), `call` (a call as an editor shows it), `permission` (its user is
 //! asked), `prompt` (what the user says), `command` (slash commands), `replay` (a stored conversation), `listing` (stored sessions),
-//! `option` (mode and model), `terminal` (commands in the editor's terminal, over a `screen`) and `files` (what the editor has open).
+//! `option` (mode and model), `schedules` (what was scheduled is run), `terminal` (commands in the editor's terminal, over a `screen`) and `files` (what the editor has open).
 //! How things look in the protocol is the business of `zeph-acp`. No lock is held across an await.
 
 mod call;
@@ -18,6 +18,7 @@ pub(crate) mod place;
 mod plan;
 mod prompt;
 mod replay;
+mod schedules;
 pub(crate) mod screen;
 mod session;
 mod telling;

@@ -92,7 +92,7 @@ fn key_fetcher(egress: &Egress, url: String) -> KeyFetcher {
 pub(crate) async fn serve(
     server: &Server,
     endpoint: Endpoint,
-    interrupts: &mut Interrupts,
+    (interrupts, draining): (&mut Interrupts, &CancellationToken),
 ) -> Interruption {
     let stop = CancellationToken::new();
     let handlers = server.clone();
@@ -106,6 +106,7 @@ pub(crate) async fn serve(
             return Interruption::Terminate;
         }
     };
+    draining.cancel();
     stop.cancel();
     let closing = async {
         serving.await;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use rmcp::service::serve_server;
 use rmcp::transport::stdio_pipes;
 use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
 use zeph_mcp::stdio::{Connection, Lines};
 
 use super::Server;
@@ -35,7 +36,7 @@ pub(crate) enum Ended {
 pub(crate) async fn serve(
     server: &Server,
     conversation: Conversation,
-    interrupts: &mut Interrupts,
+    (interrupts, draining): (&mut Interrupts, &CancellationToken),
 ) -> io::Result<Ended> {
     let connection = Connection::default();
     let consumer = consumer_gone()?;
@@ -58,7 +59,8 @@ pub(crate) async fn serve(
             Err(error) => tracing::debug!(%error, "the client has not begun"),
         }
     });
-    let ended = until_end(&connection, &mut serving, interrupts).await;
+    let ended = until_end(&connection, &mut serving, (&mut *interrupts, draining)).await;
+    draining.cancel();
     connection.closing.cancel();
     let closing = async {
         server.close().await;
@@ -76,7 +78,7 @@ pub(crate) async fn serve(
 async fn until_end(
     connection: &Connection,
     serving: &mut JoinSet<()>,
-    interrupts: &mut Interrupts,
+    (interrupts, draining): (&mut Interrupts, &CancellationToken),
 ) -> Ended {
     tokio::select! {
         biased;
@@ -86,6 +88,7 @@ async fn until_end(
         // Without a beginning, nothing more is read.
         _ = serving.join_next() => return Ended::AtEnd,
     }
+    draining.cancel();
     tokio::select! {
         biased;
         interruption = interrupts.next() => Ended::Interrupted(interruption),

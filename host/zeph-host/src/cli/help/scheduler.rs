@@ -16,8 +16,8 @@ pub(crate) const SCHEDULER_LONG: &str = concat!(
     scheduler_examples!(),
     r#"
 
-Without a command, it runs the tasks of this directory when they are due, until it is ended. `zeph-host run` and `zeph-host serve` do
-the same while they run; each run is made by one of them. Tasks are scheduled with the tools `schedule_periodic` and
+Without a command, it runs the tasks of this directory when they are due, until it is ended. `zeph-host run`, `serve` and `acp` do
+the same while they run, `acp` for the directories of its sessions; each run is made by one of them. Tasks are scheduled with the tools `schedule_periodic` and
 `schedule_deferred`, which are offered when `tools.scheduler.enabled` is set.
 
 A run has the authority of the caller that scheduled it. The rules decide anew each time, and nobody can be asked: a call that no rule

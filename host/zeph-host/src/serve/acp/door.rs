@@ -149,6 +149,7 @@ impl Door {
                 available_commands: command::available(),
             });
         }
+        self.hosts.end_unused();
     }
 
     fn told(&self, told: &Notification) {
@@ -274,6 +275,7 @@ impl Door {
             closing.spawn(async move { session.close().await });
         }
         while closing.join_next().await.is_some() {}
+        self.hosts.end_scheduled().await;
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Sessions of one place share a host; it ends with the last of them. The command line makes hosts: this is what it is asked for.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::future::Future;
 use std::path::{Path, PathBuf};
@@ -13,6 +13,7 @@ use tokio::sync::OnceCell;
 use zeph_acp::agent::{McpServer, NewSessionRequest};
 use zeph_acp::rpc::RpcError;
 
+use super::schedules::ScheduledRuns;
 use crate::host::Host;
 
 /// MCP servers of one session.
@@ -121,6 +122,7 @@ pub(super) struct Hosts {
     in_use: Mutex<HashMap<Place, Weak<OnceCell<Host>>>>,
     /// The one of the directory the process was started in, for the first session there and for listings.
     _first: SharedHost,
+    scheduled: ScheduledRuns,
 }
 
 impl Hosts {
@@ -134,6 +136,7 @@ impl Hosts {
             source,
             in_use: Mutex::new(in_use.into()),
             _first: first,
+            scheduled: ScheduledRuns::default(),
         }
     }
 
@@ -162,6 +165,38 @@ impl Hosts {
         let home = self.source.home();
         let home = home.canonicalize().unwrap_or_else(|_| home.to_owned());
         Ok(self.at(&Place::bare(&home)).await?.0)
+    }
+
+    /// Has what is scheduled in the directory of `place`, where `host` works, run from now on.
+    pub(super) async fn run_scheduled(&self, place: &Place, host: &Host) {
+        if host.scheduler().is_none() || self.scheduled.has(&place.directory) {
+            return;
+        }
+        match self.at(&Place::bare(&place.directory)).await {
+            Ok((host, _)) => self.scheduled.begin(&place.directory, &host),
+            Err(error) => self.source.remark(&format!(
+                "scheduled tasks of `{}` are not run here: {}",
+                place.directory.display(),
+                error.message
+            )),
+        }
+    }
+
+    /// Begins no more scheduled runs where no session works any more.
+    pub(super) fn end_unused(&self) {
+        let in_use = self.in_use.lock().unwrap_or_else(PoisonError::into_inner);
+        let used: HashSet<PathBuf> = in_use
+            .iter()
+            .filter(|(_, host)| host.strong_count() > 0)
+            .map(|(place, _)| place.directory.clone())
+            .collect();
+        drop(in_use);
+        self.scheduled.keep(|directory| used.contains(directory));
+    }
+
+    /// Begins no more scheduled runs, and waits for the ends of those that go on.
+    pub(super) async fn end_scheduled(&self) {
+        self.scheduled.end().await;
     }
 
     fn shared(&self, place: &Place) -> SharedHost {

@@ -86,6 +86,7 @@ impl Door {
         replay::replay(&session, &told).await;
         let id = session.id().to_owned();
         self.state().sessions.insert(id, Arc::clone(&session));
+        self.hosts.run_scheduled(place, session.host()).await;
         Ok(session)
     }
 
