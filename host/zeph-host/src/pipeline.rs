@@ -76,7 +76,7 @@ pub(crate) async fn call(
     let messages = tell(host, session).await;
     let wanted_chars = control.result_chars;
     let mut noted = match &host.recorder {
-        Some(recorder) => Some(recorder.begin(host, &frame, &request).await),
+        Some(recorder) => Some(recorder.begin(host, &frame, &request)),
         None => None,
     };
     let mut span = CallSpan::begun(&host.telemetry, &frame, &request, control.remote.as_ref());
@@ -86,7 +86,7 @@ pub(crate) async fn call(
     let tool = begun.tool().cloned();
     span.of_tool(tool.as_ref());
     if let Some(noted) = &mut noted {
-        note_decision(noted, &begun);
+        note_decision(noted, &begun, session.trajectory().held().has_untrusted());
     }
     let beside = match session.is_of_plugin() {
         true => None,
@@ -131,7 +131,7 @@ pub(crate) async fn call(
     }
     span.ended(&output, duration, &host.secrets.redactor());
     if let Some(noted) = noted {
-        noted.end(&output, duration);
+        noted.end(&host.store, &output, duration).await;
     }
     CallReport {
         id,
@@ -144,9 +144,9 @@ pub(crate) async fn call(
 }
 
 /// How a call was decided and what it holds, for its record.
-fn note_decision(noted: &mut OpenCall, begun: &StartedCall<'_>) {
+fn note_decision(noted: &mut OpenCall, begun: &StartedCall<'_>, is_after_untrusted: bool) {
     let (decision, rule) = &begun.decided;
-    noted.decided(*decision, rule.as_deref());
+    noted.decided(*decision, rule.as_deref(), is_after_untrusted);
     if let Ok(allowed) = &begun.allowed {
         noted.allowed(&allowed.call, allowed.rights.as_ref(), &allowed.offer);
     }

@@ -6,11 +6,10 @@
 mod file;
 mod record;
 
-use std::collections::HashMap;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -19,17 +18,17 @@ use zeph_core::call::{CallFrame, ToolRequest};
 use zeph_core::command::{CommandLine, Wraps};
 use zeph_core::execution::Execution;
 use zeph_core::failure::one_line;
-use zeph_core::id::ConversationId;
 use zeph_core::output::{Outcome, ToolOutput};
 use zeph_core::policy::{AuthorizedCall, Decision};
 use zeph_core::redact::Redactor;
 use zeph_engine::MissingGrant;
 use zeph_engine::fs::{FileUse, FileUses};
 use zeph_plugins::rights::Rights;
-use zeph_store::{AuditFilter, AuditRecord, BeginRecord, ClaimSource, canonical};
+use zeph_store::{BeginRecord, Store, canonical};
 
 use self::file::RecordFile;
 use crate::audit::Audit;
+use crate::clock::now_ms;
 use crate::guest::GuestUses;
 use crate::host::Rooms;
 use crate::offers::Offer;
@@ -43,12 +42,6 @@ pub(crate) use self::record::{
 };
 use self::record::{RecordedDirectory, RefusedPath, VERSION};
 
-/// Conversations of which it is remembered whether they read from the network; of others the audit is asked again.
-const CONVERSATIONS_MAX: usize = 10_000;
-
-/// Most calls of the audit that are looked at to find out whether a conversation has read from the network.
-const LOOKED_AT_MAX: u32 = 1_000;
-
 /// Most lists of words of one call, and most words of one of them.
 const WORDS_MAX: usize = 64;
 
@@ -61,12 +54,13 @@ const PATH_CHARS_MAX: usize = 4_096;
 /// Most of what else is listed of a call.
 const LISTED_MAX: usize = 256;
 
+/// Most bytes of arguments that are kept for a call to be made again.
+const ARGUMENTS_BYTES_MAX: usize = 1024 * 1024;
+
 /// Appends what calls used to a file.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     file: RecordFile,
-    /// Whether each conversation has read from the network. Protects the map for the moment of a look.
-    conversations: Mutex<HashMap<ConversationId, bool>>,
     has_failed: AtomicBool,
 }
 
@@ -75,6 +69,8 @@ pub(crate) struct Recorder {
 pub(crate) struct OpenCall {
     recorder: Arc<Recorder>,
     draft: BeginRecord,
+    /// As JSON, where the audit does not hold them whole.
+    arguments: Option<String>,
     redactor: Redactor,
     record: CallRecord,
 }
@@ -86,7 +82,6 @@ impl Recorder {
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         Ok(Self {
             file: RecordFile::open(path)?,
-            conversations: Mutex::default(),
             has_failed: AtomicBool::new(false),
         })
     }
@@ -97,7 +92,7 @@ impl Recorder {
     }
 
     /// Begins the record of a call.
-    pub(crate) async fn begin(
+    pub(crate) fn begin(
         self: &Arc<Self>,
         host: &Rooms,
         frame: &CallFrame,
@@ -114,8 +109,9 @@ impl Recorder {
             owner: None,
             decision: RecordedDecision::Invalid,
             rule: None,
-            untrusted: self.has_read(host, frame.conversation).await,
+            untrusted: false,
             arguments_sha256: arguments_digest(&request.arguments, &redactor),
+            arguments_id: None,
             paths: named_paths(host, request, &redactor),
             files: Vec::new(),
             refused: Vec::new(),
@@ -134,45 +130,20 @@ impl Recorder {
             result_bytes: 0,
             omitted: 0,
         };
+        let is_whole = serde_json::from_str(&draft.command).is_ok_and(|kept: Value| {
+            arguments_digest(&kept, &Redactor::default()) == record.arguments_sha256
+        });
+        // Those with a secret have no digest, and are not kept.
+        let arguments = (!is_whole && record.arguments_sha256.is_some())
+            .then(|| request.arguments.to_string())
+            .filter(|text| text.len() <= ARGUMENTS_BYTES_MAX);
         OpenCall {
             recorder: Arc::clone(self),
             draft,
+            arguments,
             redactor,
             record,
         }
-    }
-
-    /// Whether a conversation has read from the network; for one that an earlier host began the audit says so.
-    async fn has_read(&self, host: &Rooms, conversation: ConversationId) -> bool {
-        if let Some(known) = self.known(conversation) {
-            return known;
-        }
-        let earlier = AuditFilter {
-            conversation: Some(conversation),
-            ..AuditFilter::newest(LOOKED_AT_MAX)
-        };
-        let has_read = match host.store.audit_query(earlier).await {
-            Ok(calls) => calls.iter().any(reads_network) || calls.len() == LOOKED_AT_MAX as usize,
-            // What is not known is not trusted.
-            Err(_) => true,
-        };
-        self.remember(conversation, has_read);
-        has_read
-    }
-
-    fn known(&self, conversation: ConversationId) -> Option<bool> {
-        let known = self.conversations.lock();
-        let known = known.unwrap_or_else(PoisonError::into_inner);
-        known.get(&conversation).copied()
-    }
-
-    fn remember(&self, conversation: ConversationId, has_read: bool) {
-        let known = self.conversations.lock();
-        let mut known = known.unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= CONVERSATIONS_MAX {
-            known.clear();
-        }
-        *known.entry(conversation).or_default() |= has_read;
     }
 
     fn append(&self, record: &CallRecord) {
@@ -190,8 +161,14 @@ impl Recorder {
 }
 
 impl OpenCall {
-    /// How the call was decided.
-    pub(crate) fn decided(&mut self, decision: RecordedDecision, rule: Option<&str>) {
+    /// How the call was decided, and whether its conversation had read content of the network by then.
+    pub(crate) fn decided(
+        &mut self,
+        decision: RecordedDecision,
+        rule: Option<&str>,
+        is_after_untrusted: bool,
+    ) {
+        self.record.untrusted = is_after_untrusted;
         self.record.decision = decision;
         self.record.rule = rule.map(|rule| self.clean(rule, TEXT_CHARS_MAX));
     }
@@ -314,8 +291,17 @@ impl OpenCall {
         }
     }
 
-    /// Writes the record of the call that ended.
-    pub(crate) fn end(mut self, output: &ToolOutput, duration: Duration) {
+    /// Writes the record of the call that ended, and stores the arguments that it takes to make it again.
+    pub(crate) async fn end(mut self, store: &Store, output: &ToolOutput, duration: Duration) {
+        let is_of_plugin = |owner: &RecordedOwner| owner.kind == OwnerKind::Plugin;
+        if self.record.owner.as_ref().is_some_and(is_of_plugin)
+            && let Some(arguments) = self.arguments.take()
+        {
+            let conversation = self.draft.conversation_id;
+            let kept = store.put_overflow(conversation, arguments, now_ms()).await;
+            // Without them the call cannot be made again, and nothing else.
+            self.record.arguments_id = kept.ok().map(|id| id.to_string());
+        }
         self.record.duration_ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
         match &output.outcome {
             Outcome::Done => self.record.outcome = RecordedOutcome::Ok,
@@ -324,9 +310,7 @@ impl OpenCall {
                 self.record.limits = limits_in(&failure.message);
             }
         }
-        let has_read = self.record.decision == RecordedDecision::Allow && reads(&self.record);
         self.recorder.append(&self.record);
-        self.recorder.remember(self.draft.conversation_id, has_read);
     }
 
     /// `text` without secrets, cut.
@@ -374,23 +358,6 @@ fn use_names(uses: FileUses) -> Vec<FileUseName> {
     ];
     let used = all.into_iter().filter(|(is_used, _)| *is_used);
     used.map(|(_, name)| name).collect()
-}
-
-/// Whether a call brought something from the network into its conversation.
-fn reads(record: &CallRecord) -> bool {
-    let is_server = |owner: &RecordedOwner| owner.kind == OwnerKind::Server;
-    record.owner.as_ref().is_some_and(is_server)
-        || record.hosts.iter().any(|host| host.requests > 0)
-}
-
-fn reads_network(call: &AuditRecord) -> bool {
-    let source = call.begin.claim_source;
-    let is_from_network = matches!(
-        source,
-        Some(ClaimSource::Mcp | ClaimSource::WebScrape | ClaimSource::WebSearch)
-    );
-    let ending = call.ending.as_ref();
-    is_from_network || ending.is_some_and(|ending| !ending.hosts.is_empty())
 }
 
 /// The digest of arguments; none when they hold a known secret, which could be guessed from it.

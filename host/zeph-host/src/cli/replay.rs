@@ -163,16 +163,30 @@ async fn arguments(host: &Host, call: CallId, before: &CallRecord) -> Result<Val
             "the audit has no record of it, which holds its arguments",
         ));
     };
-    let arguments: Option<Value> = serde_json::from_str(&recorded.begin.command).ok();
     let is_whole = |arguments: &Value| {
         recording::arguments_digest(arguments, &Redactor::default()) == before.arguments_sha256
     };
-    arguments.filter(is_whole).ok_or_else(|| {
+    let of_audit = serde_json::from_str(&recorded.begin.command).ok();
+    let arguments = match of_audit.filter(is_whole) {
+        Some(arguments) => Some(arguments),
+        None => stored_arguments(host, before).await?.filter(is_whole),
+    };
+    arguments.ok_or_else(|| {
         cannot(
             call,
-            "the audit shortened or redacted its arguments, or the record is of another call",
+            "its arguments are not kept whole: they are longer than 1 MiB, the stored output with them was deleted, or the record is of another call",
         )
     })
+}
+
+/// The arguments that were stored because they are too long for the audit.
+async fn stored_arguments(host: &Host, before: &CallRecord) -> Result<Option<Value>, CliError> {
+    let id = before.arguments_id.as_ref().and_then(|id| id.parse().ok());
+    let (Some(id), Ok(conversation)) = (id, before.conversation_id.parse()) else {
+        return Ok(None);
+    };
+    let stored = host.store().overflow(conversation, id).await?;
+    Ok(stored.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
 }
 
 fn cannot(call: CallId, reason: &str) -> CliError {

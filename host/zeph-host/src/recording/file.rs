@@ -170,20 +170,26 @@ impl RecordLines {
     }
 
     fn read(&self, bytes: &[u8]) -> Result<RecordLine, RecordError> {
-        match serde_json::from_slice::<LineVersion>(bytes) {
-            Ok(LineVersion { version }) if version != u64::from(VERSION) => {
-                return Err(RecordError::Version {
-                    path: self.path.clone(),
-                    line: self.line,
-                    version,
-                });
+        let read = serde_json::from_slice::<CallRecord>(bytes);
+        // A line of another version may have any form.
+        let version = match &read {
+            Ok(record) => Some(u64::from(record.version)),
+            Err(_) => {
+                let version = serde_json::from_slice::<LineVersion>(bytes);
+                version.ok().map(|line| line.version)
             }
-            _ => {}
+        };
+        match version {
+            Some(version) if version != u64::from(VERSION) => Err(RecordError::Version {
+                path: self.path.clone(),
+                line: self.line,
+                version,
+            }),
+            _ => Ok(match read {
+                Ok(record) => RecordLine::Call(Box::new(record)),
+                Err(error) => RecordLine::Bad(error.to_string()),
+            }),
         }
-        Ok(match serde_json::from_slice(bytes) {
-            Ok(record) => RecordLine::Call(Box::new(record)),
-            Err(error) => RecordLine::Bad(error.to_string()),
-        })
     }
 
     /// The bytes of the next line, or why they are not read; none at the end.

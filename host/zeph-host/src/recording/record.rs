@@ -37,6 +37,9 @@ pub(crate) struct CallRecord {
     /// SHA-256 of the arguments as compact JSON with sorted keys; none when they hold a secret.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) arguments_sha256: Option<String>,
+    /// The stored output that holds the arguments, where they are too long for the audit log.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) arguments_id: Option<String>,
     /// The paths that its arguments name, absolute and resolved; of a command, the files that its redirections write.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) paths: Vec<String>,

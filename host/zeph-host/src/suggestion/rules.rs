@@ -222,8 +222,12 @@ struct RuleText {
 impl RuleText {
     fn tool(&mut self, tool: &str, uses: &ToolUses, roots: &[PathBuf]) {
         let mut globs = uses.globs.clone();
-        let below: Vec<String> = uses.trees.iter().map(|tree| escaped(tree) + "/").collect();
-        globs.retain(|glob| !below.iter().any(|tree| glob.starts_with(tree)));
+        let trees: BTreeSet<String> = uses.trees.iter().map(|tree| escaped(tree)).collect();
+        let is_below = |glob: &String| {
+            let mut slashes = glob.match_indices('/');
+            slashes.any(|(at, _)| trees.contains(&glob[..at]))
+        };
+        globs.retain(|glob| !is_below(glob));
         for tree in &uses.trees {
             globs.insert(escaped(tree));
             globs.insert(format!("{}/**", escaped(tree)));

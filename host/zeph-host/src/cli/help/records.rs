@@ -47,8 +47,9 @@ Prints the smallest grant that lets the recorded calls of a plugin run again, th
 is granted now, and the commands that change it. Nothing is changed.
 
 Counted are calls that ran, of the plugin as it is installed now. Calls of a conversation that had read
-from the network (fetch, an MCP server, a plugin or command that reached a host) are left out, because
-what they did may not have been what the user wanted; --include-untrusted counts them.
+untrusted content from the network (fetch, a remote MCP server, a plugin or command that received
+something from a host) are left out, because what they did may not have been what the user wanted;
+--include-untrusted counts them.
 
 A grant of files is a grant of directories. Entries of a suggested directory that no call used are
 listed, and so is what calls tried there and were refused; `zeph-host policy suggest` prints rules that
@@ -102,9 +103,10 @@ The plugin must have the same digest. The call is decided under the rules and gr
 had typed it, and is recorded in the audit. It has no network and runs no programs. If it changed
 something, it runs on a temporary copy of the files in its record, else it only reads.
 
-The arguments are read from the audit, which removes secrets and shortens long values: a call whose
-arguments are not there in full cannot be replayed. Neither can calls that used the network or a
-program, commands, calls of MCP servers, and tools of the host itself.
+The arguments are read from the audit log. Where they are too long for it, --record stores them beside
+it, up to 1 MiB, for as long as stored outputs are kept (`tools.overflow.retention_days`). Arguments
+with a secret are not kept, so such a call cannot be replayed. Neither can calls that used the network
+or a program, commands, calls of MCP servers, and tools of the host itself.
 
 Exit codes:
   0    the same result
