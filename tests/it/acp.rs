@@ -2,11 +2,13 @@
 
 mod client;
 mod conversations;
+mod doors;
 mod files;
 mod model;
 mod permissions;
 mod programs;
 mod protocol;
+mod schedules;
 mod servers;
 mod terminal;
 

@@ -4,6 +4,7 @@ mod chat;
 mod code_search;
 mod goals;
 mod judge;
+mod schedules;
 mod script;
 mod shaping;
 mod spending;

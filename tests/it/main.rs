@@ -24,6 +24,7 @@ mod guard;
 mod guest;
 mod hostile;
 mod hosts;
+mod kills;
 #[path = "../left_out.rs"]
 mod left_out;
 mod library;

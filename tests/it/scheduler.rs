@@ -8,10 +8,9 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::product::{Product, answer};
-use crate::toolchain::slow_tests;
 
 /// The tools are there, commands may run, and scheduling needs no approval.
-const OPEN: &str = "[tools.scheduler]\nenabled = true\n\
+pub(crate) const OPEN: &str = "[tools.scheduler]\nenabled = true\n\
     [[tools.permissions.bash]]\npattern = \"*\"\naction = \"allow\"\n\
     [[tools.permissions.schedule_deferred]]\npattern = \"*\"\naction = \"allow\"\n\
     [[tools.permissions.schedule_periodic]]\npattern = \"*\"\naction = \"allow\"\n";
@@ -19,7 +18,7 @@ const OPEN: &str = "[tools.scheduler]\nenabled = true\n\
 /// The same, but no rule speaks of commands.
 const ASKING: &str = "[tools.scheduler]\nenabled = true\n";
 
-fn product(config: &str) -> Product {
+pub(crate) fn product(config: &str) -> Product {
     let product = Product::new();
     let folder = product.home.join(".config/zeph-host");
     fs::create_dir_all(&folder).unwrap();
@@ -27,19 +26,19 @@ fn product(config: &str) -> Product {
     product
 }
 
-fn line(id: u32, tool: &str, params: &Value) -> String {
+pub(crate) fn line(id: u32, tool: &str, params: &Value) -> String {
     json!({"id": id, "tool": tool, "params": params}).to_string() + "\n"
 }
 
-fn deferred(name: &str, at: &str, command: &str) -> Value {
+pub(crate) fn deferred(name: &str, at: &str, command: &str) -> Value {
     json!({"name": name, "at": at, "tool": "bash", "arguments": {"command": command}})
 }
 
 /// `zeph-host scheduler`, ended with the test.
-struct SchedulerHost(Child);
+pub(crate) struct SchedulerHost(Child);
 
 impl SchedulerHost {
-    fn start(product: &Product) -> Self {
+    pub(crate) fn start(product: &Product) -> Self {
         let mut command = product.command(&["scheduler"]);
         command.stdin(Stdio::null()).stdout(Stdio::null());
         Self(command.stderr(Stdio::null()).spawn().unwrap())
@@ -53,7 +52,7 @@ impl Drop for SchedulerHost {
     }
 }
 
-fn tasks(product: &Product) -> BTreeMap<String, Value> {
+pub(crate) fn tasks(product: &Product) -> BTreeMap<String, Value> {
     let ran = product.run(&["scheduler", "list", "--json"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let tasks: Vec<Value> = serde_json::from_str(&ran.stdout).unwrap();
@@ -62,7 +61,7 @@ fn tasks(product: &Product) -> BTreeMap<String, Value> {
 }
 
 /// The task, once its last run has ended.
-fn ended(product: &Product, name: &str) -> Value {
+pub(crate) fn ended(product: &Product, name: &str) -> Value {
     let begun = Instant::now();
     loop {
         let task = tasks(product).remove(name).unwrap();
@@ -170,47 +169,6 @@ fn what_could_never_run_is_not_scheduled() {
         "{}",
         off.stderr
     );
-}
-
-#[test]
-fn a_host_that_is_killed_runs_no_task_twice() {
-    let rounds: u32 = match slow_tests("a host is killed 200 times instead of 12") {
-        true => 200,
-        false => 12,
-    };
-    let product = product(OPEN);
-    let mut lines = String::new();
-    for n in 0..rounds * 2 {
-        let wait = format!("+{}s", 1 + n / 8);
-        let task = deferred(&format!("t{n}"), &wait, &format!("echo {n} >> runs.txt"));
-        lines += &line(n, "schedule_deferred", &task);
-    }
-    product.answers(&[], lines);
-    for round in 0..rounds {
-        let mut host = SchedulerHost::start(&product);
-        // Another moment each time, while it starts, waits and runs.
-        let moment = Duration::from_millis(u64::from(60 + (round * 37) % 700));
-        std::thread::sleep(moment);
-        host.0.kill().unwrap();
-        host.0.wait().unwrap();
-    }
-    let runs = fs::read_to_string(product.work.join("runs.txt")).unwrap_or_default();
-    let mut counted: BTreeMap<&str, u32> = BTreeMap::new();
-    for run in runs.lines() {
-        *counted.entry(run).or_default() += 1;
-    }
-    assert!(counted.values().all(|n| *n == 1), "{counted:?}");
-    // What was begun has its end, if only that nobody knows it.
-    let _host = SchedulerHost::start(&product);
-    let begun = Instant::now();
-    loop {
-        let open = tasks(&product);
-        let is_open = |task: &&Value| task["running"] == true;
-        if open.values().filter(is_open).count() == 0 {
-            break;
-        }
-        assert!(begun.elapsed() < Duration::from_secs(60));
-    }
 }
 
 #[test]

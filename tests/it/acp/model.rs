@@ -60,6 +60,11 @@ impl Model {
         Self { port, state }
     }
 
+    /// Gives this answer, too, after the others.
+    pub(super) fn add(&self, answer: Answer) {
+        self.state.lock().unwrap().answers.push_back(answer);
+    }
+
     /// The bodies of all requests.
     pub(super) fn requests(&self) -> Vec<Value> {
         self.state.lock().unwrap().requests.clone()
