@@ -222,6 +222,7 @@ fn private_files_that_nobody_named_are_recognised() {
     let config = "[tools.sandbox]\nallow_network = true\n[tools.shell]\nconfirm_patterns = []\n";
     let product = configured(config);
     product.file("sub/.env", "KEY=1\n");
+    product.file("sub/secrets.json", "KEY\n");
     product.file("notes.txt", "KEY of nothing\n");
     product.file("link/here.txt", "");
     std::os::unix::fs::symlink("../sub/.env", product.work.join("link/there")).unwrap();
@@ -248,7 +249,7 @@ fn private_files_that_nobody_named_are_recognised() {
             "ls -la sub; du -s .; stat sub/.env; test -f sub/.env",
             "failed",
         ),
-        ("cp sub/.env copy; rm copy", "refused"),
+        ("cp sub/.env copy; rm copy", "failed"),
         ("cat notes.txt; echo \"$(<notes.txt)\"", "failed"),
         ("wc -l notes.txt", "failed"),
     ] {
