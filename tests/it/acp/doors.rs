@@ -122,7 +122,7 @@ fn sequences_trust_and_anomalies_bind_every_front_end() {
         door.check(&product, (echo, &text), "here");
 
         let reset = format!("trust reset {panics}");
-        for words in ["", "", &reset, "tools.anomaly"] {
+        for words in ["crashed", "crashed", &reset, "tools.anomaly"] {
             door.check(&product, (panics, &text), words);
         }
         trust(&["reset", panics]);
