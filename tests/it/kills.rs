@@ -110,7 +110,8 @@ fn looks_whole(product: &Product, rounds: u32) {
     assert_eq!(learned.code, Some(0), "{}", learned.stderr);
     let learned: Vec<Value> = serde_json::from_str(&learned.stdout).unwrap();
     for sequence in &learned {
-        assert_eq!(sequence["state"], "learned", "{sequence}");
+        let state = sequence["state"].as_str().unwrap();
+        assert!(["learned", "candidate"].contains(&state), "{sequence}");
         assert!(
             sequence["n_bad"].as_u64().unwrap() <= u64::from(rounds) * 2,
             "{sequence}"

@@ -16,7 +16,7 @@ const CONFIG: &str = "[tools.governance]\n\
     blocked_sequences = [[\"read\", \"one.txt\", \"read\", \"two.txt\"], [\"read\", \"secret.txt\"]]\n\
     [tools.anomaly]\nwindow_size = 4\nfailure_threshold = 0.5\n[tools.retry]\nmax_attempts = 1\n";
 
-/// A front end, with one conversation.
+/// A front end.
 enum Door<'m> {
     Lines(Running),
     /// Each call is a process, and a conversation, of its own.
@@ -57,8 +57,9 @@ impl Door<'_> {
         assert!(told.contains(words), "{tool} {arguments}: {words}: {told}");
     }
 
+    /// A call over HTTP that hands on no conversation begins one.
     fn is_one_conversation(&self) -> bool {
-        !matches!(self, Self::CommandLine)
+        !matches!(self, Self::CommandLine | Self::Http(_))
     }
 }
 
