@@ -12,6 +12,20 @@ use zeph_core::id::ConversationId;
 use crate::error::StoreError;
 use crate::store::{Access, Store};
 
+/// The columns of a task, in the order in which both databases read them; the last is how long ago it was begun, by the clock `now`.
+macro_rules! task_columns {
+    ($($now:tt)*) => {
+        concat!(
+            "id, caller, conversation_id, workspace, call, state, message, result, is_cancelled, fence, \
+             created_at_ms, changed_at_ms, lifetime_ms, ",
+            $($now)*,
+            " - created_at_ms"
+        )
+    };
+}
+
+pub(crate) use task_columns;
+
 /// Whose a task is. Nobody else learns that there is one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LongTaskOwner {

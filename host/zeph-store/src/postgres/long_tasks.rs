@@ -12,21 +12,9 @@ use super::value::{count as counted, get, parsed, unreadable};
 use crate::caller::{caller_of_word, caller_word};
 use crate::long_tasks::{
     LongTask, LongTaskAsker, LongTaskBounds, LongTaskClaim, LongTaskEnd, LongTaskHold,
-    LongTaskNews, LongTaskOwner, LongTaskState, NewLongTask, milliseconds,
+    LongTaskNews, LongTaskOwner, LongTaskState, NewLongTask, milliseconds, task_columns,
 };
 use crate::operations::Outcome;
-
-/// In the order in which [`task`] reads them; the last is how long ago it was begun.
-macro_rules! columns {
-    () => {
-        concat!(
-            "id, caller, conversation_id, workspace, call, state, message, result, is_cancelled, fence, \
-             created_at_ms, changed_at_ms, lifetime_ms, ",
-            now!(),
-            " - created_at_ms"
-        )
-    };
-}
 
 /// Which task, of whom.
 macro_rules! asked {
@@ -50,7 +38,7 @@ pub(super) fn put(
         FROM (SELECT ",
         now!(),
         " AS moment) AS clock RETURNING ",
-        columns!()
+        task_columns!(now!())
     );
     let NewLongTask {
         id,
@@ -102,7 +90,12 @@ pub(super) fn one(
     id: Uuid,
     asker: &LongTaskAsker,
 ) -> Outcome<Option<LongTask>> {
-    const SQL: &str = concat!("SELECT ", columns!(), " FROM long_tasks WHERE ", asked!());
+    const SQL: &str = concat!(
+        "SELECT ",
+        task_columns!(now!()),
+        " FROM long_tasks WHERE ",
+        asked!()
+    );
     const QUESTIONS: &str = "
         SELECT key, question FROM long_task_questions WHERE task_id = $1 AND answer IS NULL
         ORDER BY key COLLATE \"C\"";
@@ -281,7 +274,7 @@ pub(super) fn claim(transaction: &Transaction, claim: &LongTaskClaim) -> Outcome
         " AND (workspace = $1 OR held_until_ms <= ",
         now!(),
         " - $3::bigint) ORDER BY held_until_ms LIMIT $4 FOR UPDATE SKIP LOCKED)) RETURNING ",
-        columns!()
+        task_columns!(now!())
     );
     sweep(transaction, claim.limit)?;
     let rows = transaction.query(

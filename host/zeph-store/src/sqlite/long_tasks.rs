@@ -11,20 +11,8 @@ use super::conversation::touch;
 use crate::caller::{caller_of_word, caller_word};
 use crate::long_tasks::{
     LongTask, LongTaskAsker, LongTaskBounds, LongTaskClaim, LongTaskEnd, LongTaskHold,
-    LongTaskNews, LongTaskOwner, LongTaskState, NewLongTask, milliseconds,
+    LongTaskNews, LongTaskOwner, LongTaskState, NewLongTask, milliseconds, task_columns,
 };
-
-/// In the order in which [`task`] reads them; the last is how long ago it was begun.
-macro_rules! columns {
-    () => {
-        concat!(
-            "id, caller, conversation_id, workspace, call, state, message, result, is_cancelled, fence, \
-             created_at_ms, changed_at_ms, lifetime_ms, ",
-            now!(),
-            " - created_at_ms"
-        )
-    };
-}
 
 /// Begins a task.
 pub(super) fn put(
@@ -40,7 +28,7 @@ pub(super) fn put(
         FROM (SELECT ",
         now!(),
         " AS now) RETURNING ",
-        columns!()
+        task_columns!(now!())
     );
     let NewLongTask {
         id,
@@ -87,7 +75,7 @@ pub(super) fn one(
 ) -> rusqlite::Result<Option<LongTask>> {
     const SQL: &str = concat!(
         "SELECT ",
-        columns!(),
+        task_columns!(now!()),
         " FROM long_tasks WHERE id = ?1 AND caller = ?2 AND (?3 IS NULL OR conversation_id = ?3)"
     );
     let found = connection
@@ -278,7 +266,7 @@ pub(super) fn claim(
             WHERE state = 'working' AND held_until_ms <= now.ms AND (workspace = ?1 OR held_until_ms <= now.ms - ?3)
             ORDER BY held_until_ms LIMIT ?4)
         RETURNING ",
-        columns!()
+        task_columns!(now!())
     );
     sweep(connection, claim.limit)?;
     let row = params![
