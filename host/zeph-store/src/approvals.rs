@@ -190,9 +190,11 @@ impl Store {
         now_ms: i64,
     ) -> Result<Option<StoredApproval>, StoreError> {
         let (tool, digest) = (call.shown().tool.clone(), call.digest());
-        self.run("look for an approval", Access::Read, move |operations| {
-            operations.approval(&tool, digest, conversation, now_ms)
-        })
+        self.run(
+            "look for an approval",
+            Access::ReadRights,
+            move |operations| operations.approval(&tool, digest, conversation, now_ms),
+        )
         .await
     }
 
@@ -206,9 +208,11 @@ impl Store {
         now_ms: i64,
     ) -> Result<Vec<StoredApproval>, StoreError> {
         let tool = tool.clone();
-        self.run("look for an approval", Access::Read, move |operations| {
-            operations.object_approvals(&tool, conversation, now_ms)
-        })
+        self.run(
+            "look for an approval",
+            Access::ReadRights,
+            move |operations| operations.object_approvals(&tool, conversation, now_ms),
+        )
         .await
     }
 
@@ -221,9 +225,11 @@ impl Store {
         conversation: ConversationId,
     ) -> Result<Vec<StoredApproval>, StoreError> {
         let tool = tool.clone();
-        self.run("look for an approval", Access::Read, move |operations| {
-            operations.rule_approvals(&tool, conversation)
-        })
+        self.run(
+            "look for an approval",
+            Access::ReadRights,
+            move |operations| operations.rule_approvals(&tool, conversation),
+        )
         .await
     }
 

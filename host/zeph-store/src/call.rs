@@ -77,12 +77,14 @@ impl Store {
             Some(begin) => self.line(&AuditEvent::Begin(begin), true)?,
             None => None,
         };
+        let has_to_last = !rights.is_empty();
         let (reply, answer) = oneshot::channel();
         let work = move |operations: &dyn Operations| {
             operations.begin_call(begin.as_ref(), &rights, at_ms)
         };
         self.queue_task(Task {
             line,
+            has_to_last,
             has_line: |begun| *begun == Some(CallBegin::Recorded),
             ..Task::new(BEGIN, Access::Write, work, StoreReply::Waiting(reply))
         })
@@ -132,8 +134,12 @@ impl Store {
                 );
             }
         }));
-        self.queue_finish(finish, unused, Access::WriteSoon, reply)
-            .await
+        // Who asks for rights does not wait for what may be written soon.
+        let access = match unused.is_empty() {
+            true => Access::WriteSoon,
+            false => Access::Write,
+        };
+        self.queue_finish(finish, unused, access, reply).await
     }
 
     /// Records that a call is about to be made that holds nothing for itself alone; as [`Store::begin_call`].
@@ -163,10 +169,12 @@ impl Store {
             Some(finish) => self.line(&AuditEvent::Finish(finish), false)?,
             None => None,
         };
+        let has_to_last = !unused.is_empty();
         let work =
             move |operations: &dyn Operations| operations.finish_call(finish.as_ref(), &unused);
         self.queue_task(Task {
             line,
+            has_to_last,
             has_line: |was_there| *was_there,
             ..Task::new(FINISH, access, work, reply)
         })

@@ -30,11 +30,8 @@ impl Store {
         now_ms: i64,
     ) -> Result<OwnGrants, StoreError> {
         const OPERATION: &str = "read the grants of a call";
-        self.run(OPERATION, Access::Read, move |operations| {
-            Ok(OwnGrants {
-                has_defaults: operations.has_defaults(&plugin)?,
-                granted: operations.grants_of_call(&plugin, pin, conversation, now_ms)?,
-            })
+        self.run(OPERATION, Access::ReadRights, move |operations| {
+            operations.own_grants_of_call(&plugin, pin, conversation, now_ms)
         })
         .await
     }

@@ -159,7 +159,7 @@ impl Store {
     ) -> Result<Vec<GrantRecord>, StoreError> {
         self.run(
             "read the grants of a call",
-            Access::Read,
+            Access::ReadRights,
             move |operations| operations.grants_of_call(&plugin, pin, conversation, now_ms),
         )
         .await

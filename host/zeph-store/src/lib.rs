@@ -10,6 +10,7 @@
 
 mod approvals;
 mod audit;
+mod batch;
 mod call;
 mod caller;
 mod changes;

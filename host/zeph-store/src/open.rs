@@ -10,7 +10,7 @@ use crate::error::StoreError;
 use crate::postgres;
 use crate::postgres::url::ServerUrl;
 use crate::sqlite;
-use crate::store::{Message, Store};
+use crate::store::{Job, Message, QUEUE_JOBS_MAX, Store};
 
 /// What a store without a file is called in messages.
 pub(crate) const MEMORY: &str = ":memory:";
@@ -103,12 +103,17 @@ impl Store {
         tell: impl FnOnce(Result<Vec<String>, StoreError>) + Send + 'static,
     ) -> Result<Self, StoreError> {
         let place = PathBuf::from(location.to_string());
-        Self::start(&place, move |queue| match open(location, &options) {
-            Ok((database, notices)) => {
-                tell(Ok(notices));
-                database.run(queue);
+        // A file is read faster than a thread is woken.
+        let is_far = matches!(location, Location::Server(_));
+        let (sender, rights) = mpsc::channel(QUEUE_JOBS_MAX);
+        Self::start(&place, is_far.then_some(sender), move |queue| {
+            match open(location, &options) {
+                Ok((database, notices)) => {
+                    tell(Ok(notices));
+                    database.run(queue, rights);
+                }
+                Err(error) => tell(Err(error)),
             }
-            Err(error) => tell(Err(error)),
         })
     }
 }
@@ -136,10 +141,10 @@ impl StoreOpening {
 }
 
 impl OpenDatabase {
-    fn run(self, queue: mpsc::Receiver<Message>) {
+    fn run(self, queue: mpsc::Receiver<Message>, rights: mpsc::Receiver<Box<dyn Job>>) {
         match self {
             Self::Sqlite(database) => sqlite::writer::run(*database, queue),
-            Self::Postgres(database) => postgres::writer::run(*database, queue),
+            Self::Postgres(database) => postgres::writer::run(*database, queue, rights),
         }
     }
 }

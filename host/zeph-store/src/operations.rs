@@ -22,6 +22,7 @@ use crate::audit::filter::AuditFilter;
 use crate::audit::record::{AuditRecord, BeginRecord, Finish, HostProcess};
 use crate::call::{CallBegin, SingleUseRights};
 use crate::conversation::Conversation;
+use crate::defaults::OwnGrants;
 use crate::error::StoreError;
 use crate::goals::{Goal, GoalState, TaskGraph};
 use crate::grant_uses::GrantUses;
@@ -219,6 +220,19 @@ pub(crate) trait Operations {
         conversation: ConversationId,
         now_ms: i64,
     ) -> Outcome<Vec<GrantRecord>>;
+    /// What a plugin of the program may use in a call.
+    fn own_grants_of_call(
+        &self,
+        plugin: &PluginId,
+        pin: Pin,
+        conversation: ConversationId,
+        now_ms: i64,
+    ) -> Outcome<OwnGrants> {
+        Ok(OwnGrants {
+            has_defaults: self.has_defaults(plugin)?,
+            granted: self.grants_of_call(plugin, pin, conversation, now_ms)?,
+        })
+    }
     /// Revokes grants of a plugin, held ones too; says how many.
     fn revoke_grants(&self, plugin: &PluginId, which: &Revoke) -> Outcome<usize>;
     /// Lets the grants of `from` (`None`: of every pin) count for `to`; says how many moved.

@@ -21,6 +21,7 @@ use crate::audit::record::{AuditRecord, BeginRecord, Finish, HostProcess};
 use crate::audit::seal::SealedAudit;
 use crate::call::{CallBegin, SingleUseRights};
 use crate::conversation::Conversation;
+use crate::defaults::OwnGrants;
 use crate::goals::{Goal, GoalState, TaskGraph};
 use crate::grant_uses::GrantUses;
 use crate::grants::{GrantRecord, ListedGrants, Revoke};
@@ -68,6 +69,7 @@ mod observed;
 mod order;
 mod overflow;
 mod passages;
+mod pipeline;
 mod processes;
 mod quota;
 mod readers;
@@ -329,6 +331,16 @@ impl Operations for Transaction {
 
     fn rebind_grants(&self, plugin: &PluginId, from: Option<Pin>, to: Pin) -> Outcome<usize> {
         grants::rebind(self, plugin, from, to)
+    }
+
+    fn own_grants_of_call(
+        &self,
+        plugin: &PluginId,
+        pin: Pin,
+        conversation: ConversationId,
+        now_ms: i64,
+    ) -> Outcome<OwnGrants> {
+        grants::own(self, plugin, pin, (conversation, now_ms))
     }
 
     fn has_defaults(&self, plugin: &PluginId) -> Outcome<bool> {

@@ -107,7 +107,7 @@ impl Store {
     ///
     /// Errors: [`StoreError`] when the database cannot be read.
     pub async fn sequences_version(&self) -> Result<i64, StoreError> {
-        self.run("look for new sequences", Access::Read, |operations| {
+        self.run("look for new sequences", Access::ReadRights, |operations| {
             operations.sequences_version()
         })
         .await

@@ -14,13 +14,14 @@ use crate::operations::{OperationFault, Operations, Outcome};
 use crate::sweep::Retention;
 
 /// Most jobs that wait for the writer. Beyond it callers wait to queue, which bounds the memory that waits with them.
-const QUEUE_JOBS_MAX: usize = 256;
+pub(crate) const QUEUE_JOBS_MAX: usize = 256;
 
 /// A handle on the store; clones share one writer thread.
 ///
 /// Every operation resolves after its commit. An operation whose future is dropped once queued still happens.
 /// Commits survive the death of the process at any moment; a power failure may undo the last seconds but never damages
-/// the file (`synchronous=NORMAL`). When the last handle is dropped, the drop waits until everything queued is
+/// the file (`synchronous=NORMAL`). On a server, a crash of the server may undo the records of the last calls too, but nothing that a call used up
+/// and nothing that a person decided. When the last handle is dropped, the drop waits until everything queued is
 /// committed and the file is closed.
 #[derive(Clone)]
 pub struct Store {
@@ -34,6 +35,8 @@ pub struct Store {
 struct StoreWriter {
     /// None only while it is being dropped.
     queue: Option<mpsc::Sender<Message>>,
+    /// Where reads of rights go, if the database has somebody for them beside the writer.
+    rights: Option<mpsc::Sender<Box<dyn Job>>>,
     /// None only while it is being dropped.
     thread: Option<JoinHandle<()>>,
 }
@@ -43,10 +46,19 @@ struct StoreWriter {
 pub(crate) enum Access {
     /// It only reads: no lock is taken for it.
     Read,
+    /// It only reads, and nothing that a [`WriteSoon`](Self::WriteSoon) changes: it need not wait until that is written.
+    ReadRights,
     /// It writes.
     Write,
     /// It writes, and may wait a moment for others, to share their transaction.
     WriteSoon,
+}
+
+impl Access {
+    /// Whether it changes nothing.
+    pub(crate) fn only_reads(self) -> bool {
+        matches!(self, Self::Read | Self::ReadRights)
+    }
 }
 
 /// What the writer thread is sent.
@@ -68,6 +80,8 @@ pub(crate) type Clock = fn() -> i64;
 pub(crate) trait Job: Send {
     /// Whether it writes.
     fn access(&self) -> Access;
+    /// Whether its commit has to survive a crash of the server, where the database can tell.
+    fn has_to_last(&self) -> bool;
     /// Does the work and keeps the result; says whether it succeeded. It may run again after a rollback.
     fn run(&mut self, operations: &dyn Operations) -> bool;
     /// The line for the audit file that goes with the result and is not written yet.
@@ -103,6 +117,8 @@ pub(crate) struct Task<T, W> {
     /// For messages.
     pub(crate) operation: &'static str,
     pub(crate) access: Access,
+    /// As [`Job::has_to_last`]: true but for what may be written soon.
+    pub(crate) has_to_last: bool,
     pub(crate) work: W,
     /// Goes with a result for which `has_line` holds.
     pub(crate) line: Option<AuditLine>,
@@ -122,6 +138,7 @@ impl<T, W> Task<T, W> {
         Self {
             operation,
             access,
+            has_to_last: access == Access::Write,
             work,
             line: None,
             has_line: |_| true,
@@ -138,6 +155,10 @@ where
 {
     fn access(&self) -> Access {
         self.access
+    }
+
+    fn has_to_last(&self) -> bool {
+        self.has_to_last
     }
 
     fn run(&mut self, operations: &dyn Operations) -> bool {
@@ -172,8 +193,12 @@ where
 }
 
 impl Store {
-    /// Starts the writer thread, which runs `drain` until the queue is closed.
-    pub(crate) fn start<D>(path: &Path, drain: D) -> Result<Self, StoreError>
+    /// Starts the writer thread, which runs `drain` until the queue is closed. `rights`: where reads of rights go, if not there.
+    pub(crate) fn start<D>(
+        path: &Path,
+        rights: Option<mpsc::Sender<Box<dyn Job>>>,
+        drain: D,
+    ) -> Result<Self, StoreError>
     where
         D: FnOnce(mpsc::Receiver<Message>) + Send + 'static,
     {
@@ -185,6 +210,7 @@ impl Store {
         Ok(Self {
             writer: Arc::new(StoreWriter {
                 queue: Some(queue),
+                rights,
                 thread: Some(thread),
             }),
             audit_file: None,
@@ -258,8 +284,14 @@ impl Store {
         T: Send + 'static,
         W: FnMut(&dyn Operations) -> Outcome<T> + Send + 'static,
     {
-        let operation = task.operation;
-        self.queue(Message::Job(Box::new(task)), operation).await
+        let (operation, access) = (task.operation, task.access);
+        match (&self.writer.rights, access) {
+            (Some(rights), Access::ReadRights) => {
+                let queued = rights.send(Box::new(task)).await;
+                queued.map_err(|_| StoreError::Closed { operation })
+            }
+            _ => self.queue(Message::Job(Box::new(task)), operation).await,
+        }
     }
 
     /// Queues `work`, which writes, and goes on; its end is not reported. A full queue omits it: it is not worth waiting for.
@@ -308,6 +340,7 @@ impl fmt::Debug for Store {
 impl Drop for StoreWriter {
     fn drop(&mut self) {
         drop(self.queue.take());
+        drop(self.rights.take());
         let Some(thread) = self.thread.take() else {
             return;
         };

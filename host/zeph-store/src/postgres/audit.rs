@@ -10,21 +10,20 @@ use tokio_postgres::types::{FromSql, IsNull, ToSql, Type};
 use zeph_core::category::ErrorCategory;
 use zeph_core::id::CallId;
 
+use self::pending::PendingCall;
 use super::chain;
 use super::transaction::Transaction;
-use super::value::{get, storable, unreadable};
-use crate::audit::chain::EventKind;
-use crate::audit::columns::{
-    BadColumn, FIRST_OF_END, N_BEGIN, N_END, RowValues, begin_columns, begin_values, end_columns,
-    end_values,
-};
+use super::value::{get, unreadable};
+use crate::audit::columns::{BadColumn, N_BEGIN, N_END, RowValues, begin_columns, end_columns};
 use crate::audit::filter::AuditFilter;
 use crate::audit::record::{AuditRecord, BeginRecord, Finish};
 use crate::audit::retention::ChainSweep;
-use crate::audit::seal::{NewEvent, SealedAudit as _};
-use crate::audit::value::{Value, record_bytes};
+use crate::audit::seal::SealedAudit as _;
+use crate::audit::value::Value;
 use crate::operations::Outcome;
 use crate::sweep::Past;
+
+pub(super) mod pending;
 
 /// The rows that pass a filter, in one of two orders.
 macro_rules! selected {
@@ -47,70 +46,26 @@ macro_rules! selected {
     };
 }
 
-/// Adds the row of a call and its event, and marks its conversation as used; false when it is there already.
+/// Adds the row of a call and its event, and marks its conversation as used; false when it is there already. With those of other calls, that
+/// is found when they are written: it fails for all of them then.
 pub(super) fn insert_begin(transaction: &Transaction, begin: &BeginRecord) -> Outcome<bool> {
-    const SQL: &str = concat!(
-        "WITH recorded AS (INSERT INTO audit (host, chain_n, ",
-        begin_columns!(),
-        ")
-         VALUES ($1, $2, $3, $4::bigint, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15::bigint, $16, $17, $18, $19, $20, $21, $22,
-                 $23, $24, $25, $26, $27, $28::bigint, $29::bigint, $30::boolean)
-         ON CONFLICT (call_id) DO NOTHING RETURNING seq, conversation_id, begun_at_ms),
-         used AS (INSERT INTO conversations AS c (id, started_at_ms, last_used_ms, n_calls)
-             SELECT conversation_id, begun_at_ms, begun_at_ms, 1 FROM recorded
-             ON CONFLICT (id) DO UPDATE
-             SET last_used_ms = greatest(c.last_used_ms, excluded.last_used_ms), n_calls = c.n_calls + excluded.n_calls)
-         SELECT seq FROM recorded"
-    );
-    let chain_n = transaction.next_event()?;
-    let values = begin_values(begin).map(stored);
-    let host = transaction.host();
-    let mut row: Vec<&(dyn ToSql + Sync)> = vec![&host, &chain_n];
-    row.extend(values.iter().map(|value| value as &(dyn ToSql + Sync)));
-    let Some(inserted) = transaction.query_opt(SQL, &row)? else {
-        return Ok(false);
-    };
-    if chain_n.is_some() {
-        transaction.append(&NewEvent {
-            kind: EventKind::Begin,
-            call: begin.call_id,
-            seq: get(&inserted, 0)?,
-            begun: None,
-            record: &record_bytes(0, &values),
-        })?;
-    }
-    Ok(true)
+    record(transaction, PendingCall::begin(begin))
 }
 
-/// Completes the row of a call and adds its event; false when there is none without an end.
+/// Completes the row of a call and adds its event; false when there is none without an end. With those of other calls, as
+/// [`insert_begin`].
 pub(super) fn update_finish(transaction: &Transaction, finish: &Finish) -> Outcome<bool> {
-    const SQL: &str = concat!(
-        "UPDATE audit SET (",
-        end_columns!(),
-        ") = ($2::bigint, $3, $4, $5::bigint, $6, $7, $8, $9::boolean, $10, $11::bigint, $12, $13, $14::bigint,
-                $15::bigint, $16::bigint, $17)
-         WHERE call_id = $1 AND finished_at_ms IS NULL
-         RETURNING seq, chain_n"
-    );
-    let values = end_values(finish).map(stored);
-    let call = finish.call_id.to_string();
-    let mut row: Vec<&(dyn ToSql + Sync)> = vec![&call];
-    row.extend(values.iter().map(|value| value as &(dyn ToSql + Sync)));
-    // Before the row is locked: whoever sweeps this chain holds it first, too.
+    record(transaction, PendingCall::end(finish))
+}
+
+fn record(transaction: &Transaction, call: PendingCall) -> Outcome<bool> {
+    // Before any row is locked: whoever sweeps this chain holds it first, too.
     transaction.next_event()?;
-    let Some(updated) = transaction.query_opt(SQL, &row)? else {
-        return Ok(false);
-    };
-    if transaction.seal().is_set() {
-        transaction.append(&NewEvent {
-            kind: EventKind::Finish,
-            call: finish.call_id,
-            seq: get(&updated, 0)?,
-            begun: get(&updated, 1)?,
-            record: &record_bytes(FIRST_OF_END, &values),
-        })?;
+    transaction.pending.borrow_mut().push(call);
+    match transaction.is_together() {
+        true => Ok(true),
+        false => pending::write(transaction),
     }
-    Ok(true)
 }
 
 /// The rows that pass a filter.
@@ -134,7 +89,7 @@ pub(super) fn select(transaction: &Transaction, filter: &AuditFilter) -> Outcome
             &i64::from(filter.limit),
         ],
     )?;
-    rows.iter().map(record).collect()
+    rows.iter().map(audit_record).collect()
 }
 
 /// The row of one call.
@@ -147,7 +102,7 @@ pub(super) fn of_call(transaction: &Transaction, call: CallId) -> Outcome<Option
         " FROM audit WHERE call_id = $1"
     );
     let row = transaction.query_opt(SQL, &[&call.to_string()])?;
-    row.as_ref().map(record).transpose()
+    row.as_ref().map(audit_record).transpose()
 }
 
 /// Deletes rows of this host that are too old, and the oldest of too many of all hosts, as far as they are its own; then those of hosts that
@@ -168,15 +123,7 @@ pub(super) fn sweep(transaction: &Transaction, past: &Past, n_max: u32) -> Outco
     })
 }
 
-/// A value as it will be read back: tags are made over what is kept.
-fn stored(value: Value<'_>) -> Value<'_> {
-    match &value {
-        Value::Text(text) if text.contains('\0') => storable(text).into_owned().into(),
-        _ => value,
-    }
-}
-
-fn record(row: &Row) -> Outcome<AuditRecord> {
+fn audit_record(row: &Row) -> Outcome<AuditRecord> {
     let bad = |BadColumn { column, problem }| unreadable(column, problem);
     RowValues::new(values(row, 0)?).record().map_err(bad)
 }

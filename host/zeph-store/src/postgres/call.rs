@@ -7,6 +7,7 @@ use zeph_core::id::ApprovalId;
 use super::transaction::Transaction;
 use super::{approvals, audit, grants, long_tasks, quota, schedules};
 use crate::audit::record::{BeginRecord, Finish};
+use crate::audit::seal::SealedAudit as _;
 use crate::call::{CallBegin, SingleUseRights};
 use crate::grants::GrantRecord;
 use crate::hold::WorkHold;
@@ -25,6 +26,10 @@ pub(super) fn begin(
         .chain(&rights.objects)
         .copied()
         .collect();
+    if begin.is_some() {
+        // First, for it reads the state of trust, too.
+        transaction.next_event()?;
+    }
     if !are_there(transaction, rights, &approvals)? {
         return Ok(Some(CallBegin::RightGone));
     }

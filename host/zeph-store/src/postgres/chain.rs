@@ -9,8 +9,10 @@ pub(super) mod sweep;
 pub(crate) mod verify;
 
 use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
 
-use super::transaction::Transaction;
+use super::transaction::{Ahead, LOCK, Statement, Transaction};
+use super::trust;
 use super::value::{get, unreadable};
 use crate::audit::chain::{ChainHead, ChainMark, EventHead};
 use crate::audit::code::{Code, hex};
@@ -23,11 +25,33 @@ impl SealedAudit for Transaction {
         &self.seal
     }
 
+    /// It reads what is asked for next, too: each statement sees what was committed when it runs.
     fn hold_chain(&self) -> Outcome<()> {
-        hold(self, self.host())
+        if self.ahead.borrow().holds_chain {
+            return Ok(());
+        }
+        let host = self.host();
+        let object = object(host);
+        let asked: [Statement<'_>; 3] = [
+            (LOCK, &[&object]),
+            (NEWEST, &[&host]),
+            (trust::VERSION, &[]),
+        ];
+        let answers = self.query_all(&asked)?;
+        let row = |n: usize| answers.get(n).and_then(|rows| rows.first());
+        *self.ahead.borrow_mut() = Ahead {
+            holds_chain: true,
+            newest: Some(newest_of(row(1))?),
+            trust_version: row(2).map(|row| get(row, 0)).transpose()?,
+        };
+        Ok(())
     }
 
     fn newest_event(&self) -> Outcome<NewestEvent> {
+        let ahead = self.ahead.borrow().newest;
+        if let Some(newest) = ahead.filter(|_| self.new_events.borrow().is_empty()) {
+            return Ok(newest);
+        }
         add_new(self)?;
         newest_event(self, self.host())
     }
@@ -59,56 +83,101 @@ impl SealedAudit for Transaction {
     }
 }
 
-/// Adds the events of the transaction that are not in the table yet: many with one journey to the server.
-pub(super) fn add_new(transaction: &Transaction) -> Outcome<()> {
-    const SQL: &str = "
-        INSERT INTO audit_chain (host, n, kind, seq, call, begun, body, tag, code)
-        SELECT $1::text, * FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::bytea[], $6::bigint[], $7::text[],
-                                       $8::bytea[], $9::bytea[])";
-    let events = transaction.new_events.take();
+/// Adds events: many with one statement.
+pub(super) const ADD: &str = "
+    INSERT INTO audit_chain (host, n, kind, seq, call, begun, body, tag, code)
+    SELECT $1::text, * FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::bytea[], $6::bigint[], $7::text[],
+                                   $8::bytea[], $9::bytea[])";
+
+/// The events of a transaction that are not in the table yet, column by column.
+#[derive(Default)]
+pub(super) struct NewRows {
+    n: Vec<i64>,
+    kind: Vec<i64>,
+    seq: Vec<Option<i64>>,
+    call: Vec<Option<Vec<u8>>>,
+    begun: Vec<Option<i64>>,
+    body: Vec<Option<String>>,
+    tag: Vec<Option<Vec<u8>>>,
+    code: Vec<Vec<u8>>,
+}
+
+impl NewRows {
+    pub(super) fn take(transaction: &Transaction) -> Self {
+        let mut rows = Self::default();
+        for StoredEvent {
+            head,
+            body,
+            tag,
+            code,
+        } in transaction.new_events.take()
+        {
+            rows.n.push(head.n);
+            rows.kind.push(head.kind);
+            rows.seq.push(head.seq);
+            let call = head.call.map(|call| call.as_uuid().as_bytes().to_vec());
+            rows.call.push(call);
+            rows.begun.push(head.begun);
+            rows.body.push(body);
+            rows.tag.push(tag.map(|tag| tag.to_vec()));
+            rows.code.push(code.to_vec());
+        }
+        rows
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.n.is_empty()
+    }
+
+    /// The values of [`ADD`].
+    pub(super) fn values<'a>(&'a self, host: &'a &'a str) -> [&'a (dyn ToSql + Sync); 9] {
+        [
+            host,
+            &self.n,
+            &self.kind,
+            &self.seq,
+            &self.call,
+            &self.begun,
+            &self.body,
+            &self.tag,
+            &self.code,
+        ]
+    }
+}
+
+/// Adds the events of the transaction that are not in the table yet.
+fn add_new(transaction: &Transaction) -> Outcome<()> {
+    let events = NewRows::take(transaction);
     if events.is_empty() {
         return Ok(());
     }
-    let heads = || events.iter().map(|event| event.head);
-    let calls: Vec<_> = heads()
-        .map(|head| head.call.map(|call| call.as_uuid().as_bytes().to_vec()))
-        .collect();
-    let bodies: Vec<_> = events.iter().map(|event| event.body.as_deref()).collect();
-    let tags: Vec<_> = events
-        .iter()
-        .map(|event| event.tag.as_ref().map(|tag| &tag[..]))
-        .collect();
-    let codes: Vec<_> = events.iter().map(|event| &event.code[..]).collect();
-    let added = transaction.execute(
-        SQL,
-        &[
-            &transaction.host(),
-            &heads().map(|head| head.n).collect::<Vec<_>>(),
-            &heads().map(|head| head.kind).collect::<Vec<_>>(),
-            &heads().map(|head| head.seq).collect::<Vec<_>>(),
-            &calls,
-            &heads().map(|head| head.begun).collect::<Vec<_>>(),
-            &bodies,
-            &tags,
-            &codes,
-        ],
-    );
-    added.map(drop)
+    let host = transaction.host();
+    transaction.execute(ADD, &events.values(&host)).map(drop)
 }
 
 /// Waits until nobody else adds events to the chain of `host`, and keeps others from it until the transaction ends.
 fn hold(transaction: &Transaction, host: &str) -> Outcome<()> {
-    transaction.lock(&format!("audit chain of {host}"))
+    transaction.lock(&object(host))
 }
 
+/// What is locked for the chain of a host.
+fn object(host: &str) -> String {
+    format!("audit chain of {host}")
+}
+
+const NEWEST: &str = "SELECT n, code FROM audit_chain WHERE host = $1 ORDER BY n DESC LIMIT 1";
+
 fn newest_event(transaction: &Transaction, host: &str) -> Outcome<NewestEvent> {
-    const SQL: &str = "SELECT n, code FROM audit_chain WHERE host = $1 ORDER BY n DESC LIMIT 1";
-    let Some(row) = transaction.query_opt(SQL, &[&host])? else {
+    newest_of(transaction.query_opt(NEWEST, &[&host])?.as_ref())
+}
+
+fn newest_of(row: Option<&Row>) -> Outcome<NewestEvent> {
+    let Some(row) = row else {
         return Ok(NewestEvent::NONE);
     };
     Ok(NewestEvent {
-        n: get(&row, 0)?,
-        code: code_of(&row, 1)?,
+        n: get(row, 0)?,
+        code: code_of(row, 1)?,
     })
 }
 

@@ -3,8 +3,9 @@
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::future::{Future, poll_fn};
+use std::pin::Pin;
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -14,12 +15,16 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_postgres::config::{Config, SslMode};
 use tokio_postgres::error::SqlState;
-use tokio_postgres::{AsyncMessage, Client, NoTls, Notification, SimpleQueryMessage, Statement};
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{
+    AsyncMessage, Client, NoTls, Notification, Row, SimpleQueryMessage, Statement,
+};
 use uuid::Uuid;
 
 use super::fault::{Away, Site, words_of};
 use super::tls::Connector;
 use super::url::{Security, ServerUrl};
+use super::value::typed;
 use crate::error::StoreError;
 use crate::open::StoreOptions;
 use crate::operations::{OperationFault, Outcome};
@@ -51,6 +56,10 @@ pub(crate) struct Server {
     pub(crate) site: Site,
     /// The host this store belongs to.
     pub(crate) host: String,
+    /// Whether the end of a call may be committed before it is on the server's disk. Who says in the URL what a commit is, decides.
+    pub(crate) may_lag: bool,
+    /// When a connection was made last: what one thread has found out, the others need not wait for.
+    reached_at: Mutex<Option<Instant>>,
 }
 
 /// One connection of one thread.
@@ -60,7 +69,7 @@ pub(crate) struct Connection {
     /// How long a statement may run.
     patience: Duration,
     session: RefCell<Option<Rc<Session>>>,
-    /// Until when no connection is tried, how long the next pause is, and what was said.
+    /// Since when and for how long no connection is tried, and what was said.
     rest: RefCell<Option<(Instant, Duration, Away)>>,
 }
 
@@ -71,6 +80,10 @@ pub(crate) enum Heard {
     /// More than could wait: some of it was left out.
     TooMuch,
 }
+
+/// A statement that is on its way to the server as soon as it is polled.
+pub(crate) type SentStatement<'a> =
+    Pin<Box<dyn Future<Output = Result<Vec<Row>, tokio_postgres::Error>> + 'a>>;
 
 /// What lasts as long as a connection does.
 pub(crate) struct Session {
@@ -103,12 +116,16 @@ impl Server {
             config.tcp_user_timeout(STATEMENT_TIMEOUT);
         }
         config.keepalives_idle(Duration::from_secs(30));
+        let options = config.get_options().unwrap_or_default();
+        let may_lag = !options.contains("synchronous_commit");
         Ok(Arc::new(Self {
             config,
             security: url.security,
             connector,
             site,
             host: url.host,
+            may_lag,
+            reached_at: Mutex::default(),
         }))
     }
 
@@ -152,6 +169,19 @@ impl Server {
                 Ok(session)
             }
         }
+    }
+
+    fn reached(&self) {
+        *self.lock() = Some(Instant::now());
+    }
+
+    fn was_reached_after(&self, moment: Instant) -> bool {
+        self.lock().is_some_and(|reached| reached > moment)
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Instant>> {
+        let locked = self.reached_at.lock();
+        locked.unwrap_or_else(PoisonError::into_inner)
     }
 
     fn settings(&self, patience: Duration) -> String {
@@ -273,6 +303,36 @@ impl Session {
         Ok(statement)
     }
 
+    /// The rows of a statement among others.
+    pub(crate) fn sent<'a>(
+        &'a self,
+        sql: &'static str,
+        values: &'a [&'a (dyn ToSql + Sync)],
+    ) -> SentStatement<'a> {
+        Box::pin(self.rows(sql, values))
+    }
+
+    /// The rows that a statement gives.
+    pub(crate) async fn rows(
+        &self,
+        sql: &'static str,
+        values: &[&(dyn ToSql + Sync)],
+    ) -> Result<Vec<Row>, tokio_postgres::Error> {
+        if self.is_direct {
+            let statement = self.statement(sql).await?;
+            return self.client.query(&statement, values).await;
+        }
+        self.client.query_typed(sql, &typed(values)).await
+    }
+
+    /// Runs what begins or ends a transaction, among statements that give rows.
+    pub(crate) fn begun<'a>(&'a self, sql: &'a str) -> SentStatement<'a> {
+        Box::pin(async {
+            let done = self.client.batch_execute(sql).await;
+            done.map(|()| Vec::new())
+        })
+    }
+
     /// Forgets what was prepared.
     pub(crate) fn forget_statements(&self) {
         self.statements.borrow_mut().clear();
@@ -332,13 +392,15 @@ impl Connection {
             return Ok(Rc::clone(session));
         }
         self.session.borrow_mut().take();
-        if let Some((until, _, away)) = self.rest.borrow().as_ref()
-            && Instant::now() < *until
+        if let Some((since, pause, away)) = self.rest.borrow().as_ref()
+            && since.elapsed() < *pause
+            && !self.server.was_reached_after(*since)
         {
             return Err(away.clone().into());
         }
         let connected = self.block_on(self.server.connect(self.patience, None));
         let session = connected.map_err(|away| self.rest_after(away))?;
+        self.server.reached();
         let session = Rc::new(session);
         self.rest.borrow_mut().take();
         *self.session.borrow_mut() = Some(Rc::clone(&session));
@@ -347,9 +409,9 @@ impl Connection {
 
     fn rest_after(&self, away: Away) -> OperationFault {
         let mut rest = self.rest.borrow_mut();
-        let pause = rest.as_ref().map_or(PAUSE.0, |(_, pause, _)| *pause);
-        let next = (2 * pause).min(PAUSE.1);
-        *rest = Some((Instant::now() + pause, next, away.clone()));
+        let doubled = |(_, pause, _): &(Instant, Duration, Away)| (2 * *pause).min(PAUSE.1);
+        let pause = rest.as_ref().map_or(PAUSE.0, doubled);
+        *rest = Some((Instant::now(), pause, away.clone()));
         away.into()
     }
 

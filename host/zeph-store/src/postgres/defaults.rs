@@ -1,15 +1,25 @@
 //! Revoked default grants.
 
+use tokio_postgres::Row;
 use zeph_core::id::PluginId;
 
 use super::transaction::Transaction;
 use super::value::get;
-use crate::operations::Outcome;
+use crate::operations::{OperationFault, Outcome};
+
+/// Says whether the default grants of a plugin count.
+pub(super) const COUNT: &str =
+    "SELECT NOT EXISTS (SELECT 1 FROM revoked_defaults WHERE plugin = $1)";
 
 /// Whether the default grants of a plugin count.
 pub(super) fn counts(transaction: &Transaction, plugin: &PluginId) -> Outcome<bool> {
-    const SQL: &str = "SELECT NOT EXISTS (SELECT 1 FROM revoked_defaults WHERE plugin = $1)";
-    get(&transaction.query_one(SQL, &[&plugin.0])?, 0)
+    of(transaction.query_opt(COUNT, &[&plugin.0])?.as_ref())
+}
+
+/// The answer to [`COUNT`].
+pub(super) fn of(row: Option<&Row>) -> Outcome<bool> {
+    let row = row.ok_or_else(|| OperationFault::Database("a row is missing".into()))?;
+    get(row, 0)
 }
 
 /// Revokes the default grants of a plugin; says whether they counted.

@@ -29,6 +29,8 @@ pub(super) enum Trouble {
     Lost,
     /// Others were in the way, or a statement has to be prepared anew: the same may well succeed now.
     Passing,
+    /// What several jobs record together does not fit: it may fit job by job.
+    Apart,
     /// It would fail again.
     Final,
 }

@@ -6,8 +6,9 @@
 use zeph_core::id::{ConversationId, Pin, PluginId};
 
 use self::add::{add, move_to};
-use super::transaction::Transaction;
+use super::transaction::{RightsGroup, Transaction};
 use super::value::{get, parsed};
+use crate::defaults::OwnGrants;
 use crate::grants::room::{NewGrant, counting};
 use crate::grants::{GrantRecord, ListedGrants, Revoke, TAKEN_MS_MAX};
 use crate::operations::{NewGrants, Outcome};
@@ -80,8 +81,40 @@ pub(super) fn in_force(
     conversation: ConversationId,
     now_ms: i64,
 ) -> Outcome<Vec<GrantRecord>> {
-    let grants = row::of_pin(transaction, plugin, pin)?;
+    let (_, grants) = of_pin(transaction, plugin, pin)?;
     Ok(counting(grants, conversation, now_ms))
+}
+
+/// The same with whether the default grants of the plugin count.
+pub(super) fn own(
+    transaction: &Transaction,
+    plugin: &PluginId,
+    pin: Pin,
+    (conversation, now_ms): (ConversationId, i64),
+) -> Outcome<OwnGrants> {
+    let (has_defaults, grants) = of_pin(transaction, plugin, pin)?;
+    Ok(OwnGrants {
+        has_defaults,
+        granted: counting(grants, conversation, now_ms),
+    })
+}
+
+/// The grants of exactly this plugin that no call holds, and whether its default grants count: once for reads that are answered together.
+fn of_pin(
+    transaction: &Transaction,
+    plugin: &PluginId,
+    pin: Pin,
+) -> Outcome<(bool, Vec<GrantRecord>)> {
+    let key = (plugin.clone(), pin);
+    let known = |group: &RightsGroup| group.get(&key).cloned();
+    if let Some(known) = transaction.group.borrow().as_ref().and_then(known) {
+        return Ok(known);
+    }
+    let read = row::of_pin(transaction, plugin, pin)?;
+    if let Some(group) = transaction.group.borrow_mut().as_mut() {
+        group.insert(key, read.clone());
+    }
+    Ok(read)
 }
 
 /// Whether all of these `Once` grants are there, for their pins, and no call holds them. They stay as they are until the transaction ends.

@@ -1,10 +1,14 @@
-//! The threads that read: each with a connection of its own, started when all others have something to do.
+//! The threads that read, each with a connection of its own: one for what decides about calls, which is asked for many calls at once, and
+//! some for the rest, started when all others have something to do.
+//!
+//! A thread waits for work as it waits for the server, so that it notices at rest when its connection ends.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
+
+use tokio::sync::{Mutex, mpsc, watch};
 
 use super::connection::Server;
 use super::fault::Trouble;
@@ -13,11 +17,14 @@ use crate::error::{StoreError, file};
 use crate::operations::OperationFault;
 use crate::store::Job;
 
-/// Most connections that read.
+/// Most connections that read what takes its time.
 const READERS_MAX: usize = 4;
 
 /// Most reads that wait. Beyond it the writer waits, and with it everything that is queued.
 const READS_WAITING_MAX: usize = 256;
+
+/// Most reads of rights that are answered from the same rows.
+const GROUP_MAX: usize = 64;
 
 /// How often a read is tried when others are in its way or the connection is lost.
 const TRIES_MAX: u32 = 3;
@@ -25,34 +32,61 @@ const TRIES_MAX: u32 = 3;
 /// The threads, and the queue they share.
 pub(super) struct Readers {
     server: Arc<Server>,
-    queue: SyncSender<Box<dyn Job>>,
-    waiting: Arc<Mutex<Receiver<Box<dyn Job>>>>,
+    queue: mpsc::Sender<Box<dyn Job>>,
+    source: Source,
     /// Reads that were given away and are not answered yet.
     n_open: Arc<AtomicUsize>,
     threads: Vec<JoinHandle<()>>,
+    /// Reads that are queued elsewhere, until somebody says that it is over.
+    rights: Option<(watch::Sender<bool>, JoinHandle<()>)>,
+}
+
+/// Where a thread takes its work from.
+#[derive(Clone)]
+struct Source {
+    waiting: Arc<Mutex<mpsc::Receiver<Box<dyn Job>>>>,
+    /// Whether all that waits is taken at once.
+    in_groups: bool,
+    n_open: Arc<AtomicUsize>,
+    is_over: watch::Receiver<bool>,
 }
 
 impl Readers {
-    pub(super) fn new(server: Arc<Server>) -> Self {
-        let (queue, waiting) = sync_channel(READS_WAITING_MAX);
-        Self {
+    /// Reads what comes from `rights`, and what is given to it.
+    ///
+    /// Errors: [`StoreError::File`] when the kernel refuses a thread.
+    pub(super) fn new(
+        server: Arc<Server>,
+        rights: mpsc::Receiver<Box<dyn Job>>,
+    ) -> Result<Self, StoreError> {
+        let (queue, waiting) = mpsc::channel(READS_WAITING_MAX);
+        let (over, is_over) = watch::channel(false);
+        let n_open = Arc::default();
+        let source = |waiting, in_groups| Source {
+            waiting: Arc::new(Mutex::new(waiting)),
+            in_groups,
+            n_open: Arc::clone(&n_open),
+            is_over: is_over.clone(),
+        };
+        let thread = start(&server, source(rights, true))?;
+        Ok(Self {
             server,
             queue,
-            waiting: Arc::new(Mutex::new(waiting)),
-            n_open: Arc::default(),
+            source: source(waiting, false),
+            n_open: Arc::clone(&n_open),
             threads: Vec::new(),
-        }
+            rights: Some((over, thread)),
+        })
     }
 
     /// Lets a thread do `job`, which only reads.
-    pub(super) fn read(&mut self, job: Box<dyn Job>) {
+    pub(super) fn read(&mut self, mut job: Box<dyn Job>) {
         let n_open = self.n_open.fetch_add(1, Ordering::AcqRel) + 1;
         if n_open > self.threads.len() && self.threads.len() < READERS_MAX {
-            match self.start() {
+            match start(&self.server, self.source.clone()) {
                 Ok(thread) => self.threads.push(thread),
                 Err(error) if self.threads.is_empty() => {
                     let site = &self.server.site;
-                    let mut job = job;
                     job.fail(OperationFault::Told(error));
                     return job.answer(&|operation, fault| site.told(operation, fault));
                 }
@@ -60,26 +94,18 @@ impl Readers {
             }
         }
         // The receiver lives as long as this does.
-        drop(self.queue.send(job));
-    }
-
-    fn start(&self) -> Result<JoinHandle<()>, StoreError> {
-        let (server, waiting) = (Arc::clone(&self.server), Arc::clone(&self.waiting));
-        let n_open = Arc::clone(&self.n_open);
-        thread::Builder::new()
-            .name("zeph-store-read".to_owned())
-            .spawn(move || work(server, &waiting, &n_open))
-            .map_err(file(
-                "start a thread for",
-                Path::new(&self.server.site.server),
-            ))
+        drop(self.queue.blocking_send(job));
     }
 
     /// Waits until everything that was given away is answered.
     pub(super) fn close(&mut self) {
-        let (closed, _) = sync_channel(0);
+        let (closed, _) = mpsc::channel(1);
         self.queue = closed;
-        for thread in self.threads.drain(..) {
+        let rights = self.rights.take().map(|(over, thread)| {
+            over.send_replace(true);
+            thread
+        });
+        for thread in self.threads.drain(..).chain(rights) {
             if thread.join().is_err() {
                 tracing::error!("a thread that reads the store panicked");
             }
@@ -87,21 +113,63 @@ impl Readers {
     }
 }
 
-fn work(server: Arc<Server>, waiting: &Mutex<Receiver<Box<dyn Job>>>, n_open: &AtomicUsize) {
+fn start(server: &Arc<Server>, source: Source) -> Result<JoinHandle<()>, StoreError> {
+    let place = Path::new(&server.site.server);
+    let started = Arc::clone(server);
+    thread::Builder::new()
+        .name("zeph-store-read".to_owned())
+        .spawn(move || work(started, source))
+        .map_err(file("start a thread for", place))
+}
+
+/// The life of a thread: until nothing comes any more.
+fn work(server: Arc<Server>, mut source: Source) {
     let site = server.site.clone();
-    let transaction = Transaction::new(server);
-    loop {
-        let next = waiting
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .recv();
-        let Ok(mut job) = next else { return };
-        match &transaction {
-            Ok(transaction) => read(transaction, job.as_mut()),
-            Err(error) => job.fail(OperationFault::Database(error.to_string().into())),
+    let transaction = match Transaction::new(server) {
+        Ok(transaction) => transaction,
+        // What waits fails as closed.
+        Err(error) => {
+            tracing::error!(%error, "a thread that reads the store cannot start");
+            return;
         }
-        job.answer(&|operation, fault| site.told(operation, fault));
-        n_open.fetch_sub(1, Ordering::AcqRel);
+    };
+    let mut jobs = Vec::with_capacity(GROUP_MAX);
+    loop {
+        let taken = source.take(&mut jobs);
+        if transaction.connection().block_on(taken) == 0 {
+            return;
+        }
+        transaction.begin_group();
+        for mut job in jobs.drain(..) {
+            read(&transaction, job.as_mut());
+            job.answer(&|operation, fault| site.told(operation, fault));
+            source.answered();
+        }
+    }
+}
+
+impl Source {
+    /// Waits for work; none when there is none any more.
+    async fn take(&mut self, jobs: &mut Vec<Box<dyn Job>>) -> usize {
+        let mut waiting = self.waiting.lock().await;
+        if !self.in_groups {
+            return waiting.recv_many(jobs, 1).await;
+        }
+        let n_taken = tokio::select! {
+            biased;
+            n_taken = waiting.recv_many(jobs, GROUP_MAX) => n_taken,
+            _ = self.is_over.wait_for(|is_over| *is_over) => 0,
+        };
+        if n_taken == 0 {
+            waiting.close();
+        }
+        n_taken
+    }
+
+    fn answered(&self) {
+        if !self.in_groups {
+            self.n_open.fetch_sub(1, Ordering::AcqRel);
+        }
     }
 }
 

@@ -1,19 +1,26 @@
-//! Transactions: statements, each waited for on the thread that owns the connection.
+//! Transactions: statements, waited for on the thread that owns the connection.
+//!
+//! What is known to follow goes with what comes before it: the begin of a transaction with its first statement, its commit with the last.
 
 use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use tokio_postgres::Row;
-use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::types::ToSql;
+use zeph_core::id::{Pin, PluginId};
 
+use super::audit::pending::{self, PendingCalls};
 use super::chain;
 use super::connection::{Connection, Server, Session};
 use super::fault::{Away, Trouble, trouble};
-use super::value::{Storable, type_of};
+use super::pipeline::in_order;
+use super::value::{Storable, typed};
 use crate::audit::event::StoredEvent;
-use crate::audit::seal::Seal;
+use crate::audit::seal::{NewestEvent, Seal};
 use crate::error::StoreError;
+use crate::grants::GrantRecord;
 use crate::operations::{OperationFault, Outcome};
 
 /// One transaction of a connection, on the thread that owns it.
@@ -23,8 +30,19 @@ pub(super) struct Transaction {
     pub(super) seal: Seal,
     /// Events of that chain which are added at the end, or when somebody looks.
     pub(super) new_events: RefCell<Vec<StoredEvent>>,
+    /// Begins and ends of calls that are written at the end, or before any other statement.
+    pub(super) pending: RefCell<PendingCalls>,
+    /// What was read ahead.
+    pub(super) ahead: RefCell<Ahead>,
+    /// Rights that were read for the reads that are answered together.
+    pub(super) group: RefCell<Option<RightsGroup>>,
     /// Where the open transaction is; none where each statement is one.
     open: RefCell<Option<Rc<Session>>>,
+    /// What begins it, until that is sent.
+    opening: RefCell<Option<String>>,
+    is_together: Cell<bool>,
+    /// Whether it has to survive a crash of the server.
+    has_to_last: Cell<bool>,
     /// What the worst of its statements came to.
     trouble: Cell<Option<Trouble>>,
 }
@@ -32,27 +50,46 @@ pub(super) struct Transaction {
 /// The values of a statement.
 type Values<'a> = &'a [&'a (dyn ToSql + Sync)];
 
+/// A statement with its values.
+pub(super) type Statement<'a> = (&'static str, Values<'a>);
+
+/// What was read together with the lock of the audit chain. It is true until the transaction changes something.
+#[derive(Debug, Default)]
+pub(super) struct Ahead {
+    /// Whether the chain is held, which lasts as long as the transaction.
+    pub(super) holds_chain: bool,
+    pub(super) newest: Option<NewestEvent>,
+    pub(super) trust_version: Option<i64>,
+}
+
+/// What is read once for reads that are answered together.
+pub(super) type RightsGroup = HashMap<(PluginId, Pin), (bool, Vec<GrantRecord>)>;
+
 impl Transaction {
     /// On a connection of its own, which is made with the first statement.
     pub(super) fn new(server: Arc<Server>) -> Result<Self, StoreError> {
-        Ok(Self {
-            connection: Connection::new(server)?,
-            seal: Seal::default(),
-            new_events: RefCell::default(),
-            open: RefCell::new(None),
-            trouble: Cell::new(None),
-        })
+        Ok(Self::on(Connection::new(server)?))
     }
 
     /// The same for the thread that writes: no statement that calls wait for may run for long.
     pub(super) fn of_writer(server: Arc<Server>) -> Result<Self, StoreError> {
-        Ok(Self {
-            connection: Connection::of_writer(server)?,
+        Ok(Self::on(Connection::of_writer(server)?))
+    }
+
+    fn on(connection: Connection) -> Self {
+        Self {
+            connection,
             seal: Seal::default(),
             new_events: RefCell::default(),
+            pending: RefCell::default(),
+            ahead: RefCell::default(),
+            group: RefCell::default(),
             open: RefCell::new(None),
+            opening: RefCell::new(None),
+            is_together: Cell::new(false),
+            has_to_last: Cell::new(true),
             trouble: Cell::new(None),
-        })
+        }
     }
 
     /// The connection, to wait with.
@@ -65,37 +102,30 @@ impl Transaction {
         &self.connection.server.host
     }
 
+    /// Whether several jobs share the transaction: what is recorded of calls is written for all of them.
+    pub(super) fn is_together(&self) -> bool {
+        self.is_together.get()
+    }
+
     /// Changes rows; says how many. Statements are prepared once for each connection.
     ///
     /// A text with zero bytes cannot be kept by the server: each is written as the control character SUBSTITUTE, see [`storable`].
     pub(super) fn execute(&self, sql: &'static str, values: Values<'_>) -> Outcome<u64> {
-        let values: Vec<Storable<'_>> = values.iter().map(|value| Storable(*value)).collect();
-        let values: Vec<&(dyn ToSql + Sync)> = values.iter().map(|value| value as _).collect();
-        let values = values.as_slice();
-        self.with_session(|session| {
-            self.connection.answered(session, async {
-                if session.is_direct {
-                    let statement = session.statement(sql).await?;
-                    return session.client.execute(&statement, values).await;
-                }
-                session.client.execute_typed(sql, &typed(values)).await
-            })
+        self.settle()?;
+        self.sent((sql, values), async |session, values| {
+            if session.is_direct {
+                let statement = session.statement(sql).await?;
+                return session.client.execute(&statement, values).await;
+            }
+            session.client.execute_typed(sql, &typed(values)).await
         })
     }
 
     /// The rows that a statement gives, in order.
     pub(super) fn query(&self, sql: &'static str, values: Values<'_>) -> Outcome<Vec<Row>> {
-        let values: Vec<Storable<'_>> = values.iter().map(|value| Storable(*value)).collect();
-        let values: Vec<&(dyn ToSql + Sync)> = values.iter().map(|value| value as _).collect();
-        let values = values.as_slice();
-        self.with_session(|session| {
-            self.connection.answered(session, async {
-                if session.is_direct {
-                    let statement = session.statement(sql).await?;
-                    return session.client.query(&statement, values).await;
-                }
-                session.client.query_typed(sql, &typed(values)).await
-            })
+        self.settle()?;
+        self.sent((sql, values), async |session, values| {
+            session.rows(sql, values).await
         })
     }
 
@@ -110,35 +140,58 @@ impl Transaction {
         row.ok_or_else(|| OperationFault::Database("a row is missing".into()))
     }
 
+    /// The rows that each of several statements gives, with one journey. What is pending is not written before them.
+    pub(super) fn query_all(&self, statements: &[Statement<'_>]) -> Outcome<Vec<Vec<Row>>> {
+        let storable = statements.iter().map(|(_, values)| storables(values));
+        let storable: Vec<Vec<Storable<'_>>> = storable.collect();
+        let values: Vec<_> = storable.iter().map(|values| as_values(values)).collect();
+        self.with_session(|session| {
+            self.connection.answered(session, async {
+                // On their way together, one that is to be prepared would be overtaken.
+                for (sql, _) in statements.iter().filter(|_| session.is_direct) {
+                    session.statement(sql).await?;
+                }
+                let opening = self.opening.take();
+                let opening = opening.as_deref().map(|begin| session.begun(begin));
+                let each = statements.iter().zip(&values);
+                let each = each.map(|((sql, _), values)| session.sent(sql, values));
+                let answers = in_order(opening.into_iter().chain(each)).await;
+                let mut answers: Vec<_> = answers.into_iter().collect::<Result<_, _>>()?;
+                Ok(answers.split_off(answers.len() - statements.len()))
+            })
+        })
+    }
+
     /// Runs several statements that give nothing.
     pub(super) fn script(&self, sql: &str) -> Outcome<()> {
-        self.with_session(|session| {
-            let done = session.client.batch_execute(sql);
-            self.connection.answered(session, done)
+        self.settle()?;
+        self.sent(("", &[]), async |session, _| {
+            session.client.batch_execute(sql).await
         })
     }
 
     /// Orders what reads and then changes an object among all hosts, until the transaction ends.
     pub(super) fn lock(&self, object: &str) -> Outcome<()> {
-        const SQL: &str = "
-            SELECT pg_advisory_xact_lock(hashtextextended(current_schema() || ':' || $1::text, 0))";
-        self.query(SQL, &[&object]).map(drop)
+        self.query(LOCK, &[&object]).map(drop)
     }
 
-    /// Begins a transaction.
+    /// Begins a transaction, with its first statement.
     pub(super) fn begin(&self) -> Outcome<()> {
+        self.begin_for(false, true)
+    }
+
+    /// Begins one of several jobs, or one that a crash of the server may undo as long as it undoes all that followed, too.
+    pub(super) fn begin_for(&self, is_together: bool, has_to_last: bool) -> Outcome<()> {
         self.trouble.set(None);
-        self.seal.forget_head();
-        self.new_events.take();
+        self.forget();
+        self.is_together.set(is_together);
+        self.has_to_last.set(has_to_last);
         let session = self.connection.session().inspect_err(|_| {
             self.trouble.set(Some(Trouble::Lost));
         })?;
-        let begin = self.connection.begin(&session);
+        *self.opening.borrow_mut() = Some(self.connection.begin(&session));
         *self.open.borrow_mut() = Some(session);
-        self.with_session(|session| {
-            let begun = session.client.batch_execute(&begin);
-            self.connection.answered(session, begun)
-        })
+        Ok(())
     }
 
     /// Makes what was done last.
@@ -146,16 +199,18 @@ impl Transaction {
     /// A transaction in which a statement failed cannot last: the server would undo it and say nothing.
     pub(super) fn commit(&self) -> Outcome<()> {
         if self.trouble.get().is_none() {
-            chain::add_new(self)?;
+            self.settle()?;
         }
         if self.trouble.get().is_some() {
             let text = "a statement of the transaction had failed";
             return Err(OperationFault::Database(text.into()));
         }
-        let committed = self.with_session(|session| {
-            let committed = session.client.batch_execute("COMMIT");
-            self.connection.answered(session, committed)
-        });
+        if self.opening.take().is_some() {
+            // Nothing was asked of the server.
+            self.open.borrow_mut().take();
+            return Ok(());
+        }
+        let committed = self.with_session(|session| self.committed(session));
         match (&committed, self.trouble.get()) {
             (Err(_), Some(Trouble::Lost)) => {
                 // Nobody knows whether it lasts: it must not run a second time.
@@ -171,14 +226,38 @@ impl Transaction {
         }
     }
 
+    /// Adds the events that are not in the table yet and commits, with one journey: where the first fails, the server undoes all of it.
+    fn committed(&self, session: &Session) -> Outcome<()> {
+        let events = chain::NewRows::take(self);
+        let host = self.host();
+        let values = events.values(&host);
+        let commit = match self.has_to_last.get() || !self.connection.server.may_lag {
+            true => "COMMIT",
+            false => "SET LOCAL synchronous_commit TO OFF; COMMIT",
+        };
+        self.connection.answered(session, async {
+            if !events.is_empty() && session.is_direct {
+                session.statement(chain::ADD).await?;
+            }
+            let added = (!events.is_empty()).then(|| session.sent(chain::ADD, &values));
+            let each = added.into_iter().chain([session.begun(commit)]);
+            let answers: Result<Vec<_>, _> = in_order(each).await.into_iter().collect();
+            answers.map(drop)
+        })
+    }
+
     /// Ends a transaction that is still open, and the connection too when it is of no use any more.
     pub(super) fn roll_back(&self) {
+        self.forget();
         let open = self.open.borrow_mut().take();
         if self.trouble.get() == Some(Trouble::Lost) {
             self.connection.drop_session();
             return;
         }
-        let Some(session) = open else { return };
+        let was_begun = self.opening.take().is_none();
+        let Some(session) = open.filter(|_| was_begun) else {
+            return;
+        };
         if self.trouble.get() == Some(Trouble::Passing) {
             session.forget_statements();
         }
@@ -198,6 +277,59 @@ impl Transaction {
         self.trouble.set(None);
     }
 
+    /// Reads rights once from now on, until the next group of reads begins.
+    pub(super) fn begin_group(&self) {
+        *self.group.borrow_mut() = Some(RightsGroup::default());
+    }
+
+    /// Forgets what a transaction knows and has not written.
+    fn forget(&self) {
+        self.seal.forget_head();
+        self.new_events.take();
+        self.pending.take();
+        self.ahead.take();
+    }
+
+    /// Writes what is pending, before another statement that may see or change it; what was read ahead may not be true after that.
+    pub(super) fn settle(&self) -> Outcome<()> {
+        let are_all = pending::write(self)?;
+        let mut ahead = self.ahead.borrow_mut();
+        (ahead.newest, ahead.trust_version) = (None, None);
+        if are_all {
+            return Ok(());
+        }
+        self.trouble.set(Some(Trouble::Apart));
+        let text = "a call was recorded already, or is not recorded: each job has to run alone";
+        Err(OperationFault::Database(text.into()))
+    }
+
+    /// Sends one statement, after what begins the transaction if it is the first.
+    fn sent<T>(
+        &self,
+        (sql, values): Statement<'_>,
+        work: impl AsyncFnOnce(&Session, Values<'_>) -> Result<T, tokio_postgres::Error>,
+    ) -> Outcome<T> {
+        let storable = storables(values);
+        let values = as_values(&storable);
+        self.with_session(|session| {
+            self.connection.answered(session, async {
+                let Some(begin) = self.opening.take() else {
+                    return work(session, &values).await;
+                };
+                if session.is_direct && !sql.is_empty() {
+                    session.statement(sql).await?;
+                }
+                let (begun, done) = tokio::join!(
+                    biased;
+                    session.client.batch_execute(&begin),
+                    work(session, &values)
+                );
+                begun?;
+                done
+            })
+        })
+    }
+
     fn with_session<T>(&self, work: impl FnOnce(&Session) -> Outcome<T>) -> Outcome<T> {
         let open = self.open.borrow().clone();
         let session = match open {
@@ -212,6 +344,18 @@ impl Transaction {
     }
 }
 
+/// Waits for a lock that lasts as long as the transaction.
+pub(super) const LOCK: &str = "
+    SELECT pg_advisory_xact_lock(hashtextextended(current_schema() || ':' || $1::text, 0))";
+
+fn storables<'a>(values: Values<'a>) -> Vec<Storable<'a>> {
+    values.iter().map(|value| Storable(*value)).collect()
+}
+
+fn as_values<'a>(storables: &'a [Storable<'_>]) -> Vec<&'a (dyn ToSql + Sync)> {
+    storables.iter().map(|value| value as _).collect()
+}
+
 const UNKNOWN: &str =
     "the connection was lost while the change was committed: whether it lasts is not known";
 
@@ -224,10 +368,4 @@ fn trouble_of(fault: &OperationFault) -> Trouble {
         None if source.is::<Away>() => Trouble::Lost,
         None => Trouble::Final,
     }
-}
-
-/// The values with their types, for statements that are not prepared.
-fn typed<'a>(values: Values<'a>) -> Vec<(&'a (dyn ToSql + Sync), Type)> {
-    let typed = values.iter().map(|value| (*value, type_of(*value)));
-    typed.collect()
 }

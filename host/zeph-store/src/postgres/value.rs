@@ -39,6 +39,14 @@ pub(super) fn type_of(value: &(dyn ToSql + Sync)) -> Type {
         .unwrap_or(Type::UNKNOWN)
 }
 
+/// The values with their types, for statements that are not prepared.
+pub(super) fn typed<'a>(
+    values: &'a [&'a (dyn ToSql + Sync)],
+) -> Vec<(&'a (dyn ToSql + Sync), Type)> {
+    let typed = values.iter().map(|value| (*value, type_of(*value)));
+    typed.collect()
+}
+
 /// A value as the server can keep it.
 #[derive(Debug)]
 pub(super) struct Storable<'a>(pub(super) &'a (dyn ToSql + Sync));

@@ -1,4 +1,5 @@
-//! The one thread that writes: it takes everything queued, runs the writes in one transaction, then answers; reads go on to other threads.
+//! The one thread that writes: it takes everything queued, runs the writes in one transaction, then answers; reads go on to other threads
+//! after that, so that they see what was queued before them.
 //!
 //! Committing together is what makes many parallel calls cheap: one journey to the server and one write of its log for all of them. A
 //! transaction that is lost runs again, one job at a time, so that only the culprit fails. Nobody is answered before the commit.
@@ -7,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::timeout_at;
 
 use super::connection::Server;
 use super::fault::{Away, Trouble, copy_of};
@@ -16,20 +17,15 @@ use super::readers::Readers;
 use super::schema;
 use super::transaction::Transaction;
 use super::url::ServerUrl;
+use crate::batch::{BATCH_JOBS_MAX, Batch};
 use crate::changes::Announcer;
 use crate::error::StoreError;
 use crate::lines;
 use crate::open::StoreOptions;
 use crate::operations::{OperationFault, Operations as _, Outcome};
-use crate::store::{Access, Job, Message};
+use crate::store::{Job, Message};
 use crate::sweep::{Past, SweepReport};
 use crate::sweeper::{STEP_MAX_FAR, Sweeper, SweptDatabase};
-
-/// Most jobs in one transaction. It bounds how long the first of them waits for the last.
-const BATCH_JOBS_MAX: usize = 128;
-
-/// How long what may wait does: the end of a call and the begin of the next then cost one transaction.
-const SOON: Duration = Duration::from_millis(5);
 
 /// How often a job is tried when others are in its way or the connection is lost.
 const TRIES_MAX: u32 = 3;
@@ -55,29 +51,36 @@ struct Writer {
     readers: Readers,
     listener: Option<Listener>,
     sweeper: Sweeper,
-    /// What was taken from the queue and may wait until the moment beside it.
-    jobs: Vec<Box<dyn Job>>,
-    run_at: Option<Instant>,
+    batch: Batch,
+    /// What is given to the readers when the batch is written.
+    reads: Vec<Box<dyn Job>>,
     waiting_for_close: Vec<oneshot::Sender<Result<(), StoreError>>>,
 }
 
-/// The life of the writer thread: until every sender is gone or one asks to close, and the queue is empty.
-pub(crate) fn run(database: Database, mut queue: mpsc::Receiver<Message>) {
-    let transaction = match Transaction::of_writer(Arc::clone(&database.server)) {
-        Ok(transaction) => transaction,
+/// The life of the writer thread: until every sender is gone or one asks to close, and the queue is empty. `rights`: reads that do not wait
+/// for it.
+pub(crate) fn run(
+    database: Database,
+    mut queue: mpsc::Receiver<Message>,
+    rights: mpsc::Receiver<Box<dyn Job>>,
+) {
+    let transaction = Transaction::of_writer(Arc::clone(&database.server));
+    let readers = Readers::new(database.server, rights);
+    let (transaction, readers) = match (transaction, readers) {
+        (Ok(transaction), Ok(readers)) => (transaction, readers),
         // Every operation fails as closed.
-        Err(error) => {
-            tracing::error!(%error, "the writer thread of the store cannot start");
+        (Err(error), _) | (_, Err(error)) => {
+            tracing::error!(%error, "the threads of the store cannot start");
             return;
         }
     };
     let mut writer = Writer {
         transaction,
-        readers: Readers::new(database.server),
+        readers,
         listener: None,
         sweeper: Sweeper::default(),
-        jobs: Vec::with_capacity(BATCH_JOBS_MAX),
-        run_at: None,
+        batch: Batch::default(),
+        reads: Vec::new(),
         waiting_for_close: Vec::new(),
     };
     while writer.turn(&mut queue) {}
@@ -88,7 +91,7 @@ impl Writer {
     /// Waits for what comes, and does it; false when nothing comes any more.
     fn turn(&mut self, queue: &mut mpsc::Receiver<Message>) -> bool {
         let mut messages = Vec::with_capacity(BATCH_JOBS_MAX);
-        let wake_at = self.run_at.or(self.sweeper.wake_at());
+        let wake_at = self.batch.run_at().or(self.sweeper.wake_at());
         let received = self.transaction.connection().block_on(async {
             let received = queue.recv_many(&mut messages, BATCH_JOBS_MAX);
             match wake_at {
@@ -101,9 +104,9 @@ impl Writer {
         }
         match received {
             Some(0) => return false,
-            Some(_) if self.can_wait() => {}
+            Some(_) if self.reads.is_empty() && self.batch.can_wait() => {}
             Some(_) => self.run_jobs(),
-            None if self.run_at.is_some() => self.run_jobs(),
+            None if self.batch.run_at().is_some() => self.run_jobs(),
             None => self.sweeper.step(&self.transaction),
         }
         true
@@ -111,12 +114,8 @@ impl Writer {
 
     fn take(&mut self, message: Message, queue: &mut mpsc::Receiver<Message>) {
         match message {
-            // It sees what was queued before: that is written first.
-            Message::Job(job) if job.access() == Access::Read => {
-                self.run_jobs();
-                self.readers.read(job);
-            }
-            Message::Job(job) => self.jobs.push(job),
+            Message::Job(job) if job.access().only_reads() => self.reads.push(job),
+            Message::Job(job) => self.batch.push(job),
             Message::Retain(retention, clock) => self.sweeper.start(retention, clock),
             Message::Listen(announcer) => self.listen(announcer),
             Message::Close(reply) => {
@@ -138,31 +137,21 @@ impl Writer {
         }
     }
 
-    /// Whether nothing that was taken is waited for; sets the moment until which it may wait.
-    fn can_wait(&mut self) -> bool {
-        let mut accesses = self.jobs.iter().map(|job| job.access());
-        let can_wait =
-            self.jobs.len() < BATCH_JOBS_MAX && accesses.all(|access| access == Access::WriteSoon);
-        if can_wait && !self.jobs.is_empty() {
-            self.run_at.get_or_insert_with(|| Instant::now() + SOON);
-        }
-        can_wait
-    }
-
     fn run_jobs(&mut self) {
-        self.run_at = None;
-        if self.jobs.is_empty() {
-            return;
+        let mut jobs = self.batch.take();
+        if !jobs.is_empty() {
+            run_batch(&self.transaction, &mut jobs);
+            let site = &self.transaction.connection().server.site;
+            let n_writes = jobs.len();
+            for job in jobs.drain(..) {
+                job.answer(&|operation, fault| site.told(operation, fault));
+            }
+            self.batch.reuse(jobs);
+            self.sweeper.count(n_writes, &self.transaction);
         }
-        let mut jobs = std::mem::take(&mut self.jobs);
-        run_batch(&self.transaction, &mut jobs);
-        let site = &self.transaction.connection().server.site;
-        let n_writes = jobs.len();
-        for job in jobs.drain(..) {
-            job.answer(&|operation, fault| site.told(operation, fault));
+        for read in self.reads.drain(..) {
+            self.readers.read(read);
         }
-        self.jobs = jobs;
-        self.sweeper.count(n_writes, &self.transaction);
     }
 
     fn end(mut self) {
@@ -225,7 +214,10 @@ fn run_together(transaction: &Transaction, jobs: &mut [Box<dyn Job>]) {
 
 /// Whether a transaction that ended so changed nothing, and may well succeed.
 fn can_be_repeated(trouble: Option<Trouble>) -> bool {
-    matches!(trouble, Some(Trouble::Lost | Trouble::Passing))
+    matches!(
+        trouble,
+        Some(Trouble::Lost | Trouble::Passing | Trouble::Apart)
+    )
 }
 
 /// What became of a transaction.
@@ -238,14 +230,17 @@ enum Attempt {
 }
 
 fn attempt(transaction: &Transaction, jobs: &mut [Box<dyn Job>]) -> Attempt {
-    if let Err(fault) = transaction.begin() {
+    let has_to_last = jobs.iter().any(|job| job.has_to_last());
+    if let Err(fault) = transaction.begin_for(jobs.len() > 1, has_to_last) {
         return Attempt::Lost(fault);
     }
     if !jobs.iter_mut().all(|job| job.run(transaction)) {
         return Attempt::JobFailed;
     }
-    let committed = lines::write(jobs)
-        .map_err(OperationFault::Line)
+    // What is recorded has its rows before it has its lines.
+    let committed = transaction
+        .settle()
+        .and_then(|()| lines::write(jobs).map_err(OperationFault::Line))
         .and_then(|()| transaction.commit());
     match committed {
         Ok(()) => Attempt::Committed,

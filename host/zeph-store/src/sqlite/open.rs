@@ -28,7 +28,9 @@ const LOG_BYTES_KEPT: i64 = 8 << 20;
 #[cfg(test)]
 pub(super) fn start(database: Database) -> Result<crate::store::Store, StoreError> {
     let path = database.site.path.clone();
-    crate::store::Store::start(&path, move |queue| super::writer::run(database, queue))
+    crate::store::Store::start(&path, None, move |queue| {
+        super::writer::run(database, queue)
+    })
 }
 
 /// Where the store at `location` is; none for one in memory, or where there is no file.

@@ -4,29 +4,23 @@
 //! that fails is undone alone. Nobody is answered before the commit. What can wait a moment shares the transaction of what comes next.
 
 use std::path::Path;
-use std::time::Duration;
 
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::timeout_at;
 
 use super::chain::ChainedConnection;
 use super::checkpoint::{Checkpointer, spare_close};
 use super::due;
 use super::site::Site;
+use crate::batch::{BATCH_JOBS_MAX, Batch};
 use crate::error::StoreError;
 use crate::lines;
 use crate::operations::{OperationFault, Operations as _, Outcome};
 use crate::place::FileId;
-use crate::store::{Access, Job, Message};
+use crate::store::{Job, Message};
 use crate::sweep::{Past, SweepReport};
 use crate::sweeper::{Sweeper, SweptDatabase};
-
-/// Most jobs in one transaction. It bounds how long the first of them waits for the last.
-const BATCH_JOBS_MAX: usize = 128;
-
-/// How long what may wait does: the end of a call and the begin of the next then cost one transaction.
-const SOON: Duration = Duration::from_millis(5);
 
 /// The connection and where it leads.
 #[derive(Debug)]
@@ -44,9 +38,7 @@ struct Writer {
     database: Database,
     checkpointer: Checkpointer,
     sweeper: Sweeper,
-    /// What was taken from the queue and may wait until the moment beside it.
-    jobs: Vec<Box<dyn Job>>,
-    run_at: Option<Instant>,
+    batch: Batch,
     waiting_for_close: Vec<oneshot::Sender<Result<(), StoreError>>>,
 }
 
@@ -66,13 +58,12 @@ async fn drain(database: Database, mut queue: mpsc::Receiver<Message>) {
         database,
         checkpointer,
         sweeper: Sweeper::default(),
-        jobs: Vec::with_capacity(BATCH_JOBS_MAX),
-        run_at: None,
+        batch: Batch::default(),
         waiting_for_close: Vec::new(),
     };
     let mut messages = Vec::with_capacity(BATCH_JOBS_MAX);
     loop {
-        let wake_at = writer.run_at.or(writer.sweeper.wake_at());
+        let wake_at = writer.batch.run_at().or(writer.sweeper.wake_at());
         let received = queue.recv_many(&mut messages, BATCH_JOBS_MAX);
         let received = match wake_at {
             Some(at) => timeout_at(at, received).await.ok(),
@@ -83,9 +74,9 @@ async fn drain(database: Database, mut queue: mpsc::Receiver<Message>) {
         }
         match received {
             Some(0) => break,
-            Some(_) if writer.can_wait() => {}
+            Some(_) if writer.batch.can_wait() => {}
             Some(_) => writer.run_jobs(),
-            None if writer.run_at.is_some() => writer.run_jobs(),
+            None if writer.batch.run_at().is_some() => writer.run_jobs(),
             None => writer.sweeper.step(&writer.database.connection),
         }
     }
@@ -95,7 +86,7 @@ async fn drain(database: Database, mut queue: mpsc::Receiver<Message>) {
 impl Writer {
     fn take(&mut self, message: Message, queue: &mut mpsc::Receiver<Message>) {
         match message {
-            Message::Job(job) => self.jobs.push(job),
+            Message::Job(job) => self.batch.push(job),
             Message::Retain(retention, clock) => self.sweeper.start(retention, clock),
             // There is nobody to hear: others write to the file and say nothing.
             Message::Listen(_) => {}
@@ -106,28 +97,16 @@ impl Writer {
         }
     }
 
-    /// Whether nothing that was taken is waited for; sets the moment until which it may wait.
-    fn can_wait(&mut self) -> bool {
-        let mut accesses = self.jobs.iter().map(|job| job.access());
-        let can_wait =
-            self.jobs.len() < BATCH_JOBS_MAX && accesses.all(|access| access == Access::WriteSoon);
-        if can_wait && !self.jobs.is_empty() {
-            self.run_at.get_or_insert_with(|| Instant::now() + SOON);
-        }
-        can_wait
-    }
-
     fn run_jobs(&mut self) {
-        self.run_at = None;
-        let mut jobs = std::mem::take(&mut self.jobs);
+        let mut jobs = self.batch.take();
         run_batch(&self.database, &mut jobs);
-        let writes = jobs.iter().filter(|job| job.access() != Access::Read);
+        let writes = jobs.iter().filter(|job| !job.access().only_reads());
         let n_writes = writes.count();
         let site = &self.database.site;
         for job in jobs.drain(..) {
             job.answer(&|operation, fault| site.told(operation, fault));
         }
-        self.jobs = jobs;
+        self.batch.reuse(jobs);
         self.checkpointer.count(n_writes);
         self.sweeper.count(n_writes, &self.database.connection);
     }
@@ -147,7 +126,7 @@ fn run_batch(database: &Database, jobs: &mut [Box<dyn Job>]) {
         return;
     }
     let connection = &database.connection;
-    let only_reads = jobs.iter().all(|job| job.access() == Access::Read);
+    let only_reads = jobs.iter().all(|job| job.access().only_reads());
     match jobs {
         _ if only_reads => {
             for job in jobs {

@@ -81,7 +81,7 @@ fn make_room(
 ) -> Outcome<Option<GrantRecord>> {
     // A call may have taken one meanwhile: that is replaced when it is released.
     const SQL: &str = "DELETE FROM grants WHERE id = ANY($1::bigint[]) AND taken_at_ms IS NULL";
-    let there = row::of_pin(transaction, grant.plugin, grant.pin)?;
+    let there = row::of_pin(transaction, grant.plugin, grant.pin)?.1;
     match Room::among(there, grant, now_ms) {
         Room::Covered(other) => Ok(Some(*other)),
         Room::Made(replaced) => {

@@ -10,7 +10,8 @@ use zeph_core::id::{Pin, PluginId};
 use crate::grants::columns::{GrantColumns, LifetimeColumns};
 use crate::grants::{GrantRecord, ListedGrants, UnreadableGrant};
 use crate::operations::{OperationFault, Outcome};
-use crate::postgres::transaction::Transaction;
+use crate::postgres::defaults;
+use crate::postgres::transaction::{Statement, Transaction};
 use crate::postgres::value::get;
 
 /// The statement that reads the rows for which a condition holds, by plugin and number, for [`read`].
@@ -33,8 +34,12 @@ pub(super) fn read(
     sql: &'static str,
     values: &[&(dyn ToSql + Sync)],
 ) -> Outcome<ListedGrants> {
+    listed(transaction.query(sql, values)?)
+}
+
+fn listed(rows: Vec<Row>) -> Outcome<ListedGrants> {
     let mut found = ListedGrants::default();
-    for row in transaction.query(sql, values)? {
+    for row in rows {
         match columns(&row)?.grant() {
             Ok(grant) => found.grants.push(grant),
             Err(problem) => {
@@ -56,15 +61,22 @@ pub(super) fn read(
     Ok(found)
 }
 
-/// The grants of exactly this plugin that no call holds.
+/// The grants of exactly this plugin that no call holds, and whether its default grants count.
 pub(super) fn of_pin(
     transaction: &Transaction,
     plugin: &PluginId,
     pin: Pin,
-) -> Outcome<Vec<GrantRecord>> {
+) -> Outcome<(bool, Vec<GrantRecord>)> {
     const SQL: &str = grants!("plugin = $1 AND wasm = $2 AND tools = $3 AND taken_at_ms IS NULL");
     let (wasm, tools) = (pin.wasm.to_string(), pin.tools.to_string());
-    Ok(read(transaction, SQL, &[&plugin.0, &wasm, &tools])?.grants)
+    let asked: [Statement<'_>; 2] = [
+        (defaults::COUNT, &[&plugin.0]),
+        (SQL, &[&plugin.0, &wasm, &tools]),
+    ];
+    let mut answers = transaction.query_all(&asked)?;
+    let grants = listed(answers.pop().unwrap_or_default())?.grants;
+    let defaults = answers.pop().unwrap_or_default();
+    Ok((defaults::of(defaults.first())?, grants))
 }
 
 /// The capability as it stands in its column: JSON, the same text for the same capability.

@@ -1,4 +1,4 @@
-//! Many rows: what is asked of the audit takes times of the same order on both databases. Prints them, and those of what changes it, which
+//! Many rows: what is asked of the audit and of stored outputs takes times of the same order on both databases. Prints them, and those of what changes it, which
 //! are mostly journeys to the server.
 
 use std::collections::BTreeSet;
@@ -25,8 +25,9 @@ const RATIO_MAX: f64 = 10.0;
 const LEAST: Duration = Duration::from_millis(20);
 
 /// What changes rows.
-const CHANGES: [&str; 3] = [
+const CHANGES: [&str; 4] = [
     "record all calls",
+    "store an output for each tenth call",
     "remove half of it",
     "find nothing to remove",
 ];
@@ -59,6 +60,40 @@ async fn fill(store: &Store, n_rows: usize) {
     callers.join_all().await;
 }
 
+/// Stores outputs of ten conversations, and asks for them.
+async fn outputs(store: &Store, n_outputs: usize, times: &mut Times) {
+    let conversations: Vec<_> = (0..10).map(|_| ConversationId::new()).collect();
+    let mut callers = JoinSet::new();
+    let started = Instant::now();
+    for caller in 0..AT_ONCE {
+        let (store, conversations) = (store.clone(), conversations.clone());
+        callers.spawn(async move {
+            let mut ids = Vec::new();
+            for n in (caller..n_outputs).step_by(AT_ONCE) {
+                let at_ms = NOW_MS + i64::try_from(n).unwrap();
+                let (conversation, content) = (conversations[n % 10], vec![b'x'; 200]);
+                let id = store.put_overflow(conversation, content, at_ms).await;
+                ids.push((conversation, id.unwrap()));
+            }
+            ids
+        });
+    }
+    let stored: Vec<_> = callers.join_all().await.into_iter().flatten().collect();
+    times.push((CHANGES[1], started.elapsed()));
+    let started = Instant::now();
+    for n in 0..100 {
+        let (conversation, id) = stored[n * 7919 % stored.len()];
+        let output = store.overflow(conversation, id).await.unwrap();
+        assert_eq!(output.map(|output| output.len()), Some(200));
+    }
+    times.push(("read 100 outputs", started.elapsed()));
+    let started = Instant::now();
+    for conversation in conversations {
+        assert!(!store.outputs(conversation, 50).await.unwrap().is_empty());
+    }
+    times.push(("list 50 outputs of 10 conversations", started.elapsed()));
+}
+
 /// Asks what people and programs ask of it.
 async fn measured<D: Tampered>(n_rows: usize) -> Times {
     let log = Log::<D>::fresh();
@@ -66,7 +101,8 @@ async fn measured<D: Tampered>(n_rows: usize) -> Times {
     let mut times = Times::new();
     let started = Instant::now();
     fill(&store, n_rows).await;
-    times.push(("record all calls", started.elapsed()));
+    times.push((CHANGES[0], started.elapsed()));
+    outputs(&store, n_rows / 10, &mut times).await;
     let newest = AuditFilter::newest(100);
     let middle_ms = NOW_MS - i64::try_from(n_rows / 2).unwrap();
     let filters = [
@@ -149,14 +185,14 @@ async fn many_rows_take_times_of_the_same_order() {
     let server = measured::<Postgres>(n_rows).await;
     drop(writeln!(
         std::io::stderr(),
-        "{n_rows} calls                    SQLite     PostgreSQL  ratio"
+        "{n_rows} calls                         SQLite     PostgreSQL  ratio"
     ));
     let mut slow = Vec::new();
     for ((name, file), (_, server)) in files.into_iter().zip(server) {
         let ratio = server.as_secs_f64() / file.as_secs_f64();
         drop(writeln!(
             std::io::stderr(),
-            "{name:<30} {file:>10.1?} {server:>10.1?} {ratio:>6.1}"
+            "{name:<36} {file:>10.1?} {server:>10.1?} {ratio:>6.1}"
         ));
         let counted = server.max(LEAST).as_secs_f64() / file.max(LEAST).as_secs_f64();
         if counted > RATIO_MAX && !CHANGES.contains(&name) {
