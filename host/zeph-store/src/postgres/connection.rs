@@ -3,7 +3,6 @@
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::future::{Future, poll_fn};
-use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -15,19 +14,17 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_postgres::config::{Config, SslMode};
 use tokio_postgres::error::SqlState;
-use tokio_postgres::types::ToSql;
-use tokio_postgres::{
-    AsyncMessage, Client, NoTls, Notification, Row, SimpleQueryMessage, Statement,
-};
+use tokio_postgres::{AsyncMessage, Client, NoTls, Notification, SimpleQueryMessage, Statement};
 use uuid::Uuid;
 
 use super::fault::{Away, Site, words_of};
 use super::tls::Connector;
 use super::url::{Security, ServerUrl};
-use super::value::typed;
 use crate::error::StoreError;
 use crate::open::StoreOptions;
 use crate::operations::{OperationFault, Outcome};
+
+mod statements;
 
 /// How long making a connection to one server may take, when the URL does not say.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -80,10 +77,6 @@ pub(crate) enum Heard {
     /// More than could wait: some of it was left out.
     TooMuch,
 }
-
-/// A statement that is on its way to the server as soon as it is polled.
-pub(crate) type SentStatement<'a> =
-    Pin<Box<dyn Future<Output = Result<Vec<Row>, tokio_postgres::Error>> + 'a>>;
 
 /// What lasts as long as a connection does.
 pub(crate) struct Session {
@@ -287,55 +280,6 @@ impl Session {
     /// Runs a statement that gives nothing.
     pub(crate) async fn run(&self, sql: &str) -> Result<(), Away> {
         self.text(sql).await.map(drop)
-    }
-
-    /// The statement, prepared once.
-    pub(crate) async fn statement(
-        &self,
-        sql: &'static str,
-    ) -> Result<Statement, tokio_postgres::Error> {
-        let known = self.statements.borrow().get(sql).cloned();
-        if let Some(statement) = known {
-            return Ok(statement);
-        }
-        let statement = self.client.prepare(sql).await?;
-        self.statements.borrow_mut().insert(sql, statement.clone());
-        Ok(statement)
-    }
-
-    /// The rows of a statement among others.
-    pub(crate) fn sent<'a>(
-        &'a self,
-        sql: &'static str,
-        values: &'a [&'a (dyn ToSql + Sync)],
-    ) -> SentStatement<'a> {
-        Box::pin(self.rows(sql, values))
-    }
-
-    /// The rows that a statement gives.
-    pub(crate) async fn rows(
-        &self,
-        sql: &'static str,
-        values: &[&(dyn ToSql + Sync)],
-    ) -> Result<Vec<Row>, tokio_postgres::Error> {
-        if self.is_direct {
-            let statement = self.statement(sql).await?;
-            return self.client.query(&statement, values).await;
-        }
-        self.client.query_typed(sql, &typed(values)).await
-    }
-
-    /// Runs what begins or ends a transaction, among statements that give rows.
-    pub(crate) fn begun<'a>(&'a self, sql: &'a str) -> SentStatement<'a> {
-        Box::pin(async {
-            let done = self.client.batch_execute(sql).await;
-            done.map(|()| Vec::new())
-        })
-    }
-
-    /// Forgets what was prepared.
-    pub(crate) fn forget_statements(&self) {
-        self.statements.borrow_mut().clear();
     }
 }
 

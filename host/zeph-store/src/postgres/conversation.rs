@@ -43,6 +43,12 @@ pub(super) fn sweep(transaction: &Transaction, before_ms: i64, n_max: u32) -> Ou
     Ok(rows.len())
 }
 
+/// Marks a conversation as used, beginning it when there is none, and counts more calls.
+pub(super) const TOUCH: &str = "
+    INSERT INTO conversations AS c (id, started_at_ms, last_used_ms, n_calls) VALUES ($1, $2, $2, $3)
+    ON CONFLICT (id) DO UPDATE
+    SET last_used_ms = greatest(c.last_used_ms, excluded.last_used_ms), n_calls = c.n_calls + excluded.n_calls";
+
 /// Marks a conversation as used, beginning it when there is none, and counts `n_calls` more calls.
 pub(super) fn touch(
     transaction: &Transaction,
@@ -50,11 +56,7 @@ pub(super) fn touch(
     at_ms: i64,
     n_calls: u32,
 ) -> Outcome<()> {
-    const SQL: &str = "
-        INSERT INTO conversations AS c (id, started_at_ms, last_used_ms, n_calls) VALUES ($1, $2, $2, $3)
-        ON CONFLICT (id) DO UPDATE
-        SET last_used_ms = greatest(c.last_used_ms, excluded.last_used_ms), n_calls = c.n_calls + excluded.n_calls";
-    let row = transaction.execute(SQL, &[&id.to_string(), &at_ms, &i64::from(n_calls)]);
+    let row = transaction.execute(TOUCH, &[&id.to_string(), &at_ms, &i64::from(n_calls)]);
     row.map(drop)
 }
 

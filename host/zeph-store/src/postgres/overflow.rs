@@ -2,7 +2,7 @@
 
 use zeph_core::id::{ConversationId, OverflowId};
 
-use super::conversation::touch;
+use super::conversation::TOUCH;
 use super::transaction::Transaction;
 use super::value::{count, get, parsed};
 use crate::operations::{NewOutput, Outcome};
@@ -24,10 +24,12 @@ pub(super) fn put(transaction: &Transaction, output: &NewOutput<'_>) -> Outcome<
         at_ms,
     } = *output;
     let (first, rest) = content.split_at(content.len().min(PART_BYTES));
-    touch(transaction, conversation, at_ms, 0)?;
     let n_bytes = i64::try_from(content.len()).unwrap_or(i64::MAX);
     let (id, conversation) = (id.to_string(), conversation.to_string());
-    transaction.execute(SQL, &[&id, &conversation, &at_ms, &n_bytes, &first, &rules])?;
+    transaction.query_all(&[
+        (TOUCH, &[&conversation, &at_ms, &0_i64]),
+        (SQL, &[&id, &conversation, &at_ms, &n_bytes, &first, &rules]),
+    ])?;
     insert_parts(transaction, &id, rest)
 }
 
