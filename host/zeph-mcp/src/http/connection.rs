@@ -40,6 +40,13 @@ const HEADER_FIELDS_MAX: usize = 100;
 /// How long connections have for their last answer when the server ends.
 const LAST_ANSWER_MAX: Duration = Duration::from_secs(2);
 
+/// How long a connection that was just made has for its first request when the server ends: a load balancer sends it at once, and would not
+/// send it again.
+const FIRST_REQUEST_MAX: Duration = Duration::from_millis(250);
+
+/// Most connections that are taken when the server ends.
+const LAST_CONNECTIONS_MAX: usize = 64;
+
 /// What a connection is told that finds no place.
 const NO_PLACE: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\nretry-after: 1\r\n\
@@ -149,11 +156,20 @@ pub(super) async fn serve(
     stop: CancellationToken,
 ) {
     let mut tasks = JoinSet::new();
+    let mut n_last = LAST_CONNECTIONS_MAX;
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
             Some(_) = tasks.join_next() => continue,
-            () = stop.cancelled() => break,
+            // What waits in the queue of the kernel would be closed under its request: it is taken, as far as there is any.
+            () = stop.cancelled(), if n_last > 0 => {
+                n_last -= 1;
+                let Ok(accepted) = tokio::time::timeout(Duration::ZERO, listener.accept()).await else {
+                    break;
+                };
+                accepted
+            }
+            () = stop.cancelled(), if n_last == 0 => break,
         };
         let Some(stream) = usable(accepted).await else {
             continue;
@@ -203,7 +219,10 @@ async fn run(
     stop: CancellationToken,
 ) {
     let held = Arc::new(held);
+    let asked = CancellationToken::new();
+    let has_asked = asked.clone();
     let service = hyper::service::service_fn(move |request: Request<Incoming>| {
+        has_asked.cancel();
         let in_use = InUse::begin(&held);
         let mut app = app.clone();
         async move {
@@ -223,7 +242,11 @@ async fn run(
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,
         () = evicted.cancelled() => return,
-        () = stop.cancelled() => {
+        () = async {
+            stop.cancelled().await;
+            // A deadline, and not a wait: whoever has asked before is not waited for.
+            let _ = tokio::time::timeout(FIRST_REQUEST_MAX, asked.cancelled()).await;
+        } => {
             connection.as_mut().graceful_shutdown();
             connection.await
         }
