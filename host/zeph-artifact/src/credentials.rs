@@ -1,4 +1,4 @@
-//! Who the operator is to a registry: the files of docker and of wkg, which are read and never written.
+//! Who the operator is to a registry: the files of docker, podman and wkg, which are read and never written.
 //!
 //! A credential helper (`credsStore`, `credHelpers`) is a program; it is never run here. Where a registry wants credentials that only a
 //! helper has, the message says so, and where to write them instead.
@@ -34,6 +34,8 @@ pub struct CredentialFiles {
     pub wkg: Option<PathBuf>,
     /// The configuration of docker, `config.json`.
     pub docker: Option<PathBuf>,
+    /// What podman and its like keep, `containers/auth.json`. Asked last.
+    pub podman: Option<PathBuf>,
 }
 
 /// What a registry is told. Nothing of it is ever printed.
@@ -51,13 +53,14 @@ pub(crate) enum Credential {
 }
 
 /// What the files say about a registry.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) enum Lookup {
     /// Its credentials.
     Known(Credential),
     /// They are kept by a program.
     Helper(String),
     /// Nothing.
+    #[default]
     None,
 }
 
@@ -76,22 +79,35 @@ impl CredentialFiles {
     ///
     /// Errors: a file that exists and cannot be read.
     pub(crate) fn of(&self, registry: &RegistryHost) -> Result<Lookup, BadCredentials> {
-        let found = look_up(self.wkg.as_deref(), |text| wkg::lookup(text, registry))?;
-        match found {
-            Lookup::None => look_up(self.docker.as_deref(), |text| {
-                docker::lookup(text, registry)
-            }),
-            found => Ok(found),
+        let of_wkg = look_up(self.wkg.as_deref(), |text| wkg::lookup(text, registry))?;
+        if of_wkg != Lookup::None {
+            return Ok(of_wkg);
         }
+        // A helper that docker names may have nothing for this registry: what stands in the other file counts then.
+        let mut helper = Lookup::None;
+        for path in [&self.docker, &self.podman] {
+            match look_up(path.as_deref(), |text| docker::lookup(text, registry))? {
+                Lookup::None => {}
+                Lookup::Helper(name) if helper == Lookup::None => helper = Lookup::Helper(name),
+                Lookup::Helper(_) => {}
+                known => return Ok(known),
+            }
+        }
+        Ok(helper)
     }
 }
 
-fn look_up(
+/// What wkg is told about registries; nothing where there is no such file.
+pub(crate) fn wkg_file(path: Option<&Path>) -> Result<wkg::File, BadCredentials> {
+    look_up(path, wkg::parse)
+}
+
+fn look_up<T: Default>(
     path: Option<&Path>,
-    lookup: impl Fn(&str) -> Result<Lookup, String>,
-) -> Result<Lookup, BadCredentials> {
+    lookup: impl Fn(&str) -> Result<T, String>,
+) -> Result<T, BadCredentials> {
     let Some(path) = path else {
-        return Ok(Lookup::None);
+        return Ok(T::default());
     };
     let bad = |why: String| BadCredentials {
         path: path.to_owned(),
@@ -99,7 +115,7 @@ fn look_up(
     };
     match text(path) {
         Ok(text) => lookup(&text).map_err(bad),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Lookup::None),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(T::default()),
         Err(error) => Err(bad(error.to_string())),
     }
 }

@@ -64,7 +64,7 @@ pub struct BadReference {
 }
 
 impl BadReference {
-    fn new(text: &str, why: impl Into<String>) -> Self {
+    pub(crate) fn new(text: &str, why: impl Into<String>) -> Self {
         let text = one_line(text, 200);
         let why = why.into();
         Self { text, why }

@@ -207,6 +207,12 @@ impl Registries {
     }
 
     /// How a registry may be reached.
+    /// The URL of a registry that is allowed.
+    pub(crate) fn origin_of(&self, registry: &RegistryHost) -> Result<Url, RegistryError> {
+        let origin = origin(self.allowed(registry)?);
+        origin.ok_or_else(|| RegistryError::NotAllowed(registry.clone()))
+    }
+
     fn allowed(&self, registry: &RegistryHost) -> Result<&OwnHost, RegistryError> {
         let mut allowed = self.settings.allowed.iter();
         let found = allowed.find(|host| {

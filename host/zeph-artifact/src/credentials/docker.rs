@@ -1,4 +1,4 @@
-//! The file of docker, `config.json`.
+//! The file of docker, `config.json`, and that of podman, `auth.json`, which is written the same way.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Credentials, from files as docker and wkg write them.
+//! Credentials, from files as docker, podman and wkg write them.
 
 use std::fs;
 use std::path::PathBuf;
@@ -90,6 +90,7 @@ fn files_that_are_not_there_say_nothing_and_broken_ones_are_named_without_their_
     let files = CredentialFiles {
         wkg: path("config.toml"),
         docker: path("config.json"),
+        podman: path("auth.json"),
     };
     let registry = host("ghcr.io");
     assert_eq!(files.of(&registry).unwrap(), Lookup::None);
@@ -111,4 +112,26 @@ fn files_that_are_not_there_say_nothing_and_broken_ones_are_named_without_their_
     }
     let debug = format!("{:?}", basic("open", "sesame"));
     assert!(!debug.contains("sesame"), "{debug}");
+}
+
+#[test]
+fn what_podman_knows_counts_where_docker_has_no_credentials() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| -> Option<PathBuf> { Some(folder.path().join(name)) };
+    let files = CredentialFiles {
+        wkg: None,
+        docker: path("config.json"),
+        podman: path("auth.json"),
+    };
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    let login = r#"{ "auths": { "ghcr.io": { "auth": "cGluZzpwb25n" } } }"#;
+    write("auth.json", login);
+    assert_eq!(files.of(&host("ghcr.io")).unwrap(), basic("ping", "pong"));
+    // A helper that is not run is named only where nobody else knows anything.
+    write("config.json", r#"{ "credsStore": "desktop" }"#);
+    assert_eq!(files.of(&host("ghcr.io")).unwrap(), basic("ping", "pong"));
+    let helper = Lookup::Helper("desktop".to_owned());
+    assert_eq!(files.of(&host("quay.example")).unwrap(), helper);
+    write("config.json", DOCKER);
+    assert_eq!(files.of(&host("ghcr.io")).unwrap(), basic("open", "sesame"));
 }

@@ -7,10 +7,34 @@ use serde::Deserialize;
 use super::{Credential, Lookup};
 use crate::reference::RegistryHost;
 
-#[derive(Deserialize)]
-struct File {
+/// What of it is used.
+#[derive(Default, Deserialize)]
+pub(crate) struct File {
+    pub(crate) default_registry: Option<String>,
+    #[serde(default)]
+    namespace_registries: BTreeMap<String, Mapping>,
+    #[serde(default)]
+    package_registry_overrides: BTreeMap<String, Mapping>,
     #[serde(default)]
     registry: BTreeMap<String, Registry>,
+}
+
+/// A registry, or one with what it would say about itself: that is asked of the registry.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Mapping {
+    Registry(String),
+    Custom { registry: String },
+}
+
+impl File {
+    /// The registry of a package of `namespace`, if the file names one.
+    pub(crate) fn registry_of(&self, namespace: &str, package: &str) -> Option<String> {
+        let of_package = self.package_registry_overrides.get(package);
+        let mapping = of_package.or_else(|| self.namespace_registries.get(namespace))?;
+        let (Mapping::Registry(registry) | Mapping::Custom { registry }) = mapping;
+        Some(registry.clone())
+    }
 }
 
 #[derive(Deserialize)]
@@ -33,8 +57,13 @@ enum Auth {
 }
 
 /// Errors: what is wrong with the file, without its content.
+pub(super) fn parse(text: &str) -> Result<File, String> {
+    toml::from_str(text).map_err(|_| "it is not what wkg reads".to_owned())
+}
+
+/// Errors: what is wrong with the file, without its content.
 pub(super) fn lookup(text: &str, registry: &RegistryHost) -> Result<Lookup, String> {
-    let file: File = toml::from_str(text).map_err(|_| "it is not what wkg reads".to_owned())?;
+    let file = parse(text)?;
     let mut registries = file.registry.into_iter();
     let of_registry = registries.find(|(host, _)| {
         let host = host.parse::<RegistryHost>();

@@ -1,7 +1,7 @@
 //! Into a registry: blobs first, then the manifest that names them.
 
 use bytes::Bytes;
-use http::header::{CONTENT_TYPE, HeaderMap};
+use http::header::{CONTENT_TYPE, HeaderMap, HeaderValue, IF_MATCH, IF_NONE_MATCH};
 use http::{Method, StatusCode};
 use zeph_core::id::Digest;
 
@@ -18,6 +18,9 @@ use crate::pulled::{FoundSignature, RawManifest};
 /// Where a registry says that it lists a manifest as one that refers to another.
 const SUBJECT_FIELD: &str = "oci-subject";
 
+/// How often the list of signatures is made again because others change it, too.
+const LIST_TRIES_MAX: usize = 8;
+
 pub(super) async fn publish(
     session: &Session<'_>,
     tag: &str,
@@ -26,7 +29,12 @@ pub(super) async fn publish(
     blob(session, &publication.config).await?;
     blob(session, &publication.component).await?;
     let manifest = &publication.manifest;
-    put(session, tag, MANIFEST_TYPE, manifest).await?;
+    put(
+        session,
+        &asked(session, tag, MANIFEST_TYPE, manifest),
+        manifest,
+    )
+    .await?;
     Ok(())
 }
 
@@ -55,17 +63,25 @@ async fn blob(session: &Session<'_>, bytes: &Bytes) -> Result<Descriptor, Regist
     }
 }
 
-/// Puts a manifest into the repository, and checks that the registry read what was sent.
-async fn put(
+/// The request that puts a manifest into the repository.
+fn asked(
     session: &Session<'_>,
     selector: &str,
     media_type: &'static str,
     manifest: &RawManifest,
-) -> Result<HeaderMap, RegistryError> {
+) -> Asked {
     let url = session.url(&format!("manifests/{selector}"));
     let asked = Asked::new(Method::PUT, url);
-    let asked = asked.with(CONTENT_TYPE, media_type, manifest.bytes.clone());
-    let answer = session.send(&asked).await?;
+    asked.with(CONTENT_TYPE, media_type, manifest.bytes.clone())
+}
+
+/// Puts a manifest into the repository, and checks that the registry read what was sent.
+async fn put(
+    session: &Session<'_>,
+    asked: &Asked,
+    manifest: &RawManifest,
+) -> Result<HeaderMap, RegistryError> {
+    let answer = session.send(asked).await?;
     let is_stored = matches!(answer.status, StatusCode::CREATED | StatusCode::OK);
     if !is_stored {
         return Err(error::unexpected(answer, &asked.told()).await);
@@ -94,7 +110,8 @@ pub(super) async fn attach(
     let manifest = ReferrerManifest::new(subject, &signature.artifact_type, layer);
     let manifest = RawManifest::new(json(&manifest)?);
     let selector = manifest.digest.to_string();
-    let headers = put(session, &selector, MANIFEST_TYPE, &manifest).await?;
+    let put_asked = asked(session, &selector, MANIFEST_TYPE, &manifest);
+    let headers = put(session, &put_asked, &manifest).await?;
     if !headers.contains_key(SUBJECT_FIELD) {
         let mut referrer = described(MANIFEST_TYPE, &manifest.bytes);
         referrer.artifact_type = Some(signature.artifact_type.clone());
@@ -104,28 +121,47 @@ pub(super) async fn attach(
 }
 
 /// Adds a manifest to the list under the tag made of the digest of what it refers to.
+///
+/// Others may change the list at the same time. A registry that compares (`If-Match`) refuses what was made from an older list; after any
+/// other the list is read again, and made again when it lost what was added.
 async fn list(
     session: &Session<'_>,
     subject: Digest,
     referrer: Descriptor,
 ) -> Result<(), RegistryError> {
-    let known = under_tag(session, subject).await?;
-    let mut index = known.unwrap_or_else(|| ReferrerIndex {
+    for _ in 0..LIST_TRIES_MAX {
+        let known = under_tag(session, subject).await?;
+        let etag = known.as_ref().and_then(|known| known.etag.clone());
+        let mut index = known.map_or_else(empty_list, |known| known.index);
+        let digests = index.manifests.iter().map(|known| known.digest);
+        if digests.into_iter().any(|known| known == referrer.digest) {
+            return Ok(());
+        }
+        index.manifests.push(referrer.clone());
+        let index = RawManifest::new(json(&index)?);
+        let mut asked = asked(session, &tag(subject), INDEX_TYPE, &index);
+        match etag {
+            Some(etag) => asked.headers.insert(IF_MATCH, etag),
+            None => asked
+                .headers
+                .insert(IF_NONE_MATCH, HeaderValue::from_static("*")),
+        };
+        match put(session, &asked, &index).await {
+            Err(RegistryError::Status { status, .. })
+                if status == StatusCode::PRECONDITION_FAILED => {}
+            put => drop(put?),
+        }
+    }
+    let why = format!("others change the list of signatures: it was made {LIST_TRIES_MAX} times");
+    Err(RegistryError::Protocol(why))
+}
+
+fn empty_list() -> ReferrerIndex {
+    ReferrerIndex {
         schema_version: 2,
         media_type: INDEX_TYPE.to_owned(),
         manifests: Vec::new(),
-    });
-    if index
-        .manifests
-        .iter()
-        .any(|known| known.digest == referrer.digest)
-    {
-        return Ok(());
     }
-    index.manifests.push(referrer);
-    let index = RawManifest::new(json(&index)?);
-    put(session, &tag(subject), INDEX_TYPE, &index).await?;
-    Ok(())
 }
 
 fn json(value: &impl serde::Serialize) -> Result<Vec<u8>, RegistryError> {

@@ -2,10 +2,12 @@
 
 use bytes::Bytes;
 use http::StatusCode;
-use http::header::CONTENT_TYPE;
+use http::header::{CONTENT_TYPE, ETAG, HeaderValue, LINK};
+use url::Url;
 use zeph_core::id::Digest;
 use zeph_egress::OwnAnswer;
 
+use super::request::Asked;
 use super::session::Session;
 use super::{RegistryError, SIGNATURE_BYTES_MAX, blob, error};
 use crate::manifest::{
@@ -29,6 +31,9 @@ const SIMPLE_SIGNING_TYPE: &str = "application/vnd.dev.cosign.simplesigning.v1+j
 
 /// Most signatures of one artifact that are fetched. Who may write more of them may also remove the right one.
 const SIGNATURES_MAX: usize = 16;
+
+/// Most parts of a list of signatures.
+const PAGES_MAX: usize = 32;
 
 /// Most bytes of the manifest of a signature.
 const REFERRER_BYTES_MAX: usize = 64 * 1024;
@@ -77,14 +82,17 @@ async fn referrers(
     subject: Digest,
 ) -> Result<Vec<Descriptor>, RegistryError> {
     let asked = session.get(&format!("referrers/{subject}"));
-    let answer = session.send(&asked.accepting(INDEX_TYPE)).await?;
+    let asked = asked.accepting(INDEX_TYPE);
+    let answer = session.send(&asked).await?;
     let is_index = answer.status == StatusCode::OK && is_index(&answer);
-    let index = match (is_index, answer.status) {
-        (true, _) => Some(read_index(answer).await?),
-        (false, status) if is_missing(status) => under_tag(session, subject).await?,
-        (false, _) => return Err(error::unexpected(answer, &asked_told(session, subject)).await),
+    let manifests = match (is_index, answer.status) {
+        (true, _) => all_pages(session, asked, answer).await?,
+        (false, status) if is_missing(status) => {
+            let known = under_tag(session, subject).await?;
+            known.map(|known| known.index.manifests).unwrap_or_default()
+        }
+        (false, _) => return Err(error::unexpected(answer, &asked.told()).await),
     };
-    let manifests = index.map(|index| index.manifests).unwrap_or_default();
     let may_be = |referrer: &Descriptor| match &referrer.artifact_type {
         // Some registries leave it out; then its manifest says it.
         None => referrer.media_type == MANIFEST_TYPE,
@@ -93,8 +101,52 @@ async fn referrers(
     Ok(manifests.into_iter().filter(may_be).collect())
 }
 
-fn asked_told(session: &Session<'_>, subject: Digest) -> String {
-    session.url(&format!("referrers/{subject}")).to_string()
+/// The list that begins with `answer`, in as many parts as the registry makes of it.
+///
+/// Errors: a list of more than [`PAGES_MAX`] parts, and one that goes on elsewhere: what is on the parts that are not read could be the
+/// signature that counts.
+async fn all_pages(
+    session: &Session<'_>,
+    mut asked: Asked,
+    mut answer: OwnAnswer,
+) -> Result<Vec<Descriptor>, RegistryError> {
+    let mut manifests = Vec::new();
+    for _ in 0..PAGES_MAX {
+        let next = next_page(&answer, &asked.url)?;
+        manifests.append(&mut read_index(answer).await?.manifests);
+        let Some(next) = next else {
+            return Ok(manifests);
+        };
+        if !session.is_own(&next) {
+            let why = format!(
+                "the list of signatures goes on at `{}`",
+                next.origin().ascii_serialization()
+            );
+            return Err(RegistryError::Protocol(why));
+        }
+        asked.url = next;
+        answer = error::success(session.send(&asked).await?, &asked.told()).await?;
+    }
+    let why = format!("the list of signatures has more than {PAGES_MAX} pages");
+    Err(RegistryError::Protocol(why))
+}
+
+/// Where a list goes on: `Link: <URL>; rel="next"`.
+///
+/// Source: the distribution specification of OCI, "Listing Referrers", and RFC 8288.
+fn next_page(answer: &OwnAnswer, here: &Url) -> Result<Option<Url>, RegistryError> {
+    let links = answer.headers.get_all(LINK).iter();
+    let links = links.filter_map(|value| value.to_str().ok());
+    let mut each = links.flat_map(|value| value.split(','));
+    let next = each.find_map(|link| {
+        let (target, parameters) = link.trim().strip_prefix('<')?.split_once('>')?;
+        let mut parameters = parameters.split(';').map(str::trim);
+        let is_next = |one: &str| matches!(one, "rel=next" | "rel=\"next\"");
+        parameters.any(is_next).then_some(target)
+    });
+    let joined = next.map(|next| here.join(next));
+    let bad = |_| RegistryError::Protocol("the `Link` of a list is not a URL".to_owned());
+    joined.transpose().map_err(bad)
 }
 
 /// How registries without referrers answer: they know neither the path nor perhaps the method, or they have a page for everything.
@@ -130,11 +182,17 @@ pub(super) fn tag(subject: Digest) -> String {
     format!("sha256-{}", subject.hex())
 }
 
+/// The list under a tag, and what the registry calls this state of it.
+pub(super) struct TaggedIndex {
+    pub(super) index: ReferrerIndex,
+    pub(super) etag: Option<HeaderValue>,
+}
+
 /// The list under the tag made of the digest.
 pub(super) async fn under_tag(
     session: &Session<'_>,
     subject: Digest,
-) -> Result<Option<ReferrerIndex>, RegistryError> {
+) -> Result<Option<TaggedIndex>, RegistryError> {
     let asked = session.get(&format!("manifests/{}", tag(subject)));
     let asked = asked.accepting(INDEX_TYPE);
     let answer = session.send(&asked).await?;
@@ -142,10 +200,12 @@ pub(super) async fn under_tag(
         return Ok(None);
     }
     let answer = error::success(answer, &asked.told()).await?;
-    match is_index(&answer) {
-        true => read_index(answer).await.map(Some),
-        false => Ok(None),
+    if !is_index(&answer) {
+        return Ok(None);
     }
+    let etag = answer.headers.get(ETAG).cloned();
+    let index = read_index(answer).await?;
+    Ok(Some(TaggedIndex { index, etag }))
 }
 
 async fn read_index(answer: OwnAnswer) -> Result<ReferrerIndex, RegistryError> {

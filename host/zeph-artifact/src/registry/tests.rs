@@ -3,11 +3,13 @@
 mod debian;
 mod downloads;
 mod hostile;
+mod packages;
 mod pulls;
 mod server;
 mod signatures;
 mod tokens;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,10 +31,15 @@ const LONG: Duration = Duration::from_secs(30);
 const BYTES_MAX: u64 = 4 * 1024 * 1024;
 
 fn egress() -> Egress {
+    egress_trusting(None)
+}
+
+/// As [`egress`], with these authorities besides those of the machine.
+fn egress_trusting(ca_file: Option<PathBuf>) -> Egress {
     Egress::new(&EgressSettings {
         private: Arc::default(),
         proxy: None,
-        ca_file: None,
+        ca_file,
         limits: EgressLimits {
             connect: LONG,
             header: LONG,
@@ -63,6 +70,7 @@ struct World {
     allowed: Vec<OwnHost>,
     credentials: CredentialFiles,
     timeout: Duration,
+    ca_file: Option<PathBuf>,
     /// The files above.
     folder: tempfile::TempDir,
 }
@@ -74,6 +82,7 @@ impl World {
             allowed,
             credentials: CredentialFiles::default(),
             timeout: LONG,
+            ca_file: None,
             folder: tempfile::tempdir().unwrap(),
         }
     }
@@ -100,7 +109,7 @@ impl World {
             timeout: self.timeout,
         };
         Registries::new(
-            &egress(),
+            &egress_trusting(self.ca_file.clone()),
             settings,
             self.credentials.clone(),
             Arc::new(|_| ()),

@@ -3,6 +3,10 @@
 #[path = "docker_registry.rs"]
 mod docker_registry;
 
+use std::fs;
+use std::path::Path;
+
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use serde_json::json;
 
 use self::docker_registry::DockerRegistry;
@@ -134,4 +138,44 @@ async fn a_component_that_was_damaged_on_its_disk_is_refused() {
         );
         assert!(is_refused, "{error:?}");
     }
+}
+
+/// Writes an authority and a certificate of it for the address of loopback, and gives back the settings of a registry that has it.
+fn certificates(folder: &Path) -> String {
+    let mut params = CertificateParams::new(Vec::new()).unwrap();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let root = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+    let key = KeyPair::generate().unwrap();
+    let params = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
+    let certificate = params.signed_by(&key, &root).unwrap();
+    fs::write(folder.join("root.pem"), root.pem()).unwrap();
+    fs::write(folder.join("registry.pem"), certificate.pem()).unwrap();
+    fs::write(folder.join("registry.key"), key.serialize_pem()).unwrap();
+    let path = folder.display();
+    format!("  tls:\n    certificate: {path}/registry.pem\n    key: {path}/registry.key\n")
+}
+
+#[tokio::test]
+async fn a_registry_with_a_certificate_is_who_the_authorities_say() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = certificates(folder.path());
+    let root = folder.path().join("root.pem");
+    let Some(registry) = DockerRegistry::start_with(folder, &settings) else {
+        return;
+    };
+    let mut world = world(&registry);
+    world.allowed[0].plain_http = false;
+    let artifact = publication("wasm");
+    let to = reference(registry.port, ":1.2");
+    let unknown = world.registries().publish(&to, &artifact).await;
+    let error = unknown.unwrap_err();
+    assert!(matches!(error, RegistryError::Connection(_)), "{error:?}");
+    world.ca_file = Some(root);
+    let registries = world.registries();
+    registries.publish(&to, &artifact).await.unwrap();
+    let mut pulled = registries.pull(&to).await.unwrap();
+    assert_eq!(pulled.component.read().unwrap(), artifact.component);
+    // It speaks nothing but TLS: who says otherwise gets nothing.
+    world.allowed[0].plain_http = true;
+    world.registries().pull(&to).await.unwrap_err();
 }

@@ -22,15 +22,23 @@ impl DockerRegistry {
     /// Starts one; `None`, with the reason printed, where the program is not installed.
     pub(crate) fn start(has_password: bool) -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().display();
         let auth = match has_password {
-            true => format!("auth:\n  htpasswd:\n    realm: test\n    path: {path}/users\n"),
+            true => {
+                let path = folder.path().display();
+                format!("auth:\n  htpasswd:\n    realm: test\n    path: {path}/users\n")
+            }
             false => String::new(),
         };
+        Self::start_with(folder, &auth)
+    }
+
+    /// Starts one in `folder` with more settings, the first of which may be some of `http`.
+    pub(crate) fn start_with(folder: TempDir, settings: &str) -> Option<Self> {
+        let path = folder.path().display();
         let config = format!(
             "version: 0.1\nlog:\n  level: info\n  formatter: json\n  accesslog:\n    disabled: true\n\
              storage:\n  filesystem:\n    rootdirectory: {path}/data\n\
-             http:\n  addr: 127.0.0.1:0\n  secret: test\n{auth}"
+             http:\n  addr: 127.0.0.1:0\n  secret: test\n{settings}"
         );
         fs::write(folder.path().join("users"), USERS).unwrap();
         fs::write(folder.path().join("config.yml"), config).unwrap();
@@ -98,7 +106,8 @@ fn port(log: ChildStderr) -> u16 {
             panic!("the registry does not start: {seen}");
         };
         if let Some((_, after)) = line.split_once("listening on 127.0.0.1:") {
-            break after.split('"').next().unwrap().parse().unwrap();
+            let end = after.find(|letter: char| !letter.is_ascii_digit());
+            break after[..end.unwrap_or(after.len())].parse().unwrap();
         }
         seen.push_str(&line);
     };

@@ -279,3 +279,134 @@ async fn a_signature_is_published_beside_its_artifact_and_listed_where_the_regis
         }
     }
 }
+
+/// A registry that lists one signature a page, and says of each page but the last where the next is.
+async fn paging(artifact: &Publication, shelf: Shelf, next: fn(&str, usize) -> String) -> Server {
+    let (artifact, lists) = (
+        artifact.clone(),
+        format!("/v2/org/name/{}", listed(artifact)),
+    );
+    Server::start(move |request| {
+        let (path, query) = request
+            .path
+            .split_once('?')
+            .unwrap_or((&request.path, "n=0"));
+        if path != lists {
+            return shelf.answer(&artifact, request);
+        }
+        let n: usize = query.strip_prefix("n=").unwrap().parse().unwrap();
+        let (kind, page) = &shelf.0[&format!("page {n}")];
+        let reply = Reply::whole(200, page).field("content-type", kind);
+        match shelf.0.contains_key(&format!("page {}", n + 1)) {
+            true => reply.field("link", &next(&lists, n + 1)),
+            false => reply,
+        }
+    })
+    .await
+}
+
+/// As many signatures as `n_pages`, each on a page of its own.
+fn pages(artifact: &Publication, n_pages: usize) -> Shelf {
+    let mut shelf = Shelf::default();
+    for n in 0..n_pages {
+        let text = format!("signature {n}");
+        let signature = shelf.sign(&artifact.manifest, SIGNATURE_TYPE, text.as_bytes());
+        shelf.index(format!("page {n}"), &[signature]);
+    }
+    shelf
+}
+
+#[tokio::test]
+async fn a_list_in_several_pages_is_read_to_its_end() {
+    let next: [fn(&str, usize) -> String; 2] = [
+        |lists, n| format!("<{lists}?n={n}>; rel=\"next\""),
+        |_, n| format!("</elsewhere>; rel=help, <?n={n}>;rel=next"),
+    ];
+    for next in next {
+        let artifact = publication("wasm");
+        let server = paging(&artifact, pages(&artifact, 3), next).await;
+        let found = World::of(&[&server])
+            .pull(&server)
+            .await
+            .unwrap()
+            .signatures;
+        let expected = ["signature 0", "signature 1", "signature 2"];
+        assert_eq!(texts(&found), expected);
+    }
+}
+
+#[tokio::test]
+async fn a_list_that_goes_on_elsewhere_or_without_an_end_is_refused() {
+    let artifact = publication("wasm");
+    let shelf = pages(&artifact, 2);
+    let elsewhere = |_: &str, n: usize| format!("<http://127.0.0.2:1/?n={n}>; rel=\"next\"");
+    let server = paging(&artifact, shelf, elsewhere).await;
+    let error = World::of(&[&server]).refusal(&server).await.to_string();
+    assert!(error.contains("goes on at `http://127.0.0.2:1`"), "{error}");
+    let again = |lists: &str, _: usize| format!("<{lists}?n=0>; rel=\"next\"");
+    let server = paging(&artifact, pages(&artifact, 2), again).await;
+    let error = World::of(&[&server]).refusal(&server).await.to_string();
+    assert!(error.contains("more than 32 pages"), "{error}");
+}
+
+/// A registry that keeps a list only under the tag, where another publisher puts a list of its own right after the first. `compares`: it
+/// refuses that first one.
+async fn contested(artifact: &Publication, compares: bool) -> Server {
+    let (artifact, tag) = (artifact.clone(), tagged(artifact));
+    let shelf = Mutex::new(Shelf::default());
+    Server::start(move |request| {
+        let path = request
+            .path
+            .strip_prefix("/v2/org/name/")
+            .unwrap_or_default();
+        let mut shelf = shelf.lock().unwrap();
+        match request.method.as_str() {
+            "POST" => Reply::whole(202, b"").field("location", "/v2/org/name/blobs/uploads/1?s=x"),
+            "PUT" if path.starts_with("blobs/uploads/") => {
+                let digest = described("", &request.body).digest;
+                shelf.put(format!("blobs/{digest}"), "", request.body.clone());
+                Reply::whole(201, b"")
+            }
+            "PUT" if path == tag && !shelf.0.contains_key(&tag) => {
+                let theirs = shelf.sign(&artifact.manifest, SIGNATURE_TYPE, b"theirs");
+                shelf.index(tag.clone(), &[theirs]);
+                Reply::whole(if compares { 412 } else { 201 }, b"")
+            }
+            "PUT" => {
+                let kind = if path == tag {
+                    INDEX_TYPE
+                } else {
+                    MANIFEST_TYPE
+                };
+                shelf.put(path, kind, request.body.clone());
+                Reply::whole(201, b"")
+            }
+            _ => shelf.answer(&artifact, request),
+        }
+    })
+    .await
+}
+
+#[tokio::test]
+async fn two_publishers_at_once_lose_no_signature() {
+    for compares in [false, true] {
+        let artifact = publication("wasm");
+        let server = contested(&artifact, compares).await;
+        let world = World::of(&[&server]);
+        let signature = FoundSignature {
+            artifact_type: SIGNATURE_TYPE.to_owned(),
+            media_type: SIGNATURE_TYPE.to_owned(),
+            bytes: "ours".into(),
+        };
+        let to = reference(server.port(), ":1.2");
+        let registries = world.registries();
+        let attached = registries.attach(&to, &artifact.manifest, &signature);
+        attached.await.unwrap();
+        let found = world.pull(&server).await.unwrap().signatures;
+        assert_eq!(texts(&found), ["theirs", "ours"]);
+        let asked = server.asked();
+        let is_list =
+            |asked: &&String| asked.starts_with("PUT") && asked.contains("manifests/sha256-");
+        assert_eq!(asked.iter().filter(is_list).count(), 2);
+    }
+}

@@ -67,7 +67,7 @@ pub(super) fn registries(context: &Context, config: &Config, transfer: &Transfer
     Registries::new(&egress, settings, credentials(context), transfer.report())
 }
 
-/// Where docker and wkg keep what they know.
+/// Where docker, podman and wkg keep what they know.
 fn credentials(context: &Context) -> CredentialFiles {
     let surroundings = &context.surroundings;
     let docker = zeph_config::variable("DOCKER_CONFIG").filter(|folder| !folder.is_empty());
@@ -75,9 +75,18 @@ fn credentials(context: &Context) -> CredentialFiles {
     let docker = docker
         .map(PathBuf::from)
         .or_else(|| Some(home?.join(".docker")));
-    let wkg = surroundings.config_home.as_ref();
+    let given = |name| zeph_config::variable(name).filter(|value| !value.is_empty());
+    let runtime = given("XDG_RUNTIME_DIR").map(PathBuf::from);
+    let podman = given("REGISTRY_AUTH_FILE").map(PathBuf::from);
     CredentialFiles {
         docker: docker.map(|folder| folder.join("config.json")),
-        wkg: wkg.map(|home| home.join("wasm-pkg/config.toml")),
+        podman: podman.or_else(|| Some(runtime?.join("containers/auth.json"))),
+        wkg: wkg_file(context),
     }
+}
+
+/// The configuration of wkg.
+pub(super) fn wkg_file(context: &Context) -> Option<PathBuf> {
+    let home = context.surroundings.config_home.as_ref();
+    home.map(|home| home.join("wasm-pkg/config.toml"))
 }
