@@ -144,6 +144,8 @@ pub(super) struct Caller {
     address: String,
     /// What the server named the conversation; none before the first answer.
     conversation: Option<String>,
+    /// The request that every call in it sends.
+    request: Option<Vec<u8>>,
 }
 
 impl Caller {
@@ -155,6 +157,7 @@ impl Caller {
             stream: BufReader::new(stream),
             address: address.to_owned(),
             conversation: None,
+            request: None,
         })
     }
 
@@ -183,23 +186,33 @@ impl Caller {
     /// Calls until it is over; the time of each call.
     pub(super) fn until(mut self, is_over: &AtomicBool) -> Result<Vec<Duration>> {
         let mut times = Vec::new();
-        let mut request = self.request();
         while !is_over.load(Ordering::Relaxed) {
-            let started = Instant::now();
-            self.stream
-                .get_mut()
-                .write_all(&request)
-                .context("cannot write a request")?;
-            let body = self.answer()?;
-            times.push(started.elapsed());
-            let result = check(&body)?;
-            if self.conversation.is_none() {
-                let handle = result["_meta"][CONVERSATION_KEY].as_str();
-                self.conversation = Some(handle.context("no conversation was begun")?.to_owned());
-                request = self.request();
-            }
+            times.push(self.call()?);
         }
         Ok(times)
+    }
+
+    /// One call; how long it took.
+    pub(super) fn call(&mut self) -> Result<Duration> {
+        let request = match self.request.take() {
+            Some(request) => request,
+            None => self.request(),
+        };
+        let started = Instant::now();
+        self.stream
+            .get_mut()
+            .write_all(&request)
+            .context("cannot write a request")?;
+        let body = self.answer()?;
+        let took = started.elapsed();
+        let result = check(&body)?;
+        if self.conversation.is_none() {
+            let handle = result["_meta"][CONVERSATION_KEY].as_str();
+            self.conversation = Some(handle.context("no conversation was begun")?.to_owned());
+        } else {
+            self.request = Some(request);
+        }
+        Ok(took)
     }
 
     /// The body of one answer.

@@ -1,4 +1,6 @@
-//! Two servers at once: as replicas over one PostgreSQL store, and each with a SQLite store of its own.
+//! Servers over one PostgreSQL store, against the same with SQLite stores of their own: the throughput of two, and a call of one.
+//!
+//! The database writes to its disk as it does unless it is told otherwise.
 
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,9 +10,10 @@ use std::time::Duration;
 use anyhow::{Result, anyhow};
 
 use super::load::{Caller, N_CALLERS, Server};
-use crate::figures::{Bench, Row, verdict};
+use crate::figures::{Bench, Row, shown, verdict};
 use crate::postgres;
 use crate::program::profile_dir;
+use crate::timing::median;
 
 /// How long each side is called, and how often.
 const DURATION: Duration = Duration::from_secs(15);
@@ -19,42 +22,101 @@ const N_TURNS: usize = 3;
 /// What the replicas have to reach of the others.
 const REACH: f64 = 0.8;
 
-/// The throughput of both sides, measured in turns.
+/// Settings of a server whose data counts.
+const DATABASE: &str = "fsync = on\nfull_page_writes = on\n";
+
+/// Calls of the figure about one call, and what it has to reach.
+const N_CALLS: usize = 2_000;
+const P50_REACH: f64 = 3.0;
+
+/// The stores of both sides, as settings.
+struct Stores {
+    shared: String,
+    own: [String; 2],
+}
+
+impl Stores {
+    /// Fresh ones; none where PostgreSQL is not installed.
+    fn fresh() -> Result<Option<Self>> {
+        if postgres::programs().is_none() {
+            return Ok(None);
+        }
+        let folder = profile_dir("bench-replicas")?;
+        if folder.exists() {
+            fs::remove_dir_all(&folder)?;
+        }
+        fs::create_dir_all(&folder)?;
+        // Its user has to reach it, so it is not below the folder of this user.
+        let data = std::env::temp_dir().join(format!("zeph-bench-{}", std::process::id()));
+        let database = postgres::Server::of_test(&data, DATABASE);
+        let own = ["one", "two"].map(|name| {
+            let file = folder.join(format!("{name}.db"));
+            format!("store.path=\"{}\"", file.display())
+        });
+        Ok(Some(Self {
+            shared: format!("store.url=\"{}\"", database.schema().url()),
+            own,
+        }))
+    }
+}
+
+/// The throughput of both sides and the time of a call, measured in turns.
 pub(crate) fn replicas(bench: &Bench) -> Result<Vec<Row>> {
-    let figure = format!("two replicas on PostgreSQL, {N_CALLERS} callers over HTTP");
-    let reach = format!("≥ {REACH} × two hosts with SQLite stores of their own");
-    let Some(database) = postgres::Server::of_run() else {
+    let Some(stores) = Stores::fresh()? else {
         return Ok(vec![Row {
-            figure,
+            figure: "replicas on PostgreSQL".to_owned(),
             measured: "PostgreSQL is not installed".to_owned(),
-            reach,
+            reach: String::new(),
             ratio: "–".to_owned(),
         }]);
     };
-    let url = format!("store.url=\"{}\"", database.schema().url());
-    let folder = profile_dir("bench-replicas")?;
-    fs::create_dir_all(&folder)?;
-    let stores = ["one", "two"].map(|name| {
-        let file = folder.join(format!("{name}.db"));
-        format!("store.path=\"{}\"", file.display())
-    });
+    Ok(vec![one_call(bench, &stores)?, throughput(bench, &stores)?])
+}
+
+/// A call of a server that has nothing else to do.
+fn one_call(bench: &Bench, stores: &Stores) -> Result<Row> {
+    let start = |store: &str| Server::start_with(bench, &["--set", store]);
+    let servers = [start(&stores.shared)?, start(&stores.own[0])?];
+    let mut callers = Vec::new();
+    for server in &servers {
+        callers.push(Caller::connect(&server.address)?);
+    }
+    let mut times = [Vec::new(), Vec::new()];
+    for _ in 0..N_CALLS {
+        for (caller, times) in callers.iter_mut().zip(&mut times) {
+            times.push(caller.call()?);
+        }
+    }
+    let [shared, own] = times.each_mut().map(|times| median(times));
+    let ratio = shared.as_secs_f64() / own.as_secs_f64();
+    Ok(Row {
+        figure: "a call over HTTP with a store on PostgreSQL, p50".to_owned(),
+        measured: format!("{} against {}", shown(shared), shown(own)),
+        reach: format!("≤ {P50_REACH} × with SQLite"),
+        ratio: verdict(&format!("{ratio:.2}"), ratio <= P50_REACH),
+    })
+}
+
+/// The calls that two servers answer for many callers.
+fn throughput(bench: &Bench, stores: &Stores) -> Result<Row> {
+    let Stores { shared: url, own } = stores;
     let (mut shared, mut apart) = (0, 0);
     for _ in 0..N_TURNS {
-        shared += calls(bench, [&url, &url])?;
-        apart += calls(bench, [&stores[0], &stores[1]])?;
+        shared += calls(bench, [url, url])?;
+        apart += calls(bench, [&own[0], &own[1]])?;
     }
     let seconds = DURATION.as_secs_f64() * N_TURNS as f64;
     let ratio = shared as f64 / apart as f64;
-    Ok(vec![Row {
-        figure,
+    Ok(Row {
+        figure: format!("two replicas on PostgreSQL, {N_CALLERS} callers over HTTP"),
         measured: format!(
             "{:.0} calls/s against {:.0}",
             shared as f64 / seconds,
             apart as f64 / seconds
         ),
-        reach,
+        reach: format!("≥ {REACH} × two hosts with SQLite stores of their own"),
         ratio: verdict(&format!("{ratio:.2}"), ratio >= REACH),
-    }])
+    })
 }
 
 /// The calls that two servers with these stores answer, half of the callers at each.
