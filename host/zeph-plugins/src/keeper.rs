@@ -21,7 +21,7 @@ use super::component::Component;
 use super::event::{self, Tell};
 use super::folder::{self, FileStamp, FolderEntry, QUIET};
 use super::load::{self, LoadResult};
-use super::lock::{Lock, LockFile, LockedPlugin, PluginSource, Provenance};
+use super::lock::{Lock, LockFile, LockedPlugin, Provenance};
 use super::owners::{NameClaim, Owners};
 use super::record::{RecordVerdict, Records};
 use super::set::{
@@ -509,10 +509,7 @@ fn newcomer(candidate: &PluginCandidate, lock: &Lock, now_ms: i64) -> Option<Loc
 fn signed_plugin(name: &PluginId, good: &VettedPlugin, lock: &Lock) -> SignedPlugin {
     let locked = lock.get(name);
     let known = locked.and_then(|locked| locked.provenance_of(good.pin.wasm));
-    match known.map(|known| known.source) {
-        None | Some(PluginSource::File { .. }) => SignedPlugin::local(name, good),
-        Some(source) => SignedPlugin::published(&source.place(), good),
-    }
+    SignedPlugin::of_source(name, known.map(|known| known.source).as_ref(), good)
 }
 
 /// A plugin as the lock keeps it, accepted at `now_ms`, in Unix milliseconds.

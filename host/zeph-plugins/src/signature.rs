@@ -15,6 +15,7 @@ use zeph_core::signer::{SignatureRefusal, SignatureVerdict, UnsignedRule};
 
 use crate::definitions::manifest_digest;
 use crate::folder::FileStamp;
+use crate::lock::PluginSource;
 use crate::set::VettedPlugin;
 
 /// Most bytes of each file of signatures.
@@ -152,6 +153,14 @@ impl SignedPlugin {
         let last = last.split(['?', '#']).next().unwrap_or(last);
         let name = last.strip_suffix(".wasm").unwrap_or(last).to_owned();
         Self::of(reference.to_owned(), name, good)
+    }
+
+    /// What was had from `source`, as a lock pins it.
+    pub fn of_source(name: &PluginId, source: Option<&PluginSource>, good: &VettedPlugin) -> Self {
+        match source {
+            None | Some(PluginSource::File { .. }) => Self::local(name, good),
+            Some(source) => Self::published(&source.place(), good),
+        }
     }
 
     /// Shape: `good` is as its author made it, without requests of the operator.

@@ -16,7 +16,7 @@ pub(super) fn learn(locked: &mut LockedPlugin, wasm: Digest, provenance: Provena
 
 impl LockedPlugin {
     /// What is known of where the component with this digest comes from.
-    pub(crate) fn provenance_of(&self, wasm: Digest) -> Option<Provenance> {
+    pub fn provenance_of(&self, wasm: Digest) -> Option<Provenance> {
         if self.pin.wasm == wasm {
             return self.provenance.clone();
         }

@@ -153,7 +153,7 @@ pub(crate) struct PluginCheck {
 /// `zeph-host plugin add`
 #[derive(Debug, ClapArgs)]
 pub(crate) struct PluginAdd {
-    /// The component, a project directory with a built component, a reference such as `ghcr.io/org/name:1.2`, or a URL
+    /// The component, a project directory with a built component, a reference such as `ghcr.io/org/name:1.2`, a package of wkg (`ns:name@1.2.0`), or a URL
     #[arg(value_name = "FILE|DIR|REF|URL")]
     pub(crate) from: PathBuf,
     /// Name of the plugin [default: the file name, or the last part of the reference]

@@ -97,9 +97,12 @@ pub(crate) const ADD_LONG: &str = concat!(
 
 A reference names an artifact in an OCI registry, by its tag or by the digest of its manifest
 (`ghcr.io/org/weather@sha256:…`). The registry must be in `plugins.registries`. Credentials are read
-from the configuration of docker and wkg; credential helpers are not run. Every byte is checked
-against the digest that was asked for or declared. A URL needs the digest of the component; on a
-private network or over plain HTTP its host must be in `plugins.registries` as well.
+from the configuration of wkg, docker and podman; credential helpers are not run. Every byte is
+checked against the digest that was asked for or declared. A URL needs the digest of the component;
+on a private network or over plain HTTP its host must be in `plugins.registries` as well.
+
+A package (`ns:name@1.2.0`) is where wkg would find it: at the registry that wkg's configuration
+gives its namespace. That registry, and the one it refers to, must be in `plugins.registries`.
 
 In a project directory the component is searched for in the build output, dist, build and the
 directory itself. A component that cannot be used is refused and nothing is copied. The plugin is

@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use zeph_artifact::package::{PackageError, PackageName};
 use zeph_artifact::pulled::Pulled;
 use zeph_artifact::reference::ArtifactSource;
 use zeph_config::Config;
@@ -23,6 +24,8 @@ pub(super) enum Origin {
     File(ComponentSource),
     /// One elsewhere.
     Remote(ArtifactSource),
+    /// One that wkg knows where to find.
+    Package(PackageName),
 }
 
 /// A component, with what is known of where it comes from.
@@ -40,6 +43,9 @@ impl Origin {
     /// Errors: a reference that is none, a file that is not there.
     pub(super) fn of(context: &Context, typed: &Path) -> Result<Self, CliError> {
         let text = typed.to_string_lossy();
+        if PackageName::looks_like_one(&text) {
+            return Ok(Self::Package(text.parse()?));
+        }
         match ArtifactSource::looks_like_one(&text) {
             true => Ok(Self::Remote(text.parse()?)),
             false => {
@@ -61,8 +67,33 @@ impl Origin {
         match self {
             Self::File(source) => of_file(source, expected),
             Self::Remote(from) => of_server(context, config, from, expected).await,
+            Self::Package(package) => {
+                let from = package_source(context, config, &package).await?;
+                of_server(context, config, from, expected).await
+            }
         }
     }
+}
+
+/// Where a package is, as wkg would find it.
+///
+/// Errors: nothing says where, and those of the registry that is asked.
+pub(super) async fn package_source(
+    context: &Context,
+    config: &Config,
+    package: &PackageName,
+) -> Result<ArtifactSource, CliError> {
+    let transfer = registry::Transfer::new(true);
+    let registries = registry::registries(context, config, &transfer);
+    let wkg = registry::wkg_file(context);
+    let found = package.resolve(&registries, wkg.as_deref()).await;
+    let reference = found.map_err(|error| match error {
+        PackageError::Registry(error) => error.into(),
+        PackageError::Reference(error) => error.into(),
+        error => CliError::user(error.to_string())
+            .hint("name its registry in `~/.config/wasm-pkg/config.toml`, or write the reference itself, `HOST/REPOSITORY:TAG`"),
+    })?;
+    Ok(ArtifactSource::Registry(reference))
 }
 
 fn of_file(source: ComponentSource, expected: Option<Digest>) -> Result<Delivery, CliError> {

@@ -7,12 +7,14 @@ use zeph_artifact::reference::{ArtifactSource, Reference};
 use zeph_config::Config;
 use zeph_core::failure::one_line;
 use zeph_core::signer::{SignaturePolicy, SignatureVerdict, Signer, SignerKey};
-use zeph_plugins::manage::ManageError;
-use zeph_plugins::manage::source;
+use zeph_plugins::lock::PluginSource;
+use zeph_plugins::manage::names::{self, KnownPlugin};
+use zeph_plugins::manage::{ManageError, source};
 use zeph_plugins::signature::{CheckedSignature, SignedPlugin};
 
 use super::display::{self, Page};
-use super::origin::Origin;
+use super::origin::{Origin, package_source};
+use super::sign::Specimen;
 use super::{sign, supply};
 use crate::cli::args::PluginVerify;
 use crate::cli::context::{self, Context};
@@ -35,12 +37,31 @@ pub(super) fn run(context: &Context, options: &PluginVerify) -> Result<Exit, Cli
     let source = match Origin::of(context, &options.from)? {
         Origin::File(source) => source,
         Origin::Remote(from) => return published(context, &config, (policy, from), options),
+        Origin::Package(package) => {
+            let from = package_source(context, &config, &package);
+            let from = context::block_on(from)?;
+            return published(context, &config, (policy, from), options);
+        }
     };
     let specimen = sign::specimen(context, source)?;
-    let plugin = SignedPlugin::local(&specimen.name, &specimen.good);
+    let installed = installed_from(&config, &specimen);
+    let plugin = SignedPlugin::of_source(&specimen.name, installed.as_ref(), &specimen.good);
     let check = Signatures::under(policy);
     let checked = CheckedSignature::of(&*check, &plugin, &specimen.file, now_ms());
     report(&plugin, &checked, options)
+}
+
+/// Where an installed plugin comes from, by its lock; none for any other file, and for one whose lock is of another component.
+fn installed_from(config: &Config, specimen: &Specimen) -> Option<PluginSource> {
+    let file = specimen.file.canonicalize().ok()?;
+    let known = names::known(&config.plugins.folders).ok()?;
+    let is_it = |known: &&KnownPlugin| {
+        let at = known.file.as_ref().and_then(|at| at.canonicalize().ok());
+        at.as_ref() == Some(&file)
+    };
+    let locked = known.iter().find(is_it)?.locked.as_ref()?;
+    let provenance = locked.provenance_of(specimen.good.pin.wasm)?;
+    Some(provenance.source)
 }
 
 /// The same for what is in a registry or on a server.

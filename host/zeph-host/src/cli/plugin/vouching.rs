@@ -108,10 +108,7 @@ pub(super) fn judged(
     let name = good.plugin.id().clone();
     let policy = config.plugins.signatures.clone();
     let rule = policy.unsigned;
-    let plugin = match source {
-        Some(PluginSource::File { .. }) | None => SignedPlugin::local(&name, &good),
-        Some(remote) => SignedPlugin::published(&remote.place(), &good),
-    };
+    let plugin = SignedPlugin::of_source(&name, source, &good);
     let check = Signatures::under(policy);
     match check.verdict(&plugin, signatures, now_ms()) {
         SignatureVerdict::Signed(by) => Ok(Vouched {
