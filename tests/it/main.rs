@@ -76,6 +76,7 @@ mod search;
 mod secrets;
 mod shell;
 mod site;
+mod store_cli;
 mod strategies;
 mod terminal;
 mod toolchain;

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::registry::docker_registry::DockerRegistry;
 use super::{WANTS, WANTS_MORE, wanting, with_section};
 use crate::product::Product;
+use crate::terminal::Prompt;
 
 /// The public key of the file that `plugin keygen` wrote.
 fn public(product: &Product, name: &str) -> String {
@@ -454,4 +455,71 @@ fn minisign(folder: &Path, words: &[&str]) -> Option<bool> {
         }
         Err(error) => panic!("{error}"),
     }
+}
+
+#[test]
+fn the_password_of_a_key_is_typed_twice_and_asked_for_again() {
+    let product = Product::new();
+    product.file("weather.wasm", plugin());
+    let keygen = ["plugin", "keygen", "acme.key"];
+    let type_twice = |one: &str, two: &str| {
+        let mut prompt = Prompt::start_with(&product, &keygen, "Password of the new key");
+        prompt.type_line(one);
+        prompt.until("Once more");
+        prompt.type_line(two);
+        prompt.until(match one == two {
+            true => "acme.key",
+            false => "not the same",
+        });
+        assert!(!prompt.shown().contains(one), "{}", prompt.shown());
+        prompt.wait()
+    };
+    assert_ne!(type_twice("open sesame", "open says me"), Some(0));
+    assert!(!product.work.join("acme.key").exists());
+    assert_eq!(type_twice("open sesame", "open sesame"), Some(0));
+    let sign = ["plugin", "sign", "weather.wasm", "--key", "acme.key"];
+    let typed = |password: &str| {
+        let mut prompt = Prompt::start_with(&product, &sign, "assword");
+        prompt.type_line(password);
+        prompt.wait()
+    };
+    assert_ne!(typed("wrong"), Some(0));
+    assert!(!product.work.join("weather.wasm.minisig").exists());
+    assert_eq!(typed("open sesame"), Some(0));
+    trust(&product, "refuse", &[("acme", LOCAL)]);
+    let verified = product.plugin(&["verify", "weather.wasm"]);
+    assert_eq!(verified.code, Some(0), "{}", verified.stderr);
+}
+
+/// An installed plugin is checked as when it is loaded: as what its lock says it is, whatever its file is called.
+#[test]
+fn an_installed_file_is_verified_as_what_was_installed() {
+    let Some(registry) = DockerRegistry::start(false) else {
+        return;
+    };
+    let product = with_keys(&["acme"]);
+    let reference = format!("127.0.0.1:{}/org/weather:1.2.0", registry.port);
+    let offers = format!("offers = [\"127.0.0.1:{}/org/*\"]", registry.port);
+    trust(&product, "refuse", &[("acme", &offers)]);
+    let config = product.home.join(".config/zeph-host/config.toml");
+    let text = fs::read_to_string(&config).unwrap();
+    let allowed = format!(
+        "[[plugins.registries]]\nhost = \"127.0.0.1:{}\"\nplain_http = true\nprivate = true\n",
+        registry.port
+    );
+    fs::write(&config, text + &allowed).unwrap();
+    product.file("weather.wasm", plugin());
+    let publish = ["publish", "weather.wasm", &reference, "--sign", "acme.key"];
+    let published = product.plugin(&publish);
+    assert_eq!(published.code, Some(0), "{}", published.stderr);
+    let added = product.plugin(&["add", &reference, "--name", "rain", "--yes"]);
+    assert_eq!(added.code, Some(0), "{}", added.stderr);
+    let file = product.plugins().join("rain.wasm");
+    let verified = product.plugin(&["verify", file.to_str().unwrap(), "--json"]);
+    assert_eq!(verified.code, Some(0), "{}", verified.stderr);
+    let reference = verified.json()["reference"].clone();
+    assert_eq!(
+        reference,
+        format!("127.0.0.1:{}/org/weather", registry.port)
+    );
 }

@@ -29,7 +29,7 @@ const LOG_BYTES_KEPT: i64 = 8 << 20;
 pub(super) fn start(database: Database) -> Result<crate::store::Store, StoreError> {
     let path = database.site.path.clone();
     crate::store::Store::start(&path, None, move |queue| {
-        super::writer::run(database, queue)
+        super::writer::run(database, queue);
     })
 }
 
