@@ -9,7 +9,7 @@ use std::time::Duration;
 use sha2::{Digest as _, Sha256};
 use zeph_agent::budget::CallMeter;
 use zeph_agent::embedding::{Embedder, connect_embedder};
-use zeph_agent::{Pending, SideSpending, Usage};
+use zeph_agent::{Pending, SideSpending};
 use zeph_config::{Config, EmbeddingSettings};
 use zeph_core::failure::one_line;
 use zeph_core::id::Digest;
@@ -20,9 +20,6 @@ use crate::agent::models::{self, NoModel};
 use crate::clock::now_ms;
 use crate::governance::{TextVectors, VectorSource};
 use crate::known_secrets::KnownSecrets;
-
-/// Bytes of text that come to one token, more or less.
-const TOKEN_BYTES: usize = 4;
 
 /// Characters of why a model failed.
 const PROBLEM_CHARS_MAX: usize = 300;
@@ -120,30 +117,15 @@ impl Embeddings {
         self.0.settings.timeout
     }
 
-    /// What texts of so many bytes take, as far as it can be told: four bytes for a token, at the prices of the provider.
-    pub(crate) fn spending(&self, n_bytes: usize) -> SideSpending {
-        let usage = Usage {
-            input: n_bytes.div_ceil(TOKEN_BYTES) as u64,
-            ..Usage::default()
-        };
-        let mut providers = self.0.config.providers.iter();
-        let found = providers.find(|provider| provider.name == self.provider());
-        let cost = found.and_then(|found| models::prices(found).cost(&usage));
-        SideSpending {
-            usage,
-            cost: cost.unwrap_or_default(),
-            requests: 1,
-        }
-    }
-
     /// The vectors of texts, which are sent without known secrets, in their order. None are looked up or remembered. Without `patience`
-    /// it takes what the provider may take.
+    /// it takes what the provider may take. `spent` counts what it took.
     ///
     /// Errors: why there are none, in a sentence.
     pub(crate) async fn embed(
         &self,
         texts: Vec<String>,
         patience: Option<Duration>,
+        spent: &mut SideSpending,
     ) -> Result<Vec<Vec<f32>>, String> {
         let provider = self.provider();
         let missing =
@@ -154,7 +136,7 @@ impl Embeddings {
             .iter()
             .map(|text| redactor.text(text).into_owned())
             .collect();
-        let asked = embedder.embed(&texts);
+        let asked = embedder.embed(&texts, spent);
         let answer = match patience {
             None => asked.await,
             Some(patience) => tokio::time::timeout(patience, asked).await.map_err(|_| {

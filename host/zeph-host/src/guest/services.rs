@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use tokio::sync::mpsc;
+use zeph_agent::SideSpending;
 use zeph_agent::budget::CallMeter;
 use zeph_config::{Config, ServerConfig};
 use zeph_core::call::{CallFrame, ToolRequest};
@@ -232,14 +233,15 @@ impl Services<'_> {
             .aside_begins(self.call, subject, (said, &redactor));
         let record = begun.await.map_err(EmbeddingFault::Unavailable)?;
         let began = Instant::now();
-        let embedded = embeddings.embed(texts, patience).await;
+        let mut spent = SideSpending::default();
+        let embedded = embeddings.embed(texts, patience, &mut spent).await;
         let ending = ProgramEnding {
             duration: began.elapsed(),
             ..ProgramEnding::of(embedded.as_ref().err().cloned())
         };
         record.program_ends(ending).await;
         if let Some(meter) = self.meter {
-            meter.add(&embeddings.spending(n_bytes));
+            meter.add(&spent);
         }
         embedded.map_err(EmbeddingFault::Unavailable)
     }

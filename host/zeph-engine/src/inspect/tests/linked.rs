@@ -6,7 +6,7 @@ use crate::inspect::{PLUGIN_VERSION, host};
 use crate::linker::linker;
 
 /// Interfaces with one item of each: what the host has, and the rest of WASI 0.2.
-const PROBES: [(&str, &str, &str); 50] = [
+const PROBES: [(&str, &str, &str); 52] = [
     ("wasi:io/error", "resource", "error"),
     ("wasi:io/poll", "func", "poll"),
     ("wasi:io/streams", "resource", "input-stream"),

@@ -35,11 +35,12 @@ fn entry(journal: &UnixDatagram) -> Vec<(String, String)> {
     let text = std::str::from_utf8(&bytes[..length]).unwrap();
     let fields = text.lines().map(|line| line.split_once('=').unwrap());
     let fields = fields.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let fields = fields.collect();
     assert_eq!(
         journal.recv(&mut bytes).unwrap_err().kind(),
         ErrorKind::WouldBlock
     );
-    fields.collect()
+    fields
 }
 
 fn journal(socket: &Path) -> UnixDatagram {

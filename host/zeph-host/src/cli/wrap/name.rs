@@ -53,3 +53,39 @@ fn named(command: &[String]) -> String {
         None => program,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(words: &[&str]) -> String {
+        let command: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        name_of(&command, None).to_string()
+    }
+
+    #[test]
+    fn a_server_is_named_after_what_its_command_starts() {
+        for (words, name) in [
+            (
+                &[
+                    "npx",
+                    "-y",
+                    "@modelcontextprotocol/server-filesystem@2025.1.1",
+                    ".",
+                ][..],
+                "server-filesystem",
+            ),
+            (
+                &["uvx", "mcp-server-git==1.0", "--repository", "x"],
+                "mcp-server-git",
+            ),
+            (&["pipx", "run", "mcp-server-fetch"], "mcp-server-fetch"),
+            (&["/usr/bin/python3", "-m", "notes"], "notes"),
+            (&["node", "dist/index.js"], "index"),
+            (&["/opt/hub-server", "npx"], "hub-server"),
+            (&["npx"], "npx"),
+        ] {
+            assert_eq!(of(words), name, "{words:?}");
+        }
+    }
+}

@@ -129,6 +129,7 @@ fn end_of(child: Child, mut guard: Guard) -> End {
         stdout: read(child.stdout),
         stderr: read(child.stderr),
         start: guard.start(),
+        private_file: guard.private_file(),
         findings: guard.finish(),
     }
 }
