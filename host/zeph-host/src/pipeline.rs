@@ -1,6 +1,7 @@
 //! The line every call follows, from request to audit, whichever door it came through. It alone sees all rooms; a stage gets the one or
 //! two things it works with.
 
+mod execution;
 mod judgement;
 mod nested;
 mod order;
@@ -19,39 +20,32 @@ use zeph_core::execution::Execution;
 use zeph_core::failure::ToolFailure;
 use zeph_core::output::{Outcome, ToolOutput};
 use zeph_core::policy::{Decision, GrantModes};
-use zeph_core::tool::Tool;
 use zeph_engine::Cancel;
-use zeph_engine::fs::Touched;
-use zeph_plugins::rights::{Rights, RightsSource};
-use zeph_plugins::set::PluginSet;
+use zeph_plugins::rights::RightsSource;
 use zeph_store::{SingleUseRights, TrustState};
 
+use self::execution::{RunResult, edited};
 use self::judgement::{AllowedCall, Judgement, StartedCall, judge};
-use self::nested::NestedCalls;
 use self::view::{OutputContext, show};
 use crate::anomaly::WatchedTool;
 use crate::audit::{Audit, RecordBegin};
-use crate::authorisation::{AuthorisationState, TrustTerms, objects};
+use crate::authorisation::{AuthorisationState, TrustTerms};
 use crate::background::BackgroundResult;
 use crate::calls::{CallControl, CallReport};
 use crate::clock::now_ms;
 use crate::compression::CompressionSubject;
 use crate::dependencies::AskedCall;
-use crate::executor::backend;
 use crate::filtering::OutputSubject;
 use crate::governance::{CallEnd, CallReach};
-use crate::guest::{Explainer, GuestHints, GuestRules, GuestRun, GuestUses, JudgeContext};
 use crate::host::Rooms;
 use crate::offers::Offer;
 use crate::quota::CallQuota;
 use crate::recording::OpenCall;
-use crate::resolve::{Resolver, not_active};
-use crate::serve::acp::files::FileCall;
+use crate::resolve::Resolver;
 use crate::session::{AskedRequest, Session};
 use crate::telemetry::CallSpan;
-use crate::work::BackendCall;
 use crate::{
-    authorisation, builtin, goal, guest, questions, redact, servers, turn_state, workspace,
+    authorisation, goal, questions, redact, workspace,
 };
 
 /// Makes one call. Every way a call can end leaves through the one exit at the bottom.
@@ -357,203 +351,6 @@ async fn begin<'h>(
             }
         }
     }
-}
-
-/// What came of running a call.
-struct RunResult {
-    execution: Execution,
-    wanted: GuestHints,
-    /// What filters are to take the result for.
-    subject: OutputSubject,
-    /// All that it depends on, when that is known.
-    touched: Option<Touched>,
-    /// What it used, as far as that is known.
-    uses: GuestUses,
-    /// Whether its turn learns from it: not from what the turn held already.
-    is_of_turn: bool,
-}
-
-impl RunResult {
-    fn failed(failure: ToolFailure) -> Self {
-        Self::ended(Execution::failed(failure), OutputSubject::Other)
-    }
-
-    fn ended(execution: Execution, subject: OutputSubject) -> Self {
-        Self {
-            execution,
-            wanted: GuestHints::default(),
-            subject,
-            touched: None,
-            uses: GuestUses::default(),
-            is_of_turn: true,
-        }
-    }
-
-    fn of(run: GuestRun, subject: OutputSubject) -> Self {
-        Self {
-            execution: run.execution,
-            wanted: run.wanted,
-            subject,
-            touched: run.touched,
-            uses: run.uses,
-            is_of_turn: true,
-        }
-    }
-}
-
-/// Around stage 4: a file that an editor has open is read and written as it is there.
-async fn edited(
-    host: &Rooms,
-    session: &Session,
-    allowed: AllowedCall,
-    control: CallControl,
-) -> RunResult {
-    let file = || FileCall::of(allowed.call.tool(), allowed.call.arguments());
-    let editor = control.editor.files.clone();
-    let Some((files, file)) = editor.and_then(|files| Some((files, file()?))) else {
-        return answer(host, session, allowed, control).await;
-    };
-    files.before(&file).await;
-    let mut done = answer(host, session, allowed, control).await;
-    done.execution = files.after(&file, done.execution).await;
-    done
-}
-
-/// Between stages 3 and 4: the result of an earlier call, or of this one, which is kept.
-async fn answer(
-    host: &Rooms,
-    session: &Session,
-    allowed: AllowedCall,
-    control: CallControl,
-) -> RunResult {
-    let guest = allowed.guest();
-    let slot = guest.and_then(|(provider, rights)| {
-        let terms = (rights, provider.origin);
-        host.cache.slot(session, &allowed.call, terms)
-    });
-    // A record tells what a call used, not what an earlier one did.
-    let slot = slot.filter(|_| host.recorder.is_none());
-    let subject = host.filter.filtering.subject(&allowed.call);
-    let Some(slot) = slot else {
-        return execute(host, session, allowed, (subject, false), control).await;
-    };
-    if let Some(execution) = host.cache.find(&slot).await {
-        return RunResult::ended(execution, subject);
-    }
-    let mut done = execute(host, session, allowed, (subject, true), control).await;
-    host.cache.keep(slot, &done.execution, done.touched.take());
-    done
-}
-
-/// Stage 4: a call that changes something waits for its turn; then its backend runs it, and the hooks for what it changed.
-async fn execute(
-    host: &Rooms,
-    session: &Session,
-    allowed: AllowedCall,
-    (subject, is_watched): (OutputSubject, bool),
-    control: CallControl,
-) -> RunResult {
-    let _changing = host.cache.changing(allowed.can_change());
-    let AllowedCall {
-        call,
-        rights,
-        files,
-        agreement,
-        offer,
-    } = allowed;
-    let hooked = session.commands().hooks_for(&call);
-    let changed = match &rights {
-        Some(rights) if rights.can_change => files.reach,
-        _ => Vec::new(),
-    };
-    let patience = host.config.limits.wall_clock;
-    let turn = match host.order.wait(changed, patience, &control.cancel).await {
-        Ok(turn) => turn,
-        Err(failure) => return RunResult::failed(failure),
-    };
-    let control = redact::control(control, &host.secrets.redactor());
-    let mut done = match call.route() {
-        BackendCall::Shell(call) => {
-            let control = turn_state::told(session, call.frame(), &host.secrets, control);
-            let execution = session.commands().call(call, session, control).await;
-            RunResult {
-                uses: host.command_uses(),
-                ..RunResult::ended(execution, subject)
-            }
-        }
-        BackendCall::Builtin(call) => {
-            let is_of_turn = call.work().is_new();
-            let result = builtin::call(host, session, call).await;
-            RunResult {
-                is_of_turn,
-                ..RunResult::ended(Execution::ended(result), subject)
-            }
-        }
-        BackendCall::Mcp(call) => {
-            let servers = host.offers.servers();
-            RunResult::ended(servers::call(servers, call, control).await, subject)
-        }
-        BackendCall::Delegated(call) => {
-            RunResult::ended(backend::call(call, patience, control).await, subject)
-        }
-        BackendCall::Guest(call) => {
-            match explainer(host, &offer.plugins, call.tool(), rights.as_ref()) {
-                Some(explainer) => {
-                    let judged = JudgeContext {
-                        said: session.last_said(),
-                        meter: control.meter.clone(),
-                    };
-                    let caller = NestedCalls::of(host, session, call.frame(), &control);
-                    let rules = GuestRules {
-                        explainer,
-                        questions: &host.questions,
-                        secrets: &host.secrets,
-                        programs: host.programs(),
-                        services: host.services(&caller),
-                        judged: &judged,
-                        is_watched,
-                        is_recorded: host.recorder.is_some(),
-                    };
-                    let call = Arc::new(call);
-                    let mut run = guest::call(Arc::clone(&call), rules, agreement, control).await;
-                    if let Some(rights) = &rights {
-                        let used = (rights.granted.as_slice(), &run.uses);
-                        let plugin = explainer.in_force.plugin().id();
-                        host.usage.note(&host.store, plugin, used, now_ms());
-                    }
-                    if let Some(refused) = run.wanted.obeyed.take() {
-                        let owner = offer.owner(&call.tool().backend);
-                        let asked = (&host.authoriser, session, owner);
-                        run.execution =
-                            objects::ask_later(asked, &call, refused, run.execution).await;
-                    }
-                    RunResult::of(run, subject)
-                }
-                None => RunResult::failed(not_active()),
-            }
-        }
-    };
-    drop(turn);
-    if let Some(since_ms) = hooked {
-        let commands = session.commands();
-        done.execution = commands.hooked(session, since_ms, done.execution).await;
-    }
-    done
-}
-
-fn explainer<'a>(
-    host: &'a Rooms,
-    plugins: &'a PluginSet,
-    tool: &Tool,
-    rights: Option<&'a Rights>,
-) -> Option<Explainer<'a>> {
-    Some(Explainer {
-        in_force: plugins.plugin(&tool.backend)?,
-        rights: rights?,
-        config: &host.config,
-        program: &host.authoriser.program,
-        directory: &host.authoriser.policy.directory,
-    })
 }
 
 /// How a call of `session` counts as `batch`.

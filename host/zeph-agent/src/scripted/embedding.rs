@@ -74,7 +74,9 @@ fn texts(kind: ProviderKind, body: &str) -> Option<Vec<String>> {
 /// The later texts come first where the format has an index.
 fn answer(kind: ProviderKind, vectors: &[Vec<f64>]) -> Value {
     match kind {
-        ProviderKind::Ollama => json!({ "model": "scripted-1", "embeddings": vectors }),
+        ProviderKind::Ollama => {
+            json!({ "model": "scripted-1", "embeddings": vectors, "prompt_eval_count": 8 })
+        }
         ProviderKind::Gemini => {
             let vectors = vectors.iter().map(|vector| json!({ "values": vector }));
             json!({ "embeddings": vectors.collect::<Vec<_>>() })

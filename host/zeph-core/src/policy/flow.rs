@@ -143,11 +143,15 @@ fn simpler(text: &str) -> Option<Vec<Glob>> {
             return None;
         }
         let longer = |text: &String| {
-            let choices = choices.split(',');
+            // The library knows no empty choice.
+            let choices = choices.split(',').filter(|choice| !choice.is_empty());
             let longer = choices.map(|choice| format!("{text}{before}{choice}"));
             longer.collect::<Vec<_>>()
         };
         texts = texts.iter().flat_map(longer).collect();
+        if texts.is_empty() {
+            return None;
+        }
         rest = after;
     }
     let globs = texts.iter().map(|text| glob(&format!("{text}{rest}")).ok());

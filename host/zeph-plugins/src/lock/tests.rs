@@ -468,7 +468,7 @@ fn a_newer_file_is_told_as_such_whatever_else_it_holds() {
     let newer = "version = 5\nsigned = true\n[plugins.notes]\nname = 1\n";
     let error = parse(newer).unwrap_err();
     assert!(
-        matches!(error, LockError::Newer { found: 4, .. }),
+        matches!(error, LockError::Newer { found: 5, .. }),
         "{error:?}"
     );
     assert!(error.told().contains("use the newer program"));

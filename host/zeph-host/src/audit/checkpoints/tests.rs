@@ -71,7 +71,7 @@ async fn the_journal_gets_a_checkpoint_that_verify_reads() {
         let file = folder.path().join("seen");
         std::fs::write(&file, format!("{text}\n")).unwrap();
         let seen = Checkpoints::read(&file, &host.keys).unwrap();
-        assert_eq!(seen.lines().len(), 1, "{text}");
+        assert_eq!(seen.events().len(), 1, "{text}");
     }
 }
 

@@ -38,7 +38,7 @@ fn a_run_tells_which_private_file_was_opened() {
                 None,
             ),
             ("cat a/b/.env", Some("a/b/.env")),
-            ("grep -r key .", Some("a/b/.env")),
+            ("grep -r key a", Some("a/b/.env")),
             ("cat link", Some("a/b/.env")),
             (
                 "ln a/b/.env other && cat other; rm -f other",

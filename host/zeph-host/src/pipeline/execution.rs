@@ -1,0 +1,252 @@
+//! Stage 4 of the line, and what stands around it: the editor's files, the cache and the order of calls.
+
+use std::sync::Arc;
+
+use zeph_core::execution::Execution;
+use zeph_core::failure::ToolFailure;
+use zeph_core::policy::AuthorizedCall;
+use zeph_core::tool::Tool;
+use zeph_engine::GuestWork;
+use zeph_engine::fs::Touched;
+use zeph_plugins::rights::Rights;
+use zeph_plugins::set::PluginSet;
+use zeph_store::Agreement;
+
+use super::judgement::AllowedCall;
+use super::nested::NestedCalls;
+use crate::authorisation::objects;
+use crate::calls::CallControl;
+use crate::clock::now_ms;
+use crate::executor::backend;
+use crate::filtering::OutputSubject;
+use crate::guest::{Explainer, GuestHints, GuestRules, GuestRun, GuestUses, JudgeContext};
+use crate::host::Rooms;
+use crate::offers::Offer;
+use crate::resolve::not_active;
+use crate::serve::acp::files::FileCall;
+use crate::session::Session;
+use crate::work::BackendCall;
+use crate::{builtin, guest, redact, servers, turn_state};
+
+/// What came of running a call.
+pub(super) struct RunResult {
+    pub(super) execution: Execution,
+    pub(super) wanted: GuestHints,
+    /// What filters are to take the result for.
+    pub(super) subject: OutputSubject,
+    /// All that it depends on, when that is known.
+    pub(super) touched: Option<Touched>,
+    /// What it used, as far as that is known.
+    pub(super) uses: GuestUses,
+    /// Whether its turn learns from it: not from what the turn held already.
+    pub(super) is_of_turn: bool,
+}
+
+impl RunResult {
+    pub(super) fn failed(failure: ToolFailure) -> Self {
+        Self::ended(Execution::failed(failure), OutputSubject::Other)
+    }
+
+    fn ended(execution: Execution, subject: OutputSubject) -> Self {
+        Self {
+            execution,
+            wanted: GuestHints::default(),
+            subject,
+            touched: None,
+            uses: GuestUses::default(),
+            is_of_turn: true,
+        }
+    }
+
+    fn of(run: GuestRun, subject: OutputSubject) -> Self {
+        Self {
+            execution: run.execution,
+            wanted: run.wanted,
+            subject,
+            touched: run.touched,
+            uses: run.uses,
+            is_of_turn: true,
+        }
+    }
+}
+
+/// Around stage 4: a file that an editor has open is read and written as it is there.
+pub(super) async fn edited(
+    host: &Rooms,
+    session: &Session,
+    allowed: AllowedCall,
+    control: CallControl,
+) -> RunResult {
+    let file = || FileCall::of(allowed.call.tool(), allowed.call.arguments());
+    let editor = control.editor.files.clone();
+    let Some((files, file)) = editor.and_then(|files| Some((files, file()?))) else {
+        return answer(host, session, allowed, control).await;
+    };
+    files.before(&file).await;
+    let mut done = answer(host, session, allowed, control).await;
+    done.execution = files.after(&file, done.execution).await;
+    done
+}
+
+/// Between stages 3 and 4: the result of an earlier call, or of this one, which is kept.
+async fn answer(
+    host: &Rooms,
+    session: &Session,
+    allowed: AllowedCall,
+    control: CallControl,
+) -> RunResult {
+    let guest = allowed.guest();
+    let slot = guest.and_then(|(provider, rights)| {
+        let terms = (rights, provider.origin);
+        host.cache.slot(session, &allowed.call, terms)
+    });
+    // A record tells what a call used, not what an earlier one did.
+    let slot = slot.filter(|_| host.recorder.is_none());
+    let subject = host.filter.filtering.subject(&allowed.call);
+    let Some(slot) = slot else {
+        return execute(host, session, allowed, (subject, false), control).await;
+    };
+    if let Some(execution) = host.cache.find(&slot).await {
+        return RunResult::ended(execution, subject);
+    }
+    let mut done = execute(host, session, allowed, (subject, true), control).await;
+    host.cache.keep(slot, &done.execution, done.touched.take());
+    done
+}
+
+/// Stage 4: a call that changes something waits for its turn; then its backend runs it, and the hooks for what it changed.
+async fn execute(
+    host: &Rooms,
+    session: &Session,
+    allowed: AllowedCall,
+    (subject, is_watched): (OutputSubject, bool),
+    control: CallControl,
+) -> RunResult {
+    let _changing = host.cache.changing(allowed.can_change());
+    let AllowedCall {
+        call,
+        rights,
+        files,
+        agreement,
+        offer,
+    } = allowed;
+    let hooked = session.commands().hooks_for(&call);
+    let changed = match &rights {
+        Some(rights) if rights.can_change => files.reach,
+        _ => Vec::new(),
+    };
+    let patience = host.config.limits.wall_clock;
+    let turn = match host.order.wait(changed, patience, &control.cancel).await {
+        Ok(turn) => turn,
+        Err(failure) => return RunResult::failed(failure),
+    };
+    let control = redact::control(control, &host.secrets.redactor());
+    let mut done = match call.route() {
+        BackendCall::Shell(call) => {
+            let control = turn_state::told(session, call.frame(), &host.secrets, control);
+            let execution = Box::pin(session.commands().call(call, session, control)).await;
+            RunResult {
+                uses: host.command_uses(),
+                ..RunResult::ended(execution, subject)
+            }
+        }
+        BackendCall::Builtin(call) => {
+            let is_of_turn = call.work().is_new();
+            let result = builtin::call(host, session, call).await;
+            RunResult {
+                is_of_turn,
+                ..RunResult::ended(Execution::ended(result), subject)
+            }
+        }
+        BackendCall::Mcp(call) => {
+            let servers = host.offers.servers();
+            let execution = Box::pin(servers::call(servers, call, control)).await;
+            RunResult::ended(execution, subject)
+        }
+        BackendCall::Delegated(call) => {
+            RunResult::ended(backend::call(call, patience, control).await, subject)
+        }
+        BackendCall::Guest(call) => {
+            let judged = JudgeContext {
+                said: session.last_said(),
+                meter: control.meter.clone(),
+            };
+            let ran = RunningGuest {
+                call: Arc::new(call),
+                rights: rights.as_ref(),
+                offer: &offer,
+                judged,
+                is_watched,
+            };
+            // The largest future of the line.
+            Box::pin(ran.run((host, session), subject, (agreement, control))).await
+        }
+    };
+    drop(turn);
+    if let Some(since_ms) = hooked {
+        let commands = session.commands();
+        done.execution = commands.hooked(session, since_ms, done.execution).await;
+    }
+    done
+}
+
+/// A call that a plugin answers.
+struct RunningGuest<'a> {
+    call: Arc<AuthorizedCall<GuestWork>>,
+    rights: Option<&'a Rights>,
+    offer: &'a Offer,
+    judged: JudgeContext,
+    is_watched: bool,
+}
+
+impl RunningGuest<'_> {
+    async fn run(
+        self,
+        (host, session): (&Rooms, &Session),
+        subject: OutputSubject,
+        (agreement, control): (Option<Agreement>, CallControl),
+    ) -> RunResult {
+        let (plugins, tool) = (&self.offer.plugins, self.call.tool());
+        let (Some(explainer), Some(rights)) =
+            (explainer(host, plugins, tool, self.rights), self.rights)
+        else {
+            return RunResult::failed(not_active());
+        };
+        let caller = NestedCalls::of(host, session, self.call.frame(), &control);
+        let rules = GuestRules {
+            explainer,
+            questions: &host.questions,
+            secrets: &host.secrets,
+            programs: host.programs(),
+            services: host.services(&caller),
+            judged: &self.judged,
+            is_watched: self.is_watched,
+            is_recorded: host.recorder.is_some(),
+        };
+        let mut run = guest::call(Arc::clone(&self.call), rules, agreement, control).await;
+        let used = (rights.granted.as_slice(), &run.uses);
+        let plugin = explainer.in_force.plugin().id();
+        host.usage.note(&host.store, plugin, used, now_ms());
+        if let Some(refused) = run.wanted.obeyed.take() {
+            let owner = self.offer.owner(&tool.backend);
+            let asked = (&host.authoriser, session, owner);
+            run.execution = objects::ask_later(asked, &self.call, refused, run.execution).await;
+        }
+        RunResult::of(run, subject)
+    }
+}
+
+fn explainer<'a>(
+    host: &'a Rooms,
+    plugins: &'a PluginSet,
+    tool: &Tool,
+    rights: Option<&'a Rights>,
+) -> Option<Explainer<'a>> {
+    Some(Explainer {
+        in_force: plugins.plugin(&tool.backend)?,
+        rights: rights?,
+        config: &host.config,
+        program: &host.authoriser.program,
+        directory: &host.authoriser.policy.directory,
+    })
+}
