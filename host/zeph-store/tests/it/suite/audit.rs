@@ -300,7 +300,7 @@ fn json_has_the_fields_of_the_specification_and_no_nulls() {
         "plugin": "notes", "plugin_digest": format!("sha256:{}", "0".repeat(64)), "mcp_server_id": "git",
         "host": {"pid": 4711, "start": "machine/boot/namespace/12345"},
         "user": "ann", "scope": "run_as_user=web", "trust": "trusted", "labels": ["private", "untrusted"],
-        "observed": "ask by rule 7", "tokens": {"input": 1200, "output": 34},
+        "observed": "ask by rule 7", "asked": true, "tokens": {"input": 1200, "output": 34},
     });
     let ending_fields = json!({
         "result": {"type": "blocked", "reason": "a rule"}, "duration_ms": 7, "error_category": "policy_blocked",
