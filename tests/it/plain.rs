@@ -358,29 +358,45 @@ fn dropped_into_the_folder_its_functions_are_called() {
     }
 }
 
-/// What componentize-qjs makes in its default mode imports a built-in of the async ABI, for plain functions too.
+/// What toolchains make with the async ABI: built-ins for plain functions, and functions that are asynchronous by their type.
+const ASYNC: &str = r#"(component
+    (core func $cancel (canon task.cancel))
+    (core func $return (canon task.return (result u32)))
+    (core func $set (canon waitable-set.new))
+    (core module $code
+        (import "host" "cancel" (func))
+        (import "host" "return" (func $return (param i32)))
+        (import "host" "set" (func $set (result i32)))
+        (func (export "answer") (result i32) i32.const 42)
+        (func (export "later") (result i32) (call $return (i32.const 43)) i32.const 0)
+        ;; WAIT, for a set without members.
+        (func (export "never") (result i32) (i32.or (i32.shl (call $set) (i32.const 4)) (i32.const 2)))
+        (func (export "resumed") (param i32 i32 i32) (result i32) unreachable))
+    (core instance $instance (instantiate $code (with "host" (instance
+        (export "cancel" (func $cancel)) (export "return" (func $return)) (export "set" (func $set))))))
+    (func (export "answer") (result u32) (canon lift (core func $instance "answer")))
+    (func (export "later") async (result u32)
+        (canon lift (core func $instance "later") async (callback (core func $instance "resumed"))))
+    (func (export "never") async (result u32)
+        (canon lift (core func $instance "never") async (callback (core func $instance "resumed"))))
+    (func (export "flow") (result (stream u8)) (canon lift (core func $instance "answer"))))"#;
+
 #[test]
-fn a_component_that_needs_async_and_never_waits_runs() {
+fn a_component_that_needs_async_runs_and_waits_for_nothing_that_cannot_happen() {
     let product = Product::new();
-    let component = wat::parse_str(
-        r#"(component
-            (core func $cancel (canon task.cancel))
-            (core module $code
-                (import "host" "cancel" (func))
-                (func (export "answer") (result i32) i32.const 42))
-            (core instance $instance (instantiate $code
-                (with "host" (instance (export "cancel" (func $cancel))))))
-            (func (export "answer") (result u32) (canon lift (core func $instance "answer"))))"#,
-    );
-    product.file("asking.wasm", component.unwrap());
+    product.file("asking.wasm", wat::parse_str(ASYNC).unwrap());
     let checked = product.run(&["plugin", "check", "asking.wasm"]);
-    assert_eq!(
-        checked.code,
-        Some(0),
-        "{}{}",
-        checked.stdout,
-        checked.stderr
+    assert_eq!(checked.code, Some(0), "{checked:?}");
+    // What is no tool is not left out silently.
+    assert!(
+        checked.stdout.contains("flow: it uses a stream"),
+        "{checked:?}"
     );
-    let called = product.run(&["call", "./asking.wasm", "answer"]);
-    assert_eq!(called.stdout.trim(), "42", "{}", called.stderr);
+    for (tool, expect) in [("answer", "42"), ("later", "43")] {
+        let called = product.run(&["call", "./asking.wasm", tool]);
+        assert_eq!(called.stdout.trim(), expect, "{called:?}");
+    }
+    let called = product.run(&["call", "./asking.wasm", "never"]);
+    assert_eq!(called.code, Some(1), "{called:?}");
+    assert!(called.stderr.contains("deadlock"), "{called:?}");
 }

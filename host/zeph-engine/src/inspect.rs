@@ -128,8 +128,7 @@ pub fn inspect(bytes: &[u8]) -> Result<Inspection, InspectError> {
     })
 }
 
-/// What the engine's configuration compiles: no threads, no garbage collection, no exceptions, nothing asynchronous in a
-/// component's types.
+/// What the engine's configuration compiles: no threads, no garbage collection, no exceptions.
 fn features() -> WasmFeatures {
     (WasmFeatures::WASM3 | WasmFeatures::COMPONENT_MODEL | WasmFeatures::CM_ASYNC)
         - WasmFeatures::THREADS

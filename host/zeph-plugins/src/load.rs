@@ -169,7 +169,7 @@ fn manifest_by(has_manifest: bool) -> ManifestBy {
     }
 }
 
-fn about(_plugin: &Plugin, inspection: &Inspection) -> ComponentInfo {
+fn about(plugin: &Plugin, inspection: &Inspection) -> ComponentInfo {
     let kind = match &inspection.kind {
         ComponentKind::ToolPlugin { version } => format!("tool plugin (zeph:plugin {version})"),
         ComponentKind::FilterPlugin { version } => {
@@ -178,6 +178,8 @@ fn about(_plugin: &Plugin, inspection: &Inspection) -> ComponentInfo {
         ComponentKind::Plain | ComponentKind::Neither => "plain component".to_owned(),
     };
     let metadata = inspection.metadata.clone();
+    let skipped = plugin.skipped().iter();
+    let skipped = skipped.map(|export| (export.function.clone(), export.reason.clone()));
     ComponentInfo {
         kind,
         version: metadata.version,
@@ -185,6 +187,6 @@ fn about(_plugin: &Plugin, inspection: &Inspection) -> ComponentInfo {
         authors: metadata.authors,
         licences: metadata.licenses,
         homepage: metadata.homepage,
-        skipped: Vec::new(),
+        skipped: skipped.collect(),
     }
 }

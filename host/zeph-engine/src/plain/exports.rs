@@ -221,9 +221,6 @@ impl Exports {
 ///
 /// Errors: why the function cannot be a tool, as a clause.
 fn signature(name: &str, function: &ComponentFunc) -> Result<(Vec<Field>, Option<Shape>), String> {
-    if function.async_() {
-        return Err("it is asynchronous".to_owned());
-    }
     // `[method]…`, `[static]…`, `[constructor]…`
     if name.starts_with('[') {
         return Err("it belongs to a resource".to_owned());
