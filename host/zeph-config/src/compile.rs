@@ -110,7 +110,7 @@ pub(crate) fn compile(
     let filters = room.filters(&tools.filters, user_file);
     // What a model is shown is not for tools to change.
     own.add_file(filters.rule_file.as_ref().map(|file| file.path.as_path()));
-    let shell = room.shell(&tools.shell);
+    let shell = room.shell(&tools.shell, &tools.file.allowed_paths);
     let mut open = room.existing(&tools.file.allowed_paths);
     open.extend_from_slice(&shell.allowed_paths);
     let folders = room.plugin_folders(&plugins, user_file, &open);

@@ -15,8 +15,8 @@ use super::super::{SandboxLimits, SandboxSettings, ShellSettings, TransactionSet
 use super::{Compiling, or_unlimited, size};
 
 impl Compiling<'_> {
-    /// How commands run.
-    pub(super) fn shell(&mut self, raw: &RawShell) -> ShellSettings {
+    /// How commands run. A directory that they share with the file tools has the names of `file_paths` for them, too.
+    pub(super) fn shell(&mut self, raw: &RawShell, file_paths: &[String]) -> ShellSettings {
         if raw.timeout > raw.timeout_max {
             let message = format!(
                 "found {}, wanted at most `tools.shell.timeout_max`, which is {} ({})",
@@ -30,10 +30,11 @@ impl Compiling<'_> {
         self.names("tools.shell.env_blocklist", &raw.env_blocklist);
         self.names("tools.shell.env_allow", &raw.env_allow);
         let allowed_paths = self.directories("tools.shell.allowed_paths", &raw.allowed_paths);
+        let named = [raw.allowed_paths.as_slice(), file_paths].concat();
         ShellSettings {
             timeout: Duration::from_secs(raw.timeout.into()),
             timeout_max: Duration::from_secs(raw.timeout_max.into()),
-            spellings: self.spellings(&raw.allowed_paths, &allowed_paths),
+            spellings: self.spellings(&named, &allowed_paths),
             allowed_paths,
             background_runs_max: size(raw.max_background_runs),
             background_timeout: Duration::from_secs(raw.background_timeout_secs.into()),

@@ -367,7 +367,16 @@ fn directories_keep_the_names_they_were_reached_by() {
         .symlink("home/link", "home/repo")
         .user("[tools.shell]\nallowed_paths = [\"~/link\"]\n");
     let named = world.home().join("link");
-    assert_eq!(world.config().shell.spellings, [(named, world.repo())]);
+    assert_eq!(
+        world.config().shell.spellings,
+        [(named.clone(), world.repo())]
+    );
+    // `--root ~/link` names a directory for file tools; a model uses that name in commands, too.
+    let of_files = World::new()
+        .symlink("home/link", "home/repo")
+        .user("[tools.file]\nallowed_paths = [\"~/link\"]\n");
+    let expected = [(of_files.home().join("link"), of_files.repo())];
+    assert_eq!(of_files.config().shell.spellings, expected);
     let typed = world.home().join("typed");
     world.surroundings.typed_directory = Some(typed.clone());
     assert_eq!(world.config().shell.spellings[0], (typed, world.repo()));
