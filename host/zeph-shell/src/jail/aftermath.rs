@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::RenameFlags;
+use zeph_core::text::plain_line;
 
 use super::mount::within_any;
 use super::new_repositories::{self, Extent, Loose};
@@ -24,6 +25,9 @@ use crate::held_object;
 
 /// Put behind the name of what was moved aside.
 const ASIDE: &str = "held-back";
+
+/// Characters of a path in a note that needs only one of many.
+const PATH_CHARS_MAX: usize = 160;
 
 /// Most tries to find a name that is free.
 const TRIES: u32 = 100;
@@ -151,7 +155,7 @@ impl Aftermath {
                 "{} directories hold too much to be looked through (`{}` is one): what commands make there is not held back, \
                  even if editors, shells or git obey it",
                 unread.len(),
-                path.display()
+                plain_line(&path.display().to_string(), PATH_CHARS_MAX)
             ),
         })
     }

@@ -21,7 +21,8 @@ use crate::run::capture::CapturedOutput;
 use crate::run::exit::Evidence;
 use crate::run::{self, Cause, OutputListener, Plan, RunEnd, RunLimits, RunStart, RunStop, Tree};
 use crate::spawn::Launch;
-use crate::turn::{Turn, TurnRecord, rc};
+use crate::turn::rc::{self, Leftovers};
+use crate::turn::{Turn, TurnRecord};
 
 /// The shell, as it is seen inside the jail.
 const BASH: &str = "/bin/bash";
@@ -37,6 +38,9 @@ const GRACE: Duration = Duration::from_secs(2);
 
 /// Bytes at the end of an error stream that are searched for the reasons of a failure.
 const TAIL_BYTES: usize = 16 * 1024;
+
+/// Processes that were left running, of which a note shows the command line.
+const LEFT_SHOWN_MAX: usize = 3;
 
 /// One command to run.
 #[derive(Debug)]
@@ -147,7 +151,12 @@ impl ShellState {
     }
 
     fn plan(&self, command: &CommandJob, mark: Uuid) -> Result<(Plan, JailLabel), JobFault> {
-        let mut rc = rc::text(&command.turn, self.root(), &command.exports, STATE_FD);
+        let leftovers = match self.jail.label() {
+            Ok(JailLabel::Full) => Leftovers::Namespace,
+            _ => Leftovers::Jobs,
+        };
+        let end = (STATE_FD, leftovers);
+        let mut rc = rc::text(&command.turn, self.root(), &command.exports, end);
         let state = command.turn_state.as_deref();
         let has_place = turn_file::has_place(self.jail.label(), &self.roots());
         if state.is_some() && !has_place {
@@ -264,6 +273,9 @@ fn finish(ended: RunEnd, label: JailLabel, text: &str) -> Result<CommandResult, 
         findings.extend(guard.finish().into_iter().map(|finding| finding.text));
     }
     let end = record.as_ref().and_then(|record| record.end.as_ref());
+    if ended.cause == Cause::Exited {
+        findings.extend(end.and_then(|end| left_running(&end.left_running)));
+    }
     let evidence = Evidence {
         text,
         reported: end.map(|end| end.status),
@@ -281,6 +293,26 @@ fn finish(ended: RunEnd, label: JailLabel, text: &str) -> Result<CommandResult, 
         hosts,
         private_file,
         duration: ended.duration,
+    })
+}
+
+/// Says what was ended because its command was over, for a caller that meant it to stay.
+fn left_running(lines: &[String]) -> Option<String> {
+    let shown: Vec<String> = lines
+        .iter()
+        .take(LEFT_SHOWN_MAX)
+        .map(|line| format!("`{line}`"))
+        .collect();
+    let more = match lines.len() - shown.len() {
+        0 => String::new(),
+        n_more => format!(" and {n_more} more"),
+    };
+    (!shown.is_empty()).then(|| {
+        format!(
+            "still running at the end of the command, and ended with it: {}{more}; with `background` true a command goes on, and later \
+             commands reach the servers it starts",
+            shown.join(", ")
+        )
     })
 }
 

@@ -16,13 +16,41 @@ use super::Turn;
 const STATE: &str =
     r#"builtin pwd; builtin printf "\0"; builtin declare -px; builtin printf "\0";"#;
 
-/// The text for a shell that is started in `root` and tells its state on descriptor `fd`. `exports` are given to the command
-/// on top.
+/// Where a shell finds the processes that it leaves running.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Leftovers {
+    /// Whatever there is in its process namespace.
+    Namespace,
+    /// Its own jobs. Those of a subshell, or that left their session, are not told.
+    Jobs,
+}
+
+impl Leftovers {
+    /// Prints the command line of each, its words with a space behind, and a `\x01` at its end. Processes that are dead and not yet
+    /// waited for have none.
+    fn script(self) -> String {
+        let listed = match self {
+            Self::Namespace => "/proc/[0-9]*",
+            Self::Jobs => "$(builtin jobs -rp)",
+        };
+        format!(
+            r#"builtin set +efu; builtin unset -v IFS;
+for zeph_process in {listed}; do zeph_process=${{zeph_process##*/}};
+if [[ $zeph_process != 1 && $zeph_process != "$$" ]]; then
+builtin mapfile -d "" -t zeph_words < "/proc/$zeph_process/cmdline";
+if [[ ${{#zeph_words[@]}} != 0 ]]; then builtin printf "%s " "${{zeph_words[@]}}"; builtin printf "\1"; fi; fi; done;
+builtin printf "\0";"#
+        )
+    }
+}
+
+/// The text for a shell that is started in `root` and tells its state on descriptor `fd`, at its end with the `leftovers`. `exports`
+/// are given to the command on top.
 pub(crate) fn text(
     turn: &Turn,
     root: &Path,
     exports: &BTreeMap<String, String>,
-    fd: i32,
+    (fd, leftovers): (i32, Leftovers),
 ) -> Vec<u8> {
     let mut text = b"unset BASH_ENV\n".to_vec();
     if turn.directory != root {
@@ -56,7 +84,8 @@ pub(crate) fn text(
         text.push(b'\n');
     }
     // The status comes first: every command changes it.
-    let at_end = format!(r#"{{ builtin printf "%s\0" "$?"; {STATE} }} 2>/dev/null >&{fd}"#);
+    let left = leftovers.script();
+    let at_end = format!(r#"{{ builtin printf "%s\0" "$?"; {STATE} {left} }} 2>/dev/null >&{fd}"#);
     let at_start = format!("{{ {STATE} }} 2>/dev/null >&{fd}");
     text.extend(format!("{at_start}\ntrap '{at_end}' EXIT\n").as_bytes());
     text

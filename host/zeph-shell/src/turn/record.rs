@@ -1,16 +1,21 @@
 //! Reads the state that a shell reported. It comes from inside the jail, where anything can write to that descriptor: what is
 //! not exactly of the expected shape is no record at all.
 //!
-//! Shape: fields that end with NUL. Before the command: directory, variables; at the end: exit status, directory, variables.
-//! A directory is what `pwd` prints, variables are what `declare -px` prints.
+//! Shape: fields that end with NUL. Before the command: directory, variables; at the end: exit status, directory, variables, command
+//! lines of what is left running, each with `\x01` behind. A directory is what `pwd` prints, variables are what `declare -px` prints.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
+use zeph_core::text::plain_line;
+
 /// Longest name of a variable that is believed.
 const NAME_BYTES_MAX: usize = 200;
+
+/// Characters of the command line of a process: enough to know it by.
+const LINE_CHARS_MAX: usize = 80;
 
 /// The state that a shell reported.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,6 +33,8 @@ pub(crate) struct TurnEnd {
     pub(crate) status: i32,
     pub(crate) directory: PathBuf,
     variables: BTreeMap<String, Vec<u8>>,
+    /// Command lines of what was still running, each in one line that is safe to show.
+    pub(crate) left_running: Vec<String>,
 }
 
 impl TurnRecord {
@@ -40,10 +47,11 @@ impl TurnRecord {
         let (start, end) = fields.split_at_checked(2)?;
         let end = match end {
             [] => None,
-            [status, directory, variables] => Some(TurnEnd {
+            [status, directory, variables, left_running] => Some(TurnEnd {
                 status: std::str::from_utf8(status).ok()?.parse().ok()?,
                 directory: parse_directory(directory)?,
                 variables: parse_variables(variables)?,
+                left_running: parse_left_running(left_running),
             }),
             _ => return None,
         };
@@ -76,6 +84,12 @@ impl TurnRecord {
 fn parse_directory(line: &[u8]) -> Option<PathBuf> {
     let path = PathBuf::from(OsString::from_vec(line.strip_suffix(b"\n")?.to_vec()));
     (path.is_absolute() && path.as_os_str().len() < 4096).then_some(path)
+}
+
+fn parse_left_running(text: &[u8]) -> Vec<String> {
+    let lines = text.split(|byte| *byte == 1);
+    let lines = lines.map(|line| plain_line(String::from_utf8_lossy(line).trim(), LINE_CHARS_MAX));
+    lines.filter(|line| !line.is_empty()).collect()
 }
 
 /// Reads the lines `declare -FLAGS NAME="VALUE"`. Arrays and names without a value are omitted: no other program sees them.

@@ -93,6 +93,56 @@ async fn without_namespaces_it_is_said_and_nothing_stays() {
     assert!(!is_running(&mark));
 }
 
+#[tokio::test]
+async fn what_ends_with_a_command_that_left_it_running_is_named() {
+    async fn check(jail: fn(JailPolicy) -> Jail, command: &str, expect: &[&str]) {
+        let end = lab(jail).bash(command).await;
+        let told = end
+            .notes
+            .iter()
+            .find(|note| note.starts_with("still running"));
+        match (told, expect) {
+            (None, []) => {}
+            (Some(note), [_, ..]) => {
+                assert!(note.contains("`background` true"), "{command}: {note}");
+                for left in expect {
+                    assert!(note.contains(left), "{command}: {note}");
+                }
+            }
+            _ => panic!("{command}: {:?}", end.notes),
+        }
+    }
+    for jail in [Jail::new, Jail::without_namespaces] {
+        check(jail, "sleep 1000 & echo hi", &["sleep 1000"]).await;
+        check(jail, "set -efu; IFS=1; sleep 1000 & false", &["sleep 1000"]).await;
+        check(
+            jail,
+            "sleep 1001 & sleep 1002 & sleep 1003 & sleep 1004 &",
+            &["and 1 more"],
+        )
+        .await;
+        check(jail, "sleep 0 & wait; sleep 0 | cat; echo hi", &[]).await;
+    }
+    let ready = "until [ -e ready ]; do :; done";
+    for leaves in ["setsid -f", "(nohup"] {
+        let end = if leaves.starts_with('(') { " &)" } else { "" };
+        let command = format!("{leaves} sh -c ': > ready; exec sleep 1000' >&2{end}; {ready}");
+        check(Jail::new, &command, &["sleep 1000"]).await;
+    }
+    // In the background the shell alone counts, too.
+    let lab = lab(Jail::new);
+    lab.background("sleep 1000 &").await;
+    lab.all_ended().await;
+    let ends = lab.session.take_completed();
+    assert!(
+        ends[0]
+            .notes
+            .iter()
+            .any(|note| note.starts_with("still running")),
+        "{ends:?}"
+    );
+}
+
 /// A server that says hello to everybody, and then that it is there.
 const SERVER: &str = r#"exec perl -MIO::Socket::INET -e '
     $server = IO::Socket::INET->new(Listen => 5, LocalAddr => "127.0.0.1", LocalPort => 8123) or die $@;

@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 use zeph_core::call::TurnContext;
 
 use super::super::{Turn, TurnChange, TurnRecord};
-use super::text;
+use super::{Leftovers, text};
 
 /// A real shell that reads the text, without a jail.
 struct Shell {
@@ -47,7 +47,11 @@ impl Shell {
         let rc = tempfile::NamedTempFile::new().expect("a temporary file");
         let told = tempfile::NamedTempFile::new().expect("a temporary file");
         let exports = BTreeMap::from([("ZEPH_TURN_ID".to_owned(), "it's 7".to_owned())]);
-        std::fs::write(rc.path(), text(&self.turn, &self.root(), &exports, 59)).expect("writes");
+        std::fs::write(
+            rc.path(),
+            text(&self.turn, &self.root(), &exports, (59, Leftovers::Jobs)),
+        )
+        .expect("writes");
         let output = Command::new("/bin/bash")
             .args(["-c", r#"exec 59>"$0"; BASH_ENV=$1 exec /bin/bash -c "$2""#])
             .args([told.path(), rc.path(), Path::new(command)])

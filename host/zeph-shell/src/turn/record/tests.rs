@@ -21,7 +21,7 @@ fn a_state_at_the_start_alone_is_a_record() {
 #[test]
 fn changes_are_what_differs() {
     let record = parse(&format!(
-        "{START}3\0/b\n\0declare -ix B=\"a\\\"\\$\\\\\n\"\ndeclare -x C=$'\\303\\274\\E'\ndeclare -x D\n\0"
+        "{START}3\0/b\n\0declare -ix B=\"a\\\"\\$\\\\\n\"\ndeclare -x C=$'\\303\\274\\E'\ndeclare -x D\n\0npm start \u{1}/bin/sh\n-c \u{1}\0"
     ));
     let record = record.expect("it is well formed");
     let changed = record.changed();
@@ -31,6 +31,7 @@ fn changes_are_what_differs() {
     assert_eq!(changed.len(), 3);
     let end = record.end.expect("it ended");
     assert_eq!((end.status, end.directory.as_path()), (3, Path::new("/b")));
+    assert_eq!(end.left_running, ["npm start", "/bin/sh -c"]);
 }
 
 #[test]
@@ -52,9 +53,10 @@ fn what_is_not_of_the_shape_is_no_record() {
     check("/a\n\0export A=\"1\"\n\0");
     check(&format!("{START}1\0"));
     check(&format!("{START}1\0/b\n\0"));
-    check(&format!("{START}x\0/b\n\0\0"));
-    check(&format!("{START}1\0/b\n\0\0x\0"));
-    check(&format!("{START}1\0/b\n\0\0rest"));
+    check(&format!("{START}1\0/b\n\0\0"));
+    check(&format!("{START}x\0/b\n\0\0\0"));
+    check(&format!("{START}1\0/b\n\0\0\0x\0"));
+    check(&format!("{START}1\0/b\n\0\0\0rest"));
     check(&format!("/{}\n\0\0", "a".repeat(5000)));
     check(&format!("/a\n\0declare -x {}=\"\"\n\0", "A".repeat(300)));
 }
