@@ -165,8 +165,13 @@ pub(super) fn alone(
     rules.extend(devices.map(|name| rule(Path::new("/dev").join(name), PathAccess::Device)));
     // Where a private list stands in the full jail, the host's own must do.
     let made = ["passwd", "group", "nsswitch.conf", "hosts", "resolv.conf"];
-    for name in made.iter().chain(&system::SETTINGS) {
-        rules.push(rule(Path::new("/etc").join(name), PathAccess::Read));
+    let etc = Path::new("/etc");
+    for path in made
+        .iter()
+        .map(|name| etc.join(name))
+        .chain(system::settings(etc))
+    {
+        rules.push(rule(path, PathAccess::Read));
     }
     rules.push(rule(scratch, PathAccess::Write));
     rules.extend(own_rules(policy));
