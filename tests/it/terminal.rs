@@ -143,7 +143,7 @@ impl Prompt {
     }
 
     /// Closes the terminal and waits for the program to end.
-    fn close(self) -> Option<i32> {
+    pub(crate) fn close(self) -> Option<i32> {
         drop(self.master);
         ended(self.child)
     }

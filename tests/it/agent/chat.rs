@@ -333,6 +333,16 @@ fn a_hang_up_gives_the_terminal_of_the_full_screen_back() {
 }
 
 #[test]
+fn a_lost_terminal_ends_the_full_screen_like_the_prompt() {
+    let script = Script::new([]);
+    let product = product(&script);
+    let command = product.command(&["run", "--tui"]);
+    let mut chat = Prompt::run(command, Some((80, 24)), "\u{1b}[?1049h");
+    chat.redraw_until(&["explains"]);
+    assert_eq!(chat.close(), Some(129));
+}
+
+#[test]
 fn a_resumed_chat_shows_the_end_of_the_earlier_conversation() {
     let script = Script::new([
         calls(&[("read", json!({"path": "notes.txt"}))]),

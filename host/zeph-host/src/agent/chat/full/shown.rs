@@ -2,6 +2,7 @@
 //! panic included.
 
 use std::io::{self, BufRead as _, BufReader, PipeReader, Stdout};
+use std::mem::ManuallyDrop;
 use std::os::fd::OwnedFd;
 use std::sync::{Mutex, Once, PoisonError, mpsc};
 use std::thread;
@@ -29,7 +30,8 @@ struct TakenTerminal {
 
 /// The full screen.
 pub(super) struct ShownScreen {
-    terminal: Terminal<CrosstermBackend<Stdout>>,
+    /// Never dropped: that would show the cursor, as `give_back` does, and panic where the terminal is lost.
+    terminal: ManuallyDrop<Terminal<CrosstermBackend<Stdout>>>,
     notes: mpsc::Receiver<String>,
     /// When it was drawn last.
     pub(super) drawn: Instant,
@@ -44,7 +46,7 @@ impl ShownScreen {
         let notes = take()?;
         let terminal = Terminal::new(CrosstermBackend::new(io::stdout()));
         Ok(Self {
-            terminal: terminal.inspect_err(|_| give_back())?,
+            terminal: ManuallyDrop::new(terminal.inspect_err(|_| give_back())?),
             notes,
             drawn: Instant::now()
                 .checked_sub(Duration::from_secs(1))
