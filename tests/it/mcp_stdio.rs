@@ -307,6 +307,22 @@ fn a_plugin_that_is_dropped_in_is_announced_in_both_eras() {
 }
 
 #[test]
+fn the_tool_of_a_plugin_that_is_off_is_not_merely_unknown() {
+    let product = Product::new();
+    product.drop_in("hostile", HOSTILE);
+    let off = product.run(&["plugin", "disable", "hostile"]);
+    assert_eq!(off.code, Some(0), "{off:?}");
+    for mut client in McpClient::each(&product, &[]) {
+        for tool in ["echo", "hostile__echo"] {
+            let failed = client.call(tool, json!({"text": "hello"}));
+            assert_eq!(failed["isError"], true, "{failed}");
+            let text = text(&failed);
+            assert!(text.contains("zeph-host plugin enable hostile"), "{text}");
+        }
+    }
+}
+
+#[test]
 fn what_ends_in_the_background_is_told_with_the_next_call() {
     let product = Product::new();
     let mut client = McpClient::legacy(&product, &["--allow", "bash"], &json!({}));

@@ -27,7 +27,6 @@ use crate::replay::ReplayTerms;
 use crate::servers::Servers;
 use crate::session::Session;
 use crate::work::Work;
-use zeph_plugins::off;
 use zeph_plugins::rights::{self, Rights, RightsSource};
 use zeph_plugins::set::{InForce, PluginOrigin};
 
@@ -94,11 +93,9 @@ impl Resolver<'_> {
         request: ToolRequest,
     ) -> Result<(ResolvedCall, Option<Work>), ToolFailure> {
         let found = self.offer.catalog.resolve(&request.tool);
-        let program = &self.authoriser.program;
         let tool = found.map_err(|unknown| {
-            let of_plugin = off::why(&self.offer.plugins, &request.tool, program);
-            let of_server = || self.servers.why(&request.tool);
-            of_plugin.or_else(of_server).unwrap_or(unknown)
+            let absent = self.servers.why_absent(&self.offer.plugins, &request.tool);
+            absent.unwrap_or(unknown)
         })?;
         let tool = tool.clone();
         let arguments = tool.parameters.read(request.arguments)?;

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rmcp::model::Tool as McpTool;
 use zeph_core::catalog::Catalog;
-use zeph_core::failure::one_line;
+use zeph_core::failure::{ToolFailure, one_line};
 use zeph_core::tool::Tool;
 use zeph_mcp::client::ToolDefinition;
 use zeph_mcp::names::ExposedNames;
@@ -123,6 +123,20 @@ impl Listed {
             let meant = &self.catalog.as_ref()?.resolve(name).ok()?.name;
             self.tools.iter().find(|listed| listed.tool.name == *meant)
         })
+    }
+
+    /// Why a tool that a caller may use is not listed, when the plugin or the server that has it is off.
+    pub(crate) fn absence(
+        &self,
+        host: &Host,
+        subset: &ToolSubset,
+        name: &str,
+    ) -> Option<ToolFailure> {
+        let is_of_host = self.catalog.is_some();
+        let may_use = subset.has(name, name);
+        (is_of_host && may_use)
+            .then(|| host.servers().why_absent(&host.plugins(), name))
+            .flatten()
     }
 
     /// What a caller is told who names a tool that there is not.

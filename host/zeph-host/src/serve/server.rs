@@ -136,7 +136,9 @@ impl ServerHandler for Handler {
         };
         let listed = self.list_with(&request.name, &context).await;
         let Some(tool) = listed.find(&request.name) else {
-            if let Some(failure) = self.native().ok().and_then(NativeServer::absence) {
+            let of_native = self.native().ok().and_then(NativeServer::absence);
+            let of_host = || listed.absence(&self.shared.host, &caller.tools, &request.name);
+            if let Some(failure) = of_native.or_else(of_host) {
                 return Ok(result::of_failure(failure, None).into());
             }
             let message = listed.not_found(&request.name);

@@ -7,11 +7,18 @@ use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::failure::ToolFailure;
 use zeph_core::id::ServerName;
 use zeph_core::server::{SERVER_TOOL_PREFIX, ServerTool};
+use zeph_plugins::off::why as why_of_plugin;
+use zeph_plugins::set::PluginSet;
 
 use super::Servers;
 use super::set::{ServerStanding, ServerState};
 
 impl Servers {
+    /// Why a tool that is not offered is not, when it is one of `plugins` that is off, or of a server.
+    pub(crate) fn why_absent(&self, plugins: &PluginSet, tool: &str) -> Option<ToolFailure> {
+        why_of_plugin(plugins, tool, &self.0.program).or_else(|| self.why(tool))
+    }
+
     /// Why a tool that is not offered is not, when it is one of a server.
     pub(crate) fn why(&self, tool: &str) -> Option<ToolFailure> {
         let set = self.set();
