@@ -334,7 +334,7 @@ impl Run<'_> {
             lines,
         };
         let selection = catch_unwind(AssertUnwindSafe(|| select(rule, &input, foreign)));
-        let selection = selection
+        let mut selection = selection
             .unwrap_or_else(|_| Err("it panicked".to_owned()))
             .map_err(Some)?;
         if selection.confidence == Confidence::Fallback {
@@ -344,7 +344,7 @@ impl Run<'_> {
             Action::Native { .. } => None,
             Action::Foreign { name, .. } => Some(name.as_str()),
         };
-        let next = check::check(&selection, shown, lines, speaker).map_err(Some)?;
+        let next = check::check(&mut selection, shown, lines, speaker).map_err(Some)?;
         Ok((next, selection))
     }
 }

@@ -20,34 +20,37 @@ const NOTE_BYTES_MAX: usize = 64 * 1024;
 ///
 /// Shape:  `lines` are the texts of `shown`, of which the selection is one; `speaker` is the name of a strategy that is not ours and
 ///         stands in each of its notes.
-/// Errors: what is wrong with the answer, in one sentence.
+/// Errors: what is wrong with the answer, in one sentence; otherwise its pieces are taken.
 pub(super) fn check(
-    selection: &Selection,
+    selection: &mut Selection,
     shown: &Shown,
     lines: &Lines<'_>,
     speaker: Option<&str>,
 ) -> Result<Shown, String> {
-    let mut next = Shown::default();
     check_ranges(selection, shown.n_lines(), speaker.is_none())?;
     let mut named = HashSet::default();
     for piece in &selection.pieces {
-        match piece {
-            Piece::Keep(range) => next.push_from(shown, range.clone()),
-            Piece::Note(note) => {
-                check_note(note)?;
-                if may_hold_place(note) {
-                    named.extend(words(note).filter(|word| is_place(word)));
-                }
-                next.push_note(said(note, speaker));
+        if let Piece::Note(note) = piece {
+            check_note(note)?;
+            if may_hold_place(note) {
+                named.extend(words(note).filter(|word| is_place(word)));
             }
         }
     }
-    match first_missing(&named, lines) {
-        Some(place) => Err(format!(
+    if let Some(place) = first_missing(&named, lines) {
+        return Err(format!(
             "its note names `{place}`, which is not in the output"
-        )),
-        None => Ok(next),
+        ));
     }
+    // Notes can be half of a long output: there is one of each at a time.
+    let mut next = Shown::default();
+    for piece in std::mem::take(&mut selection.pieces) {
+        match piece {
+            Piece::Keep(range) => next.push_from(shown, range),
+            Piece::Note(note) => next.push_note(said(&note, speaker)),
+        }
+    }
+    Ok(next)
 }
 
 /// Every line at most once, and in order unless `any_order`.
