@@ -32,10 +32,7 @@ fn plain(product: &Product) -> McpClient {
 }
 
 pub(crate) fn audit(product: &Product) -> Vec<Value> {
-    let ran = product.run(&["audit", "--json"]);
-    let rows: Value =
-        serde_json::from_str(&ran.stdout).unwrap_or_else(|_| Value::Array(ran.json_lines()));
-    rows.as_array().unwrap().clone()
+    product.run(&["audit", "--json"]).json_lines()
 }
 
 #[test]
@@ -445,7 +442,7 @@ fn the_list_shows_what_is_wrapped_where_it_is_started_and_what_is_not() {
     let native = &rows.as_array().unwrap()[1];
     assert_eq!(native["name"], "native", "{rows}");
     assert_eq!(native["status"], "wrapped", "{rows}");
-    assert!(native["walls"].is_string(), "{rows}");
+    assert_ne!(native["walls"], "-", "{rows}");
     assert!(native["tools"].as_array().unwrap().len() > 5, "{rows}");
 
     let about = product.run(&["mcp", "info", "native"]);
@@ -471,6 +468,26 @@ fn the_list_shows_what_is_wrapped_where_it_is_started_and_what_is_not() {
     assert_eq!(new["status"], "not_started", "{new}");
     let none = product.run(&["mcp", "info", "nobody"]);
     assert_eq!(none.code, Some(2), "{none:?}");
+
+    // What the client's options switched off is not claimed, whatever holds for this command.
+    let bare = ["--set", "tools.sandbox.disabled=true", "wrap"];
+    let bare = [
+        &bare[..],
+        &["--name", "native", "--", "python3", "server.py"],
+    ]
+    .concat();
+    McpClient::shaken(&product, &bare, &json!({})).tools();
+    let rows = product.run(&["mcp", "list", "--json"]).json();
+    for row in rows.as_array().unwrap() {
+        let (walls, n_missing) = match row["name"].as_str() {
+            Some("native") => ("none", 1),
+            // It never ran.
+            _ => ("-", 0),
+        };
+        assert_eq!(row["walls"], walls, "{rows}");
+        let missing = row["missing_layers"].as_array().unwrap();
+        assert_eq!(missing.len(), n_missing, "{rows}");
+    }
 
     let ran = product.run(&["mcp", "update", "native"]);
     assert_eq!(ran.code, Some(2), "{ran:?}");
@@ -531,6 +548,9 @@ fn a_server_behind_an_address_is_wrapped_with_a_secret_header() {
     );
     assert!(hosts[0]["sent_bytes"].as_u64().unwrap() > 0, "{hosts}");
     assert!(hosts[0]["received_bytes"].as_u64().unwrap() > 0, "{hosts}");
+    // Nothing of ours stands around another machine.
+    let listed = product.run(&["mcp", "list", "--json"]).json();
+    assert_eq!(listed[0]["walls"], "remote", "{listed}");
 }
 
 /// Servers that people wrap: how each is started, one of its tools with arguments, and what its result holds.

@@ -9,6 +9,7 @@ mod call;
 mod choice;
 mod handshake;
 mod keeper;
+mod last_start;
 pub(crate) mod launch;
 mod listener;
 pub(crate) mod login;
@@ -46,6 +47,7 @@ use zeph_mcp::rate::Rate;
 
 pub(crate) use self::call::{ServerWork, call};
 use self::keeper::{Keeper, KeeperRoom};
+pub(crate) use self::last_start::LastStart;
 pub(crate) use self::news::tell_news;
 pub(crate) use self::off::may_have;
 use self::off::{has_name, off};

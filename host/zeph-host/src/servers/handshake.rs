@@ -23,6 +23,7 @@ impl Keeper {
         let mut is_older = was_older;
         loop {
             let OpenedServer { transport, process } = launch.open().await?;
+            self.note_start(process.as_ref()).await;
             let listener: Arc<dyn ServerListener> = Arc::clone(ears) as _;
             let options = ConnectionOptions {
                 era: match is_older {
@@ -53,6 +54,19 @@ impl Keeper {
                 }
             }
         }
+    }
+
+    /// Keeps what stands around a server that is served alone: nobody asks the host that runs it.
+    async fn note_start(&self, process: Option<&Arc<dyn ServerProcess>>) {
+        let Some(process) = process.filter(|_| self.room.keeps_changes).cloned() else {
+            return;
+        };
+        let (opener, name) = (self.room.opener.clone(), self.name.clone());
+        let noted = pin::blocking(move || {
+            opener.note_start(&name, &*process);
+            Ok(())
+        });
+        drop(noted.await);
     }
 
     /// Whether it was found to know the older revisions alone, by this process or an earlier one.

@@ -38,7 +38,6 @@ use crate::user;
 pub(crate) use self::error::LaunchError;
 pub(crate) use self::install::InstallPin;
 pub(crate) use self::refusal::Refusal;
-pub(crate) use self::walls::missing as missing_layers;
 
 /// Starts the MCP servers of a host. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -233,7 +232,7 @@ impl Launcher {
             None => LaunchError::of_program(name, server, &fault),
         })?;
         Ok(Launched {
-            missing_layers: walls::missing(service.label()),
+            missing_layers: walls::missing(service.label(), jail.jail().policy()),
             service,
             pipes: Some(pipes),
             name: name.clone(),

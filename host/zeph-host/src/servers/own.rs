@@ -16,6 +16,7 @@ use zeph_mcp::client::{self, ServerTransport};
 use zeph_plugins::event::{PluginEvent, Tell};
 use zeph_shell::jail::PathWatch;
 
+use super::last_start::LastStart;
 use super::launch::{
     InstallPin, LaunchError, LaunchPin, Launched, Launcher, Prepared, Progress, Refusal,
     RemoteServer,
@@ -176,6 +177,16 @@ impl Opener for OwnOpener {
     fn note_older(&self, name: &ServerName, plan: &LaunchPlan, is_older: bool) {
         if let Err(error) = older::note(&self.config, name, plan, is_older) {
             tracing::debug!(server = %name, %error, "the generation of a server cannot be remembered");
+        }
+    }
+
+    fn note_start(&self, name: &ServerName, process: &dyn ServerProcess) {
+        let start = LastStart {
+            walls: process.walls().to_owned(),
+            missing_layers: process.missing_layers(),
+        };
+        if let Err(error) = start.keep(&self.config, name) {
+            tracing::debug!(server = %name, %error, "the start of a server cannot be remembered");
         }
     }
 

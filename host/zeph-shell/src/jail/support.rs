@@ -80,6 +80,13 @@ impl Support {
         }
     }
 
+    /// Whether the number of processes of one run is limited in the full jail: by a cgroup, or by the kernel, which counts those of a user in
+    /// a namespace but not root's. `user`: who programs run as; the host's own without one.
+    pub fn limits_processes(&self, user: Option<&ToolUser>) -> bool {
+        let is_root = user.is_none() && rustix::process::geteuid().is_root();
+        self.cgroups.limits_processes() || (self.namespaces.is_ok() && !is_root)
+    }
+
     /// Bubblewrap, where it works.
     pub(super) fn usable(&self) -> Option<&Bubblewrap> {
         self.namespaces.as_ref().ok()?;

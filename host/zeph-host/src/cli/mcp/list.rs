@@ -4,7 +4,7 @@ use serde_json::Value;
 use zeph_config::ServerConfig;
 use zeph_core::id::ServerName;
 
-use super::wrapped::{Outside, Walls};
+use super::wrapped::Outside;
 use super::{is_json, look};
 use crate::cli::args::Json;
 use crate::cli::context::{self, Context};
@@ -24,12 +24,8 @@ pub(super) fn run(context: &Context, json: Json) -> Result<Exit, CliError> {
     if names.is_empty() && outside.is_empty() && !is_json(&json) {
         return empty();
     }
-    let walls = match outside.wrapped.is_empty() {
-        true => Walls::default(),
-        false => Walls::of_machine(&config),
-    };
     if names.is_empty() {
-        show(&[], &outside, &walls, &json)?;
+        show(&[], &outside, &json)?;
         return Ok(Exit::Success);
     }
     context::block_on_threads(async {
@@ -41,7 +37,7 @@ pub(super) fn run(context: &Context, json: Json) -> Result<Exit, CliError> {
                 Some((host.servers().config(standing.name.as_str())?, &**standing))
             })
             .collect();
-        show(&rows, &outside, &walls, &json)?;
+        show(&rows, &outside, &json)?;
         Ok(Exit::Success)
     })
 }
@@ -49,21 +45,20 @@ pub(super) fn run(context: &Context, json: Json) -> Result<Exit, CliError> {
 fn show(
     rows: &[(&ServerConfig, &ServerStanding)],
     outside: &Outside,
-    walls: &Walls,
     json: &Json,
 ) -> Result<(), CliError> {
     if !is_json(json) {
-        return as_page(rows, outside, walls).print();
+        return as_page(rows, outside).print();
     }
     let own = rows
         .iter()
         .map(|(config, standing)| look::as_json(config, standing));
     let wrapped = outside.wrapped.iter();
-    let wrapped = wrapped.map(|(name, standing)| standing.as_json(name, walls));
+    let wrapped = wrapped.map(|(name, standing)| standing.as_json(name));
     print_json(&own.chain(wrapped).collect::<Value>())
 }
 
-fn as_page(rows: &[(&ServerConfig, &ServerStanding)], outside: &Outside, walls: &Walls) -> Page {
+fn as_page(rows: &[(&ServerConfig, &ServerStanding)], outside: &Outside) -> Page {
     let mut page = Page::new();
     let own = rows
         .iter()
@@ -73,7 +68,7 @@ fn as_page(rows: &[(&ServerConfig, &ServerStanding)], outside: &Outside, walls: 
             name.clone(),
             standing.status().to_owned(),
             standing.n_tools().to_string(),
-            walls.word.to_owned(),
+            standing.walls().to_owned(),
             "-".to_owned(),
             standing.place.clone(),
         ]
@@ -101,8 +96,7 @@ fn as_page(rows: &[(&ServerConfig, &ServerStanding)], outside: &Outside, walls: 
         }
     }
     for (name, standing) in &outside.wrapped {
-        let mut lines = standing.lines(name);
-        lines.extend_from_slice(&walls.missing);
+        let lines = standing.lines(name);
         if !lines.is_empty() {
             page.head(name);
         }

@@ -14,9 +14,7 @@ use zeph_plugins::server::LockedServer;
 
 use crate::cli::context::Context;
 use crate::cli::{mcp_config, wrap};
-use crate::servers::launch::missing_layers;
-use crate::servers::pending;
-use crate::shell;
+use crate::servers::{LastStart, pending};
 
 /// Most bytes of a client's file.
 const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
@@ -41,6 +39,8 @@ pub(super) struct WrappedStanding {
     pub(super) files: Vec<String>,
     /// What was accepted of it; none before its first start.
     pin: Option<Pin>,
+    /// How it was last started; none that is known.
+    last_start: Option<LastStart>,
 }
 
 #[derive(Debug)]
@@ -81,6 +81,7 @@ impl Outside {
                                 let standing = outside.wrapped.entry(name.to_string());
                                 let standing = standing.or_insert_with(|| WrappedStanding {
                                     place: url.unwrap_or_else(|| quoted(&command)),
+                                    last_start: LastStart::of(config, &name),
                                     ..WrappedStanding::default()
                                 });
                                 &mut standing.files
@@ -120,6 +121,24 @@ impl WrappedStanding {
                 accepted: locked.clone(),
                 is_changed: pending::of(config, &locked.name).is_some(),
             }),
+            last_start: LastStart::of(config, &locked.name),
+        }
+    }
+
+    /// What stood around it at its last start, in a word; `-` where that is not known. Nothing stands around a server on another machine.
+    pub(super) fn walls(&self) -> &str {
+        match &self.last_start {
+            _ if is_address(&self.place) => "remote",
+            Some(start) => &start.walls,
+            None => "-",
+        }
+    }
+
+    /// What did not stand around it then, one sentence each.
+    pub(super) fn missing_layers(&self) -> &[String] {
+        match &self.last_start {
+            Some(start) if !is_address(&self.place) => &start.missing_layers,
+            _ => &[],
         }
     }
 
@@ -156,51 +175,30 @@ impl WrappedStanding {
                 "it is not what was accepted; `zeph-host mcp approve {name}` shows the difference"
             ));
         }
+        lines.extend_from_slice(self.missing_layers());
         lines.extend(self.files.iter().map(|file| format!("started by {file}")));
         lines
     }
 
     /// As a row of `list --json`.
-    pub(super) fn as_json(&self, name: &str, walls: &Walls) -> Value {
+    pub(super) fn as_json(&self, name: &str) -> Value {
         json!({
             "name": name,
             "status": self.status().replace(' ', "_"),
             "wrapped": true,
             "place": self.place,
-            "walls": walls.word,
-            "missing_layers": walls.missing,
+            "walls": self.walls(),
+            "missing_layers": self.missing_layers(),
             "tools": self.tools().iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>(),
             "started_by": self.files,
         })
     }
 }
 
-/// What stands around every wrapped program on this machine.
-#[derive(Debug, Default)]
-pub(super) struct Walls {
-    /// In a word; `-` where no server can be started.
-    pub(super) word: &'static str,
-    /// What is missing, one sentence each.
-    pub(super) missing: Vec<String>,
-}
-
-impl Walls {
-    /// Looks at the machine.
-    pub(super) fn of_machine(config: &Config) -> Self {
-        let jail = shell::jail(config);
-        match jail.label() {
-            Ok(label) => Self {
-                word: label.as_str(),
-                missing: missing_layers(label),
-            },
-            Err(missing) => Self {
-                word: "-",
-                missing: vec![format!(
-                    "no server can be started in a sandbox here: {missing}"
-                )],
-            },
-        }
-    }
+/// Whether a server is reached and not run: no program has such a name.
+fn is_address(place: &str) -> bool {
+    let schemes = ["http://", "https://"];
+    schemes.iter().any(|scheme| place.starts_with(scheme))
 }
 
 fn quoted(words: &[String]) -> String {

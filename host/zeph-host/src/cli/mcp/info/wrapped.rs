@@ -10,7 +10,7 @@ use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::mcp::is_json;
-use crate::cli::mcp::wrapped::{Outside, Walls, WrappedStanding};
+use crate::cli::mcp::wrapped::{Outside, WrappedStanding};
 use crate::cli::page::print_json;
 use crate::run::catalog;
 use crate::run::page::Page;
@@ -23,16 +23,15 @@ pub(super) fn show(
 ) -> Option<Result<Exit, CliError>> {
     let outside = Outside::look(context, config);
     let standing = outside.wrapped.get(&options.name)?;
-    let walls = Walls::of_machine(config);
     let shown = match is_json(&options.json) {
-        true => print_json(&as_json(&options.name, standing, &walls)),
-        false => as_page(&options.name, standing, &walls).print(),
+        true => print_json(&as_json(&options.name, standing)),
+        false => as_page(&options.name, standing).print(),
     };
     Some(shown.map(|()| Exit::Success))
 }
 
-fn as_json(name: &str, standing: &WrappedStanding, walls: &Walls) -> Value {
-    let mut value = standing.as_json(name, walls);
+fn as_json(name: &str, standing: &WrappedStanding) -> Value {
+    let mut value = standing.as_json(name);
     let tools = standing.tools().iter();
     value["tools"] = tools.map(|tool| tool_json(tool, own_name(tool))).collect();
     value["accepted"] = standing.accepted().map(pin_json).unwrap_or_default();
@@ -43,17 +42,14 @@ fn as_json(name: &str, standing: &WrappedStanding, walls: &Walls) -> Value {
     value
 }
 
-fn as_page(name: &str, standing: &WrappedStanding, walls: &Walls) -> Page {
+fn as_page(name: &str, standing: &WrappedStanding) -> Page {
     let mut page = Page::new();
     page.name(0, name, standing.status());
     for line in standing.lines(name) {
         page.line(0, &line);
     }
     page.push("\n").field("place", Some(&standing.place));
-    page.field("walls", Some(walls.word));
-    for layer in &walls.missing {
-        page.line(1, layer);
-    }
+    page.field("walls", Some(standing.walls()));
     pin(&mut page, standing.accepted());
     if !standing.tools().is_empty() {
         page.head("TOOLS");
