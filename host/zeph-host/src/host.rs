@@ -196,6 +196,9 @@ impl Host {
         };
         let operator = OperatorPolicy::new(&config).map_err(StartError::Files)?;
         let egress = Egress::new(&config.egress);
+        // Beside the store: a server takes longer than all the rest.
+        let (opener, servers) = start_servers(&config, &options, (&secrets, &egress), &mut tasks);
+        let offers = Offers::new(plugins.clone(), servers);
         let OpenedStore { store, mut notices } =
             opening.finish().await.map_err(StartError::Store)?;
         notices.extend(unused_rules);
@@ -226,12 +229,6 @@ impl Host {
             let components = components.clone();
             tasks.spawn(async move { components.warm().await });
         }
-        let native = options.native.as_ref();
-        let watch = native.and_then(|native| native.watch.clone());
-        let opener = OwnOpener::new(&config, &secrets, &egress, options.tell.clone());
-        let opener = Arc::new(opener.watched(watch));
-        let servers = start_servers(&config, &options, &opener, &mut tasks);
-        let offers = Offers::new(plugins, servers);
         let seals = Arc::new(begin_to_seal(&config, &store, options.is_server)?);
         let is_for_calls = options.is_server || expected.is_some() || options.native.is_some();
         let judge = JudgeRoom::new(&config, &secrets, &egress, is_for_calls);

@@ -184,14 +184,18 @@ pub(super) fn authoriser(
     }
 }
 
-/// Begins to keep the servers, and to tell what becomes of them.
+/// Begins to keep the servers, and to tell what becomes of them. They end with `tasks`.
 pub(super) fn start_servers(
     config: &Config,
     options: &StartOptions,
-    opener: &Arc<OwnOpener>,
+    (secrets, egress): (&Arc<KnownSecrets>, &Egress),
     tasks: &mut JoinSet<()>,
-) -> Servers {
-    let servers = Servers::start(kept_servers(config, options, opener), tasks);
+) -> (Arc<OwnOpener>, Servers) {
+    let native = options.native.as_ref();
+    let watch = native.and_then(|native| native.watch.clone());
+    let opener = OwnOpener::new(config, secrets, egress, options.tell.clone());
+    let opener = Arc::new(opener.watched(watch));
+    let servers = Servers::start(kept_servers(config, options, &opener), tasks);
     if let Some(tell) = options.tell.clone() {
         tasks.spawn(servers::tell_news(
             servers.watch(),
@@ -202,7 +206,7 @@ pub(super) fn start_servers(
     if let Some(expected) = &options.expected_tool {
         servers.want_for(expected);
     }
-    servers
+    (opener, servers)
 }
 
 /// What the servers are kept with. One of a host for one call is started when its tool is asked for.
