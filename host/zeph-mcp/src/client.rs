@@ -49,6 +49,7 @@ mod message;
 pub mod oauth;
 mod pipes;
 mod probe;
+mod question;
 mod rounds;
 mod session;
 mod startup;

@@ -131,5 +131,11 @@ fn illustration(value: &mut Value) {
     }
 }
 
+/// What a server says in passing, for people: without deceptive characters.
+pub(super) fn said(mut words: Value) -> Value {
+    illustration(&mut words);
+    words
+}
+
 #[cfg(test)]
 mod tests;

@@ -12,6 +12,7 @@ use rmcp::model::{
 use zeph_core::text::plain_line;
 
 use super::ProgressSink;
+use super::cleaning::said;
 use super::complaint::Complaints;
 use super::listener::{LOG_BYTES_MAX, ListKind, Progress, ServerListener, ServerLog};
 
@@ -232,7 +233,7 @@ impl Desk {
         self.listener.logged(ServerLog {
             level: params.level,
             logger: logger.map(|logger| plain_line(logger, 100)),
-            data: params.data.clone(),
+            data: said(params.data.clone()),
         });
     }
 

@@ -11,10 +11,10 @@ use rmcp::model::{
 use rmcp::service::RequestContext;
 use rmcp::{ClientHandler, RoleClient};
 
-use super::Offers;
 use super::complaint::Complaints;
 use super::ending::Ending;
 use super::listener::ServerListener;
+use super::{Offers, question};
 
 /// Answers what was given, and refuses the rest. Notifications never come this far (see `desk`).
 pub(super) struct Handler {
@@ -62,8 +62,13 @@ impl ClientHandler for Handler {
         if !self.offers.elicitation {
             return Err(self.refused("answers of the user (elicitation)"));
         }
+        let question = question::cleaned(request).map_err(|problem| {
+            self.complaints
+                .add(format!("a question of the server is not put: {problem}"));
+            ErrorData::invalid_params(problem, None)
+        })?;
         tokio::select! {
-            answer = self.listener.elicit(request) => Ok(answer),
+            answer = self.listener.elicit(question) => Ok(answer),
             () = context.ct.cancelled() => Err(gone()),
             _reason = self.ending.wait() => Err(gone()),
         }

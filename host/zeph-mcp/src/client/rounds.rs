@@ -9,8 +9,8 @@ use rmcp::model::{
 use serde::{Deserialize, Serialize};
 
 use super::error::McpError;
-use super::session::QUESTIONS_MAX;
-use super::{CallControl, Connection};
+use super::session::{QUESTIONS_MAX, not_put};
+use super::{CallControl, Connection, question};
 
 /// What one round of a request came to.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -55,13 +55,16 @@ impl Connection {
         }
     }
 
-    fn passed_on<T>(&self, required: InputRequiredResult) -> Result<RoundAnswer<T>, McpError> {
-        let questions = required.input_requests.iter().flatten();
+    fn passed_on<T>(&self, mut required: InputRequiredResult) -> Result<RoundAnswer<T>, McpError> {
+        let questions = required.input_requests.iter_mut().flatten();
         let mut n_questions = 0;
         for (_, question) in questions {
             n_questions += 1;
             match question {
-                InputRequest::Elicitation(_) if self.0.session.offers.elicitation => {}
+                InputRequest::Elicitation(asked) if self.0.session.offers.elicitation => {
+                    let clean = question::cleaned(asked.params.clone());
+                    asked.params = clean.map_err(not_put)?;
+                }
                 InputRequest::Elicitation(_) => return Err(McpError::NotGiven("elicitation")),
                 InputRequest::ListRoots(_) => return Err(McpError::NotGiven("roots")),
                 _ => return Err(McpError::NotGiven("sampling")),

@@ -21,7 +21,7 @@ use super::ending::{EndReason, Ending};
 use super::error::{McpError, McpErrorCode, WORDS_CHARS_MAX};
 use super::listener::ServerListener;
 use super::message::is_unusable;
-use super::{CallControl, Offers};
+use super::{CallControl, Offers, question};
 
 /// Most rounds of one request.
 const ROUNDS_MAX: usize = 10;
@@ -192,7 +192,8 @@ impl Session {
         if !self.offers.elicitation {
             return Err(McpError::NotGiven("elicitation"));
         }
-        let asking = self.listener.elicit(question.params);
+        let question = question::cleaned(question.params).map_err(not_put)?;
+        let asking = self.listener.elicit(question);
         let answer = timeout(USER_PATIENCE, asking).await;
         let answer = answer.map_err(|_| McpError::Timeout {
             limit: USER_PATIENCE,
@@ -216,6 +217,11 @@ impl Session {
             other => McpError::bad_answer(other.to_string()),
         }
     }
+}
+
+/// A question that nobody is asked.
+pub(super) fn not_put(problem: &'static str) -> McpError {
+    McpError::bad_answer(format!("a question of the server is not put: {problem}"))
 }
 
 /// The error a server answered with.

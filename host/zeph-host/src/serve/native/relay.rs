@@ -8,12 +8,13 @@
     reason = "clients of the revisions before 2026-07-28 log, set levels and subscribe"
 )]
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use rmcp::model::{
-    ElicitRequestParams, ElicitResult, ElicitationAction, LoggingMessageNotificationParam,
-    ResourceUpdatedNotificationParam,
+    ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema,
+    LoggingMessageNotificationParam, ResourceUpdatedNotificationParam,
 };
 use rmcp::service::{Peer, RequestContext, RoleServer};
 use tokio::sync::{broadcast, mpsc};
@@ -153,6 +154,7 @@ impl Relay {
             .await
     }
 
+    /// Without known secrets: those of the server are not for the user, and others are none of its business.
     fn clean_question(&self, question: ElicitRequestParams) -> ElicitRequestParams {
         match question {
             ElicitRequestParams::FormElicitationParams {
@@ -162,9 +164,37 @@ impl Relay {
             } => ElicitRequestParams::FormElicitationParams {
                 meta,
                 message: self.clean(&message),
-                requested_schema,
+                requested_schema: self.clean_form(requested_schema),
             },
+            ElicitRequestParams::UrlElicitationParams {
+                meta,
+                message,
+                url,
+                elicitation_id,
+            } => ElicitRequestParams::UrlElicitationParams {
+                meta,
+                message: self.clean(&message),
+                url: self.clean(&url),
+                elicitation_id,
+            },
+            // The connection puts no others.
             other => other,
+        }
+    }
+
+    /// One without secrets keeps the order of its fields.
+    fn clean_form(&self, form: ElicitationSchema) -> ElicitationSchema {
+        let redactor = self.host.get().map(Host::redactor).unwrap_or_default();
+        let Ok(sent) = serde_json::to_value(&form) else {
+            return form;
+        };
+        let mut clean = sent.clone();
+        redactor.clean_json(&mut clean);
+        match clean == sent {
+            true => form,
+            // What is no form any more asks for nothing.
+            false => serde_json::from_value(clean)
+                .unwrap_or_else(|_| ElicitationSchema::new(BTreeMap::new())),
         }
     }
 }

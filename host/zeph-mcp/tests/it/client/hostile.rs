@@ -422,6 +422,30 @@ async fn what_was_not_given_is_refused_and_told() {
 }
 
 #[tokio::test]
+async fn a_question_that_deceives_is_put_to_nobody() {
+    let mut options = legacy();
+    options.offers = Offers { elicitation: true };
+    let (connection, recorder, server) = connect(options, |mut server| async move {
+        let request = server.request("tools/call").await;
+        let properties = json!({ "pass\u{200b}word": { "type": "string" } });
+        let form = json!({ "message": "Who?", "requestedSchema": { "type": "object", "properties": properties } });
+        let link = json!({ "mode": "url", "message": "Log in", "url": "javascript:alert(1)", "elicitationId": "1" });
+        for (id, params) in [(1, form), (2, link)] {
+            server.say(json!({ "jsonrpc": "2.0", "id": id, "method": "elicitation/create", "params": params })).await;
+            let answer = server.next().await.unwrap();
+            assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(id), &json!(-32602)), "{answer}");
+        }
+        server.answer(&request, json!({ "content": [] })).await;
+    })
+    .await;
+    assert_eq!(call(&connection, "a").await.unwrap(), "");
+    let heard = recorder.heard();
+    assert_eq!(heard.n_questions, 0);
+    assert_eq!(heard.complaints.len(), 2, "{:?}", heard.complaints);
+    server.await.unwrap();
+}
+
+#[tokio::test]
 async fn a_flood_of_requests_ends_the_connection() {
     let mut options = legacy();
     options.offers = Offers { elicitation: true };
