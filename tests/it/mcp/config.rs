@@ -435,3 +435,34 @@ fn every_clients_file_is_wrapped_and_unwrapped() {
         assert_eq!(product.read("list"), text, "{client}");
     }
 }
+
+/// Entries are recognised by the program's name: under another one, they would be wrapped again, and never unwrapped.
+#[test]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "it starts the program under another name"
+)]
+fn a_program_of_another_name_wraps_nothing() {
+    let product = Product::new();
+    product.file(
+        ".mcp.json",
+        r#"{"mcpServers": {"a": {"command": "node", "args": ["a.js"]}}}"#,
+    );
+    let before = product.read(".mcp.json");
+    let mut command = product.command(&["mcp-config", "claude-code", "--wrap", "--write"]);
+    let program = std::path::PathBuf::from(command.get_program());
+    let place = tempfile::tempdir_in(program.parent().unwrap()).unwrap();
+    let renamed = place.path().join("host");
+    fs::hard_link(&program, &renamed).unwrap();
+    let mut other = std::process::Command::new(&renamed);
+    other
+        .args(command.get_args())
+        .current_dir(&product.work)
+        .env_clear()
+        .env("HOME", &product.home);
+    let ran = Ran::from(other.output().unwrap());
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(ran.stderr.contains("start it as `zeph-host`"), "{ran:?}");
+    assert_eq!(product.read(".mcp.json"), before);
+    assert!(command.output().unwrap().status.success());
+}

@@ -10,7 +10,7 @@ use super::{Client, TokenEntry};
 const PROGRAM: &str = "zeph-host";
 
 /// Whether a command starts the host, under its own name or one that says which build it is.
-pub(super) fn is_host(command: &str) -> bool {
+pub fn is_host(command: &str) -> bool {
     let program = Path::new(command).file_name().and_then(OsStr::to_str);
     let rest = program.and_then(|name| name.strip_prefix(PROGRAM));
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['-', '.']))

@@ -9,7 +9,9 @@ use zeph_core::execution::SecretValue;
 use zeph_core::id::Digest;
 use zeph_core::redact::Redactor;
 use zeph_filter::Secrets;
-use zeph_mcp::clients::{Client, MovedSecret, StartDirectory, Wrapped, WrappedFile, Wrapper};
+use zeph_mcp::clients::{
+    Client, MovedSecret, StartDirectory, Wrapped, WrappedFile, Wrapper, is_host,
+};
 use zeph_shell::environment;
 use zeph_store::SecretFolder;
 
@@ -66,8 +68,15 @@ fn wrapped(
     let is_secret = |name: &str, value: &str| is_secret(&secrets, name, value);
     let home = context.surroundings.home.as_deref();
     let readable = |args: &[String]| readable(home, args);
+    let program = unicode(program()?)?;
+    if !is_host(&program) {
+        return Err(CliError::user(format!(
+            "this program is `{program}`; under that name, what it wraps is not recognised as wrapped"
+        ))
+        .hint("start it as `zeph-host`, or make a link of that name to it on the search path"));
+    }
     let wrapper = Wrapper {
-        program: &unicode(program()?)?,
+        program: &program,
         options: &options(context, client)?,
         is_secret: &is_secret,
         readable: &readable,
