@@ -132,8 +132,8 @@ fn idle(server: &NativeServer<'_>) -> Result<Row> {
         peer.request("tools/list", json!({}))?;
         peers.push(peer);
     }
-    // Long enough for what follows a start to be over.
-    std::thread::sleep(Duration::from_millis(500));
+    // Longer than a client takes for its first requests: then a host gives back what its start took.
+    std::thread::sleep(Duration::from_secs(3));
     let bytes: Result<Vec<u64>> = peers.iter().map(|peer| own_bytes(peer.id())).collect();
     let each = bytes?.iter().sum::<u64>() / N_IDLE;
     Ok(Row {
