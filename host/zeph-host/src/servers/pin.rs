@@ -126,7 +126,10 @@ pub(crate) async fn blocking<T: Send + 'static>(
 ) -> Result<T, String> {
     let done = tokio::task::spawn_blocking(work).await;
     done.unwrap_or_else(|error| {
-        tracing::error!(%error, "a pin could not be looked at");
+        // Not begun when the host ended: nobody is left to whom that is news.
+        if error.is_panic() {
+            tracing::error!(%error, "a pin could not be looked at");
+        }
         Err("the host failed while it looked at the pin".to_owned())
     })
 }
