@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::product::Product;
 
-mod lsp;
+pub(crate) mod lsp;
 
 const AUTH: &str = "/// Checks the bearer token of a request.\npub fn auth_layer(token: &str) -> bool {\n    verify(token)\n}\n\nfn verify(t: &str) -> bool { !t.is_empty() }\n";
 const MAIN: &str = "mod auth;\nfn main() {\n    if auth::auth_layer(\"x\") {\n        println!(\"in\");\n    }\n}\n";

@@ -87,7 +87,8 @@ struct Position {
 
 impl Lsp {
     /// Asks what the layers of a search want to know about the name in the query. `known` are places that define it and places that use
-    /// it, best first. A server that fails is asked nothing more.
+    /// it, best first. A server that fails is asked nothing more; one that names no place at all for a name that stands in the code is
+    /// reported, because bridges answer what went wrong as any other text.
     pub fn ask(
         &self,
         query: &Query,
@@ -99,6 +100,7 @@ impl Lsp {
         let Some(name) = query.name().filter(|_| !self.server.is_empty()) else {
             return answers;
         };
+        let (mut is_silent, mut standing) = (true, None);
         for kind in [Kind::Symbols, Kind::Definition, Kind::References] {
             let is_wanted = match kind {
                 Kind::Symbols | Kind::Definition => layers.definitions,
@@ -115,12 +117,23 @@ impl Lsp {
                 continue;
             };
             match self.asked(request, &arguments) {
-                Ok(told) => answers.take(told, (index, ground), self.first_line),
+                Ok(told) => {
+                    is_silent &= told.is_empty();
+                    standing = standing.or(position);
+                    answers.take(told, (index, ground), self.first_line);
+                }
                 Err(problem) => {
                     answers.problem = Some(problem);
                     return answers;
                 }
             }
+        }
+        if let Some(Position { file, line, .. }) = standing.filter(|_| is_silent) {
+            let line = line + 1;
+            answers.problem = Some(format!(
+                "the tools of `{}` named no place for `{name}`, which stands in {file}:{line}",
+                self.server
+            ));
         }
         answers
     }

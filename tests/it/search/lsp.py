@@ -1,6 +1,7 @@
 """An MCP server in front of a language server that does not exist: it answers from what a test put into its environment.
 
-`WORK` is the workspace. `MODE` is how it behaves: `honest`, `outside` (places that no search may show), `hang` or `garbage`.
+`WORK` is the workspace. `MODE` is how it behaves: `honest`, `outside` (places that no search may show), `prose` (places in
+sentences), `hang` or `garbage`.
 """
 
 import json
@@ -43,6 +44,10 @@ def answer(name, arguments):
         return "\u0000{[ not json: 12"
     if MODE == "outside":
         return json.dumps({"locations": outside()})
+    if MODE == "prose":
+        if name == "find.symbols":
+            return f"Found 1 symbol(s) matching:\n\n• auth_layer (Function) at {WORK}/src/auth.rs:2:8"
+        return f"Results for auth_layer (function) at {WORK}/src/auth.rs:2:8:\n{WORK}/src/main.rs:3:14"
     if name == "find.symbols":
         found = [place(f"{WORK}/src/auth.rs", 2)] if arguments == {"query": "auth_layer"} else []
         return json.dumps([{"name": "auth_layer", "location": one} for one in found])
@@ -52,9 +57,15 @@ def answer(name, arguments):
     return json.dumps({"locations": [], "asked": arguments})
 
 
-SCHEMA = {"type": "object", "properties": {}}
+TAKES = {
+    "find.symbols": {"query": {"type": "string"}},
+    "references": {"file_path": {"type": "string"}, "line": {"type": "integer"}, "character": {"type": "integer"}},
+}
 READS = {"readOnlyHint": True, "openWorldHint": False}
-TOOLS = [{"name": name, "description": "Finds code.", "inputSchema": SCHEMA, "annotations": READS} for name in ["find.symbols", "references"]]
+TOOLS = [
+    {"name": name, "description": "Finds code.", "inputSchema": {"type": "object", "properties": takes}, "annotations": READS}
+    for name, takes in TAKES.items()
+]
 
 for line in sys.stdin:
     request = json.loads(line)

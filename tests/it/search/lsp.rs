@@ -25,19 +25,27 @@ fn with_server(mode: &str, trust: &str) -> Product {
     let product = project();
     // Named nowhere in code: only a language server knows.
     product.file("src/notes.rs", "// uses it by a macro\n");
+    let folder = product.home.join(".config/zeph-host");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(
+        folder.join("config.toml"),
+        configured(&product, mode, trust),
+    )
+    .unwrap();
+    product
+}
+
+/// The configuration of a server that behaves so, which is put beside the workspace.
+pub(crate) fn configured(product: &Product, mode: &str, trust: &str) -> String {
     let servers = product.home.join("servers");
     fs::create_dir_all(&servers).unwrap();
     fs::write(servers.join("lsp.py"), SERVER).unwrap();
-    let folder = product.home.join(".config/zeph-host");
-    fs::create_dir_all(&folder).unwrap();
-    let config = format!(
+    format!(
         "[mcp.servers.code]\ncommand = \"python3\"\nargs = [{script:?}]\nallow_read = [{servers:?}]\ntrust_level = \"{trust}\"\n\
          env = {{ MODE = {mode:?}, WORK = {work:?} }}\n[tools.search.lsp]\nserver = \"code\"\ntimeout = 5\n{REQUESTS}",
         script = servers.join("lsp.py"),
         work = product.work,
-    );
-    fs::write(folder.join("config.toml"), config).unwrap();
-    product
+    )
 }
 
 /// Asks without any rule that allows more than the server itself may.
@@ -105,18 +113,51 @@ fn places_that_a_search_may_not_show_are_not_shown() {
 
 #[test]
 fn a_server_that_hangs_or_babbles_never_breaks_a_search() {
-    for (mode, expect) in [("hang", Some("gave no answer within")), ("garbage", None)] {
+    let silent = "named no place for `auth_layer`, which stands in src/auth.rs:2";
+    for (mode, expect) in [("hang", "gave no answer within"), ("garbage", silent)] {
         let product = with_server(mode, "trusted");
         let answer = search(&product, &[]);
         assert_eq!(places(&answer)[0], "definition src/auth.rs:2", "{answer:#}");
         assert_eq!(of_lsp(&answer), Vec::<String>::new());
         let notes = notes(&answer);
-        assert_eq!(notes.len(), usize::from(expect.is_some()), "{notes:?}");
-        assert!(
-            expect.is_none_or(|expect| notes[0].contains(expect)),
-            "{notes:?}"
-        );
+        assert_eq!(notes.len(), 1, "{notes:?}");
+        assert!(notes[0].contains(expect), "{notes:?}");
     }
+}
+
+/// One that is left out would make another call than the one that was configured.
+#[test]
+fn an_argument_that_the_tool_does_not_declare_is_no_call() {
+    let product = with_server("honest", "trusted");
+    let config = product.home.join(".config/zeph-host/config.toml");
+    let text = fs::read_to_string(&config).unwrap();
+    fs::write(&config, text.replace("\"line={line}\"", "\"row={line}\"")).unwrap();
+    let answer = search(&product, &[]);
+    assert_eq!(
+        of_lsp(&answer),
+        ["lsp src/auth.rs:2"],
+        "the first question was answered"
+    );
+    let notes = notes(&answer);
+    assert_eq!(notes.len(), 1, "{notes:?}");
+    for part in [
+        "unknown argument `row`",
+        "zeph-host tools show mcp_code_references",
+    ] {
+        assert!(notes[0].contains(part), "{notes:?}");
+    }
+}
+
+/// The most used bridges answer errors and places as text.
+#[test]
+fn places_in_sentences_are_read() {
+    let product = with_server("prose", "trusted");
+    let answer = search(&product, &[]);
+    assert_eq!(notes(&answer), Vec::<String>::new());
+    let mut found = of_lsp(&answer);
+    found.sort();
+    let expect = ["lsp src/auth.rs:2", "lsp src/main.rs:3"];
+    assert_eq!(found, expect, "{answer:#}");
 }
 
 #[test]
@@ -146,6 +187,9 @@ fn the_rules_for_the_tool_decide_and_nobody_is_asked() {
         &["--allow", allow, "--allow", "mcp_code_references"],
     );
     assert_eq!(of_lsp(&allowed).len(), 3, "{allowed:#}");
+    let explained = || product.run(&["explain", "search_code", "query=x"]).stdout;
+    let held = "`tool code/find.symbols`";
+    assert!(explained().contains(held), "{}", explained());
     // The keys of the configuration are a default grant, which can be revoked.
     for args in [
         &["plugin", "revoke", "search", "--all"][..],
@@ -154,6 +198,7 @@ fn the_rules_for_the_tool_decide_and_nobody_is_asked() {
         let ran = product.run(args);
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     }
+    assert!(!explained().contains(held), "{}", explained());
     let revoked = search(&product, &["--allow", "*"]);
     assert_eq!(of_lsp(&revoked), Vec::<String>::new(), "{revoked:#}");
     let command = "plugin grant search --tool code/find.symbols";

@@ -66,22 +66,31 @@ impl ServerToolCaller for NestedCalls<'_> {
     }
 }
 
-/// Whether a call is one of the tool that it has to be of. Names move: what was granted is the tool.
+/// Whether a call of a plugin is one of the tool that it has to be of, with arguments that the tool declares. Names move: what was granted
+/// is the tool. An argument that is left out makes another call of this one, and no plugin reads notes.
 ///
-/// Errors: `tool_not_found`.
+/// Errors: `tool_not_found`; `invalid_parameters`.
 pub(super) fn check(control: &CallControl, call: &ResolvedCall) -> Result<(), ToolFailure> {
     let Some(only) = &control.only else {
         return Ok(());
     };
-    match &call.tool.backend {
-        Backend::Mcp(tool) if tool == only => Ok(()),
-        _ => Err(ToolFailure::new(
-            ErrorCategory::ToolNotFound,
-            ErrorPhase::Setup,
+    let name = &call.tool.name;
+    let (category, message) = match &call.tool.backend {
+        Backend::Mcp(tool) if tool == only && call.arguments.notes.is_empty() => return Ok(()),
+        Backend::Mcp(tool) if tool == only => (
+            ErrorCategory::InvalidParameters,
             format!(
-                "`{}` is not the tool `{}` of the MCP server `{}`",
-                call.tool.name, only.tool, only.server
+                "`{name}` does not take these arguments ({}); `zeph-host tools show {name}` shows them",
+                call.arguments.notes.join("; ")
             ),
-        )),
-    }
+        ),
+        _ => (
+            ErrorCategory::ToolNotFound,
+            format!(
+                "`{name}` is not the tool `{}` of the MCP server `{}`",
+                only.tool, only.server
+            ),
+        ),
+    };
+    Err(ToolFailure::new(category, ErrorPhase::Setup, message))
 }

@@ -105,9 +105,9 @@ fn in_object(fields: &Map<String, Value>) -> Option<Told> {
     })
 }
 
-/// `PATH:LINE` or `PATH:LINE:COLUMN`, perhaps with more behind it.
+/// `PATH:LINE` or `PATH:LINE:COLUMN`, perhaps with more around it: `name (function) at PATH:LINE:COLUMN`.
 fn in_line(line: &str) -> Option<Told> {
-    let line = line.trim_start_matches([' ', '-', '*', '\t']);
+    let line = line.trim_start_matches([' ', '-', '*', '•', '\t']);
     let at = line.match_indices(':').map(|(at, _)| at).find(|at| {
         let rest = &line[at + 1..];
         rest.starts_with(|first: char| first.is_ascii_digit())
@@ -118,10 +118,26 @@ fn in_line(line: &str) -> Option<Told> {
         .collect();
     let start = digits.parse().ok()?;
     Some(Told {
-        file: line[..at].to_owned(),
+        file: path_in(&line[..at]).to_owned(),
         start,
         end: start,
     })
+}
+
+/// The path at the end of a text: from where an absolute one or a URI begins, since it may hold spaces, else the last word.
+fn path_in(text: &str) -> &str {
+    let begins = |at: usize| {
+        let rest = &text[at..];
+        rest.starts_with('/') || rest.starts_with("file://")
+    };
+    let mut words = text.match_indices([' ', '(', '`']).map(|(at, _)| at + 1);
+    match begins(0) {
+        true => text,
+        false => match words.find(|at| begins(*at)) {
+            Some(at) => &text[at..],
+            None => text.rsplit(' ').next().unwrap_or(text),
+        },
+    }
 }
 
 /// The place in a file that the index holds, below the searched directory; none for any other.

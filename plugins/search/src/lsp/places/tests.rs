@@ -30,6 +30,14 @@ fn places_are_read_in_whatever_form_they_come() {
             "a.rs:12:4 fn x\n- b.rs:3\nnothing: here\n",
             vec!["a.rs:12-12", "b.rs:3-3"],
         ),
+        (
+            "Found 2 symbols matching \"x\":\n\n• x (Function) at /w/a b.rs:12:4\n• y.z (Variable) at file:///w/c.rs:3:1\nfn x in d.rs:7",
+            vec!["/w/a b.rs:12-12", "file:///w/c.rs:3-3", "d.rs:7-7"],
+        ),
+        (
+            "Results for x (function) at src/a.rs:12:4:\n(/w/b.rs:1)",
+            vec!["src/a.rs:12-12", "/w/b.rs:1-1"],
+        ),
         ("null", vec![]),
         ("", vec![]),
     ] {
