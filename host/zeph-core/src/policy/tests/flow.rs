@@ -214,7 +214,7 @@ fn choices_in_braces_hide_what_they_stand_for() {
         "/w/{a,b}/*/c",
         "/w/{a,}x",
         "/w/{a,{b,c}}",
-        "/w/[{]a,b}",
+        "/w/[{]a,b[}]",
         "/w/{a/b,c}/d",
     ];
     let paths = [
