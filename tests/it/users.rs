@@ -119,6 +119,9 @@ fn no_door_lends_the_rights_of_the_host() {
     let cat = product.run(&["call", "bash", "command=cat secret.txt; id -u"]);
     assert!(!cat.stdout.contains("only for root"), "{}", cat.stdout);
     assert!(cat.stdout.contains(&uid.to_string()), "{}", cat.stdout);
+    let explained = product.run(&["explain", "bash", "command=id -u"]).stdout;
+    let told = "runs as `nobody` (tools.scope.run_as_user)";
+    assert!(explained.contains(told), "{explained}");
     let mut client = McpClient::modern(&product, &["--allow", "*"], &json!({}));
     let read = client.call("read", json!({"path": "secret.txt"}));
     assert!(

@@ -188,7 +188,10 @@ pub(crate) async fn explain(
     let rights = resolved.rights.as_ref();
     let terms = TrustTerms {
         trust: resolver.trust_of(session, &tool),
-        grants: rights.map_or_else(GrantModes::default, |rights| rights.modes.clone()),
+        grants: rights.map_or_else(GrantModes::default, |rights| GrantModes {
+            held: rights.held(),
+            ..rights.modes.clone()
+        }),
     };
     let reach = CallReach::of(&host.config, &tool, &resolved.work, rights);
     let asked = (&host.authoriser, session);

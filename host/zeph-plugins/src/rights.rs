@@ -114,6 +114,22 @@ pub struct Rights {
     pub modes: GrantModes,
 }
 
+impl Rights {
+    /// The grants it holds, in words, each once. Limits are left out: they give nothing.
+    pub fn held(&self) -> Vec<String> {
+        let mut held = Vec::new();
+        for grant in &self.granted {
+            let is_wanted = |want: &Capability| want.intersect(&grant.capability).is_some();
+            let is_limit = matches!(grant.capability, Capability::Limit { .. });
+            let word = grant.capability.to_string();
+            if !is_limit && self.wanted.iter().any(is_wanted) && !held.contains(&word) {
+                held.push(word);
+            }
+        }
+        held
+    }
+}
+
 /// What a call may have the host do elsewhere, all of it by name.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ServiceRights {

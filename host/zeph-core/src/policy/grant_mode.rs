@@ -16,6 +16,8 @@ pub struct GrantModes {
     pub asked: Vec<String>,
     /// Those on trial: held, and recorded as what would be refused without them.
     pub observed: Vec<String>,
+    /// All that it holds, for the trace of a call that is explained; no decision looks at it.
+    pub held: Vec<String>,
 }
 
 impl GrantModes {
@@ -23,6 +25,7 @@ impl GrantModes {
     pub const NONE: Self = Self {
         asked: Vec::new(),
         observed: Vec::new(),
+        held: Vec::new(),
     };
 
     /// Adds a grant with a mode; one that denies is not held.
@@ -38,19 +41,26 @@ impl GrantModes {
 /// Asks when the call holds what a person has to agree to.
 pub(super) fn check(grants: &GrantModes) -> Finding {
     if grants.asked.is_empty() {
-        return Finding::pass("no grant asks");
+        return match grants.held.is_empty() {
+            true => Finding::pass("no grant asks"),
+            false => Finding::pass(&format!("it holds {}; no grant asks", list(&grants.held))),
+        };
     }
-    let named: Vec<String> = grants
-        .asked
-        .iter()
-        .take(NAMED_MAX)
-        .map(|capability| named(capability))
-        .collect();
     let reason = format!(
         "its plugin holds {}, whose grant has `mode = \"ask\"`",
-        named.join(", ")
+        list(&grants.asked)
     );
     Finding::new(Verdict::Ask, "grants: mode = \"ask\"").because(reason)
+}
+
+/// The first of them, and how many more there are.
+fn list(capabilities: &[String]) -> String {
+    let named = capabilities.iter().take(NAMED_MAX);
+    let named: Vec<String> = named.map(|capability| quoted(capability)).collect();
+    match capabilities.len() - named.len() {
+        0 => named.join(", "),
+        more => format!("{} and {more} more", named.join(", ")),
+    }
 }
 
 /// What the call would be refused without the grants on trial.
@@ -63,6 +73,6 @@ pub(super) fn observed(grants: &GrantModes) -> Vec<Observed> {
     observed.collect()
 }
 
-fn named(capability: &str) -> String {
+fn quoted(capability: &str) -> String {
     format!("`{}`", one_line(capability, 100))
 }

@@ -273,8 +273,10 @@ impl ToolScope {
     /// Whether tools can run as the user they must run as.
     pub(super) fn check(&self, facts: &SessionFacts<'_>) -> Finding {
         match self.run_as_user.as_deref() {
-            None => Finding::pass("any user"),
-            Some(user) if facts.user == Some(user) => Finding::pass("the right user"),
+            None => Finding::pass("runs as the user of the host"),
+            Some(user) if facts.user == Some(user) => {
+                Finding::pass(&format!("runs as `{user}` (tools.scope.run_as_user)"))
+            }
             Some(user) => {
                 // A host becomes that user for tools when it starts, or does not start: this is the wall behind that.
                 let how = match facts.is_root {

@@ -145,7 +145,7 @@ fn scope_trust_and_quota_hold_for_everybody() {
         user: Some("zeph"),
         ..facts
     };
-    check(&run_as, &same, "allow", "allow", "the right user");
+    check(&run_as, &same, "allow", "allow", "runs as `zeph`");
     let root = SessionFacts {
         is_root: true,
         ..facts
