@@ -44,6 +44,22 @@ fn the_crates_of_the_guide_are_those_of_the_repository() {
 }
 
 #[test]
+fn the_configurations_of_the_guide_load() {
+    let product = Product::new();
+    let blocks = GUIDE.split("```toml\n").skip(1);
+    let blocks = blocks.map(|rest| rest.split_once("```").unwrap().0);
+    let mut n_blocks = 0;
+    for block in blocks {
+        let file = product.home.join("guide.toml");
+        std::fs::write(&file, block).unwrap();
+        let ran = product.run(&["--config", file.to_str().unwrap(), "config", "check"]);
+        assert_eq!(ran.code, Some(0), "{block}\n{}", ran.stderr);
+        n_blocks += 1;
+    }
+    assert!(n_blocks >= 3, "{n_blocks} examples");
+}
+
+#[test]
 fn the_guide_names_every_command() {
     let help = Product::new().run(&["--help"]).stdout;
     let (_, commands) = help.split_once("Commands:\n").unwrap();
