@@ -1,4 +1,6 @@
-//! Sequences of calls, trust and anomalies bind every front end alike, that of editors among them.
+//! Sequences of calls, trust and anomalies bind every front end alike, that of editors among them; and code search answers at each.
+
+use std::fs;
 
 use serde_json::{Value, json};
 
@@ -10,11 +12,21 @@ use crate::mcp_client::McpClient;
 use crate::mcp_http_client::HttpServer;
 use crate::product::Product;
 use crate::running::Running;
+use crate::search::lsp;
 use crate::terminal::Prompt;
 
 const CONFIG: &str = "[tools.governance]\n\
     blocked_sequences = [[\"read\", \"one.txt\", \"read\", \"two.txt\"], [\"read\", \"secret.txt\"]]\n\
     [tools.anomaly]\nwindow_size = 4\nfailure_threshold = 0.5\n[tools.retry]\nmax_attempts = 1\n";
+
+const DOORS: [&str; 6] = [
+    "JSON lines",
+    "command line",
+    "prompt",
+    "MCP on standard streams",
+    "MCP over HTTP",
+    "an editor",
+];
 
 /// A front end.
 enum Door<'m> {
@@ -100,14 +112,7 @@ fn sequences_trust_and_anomalies_bind_every_front_end() {
     let read = |name: &str| json!({ "path": format!("{name}.txt") });
     let (echo, panics) = ("hostile__echo", "hostile__panics");
     let blocked = |n: u8| format!("tools.governance.blocked_sequences[{n}]");
-    for name in [
-        "JSON lines",
-        "command line",
-        "prompt",
-        "MCP on standard streams",
-        "MCP over HTTP",
-        "an editor",
-    ] {
+    for name in DOORS {
         let mut door = door(name, &product, &model);
         door.check(&product, ("read", &read("secret")), &blocked(1));
         door.check(&product, ("read", &read("one")), "content of one");
@@ -127,5 +132,23 @@ fn sequences_trust_and_anomalies_bind_every_front_end() {
             door.check(&product, (panics, &text), words);
         }
         trust(&["reset", panics]);
+    }
+}
+
+#[test]
+fn code_search_asks_a_language_server_at_every_front_end() {
+    let model = Model::new([]);
+    let product = with_config(&model, "");
+    let config = product.home.join(".config/zeph-host/config.toml");
+    let before = fs::read_to_string(&config).unwrap();
+    let server = lsp::configured(&product, "honest", "trusted");
+    fs::write(&config, format!("{before}\n{server}")).unwrap();
+    product.file("src/auth.rs", "// A layer.\npub fn auth_layer() {}\n");
+    product.file("src/notes.rs", "// uses it by a macro\n");
+    let query = json!({ "query": "auth_layer" });
+    for name in DOORS {
+        let mut door = door(name, &product, &model);
+        // In no layer but that of the server.
+        door.check(&product, ("search_code", &query), "uses it by a macro");
     }
 }
