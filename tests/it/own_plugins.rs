@@ -121,3 +121,20 @@ fn what_it_holds_is_shown() {
         "{listed:?}"
     );
 }
+
+/// A tool that promises to read only holds no more, whatever its plugin was granted.
+#[test]
+fn explain_names_what_a_call_holds() {
+    let product = Product::new();
+    for (call, rights) in [
+        (&["read", "path=a.txt"][..], "read"),
+        (
+            &["write", "path=a.txt", "content=x"][..],
+            "read+write+create+delete",
+        ),
+    ] {
+        let explained = product.run(&[&["explain"], call].concat()).stdout;
+        let held = format!("it holds `directory {}:{rights}`;", product.work.display());
+        assert!(explained.contains(&held), "{held}: {explained}");
+    }
+}

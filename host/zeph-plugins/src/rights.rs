@@ -115,18 +115,40 @@ pub struct Rights {
 }
 
 impl Rights {
-    /// The grants it holds, in words, each once. Limits are left out: they give nothing.
+    /// What it holds of what it wants, in words, each once. Limits are left out: they give nothing.
     pub fn held(&self) -> Vec<String> {
         let mut held = Vec::new();
         for grant in &self.granted {
-            let is_wanted = |want: &Capability| want.intersect(&grant.capability).is_some();
-            let is_limit = matches!(grant.capability, Capability::Limit { .. });
-            let word = grant.capability.to_string();
-            if !is_limit && self.wanted.iter().any(is_wanted) && !held.contains(&word) {
-                held.push(word);
+            let wanted = self.wanted.iter();
+            let effective = wanted.filter_map(|want| want.intersect(&grant.capability));
+            for capability in effective.filter_map(|capability| self.narrowed(capability)) {
+                let word = capability.to_string();
+                if !held.contains(&word) {
+                    held.push(word);
+                }
             }
         }
         held
+    }
+
+    /// What the promises of the tool leave of a capability.
+    fn narrowed(&self, capability: Capability) -> Option<Capability> {
+        match capability {
+            Capability::Limit { .. } => None,
+            Capability::Directory { path, rights } if !self.can_change => {
+                let rights = FsRights {
+                    read: rights.read,
+                    ..FsRights::default()
+                };
+                rights
+                    .read
+                    .then_some(Capability::Directory { path, rights })
+            }
+            Capability::Host(access) if self.programs.only_reads => {
+                access.fetching().map(Capability::Host)
+            }
+            other => Some(other),
+        }
     }
 }
 
