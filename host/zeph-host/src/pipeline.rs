@@ -44,9 +44,7 @@ use crate::recording::OpenCall;
 use crate::resolve::Resolver;
 use crate::session::{AskedRequest, Session};
 use crate::telemetry::CallSpan;
-use crate::{
-    authorisation, goal, questions, redact, workspace,
-};
+use crate::{authorisation, goal, questions, redact, workspace};
 
 /// Makes one call. Every way a call can end leaves through the one exit at the bottom.
 pub(crate) async fn call(
@@ -69,10 +67,8 @@ pub(crate) async fn call(
     let turn = frame.turn.clone();
     let messages = tell(host, session).await;
     let wanted_chars = control.result_chars;
-    let mut noted = match &host.recorder {
-        Some(recorder) => Some(recorder.begin(host, &frame, &request)),
-        None => None,
-    };
+    let recorder = host.recorder.as_ref();
+    let mut noted = recorder.map(|recorder| recorder.begin(host, &frame, &request));
     let mut span = CallSpan::begun(&host.telemetry, &frame, &request, control.remote.as_ref());
     // 1 parse, 2 resolve, 3 authorise; the audit knows of the call before anything happens
     let begin = begin(host, session, (frame, request), &control, &asked);
