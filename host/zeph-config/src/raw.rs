@@ -179,6 +179,8 @@ pub(crate) struct RawScrape {
     pub(crate) timeout: u32,
     #[schemars(range(min = 1024, max = 67_108_864), extend("x-project" = "lower"))]
     pub(crate) max_body_bytes: u32,
+    #[schemars(range(min = 1024, max = 67_108_864), extend("x-project" = "lower"))]
+    pub(crate) max_html_bytes: u32,
 }
 
 /// Long outputs.

@@ -86,7 +86,7 @@ pub fn read(mut page: Page, args: &Args) -> Result<Output, ToolError> {
     let MainText {
         title,
         text,
-        is_fallback,
+        note,
     } = match page.kind {
         Kind::Html => {
             let html = document::parse(decoded.text)?;
@@ -95,11 +95,11 @@ pub fn read(mut page: Page, args: &Args) -> Result<Output, ToolError> {
         _ => MainText {
             title: None,
             text: decoded.text,
-            is_fallback: false,
+            note: None,
         },
     };
     let part = Part::of(&text, args.start_index, args.max_length)?;
-    let shown = shown(&part, title.as_deref(), is_fallback, args);
+    let shown = shown(&part, title.as_deref(), note, args);
     Ok(Output::text(shown).structured(&Fetched {
         url: page.url.into(),
         title,
@@ -121,7 +121,7 @@ impl Args {
     }
 }
 
-fn shown(part: &Part<'_>, title: Option<&str>, is_fallback: bool, args: &Args) -> String {
+fn shown(part: &Part<'_>, title: Option<&str>, note: Option<&str>, args: &Args) -> String {
     let mut blocks = Vec::new();
     if let Some(title) = title.filter(|_| part.start == 0) {
         let mark = if args.format == Format::Markdown {
@@ -138,8 +138,8 @@ fn shown(part: &Part<'_>, title: Option<&str>, is_fallback: bool, args: &Args) -
         blocks.push(
             "[the page has no text; it may be made by scripts, which do not run here]".to_owned(),
         );
-    } else if is_fallback && part.start == 0 {
-        blocks.push("[no main text was found: this is all visible text of the page]".to_owned());
+    } else if let Some(note) = note.filter(|_| part.start == 0) {
+        blocks.push(format!("[{note}]"));
     }
     if let Some(next) = part.next {
         blocks.push(format!(

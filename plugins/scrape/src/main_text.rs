@@ -11,7 +11,7 @@ use scraper::node::{Element, Node};
 use scraper::{ElementRef, Html};
 use url::Url;
 
-use crate::{text, visible};
+use crate::{document, text, visible};
 
 /// How the text is wanted.
 #[derive(Debug, Clone, Copy, Default)]
@@ -31,8 +31,8 @@ pub struct MainText {
     pub title: Option<String>,
     /// The text.
     pub text: String,
-    /// No main text was found, so this is all of the page.
-    pub is_fallback: bool,
+    /// Why it is not what was wished for.
+    pub note: Option<&'static str>,
 }
 
 /// Elements whose text is not for readers.
@@ -42,24 +42,60 @@ const SILENT: [&str; 9] = [
 /// Elements to press or to fill in.
 const CONTROLS: [&str; 4] = ["button", "input", "select", "textarea"];
 
+/// What the tree of a page may take for dom_smoothie to choose from it: that makes a tree of its own, and copies it for each attempt.
+const CHOICE_BYTES_MAX: usize = 6 * 1024 * 1024;
+
 /// Reads a page that stands at `url`.
 pub fn of(mut html: Html, url: &Url, wish: Wish) -> MainText {
     visible::hide(&mut html);
     let title = title(&html);
     drop_machinery(&mut html);
-    let source = html.html();
-    drop(html);
-    let chosen = match wish.whole {
-        true => None,
-        false => main_html(&source, url),
+    let is_large = document::weight(&html) > CHOICE_BYTES_MAX;
+    let (text, note) = match (is_large, wish) {
+        (false, wish) => chosen(html, url, wish),
+        (true, Wish { markdown, whole, .. }) => {
+            let note = match (whole, markdown) {
+                (true, false) => None,
+                (true, true) => Some("the page is too large for Markdown: this is plain text"),
+                (false, _) => {
+                    Some("the page is too large to find its main text: this is all visible text of the page")
+                }
+            };
+            (plain(html, url, wish.links), note)
+        }
     };
-    let is_fallback = chosen.is_none() && !wish.whole;
-    let text = rendered(&chosen.unwrap_or(source), url, wish);
-    MainText {
-        title,
-        text,
-        is_fallback,
+    let text = text::clean(text.trim());
+    MainText { title, text, note }
+}
+
+/// The main text of a page, or all of its text when there is none or all is wished for.
+fn chosen(html: Html, url: &Url, wish: Wish) -> (String, Option<&'static str>) {
+    if wish.whole && !wish.markdown {
+        return (plain(html, url, wish.links), None);
     }
+    let source = StrTendril::from(html.html());
+    // One tree at a time.
+    drop(html);
+    let main = match wish.whole {
+        true => None,
+        false => main_html(source.clone(), url),
+    };
+    let note = match (&main, wish.whole) {
+        (None, false) => Some("no main text was found: this is all visible text of the page"),
+        _ => None,
+    };
+    let part = match main {
+        Some(part) => {
+            drop(source);
+            part
+        }
+        None => source,
+    };
+    let text = match wish.markdown {
+        true => markdown(part, wish.links),
+        false => plain(Html::parse_document(&part), url, wish.links),
+    };
+    (text, note)
 }
 
 fn title(html: &Html) -> Option<String> {
@@ -108,26 +144,17 @@ fn is_permalink(link: &ElementRef<'_>) -> bool {
 }
 
 /// The part of a page that holds its main text; none when there is none.
-fn main_html(source: &str, url: &Url) -> Option<String> {
+fn main_html(source: StrTendril, url: &Url) -> Option<StrTendril> {
     let config = Config {
         disable_json_ld: true,
         candidate_select_mode: CandidateSelectMode::DomSmoothie,
         ..Config::default()
     };
     let mut readability = Readability::new(source, Some(url.as_str()), Some(config)).ok()?;
-    let article = readability.parse().ok()?;
-    Some(article.content.to_string())
+    Some(readability.parse().ok()?.content)
 }
 
-fn rendered(html: &str, url: &Url, wish: Wish) -> String {
-    let text = match wish.markdown {
-        true => markdown(html, wish.links),
-        false => plain(html, url, wish.links),
-    };
-    text::clean(text.trim())
-}
-
-fn markdown(html: &str, links: bool) -> String {
+fn markdown(html: StrTendril, links: bool) -> String {
     let document = Document::from(html);
     if !links {
         document.select("img, picture").remove();
@@ -141,8 +168,7 @@ fn markdown(html: &str, links: bool) -> String {
         .unwrap_or_default()
 }
 
-fn plain(html: &str, url: &Url, links: bool) -> String {
-    let mut html = Html::parse_document(html);
+fn plain(mut html: Html, url: &Url, links: bool) -> String {
     if links {
         write_links(&mut html, url);
     }

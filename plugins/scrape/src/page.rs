@@ -6,7 +6,7 @@ use zeph_plugin::{Category, ToolError};
 
 use crate::charset::{self, Decoded};
 use crate::media::{Kind, MediaType};
-use crate::settings::Settings;
+use crate::settings::{Limit, Settings};
 use crate::text::clean;
 
 /// What is asked for, best first.
@@ -68,17 +68,24 @@ impl Page {
         settings: &Settings,
     ) -> Result<Self, ToolError> {
         let len = response.content_length();
-        if let Kind::Binary(name) = media.kind(&[]) {
+        let declared = media.kind(&[]);
+        if let Kind::Binary(name) = declared {
             return Err(no_text(&url, name, &media, len));
         }
-        let bytes_max = settings.body_bytes_max();
+        let limit = settings.limit(declared);
         let body = response
-            .bytes(bytes_max)
+            .bytes(limit.bytes)
             .map_err(|error| about(&url, error))?;
         let Some(body) = body else {
-            return Err(too_large(&url, len, bytes_max));
+            return Err(too_large(&url, len, limit));
         };
-        Self::of(url, media, body)
+        let page = Self::of(url, media, body)?;
+        // What no header calls HTML may be some.
+        let limit = settings.limit(page.kind);
+        match page.body.len() > limit.bytes {
+            true => Err(too_large(&page.url, Some(page.body.len() as u64), limit)),
+            false => Ok(page),
+        }
     }
 
     /// The page that `body` is.
@@ -180,15 +187,16 @@ fn no_text(url: &Url, name: &str, media: &MediaType, size: Option<u64>) -> ToolE
     )
 }
 
-fn too_large(url: &Url, len: Option<u64>, bytes_max: usize) -> ToolError {
+fn too_large(url: &Url, len: Option<u64>, limit: Limit) -> ToolError {
     let size = match len {
         Some(bytes) => format!("is {} long", size_text(bytes)),
         None => "is longer".to_owned(),
     };
-    let limit = size_text(bytes_max as u64);
     ToolError::permanent(format!(
-        "`{}` {size}; the limit is {limit} (`tools.scrape.max_body_bytes`)",
-        shortened(url.as_str())
+        "`{}` {size}; the limit is {} (`{}`)",
+        shortened(url.as_str()),
+        size_text(limit.bytes as u64),
+        limit.key
     ))
 }
 

@@ -45,13 +45,19 @@ impl Color {
 impl Style {
     /// What `element` says.
     pub fn of(element: &Element) -> Self {
-        let mut style = Self {
-            color: element.attr("color").and_then(color),
-            background: element.attr("bgcolor").and_then(color),
-            ..Self::default()
-        };
+        let mut style = Self::default();
+        let mut inline = None;
+        for (name, value) in element.attrs() {
+            match name {
+                "color" => style.color = color(value),
+                "bgcolor" => style.background = color(value),
+                "style" => inline = Some(value),
+                _ => {}
+            }
+        }
+        // Counts more than the attributes for the same, wherever it stands.
         let mut offscreen = Offscreen::default();
-        for (name, value) in element.attr("style").into_iter().flat_map(declarations) {
+        for (name, value) in inline.into_iter().flat_map(declarations) {
             style.read(&name, &value);
             offscreen.read(&name, &value);
         }

@@ -44,12 +44,14 @@ fn unseen(html: &Html) -> Vec<NodeId> {
     for edge in html.tree.root().traverse() {
         match edge {
             Edge::Open(node) if hidden.is_none() => match node.value() {
-                Node::Element(element) if is_hidden(element) => {
-                    found.push(node.id());
-                    hidden = Some(node.id());
-                }
                 Node::Element(element) => {
-                    looks.push(looks.last().copied().unwrap_or_default().inside(element));
+                    let style = Style::of(element);
+                    if style.is_hidden || is_hidden(element) {
+                        found.push(node.id());
+                        hidden = Some(node.id());
+                    } else {
+                        looks.push(looks.last().copied().unwrap_or_default().inside(&style));
+                    }
                 }
                 Node::Text(text)
                     if looks.last().is_some_and(Looks::is_unreadable)
@@ -70,23 +72,19 @@ fn unseen(html: &Html) -> Vec<NodeId> {
     found
 }
 
+/// Whether the attributes of `element`, but for its style, or its kind hide it.
 fn is_hidden(element: &Element) -> bool {
-    let is_hidden = element
-        .attr("hidden")
-        .is_some_and(|value| !value.eq_ignore_ascii_case("until-found"));
-    is_hidden
-        || element
-            .attr("aria-hidden")
-            .is_some_and(|value| value.trim().eq_ignore_ascii_case("true"))
-        || element
-            .classes()
-            .any(|class| OFFSCREEN_CLASSES.contains(&class))
-        || (element.name() == "input"
-            && element
-                .attr("type")
-                .is_some_and(|kind| kind.eq_ignore_ascii_case("hidden")))
-        || (element.name() == "dialog" && element.attr("open").is_none())
-        || Style::of(element).is_hidden
+    let kind = element.name();
+    (kind == "dialog" && element.attr("open").is_none())
+        || element.attrs().any(|(name, value)| match name {
+            "hidden" => !value.eq_ignore_ascii_case("until-found"),
+            "aria-hidden" => value.trim().eq_ignore_ascii_case("true"),
+            "class" => value
+                .split_ascii_whitespace()
+                .any(|class| OFFSCREEN_CLASSES.contains(&class)),
+            "type" => kind == "input" && value.eq_ignore_ascii_case("hidden"),
+            _ => false,
+        })
 }
 
 /// What text inherits from the elements around it.
@@ -108,8 +106,7 @@ impl Default for Looks {
 }
 
 impl Looks {
-    fn inside(self, element: &Element) -> Self {
-        let style = Style::of(element);
+    fn inside(self, style: &Style) -> Self {
         Self {
             color: style.color.or(self.color),
             background: style.background.unwrap_or(self.background),

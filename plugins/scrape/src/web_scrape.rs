@@ -66,6 +66,14 @@ impl FromStr for Extract {
 }
 
 impl Extract {
+    /// Whether `element` has it.
+    fn is_of(&self, element: &ElementRef<'_>) -> bool {
+        match self {
+            Self::Text | Self::Html => true,
+            Self::Attribute(name) => element.value().attr(name).is_some(),
+        }
+    }
+
     /// What it is of `element`; none when that has no such attribute.
     fn of(&self, element: &ElementRef<'_>) -> Option<String> {
         match self {
@@ -125,15 +133,13 @@ pub fn read(mut page: Page, args: &Args) -> Result<Output, ToolError> {
         .filter(visible::is_shown)
         .collect();
     let hidden = found.len() - elements.len();
-    let mut values = elements
-        .iter()
-        .filter_map(|element| extract.of(element))
-        .peekable();
-    if values.peek().is_none() {
+    let having = elements.iter().filter(|element| extract.is_of(element));
+    let total = having.clone().count();
+    if total == 0 {
         return Err(no_match(args, &extract, elements.len(), hidden));
     }
-    let matches: Vec<String> = values.by_ref().take(args.limit.max(1)).collect();
-    let total = matches.len() + values.count();
+    let shown_ones = having.take(args.limit.max(1));
+    let matches: Vec<String> = shown_ones.filter_map(|element| extract.of(element)).collect();
     let text = shown(&matches, total, hidden);
     Ok(Output::text(text).structured(&Scraped {
         url: page.url.into(),
