@@ -199,6 +199,79 @@ fn limits_of_bytes_and_time_hold() {
 }
 
 #[test]
+fn a_page_has_a_limit_of_its_own() {
+    let site = Site::start(|path| match path {
+        "/text" => Reply::of("text/plain", b"b".repeat(150_000)),
+        // Only its content says what it is.
+        "/unnamed" => Reply::of("", format!("<!doctype html>{}", "b".repeat(150_000)).into()),
+        _ => Reply::html(format!("<p>{}", "b".repeat(150_000))),
+    });
+    let product = product(
+        &site,
+        "[tools.scrape]\nmax_body_bytes = 200000\nmax_html_bytes = 100000",
+    );
+    let text = fetch(&product, &site.url("/text"));
+    assert_eq!(text["structured"]["total_chars"], 150_000, "{text}");
+    for path in ["/page", "/unnamed"] {
+        let answer = fetch(&product, &site.url(path));
+        let (category, message) = failure(&answer);
+        assert_eq!(category, "permanent_failure", "{path}: {answer}");
+        assert!(
+            message.contains("100 KB") && message.contains("`tools.scrape.max_html_bytes`"),
+            "{message}"
+        );
+    }
+}
+
+/// The longest pages there may be, with as much as possible to keep of each: a call has four times the limit of bodies for them.
+#[test]
+fn a_page_takes_at_most_four_times_the_limit_of_bodies() {
+    const HTML_BYTES_MAX: usize = 2 * 1024 * 1024;
+    const MEMORY_BYTES_MAX: usize = 4 * 8 * 1024 * 1024;
+    let site = Site::start(|path| {
+        let piece = match path {
+            "/article" => "<p>A paragraph of an article, with some words, commas, and a reader.</p>",
+            "/items" => "<li><a href=/a>one</a> <em>two</em></li>\n",
+            "/table" => "<table><td></table>",
+            "/bare" => "<p>",
+            "/attributes" => "<p a b c d e f g h i j k l m n>",
+            "/names" => "<b data-some-longer-name='with a value that is long'></b>",
+            _ => "&amp;&lt;",
+        };
+        Reply::html(piece.repeat(HTML_BYTES_MAX / piece.len()))
+    });
+    let product = product(
+        &site,
+        &format!("[limits]\nmemory_bytes = {MEMORY_BYTES_MAX}"),
+    );
+    for path in [
+        "/article",
+        "/items",
+        "/table",
+        "/bare",
+        "/attributes",
+        "/names",
+        "/text",
+    ] {
+        let url = site.url(path);
+        for (tool, arguments) in [
+            ("fetch", json!({"url": url})),
+            ("fetch", json!({"url": url, "format": "markdown", "links": true})),
+            ("fetch", json!({"url": url, "whole": true, "format": "markdown"})),
+            ("web_scrape", json!({"url": url, "select": "p", "extract": "html"})),
+        ] {
+            let answer = product.call(tool, arguments.clone());
+            let (category, message) = failure(&answer);
+            let is_refused = message.contains("elements and attributes") || category == "not_found";
+            assert!(
+                answer["status"] == "ok" || is_refused,
+                "{tool} {arguments}: {category}: {message}"
+            );
+        }
+    }
+}
+
+#[test]
 fn a_page_is_fetched_again_when_its_server_does_not_vouch_for_it() {
     let site = Site::start(|path| {
         let page = Reply::html(format!("<p>{path}"));

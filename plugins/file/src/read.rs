@@ -15,8 +15,11 @@ mod lines;
 
 use lines::{PageLine, PageLines, Rest};
 
-/// Bytes of one page. About what a model can use of a single result.
-const PAGE_BYTES_MAX: usize = 256 * 1024;
+/// Bytes of one page: more than nearly every text that people write, since each page costs a call that reads the file from its start. How
+/// much of it a model is shown at once is the host's decision (`tools.overflow.threshold`).
+const PAGE_BYTES_MAX: usize = 2 * 1024 * 1024;
+/// Bytes of a line, to make room for a page before it is read.
+const LINE_BYTES: u64 = 128;
 /// Bytes scanned behind a page to say how many lines are left. More would make paging through huge files slow.
 const COUNT_BYTES_MAX: u64 = 256 * 1024 * 1024;
 
@@ -77,7 +80,8 @@ pub fn run(area: &Area, args: &Args) -> Result<Output, ToolError> {
     }
 
     let n_skipped = source.skip(args.offset).map_err(failed)?;
-    let mut body = PageBody::default();
+    let room = size.min(args.limit.saturating_mul(LINE_BYTES));
+    let mut body = PageBody::with_room(usize::try_from(room).unwrap_or(usize::MAX));
     while body.n_lines < args.limit && body.text.len() < PAGE_BYTES_MAX {
         let Some(found) = source.take().map_err(failed)? else {
             break;
@@ -104,6 +108,13 @@ struct PageBody {
 }
 
 impl PageBody {
+    fn with_room(n_bytes: usize) -> Self {
+        Self {
+            text: String::with_capacity(n_bytes.min(PAGE_BYTES_MAX)),
+            ..Self::default()
+        }
+    }
+
     fn push(&mut self, idx: u64, found: &PageLine<'_>) {
         let mut head = &*found.head;
         let mut len = found.len;

@@ -43,7 +43,7 @@ const SILENT: [&str; 9] = [
 const CONTROLS: [&str; 4] = ["button", "input", "select", "textarea"];
 
 /// What the tree of a page may take for dom_smoothie to choose from it: that makes a tree of its own, and copies it for each attempt.
-const CHOICE_BYTES_MAX: usize = 6 * 1024 * 1024;
+const CHOICE_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 /// Reads a page that stands at `url`.
 pub fn of(mut html: Html, url: &Url, wish: Wish) -> MainText {
