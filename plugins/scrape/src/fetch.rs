@@ -83,11 +83,7 @@ pub fn run(args: &Args) -> Result<Output, ToolError> {
 /// Errors: as [`run`], but for the network.
 pub fn read(mut page: Page, args: &Args) -> Result<Output, ToolError> {
     let decoded = page.decode();
-    let MainText {
-        title,
-        text,
-        note,
-    } = match page.kind {
+    let MainText { title, text, note } = match page.kind {
         Kind::Html => {
             let html = document::parse(decoded.text)?;
             main_text::of(html, &page.url, args.wish())

@@ -53,13 +53,18 @@ pub fn of(mut html: Html, url: &Url, wish: Wish) -> MainText {
     let is_large = document::weight(&html) > CHOICE_BYTES_MAX;
     let (text, note) = match (is_large, wish) {
         (false, wish) => chosen(html, url, wish),
-        (true, Wish { markdown, whole, .. }) => {
+        (
+            true,
+            Wish {
+                markdown, whole, ..
+            },
+        ) => {
             let note = match (whole, markdown) {
                 (true, false) => None,
                 (true, true) => Some("the page is too large for Markdown: this is plain text"),
-                (false, _) => {
-                    Some("the page is too large to find its main text: this is all visible text of the page")
-                }
+                (false, _) => Some(
+                    "the page is too large to find its main text: this is all visible text of the page",
+                ),
             };
             (plain(html, url, wish.links), note)
         }

@@ -139,7 +139,9 @@ pub fn read(mut page: Page, args: &Args) -> Result<Output, ToolError> {
         return Err(no_match(args, &extract, elements.len(), hidden));
     }
     let shown_ones = having.take(args.limit.max(1));
-    let matches: Vec<String> = shown_ones.filter_map(|element| extract.of(element)).collect();
+    let matches: Vec<String> = shown_ones
+        .filter_map(|element| extract.of(element))
+        .collect();
     let text = shown(&matches, total, hidden);
     Ok(Output::text(text).structured(&Scraped {
         url: page.url.into(),
