@@ -232,7 +232,7 @@ fn refused(code: &ErrorCode) -> ToolError {
         ),
         ErrorCode::TlsCertificateError => (
             NetworkError,
-            "the certificate of the server is not valid for this host",
+            "the certificate of the server is not trusted (`tools.egress.ca_file` adds authorities), or is for another host",
         ),
         ErrorCode::HttpRequestDenied => (PolicyBlocked, "this request is not allowed"),
         ErrorCode::DestinationIpProhibited => (
@@ -258,7 +258,10 @@ fn refused(code: &ErrorCode) -> ToolError {
             PermanentFailure,
             "the response is encoded in a way that is not supported, or its encoding is damaged",
         ),
-        ErrorCode::LoopDetected => (PermanentFailure, "the server redirects too often"),
+        ErrorCode::LoopDetected => (
+            PermanentFailure,
+            "the server redirects too often, or to an address that is not followed",
+        ),
         ErrorCode::HttpProtocolError => (NetworkError, "the server does not speak HTTP correctly"),
         ErrorCode::ConnectionLimitReached => {
             (Category::RateLimited, "too many connections are open")
