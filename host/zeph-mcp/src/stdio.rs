@@ -24,7 +24,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _,
 use tokio::sync::{Mutex as AsyncMutex, Notify};
 use tokio_util::sync::CancellationToken;
 
-use self::message::{Bad, Read, read};
+use self::message::{Bad, Read, line, read};
 
 /// Most requests that were read and answers that were not written yet. A client that sends more is not read from until it reads answers.
 const OPEN_MAX: usize = 512;
@@ -220,8 +220,7 @@ impl<W> Shared<W> {
 
 impl<W: AsyncWrite + Unpin> Shared<W> {
     async fn write(&self, message: &ServerJsonRpcMessage) -> io::Result<()> {
-        let mut line = serde_json::to_vec(message)?;
-        line.push(b'\n');
+        let line = line(message)?;
         let mut writer = self.writer.lock().await;
         let Some(writer) = writer.as_mut() else {
             return Err(io::ErrorKind::NotConnected.into());
