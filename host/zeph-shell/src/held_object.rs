@@ -89,8 +89,10 @@ pub(crate) fn find(path: &Path) -> io::Result<OwnedFd> {
     sys::open(path, sys::FIND | OFlags::NOFOLLOW)
 }
 
-/// Opens what is at `path` for reading, in the same way, without waiting for anybody.
-pub(crate) fn open_to_read(path: &Path) -> io::Result<OwnedFd> {
+/// Opens what is at `path` for reading, which leads through no symbolic link and is none, without waiting for anybody.
+///
+/// Errors: nothing is there, or a symbolic link stands in the way.
+pub fn open_to_read(path: &Path) -> io::Result<OwnedFd> {
     sys::open(path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY)
 }
 

@@ -1,9 +1,11 @@
 //! `@file` in a prompt: the file is attached to what the model is sent.
 //!
 //! A word that begins with `@` names a file when there is one of that name below the working directory, by the rules that tools are
-//! held to: hidden files are not attached. What names no file stays text.
+//! held to: hidden files are not attached. What names no file stays text. The name is resolved once; what is opened then is what stands at
+//! that path, and no link that came there since.
 
-use std::io::Read as _;
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
@@ -12,6 +14,7 @@ use globset::{Glob, GlobSet, GlobSetBuilder};
 use zeph_agent::message::Image;
 use zeph_agent::transcript::Attachment;
 use zeph_core::capability::FsGrant;
+use zeph_shell::held_object::open_to_read;
 
 /// Bytes of one attached file.
 const FILE_BYTES_MAX: u64 = 1_048_576;
@@ -112,7 +115,7 @@ fn read(name: &str, path: &Path) -> Result<Attachment, String> {
         .iter()
         .find(|(known, _)| end.eq_ignore_ascii_case(known));
     let bytes_max = media_type.map_or(FILE_BYTES_MAX, |_| IMAGE_BYTES_MAX);
-    let file = std::fs::File::open(path).map_err(|error| error.to_string())?;
+    let file = open(path).map_err(|error| error.to_string())?;
     let mut bytes = Vec::new();
     let read = file.take(bytes_max + 1).read_to_end(&mut bytes);
     read.map_err(|error| error.to_string())?;
@@ -139,9 +142,54 @@ fn read(name: &str, path: &Path) -> Result<Attachment, String> {
     })
 }
 
+/// Opens a regular file at its real path.
+fn open(path: &Path) -> io::Result<File> {
+    let file = File::from(open_to_read(path)?);
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::other("it is not a regular file")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::names;
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::{names, read};
+
+    #[test]
+    fn a_link_that_came_after_the_name_was_resolved_is_not_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let top = folder.path().canonicalize().unwrap();
+        fs::create_dir_all(top.join("work/docs")).unwrap();
+        fs::create_dir(top.join("outside")).unwrap();
+        for path in ["work/docs/notes", "work/notes", "outside/notes"] {
+            fs::write(top.join(path), path).unwrap();
+        }
+        let resolved = [top.join("work/docs/notes"), top.join("work/notes")];
+        let text = |path| read("notes", path).map(|one| one.text.unwrap_or_default());
+        assert_eq!(text(&resolved[0]).unwrap(), "work/docs/notes");
+        fs::rename(top.join("work/docs"), top.join("work/aside")).unwrap();
+        symlink(top.join("outside"), top.join("work/docs")).unwrap();
+        fs::remove_file(&resolved[1]).unwrap();
+        symlink(top.join("outside/notes"), &resolved[1]).unwrap();
+        for path in &resolved {
+            assert!(text(path).is_err(), "{}", path.display());
+        }
+    }
+
+    #[test]
+    fn what_is_no_regular_file_is_neither_read_nor_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let top = folder.path().canonicalize().unwrap();
+        let pipe = top.join("pipe");
+        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RUSR).unwrap();
+        for path in [pipe, top] {
+            let problem = read("it", &path).unwrap_err();
+            assert!(problem.contains("regular file"), "{problem}");
+        }
+    }
 
     #[test]
     fn words_with_an_at_sign_name_files() {
