@@ -184,6 +184,25 @@ fn a_request_that_is_cancelled_ends_its_turn() {
 }
 
 #[test]
+fn a_session_that_is_deleted_while_it_works_stays_deleted() {
+    let model = Model::new([Answer::Hangs("well".to_owned())]);
+    let product = product(&model);
+    let mut client = Client::start(&product, &[], plain());
+    let session = client.session(&product.work);
+    let turn = client.send_prompt(&session, "go");
+    client.until(|message| message["params"]["update"]["content"]["text"] == "well");
+    let delete = client.request("session/delete", &json!({"sessionId": session}));
+    let is_answer = |message: &Value| message.get("method").is_none();
+    let answers = [client.until(is_answer), client.until(is_answer)];
+    let of = |id: i64| answers.iter().find(|answer| answer["id"] == json!(id));
+    assert_eq!(of(turn).unwrap()["result"]["stopReason"], "cancelled");
+    assert_eq!(of(delete).unwrap()["result"], json!({}));
+    // What the turn recorded at its end went with the session.
+    let listed = client.ask("session/list", json!({})).unwrap();
+    assert_eq!(listed["sessions"], json!([]));
+}
+
+#[test]
 fn a_client_that_dies_leaves_nothing_running() {
     let mark = format!("1000.{}", std::process::id());
     let command = format!("sleep {mark}");

@@ -241,6 +241,31 @@ fn a_command_that_is_cancelled_is_killed_and_its_terminal_released() {
 }
 
 #[test]
+fn a_command_that_takes_too_long_is_killed_and_its_terminal_released() {
+    let model = Model::new([bash("echo began; sleep 1000"), says("too long")]);
+    let product = product(&model);
+    let args = ["--allow", "bash", "--set", "tools.shell.timeout=1"];
+    let mut client = Client::start(&product, &args, with_terminal());
+    let session = client.session(&product.work);
+    let mut terminals = Terminals::default();
+    let stop = client.prompt(&session, "run", |client, request| {
+        // An editor that waits for the end goes on answering.
+        if request["method"] != "terminal/wait_for_exit" {
+            terminals.serve(client, request);
+        }
+    });
+    assert_eq!(stop, "end_turn");
+    assert_eq!(
+        terminals.called,
+        ["terminal/create", "terminal/kill", "terminal/release"]
+    );
+    assert!(terminals.running.is_empty());
+    assert_eq!(client.ended_call().1["status"], "failed");
+    let told = model.requests()[1]["messages"].to_string();
+    assert!(told.contains("category: timeout"), "{told}");
+}
+
+#[test]
 fn a_terminal_that_is_closed_cancels_its_command() {
     let model = Model::new([bash("sleep 1000"), says("closed")]);
     let product = product(&model);

@@ -272,7 +272,7 @@ impl Door {
         tasks.abort_all();
         let mut closing = JoinSet::new();
         for session in sessions {
-            closing.spawn(async move { session.close().await });
+            closing.spawn(async move { session.end_runs().await });
         }
         while closing.join_next().await.is_some() {}
         self.hosts.end_scheduled().await;

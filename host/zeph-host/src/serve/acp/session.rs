@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use zeph_acp::agent::ClientCapabilities;
 use zeph_acp::connection::Connection;
@@ -15,7 +16,7 @@ use zeph_agent::Provider;
 
 use self::calls::{CallsOf, OpenCall};
 use super::place::SharedHost;
-use super::plan;
+use super::{TURNS_PATIENCE, plan};
 use crate::agent::begin::HostAgent;
 use crate::host::Host;
 use crate::session::Session;
@@ -43,6 +44,8 @@ pub(super) struct AcpSession {
     _shared: SharedHost,
     session: Session,
     directory: PathBuf,
+    /// Told of the end of each turn.
+    turn_over: Notify,
     /// All that changes. Locked for a moment only.
     state: Mutex<SessionState>,
 }
@@ -101,6 +104,7 @@ impl AcpSession {
             _shared: shared,
             session,
             directory,
+            turn_over: Notify::new(),
             state: Mutex::default(),
         });
         let door = CallsOf(Arc::downgrade(&this));
@@ -191,6 +195,8 @@ impl AcpSession {
         state.turn = None;
         state.is_closed |= agent.is_none();
         state.agent = agent;
+        drop(state);
+        self.turn_over.notify_waiters();
     }
 
     /// Whether a turn runs.
@@ -214,11 +220,36 @@ impl AcpSession {
         }
     }
 
-    /// Takes no more prompts, cancels what runs, and ends what runs in the background.
+    /// Takes no more prompts, cancels the turn and waits for its end, which is still recorded, and ends what runs in the background.
     pub(super) async fn close(&self) {
         self.state().is_closed = true;
         self.cancel();
+        if tokio::time::timeout(TURNS_PATIENCE, self.idle())
+            .await
+            .is_err()
+        {
+            tracing::warn!("a turn has not ended in time");
+        }
         self.session.close().await;
+    }
+
+    /// Ends what runs in the background, of a session whose turn is over.
+    pub(super) async fn end_runs(&self) {
+        self.session.close().await;
+    }
+
+    /// Waits until no turn runs.
+    async fn idle(&self) {
+        let mut over = std::pin::pin!(self.turn_over.notified());
+        loop {
+            // Before the look, so that no end is missed.
+            over.as_mut().enable();
+            if !self.is_busy() {
+                return;
+            }
+            over.as_mut().await;
+            over.set(self.turn_over.notified());
+        }
     }
 
     /// The name of the provider in use, or of the one the next turn uses.

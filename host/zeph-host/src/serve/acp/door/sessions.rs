@@ -10,7 +10,7 @@ use zeph_core::id::ConversationId;
 use super::super::place::Place;
 use super::super::session::AcpSession;
 use super::super::{listing, replay};
-use super::{Door, Reply, read, response, unknown_session, value};
+use super::{Door, DoorState, Reply, read, response, unknown_session, value};
 use crate::agent::approver::Approver;
 use crate::agent::begin::{self, AgentStart, HostAgent};
 use crate::agent::models;
@@ -43,19 +43,25 @@ impl Door {
         let place = Place::read(place)?;
         let id = session_id.parse::<ConversationId>();
         let id = id.map_err(|_| unknown_session(&session_id))?;
-        let before = self.state().sessions.get(&session_id).cloned();
-        if let Some(before) = before {
-            if before.is_busy() {
-                return Err(RpcError::request("a turn of this session runs"));
-            }
+        if let Some(before) = self.take_idle(&session_id)? {
             before.close().await;
-            self.state().sessions.remove(&session_id);
         }
         let session = self.open(&place, Some(id), how).await?;
         Ok(Reply {
             value: value(&response(&session, None))?,
             begun: Some(session),
         })
+    }
+
+    /// Takes an open session from those of the client; none when it is not open.
+    ///
+    /// Errors: a turn of it runs.
+    fn take_idle(&self, session_id: &str) -> Result<Option<Arc<AcpSession>>, RpcError> {
+        let mut state = self.state();
+        match state.sessions.get(session_id) {
+            Some(open) if open.is_busy() => Err(RpcError::request("a turn of this session runs")),
+            _ => Ok(state.sessions.remove(session_id)),
+        }
     }
 
     /// Opens a session, and adds it to those of the client.
@@ -65,7 +71,7 @@ impl Door {
         resume: Option<ConversationId>,
         how: GoesOn,
     ) -> Result<Arc<AcpSession>, RpcError> {
-        self.has_room()?;
+        has_room(&self.state())?;
         let (host, shared) = self.hosts.at(place).await?;
         // The model is shown the tools once: they have to be there.
         host.has_own_plugins().await;
@@ -82,21 +88,23 @@ impl Door {
             place.directory.clone(),
             agent,
         );
-        self.has_room()?;
         replay::replay(&session, &told).await;
-        let id = session.id().to_owned();
-        self.state().sessions.insert(id, Arc::clone(&session));
+        if let Some(replaced) = self.add(&session)? {
+            // It was loaded twice at once: the later one is the session.
+            replaced.close().await;
+        }
         self.hosts.run_scheduled(place, session.host()).await;
         Ok(session)
     }
 
-    fn has_room(&self) -> Result<(), RpcError> {
-        match self.state().sessions.len() < SESSIONS_MAX {
-            true => Ok(()),
-            false => Err(RpcError::request(format!(
-                "{SESSIONS_MAX} sessions are open; close one first"
-            ))),
-        }
+    /// Adds a session to those of the client; the one that had its id.
+    ///
+    /// Errors: there are too many.
+    fn add(&self, session: &Arc<AcpSession>) -> Result<Option<Arc<AcpSession>>, RpcError> {
+        let mut state = self.state();
+        has_room(&state)?;
+        let id = session.id().to_owned();
+        Ok(state.sessions.insert(id, Arc::clone(session)))
     }
 
     async fn agent(
@@ -153,5 +161,15 @@ impl Door {
         let deleted = host.store().delete_conversation(id).await;
         deleted.map_err(|error| RpcError::internal(error.to_string()))?;
         Ok(Reply::of(value(&Present {})?))
+    }
+}
+
+/// Errors: there are too many sessions for another one.
+fn has_room(state: &DoorState) -> Result<(), RpcError> {
+    match state.sessions.len() < SESSIONS_MAX {
+        true => Ok(()),
+        false => Err(RpcError::request(format!(
+            "{SESSIONS_MAX} sessions are open; close one first"
+        ))),
     }
 }
