@@ -122,9 +122,12 @@ pub struct ResultEntry {
 pub struct BaseEntry {
     /// All of it; none of them is a base.
     pub entries: Vec<TranscriptEntry>,
-    /// What the conversation had used up until then, requests for summaries included.
+    /// What the conversation had used up until then, requests for summaries included, but for `side`.
     #[serde(default)]
     pub usage: Usage,
+    /// What was asked of other models until then, which have prices of their own.
+    #[serde(default, skip_serializing_if = "SideSpending::is_nothing")]
+    pub side: SideSpending,
 }
 
 /// The entries of a conversation.
@@ -152,7 +155,7 @@ impl Transcript {
             TranscriptEntry::Base(base) => {
                 self.entries = base.entries;
                 self.usage = base.usage;
-                self.side = SideSpending::default();
+                self.side = base.side;
                 self.tools = None;
             }
             TranscriptEntry::Tools { names } => self.tools = Some(names),
@@ -173,7 +176,7 @@ impl Transcript {
         self.usage
     }
 
-    /// What was asked of models beside the answers since the last base: for calls, for the choice of tools.
+    /// What was asked of models beside the answers: for calls, for the choice of tools.
     pub fn side_spending(&self) -> SideSpending {
         self.side
     }

@@ -35,6 +35,19 @@ impl Usage {
     }
 }
 
+impl Usage {
+    /// What is left of it without `part`.
+    pub(crate) fn without(self, part: Self) -> Self {
+        Self {
+            input: self.input.saturating_sub(part.input),
+            cache_read: self.cache_read.saturating_sub(part.cache_read),
+            cache_write: self.cache_write.saturating_sub(part.cache_write),
+            output: self.output.saturating_sub(part.output),
+            reasoning: self.reasoning.saturating_sub(part.reasoning),
+        }
+    }
+}
+
 impl Add for Usage {
     type Output = Self;
 

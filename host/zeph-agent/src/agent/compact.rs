@@ -180,10 +180,14 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
         entries: Vec<TranscriptEntry>,
         turn: &Turn<'_>,
     ) -> Result<(), Stopped> {
-        let usage = self.spending.usage;
-        let about = about(&entries);
-        self.append(TranscriptEntry::Base(BaseEntry { entries, usage }))
-            .await?;
+        let side = self.transcript.side_spending();
+        let base = BaseEntry {
+            usage: self.spending.usage.without(side.usage),
+            side,
+            entries,
+        };
+        let about = about(&base.entries);
+        self.append(TranscriptEntry::Base(base)).await?;
         self.measured = None;
         self.tools = self.host.definitions();
         let entries = self.choose(&about, turn).await;

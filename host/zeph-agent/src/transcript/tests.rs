@@ -9,7 +9,7 @@ use crate::message::{
     Arguments, AssistantTurn, Item, ItemView, Origin, StopReason, ToolCall, Turn,
 };
 use crate::settings::ProviderKind;
-use crate::usage::Usage;
+use crate::usage::{SideSpending, Usage};
 
 pub(crate) fn origin() -> Origin {
     Origin {
@@ -115,7 +115,7 @@ fn any_entry() -> impl Strategy<Value = TranscriptEntry> {
     let several = prop::collection::vec(plain.clone(), 0..4);
     prop_oneof![
         8 => plain,
-        1 => several.prop_map(|entries| TranscriptEntry::Base(BaseEntry { entries, usage: Usage::default() })),
+        1 => several.prop_map(|entries| TranscriptEntry::Base(BaseEntry { entries, usage: Usage::default(), side: SideSpending::default() })),
     ]
 }
 

@@ -129,3 +129,27 @@ async fn what_calls_take_counts_in_the_budget_and_is_stored() {
     assert_eq!(later.agent.spending().usage, spending.usage);
     assert_eq!(later.agent.spending().cost, spending.cost);
 }
+
+#[tokio::test]
+async fn what_other_models_cost_keeps_its_price_when_a_conversation_is_compacted() {
+    let host = FakeHost::default();
+    host.output_bytes.store(9_000, Ordering::Relaxed);
+    host.end_with(judged());
+    let narrow = crate::agent::AgentLimits {
+        context_budget_tokens: 4_000,
+        ..limits()
+    };
+    let model = Model::new([calls(&["read"]), says("done"), says("later")]);
+    let mut lab = with_limits(model.summarises("short"), host, narrow);
+    lab.turn(&"look ".repeat(900)).await;
+    lab.turn("and then").await;
+    let is_shorter = lab.agent.compact_now(&*lab.observer, &lab.cancel).await;
+    assert_eq!(is_shorter, Ok(true));
+    let spending = *lab.agent.spending();
+    assert!(spending.cost >= judged().spent.cost, "{spending:?}");
+    let stored = Transcript::load(lab.agent.journal().entries());
+    assert_eq!(stored.side_spending(), judged().spent);
+    let later = resumed_on(Model::new([]), FakeHost::default(), stored);
+    assert_eq!(later.agent.spending().usage, spending.usage);
+    assert_eq!(later.agent.spending().cost, spending.cost);
+}
