@@ -1,4 +1,5 @@
-//! The figure of the agent on a terminal: how soon the first word of an answer is seen after it has arrived.
+//! The figures of the agent: how soon the first word of an answer is seen on a terminal after it has arrived; and those of a long turn
+//! (`rounds`).
 
 use std::fs::File;
 use std::io::{BufReader, Read as _, Write as _};
@@ -14,6 +15,7 @@ use serde_json::json;
 
 use crate::figures::{Bench, Row, shown, verdict};
 use crate::model::{model, request};
+use crate::rounds::rounds;
 use crate::timing::{median, percentile};
 
 /// Prompts.
@@ -25,7 +27,7 @@ const WORD: &str = "Certainly";
 /// How long the program has waited for the word when it comes.
 const THINKING: Duration = Duration::from_millis(50);
 
-/// The figure.
+/// The figures.
 pub(crate) fn agent(bench: &Bench) -> Result<Vec<Row>> {
     // Holds the moment at which the word was sent.
     let (sent, sent_at) = sync_channel(1);
@@ -35,7 +37,7 @@ pub(crate) fn agent(bench: &Bench) -> Result<Vec<Row>> {
         times.push(first_word(bench, port, &sent_at)?);
     }
     let p50 = median(&mut times);
-    Ok(vec![Row {
+    let first_word = Row {
         figure: "the first word of an answer on a terminal, since it was sent".to_owned(),
         measured: format!(
             "p50 {}, p90 {}",
@@ -44,7 +46,10 @@ pub(crate) fn agent(bench: &Bench) -> Result<Vec<Row>> {
         ),
         reach: "p50 ≤ 5 ms".to_owned(),
         ratio: verdict("", p50 <= Duration::from_millis(5)),
-    }])
+    };
+    let mut rows = vec![first_word];
+    rows.extend(rounds(bench)?);
+    Ok(rows)
 }
 
 /// A prompt on a terminal of its own; the time from the moment the word was sent until it can be read there.

@@ -25,6 +25,7 @@ mod plugins;
 mod postgres;
 #[path = "../../xtask/src/program.rs"]
 mod program;
+mod rounds;
 mod scrape;
 mod search;
 mod shell;

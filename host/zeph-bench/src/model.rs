@@ -25,6 +25,13 @@ pub(crate) fn model(
 
 /// The next request of a connection; none when there will be none.
 pub(crate) fn request(stream: &mut BufReader<TcpStream>) -> Result<Option<Value>> {
+    let body = body(stream)?;
+    let request = body.map(|body| serde_json::from_slice(&body));
+    Ok(request.transpose()?)
+}
+
+/// The same as it came.
+pub(crate) fn body(stream: &mut BufReader<TcpStream>) -> Result<Option<Vec<u8>>> {
     let mut n_bytes = 0;
     loop {
         let mut line = String::new();
@@ -41,5 +48,5 @@ pub(crate) fn request(stream: &mut BufReader<TcpStream>) -> Result<Option<Value>
     }
     let mut body = vec![0; n_bytes];
     stream.read_exact(&mut body)?;
-    Ok(Some(serde_json::from_slice(&body)?))
+    Ok(Some(body))
 }
