@@ -2,8 +2,10 @@
 
 mod chat;
 mod code_search;
+mod events;
 mod goals;
 mod judge;
+mod providers;
 mod schedules;
 mod script;
 mod shaping;
@@ -218,6 +220,8 @@ fn the_demonstration_runs_through_by_itself_and_leaves_nothing() {
     let places = product.home.join("places");
     fs::create_dir(&places).unwrap();
     let mut command = product.command(&["run", "--demo", "--json"]);
+    // Nothing that a user set is heard.
+    command.env("ZEPH_AGENT_MAX_TOOL_ITERATIONS", "1");
     let ran = command.env("TMPDIR", &places).stdin(Stdio::null()).output();
     let ran = Ran::from(ran.unwrap());
     let (events, result) = events(&ran);

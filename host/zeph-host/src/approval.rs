@@ -7,7 +7,6 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use zeph_core::lifetime::Lifetime;
 use zeph_engine::Cancel;
@@ -98,13 +97,22 @@ impl ApprovalPrompt {
         }
     }
 
-    /// Counts every question that is put.
-    pub(crate) fn counted(self, asked: &Arc<AtomicU64>) -> Self {
-        let (ask, asked) = (Arc::clone(&self.ask), Arc::clone(asked));
+    /// Tells `begun` of every question that is put, and what that returns of the answer.
+    pub(crate) fn observed<F, E>(self, begun: F) -> Self
+    where
+        F: Fn(&ApprovalQuestion) -> E + Send + Sync + 'static,
+        E: FnOnce(Option<ApprovalAnswer>) + Send + 'static,
+    {
+        let ask = Arc::clone(&self.ask);
         Self {
             ask: Arc::new(move |question| {
-                asked.fetch_add(1, Ordering::Relaxed);
-                ask(question)
+                let ended = begun(&question);
+                let asked = ask(question);
+                Box::pin(async move {
+                    let answer = asked.await;
+                    ended(answer);
+                    answer
+                })
             }),
             ..self
         }

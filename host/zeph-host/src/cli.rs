@@ -88,9 +88,14 @@ pub fn main_with(components: Vec<Component>) -> ExitCode {
         Err(error) => return refuse(&error, &typed),
     };
     let quiet = args.global.quiet > 0;
+    let is_json_run = matches!(&args.command, CliCommand::Run(options) if options.json);
     match dispatch(args, components, operator) {
         Ok(exit) => exit.into(),
         Err(error) => {
+            if is_json_run {
+                // A closed stream leaves nobody to tell.
+                drop(run::agent::report(&error));
+            }
             out::error(&error, quiet);
             error.exit().into()
         }
@@ -110,18 +115,35 @@ fn parse(typed: &[OsString], color: ColorChoice) -> Result<CliArgs, clap::Error>
 fn refuse(error: &clap::Error, typed: &[OsString]) -> ExitCode {
     // A closed stream leaves nobody to tell.
     drop(error.print());
-    match error.use_stderr() && !is_hook(typed) {
-        true => Exit::Usage.into(),
-        false => Exit::Success.into(),
+    if !error.use_stderr() {
+        return Exit::Success.into();
+    }
+    match meant_command(typed).as_deref() {
+        // An agent takes the exit code of a usage error for a veto.
+        Some("hook") => Exit::Success.into(),
+        Some("run") if asks_for_events(typed) => {
+            let said = error.to_string();
+            let problem = said.lines().next().unwrap_or_default();
+            let problem = problem.strip_prefix("error: ").unwrap_or(problem);
+            drop(run::agent::report(&CliError::user(problem)));
+            Exit::Usage.into()
+        }
+        _ => Exit::Usage.into(),
     }
 }
 
-/// Whether a command line that is wrong is that of a hook: an agent takes the exit code of a usage error for a veto.
-fn is_hook(typed: &[OsString]) -> bool {
+/// The command of a command line that is wrong.
+fn meant_command(typed: &[OsString]) -> Option<String> {
     let read = CliArgs::command()
         .ignore_errors(true)
         .try_get_matches_from(typed);
-    read.is_ok_and(|matches| matches.subcommand_name() == Some("hook"))
+    read.ok()?.subcommand_name().map(str::to_owned)
+}
+
+/// Whether `--json` is on a command line that is wrong.
+fn asks_for_events(typed: &[OsString]) -> bool {
+    let mut options = typed.iter().take_while(|word| *word != "--");
+    options.any(|word| word == "--json")
 }
 
 fn dispatch(

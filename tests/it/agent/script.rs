@@ -50,6 +50,16 @@ impl Script {
         bodies(self.server.requests())
     }
 
+    /// Where it is for providers of this kind.
+    pub(super) fn base_url_of(&self, kind: ProviderKind) -> String {
+        self.server.base_url(kind)
+    }
+
+    /// All requests, as they came.
+    pub(super) fn heard(&self) -> Vec<RecordedRequest> {
+        self.server.requests()
+    }
+
     /// The texts of each request for vectors.
     pub(super) fn embedded(&self) -> Vec<Vec<String>> {
         let bodies = bodies(self.server.embedding_requests()).into_iter();

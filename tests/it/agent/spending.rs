@@ -121,3 +121,27 @@ fn stats_say_how_many_calls_needed_a_person_in_all_sessions() {
     let line = "1 of 4 calls needed approval (25 per 100 calls), 1 of them unanswered";
     assert!(shown.contains(line), "{shown}");
 }
+
+#[test]
+fn the_calls_of_one_answer_count_once() {
+    let reads = |paths: &[&str]| {
+        let reads = paths.iter().map(|path| ("read", json!({"path": path})));
+        calls(&reads.collect::<Vec<_>>())
+    };
+    let script = Script::new([reads(&["a", "b", "c"]), reads(&["a", "b"]), says("enough")]);
+    let product = product(&script);
+    for name in ["a", "b", "c"] {
+        product.file(name, format!("content of {name}\n"));
+    }
+    let limit = "tools.max_tool_calls_per_session=1";
+    let ran = product.run(&["--set", limit, "run", "look"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let told = results(&script.requests()[2]);
+    assert_eq!(told.len(), 5, "{told:#?}");
+    for (result, name) in told.iter().zip(["a", "b", "c"]) {
+        assert!(result.contains(&format!("content of {name}")), "{result}");
+    }
+    for result in &told[3..] {
+        assert!(result.contains("max_tool_calls_per_session"), "{result}");
+    }
+}

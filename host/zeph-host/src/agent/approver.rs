@@ -1,6 +1,7 @@
 //! Who approves the calls of a model: the user at the terminal of a chat, or nobody.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{mpsc, oneshot};
@@ -44,7 +45,18 @@ pub(crate) struct Approver {
     ask: Option<Way>,
     denials: Arc<Mutex<HashMap<String, Option<String>>>>,
     /// Questions that were put.
-    asked: Arc<std::sync::atomic::AtomicU64>,
+    asked: Arc<AtomicU64>,
+    /// What came of them, by their calls, where another way than a channel asks.
+    questions: Arc<Mutex<HashMap<String, PutQuestion>>>,
+}
+
+/// A question that was put to the user.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PutQuestion {
+    /// Why the call asks.
+    pub(crate) reason: String,
+    /// None when nobody answered.
+    pub(crate) answer: Option<ApprovalAnswer>,
 }
 
 #[derive(Debug, Clone)]
@@ -76,14 +88,14 @@ impl Approver {
 
     /// Questions that were put so far.
     pub(crate) fn asked(&self) -> u64 {
-        self.asked.load(std::sync::atomic::Ordering::Relaxed)
+        self.asked.load(Ordering::Relaxed)
     }
 
     /// What a call asks with.
     pub(crate) fn prompt(&self, call_id: &str) -> Option<ApprovalPrompt> {
         let way = match self.ask.clone()? {
             Way::Channel(way) => way,
-            Way::Prompt(prompt) => return Some(prompt.counted(&self.asked)),
+            Way::Prompt(prompt) => return Some(self.recorded(prompt, call_id)),
         };
         let (approver, call_id) = (self.clone(), call_id.to_owned());
         let ask = move |question| {
@@ -93,14 +105,47 @@ impl Approver {
         Some(ApprovalPrompt::new(approval::at_prompt(), ask).with_rules())
     }
 
+    /// `prompt`, and what comes of its questions is kept for [`take_put`](Self::take_put).
+    fn recorded(&self, prompt: ApprovalPrompt, call_id: &str) -> ApprovalPrompt {
+        let (approver, call_id) = (self.clone(), call_id.to_owned());
+        let begun = move |question: &ApprovalQuestion| {
+            approver.asked.fetch_add(1, Ordering::Relaxed);
+            let put = PutQuestion {
+                reason: question.reason.clone(),
+                answer: None,
+            };
+            approver.questions().insert(call_id.clone(), put);
+            let (approver, call_id) = (approver.clone(), call_id.clone());
+            move |answer| {
+                if answer == Some(ApprovalAnswer::Denied) {
+                    approver.denials().insert(call_id.clone(), None);
+                }
+                if let Some(put) = approver.questions().get_mut(&call_id) {
+                    put.answer = answer;
+                }
+            }
+        };
+        prompt.observed(begun)
+    }
+
+    /// The question that was put about a call, once, where another way than a channel asks.
+    pub(crate) fn take_put(&self, call_id: &str) -> Option<PutQuestion> {
+        self.questions().remove(call_id)
+    }
+
+    fn questions(&self) -> MutexGuard<'_, HashMap<String, PutQuestion>> {
+        self.questions
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
     async fn put(
         &self,
         call_id: &str,
         question: ApprovalQuestion,
         way: &mpsc::Sender<Asked>,
     ) -> Option<ApprovalAnswer> {
-        self.asked
-            .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        self.asked.fetch_add(1, Ordering::Relaxed);
         let (answer, answered) = oneshot::channel();
         let question = Box::new(question);
         way.send(Asked::Approval { question, answer }).await.ok()?;

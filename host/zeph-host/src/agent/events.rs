@@ -3,6 +3,9 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
+use zeph_core::lifetime::Lifetime;
+
+use crate::approval::ApprovalAnswer;
 
 /// One line. The last one is a `result`, on every exit that can be caught.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -54,8 +57,8 @@ pub(crate) enum RunEvent {
         tool: String,
         /// Why it asks, and what would let it run.
         reason: String,
-        /// What was answered; null when there is no one to ask.
-        answer: Option<String>,
+        /// What was answered; null when nobody did, or there is no one to ask.
+        answer: Option<UserReply>,
     },
     /// Something that ended in the background, or a remark about the session.
     Message {
@@ -106,6 +109,31 @@ pub(crate) enum CallStatus {
     Denied,
     /// It was cancelled.
     Cancelled,
+}
+
+/// What the user answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum UserReply {
+    /// This call may run.
+    Once,
+    /// Such calls may run in this conversation.
+    Conversation,
+    /// Such calls may run from now on.
+    Always,
+    /// The call may not run.
+    Deny,
+}
+
+impl From<ApprovalAnswer> for UserReply {
+    fn from(answer: ApprovalAnswer) -> Self {
+        match answer {
+            ApprovalAnswer::Approved(Lifetime::Once) => Self::Once,
+            ApprovalAnswer::Approved(Lifetime::Session) => Self::Conversation,
+            ApprovalAnswer::Approved(Lifetime::Always) => Self::Always,
+            ApprovalAnswer::Denied => Self::Deny,
+        }
+    }
 }
 
 /// How a run ended.

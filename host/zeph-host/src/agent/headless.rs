@@ -6,12 +6,14 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use zeph_agent::event::{AgentEvent, Observer, TurnEnd, TurnStatus};
-use zeph_agent::tool_host::CallEndKind;
+use zeph_agent::message::ToolCall;
+use zeph_agent::tool_host::{CallEnd, CallEndKind};
 use zeph_agent::{ProviderErrorKind, Usage};
 
+use super::approver::{Approver, PutQuestion};
 use super::begin::{HostAgent, user_entry};
 use super::card;
-use super::events::{ApprovalCount, CallStatus, RunEvent, RunStatus, RunUsage};
+use super::events::{ApprovalCount, CallStatus, RunEvent, RunStatus, RunUsage, UserReply};
 use crate::run::interrupt::{Interruption, Interrupts};
 use crate::run::render::{DIM, YELLOW, escape};
 
@@ -48,7 +50,8 @@ pub(crate) async fn run(
     interrupts: &mut Interrupts,
 ) -> RunEnd {
     let cancel = CancellationToken::new();
-    let output = HeadlessOutput::new(form, cancel.clone());
+    let approver = agent.host().approver().clone();
+    let output = HeadlessOutput::new(form, approver, cancel.clone());
     let origin = agent.provider().origin();
     output.event(&RunEvent::Session {
         id: agent.host().session().conversation.to_string(),
@@ -82,6 +85,7 @@ pub(crate) async fn run(
 /// Standard output and standard error, as the run uses them.
 struct HeadlessOutput {
     form: OutputForm,
+    approver: Approver,
     /// Ends the run when nobody reads its output.
     cancel: CancellationToken,
     written: Mutex<Written>,
@@ -98,9 +102,10 @@ struct Written {
 }
 
 impl HeadlessOutput {
-    fn new(form: OutputForm, cancel: CancellationToken) -> Self {
+    fn new(form: OutputForm, approver: Approver, cancel: CancellationToken) -> Self {
         Self {
             form,
+            approver,
             cancel,
             written: Mutex::new(Written {
                 is_at_line_start: true,
@@ -171,8 +176,27 @@ impl HeadlessOutput {
         }
     }
 
+    /// Tells of the question that a call raised, whether or not somebody answered it.
+    fn approval(&self, call: &ToolCall, end: &CallEnd) {
+        let put = self.approver.take_put(&call.id);
+        let (reason, answer) = match put {
+            Some(PutQuestion { reason, answer }) => (reason, answer.map(UserReply::from)),
+            None if end.kind == CallEndKind::NeedsApproval => {
+                self.written().asked += 1;
+                (end.text.clone(), None)
+            }
+            None => return,
+        };
+        self.event(&RunEvent::Approval {
+            call_id: call.id.clone(),
+            tool: call.name.clone(),
+            reason,
+            answer,
+        });
+    }
+
     fn on_json(&self, event: &AgentEvent<'_>) {
-        for event in events(event) {
+        if let Some(event) = run_event(event) {
             self.event(&event);
         }
     }
@@ -246,8 +270,15 @@ impl HeadlessOutput {
             Some(Interruption::HangUp) => 129,
             _ => status.exit_code(),
         };
+        if let Some(message) = message.as_deref().filter(|_| interruption.is_none()) {
+            self.event(&RunEvent::Error {
+                message: message.to_owned(),
+                retry_ms: None,
+                discards_text: false,
+            });
+        }
         let spending = agent.spending();
-        let asked = self.written().asked + agent.host().approver().asked();
+        let asked = self.written().asked + self.approver.asked();
         self.event(&RunEvent::Result {
             status,
             text,
@@ -267,10 +298,8 @@ impl HeadlessOutput {
 
 impl Observer for HeadlessOutput {
     fn on(&self, event: AgentEvent<'_>) {
-        if let AgentEvent::CallEnded { end, .. } = &event
-            && end.kind == CallEndKind::NeedsApproval
-        {
-            self.written().asked += 1;
+        if let AgentEvent::CallEnded { call, end, .. } = &event {
+            self.approval(call, end);
         }
         match self.form {
             OutputForm::Json => self.on_json(&event),
@@ -279,9 +308,9 @@ impl Observer for HeadlessOutput {
     }
 }
 
-/// What an event is as lines of JSON.
-fn events(event: &AgentEvent<'_>) -> Vec<RunEvent> {
-    let one = match event {
+/// What an event is as a line of JSON.
+fn run_event(event: &AgentEvent<'_>) -> Option<RunEvent> {
+    Some(match event {
         AgentEvent::Text(text) => RunEvent::Text {
             text: (*text).to_owned(),
         },
@@ -294,7 +323,13 @@ fn events(event: &AgentEvent<'_>) -> Vec<RunEvent> {
             call,
             end,
             duration,
-        } => return ended(call, end, *duration),
+        } => RunEvent::ToolResult {
+            call_id: call.id.clone(),
+            tool: call.name.clone(),
+            status: call_status(end.kind),
+            text: end.text.clone(),
+            duration_ms: millis(*duration),
+        },
         AgentEvent::Spent {
             usage: spent, cost, ..
         } => RunEvent::Usage(usage(spent, cost.unwrap_or_default().usd())),
@@ -313,38 +348,19 @@ fn events(event: &AgentEvent<'_>) -> Vec<RunEvent> {
         AgentEvent::Compacted { before, after } => RunEvent::Message {
             text: format!("the conversation was compacted: about {before} tokens became {after}"),
         },
-        AgentEvent::Waiting | AgentEvent::Thinking(_) | AgentEvent::Answered => return Vec::new(),
-    };
-    vec![one]
+        AgentEvent::Waiting | AgentEvent::Thinking(_) | AgentEvent::Answered => return None,
+    })
 }
 
-fn ended(
-    call: &zeph_agent::message::ToolCall,
-    end: &zeph_agent::tool_host::CallEnd,
-    duration: Duration,
-) -> Vec<RunEvent> {
-    let status = match end.kind {
+fn call_status(kind: CallEndKind) -> CallStatus {
+    match kind {
         CallEndKind::Done => CallStatus::Ok,
         CallEndKind::Failed => CallStatus::Failed,
         CallEndKind::Malformed => CallStatus::Invalid,
         CallEndKind::NeedsApproval => CallStatus::ApprovalNeeded,
         CallEndKind::Denied => CallStatus::Denied,
         CallEndKind::Cancelled => CallStatus::Cancelled,
-    };
-    let asked = (status == CallStatus::ApprovalNeeded).then(|| RunEvent::Approval {
-        call_id: call.id.clone(),
-        tool: call.name.clone(),
-        reason: end.text.clone(),
-        answer: None,
-    });
-    let result = RunEvent::ToolResult {
-        call_id: call.id.clone(),
-        tool: call.name.clone(),
-        status,
-        text: end.text.clone(),
-        duration_ms: millis(duration),
-    };
-    asked.into_iter().chain([result]).collect()
+    }
 }
 
 fn millis(duration: Duration) -> u64 {

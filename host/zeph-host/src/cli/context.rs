@@ -104,6 +104,13 @@ impl Context {
         }
     }
 
+    /// Forgets the variables `ZEPH_…`, but for `kept`.
+    pub(crate) fn without_variables_but(mut self, kept: &[&str]) -> Self {
+        let variables = &mut self.surroundings.env;
+        variables.retain(|name, _| kept.contains(&name.as_str()));
+        self
+    }
+
     /// Has every host of this command append what calls use to `file`.
     ///
     /// Errors: the file cannot be written, or other users have access to it.

@@ -1,6 +1,6 @@
 //! `zeph-host run`: chooses and runs the front end (prompt or JSON lines), and converts its end to an exit code.
 
-mod agent;
+pub(super) mod agent;
 mod demo;
 
 use std::fs::File;

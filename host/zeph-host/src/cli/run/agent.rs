@@ -4,7 +4,9 @@ use std::io::{self, IsTerminal as _, Read as _};
 use std::sync::Arc;
 
 use zeph_agent::Provider;
+use zeph_config::Config;
 use zeph_core::id::ConversationId;
+use zeph_core::policy::AllowRule;
 
 use super::super::args::RunArgs;
 use super::super::context::{self, Context};
@@ -28,11 +30,20 @@ const PROMPT_BYTES_MAX: u64 = 16 * 1024 * 1024;
 #[derive(Debug)]
 enum Wanted {
     /// One prompt.
-    Headless(String),
+    Headless(PromptSource),
     /// A conversation at the terminal.
     Chat,
     /// The request that a prompt would make.
     Preview(Option<String>),
+}
+
+/// Where the prompt is.
+#[derive(Debug)]
+enum PromptSource {
+    /// On the command line.
+    Typed(String),
+    /// On standard input.
+    Stdin,
 }
 
 /// Prints the schema of `--json`.
@@ -41,35 +52,36 @@ pub(super) fn schema() -> Result<Exit, CliError> {
     Ok(Exit::Success)
 }
 
-/// Runs the agent.
-pub(super) fn run(context: &Context, options: RunArgs) -> Result<Exit, CliError> {
-    let is_json = options.json;
-    let ended = ask(context, options);
-    if let (true, Err(error)) = (is_json, &ended) {
-        report(error)?;
-    }
-    ended
+/// The last lines of a run with `--json` that could not begin.
+///
+/// Errors: standard output cannot be written.
+pub(crate) fn report(error: &CliError) -> Result<(), CliError> {
+    let problems = error.problems.join("; ");
+    let said: Vec<String> = [problems].into_iter().chain(error.causes()).collect();
+    end(Some(said.join(": ")), RunStatus::Error, error.exit())
 }
 
-/// The last lines of a run that could not begin.
-fn report(error: &CliError) -> Result<(), CliError> {
-    let message = RunEvent::Error {
-        message: error.problems.join("; "),
+/// The last lines of a run that did nothing.
+fn end(problem: Option<String>, status: RunStatus, exit: Exit) -> Result<(), CliError> {
+    let error = problem.map(|message| RunEvent::Error {
+        message,
         retry_ms: None,
         discards_text: false,
-    };
+    });
     let result = RunEvent::Result {
-        status: RunStatus::Error,
+        status,
         text: String::new(),
         usage: RunUsage::default(),
         calls: 0,
         approvals: ApprovalCount::default(),
-        exit_code: error.exit().code(),
+        exit_code: exit.code(),
     };
-    out::data(&format!("{}{}", message.line(), result.line()))
+    let lines = error.iter().chain([&result]).map(RunEvent::line);
+    out::data(&lines.collect::<String>())
 }
 
-fn ask(context: &Context, options: RunArgs) -> Result<Exit, CliError> {
+/// Runs the agent.
+pub(super) fn run(context: &Context, options: RunArgs) -> Result<Exit, CliError> {
     if options.tui {
         can_draw()?;
     }
@@ -77,43 +89,36 @@ fn ask(context: &Context, options: RunArgs) -> Result<Exit, CliError> {
     let config = context.config()?;
     let allow = context.allow(&options.allow, &config)?;
     context::block_on_threads(async {
-        let host = context.start(config, true, allow, None).await?;
-        let clockwork = matches!(wanted, Wanted::Chat).then(|| Clockwork::start(&host));
-        let provider = provider(&host, options.provider.as_deref())?;
-        // The model is shown the tools once: those of the program have to be there.
-        host.has_own_plugins().await;
-        host.settled().await;
-        let resume = resumed(&host, resume).await?;
+        // From the first moment: a start may take as long as its components take to compile.
         let mut interrupts = Interrupts::listen()
             .map_err(|error| CliError::internal("signals cannot be heard").because(error))?;
-        let conversation = options.conversation;
-        let start = |approver| AgentStart {
-            provider: Arc::clone(&provider),
-            approver,
-            live: None,
-            resume,
-            conversation,
-            schedule: None,
+        let started = tokio::select! {
+            biased;
+            signal = interrupts.next() => Err(signal),
+            started = start(context, (config, allow), (wanted, resume), &options) => Ok(started?),
         };
-        let ended = match wanted {
-            Wanted::Preview(prompt) => {
-                let agent = begun(&host, start(Approver::default())).await?;
-                preview(&agent, prompt.as_deref()).await
-            }
-            Wanted::Chat => {
-                let start = start(Approver::default());
+        let started = match started {
+            Ok(started) => started,
+            Err(signal) => return interrupted(signal, options.json),
+        };
+        let Started {
+            host,
+            clockwork,
+            work,
+        } = started;
+        let ended = match work {
+            Work::Preview(agent, prompt) => preview(&agent, prompt.as_deref()).await,
+            Work::Chat(start) => {
                 chat(context, &host, (start, options.tui), &mut interrupts).await
             }
-            Wanted::Headless(prompt) => {
-                let prompt_of = options.ask.then(super::ask).transpose()?;
-                let mut agent = begun(&host, start(Approver::with(prompt_of))).await?;
+            Work::Headless(mut agent, prompt) => {
                 let form = match options.json {
                     true => OutputForm::Json,
                     false => OutputForm::Text {
                         is_quiet: context.quiet,
                     },
                 };
-                let shown = (form, resume.is_some());
+                let shown = (form, options.resume.is_some());
                 exit(headless::run(&mut agent, &prompt, shown, &mut interrupts).await)
             }
         };
@@ -122,6 +127,82 @@ fn ask(context: &Context, options: RunArgs) -> Result<Exit, CliError> {
         }
         ended
     })
+}
+
+/// A run that a signal ended before it began.
+fn interrupted(signal: Interruption, is_json: bool) -> Result<Exit, CliError> {
+    let exit = Exit::Interrupted(signal);
+    if is_json {
+        end(None, RunStatus::Interrupted, exit)?;
+    }
+    Ok(exit)
+}
+
+/// A host that has started, and what it is for.
+struct Started {
+    host: Host,
+    /// Of a chat.
+    clockwork: Option<Clockwork>,
+    work: Work,
+}
+
+/// What is done with it.
+enum Work {
+    Preview(Box<HostAgent>, Option<String>),
+    Chat(AgentStart),
+    Headless(Box<HostAgent>, String),
+}
+
+/// Starts the host, and begins the conversation.
+async fn start(
+    context: &Context,
+    (config, allow): (Config, Vec<AllowRule>),
+    (wanted, resume): (Wanted, Option<Resume>),
+    options: &RunArgs,
+) -> Result<Started, CliError> {
+    let host = context.start(config, true, allow, None).await?;
+    let clockwork = matches!(wanted, Wanted::Chat).then(|| Clockwork::start(&host));
+    let provider = provider(&host, options.provider.as_deref())?;
+    // The model is shown the tools once: those of the program have to be there.
+    host.has_own_plugins().await;
+    host.settled().await;
+    let resume = resumed(&host, resume).await?;
+    let start = |approver| AgentStart {
+        provider,
+        approver,
+        live: None,
+        resume,
+        conversation: options.conversation,
+        schedule: None,
+    };
+    let work = match wanted {
+        Wanted::Preview(prompt) => {
+            let agent = begun(&host, start(Approver::default())).await?;
+            Work::Preview(Box::new(agent), prompt)
+        }
+        Wanted::Chat => Work::Chat(start(Approver::default())),
+        Wanted::Headless(source) => {
+            let asked = options.ask.then(super::ask).transpose()?;
+            let prompt = prompt(source).await?;
+            let agent = begun(&host, start(Approver::with(asked))).await?;
+            Work::Headless(Box::new(agent), prompt)
+        }
+    };
+    Ok(Started {
+        host,
+        clockwork,
+        work,
+    })
+}
+
+/// The prompt, once it is all there.
+async fn prompt(source: PromptSource) -> Result<String, CliError> {
+    match source {
+        PromptSource::Typed(text) => Ok(text),
+        PromptSource::Stdin => tokio::task::spawn_blocking(read_prompt)
+            .await
+            .map_err(|error| CliError::internal("the prompt cannot be read").because(error))?,
+    }
 }
 
 /// What the options ask for, and which session goes on.
@@ -147,9 +228,9 @@ fn wanted(options: &RunArgs) -> Result<(Wanted, Option<Resume>), CliError> {
         return Ok((Wanted::Preview(shown.clone().or(prompt)), resume));
     }
     let wanted = match prompt.as_deref() {
-        Some("-") => Wanted::Headless(read_prompt()?),
+        Some("-") => Wanted::Headless(PromptSource::Stdin),
         Some(text) if text.trim().is_empty() => return Err(CliError::user("the prompt is empty")),
-        Some(text) => Wanted::Headless(text.to_owned()),
+        Some(text) => Wanted::Headless(PromptSource::Typed(text.to_owned())),
         None if options.json || !is_at_terminal() => {
             return Err(CliError::user("a prompt is missing")
                 .hint("write `zeph-host run \"PROMPT\"`, or `zeph-host run -` to read it from standard input"));

@@ -1,5 +1,5 @@
 //! `zeph-host run --demo`: a scripted model, real tools and a real jail, in a directory of its own that is removed at the end. Nothing
-//! of the user's configuration is used, and nothing leaves the machine.
+//! of the user's configuration is used but where components are compiled to, and nothing leaves the machine.
 
 use std::fs;
 use std::io;
@@ -35,6 +35,9 @@ const PROJECT: [(&str, &str); 2] = [
     ),
 ];
 
+/// The variable that says where compiled components are: the next start finds them there.
+const COMPILED: &str = "ZEPH_ENGINE_CACHE_DIR";
+
 /// The task, when nobody types one.
 const TASK: &str = "Mend the failing test.";
 
@@ -60,7 +63,10 @@ pub(super) fn run(context: &Context, options: &RunArgs) -> Result<Exit, CliError
         tui: options.tui && is_chat,
         ..RunArgs::default()
     };
-    agent::run(&context.moved_to(project, flags), options)
+    let context = context
+        .moved_to(project, flags)
+        .without_variables_but(&[COMPILED]);
+    agent::run(&context, options)
 }
 
 fn failed(error: io::Error) -> CliError {
