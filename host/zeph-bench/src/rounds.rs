@@ -127,7 +127,7 @@ fn memory(early: u64, late: u64) -> Row {
         figure: format!("its resident memory after {first} and after {last} rounds"),
         measured: format!("{} and {} MB", early / 1_000_000, late / 1_000_000),
         reach: format!("flat (≤ {REACH} ×)"),
-        ratio: verdict(&format!("{ratio:.2} "), ratio <= REACH),
+        ratio: verdict(&format!("{ratio:.2}"), ratio <= REACH),
     }
 }
 

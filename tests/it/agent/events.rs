@@ -89,7 +89,8 @@ fn a_turn_that_ends_early_says_why_before_its_result() {
         (says("never said"), &small, "context_full", "nearly full"),
     ];
     for (answer, settings, status, words) in cases {
-        let product = product(&Script::endless([answer]));
+        let script = Script::endless([answer]);
+        let product = product(&script);
         let settings = settings.iter().flat_map(|setting| ["--set", setting]);
         let run = ["run", "--json", &long];
         let args: Vec<&str> = settings.chain(run).collect();

@@ -11,15 +11,18 @@ use crate::product::{Product, Ran};
 
 const KEY: &str = "k-7f3a91c2e8b44d0f";
 
+const KINDS: [(ProviderKind, &str, &str); 3] = [
+    (ProviderKind::Anthropic, "ANTHROPIC_API_KEY", "x-api-key"),
+    (ProviderKind::OpenAi, "OPENAI_API_KEY", "authorization"),
+    (ProviderKind::Gemini, "GEMINI_API_KEY", "x-goog-api-key"),
+];
+
 #[test]
 fn a_key_comes_from_the_store_of_secrets_or_a_variable_and_is_shown_to_nobody() {
-    for (kind, own, field, sent) in [
-        (ProviderKind::Anthropic, "ANTHROPIC_API_KEY", "x-api-key", KEY.to_owned()),
-        (ProviderKind::OpenAi, "OPENAI_API_KEY", "authorization", format!("Bearer {KEY}")),
-        (ProviderKind::Gemini, "GEMINI_API_KEY", "x-goog-api-key", KEY.to_owned()),
-    ] {
+    for (kind, usual, field) in KINDS {
+        let usual_named = format!("api_key_env = \"{usual}\"");
         for (source, variable) in [
-            ("", Some(own)),
+            (usual_named.as_str(), Some(usual)),
             ("api_key_env = \"MY_KEY\"", Some("MY_KEY")),
             ("api_key_secret = \"MODEL\"", None),
         ] {
@@ -36,7 +39,9 @@ fn a_key_comes_from_the_store_of_secrets_or_a_variable_and_is_shown_to_nobody() 
             for request in &requests {
                 let mut headers = request.headers.iter();
                 let found = headers.find(|(name, _)| name.eq_ignore_ascii_case(field));
-                assert_eq!(found.unwrap().1, sent, "{kind} {source}");
+                let (_, value) = found.unwrap();
+                let value = value.strip_prefix("Bearer ").unwrap_or(value);
+                assert_eq!(value, KEY, "{kind} {source}");
                 assert!(!request.path.contains(KEY), "{}", request.path);
             }
             // A tool that reads it does not tell the model, and the record has it nowhere.
@@ -44,6 +49,19 @@ fn a_key_comes_from_the_store_of_secrets_or_a_variable_and_is_shown_to_nobody() 
             let audit = product.run(&["audit", "query", "--json"]).stdout;
             assert!(audit.contains("notes") && !audit.contains(KEY), "{audit}");
         }
+    }
+}
+
+#[test]
+fn the_usual_key_of_a_provider_is_sent_to_no_other_address() {
+    for (kind, usual, _) in KINDS {
+        let script = Script::new([says("hello")]);
+        let product = product(&script, kind, "");
+        let ran = run(&product, Some(usual));
+        assert_eq!(ran.code, Some(0), "{kind}: {}", ran.stderr);
+        let requests = script.heard();
+        let told = format!("{:?}", requests[0]);
+        assert!(requests.len() == 1 && !told.contains(KEY), "{told}");
     }
 }
 

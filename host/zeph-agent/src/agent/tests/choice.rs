@@ -133,15 +133,17 @@ async fn what_calls_take_counts_in_the_budget_and_is_stored() {
 #[tokio::test]
 async fn what_other_models_cost_keeps_its_price_when_a_conversation_is_compacted() {
     let host = FakeHost::default();
-    host.output_bytes.store(9_000, Ordering::Relaxed);
-    host.end_with(judged());
+    host.end_with(CallEnd {
+        text: "seen ".repeat(1_800),
+        ..judged()
+    });
     let narrow = crate::agent::AgentLimits {
         context_budget_tokens: 4_000,
         ..limits()
     };
     let model = Model::new([calls(&["read"]), says("done"), says("later")]);
     let mut lab = with_limits(model.summarises("short"), host, narrow);
-    lab.turn(&"look ".repeat(900)).await;
+    lab.turn("look").await;
     lab.turn("and then").await;
     let is_shorter = lab.agent.compact_now(&*lab.observer, &lab.cancel).await;
     assert_eq!(is_shorter, Ok(true));
