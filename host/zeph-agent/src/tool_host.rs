@@ -22,6 +22,8 @@ pub struct CallEnd {
     pub handle: Option<String>,
     /// The background task it started.
     pub task: Option<String>,
+    /// What ended in the background meanwhile: messages that the text begins with.
+    pub messages: Vec<String>,
     /// Background tasks whose end the text tells.
     pub ended_tasks: Vec<String>,
     /// What the host itself asked models for it.
@@ -54,6 +56,7 @@ impl CallEnd {
             images: Vec::new(),
             handle: None,
             task: None,
+            messages: Vec::new(),
             ended_tasks: Vec::new(),
             spent: SideSpending::default(),
         }

@@ -91,6 +91,9 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
         let mut ends = Vec::new();
         while !running.is_empty() {
             let end = poll_fn(|context| next_end(&mut running, context)).await;
+            for message in &end.1.messages {
+                turn.observer.on(AgentEvent::Message(message));
+            }
             turn.observer.on(AgentEvent::CallEnded {
                 call: &calls[end.0],
                 end: &end.1,

@@ -147,6 +147,19 @@ async fn background_ends_are_told_at_the_beginning_of_a_turn() {
     );
 }
 
+#[tokio::test]
+async fn background_ends_that_come_with_a_result_are_told_too() {
+    let host = FakeHost::default();
+    let message = "[background complete] run_id=one exit_code=0";
+    host.end_with(CallEnd {
+        messages: vec![message.to_owned()],
+        ..CallEnd::of(CallEndKind::Done, format!("{message}\n\nread"))
+    });
+    let mut lab = lab(Model::new([calls(&["read"]), says("seen")]), host);
+    lab.turn("look").await;
+    assert_eq!(*lab.observer.notices.lock().unwrap(), [message]);
+}
+
 /// Cancels at each event in turn; the transcript is valid, and the next turn works.
 #[tokio::test]
 async fn a_turn_can_be_cancelled_at_every_event() {

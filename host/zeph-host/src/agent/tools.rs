@@ -186,6 +186,7 @@ impl HostTools {
                 .iter()
                 .filter_map(|text| ended_task(text))
                 .collect(),
+            messages: report.messages,
             spent: meter.spent(),
         }
     }

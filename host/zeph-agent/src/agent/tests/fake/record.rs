@@ -60,7 +60,9 @@ impl Watcher {
 impl Observer for Watcher {
     fn on(&self, event: AgentEvent<'_>) {
         match event {
-            AgentEvent::Notice(text) => self.notices.lock().unwrap().push(text.to_owned()),
+            AgentEvent::Notice(text) | AgentEvent::Message(text) => {
+                self.notices.lock().unwrap().push(text.to_owned());
+            }
             AgentEvent::Compacted { .. } => {
                 self.notices.lock().unwrap().push("compacted".to_owned());
             }
