@@ -20,8 +20,8 @@ use crate::timing::median;
 /// Rounds of the turn.
 const N_ROUNDS: usize = 1_000;
 
-/// Rounds before which memory is looked at: the first when everything has been used, the second at the end.
-const MARKS: [usize; 2] = [100, N_ROUNDS];
+/// Rounds before which memory is looked at: the first when caches and pools are full, the second at the end.
+const MARKS: [usize; 2] = [N_ROUNDS / 2, N_ROUNDS];
 
 /// Rounds that count for the time: a conversation of 100 to 200 messages.
 const TIMED: std::ops::Range<usize> = 50..100;
