@@ -215,17 +215,21 @@ pub(super) const RUN_LONG: &str = concat!(
     run_examples!(),
     r#"
 
-With a model ([[llm.providers]] in the configuration), `run` is an agent: a chat on a terminal, or one
-task with PROMPT. The model's calls take the same path as any other: sandboxed, and what changes
-something asks. `@path` attaches a file. PROMPT prints the model's text on standard output and progress
-on standard error; --json prints events, one object per line, of the types session, text, tool_call,
-tool_result, approval, message, usage, error and, last, result (--json-schema has the details). Sessions
-are stored, and --resume continues one. --tui is the chat on the full screen. --no-model opens the
+With a model ([[llm.providers]] in the configuration), `run` is an agent: a
+chat on a terminal, or one task with PROMPT. The model's calls take the same
+path as any other: sandboxed, and what changes something asks. `@path` attaches
+a file. PROMPT prints the model's text on standard output and progress on
+standard error; --json prints events, one object per line, of the types
+session, text, tool_call, tool_result, approval, message, usage, error and,
+last, result (--json-schema has the details). Sessions are stored, and --resume
+continues one. --tui is the chat on the full screen. --no-model opens the
 prompt for tools. --demo needs no model.
 
 Exit codes with a model:
   0    the model finished
-  1    stopped by a limit, a loop, a cut or an empty answer, or a failing provider; `result` says which
+  1    stopped by a limit, a loop, a cut or an empty answer, or a failing
+       provider; `result` says which
+  2    usage error
   3    there is no model, or its key is missing
   5    the model finished, and a call needed an approval that no one could give
   130  interrupted by SIGINT (143 by SIGTERM)
@@ -237,30 +241,33 @@ Input, one JSON object per line:
   {"cancel": 1}                                                 cancels the call with that ID
   {"turn": "t1"}                                                starts the turn `t1`
   {"caller_id": "planner"}                                      the caller of the calls that follow
-A call may have "turn", "goal_id", "skill_name" and "caller_id", too. Commands of one turn share the
-working directory and exported variables; a call without "turn" belongs to the current one.
+A call may have "turn", "goal_id", "skill_name" and "caller_id", too. Commands
+of one turn share the working directory and exported variables; a call without
+"turn" belongs to the current one.
 
-Output, one JSON object per line in order of completion; empty fields are omitted. --jsonl-schema has
-the details of input and output:
+Output, one JSON object per line in order of completion; empty fields are
+omitted. --jsonl-schema has the details of input and output:
   {"id": 1, "status": "ok", "text": "...", "structured": {...}, "attachments": [...],
    "locations": [...], "notes": [...], "duration_ms": 1.2, "overflow": "overflow:<uuid>",
    "truncated": true, "call_id": "<uuid>"}
-  {"role": "user", "text": "..."}    a message for the model, such as the end of a background command
+  {"role": "user", "text": "..."}    a message for the model, such as the end of
+                                     a background command
   status is ok, failed, refused, cancelled or invalid; all but ok have
   "error": {"category", "phase", "message", "suggestion", "retryable"}
   A command that exits with a code other than 0 has failed: "text" has its output, and "error" its
   "exit_code", which is null if a signal killed it. "retryable" means that the same call may succeed
   if it is made again; the host does not repeat calls.
 
-A line that is not a valid request gets a result with status `invalid` and its "line" number; later
-lines are still processed. The exit code is 0 if every line was answered, even if calls failed.
-Ctrl-C cancels running calls, reports them as cancelled and exits with 130; a second Ctrl-C exits
-at once.
+A line that is not a valid request gets a result with status `invalid` and its
+"line" number; later lines are still processed. The exit code is 0 if every
+line was answered, even if calls failed. Ctrl-C cancels running calls, reports
+them as cancelled and exits with 130; a second Ctrl-C exits at once.
 
-Calls that change something are refused unless a rule or --allow allows them. A refused call stays
-pending: after `zeph-host approve` the program can make it again. With --ask, the host asks on the
-terminal while calls are read from standard input; a question without an answer within ten minutes
-refuses the call. At the prompt, typing a call approves it."#
+Calls that change something are refused unless a rule or --allow allows them. A
+refused call stays pending: after `zeph-host approve` the program can make it
+again. With --ask, the host asks on the terminal while calls are read from
+standard input; a question without an answer within ten minutes refuses the
+call. At the prompt, typing a call approves it."#
 );
 
 /// For `-h` of `zeph-host call`.
