@@ -68,6 +68,23 @@ fn every_test_of_the_table_of_methods_is_there() {
     for name in names {
         assert!(sources.contains(&format!("fn {name}()")), "{name}");
     }
+    // And every method that the program knows stands in the table.
+    let code = [
+        include_str!("../../host/zeph-host/src/serve/acp/door.rs"),
+        include_str!("../../host/zeph-acp/src/client.rs"),
+    ]
+    .concat();
+    let methods = code.split('"').skip(1).step_by(2);
+    let is_method = |word: &&str| {
+        let areas = ["session/", "terminal/", "fs/", "elicitation/", "$/"];
+        areas.iter().any(|area| word.starts_with(area))
+            || ["initialize", "authenticate"].contains(word)
+    };
+    let methods: Vec<&str> = methods.filter(is_method).collect();
+    assert!(methods.len() > 18, "{methods:?}");
+    for method in methods {
+        assert!(table.contains(&format!("`{method}`")), "{method}");
+    }
 }
 
 /// What a client without files and terminals can do.

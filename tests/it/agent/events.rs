@@ -99,6 +99,37 @@ fn a_turn_that_ends_early_says_why_before_its_result() {
 }
 
 #[test]
+fn text_of_an_attempt_that_failed_is_marked_void_and_not_part_of_the_result() {
+    let cut = || {
+        json!({
+            "answer": {"text": "I was about to say something else."},
+            "fault": {"cut": {"within": "text"}},
+        })
+    };
+    let script = Script::new([cut(), says("hello"), cut(), says("hello")]);
+    let product = product(&script);
+    let file = product.home.join(".config/zeph-host/config.toml");
+    let config = fs::read_to_string(&file).unwrap();
+    fs::write(&file, config.replace("retries = 0", "retries = 1")).unwrap();
+    let (events, result) = events(&product.run(&["run", "--json", "greet"]));
+    let errors = of_type(&events, "error");
+    assert_eq!(errors.len(), 1, "{events:?}");
+    assert_eq!(errors[0]["discards_text"], true);
+    assert!(errors[0]["retry_ms"].is_u64(), "{}", errors[0]);
+    let place = |of: &Value| events.iter().position(|event| event == of);
+    let texts = of_type(&events, "text");
+    let (before, after): (Vec<&Value>, Vec<&Value>) = texts
+        .into_iter()
+        .partition(|text| place(text) < place(errors[0]));
+    assert!(!before.is_empty());
+    let said = after.iter().map(|text| text["text"].as_str().unwrap());
+    assert_eq!(said.collect::<String>(), "hello");
+    assert_eq!(result["text"], "hello");
+    let plain = product.run(&["run", "greet"]);
+    assert_eq!(plain.stdout, "hello\n", "{}", plain.stderr);
+}
+
+#[test]
 fn a_signal_before_the_first_request_ends_with_a_result_and_leaves_nothing() {
     let script = Script::new([]);
     let product = product(&script);
