@@ -159,9 +159,7 @@ fn answers(stream: TcpStream, seen: &Mutex<SeenTurn>, reached: &SyncSender<()>) 
             answer.len()
         );
         let answer = head + &answer;
-        seen.lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .answered = Some(Instant::now());
+        seen.lock().unwrap_or_else(PoisonError::into_inner).answered = Some(Instant::now());
         stream.get_mut().write_all(answer.as_bytes())?;
     }
     Ok(())

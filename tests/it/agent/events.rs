@@ -63,10 +63,7 @@ fn a_run_that_cannot_begin_ends_with_its_error_and_a_result() {
 #[test]
 fn a_turn_that_ends_early_says_why_before_its_result() {
     let look = || calls(&[("read", json!({"path": "missing"}))]);
-    let small = [
-        "agent.context_budget_tokens=1000",
-        "agent.compaction=false",
-    ];
+    let small = ["agent.context_budget_tokens=1000", "agent.compaction=false"];
     let long = "word ".repeat(2_000);
     let cases: [(Value, &[&str], &str, &str); 8] = [
         (fails(400), &[], "provider_failed", "400"),

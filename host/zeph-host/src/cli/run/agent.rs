@@ -108,9 +108,7 @@ pub(super) fn run(context: &Context, options: RunArgs) -> Result<Exit, CliError>
         } = started;
         let ended = match work {
             Work::Preview(agent, prompt) => preview(&agent, prompt.as_deref()).await,
-            Work::Chat(start) => {
-                chat(context, &host, (start, options.tui), &mut interrupts).await
-            }
+            Work::Chat(start) => chat(context, &host, (start, options.tui), &mut interrupts).await,
             Work::Headless(mut agent, prompt) => {
                 let form = match options.json {
                     true => OutputForm::Json,
