@@ -108,7 +108,7 @@ pub(super) fn run(context: &Context, options: RunArgs) -> Result<Exit, CliError>
         } = started;
         let ended = match work {
             Work::Preview(agent, prompt) => preview(&agent, prompt.as_deref()).await,
-            Work::Chat(start) => chat(context, &host, (start, options.tui), &mut interrupts).await,
+            Work::Chat(start) => chat(context, &host, (*start, options.tui), &mut interrupts).await,
             Work::Headless(mut agent, prompt) => {
                 let form = match options.json {
                     true => OutputForm::Json,
@@ -147,7 +147,7 @@ struct Started {
 /// What is done with it.
 enum Work {
     Preview(Box<HostAgent>, Option<String>),
-    Chat(AgentStart),
+    Chat(Box<AgentStart>),
     Headless(Box<HostAgent>, String),
 }
 
@@ -178,7 +178,7 @@ async fn start(
             let agent = begun(&host, start(Approver::default())).await?;
             Work::Preview(Box::new(agent), prompt)
         }
-        Wanted::Chat => Work::Chat(start(Approver::default())),
+        Wanted::Chat => Work::Chat(Box::new(start(Approver::default()))),
         Wanted::Headless(source) => {
             let asked = options.ask.then(super::ask).transpose()?;
             let prompt = prompt(source).await?;
