@@ -41,7 +41,7 @@ use crate::session::{NewSession, NewSessionItem, SessionRecord};
 use crate::sharing::CallBucket;
 use crate::sweep::{Past, SweepReport};
 use crate::tokens::TokenRecord;
-use crate::trust::{OutcomeNote, TrustAlert, TrustState};
+use crate::trust::{OutcomeNote, TrustAlert, TrustState, window};
 
 use self::chain::ChainedConnection;
 
@@ -438,7 +438,7 @@ impl Operations for ChainedConnection {
     }
 
     fn note_outcome(&self, note: &OutcomeNote) -> Outcome<Vec<TrustAlert>> {
-        Ok(trust::note(self, note)?)
+        Ok(window::note(&**self, note)?)
     }
 
     fn count_observed(&self, observed: &[ObservedDecision], at_ms: i64) -> Outcome<()> {

@@ -13,6 +13,11 @@ use crate::error::StoreError;
 use crate::operations::Operations;
 use crate::store::{Access, Store, StoreReply, Task};
 
+pub(crate) mod window;
+
+/// The caller of what holds for everybody. No caller has an empty name.
+pub(crate) const EVERYBODY: &str = "";
+
 /// Most windows that are kept; the one that was changed longest ago goes first. A host with a thousand callers whose tools all fail has
 /// other worries.
 pub(crate) const WINDOWS_MAX: u32 = 1_024;
@@ -76,6 +81,20 @@ pub struct TrustAlert {
     pub rate: CriticalRate,
     /// Whether it is blocked from now on, for the caller.
     pub is_blocked: bool,
+}
+
+impl TrustRecord {
+    /// What an operator sets for every caller.
+    pub(crate) fn of_everybody(subject: &TrustSubject, level: TrustLevel, at_ms: i64) -> Self {
+        Self {
+            subject: subject.clone(),
+            caller: None,
+            level,
+            reason: String::new(),
+            is_automatic: false,
+            at_ms,
+        }
+    }
 }
 
 impl TrustAlert {
