@@ -10,17 +10,11 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::secrets::file::{Folder, LOGINS};
+use crate::secrets::file::{FileContent, Folder, LOGINS};
 use crate::secrets::{SecretsError, SecretsStamp};
-
-/// Bytes of the file at most.
-const FILE_BYTES_MAX: u64 = 4 << 20;
 
 /// Logins at most.
 const LOGINS_MAX: usize = 256;
-
-/// The version of the file.
-const VERSION: u32 = 1;
 
 /// The login to one server.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -56,6 +50,15 @@ struct LoginsFile {
     logins: BTreeMap<String, StoredLogin>,
 }
 
+impl FileContent for LoginsFile {
+    const VERSION: u32 = 1;
+    const BYTES_MAX: u64 = 4 << 20;
+
+    fn version(&mut self) -> &mut u32 {
+        &mut self.version
+    }
+}
+
 impl LoginFolder {
     /// The folder at `path`, which need not exist.
     pub fn new(path: impl Into<PathBuf>) -> Self {
@@ -77,7 +80,7 @@ impl LoginFolder {
     /// Errors: [`SecretsError`]; then none can be trusted.
     pub fn read(&self) -> Result<BTreeMap<String, StoredLogin>, SecretsError> {
         match Folder::open(&self.0, LOGINS)? {
-            Some(folder) => Ok(self.parsed(&folder)?.logins),
+            Some(folder) => Ok(folder.parsed::<LoginsFile>()?.logins),
             None => Ok(BTreeMap::new()),
         }
     }
@@ -88,12 +91,12 @@ impl LoginFolder {
     pub fn set(&self, server: &str, login: StoredLogin) -> Result<(), SecretsError> {
         let folder = Folder::make(&self.0, LOGINS)?;
         let _only_one = folder.hold()?;
-        let mut file = self.parsed(&folder)?;
+        let mut file = folder.parsed::<LoginsFile>()?;
         file.logins.insert(server.to_owned(), login);
         if file.logins.len() > LOGINS_MAX {
             return Err(SecretsError::Full);
         }
-        self.write(&folder, file)
+        folder.write(&mut file)
     }
 
     /// Removes the login to `server`, durably. Returns it if there was one.
@@ -104,11 +107,11 @@ impl LoginFolder {
             return Ok(None);
         };
         let _only_one = folder.hold()?;
-        let mut file = self.parsed(&folder)?;
+        let mut file = folder.parsed::<LoginsFile>()?;
         let Some(login) = file.logins.remove(server) else {
             return Ok(None);
         };
-        self.write(&folder, file)?;
+        folder.write(&mut file)?;
         Ok(Some(login))
     }
 
@@ -119,34 +122,6 @@ impl LoginFolder {
         let folder = Folder::make(&self.0, LOGINS)?;
         let lock = folder.try_hold(&format!("login-{server}.lock"))?;
         Ok(lock.map(|lock| LoginHold { _lock: lock }))
-    }
-
-    fn parsed(&self, folder: &Folder) -> Result<LoginsFile, SecretsError> {
-        let Some(text) = folder.read(FILE_BYTES_MAX)? else {
-            return Ok(LoginsFile::default());
-        };
-        let broken = |problem: String| SecretsError::Broken {
-            path: self.file(),
-            problem,
-        };
-        // What the parser says may quote the content.
-        let file: LoginsFile = serde_json::from_slice(&text).map_err(|error| {
-            let (line, column) = (error.line(), error.column());
-            broken(format!("line {line}, column {column} makes no sense"))
-        })?;
-        match file.version {
-            VERSION => Ok(file),
-            version => Err(broken(format!("it has version {version}, not {VERSION}"))),
-        }
-    }
-
-    fn write(&self, folder: &Folder, mut file: LoginsFile) -> Result<(), SecretsError> {
-        file.version = VERSION;
-        let text = serde_json::to_vec_pretty(&file).map_err(|error| SecretsError::Broken {
-            path: self.file(),
-            problem: error.to_string(),
-        })?;
-        folder.replace(&text)
     }
 }
 

@@ -17,17 +17,11 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use self::file::{Folder, SECRETS};
+use self::file::{FileContent, Folder, SECRETS};
 pub use self::keyring::{Keyring, KeyringError};
-
-/// Bytes of the file at most.
-const FILE_BYTES_MAX: u64 = 4 << 20;
 
 /// Secrets at most.
 const SECRETS_MAX: usize = 256;
-
-/// The version of the file.
-const VERSION: u32 = 1;
 
 /// A secret with its value.
 #[derive(Clone, PartialEq, Eq)]
@@ -180,6 +174,15 @@ struct RawSecret {
     created_at_ms: i64,
 }
 
+impl FileContent for SecretsFile {
+    const VERSION: u32 = 1;
+    const BYTES_MAX: u64 = 4 << 20;
+
+    fn version(&mut self) -> &mut u32 {
+        &mut self.version
+    }
+}
+
 impl SecretsStamp {
     /// Of the file at `path`; `None` when there is none.
     pub(crate) fn of(path: &Path) -> Option<Self> {
@@ -291,7 +294,7 @@ impl SecretFolder {
 
     fn raw(&self) -> Result<BTreeMap<String, RawSecret>, SecretsError> {
         match Folder::open(&self.path, SECRETS)? {
-            Some(folder) => Ok(self.parsed(&folder)?.secrets),
+            Some(folder) => Ok(folder.parsed::<SecretsFile>()?.secrets),
             None => Ok(BTreeMap::new()),
         }
     }
@@ -303,7 +306,7 @@ impl SecretFolder {
     pub fn set(&self, name: &str, value: &str, now_ms: i64) -> Result<SecretSet, SecretsError> {
         let folder = Folder::make(&self.path, SECRETS)?;
         let _only_one = folder.hold()?;
-        let mut file = self.parsed(&folder)?;
+        let mut file = folder.parsed::<SecretsFile>()?;
         let has_replaced = file.secrets.contains_key(name);
         if !has_replaced && file.secrets.len() >= SECRETS_MAX {
             return Err(SecretsError::Full);
@@ -314,7 +317,7 @@ impl SecretFolder {
             created_at_ms: now_ms,
         };
         file.secrets.insert(name.to_owned(), raw);
-        self.write(&folder, file)?;
+        folder.write(&mut file)?;
         Ok(SecretSet {
             has_replaced,
             place,
@@ -341,43 +344,15 @@ impl SecretFolder {
             return Ok(false);
         };
         let _only_one = folder.hold()?;
-        let mut file = self.parsed(&folder)?;
+        let mut file = folder.parsed::<SecretsFile>()?;
         let Some(removed) = file.secrets.remove(name) else {
             return Ok(false);
         };
         if removed.place() == SecretPlace::Keyring {
             self.keyring()?.remove(&self.path, name)?;
         }
-        self.write(&folder, file)?;
+        folder.write(&mut file)?;
         Ok(true)
-    }
-
-    fn parsed(&self, folder: &Folder) -> Result<SecretsFile, SecretsError> {
-        let Some(text) = folder.read(FILE_BYTES_MAX)? else {
-            return Ok(SecretsFile::default());
-        };
-        let broken = |problem: String| SecretsError::Broken {
-            path: self.file(),
-            problem,
-        };
-        // What the parser says may quote the content.
-        let file: SecretsFile = serde_json::from_slice(&text).map_err(|error| {
-            let (line, column) = (error.line(), error.column());
-            broken(format!("line {line}, column {column} makes no sense"))
-        })?;
-        match file.version {
-            VERSION => Ok(file),
-            version => Err(broken(format!("it has version {version}, not {VERSION}"))),
-        }
-    }
-
-    fn write(&self, folder: &Folder, mut file: SecretsFile) -> Result<(), SecretsError> {
-        file.version = VERSION;
-        let text = serde_json::to_vec_pretty(&file).map_err(|error| SecretsError::Broken {
-            path: self.file(),
-            problem: error.to_string(),
-        })?;
-        folder.replace(&text)
     }
 }
 

@@ -11,16 +11,12 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::file::{AUDIT_KEYS, Folder};
+use super::file::{AUDIT_KEYS, FileContent, Folder};
 use super::{Keyring, KeyringError, SecretsError};
 use crate::audit::code::{CODE_BYTES, CodeDomain, Coder, from_hex, hex};
 
-/// Bytes of the file, and keys in it, at most.
-const FILE_BYTES_MAX: u64 = 1 << 20;
+/// Keys in the file at most.
 const KEYS_MAX: usize = 1_000;
-
-/// The version of the file.
-const VERSION: u32 = 1;
 
 /// Bytes of the code that names a key.
 const ID_BYTES: usize = 8;
@@ -135,6 +131,15 @@ impl AuditKey {
     }
 }
 
+impl FileContent for KeysFile {
+    const VERSION: u32 = 1;
+    const BYTES_MAX: u64 = 1 << 20;
+
+    fn version(&mut self) -> &mut u32 {
+        &mut self.version
+    }
+}
+
 impl AuditKeyFolder {
     /// The folder at `path`, which need not exist.
     pub fn new(path: impl Into<PathBuf>) -> Self {
@@ -162,7 +167,7 @@ impl AuditKeyFolder {
     /// Limits: some 20 s where a key is in a keyring that does not answer.
     pub fn read(&self) -> Result<Option<AuditKeys>, SecretsError> {
         match Folder::open(&self.path, AUDIT_KEYS)? {
-            Some(folder) => self.keys(&self.parsed(&folder)?),
+            Some(folder) => self.keys(&folder.parsed::<KeysFile>()?),
             None => Ok(None),
         }
     }
@@ -193,15 +198,13 @@ impl AuditKeyFolder {
     ) -> Result<AuditKeys, SecretsError> {
         let folder = Folder::make(&self.path, AUDIT_KEYS)?;
         let _only_one = folder.hold()?;
-        let mut file = self.parsed(&folder)?;
+        let mut file = folder.parsed::<KeysFile>()?;
         if is_wanted(self.keys(&file)?) {
             if file.keys.len() >= KEYS_MAX {
                 return Err(self.broken(format!("there are {KEYS_MAX} keys, which is the limit")));
             }
             file.keys.push(self.new_key(now_ms));
-            file.version = VERSION;
-            let text = serde_json::to_vec_pretty(&file);
-            folder.replace(&text.map_err(|error| self.broken(error.to_string()))?)?;
+            folder.write(&mut file)?;
         }
         let none = || self.broken("it has no key".to_owned());
         self.keys(&file)?.ok_or_else(none)
@@ -262,21 +265,6 @@ impl AuditKeyFolder {
         let found = keyring.get(&self.path, &[&item(id)])?;
         let gone = || KeyringError::Absent(format!("the key `{id}` of the audit log is not in it"));
         found.into_iter().next().flatten().ok_or_else(gone)
-    }
-
-    fn parsed(&self, folder: &Folder) -> Result<KeysFile, SecretsError> {
-        let Some(text) = folder.read(FILE_BYTES_MAX)? else {
-            return Ok(KeysFile::default());
-        };
-        // What the parser says may quote the content.
-        let file: KeysFile = serde_json::from_slice(&text).map_err(|error| {
-            let (line, column) = (error.line(), error.column());
-            self.broken(format!("line {line}, column {column} makes no sense"))
-        })?;
-        match file.version {
-            VERSION => Ok(file),
-            version => Err(self.broken(format!("it has version {version}, not {VERSION}"))),
-        }
     }
 
     fn broken(&self, problem: String) -> SecretsError {

@@ -10,6 +10,8 @@ use std::time::Duration;
 
 use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, Stat};
 use rustix::io::Errno;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use super::{SecretsError, fault};
 
@@ -22,6 +24,8 @@ pub(crate) struct FileNames {
     next: &'static str,
     /// The file that is locked; it is never replaced.
     lock: &'static str,
+    /// The error of a file that cannot be used, of its path and its problem.
+    broken: fn(PathBuf, String) -> SecretsError,
 }
 
 /// The file of secrets.
@@ -29,6 +33,7 @@ pub(super) const SECRETS: FileNames = FileNames {
     file: "secrets.json",
     next: "secrets.next",
     lock: "secrets.lock",
+    broken: |path, problem| SecretsError::Broken { path, problem },
 };
 
 /// The file of logins.
@@ -36,6 +41,7 @@ pub(crate) const LOGINS: FileNames = FileNames {
     file: "logins.json",
     next: "logins.next",
     lock: "logins.lock",
+    broken: |path, problem| SecretsError::Broken { path, problem },
 };
 
 /// The file of the keys of the audit.
@@ -43,6 +49,7 @@ pub(super) const AUDIT_KEYS: FileNames = FileNames {
     file: "audit.json",
     next: "audit.next",
     lock: "audit.lock",
+    broken: |path, problem| SecretsError::Keys { path, problem },
 };
 
 /// Pause between two tries for the lock, and how many there are: 5 s.
@@ -50,6 +57,17 @@ const PAUSE: Duration = Duration::from_millis(2);
 const TRIES_MAX: u32 = 2_500;
 
 const PRIVATE: Mode = Mode::RUSR.union(Mode::WUSR);
+
+/// What a file of the folder holds, as JSON.
+pub(crate) trait FileContent: Default + Serialize + DeserializeOwned {
+    /// The one version that is read, and written.
+    const VERSION: u32;
+    /// Bytes of the file at most.
+    const BYTES_MAX: u64;
+
+    /// The version in the file.
+    fn version(&mut self) -> &mut u32;
+}
 
 /// The folder, open and checked.
 pub(crate) struct Folder {
@@ -120,8 +138,36 @@ impl Folder {
         }
     }
 
+    /// What the file holds; the default when there is no file.
+    pub(crate) fn parsed<T: FileContent>(&self) -> Result<T, SecretsError> {
+        let Some(text) = self.read(T::BYTES_MAX)? else {
+            return Ok(T::default());
+        };
+        // The parser's own message may quote the content.
+        let mut content: T = serde_json::from_slice(&text).map_err(|error| {
+            let (line, column) = (error.line(), error.column());
+            self.broken(format!("line {line}, column {column} makes no sense"))
+        })?;
+        let (version, known) = (*content.version(), T::VERSION);
+        match version == known {
+            true => Ok(content),
+            false => Err(self.broken(format!("it has version {version}, not {known}"))),
+        }
+    }
+
+    /// Replaces what the file holds, in one step and durably. Only while the lock is held.
+    pub(crate) fn write<T: FileContent>(&self, content: &mut T) -> Result<(), SecretsError> {
+        *content.version() = T::VERSION;
+        let text = serde_json::to_vec_pretty(content);
+        self.replace(&text.map_err(|error| self.broken(error.to_string()))?)
+    }
+
+    fn broken(&self, problem: String) -> SecretsError {
+        (self.names.broken)(self.path.join(self.names.file), problem)
+    }
+
     /// The content of the file; `None` when there is none.
-    pub(crate) fn read(&self, bytes_max: u64) -> Result<Option<Vec<u8>>, SecretsError> {
+    fn read(&self, bytes_max: u64) -> Result<Option<Vec<u8>>, SecretsError> {
         let path = self.path.join(self.names.file);
         let handle = match self.open_file(self.names.file, OFlags::RDONLY) {
             Err(Errno::NOENT) => return Ok(None),
@@ -143,16 +189,15 @@ impl Folder {
                 path,
                 source,
             }),
-            Ok(n_bytes) if n_bytes as u64 > bytes_max => Err(SecretsError::Broken {
-                path,
-                problem: format!("it has more than {bytes_max} bytes"),
-            }),
+            Ok(n_bytes) if n_bytes as u64 > bytes_max => {
+                Err(self.broken(format!("it has more than {bytes_max} bytes")))
+            }
             Ok(_) => Ok(Some(content)),
         }
     }
 
     /// Replaces the file in one step, durably. Only while the lock is held.
-    pub(crate) fn replace(&self, content: &[u8]) -> Result<(), SecretsError> {
+    fn replace(&self, content: &[u8]) -> Result<(), SecretsError> {
         let path = self.path.join(self.names.next);
         let fault = |error| fault("write", &path)(error);
         // What a crash left.
