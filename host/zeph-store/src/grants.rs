@@ -67,6 +67,19 @@ pub(crate) struct ListedGrants {
     pub(crate) unreadable: Vec<UnreadableGrant>,
 }
 
+impl ListedGrants {
+    /// Adds a row that cannot be read, and logs it.
+    pub(crate) fn set_apart(&mut self, unreadable: UnreadableGrant) {
+        tracing::warn!(
+            id = unreadable.id,
+            plugin = unreadable.plugin,
+            problem = unreadable.problem,
+            "a grant cannot be read: it grants nothing"
+        );
+        self.unreadable.push(unreadable);
+    }
+}
+
 impl Store {
     /// Gives `capabilities` to `plugin`, all or none of them; says which grant now stands for each, in the same order.
     ///

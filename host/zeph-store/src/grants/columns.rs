@@ -7,6 +7,15 @@ use zeph_core::policy::Mode;
 
 use super::{GrantRecord, problem};
 
+/// The columns of a row, in the order in which both databases read them.
+macro_rules! grant_columns {
+    () => {
+        "id, plugin, wasm, tools, capability, lifetime, conversation_id, until_ms, granted_at_ms, mode"
+    };
+}
+
+pub(crate) use grant_columns;
+
 /// A lifetime as it stands in its three columns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LifetimeColumns<T> {

@@ -1,8 +1,8 @@
 //! Indexes of plugins in SQL.
 
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
-use zeph_core::id::Digest;
 
+use super::audit::parsed;
 use crate::indexes::SeenIndex;
 
 /// The last index of this source.
@@ -53,16 +53,8 @@ fn read(row: &Row<'_>) -> rusqlite::Result<SeenIndex> {
     Ok(SeenIndex {
         source: row.get(0)?,
         number: row.get(1)?,
-        document: digest(row, 2)?,
+        document: parsed(row, 2)?,
         keys: keys.lines().map(str::to_owned).collect(),
-        configured: digest(row, 4)?,
-    })
-}
-
-fn digest(row: &Row<'_>, column: usize) -> rusqlite::Result<Digest> {
-    let text: String = row.get(column)?;
-    text.parse().map_err(|error: zeph_core::id::BadDigest| {
-        let kind = rusqlite::types::Type::Text;
-        rusqlite::Error::FromSqlConversionFailure(column, kind, Box::new(error))
+        configured: parsed(row, 4)?,
     })
 }

@@ -18,8 +18,9 @@ use crate::postgres::value::get;
 macro_rules! grants {
     ($condition:literal) => {
         concat!(
-            "SELECT id, plugin, wasm, tools, capability, lifetime, conversation_id, until_ms, granted_at_ms, mode
-             FROM grants WHERE ",
+            "SELECT ",
+            $crate::grants::columns::grant_columns!(),
+            " FROM grants WHERE ",
             $condition,
             " ORDER BY plugin, id"
         )
@@ -42,20 +43,11 @@ fn listed(rows: Vec<Row>) -> Outcome<ListedGrants> {
     for row in rows {
         match columns(&row)?.grant() {
             Ok(grant) => found.grants.push(grant),
-            Err(problem) => {
-                let unreadable = UnreadableGrant {
-                    id: get(&row, 0)?,
-                    plugin: get(&row, 1)?,
-                    problem,
-                };
-                tracing::warn!(
-                    id = unreadable.id,
-                    plugin = unreadable.plugin,
-                    problem = unreadable.problem,
-                    "a grant cannot be read: it grants nothing"
-                );
-                found.unreadable.push(unreadable);
-            }
+            Err(problem) => found.set_apart(UnreadableGrant {
+                id: get(&row, 0)?,
+                plugin: get(&row, 1)?,
+                problem,
+            }),
         }
     }
     Ok(found)

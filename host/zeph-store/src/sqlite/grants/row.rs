@@ -8,12 +8,8 @@ use rusqlite::{Connection, Error, Row, ToSql};
 use zeph_core::capability::Capability;
 use zeph_core::id::{Pin, PluginId};
 
-use crate::grants::columns::{GrantColumns, LifetimeColumns};
+use crate::grants::columns::{GrantColumns, LifetimeColumns, grant_columns};
 use crate::grants::{GrantRecord, ListedGrants, UnreadableGrant};
-
-/// In the order in which [`grant`] reads them.
-const COLUMNS: &str =
-    "id, plugin, wasm, tools, capability, lifetime, conversation_id, until_ms, granted_at_ms, mode";
 
 /// The rows for which `condition` holds, by plugin and number; what cannot be read is logged.
 pub(super) fn read(
@@ -21,27 +17,19 @@ pub(super) fn read(
     condition: &str,
     values: &[&dyn ToSql],
 ) -> rusqlite::Result<ListedGrants> {
-    let sql = format!("SELECT {COLUMNS} FROM grants WHERE {condition} ORDER BY plugin, id");
+    let columns = grant_columns!();
+    let sql = format!("SELECT {columns} FROM grants WHERE {condition} ORDER BY plugin, id");
     let mut statement = connection.prepare_cached(&sql)?;
     let mut rows = statement.query(values)?;
     let mut found = ListedGrants::default();
     while let Some(row) = rows.next()? {
         match grant(row) {
             Ok(grant) => found.grants.push(grant),
-            Err(problem) => {
-                let unreadable = UnreadableGrant {
-                    id: row.get(0)?,
-                    plugin: lossy(row.get_ref(1)?),
-                    problem,
-                };
-                tracing::warn!(
-                    id = unreadable.id,
-                    plugin = unreadable.plugin,
-                    problem = unreadable.problem,
-                    "a grant cannot be read: it grants nothing"
-                );
-                found.unreadable.push(unreadable);
-            }
+            Err(problem) => found.set_apart(UnreadableGrant {
+                id: row.get(0)?,
+                plugin: lossy(row.get_ref(1)?),
+                problem,
+            }),
         }
     }
     Ok(found)
