@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use tokio::time::Instant;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, timeout_at};
 
-use crate::store::{Access, Job};
+use crate::store::{Access, Job, Message};
 
 /// Most jobs in one transaction. It bounds how long the first of them waits for the last.
 pub(crate) const BATCH_JOBS_MAX: usize = 128;
@@ -24,9 +25,24 @@ impl Batch {
         self.jobs.push(job);
     }
 
-    /// When it has to run, if all of it may wait.
-    pub(crate) fn run_at(&self) -> Option<Instant> {
-        self.run_at
+    /// Whether all of it may wait for more, until a moment that is set.
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.run_at.is_some()
+    }
+
+    /// Waits for messages until the batch has to run, or until `wake_at` while no batch waits. Returns how many came, 0 when no more can
+    /// come; `None` when the time is up.
+    pub(crate) async fn receive(
+        &self,
+        queue: &mut mpsc::Receiver<Message>,
+        messages: &mut Vec<Message>,
+        wake_at: Option<Instant>,
+    ) -> Option<usize> {
+        let received = queue.recv_many(messages, BATCH_JOBS_MAX);
+        match self.run_at.or(wake_at) {
+            Some(at) => timeout_at(at, received).await.ok(),
+            None => Some(received.await),
+        }
     }
 
     /// Whether nothing in it is waited for; sets the moment until which it may wait.

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::timeout_at;
 
 use super::connection::Server;
 use super::fault::{Away, Trouble, copy_of};
@@ -91,14 +90,9 @@ impl Writer {
     /// Waits for what comes, and does it; false when nothing comes any more.
     fn turn(&mut self, queue: &mut mpsc::Receiver<Message>) -> bool {
         let mut messages = Vec::with_capacity(BATCH_JOBS_MAX);
-        let wake_at = self.batch.run_at().or(self.sweeper.wake_at());
-        let received = self.transaction.connection().block_on(async {
-            let received = queue.recv_many(&mut messages, BATCH_JOBS_MAX);
-            match wake_at {
-                Some(at) => timeout_at(at, received).await.ok(),
-                None => Some(received.await),
-            }
-        });
+        let wake_at = self.sweeper.wake_at();
+        let received = self.batch.receive(queue, &mut messages, wake_at);
+        let received = self.transaction.connection().block_on(received);
         for message in messages {
             self.take(message, queue);
         }
@@ -106,7 +100,7 @@ impl Writer {
             Some(0) => return false,
             Some(_) if self.reads.is_empty() && self.batch.can_wait() => {}
             Some(_) => self.run_jobs(),
-            None if self.batch.run_at().is_some() => self.run_jobs(),
+            None if self.batch.is_waiting() => self.run_jobs(),
             None => self.sweeper.step(&self.transaction),
         }
         true

@@ -7,7 +7,6 @@ use std::path::Path;
 
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::timeout_at;
 
 use super::chain::ChainedConnection;
 use super::checkpoint::{Checkpointer, spare_close};
@@ -63,12 +62,9 @@ async fn drain(database: Database, mut queue: mpsc::Receiver<Message>) {
     };
     let mut messages = Vec::with_capacity(BATCH_JOBS_MAX);
     loop {
-        let wake_at = writer.batch.run_at().or(writer.sweeper.wake_at());
-        let received = queue.recv_many(&mut messages, BATCH_JOBS_MAX);
-        let received = match wake_at {
-            Some(at) => timeout_at(at, received).await.ok(),
-            None => Some(received.await),
-        };
+        let wake_at = writer.sweeper.wake_at();
+        let received = writer.batch.receive(&mut queue, &mut messages, wake_at);
+        let received = received.await;
         for message in messages.drain(..) {
             writer.take(message, &mut queue);
         }
@@ -76,7 +72,7 @@ async fn drain(database: Database, mut queue: mpsc::Receiver<Message>) {
             Some(0) => break,
             Some(_) if writer.batch.can_wait() => {}
             Some(_) => writer.run_jobs(),
-            None if writer.batch.run_at().is_some() => writer.run_jobs(),
+            None if writer.batch.is_waiting() => writer.run_jobs(),
             None => writer.sweeper.step(&writer.database.connection),
         }
     }
