@@ -34,10 +34,9 @@ pub(crate) use self::start::{
     audit_key_folder, fixed, host_of, open_store, place_of_store, user_name,
 };
 use self::start::{
-    authoriser, begin_checkpoints, begin_to_open_store, begin_to_record, begin_to_seal, idle_rules,
-    keep_plugins, own_tools, start_servers,
+    authoriser, begin_records, begin_to_open_store, begin_to_seal, idle_rules, keep_plugins,
+    own_tools, start_servers,
 };
-use crate::agent::models::NoModel;
 use crate::audit::Audit;
 use crate::authorisation::Authoriser;
 use crate::cache::ResultCache;
@@ -53,7 +52,6 @@ use crate::filtering::wasm::Components;
 use crate::governance::Trajectory;
 use crate::grant_usage::GrantUsage;
 use crate::guest::{GuestUses, ProgramRoom, ServerToolCaller, ServiceRoom};
-use crate::heartbeat;
 use crate::judging::JudgeRoom;
 use crate::known_secrets::KnownSecrets;
 use crate::offers::{CatalogWatch, Offers};
@@ -174,12 +172,8 @@ impl Host {
         let config = user::found(config).map_err(|error| StartError::User(error.to_string()))?;
         let opening = begin_to_open_store(&config)?;
         let secrets = Arc::new(KnownSecrets::open(&config));
-        let shell = Native::new(&config, &secrets, options.recorder.is_some());
-        let shell = shell.map_err(StartError::Shell)?;
+        let shell = start::shell(&config, &options, &secrets)?;
         let expected = options.expected_tool.as_deref();
-        if config.tools_enabled && expected.is_some_and(Self::runs_commands) {
-            shell.shell().expect_command();
-        }
         let (filtering, unused_rules) = Filtering::new(&config);
         // A strategy of a plugin may be what an output waits for.
         let is_for_one_call = expected.is_some();
@@ -205,18 +199,9 @@ impl Host {
         if options.is_server && config.serve.replica.is_some() {
             tasks.spawn(announcements::follow(store.clone(), hint));
         }
-        let (audit, keys) = begin_to_record(&config, &store, options.only_explains).await?;
-        if !options.only_explains {
-            let begun = heartbeat::begin(&config, &store, &mut tasks).await;
-            begun.map_err(StartError::Store)?;
-        }
-        notices.extend(begin_checkpoints(
-            &config,
-            (&audit, keys),
-            &egress,
-            (&mut tasks, options.is_part),
-        ));
-        notices.extend(secrets.problem());
+        let (audit, notice) =
+            begin_records(&config, &options, (&store, &egress), &mut tasks).await?;
+        notices.extend(notice.into_iter().chain(secrets.problem()));
         let embeddings = Embeddings::new(&config, &secrets, &egress, &store);
         let known = (&store, &secrets, embeddings.clone());
         let authoriser = authoriser(&config, &options, known);
@@ -230,9 +215,7 @@ impl Host {
             tasks.spawn(async move { components.warm().await });
         }
         let seals = Arc::new(begin_to_seal(&config, &store, options.is_server)?);
-        let is_for_calls = options.is_server || expected.is_some() || options.native.is_some();
-        let judge = JudgeRoom::new(&config, &secrets, &egress, is_for_calls);
-        let judge = judge.map_err(|NoModel { problem, hint }| StartError::Judge(problem, hint))?;
+        let judge = start::judge(&config, &options, (&secrets, &egress))?;
         let (telemetry, untraced) = match options.is_part {
             true => (Telemetry::default(), None),
             false => telemetry::start(&egress),

@@ -1,0 +1,200 @@
+//! What a start offers: the tools of the host, the plugins of the program and those of the folders.
+
+use std::sync::Arc;
+
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use zeph_config::Config;
+use zeph_core::id::{Digest, PluginId};
+use zeph_core::tool::Tool;
+use zeph_engine::{CompileEvent, CompileListener, Engine, EngineOptions, LoadError, Plugin};
+use zeph_plugins::component::Component;
+use zeph_plugins::event::compile_listener;
+use zeph_plugins::keeper::{self, Keeper};
+use zeph_plugins::record::Records;
+use zeph_plugins::set::{PluginSet, ProgramParts, VettedPlugin};
+
+use crate::clock::now_ms;
+use crate::filtering::wasm::Components;
+use crate::heap;
+use crate::host::{StartError, StartOptions};
+use crate::shell::Native;
+use crate::signatures::Signatures;
+use crate::{builtin, scheduler};
+
+/// The host's own tools, and nothing else.
+pub(crate) fn own_tools(
+    config: &Config,
+    options: &StartOptions,
+) -> Result<watch::Receiver<Arc<PluginSet>>, StartError> {
+    let fixed = ProgramParts {
+        plugins: Vec::new(),
+        builtin: builtin_tools(config, options),
+    };
+    let mut set = PluginSet::without_folders(&fixed).map_err(StartError::Catalog)?;
+    // To a request for a tool of a plugin, this must not look like all there is.
+    let is_all = options.native.is_some();
+    (set.has_own, set.is_settled) = (is_all, is_all);
+    Ok(watch::channel(Arc::new(set)).1)
+}
+
+/// Starts the engine, and to keep the plugins of the program and of the folders.
+pub(crate) async fn keep_plugins(
+    config: &Config,
+    options: &StartOptions,
+    (tasks, hints): (&mut JoinSet<()>, watch::Receiver<i64>),
+) -> Result<(Components, watch::Receiver<Arc<PluginSet>>), StartError> {
+    let engine = engine(config, options)?;
+    let components = Components::new(&engine, &options.program);
+    let (mut fixed, uncompiled) = match options.backends.tools().is_empty() {
+        true => fixed(&engine, config, &options.components).await?,
+        // Their names are compared with those of all others, so all others have to be known.
+        false => (all_parts(&engine, config, options).await?, Vec::new()),
+    };
+    fixed.builtin = builtin_tools(config, options);
+    // Beside the rest of the start; a call that comes before it is over waits for it.
+    let is_needed = |own: &&Arc<VettedPlugin>| options.is_server || offers_expected(own, options);
+    for own in fixed.plugins.iter().filter(is_needed).cloned() {
+        tasks.spawn(async move { drop(own.plugin.warm().await) });
+    }
+    // A conflict between the host's own tools is a defect of the program: it must not start.
+    PluginSet::without_folders(&fixed).map_err(StartError::Catalog)?;
+    let (keeper, plugins) = Keeper::start(keeper::KeeperOptions {
+        engine,
+        limits: config.limits,
+        clock: now_ms,
+        folders: match config.tools_enabled {
+            true => config.plugins.folders.clone(),
+            false => Vec::new(),
+        },
+        cache_dir: config.engine.cache_dir.clone(),
+        fixed,
+        gives_names: config.tools_enabled,
+        uncompiled,
+        watch: options.is_server && config.plugins.watch,
+        hints: Some(hints),
+        signatures: Signatures::of(config),
+        tell: options.tell.clone(),
+    });
+    tasks.spawn(keeper.run());
+    Ok((components, plugins))
+}
+
+fn engine(config: &Config, options: &StartOptions) -> Result<Engine, StartError> {
+    Engine::new(&EngineOptions {
+        guest_threads: u32::try_from(config.engine.guest_threads.get()).unwrap_or(u32::MAX),
+        pooled: options.is_server,
+        cache_dir: config.engine.cache_dir.clone(),
+        on_compile: Some(on_compile(options)),
+    })
+    .map_err(StartError::Engine)
+}
+
+/// Tells what is compiled, and gives back what that took of a process that stays.
+fn on_compile(options: &StartOptions) -> CompileListener {
+    let (told, is_server) = (
+        options.tell.clone().map(compile_listener),
+        options.is_server,
+    );
+    CompileListener::new(move |event| {
+        if is_server && !matches!(event, CompileEvent::Started { .. }) {
+            heap::give_back();
+        }
+        if let Some(told) = &told {
+            told.tell(event);
+        }
+    })
+}
+
+/// Whether the one call that will be made is of this plugin.
+fn offers_expected(own: &VettedPlugin, options: &StartOptions) -> bool {
+    let Some(expected) = options.expected_tool.as_deref() else {
+        return false;
+    };
+    let mut tools = own.plugin.tools().iter();
+    tools.any(|tool| tool.name.as_str() == expected || tool.qualified_name() == expected)
+}
+
+/// The plugins and tools that are part of the program, and the plugins that have to be compiled first: commands do not wait for
+/// that.
+pub(crate) async fn fixed(
+    engine: &Engine,
+    config: &Config,
+    components: &[Component],
+) -> Result<(ProgramParts, Vec<Component>), StartError> {
+    let mut fixed = ProgramParts {
+        plugins: Vec::new(),
+        builtin: builtin_tools(config, &StartOptions::default()),
+    };
+    let mut uncompiled = Vec::new();
+    let records = Records::new(config.engine.cache_dir.as_deref());
+    let components = components.iter().filter(|_| config.tools_enabled);
+    for component in components {
+        let digest = component.digest();
+        if !engine.has_compiled(digest) {
+            uncompiled.push(*component);
+            continue;
+        }
+        let plugin = own_plugin(engine, config, &records, component, digest)
+            .await
+            .map_err(StartError::Plugin)?;
+        fixed
+            .plugins
+            .push(component.with(plugin).map_err(StartError::Manifest)?);
+    }
+    Ok((fixed, uncompiled))
+}
+
+/// The plugins that are part of the program, compiled now where that is needed, beside tools of the program's executors.
+async fn all_parts(
+    engine: &Engine,
+    config: &Config,
+    options: &StartOptions,
+) -> Result<ProgramParts, StartError> {
+    let mut parts = ProgramParts::default();
+    let records = Records::new(config.engine.cache_dir.as_deref());
+    let components = options.components.iter().filter(|_| config.tools_enabled);
+    for component in components {
+        let plugin = own_plugin(engine, config, &records, component, component.digest()).await;
+        let plugin = component.with(plugin.map_err(StartError::Plugin)?);
+        parts.plugins.push(plugin.map_err(StartError::Manifest)?);
+    }
+    let own: Vec<Tool> = builtin::tools()
+        .into_iter()
+        .chain(scheduler::tools::tools())
+        .chain(Native::tools())
+        .collect();
+    let of_plugins = parts.plugins.iter().flat_map(|own| own.plugin.tools());
+    let beside = options.backends.beside(of_plugins.chain(&own));
+    beside.map_err(StartError::Backend)?;
+    Ok(parts)
+}
+
+/// A plugin of the program: from what was kept of its component, or by asking that, for which it is compiled unless it is in the cache.
+async fn own_plugin(
+    engine: &Engine,
+    config: &Config,
+    records: &Records,
+    component: &Component,
+    digest: Digest,
+) -> Result<Plugin, LoadError> {
+    let (id, bytes) = (PluginId(component.name.to_owned()), component.bytes);
+    if let Some(tools) = records.recall_own(digest) {
+        return Ok(Plugin::recall_embedded(engine, id, digest, bytes, tools));
+    }
+    let plugin = Plugin::embedded(engine, id, digest, bytes, config.limits).await?;
+    records.keep_own(digest, plugin.tools());
+    Ok(plugin)
+}
+
+/// The tools that no plugin offers.
+fn builtin_tools(config: &Config, options: &StartOptions) -> Vec<Tool> {
+    let scheduling = match config.scheduler {
+        Some(_) => scheduler::tools::tools(),
+        None => Vec::new(),
+    };
+    let own = builtin::tools().into_iter().chain(scheduling);
+    let own = own.chain(Native::tools());
+    let all = own.chain(options.backends.tools().iter().cloned());
+    all.filter(|_| config.tools_enabled).collect()
+}

@@ -1,0 +1,147 @@
+//! What a start opens for what outlives a call: the store, and the audit with its keys.
+
+use std::path::Path;
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+use zeph_config::{Config, StoreLocation, StoreServer};
+use zeph_egress::Egress;
+use zeph_store::{
+    AuditKeyFolder, AuditKeySource, AuditKeys, Keyring, Location, OpenedStore, Retention,
+    ServerUrl, Store, StoreError, StoreOpening, StoreOptions, host_id,
+};
+
+use super::{begin_checkpoints, user_of_tools};
+use crate::audit::{Audit, AuditPlace};
+use crate::clock::now_ms;
+use crate::heartbeat;
+use crate::host::{StartError, StartOptions};
+use crate::known_secrets;
+
+/// How long an operation waits for another process that holds the store.
+const STORE_BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Opens the audit, says that this host runs, and begins to take checkpoints; with what the operator should know.
+pub(crate) async fn begin_records(
+    config: &Config,
+    options: &StartOptions,
+    (store, egress): (&Store, &Egress),
+    tasks: &mut JoinSet<()>,
+) -> Result<(Audit, Option<String>), StartError> {
+    let (audit, keys) = begin_to_record(config, store, options.only_explains).await?;
+    if !options.only_explains {
+        let begun = heartbeat::begin(config, store, tasks).await;
+        begun.map_err(StartError::Store)?;
+    }
+    let records = (&audit, keys);
+    let notice = begin_checkpoints(config, records, egress, (tasks, options.is_part));
+    Ok((audit, notice))
+}
+
+/// Opens the audit and lets the store sweep itself; for a host that only explains neither.
+async fn begin_to_record(
+    config: &Config,
+    store: &Store,
+    only_explains: bool,
+) -> Result<(Audit, Option<AuditKeys>), StartError> {
+    if only_explains {
+        return Ok((Audit::off(store.clone()), None));
+    }
+    let keys = match config.audit.enabled {
+        true => {
+            let begun = store.begin_chain(&audit_keys(config), now_ms()).await;
+            Some(begun.map_err(StartError::Store)?)
+        }
+        false => None,
+    };
+    let retained = store.retain(retention(config), now_ms).await;
+    retained.map_err(StartError::Store)?;
+    let scope = config.rules.policy.scope.as_ref();
+    let run_as_user = scope.and_then(|scope| scope.run_as_user.clone());
+    let place = AuditPlace {
+        awaits_ends: config.serve.replica.is_some(),
+        directory: config.file.roots.first().map(|root| root.path.clone()),
+        scope: run_as_user
+            .as_ref()
+            .map(|user| format!("run_as_user={user}")),
+        user: config
+            .audit
+            .enabled
+            .then(|| user_of_tools(config))
+            .flatten(),
+    };
+    let audit = Audit::open(&config.audit, (store.clone(), keys.as_ref()), place);
+    Ok((audit.map_err(StartError::Store)?, keys))
+}
+
+/// Where the keys of the audit are.
+fn audit_keys(config: &Config) -> AuditKeySource {
+    match audit_key_folder(config) {
+        Some(folder) => AuditKeySource::Folder(folder),
+        None => AuditKeySource::Process,
+    }
+}
+
+/// The folder with the keys of the audit; none when nothing is kept.
+pub(crate) fn audit_key_folder(config: &Config) -> Option<AuditKeyFolder> {
+    let folder = AuditKeyFolder::new(config.audit.keys.as_ref()?);
+    Some(match config.uses_keyring {
+        true => folder.with_keyring(Keyring::at(zeph_config::session_bus())),
+        false => folder,
+    })
+}
+
+/// What the store keeps, and for how long.
+fn retention(config: &Config) -> Retention {
+    Retention {
+        outputs: config.overflow.retention,
+        audit: config.audit.retention,
+        audit_rows_max: config.audit.rows_max,
+    }
+}
+
+/// Opens the store where the configuration says.
+pub(crate) fn open_store(config: &Config) -> Result<OpenedStore, StartError> {
+    let (location, options) = place_of_store(config)?;
+    Store::open(location, options).map_err(StartError::Store)
+}
+
+pub(crate) fn begin_to_open_store(config: &Config) -> Result<StoreOpening, StartError> {
+    let (location, options) = place_of_store(config)?;
+    Store::begin_to_open(location, options).map_err(StartError::Store)
+}
+
+/// Where the store is, and how it is opened.
+///
+/// Errors: the URL of a server cannot be used, or its password cannot be had.
+pub(crate) fn place_of_store(config: &Config) -> Result<(Location, StoreOptions), StartError> {
+    let location = match &config.store {
+        StoreLocation::File(path) => Location::File(path.clone()),
+        StoreLocation::Memory => Location::Memory,
+        StoreLocation::Server(server) => Location::Server(Box::new(server_url(config, server)?)),
+    };
+    let options = StoreOptions {
+        at_ms: now_ms(),
+        busy_timeout: STORE_BUSY_TIMEOUT,
+    };
+    Ok((location, options))
+}
+
+/// The URL of the server, with its password and the identity of this host.
+fn server_url(config: &Config, server: &StoreServer) -> Result<ServerUrl, StartError> {
+    let mut url: ServerUrl = server.url.text().parse().map_err(StartError::Store)?;
+    if let Some(name) = &server.password_secret {
+        let password = known_secrets::stored(config, name)
+            .map_err(|problem| StartError::Store(StoreError::BadUrl { problem }))?;
+        url = url.with_password(&password);
+    }
+    Ok(url.of_host(host_of(server.folder.as_deref())?))
+}
+
+/// The identity of the host whose own things are in `folder`. Without a place for it, a host is another with every start.
+pub(crate) fn host_of(folder: Option<&Path>) -> Result<String, StartError> {
+    match folder {
+        Some(folder) => host_id(folder).map_err(StartError::Store),
+        None => Ok(uuid::Uuid::new_v4().to_string()),
+    }
+}
