@@ -10,10 +10,7 @@ use crate::corpus::{Corpus, LITERAL, REGEX};
 use crate::host::{Host, InstalledHost};
 use crate::program::program;
 use crate::timing::{Pair, in_turns, median, of_children, percentile, wall};
-use crate::{
-    acp, agent, database, filters, installation, mcp, plugins, scrape, search,
-    shell,
-};
+use crate::{acp, agent, database, filters, installation, mcp, plugins, scrape, search, shell};
 
 /// Runs of each side; an odd number, so that the median is one of them.
 const N_RUNS: usize = 11;
