@@ -60,7 +60,7 @@ pub(crate) use wrap::{WRAP_EXAMPLES, WRAP_LONG};
 macro_rules! top_examples {
     () => {
         r#"Examples:
-  zeph-host run                                   chat with the configured model, or open a prompt for tools
+  zeph-host run                                   chat with the model, or open a prompt for tools
   zeph-host run "fix the failing test"            give the model a task
   zeph-host run <calls.jsonl >results.jsonl       read calls and write results as JSON lines
   zeph-host serve                                 serve the tools to an agent over MCP
@@ -126,8 +126,8 @@ pub(super) const SELFTEST_LONG: &str = concat!(
     selftest_examples!(),
     r#"
 
-Runs hostile components in the engine and hostile commands in the jail, in temporary directories. Your
-configuration, plugins and files are not used. Takes some seconds.
+Runs hostile components in the engine and hostile commands in the jail, in temporary directories.
+Your configuration, plugins and files are not used. Takes some seconds.
 
 Each layer of isolation holds, is broken, or is unavailable on this machine, with the reason. An
 unavailable layer is not a failure.
@@ -148,26 +148,27 @@ pub(super) const SERVE_LONG: &str = concat!(
     serve_examples!(),
     r#"
 
-Clients of protocol revisions 2024-11-05 to 2026-07-28 can connect. Standard output carries the protocol
-only; notes and logs go to standard error.
+Clients of protocol revisions 2024-11-05 to 2026-07-28 can connect. Standard output carries the
+protocol only; notes and logs go to standard error.
 
-Calls are those of a model: read-only tools run within the granted directories, and everything else needs
-a rule, an approval or `--allow`. A failed or refused call is a result with `isError`; its text says what
-to do, and `structuredContent.error.category` is one of the categories of `zeph-host call --help`.
+Calls are those of a model: read-only tools run within the granted directories, and everything
+else needs a rule, an approval or `--allow`. A failed or refused call is a result with `isError`;
+its text says what to do, and `structuredContent.error.category` is one of the categories of
+`zeph-host call --help`.
 
-A result that is too long ends with a reference, `overflow:ID`: a resource of the server, which the tool
-`read_overflow` reads in pages. A request can raise the threshold for its result up to 131072 characters
-with `_meta["zeph/maxResultSizeChars"]`.
+A result that is too long ends with a reference, `overflow:ID`: a resource of the server, which
+the tool `read_overflow` reads in pages. A request can raise the threshold for its result up to
+131072 characters with `_meta["zeph/maxResultSizeChars"]`.
 
-With --http, clients connect to `/mcp` of the address (streamable HTTP). On a loopback address the server
-is open to every local program until there is a token (`zeph-host token add`); any other address needs a
-token, or `mcp.serve.oauth`, to start. The address is printed; port 0 means any free one. On a signal,
-running calls have 10 seconds to finish.
+With --http, clients connect to `/mcp` of the address (streamable HTTP). On a loopback address the
+server is open to every local program until there is a token (`zeph-host token add`); any other
+address needs a token, or `mcp.serve.oauth`, to start. The address is printed; port 0 means any
+free one. On a signal, running calls have 10 seconds to finish.
 
-On standard input the process is the conversation. When the input ends or a signal arrives, running calls
-are cancelled and background runs ended. Over HTTP a conversation is a session (up to 2025-11-25), or has
-a handle: `_meta["zeph.host/conversation"]` of a result, which later requests of the same caller repeat.
-It ends after an hour without use.
+On standard input the process is the conversation. When the input ends or a signal arrives,
+running calls are cancelled and background runs ended. Over HTTP a conversation is a session (up
+to 2025-11-25), or has a handle: `_meta["zeph.host/conversation"]` of a result, which later
+requests of the same caller repeat. It ends after an hour without use.
 
 Exit codes:
   0    the input ended

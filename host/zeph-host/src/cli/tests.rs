@@ -203,7 +203,7 @@ fn command_lines_that_are_understood() {
     }
 }
 
-/// Whoever reads the help of a command sees it used.
+/// The help of a command shows its use.
 #[test]
 fn every_help_teaches_by_example() {
     let mut program = CliArgs::command();
@@ -224,6 +224,24 @@ fn teaches(parent: &mut Command, path: &str) {
             "{help}"
         );
     }
+}
+
+/// A line that is longer than the help is wide would be broken a second time, within its sentence.
+#[test]
+fn lines_of_help_are_broken_once() {
+    let mut program = CliArgs::command();
+    program.build();
+    fits(&program);
+}
+
+fn fits(command: &Command) {
+    let texts = [command.get_after_help(), command.get_after_long_help()];
+    for text in texts.into_iter().flatten() {
+        let text = text.to_string();
+        let too_long = text.lines().find(|line| line.chars().count() > 100);
+        assert_eq!(too_long, None, "{}", command.get_name());
+    }
+    command.get_subcommands().for_each(fits);
 }
 
 #[test]

@@ -45,7 +45,7 @@ one more, write [mcp.servers.NAME].
 Exit codes:
   0    the client closed the connection
   2    usage error
-  3    the configuration is wrong
+  3    the configuration is invalid, or the host cannot start
   130  interrupted by SIGINT (143 by SIGTERM)
   141  the client is gone"#
 );

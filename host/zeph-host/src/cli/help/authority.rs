@@ -105,13 +105,13 @@ The host makes the same checks when it starts, and does not start if a rule does
 `policy check` without a file also warns about rules that name no tool.
 
 JSON of check: {"ok", "problems": [{"origin", "line", "column", "message"}], "warnings": [...]}
-JSON of show:  {"policy": {"rules", "default_effect", "mode"}, "permissions": {TOOL: [{"pattern", "action",
-               "preset", "mode"}]}, "lists"}
+JSON of show:  {"policy": {"rules", "default_effect", "mode"}, "permissions": {TOOL: [{"pattern",
+               "action", "preset", "mode"}]}, "lists"}
 JSON of report: [{"rule", "would", "decided", "tool", "calls", "last"}]
 
-A rule with `mode = "observe"` decides nothing. What it would have decided is in the trace of `explain`, in
-`policy_match` of the audit log, and counted by `policy report`: how many calls of a tool it would have
-allowed, asked about or denied, and what was decided instead.
+A rule with `mode = "observe"` decides nothing. What it would have decided is in the trace of
+`explain`, in `policy_match` of the audit log, and counted by `policy report`: how many calls of a
+tool it would have allowed, asked about or denied, and what was decided instead.
 
 Exit codes:
   0    every rule compiles
@@ -130,9 +130,9 @@ Each check is ok, degraded (works with reduced isolation or function) or missing
 that installs what is missing. Nothing is installed or changed. If the configuration has mistakes,
 they are listed and the rest is checked with the settings that can be read.
 
---registries reads the settings of the package managers it finds (cargo, npm, pnpm, yarn, pip, uv, go,
-gem, Maven) and prints only the hosts they get packages from: for commands that may reach these hosts
-and no others.
+--registries reads the settings of the package managers it finds (cargo, npm, pnpm, yarn, pip, uv,
+go, gem, Maven) and prints only the hosts they get packages from: for commands that may reach
+these hosts and no others.
 
 JSON: {"ok", "checks": [{"group", "name", "state", "version", "detail", "how_to_get"}]}
 

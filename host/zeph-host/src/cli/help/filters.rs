@@ -99,7 +99,8 @@ as a quarter of the bytes.
 JSON: {"all": {...}, "rules": [{"rule", "n_outputs", "n_shortened", "lines_before", "lines_after",
 "bytes_before", "bytes_after", "tokens_saved", "n_full", "n_partial", "n_fallback", "n_read_back",
 "read_back_often"}], "cache": {"n_hits", "bytes"}, "approvals": {"calls", "asked", "unanswered",
-"per_100_calls"}}. "approvals" counts calls of models and programs in the audit log, across sessions:
+"per_100_calls"}}. "approvals" counts calls of models and programs in the audit log, across
+sessions:
 those that a user was asked about, or would have been."#
 );
 
@@ -125,8 +126,8 @@ Codex, in ~/.codex/hooks.json:
   {"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [
     {"type": "command", "command": "zeph-host hook codex pre-tool-use", "timeout": 10}]}]}}
 
-pre-tool-use rewrites a command if it is a single simple command with a rule. Agents treat a rewritten
-command as allowed, so commands are rewritten only in modes that ask for nothing
+pre-tool-use rewrites a command if it is a single simple command with a rule. Agents treat a
+rewritten command as allowed, so commands are rewritten only in modes that ask for nothing
 (bypassPermissions), or with --allow.
 
 Read omitted output with `zeph-host filter --read ID`."#

@@ -25,10 +25,10 @@ pub(crate) const REVOKE_CALL_LONG: &str = concat!(
     revoke_examples!(),
     r#"
 
-Marks the result of a call as unacceptable. From then on a call with the same words in the same order
-is denied to programs and models, in every conversation and in every running host. What the call did
-is not undone. A call that names no more than a tool or a program cannot be revoked: every call of it
-would be denied.
+Marks the result of a call as unacceptable. From then on a call with the same words in the same
+order is denied to programs and models, in every conversation and in every running host. What the
+call did is not undone. A call that names no more than a tool or a program cannot be revoked:
+every call of it would be denied.
 
 JSON: {"sequence", "call", "words"}
 

@@ -43,11 +43,11 @@ reads no variables, and claude-desktop does not connect to addresses.
 
 --wrap rewrites the servers that are already in the file, so that the client starts each through
 `zeph-host wrap`: in a sandbox, with its tools pinned, under the rules of this program. Without
---write, the difference is printed. What looks like a secret in `env` is moved to `zeph-host secret`;
-references to variables stay. A server may read the directory in which it is started, and the
-directories that its arguments name; `zeph-host wrap --help` says how to allow more. A server
-that is reached by an address is wrapped if all its credentials are literal headers; they are moved,
-too.
+--write, the difference is printed. What looks like a secret in `env` is moved to `zeph-host
+secret`; references to variables stay. A server may read the directory in which it is started, and
+the directories that its arguments name; `zeph-host wrap --help` says how to allow more. A server
+that is reached by an address is wrapped if all its credentials are literal headers; they are
+moved, too.
 
 The file as it was is kept beside it, as NAME.wrapped-DIGEST.bak, readable by its owner alone.
 --unwrap puts it back, byte for byte. If the file was edited meanwhile, the edits stay, and only the
@@ -96,20 +96,20 @@ pub(crate) const MCP_LONG: &str = concat!(
     mcp_examples!(),
     r#"
 
-A server of the configuration, [mcp.servers.NAME], runs in a sandbox of its own, or is reached by URL.
-Its tools are offered as mcp_NAME_TOOL, under the same rules as all others; rules hold under this name
-whatever a tool is offered as. `run` and `serve` start every server; a command that makes one call
-starts the server of its tool.
+A server of the configuration, [mcp.servers.NAME], runs in a sandbox of its own, or is reached by
+URL. Its tools are offered as mcp_NAME_TOOL, under the same rules as all others; rules hold under
+this name whatever a tool is offered as. `run` and `serve` start every server; a command that
+makes one call starts the server of its tool.
 
-A server is pinned when it is first seen, in zeph.lock beside your configuration file: its command line
-or URL, the package that was installed for it, and its tools, instructions, prompts and resource
-templates. When one of these differs the server is off until it is approved. It is not run while its
-command line or package differs.
+A server is pinned when it is first seen, in zeph.lock beside your configuration file: its command
+line or URL, the package that was installed for it, and its tools, instructions, prompts and
+resource templates. When one of these differs the server is off until it is approved. It is not
+run while its command line or package differs.
 
 States: starting; active; changed (off until approved); failed (with the reason and the next try);
-disabled; needs login. List also shows servers that run through `zeph-host wrap` and are not in the
-configuration, without starting them: wrapped, changed, or not started; info shows what was accepted of
-one. Servers that a client starts without it are named, too.
+disabled; needs login. List also shows servers that run through `zeph-host wrap` and are not in
+the configuration, without starting them: wrapped, changed, or not started; info shows what was
+accepted of one. Servers that a client starts without it are named, too.
 
 WALLS is the sandbox around a server: full, landlock-only, seatbelt or none, with the layers that are
 missing; remote for a URL; - when it is not known. Of a wrapped server it is that of its last start,
@@ -117,9 +117,9 @@ because the client that starts it may have chosen other options than yours.
 
 JSON of list: a list of {"name", "status", "reason", "next_try_secs", "place", "walls",
 "missing_layers", "trust_level", "server", "tools", "notes"}; of wrapped ones {"name", "status",
-"wrapped", "place", "walls", "missing_layers", "tools", "started_by"}. Info and test describe the tools, and add
-"accepted", "prompts", "resource_templates" and "instructions", and "left_out", "refused" and "stderr" of a
-server of the configuration. Approve:
+"wrapped", "place", "walls", "missing_layers", "tools", "started_by"}. Info and test describe the
+tools, and add "accepted", "prompts", "resource_templates" and "instructions", and "left_out",
+"refused" and "stderr" of a server of the configuration. Approve:
 {"name", "changed", "approved", "changes"}. Update: {"name", "changed", "approved", "newest"}.
 
 Exit codes:

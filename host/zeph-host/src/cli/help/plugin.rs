@@ -144,9 +144,9 @@ Relative paths are resolved against the current directory.
 A grant takes effect with the next call, in every running host. It is bound to the plugin's file and
 tool definitions, and carried over when a change is approved with `plugin approve`.
 
---mode observe grants on trial: calls go on, and `policy report` counts those that hold the grant. --mode
-ask asks before each call that holds it. --mode deny withholds it, even where default grants or other
-grants give it. Of two modes for one capability the newer counts."#
+--mode observe grants on trial: calls go on, and `policy report` counts those that hold the grant.
+--mode ask asks before each call that holds it. --mode deny withholds it, even where default
+grants or other grants give it. Of two modes for one capability the newer counts."#
 );
 
 /// For the help of `zeph-host plugin revoke`.

@@ -35,8 +35,9 @@ pub(crate) const KEYGEN_LONG: &str = concat!(
     keygen_examples!(),
     r#"
 
-Makes an ed25519 key pair in the format of minisign. The secret key is encrypted with a password that is
-typed at the terminal. Both files are readable by you alone, and no file is ever overwritten.
+Makes an ed25519 key pair in the format of minisign. The secret key is encrypted with a password
+that is typed at the terminal. Both files are readable by you alone, and no file is ever
+overwritten.
 
 Exit codes:
   0  the key pair was written
@@ -52,9 +53,9 @@ pub(crate) const SIGN_LONG: &str = concat!(
     sign_examples!(),
     r#"
 
-Writes FILE.minisig beside the component: a signature of minisign over the digests of the component, its
-manifest and its tool definitions. Its trusted comment holds the name, the version, the time and the expiry.
-The component lists its tools in the sandbox without any grants.
+Writes FILE.minisig beside the component: a signature of minisign over the digests of the
+component, its manifest and its tool definitions. Its trusted comment holds the name, the version,
+the time and the expiry. The component lists its tools in the sandbox without any grants.
 
 With --print-document the same can be signed with a key that is kept elsewhere:
   minisign -Sm document -x weather.wasm.minisig -t 'name:weather'"#
@@ -68,11 +69,12 @@ pub(crate) const VERIFY_LONG: &str = concat!(
     verify_examples!(),
     r#"
 
-Checks the signatures beside a file, or those that a registry has for a reference, with the signers in
-[plugins.trust] of the configuration. Nothing is installed. The reference of a file is `file:NAME`.
+Checks the signatures beside a file, or those that a registry has for a reference, with the
+signers in [plugins.trust] of the configuration. Nothing is installed. The reference of a file is
+`file:NAME`.
 
-JSON: {"reference", "component", "state": "signed", "signer", "key", "version", "signed_at", "expires_at"},
-{"state": "unsigned", "passed_over"} or {"state": "refused", "reason", "remedy"}
+JSON: {"reference", "component", "state": "signed", "signer", "key", "version", "signed_at",
+"expires_at"}, {"state": "unsigned", "passed_over"} or {"state": "refused", "reason", "remedy"}
 
 Exit codes:
   0  a known signer that may offer it signed it

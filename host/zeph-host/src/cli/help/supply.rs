@@ -44,16 +44,17 @@ pub(crate) const SYNC_LONG: &str = concat!(
     r#"
 
 Compares the directory that `plugin add` uses with its `zeph.lock`. What is missing or differs is
-fetched from the source in the lock, and only bytes with the pinned digest are installed. Each plugin
-is installed completely or not at all. Files that are not in the lock are listed; `--prune` removes
-them. `--plugins DIR` uses another directory.
+fetched from the source in the lock, and only bytes with the pinned digest are installed. Each
+plugin is installed completely or not at all. Files that are not in the lock are listed; `--prune`
+removes them. `--plugins DIR` uses another directory.
 
 With `--from`, nothing is fetched. Plugins that the lock in the bundle pins and the lock of the
 directory does not, or pins differently, are shown with what changes; they are pinned and installed
-after you agree. `--locked` leaves them out.
+after you agree. `--locked` omits them.
 
 The lock cannot allow anything: registries, signers and the rule for unsigned plugins are those of
-your own configuration. Exits with 1 if a plugin could not be installed, with 5 if you have to agree."#
+your own configuration. Exits with 1 if a plugin could not be installed, with 5 if you have to
+agree."#
 );
 
 /// For `-h` of `zeph-host plugin bundle`.

@@ -18,9 +18,9 @@ pub(crate) const TOKEN_LONG: &str = concat!(
     token_examples!(),
     r#"
 
-Clients send a token to `zeph-host serve --http` as `Authorization: Bearer TOKEN`. Only its SHA-256 is
-stored. The name of a token is its caller ID: approvals, stored outputs and background commands of one
-caller are invisible to every other.
+Clients send a token to `zeph-host serve --http` as `Authorization: Bearer TOKEN`. Only its
+SHA-256 is stored. The name of a token is its caller ID: approvals, stored outputs and background
+commands of one caller are invisible to every other.
 
 Without any token, a server on a loopback address answers every local program; a server on any other
 address does not start. As soon as there is a token, every request needs one, without a restart. A

@@ -19,13 +19,15 @@ pub(crate) const TRUST_LONG: &str = concat!(
     trust_examples!(),
     r#"
 
-Tools of the host program and of MCP servers with `trust_level = "trusted"` are trusted, tools of plugins are
-verified, tools of other MCP servers are quarantined. Rules with `trust_level` match calls whose caller and
-tool are both trusted that much or more. A blocked tool does not run, whatever rules say.
+Tools of the host program and of MCP servers with `trust_level = "trusted"` are trusted, tools of
+plugins are verified, tools of other MCP servers are quarantined. Rules with `trust_level` match
+calls whose caller and tool are both trusted that much or more. A blocked tool does not run,
+whatever rules say.
 
-A tool that keeps failing is blocked automatically for the caller whose calls failed (`tools.anomaly`);
-`trust reset` unblocks it for every caller. Trust is kept for the tool of a plugin or server, not for the
-name it is offered by, and a change takes effect with the next call in every running host.
+A tool that keeps failing is blocked automatically for the caller whose calls failed
+(`tools.anomaly`); `trust reset` unblocks it for every caller. Trust is kept for the tool of a
+plugin or server, not for the name it is offered by, and a change takes effect with the next call
+in every running host.
 
 TOOL is a name as in `zeph-host tools`, `PLUGIN__TOOL`, `server:SERVER/TOOL`, or `plugin:NAME` or
 `server:NAME` for all tools of a plugin or an MCP server.

@@ -33,10 +33,11 @@ The command, what was installed for it, and its tools, prompts, resource templat
 are recorded in zeph.lock the first time. If any of it changes, the server is off until you have
 looked at the difference with `zeph-host mcp approve NAME`.
 
-Calls of its tools go through the rules of the configuration, as `mcp_NAME_TOOL`: deny rules refuse,
-ask rules ask through the client. Calls that no rule mentions are allowed, because the user
-of the client chose this server; with --ask they need approval. Outputs are filtered, known
-secrets removed, long ones stored (`read_overflow` returns them), and every call is in the audit log.
+Calls of its tools go through the rules of the configuration, as `mcp_NAME_TOOL`: deny rules
+refuse, ask rules ask through the client. Calls that no rule mentions are allowed, because the
+user of the client chose this server; with --ask they need approval. Outputs are filtered, known
+secrets removed, long ones stored (`read_overflow` returns them), and every call is in the audit
+log.
 
 If the configuration has [mcp.servers.NAME], its keys count too: COMMAND can then be omitted and
 must otherwise be the same; grants of both are added.
