@@ -2,23 +2,18 @@
 //!
 //! `cargo bench -p zeph-core`. The bound to keep is 200 µs; the numbers of other profiles say nothing.
 
+mod timing;
+
 use std::error::Error;
-use std::hint::black_box;
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
-use zeph_core::argument::{Arguments, Parameters};
-use zeph_core::call::{CallFrame, FileFacts, ResolvedCall};
-use zeph_core::command::{CommandLine, SimpleCommand, Wraps};
-use zeph_core::id::ToolName;
+use zeph_core::call::ResolvedCall;
 use zeph_core::policy::{
     Action, BadRule, Decision, Effect, PermissionRule, PermissionSource, Permissions, Policy,
     PolicyRule, PolicyRuleText, PolicyRules, SessionFacts, authorise,
 };
-use zeph_core::tool::{Annotations, Backend, Tool, ToolKind};
 
-const N_CALLS: usize = 2_000;
 const N_RULES: usize = 100;
 
 /// What a decision may take, half of the time.
@@ -46,19 +41,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         "| compiling 200 rules | {:.1?} | – | |",
         started.elapsed()
     )?;
-    let call = call()?;
     let facts = SessionFacts::default();
-    let mut times = Vec::with_capacity(N_CALLS);
-    for _ in 0..N_CALLS {
-        let call = call.clone();
-        let started = Instant::now();
-        let decision = black_box(authorise(&policy, &facts, call));
-        times.push(started.elapsed());
-        if !matches!(decision, Decision::Allow(_)) {
-            return Err("every part has a rule".into());
-        }
-    }
-    report("a decision by 200 rules about a compound command", times)
+    let label = "a decision by 200 rules about a compound command";
+    let decide = |call| authorise(&policy, &facts, call);
+    let is_allowed = |decision: &Decision| matches!(decision, Decision::Allow(_));
+    timing::measure(label, REACH, &call()?, (decide, is_allowed))
 }
 
 /// A hundred rules of each kind; what allows stands last.
@@ -101,55 +88,6 @@ fn policy() -> Result<Policy, BadRule> {
 }
 
 fn call() -> Result<ResolvedCall, Box<dyn Error>> {
-    let command = COMMANDS.join(" && ");
-    let simple = COMMANDS.iter().map(|text| {
-        let mut words = text.split(' ').map(str::to_owned);
-        SimpleCommand {
-            name: words.next().unwrap_or_default(),
-            arguments: words.collect(),
-            is_literal: true,
-            holes: Vec::new(),
-            wraps: Wraps::Nothing,
-        }
-    });
-    let Value::Object(values) = json!({"command": command}) else {
-        return Err("arguments are an object".into());
-    };
-    Ok(ResolvedCall {
-        frame: CallFrame::alone(),
-        tool: Tool {
-            name: ToolName::new("bash")?,
-            title: None,
-            description: String::new(),
-            parameters: Parameters::new(json!({"type": "object"}))?,
-            output: None,
-            kind: ToolKind::Execute,
-            annotations: Annotations::default(),
-            backend: Backend::Shell,
-        },
-        arguments: Arguments {
-            values,
-            notes: Vec::new(),
-        },
-        paths: Vec::new(),
-        command: Some(CommandLine {
-            commands: simple.collect(),
-            text: command,
-            ..CommandLine::default()
-        }),
-        can_change: true,
-        files: FileFacts::default(),
-    })
-}
-
-fn report(what: &str, mut times: Vec<Duration>) -> Result<(), Box<dyn Error>> {
-    times.sort_unstable();
-    let at = |percent: usize| times[(times.len() - 1) * percent / 100];
-    let (p50, p99, max) = (at(50), at(99), at(100));
-    let met = if p50 <= REACH { "met" } else { "missed" };
-    writeln!(
-        io::stdout(),
-        "| {what} | p50 {p50:.1?}, p99 {p99:.1?}, at most {max:.1?} | p50 ≤ {REACH:?} | {met} |"
-    )?;
-    Ok(())
+    let commands = COMMANDS.map(|text| timing::command(&text.split(' ').collect::<Vec<_>>()));
+    timing::call(COMMANDS.join(" && "), commands.to_vec())
 }
