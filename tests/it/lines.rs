@@ -1,7 +1,6 @@
 //! `zeph-host run` on a pipe: JSON lines in, JSON lines out.
 
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -213,7 +212,6 @@ fn a_closed_output_ends_the_program_quietly() {
     let mut child = product.start(&[]);
     let mut stdin = child.stdin.take().unwrap();
     drop(child.stdout.take());
-    let started = Instant::now();
     for id in 0..1_000 {
         if stdin
             .write_all(request(id, "read", json!({"path": "a.txt"})).as_bytes())
@@ -224,7 +222,7 @@ fn a_closed_output_ends_the_program_quietly() {
     }
     drop(stdin);
     let ran = crate::product::Ran::from(child.wait_with_output().unwrap());
-    assert!(started.elapsed() < Duration::from_secs(20));
+    assert_eq!(ran.code, Some(141), "{}", ran.stderr);
     assert!(!ran.stderr.contains("panicked"), "{}", ran.stderr);
 }
 

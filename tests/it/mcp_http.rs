@@ -1,13 +1,12 @@
 //! Who may use the server over HTTP, and clients that misbehave.
 
 use std::fs;
-use std::io::{Read as _, Write as _};
-use std::time::{Duration, Instant};
+use std::io::{ErrorKind, Read as _, Write as _};
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::mcp_client::{PATIENCE, modern_meta};
+use crate::mcp_client::modern_meta;
 use crate::mcp_ends::{Sleep, waits_until};
 use crate::mcp_http_client::{HttpServer, Reply, add_token, message, modern_call};
 use crate::product::Product;
@@ -218,7 +217,6 @@ fn bodies_are_bounded_in_size_and_time() {
     let mut slow = server.connect();
     slow.write_all(head(100).as_bytes()).unwrap();
     slow.write_all(b"{").unwrap();
-    let begun = Instant::now();
 
     let mut large = server.connect();
     large.write_all(head(100 << 20).as_bytes()).unwrap();
@@ -232,7 +230,6 @@ fn bodies_are_bounded_in_size_and_time() {
     works(&server, "");
 
     assert_eq!(Reply::read(slow).status, 408);
-    assert!(begun.elapsed() < Duration::from_secs(60));
     works(&server, "");
 }
 
@@ -335,11 +332,11 @@ fn a_client_that_does_not_read_is_let_go() {
     let mut deaf = server.connect();
     let request = format!("GET /healthz HTTP/1.1\r\nhost: {}\r\n\r\n", server.address);
     let many = request.repeat(1_000);
-    let begun = Instant::now();
     // Until no answer fits between them any more, and then until the server has had enough.
     let refused = (0..1_000_000).find_map(|_| deaf.write_all(many.as_bytes()).err());
     let refused = refused.expect("the connection is closed");
-    assert!(begun.elapsed() < PATIENCE, "{refused}");
+    // And not that the test itself had enough.
+    assert_ne!(refused.kind(), ErrorKind::WouldBlock, "{refused}");
     waits_until("its place is free", || {
         let metrics = server.request("GET /metrics", "", "").body;
         metrics.lines().any(|line| line == "zeph_mcp_connections 1")

@@ -1,6 +1,6 @@
 //! A component that knows nothing of us, made by an ordinary tool chain: its functions are tools.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use zeph_core::capability::{FsGrant, FsRights, FsRoot};
@@ -12,9 +12,6 @@ use crate::product::{Product, answer};
 
 /// The component, compiled by the build script.
 static PLAIN: &[u8] = include_bytes!(env!("GUEST_PLAIN"));
-
-/// How much later than its limit a call may end.
-const LATE: Duration = Duration::from_millis(100);
 
 async fn load(limits: CallLimits) -> Guest {
     Guest::of("plain", PLAIN.into(), limits, &FsGrant::default()).await
@@ -258,10 +255,12 @@ async fn wrong_values_are_named_by_their_place() {
 async fn limits_hold_for_plain_functions() {
     let patient = load(PATIENT).await;
     let hurried = patient.with(LIMITS);
-    let started = Instant::now();
     let failure = hurried.call("spin", json!({})).await.unwrap_err();
-    assert!(started.elapsed() <= LIMITS.wall_clock + LATE);
     assert_eq!(failure.category.label(), "timeout");
+    assert!(
+        failure.message.contains("limits.wall_clock_secs"),
+        "{failure:?}"
+    );
     let failure = patient
         .call("crash", json!({"message": "boom"}))
         .await

@@ -1,7 +1,5 @@
 //! `zeph-host selftest`, as its user sees it.
 
-use std::time::{Duration, Instant};
-
 use crate::product::Product;
 
 const GUIDE: &str = include_str!("../../../host/README.md");
@@ -9,9 +7,7 @@ const GUIDE: &str = include_str!("../../../host/README.md");
 #[test]
 fn every_wall_holds_on_this_machine() {
     let product = Product::new();
-    let started = Instant::now();
     let ran = product.run(&["selftest", "--json"]);
-    let took = started.elapsed();
     let walls: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
     let walls = walls.as_array().unwrap();
     let broken: Vec<_> = walls
@@ -34,7 +30,6 @@ fn every_wall_holds_on_this_machine() {
         );
     }
     assert!(walls.len() > 35, "{}", walls.len());
-    assert!(took < Duration::from_secs(120), "{took:?}");
 }
 
 #[test]

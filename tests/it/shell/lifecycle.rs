@@ -1,7 +1,5 @@
 //! How commands end, with everything they started, and what they may use up until then.
 
-use std::time::{Duration, Instant};
-
 use super::bench::{Bench, Setting};
 use super::each_user;
 use serde_json::json;
@@ -42,22 +40,17 @@ fn nothing_outlives_a_command() {
         let mut bench = Bench::new(setting);
         bench.is_jailed();
         for (name, command) in ORPHANS {
-            let start = Instant::now();
             let answer = bench.bash(command);
             assert!(answer.text.contains("made"), "{name}: {answer:?}");
-            // Not the half minute that the command has: a held pipe hangs nothing.
-            assert!(
-                start.elapsed() < Duration::from_secs(20),
-                "{name}: {:?}",
-                start.elapsed()
-            );
+            // It ended by itself, before the half minute that it has: a held pipe hangs nothing.
+            assert_eq!(answer.status, "ok", "{name}: {answer:?}");
             bench.world.nobody_is_left(name);
             bench.lives(name);
         }
     }
 }
 
-/// A name, a command that never ends, and whether it is told that its time was over.
+/// A name, and a command that never ends.
 const ENDLESS: &[(&str, &str)] = &[
     ("a wait", "sleep {token}"),
     ("a loop", "while :; do :; done # {token}"),
@@ -84,14 +77,8 @@ fn time_ends_everything() {
         let mut bench = Bench::new(setting.with("tools.sandbox.max_processes=100"));
         bench.is_jailed();
         for (name, command) in ENDLESS {
-            let start = Instant::now();
             let answer = bench.bash_for(command, 2);
             assert_ne!(answer.status, "ok", "{name}: {:.300}", answer.text);
-            assert!(
-                start.elapsed() < Duration::from_secs(60),
-                "{name}: {:?}",
-                start.elapsed()
-            );
             bench.world.nobody_is_left(name);
             bench.lives(name);
         }

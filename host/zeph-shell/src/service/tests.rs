@@ -2,7 +2,6 @@
 
 use std::path::Path;
 use std::process::Stdio;
-use std::time::Instant;
 
 use rustix::process::{Pid, Signal};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
@@ -100,11 +99,19 @@ fn mark() -> String {
     format!("1000.{}", Uuid::new_v4().as_u128())
 }
 
-/// Starts a daemon that leaves its session and its parents, and says so.
+/// Waits until something with the mark runs.
+async fn until_running(mark: &str) {
+    let running = async {
+        while !is_running(mark) {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    soon(running).await;
+}
+
+/// Starts a daemon that leaves its session and its parents.
 fn daemon(mark: &str) -> String {
-    format!(
-        "(setsid sh -c 'sleep {mark} >/dev/null 2>&1 </dev/null & exit' &) ; sleep 0.1; echo ready; cat"
-    )
+    format!("(setsid sh -c 'sleep {mark} >/dev/null 2>&1 </dev/null & exit' &) ; echo ready; cat")
 }
 
 #[tokio::test]
@@ -119,7 +126,7 @@ async fn dropping_it_ends_it_with_its_daemons() {
             let ServicePipes { stdin, stdout } = pipes;
             let line = soon(BufReader::new(stdout).lines().next_line()).await;
             assert_eq!(line.unwrap().as_deref(), Some("ready"), "{name}");
-            assert!(is_running(&mark), "{name}");
+            until_running(&mark).await;
             match way {
                 "drop" => drop(service),
                 "stop" => {
@@ -153,10 +160,8 @@ async fn one_that_ignores_everything_is_killed() {
             Some("ready"),
             "{name}"
         );
-        let begun = Instant::now();
         service.stop();
         assert!(soon(service.ended()).await.is_stopped, "{name}");
-        assert!(begun.elapsed() < Duration::from_secs(30), "{name}");
         until_gone(&mark).await;
     }
 }
@@ -299,7 +304,7 @@ async fn kill_9_of_the_host_leaves_nothing() {
         let is_ready = std::io::BufRead::lines(stdout)
             .any(|line| line.is_ok_and(|line| line.ends_with("service ready")));
         assert!(is_ready, "{kind}");
-        assert!(is_running(&mark), "{kind}");
+        until_running(&mark).await;
         let pid = Pid::from_child(&host);
         rustix::process::kill_process(pid, Signal::KILL).unwrap();
         host.wait().unwrap();

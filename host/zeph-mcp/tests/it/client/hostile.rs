@@ -31,7 +31,6 @@ async fn open_fails(
 
 #[tokio::test]
 async fn a_server_that_hangs_in_initialize_is_given_up() {
-    let begin = Instant::now();
     let error = open_fails(
         |options| options.start_timeout = SOON,
         async |mut server| {
@@ -40,7 +39,6 @@ async fn a_server_that_hangs_in_initialize_is_given_up() {
         },
     )
     .await;
-    assert!(begin.elapsed() < PATIENCE / 2);
     assert!(error.to_string().contains("0.2 s"), "{error}");
 }
 
@@ -383,7 +381,6 @@ async fn a_server_that_reads_nothing_does_not_hold_up_its_callers() {
     .await;
     let mut arguments = serde_json::Map::new();
     arguments.insert("text".to_owned(), json!("x".repeat(1 << 20)));
-    let begin = Instant::now();
     for _call in 0..3 {
         let control = CallControl {
             timeout: Some(SOON),
@@ -396,7 +393,6 @@ async fn a_server_that_reads_nothing_does_not_hold_up_its_callers() {
         assert_eq!(error, McpError::Timeout { limit: SOON });
     }
     connection.close().await;
-    assert!(begin.elapsed() < PATIENCE);
     server.abort();
 }
 
