@@ -116,9 +116,9 @@ pub struct Endpoint {
 /// Why an endpoint does not start.
 #[derive(Debug, thiserror::Error)]
 pub enum EndpointError {
-    /// Anybody who reaches this machine could use it.
+    /// Every program that reaches the address could use it.
     #[error(
-        "refusing to listen on {address} without a token: whoever reaches that address could call every tool"
+        "refusing to listen on {address} without a token: every program that reaches this address could call every tool"
     )]
     Open {
         /// Where it should have listened.

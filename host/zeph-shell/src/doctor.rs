@@ -132,7 +132,7 @@ fn network(jail: &Jail) -> Layer {
         (Network::Open, _) => layer(
             "network",
             LayerState::Degraded,
-            "commands reach whatever this machine reaches, its own local services too, because `tools.sandbox.allow_network` is true",
+            "commands reach everything that this machine reaches, local services included, because `tools.sandbox.allow_network` is true",
         ),
         (Network::Hosts, Ok(JailLabel::Full)) => layer(
             "network",
@@ -170,14 +170,14 @@ fn landlock(support: &Support) -> Layer {
         abi @ 1..=5 => layer(
             "landlock",
             LayerState::Degraded,
-            "files are restricted by rules; nameless sockets and signals are not",
+            "files are restricted by rules; abstract sockets and signals are not",
         )
         .version(format!("ABI {abi}"))
         .get("a kernel from 6.12 on"),
         abi => layer(
             "landlock",
             LayerState::Ok,
-            "files, nameless sockets and signals are restricted by rules",
+            "files, abstract sockets and signals are restricted by rules",
         )
         .version(format!("ABI {abi}")),
     }

@@ -139,20 +139,20 @@ pub(super) fn plugins(config: &Config) -> Vec<DoctorCheck> {
                 };
                 let n_plugins = entries.flatten().filter(is_component).count();
                 format!(
-                    "{} holds {n_plugins}; `zeph-host plugin` lists them",
+                    "{} holds {n_plugins} components; `zeph-host plugin` lists them",
                     path.display()
                 )
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                format!("{} is not there yet, which is fine", path.display())
+                format!("{} does not exist yet", path.display())
             }
             Err(error) => {
                 let detail = format!("{} cannot be read: {error}", path.display());
-                return DoctorCheck::new(GROUP, "folder", CheckState::Missing, detail)
+                return DoctorCheck::new(GROUP, "directory", CheckState::Missing, detail)
                     .how_to_get("give yourself the right to read it, or remove it");
             }
         };
-        DoctorCheck::new(GROUP, "folder", CheckState::Ok, detail)
+        DoctorCheck::new(GROUP, "directory", CheckState::Ok, detail)
     };
     config.plugins.folders.iter().map(folder).collect()
 }
@@ -190,7 +190,7 @@ pub(super) fn editors() -> DoctorCheck {
     };
     let found: Vec<&str> = EDITORS.into_iter().filter(|name| is_there(name)).collect();
     let detail = match found.as_slice() {
-        [] => "none of those it knows; the host works without".to_owned(),
+        [] => "no known editor; none is needed".to_owned(),
         found => found.join(", "),
     };
     DoctorCheck::new("editors", "found", CheckState::Ok, detail)
