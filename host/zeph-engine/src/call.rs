@@ -3,6 +3,7 @@
 mod end;
 mod failure;
 pub(crate) mod setup;
+mod work;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,8 +15,6 @@ use tokio::time::Instant;
 use wasmtime::Store;
 use zeph_core::call::CallFrame;
 use zeph_core::failure::ToolFailure;
-use zeph_core::id::Digest;
-use zeph_core::inquiry::Resumption;
 use zeph_core::limit::CallLimits;
 use zeph_core::policy::AuthorizedCall;
 use zeph_core::user::run_as;
@@ -28,8 +27,7 @@ use crate::cancel::{Cancel, CancelOnDrop};
 use crate::context::GuestContext;
 use crate::convert::{self, GuestOutcome};
 use crate::filter;
-use crate::fs::{self, FsCtx, FsPolicy};
-use crate::http_exit::HttpExit;
+use crate::fs::{self, FsCtx};
 use crate::lazy::Compiled;
 use crate::limiter::{GuestStop, Limiter, within_max};
 use crate::log::GuestLog;
@@ -41,118 +39,13 @@ use crate::services::Services;
 use crate::state::GuestState;
 
 pub use self::end::{AskedCall, CallEnd, CallTerms};
+pub use self::work::{CallGrant, GuestWork, NO_SETTINGS};
 
 /// How long a finished call may take to end before the caller gets its result anyway. Only a host function that blocks in
 /// the kernel gets that far.
 const GRACE: Duration = Duration::from_millis(80);
 
-/// What one call may touch and use.
-#[derive(Debug, Clone)]
-pub struct CallGrant {
-    /// Directories.
-    pub fs: Arc<FsPolicy>,
-    /// Bounds. They may exceed those of the engine; beyond [`crate::LIMITS_MAX`] they count as that.
-    pub limits: CallLimits,
-    /// Variables of the environment: name and value, each name once. The guest's environment is these and nothing else.
-    pub variables: Arc<[(String, String)]>,
-    /// What the operator set for the plugin: a JSON object.
-    pub settings: Arc<str>,
-    /// Where HTTP requests go; without one all are refused.
-    pub http: Option<Arc<dyn HttpExit>>,
-}
-
-/// The settings of a plugin for which nothing was set.
-pub const NO_SETTINGS: &str = "{}";
-
-impl CallGrant {
-    /// The same grant without any right on files but to read, for a tool that promises to change nothing. Cheap enough for
-    /// every call.
-    #[must_use]
-    pub fn read_only(&self) -> Self {
-        Self {
-            fs: Arc::new(self.fs.read_only()),
-            ..self.clone()
-        }
-    }
-
-    /// Whether a call that is watched and sends nothing finds with `other`, cut from the same operator's policy, what it finds with
-    /// this.
-    pub fn is_same(&self, other: &Self) -> bool {
-        let Self {
-            fs,
-            limits,
-            variables,
-            settings,
-            http: _,
-        } = self;
-        fs.is_same(&other.fs)
-            && *limits == other.limits
-            && *variables == other.variables
-            && *settings == other.settings
-    }
-
-    /// Whether the engine sees all that a call learns with it.
-    pub fn can_be_watched(&self) -> bool {
-        // Files are watched and requests noticed; a variable is simply there. What is granted besides has to be named here.
-        let Self {
-            fs: _,
-            limits: _,
-            variables,
-            settings: _,
-            http: _,
-        } = self;
-        variables.is_empty()
-    }
-}
-
-/// A component, what one call of it may touch, and what the user has answered it.
-#[derive(Debug, Clone)]
-pub struct GuestWork {
-    plugin: Plugin,
-    grant: CallGrant,
-    resumption: Option<Resumption>,
-}
-
-impl GuestWork {
-    /// What the call may touch.
-    pub fn grant(&self) -> &CallGrant {
-        &self.grant
-    }
-
-    /// The SHA-256 of the component.
-    pub fn digest(&self) -> Digest {
-        self.plugin.digest()
-    }
-
-    /// The same with a way out for its requests.
-    #[must_use]
-    pub fn reaching(mut self, exit: Option<Arc<dyn HttpExit>>) -> Self {
-        self.grant.http = exit;
-        self
-    }
-
-    /// The same for a call that is made again with answers.
-    #[must_use]
-    pub fn resuming(self, resumption: Option<Resumption>) -> Self {
-        Self { resumption, ..self }
-    }
-
-    /// What makes it a call that is made again.
-    pub fn resumption(&self) -> Option<&Resumption> {
-        self.resumption.as_ref()
-    }
-}
-
 impl Plugin {
-    /// What a call of one of its tools is done with: this component, and what the call may touch.
-    pub fn work(&self, grant: CallGrant) -> GuestWork {
-        GuestWork {
-            plugin: self.clone(),
-            grant,
-            resumption: None,
-        }
-    }
-
     /// Runs an authorised call on a fresh instance of its component, with its grant.
     ///
     /// The result's errors: the tool's own failure, or the limit that ended it. Dropping the returned future ends the guest.
@@ -184,13 +77,7 @@ impl Plugin {
         let limits = within_max(grant.limits);
         let tool = call.tool().clone();
         let name = plugin.0.own_name(tool.name.as_str());
-        let finish = move |given| match given {
-            GuestResult::Tools(result) => convert::result(result, limits.output_bytes),
-            GuestResult::Plain(returned) => {
-                let output = returned.finish(limits.output_bytes);
-                output.map(GuestOutcome::Done)
-            }
-        };
+        let finish = move |given: GuestResult| given.finish(limits.output_bytes);
         // A guest that plans its time must end before either limit does.
         let context = convert::context(
             call.frame(),
@@ -208,24 +95,7 @@ impl Plugin {
         let (outcome, tries) = plugin
             .0
             .on_guest_thread(guest, finish, move |store, compiled| {
-                Box::pin(async move {
-                    let call = made;
-                    let pre = match compiled {
-                        Compiled::Tools(pre) => pre,
-                        Compiled::Plain(plain) => {
-                            let returned = plain.call(store, &name, call.arguments()).await;
-                            return returned.map(GuestResult::Plain);
-                        }
-                        Compiled::Filter(_) => wasmtime::bail!("it offers strategies, no tools"),
-                    };
-                    let arguments = serde_json::to_string(call.arguments()).unwrap_or_default();
-                    let guest = pre.instantiate_async(&mut *store).await?;
-                    let tools = guest.zeph_plugin_tools();
-                    let result = tools
-                        .call_call_tool(store, &name, &arguments, &context)
-                        .await;
-                    result.map(GuestResult::Tools)
-                })
+                Box::pin(async move { call_tool(store, compiled, (&name, &made, &context)).await })
             })
             .await;
         let is_said = matches!(outcome, Ok(GuestOutcome::Failed(_)));
@@ -279,6 +149,15 @@ impl GuestSetup {
 enum GuestResult {
     Tools(Result<types::Outcome, types::ToolError>),
     Plain(PlainResult),
+}
+
+impl GuestResult {
+    fn finish(self, output_bytes: u64) -> Result<GuestOutcome, ToolFailure> {
+        match self {
+            Self::Tools(result) => convert::result(result, output_bytes),
+            Self::Plain(returned) => returned.finish(output_bytes).map(GuestOutcome::Done),
+        }
+    }
 }
 
 type GuestFuture<'a, T> = std::pin::Pin<Box<dyn Future<Output = wasmtime::Result<T>> + Send + 'a>>;
@@ -370,16 +249,7 @@ impl LoadedPlugin {
         let engine = self.engine.clone();
         let runtime = Handle::current();
         let guest_log = log.clone();
-        let fs = FsCtx::new(Arc::clone(&grant.fs));
-        let fs = match terms.is_watched {
-            true => fs.watched(),
-            false => fs,
-        };
-        let fs = match terms.is_recorded {
-            true => fs.recorded(),
-            false => fs,
-        };
-        let fs = fs.marking(Arc::clone(&terms.private));
+        let fs = files(&grant, &terms);
         let stop_files = fs.stop();
         let guest_cancel = cancel.clone();
         let user = grant.fs.user().cloned();
@@ -474,6 +344,39 @@ impl LoadedPlugin {
             }
         }
     }
+}
+
+/// The files of a call, with what is noted of their use.
+fn files(grant: &CallGrant, terms: &CallTerms) -> FsCtx {
+    let mut fs = FsCtx::new(Arc::clone(&grant.fs));
+    if terms.is_watched {
+        fs = fs.watched();
+    }
+    if terms.is_recorded {
+        fs = fs.recorded();
+    }
+    fs.marking(Arc::clone(&terms.private))
+}
+
+/// Calls the tool of this name on a new instance.
+async fn call_tool(
+    store: &mut Store<GuestState>,
+    compiled: Compiled,
+    (name, call, context): (&str, &AuthorizedCall<GuestWork>, &types::CallContext),
+) -> wasmtime::Result<GuestResult> {
+    let pre = match compiled {
+        Compiled::Tools(pre) => pre,
+        Compiled::Plain(plain) => {
+            let returned = plain.call(store, name, call.arguments()).await;
+            return returned.map(GuestResult::Plain);
+        }
+        Compiled::Filter(_) => wasmtime::bail!("it offers strategies, no tools"),
+    };
+    let arguments = serde_json::to_string(call.arguments()).unwrap_or_default();
+    let guest = pre.instantiate_async(&mut *store).await?;
+    let tools = guest.zeph_plugin_tools();
+    let result = tools.call_call_tool(store, name, &arguments, context).await;
+    result.map(GuestResult::Tools)
 }
 
 /// Ends the file operations of a call.
