@@ -1,23 +1,27 @@
 //! What a command sees: the mounts of a jail, and the same said to Landlock. Made for each run, since the file system of the
 //! host goes on changing.
 
+mod base;
+mod protected;
+
 use std::collections::HashSet;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use zeph_jail::plan::{MountCheck, PathAccess, Rule};
 
+use self::base::{base, home, own_mounts};
+use self::protected::{held_links, places};
 use super::aftermath::AftermathFinding;
-use super::git::{self, OutsideGit};
-use super::mount::{Mode, Mount, within, within_any};
+use super::git::OutsideGit;
+use super::mount::{Mode, Mount, within_any};
 use super::new_repositories::Loose;
 use super::path_rules::PathRules;
 use super::place::{Hold, MountPlace, PlaceKind, PlaceWatch, Places};
 use super::place_state::{PlaceState, Why};
 use super::policy::JailPolicy;
-use super::survey::{Survey, lies_in_fetched};
-use super::{JailError, Roots, doors, gitconfig, system, toolchain};
+use super::survey::Survey;
+use super::{JailError, Roots, system};
 
 /// Most files with names elsewhere that are made read-only; each is a mount. Changes of more are told.
 const LINKED_MAX: usize = 64;
@@ -97,24 +101,7 @@ pub(super) fn make(
         bytes: bytes.to_vec(),
     }));
     mounts.push(Mount::Fixed("/".into()));
-    let mut rules = rules(roots, &visible);
-    rules.extend(own_rules(policy));
-    for path in ["/tmp", "/dev/shm"]
-        .map(Path::new)
-        .into_iter()
-        .chain([home.as_path()])
-    {
-        rules.push(rule(path, PathAccess::Private));
-    }
-    rules.push(rule("/etc", PathAccess::Read));
-    // The names in the private root, not what lies behind them.
-    rules.push(rule("/", PathAccess::List));
-    rules.extend(outside.iter().flat_map(|outside| {
-        outside
-            .writable
-            .iter()
-            .map(|path| rule(path, PathAccess::Write))
-    }));
+    let rules = full_rules(policy, roots, (&visible, &home), &outside);
     let common = outside.iter().map(|outside| &outside.common);
     let common = common.filter_map(|common| Some(MountPlace::at(common, Hold::ReadOnly)?.check()));
     let mut checks = roots.checks();
@@ -135,6 +122,34 @@ pub(super) fn make(
         home,
         visible,
     })
+}
+
+/// The rules of the full jail, whose root, home and directories in memory are private.
+fn full_rules(
+    policy: &JailPolicy,
+    roots: &Roots,
+    (visible, home): (&[PathBuf], &Path),
+    outside: &[OutsideGit],
+) -> Vec<Rule> {
+    let mut rules = rules(roots, visible);
+    rules.extend(own_rules(policy));
+    for path in ["/tmp", "/dev/shm"]
+        .map(Path::new)
+        .into_iter()
+        .chain([home])
+    {
+        rules.push(rule(path, PathAccess::Private));
+    }
+    rules.push(rule("/etc", PathAccess::Read));
+    // The names in the private root, not what lies behind them.
+    rules.push(rule("/", PathAccess::List));
+    rules.extend(outside.iter().flat_map(|outside| {
+        outside
+            .writable
+            .iter()
+            .map(|path| rule(path, PathAccess::Write))
+    }));
+    rules
 }
 
 /// Rules for the jail without namespaces. Nothing can be covered there, so what must be hidden is given no rule, and neither are
@@ -230,101 +245,6 @@ fn looked(
     }
 }
 
-struct BaseView {
-    mounts: Vec<Mount>,
-    visible: Vec<PathBuf>,
-}
-
-/// The home inside: where the user's is, unless that is no place for a directory in memory.
-fn home(policy: &JailPolicy, roots: &Roots) -> PathBuf {
-    let home = policy
-        .home
-        .as_ref()
-        .and_then(|home| home.canonicalize().ok());
-    let home =
-        home.filter(|home| home.components().count() > 1 && !within(Path::new("/usr"), home));
-    match home
-        .filter(|home| !within_any(home, &roots.writable) && !within_any(home, &roots.readable))
-    {
-        Some(home) => home,
-        None => PathBuf::from("/home/jail"),
-    }
-}
-
-/// The system, the private places, the toolchains, the directories of the policy.
-fn base(policy: &JailPolicy, roots: &Roots, home: &Path) -> BaseView {
-    let limits = policy.limits;
-    let memory = |path: &str, bytes, mode| Mount::Memory {
-        path: path.into(),
-        bytes,
-        mode,
-    };
-    let mut mounts = system::mounts(policy.network);
-    mounts.extend([
-        Mount::Devices("/dev".into()),
-        memory("/dev/shm", limits.shm_bytes, Mode::Shared),
-        Mount::Fixed("/dev".into()),
-        Mount::Processes("/proc".into()),
-        // All of it: the files below /proc/sys belong to the host's root, who may be the one who runs this.
-        Mount::Fixed("/proc".into()),
-        memory("/tmp", limits.tmp_bytes, Mode::Shared),
-        Mount::Memory {
-            path: home.to_owned(),
-            bytes: limits.tmp_bytes,
-            mode: Mode::Own,
-        },
-    ]);
-    let tools = toolchain::mounts(policy, Some(home), &roots.writable);
-    mounts.extend(tools);
-    mounts.extend(
-        policy
-            .home
-            .as_deref()
-            .and_then(|user| gitconfig::cleaned(user, &roots.writable))
-            .map(|bytes| Mount::File {
-                path: home.join(".gitconfig"),
-                bytes,
-            }),
-    );
-    let cache = policy.cache.as_ref().filter(|cache| cache.is_dir());
-    // Below its own name the cache is not seen; it is bound to where caches are looked for.
-    if let Some(cache) = cache {
-        mounts.push(Mount::WriteAt {
-            source: cache.clone(),
-            path: home.join(".cache"),
-        });
-    }
-    let mut given: Vec<Mount> = roots.readable.iter().cloned().map(Mount::Read).collect();
-    given.extend(roots.writable.iter().cloned().map(Mount::Write));
-    given.sort_by_key(|mount| mount.path().components().count());
-    // Where commands start there is a directory, whether they can read it or not.
-    let is_given = |path: &Path| given.iter().any(|mount| within(path, mount.path()));
-    let bare = roots.work.iter().filter(|path| !is_given(path));
-    let mut made: Vec<Mount> = bare.cloned().map(Mount::Directory).collect();
-    made.extend(links(policy, &mounts, &given));
-    // A directory there cannot stand on a link.
-    let var_tmp = Path::new("/var/tmp");
-    let in_var_tmp = |mount: &Mount| within(mount.path(), var_tmp);
-    let own = own_mounts(policy).any(|mount| in_var_tmp(&mount));
-    if own || within(home, var_tmp) || given.iter().chain(&made).any(in_var_tmp) {
-        mounts.retain(|mount| mount.path() != var_tmp);
-    }
-    mounts.extend(made);
-    mounts.extend(given);
-    let visible = mounts
-        .iter()
-        .filter_map(Mount::of_host)
-        .map(Path::to_owned)
-        .collect();
-    BaseView { mounts, visible }
-}
-
-/// The host's own directories that are given, whatever hides others there.
-fn own_mounts(policy: &JailPolicy) -> impl Iterator<Item = Mount> {
-    let read = policy.own.read.iter().cloned().map(Mount::Read);
-    read.chain(policy.own.write.iter().cloned().map(Mount::Write))
-}
-
 fn own_rules(policy: &JailPolicy) -> impl Iterator<Item = Rule> {
     let read = policy.own.read.iter();
     let write = policy.own.write.iter();
@@ -338,97 +258,6 @@ fn own_checks(policy: &JailPolicy) -> impl Iterator<Item = MountCheck> {
     let read = read.filter_map(|path| MountPlace::at(path, Hold::ReadOnly));
     let write = write.filter_map(|path| MountPlace::at(path, Hold::Writable));
     read.chain(write).map(|place| place.check())
-}
-
-/// Other names of the directories, where nothing else stands.
-fn links(policy: &JailPolicy, mounts: &[Mount], given: &[Mount]) -> Vec<Mount> {
-    let shown = || mounts.iter().chain(given);
-    let is_taken = |path: &Path| {
-        shown().any(|mount| {
-            within(mount.path(), path) || mount.of_host().is_some_and(|top| within(path, top))
-        })
-    };
-    let names = policy.spellings.iter();
-    let free = names.filter(|(name, target)| !is_taken(name) && !within(target, name));
-    let links = free.map(|(name, target)| Mount::Link {
-        path: name.clone(),
-        target: target.clone(),
-    });
-    links.collect()
-}
-
-/// Everything in the writable directories that is held or watched.
-fn places(roots: &Roots, survey: &Survey) -> (Places, Vec<OutsideGit>) {
-    let mut places = Places {
-        made: Arc::clone(&survey.made),
-        ..Places::default()
-    };
-    let mut outside = Vec::new();
-    for root in &roots.writable {
-        if !root.is_dir() {
-            continue;
-        }
-        for name in doors::of_directory().chain(doors::of_root()) {
-            places.hold(root, &root.join(name), Hold::ReadOnly);
-        }
-        let loose: HashSet<&PathBuf> = survey.loose.iter().collect();
-        let below = survey
-            .repositories
-            .iter()
-            .filter(|work| within(work, root) && *work != root);
-        for work in std::iter::once(root).chain(below) {
-            if loose.contains(work) {
-                places.loose.push(work.clone());
-            } else {
-                outside.extend(git::hold(&roots.writable, root, work, &mut places));
-            }
-            if survey.is_made(work) {
-                continue;
-            }
-            for name in doors::if_present() {
-                let door = work.join(name);
-                if door.symlink_metadata().is_ok() {
-                    places.hold(root, &door, Hold::ReadOnly);
-                }
-            }
-            for name in doors::of_directory() {
-                places.hold(root, &work.join(name), Hold::ReadOnly);
-            }
-        }
-        let doors = survey.doors.iter().filter(|door| within(door, root));
-        // Packages bring theirs, which nobody obeys, and have to be replaced and removed as a whole.
-        let doors =
-            doors.filter(|door| !lies_in_fetched(door, &survey.roots) && !survey.is_made(door));
-        let linked = held_links(survey).filter(|file| within(file, root));
-        for path in doors.chain(linked) {
-            places.hold(root, path, Hold::ReadOnly);
-        }
-        for path in roots.protected.iter().filter(|path| within(path, root)) {
-            places.hold_name(root, path, Hold::ReadOnly);
-        }
-        for path in roots.hidden.iter().filter(|path| within(path, root)) {
-            places.hold_name(root, path, Hold::Hidden);
-        }
-        // A root in another one is a name of the policy too, which a command could lead elsewhere.
-        let inner = roots.work.iter();
-        let inner = inner.filter(|path| within(path, root) && *path != root);
-        for path in inner {
-            places.hold_name(root, path, Hold::Pinned);
-        }
-    }
-    for one in &outside {
-        git::hold_outside(one, &mut places);
-    }
-    (places, outside)
-}
-
-/// Files with names elsewhere that are made read-only. Links between packages and the store they came from are many, and packages are
-/// replaced as a whole: those are compared instead, like what is beyond the limit.
-fn held_links(survey: &Survey) -> impl Iterator<Item = &PathBuf> {
-    let linked = survey.linked.iter();
-    linked
-        .filter(|file| !lies_in_fetched(file, &survey.roots))
-        .take(LINKED_MAX)
 }
 
 fn compared<'a>(linked: impl Iterator<Item = &'a PathBuf>) -> impl Iterator<Item = PlaceState> {

@@ -1,0 +1,125 @@
+//! What every command sees, before anything in it is protected: the system, private places, toolchains, the directories of the policy.
+
+use std::path::{Path, PathBuf};
+
+use crate::jail::mount::{Mode, Mount, within, within_any};
+use crate::jail::policy::JailPolicy;
+use crate::jail::{Roots, gitconfig, system, toolchain};
+
+/// The mounts, and the paths of the host among them.
+pub(super) struct BaseView {
+    pub(super) mounts: Vec<Mount>,
+    pub(super) visible: Vec<PathBuf>,
+}
+
+/// The home inside: where the user's is, unless that is no place for a directory in memory.
+pub(super) fn home(policy: &JailPolicy, roots: &Roots) -> PathBuf {
+    let home = policy
+        .home
+        .as_ref()
+        .and_then(|home| home.canonicalize().ok());
+    let home =
+        home.filter(|home| home.components().count() > 1 && !within(Path::new("/usr"), home));
+    match home
+        .filter(|home| !within_any(home, &roots.writable) && !within_any(home, &roots.readable))
+    {
+        Some(home) => home,
+        None => PathBuf::from("/home/jail"),
+    }
+}
+
+/// The system, the private places, the toolchains, the directories of the policy.
+pub(super) fn base(policy: &JailPolicy, roots: &Roots, home: &Path) -> BaseView {
+    let mut mounts = system::mounts(policy.network);
+    mounts.extend(private_places(policy, home));
+    let tools = toolchain::mounts(policy, Some(home), &roots.writable);
+    mounts.extend(tools);
+    mounts.extend(
+        policy
+            .home
+            .as_deref()
+            .and_then(|user| gitconfig::cleaned(user, &roots.writable))
+            .map(|bytes| Mount::File {
+                path: home.join(".gitconfig"),
+                bytes,
+            }),
+    );
+    let cache = policy.cache.as_ref().filter(|cache| cache.is_dir());
+    // Below its own name the cache is not seen; it is bound to where caches are looked for.
+    if let Some(cache) = cache {
+        mounts.push(Mount::WriteAt {
+            source: cache.clone(),
+            path: home.join(".cache"),
+        });
+    }
+    let mut given: Vec<Mount> = roots.readable.iter().cloned().map(Mount::Read).collect();
+    given.extend(roots.writable.iter().cloned().map(Mount::Write));
+    given.sort_by_key(|mount| mount.path().components().count());
+    // Where commands start there is a directory, whether they can read it or not.
+    let is_given = |path: &Path| given.iter().any(|mount| within(path, mount.path()));
+    let bare = roots.work.iter().filter(|path| !is_given(path));
+    let mut made: Vec<Mount> = bare.cloned().map(Mount::Directory).collect();
+    made.extend(links(policy, &mounts, &given));
+    // A directory there cannot stand on a link.
+    let var_tmp = Path::new("/var/tmp");
+    let in_var_tmp = |mount: &Mount| within(mount.path(), var_tmp);
+    let own = own_mounts(policy).any(|mount| in_var_tmp(&mount));
+    if own || within(home, var_tmp) || given.iter().chain(&made).any(in_var_tmp) {
+        mounts.retain(|mount| mount.path() != var_tmp);
+    }
+    mounts.extend(made);
+    mounts.extend(given);
+    let visible = mounts
+        .iter()
+        .filter_map(Mount::of_host)
+        .map(Path::to_owned)
+        .collect();
+    BaseView { mounts, visible }
+}
+
+/// Devices, processes, and directories in memory.
+fn private_places(policy: &JailPolicy, home: &Path) -> [Mount; 7] {
+    let limits = policy.limits;
+    let memory = |path: &str, bytes, mode| Mount::Memory {
+        path: path.into(),
+        bytes,
+        mode,
+    };
+    [
+        Mount::Devices("/dev".into()),
+        memory("/dev/shm", limits.shm_bytes, Mode::Shared),
+        Mount::Fixed("/dev".into()),
+        Mount::Processes("/proc".into()),
+        // All of it: the files below /proc/sys belong to the host's root, who may be the one who runs this.
+        Mount::Fixed("/proc".into()),
+        memory("/tmp", limits.tmp_bytes, Mode::Shared),
+        Mount::Memory {
+            path: home.to_owned(),
+            bytes: limits.tmp_bytes,
+            mode: Mode::Own,
+        },
+    ]
+}
+
+/// The host's own directories that are given, whatever hides others there.
+pub(super) fn own_mounts(policy: &JailPolicy) -> impl Iterator<Item = Mount> {
+    let read = policy.own.read.iter().cloned().map(Mount::Read);
+    read.chain(policy.own.write.iter().cloned().map(Mount::Write))
+}
+
+/// Other names of the directories, where nothing else stands.
+fn links(policy: &JailPolicy, mounts: &[Mount], given: &[Mount]) -> Vec<Mount> {
+    let shown = || mounts.iter().chain(given);
+    let is_taken = |path: &Path| {
+        shown().any(|mount| {
+            within(mount.path(), path) || mount.of_host().is_some_and(|top| within(path, top))
+        })
+    };
+    let names = policy.spellings.iter();
+    let free = names.filter(|(name, target)| !is_taken(name) && !within(target, name));
+    let links = free.map(|(name, target)| Mount::Link {
+        path: name.clone(),
+        target: target.clone(),
+    });
+    links.collect()
+}
