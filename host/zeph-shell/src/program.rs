@@ -16,7 +16,7 @@ use zeph_core::failure::one_line;
 /// How the reason begins why a program did not run that the jail was made for: it, or the interpreter that it names, is not there.
 pub use zeph_jail::NOT_STARTED;
 
-use crate::jail::{Jail, JailError, JailLabel, JailPolicy, Job, Start};
+use crate::jail::{Jail, JailError, JailLabel, JailPolicy, Job};
 use crate::run::exit::Evidence;
 use crate::run::{self, CapturedOutput, Cause, Plan, Reason, RunEnd, RunLimits, RunStart, RunStop};
 use crate::shell::job::{JobFault, MARK, tail, tree};
@@ -215,16 +215,8 @@ fn finish(ended: RunEnd, label: JailLabel) -> Result<ProgramOutcome, JobFault> {
     let captured = ended.capture.finish();
     let mut private_file = None;
     if let Some(mut guard) = ended.guard {
-        if let Start::Refused { reason } = guard.start() {
-            let told = || {
-                captured
-                    .stderr
-                    .lines()
-                    .next()
-                    .unwrap_or_default()
-                    .to_owned()
-            };
-            return Err(JobFault::NotClosed(reason.unwrap_or_else(told)));
+        if let Some(reason) = guard.start().refusal(&captured.stderr) {
+            return Err(JobFault::NotClosed(reason));
         }
         private_file = guard.private_file();
         // What it did to protected places is undone.

@@ -18,7 +18,7 @@ use zeph_core::execution::NetworkReport;
 use zeph_core::exit::CommandExit;
 use zeph_core::user::ToolUser;
 
-use crate::jail::{Guard, Jail, JailLabel, Job, Start};
+use crate::jail::{Guard, Jail, JailLabel, Job};
 use crate::platform;
 use crate::program::ProgramFault;
 use crate::run::exit::Evidence;
@@ -106,7 +106,7 @@ impl Services {
         Ok(Self(Arc::new(Spawner::new(user)?)))
     }
 
-    /// Ends all that was started here, whoever holds it, and waits until nothing is left of it; what is started later ends at once.
+    /// Ends all that was started here, whether it is held or not, and waits until nothing is left of it; what is started later ends at once.
     /// Blocks, for `patience` at most. Returns whether all are gone.
     pub fn end_all(&self, patience: Duration) -> bool {
         self.0.living.close();
@@ -313,13 +313,7 @@ fn after(guard: Option<Guard>, stderr: &str) -> (Option<String>, NetworkReport, 
         return (None, NetworkReport::default(), Vec::new());
     };
     let network = guard.close_outlet();
-    let fault = match guard.start() {
-        Start::Ran => None,
-        Start::Refused { reason } => {
-            let told = || stderr.lines().next().unwrap_or_default().to_owned();
-            Some(reason.unwrap_or_else(told))
-        }
-    };
+    let fault = guard.start().refusal(stderr);
     let findings = guard.finish().into_iter().map(|finding| finding.text);
     (fault, network, findings.collect())
 }

@@ -21,7 +21,7 @@ const REASON_BYTES_MAX: usize = 1024;
 
 /// A run that is ready to be started.
 ///
-/// Whoever starts it clears the environment, sets `environment`, gives it a standard input of `/dev/null`, and makes every
+/// The caller that starts it clears the environment, sets `environment`, gives it a standard input of `/dev/null`, and makes every
 /// descriptor of `inherited` inheritable under its own number for the moment of the start. The inner stage gives the job's
 /// files their numbers and closes all others.
 #[derive(Debug)]
@@ -119,6 +119,19 @@ pub enum Start {
         /// tells).
         reason: Option<String>,
     },
+}
+
+impl Start {
+    /// Why it did not run, in one line; `None` when it ran. `stderr` is what it printed.
+    pub fn refusal(self, stderr: &str) -> Option<String> {
+        match self {
+            Self::Ran => None,
+            Self::Refused { reason } => {
+                let printed = || stderr.lines().next().unwrap_or_default().to_owned();
+                Some(reason.unwrap_or_else(printed))
+            }
+        }
+    }
 }
 
 impl Guard {

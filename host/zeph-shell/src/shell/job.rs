@@ -15,7 +15,7 @@ use zeph_core::exit::CommandExit;
 use super::ahead::{Ahead, ForegroundCommand};
 use super::session::SharedNetwork;
 use super::{ShellState, bare, turn_file};
-use crate::jail::{Guard, Jail, JailError, JailLabel, Job, Mode, Start};
+use crate::jail::{Guard, Jail, JailError, JailLabel, Job, Mode};
 use crate::platform;
 use crate::run::capture::CapturedOutput;
 use crate::run::exit::Evidence;
@@ -256,16 +256,8 @@ fn finish(ended: RunEnd, label: JailLabel, text: &str) -> Result<CommandResult, 
     let mut private_file = None;
     if let Some(mut guard) = ended.guard {
         let went = guard.close_outlet();
-        if let Start::Refused { reason } = guard.start() {
-            let told = || {
-                captured
-                    .stderr
-                    .lines()
-                    .next()
-                    .unwrap_or_default()
-                    .to_owned()
-            };
-            return Err(JobFault::NotClosed(reason.unwrap_or_else(told)));
+        if let Some(reason) = guard.start().refusal(&captured.stderr) {
+            return Err(JobFault::NotClosed(reason));
         }
         hosts = went.hosts;
         findings.extend(went.notes);
