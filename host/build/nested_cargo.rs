@@ -99,7 +99,7 @@ impl Build<'_> {
 fn remapping() -> String {
     #[expect(
         clippy::disallowed_methods,
-        reason = "whoever builds a release speaks to build scripts through the environment"
+        reason = "the builder of a release speaks to build scripts through the environment"
     )]
     let paths = std::env::var(REMAP_VARIABLE).unwrap_or_default();
     println!("cargo::rerun-if-env-changed={REMAP_VARIABLE}");

@@ -14,7 +14,7 @@ use crate::toolchain::{run_line, slow_tests, toolchains};
 /// The component, compiled by the build script.
 static WEB: &[u8] = include_bytes!(env!("GUEST_WEB"));
 
-/// A port that answers nobody, and knows whether somebody came.
+/// A port that answers nothing, and knows whether a connection came.
 fn watched() -> (TcpListener, u16) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.set_nonblocking(true).unwrap();

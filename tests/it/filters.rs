@@ -37,7 +37,7 @@ fn log() -> String {
     log
 }
 
-/// Everything somebody needs who mends the failures.
+/// Everything that is needed to mend the failures.
 const FACTS: [&str; 9] = [
     "tests::adds",
     "tests::divides",
@@ -302,7 +302,7 @@ fn another_agents_hook_shortens_and_never_stops_it() {
     }
 }
 
-/// Compiling takes many times as long as a command: whoever waited for it would find an artifact.
+/// Compiling takes many times as long as a command: a command that waited for it would find an artifact.
 #[test]
 fn commands_and_their_filters_never_wait_for_the_compiler() {
     let product = product();

@@ -1,4 +1,4 @@
-//! How calls over the protocol end: nothing of a cancelled call is left, whoever goes away.
+//! How calls over the protocol end: nothing of a cancelled call is left, whether the client or the server goes away.
 
 use std::fs;
 use std::io::Write as _;

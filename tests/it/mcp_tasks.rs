@@ -89,7 +89,7 @@ fn a_task_is_none_of_a_client_that_has_not_begun_it() {
         let unknown = client.request(method, json!({"taskId": "nobody's"}));
         assert_eq!(unknown["error"]["code"], -32602, "{unknown}");
     }
-    // Whoever has not declared the extension gets no task.
+    // A client that has not declared the extension gets no task.
     let mut plain = McpClient::modern(&product, &["--allow", "bash"], &json!({}));
     let begun = plain.call("bash", json!({"command": "true", "background": true}));
     assert_eq!(begun["resultType"], "complete", "{begun}");

@@ -13,7 +13,7 @@ use bench::Setting;
 
 use crate::left_out::leave_out;
 
-/// As root and as an ordinary user, without the network and with it. Whoever is not root tests as himself.
+/// As root and as an ordinary user, without the network and with it. A user who is not root tests as himself.
 fn everyone() -> Vec<Setting> {
     let users: &[bench::User] = match rustix::process::geteuid().is_root() {
         true => &[bench::User::Root, bench::User::Plain],

@@ -30,7 +30,7 @@ pub(crate) fn acp(bench: &Bench) -> Result<Vec<Row>> {
     for _ in 0..N_SESSIONS {
         begun.push(editor.begin(&new)?.1);
     }
-    // In turns, at one pace: whoever has just worked is faster.
+    // In turns, at one pace: a side that has just worked is faster.
     let mut lines = bench.installed.run(directory, &[])?;
     let pair = in_turns(
         N_TURNS,

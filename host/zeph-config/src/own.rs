@@ -67,7 +67,7 @@ impl OwnFiles {
         }
     }
 
-    /// Them all as paths, in all spellings, the usual companions of a file included: for whoever cannot match a glob.
+    /// Them all as paths, in all spellings, the usual companions of a file included: for what cannot match a glob.
     pub(crate) fn paths(&self) -> Vec<PathBuf> {
         const COMPANIONS: [&str; 5] = ["", "-wal", "-shm", "-journal", ".1"];
         let files = self.files.iter().flat_map(|path| {

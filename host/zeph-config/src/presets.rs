@@ -25,7 +25,7 @@ struct PresetFile {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PresetGroup {
-    #[expect(dead_code, reason = "the title is for whoever reads the file")]
+    #[expect(dead_code, reason = "the title is for the reader of the file")]
     title: String,
     action: Action,
     patterns: Vec<String>,

@@ -1,6 +1,6 @@
 //! How a value of a project file combines with what the operator said: it can only narrow.
 //!
-//! A project file comes with a repository, so whoever wrote the repository wrote it, and it may be hostile. Each key has
+//! A project file comes with a repository, so its author wrote it, and it may be hostile. Each key has
 //! one rule, declared with its type (`raw`, `x-project`); a key without a rule is refused. Environment and flags are the operator's and are not bound.
 
 use std::path::PathBuf;

@@ -13,7 +13,7 @@ use zeph_core::nearest::nearest;
 use super::keys::KeyKind;
 use super::value;
 
-/// What is wrong in one list that is told. Whoever has more of it wrong has another kind of list in mind.
+/// What is wrong in one list that is told. With more of it wrong, another kind of list was meant.
 const WRONG_MAX: usize = 20;
 
 /// Characters of an unknown field that a message shows.

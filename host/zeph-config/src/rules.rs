@@ -16,7 +16,7 @@ pub struct RuleSettings {
     pub policy_file: Option<PathBuf>,
     /// Files and folders that rules deny to commands: the jail hides them.
     pub hidden: Vec<PathBuf>,
-    /// Names of variables that rules ask for, sorted: whoever decides has to know which of them exist.
+    /// Names of variables that rules ask for, sorted: the decision has to know which of them exist.
     pub variables: Vec<String>,
 }
 

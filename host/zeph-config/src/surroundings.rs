@@ -19,7 +19,7 @@ pub struct Surroundings {
     pub env: BTreeMap<String, String>,
     /// Absolute.
     pub working_directory: PathBuf,
-    /// The same as whoever went there spells it (`$PWD`), when that is another path to it.
+    /// The same as the shell spells it (`$PWD`), when that is another path to it.
     pub typed_directory: Option<PathBuf>,
     /// The user's home, when there is one.
     pub home: Option<PathBuf>,

@@ -29,7 +29,7 @@ impl LazyGlobs {
         self.globs.is_empty()
     }
 
-    /// Whether one of them matches `path`; `otherwise` when all together are too many to be compiled: whoever asks says which answer is
+    /// Whether one of them matches `path`; `otherwise` when all together are too many to be compiled: the caller says which answer is
     /// the safe one.
     pub fn is_match(&self, path: &Path, otherwise: bool) -> bool {
         if self.globs.is_empty() {

@@ -1,6 +1,6 @@
 //! Makes what is handed out. Started by `cargo xtask dist`, `cargo xtask package` and, for the program alone, `cargo xtask bench`.
 //!
-//! Everything is a function of the sources, the lock file and one time, so that whoever builds the same state gets the same bytes.
+//! Everything is a function of the sources, the lock file and one time, so that every build of the same state makes the same bytes.
 
 mod archive;
 mod check;

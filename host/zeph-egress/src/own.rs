@@ -135,7 +135,7 @@ impl OwnClient {
         }
     }
 
-    /// This client for the hosts and ports of `urls` too, which somebody else than the operator named: they are reached at public
+    /// This client for the hosts and ports of `urls` too, which another party than the operator named: they are reached at public
     /// addresses and over TLS, or as `[[tools.egress.private]]` says, unless it was made of hosts.
     ///
     /// Errors: `Url`.

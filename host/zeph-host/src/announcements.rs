@@ -19,7 +19,7 @@ pub(crate) async fn plugins_changed(store: &Store) -> Result<(), StoreError> {
     store.announce(PLUGINS).await
 }
 
-/// Passes such changes on, for as long as somebody wants them. A store that is away is asked again later.
+/// Passes such changes on, for as long as they are wanted. A store that is away is asked again later.
 pub(crate) async fn follow(store: Store, hints: watch::Sender<i64>) {
     let Ok(mut changes) = store.changes(LOOK_EVERY).await else {
         return;

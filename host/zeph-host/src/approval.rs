@@ -118,7 +118,7 @@ impl ApprovalPrompt {
         }
     }
 
-    /// An approval for longer than one call is one of all calls that fit the rules of the question, which whoever answers is shown.
+    /// An approval for longer than one call is one of all calls that fit the rules of the question, which the user who answers is shown.
     #[must_use]
     pub fn with_rules(self) -> Self {
         Self {

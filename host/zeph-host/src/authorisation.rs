@@ -198,7 +198,7 @@ async fn decide_with(
     }
     asked.needs_person = true;
     let ask = control.ask.as_ref();
-    // Whoever typed the call was told why, and changes the rule or approves it.
+    // The user who typed the call was told why, and changes the rule or approves it.
     let Some(ask) = ask.filter(|_| !call.frame.principal.is_operator()) else {
         return Ok(asked_later(room, session, bound, decision).await?.into());
     };

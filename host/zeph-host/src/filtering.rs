@@ -3,7 +3,7 @@
 //!
 //! In reading order: `rules` (which rules there are), this file (one output), `trailer` (what the host itself added to it), `wasm` (strategies in
 //! components) with `absent` (why there is none of a name), `searched` (results that no rule is for), `alone` (outputs of no call) with `on_demand` (plugins for those).
-//! What is shortened is only shown once the whole is stored: that is for the overflow stage, or for whoever else calls.
+//! What is shortened is only shown once the whole is stored: that is for the overflow stage, or for another caller.
 
 mod absent;
 pub(crate) mod on_demand;

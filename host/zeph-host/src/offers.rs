@@ -21,7 +21,7 @@ pub(crate) struct Offer {
     pub(crate) plugins: Arc<PluginSet>,
     /// The MCP servers.
     pub(crate) servers: Arc<ServerSet>,
-    /// Every tool, whoever offers it.
+    /// Every tool, of all sources.
     pub(crate) catalog: Arc<Catalog>,
 }
 

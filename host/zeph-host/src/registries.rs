@@ -153,7 +153,7 @@ fn hosts(places: &Places, programs: &BTreeSet<String>) -> (BTreeSet<String>, BTr
     };
     for manager in MANAGERS.iter().filter(is_there) {
         let mut urls = (manager.chosen)(places);
-        // Whoever names the usual one gets files where it keeps them, too.
+        // Naming the usual one allows files where it keeps them, too.
         let host = |url: &str| destination(url).map(|it| it.host.to_string());
         let is_usual = |url: &String| manager.usual.iter().any(|usual| host(usual) == host(url));
         if urls.is_empty() || urls.iter().any(is_usual) {

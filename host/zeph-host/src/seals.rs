@@ -2,7 +2,7 @@
 //!
 //! A seal holds its content in the clear, with a code over the content and over what it belongs to, made with a key of this process or one
 //! that the operator gave to several hosts. It is known by a ticket; a ticket that was redeemed is gone, for all of these hosts. What a seal
-//! belongs to is said again by whoever opens it, and is not in it. No key is in the store: who reads or writes that can make no seal.
+//! belongs to is said again by the host that opens it, and is not in it. No key is in the store: who reads or writes that can make no seal.
 
 mod code;
 mod keys;

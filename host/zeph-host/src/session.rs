@@ -49,7 +49,7 @@ pub struct Session {
     /// What it did and read.
     trajectory: Trajectory,
     mode: Arc<ModeSwitch>,
-    /// The run of a schedule that makes its calls; none when somebody does.
+    /// The run of a schedule that makes its calls; none when a caller does.
     schedule: Option<Arc<str>>,
     /// The call of a plugin that makes its calls, and waits for them.
     by_call: Option<CallId>,

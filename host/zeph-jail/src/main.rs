@@ -21,7 +21,7 @@ fn main() {
         _ => return wall::close_and_become_the_command(),
     };
     if let Some(error) = error {
-        // Whoever started it reads its error stream, or has gone.
+        // The host that started it reads its error stream, or has gone.
         drop(std::io::Write::write_fmt(
             &mut std::io::stderr(),
             format_args!("the network of the session: {error}\n"),

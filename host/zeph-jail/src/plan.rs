@@ -20,7 +20,7 @@ pub struct Plan {
     pub keeps_signals: bool,
     /// The descriptor to tell success and failure on.
     pub status: i32,
-    /// Descriptors of files that take in whoever writes `0` to them: `tasks` or `cgroup.procs` of control groups.
+    /// Descriptors of files that take in a process that writes `0` to them: `tasks` or `cgroup.procs` of control groups.
     pub cgroups: Vec<i32>,
     /// Resource limits: the kernel's number of the resource, and the value.
     pub limits: Vec<(u32, u64)>,

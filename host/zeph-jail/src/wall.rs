@@ -106,6 +106,6 @@ fn inherited(number: i32) -> Option<File> {
     if number < 3 {
         return None;
     }
-    // SAFETY: whoever starts this program passes a descriptor under this number, and nothing else here owns it.
+    // SAFETY: the host that starts this program passes a descriptor under this number, and nothing else here owns it.
     Some(unsafe { File::from_raw_fd(number) })
 }

@@ -41,7 +41,7 @@ const END_PATIENCE: Duration = Duration::from_secs(10);
 /// What the two sides of a connection tell each other about its end.
 #[derive(Debug, Clone, Default)]
 pub struct Connection {
-    /// Cancelled by the transport: no more requests will come. Whoever answers the open ones has to end them.
+    /// Cancelled by the transport: no more requests will come. The answerer of the open ones has to end them.
     pub ended: CancellationToken,
     /// Cancelled by either side: nobody reads the answers any more.
     pub gone: CancellationToken,

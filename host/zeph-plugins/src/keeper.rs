@@ -400,7 +400,7 @@ impl Keeper {
         set.generation = self.sender.borrow().generation + 1;
         let set = Arc::new(set);
         let old = self.sender.send_replace(Arc::clone(&set));
-        // Not before: whoever is told of it finds it so.
+        // Not before: a listener that hears of it finds it so.
         if let Some(tell) = self.options.tell.as_ref().filter(|_| !is_waiting) {
             event::between(&old, &set)
                 .iter()

@@ -197,7 +197,7 @@ impl VettedPlugin {
     /// Its definitions, which models and operators see.
     pub fn definitions(&self) -> Definitions {
         let wants = self.manifest.wants.clone();
-        // Checked when the file was loaded, or the lock was written; only a record that somebody edited gets here, and its pin does not agree then.
+        // Checked when the file was loaded, or the lock was written; only a record that was edited gets here, and its pin does not agree then.
         Definitions::new(wants, self.plugin.tools().to_vec()).unwrap_or_default()
     }
 }

@@ -135,7 +135,7 @@ struct BackgroundState {
 struct Table {
     running: BTreeMap<Uuid, BackgroundRun>,
     completed: VecDeque<BackgroundEnd>,
-    /// Runs whose end somebody waits for: it is told to nobody else.
+    /// Runs whose end a caller waits for: it is reported to that caller alone.
     awaited: BTreeSet<Uuid>,
     is_closed: bool,
 }

@@ -248,13 +248,13 @@ pub struct Jail {
     ground: OnceLock<JailGround>,
     /// Protects the last look through the writable directories.
     survey: Mutex<Option<Arc<Survey>>>,
-    /// Whether somebody was told that the directories are too full to be looked through.
+    /// Whether it was reported that the directories are too full to be looked through.
     told: Arc<AtomicBool>,
     /// The repositories that commands made.
     made: Arc<NewRepositories>,
     /// What serves the ways out of commands that may reach hosts.
     outlets: Option<Arc<dyn Outlets>>,
-    /// What is asked for in vain, where somebody wants to know.
+    /// What is asked for in vain, where that is wanted.
     watch: Option<PathWatch>,
 }
 

@@ -85,7 +85,7 @@ pub(crate) enum Cause {
     Exited,
     /// Its time was over.
     TimedOut,
-    /// Somebody wanted it to.
+    /// It was asked to.
     Stopped(Reason),
     /// It printed without end.
     Flooded,

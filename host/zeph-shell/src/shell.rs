@@ -129,7 +129,7 @@ impl Shell {
         })))
     }
 
-    /// Ends all that runs here, commands in the background too, whoever waits for it, and waits until nothing is left of it; what is
+    /// Ends all that runs here, commands in the background too, awaited or not, and waits until nothing is left of it; what is
     /// started later ends at once. Blocks, for `patience` at most. Returns whether all is gone.
     pub fn end_all(&self, patience: std::time::Duration) -> bool {
         self.0.spawner.living.close();

@@ -1,6 +1,6 @@
 //! What other hosts on the same store announce, so that nobody has to ask for it all the time.
 //!
-//! An announcement is a hint: it may be late, come twice or be lost with a connection. So whoever waits for one is also told to look from
+//! An announcement is a hint: it may be late, come twice or be lost with a connection. So a caller that waits for one is also told to look from
 //! time to time, and after every gap.
 
 use std::fmt;

@@ -110,7 +110,7 @@ impl Store {
     ///
     /// It blocks until that is done. Secrets and the keys of the audit log are not in a database and stay where they are.
     /// Errors: those of [`Store::open`]; [`StoreError::NotThere`] when there is nothing to copy, [`StoreError::Occupied`] when the target
-    /// holds anything, [`StoreError::CopyDiffers`] when somebody else wrote to it meanwhile.
+    /// holds anything, [`StoreError::CopyDiffers`] when another process wrote to it meanwhile.
     pub fn copy(
         from: &Location,
         to: &Location,

@@ -1,6 +1,6 @@
 //! What logins to remote servers left: one file beside that of the secrets, which its owner alone can read.
 //!
-//! A login is text of whoever logs in, with the values in it that are secrets. The file is replaced as a whole while a lock is held. A
+//! A login is the text that the caller gives, with the values in it that are secrets. The file is replaced as a whole while a lock is held. A
 //! second kind of lock, one for each server, is for renewing tokens: a renewal takes as long as the server does, and only one may happen.
 
 use std::collections::BTreeMap;

@@ -81,7 +81,7 @@ impl Store {
         Ok(OpenedStore { store, notices })
     }
 
-    /// Begins to open the store, on the thread that will own it: whoever starts has other things to do meanwhile.
+    /// Begins to open the store, on the thread that will own it, beside the rest of a start.
     ///
     /// Errors: the kernel refuses the thread.
     pub fn begin_to_open(

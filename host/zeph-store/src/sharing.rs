@@ -33,7 +33,7 @@ impl CallBucket {
         MINUTE_US - self.interval_us()
     }
 
-    /// A moment at which it is full that is farther off than this was written before somebody set the clock back.
+    /// A moment at which it is full that is farther off than this was written before the clock was set back.
     pub(crate) fn impossible_us() -> i64 {
         2 * MINUTE_US
     }

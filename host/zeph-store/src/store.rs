@@ -35,7 +35,7 @@ pub struct Store {
 struct StoreWriter {
     /// None only while it is being dropped.
     queue: Option<mpsc::Sender<Message>>,
-    /// Where reads of rights go, if the database has somebody for them beside the writer.
+    /// Where reads of rights go, if the database has readers beside the writer.
     rights: Option<mpsc::Sender<Box<dyn Job>>>,
     /// None only while it is being dropped.
     thread: Option<JoinHandle<()>>,

@@ -155,7 +155,7 @@ fn options(args: &Args) -> Options {
     let (skip, only): (Vec<&String>, Vec<&String>) =
         args.glob.iter().partition(|glob| glob.starts_with('!'));
     let mut skip: Vec<String> = skip.into_iter().map(|glob| glob[1..].to_owned()).collect();
-    // The object store of git is no text; somebody who means it names it as `path`.
+    // The object store of git is no text; a call that means it names it as `path`.
     skip.push(".git".to_owned());
     Options {
         max_depth: None,

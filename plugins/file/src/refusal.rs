@@ -17,7 +17,7 @@ pub fn explain(place: &AreaPath<'_>, done: &str, error: &io::Error) -> ToolError
     let path = place.shown();
     if error.kind() == ErrorKind::WouldBlock {
         return ToolError::permanent(format!(
-            "`{path}` was changed by somebody else meanwhile, so it was not {done}; read it again and repeat the call"
+            "`{path}` was changed by another program meanwhile, so it was not {done}; read it again and repeat the call"
         ));
     }
     let message = match error.kind() {

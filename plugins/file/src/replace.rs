@@ -14,7 +14,7 @@ use crate::area::AreaPath;
 use crate::refusal::explain;
 use crate::sys::{Kind, Links, make_private};
 
-/// How often a change is made anew because somebody else changed the file meanwhile.
+/// How often a change is made anew because another program changed the file meanwhile.
 const TRIES_MAX: usize = 64;
 
 /// Links followed from one path, as on Linux.
@@ -85,7 +85,7 @@ fn fill(new: &AreaPath<'_>, content: &[u8], private: bool) -> io::Result<()> {
     file.sync()
 }
 
-/// Makes a change of `place` that reads it first, and once more as long as somebody else changes it in between.
+/// Makes a change of `place` that reads it first, and once more as long as another program changes it in between.
 ///
 /// Shape: `change` reads, decides and calls [`replace`]; its inner error is what `replace` said.
 /// Errors: those of `change`; a failure that says so when others change the file all the time.
@@ -153,7 +153,7 @@ impl<'a> Parents<'a> {
         while let Some(directory) = missing.pop() {
             match directory.root().create_directory(directory.relative()) {
                 Ok(()) => made.0.push(directory),
-                // Somebody else made it meanwhile.
+                // Another program made it meanwhile.
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
                 Err(error) => {
                     made.take_back();

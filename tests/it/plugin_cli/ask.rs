@@ -10,7 +10,7 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use super::{WANTS, WANTS_MORE, wanting};
 use crate::product::{Product, Ran};
 
-/// Runs the program with a terminal as standard input and standard error, where somebody types `answer`.
+/// Runs the program with a terminal as standard input and standard error, where a user types `answer`.
 fn typed(product: &Product, words: &[&str], answer: &str) -> Ran {
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&master).unwrap();

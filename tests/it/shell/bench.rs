@@ -29,7 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(300);
 pub(super) enum User {
     Root,
     Plain,
-    /// Whoever runs the tests, who is not root.
+    /// The user who runs the tests, not root.
     Own,
 }
 

@@ -139,7 +139,7 @@ fn who_kills_everybody_kills_himself() {
     }
 }
 
-/// A name in the workspace of a file outside it, made before by somebody else: no wall of the kernel sees the other name. What cannot be
+/// A name in the workspace of a file outside it, made before by another user: no wall of the kernel sees the other name. What cannot be
 /// stopped has to be told.
 #[test]
 fn a_hard_link_made_before_is_refused_or_told() {
@@ -179,7 +179,7 @@ fn a_home_is_another_one_each_time() {
     }
 }
 
-/// Repositories that a command makes are its own to begin with, and act on whoever uses them later. What stays has to be told.
+/// Repositories that a command makes are its own to begin with, and act on those who use them later. What stays has to be told.
 #[test]
 fn what_later_programs_act_on_is_refused_or_told() {
     let cases = [

@@ -214,7 +214,7 @@ impl World {
         }
     }
 
-    /// How often somebody reached a socket of the host since the last look.
+    /// How often a process reached a socket of the host since the last look.
     pub(super) fn hits(&self) -> usize {
         let tcp = std::iter::once(&self.tcp).chain(&self.tcp6);
         let tcp = tcp.map(|it| taken(|| it.accept().map(drop)));

@@ -112,7 +112,7 @@ impl Compiling<'_> {
     }
 }
 
-/// Whether a path lies in a folder, both resolved: a link out of the folder leads to somebody else's file.
+/// Whether a path lies in a folder, both resolved: a link out of the folder leads to another user's file.
 fn lies_in(path: &Path, folder: &Path) -> bool {
     let resolved = |path: &Path| -> Option<PathBuf> { spellings(path).pop() };
     match (resolved(path), resolved(folder)) {

@@ -71,7 +71,7 @@ impl Compiling<'_> {
         self.named_file(POLICY_FILE, &raw.policy_file)
     }
 
-    /// Whoever says that calls are judged has to say by whom, or that nobody does it: a judge that is not there would let everything pass.
+    /// A configuration that has calls judged has to name the judge, or say that there is none: a judge that is not there would let everything pass.
     fn without_provider(&mut self, raw: &RawAdversarialPolicy) {
         let said = |key: &str| {
             let origins = self.merged.entries.get(key).map(|entry| &entry.origins);

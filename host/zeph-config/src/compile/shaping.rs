@@ -46,7 +46,7 @@ impl Compiling<'_> {
         used
     }
 
-    /// The rules. A cycle is wrong even where the section is disabled: it would be found when somebody enables it.
+    /// The rules. A cycle is wrong even where the section is disabled: it would be found when the section is enabled.
     fn dependencies(&mut self, raw: &RawDependencies) -> DependencySettings {
         let needs = Needs::of(&raw.rules);
         for tool in raw.rules.keys() {

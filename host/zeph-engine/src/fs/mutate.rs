@@ -233,7 +233,7 @@ impl FsCtx {
             return Err(Code::NotDirectory.into());
         }
         let own = self.created.has(&source.fd, &source.meta);
-        // Whoever may read and write a file under its old name gains nothing by a new one, wherever it stands.
+        // A guest that may read and write a file under its old name gains nothing by a new one, wherever it stands.
         let missing = needed.without(policy.rights(source.root));
         if !own && missing != NONE {
             return Err(source.refused(&policy, missing));

@@ -89,7 +89,7 @@ impl OpenRequest {
         match (self.has(OpenFlags::CREATE), self.has(OpenFlags::EXCLUSIVE)) {
             (false, _) => on_file,
             (true, false) => on_file.union(CREATE),
-            // What is made may be read and written by whoever made it.
+            // What a guest makes it may read and write.
             (true, true) => CREATE,
         }
     }

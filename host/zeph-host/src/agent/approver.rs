@@ -61,7 +61,7 @@ pub(crate) struct PutQuestion {
 
 #[derive(Debug, Clone)]
 enum Way {
-    /// Whoever reads the channel.
+    /// The reader of the channel.
     Channel(mpsc::Sender<Asked>),
     /// Another one, such as the terminal of the process.
     Prompt(ApprovalPrompt),

@@ -127,7 +127,7 @@ impl Checkpointer {
             Ok(Err(why)) => why,
             Err(_) => format!("it takes longer than {} s", patience.as_secs()),
         };
-        // Whoever looks next takes it again, in this process or in another.
+        // The next look takes it again, in this process or in another.
         self.store.give_back_checkpoint(&head).await?;
         Err(CheckpointError::Target {
             to: self.target.shown(),

@@ -72,7 +72,7 @@ async fn approve(
             let approved = store
                 .approve(request.id, lifetime, agreement(), now_ms())
                 .await?;
-            let gone = || CliError::user(format!("the call `{}` waits no longer", request.id));
+            let gone = || CliError::user(format!("the call `{}` is no longer pending", request.id));
             Some(approved.ok_or_else(gone)?)
         }
         Answer::No => {
@@ -171,7 +171,7 @@ async fn deny(store: &Store, request: &ApprovalRequest, json: bool) -> Result<Ex
         }))?;
     } else {
         Page::new()
-            .line(0, &format!("denied: `{}` waits no longer", request.id))
+            .line(0, &format!("denied: `{}` is no longer pending", request.id))
             .print()?;
     }
     Ok(Exit::Success)
@@ -185,7 +185,7 @@ async fn revoke(store: &Store, id: ApprovalId, json: bool) -> Result<Exit, CliEr
     match json {
         true => print_json(&json!({ "revoked": id })),
         false => Page::new()
-            .line(0, &format!("revoked: `{id}` allows nothing any more"))
+            .line(0, &format!("revoked: `{id}` no longer allows anything"))
             .print(),
     }?;
     Ok(Exit::Success)

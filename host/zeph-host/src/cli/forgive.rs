@@ -38,7 +38,7 @@ async fn forgive(store: &Store, id: i64, json: bool) -> Result<Exit, CliError> {
         false => Page::new()
             .line(
                 0,
-                &format!("forgiven: sequence {id} blocks nothing any more"),
+                &format!("forgiven: sequence {id} no longer blocks anything"),
             )
             .print(),
     }?;

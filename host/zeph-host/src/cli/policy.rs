@@ -102,7 +102,7 @@ fn is_rules(path: &Path) -> bool {
     let text = fs::read_to_string(path).unwrap_or_default();
     match text.parse::<toml::Table>() {
         Ok(table) => table.contains_key("rules"),
-        // Broken TOML: whoever wrote rules finds the place of the mistake either way.
+        // Broken TOML: the author of rules finds the place of the mistake either way.
         Err(_) => text
             .lines()
             .any(|line| line.trim_start().starts_with("[[rules")),

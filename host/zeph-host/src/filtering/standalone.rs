@@ -1,5 +1,5 @@
 //! An output that no call printed: of a command a person runs, of another agent's, of a log. The original is kept under a
-//! conversation of its own, or stays with whoever has it.
+//! conversation of its own, or stays with its owner.
 
 use std::sync::Arc;
 
@@ -51,7 +51,7 @@ impl AsRef<[u8]> for Raw {
 pub(crate) struct StandaloneOutput {
     /// `None`: the output itself.
     pub(crate) text: Option<String>,
-    /// For whoever watches, one sentence each.
+    /// For the user, one sentence each.
     pub(crate) remarks: Vec<String>,
 }
 
@@ -105,7 +105,7 @@ impl Looked {
             ..
         } = shortened;
         let is_same = filtered.text.as_bytes() == raw.as_slice();
-        // Whoever made what is no text wants it as it is: making it readable would break it.
+        // What is no text is passed on as it is: making it readable would break it.
         let is_data = filtered.rules.is_empty() && !is_text(raw);
         Self {
             is_lossy: filtered.loss != Loss::None,

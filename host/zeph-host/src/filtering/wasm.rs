@@ -26,7 +26,7 @@ struct ComponentsState {
     engine: Option<Engine>,
     /// How this program is called here, for the commands that messages name.
     program: String,
-    /// The nine; not there before somebody filters.
+    /// The nine; not there before the first output is filtered.
     standard: OnceLock<Option<Plugin>>,
 }
 

@@ -1,6 +1,6 @@
 //! What asks the process to end: signals, and the loss of its terminal.
 //!
-//! While it listens they no longer end the process by themselves: whoever listens has to act. `SIGHUP` keeps its
+//! While it listens they no longer end the process by themselves: the listener has to act. `SIGHUP` keeps its
 //! default, so that nohup(1) works, unless the whole screen was taken and has to be given back.
 
 use std::io;

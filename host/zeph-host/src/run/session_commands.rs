@@ -64,7 +64,7 @@ pub(crate) async fn answer(
         ApprovalAnswer::Approved(lifetime) => lifetime,
         ApprovalAnswer::Denied => {
             host.store().deny_request(request.id).await?;
-            return Ok("denied; the call waits no longer\n".to_owned());
+            return Ok("denied; the call is no longer pending\n".to_owned());
         }
     };
     let by = approval::at_prompt();
@@ -73,7 +73,7 @@ pub(crate) async fn answer(
         .approve(request.id, lifetime, by, now_ms())
         .await?;
     Ok(match (approved, lifetime) {
-        (None, _) => "the call waits no longer\n".to_owned(),
+        (None, _) => "the call is no longer pending\n".to_owned(),
         (Some(_), Lifetime::Once) => "approved: the program may make it once\n".to_owned(),
         (Some(approval), _) => format!(
             "approved until `zeph-host approve --revoke {}`\n",

@@ -127,7 +127,7 @@ impl Conversation {
         *self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends what runs in its background. Whoever asks waits for that, also when it was asked for before.
+    /// Ends what runs in its background. The caller waits for that, also when it was asked for before.
     pub(crate) async fn close(&self) {
         self.closed.get_or_init(|| self.session.close()).await;
     }

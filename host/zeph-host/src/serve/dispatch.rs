@@ -148,7 +148,7 @@ impl Handler {
         let (calling, reporter) = self.calling(whose, tool, arguments, context);
         let round = resumed.map(|resumed| resumed.round);
         let reply = calling.call(round, &self.shared.tasks, &context.ct).await;
-        // A task goes on telling for as long as somebody listens.
+        // A task goes on telling for as long as a client listens.
         if let Some(reporter) = reporter.filter(|_| !matches!(reply, Ok(Reply::Task(_)))) {
             reporter.told().await;
         }

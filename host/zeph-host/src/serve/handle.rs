@@ -29,7 +29,7 @@ impl SharedHandle {
         format!("{}{SEPARATOR}{id}{SEPARATOR}{mark}", self.home)
     }
 
-    /// Reads a handle that `caller` names; `None` when it was given to nobody, or to somebody else.
+    /// Reads a handle that `caller` names; `None` when it was given to no caller, or to another.
     pub(super) fn read(text: &str, seals: &Seals, caller: Option<&str>) -> Option<Self> {
         let mut parts = text.splitn(3, SEPARATOR);
         let (home, id, mark) = (parts.next()?, parts.next()?, parts.next()?);

@@ -141,7 +141,7 @@ impl Teller {
         let mut param = ProgressNotificationParam::new(self.token.clone(), progress);
         param.total = message.total;
         param.message = Some(message.text).filter(|text| !text.is_empty());
-        // Whoever no longer listens is told nothing.
+        // A client that does not listen any longer gets nothing.
         drop(self.peer.notify_progress(param).await);
     }
 }

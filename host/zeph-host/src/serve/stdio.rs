@@ -14,7 +14,7 @@ use super::conversation::Conversation;
 use crate::run::interrupt::{Interruption, Interrupts};
 use crate::run::jsonl::output::consumer_gone;
 
-/// How long calls may go on after the last request, while somebody still reads the answers: enough for the input of a script to be
+/// How long calls may go on after the last request, while the client still reads the answers: enough for the input of a script to be
 /// answered, and less than clients wait before they kill.
 const GRACE: Duration = Duration::from_secs(1);
 

@@ -48,7 +48,7 @@ pub(super) struct Exporter {
 enum Queued {
     /// A span, as JSON.
     Span(String),
-    /// Somebody who waits until all before it is sent.
+    /// A caller that waits until all before it is sent.
     Flush(oneshot::Sender<()>),
 }
 
@@ -158,7 +158,7 @@ impl Sender {
                 self.deliver(&batch.spans).await;
             }
             if let Some(waiting) = batch.flush {
-                // Whoever waited may have given up.
+                // The caller that waited may have given up.
                 let _gone = waiting.send(());
             }
         }

@@ -127,7 +127,7 @@ fn end_children() {
     }
 }
 
-/// Ends as the command did, so that whoever started this process sees it.
+/// Ends as the command did, so that the parent process sees it.
 fn end_like(status: Option<WaitStatus>) -> ! {
     let Some(status) = status else {
         end_by(libc::SIGKILL)

@@ -53,7 +53,7 @@ pub(super) fn read(bytes: &[u8]) -> Incoming {
         Ok(_) => Incoming::Garbage("not a JSON object".to_owned()),
         Err(error) => {
             let why = format!("not JSON: {}", one_line(&error.to_string(), 100));
-            // Whoever waits for it need not wait any longer.
+            // Its caller need not wait any longer.
             let id = is_like_answer(bytes).then(|| id_of_ends(bytes)).flatten();
             unusable(id, &why)
         }

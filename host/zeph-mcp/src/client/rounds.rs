@@ -1,4 +1,4 @@
-//! Requests whose questions are passed on: where a server asks before it answers, whoever made the request gets the questions, and makes it
+//! Requests whose questions are passed on: where a server asks before it answers, the caller gets the questions, and makes it
 //! again with the answers and the server's state.
 
 use rmcp::model::{

@@ -39,7 +39,7 @@ pub(super) enum Credential {
     Access(i64),
 }
 
-/// Somebody who may use the endpoint.
+/// A caller that may use the endpoint.
 #[derive(Debug, Clone)]
 pub(super) struct Admitted {
     pub(super) caller: Caller,

@@ -244,7 +244,7 @@ async fn run(
         () = evicted.cancelled() => return,
         () = async {
             stop.cancelled().await;
-            // A deadline, and not a wait: whoever has asked before is not waited for.
+            // A deadline, and not a wait: a client that has asked before is not waited for.
             let _ = tokio::time::timeout(FIRST_REQUEST_MAX, asked.cancelled()).await;
         } => {
             connection.as_mut().graceful_shutdown();

@@ -158,7 +158,7 @@ impl Shared {
             caller_id: admitted.caller.id.clone(),
             credential: admitted.credential,
         };
-        // Whoever reads the request later has no use for the secret.
+        // No later reader of the request has a use for the secret.
         request.headers_mut().remove(AUTHORIZATION);
         if let Some(response) = self.foreign_session(request.headers()) {
             return refused(request, response).await;

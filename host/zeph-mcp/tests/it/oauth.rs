@@ -146,7 +146,7 @@ async fn an_access_token_for_this_server_is_accepted_and_no_other() {
         reply.status == 200 && reply.body.contains(&expect),
         "{reply:?}"
     );
-    // A token of the store with the same name is somebody else, and works beside it.
+    // A token of the store with the same name is another caller, and works beside it.
     let own = served.tokens.add("ci", |_| {});
     let reply = call_tool(served.address, &bearer(&own), "who").await;
     assert!(reply.body.contains(r#""text":"ci""#), "{reply:?}");

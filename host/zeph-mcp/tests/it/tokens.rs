@@ -176,7 +176,7 @@ async fn a_token_revoked_while_in_use_ends_its_streams_and_calls() {
         .await;
         calls.push(wire);
     }
-    // A call of somebody else goes on.
+    // A call of another caller goes on.
     let mut others = Wire::open(address).await;
     let (head, body) = call("wait", &json!({}));
     let head = format!("{head}{}connection: close\r\n", bearer(&other));

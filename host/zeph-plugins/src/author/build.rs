@@ -145,7 +145,7 @@ impl Project {
         }
         let said = self.run(command, more).await?;
         let mut made = cargo::made(&self.folder, &said);
-        // Of several somebody has to choose one by name.
+        // Of several, the author has to choose one by name.
         Ok(made.pop().filter(|_| made.is_empty()))
     }
 

@@ -171,7 +171,7 @@ impl PinnedSigner {
 }
 
 impl LockedPlugin {
-    /// Where it was had from; `None` for a file that somebody put into the folder.
+    /// Where it was had from; `None` for a file that its user put into the folder.
     pub fn source(&self) -> Option<&PluginSource> {
         self.provenance.as_ref().map(|from| &from.source)
     }

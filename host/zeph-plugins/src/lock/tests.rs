@@ -155,7 +155,7 @@ fn whatever_a_plugin_says_comes_back() {
 }
 
 proptest! {
-    /// A lock that somebody edited is read as the same text again, or refused; it never crashes the reader.
+    /// A lock that was edited is read as the same text again, or refused; it never crashes the reader.
     #[test]
     fn no_edited_lock_crashes_the_reader(
         changes in proptest::collection::vec((any::<proptest::sample::Index>(), any::<char>()), 1..6),

@@ -85,7 +85,7 @@ pub fn copy(bytes: &[u8], place: &InstallTarget) -> Result<(), ManageError> {
     })
 }
 
-/// Puts the signatures of the component that goes there beside it, before it: whoever looks at the component finds them. Those of
+/// Puts the signatures of the component that goes there beside it, before it: a look at the component finds them. Those of
 /// another component are removed.
 ///
 /// Errors: `File`; then some of them may be missing, and the component is not there yet.

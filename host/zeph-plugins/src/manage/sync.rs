@@ -181,7 +181,7 @@ impl SyncFolder {
         })
     }
 
-    /// Puts a component and its signatures in their places as somebody adds them: what is new is pinned; what takes the place of another
+    /// Puts a component and its signatures in their places as `plugin add` does: what is new is pinned; what takes the place of another
     /// plugin waits for its approval, and the lock remembers where it comes from. Blocks.
     ///
     /// Errors: as [`install`](Self::install).
@@ -251,7 +251,7 @@ impl SyncFolder {
         })
     }
 
-    /// A lock may have been written by somebody else: what it calls a plugin becomes the name of a file.
+    /// A lock may have been written by another user: what it calls a plugin becomes the name of a file.
     fn check_name(&self, name: &PluginId) -> Result<(), ManageError> {
         match PluginId::problem(&name.0) {
             None => Ok(()),
@@ -287,7 +287,7 @@ struct Delivery<'a> {
 }
 
 impl Delivery<'_> {
-    /// The component last: whoever looks at it finds its signatures.
+    /// The component last: a look at it finds its signatures.
     fn put_in_place(self) -> Result<(), ManageError> {
         for (name, written) in self.beside {
             match written {

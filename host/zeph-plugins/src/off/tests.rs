@@ -1,4 +1,4 @@
-//! Whoever calls a tool of a plugin that is off is told so, with the line that helps.
+//! A call of a tool of a plugin that is off says so, with the line that helps.
 
 use std::path::PathBuf;
 

@@ -1,6 +1,6 @@
 //! The cursor over a text that everything else reads with, and where newlines and here-documents are taken in.
 //!
-//! The grammar is that of bash 5 as `bash -c` has it: no aliases, no history, `extglob` off. Whoever reads differently from
+//! The grammar is that of bash 5 as `bash -c` has it: no aliases, no history, `extglob` off. A reader that differs from
 //! bash lets a command be hidden, so whatever is doubtful is a [`Syntax`] error, never a guess. Reading takes steps; nesting
 //! and steps are bounded, so no text takes long or deep.
 

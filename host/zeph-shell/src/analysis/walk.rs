@@ -292,7 +292,7 @@ impl ScriptWalk {
         match expansion.kind {
             ExpansionKind::Value => self.parameter(expansion),
             ExpansionKind::Arithmetic => self.arithmetic(&expansion.source),
-            // Whoever is given its name is looked at instead.
+            // The program that is given its name is looked at instead.
             ExpansionKind::Process => {}
             ExpansionKind::Prompt => {
                 self.unknown("`@P` runs what a variable holds", &expansion.source);

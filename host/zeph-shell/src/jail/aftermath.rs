@@ -178,7 +178,7 @@ fn doors(doors: &[NewDoor]) -> Vec<AftermathFinding> {
     let homes = of(&[DirectoryOrigin::PerhapsHome]);
     findings.extend(told(
         &homes,
-        "was made: shells and tools obey it if its directory is somebody's home",
+        "was made: shells and tools obey it if its directory is a user's home",
     ));
     findings
 }

@@ -19,7 +19,7 @@ pub(super) fn is_there() -> bool {
     Path::new(PROGRAM).exists()
 }
 
-/// Makes everything ready for `job`. Its files and its text are for whoever starts it.
+/// Makes everything ready for `job`. Its files and its text are for the caller that starts it.
 ///
 /// Errors: `JailError`; nothing has run then.
 pub(super) fn prepare(

@@ -18,7 +18,7 @@ pub(super) struct BwrapOptions {
 }
 
 impl BwrapOptions {
-    /// Namespaces of every kind, no capability, no terminal; everything ends with whoever started it.
+    /// Namespaces of every kind, no capability, no terminal; everything ends with the process that started it.
     pub(super) fn namespaces(network: Network) -> Self {
         let mut options = Self::default();
         options.words(&[

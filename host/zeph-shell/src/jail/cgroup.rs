@@ -44,7 +44,7 @@ pub enum CgroupKind {
 }
 
 impl CgroupKind {
-    /// The file that takes in whoever writes `0` to it. The inner stage has one thread, so a thread is as good as a process; and to
+    /// The file that takes in a process that writes `0` to it. The inner stage has one thread, so a thread is as good as a process; and to
     /// move a process, the kernel first waits until every processor has passed through the scheduler, which takes 5 to 10 ms.
     fn entrance(self) -> &'static str {
         match self {
@@ -97,7 +97,7 @@ fn parent(line: &str) -> Option<Parent> {
     }
     sweep(&path);
     let parent = Parent { path, kind };
-    // A trial: whoever can make a group and limit it here can do it again.
+    // A trial: a host that can make a group and limit it here can do it again.
     let limits = JailLimits {
         processes: 16,
         memory_bytes: 1 << 26,
@@ -171,7 +171,7 @@ impl Cgroup {
         Ok(group)
     }
 
-    /// Descriptors that take whoever writes `0` to them into the group. Can be taken once.
+    /// Descriptors that take a process that writes `0` to them into the group. Can be taken once.
     pub(super) fn take_entrances(&mut self) -> Vec<OwnedFd> {
         std::mem::take(&mut self.entrances)
     }

@@ -1,4 +1,4 @@
-//! What of a repository that a command has made, or led elsewhere, would run as soon as somebody uses git there: hooks, a
+//! What of a repository that a command has made, or led elsewhere, would run as soon as git is used there: hooks, a
 //! configuration that names programs, pointers to what is not the command's to lead to.
 
 use std::collections::HashSet;

@@ -44,7 +44,7 @@ impl NewRepositories {
         }
     }
 
-    /// How much of what stands at `path` commands made; `None` when it is somebody else's.
+    /// How much of what stands at `path` commands made; `None` when commands made none of it.
     pub(super) fn extent(&self, path: &Path) -> Option<Extent> {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let (then, extent) = known.get(path)?;

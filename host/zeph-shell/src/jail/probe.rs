@@ -149,7 +149,7 @@ mod tests {
         assert_eq!(ask("2"), found("1"));
         fs::write(&program, "another").expect("writes");
         assert_eq!(ask("3"), found("3"));
-        // What somebody else could have written is not believed.
+        // What another user could have written is not believed.
         let file = folder.path().join(FILE);
         fs::set_permissions(&file, fs::Permissions::from_mode(0o666)).expect("sets");
         assert_eq!(ask("4"), found("4"));

@@ -110,7 +110,7 @@ fn find() -> Result<PathBuf, String> {
     let program = PLACES.iter().map(Path::new).find(|path| path.exists());
     let program = program.ok_or("bubblewrap is not installed")?;
     let about = program.metadata().map_err(|error| error.to_string())?;
-    // Somebody else's program would be the host's.
+    // Another user's program would be the host's.
     let mine = rustix::process::geteuid().as_raw();
     if ![0, 65534, mine].contains(&about.uid()) || about.mode() & 0o022 != 0 {
         return Err(format!("`{}` can be changed by others", program.display()));

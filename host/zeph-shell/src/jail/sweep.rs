@@ -44,7 +44,7 @@ pub(super) struct Unread {
 pub(super) enum DirectoryOrigin {
     /// The user's, or new in one that is.
     Ordinary,
-    /// A new repository in a new directory: its content is somebody's whole project.
+    /// A new repository in a new directory: its content is a whole project.
     Repository,
     /// Below a folder of packages and products.
     Fetched,

@@ -16,7 +16,7 @@ pub enum StreamKind {
 }
 
 /// Room below the limit for the line that tells of bytes omitted and for those that tell how the command ended: what is kept of too
-/// much must itself not be too much for whoever stores it.
+/// much must itself not be too much to store.
 const LINES_BYTES: usize = 256;
 
 /// Bytes in order of arrival.

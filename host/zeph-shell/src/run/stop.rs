@@ -1,10 +1,10 @@
-//! The wish that a run end, from whoever it comes.
+//! The request that a run end, and who makes it.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// Why somebody wants a run to end.
+/// Why a run is to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Reason {

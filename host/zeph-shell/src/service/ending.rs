@@ -13,7 +13,7 @@ pub(super) fn begin(stop: &Arc<RunStop>) -> Life {
     LIVING.begin(stop)
 }
 
-/// Ends every service of this process, whoever holds it, and waits until nothing is left of them and of what they were not to leave behind: for
+/// Ends every service of this process, held or not, and waits until nothing is left of them and of what they were not to leave behind: for
 /// the end of the process. Blocks, for `patience` at most. Returns whether all are gone.
 pub fn end_all(patience: Duration) -> bool {
     LIVING.end(patience)

@@ -98,7 +98,7 @@ impl Shell {
             return Ok(None);
         }
         let stop = Arc::new(RunStop::new()?);
-        // Whoever goes away without waiting ends the command too.
+        // A caller that goes away without waiting ends the command too.
         let _ends_with_the_caller = StopOnDrop(Arc::clone(&stop));
         let (sender, mut end) = oneshot::channel();
         self.0.start(command, Arc::clone(&stop), move |finished| {

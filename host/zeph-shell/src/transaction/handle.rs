@@ -75,7 +75,7 @@ pub(super) fn enter(parent: impl AsFd, name: &CStr) -> Result<OwnedFd, Errno> {
     };
     let mode = stamp_of(&opened)?.mode;
     if mode & 0o700 != 0o700 {
-        // Whoever is not its owner may be able to work in it nevertheless; if not, the work itself says so.
+        // A user who is not its owner may be able to work in it nevertheless; if not, the work itself says so.
         let _ = rustix::fs::fchmod(&opened, mode_of(mode | 0o700));
     }
     Ok(opened)

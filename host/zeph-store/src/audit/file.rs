@@ -295,7 +295,7 @@ impl Current {
         self.newest = None;
         let written = self.file.write_all(text);
         if written.is_err() {
-            // Whoever writes next finds what cannot be taken back.
+            // The next writer finds what cannot be taken back.
             drop(self.file.set_len(len));
             return written;
         }

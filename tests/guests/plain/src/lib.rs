@@ -1,4 +1,4 @@
-//! A component that knows nothing of zeph-host: plain functions of every kind of type, as somebody else would write them.
+//! A component that knows nothing of zeph-host: plain functions of every kind of type, as other authors would write them.
 
 #![expect(
     unsafe_code,

@@ -1,4 +1,4 @@
-//! A component that makes requests as somebody else would write it: plain functions over `wasi:http`.
+//! A component that makes requests as another author would write it: plain functions over `wasi:http`.
 
 #![expect(unsafe_code, reason = "the binding generator's code")]
 

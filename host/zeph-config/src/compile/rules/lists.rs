@@ -60,7 +60,7 @@ impl Compiling<'_> {
         }
     }
 
-    /// Says that lists somebody wrote do not count.
+    /// Says that lists in the configuration do not count.
     pub(super) fn warn_of_idle_lists(&mut self) {
         for key in [BLOCKED, CONFIRM, "tools.shell.allowed_commands"] {
             let said = self.merged.said(key);

@@ -77,7 +77,7 @@ fn a_writer_that_waits_at_a_pipe_is_not_woken() {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             while !done.load(Ordering::Relaxed) {
-                // Succeeds only while somebody holds the other side open.
+                // Succeeds only while another process holds the other side open.
                 let opened = rustix::fs::openat(
                     CWD,
                     &pipe,

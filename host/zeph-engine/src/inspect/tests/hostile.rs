@@ -1,4 +1,4 @@
-//! Bytes made to hurt whoever reads them.
+//! Bytes made to hurt their reader.
 
 use proptest::prelude::*;
 

@@ -92,7 +92,7 @@ impl WaitingCalls {
         OpenCall(self)
     }
 
-    /// Waits for a question that somebody still wants an answer to.
+    /// Waits for a question whose answer is still wanted.
     async fn next(&self) -> ServerQuestion {
         loop {
             let came = self.came.notified();

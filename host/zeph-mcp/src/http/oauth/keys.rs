@@ -72,7 +72,7 @@ impl Keys {
         let Ok(_permit) = self.fetches.acquire().await else {
             return;
         };
-        // Somebody else may have fetched them meanwhile.
+        // Another request may have fetched them meanwhile.
         let is_there = self.among_those_younger_than(FRESH_MAX, header).is_some();
         if is_there || !self.begin_to_try() {
             return;

@@ -1,4 +1,4 @@
-//! Taking over pins from a lock that somebody else wrote, such as that of a bundle: nothing of it counts before a person agreed.
+//! Taking over pins from a lock that another user wrote, such as that of a bundle: nothing of it counts before a person agreed.
 
 use zeph_core::id::{Pin, PluginId};
 

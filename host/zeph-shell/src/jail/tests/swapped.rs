@@ -1,4 +1,4 @@
-//! Directories of the policy that are led elsewhere: between two commands, by a command or by whoever else can write there.
+//! Directories of the policy that are led elsewhere: between two commands, by a command or by another process that can write there.
 
 use std::os::unix::fs::symlink;
 
@@ -24,7 +24,7 @@ pub(super) fn outside(room: &Room) -> String {
 /// Tries to read and to write through every name.
 pub(super) const PROBE: &str = "for place in a/named a/named/in a/plain a b; do cat $place/secret $place/named/secret; echo evil > $place/evil; echo evil > $place; done 2>/dev/null; echo done";
 
-/// Ways to lead `a/named` or `a/plain` elsewhere. The first ones a command can try, the others only somebody with more rights.
+/// Ways to lead `a/named` or `a/plain` elsewhere. The first ones a command can try, the others only a process with more rights.
 pub(super) const SWAPS: [&str; 9] = [
     "rm -rf a/named; ln -s ../../outside a/named",
     "mv a/named a/moved; ln -s ../../outside a/named",
@@ -98,7 +98,7 @@ fn a_command_that_swaps_a_named_directory_gets_nothing_by_it() {
     }
 }
 
-/// The same by whoever has all rights in the workspace: a file tool, a plugin, another program.
+/// The same by one that has all rights in the workspace: a file tool, a plugin, another program.
 #[test]
 fn a_named_directory_that_somebody_swaps_is_not_given() {
     for swap in &SWAPS[..8] {

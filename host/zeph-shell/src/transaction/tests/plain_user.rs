@@ -12,7 +12,7 @@ use crate::left_out::leave_out;
 
 use super::{Bench, assert_same, see};
 
-/// Whoever owns nothing here.
+/// A user who owns nothing here.
 const NOBODY: u32 = 65_534;
 
 /// Runs `work` on a thread of an ordinary user. Credentials are a thread's own; it ends with them.

@@ -58,7 +58,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Does what the step says where it can be done without following a link: whoever runs commands is kept inside by the jail, not by this.
+/// Does what the step says where it can be done without following a link: a command is kept inside by the jail, not by this.
 fn play(root: &Path, step: &Step) {
     let at = |path: &String| Some(root.join(path)).filter(|path| is_straight(root, path));
     let done: Option<()> = (|| match step {

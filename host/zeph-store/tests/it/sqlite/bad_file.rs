@@ -1,4 +1,4 @@
-//! Database files that are damaged, newer, or somebody else's.
+//! Database files that are damaged, newer, or another program's.
 
 use std::fs;
 use std::path::Path;

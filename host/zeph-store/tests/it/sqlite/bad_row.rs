@@ -1,4 +1,4 @@
-//! Rows that somebody altered, and tables of an older version.
+//! Rows that were altered, and tables of an older version.
 
 use std::slice::from_ref;
 

@@ -117,7 +117,7 @@ async fn plays_a_host_for_another_test() {
     }
 }
 
-/// Makes sealed calls until somebody kills the process.
+/// Makes sealed calls until the process is killed.
 async fn call_without_end(path: &Path) {
     let opened = try_open(path).unwrap_or_else(|error| panic!("{}", told(&error)));
     let source = AuditKeySource::Folder(folder(path));

@@ -15,7 +15,7 @@ use crate::setup::{NOW_MS, begin, n_rows, sql, success, told};
 
 const DAY_MS: i64 = 86_400_000;
 
-/// A database that somebody can change who is not a host.
+/// A database that can be changed by another program than a host.
 pub(crate) trait Tampered: Database + Sync {
     fn location(&self) -> Location;
 

@@ -1,4 +1,4 @@
-//! Indexes of plugins: the greatest number stays, whoever writes.
+//! Indexes of plugins: the greatest number stays, in whatever order they are written.
 
 use zeph_core::id::Digest;
 use zeph_store::SeenIndex;
