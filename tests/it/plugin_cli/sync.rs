@@ -104,7 +104,7 @@ fn what_is_not_what_the_lock_pins_is_not_installed() {
     let product = with_notes(WANTS);
     product.file("notes.wasm", wanting(WANTS_MORE));
     fs::remove_file(product.component("notes")).unwrap();
-    product.refuses(&["sync"], 1, &["is no longer what the lock pins"]);
+    product.refuses(&["sync"], 1, &["is not what the lock pins"]);
     assert!(!product.component("notes").exists());
     // A lock that a repository edited: another digest, another source, a name that leaves the folder.
     let text = product.lock_text();

@@ -140,7 +140,7 @@ pub(super) fn source_of_file(file: &Path) -> PluginSource {
 pub(super) fn of_file(path: &Path, wasm: Digest) -> Result<Supplied, CliError> {
     let bytes = super::add::read(path)?;
     if zeph_engine::digest(&bytes) != wasm {
-        let problem = format!("`{}` is no longer what the lock pins", path.display());
+        let problem = format!("`{}` is not what the lock pins", path.display());
         return Err(CliError::internal(problem)
             .hint("`zeph-host plugin update NAME` shows what changed, and takes it over"));
     }
