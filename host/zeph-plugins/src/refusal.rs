@@ -236,7 +236,9 @@ fn service(capability: &Capability, rights: &Rights) -> RefusalText {
     RefusalText {
         sentence: match can_be_granted {
             true => format!("may not use `{shown}`: it was not granted"),
-            false => format!("may not use `{shown}`: its manifest does not ask for it, so it cannot be granted"),
+            false => format!(
+                "may not use `{shown}`: its manifest does not ask for it, so it cannot be granted"
+            ),
         },
         missing: can_be_granted.then(|| capability.clone()),
     }
