@@ -79,7 +79,7 @@ pub struct HttpFailure {
     /// What the guest is told.
     pub kind: HttpFailureKind,
     /// What its user is told, when a right is missing or a rule forbids it.
-    pub refused: Option<MissingGrant>,
+    pub refused: Option<Box<MissingGrant>>,
 }
 
 /// What a guest is told, in the words of `wasi:http`.

@@ -176,8 +176,10 @@ fn failure(error: EgressError) -> HttpFailure {
             "a request of a plugin failed"
         );
     }
-    let kind = kind(error);
-    HttpFailure { kind, refused }
+    HttpFailure {
+        kind: kind(error),
+        refused: refused.map(Box::new),
+    }
 }
 
 fn kind(error: EgressError) -> HttpFailureKind {

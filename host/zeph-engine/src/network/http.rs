@@ -75,7 +75,7 @@ async fn answer(sending: HttpSending, refusals: SharedRefusals) -> Answer {
 fn told(failure: HttpFailure, refusals: &SharedRefusals) -> ErrorCode {
     let HttpFailure { kind, refused } = failure;
     if let Some(refused) = refused {
-        super::lock(refusals).noted(refused);
+        super::lock(refusals).noted(*refused);
     }
     kind.into()
 }
