@@ -270,7 +270,7 @@ fn a_turn_of_1000_rounds_holds_its_transcript_and_nothing_besides() {
     };
     assert!(copy > N_ROUNDS * RESULT_BYTES, "{copy}");
     // A list that grows has room for twice as many entries at most; nothing of their text is kept twice.
-    let room = lab.agent.transcript().entries().len() * size_of::<TranscriptEntry>();
+    let room = size_of_val(lab.agent.transcript().entries());
     assert!(grown < copy + room + 64 * 1024, "{grown} for {copy}");
     let (held, n_turns) = *lab.model.held.lock().unwrap();
     assert!(n_turns > 2 * N_ROUNDS, "{n_turns}");

@@ -111,9 +111,9 @@ disabled; needs login. List also shows servers that run through `zeph-host wrap`
 the configuration, without starting them: wrapped, changed, or not started; info shows what was
 accepted of one. Servers that a client starts without it are named, too.
 
-WALLS is the sandbox around a server: full, landlock-only, seatbelt or none, with the layers that are
-missing; remote for a URL; - when it is not known. Of a wrapped server it is that of its last start,
-because the client that starts it may have chosen other options than yours.
+WALLS is the sandbox around a server: full, landlock-only, seatbelt or none, with the layers that
+are missing; remote for a URL; - when it is not known. Of a wrapped server it is that of its last
+start, because the client that starts it may have chosen other options than yours.
 
 JSON of list: a list of {"name", "status", "reason", "next_try_secs", "place", "walls",
 "missing_layers", "trust_level", "server", "tools", "notes"}; of wrapped ones {"name", "status",
