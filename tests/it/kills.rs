@@ -118,7 +118,7 @@ fn looks_whole(product: &Product, rounds: u32) {
         );
     }
     // What was left can be learned, when it is more than the name of a program.
-    let is_echo = |begin: &&Value| begin["command"].to_string().contains("echo call-");
+    let is_echo = |begin: &&Value| begin["command"].to_string().contains("echo ");
     let call = begins.iter().find(is_echo).unwrap();
     let revoked = product.run(&["revoke", call["call_id"].as_str().unwrap()]);
     assert_eq!(revoked.code, Some(0), "{}", revoked.stderr);
