@@ -57,8 +57,13 @@ impl HttpServer {
                 drop(send.send(line));
             }
         });
+        let mut told = String::new();
         let address = loop {
-            let line = notes.recv_timeout(PATIENCE).expect("it listens");
+            let Ok(line) = notes.recv_timeout(PATIENCE) else {
+                panic!("it does not listen: {told}");
+            };
+            told.push_str(&line);
+            told.push('\n');
             if let Some((_, url)) = line.split_once("listening on http://") {
                 break url.strip_suffix("/mcp").unwrap().parse().unwrap();
             }

@@ -211,6 +211,8 @@ fn survives(place: &Place, args: &[&str], time: Duration, pause: Duration) {
             std::thread::sleep(next.saturating_duration_since(Instant::now()));
             let idx = n_killed % 2;
             replicas[idx].signal(rustix::process::Signal::KILL);
+            // Its port is free once it is gone.
+            replicas[idx].wait();
             replicas[idx] = start(idx, addresses[idx].port());
             n_killed += 1;
             next = Instant::now() + pause;
