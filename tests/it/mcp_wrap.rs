@@ -523,6 +523,7 @@ fn a_server_behind_an_address_is_wrapped_with_a_secret_header() {
     assert_eq!(stored.code, Some(0), "{stored:?}");
     let url = format!("http://{}/mcp", server.address);
     let args = [
+        "-vvv",
         "wrap",
         "--name",
         "far",
@@ -538,6 +539,9 @@ fn a_server_behind_an_address_is_wrapped_with_a_secret_header() {
     assert!(read.contains("one"), "{read}");
     client.close();
     client.ended();
+    // Else calls may have no end.
+    let said = client.said_all();
+    assert!(said.contains("the store is closed"), "{said}");
     let rows = audit(&product);
     let row = rows.iter().find(|row| row["tool"] == "mcp_far_read");
     let hosts = &row.unwrap()["hosts"];

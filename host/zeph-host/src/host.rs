@@ -305,7 +305,7 @@ impl Host {
     }
 
     /// What the host keeps secret.
-    pub(crate) fn secrets(&self) -> &KnownSecrets {
+    pub(crate) fn secrets(&self) -> &Arc<KnownSecrets> {
         &self.0.secrets
     }
 

@@ -347,5 +347,6 @@ impl Drop for StoreWriter {
         if thread.join().is_err() {
             tracing::error!("the writer thread of the store panicked");
         }
+        tracing::debug!("the store is closed");
     }
 }

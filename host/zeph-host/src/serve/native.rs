@@ -71,7 +71,7 @@ pub(crate) struct LiveServer {
 impl NativeServer {
     /// The server `name` of `host`, whose words go through `relay`.
     pub(crate) fn new(host: &Host, name: ServerName, relay: Arc<Relay>) -> Self {
-        relay.clean_with(host);
+        relay.clean_with(Arc::clone(host.secrets()));
         Self {
             host: host.clone(),
             name,

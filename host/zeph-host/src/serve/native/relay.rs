@@ -20,10 +20,11 @@ use rmcp::service::{Peer, RequestContext, RoleServer};
 use tokio::sync::{broadcast, mpsc};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
+use zeph_core::redact::Redactor;
 use zeph_egress::Pending;
 use zeph_mcp::client::{ListKind, ServerListener, ServerLog};
 
-use crate::host::Host;
+use crate::known_secrets::KnownSecrets;
 use crate::serve::calling::WaitingCalls;
 use crate::serve::client::{Client, Way};
 
@@ -39,8 +40,8 @@ pub(crate) struct Relay {
     changes: broadcast::Sender<Change>,
     client: Mutex<Option<Client>>,
     calls: Arc<WaitingCalls>,
-    /// Whose secrets are removed.
-    host: OnceLock<Host>,
+    /// What is removed. Not the host itself: that holds this relay, and would never end.
+    secrets: OnceLock<Arc<KnownSecrets>>,
     /// How long a person has for an answer.
     patience: Duration,
     /// Cancelled when nobody is asked any more.
@@ -72,17 +73,17 @@ impl Relay {
             changes: broadcast::channel(NOTICES_MAX).0,
             client: Mutex::default(),
             calls: Arc::default(),
-            host: OnceLock::new(),
+            secrets: OnceLock::new(),
             patience,
             closing: CancellationToken::new(),
             passing: Mutex::default(),
         })
     }
 
-    /// Removes the secrets that `host` knows from whatever passes.
-    pub(super) fn clean_with(&self, host: &Host) {
+    /// Removes `secrets` from whatever passes.
+    pub(super) fn clean_with(&self, secrets: Arc<KnownSecrets>) {
         // Only the first counts; there is one.
-        drop(self.host.set(host.clone()));
+        drop(self.secrets.set(secrets));
     }
 
     /// The client of a request is the one who is asked from now on.
@@ -132,9 +133,13 @@ impl Relay {
         }
     }
 
+    fn redactor(&self) -> Redactor {
+        let secrets = self.secrets.get();
+        secrets.map(|known| known.redactor()).unwrap_or_default()
+    }
+
     fn clean(&self, text: &str) -> String {
-        let redactor = self.host.get().map(Host::redactor).unwrap_or_default();
-        redactor.text(text).into_owned()
+        self.redactor().text(text).into_owned()
     }
 
     async fn ask(&self, question: ElicitRequestParams) -> Option<ElicitResult> {
@@ -184,7 +189,7 @@ impl Relay {
 
     /// One without secrets keeps the order of its fields.
     fn clean_form(&self, form: ElicitationSchema) -> ElicitationSchema {
-        let redactor = self.host.get().map(Host::redactor).unwrap_or_default();
+        let redactor = self.redactor();
         let Ok(sent) = serde_json::to_value(&form) else {
             return form;
         };
@@ -214,8 +219,8 @@ impl ServerListener for Relay {
     }
 
     fn logged(&self, mut log: ServerLog) {
-        if let Some(host) = self.host.get() {
-            host.redactor().clean_json(&mut log.data);
+        if let Some(secrets) = self.secrets.get() {
+            secrets.redactor().clean_json(&mut log.data);
         }
         self.notice(Notice::Log(log));
     }
