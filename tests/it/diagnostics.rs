@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 
 use serde_json::{Value, json};
 
+use crate::left_out::leave_out;
 use crate::product::{Product, Ran};
 use crate::toolchain::{run_line, slow_tests};
 
@@ -329,8 +330,16 @@ fn typescript_projects_are_checked_with_their_own_compiler() {
 }
 
 #[test]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "whether the machine has the compiler"
+)]
 fn go_modules_are_checked_with_vet() {
     if !slow_tests("go vet checks a module") {
+        return;
+    }
+    if Command::new("go").arg("version").output().is_err() {
+        leave_out("go vet checks a module where Go is installed");
         return;
     }
     let product = Product::new();
