@@ -122,6 +122,7 @@ fn entries_of(turn: &Turn<'_>) -> Vec<TranscriptEntry> {
             return vec![TranscriptEntry::Assistant(Box::new(AssistantEntry {
                 turn: turn.clone().into_owned(),
                 usage: Usage::default(),
+                cost: None,
             }))];
         }
     };

@@ -102,7 +102,7 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
         let tools = choice::of_transcript(&host, &transcript);
         let (usage, side) = (transcript.usage(), transcript.side_spending());
         // Bounds of a session hold for all of it, whichever processes it ran in.
-        let cost = provider.prices().cost(&usage).unwrap_or_default();
+        let cost = transcript.cost(&provider.prices());
         let spending = SessionSpending {
             usage: usage + side.usage,
             cost: cost + side.cost,
@@ -163,11 +163,16 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
         self.measured = None;
     }
 
-    /// Forgets the conversation; the tools are chosen anew.
-    pub fn clear(&mut self, transcript: Transcript) {
-        self.tools = choice::of_transcript(&self.host, &transcript);
-        self.transcript = transcript;
+    /// Forgets what was said and done, also for those who load the conversation later; what it has used up counts on. The tools are
+    /// chosen anew.
+    ///
+    /// Errors: in words, when it cannot be stored; then nothing is forgotten.
+    pub async fn clear(&mut self) -> Result<(), String> {
+        let base = self.base(Vec::new());
+        self.record(vec![TranscriptEntry::Base(base)]).await?;
+        self.tools = choice::of_transcript(&self.host, &self.transcript);
         self.measured = None;
+        Ok(())
     }
 
     /// Tells the model of background tasks that ended with an earlier process.

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::turn::derive;
 use crate::message::{AssistantTurn, Image, Turn};
-use crate::usage::{SideSpending, Usage};
+use crate::usage::{Cost, Prices, SideSpending, Usage};
 
 /// What happened, in the order it happened.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -88,6 +88,9 @@ pub struct AssistantEntry {
     pub turn: AssistantTurn,
     /// What the request and the answer used up.
     pub usage: Usage,
+    /// What that cost at the prices of then, as far as they were known; none in entries of versions that did not store it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Cost>,
 }
 
 /// How a call ended.
@@ -125,6 +128,9 @@ pub struct BaseEntry {
     /// What the conversation had used up until then, requests for summaries included, but for `side`.
     #[serde(default)]
     pub usage: Usage,
+    /// What `usage` cost at the prices of then; none in entries of versions that did not store it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Cost>,
     /// What was asked of other models until then, which have prices of their own.
     #[serde(default, skip_serializing_if = "SideSpending::is_nothing")]
     pub side: SideSpending,
@@ -135,6 +141,9 @@ pub struct BaseEntry {
 pub struct Transcript {
     entries: Vec<TranscriptEntry>,
     usage: Usage,
+    cost: Cost,
+    /// The part of `usage` whose cost is not stored.
+    unpriced: Usage,
     side: SideSpending,
     tools: Option<Vec<String>>,
 }
@@ -154,7 +163,8 @@ impl Transcript {
         match entry {
             TranscriptEntry::Base(base) => {
                 self.entries = base.entries;
-                self.usage = base.usage;
+                (self.usage, self.cost, self.unpriced) = Default::default();
+                self.count(base.usage, base.cost);
                 self.side = base.side;
                 self.tools = None;
             }
@@ -162,7 +172,7 @@ impl Transcript {
             TranscriptEntry::Spent(spent) => self.side += spent,
             entry => {
                 match &entry {
-                    TranscriptEntry::Assistant(answer) => self.usage += answer.usage,
+                    TranscriptEntry::Assistant(answer) => self.count(answer.usage, answer.cost),
                     TranscriptEntry::Result(result) => self.side += result.spent,
                     _ => {}
                 }
@@ -171,9 +181,22 @@ impl Transcript {
         }
     }
 
+    fn count(&mut self, usage: Usage, cost: Option<Cost>) {
+        self.usage += usage;
+        match cost {
+            Some(cost) => self.cost += cost,
+            None => self.unpriced += usage,
+        }
+    }
+
     /// What the conversation has used up, but for [`side_spending`](Self::side_spending).
     pub fn usage(&self) -> Usage {
         self.usage
+    }
+
+    /// What [`usage`](Self::usage) cost when it was used up; at `prices`, where that is not stored.
+    pub fn cost(&self, prices: &Prices) -> Cost {
+        self.cost + prices.cost(&self.unpriced).unwrap_or_default()
     }
 
     /// What was asked of models beside the answers: for calls, for the choice of tools.

@@ -156,6 +156,11 @@ impl Cost {
         self.0 as f64 / PICO
     }
 
+    /// What is left of it without `part`.
+    pub(crate) fn without(self, part: Self) -> Self {
+        Self(self.0.saturating_sub(part.0))
+    }
+
     fn of(tokens: u64, usd_per_million: f64) -> Self {
         let per_token = rounded(usd_per_million * (PICO / 1e6));
         Self(per_token.saturating_mul(tokens))

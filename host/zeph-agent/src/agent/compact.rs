@@ -175,17 +175,23 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
         Ok(None)
     }
 
+    /// Entries that the conversation goes on from, with what it has used up until now.
+    pub(super) fn base(&self, entries: Vec<TranscriptEntry>) -> BaseEntry {
+        let side = self.transcript.side_spending();
+        BaseEntry {
+            usage: self.spending.usage.without(side.usage),
+            cost: Some(self.spending.cost.without(side.cost)),
+            side,
+            entries,
+        }
+    }
+
     async fn go_on_from(
         &mut self,
         entries: Vec<TranscriptEntry>,
         turn: &Turn<'_>,
     ) -> Result<(), Stopped> {
-        let side = self.transcript.side_spending();
-        let base = BaseEntry {
-            usage: self.spending.usage.without(side.usage),
-            side,
-            entries,
-        };
+        let base = self.base(entries);
         let about = about(&base.entries);
         self.append(TranscriptEntry::Base(base)).await?;
         self.measured = None;

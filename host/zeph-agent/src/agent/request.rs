@@ -49,6 +49,7 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
         Ok(AssistantEntry {
             turn: reply.turn,
             usage: reply.usage,
+            cost: Some(cost.unwrap_or_default()),
         })
     }
 

@@ -3,6 +3,7 @@
 mod bounds;
 mod choice;
 mod fake;
+mod spending;
 
 use std::sync::atomic::Ordering;
 

@@ -49,6 +49,7 @@ fn assistant(text: &str, calls: usize, stop: StopReason) -> TranscriptEntry {
     TranscriptEntry::Assistant(Box::new(AssistantEntry {
         turn: answer(text, calls, stop),
         usage: Usage::default(),
+        cost: None,
     }))
 }
 
@@ -115,7 +116,7 @@ fn any_entry() -> impl Strategy<Value = TranscriptEntry> {
     let several = prop::collection::vec(plain.clone(), 0..4);
     prop_oneof![
         8 => plain,
-        1 => several.prop_map(|entries| TranscriptEntry::Base(BaseEntry { entries, usage: Usage::default(), side: SideSpending::default() })),
+        1 => several.prop_map(|entries| TranscriptEntry::Base(BaseEntry { entries, usage: Usage::default(), cost: None, side: SideSpending::default() })),
     ]
 }
 

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 use zeph_acp::update::{AvailableCommand, CommandInput, ToolCallUpdate};
-use zeph_agent::transcript::Transcript;
 use zeph_core::failure::one_line;
 use zeph_core::id::ApprovalId;
 use zeph_core::nearest::nearest;
@@ -138,8 +137,10 @@ pub(super) async fn run(
         },
         SlashCommand::Approve(Some(which)) => approve(session, &which).await,
         SlashCommand::Clear => {
+            if let Err(problem) = agent.clear().await {
+                return format!("the conversation is not cleared: {problem}");
+            }
             let text = session_commands::clear(host, session.calls()).await;
-            agent.clear(Transcript::default());
             text.unwrap_or_else(|error| error.to_string())
         }
         SlashCommand::Compact => match agent.compact_now(telling, cancel).await {

@@ -126,6 +126,12 @@ impl Model {
         *self.last.lock().unwrap() = answer;
     }
 
+    /// Asks for so much a million tokens of input.
+    pub(in super::super) fn costing(mut self, usd: f64) -> Self {
+        self.prices.input = Some(usd);
+        self
+    }
+
     /// Counts four bytes of a request as a token.
     pub(in super::super) fn counting(self) -> Self {
         self.counts.store(true, Ordering::Relaxed);

@@ -1,0 +1,74 @@
+//! What a session has used up stays what it was: when prices change, when it is compacted, and when it is cleared.
+
+use std::sync::Arc;
+
+use super::fake::{FakeHost, Lab, Model, calls, lab, resumed, says};
+use crate::provider::Provider;
+use crate::transcript::{Transcript, TranscriptEntry};
+use crate::usage::Cost;
+
+fn stored(lab: &Lab) -> Transcript {
+    Transcript::load(lab.agent.journal().entries())
+}
+
+/// One answer of 10 tokens at 1 USD each, and one at 3 USD each.
+async fn of_two_models() -> Lab {
+    let mut lab = lab(Model::new([says("first")]), FakeHost::default());
+    lab.turn("one").await;
+    let other = Model::new([says("second")]).costing(3_000_000.0);
+    lab.agent.use_provider(Arc::new(other) as Arc<dyn Provider>);
+    lab.turn("two").await;
+    assert_eq!(lab.agent.spending().cost, Cost::from_usd(40.0));
+    lab
+}
+
+#[tokio::test]
+async fn answers_keep_the_price_they_had_when_the_session_goes_on_with_another_model() {
+    let lab = of_two_models().await;
+    for price in [0.0, 3_000_000.0, 9_000_000.0] {
+        let later = resumed(Model::new([]).costing(price), stored(&lab));
+        assert_eq!(later.agent.spending().cost, Cost::from_usd(40.0));
+    }
+}
+
+#[tokio::test]
+async fn answers_keep_the_price_they_had_when_the_conversation_is_cleared() {
+    let mut lab = of_two_models().await;
+    lab.agent.clear().await.unwrap();
+    let spending = *lab.agent.spending();
+    let later = resumed(Model::new([]), stored(&lab));
+    assert_eq!(later.agent.spending().cost, spending.cost);
+    assert_eq!(later.agent.spending().usage, spending.usage);
+}
+
+#[tokio::test]
+async fn answers_stored_without_their_cost_have_the_price_of_today() {
+    let lab = of_two_models().await;
+    let entries = lab.agent.journal().entries().into_iter().map(|mut entry| {
+        if let TranscriptEntry::Assistant(answer) = &mut entry {
+            answer.cost = None;
+        }
+        entry
+    });
+    let later = resumed(
+        Model::new([]).costing(2_000_000.0),
+        Transcript::load(entries),
+    );
+    assert_eq!(later.agent.spending().cost, Cost::from_usd(40.0));
+}
+
+#[tokio::test]
+async fn a_cleared_conversation_is_not_there_again_after_a_resume() {
+    let model = Model::new([calls(&["edit"]), says("done"), says("anew")]);
+    let mut lab = lab(model, FakeHost::default());
+    lab.turn("the first secret").await;
+    lab.agent.clear().await.unwrap();
+    assert!(stored(&lab).entries().is_empty());
+    lab.turn("something else").await;
+    let turns = &lab.model.requests()[2].turns;
+    assert_eq!(turns.len(), 1, "{turns:?}");
+    let later = resumed(Model::new([]), stored(&lab));
+    let turns = format!("{:?}", later.agent.transcript().turns());
+    assert!(turns.contains("something else"), "{turns}");
+    assert!(!turns.contains("the first secret"), "{turns}");
+}
