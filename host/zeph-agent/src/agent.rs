@@ -236,25 +236,15 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
         loop {
             self.make_room(turn).await?;
             let answer = self.ask(turn).await?;
-            let is_complete = self.take(&answer, turn);
-            let index = self
-                .append(TranscriptEntry::Assistant(Box::new(answer)))
-                .await?;
-            is_complete?;
-            let Some(TranscriptEntry::Assistant(answer)) = self.transcript.entries().get(index)
-            else {
-                return Ok(());
-            };
+            let goes_on = self.take(&answer, turn);
             let calls: Vec<_> = answer.turn.calls().cloned().collect();
-            if calls.is_empty() {
-                return Ok(());
-            }
-            if turn.rounds >= self.limits.max_tool_iterations {
-                let max = self.limits.max_tool_iterations;
-                return Err(TurnStatus::IterationLimit { max });
+            let answer = TranscriptEntry::Assistant(Box::new(answer));
+            if goes_on != Ok(true) {
+                self.append(answer).await?;
+                return goes_on.map(|_done| ());
             }
             turn.rounds += 1;
-            self.round(&calls, turn).await?;
+            self.round(answer, &calls, turn).await?;
         }
     }
 
@@ -274,8 +264,8 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
         stored.map_err(TurnStatus::JournalFailed)
     }
 
-    /// Looks at how an answer ended.
-    fn take(&self, answer: &AssistantEntry, turn: &mut Turn<'_>) -> Result<(), Stopped> {
+    /// Looks at how an answer ended: whether its calls are made now, or it has none.
+    fn take(&self, answer: &AssistantEntry, turn: &mut Turn<'_>) -> Result<bool, Stopped> {
         let AssistantTurn { stop, .. } = &answer.turn;
         turn.text = answer.turn.text();
         turn.observer.on(AgentEvent::Answered);
@@ -292,9 +282,17 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
             StopReason::Other(why) => return Err(TurnStatus::Cut(why.clone())),
             StopReason::EndTurn | StopReason::ToolCalls => {}
         }
-        match answer.turn.is_empty() {
-            true => Err(TurnStatus::Empty),
-            false => Ok(()),
+        if answer.turn.is_empty() {
+            return Err(TurnStatus::Empty);
+        }
+        if answer.turn.calls().next().is_none() {
+            return Ok(false);
+        }
+        let max = self.limits.max_tool_iterations;
+        match turn.cancel.is_cancelled() {
+            true => Err(TurnStatus::Interrupted),
+            false if turn.rounds >= max => Err(TurnStatus::IterationLimit { max }),
+            false => Ok(true),
         }
     }
 
@@ -315,11 +313,10 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
         }
     }
 
-    /// Stores an entry, and gives back its index.
-    async fn append(&mut self, entry: TranscriptEntry) -> Result<usize, Stopped> {
+    /// Stores an entry.
+    async fn append(&mut self, entry: TranscriptEntry) -> Result<(), Stopped> {
         let stored = self.record(vec![entry]).await;
-        stored.map_err(TurnStatus::JournalFailed)?;
-        Ok(self.transcript.entries().len().saturating_sub(1))
+        stored.map_err(TurnStatus::JournalFailed)
     }
 
     /// Stores entries, then takes them for true.

@@ -19,24 +19,34 @@ const PARALLEL_MAX: usize = 8;
 type Running<'a> = Pin<Box<dyn Future<Output = (usize, CallEnd, Duration)> + Send + 'a>>;
 
 impl<H: ToolHost, J: Journal> Agent<H, J> {
-    /// Makes the calls; each has a result afterwards, unless the turn was cancelled before it began.
+    /// Records `answer` and makes its calls; each has a result afterwards, unless the turn was cancelled before it began.
     pub(super) async fn round(
         &mut self,
+        answer: TranscriptEntry,
         calls: &[ToolCall],
         turn: &mut Turn<'_>,
     ) -> Result<(), Stopped> {
-        if turn.cancel.is_cancelled() {
-            return Err(TurnStatus::Interrupted);
-        }
+        // With the first calls that begin: to store them at once takes half the time.
+        let mut unstored = vec![answer];
         let refused = self.host.begin_batch(calls.len()).err();
         self.host.meter(&self.limits.budget, &self.spent(turn));
+        if refused.is_some() {
+            let stored = self.record(std::mem::take(&mut unstored)).await;
+            stored.map_err(TurnStatus::JournalFailed)?;
+        }
         let mut outputs: Vec<String> = vec![String::new(); calls.len()];
         let mut next = 0;
         while next < calls.len() {
             let end = next + self.side_by_side(&calls[next..]);
             let ends = match &refused {
                 Some(text) => vec![(next, CallEnd::of(CallEndKind::Denied, text), Duration::ZERO)],
-                None => self.run(calls, next..end, turn).await?,
+                None => {
+                    let started = (next..end).map(|index| TranscriptEntry::Started { index });
+                    unstored.extend(started);
+                    let stored = self.record(std::mem::take(&mut unstored)).await;
+                    stored.map_err(TurnStatus::JournalFailed)?;
+                    self.run(calls, next..end, turn).await
+                }
             };
             next += ends.len();
             for (index, end, duration) in ends {
@@ -66,11 +76,7 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
         calls: &[ToolCall],
         range: std::ops::Range<usize>,
         turn: &Turn<'_>,
-    ) -> Result<Vec<(usize, CallEnd, Duration)>, Stopped> {
-        let started = range.clone();
-        let started = started.map(|index| TranscriptEntry::Started { index });
-        let stored = self.record(started.collect()).await;
-        stored.map_err(TurnStatus::JournalFailed)?;
+    ) -> Vec<(usize, CallEnd, Duration)> {
         self.spending.calls += range.len() as u64;
         let host = &self.host;
         let mut running: Vec<Running<'_>> = Vec::new();
@@ -102,7 +108,7 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
             ends.push(end);
         }
         ends.sort_by_key(|(index, ..)| *index);
-        Ok(ends)
+        ends
     }
 
     /// Records the result of a call; gives back what the model is shown.
