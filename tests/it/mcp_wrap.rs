@@ -378,6 +378,18 @@ fn a_server_that_does_not_start_says_what_it_lacks() {
 }
 
 #[test]
+fn a_client_that_leaves_before_the_server_has_started_is_told_of() {
+    let product = product();
+    // The server waits for a file that nobody makes.
+    let wait = "import os, time\nwhile not os.path.exists('go'): time.sleep(0.01)";
+    product.file("waits.py", wait);
+    let ran = product.run(&["wrap", "--", "python3", "waits.py"]);
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+    let told = "the client closed standard input before MCP server `waits` had started";
+    assert!(ran.stderr.contains(told), "{}", ran.stderr);
+}
+
+#[test]
 fn a_changed_server_is_off_until_it_is_approved() {
     let product = product();
     plain(&product).tools();
@@ -517,7 +529,8 @@ fn a_server_behind_an_address_is_wrapped_with_a_secret_header() {
     let far = product();
     let header = add_token(&far, &["wrap"]);
     let login = header.trim_end().strip_prefix("authorization: ").unwrap();
-    let server = HttpServer::start(&far, &[]);
+    // Its first call waits until a component is compiled.
+    let server = HttpServer::start(&far, &["--set", "limits.wall_clock_secs=600"]);
     let product = Product::new();
     let stored = store_secret(&product, "far", login);
     assert_eq!(stored.code, Some(0), "{stored:?}");
@@ -531,6 +544,8 @@ fn a_server_behind_an_address_is_wrapped_with_a_secret_header() {
         &url,
         "--secret-header",
         "Authorization=far",
+        "--set",
+        "limits.wall_clock_secs=600",
     ];
     let mut client = McpClient::shaken(&product, &args, &json!({}));
     let tools = client.tools();

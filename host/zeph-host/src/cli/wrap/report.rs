@@ -73,7 +73,8 @@ impl Report {
         }
     }
 
-    /// Tells what the server was refused, with the grant that would allow it. Returns whether the server ever ran.
+    /// Tells what the server was refused, with the grant that would allow it, and that its client left before it had started. Returns whether
+    /// the server ever ran.
     pub(super) async fn end(mut self) -> bool {
         self.following.shutdown().await;
         let standing = self
@@ -85,6 +86,13 @@ impl Report {
         let mut seen = lock(&self.seen);
         if let Some(standing) = standing {
             seen.note(&standing, &self.complaints.text());
+            let is_early = matches!(standing.state, ServerState::Idle | ServerState::Starting);
+            if is_early && !seen.was_active {
+                let name = &self.name;
+                out::note(&format!(
+                    "the client closed standard input before MCP server `{name}` had started; `zeph-host wrap` serves until then"
+                ));
+            }
         }
         let learned = self.learned(&seen);
         match learned.is_empty() {
