@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use http::header::CONTENT_TYPE;
+use http::header::{CONTENT_TYPE, LOCATION};
+use zeph_core::failure::one_line;
 use zeph_egress::{DialError, OwnAnswer, OwnError};
 
 use crate::draft::Draft;
@@ -16,6 +17,13 @@ use crate::wire::{Failure, Reader, of_status, retry_after};
 /// Bytes of the body of an error that are read.
 const ERROR_BYTES_MAX: usize = 64 * 1024;
 
+/// Bytes of texts, thoughts and arguments of one answer. They are parsed, stored and sent again with every later request, and take some ten
+/// times as much memory meanwhile; the longest answers of models have half a megabyte.
+const CONTENT_BYTES_MAX: usize = 8 << 20;
+
+/// Characters of the address of a redirect that are shown.
+const LOCATION_CHARS_MAX: usize = 200;
+
 /// How long the end of a body is waited for once the answer is complete, so that its connection can be used again.
 const DRAIN_MAX: Duration = Duration::from_millis(50);
 
@@ -25,6 +33,7 @@ pub(super) struct Attempt<'a> {
     draft: Draft,
     on_event: OnEvent<'a>,
     has_shown: bool,
+    content_bytes: usize,
 }
 
 impl<'a> Attempt<'a> {
@@ -34,6 +43,7 @@ impl<'a> Attempt<'a> {
             draft: Draft::default(),
             on_event,
             has_shown: false,
+            content_bytes: 0,
         }
     }
 
@@ -61,7 +71,10 @@ impl<'a> Attempt<'a> {
                 Ok(None) => break,
                 Err(error) => return self.broken(&error),
             }
-            while let Some(frame) = frames.next().map_err(Failure::protocol)? {
+            // What follows the end is not part of the answer.
+            while !self.reader.is_over()
+                && let Some(frame) = frames.next().map_err(Failure::protocol)?
+            {
                 self.frame(&frame, framing)?;
             }
             if self.reader.is_over() {
@@ -90,9 +103,16 @@ impl<'a> Attempt<'a> {
         }
         for event in self.draft.events.drain(..) {
             self.has_shown |= !matches!(event, ModelEvent::Usage(_));
+            self.content_bytes += content_bytes(&event);
             (self.on_event)(event);
         }
-        Ok(())
+        match self.content_bytes > CONTENT_BYTES_MAX {
+            true => Err(Failure::new(
+                ProviderErrorKind::Request,
+                format!("the answer has more than {CONTENT_BYTES_MAX} bytes of text and arguments"),
+            )),
+            false => Ok(()),
+        }
     }
 
     fn broken(&mut self, error: &OwnError) -> Result<(), Failure> {
@@ -109,14 +129,43 @@ impl<'a> Attempt<'a> {
     }
 }
 
+fn content_bytes(event: &ModelEvent) -> usize {
+    match event {
+        ModelEvent::Text(text)
+        | ModelEvent::Thinking(text)
+        | ModelEvent::CallArguments { text, .. } => text.len(),
+        ModelEvent::CallStarted { id, name } => id.len() + name.len(),
+        ModelEvent::Usage(_) | ModelEvent::Retry { .. } => 0,
+    }
+}
+
 /// What an answer says whose status is not that of success.
 pub(crate) async fn refusal(answer: OwnAnswer) -> Failure {
+    if answer.status.is_redirection() {
+        return redirected(&answer);
+    }
     let retry_after = retry_after(&answer.headers);
     let status = answer.status.as_u16();
     let failure = of_status(status, &answer.beginning(ERROR_BYTES_MAX).await);
     Failure {
         retry_after: retry_after.or(failure.retry_after),
         ..failure
+    }
+}
+
+/// A redirect is not followed: the key is for the address that the operator wrote.
+fn redirected(answer: &OwnAnswer) -> Failure {
+    let to = answer.headers.get(LOCATION);
+    let to = to.map_or_else(String::new, |to| {
+        let shown = String::from_utf8_lossy(to.as_bytes());
+        format!(" to `{}`", one_line(&shown, LOCATION_CHARS_MAX))
+    });
+    let message = format!(
+        "the provider redirects{to}, which is not followed; set its `base_url` in `[[llm.providers]]` to where it is"
+    );
+    Failure {
+        status: Some(answer.status.as_u16()),
+        ..Failure::new(ProviderErrorKind::Request, message)
     }
 }
 

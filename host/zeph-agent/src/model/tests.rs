@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use serde_json::Value;
-use tokio::io::AsyncReadExt as _;
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
 use crate::message::{Turn, UserTurn};
@@ -186,4 +186,68 @@ async fn a_request_that_is_dropped_ends_its_connection() {
     let mut rest = Vec::new();
     let ended = tokio::time::timeout(Duration::from_secs(30), stream.read_to_end(&mut rest));
     let _reset_or_end = ended.await.unwrap();
+}
+
+/// What a model says to a connection that gets `answer`, byte for byte.
+async fn answered(answer: String) -> Result<String, String> {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    let settings = ProviderSettings {
+        retries: 0,
+        ..settings(ProviderKind::OpenAi, url)
+    };
+    let provider = connect(settings, &egress()).unwrap();
+    let turns = started();
+    let serving = async {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        stream.read_u8().await.unwrap();
+        // A client that has read enough closes.
+        drop(stream.write_all(answer.as_bytes()).await);
+        drop(stream.shutdown().await);
+        let mut rest = Vec::new();
+        drop(stream.read_to_end(&mut rest).await);
+    };
+    let (reply, ()) = tokio::join!(async { ask(provider.as_ref(), &turns).await.0 }, serving);
+    let turn = reply.map_err(|error| error.message)?.turn;
+    Ok(format!("{} {}", turn.text(), turn.calls().count()))
+}
+
+const STREAM: &str =
+    "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+
+fn chunk(delta: &Value, reason: &Value) -> String {
+    let choice = json!({"index": 0, "delta": delta, "finish_reason": reason});
+    format!("data: {}\n\n", json!({"choices": [choice]}))
+}
+
+fn calling(arguments: &str) -> String {
+    let call = json!([{"index": 0, "id": "c", "type": "function", "function": {"name": "read", "arguments": arguments}}]);
+    chunk(&json!({"tool_calls": call}), &Value::Null)
+}
+
+#[tokio::test]
+async fn what_follows_the_end_of_an_answer_is_not_part_of_it() {
+    let end = chunk(&json!({"content": "over"}), &json!("stop")) + "data: [DONE]\n\n";
+    let after = calling("{}") + &chunk(&json!({}), &json!("tool_calls"));
+    let said = answered(format!("{STREAM}{end}{after}")).await;
+    assert_eq!(said, Ok("over 0".to_owned()));
+}
+
+#[tokio::test]
+async fn an_answer_without_bounds_is_refused() {
+    let megabyte = "x".repeat(1 << 20);
+    let text = chunk(&json!({"content": megabyte}), &Value::Null);
+    for piece in [text, calling(&megabyte)] {
+        let error = answered(format!("{STREAM}{}", piece.repeat(9))).await;
+        let error = error.unwrap_err();
+        assert!(error.contains("more than 8388608 bytes"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_redirect_is_not_followed_and_names_what_mends_it() {
+    let head = "HTTP/1.1 307 Temporary Redirect\r\nlocation: http://127.0.0.1:1/v2\r\ncontent-length: 0\r\n\r\n";
+    let error = answered(head.to_owned()).await.unwrap_err();
+    assert!(error.contains("`http://127.0.0.1:1/v2`"), "{error}");
+    assert!(error.contains("`base_url`"), "{error}");
 }
