@@ -53,6 +53,14 @@ pub(super) enum Before {
     Link(PathBuf),
 }
 
+/// What stands at a path, without following a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Found {
+    Nothing,
+    Link,
+    Object,
+}
+
 /// Places and watches, collected.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Places {
@@ -109,11 +117,10 @@ impl Places {
     /// the place with it and leave room for another. Where it is a link, what it leads to beneath `root` is held as well. What does
     /// not exist is watched.
     pub(super) fn hold(&mut self, root: &Path, path: &Path, hold: Hold) {
-        self.hold_here(root, path, hold);
-        let is_link = path
-            .symlink_metadata()
-            .is_ok_and(|about| about.is_symlink());
-        let target = is_link.then(|| path.canonicalize().ok()).flatten();
+        if self.hold_here(root, path, hold) != Found::Link {
+            return;
+        }
+        let target = path.canonicalize().ok();
         if let Some(target) =
             target.filter(|target| target.starts_with(root) && !path.starts_with(target))
         {
@@ -127,14 +134,13 @@ impl Places {
         self.hold(root, path, hold);
     }
 
-    fn hold_here(&mut self, root: &Path, path: &Path, hold: Hold) {
-        match MountPlace::at(path, hold) {
-            Some(place) => {
-                self.pin_above(root, path);
-                self.held.push(place);
-            }
-            None => self.watch(path),
-        }
+    fn hold_here(&mut self, root: &Path, path: &Path, hold: Hold) -> Found {
+        let Some(place) = MountPlace::at(path, hold) else {
+            return self.watch(path);
+        };
+        self.pin_above(root, path);
+        self.held.push(place);
+        Found::Object
     }
 
     fn pin_above(&mut self, root: &Path, path: &Path) {
@@ -145,16 +151,21 @@ impl Places {
     }
 
     /// Looks at `path` after the run.
-    pub(super) fn watch(&mut self, path: &Path) {
-        let before = match std::fs::read_link(path) {
-            Ok(target) => Before::Link(target),
-            Err(_) if path.symlink_metadata().is_ok() => return,
-            Err(_) => Before::Absent,
+    pub(super) fn watch(&mut self, path: &Path) -> Found {
+        let (before, found) = match std::fs::read_link(path) {
+            Ok(target) => (Before::Link(target), Found::Link),
+            // Nearly all of some hundred names are not there: that is known without another look.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                (Before::Absent, Found::Nothing)
+            }
+            Err(_) if path.symlink_metadata().is_ok() => return Found::Object,
+            Err(_) => (Before::Absent, Found::Nothing),
         };
         self.watched.push(PlaceWatch {
             path: path.to_owned(),
             before,
         });
+        found
     }
 
     /// Parents first, each path once with its strictest hold.

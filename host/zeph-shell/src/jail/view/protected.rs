@@ -45,7 +45,8 @@ pub(super) fn places(roots: &Roots, survey: &Survey) -> (Places, Vec<OutsideGit>
                     places.hold(root, &door, Hold::ReadOnly);
                 }
             }
-            for name in doors::of_directory() {
+            // Those of the root itself are held above.
+            for name in doors::of_directory().filter(|_| work != root) {
                 places.hold(root, &work.join(name), Hold::ReadOnly);
             }
         }
