@@ -9,7 +9,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 
 use rustix::io::FdFlags;
 use rustix::process::Pid;
@@ -52,7 +52,8 @@ pub(crate) struct Child {
 pub(crate) struct Spawner {
     /// The runs of what it started that are not over.
     pub(crate) living: Arc<LivingRuns>,
-    requests: mpsc::Sender<SpawnRequest>,
+    /// The thread's queue; none before the first process, which many programs never start. Protects the start of the thread.
+    requests: Mutex<Option<mpsc::Sender<SpawnRequest>>>,
 }
 
 #[derive(Debug)]
@@ -62,45 +63,61 @@ struct SpawnRequest {
 }
 
 impl Spawner {
-    /// Starts the thread, which becomes one of `user` for good: so does whatever it starts.
+    /// Starts the thread at once where it has to become one of `user`, which it stays for good: so does whatever it starts.
     ///
     /// Errors: the kernel refuses another thread, or the change of user.
     pub(crate) fn new(user: Option<&ToolUser>) -> io::Result<Self> {
-        let (requests, queue) = mpsc::channel::<SpawnRequest>();
-        let (begun, begins) = mpsc::sync_channel(1);
-        let user = user.cloned();
-        std::thread::Builder::new()
-            .name("zeph-spawn".to_owned())
-            .spawn(move || {
-                let is_theirs = user.map_or(Ok(()), |user| user.take_thread());
-                let may_start = is_theirs.is_ok();
-                drop(begun.send(is_theirs));
-                if !may_start {
-                    return;
-                }
-                for SpawnRequest { launch, reply } in queue {
-                    // A caller that has gone away drops the child, whose pipes close; its run ends it.
-                    drop(reply.send(start(launch)));
-                }
-            })?;
-        begins.recv().map_err(io::Error::other)??;
+        let requests = user.map(|user| begin(Some(user.clone()))).transpose()?;
         Ok(Self {
             living: Arc::default(),
-            requests,
+            requests: Mutex::new(requests),
         })
+    }
+
+    /// The queue of the thread, which is started if there is none.
+    fn requests(&self) -> io::Result<mpsc::Sender<SpawnRequest>> {
+        let requests = self.requests.lock();
+        // What holds it cannot panic half way through a change.
+        let mut requests = requests.unwrap_or_else(PoisonError::into_inner);
+        match &*requests {
+            Some(requests) => Ok(requests.clone()),
+            None => Ok(requests.insert(begin(None)?).clone()),
+        }
     }
 
     /// Starts a process in a group of its own. Blocks for about a millisecond.
     ///
-    /// Errors: those of making pipes and of starting a program.
+    /// Errors: those of making pipes and of starting a program; the kernel refuses the thread.
     pub(crate) fn spawn(&self, launch: Launch) -> io::Result<Child> {
         let (reply, answer) = mpsc::sync_channel(1);
         let gone = || io::Error::other("the thread that starts processes has ended");
-        self.requests
+        self.requests()?
             .send(SpawnRequest { launch, reply })
             .map_err(|_error| gone())?;
         answer.recv().map_err(|_error| gone())?
     }
+}
+
+/// Starts the thread, as one of `user`.
+fn begin(user: Option<ToolUser>) -> io::Result<mpsc::Sender<SpawnRequest>> {
+    let (requests, queue) = mpsc::channel::<SpawnRequest>();
+    let (begun, begins) = mpsc::sync_channel(1);
+    std::thread::Builder::new()
+        .name("zeph-spawn".to_owned())
+        .spawn(move || {
+            let is_theirs = user.map_or(Ok(()), |user| user.take_thread());
+            let may_start = is_theirs.is_ok();
+            drop(begun.send(is_theirs));
+            if !may_start {
+                return;
+            }
+            for SpawnRequest { launch, reply } in queue {
+                // A caller that has gone away drops the child, whose pipes close; its run ends it.
+                drop(reply.send(start(launch)));
+            }
+        })?;
+    begins.recv().map_err(io::Error::other)??;
+    Ok(requests)
 }
 
 #[expect(
