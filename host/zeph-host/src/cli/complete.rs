@@ -162,7 +162,7 @@ async fn own_tools(config: &Config) -> Vec<(String, String)> {
         return Vec::new();
     };
     // What is not compiled yet is omitted: a completion must not wait for that.
-    let Ok((fixed, _)) = host::fixed(&engine, config, &Component::first_party()).await else {
+    let Ok(fixed) = host::fixed(&engine, config, &Component::first_party()).await else {
         return Vec::new();
     };
     let of_plugins = fixed.plugins.iter().flat_map(|own| own.plugin.tools());

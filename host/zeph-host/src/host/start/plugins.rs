@@ -46,12 +46,15 @@ pub(crate) async fn keep_plugins(
 ) -> Result<(Components, watch::Receiver<Arc<PluginSet>>), StartError> {
     let engine = engine(config, options)?;
     let components = Components::new(&engine, &options.program);
-    let (mut fixed, uncompiled) = match options.backends.tools().is_empty() {
-        true => fixed(&engine, config, &options.components).await?,
+    let (plugins, uncompiled) = match options.backends.tools().is_empty() {
+        true => compiled_plugins(&engine, config, &options.components).await?,
         // Their names are compared with those of all others, so all others have to be known.
-        false => (all_parts(&engine, config, options).await?, Vec::new()),
+        false => (all_plugins(&engine, config, options).await?, Vec::new()),
     };
-    fixed.builtin = builtin_tools(config, options);
+    let fixed = ProgramParts {
+        plugins,
+        builtin: builtin_tools(config, options),
+    };
     // Beside the rest of the start; a call that comes before it is over waits for it.
     let is_needed = |own: &&Arc<VettedPlugin>| options.is_server || offers_expected(own, options);
     for own in fixed.plugins.iter().filter(is_needed).cloned() {
@@ -115,18 +118,13 @@ fn offers_expected(own: &VettedPlugin, options: &StartOptions) -> bool {
     tools.any(|tool| tool.name.as_str() == expected || tool.qualified_name() == expected)
 }
 
-/// The plugins and tools that are part of the program, and the plugins that have to be compiled first: commands do not wait for
-/// that.
-pub(crate) async fn fixed(
+/// The plugins that are part of the program, and those of them that have to be compiled first: commands do not wait for that.
+async fn compiled_plugins(
     engine: &Engine,
     config: &Config,
     components: &[Component],
-) -> Result<(ProgramParts, Vec<Component>), StartError> {
-    let mut fixed = ProgramParts {
-        plugins: Vec::new(),
-        builtin: builtin_tools(config, &StartOptions::default()),
-    };
-    let mut uncompiled = Vec::new();
+) -> Result<(Vec<Arc<VettedPlugin>>, Vec<Component>), StartError> {
+    let (mut plugins, mut uncompiled) = (Vec::new(), Vec::new());
     let records = Records::new(config.engine.cache_dir.as_deref());
     let components = components.iter().filter(|_| config.tools_enabled);
     for component in components {
@@ -138,36 +136,45 @@ pub(crate) async fn fixed(
         let plugin = own_plugin(engine, config, &records, component, digest)
             .await
             .map_err(StartError::Plugin)?;
-        fixed
-            .plugins
-            .push(component.with(plugin).map_err(StartError::Manifest)?);
+        plugins.push(component.with(plugin).map_err(StartError::Manifest)?);
     }
-    Ok((fixed, uncompiled))
+    Ok((plugins, uncompiled))
 }
 
 /// The plugins that are part of the program, compiled now where that is needed, beside tools of the program's executors.
-async fn all_parts(
+async fn all_plugins(
     engine: &Engine,
     config: &Config,
     options: &StartOptions,
-) -> Result<ProgramParts, StartError> {
-    let mut parts = ProgramParts::default();
+) -> Result<Vec<Arc<VettedPlugin>>, StartError> {
+    let mut plugins = Vec::new();
     let records = Records::new(config.engine.cache_dir.as_deref());
     let components = options.components.iter().filter(|_| config.tools_enabled);
     for component in components {
         let plugin = own_plugin(engine, config, &records, component, component.digest()).await;
         let plugin = component.with(plugin.map_err(StartError::Plugin)?);
-        parts.plugins.push(plugin.map_err(StartError::Manifest)?);
+        plugins.push(plugin.map_err(StartError::Manifest)?);
     }
     let own: Vec<Tool> = builtin::tools()
         .into_iter()
         .chain(scheduler::tools::tools())
         .chain(Native::tools())
         .collect();
-    let of_plugins = parts.plugins.iter().flat_map(|own| own.plugin.tools());
+    let of_plugins = plugins.iter().flat_map(|own: &Arc<VettedPlugin>| own.plugin.tools());
     let beside = options.backends.beside(of_plugins.chain(&own));
     beside.map_err(StartError::Backend)?;
-    Ok(parts)
+    Ok(plugins)
+}
+
+/// The plugins and tools that are part of the program, without those that have to be compiled first.
+pub(crate) async fn fixed(
+    engine: &Engine,
+    config: &Config,
+    components: &[Component],
+) -> Result<ProgramParts, StartError> {
+    let (plugins, _) = compiled_plugins(engine, config, components).await?;
+    let builtin = builtin_tools(config, &StartOptions::default());
+    Ok(ProgramParts { plugins, builtin })
 }
 
 /// A plugin of the program: from what was kept of its component, or by asking that, for which it is compiled unless it is in the cache.
