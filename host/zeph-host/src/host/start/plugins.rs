@@ -160,7 +160,9 @@ async fn all_plugins(
         .chain(scheduler::tools::tools())
         .chain(Native::tools())
         .collect();
-    let of_plugins = plugins.iter().flat_map(|own: &Arc<VettedPlugin>| own.plugin.tools());
+    let of_plugins = plugins
+        .iter()
+        .flat_map(|own: &Arc<VettedPlugin>| own.plugin.tools());
     let beside = options.backends.beside(of_plugins.chain(&own));
     beside.map_err(StartError::Backend)?;
     Ok(plugins)
