@@ -69,14 +69,14 @@ impl Evidence<'_> {
 ///
 /// Shape: `/bin/bash: line 1:    12 Killed    sleep 9`; in a pipeline the line of a later program begins with spaces and the number.
 fn is_report(line: &str) -> bool {
-    let rest = match line.strip_prefix(SHELL) {
-        Some(rest) => rest,
-        None if line.starts_with("    ") => line,
+    let (rest, words_max) = match line.strip_prefix(SHELL) {
+        Some(rest) => (rest, WORDS_MAX),
+        None if line.starts_with("    ") => (line, 1),
         None => return false,
     };
     let is_number = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit());
     let mut words = rest.split_ascii_whitespace();
-    words.by_ref().take(WORDS_MAX).any(is_number) && words.next().is_some()
+    words.by_ref().take(words_max).any(is_number) && words.next().is_some()
 }
 
 #[cfg(test)]
@@ -90,12 +90,14 @@ mod tests {
         use CommandExit::{Code, Signal};
         let piped = "/bin/bash: line 1:    36 Done    true\n        37 Killed     | perl x\n";
         let missing = "/bin/bash: line 1: 7: command not found\n";
+        let usage = "    --exit-code      exit with 1 if there were differences, 0 otherwise\n";
         let table = [
             ("perl x", 139, Some(139), REPORT, Signal(11)),
             ("perl x; exit $?", 139, Some(139), REPORT, Signal(11)),
             ("true | perl x", 137, Some(137), piped, Signal(9)),
             ("exit 139", 139, Some(139), "", Code(139)),
             ("git log -x", 129, Some(129), "usage: git log\n", Code(129)),
+            ("git diff -O x", 129, Some(129), usage, Code(129)),
             ("7", 127, Some(127), missing, Code(127)),
             ("sh x", 143, Some(143), "", Signal(15)),
             ("sh -c 'exit 143'", 143, Some(143), "", Code(143)),
