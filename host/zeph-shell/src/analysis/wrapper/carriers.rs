@@ -8,6 +8,9 @@ use super::{Look, UNREADABLE, WrappedCommand};
 
 /// Programs, and the options that name a command. A long name may be shortened.
 const CARRIERS: &[(&str, &[&str])] = &[
+    ("ack", &["--pager"]),
+    ("ag", &["--pager"]),
+    ("diff3", &["--diff-program"]),
     (
         "tar",
         &[
@@ -21,15 +24,25 @@ const CARRIERS: &[(&str, &[&str])] = &[
         ],
     ),
     ("cpio", &["--rsh-command"]),
+    (
+        "ghc",
+        &["-pgmF", "-pgmc", "-pgml", "-pgmP", "-pgmL", "-pgma"],
+    ),
     ("go", &["-toolexec", "-exec", "-vettool"]),
+    ("hg", &["--command", "--program"]),
+    ("just", &["--command", "--shell", "-c"]),
     ("man", &["--pager", "-P", "--html", "-H"]),
+    ("nano", &["--speller", "-s"]),
+    ("nix", &["--command", "-c"]),
     ("nix-shell", &["--run", "--command"]),
     ("nodemon", &["--exec"]),
     ("npm", &["--call", "--script-shell"]),
     ("npx", &["--call", "-c"]),
+    ("pandoc", &["--filter", "--pdf-engine", "-F"]),
     ("rg", &["--pre", "--hostname-bin"]),
     ("rsync", &["--rsh", "-e"]),
     ("scp", &["-S"]),
+    ("sdiff", &["--diff-program"]),
     ("sftp", &["-S"]),
     ("sort", &["--compress-program"]),
     ("split", &["--filter"]),

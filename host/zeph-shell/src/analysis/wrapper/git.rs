@@ -32,7 +32,16 @@ const COMMANDS: &[&str] = &[
 ];
 
 /// Subcommands that run what is not in their words.
-const UNREADABLE_COMMANDS: &[&str] = &["for-each-repo", "hook"];
+const UNREADABLE_COMMANDS: &[&str] = &[
+    "difftool--helper",
+    "for-each-repo",
+    "hook",
+    "mergetool--lib",
+    "remote-ext",
+    "remote-fd",
+    "shell",
+    "web--browse",
+];
 
 const LEADS: &str = "a setting leads git to what it runs";
 

@@ -5,7 +5,8 @@ use zeph_core::command::Wraps;
 
 use super::super::value::Value;
 use super::Look;
-use super::options::ProgramOptions;
+
+mod awk;
 
 const REASON: &str = "it can run commands that stand in its own language";
 
@@ -24,16 +25,11 @@ const EDITORS: &[&str] = &["-c", "--cmd"];
 pub(super) fn look(name: &str, arguments: &[Value]) -> Option<Look> {
     let texts = || arguments.iter().map(|argument| argument.text.as_str());
     let runs = match name {
-        "sed" | "gsed" => scripts(arguments)
-            .iter()
-            .any(|script| is_made(script) || sed_runs(&script.text)),
-        "awk" | "gawk" | "mawk" | "nawk" | "original-awk" => {
-            let loads = |text: &str| {
-                text.starts_with("-l") || text.starts_with("--lo") || text.contains("@load")
-            };
-            awk_program(arguments).is_some_and(is_made)
-                || texts().any(|text| awk_runs(text) || loads(text))
+        "sed" | "gsed" => {
+            let runs = |script: &Value| is_made(script) || sed_runs(&script.text);
+            has_script_file(arguments) || scripts(arguments).iter().any(runs)
         }
+        "awk" | "gawk" | "mawk" | "nawk" | "original-awk" => awk::runs(arguments),
         "make" | "gmake" => {
             let is_given = |option: &str| !super::carriers::values(arguments, option).is_empty();
             is_given("--eval") || is_given("-E") || texts().any(|text| text.contains("SHELL"))
@@ -57,9 +53,16 @@ pub(super) fn look(name: &str, arguments: &[Value]) -> Option<Look> {
         }),
         "vim" | "vi" | "nvim" | "view" | "vimdiff" | "ex" => {
             let runs = |text: &str| !is_edit(text);
+            let is_file = |text: &str| !["NONE", "NORC", "DEFAULTS"].contains(&text);
+            if valued(arguments, &["-S", "-u", "-U", "-l"], is_file) {
+                return Some(Look::unknown(Wraps::Nothing, REASON));
+            }
             texts().any(|text| text.starts_with('+') && runs(text.trim_start_matches('+')))
                 || valued(arguments, EDITORS, runs)
         }
+        "rename" | "prename" | "file-rename" | "perl-rename" => texts()
+            .find(|text| !text.starts_with('-'))
+            .is_some_and(perl_runs),
         "less" | "more" => texts().any(|text| text.starts_with('+') && text.contains(['!', '|'])),
         _ => {
             let (_, marks) = MARKS.iter().find(|(names, _)| names.contains(&name))?;
@@ -73,19 +76,6 @@ pub(super) fn look(name: &str, arguments: &[Value]) -> Option<Look> {
 /// Whether a program in a language of its own is made while the line runs.
 fn is_made(script: &Value) -> bool {
     script.holes.iter().any(|hole| hole.start == 0)
-}
-
-/// The program of an `awk`: its first operand.
-fn awk_program(arguments: &[Value]) -> Option<&Value> {
-    const OPTIONS: ProgramOptions = ProgramOptions {
-        flags: "bcCghIMnNOPrsStV",
-        valued: "dDeEfFiklLopvW",
-        long_flags: &["posix", "re-interval", "csv"],
-        long_valued: &["assign", "field-separator", "file", "source"],
-    };
-    let read = OPTIONS.read(arguments)?;
-    let is_elsewhere = read.has(&["f", "file", "E", "e", "source"]);
-    arguments.get(read.next).filter(|_| !is_elsewhere)
 }
 
 /// Whether a command of an editor only edits, saves and leaves.
@@ -127,6 +117,18 @@ fn is_dot_command(text: &str) -> bool {
     })
 }
 
+/// Whether a `sed` reads a script from a file, which a tool may have written.
+fn has_script_file(arguments: &[Value]) -> bool {
+    let is_letter = |word: &Value| {
+        let letters = word
+            .text
+            .strip_prefix('-')
+            .and_then(|word| word.split_once('f'));
+        letters.is_some_and(|(flags, _)| flags.chars().all(|flag| "nErsuzb".contains(flag)))
+    };
+    !super::carriers::values(arguments, "--file").is_empty() || arguments.iter().any(is_letter)
+}
+
 /// The scripts of a `sed`: the values of `-e`, or the first word that is no option.
 fn scripts(arguments: &[Value]) -> Vec<Value> {
     let mut scripts = super::carriers::values(arguments, "--expression");
@@ -162,37 +164,6 @@ fn scripts(arguments: &[Value]) -> Vec<Value> {
         scripts.extend(operands.first().copied().cloned());
     }
     scripts
-}
-
-/// Whether a program of awk calls `system`, or pipes. Expressions between slashes are not distinguished from the rest, so a `|` counts only
-/// where a pipe looks like one: before a text or `getline`, or between spaces.
-fn awk_runs(program: &str) -> bool {
-    let mut is_text = false;
-    let mut is_escaped = false;
-    for (at, c) in program.char_indices() {
-        let rest = &program[at + c.len_utf8()..];
-        let next = rest.trim_start();
-        match c {
-            _ if is_escaped => is_escaped = false,
-            '\\' => is_escaped = true,
-            '"' => is_text = !is_text,
-            _ if is_text => {}
-            's' if rest
-                .strip_prefix("ystem")
-                .is_some_and(|rest| rest.trim_start().starts_with('(')) =>
-            {
-                return true;
-            }
-            '|' if !rest.starts_with('|') && !program[..at].ends_with('|') => {
-                let is_apart = program[..at].ends_with(' ') && rest.starts_with(' ');
-                if is_apart || next.starts_with(['"', '&']) || next.starts_with("getline") {
-                    return true;
-                }
-            }
-            _ => {}
-        }
-    }
-    false
 }
 
 /// Whether a script of sed has the command `e` or the flag `e` of `s`. What cannot be read is an error of sed too.
@@ -232,6 +203,23 @@ fn sed_runs(script: &str) -> bool {
             _ => {}
         }
     }
+}
+
+/// Whether an expression of a Perl `rename` is more than a replacement. The `rename` of util-linux takes two plain words instead.
+fn perl_runs(expression: &str) -> bool {
+    let is_plain = |c: char| c.is_alphanumeric() || " ._-".contains(c);
+    if expression.chars().all(is_plain) {
+        return false;
+    }
+    let is_code = ["@", "`", "${", "?{", "$("]
+        .iter()
+        .any(|mark| expression.contains(mark));
+    let sections = expression
+        .strip_prefix('s')
+        .or(expression.strip_prefix('y'));
+    let delimited = sections.filter(|rest| rest.starts_with(['/', '#', ',', '!', '|', ':']));
+    let flags = delimited.and_then(|rest| after_sections(rest, 2));
+    is_code || !flags.is_some_and(|flags| flags.chars().all(|flag| "gimsxr".contains(flag)))
 }
 
 /// What follows the addresses of a command.

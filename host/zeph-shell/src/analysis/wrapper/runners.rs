@@ -10,6 +10,7 @@ use super::{Look, WrappedCommand};
 const RUNNERS: &[(&str, &[&str], usize)] = &[
     ("asdf", &["exec"], 0),
     ("bundle", &["exec"], 0),
+    ("c8", &[], 0),
     ("conda", &["run"], 0),
     ("direnv", &["exec"], 1),
     ("hatch", &["run"], 0),
@@ -17,6 +18,7 @@ const RUNNERS: &[(&str, &[&str], usize)] = &[
     ("mise", &["exec", "x"], 0),
     ("npm", &["exec", "x"], 0),
     ("npx", &[], 0),
+    ("nyc", &[], 0),
     ("pdm", &["run"], 0),
     ("pipenv", &["run"], 0),
     ("pipx", &["run"], 0),

@@ -32,11 +32,16 @@ const LEADING: &[(&[&str], &[&str])] = &[
             "--execute",
             "--funcall",
             "--load",
+            "--script",
             "-eval",
             "-f",
             "-l",
+            "-script",
+            "-x",
         ],
     ),
+    (&["ctags"], &["--options", "--optlib-dir"]),
+    (&["exiftool"], &["-config", "-if", "-p"]),
     (
         &["gpg", "gpg2"],
         &[
@@ -57,6 +62,12 @@ const LEADING: &[(&[&str], &[&str])] = &[
         &["rpm", "rpmbuild", "rpmspec", "rpmsign"],
         &["--load", "--macros", "--rcfile"],
     ),
+    (
+        &["openssl"],
+        &["-engine", "-provider", "-provider-path", "-config"],
+    ),
+    (&["pandoc"], &["--lua-filter", "-L"]),
+    (&["protoc"], &["--plugin"]),
     (&["scp", "sftp"], &["-F", "-D"]),
     (&["ssh-add"], &["-s"]),
     (&["ssh-keygen"], &["-D"]),
@@ -97,6 +108,20 @@ pub(super) fn look(name: &str, arguments: &[Value]) -> Option<Look> {
         "convert" | "magick" | "identify" | "mogrify" => texts().any(|text| {
             text.starts_with('|') || text.contains("ephemeral:") || text.contains("msl:")
         }),
+        "gh" => {
+            let operands: Vec<&str> = texts().filter(|text| !text.starts_with('-')).collect();
+            matches!(
+                operands.as_slice(),
+                ["alias", "set" | "import", ..]
+                    | [
+                        "extension" | "extensions" | "ext",
+                        "exec" | "install" | "upgrade",
+                        ..
+                    ]
+                    | ["config", "set", ..]
+            )
+        }
+        "javac" => texts().any(|text| text.starts_with("-J") || text.contains("-processor")),
         "dc" | "lftp" | "ftp" => texts().any(|text| text.contains('!')),
         "ed" | "red" => true,
         "fzf" => values(arguments, "--bind")

@@ -394,7 +394,25 @@ const WRAPPERS: &[Wrapper] = &[
             "eatmydata",
             "nocache",
             "chronic",
+            "bear",
+            "heaptrack",
+            "intercept-build",
+            "scan-build",
+            "trickle",
         ],
+        ..WITH_EFFECT
+    },
+    Wrapper {
+        names: &["ifne"],
+        options: ProgramOptions {
+            flags: "n",
+            ..NO_OPTIONS
+        },
+        ..WITH_EFFECT
+    },
+    Wrapper {
+        names: &["cross-env", "cross-env-shell", "dotenv"],
+        takes_assignments: true,
         ..WITH_EFFECT
     },
     Wrapper {
@@ -465,6 +483,11 @@ const UNREADABLE_NAMES: &[&str] = &[
     "openvt",
     "sem",
     "watchexec",
+    "lckdo",
+    "mispipe",
+    "pee",
+    "rr",
+    "timelimit",
     "systemd-inhibit",
     "caffeinate",
     "crontab",
