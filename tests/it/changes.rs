@@ -276,6 +276,7 @@ fn a_workspace_is_known_by_the_link_that_led_to_it() {
         json!({"id": 1, "tool": "find_path", "params": {"pattern": "f", "path": link}}),
         json!({"id": 2, "tool": "write", "params": {"path": link.join("new"), "content": "x"}}),
         json!({"id": 3, "tool": "read", "params": {"path": product.home.join("other/f")}}),
+        json!({"id": 4, "tool": "bash", "params": {"command": format!("pwd; cat f {}", link.join("f").display())}}),
     ]
     .iter()
     .map(|call| call.to_string() + "\n")
@@ -297,6 +298,9 @@ fn a_workspace_is_known_by_the_link_that_led_to_it() {
             assert_eq!(answer(&answers, id)["status"], "ok", "{answers:#?}");
         }
         assert_eq!(answer(&answers, 3)["status"], "refused", "{answers:#?}");
+        // Commands have the directory of `--root`, too, and work there.
+        let expected = format!("{}\ntext\ntext\n", product.work.canonicalize().unwrap().display());
+        assert_eq!(answer(&answers, 4)["text"], expected, "{answers:#?}");
     }
     assert_eq!(product.read("new"), "x");
 }

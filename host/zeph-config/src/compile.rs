@@ -34,6 +34,7 @@ use zeph_core::failure::one_line;
 use zeph_core::limit::CallLimits;
 use zeph_core::path::normal;
 
+use super::environment::{COMMAND_DIRECTORIES, is_root};
 use super::locate::{self, PROGRAM};
 use super::merge::MergedLayers;
 use super::origin::{ValueOrigin, path_text};
@@ -338,16 +339,27 @@ impl Compiling<'_> {
             match self.base().directory(text) {
                 // A project's roots were resolved when they were compared with the granted ones.
                 Ok(path) if of_project && path != Path::new(text) => {
-                    self.merged
-                        .problem(key, "a directory changed while the configuration was read");
+                    self.directory_problem(
+                        key,
+                        "a directory changed while the configuration was read",
+                    );
                 }
                 Ok(path) if found.contains(&path) => {}
                 Ok(path) => found.push(path),
-                Err(message) => self.merged.problem(key, &message),
+                Err(message) => self.directory_problem(key, &message),
             }
         }
         self.inner_directories(key, texts, &found);
         found
+    }
+
+    /// What is wrong with a directory of `--root` is reported for file tools, and once.
+    fn directory_problem(&mut self, key: &str, message: &str) {
+        let entry = self.merged.entries.get(key);
+        let origin = entry.and_then(|entry| entry.origins.last());
+        if key != COMMAND_DIRECTORIES || !origin.is_some_and(is_root) {
+            self.merged.problem(key, message);
+        }
     }
 
     /// A directory that is named inside another one of the list is inside it: a link there may be the work of a tool, which a later
@@ -367,7 +379,7 @@ impl Compiling<'_> {
                     one_line(text, 200),
                     path_text(&real)
                 );
-                self.merged.problem(key, &message);
+                self.directory_problem(key, &message);
             }
         }
     }

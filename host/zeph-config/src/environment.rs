@@ -16,6 +16,9 @@ use super::value;
 /// Names the user's file, as `--config` does. Not a key.
 pub const CONFIG_VARIABLE: &str = "ZEPH_HOST_CONFIG";
 
+/// The directories of commands, which `--root` names as well.
+pub(crate) const COMMAND_DIRECTORIES: &str = "tools.shell.allowed_paths";
+
 /// The folders of plugins that the operator names.
 pub(crate) const FOLDERS: &str = "plugins.folders";
 
@@ -77,8 +80,13 @@ fn looks_like_a_key(name: &str, keys: &Keys) -> bool {
 }
 
 /// What the flags say; a later `--set` of the same key wins, and `--root` and `--plugins` over both.
+///
+/// `--root` is for every tool: commands have the same directories, unless `--set` names theirs.
 pub(crate) fn flags(flags: &Flags, keys: &Keys) -> SetValues {
     let mut said = SetValues::default();
+    said.paths(COMMAND_DIRECTORIES, "--root", &flags.roots);
+    // What is wrong with them is reported for the directories of file tools.
+    said.problems.clear();
     for text in &flags.set {
         let parts = text
             .split_once('=')
@@ -107,6 +115,11 @@ pub(crate) fn flags(flags: &Flags, keys: &Keys) -> SetValues {
     said.paths("tools.file.allowed_paths", "--root", &flags.roots);
     said.paths(FOLDERS, "--plugins", &flags.plugins);
     said
+}
+
+/// Whether `--root` said a value.
+pub(crate) fn is_root(origin: &ValueOrigin) -> bool {
+    matches!(origin, ValueOrigin::Flag { flag } if flag.starts_with("--root "))
 }
 
 impl SetValues {

@@ -42,7 +42,8 @@ pub struct Flags {
     pub config: Option<PathBuf>,
     /// `--set key=value`, in the order typed.
     pub set: Vec<String>,
-    /// `--root DIR`, in the order typed: takes the place of `tools.file.allowed_paths`.
+    /// `--root DIR`, in the order typed: takes the place of `tools.file.allowed_paths` and of
+    /// `tools.shell.allowed_paths`, which `set` can still name.
     pub roots: Vec<PathBuf>,
     /// `--plugins DIR`, in the order typed: takes the place of `plugins.folders`.
     pub plugins: Vec<PathBuf>,

@@ -148,7 +148,10 @@ pub enum JailError {
         missing: String,
     },
     /// A root is too wide to be given to a command.
-    #[error("`{}` is too wide a directory for commands: {reason}", path.display())]
+    #[error(
+        "`{}` is too wide a directory for commands: {reason}; start in a narrower one, or name one with `--root` or in `tools.shell.allowed_paths`",
+        path.display()
+    )]
     RootTooWide {
         /// The root of the policy.
         path: PathBuf,

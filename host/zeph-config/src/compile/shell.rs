@@ -7,6 +7,7 @@ use globset::Glob;
 use zeph_core::failure::one_line;
 use zeph_core::path::normal;
 
+use super::super::environment::COMMAND_DIRECTORIES;
 use super::super::origin::path_text;
 use super::super::own::OwnFiles;
 use super::super::places::{self, RootPlace};
@@ -29,7 +30,7 @@ impl Compiling<'_> {
         self.scope_globs(&raw.transaction_scope);
         self.names("tools.shell.env_blocklist", &raw.env_blocklist);
         self.names("tools.shell.env_allow", &raw.env_allow);
-        let allowed_paths = self.directories("tools.shell.allowed_paths", &raw.allowed_paths);
+        let allowed_paths = self.directories(COMMAND_DIRECTORIES, &raw.allowed_paths);
         let named = [raw.allowed_paths.as_slice(), file_paths].concat();
         ShellSettings {
             timeout: Duration::from_secs(raw.timeout.into()),
@@ -167,7 +168,7 @@ impl Compiling<'_> {
         let differ = differ.filter(|(name, path)| {
             name != path && places.iter().any(|root| path.starts_with(root))
         });
-        differ.collect()
+        each_once(differ.collect())
     }
 
     /// Paths that need not exist, as written and as they resolve now.
@@ -221,7 +222,7 @@ fn is_only(found: &[PathBuf], text: &str) -> bool {
     matches!(found, [path] if path == Path::new(text))
 }
 
-fn each_once(mut paths: Vec<PathBuf>) -> Vec<PathBuf> {
+fn each_once<T: Clone + Ord>(mut paths: Vec<T>) -> Vec<T> {
     let mut seen = std::collections::BTreeSet::new();
     paths.retain(|path| seen.insert(path.clone()));
     paths

@@ -104,6 +104,31 @@ fn set_names_a_key_and_nothing_else() {
 }
 
 #[test]
+fn root_is_for_commands_as_for_file_tools() {
+    let commands = |world: &World| world.config().shell.allowed_paths;
+    let mut world = World::new()
+        .directory("one")
+        .directory("two")
+        .user("[tools.shell]\nallowed_paths = [\"/no/such\"]\n");
+    let (one, two) = (world.root().join("one"), world.root().join("two"));
+    world.flags.roots = vec![two.clone(), one.clone()];
+    assert_eq!(commands(&world), [two.clone(), one.clone()]);
+    assert_eq!(world.config().sandbox.write, [two, one.clone()]);
+    // Commands can have other directories than file tools, when both are named.
+    let text = format!("tools.shell.allowed_paths={}", one.display());
+    assert_eq!(commands(&world.set(&text)), [one]);
+}
+
+#[test]
+fn a_wrong_root_is_reported_once() {
+    let mut world = World::new();
+    world.flags.roots = vec!["no-such".into()];
+    let errors = world.errors();
+    assert_eq!(errors.lines().count(), 1, "{errors}");
+    assert!(errors.contains("--root no-such"), "{errors}");
+}
+
+#[test]
 fn root_takes_the_place_of_every_other_root() {
     let mut world = World::new()
         .directory("one")

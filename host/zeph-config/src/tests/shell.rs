@@ -377,6 +377,10 @@ fn directories_keep_the_names_they_were_reached_by() {
         .user("[tools.file]\nallowed_paths = [\"~/link\"]\n");
     let expected = [(of_files.home().join("link"), of_files.repo())];
     assert_eq!(of_files.config().shell.spellings, expected);
+    let mut of_both = World::new().symlink("home/link", "home/repo");
+    let link = of_both.home().join("link");
+    of_both.flags.roots = vec![link.clone()];
+    assert_eq!(of_both.config().shell.spellings, [(link, of_both.repo())]);
     let typed = world.home().join("typed");
     world.surroundings.typed_directory = Some(typed.clone());
     assert_eq!(world.config().shell.spellings[0], (typed, world.repo()));

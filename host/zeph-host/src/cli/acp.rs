@@ -105,10 +105,17 @@ impl Workshop {
                 path.display()
             )));
         }
-        let flags = Flags {
-            roots: wanted.cloned().collect(),
+        let mut flags = Flags {
+            roots: wanted.clone().cloned().collect(),
             ..self.flags()
         };
+        let is_command_usual = is_usual && config.shell.allowed_paths == [place.directory.clone()];
+        if !is_command_usual {
+            flags.set.push(command_directories(
+                &config.shell.allowed_paths,
+                wanted.collect(),
+            ));
+        }
         let context = self.context.moved_to(place.directory.clone(), flags);
         let config = load(&context)?;
         Ok((context, config))
@@ -198,6 +205,19 @@ impl Workshop {
             }
         }
     }
+}
+
+/// The value of `tools.shell.allowed_paths` in a session that wants `wanted`: what the operator allows of that, or all of that where the
+/// session wants none of it.
+fn command_directories(allowed: &[PathBuf], wanted: Vec<&PathBuf>) -> String {
+    let is_allowed = |path: &&PathBuf| allowed.iter().any(|root| path.starts_with(root));
+    let mut kept: Vec<&PathBuf> = wanted.into_iter().filter(is_allowed).collect();
+    if kept.is_empty() {
+        kept = allowed.iter().collect();
+    }
+    let texts = kept.into_iter().map(|path| path.to_string_lossy());
+    let list = toml::Value::Array(texts.map(|text| text.into_owned().into()).collect());
+    format!("tools.shell.allowed_paths={list}")
 }
 
 fn load(context: &Context) -> Result<Config, PlaceError> {

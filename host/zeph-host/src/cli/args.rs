@@ -84,7 +84,8 @@ pub(crate) struct Global {
     /// Set one configuration key, such as `limits.cpu_secs=60`; repeatable
     #[arg(long, value_name = "KEY=VALUE", global = true, action = ArgAction::Append)]
     pub(crate) set: Vec<String>,
-    /// Directory the tools may access, instead of the current directory; repeatable
+    /// Directory that tools and commands may access, instead of the current directory; commands
+    /// start in the first one; repeatable
     #[arg(long, value_name = "DIR", global = true, action = ArgAction::Append)]
     pub(crate) root: Vec<PathBuf>,
     /// Directory with plugins, in addition to the usual ones; repeatable
