@@ -11,6 +11,7 @@ mod governance;
 mod hooks;
 mod indexes;
 mod judge;
+mod nested;
 mod plugins;
 mod registries;
 mod rules;
@@ -30,14 +31,12 @@ use std::time::Duration;
 use serde::Deserialize as _;
 use toml::{Table, Value};
 use zeph_core::capability::{FsGrant, FsRights, FsRoot};
-use zeph_core::failure::one_line;
 use zeph_core::limit::CallLimits;
-use zeph_core::path::normal;
 
 use super::environment::{COMMAND_DIRECTORIES, is_root};
 use super::locate::{self, PROGRAM};
 use super::merge::MergedLayers;
-use super::origin::{ValueOrigin, path_text};
+use super::origin::ValueOrigin;
 use super::own::OwnFiles;
 use super::paths::PathBase;
 use super::raw::{RawConfig, RawFile, RawLimits, RawRight, RawScope};
@@ -79,6 +78,7 @@ pub(crate) fn compile(
     let mut room = Compiling {
         merged,
         surroundings,
+        containers: Vec::new(),
     };
 
     let own_store = store;
@@ -111,6 +111,7 @@ pub(crate) fn compile(
     let filters = room.filters(&tools.filters, user_file);
     // What a model is shown is not for tools to change.
     own.add_file(filters.rule_file.as_ref().map(|file| file.path.as_path()));
+    room.find_containers(&tools);
     let shell = room.shell(&tools.shell, &tools.file.allowed_paths);
     let mut open = room.existing(&tools.file.allowed_paths);
     open.extend_from_slice(&shell.allowed_paths);
@@ -249,6 +250,8 @@ fn insert(table: &mut Table, key: &str, value: &Value) {
 struct Compiling<'a> {
     merged: &'a mut MergedLayers,
     surroundings: &'a Surroundings,
+    /// What tools may change; empty until that is known.
+    containers: Vec<nested::Container>,
 }
 
 impl Compiling<'_> {
@@ -349,7 +352,11 @@ impl Compiling<'_> {
                 Err(message) => self.directory_problem(key, &message),
             }
         }
-        self.inner_directories(key, texts, &found);
+        for text in texts {
+            if let Some(message) = self.leads_out(text) {
+                self.directory_problem(key, &message);
+            }
+        }
         found
     }
 
@@ -359,28 +366,6 @@ impl Compiling<'_> {
         let origin = entry.and_then(|entry| entry.origins.last());
         if key != COMMAND_DIRECTORIES || !origin.is_some_and(is_root) {
             self.merged.problem(key, message);
-        }
-    }
-
-    /// A directory that is named inside another one of the list is inside it: a link there may be the work of a tool, which a later
-    /// session must not follow.
-    fn inner_directories(&mut self, key: &str, texts: &[String], found: &[PathBuf]) {
-        for text in texts {
-            let (Ok(named), Ok(real)) = (self.base().absolute(text), self.base().directory(text))
-            else {
-                continue;
-            };
-            let named = normal(&named);
-            let others = || found.iter().filter(|root| **root != real);
-            let is_inner = others().any(|root| named.starts_with(root) && named != **root);
-            if is_inner && !others().any(|root| real.starts_with(root)) {
-                let message = format!(
-                    "`{}` leads through a symbolic link to {}, out of the directory it is named in; name the real path if it is meant",
-                    one_line(text, 200),
-                    path_text(&real)
-                );
-                self.directory_problem(key, &message);
-            }
         }
     }
 

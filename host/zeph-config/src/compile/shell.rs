@@ -138,9 +138,11 @@ impl Compiling<'_> {
         };
         let named = self.base().absolute(text).map(|path| normal(&path));
         let in_allowed = |path: &Path| allowed.iter().any(|root| path.starts_with(root));
-        let (kept, left_out): (Vec<PathBuf>, Vec<PathBuf>) = found
-            .into_iter()
-            .partition(|path| in_allowed(path) || !named.as_deref().is_ok_and(in_allowed));
+        let (kept, left_out): (Vec<PathBuf>, Vec<PathBuf>) = found.into_iter().partition(|path| {
+            let is_inner = named.as_deref().is_ok_and(in_allowed);
+            let is_led_out = |named: &PathBuf| self.is_led_out(named, path);
+            (in_allowed(path) || !is_inner) && !named.as_ref().is_ok_and(is_led_out)
+        });
         for path in left_out {
             self.merged.warnings.push(format!(
                 "`{key}`: `{}` leads through a symbolic link to {}, out of the directories of commands, and is omitted; name the real path if it is meant",

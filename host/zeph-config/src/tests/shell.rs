@@ -361,6 +361,48 @@ fn what_leads_out_of_the_working_directory_is_not_given() {
     assert!(world.errors().contains("leads through a symbolic link"));
 }
 
+/// What one session can replace by a link, the next one must not follow: each list is held against all that tools may change.
+#[test]
+fn a_link_within_what_tools_change_leads_nowhere() {
+    const LEADS_OUT: &str = "leads through a symbolic link to";
+    let said = |key: &str, text: &str| {
+        let world = World::new()
+            .directory("outside")
+            .directory("home/work/a")
+            .symlink("home/repo/docs", "outside")
+            .symlink("home/repo/inner", "home/repo/src")
+            .symlink("home/work/b", "outside");
+        let world = world.user(&format!("[tools]\n{key} = {text}\n"));
+        match world.load() {
+            Ok(loaded) => loaded.warnings.join("\n"),
+            Err(errors) => errors.to_string(),
+        }
+    };
+    let wrong = [
+        ("file.allowed_paths", "[\"./docs\"]"),
+        ("shell.allowed_paths", "[\"./docs\"]"),
+        ("shell.allowed_paths", "[\"~/repo/docs\"]"),
+        ("shell.allowed_paths", "[\".\", \"./docs\"]"),
+        ("sandbox.allow_write", "[\"./docs\"]"),
+        ("sandbox.allow_write", "[\"~/work\", \"~/work/b\"]"),
+        ("sandbox.allow_read", "[\"./doc*\"]"),
+    ];
+    for (key, text) in wrong {
+        let said = said(key, text);
+        assert!(said.contains(LEADS_OUT), "{key} = {text}: {said}");
+    }
+    let right = [
+        ("file.allowed_paths", "[\"./inner\"]"),
+        ("file.allowed_paths", "[\".\", \"~/work/b\"]"),
+        ("shell.allowed_paths", "[\"./inner\", \"~/work/a\"]"),
+        ("sandbox.allow_write", "[\"~/work/b\"]"),
+    ];
+    for (key, text) in right {
+        let said = said(key, text);
+        assert!(!said.contains(LEADS_OUT), "{key} = {text}: {said}");
+    }
+}
+
 #[test]
 fn directories_keep_the_names_they_were_reached_by() {
     let mut world = World::new()
