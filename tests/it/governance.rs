@@ -216,6 +216,44 @@ fn a_release_outlives_its_process() {
     assert_eq!(statuses(&product, &args, &lines), ["ok", "refused"]);
 }
 
+/// A call that shows nothing may still have put what is private where it has another name: the conversation holds it from then on.
+#[test]
+fn what_was_private_stays_private_under_another_name() {
+    let config = "[tools.sandbox]\nallow_network = true\n[tools.shell]\nconfirm_patterns = []\n";
+    let bash = |id: u32, command: &str| line(id, "bash", json!({ "command": command }));
+    let moved = json!({ "source": ".env", "destination": "notes.txt" });
+    let renamed = json!({ "source": "sub/.env", "destination": ".env" });
+    for (first, expect) in [
+        (bash(1, "cp .env notes.txt"), "refused"),
+        (bash(1, "cp -r . ../copy 2>/dev/null; true"), "refused"),
+        (bash(1, "cat .env > notes.txt"), "refused"),
+        (bash(1, "cat < .env | tee notes.txt > /dev/null"), "refused"),
+        (bash(1, "mv .env notes.txt"), "refused"),
+        (bash(1, "find . -name .env -exec mv {} notes.txt ';'"), "refused"),
+        (bash(1, "ln -f .env notes.txt && rm .env"), "refused"),
+        (bash(1, "for f in .e*; do ln $f n; rm $f; done"), "refused"),
+        (bash(1, "tar cf notes.txt .env"), "refused"),
+        (line(1, "move_path", moved), "refused"),
+        (line(1, "move_path", renamed), "failed"),
+        (bash(1, "cp .env.example .env.local"), "failed"),
+        (bash(1, "rm .env; chmod 600 sub/.env"), "failed"),
+        (bash(1, "mv notes.txt other.txt"), "failed"),
+    ] {
+        let product = configured(config);
+        product.file(".env", "KEY=1\n");
+        product.file(".env.example", "KEY=\n");
+        product.file("sub/.env", "KEY=2\n");
+        product.file("notes.txt", "");
+        if expect == "failed" && first.contains("move_path") {
+            fs::remove_file(product.work.join(".env")).unwrap();
+        }
+        let push = bash(2, "git push nowhere");
+        let args = ["-j", "1", "--allow", "bash", "--allow", "move_path"];
+        let statuses = statuses(&product, &args, &[first.clone(), push]);
+        assert_eq!(statuses, ["ok", expect], "{first}");
+    }
+}
+
 /// A private file is recognised by what was opened, however a tool or a command came upon it.
 #[test]
 fn private_files_that_nobody_named_are_recognised() {
@@ -249,7 +287,6 @@ fn private_files_that_nobody_named_are_recognised() {
             "ls -la sub; du -s .; stat sub/.env; test -f sub/.env",
             "failed",
         ),
-        ("cp sub/.env copy; rm copy", "failed"),
         ("cat notes.txt; echo \"$(<notes.txt)\"", "failed"),
         ("wc -l notes.txt", "failed"),
     ] {

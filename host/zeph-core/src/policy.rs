@@ -50,7 +50,7 @@ pub use self::decision::{
 pub use self::facts::SessionFacts;
 pub use self::flow::{
     Destination, FLOW_CHECK, FlowFacts, Governance, HeldLabels, Label, LabelKind, PrivatePaths,
-    UntrustedResult, destination, may_show_files, private_line, private_source, untrusted_line,
+    UntrustedResult, destination, may_keep_files, may_show_files, private_line, private_source, untrusted_line,
     untrusted_result,
 };
 pub use self::grant_mode::GrantModes;

@@ -26,7 +26,7 @@ use zeph_core::output::Outcome;
 use zeph_core::policy::{
     CallWords, Decision, FLOW_CHECK, FlowFacts, HeldLabels, Label, LearnedCause, MappedCall,
     NearSequence, Policy, PrivatePaths, SessionFacts, TrajectoryFacts, Verdict, destination,
-    may_show_files, private_source, untrusted_result, words_of,
+    may_keep_files, may_show_files, private_source, untrusted_result, words_of,
 };
 use zeph_core::redact::Redactor;
 use zeph_core::tool::Backend;
@@ -207,6 +207,10 @@ impl GovernanceRoom {
             private: private_source(&policy.governance.followed(), call),
             untrusted: untrusted_result(policy, call, reach.is_remote),
             may_show_files: call.command.as_ref().is_none_or(may_show_files),
+            may_keep: match &call.command {
+                Some(line) => may_keep_files(line),
+                None => call.can_change && matches!(call.tool.backend, Backend::Wasm(_)),
+            },
         };
         // What holds a secret takes part in no lesson and is not kept; the sequences of this moment have been looked for in it.
         let words = match holds_secret(&self.secrets.redactor(), &call.arguments.values) {

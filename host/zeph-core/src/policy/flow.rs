@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::sink::{Destination, destination};
 pub use self::source::{
-    UntrustedResult, may_show_files, private_line, private_source, untrusted_line, untrusted_result,
+    UntrustedResult, may_keep_files, may_show_files, private_line, private_source, untrusted_line, untrusted_result,
 };
 
 use super::finding::Finding;
@@ -37,7 +37,7 @@ const RULE: &str = "tools.governance.flow";
 /// Most patterns that one with choices is taken apart into, before the last of them.
 const SIMPLER_MAX: usize = 32;
 
-/// Most labels of one conversation. Beyond them the newest source stands for all further ones.
+/// Most labels of one conversation. Beyond them the newest source of a kind stands for all further ones of it.
 const LABELS_MAX: usize = 256;
 
 /// Most destinations that a conversation released something to; the first in order goes.
@@ -227,7 +227,9 @@ impl HeldLabels {
             return false;
         }
         if self.labels.len() >= LABELS_MAX {
-            self.labels.pop();
+            // What is private stays known whatever is read from the network afterwards.
+            let of_kind = self.labels.iter().rposition(|held| held.kind == label.kind);
+            self.labels.remove(of_kind.unwrap_or(LABELS_MAX - 1));
         }
         self.labels.push(label);
         true

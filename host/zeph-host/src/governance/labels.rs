@@ -8,7 +8,7 @@ use zeph_core::execution::{ExecutionFacts, PrivateFile};
 use zeph_core::id::{CallId, OverflowId};
 use zeph_core::output::ToolOutput;
 use zeph_core::policy::{
-    Label, LabelKind, Policy, UntrustedResult, may_show_files, private_line, untrusted_line,
+    Label, LabelKind, Policy, UntrustedResult, may_keep_files, may_show_files, private_line, untrusted_line,
 };
 use zeph_filter::compression::FILTERED;
 
@@ -40,7 +40,7 @@ impl GovernanceRoom {
                 .map(private_label),
         );
         let kinds = kinds(&labels);
-        self.hold(session, labels, output).await;
+        self.hold(session, labels, (output, trajectory.may_keep(id))).await;
         kinds
     }
 
@@ -58,11 +58,17 @@ impl GovernanceRoom {
         let opened = opened_label(facts, may_show_files(line));
         let untrusted = untrusted_label(&untrusted_line(policy, line), facts);
         let labels = named.or(opened).into_iter().chain(untrusted).collect();
-        self.hold(session, labels, output).await;
+        self.hold(session, labels, (output, may_keep_files(line))).await;
     }
 
-    /// Gives `labels` to what holds `output`.
-    pub(crate) async fn hold(&self, session: &Session, labels: Vec<Label>, output: &ToolOutput) {
+    /// Gives `labels` to what holds `output`: its handle, and the conversation when it was shown any of it. `is_kept`: the call may have
+    /// left what it read in a file, where it can be had under any name.
+    pub(crate) async fn hold(
+        &self,
+        session: &Session,
+        labels: Vec<Label>,
+        (output, is_kept): (&ToolOutput, bool),
+    ) {
         if labels.is_empty() {
             return;
         }
@@ -70,7 +76,7 @@ impl GovernanceRoom {
             session.trajectory().keep_handle(handle, &labels);
             self.keep(session, Some(handle), labels.clone()).await;
         }
-        if shows_content(output.produced()) {
+        if is_kept || shows_content(output.produced()) {
             let news = session.trajectory().hold(labels);
             if !news.is_empty() {
                 self.keep(session, None, news).await;

@@ -93,6 +93,8 @@ pub(super) struct ResultSource {
     pub(super) untrusted: UntrustedResult,
     /// Whether it may tell what stands in files of which it is not known whether they were opened.
     pub(super) may_show_files: bool,
+    /// Whether it may leave what it read in a file, whatever its result shows.
+    pub(super) may_keep: bool,
 }
 
 /// A call that was asked for; what is known of it while it runs is dropped with this.
@@ -322,6 +324,12 @@ impl Trajectory {
         let passed = call.passed.iter().filter(|_| call.reads_handles).cloned();
         let own = named.or(opened).into_iter().chain(untrusted);
         Some(own.chain(passed).collect())
+    }
+
+    /// Whether a call that runs may leave what it read in a file.
+    pub(super) fn may_keep(&self, id: CallId) -> bool {
+        let state = self.lock();
+        state.running.get(&id).is_some_and(|call| call.source.may_keep)
     }
 
     /// What the conversation has read.

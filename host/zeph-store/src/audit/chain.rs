@@ -220,6 +220,8 @@ pub struct ChainReport {
     pub host: Option<String>,
     /// Names the chain; empty when it has not begun.
     pub origin: String,
+    /// The names of the chains of others that its host removed, the last ones.
+    pub forgotten: Vec<String>,
     /// Calls whose rows are as they were recorded.
     pub n_calls: u64,
     /// Events that were verified: begins and ends of calls, and those of the chain itself.

@@ -96,7 +96,7 @@ pub struct CheckpointReport {
     pub n_good: u64,
     /// Checkpoints of what retention has removed since.
     pub n_older: u64,
-    /// Checkpoints of other audit logs.
+    /// Checkpoints of logs that are not looked at, or not there.
     pub n_others: u64,
     /// What is wrong.
     #[serde(skip)]
@@ -240,13 +240,30 @@ impl Checkpoints {
         files.map(|file| file.count).collect()
     }
 
-    /// Compares them with what was found in the store and in the audit file.
-    pub fn compare(self, chains: &[ChainReport], file: Option<&FileReport>) -> CheckpointReport {
+    /// Compares them with what was found in the store and in the audit file. `left_out`: the origins of chains that are in the store and
+    /// not to be looked at.
+    ///
+    /// A log that has a checkpoint and is not there is a problem: whoever removes a whole store has its host begin another log.
+    pub fn compare(
+        self,
+        (chains, left_out): (&[ChainReport], &[String]),
+        file: Option<&FileReport>,
+    ) -> CheckpointReport {
+        let forgotten = chains.iter().flat_map(|chain| &chain.forgotten);
+        let told: BTreeSet<&String> = left_out.iter().chain(forgotten).collect();
+        let mut gone = BTreeSet::new();
         let mut report = CheckpointReport::default();
         let mut problems = self.problems.clone();
         for (line, body) in &self.good {
             let Some(chain) = chains.iter().find(|chain| chain.origin == body.origin) else {
                 report.n_others += 1;
+                if !told.contains(&body.origin) && gone.insert(&body.origin) {
+                    let origin = &body.origin;
+                    let message = format!(
+                        "the log it is of is not in this store: that was removed or replaced, or is another store with the same key (log {origin})"
+                    );
+                    problems.add(self.problem(*line, AuditProblemKind::Removed, message));
+                }
                 continue;
             };
             let in_store = of_chain(body, chain);
@@ -266,7 +283,7 @@ impl Checkpoints {
                 _ => report.n_good += 1,
             }
         }
-        if self.good.len() == usize::try_from(report.n_others).unwrap_or(usize::MAX) {
+        if self.good.is_empty() {
             let message = "no line is a checkpoint of this audit log".to_owned();
             problems.add(self.problem(0, AuditProblemKind::Removed, message));
         }

@@ -117,6 +117,11 @@ impl Extent {
         Ok(ChainReport {
             host: self.host.clone(),
             origin: mark.origin.to_string(),
+            forgotten: mark
+                .forgotten
+                .iter()
+                .map(|chain| chain.origin.to_string())
+                .collect(),
             n_calls: all.n_calls,
             n_events: all.n_events,
             count: self.newest.n,

@@ -211,6 +211,47 @@ fn a_torn_line_is_taken_out_and_told() {
     }
 }
 
+/// Whoever makes the host write a line of the chain itself, such as by a torn end, cannot have the log begin there.
+#[test]
+fn a_log_begins_only_where_the_host_began_it() {
+    use AuditProblemKind::{Inserted, Removed};
+    let forged = || "{\"event\":\"begin\",\"call_id\":\"forged\"}".to_owned();
+    let repaired = |before: &str| {
+        let log = Log::new();
+        fs::write(log.path(), before).unwrap();
+        write(&log.open(0), 5);
+        let torn = fs::read_to_string(log.path()).unwrap() + "{\"torn";
+        fs::write(log.path(), torn).unwrap();
+        write(&log.open(0), 2);
+        log.sound();
+        log
+    };
+    for before in ["", "old line\n", "old line, torn"] {
+        let log = repaired(before);
+        let whole = log.lines();
+        let repair = whole.iter().position(|line| line.contains("\"repair\""));
+        log.set_lines(&whole[repair.unwrap()..]);
+        assert_eq!(log.verify().problems[0].kind, Removed, "{before:?}");
+        let mut more = whole.clone();
+        more.insert(0, forged());
+        log.set_lines(&more);
+        assert_eq!(log.verify().problems[0].kind, Inserted, "{before:?}");
+        if !before.is_empty() {
+            log.set_lines(&whole[1..]);
+            assert_eq!(log.verify().problems[0].kind, Removed, "{before:?}");
+        }
+    }
+    let log = Log::new();
+    write(&log.open(4_000), 40);
+    log.sound();
+    let older = log.dir.path().join("audit.jsonl.1");
+    let text = fs::read_to_string(&older).unwrap();
+    fs::write(&older, forged() + "\n" + &text).unwrap();
+    let problems = log.verify().problems;
+    assert_eq!(problems[0].kind, Inserted, "{problems:#?}");
+    assert_eq!(problems[0].call_id.as_deref(), Some("forged"));
+}
+
 #[test]
 fn a_file_that_was_taken_away_is_missed() {
     let log = Log::new();
@@ -262,7 +303,7 @@ fn compared(dir: &Path, keys: &AuditKeys, lines: &[String]) -> zeph_store::Check
     fs::write(&path, lines.join("\n")).unwrap();
     Checkpoints::read(&path, keys)
         .unwrap()
-        .compare(&[report()], None)
+        .compare((&[report()], &["two".to_owned()]), None)
 }
 
 #[test]
@@ -290,6 +331,14 @@ fn checkpoints_show_truncation_and_a_rewrite() {
     assert_eq!(found.problems, []);
     for (line, kind) in [
         (line(head(12, 'c')), AuditProblemKind::Truncated),
+        // Its store was removed as a whole.
+        (
+            line(ChainHead {
+                origin: "three".to_owned(),
+                ..head(2, '2')
+            }),
+            AuditProblemKind::Removed,
+        ),
         (line(head(7, 'f')), AuditProblemKind::Rewritten),
         (
             line(head(7, '7')).replace("\"count\":7", "\"count\":6"),
@@ -327,7 +376,8 @@ fn checkpoints_show_a_file_that_was_cut() {
         let lines = checkpoints.lines();
         let file = verify_file(&log.path(), &log.keys, &lines).unwrap();
         assert_eq!(file.problems, [], "at a line end nothing else shows it");
-        checkpoints.compare(&[report()], Some(&file)).problems
+        let chains = [report()];
+        checkpoints.compare((&chains, &[]), Some(&file)).problems
     };
     assert_eq!(against(&log), []);
     let mut lines = log.lines();

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::PrivatePaths;
 use super::program::{Reach, prints_log, reach};
 use crate::call::ResolvedCall;
-use crate::command::{CommandLine, SimpleCommand, WordPlace};
+use crate::command::{CommandLine, Redirection, SimpleCommand, WordPlace, WordPlaces};
 use crate::execution::HostUse;
 use crate::policy::Policy;
 use crate::policy::guard::is_loopback;
@@ -24,6 +24,15 @@ const OPENS_NONE: [&str; 29] = [
     ":", "sleep", "which", "whoami", "id", "uname", "exit",
 ];
 
+/// Programs besides those that show what they read and put it nowhere else.
+const ONLY_SHOWS: [&str; 20] = [
+    "cat", "head", "tail", "grep", "egrep", "fgrep", "rg", "wc", "diff", "cmp", "cut", "tr", "nl",
+    "od", "xxd", "hexdump", "strings", "file", "jq", "find",
+];
+
+/// Programs that show nothing and give files another name: the last thing they are told, or before the rest with `-t`.
+const GIVES_NAMES: [&str; 3] = ["cp", "mv", "ln"];
+
 /// The private file that the result of `call` may tell of, by what the call names.
 pub fn private_source(private: &PrivatePaths, call: &ResolvedCall) -> Option<PathBuf> {
     if private.is_empty() {
@@ -32,12 +41,29 @@ pub fn private_source(private: &PrivatePaths, call: &ResolvedCall) -> Option<Pat
     if let Some(line) = &call.command {
         return private_line(private, line);
     }
-    let tells = !matches!(
-        call.tool.kind,
-        ToolKind::Edit | ToolKind::Delete | ToolKind::Move
-    );
-    let mut named = call.paths.iter().chain(&call.files.reach).filter(|_| tells);
-    named.find(|path| private.holds(path)).cloned()
+    let mut named = call.paths.iter().chain(&call.files.reach);
+    match call.tool.kind {
+        ToolKind::Edit | ToolKind::Delete => None,
+        // Under a name that is private as well, nothing is lost.
+        ToolKind::Move if call.paths.last().is_some_and(|path| private.holds(path)) => None,
+        _ => named.find(|path| private.holds(path)).cloned(),
+    }
+}
+
+/// Whether a command line may leave what it read in a file: what it shows is then not all that it did with it.
+pub fn may_keep_files(line: &CommandLine) -> bool {
+    let only_shows = |command: &SimpleCommand| {
+        let name = command.base_name();
+        let gives_names = GIVES_NAMES.contains(&name);
+        !gives_names && (OPENS_NONE.contains(&name) || ONLY_SHOWS.contains(&name))
+    };
+    let writes = |redirection: &Redirection| {
+        redirection.writes && redirection.target.as_deref() != Some("/dev/null")
+    };
+    line.commands.is_empty()
+        || !line.unknown.is_empty()
+        || !line.commands.iter().all(only_shows)
+        || line.redirections.iter().any(writes)
 }
 
 /// Whether a command line may open files whose content it shows, as far as its words say.
@@ -56,17 +82,10 @@ pub fn private_line(private: &PrivatePaths, line: &CommandLine) -> Option<PathBu
     if private.is_empty() {
         return None;
     }
-    let reads = |command: &&SimpleCommand| {
-        let name = command.base_name();
-        let shows = name == "git"
-            && command
-                .arguments
-                .iter()
-                .any(|word| word == "show" || word == "diff");
-        shows || !NAMES_ONLY.contains(&name)
-    };
-    let commands = line.commands.iter().filter(reads);
-    let words: Vec<&String> = commands.flat_map(|command| &command.arguments).collect();
+    let commands = line.commands.iter();
+    let words: Vec<&String> = commands
+        .flat_map(|command| read_words(private, line, command))
+        .collect();
     let named = line
         .places
         .words
@@ -92,6 +111,41 @@ pub fn private_line(private: &PrivatePaths, line: &CommandLine) -> Option<PathBu
         .flat_map(|(_, places)| places.iter().flatten())
         .find(|path| private.holds(path));
     of_words.chain(of_redirections.cloned()).next()
+}
+
+/// The words of a command that may name what it reads, or what it gives a name that is not private.
+fn read_words<'a>(
+    private: &PrivatePaths,
+    line: &CommandLine,
+    command: &'a SimpleCommand,
+) -> &'a [String] {
+    let name = command.base_name();
+    let arguments = command.arguments.as_slice();
+    let shows = name == "git" && arguments.iter().any(|word| word == "show" || word == "diff");
+    if shows || !NAMES_ONLY.contains(&name) {
+        return arguments;
+    }
+    let is_first = |word: &String| {
+        word.starts_with("--target")
+            || word.starts_with('-') && !word.starts_with("--") && word.contains('t')
+    };
+    match arguments {
+        _ if !GIVES_NAMES.contains(&name) => &[],
+        all if all.iter().any(is_first) => all,
+        [sources @ .., to] if !leads_to_private(private, line, to) => sources,
+        _ => &[],
+    }
+}
+
+/// Whether all that a word may name is private.
+fn leads_to_private(private: &PrivatePaths, line: &CommandLine, word: &str) -> bool {
+    let mut places = line.places.words.iter().filter(|place| place.word == word);
+    let is_private = |place: &WordPlaces| match &place.place {
+        WordPlace::Known(paths) => paths.iter().all(|path| private.holds(path)),
+        WordPlace::Like { .. } | WordPlace::Unknown => false,
+    };
+    let first = places.next();
+    first.is_some_and(is_private) && places.all(is_private)
 }
 
 /// Which results of a call have content of the network.

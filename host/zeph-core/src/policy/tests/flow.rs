@@ -165,6 +165,20 @@ fn labels_are_of_what_a_result_is_made_of() {
     assert!(!source(&call("read", json!({}), &["/w/.env.example"])));
     assert!(source(&naming("cat .env", &[".env"])));
     assert!(!source(&naming("ls .env", &[".env"])));
+    for (line, is_private) in [
+        ("cp .env notes.txt", true),
+        ("mv .env notes.txt", true),
+        ("ln .env notes.txt", true),
+        ("cp -t notes .env", true),
+        ("mv --target-directory=notes .env", true),
+        ("cp .env .env.example notes", true),
+        ("cp .env.example .env", false),
+        ("cp -p .env sub/.env", false),
+        ("mv notes.txt other.txt", false),
+    ] {
+        let words: Vec<&str> = line.split(' ').skip(1).collect();
+        assert_eq!(source(&naming(line, &words)), is_private, "{line}");
+    }
     assert!(!source(&naming("cat a", &["a"])));
     let pattern = "/home/ann/.ssh/…";
     assert!(source(&naming(&format!("cat {pattern}"), &[pattern])));
@@ -202,6 +216,19 @@ fn labels_are_bounded() {
         held.release(&format!("{n}"));
     }
     assert!(held.labels().count() <= 256);
+    // Of each kind one is left, in whatever order they come.
+    for (first, second) in [
+        (LabelKind::Untrusted, LabelKind::Private),
+        (LabelKind::Private, LabelKind::Untrusted),
+    ] {
+        let mut held = HeldLabels::default();
+        let rows = (0..255).map(|n| (first, n));
+        for (kind, n) in rows.chain([(second, 0), (first, 300), (first, 301)]) {
+            held.hold(Label::new(kind, &n.to_string()));
+        }
+        assert!(held.labels().any(|label| label.kind == second));
+        assert!(held.labels().any(|label| label.source == "301"));
+    }
 }
 
 #[test]

@@ -81,8 +81,11 @@ impl Verification {
         };
         let (location, store) = place_of_store(config)?;
         let mut chains = Store::verify_audit(&location, &store, keys, &events)?;
+        let mut left_out = Vec::new();
         if let Some(host) = &options.host {
-            chains.retain(|chain| chain.host.as_ref() == Some(host));
+            let others = chains.extract_if(.., |chain| chain.host.as_ref() != Some(host));
+            let origins = |chain: ChainReport| [chain.forgotten, vec![chain.origin]].concat();
+            left_out.extend(others.flat_map(origins));
             if chains.is_empty() {
                 return Err(no_host(host));
             }
@@ -91,7 +94,8 @@ impl Verification {
             (Some(path), Some(keys)) => Some(verify_file(path, keys, &lines)?),
             _ => None,
         };
-        let against = checkpoints.map(|checkpoints| checkpoints.compare(&chains, file.as_ref()));
+        let of_store = (chains.as_slice(), left_out.as_slice());
+        let against = checkpoints.map(|checkpoints| checkpoints.compare(of_store, file.as_ref()));
         let mut problems = Vec::new();
         for chain in &chains {
             problems.extend(unsealed(chain, keys.is_some(), begun));

@@ -18,7 +18,14 @@ const WATCHES_MAX: usize = 2_048;
 /// Bytes for events; a read gives at least one.
 const EVENT_BYTES: usize = 4_096;
 
-/// Tells whether a private file was opened since it began.
+/// What is told of an object: that it was opened, and what gives its content another name.
+const WATCHED: WatchFlags = WatchFlags::OPEN
+    .union(WatchFlags::MOVE_SELF)
+    .union(WatchFlags::MOVED_FROM)
+    .union(WatchFlags::ATTRIB)
+    .union(WatchFlags::DELETE_SELF);
+
+/// Tells whether a private file was opened, moved or linked since it began.
 #[derive(Debug)]
 pub(in crate::jail) struct OpenWatch {
     events: Option<OwnedFd>,
@@ -52,7 +59,7 @@ impl OpenWatch {
         let Some(events) = &self.events else {
             return false;
         };
-        match inotify::add_watch(events, object, WatchFlags::OPEN) {
+        match inotify::add_watch(events, object, WATCHED) {
             Ok(number) => {
                 self.watched.insert(number, object.to_owned());
                 true
@@ -61,34 +68,52 @@ impl OpenWatch {
         }
     }
 
-    /// The private file that was opened first.
+    /// The private file that was opened first, or else one whose content got another name.
     pub(in crate::jail) fn opened(&self) -> Option<PrivateFile> {
         let unknown = || self.unknown.as_deref().map(Path::to_string_lossy);
         let unknown = || unknown().map(|path| PrivateFile::Unknown(path.into_owned()));
-        self.heard().or_else(unknown)
+        let opened = |path: PathBuf| PrivateFile::Opened(path.to_string_lossy().into_owned());
+        self.heard().map(opened).or_else(unknown)
     }
 
-    fn heard(&self) -> Option<PrivateFile> {
+    fn heard(&self) -> Option<PathBuf> {
         let events = self.events.as_ref()?;
         let mut buffer = [MaybeUninit::uninit(); EVENT_BYTES];
         let mut reader = Reader::new(events, &mut buffer);
+        let mut changed: Vec<PathBuf> = Vec::new();
         loop {
             let event = match reader.next() {
                 Ok(event) => event,
                 Err(Errno::INTR) => continue,
                 // All was read.
-                Err(_) => return None,
+                Err(_) => return changed.into_iter().find(|object| has_other_name(object)),
             };
-            if event.events().contains(ReadFlags::QUEUE_OVERFLOW) {
-                let any = self.watched.values().next()?;
-                return Some(PrivateFile::Opened(any.to_string_lossy().into_owned()));
+            let kinds = event.events();
+            if kinds.contains(ReadFlags::QUEUE_OVERFLOW) {
+                return self.watched.values().next().cloned();
             }
-            let is_file = !event.events().contains(ReadFlags::ISDIR);
-            if let Some(object) = self.watched.get(&event.wd()).filter(|_| is_file) {
+            let Some(object) = self.watched.get(&event.wd()) else {
+                continue;
+            };
+            let is_read = kinds.contains(ReadFlags::OPEN) && !kinds.contains(ReadFlags::ISDIR);
+            if is_read || kinds.intersects(ReadFlags::MOVE_SELF | ReadFlags::MOVED_FROM) {
                 let name = event.file_name().map(|name| name.to_string_lossy());
-                let path = name.map_or(object.clone(), |name| object.join(&*name));
-                return Some(PrivateFile::Opened(path.to_string_lossy().into_owned()));
+                return Some(name.map_or(object.clone(), |name| object.join(&*name)));
+            }
+            if kinds.contains(ReadFlags::DELETE_SELF) {
+                changed.retain(|other| other != object);
+            } else if kinds.contains(ReadFlags::ATTRIB) && !changed.contains(object) {
+                changed.push(object.clone());
             }
         }
+    }
+}
+
+/// Whether an object that was changed, and not removed for good, has a name besides the one it was watched by.
+fn has_other_name(object: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    match object.symlink_metadata() {
+        Ok(found) => !found.is_dir() && found.nlink() > 1,
+        Err(_) => true,
     }
 }

@@ -1,5 +1,7 @@
 //! Verifies the lines of the audit file and of its older generation.
 
+mod beginning;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read as _};
@@ -9,7 +11,7 @@ use serde_json::Value;
 
 use super::line::{ChainedLine, FileMark, MarkReason};
 use super::tail::{FileLink, NO_LINK};
-use crate::audit::code::{Code, from_hex, hex};
+use crate::audit::code::{Code, hex};
 use crate::audit::problem::{AuditPlace, AuditProblem, AuditProblemKind, Problems};
 use crate::error::StoreError;
 use crate::place::{FileId, with_suffix};
@@ -69,6 +71,10 @@ struct FileCheck<'a> {
     key: Option<AuditKey>,
     /// The line with the highest number so far.
     newest: Option<FileLink>,
+    /// How many bytes of its file stand before the line that is looked at.
+    offset: u64,
+    /// Lines without a code before the first one that has one, and the calls they are about; the first 1,000.
+    loose: Vec<(AuditPlace, Option<String>)>,
     /// Codes of lines beside gaps, by number.
     codes: BTreeMap<u64, Code>,
     gaps: Vec<Gap>,
@@ -97,6 +103,8 @@ fn verify(path: &Path, keys: &AuditKeys, wanted: &BTreeSet<u64>) -> io::Result<F
         // Until a line names another.
         key: keys.newest().cloned(),
         newest: None,
+        offset: 0,
+        loose: Vec::new(),
         codes: BTreeMap::new(),
         gaps: Vec::new(),
         strays: Vec::new(),
@@ -150,7 +158,9 @@ impl FileCheck<'_> {
         let mut reader = BufReader::with_capacity(1 << 18, file.take(len));
         let mut line = Vec::new();
         let mut number = 0;
+        self.offset = 0;
         loop {
+            self.offset += line.len() as u64;
             line.clear();
             let n_read = reader
                 .by_ref()
@@ -183,7 +193,7 @@ impl FileCheck<'_> {
         let Some(chained) = ChainedLine::parse(line) else {
             match self.newest {
                 // Before the chain nothing is vouched for.
-                None => self.report.n_before += 1,
+                None => self.before_all(line, place),
                 Some(_) => {
                     let message = "it has no code: no host wrote it that has the key";
                     self.problem(AuditProblemKind::Inserted, place, line, message.to_owned());
@@ -207,54 +217,6 @@ impl FileCheck<'_> {
         self.newest = Some(FileLink {
             seq: chained.seq,
             code: chained.code,
-        });
-    }
-
-    /// The line that should stand before this one.
-    fn before(
-        &mut self,
-        mark: Option<&FileMark>,
-        line: &ChainedLine<'_>,
-        place: &AuditPlace,
-    ) -> FileLink {
-        if let Some(newest) = self.newest {
-            return newest;
-        }
-        self.report.first = line.seq;
-        let Some(mark) = mark else {
-            return NO_LINK;
-        };
-        // The first line says what was before it, and has a code over that.
-        let code = from_hex(mark.previous.as_bytes()).unwrap_or_default();
-        let seq = line.seq.saturating_sub(1);
-        if mark.reason == MarkReason::Rotation && mark.removed < seq {
-            // What should be in the older file.
-            let gap = Gap {
-                from: mark.removed + 1,
-                to: seq,
-                place: place.clone(),
-            };
-            let is_older = matches!(place, AuditPlace::File { file, .. } if file.extension().is_some_and(|end| end == "1"));
-            if !is_older {
-                self.gaps.push(gap);
-            }
-        }
-        if mark.reason == MarkReason::Replaced {
-            self.replaced(mark, place);
-        }
-        FileLink { seq, code }
-    }
-
-    /// A file that was moved away by another program.
-    fn replaced(&mut self, mark: &FileMark, place: &AuditPlace) {
-        self.problems.add(AuditProblem {
-            kind: AuditProblemKind::Removed,
-            place: place.clone(),
-            call_id: None,
-            message: format!(
-                "the lines up to {} were moved away or removed by another program than the host",
-                mark.removed
-            ),
         });
     }
 
