@@ -221,7 +221,7 @@ fn a_release_outlives_its_process() {
 fn what_was_private_stays_private_under_another_name() {
     let config = "[tools.sandbox]\nallow_network = true\n[tools.shell]\nconfirm_patterns = []\n";
     let bash = |id: u32, command: &str| line(id, "bash", json!({ "command": command }));
-    let moved = json!({ "source": ".env", "destination": "notes.txt" });
+    let moved = json!({ "source": ".env", "destination": "moved.txt" });
     let renamed = json!({ "source": "sub/.env", "destination": ".env" });
     for (first, expect) in [
         (bash(1, "cp .env notes.txt"), "refused"),

@@ -17,7 +17,7 @@ use zeph_core::failure::ToolFailure;
 use zeph_core::id::ConversationId;
 use zeph_core::lifetime::GrantLifetime;
 use zeph_core::output::ToolOutput;
-use zeph_core::policy::Decision;
+use zeph_core::policy::{Decision, Label};
 use zeph_core::principal::Principal;
 use zeph_core::redact::Redactor;
 use zeph_core::tool::Tool;
@@ -491,6 +491,11 @@ impl Host {
     /// The configuration in use.
     pub(crate) fn config(&self) -> &Config {
         &self.0.config
+    }
+
+    /// Gives a conversation that begins what its first text was made of.
+    pub(crate) async fn holds(&self, session: &Session, labels: Vec<Label>) {
+        self.0.authoriser.governance.holds(session, labels).await;
     }
 
     /// Reads learned sequences again at the next call.

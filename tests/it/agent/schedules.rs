@@ -46,6 +46,36 @@ fn a_scheduled_prompt_is_a_turn_of_the_agent() {
     assert_ne!(record["conversation_id"], task["conversation"], "{record}");
 }
 
+/// Its prompt may hold what the conversation had read that wrote it.
+#[test]
+fn a_scheduled_prompt_carries_the_labels_of_its_conversation() {
+    for (path, expect) in [("notes.txt", "done"), (".env", "refused")] {
+        let push = json!({"command": "git push nowhere"});
+        let script = Script::new([calls(&[("bash", push)]), says("I tried.")]);
+        let product = Product::new();
+        product.file("notes.txt", "nothing\n");
+        product.file(".env", "KEY=1\n");
+        let folder = product.home.join(".config/zeph-host");
+        fs::create_dir_all(&folder).unwrap();
+        let open = format!(
+            "[tools.sandbox]\nallow_network = true\n[tools.shell]\nconfirm_patterns = []\n{OPEN}"
+        );
+        let config = format!("{open}{}", settings(&script, 6));
+        fs::write(folder.join("config.toml"), config).unwrap();
+        let task = json!({"name": "push", "at": "+1s", "prompt": "Push."});
+        let lines = [
+            json!({"id": 1, "tool": "read", "params": {"path": path}}),
+            json!({"id": 2, "tool": "schedule_deferred", "params": task}),
+        ];
+        let lines = lines.map(|line| format!("{line}\n")).concat();
+        let answers = product.answers(&["-j", "1"], lines);
+        assert_eq!(answer(&answers, 2)["status"], "ok", "{answers:?}");
+        let _host = SchedulerHost::start(&product);
+        let task = ended(&product, "push");
+        assert_eq!(task["last_run"]["state"], expect, "{path}: {task}");
+    }
+}
+
 #[test]
 fn a_scheduled_prompt_that_needs_an_approval_is_refused_and_says_so() {
     let script = Script::new([

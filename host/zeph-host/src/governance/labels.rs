@@ -77,11 +77,28 @@ impl GovernanceRoom {
             self.keep(session, Some(handle), labels.clone()).await;
         }
         if is_kept || shows_content(output.produced()) {
-            let news = session.trajectory().hold(labels);
-            if !news.is_empty() {
-                self.keep(session, None, news).await;
-            }
+            self.holds(session, labels).await;
         }
+    }
+
+    /// Gives `labels` to a conversation, also after a restart.
+    pub(crate) async fn holds(&self, session: &Session, labels: Vec<Label>) {
+        let news = session.trajectory().hold(labels);
+        if !news.is_empty() {
+            self.keep(session, None, news).await;
+        }
+    }
+
+    /// What the text of a call may be made of: what its conversation holds, and the handles it names. Without known secrets.
+    pub(crate) fn carried(&self, session: &Session, id: CallId) -> Vec<Label> {
+        let trajectory = session.trajectory();
+        let mut labels: Vec<Label> = trajectory.held().labels().cloned().collect();
+        labels.extend(trajectory.passed(id));
+        let redactor = self.secrets.redactor();
+        labels
+            .iter_mut()
+            .for_each(|label| redactor.clean(&mut label.source));
+        labels
     }
 
     /// A person agreed to a call: what the conversation holds may go where that call goes, also after a restart.

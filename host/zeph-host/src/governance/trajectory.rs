@@ -277,11 +277,16 @@ impl Trajectory {
         labels
     }
 
-    /// The kinds of labels that a call which was entered carries by the handles it names, for the record.
-    pub(crate) fn passed_labels(&self, id: CallId) -> Vec<String> {
+    /// The labels that a call which was entered carries by the handles it names.
+    pub(super) fn passed(&self, id: CallId) -> Vec<Label> {
         let state = self.lock();
         let running = state.running.get(&id);
-        running.map(|call| kinds(&call.passed)).unwrap_or_default()
+        running.map(|call| call.passed.clone()).unwrap_or_default()
+    }
+
+    /// Their kinds, for the record.
+    pub(crate) fn passed_labels(&self, id: CallId) -> Vec<String> {
+        kinds(&self.passed(id))
     }
 
     /// The words of a call that counts.

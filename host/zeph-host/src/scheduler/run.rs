@@ -11,6 +11,7 @@ use zeph_core::call::ToolRequest;
 use zeph_core::category::ErrorCategory;
 use zeph_core::failure::{ToolFailure, one_line};
 use zeph_core::output::Outcome;
+use zeph_core::policy::Label;
 use zeph_core::principal::Principal;
 use zeph_engine::Cancel;
 use zeph_store::{RunFence, RunState, Schedule, WorkHold};
@@ -49,7 +50,9 @@ pub(super) async fn run(
                 Err(problem) => (RunState::Failed, problem),
             }
         }
-        Ok(Task::Prompt { prompt }) => told(host, schedule, (&label, fence), &prompt, stop).await,
+        Ok(Task::Prompt { prompt, labels }) => {
+            told(host, schedule, (&label, fence), (&prompt, labels), stop).await
+        }
         Err(error) => (
             RunState::Failed,
             format!("the task cannot be read: {error}"),
@@ -114,7 +117,7 @@ async fn told(
     host: &Host,
     schedule: &Schedule,
     (label, fence): (&str, RunFence),
-    prompt: &str,
+    (prompt, labels): (&str, Vec<Label>),
     stop: &CancellationToken,
 ) -> Ended {
     let provider = match models::provider(host, None) {
@@ -132,7 +135,7 @@ async fn told(
         approver: Approver::default(),
         live: None,
         resume: None,
-        // A conversation of its own for each run: what an earlier one read must not lead this one.
+        // A conversation of its own for each run: what an earlier one read must not lead this one, but for what stands in the prompt.
         conversation: None,
         schedule: Some(AgentRun {
             label: Arc::from(label),
@@ -144,6 +147,7 @@ async fn told(
         Ok(agent) => agent,
         Err(problem) => return (RunState::Failed, one_line(&problem, NOTE_CHARS_MAX)),
     };
+    host.holds(agent.host().session(), labels).await;
     let user = begin::plain_entry(agent.host(), prompt);
     let end = agent.turn(user, &Unheard, stop).await;
     agent.host().session().close().await;

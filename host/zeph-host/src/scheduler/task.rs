@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use zeph_core::failure::one_line;
+use zeph_core::policy::Label;
 
 /// Characters of what is done, in lists.
 const SHOWN_CHARS_MAX: usize = 60;
@@ -23,6 +24,9 @@ pub(crate) enum Task {
     Prompt {
         /// What it is told.
         prompt: String,
+        /// What the conversation had read that wrote it: the one that is told holds it from the beginning.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        labels: Vec<Label>,
     },
 }
 
@@ -34,7 +38,7 @@ impl Task {
                 let arguments = Value::Object(arguments.clone());
                 one_line(&format!("{tool} {arguments}"), SHOWN_CHARS_MAX)
             }
-            Self::Prompt { prompt } => one_line(&format!("prompt: {prompt}"), SHOWN_CHARS_MAX),
+            Self::Prompt { prompt, .. } => one_line(&format!("prompt: {prompt}"), SHOWN_CHARS_MAX),
         }
     }
 }

@@ -238,6 +238,7 @@ fn task(
         }
         (None, Some(prompt)) if !prompt.trim().is_empty() && arguments.is_none() => Task::Prompt {
             prompt: prompt.clone(),
+            labels: Vec::new(),
         },
         _ => return Err(invalid("give `tool`, with its `arguments`, or `prompt`")),
     };
@@ -268,6 +269,13 @@ async fn put(
         )));
     }
     let doubt = foreseen(host, session, &task).await?;
+    let task = match task {
+        Task::Prompt { prompt, .. } => Task::Prompt {
+            prompt,
+            labels: host.authoriser.governance.carried(session, frame.id),
+        },
+        task => task,
+    };
     let is_model = matches!(frame.principal, Principal::Model { .. });
     let next_ms = times.next(now_ms());
     let schedule = NewSchedule {

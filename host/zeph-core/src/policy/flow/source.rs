@@ -45,7 +45,7 @@ pub fn private_source(private: &PrivatePaths, call: &ResolvedCall) -> Option<Pat
     match call.tool.kind {
         ToolKind::Edit | ToolKind::Delete => None,
         // Under a name that is private as well, nothing is lost.
-        ToolKind::Move if call.paths.last().is_some_and(|path| private.holds(path)) => None,
+        ToolKind::Move if call.paths.iter().all(|path| private.holds(path)) => None,
         _ => named.find(|path| private.holds(path)).cloned(),
     }
 }
