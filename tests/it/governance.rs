@@ -222,7 +222,6 @@ fn what_was_private_stays_private_under_another_name() {
     let config = "[tools.sandbox]\nallow_network = true\n[tools.shell]\nconfirm_patterns = []\n";
     let bash = |id: u32, command: &str| line(id, "bash", json!({ "command": command }));
     let moved = json!({ "source": ".env", "destination": "moved.txt" });
-    let renamed = json!({ "source": "sub/.env", "destination": ".env" });
     for (first, expect) in [
         (bash(1, "cp .env notes.txt"), "refused"),
         (bash(1, "cp -r . ../copy 2>/dev/null; true"), "refused"),
@@ -234,7 +233,6 @@ fn what_was_private_stays_private_under_another_name() {
         (bash(1, "for f in .e*; do ln $f n; rm $f; done"), "refused"),
         (bash(1, "tar cf notes.txt .env"), "refused"),
         (line(1, "move_path", moved), "refused"),
-        (line(1, "move_path", renamed), "failed"),
         (bash(1, "cp .env.example .env.local"), "failed"),
         (bash(1, "rm .env; chmod 600 sub/.env"), "failed"),
         (bash(1, "mv notes.txt other.txt"), "failed"),
@@ -244,9 +242,6 @@ fn what_was_private_stays_private_under_another_name() {
         product.file(".env.example", "KEY=\n");
         product.file("sub/.env", "KEY=2\n");
         product.file("notes.txt", "");
-        if expect == "failed" && first.contains("move_path") {
-            fs::remove_file(product.work.join(".env")).unwrap();
-        }
         let push = bash(2, "git push nowhere");
         let args = ["-j", "1", "--allow", "bash", "--allow", "move_path"];
         let statuses = statuses(&product, &args, &[first.clone(), push]);

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use toml::Value;
+use zeph_core::failure::one_line;
 
 use super::grants::place;
 use super::siblings::{self, UnseenSiblings};
@@ -18,8 +19,17 @@ const RULES_MAX: usize = 256;
 /// Most paths of one tool for which each is named; the glob over a directory that a plugin needs for temporary files counts, too.
 const PATHS_MAX: usize = 256;
 
+/// Programs that run what they read when no argument says what.
+const RUN_INPUT: [&str; 17] = [
+    "sh", "bash", "dash", "zsh", "ksh", "fish", "python", "python3", "node", "deno", "bun", "perl",
+    "ruby", "php", "lua", "Rscript", "psql",
+];
+
 /// The tool as which a redirection counts.
 const WRITER: &str = "write";
+
+/// Characters of a command in a note.
+const COMMAND_CHARS_MAX: usize = 80;
 
 /// Where the tools that come with the program write before they rename.
 const OWN_TEMPORARY: &str = ".zeph-*.tmp";
@@ -45,6 +55,8 @@ pub(crate) struct ToolRules<'a> {
     roots: &'a [PathBuf],
     tools: BTreeMap<String, ToolUses>,
     commands: BTreeSet<String>,
+    /// Commands whose words do not say what they run.
+    unsaid: BTreeSet<String>,
     objects: BTreeSet<PathBuf>,
     denied: BTreeSet<(String, String)>,
     outside: BTreeSet<String>,
@@ -74,6 +86,7 @@ impl<'a> ToolRules<'a> {
             roots,
             tools: BTreeMap::new(),
             commands: BTreeSet::new(),
+            unsaid: BTreeSet::new(),
             objects: BTreeSet::new(),
             denied: BTreeSet::new(),
             outside: BTreeSet::new(),
@@ -87,8 +100,12 @@ impl<'a> ToolRules<'a> {
             .extend(denied.map(|one| (one.path.clone(), one.rights.clone())));
         let kind = call.owner.as_ref().map(|owner| owner.kind);
         if kind == Some(OwnerKind::Command) && !call.commands.is_empty() {
-            let lines = call.commands.iter().map(|words| words.join(" "));
-            self.commands.extend(lines);
+            for words in &call.commands {
+                match runs_input(words) {
+                    true => drop(self.unsaid.insert(words.join(" "))),
+                    false => drop(self.commands.insert(words.join(" "))),
+                }
+            }
             self.add_redirections(call);
             return;
         }
@@ -197,6 +214,11 @@ impl<'a> ToolRules<'a> {
         for command in &self.commands {
             rules.command(command);
         }
+        let unsaid = self.unsaid.iter().map(|command| {
+            let command = one_line(command, COMMAND_CHARS_MAX);
+            format!("`{command}` ran what it read: a rule for it would allow any other program, so none is suggested")
+        });
+        rules.notes.extend(unsaid.take(RULES_MAX));
         let trees = self.tools.values().flat_map(|uses| &uses.trees);
         let trees: BTreeSet<&Path> = trees.map(PathBuf::as_path).collect();
         RuleSuggestion {
@@ -208,6 +230,19 @@ impl<'a> ToolRules<'a> {
             notes: rules.notes,
         }
     }
+}
+
+/// Whether the words of a command leave open what it runs: `sh`, `python3 -`.
+fn runs_input(words: &[String]) -> bool {
+    let Some((name, arguments)) = words.split_first() else {
+        return false;
+    };
+    let name = name.rsplit('/').next().unwrap_or(name);
+    let is_file_of_input = |word: &String| word.starts_with("/dev/") || word.starts_with("/proc/");
+    RUN_INPUT.contains(&name)
+        && arguments
+            .iter()
+            .all(|word| word.starts_with('-') || is_file_of_input(word))
 }
 
 /// Rules as they are written.
@@ -345,91 +380,4 @@ fn value(text: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::path::PathBuf;
-
-    use serde_json::json;
-
-    use super::{RuleSuggestion, ToolRules};
-    use crate::recording::CallRecord;
-
-    fn suggested(calls: &[serde_json::Value]) -> RuleSuggestion {
-        let roots = [PathBuf::from("/w")];
-        let mut rules = ToolRules::new(&roots);
-        for call in calls {
-            let mut record = json!({
-                "version": 1, "call_id": "c", "at_ms": 1, "conversation_id": "v", "tool": "read",
-                "owner": { "kind": "plugin", "name": "file" }, "decision": "allow", "outcome": "ok",
-                "duration_ms": 1, "result_sha256": "", "result_bytes": 0,
-            });
-            let more = call.as_object().cloned().unwrap();
-            record.as_object_mut().unwrap().extend(more);
-            rules.add(&serde_json::from_value::<CallRecord>(record).unwrap());
-        }
-        rules.suggestion()
-    }
-
-    #[test]
-    fn hostile_names_stay_names() {
-        let name = "/w/a\"]\n[tools.policy]\ndefault_effect = \"allow\" *?{[\\\u{1b}";
-        let suggestion = suggested(&[
-            json!({ "paths": [name] }),
-            json!({ "tool": "x\"]\n[[rules]]", "paths": ["/w/b"] }),
-            json!({ "tool": "bash", "owner": { "kind": "command" }, "commands": [["echo", name, "*"]] }),
-        ]);
-        let parsed: toml::Table = suggestion.toml.parse().unwrap();
-        let rules = parsed["tools"]["policy"]["rules"].as_array().unwrap();
-        assert_eq!(rules.len(), 4, "{}", suggestion.toml);
-        let path = rules[0]["paths"][0].as_str().unwrap();
-        assert!(path.ends_with("\\*\\?\\{\\[\\\\\u{1b}"), "{path}");
-        let bash = parsed["tools"]["permissions"]["bash"].as_array().unwrap();
-        assert!(bash[0]["pattern"].as_str().unwrap().ends_with(" \\*"));
-    }
-
-    #[test]
-    fn nothing_outside_of_what_tools_may_access_is_suggested() {
-        let suggestion = suggested(&[json!({
-            "paths": ["/etc/shadow"],
-            "files": [
-                { "root": "/", "path": "", "directory": true, "uses": ["list"] },
-                { "root": "/w", "path": "../etc/passwd", "uses": ["read"] },
-                { "root": "/w", "path": "in", "uses": ["read"] },
-            ],
-        })]);
-        let parsed: toml::Table = suggestion.toml.parse().unwrap();
-        let rules = parsed["tools"]["policy"]["rules"].as_array().unwrap();
-        assert_eq!(
-            rules[0]["paths"].as_array().unwrap().len(),
-            1,
-            "{}",
-            suggestion.toml
-        );
-        assert_eq!(rules[0]["paths"][0].as_str(), Some("/w/in"));
-        assert_eq!(rules[1]["paths"][0].as_str(), Some("/w/**"));
-        assert_eq!(suggestion.outside, ["/", "/etc/shadow"]);
-    }
-
-    #[test]
-    fn hosts_and_plain_calls() {
-        let suggestion = suggested(&[
-            json!({ "tool": "fetch", "hosts": [{ "host": "a.example:443", "requests": 1 }, { "host": "no.example:443", "requests": 0, "refused": 1 }] }),
-            json!({ "tool": "think" }),
-        ]);
-        assert!(
-            suggestion
-                .toml
-                .contains(r"^(?:https://a\\.example(?::443)?)(?:[/?#]|$)")
-                || suggestion
-                    .toml
-                    .contains(r"^(?:https://a\.example(?::443)?)(?:[/?#]|$)"),
-            "{}",
-            suggestion.toml
-        );
-        assert!(!suggestion.toml.contains("no.example"));
-        assert!(
-            suggestion.notes[0].contains("--allow think"),
-            "{:?}",
-            suggestion.notes
-        );
-    }
-}
+mod tests;
