@@ -4,7 +4,7 @@
 
 use std::fs::DirBuilder;
 use std::io;
-use std::os::unix::fs::DirBuilderExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ pub(crate) fn given(
             plugin = name,
             "the folder of a plugin cannot be opened"
         );
-        let message = format!("the cache folder of `{name}` cannot be opened (`engine.cache_dir`)");
+        let message = format!("the cache folder of `{name}` cannot be used; the log says why (`engine.cache_dir`)");
         ToolFailure::new(ErrorCategory::ServerError, ErrorPhase::Setup, message)
     })?;
     let mut settings: Map<String, Value> =
@@ -61,8 +61,42 @@ pub(crate) fn given(
 }
 
 /// The folder, readable for its user only.
+///
+/// Errors: it cannot be made; another user can change what lies in it.
 fn made(folder: &Path) -> io::Result<PathBuf> {
     let mut builder = DirBuilder::new();
     builder.recursive(true).mode(0o700).create(folder)?;
-    folder.canonicalize()
+    let folder = folder.canonicalize()?;
+    let about = folder.symlink_metadata()?;
+    let is_own = about.uid() == rustix::process::geteuid().as_raw();
+    if is_own && about.mode() & 0o022 == 0 {
+        return Ok(folder);
+    }
+    Err(io::Error::new(
+        io::ErrorKind::PermissionDenied,
+        format!(
+            "`{}` is one that other users can change; remove it",
+            folder.display()
+        ),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::made;
+
+    #[test]
+    fn a_folder_that_others_can_change_is_not_used() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("search");
+        for (mode, is_used) in [(0o700, true), (0o755, true), (0o775, false), (0o777, false)] {
+            made(&folder).unwrap();
+            fs::set_permissions(&folder, Permissions::from_mode(mode)).unwrap();
+            assert_eq!(made(&folder).is_ok(), is_used, "{mode:o}");
+            fs::remove_dir(&folder).unwrap();
+        }
+    }
 }
