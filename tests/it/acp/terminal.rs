@@ -191,6 +191,33 @@ fn without_our_program_the_call_asks_and_says_that_the_jail_is_missing() {
     assert!(terminals.running.is_empty());
 }
 
+/// Nobody sees which files a command opens that the editor runs itself: what may show files counts as having read private ones.
+#[test]
+fn what_nobody_watched_counts_as_private() {
+    let model = Model::new([bash("echo none"), bash("grep -r KEY ."), says("done")]);
+    let product = product(&model);
+    product.file(".env", "KEY=1\n");
+    let mut client = Client::start(&product, &["--allow", "bash"], with_terminal());
+    let session = client.session(&product.work);
+    let mut terminals = Terminals {
+        only: Some("sh"),
+        ..Terminals::default()
+    };
+    client.prompt(&session, "run", |client, request| {
+        terminals.serve(client, request);
+    });
+    client.leave();
+    let records = product.run(&["audit", "query", "--tool", "bash", "--json"]);
+    let records = records.json_lines();
+    let labels = |command: &str| {
+        let mut records = records.iter();
+        let of_command = records.find(|record| record.to_string().contains(command));
+        of_command.unwrap()["result_labels"].to_string()
+    };
+    assert!(labels("grep -r KEY").contains("private"), "{records:?}");
+    assert!(!labels("echo none").contains("private"), "{records:?}");
+}
+
 #[test]
 fn without_our_program_and_without_an_agreement_nothing_runs() {
     let model = Model::new([bash("echo bare"), says("no"), bash("echo bare"), says("no")]);

@@ -30,6 +30,9 @@ impl GovernanceRoom {
         let Some(mut labels) = trajectory.result_labels(id, facts) else {
             return Vec::new();
         };
+        if self.private.is_empty() {
+            labels.retain(|label| label.kind != LabelKind::Private);
+        }
         let mut located = output
             .locations
             .iter()

@@ -1,5 +1,6 @@
 //! A command in the terminal of an editor that cannot start our program: without a jail, and only when its user agrees to that.
 
+use std::path::Path;
 use std::time::Duration;
 
 use zeph_acp::client::{
@@ -7,7 +8,7 @@ use zeph_acp::client::{
     TerminalOutputResponse,
 };
 use zeph_core::category::{ErrorCategory, ErrorPhase};
-use zeph_core::execution::{CommandFacts, Execution, ExecutionFacts};
+use zeph_core::execution::{CommandFacts, Execution, ExecutionFacts, PrivateFile};
 use zeph_core::exit::CommandExit;
 use zeph_core::failure::ToolFailure;
 use zeph_core::output::RawOutput;
@@ -80,7 +81,7 @@ impl EditorTerminal {
         let output = tokio::time::timeout(PATIENCE, output).await.ok();
         self.give_up(terminal, false).await;
         let output = output.and_then(Result::ok).unwrap_or_else(nothing);
-        bare_execution(ended, output)
+        bare_execution(ended, output, command.directory)
     }
 
     /// Waits for the end of a command that the editor runs; an editor that does not tell it by itself is asked again and again.
@@ -143,6 +144,7 @@ fn nothing() -> TerminalOutputResponse {
 fn bare_execution(
     ended: Result<CommandExit, ToolFailure>,
     output: TerminalOutputResponse,
+    directory: &Path,
 ) -> Execution {
     let exit = ended.as_ref().ok().copied();
     let exit_code = exit.and_then(CommandExit::code);
@@ -169,6 +171,10 @@ fn bare_execution(
         partial,
         facts: ExecutionFacts {
             command: Some(command),
+            // Nobody watched what it opened.
+            private_file: Some(PrivateFile::Unknown(
+                directory.to_string_lossy().into_owned(),
+            )),
             ..ExecutionFacts::default()
         },
         notes: vec!["it ran in the editor's terminal, without a sandbox".to_owned()],
