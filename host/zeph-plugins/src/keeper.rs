@@ -3,8 +3,11 @@
 //! One task owns all of it. Files are read and compiled beside it, so that a slow one holds up nothing; whatever changes,
 //! a whole new [`PluginSet`] takes the place of the old one, and calls in flight go on with theirs.
 
+mod look;
+mod pin;
+
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,16 +22,14 @@ use zeph_engine::{Engine, Plugin};
 use super::Clock;
 use super::component::Component;
 use super::event::{self, Tell};
-use super::folder::{self, FileStamp, FolderEntry, QUIET};
-use super::load::{self, LoadResult};
-use super::lock::{Lock, LockFile, LockedPlugin, Provenance};
-use super::owners::{NameClaim, Owners};
-use super::record::{RecordVerdict, Records};
-use super::set::{
-    CandidateState, FolderLock, ManifestBy, PluginCandidate, PluginSet, ProgramParts, VettedPlugin,
-};
-use super::signature::{self, CheckedSignature, SignatureCheck, SignedPlugin};
+use super::folder::{FileStamp, QUIET};
+use super::load::LoadResult;
+use super::record::Records;
+use super::set::{FolderLock, PluginCandidate, PluginSet, ProgramParts};
+use super::signature::{self, SignatureCheck};
 use super::watcher::Watcher;
+
+pub use self::pin::locked;
 
 /// Characters of why a plugin of the program is missing.
 const REASON_CHARS_MAX: usize = 500;
@@ -186,36 +187,6 @@ impl Keeper {
         self.publish();
     }
 
-    /// Compares the folders with what is known of them.
-    fn look(&mut self) {
-        let had_fresh = std::mem::take(&mut self.has_fresh);
-        let problems = std::mem::take(&mut self.problems);
-        let mut seen = BTreeMap::new();
-        for (folder_idx, folder) in self.options.folders.iter().enumerate() {
-            match folder::scan(folder) {
-                Ok(found) => seen.extend(
-                    found
-                        .into_iter()
-                        .map(|found| ((folder_idx, found.name.clone()), found)),
-                ),
-                Err(problem) => self.problems.push(format!(
-                    "the plugins in `{}` are not used: {problem}",
-                    folder.display()
-                )),
-            }
-        }
-        let n_before = self.files.len();
-        self.files.retain(|key, _| seen.contains_key(key));
-        self.is_stale |= self.files.len() != n_before
-            || self.problems != problems
-            || self.locks != self.lock_stamps()
-            || self.signatures != self.signature_stamps();
-        for (key, found) in seen {
-            self.look_at(key, found);
-        }
-        self.is_stale |= had_fresh != self.has_fresh;
-    }
-
     fn lock_stamps(&self) -> Vec<Option<FileStamp>> {
         let folders = self.options.folders.iter();
         folders
@@ -245,128 +216,6 @@ impl Keeper {
             .map_or(i64::MAX, |at_ms| at_ms.saturating_sub(now_ms));
         let left = Duration::from_millis(u64::try_from(left_ms).unwrap_or_default());
         left.min(EXPIRY_LOOK)
-    }
-
-    fn look_at(&mut self, key: Key, found: FolderEntry) {
-        let stamp = match found.stamp {
-            Ok(stamp) => stamp,
-            Err(reason) => {
-                let known = self.files.get(&key).map(|file| &file.candidate.state);
-                if !matches!(known, Some(CandidateState::Bad(known)) if *known == reason) {
-                    self.settle(&key, found.path, None, CandidateState::Bad(reason));
-                }
-                return;
-            }
-        };
-        let known = self.files.get(&key);
-        let is_known = known.is_some_and(|file| {
-            file.candidate.stamp.as_ref() == Some(&stamp) || file.loading.as_ref() == Some(&stamp)
-        });
-        if is_known {
-            return;
-        }
-        if self.options.watch && stamp.is_fresh((self.options.clock)()) {
-            self.has_fresh = true;
-            self.await_load(key, found.path, None);
-            return;
-        }
-        match self.records.recall(&found.path, &stamp) {
-            Some(verdict) => {
-                let state = load::recalled(&self.options.engine, &key.1, &found.path, verdict);
-                self.settle(&key, found.path, Some(stamp), state);
-            }
-            None => {
-                self.await_load(key.clone(), found.path.clone(), Some(stamp.clone()));
-                self.load(key, found.path, stamp);
-            }
-        }
-    }
-
-    fn load(&mut self, key: Key, path: PathBuf, stamp: FileStamp) {
-        let (engine, limits) = (self.options.engine.clone(), self.options.limits);
-        self.loads.spawn(async move {
-            let loaded = load::load(&engine, &key.1, &path, &stamp, limits).await;
-            (key, stamp, loaded)
-        });
-    }
-
-    fn loaded(&mut self, key: &Key, stamp: &FileStamp, loaded: LoadResult) {
-        // Whatever came of it, there is one load less: the set may be settled now.
-        self.is_stale = true;
-        let Some(file) = self.files.get_mut(key) else {
-            return;
-        };
-        if file.loading.as_ref() != Some(stamp) {
-            // It changed again meanwhile; the newer state is being loaded.
-            return;
-        }
-        file.loading = None;
-        let path = file.candidate.path.clone();
-        match loaded {
-            LoadResult::Again => {
-                self.has_fresh = true;
-                if !self.options.watch {
-                    let reason = "it changed while it was read".to_owned();
-                    self.settle(key, path, Some(stamp.clone()), CandidateState::Bad(reason));
-                }
-            }
-            LoadResult::Good(good, verdict) => {
-                self.records.keep(&path, stamp, &verdict);
-                self.settle(key, path, Some(stamp.clone()), CandidateState::Good(good));
-            }
-            LoadResult::Bad(reason) => {
-                self.records
-                    .keep(&path, stamp, &RecordVerdict::Bad(reason.clone()));
-                self.settle(key, path, Some(stamp.clone()), CandidateState::Bad(reason));
-            }
-        }
-    }
-
-    /// A version that serves goes on serving until the next one is ready.
-    fn await_load(&mut self, key: Key, path: PathBuf, loading: Option<FileStamp>) {
-        let file = self
-            .files
-            .entry(key)
-            .or_insert_with_key(|(folder_idx, name)| WatchedFile {
-                candidate: PluginCandidate {
-                    name: name.clone(),
-                    path,
-                    folder_idx: *folder_idx,
-                    stamp: None,
-                    state: CandidateState::Loading,
-                    signature: None,
-                },
-                loading: None,
-            });
-        file.loading = loading;
-        self.is_stale = true;
-        if matches!(file.candidate.state, CandidateState::Bad(_)) {
-            file.candidate.state = CandidateState::Loading;
-        }
-    }
-
-    fn settle(
-        &mut self,
-        key: &Key,
-        path: PathBuf,
-        stamp: Option<FileStamp>,
-        state: CandidateState,
-    ) {
-        let (folder_idx, name) = key.clone();
-        let candidate = PluginCandidate {
-            name,
-            path,
-            folder_idx,
-            stamp,
-            state,
-            signature: None,
-        };
-        let file = WatchedFile {
-            candidate,
-            loading: None,
-        };
-        self.files.insert(key.clone(), file);
-        self.is_stale = true;
     }
 
     /// Puts a new set in the place of the old one, if anything is different, and tells what is.
@@ -408,123 +257,6 @@ impl Keeper {
                 .for_each(|event| tell(event));
             self.has_told = true;
         }
-    }
-
-    /// The lock of a folder, with every plugin in it that was not known before, where it can be changed.
-    fn pin_newcomers(&mut self, folder_idx: usize) -> FolderLock {
-        let path = lock_of(&self.options.folders[folder_idx]);
-        let lock = Lock::read(&path).map_err(|error| error.told())?;
-        let now_ms = (self.options.clock)();
-        self.check_signatures(folder_idx, &lock, now_ms);
-        let newcomers: Vec<LockedPlugin> = self
-            .files
-            .range((folder_idx, PluginId(String::new()))..)
-            .take_while(|((idx, _), _)| *idx == folder_idx)
-            .filter_map(|(_, file)| newcomer(&file.candidate, &lock, now_ms))
-            .collect();
-        if newcomers.is_empty() {
-            return Ok(lock);
-        }
-        let pinned = LockFile::edit(&path, |lock| {
-            for newcomer in newcomers {
-                // Another host may have pinned it in the meantime: then that is what counts.
-                if lock.get(&newcomer.name).is_none() {
-                    lock.put(newcomer);
-                }
-            }
-            Ok::<_, super::lock::LockError>(lock.clone())
-        });
-        match pinned {
-            // What was accepted before is as good as ever where nothing can be written.
-            Err(error) if !error.is_of_content() => Ok(lock.closed(&error)),
-            pinned => pinned.map_err(|error| error.told()),
-        }
-    }
-
-    /// What the signatures of a folder's plugins come to now.
-    fn check_signatures(&mut self, folder_idx: usize, lock: &Lock, now_ms: i64) {
-        let Some(check) = self.options.signatures.clone() else {
-            return;
-        };
-        for ((_, name), file) in self
-            .files
-            .iter_mut()
-            .filter(|((idx, _), _)| *idx == folder_idx)
-        {
-            let CandidateState::Good(good) = &file.candidate.state else {
-                continue;
-            };
-            let plugin = signed_plugin(name, good, lock);
-            let checked = CheckedSignature::of(&*check, &plugin, &file.candidate.path, now_ms);
-            let expires_at_ms = checked.verdict.signed_by().and_then(|by| by.expires_at_ms);
-            self.expires_at_ms = self.expires_at_ms.into_iter().chain(expires_at_ms).min();
-            file.candidate.signature = Some(checked);
-        }
-    }
-
-    /// Writes down which plugin got which name. Where that fails the names are as given all the same, as long as the pins stay.
-    fn write_names(&self, locks: &mut [FolderLock]) {
-        if !self.options.gives_names {
-            return;
-        }
-        let (_, given) = Owners::of(&self.options.fixed, locks);
-        let news = given.into_iter().enumerate();
-        for (folder_idx, given) in news.filter(|(_, given)| !given.is_empty()) {
-            let path = lock_of(&self.options.folders[folder_idx]);
-            let written = LockFile::edit(&path, |lock| {
-                for NameClaim { name, plugin } in given {
-                    lock.give(name, plugin);
-                }
-                Ok::<_, super::lock::LockError>(lock.clone())
-            });
-            match written {
-                Ok(lock) => locks[folder_idx] = Ok(lock),
-                Err(error) => {
-                    tracing::warn!(problem = %error.told(), "the names of tools cannot be recorded");
-                }
-            }
-        }
-    }
-}
-
-/// What to pin of a new file. A plugin of the host keeps its name, so a file of that name is not used.
-///
-/// What may not be used is not pinned: the signature it gets later, or its operator, decides about it.
-fn newcomer(candidate: &PluginCandidate, lock: &Lock, now_ms: i64) -> Option<LockedPlugin> {
-    let signature = candidate.signature.as_ref();
-    let refusal = signature.and_then(|signature| signature.refusal(&candidate.name, false));
-    match &candidate.state {
-        CandidateState::Good(good) if lock.get(&candidate.name).is_none() && refusal.is_none() => {
-            let path = &candidate.path;
-            Some(LockedPlugin {
-                provenance: Provenance::checked(None, path, signature),
-                ..locked(path, good, now_ms)
-            })
-        }
-        _ => None,
-    }
-}
-
-/// What the signatures of a plugin have to be over.
-fn signed_plugin(name: &PluginId, good: &VettedPlugin, lock: &Lock) -> SignedPlugin {
-    let locked = lock.get(name);
-    let known = locked.and_then(|locked| locked.provenance_of(good.pin.wasm));
-    SignedPlugin::of_source(name, known.map(|known| known.source).as_ref(), good)
-}
-
-/// A plugin as the lock keeps it, accepted at `now_ms`, in Unix milliseconds.
-pub fn locked(path: &Path, good: &VettedPlugin, now_ms: i64) -> LockedPlugin {
-    let file = path.file_name().unwrap_or_default();
-    LockedPlugin {
-        name: good.plugin.id().clone(),
-        file: file.to_string_lossy().into_owned(),
-        pin: good.pin,
-        accepted_at_ms: now_ms,
-        disabled: false,
-        operator_wants: good.manifest_by == ManifestBy::Operator,
-        provenance: None,
-        next: None,
-        definitions: good.definitions(),
     }
 }
 

@@ -2,24 +2,27 @@
 //!
 //! Built anew after every change and never altered; a call keeps the set it began with. Pure over what was found and pinned.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+mod names;
+mod standing;
+
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde::Serialize;
 use zeph_core::catalog::{Catalog, DuplicateTool};
-use zeph_core::id::{Digest, Pin, PluginId, ToolName};
+use zeph_core::id::{Digest, Pin, PluginId};
 use zeph_core::manifest::{Manifest, Want};
-use zeph_core::policy::tool_key;
 use zeph_core::tool::{Backend, Tool};
 use zeph_engine::Plugin;
 
 use super::definitions::Definitions;
-use super::folder::FileStamp;
-use super::lock::Lock;
-use super::owners::{JOINT, Owners, host_keys};
+use super::owners::Owners;
 use super::record::ComponentInfo;
-use super::signature::CheckedSignature;
+
+pub(crate) use self::standing::{CandidateState, FolderLock, PluginCandidate};
+pub use self::standing::{PluginStanding, Status};
+
+use self::names::TakenNames;
+use self::standing::order;
 
 /// The plugins and tools of one moment.
 #[derive(Debug, Default)]
@@ -95,73 +98,6 @@ pub enum ManifestBy {
     Nobody,
 }
 
-/// A file of a plugin directory and its state.
-#[derive(Debug, Clone)]
-pub(crate) struct PluginCandidate {
-    pub(crate) name: PluginId,
-    pub(crate) path: PathBuf,
-    /// Which folder, by its place in the configuration.
-    pub(crate) folder_idx: usize,
-    pub(crate) stamp: Option<FileStamp>,
-    pub(crate) state: CandidateState,
-    /// What its signatures come to; none where no signatures are checked, and for what is no plugin.
-    pub(crate) signature: Option<CheckedSignature>,
-}
-
-/// The state of a file.
-#[derive(Debug, Clone)]
-pub(crate) enum CandidateState {
-    /// It is being read, checked or compiled.
-    Loading,
-    /// It is a plugin.
-    Good(Arc<VettedPlugin>),
-    /// It is none, or cannot be used.
-    Bad(String),
-}
-
-/// How a plugin stands, for listings.
-#[derive(Debug, Clone)]
-pub struct PluginStanding {
-    /// Its name.
-    pub name: PluginId,
-    /// Its file.
-    pub path: PathBuf,
-    /// Which of the folders that is in, counted from 0.
-    pub folder_idx: usize,
-    /// Bytes of the file.
-    pub n_bytes: u64,
-    /// Whether it can be called.
-    pub status: Status,
-    /// None while it loads, and if it is not a plugin.
-    pub good: Option<Arc<VettedPlugin>>,
-    /// Its tools under the names they are offered by; empty if it is not active.
-    pub tools: Vec<ToolName>,
-    /// The tools it had when it was accepted, under its own names.
-    pub accepted: Vec<ToolName>,
-    /// Its filter strategies as rules name them, `PLUGIN/STRATEGY`; empty if it is not active.
-    pub strategies: Vec<String>,
-    /// What its signatures come to; none while it loads, and if it is not a plugin.
-    pub signature: Option<CheckedSignature>,
-    /// Whether it is off only because its operator has not agreed to a plugin that nobody signed.
-    pub awaits_agreement: bool,
-}
-
-/// Whether a plugin is active, and if not, why.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(tag = "status", content = "reason", rename_all = "snake_case")]
-pub enum Status {
-    /// Its tools can be called.
-    Active,
-    /// It is being checked or compiled.
-    Loading,
-    /// File or definitions are not those that were accepted.
-    Changed,
-    /// Switched off by the operator.
-    Disabled,
-    /// It cannot be used.
-    Quarantined(String),
-}
-
 /// What there is besides the folders.
 #[derive(Debug, Clone, Default)]
 pub struct ProgramParts {
@@ -170,9 +106,6 @@ pub struct ProgramParts {
     /// Tools of the host itself.
     pub builtin: Vec<Tool>,
 }
-
-/// A lock that could be read, or why its folder is off.
-pub(crate) type FolderLock = Result<Lock, String>;
 
 impl VettedPlugin {
     /// A plugin of the program. Grants are bound to its name alone: another version of it comes with another version of the program,
@@ -200,9 +133,7 @@ impl VettedPlugin {
         // Checked when the file was loaded, or the lock was written; only a record that was edited gets here, and its pin does not agree then.
         Definitions::new(wants, self.plugin.tools().to_vec()).unwrap_or_default()
     }
-}
 
-impl VettedPlugin {
     /// Adds requests that the operator wrote; a manifest of the author takes precedence.
     pub fn with_wants(&self, wants: &[Want]) -> Self {
         let manifest = Manifest {
@@ -385,143 +316,5 @@ impl InForce {
     /// The plugin itself.
     pub fn plugin(&self) -> &Plugin {
         &self.good.plugin
-    }
-}
-
-impl PluginStanding {
-    fn of(candidate: PluginCandidate, lock: &FolderLock) -> Self {
-        let PluginCandidate {
-            name,
-            path,
-            folder_idx,
-            stamp,
-            state,
-            signature,
-        } = candidate;
-        let locked = lock.as_ref().ok().and_then(|lock| lock.get(&name));
-        let accepted = locked.iter().flat_map(|locked| locked.definitions.tools());
-        let accepted = accepted.map(|tool| tool.name.clone()).collect();
-        let mut awaits_agreement = false;
-        let (status, good) = match state {
-            CandidateState::Loading => (Status::Loading, None),
-            CandidateState::Bad(reason) => (Status::Quarantined(reason), None),
-            CandidateState::Good(good) => {
-                let good = match locked {
-                    Some(locked)
-                        if locked.operator_wants && good.manifest_by == ManifestBy::Nobody =>
-                    {
-                        Arc::new(good.with_wants(locked.definitions.wants()))
-                    }
-                    _ => good,
-                };
-                // To what changed its operator agrees by approving it.
-                let refusal = signature.as_ref().and_then(|signature| {
-                    let is_agreed = locked.is_some() || !signature.is_for_operator();
-                    awaits_agreement = !is_agreed;
-                    signature.refusal(&name, is_agreed)
-                });
-                match (status(&name, &good, lock), refusal) {
-                    (Status::Disabled, _) => (Status::Disabled, Some(good)),
-                    (_, Some(refusal)) => (Status::Quarantined(refusal.to_string()), Some(good)),
-                    (status, None) => (status, Some(good)),
-                }
-            }
-        };
-        Self {
-            name,
-            path,
-            folder_idx,
-            n_bytes: stamp.map_or(0, |stamp| stamp.n_bytes),
-            status,
-            good,
-            tools: Vec::new(),
-            accepted,
-            strategies: Vec::new(),
-            signature,
-            awaits_agreement,
-        }
-    }
-}
-
-fn status(name: &PluginId, good: &VettedPlugin, lock: &FolderLock) -> Status {
-    let lock = match lock {
-        Ok(lock) => lock,
-        Err(problem) => return Status::Quarantined(problem.clone()),
-    };
-    match lock.get(name) {
-        None => Status::Quarantined(lock.why_unpinned()),
-        Some(locked) if locked.disabled => Status::Disabled,
-        Some(locked) if locked.pin != good.pin => Status::Changed,
-        Some(_) => Status::Active,
-    }
-}
-
-/// Folder, then the place in its lock, then the name.
-fn order(candidate: &PluginCandidate, locks: &[FolderLock]) -> (usize, usize, PluginId) {
-    let lock = locks[candidate.folder_idx].as_ref().ok();
-    let place = lock.and_then(|lock| {
-        let mut pinned = lock.plugins().iter();
-        pinned.position(|locked| locked.name == candidate.name)
-    });
-    let place = place.unwrap_or(usize::MAX);
-    (candidate.folder_idx, place, candidate.name.clone())
-}
-
-/// The names that are taken.
-struct TakenNames {
-    owners: Owners,
-    /// By what rules see of them.
-    tools: BTreeSet<String>,
-    plugins: BTreeSet<PluginId>,
-}
-
-impl TakenNames {
-    fn of(fixed: &ProgramParts, owners: Owners) -> Self {
-        let plugins = fixed.plugins.iter().map(|own| own.plugin.id().clone());
-        Self {
-            owners,
-            tools: host_keys(fixed),
-            plugins: plugins.collect(),
-        }
-    }
-
-    /// The tools of a plugin under the names they are offered by.
-    ///
-    /// Errors: one sentence when a name cannot be given; then none is.
-    fn give(&mut self, good: &VettedPlugin) -> Result<Vec<Tool>, String> {
-        let id = good.plugin.id();
-        if self.plugins.contains(id) {
-            return Err(format!("another plugin is named `{id}`; rename the file"));
-        }
-        let mut keys = BTreeSet::new();
-        let mut offered: Vec<Tool> = Vec::new();
-        for tool in good.plugin.tools() {
-            let name = self.offered(id, &tool.name)?;
-            let key = tool_key(name.as_str());
-            if self.tools.contains(&key) || !keys.insert(key) {
-                return Err(format!("its tool `{name}` has a name that is taken"));
-            }
-            offered.push(Tool {
-                name,
-                ..tool.clone()
-            });
-        }
-        self.plugins.insert(id.clone());
-        self.tools.extend(keys);
-        Ok(offered)
-    }
-
-    /// The name of a tool: its own when it belongs to the plugin, else `plugin__tool`.
-    fn offered(&self, id: &PluginId, own: &ToolName) -> Result<ToolName, String> {
-        // A tool that came with a newer host keeps its name from everybody.
-        let is_free = !self.tools.contains(&tool_key(own.as_str()));
-        if is_free && self.owners.owns(id, own) {
-            return Ok(own.clone());
-        }
-        ToolName::new(format!("{id}{JOINT}{own}")).map_err(|_| {
-            format!(
-                "its tool `{own}` has a name that is taken, and `{id}{JOINT}{own}` is too long; rename the file to something shorter"
-            )
-        })
     }
 }
