@@ -5,6 +5,7 @@ mod agent;
 mod audit;
 mod compression;
 mod egress;
+mod engine;
 mod exit;
 mod filters;
 mod governance;
@@ -97,6 +98,11 @@ pub(crate) fn compile(
     );
     let mut own = OwnFiles::of_program(surroundings);
     own.add_tree(cache_dir.as_deref());
+    let shared_cache = room.shared_cache(&engine);
+    if let Some(shared) = &shared_cache {
+        own.add_tree(Some(&shared.dir));
+        own.add_file(Some(&shared.keys));
+    }
     own.add_file(store.as_ref().and_then(StoreLocation::path));
     let secrets = store.as_ref().and_then(StoreLocation::secrets);
     own.add_tree(secrets.as_deref());
@@ -181,6 +187,7 @@ pub(crate) fn compile(
         engine: EngineConfig {
             guest_threads: count(engine.guest_threads).unwrap_or(NonZeroUsize::MIN),
             cache_dir,
+            shared_cache,
         },
         overflow: OverflowConfig {
             threshold_chars: size(tools.overflow.threshold),

@@ -224,6 +224,17 @@ pub struct EngineConfig {
     pub guest_threads: NonZeroUsize,
     /// The private directory of compiled components, absolute; it need not exist yet. `None`: compile at every start.
     pub cache_dir: Option<PathBuf>,
+    /// From where servers fill it, and where they put what they compile.
+    pub shared_cache: Option<SharedCacheConfig>,
+}
+
+/// Compiled components that several hosts share.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SharedCacheConfig {
+    /// Their directory, absolute (`engine.shared_cache_dir`).
+    pub dir: PathBuf,
+    /// The file with the keys that seal them, absolute (`engine.shared_cache_keys`).
+    pub keys: PathBuf,
 }
 
 /// What happens to outputs a model should not read whole.

@@ -312,6 +312,10 @@ pub(crate) struct RawEngine {
     pub(crate) guest_threads: u32,
     #[schemars(extend("x-project" = "never: machine"))]
     pub(crate) cache_dir: String,
+    #[schemars(extend("x-project" = "never: machine"))]
+    pub(crate) shared_cache_dir: String,
+    #[schemars(extend("x-project" = "never: machine"))]
+    pub(crate) shared_cache_keys: String,
 }
 
 /// The database.

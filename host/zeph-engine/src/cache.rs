@@ -3,7 +3,9 @@
 //! Loading a native artifact means trusting it, so an artifact is used only if it is the host's own and unchanged: it is in a
 //! directory no other user may write, and its inode, length and change time are those recorded when it was written. A file
 //! that was truncated, edited, copied in or half written no longer matches, and the component is compiled again. The change time of a file
-//! cannot be set back through any system call.
+//! cannot be set back through any system call. What other machines compiled comes into it through `shared.rs` alone.
+
+mod shared;
 
 use std::fs::{self, File, TryLockError};
 use std::hash::{Hash, Hasher};
@@ -17,6 +19,8 @@ use sha2::{Digest as _, Sha256};
 use wasmtime::component::Component;
 use zeph_core::id::Digest;
 
+pub use shared::{SHARED_KEY_BYTES, SharedArtifacts};
+
 /// How long another process may take to compile the same component before this one does it itself: the other may have been
 /// stopped. The largest component known takes half a minute on two cores.
 const LOCK_WAIT: Duration = Duration::from_secs(120);
@@ -27,6 +31,7 @@ const LOCK_POLL: Duration = Duration::from_millis(20);
 /// The artifact cache of one engine configuration.
 pub(crate) struct ArtifactCache {
     dir: Option<PathBuf>,
+    shared: Option<SharedArtifacts>,
     /// Differs between engine versions, configurations and processors.
     engine_key: String,
 }
@@ -40,11 +45,16 @@ struct Seal {
 }
 
 impl ArtifactCache {
-    pub(crate) fn new(dir: Option<PathBuf>, wasm: &wasmtime::Engine) -> Self {
+    pub(crate) fn new(
+        dir: Option<PathBuf>,
+        shared: Option<SharedArtifacts>,
+        wasm: &wasmtime::Engine,
+    ) -> Self {
         let mut hasher = Sha256Hasher(Sha256::new());
         wasm.precompile_compatibility_hash().hash(&mut hasher);
         Self {
             dir: dir.filter(|dir| is_usable(dir)),
+            shared,
             engine_key: Digest::new(hasher.0.finalize().into()).hex()[..16].to_owned(),
         }
     }
@@ -60,7 +70,8 @@ impl ArtifactCache {
             .is_some_and(|path| path.exists() && seal_path(&path).exists())
     }
 
-    /// The component with this digest, of its artifact, or of what `compile` makes, which is then put there.
+    /// The component with this digest, of its artifact, of the one that another machine shares, or of what `compile` makes; the last two
+    /// are then put there.
     ///
     /// Two processes that want the same artifact at once compile it once: the second waits for the first.
     ///
@@ -78,21 +89,28 @@ impl ArtifactCache {
         if let Some(component) = load(wasm, &path) {
             return Ok(component);
         }
+        let name = self.name(digest);
+        let from_others = self.shared.as_ref().and_then(|shared| shared.get(&name));
+        // One that this engine does not take is compiled as if it were not there.
+        if let Some(artifact) = from_others
+            && let Ok(component) = keep(wasm, &path, &artifact)
+        {
+            return Ok(component);
+        }
         let artifact = compile()?;
-        if let Err(error) = write(&path, &artifact) {
-            tracing::warn!(path = %path.display(), %error, "the compiled component cannot be cached");
-            return just_made(wasm, &artifact);
+        if let Some(shared) = &self.shared {
+            shared.put(&name, &artifact);
         }
-        // A file that is mapped costs less memory than a copy.
-        match load(wasm, &path) {
-            Some(component) => Ok(component),
-            None => just_made(wasm, &artifact),
-        }
+        keep(wasm, &path, &artifact)
+    }
+
+    fn name(&self, digest: Digest) -> String {
+        format!("{}-{}", digest.hex(), self.engine_key)
     }
 
     fn path(&self, digest: Digest) -> Option<PathBuf> {
         let dir = self.dir.as_ref()?;
-        Some(dir.join(format!("{}-{}.cwasm", digest.hex(), self.engine_key)))
+        Some(dir.join(format!("{}.cwasm", self.name(digest))))
     }
 }
 
@@ -122,8 +140,8 @@ fn load(wasm: &wasmtime::Engine, path: &Path) -> Option<Component> {
     if !is_ours || Seal::of(&meta).to_text() != recorded {
         return None;
     }
-    // SAFETY: the file was written by this cache (its seal agrees and cannot be forged by writing the file), for an engine with
-    // this compatibility hash, and stands in a directory that only this user can write.
+    // SAFETY: the file was written by this cache (its seal agrees and cannot be forged by writing the file), of what this host or one with
+    // the operator's key compiled, for an engine with this compatibility hash, and stands in a directory that only this user can write.
     #[expect(unsafe_code, reason = "loading native code; see SAFETY")]
     let loaded = unsafe { Component::deserialize_file(wasm, path) };
     match loaded {
@@ -135,10 +153,22 @@ fn load(wasm: &wasmtime::Engine, path: &Path) -> Option<Component> {
     }
 }
 
-/// The component of an artifact that the compiler returned a moment ago.
+/// The component of an artifact that is put into the cache first: a file that is mapped costs less memory than a copy.
+fn keep(wasm: &wasmtime::Engine, path: &Path, artifact: &[u8]) -> wasmtime::Result<Component> {
+    if let Err(error) = write(path, artifact) {
+        tracing::warn!(path = %path.display(), %error, "the compiled component cannot be cached");
+        return just_made(wasm, artifact);
+    }
+    match load(wasm, path) {
+        Some(component) => Ok(component),
+        None => just_made(wasm, artifact),
+    }
+}
+
+/// The component of an artifact that the compiler returned a moment ago, in this process or under the seal of another host.
 fn just_made(wasm: &wasmtime::Engine, artifact: &[u8]) -> wasmtime::Result<Component> {
-    // SAFETY: these bytes come from wasmtime's compiler in this process, with a configuration of the same compatibility hash, which
-    // is checked; nothing else could have changed them.
+    // SAFETY: these bytes come from wasmtime's compiler, with a configuration of the same compatibility hash, which is checked: in this
+    // process, or in one that has the operator's key, whose seal over these bytes in memory was checked. Nothing could have changed them.
     #[expect(unsafe_code, reason = "loading native code; see SAFETY")]
     unsafe {
         Component::deserialize(wasm, artifact)

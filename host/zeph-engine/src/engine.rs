@@ -11,7 +11,7 @@ use wasmtime::component::Linker;
 use wasmtime::{Config, Enabled, InstanceAllocationStrategy, PoolingAllocationConfig};
 use zeph_core::id::Digest;
 
-use crate::cache::ArtifactCache;
+use crate::cache::{ArtifactCache, SharedArtifacts};
 use crate::compile::{CompileListener, Compiler};
 use crate::error::EngineError;
 use crate::limiter::LIMITS_MAX;
@@ -70,10 +70,21 @@ impl Engine {
     ///
     /// Errors: [`EngineError`] when the platform lacks what wasm execution needs.
     pub fn new(options: &EngineOptions) -> Result<Self, EngineError> {
+        Self::sharing(options, None)
+    }
+
+    /// Builds the engine; what it would have to compile it takes from `shared` where another host put it, and puts it there otherwise.
+    /// Without a cache of its own it uses neither.
+    ///
+    /// Errors: those of [`new`](Self::new).
+    pub fn sharing(
+        options: &EngineOptions,
+        shared: Option<SharedArtifacts>,
+    ) -> Result<Self, EngineError> {
         let wasm = wasmtime::Engine::new(&config(Some(options))).map_err(EngineError::Start)?;
         let linker = linker(&wasm).map_err(EngineError::Link)?;
         let ticker = Ticker::start(wasm.clone()).map_err(EngineError::Ticker)?;
-        let cache = ArtifactCache::new(options.cache_dir.clone(), &wasm);
+        let cache = ArtifactCache::new(options.cache_dir.clone(), shared, &wasm);
         Ok(Self(Arc::new(EngineState {
             wasm,
             linker,

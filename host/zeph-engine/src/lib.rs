@@ -36,6 +36,7 @@ mod progress;
 mod services;
 mod state;
 
+pub use cache::{SHARED_KEY_BYTES, SharedArtifacts};
 pub use call::{AskedCall, CallEnd, CallGrant, CallTerms, GuestWork, NO_SETTINGS};
 pub use cancel::{Cancel, CancelOnDrop};
 pub use compile::{CompileEvent, CompileListener};

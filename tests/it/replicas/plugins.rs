@@ -1,5 +1,9 @@
 //! Plugins of replicas: what one machine adds, every replica offers.
 
+use std::fs::Permissions;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
 use serde_json::json;
 
 use super::Place;
@@ -53,4 +57,53 @@ fn a_plugin_is_announced_by_the_server_of_the_store() {
     if let Some(place) = Place::on_server() {
         add_and_remove(&place);
     }
+}
+
+/// The file of the plugin among compiled components.
+fn compiled(folder: &Path, extension: &str) -> PathBuf {
+    let digest = zeph_engine::digest(HOSTILE).hex();
+    let files = std::fs::read_dir(folder).unwrap();
+    let mut files = files.map(|entry| entry.unwrap().path());
+    let is_its = |path: &PathBuf| {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        name.starts_with(&digest) && name.ends_with(extension)
+    };
+    files.find(is_its).unwrap()
+}
+
+#[test]
+fn a_replica_takes_what_another_one_compiled() {
+    let place = Place::new();
+    let [shared, volume, one, two] = ["compiled", "plugins", "one", "two"].map(|name| {
+        let folder = place.product.home.join("volume").join(name);
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::set_permissions(&folder, Permissions::from_mode(0o700)).unwrap();
+        folder
+    });
+    std::fs::write(volume.join("hostile.wasm"), HOSTILE).unwrap();
+    let set = |key: &str, path: &Path| format!("engine.{key}={:?}", path.display().to_string());
+    let keys = set("shared_cache_keys", &place.product.home.join("seal-keys"));
+    let directory = set("shared_cache_dir", &shared);
+    let made_by = |name: &str, own: &Path| {
+        let cache = set("cache_dir", own);
+        let volume = volume.to_str().unwrap();
+        let args = [
+            "--plugins",
+            volume,
+            "--set",
+            &cache,
+            "--set",
+            &directory,
+            "--set",
+            &keys,
+        ];
+        let replica = place.replica(name, &args);
+        waits_until("it is offered", || offers(&replica, "echo"));
+        compiled(own, ".cwasm");
+        std::fs::metadata(compiled(&shared, ".sealed"))
+            .unwrap()
+            .ino()
+    };
+    let first = made_by("one", &one);
+    assert_eq!(made_by("two", &two), first, "it was compiled again");
 }

@@ -115,7 +115,7 @@ pub enum StartError {
     /// The model that judges calls.
     #[error("calls are to be judged (`tools.adversarial_policy`): {0}")]
     Judge(String, String),
-    /// The keys that replicas share: what is wrong with them, and what to do about it.
+    /// Keys that several hosts share: what is wrong with them, and what to do about it.
     #[error("{0}")]
     Seals(String, Option<String>),
     /// The user that tools are to work as.

@@ -91,10 +91,11 @@ pub(super) fn begin_to_seal(
     is_server: bool,
 ) -> Result<Seals, StartError> {
     match config.serve.seal_keys.as_ref().filter(|_| is_server) {
-        Some(path) => Seals::shared(SealKeyFile::new(path), store.clone()).map_err(|error| {
-            let hint = error.hint();
-            StartError::Seals(in_words(&error), hint)
-        }),
+        Some(path) => Seals::shared(SealKeyFile::new(path, "mcp.serve.seal_keys"), store.clone())
+            .map_err(|error| {
+                let hint = error.hint();
+                StartError::Seals(in_words(&error), hint)
+            }),
         None => Ok(Seals::new()),
     }
 }

@@ -97,7 +97,11 @@ impl Lab {
 
     /// Another host.
     fn host(&self) -> Seals {
-        Seals::shared(SealKeyFile::new(self.path()), self.store.clone()).unwrap()
+        Seals::shared(
+            SealKeyFile::new(self.path(), "mcp.serve.seal_keys"),
+            self.store.clone(),
+        )
+        .unwrap()
     }
 }
 
@@ -146,7 +150,13 @@ async fn keys_change_hands_without_refusing_a_seal() {
     }
     assert_eq!(why(&before, own, &of_old, 0), Some(BadSeal::Foreign));
     lab.write(&[]);
-    assert!(Seals::shared(SealKeyFile::new(lab.path()), lab.store.clone()).is_err());
+    assert!(
+        Seals::shared(
+            SealKeyFile::new(lab.path(), "mcp.serve.seal_keys"),
+            lab.store.clone()
+        )
+        .is_err()
+    );
 }
 
 #[test]

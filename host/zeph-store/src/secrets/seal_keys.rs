@@ -21,6 +21,7 @@ const KEYS_MAX: usize = 16;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SealKeyFile {
     path: PathBuf,
+    setting: &'static str,
 }
 
 /// Tells one state of the file from another.
@@ -35,24 +36,30 @@ pub struct SealKeyStamp {
 #[derive(Debug, thiserror::Error)]
 pub enum SealKeyError {
     /// The file cannot be read.
-    #[error("cannot read the keys of `mcp.serve.seal_keys`, `{}`", path.display())]
+    #[error("cannot read the keys of `{setting}`, `{}`", path.display())]
     File {
+        /// The key of the configuration that names the file.
+        setting: &'static str,
         /// The file.
         path: PathBuf,
         /// What the operating system said.
         source: io::Error,
     },
     /// Others may have read or changed it.
-    #[error("the keys of `mcp.serve.seal_keys`, `{}`, are not used: {problem}", path.display())]
+    #[error("the keys of `{setting}`, `{}`, are not used: {problem}", path.display())]
     Exposed {
+        /// The key of the configuration that names the file.
+        setting: &'static str,
         /// The file.
         path: PathBuf,
         /// What is wrong with it.
         problem: &'static str,
     },
     /// It has no keys.
-    #[error("`{}` (`mcp.serve.seal_keys`) is not a file of keys: {problem}", path.display())]
+    #[error("`{}` (`{setting}`) is not a file of keys: {problem}", path.display())]
     Broken {
+        /// The key of the configuration that names the file.
+        setting: &'static str,
         /// The file.
         path: PathBuf,
         /// What is wrong with it. No part of its content.
@@ -78,9 +85,12 @@ impl SealKeyError {
 }
 
 impl SealKeyFile {
-    /// The file at `path`. Symbolic links are followed: secrets are mounted that way.
-    pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into() }
+    /// The file at `path`, which the configuration names with the key `setting`. Symbolic links are followed: secrets are mounted that way.
+    pub fn new(path: impl Into<PathBuf>, setting: &'static str) -> Self {
+        Self {
+            path: path.into(),
+            setting,
+        }
     }
 
     /// Where it is.
@@ -98,8 +108,9 @@ impl SealKeyFile {
     ///
     /// Errors: [`SealKeyError`]. Limits: 16 keys.
     pub fn read(&self) -> Result<Vec<[u8; SEAL_KEY_BYTES]>, SealKeyError> {
-        let path = || self.path.clone();
+        let (setting, path) = (self.setting, || self.path.clone());
         let fault = |source| SealKeyError::File {
+            setting,
             path: path(),
             source,
         };
@@ -111,6 +122,7 @@ impl SealKeyFile {
         let metadata = file.metadata().map_err(fault)?;
         if let Some(problem) = exposure(&metadata) {
             return Err(SealKeyError::Exposed {
+                setting,
                 path: path(),
                 problem,
             });
@@ -120,6 +132,7 @@ impl SealKeyFile {
             .read_to_string(&mut text)
             .map_err(fault)?;
         keys(&text).map_err(|problem| SealKeyError::Broken {
+            setting,
             path: path(),
             problem,
         })
@@ -205,7 +218,7 @@ mod tests {
     fn a_file_that_others_can_use_is_not_used() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("keys");
-        let file = SealKeyFile::new(&path);
+        let file = SealKeyFile::new(&path, "a.key");
         assert!(matches!(file.read(), Err(SealKeyError::File { .. })));
         assert!(file.stamp().is_none());
         fs::write(&path, ONE).unwrap();
@@ -223,11 +236,11 @@ mod tests {
         fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
         let link = folder.path().join("link");
         symlink(&path, &link).unwrap();
-        assert_eq!(SealKeyFile::new(&link).read().unwrap().len(), 1);
+        assert_eq!(SealKeyFile::new(&link, "a.key").read().unwrap().len(), 1);
         let before = file.stamp();
         fs::write(&path, format!("{TWO}\n{ONE}")).unwrap();
         assert_ne!(file.stamp(), before);
         assert_eq!(file.read().unwrap().len(), 2);
-        assert!(SealKeyFile::new(folder.path()).read().is_err());
+        assert!(SealKeyFile::new(folder.path(), "a.key").read().is_err());
     }
 }

@@ -7,13 +7,17 @@ use tokio::task::JoinSet;
 use zeph_config::Config;
 use zeph_core::id::{Digest, PluginId};
 use zeph_core::tool::Tool;
-use zeph_engine::{CompileEvent, CompileListener, Engine, EngineOptions, LoadError, Plugin};
+use zeph_engine::{
+    CompileEvent, CompileListener, Engine, EngineOptions, LoadError, Plugin, SharedArtifacts,
+};
 use zeph_plugins::component::Component;
 use zeph_plugins::event::compile_listener;
 use zeph_plugins::keeper::{self, Keeper};
 use zeph_plugins::record::Records;
 use zeph_plugins::set::{PluginSet, ProgramParts, VettedPlugin};
+use zeph_store::SealKeyFile;
 
+use super::in_words;
 use crate::clock::now_ms;
 use crate::filtering::wasm::Components;
 use crate::heap;
@@ -84,13 +88,31 @@ pub(crate) async fn keep_plugins(
 }
 
 fn engine(config: &Config, options: &StartOptions) -> Result<Engine, StartError> {
-    Engine::new(&EngineOptions {
+    let shared = shared_artifacts(config, options)?;
+    let options = EngineOptions {
         guest_threads: u32::try_from(config.engine.guest_threads.get()).unwrap_or(u32::MAX),
         pooled: options.is_server,
         cache_dir: config.engine.cache_dir.clone(),
         on_compile: Some(on_compile(options)),
-    })
-    .map_err(StartError::Engine)
+    };
+    Engine::sharing(&options, shared).map_err(StartError::Engine)
+}
+
+/// The compiled components that servers share (`engine.shared_cache_dir`). Commands have none: they start too often to read the keys.
+fn shared_artifacts(
+    config: &Config,
+    options: &StartOptions,
+) -> Result<Option<SharedArtifacts>, StartError> {
+    let shared = config.engine.shared_cache.as_ref();
+    let Some(shared) = shared.filter(|_| options.is_server) else {
+        return Ok(None);
+    };
+    let keys = SealKeyFile::new(&shared.keys, "engine.shared_cache_keys").read();
+    let keys = keys.map_err(|error| {
+        let hint = error.hint();
+        StartError::Seals(in_words(&error), hint)
+    })?;
+    Ok(Some(SharedArtifacts::new(&shared.dir, keys)))
 }
 
 /// Tells what is compiled, and gives back what that took of a process that stays.
