@@ -18,7 +18,6 @@ use crate::audit::columns::{BadColumn, N_BEGIN, N_END, RowValues, begin_columns,
 use crate::audit::filter::AuditFilter;
 use crate::audit::record::{AuditRecord, BeginRecord, Finish};
 use crate::audit::retention::ChainSweep;
-use crate::audit::seal::SealedAudit as _;
 use crate::audit::value::Value;
 use crate::operations::Outcome;
 use crate::sweep::Past;
@@ -46,10 +45,14 @@ macro_rules! selected {
     };
 }
 
-/// Adds the row of a call and its event, and marks its conversation as used; false when it is there already. With those of other calls, that
-/// is found when they are written: it fails for all of them then.
-pub(super) fn insert_begin(transaction: &Transaction, begin: &BeginRecord) -> Outcome<bool> {
-    record(transaction, PendingCall::begin(begin))
+/// Adds the row of a call and its event, and marks its conversation as used; false when it is there already, or trust is in another state
+/// than `trust_version`. With those of other calls, that is found when they are written: it fails for all of them then.
+pub(super) fn insert_begin(
+    transaction: &Transaction,
+    begin: &BeginRecord,
+    trust_version: Option<i64>,
+) -> Outcome<bool> {
+    record(transaction, PendingCall::begin(begin, trust_version))
 }
 
 /// Completes the row of a call and adds its event; false when there is none without an end. With those of other calls, as
@@ -59,8 +62,6 @@ pub(super) fn update_finish(transaction: &Transaction, finish: &Finish) -> Outco
 }
 
 fn record(transaction: &Transaction, call: PendingCall) -> Outcome<bool> {
-    // Before any row is locked: whoever sweeps this chain holds it first, too.
-    transaction.next_event()?;
     transaction.pending.borrow_mut().push(call);
     match transaction.is_together() {
         true => Ok(true),

@@ -20,6 +20,9 @@ pub(super) fn begin(
     rights: &SingleUseRights,
     at_ms: i64,
 ) -> Outcome<Option<CallBegin>> {
+    if let Some(begin) = begin.filter(|_| rights.is_empty()) {
+        return begin_without_rights(transaction, begin, rights.trust_version);
+    }
     let approvals: Vec<ApprovalId> = rights
         .approval
         .iter()
@@ -42,13 +45,29 @@ pub(super) fn begin(
         return Ok(Some(CallBegin::QuotaUsed));
     }
     if let Some(begin) = begin
-        && !audit::insert_begin(transaction, begin)?
+        && !audit::insert_begin(transaction, begin, None)?
     {
         return Ok(None);
     }
     approvals::take(transaction, &approvals)?;
     grants::hold(transaction, &rights.grants, at_ms)?;
     Ok(Some(CallBegin::Recorded))
+}
+
+/// Adds the row of a call that takes nothing, as almost every call: whether trust is still in the same state is asked with it.
+fn begin_without_rights(
+    transaction: &Transaction,
+    begin: &BeginRecord,
+    trust_version: Option<i64>,
+) -> Outcome<Option<CallBegin>> {
+    if audit::insert_begin(transaction, begin, trust_version)? {
+        return Ok(Some(CallBegin::Recorded));
+    }
+    let is_gone = match trust_version {
+        Some(known) => known != transaction.trust_version()?,
+        None => false,
+    };
+    Ok(is_gone.then_some(CallBegin::RightGone))
 }
 
 /// Releases grants and completes the row; says whether there was one to complete.

@@ -161,17 +161,19 @@ fn hold(transaction: &Transaction, host: &str) -> Outcome<()> {
 }
 
 /// What is locked for the chain of a host.
-fn object(host: &str) -> String {
+pub(super) fn object(host: &str) -> String {
     format!("audit chain of {host}")
 }
 
-const NEWEST: &str = "SELECT n, code FROM audit_chain WHERE host = $1 ORDER BY n DESC LIMIT 1";
+/// The newest event of a host.
+pub(super) const NEWEST: &str =
+    "SELECT n, code FROM audit_chain WHERE host = $1 ORDER BY n DESC LIMIT 1";
 
 fn newest_event(transaction: &Transaction, host: &str) -> Outcome<NewestEvent> {
     newest_of(transaction.query_opt(NEWEST, &[&host])?.as_ref())
 }
 
-fn newest_of(row: Option<&Row>) -> Outcome<NewestEvent> {
+pub(super) fn newest_of(row: Option<&Row>) -> Outcome<NewestEvent> {
     let Some(row) = row else {
         return Ok(NewestEvent::NONE);
     };

@@ -1,6 +1,7 @@
 //! What holds for PostgreSQL alone: its URL, its server and what is between.
 
 mod hosts;
+mod journeys;
 mod listen;
 mod many_rows;
 #[expect(

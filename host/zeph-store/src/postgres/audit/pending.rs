@@ -1,5 +1,5 @@
 //! Begins and ends of calls that one transaction records: written together at its end, or before its next statement, with one journey to the
-//! server for all of them.
+//! server for all of them and for the lock of the chain, where it is not held yet.
 
 use std::collections::HashMap;
 
@@ -14,8 +14,9 @@ use crate::audit::columns::{
 use crate::audit::record::{BeginRecord, Finish};
 use crate::audit::seal::{NewEvent, SealedAudit as _};
 use crate::audit::value::{Value, record_bytes};
-use crate::operations::Outcome;
-use crate::postgres::transaction::{Statement, Transaction};
+use crate::operations::{OperationFault, Outcome};
+use crate::postgres::chain;
+use crate::postgres::transaction::{LOCK, Statement, Transaction};
 use crate::postgres::value::{get, storable};
 
 /// What is not written yet, in order.
@@ -28,15 +29,18 @@ pub(in crate::postgres) struct PendingCall {
     /// The call as it is stored.
     id: String,
     values: Vec<Value<'static>>,
+    /// The state of trust without which it does not begin; none when it does not matter.
+    trust_version: Option<i64>,
 }
 
 impl PendingCall {
-    pub(super) fn begin(begin: &BeginRecord) -> Self {
+    pub(super) fn begin(begin: &BeginRecord, trust_version: Option<i64>) -> Self {
         Self {
             kind: EventKind::Begin,
             call: begin.call_id,
             id: begin.call_id.to_string(),
             values: begin_values(begin).map(stored).into(),
+            trust_version,
         }
     }
 
@@ -46,6 +50,7 @@ impl PendingCall {
             call: finish.call_id,
             id: finish.call_id.to_string(),
             values: end_values(finish).map(stored).into(),
+            trust_version: None,
         }
     }
 
@@ -60,82 +65,129 @@ impl PendingCall {
     }
 }
 
-/// Writes what is pending, with its events; false when the row of a begin is there already, or that of an end is not.
+/// Writes what is pending, with its events; false when the row of a begin is there already, or the state of trust is not that of the call, or
+/// the row of an end is not there.
 pub(in crate::postgres) fn write(transaction: &Transaction) -> Outcome<bool> {
     let pending = transaction.pending.take();
     if pending.is_empty() {
         return Ok(true);
     }
-    let begins = BeginColumns::of(&pending, transaction.next_event()?);
-    let ends: Vec<&PendingCall> = pending.iter().filter(|call| !call.is_begin()).collect();
     let host = transaction.host();
-    let begin_row = begins.row(&host);
-    let end_rows: Vec<_> = ends.iter().map(|call| end_row(call)).collect();
+    // First, before any row is locked: whoever sweeps this chain holds it first, too.
+    let object = chain::object(host);
+    let lock: [Statement<'_>; 2] = [(LOCK, &[&object]), (chain::NEWEST, &[&host])];
+    let is_chained = transaction.seal.is_set();
+    let n_lock = match is_chained && !transaction.ahead.borrow().holds_chain {
+        true => lock.len(),
+        false => 0,
+    };
+    let next = match n_lock {
+        0 => transaction.next_event()?,
+        _ => None,
+    };
+    let begins = BeginColumns::of(&pending, is_chained);
+    let ends = pending.iter().filter(|call| !call.is_begin());
+    let end_rows: Vec<_> = ends.map(end_row).collect();
+    let begin_row = begins.row(&host, &next);
     let inserts = (!begins.is_empty()).then_some((INSERT, begin_row.as_slice()));
     let updates = end_rows.iter().map(|row| (UPDATE, row.as_slice()));
-    let statements: Vec<Statement<'_>> = inserts.into_iter().chain(updates).collect();
-    let mut answers = transaction.query_all(&statements)?.into_iter();
-    let mut begun = match begins.is_empty() {
-        true => HashMap::new(),
-        false => seqs(&answers.next().unwrap_or_default())?,
-    };
-    let mut are_all = true;
-    for call in &pending {
-        let row = match call.is_begin() {
-            // A row answers for one of them.
-            true => begun.remove(&call.id).map(|seq| (seq, None)),
-            false => ended(&answers.next().unwrap_or_default())?,
-        };
-        match row {
-            Some(row) => append(transaction, call, row)?,
-            None => are_all = false,
-        }
+    let rows = inserts.into_iter().chain(updates);
+    let statements: Vec<Statement<'_>> = lock.into_iter().take(n_lock).chain(rows).collect();
+    let mut answers = transaction.query_all(&statements)?;
+    let written = answers.split_off(n_lock);
+    if let Some(newest) = answers.last() {
+        let newest = chain::newest_of(newest.first())?;
+        let mut ahead = transaction.ahead.borrow_mut();
+        (ahead.holds_chain, ahead.newest) = (true, Some(newest));
     }
-    Ok(are_all)
+    append_all(transaction, &pending, written)
 }
 
-/// Adds the event of what was written: of its row, and for an end of the event of its begin.
-fn append(
+/// Adds the events of what was written; none, and false, when the row of a call was not. `written`: the answers to the begins, if there are any, and
+/// to each end.
+fn append_all(
     transaction: &Transaction,
-    call: &PendingCall,
-    (seq, begun): (i64, Option<i64>),
-) -> Outcome<()> {
+    pending: &[PendingCall],
+    written: Vec<Vec<Row>>,
+) -> Outcome<bool> {
+    let mut written = written.into_iter();
+    let mut begun = match pending.iter().any(PendingCall::is_begin) {
+        true => rows_of_begins(&written.next().unwrap_or_default())?,
+        false => HashMap::new(),
+    };
+    let mut rows = Vec::with_capacity(pending.len());
+    for call in pending {
+        let row = match call.is_begin() {
+            // A row answers for one of them.
+            true => begun.remove(&call.id),
+            false => row_of_end(&written.next().unwrap_or_default())?,
+        };
+        let Some(row) = row else { return Ok(false) };
+        rows.push((call, row));
+    }
+    for (call, row) in rows {
+        append(transaction, call, row)?;
+    }
+    Ok(true)
+}
+
+/// Where the row of a call is: its number, and that of the event of its begin.
+type RowOfCall = (i64, Option<i64>);
+
+/// Adds the event of what was written: of its row, and for an end of the event of its begin.
+///
+/// Errors: the row of a begin has the number of another event, which happens only to a server that does not isolate transactions as it must.
+fn append(transaction: &Transaction, call: &PendingCall, (seq, begun): RowOfCall) -> Outcome<()> {
     let event = NewEvent {
         kind: call.kind,
         call: call.call,
         seq,
-        begun,
+        begun: begun.filter(|_| !call.is_begin()),
         record: &call.record(),
     };
-    transaction.append(&event).map(drop)
+    let n = transaction.append(&event)?;
+    if call.is_begin() && n != begun {
+        let text = "the audit chain was changed by a transaction that does not hold it";
+        return Err(OperationFault::Database(text.into()));
+    }
+    Ok(())
 }
 
-fn seqs(rows: &[Row]) -> Outcome<HashMap<String, i64>> {
-    let rows = rows.iter().map(|row| Ok((get(row, 0)?, get(row, 1)?)));
+fn rows_of_begins(rows: &[Row]) -> Outcome<HashMap<String, RowOfCall>> {
+    let rows = rows
+        .iter()
+        .map(|row| Ok((get(row, 0)?, (get(row, 1)?, get(row, 2)?))));
     rows.collect()
 }
 
-fn ended(rows: &[Row]) -> Outcome<Option<(i64, Option<i64>)>> {
+fn row_of_end(rows: &[Row]) -> Outcome<Option<RowOfCall>> {
     let row = rows.first().map(|row| Ok((get(row, 0)?, get(row, 1)?)));
     row.transpose()
 }
 
-/// Adds the rows of calls, and marks their conversations as used. A row that is there already stays as it is.
+/// Adds the rows of calls that are decided on the state of trust there is, and marks their conversations as used. A row that is there already
+/// stays as it is. Where the number of the next event is not known (`$2`), it is that after the newest, or after the one that begins a chain.
 const INSERT: &str = concat!(
     "WITH recorded AS (INSERT INTO audit (host, chain_n, ",
     begin_columns!(),
     ")
-     SELECT $1::text, * FROM unnest($2::bigint[], $3::text[], $4::bigint[], $5::text[], $6::text[], $7::text[], $8::text[],
-        $9::text[], $10::text[], $11::text[], $12::text[], $13::text[], $14::text[], $15::bigint[], $16::text[], $17::text[],
-        $18::text[], $19::text[], $20::text[], $21::text[], $22::text[], $23::text[], $24::text[], $25::text[], $26::text[],
-        $27::text[], $28::bigint[], $29::bigint[], $30::boolean[])
-     ON CONFLICT (call_id) DO NOTHING RETURNING seq, call_id, conversation_id, begun_at_ms),
+     SELECT $1::text,
+        coalesce($2::bigint, (SELECT max(n) + 1 FROM audit_chain WHERE host = $1), 2) + later, ",
+    begin_columns!(),
+    " FROM unnest($3::bigint[], $4::bigint[], $5::text[], $6::bigint[], $7::text[], $8::text[], $9::text[],
+        $10::text[], $11::text[], $12::text[], $13::text[], $14::text[], $15::text[], $16::text[], $17::bigint[], $18::text[],
+        $19::text[], $20::text[], $21::text[], $22::text[], $23::text[], $24::text[], $25::text[], $26::text[], $27::text[],
+        $28::text[], $29::text[], $30::bigint[], $31::bigint[], $32::boolean[]) AS new (later, trust_version, ",
+    begin_columns!(),
+    ")
+     WHERE trust_version IS NULL OR trust_version = (SELECT version FROM trust_version)
+     ON CONFLICT (call_id) DO NOTHING RETURNING seq, call_id, conversation_id, begun_at_ms, chain_n),
      used AS (INSERT INTO conversations AS c (id, started_at_ms, last_used_ms, n_calls)
          SELECT conversation_id, min(begun_at_ms), max(begun_at_ms), count(*) FROM recorded
          GROUP BY conversation_id ORDER BY conversation_id
          ON CONFLICT (id) DO UPDATE
          SET last_used_ms = greatest(c.last_used_ms, excluded.last_used_ms), n_calls = c.n_calls + excluded.n_calls)
-     SELECT call_id, seq FROM recorded"
+     SELECT call_id, seq, chain_n FROM recorded"
 );
 
 /// Completes the row of a call. One row a statement: over many at once, the server may plan to read the whole table.
@@ -150,22 +202,22 @@ const UPDATE: &str = concat!(
 
 /// The values of all begins, column by column.
 struct BeginColumns {
-    chain_ns: Vec<Option<i64>>,
+    /// By how much the number of their event is greater than that of the next; none when calls are not chained.
+    later: Vec<Option<i64>>,
+    trust_versions: Vec<Option<i64>>,
     columns: [Vec<Value<'static>>; N_BEGIN],
 }
 
 impl BeginColumns {
-    /// `first`: the number of the first event of all that is pending.
-    fn of(pending: &[PendingCall], first: Option<i64>) -> Self {
+    fn of(pending: &[PendingCall], is_chained: bool) -> Self {
         let mut begins = Self {
-            chain_ns: Vec::new(),
+            later: Vec::new(),
+            trust_versions: Vec::new(),
             columns: [const { Vec::new() }; N_BEGIN],
         };
-        for (n, call) in (0..).zip(pending) {
-            if !call.is_begin() {
-                continue;
-            }
-            begins.chain_ns.push(first.map(|first| first + n));
+        for (n, call) in (0..).zip(pending).filter(|(_, call)| call.is_begin()) {
+            begins.later.push(is_chained.then_some(n));
+            begins.trust_versions.push(call.trust_version);
             for (column, value) in begins.columns.iter_mut().zip(&call.values) {
                 column.push(value.clone());
             }
@@ -174,16 +226,14 @@ impl BeginColumns {
     }
 
     fn is_empty(&self) -> bool {
-        self.chain_ns.is_empty()
+        self.later.is_empty()
     }
 
-    fn row<'a>(&'a self, host: &'a &'a str) -> Vec<&'a (dyn ToSql + Sync)> {
-        let mut row: Vec<&(dyn ToSql + Sync)> = vec![host, &self.chain_ns];
-        row.extend(
-            self.columns
-                .iter()
-                .map(|column| column as &(dyn ToSql + Sync)),
-        );
+    /// The values of [`INSERT`]. `next`: the number of the next event, where it is known.
+    fn row<'a>(&'a self, host: &'a &'a str, next: &'a Option<i64>) -> Vec<&'a (dyn ToSql + Sync)> {
+        let mut row: Vec<&(dyn ToSql + Sync)> = vec![host, next, &self.later, &self.trust_versions];
+        let columns = self.columns.iter();
+        row.extend(columns.map(|column| column as &(dyn ToSql + Sync)));
         row
     }
 }
