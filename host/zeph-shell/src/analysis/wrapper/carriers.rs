@@ -81,6 +81,12 @@ pub(super) fn look(name: &str, arguments: &[Value]) -> Option<Look> {
         {
             inner.extend(named(arguments, &["-c"]));
         }
+        "hg" if arguments.iter().any(|word| word.text == "bisect") => {
+            inner.extend(named(arguments, &["-c"]));
+        }
+        "hg" if arguments.iter().any(|word| word.text == "extdiff") => {
+            inner.extend(named(arguments, &["-p"]));
+        }
         "scp" | "sftp" => {
             let options = values(arguments, "-o");
             inner.extend(

@@ -40,6 +40,7 @@ const UNREADABLE_COMMANDS: &[&str] = &[
     "remote-ext",
     "remote-fd",
     "shell",
+    "submodule--helper",
     "web--browse",
 ];
 
