@@ -86,7 +86,7 @@ fn a_line_of_a_hundred_megabytes_has_one_answer() {
         "params": {"name": "grep", "arguments": {"pattern": "x".repeat(100 << 20)}},
     });
     client.write(huge.to_string());
-    let answer = client.answer(Value::Null);
+    let answer = client.answer(json!(77));
     assert_eq!(answer["error"]["code"], -32600, "{answer}");
     let message = answer["error"]["message"].as_str().unwrap();
     assert!(message.contains("mcp.serve.max_body_bytes"), "{message}");

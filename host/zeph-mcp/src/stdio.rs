@@ -5,6 +5,7 @@
 //! next one works.
 
 mod message;
+mod passing;
 
 use std::collections::{HashMap, VecDeque};
 use std::future::Future;
@@ -25,6 +26,7 @@ use tokio::sync::{Mutex as AsyncMutex, Notify};
 use tokio_util::sync::CancellationToken;
 
 use self::message::{Bad, Read, line, read};
+use self::passing::PassingMessage;
 
 /// Most requests that were read and answers that were not written yet. A client that sends more is not read from until it reads answers.
 const OPEN_MAX: usize = 512;
@@ -54,8 +56,8 @@ pub struct Lines<R, W> {
     reader: BufReader<R>,
     line: Vec<u8>,
     line_bytes_max: usize,
-    /// Whether the rest of a line that is too long is skipped.
-    is_skipping: bool,
+    /// A line that is too long, while it goes by.
+    passing: Option<PassingMessage>,
     /// The answer to a line that was no message, while it is being written.
     reply: Option<Pin<Box<dyn Future<Output = io::Result<()>> + Send>>>,
     shared: Arc<Shared<W>>,
@@ -85,7 +87,7 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
             reader: BufReader::new(reader),
             line: Vec::new(),
             line_bytes_max,
-            is_skipping: false,
+            passing: None,
             reply: None,
             shared: Arc::new(Shared {
                 writer: AsyncMutex::new(Some(writer)),
@@ -104,24 +106,32 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
             let available = self.reader.fill_buf().await?;
             if available.is_empty() {
                 // What an end cuts off is a line too.
-                let is_rest = !self.is_skipping && !self.line.is_empty();
-                return Ok(if is_rest { Line::Whole } else { Line::End });
+                return Ok(match self.passing.take() {
+                    Some(passing) => Line::TooLong(passing.request_id()),
+                    None if self.line.is_empty() => Line::End,
+                    None => Line::Whole,
+                });
             }
             let end = available.iter().position(|byte| *byte == b'\n');
             let n_bytes = end.map_or(available.len(), |end| end + 1);
-            let fits = self.line.len() + n_bytes <= self.line_bytes_max.saturating_add(1);
-            if !self.is_skipping && fits {
-                self.line.extend_from_slice(&available[..n_bytes]);
+            let piece = &available[..n_bytes];
+            match self.passing.as_mut() {
+                Some(passing) => passing.push(piece),
+                None if self.line.len() + n_bytes <= self.line_bytes_max.saturating_add(1) => {
+                    self.line.extend_from_slice(piece);
+                }
+                None => {
+                    let passing = self.passing.get_or_insert_default();
+                    passing.push(&std::mem::take(&mut self.line));
+                    passing.push(piece);
+                }
             }
             self.reader.consume(n_bytes);
-            let was_skipping = self.is_skipping;
-            self.is_skipping = (was_skipping || !fits) && end.is_none();
-            if !fits && !was_skipping {
-                self.line = Vec::new();
-                return Ok(Line::TooLong);
-            }
-            if end.is_some() && !was_skipping {
-                return Ok(Line::Whole);
+            if end.is_some() {
+                return Ok(match self.passing.take() {
+                    Some(passing) => Line::TooLong(passing.request_id()),
+                    None => Line::Whole,
+                });
             }
         }
     }
@@ -173,7 +183,8 @@ impl Open {
 
 enum Line {
     Whole,
-    TooLong,
+    /// One that was not kept, with the id of the request that it was.
+    TooLong(Option<RequestId>),
     End,
 }
 
@@ -311,7 +322,7 @@ where
             self.shared.wait_until(Open::has_room).await;
             let bad = match self.next_line().await {
                 Ok(Line::End) => return None,
-                Ok(Line::TooLong) => Bad::too_long(self.line_bytes_max),
+                Ok(Line::TooLong(id)) => Bad::too_long(id, self.line_bytes_max),
                 Ok(Line::Whole) => {
                     let line = std::mem::take(&mut self.line);
                     match read(&line) {

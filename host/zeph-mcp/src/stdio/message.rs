@@ -22,9 +22,9 @@ pub(super) struct Bad {
 }
 
 impl Bad {
-    pub(super) fn too_long(bytes_max: usize) -> Self {
+    pub(super) fn too_long(id: Option<RequestId>, bytes_max: usize) -> Self {
         Self::request(
-            None,
+            id,
             format!("the message has more than {bytes_max} bytes (`mcp.serve.max_body_bytes`)"),
         )
     }
@@ -107,12 +107,19 @@ fn id(object: &Map<String, Value>) -> Result<Option<RequestId>, Bad> {
         None => return Ok(None),
         // An error that belongs to no request.
         Some(Value::Null) if object.contains_key("error") => return Ok(None),
-        Some(Value::String(id)) => Some(RequestId::String(id.as_str().into())),
-        Some(Value::Number(id)) => id.as_i64().map(RequestId::Number),
-        Some(_) => None,
+        Some(id) => request_id(id),
     };
     let bad = || Bad::request(None, "`id` must be a string or an integer");
     id.map(Some).ok_or_else(bad)
+}
+
+/// The id that a value is; `None` when it is none.
+pub(super) fn request_id(value: &Value) -> Option<RequestId> {
+    match value {
+        Value::String(id) => Some(RequestId::String(id.as_str().into())),
+        Value::Number(id) => id.as_i64().map(RequestId::Number),
+        _ => None,
+    }
 }
 
 /// Bytes of an answer without its texts, mostly.

@@ -126,7 +126,12 @@ async fn each_line_that_is_no_message_has_one_answer_and_the_next_one_works() {
             json!("a"),
             "`params`",
         ),
-        (too_long.as_bytes(), -32600, Value::Null, "1000 bytes"),
+        (
+            too_long.as_bytes(),
+            -32600,
+            json!("x".repeat(LINE_BYTES_MAX)),
+            "1000 bytes",
+        ),
     ];
     let (mut client, mut lines, _connection) = connected();
     for (n, (line, code, id, message)) in cases.into_iter().enumerate() {
@@ -142,6 +147,53 @@ async fn each_line_that_is_no_message_has_one_answer_and_the_next_one_works() {
         assert!(said.contains(message), "{shown}: {said}");
         lines.send(pong(next)).await.unwrap();
         assert_eq!(client.answer().await["id"], format!("next {n}"));
+    }
+}
+
+/// The client waits for the answer to its own request, wherever the id stands; and no other request must be ended by it.
+#[tokio::test]
+async fn a_request_that_is_too_long_is_refused_by_its_id() {
+    let long = "x \\\" \\\\".repeat(LINE_BYTES_MAX);
+    let cases = [
+        (
+            r#"{"jsonrpc":"2.0","id":7,"method":"m","params":{"a":"LONG"}}"#,
+            json!(7),
+        ),
+        (
+            r#" { "method" : "m" , "params" : { "id" : 8, "a" : [ "LONG", {"id":9} ] } , "id" : "a\"b" } "#,
+            json!("a\"b"),
+        ),
+        (
+            r#"{"params":"LONG","jsonrpc":"2.0","id":-3,"method":"m"}"#,
+            json!(-3),
+        ),
+        (
+            r#"{"params":{"id":5,"method":"m"},"a":"LONG","method":"m"}"#,
+            Value::Null,
+        ),
+        (
+            r#"{"id":1,"result":{"method":"m","a":"LONG"}}"#,
+            Value::Null,
+        ),
+        (r#"{"id":1.5,"method":"m","params":["LONG"]}"#, Value::Null),
+        (
+            r#"{"id":{"id":4},"method":"m","params":["LONG"]}"#,
+            Value::Null,
+        ),
+        (r#"[{"id":1,"method":"m","params":["LONG"]}]"#, Value::Null),
+        (r#"{"id":1,"method":"m","params":["LONG"#, json!(1)),
+        (r#""id":1,"method":"m","params":["LONG"]}"#, Value::Null),
+    ];
+    let (mut client, mut lines, _connection) = connected();
+    for (line, id) in cases {
+        client.send(line.replace("LONG", &long)).await;
+        client.send(ping("next")).await;
+        let next = id_of(lines.receive().await);
+        let answer = client.answer().await;
+        assert_eq!(answer["id"], id, "{line}: {answer}");
+        assert_eq!(answer["error"]["code"], -32600, "{line}: {answer}");
+        lines.send(pong(next)).await.unwrap();
+        assert_eq!(client.answer().await["id"], "next", "{line}");
     }
 }
 
