@@ -144,3 +144,19 @@ impl From<HttpFailureKind> for ErrorCode {
         }
     }
 }
+
+/// The code of an error by which a body of [`HttpExit`] ended early; `None` for an error of another origin.
+pub(crate) fn body_error_code(error: &wasmtime_wasi_http::Error) -> Option<ErrorCode> {
+    use wasmtime_wasi_http::Error as BodyError;
+    Some(match error {
+        BodyError::HttpResponseTimeout => ErrorCode::HttpResponseTimeout,
+        BodyError::HttpResponseBodySize(limit) => ErrorCode::HttpResponseBodySize(*limit),
+        BodyError::HttpResponseContentCoding(coding) => {
+            ErrorCode::HttpResponseContentCoding(coding.clone())
+        }
+        BodyError::HttpResponseIncomplete => ErrorCode::HttpResponseIncomplete,
+        BodyError::HttpProtocolError => ErrorCode::HttpProtocolError,
+        BodyError::InternalError(text) => ErrorCode::InternalError(text.clone()),
+        _ => return None,
+    })
+}

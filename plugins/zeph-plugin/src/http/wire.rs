@@ -248,11 +248,11 @@ fn refused(code: &ErrorCode) -> ToolError {
         ErrorCode::HttpRequestUriTooLong => (PolicyBlocked, "the URL of the request is too long"),
         ErrorCode::HttpResponseBodySize(_) => (
             PermanentFailure,
-            "the body of the response exceeds the limit of the host",
+            "the body of the response exceeds the limit of the host (`tools.egress.max_body_bytes`)",
         ),
         ErrorCode::HttpResponseHeaderSectionSize(_) | ErrorCode::HttpResponseHeaderSize(_) => (
             PermanentFailure,
-            "the headers of the response exceed the limit of the host",
+            "the headers of the response exceed the limit of the host (`tools.egress.max_header_bytes`)",
         ),
         ErrorCode::HttpResponseContentCoding(_) | ErrorCode::HttpResponseTransferCoding(_) => (
             PermanentFailure,
