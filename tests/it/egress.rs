@@ -191,6 +191,33 @@ fn nothing_reaches_what_is_private_whatever_is_granted() {
     nobody_called(&listener);
 }
 
+/// An address that is written out needs the operator's word twice, and both are named at once.
+#[test]
+fn a_private_address_says_all_that_opens_it() {
+    let site = Site::start(|_| ("200 OK".to_owned(), b"hello".to_vec()));
+    let product = product(&site);
+    let port = site.port;
+    let call = visit("GET", &format!("https://127.0.0.1:{port}/"), "");
+    let refused = answer(&product, &[], &call);
+    let told = refused["error"]["message"].as_str().unwrap_or_default();
+    let opening =
+        format!("`[[tools.egress.private]]` and `host = \"127.0.0.1\"`, `ports = [{port}]`");
+    assert!(told.contains(&opening), "{told}");
+    let host = format!("127.0.0.1:{port}:GET");
+    assert!(
+        told.contains(&format!("plugin grant web --host {host}")),
+        "{told}"
+    );
+    let granted = product.run(&["plugin", "grant", "web", "--host", &host]);
+    assert_eq!(granted.code, Some(0), "{}", granted.stderr);
+    assert!(granted.stderr.contains(&opening), "{}", granted.stderr);
+    let open = format!("--set=tools.egress.private=[{{host=\"127.0.0.1\",ports=[{port}]}}]");
+    let reached = answer(&product, &[&open], &call);
+    // The certificate is for another name: it was asked for.
+    assert!(message(&reached).contains("Tls"), "{reached}");
+    assert!(site.requests().is_empty());
+}
+
 #[test]
 fn what_is_no_request_never_leaves() {
     let site = Site::start(|_| ("200 OK".to_owned(), b"no".to_vec()));

@@ -3,6 +3,9 @@
 mod site;
 
 use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
+use std::thread;
 
 use self::site::{Reply, Site};
 use crate::product::Product;
@@ -379,6 +382,85 @@ fn content_encodings_are_decoded() {
             "{name}"
         );
     }
+}
+
+/// The body of a response ends early in several ways, and each has its category: what no second try changes is not tried again.
+#[test]
+fn a_body_that_ends_early_says_why() {
+    let site = Site::start(|path| match path {
+        "/damaged" => Reply::html("this is not packed").header("content-encoding", "gzip"),
+        "/silent" => Reply::html("<p>half of").then_silence(),
+        "/short" => Reply::html("<p>half of").header("content-length", "100"),
+        _ => Reply::endless(vec![b'a'; 16 * 1024]),
+    });
+    let product = product(&site, "");
+    let limits = [
+        "--set=tools.retry.max_attempts=2",
+        "--set=tools.egress.idle_timeout_secs=1",
+        "--set=tools.egress.max_body_bytes=1048576",
+    ];
+    for (path, category, reason, n_attempts) in [
+        ("/damaged", "permanent_failure", "encoding is damaged", 1),
+        ("/silent", "timeout", "did not answer in time", 2),
+        (
+            "/short",
+            "network_error",
+            "before its answer was complete",
+            2,
+        ),
+        (
+            "/endless",
+            "permanent_failure",
+            "tools.egress.max_body_bytes",
+            1,
+        ),
+    ] {
+        let call = json!({"id": 1, "tool": "fetch", "params": {"url": site.url(path)}});
+        let answer = product.answers(&limits, format!("{call}\n")).remove(0);
+        let (told, message) = failure(&answer);
+        assert_eq!(told, category, "{path}: {message}");
+        assert!(message.contains(reason), "{path}: {message}");
+        let asked = site.asked();
+        let line = format!("GET {path} ");
+        let asked = asked.iter().filter(|asked| asked.starts_with(&line));
+        assert_eq!(asked.count(), n_attempts, "{path}");
+    }
+}
+
+/// The server of a page is not blamed for the operator's proxy.
+#[test]
+fn a_proxy_that_refuses_is_named() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let proxy = listener.local_addr().unwrap();
+    let refusing = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            let mut byte = [0];
+            stream.read_exact(&mut byte).unwrap();
+            head.push(byte[0]);
+        }
+        stream.write_all(b"HTTP/1.1 407 -\r\n\r\n").unwrap();
+        String::from_utf8(head).unwrap()
+    });
+    let product = Product::new();
+    let granted = product.run(&["plugin", "grant", "scrape", "--host", "93.184.216.34"]);
+    assert_eq!(granted.code, Some(0), "{granted:?}");
+    let call = json!({"id": 1, "tool": "fetch", "params": {"url": "https://93.184.216.34/"}});
+    let settings = [
+        format!("--set=tools.egress.proxy=http://{proxy}"),
+        "--set=tools.retry.max_attempts=1".to_owned(),
+    ];
+    let settings = settings.each_ref().map(String::as_str);
+    let answer = product.answers(&settings, format!("{call}\n")).remove(0);
+    let (category, message) = failure(&answer);
+    assert_eq!(category, "network_error", "{answer}");
+    assert!(
+        message.contains("(`tools.egress.proxy`) answers with 407"),
+        "{answer}"
+    );
+    let asked = refusing.join().unwrap();
+    assert!(asked.starts_with("CONNECT 93.184.216.34:443 "), "{asked}");
 }
 
 #[test]

@@ -14,7 +14,7 @@ use zeph_core::network::{EgressLimits, EgressSettings, HostAccess};
 
 use crate::body::ResponseBody;
 use crate::connection::RequestBody;
-use crate::dial::Dialer;
+use crate::dial::{Dialer, opening};
 use crate::error::EgressError;
 use crate::ledger::Ledger;
 use crate::pool::Pool;
@@ -192,13 +192,28 @@ impl CallExit {
     fn allow(&self, request: &CheckedRequest) -> Result<(), EgressError> {
         if !self.covers(&request.origin, request.method.as_str()) {
             self.0.ledger.refused_at(&request.origin.destination);
-            return Err(EgressError::NotGranted(request.wanted()));
+            return Err(self.not_granted(request));
         }
         let max = self.limits().requests;
         let counted = self.0.requests.fetch_add(1, Ordering::Relaxed);
         match counted < max {
             true => Ok(()),
             false => Err(EgressError::Requests(max)),
+        }
+    }
+
+    /// What is missing for a request that no grant covers. An address that is private needs its operator's word besides.
+    fn not_granted(&self, request: &CheckedRequest) -> EgressError {
+        let destination = &request.origin.destination;
+        let forbidden = self.0.egress.0.dialer.forbidden_literal(destination);
+        EgressError::NotGranted {
+            access: request.wanted(),
+            closed: forbidden.map(|why| {
+                format!(
+                    "it is {why}, which the operator opens with {}",
+                    opening(destination)
+                )
+            }),
         }
     }
 

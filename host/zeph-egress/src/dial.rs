@@ -61,8 +61,8 @@ pub enum DialError {
     },
     /// One of its addresses is forbidden.
     #[error(
-        "`{destination}` is at {why}; the operator can open it with `[[tools.egress.private]]` and `host = \"{}\"`, `ports = [{}]`",
-        destination.host, destination.port
+        "`{destination}` is at {why}; the operator can open it with {}",
+        opening(destination)
     )]
     Forbidden {
         /// What was to be reached.
@@ -86,6 +86,11 @@ pub enum DialError {
         /// How long it may take.
         limit: Duration,
     },
+}
+
+/// What the operator writes to open a private destination.
+pub fn opening(Destination { host, port }: &Destination) -> String {
+    format!("`[[tools.egress.private]]` and `host = \"{host}\"`, `ports = [{port}]`")
 }
 
 impl DialError {
@@ -158,6 +163,15 @@ impl Dialer {
         self.private.iter().find(|one| one.opens(destination))
     }
 
+    /// Why an address that is written out may not be reached. `None` for a name, whose addresses only a resolver knows.
+    pub fn forbidden_literal(&self, destination: &Destination) -> Option<ForbiddenAddress> {
+        let address = destination.host.address()?;
+        match self.private(destination) {
+            Some(_) => None,
+            None => reason(address),
+        }
+    }
+
     /// Resolves a host and checks every answer: a single forbidden one refuses all of them, since nobody who answers honestly mixes
     /// public addresses with others.
     ///
@@ -226,12 +240,15 @@ impl Dialer {
 }
 
 fn first_forbidden(addresses: &[IpAddr]) -> Option<(IpAddr, ForbiddenAddress)> {
-    let mut found = addresses.iter().filter_map(|address| {
-        let why = forbidden(*address)
-            .or_else(|| is_own(*address).then_some(ForbiddenAddress::OwnMachine))?;
-        Some((*address, why))
-    });
+    let mut found = addresses
+        .iter()
+        .filter_map(|address| Some((*address, reason(*address)?)));
     found.next()
+}
+
+/// Why an address may not be reached.
+fn reason(address: IpAddr) -> Option<ForbiddenAddress> {
+    forbidden(address).or_else(|| is_own(address).then_some(ForbiddenAddress::OwnMachine))
 }
 
 #[cfg(test)]

@@ -11,9 +11,14 @@ use crate::dial::DialError;
 /// Why there is no answer, or no more of it. Each message says what would help.
 #[derive(Debug, thiserror::Error)]
 pub enum EgressError {
-    /// No grant of the call covers it: this one would.
-    #[error("{0} was not granted")]
-    NotGranted(HostAccess),
+    /// No grant of the call covers it.
+    #[error("{access} was not granted{}", closed.as_ref().map(|why| format!(", and {why}")).unwrap_or_default())]
+    NotGranted {
+        /// The grant that would.
+        access: HostAccess,
+        /// Why that grant alone would not do, and what the operator writes besides.
+        closed: Option<String>,
+    },
     /// The request is one that is never sent.
     #[error("{0}")]
     Request(String),
@@ -67,6 +72,9 @@ pub enum EgressError {
         /// What is wrong.
         why: String,
     },
+    /// It answered with another protocol.
+    #[error("`{0}` switches to another protocol, which no request asks for")]
+    Upgrade(Destination),
     /// The body is encoded in a way that is not decoded.
     #[error(
         "the body has the content encoding `{0}`; one of gzip, br and zstd is decoded, and not two of them"
@@ -89,7 +97,7 @@ impl EgressError {
     /// The category of a call that fails by it.
     pub fn category(&self) -> ErrorCategory {
         match self {
-            Self::NotGranted(_) | Self::Request(_) | Self::Requests(_) => {
+            Self::NotGranted { .. } | Self::Request(_) | Self::Requests(_) => {
                 ErrorCategory::PolicyBlocked
             }
             Self::Dial(error) => error.category(),
@@ -99,7 +107,7 @@ impl EgressError {
                 ErrorCategory::PermanentFailure
             }
             Self::Encoding(_) | Self::Decode(_) => ErrorCategory::PermanentFailure,
-            Self::Tls { .. } | Self::Http { .. } => ErrorCategory::NetworkError,
+            Self::Tls { .. } | Self::Http { .. } | Self::Upgrade(_) => ErrorCategory::NetworkError,
         }
     }
 }

@@ -248,11 +248,7 @@ fn method(method: Method) -> Result<Method, EgressError> {
 /// The fields of the guest that are its to say.
 fn own_headers(mut headers: HeaderMap, bytes_max: usize) -> Result<HeaderMap, EgressError> {
     hop::strip(&mut headers, &OURS);
-    let bytes = headers
-        .iter()
-        .map(|(name, value)| name.as_str().len() + value.len() + 4);
-    let n_bytes: usize = bytes.sum();
-    if n_bytes > bytes_max {
+    if header_bytes(&headers) > bytes_max {
         return Err(EgressError::TooLarge {
             what: "the header of the request",
             key: "max_header_bytes",
@@ -260,6 +256,14 @@ fn own_headers(mut headers: HeaderMap, bytes_max: usize) -> Result<HeaderMap, Eg
         });
     }
     Ok(headers)
+}
+
+/// Bytes of fields as they go over the wire.
+pub(crate) fn header_bytes(headers: &HeaderMap) -> usize {
+    let fields = headers.iter();
+    fields
+        .map(|(name, value)| name.as_str().len() + value.len() + ": \r\n".len())
+        .sum()
 }
 
 /// The length the guest announces; 0 when it announces none.

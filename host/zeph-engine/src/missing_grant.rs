@@ -23,7 +23,12 @@ pub enum MissingGrant {
         rights: FsRights,
     },
     /// An HTTP request to a host that was not granted, or by a method that was not.
-    Host(HostAccess),
+    Host {
+        /// The grant that would help.
+        access: HostAccess,
+        /// Why that grant alone would not do, in a clause, with what would help besides.
+        closed: Option<String>,
+    },
     /// An HTTP request that no grant would help.
     Request {
         /// What forbids it and what would help, in one line without advice about grants.

@@ -163,7 +163,10 @@ async fn sent(
 fn failure(error: EgressError) -> HttpFailure {
     let reason = error.to_string();
     let refused = match &error {
-        EgressError::NotGranted(access) => Some(MissingGrant::Host(access.clone())),
+        EgressError::NotGranted { access, closed } => Some(MissingGrant::Host {
+            access: access.clone(),
+            closed: closed.clone(),
+        }),
         EgressError::Request(_)
         | EgressError::Requests(_)
         | EgressError::Roots(_)
@@ -182,14 +185,22 @@ fn failure(error: EgressError) -> HttpFailure {
     }
 }
 
+/// What is no error of the system is one of the operator's proxy, which says so: the host of the request has not even been asked.
+fn not_connected(error: &std::io::Error) -> HttpFailureKind {
+    match error.raw_os_error() {
+        None if error.get_ref().is_some() => HttpFailureKind::Other(error.to_string()),
+        _ => HttpFailureKind::NotConnected,
+    }
+}
+
 fn kind(error: EgressError) -> HttpFailureKind {
     match error {
-        EgressError::NotGranted(_) | EgressError::Request(_) => HttpFailureKind::Denied,
+        EgressError::NotGranted { .. } | EgressError::Request(_) => HttpFailureKind::Denied,
         EgressError::Requests(_) => HttpFailureKind::TooMany,
         EgressError::Dial(error) => match error {
             DialError::NoAddress(_) | DialError::Resolve { .. } => HttpFailureKind::NoAddress,
             DialError::Forbidden { .. } => HttpFailureKind::Prohibited,
-            DialError::Connect { .. } => HttpFailureKind::NotConnected,
+            DialError::Connect { source, .. } => not_connected(&source),
             DialError::TimedOut { .. } => HttpFailureKind::ConnectTimeout,
         },
         EgressError::Tls { source, .. } => HttpFailureKind::Tls(source.to_string()),
@@ -208,7 +219,8 @@ fn kind(error: EgressError) -> HttpFailureKind {
             source if source.is_parse_too_large() => HttpFailureKind::HeaderTooLarge,
             _ => HttpFailureKind::Protocol,
         },
-        EgressError::Decode(_) => HttpFailureKind::Protocol,
+        EgressError::Upgrade(_) => HttpFailureKind::Protocol,
+        EgressError::Decode(_) => HttpFailureKind::Encoding("damaged".to_owned()),
         EgressError::Roots(reason) => HttpFailureKind::Other(reason),
     }
 }

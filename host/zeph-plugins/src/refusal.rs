@@ -59,7 +59,7 @@ pub fn explain(
                 path,
                 rights: right,
             } => directory(path, *right, rights, config),
-            MissingGrant::Host(access) => host(access, rights),
+            MissingGrant::Host { access, closed } => host(access, closed.as_deref(), rights),
             MissingGrant::Request { reason } => RefusalText {
                 sentence: format!("was refused a request: {reason}"),
                 missing: None,
@@ -245,7 +245,7 @@ fn service(capability: &Capability, rights: &Rights) -> RefusalText {
 }
 
 /// A request to a host, or by a method there, that no grant of the call covers.
-fn host(access: &HostAccess, rights: &Rights) -> RefusalText {
+fn host(access: &HostAccess, closed: Option<&str>, rights: &Rights) -> RefusalText {
     let covers = |capability: &Capability| matches!(capability, Capability::Host(held) if held.covers(access));
     let is_granted = rights.granted.iter().any(|grant| covers(&grant.capability));
     let is_wanted = rights.wants_anything || rights.wanted.iter().any(covers);
@@ -255,8 +255,12 @@ fn host(access: &HostAccess, rights: &Rights) -> RefusalText {
         (false, _) => "its manifest does not ask for it, so it cannot be granted",
     };
     let can_be_granted = is_wanted && !is_granted;
+    let besides = closed.map(|closed| format!(", and {closed}"));
     RefusalText {
-        sentence: format!("may not reach `{access}`: {why}"),
+        sentence: format!(
+            "may not reach `{access}`: {why}{}",
+            besides.unwrap_or_default()
+        ),
         missing: can_be_granted.then(|| Capability::Host(access.clone())),
     }
 }

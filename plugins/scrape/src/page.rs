@@ -48,7 +48,7 @@ impl Page {
         let url = moved.unwrap_or(url);
         let response = response.succeeded(|status| status_text(&url, status))?;
         let status = response.status();
-        if status == 204 || status >= 300 {
+        if !(200..300).contains(&status) || status == 204 {
             return Err(ToolError {
                 http_status: Some(status),
                 ..ToolError::permanent(format!("{}, without a page", status_text(&url, status)))

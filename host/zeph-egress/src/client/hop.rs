@@ -19,7 +19,7 @@ use crate::error::EgressError;
 use crate::ledger::Traffic;
 use crate::metered::Metered;
 use crate::pool::PoolKey;
-use crate::request::{CheckedRequest, Origin};
+use crate::request::{self, CheckedRequest, Origin};
 use crate::secret::{self, CallSecrets, RequestHop, clean_headers};
 
 /// What one hop works with.
@@ -186,7 +186,7 @@ impl Hop<'_> {
         self.add_secrets(request, &mut wire);
         let limit = self.deadline.min(Instant::now() + self.limits.header);
         match timeout_at(limit, connection.send(wire)).await {
-            Ok(Ok(response)) => Ok(response),
+            Ok(Ok(response)) => self.with_checked_head(response, destination),
             Ok(Err(source)) => Err(EgressError::Http {
                 destination,
                 source,
@@ -197,6 +197,28 @@ impl Hop<'_> {
                 key: "header_timeout_secs",
                 limit: self.limits.header,
             }),
+        }
+    }
+
+    /// A response whose head is one that a request can have.
+    fn with_checked_head(
+        &self,
+        response: Response<Incoming>,
+        destination: Destination,
+    ) -> Result<Response<Incoming>, EgressError> {
+        // Nobody asks for another protocol: what follows is none of HTTP.
+        if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+            return Err(EgressError::Upgrade(destination));
+        }
+        // The connection reads in pieces, and a head that came in one of them may be larger than its limit.
+        let limit = self.limits.header_bytes;
+        match request::header_bytes(response.headers()) > limit {
+            true => Err(EgressError::TooLarge {
+                what: "the header of the response",
+                key: "max_header_bytes",
+                limit: limit as u64,
+            }),
+            false => Ok(response),
         }
     }
 

@@ -332,3 +332,25 @@ async fn a_call_has_so_many_requests_at_one_time() {
     assert!(fetched(&call).await.is_ok());
     assert!(world.server.requests().len() == 3);
 }
+
+#[tokio::test]
+async fn the_limit_of_a_header_holds_however_it_arrives() {
+    for (n_bytes, is_taken) in [(60 * 1024, true), (66 * 1024, false), (200 * 1024, false)] {
+        let fields = format!("x-long: {}\r\n", "a".repeat(n_bytes));
+        match answered(limits(), move || Reply::of("200 OK", &fields, "x")).await {
+            Ok(_) => assert!(is_taken, "{n_bytes}"),
+            Err(error) => assert!(!is_taken, "{n_bytes}: {error}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn another_protocol_is_no_answer() {
+    let error = failed(limits(), || {
+        Reply::raw(
+            "HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n<p>",
+        )
+    })
+    .await;
+    assert!(matches!(error, EgressError::Upgrade(_)), "{error}");
+}

@@ -79,7 +79,7 @@ async fn no_redirect_leads_to_what_is_forbidden() {
         let error = get(&ungranted, "https://example.org/").await.unwrap_err();
         let is_refused = matches!(
             error,
-            EgressError::NotGranted(_) | EgressError::Dial(DialError::Forbidden { .. })
+            EgressError::NotGranted { .. } | EgressError::Dial(DialError::Forbidden { .. })
         );
         assert!(is_refused, "{target}: {error}");
         let dialled = world.dialled();
@@ -115,7 +115,7 @@ async fn what_is_no_place_is_not_followed() {
         let error = get(&call, "https://example.org/").await.unwrap_err();
         let is_refused = matches!(
             error,
-            EgressError::NotGranted(_) | EgressError::Redirect { .. }
+            EgressError::NotGranted { .. } | EgressError::Redirect { .. }
         );
         assert!(is_refused, "{target}: {error}");
         assert_eq!(world.server.requests().len(), 1, "{target}");

@@ -143,7 +143,7 @@ async fn what_is_not_granted_is_not_even_looked_up() {
         (Method::HEAD, "https://other.example/", "other.example:GET"),
     ] {
         let error = send(&call, request(method, url, "")).await.unwrap_err();
-        let EgressError::NotGranted(access) = &error else {
+        let EgressError::NotGranted { access, .. } = &error else {
             panic!("{url}: {error}");
         };
         assert_eq!(access.to_string(), wanted, "{url}");
@@ -313,4 +313,45 @@ async fn requests_of_a_call_are_counted() {
     get(&world.call(&["example.org"]), "https://example.org/")
         .await
         .unwrap();
+}
+
+#[tokio::test]
+async fn a_private_address_without_a_grant_says_all_that_would_open_it() {
+    let opened = PrivateHost {
+        host: "10.0.0.2".parse().unwrap(),
+        ports: vec![8443],
+        plain_http: false,
+    };
+    let world = World::with(limits(), &[opened], |_| Reply::text("no")).await;
+    let call = world.call(&["example.org"]);
+    for (url, closed) in [
+        (
+            "https://127.0.0.1/",
+            Some(
+                "it is a loopback address, which the operator opens with `[[tools.egress.private]]` and `host = \"127.0.0.1\"`, `ports = [443]`",
+            ),
+        ),
+        (
+            "http://0xa000001:8080/",
+            Some(
+                "it is a private address, which the operator opens with `[[tools.egress.private]]` and `host = \"10.0.0.1\"`, `ports = [8080]`",
+            ),
+        ),
+        (
+            "https://[::1]:8443/",
+            Some(
+                "it is a loopback address, which the operator opens with `[[tools.egress.private]]` and `host = \"[::1]\"`, `ports = [8443]`",
+            ),
+        ),
+        ("https://10.0.0.2:8443/", None),
+        ("https://93.184.216.34/", None),
+        ("https://other.example/", None),
+    ] {
+        let error = get(&call, url).await.unwrap_err();
+        let EgressError::NotGranted { closed: told, .. } = &error else {
+            panic!("{url}: {error}");
+        };
+        assert_eq!(told.as_deref(), closed, "{url}");
+    }
+    assert!(world.dialled().is_empty());
 }

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use zeph_core::capability::Capability;
 use zeph_core::lifetime::GrantLifetime;
+use zeph_core::network::Destination;
 use zeph_core::policy::Mode;
+use zeph_egress::{Dialer, opening};
 
 use serde_json::{Value, json};
 use zeph_config::{Config, StoreLocation, lock_of};
@@ -296,6 +298,27 @@ fn unset(config: &Config, granted: &[GrantRecord]) -> Vec<String> {
         .collect()
 }
 
+/// Addresses that were granted and stay closed, one sentence each.
+fn closed(config: &Config, granted: &[GrantRecord]) -> Vec<String> {
+    let dialer = Dialer::new(Arc::clone(&config.egress.private));
+    let addresses = granted.iter().filter_map(|grant| match &grant.capability {
+        Capability::Host(access) => Some(Destination {
+            host: access.name.host()?.clone(),
+            port: access.name.port(),
+        }),
+        _ => None,
+    });
+    addresses
+        .filter_map(|address| {
+            let why = dialer.forbidden_literal(&address)?;
+            let opening = opening(&address);
+            Some(format!(
+                "`{address}` is {why}: it stays closed until the configuration file has {opening}"
+            ))
+        })
+        .collect()
+}
+
 async fn carry_out(
     context: &Context,
     host: &Host,
@@ -324,6 +347,7 @@ async fn carry_out(
     }
     context.notes(&selection.notes);
     context.notes(&unset(host.config(), &granted));
+    context.notes(&closed(host.config(), &granted));
     let mut page = Page::new();
     page.line(0, &format!("plugin `{name}` was granted"));
     for grant in &granted {
