@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rustix::fs::{CWD, FileType, Mode};
-use zeph_core::id::PluginId;
+use zeph_core::id::{Digest, PluginId};
 use zeph_engine::{
     CompileEvent, CompileListener, Engine, EngineOptions, Plugin, SHARED_KEY_BYTES, SharedArtifacts,
 };
@@ -58,6 +58,33 @@ async fn a_damaged_artifact_is_compiled_again() {
         load(dir.path()).await;
         assert_eq!(fs::read(&artifact).unwrap(), whole, "compiled again");
     }
+}
+
+/// Whether an engine with this cache says that the component need not be compiled.
+fn is_compiled(cache: &Path) -> bool {
+    let options = EngineOptions {
+        guest_threads: 1,
+        pooled: false,
+        cache_dir: Some(cache.to_owned()),
+        on_compile: None,
+    };
+    let digest = ring::digest::digest(&ring::digest::SHA256, HOSTILE);
+    let digest = Digest::new(digest.as_ref().try_into().unwrap());
+    Engine::new(&options).unwrap().has_compiled(digest)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_copied_artifact_does_not_count_as_compiled() {
+    let (dir, copy) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    load(dir.path()).await;
+    assert!(is_compiled(dir.path()));
+    for file in fs::read_dir(dir.path()).unwrap() {
+        let file = file.unwrap();
+        fs::copy(file.path(), copy.path().join(file.file_name())).unwrap();
+    }
+    assert!(!is_compiled(copy.path()));
+    load(copy.path()).await;
+    assert!(is_compiled(copy.path()));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

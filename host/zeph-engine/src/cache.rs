@@ -64,10 +64,9 @@ impl ArtifactCache {
         load(wasm, &self.path(digest)?)
     }
 
-    /// Whether the artifact of the component with this digest is there. That it can be used is found out by loading it.
+    /// Whether the artifact of the component with this digest is there as it was written. That it can be used is found out by loading it.
     pub(crate) fn has(&self, digest: Digest) -> bool {
-        self.path(digest)
-            .is_some_and(|path| path.exists() && seal_path(&path).exists())
+        self.path(digest).is_some_and(|path| is_sealed(&path))
     }
 
     /// The component with this digest, of its artifact, of the one that another machine shares, or of what `compile` makes; the last two
@@ -133,11 +132,20 @@ fn is_usable(dir: &Path) -> bool {
     false
 }
 
-fn load(wasm: &wasmtime::Engine, path: &Path) -> Option<Component> {
-    let recorded = fs::read_to_string(seal_path(path)).ok()?;
-    let meta = fs::symlink_metadata(path).ok()?;
+/// Whether an artifact is the host's own, and unchanged since it was written.
+fn is_sealed(path: &Path) -> bool {
+    let (Ok(recorded), Ok(meta)) = (
+        fs::read_to_string(seal_path(path)),
+        fs::symlink_metadata(path),
+    ) else {
+        return false;
+    };
     let is_ours = meta.is_file() && meta.uid() == rustix::process::geteuid().as_raw();
-    if !is_ours || Seal::of(&meta).to_text() != recorded {
+    is_ours && Seal::of(&meta).to_text() == recorded
+}
+
+fn load(wasm: &wasmtime::Engine, path: &Path) -> Option<Component> {
+    if !is_sealed(path) {
         return None;
     }
     // SAFETY: the file was written by this cache (its seal agrees and cannot be forged by writing the file), of what this host or one with
