@@ -228,7 +228,10 @@ fn what_was_private_stays_private_under_another_name() {
         (bash(1, "cat .env > notes.txt"), "refused"),
         (bash(1, "cat < .env | tee notes.txt > /dev/null"), "refused"),
         (bash(1, "mv .env notes.txt"), "refused"),
-        (bash(1, "find . -name .env -exec mv {} notes.txt ';'"), "refused"),
+        (
+            bash(1, "find . -name .env -exec mv {} notes.txt ';'"),
+            "refused",
+        ),
         (bash(1, "ln -f .env notes.txt && rm .env"), "refused"),
         (bash(1, "for f in .e*; do ln $f n; rm $f; done"), "refused"),
         (bash(1, "tar cf notes.txt .env"), "refused"),

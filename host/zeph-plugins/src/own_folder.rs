@@ -47,7 +47,9 @@ pub(crate) fn given(
             plugin = name,
             "the folder of a plugin cannot be opened"
         );
-        let message = format!("the cache folder of `{name}` cannot be used; the log says why (`engine.cache_dir`)");
+        let message = format!(
+            "the cache folder of `{name}` cannot be used; the log says why (`engine.cache_dir`)"
+        );
         ToolFailure::new(ErrorCategory::ServerError, ErrorPhase::Setup, message)
     })?;
     let mut settings: Map<String, Value> =

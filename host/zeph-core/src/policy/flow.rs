@@ -18,7 +18,8 @@ use serde::{Deserialize, Serialize};
 
 pub use self::sink::{Destination, destination};
 pub use self::source::{
-    UntrustedResult, may_keep_files, may_show_files, private_line, private_source, untrusted_line, untrusted_result,
+    UntrustedResult, may_keep_files, may_show_files, private_line, private_source, untrusted_line,
+    untrusted_result,
 };
 
 use super::finding::Finding;

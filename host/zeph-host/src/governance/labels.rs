@@ -8,7 +8,8 @@ use zeph_core::execution::{ExecutionFacts, PrivateFile};
 use zeph_core::id::{CallId, OverflowId};
 use zeph_core::output::ToolOutput;
 use zeph_core::policy::{
-    Label, LabelKind, Policy, UntrustedResult, may_keep_files, may_show_files, private_line, untrusted_line,
+    Label, LabelKind, Policy, UntrustedResult, may_keep_files, may_show_files, private_line,
+    untrusted_line,
 };
 use zeph_filter::compression::FILTERED;
 
@@ -43,7 +44,8 @@ impl GovernanceRoom {
                 .map(private_label),
         );
         let kinds = kinds(&labels);
-        self.hold(session, labels, (output, trajectory.may_keep(id))).await;
+        self.hold(session, labels, (output, trajectory.may_keep(id)))
+            .await;
         kinds
     }
 
@@ -61,7 +63,8 @@ impl GovernanceRoom {
         let opened = opened_label(facts, may_show_files(line));
         let untrusted = untrusted_label(&untrusted_line(policy, line), facts);
         let labels = named.or(opened).into_iter().chain(untrusted).collect();
-        self.hold(session, labels, (output, may_keep_files(line))).await;
+        self.hold(session, labels, (output, may_keep_files(line)))
+            .await;
     }
 
     /// Gives `labels` to what holds `output`: its handle, and the conversation when it was shown any of it. `is_kept`: the call may have

@@ -334,7 +334,10 @@ impl Trajectory {
     /// Whether a call that runs may leave what it read in a file.
     pub(super) fn may_keep(&self, id: CallId) -> bool {
         let state = self.lock();
-        state.running.get(&id).is_some_and(|call| call.source.may_keep)
+        state
+            .running
+            .get(&id)
+            .is_some_and(|call| call.source.may_keep)
     }
 
     /// What the conversation has read.

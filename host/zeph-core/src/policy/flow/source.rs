@@ -121,7 +121,10 @@ fn read_words<'a>(
 ) -> &'a [String] {
     let name = command.base_name();
     let arguments = command.arguments.as_slice();
-    let shows = name == "git" && arguments.iter().any(|word| word == "show" || word == "diff");
+    let shows = name == "git"
+        && arguments
+            .iter()
+            .any(|word| word == "show" || word == "diff");
     if shows || !NAMES_ONLY.contains(&name) {
         return arguments;
     }
