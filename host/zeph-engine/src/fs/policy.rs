@@ -3,15 +3,13 @@
 //! A tree that a plugin wants and does not have is a root without rights. A guest sees it, so that its paths lead here and
 //! the refusal can be noted, but there is no handle behind it: nothing below is ever looked at through it.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasher, RandomState};
-use std::io::ErrorKind;
-use std::os::fd::{AsFd, BorrowedFd};
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+mod root;
 
-use cap_std::ambient_authority;
-use cap_std::fs::Dir;
+use std::hash::{BuildHasher, RandomState};
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
 use zeph_core::capability::{FsGrant, FsRights, FsRoot};
 use zeph_core::policy::Leave;
 use zeph_core::user::{ToolUser, run_as};
@@ -20,7 +18,11 @@ use super::error::FsPolicyError;
 use super::globs::{Patterns, Shade};
 use super::refusal::NONE;
 use super::rulings::Rulings;
-use super::sys::{FileId, Kernel, Meta};
+use super::sys::Kernel;
+
+pub(super) use self::root::{Root, RootId};
+
+use self::root::{HeldRoots, closed_name, is_nested, open_kernel, open_root, shuts};
 
 /// A file grant, ready to be enforced.
 ///
@@ -44,82 +46,6 @@ pub struct FsPolicy {
     seed: RandomState,
     /// The user whose rights its files are reached with; none is the host's own.
     user: Option<ToolUser>,
-}
-
-/// The trees that plugins were given, each opened once: a tree that is exchanged later is not the one that was granted.
-#[derive(Debug, Default)]
-struct HeldRoots(Mutex<HashMap<PathBuf, Root>>);
-
-impl HeldRoots {
-    /// The tree of `granted`, as it was when it was first asked for; none when nothing is there.
-    ///
-    /// Errors: as `open_root`, and something else stands there now.
-    fn open(&self, kernel: &Kernel, granted: &FsRoot) -> Result<Option<Root>, FsPolicyError> {
-        let path = || granted.path.clone();
-        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = match open_root(kernel, granted) {
-            Ok(now) => now,
-            Err(FsPolicyError::OpenRoot { source, .. }) if source.kind() == ErrorKind::NotFound => {
-                return Ok(None);
-            }
-            Err(FsPolicyError::RootNotCanonical { .. }) if held.contains_key(&granted.path) => {
-                return Err(FsPolicyError::RootReplaced { path: path() });
-            }
-            Err(error) => return Err(error),
-        };
-        let first = held.entry(path()).or_insert_with(|| now.clone());
-        match first.id == now.id {
-            true => Ok(Some(now)),
-            false => Err(FsPolicyError::RootReplaced { path: path() }),
-        }
-    }
-}
-
-/// Which root of a policy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct RootId(usize);
-
-/// A granted tree, or a wanted one without rights.
-#[derive(Debug, Clone)]
-pub(super) struct Root {
-    /// The absolute real path, under which the guest sees the tree too.
-    pub(super) path: String,
-    pub(super) rights: FsRights,
-    pub(super) dev: u64,
-    /// Which object it is; none when there are no rights.
-    id: Option<FileId>,
-    /// None when there are no rights.
-    dir: Option<Arc<Dir>>,
-}
-
-impl Root {
-    /// A tree of which nothing but the name is known.
-    fn closed(path: String) -> Self {
-        Self {
-            path,
-            rights: NONE,
-            dev: 0,
-            id: None,
-            dir: None,
-        }
-    }
-
-    /// The same tree under fewer rights. The handle goes with the last of them.
-    fn narrowed(&self, rights: FsRights) -> Self {
-        let rights = self.rights.intersect(rights);
-        if rights == NONE {
-            return Self::closed(self.path.clone());
-        }
-        Self {
-            rights,
-            ..self.clone()
-        }
-    }
-
-    /// The handle beneath which the tree is reached; none when there are no rights.
-    pub(super) fn handle(&self) -> Option<BorrowedFd<'_>> {
-        self.dir.as_ref().map(|dir| dir.as_fd())
-    }
 }
 
 impl FsPolicy {
@@ -445,69 +371,4 @@ impl FsPolicy {
     pub(super) fn blur(&self, value: impl std::hash::Hash) -> u64 {
         self.seed.hash_one(value)
     }
-}
-
-/// Whether a root is inside another one that has rights, so that both may apply to an object.
-fn is_nested(roots: &[Root]) -> bool {
-    roots.iter().any(|root| is_inside_another(root, roots))
-}
-
-/// Whether a root without rights is inside one that has some.
-fn shuts(roots: &[Root]) -> bool {
-    let mut closed = roots.iter().filter(|root| root.dir.is_none());
-    closed.any(|root| is_inside_another(root, roots))
-}
-
-fn is_inside_another(root: &Root, roots: &[Root]) -> bool {
-    roots.iter().any(|outer| {
-        let is_inside = Path::new(&root.path).starts_with(&outer.path);
-        outer.dir.is_some() && is_inside && root.path != outer.path
-    })
-}
-
-/// The name of a tree that is never opened, if a guest can have one.
-fn closed_name(place: &Path) -> Option<String> {
-    let name = place.to_str().filter(|name| name.starts_with('/'))?;
-    Some(name.to_owned())
-}
-
-fn open_kernel() -> Result<Kernel, FsPolicyError> {
-    Kernel::open().map_err(|source| FsPolicyError::NoNames {
-        source: source.into(),
-    })
-}
-
-fn open_root(kernel: &Kernel, granted: &FsRoot) -> Result<Root, FsPolicyError> {
-    let path = || granted.path.clone();
-    let name = granted.path.to_str().filter(|name| name.starts_with('/'));
-    let name = name.ok_or_else(|| FsPolicyError::RootName { path: path() })?;
-    let failed = |source| FsPolicyError::OpenRoot {
-        path: path(),
-        source,
-    };
-    let dir = Dir::open_ambient_dir(name, ambient_authority()).map_err(failed)?;
-    let meta = Meta::of(&dir).map_err(|error| failed(error.into()))?;
-    let real = kernel.name(&dir).map_err(|error| failed(error.into()))?;
-    // Components are compared, so that a closing slash does no harm; the kernel's spelling is the one that is kept.
-    if real != Path::new(name) {
-        return Err(FsPolicyError::RootNotCanonical { path: path() });
-    }
-    if kernel
-        .is_kernel_file(&dir)
-        .map_err(|error| failed(error.into()))?
-    {
-        return Err(FsPolicyError::KernelFileSystem { path: path() });
-    }
-    let path = real
-        .into_os_string()
-        .into_string()
-        .map_err(|_| FsPolicyError::RootName { path: path() })?;
-    let opened = Root {
-        path,
-        rights: granted.rights,
-        dev: meta.id.dev,
-        id: Some(meta.id),
-        dir: Some(Arc::new(dir)),
-    };
-    Ok(opened.narrowed(granted.rights))
 }
