@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use regex::{RegexBuilder, RegexSet, RegexSetBuilder};
+use regex::RegexSet;
 use regex_automata::nfa::thompson::NFA;
 use serde::{Deserialize, Serialize};
 
@@ -20,13 +20,18 @@ use super::subject::{RuleSubject, SHELL, WRITER, tool_key};
 use super::trust::TrustLevel;
 use super::{Finding, Verdict};
 
+mod expression;
 mod hidden;
 mod matches;
 mod modes;
+mod ruling;
 mod shown;
 
+pub use self::expression::ARGS_MATCH_BYTES_MAX;
+use self::expression::{checked, set};
 pub use self::hidden::{Hidden, PathLayer};
 use self::matches::Matches;
+use self::ruling::RuleMatch;
 pub use self::shown::ShownRule;
 
 /// What refuses where no rule matches.
@@ -34,15 +39,6 @@ pub(super) const DEFAULT_EFFECT: &str = "tools.policy.default_effect";
 
 /// Most rules of one section. Source: the documented limit; more is data, not policy.
 pub const POLICY_RULES_MAX: usize = 256;
-
-/// Most bytes of one `args_match`. Source: the documented limit.
-pub const ARGS_MATCH_BYTES_MAX: usize = 1024;
-
-/// Most bytes a compiled `args_match` takes. Ordinary ones take some kilobytes; nested repetitions are refused.
-const REGEX_SIZE_MAX: usize = 1024 * 1024;
-
-/// Most bytes all of them take together.
-const REGEX_SET_SIZE_MAX: usize = 32 * 1024 * 1024;
 
 /// What a matching rule does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -128,14 +124,6 @@ struct RuleTarget<'a> {
     names: &'a [String],
     reach: &'a Reach,
     matches: &'a Matches,
-}
-
-/// What the first rule that matches says.
-#[derive(Debug, Default)]
-struct RuleMatch {
-    decided: Option<(Verdict, String)>,
-    /// The first rule before it that might match, and the word it depends on.
-    doubt: Option<(String, String)>,
 }
 
 impl PolicyRule {
@@ -405,74 +393,4 @@ impl PolicyRules {
             (name, rule, expression)
         })
     }
-}
-
-impl RuleMatch {
-    fn says(&self, verdict: Verdict) -> bool {
-        let decided = self.decided.as_ref();
-        self.doubt.is_none() && decided.is_some_and(|(decided, _)| *decided == verdict)
-    }
-
-    fn denial(&self) -> Option<Finding> {
-        let (_, rule) = self
-            .decided
-            .as_ref()
-            .filter(|(verdict, _)| *verdict == Verdict::Deny)?;
-        let reason = format!("{rule} forbids it");
-        Some(Finding::new(Verdict::Deny, rule.clone()).because(reason))
-    }
-
-    /// A refusal that depends on what is not known, or a rule that asks.
-    fn question(&self) -> Option<Finding> {
-        let Some((rule, word)) = self.doubt.as_ref() else {
-            let decided = self.decided.as_ref();
-            let (_, rule) = decided.filter(|(verdict, _)| *verdict == Verdict::Ask)?;
-            let reason = format!("{rule} needs approval (`mode = \"ask\"`)");
-            return Some(Finding::new(Verdict::Ask, rule.clone()).because(reason));
-        };
-        let reason =
-            format!("{rule} may forbid it: what {word} becomes is known only when it runs");
-        Some(Finding::new(Verdict::Ask, rule.clone()).because(reason))
-    }
-
-    /// What is left when nothing refuses and nothing is in doubt.
-    fn rest(&self) -> Finding {
-        match &self.decided {
-            Some((_, rule)) => Finding::new(Verdict::Allow, rule.clone()),
-            None => Finding::pass("no rule matches"),
-        }
-    }
-}
-
-/// The text of an expression, when it is one.
-fn checked(text: &str) -> Result<String, BadRule> {
-    if text.len() > ARGS_MATCH_BYTES_MAX {
-        let reason = format!(
-            "`args_match` has {} bytes; {ARGS_MATCH_BYTES_MAX} are the most",
-            text.len()
-        );
-        return Err(BadRule::new(text, reason));
-    }
-    one(text)?;
-    Ok(text.to_owned())
-}
-
-fn one(text: &str) -> Result<(), BadRule> {
-    RegexBuilder::new(text)
-        .size_limit(REGEX_SIZE_MAX)
-        .build()
-        .map(drop)
-        .map_err(|error| BadRule::new(text, crate::failure::one_line(&error.to_string(), 300)))
-}
-
-fn set(texts: &[&str]) -> Result<RegexSet, BadRule> {
-    RegexSetBuilder::new(texts)
-        .size_limit(REGEX_SET_SIZE_MAX)
-        .build()
-        .map_err(|error| {
-            BadRule::new(
-                "args_match",
-                crate::failure::one_line(&error.to_string(), 300),
-            )
-        })
 }
