@@ -299,7 +299,10 @@ fn a_workspace_is_known_by_the_link_that_led_to_it() {
         }
         assert_eq!(answer(&answers, 3)["status"], "refused", "{answers:#?}");
         // Commands have the directory of `--root`, too, and work there.
-        let expected = format!("{}\ntext\ntext\n", product.work.canonicalize().unwrap().display());
+        let expected = format!(
+            "{}\ntext\ntext\n",
+            product.work.canonicalize().unwrap().display()
+        );
         assert_eq!(answer(&answers, 4)["text"], expected, "{answers:#?}");
     }
     assert_eq!(product.read("new"), "x");
