@@ -172,23 +172,17 @@ impl LoadedPlugin {
         cancel: Cancel,
         read: impl FnOnce(Vec<tools::ToolDefinition>) -> Result<R, String> + Send + 'static,
     ) -> Result<R, String> {
-        let read = |listed: Result<Vec<_>, String>| Ok(listed.and_then(read));
-        let (listed, _) = self
-            .on_guest_thread(
-                GuestSetup::asked(grant, cancel),
-                read,
-                move |store, compiled| {
-                    Box::pin(async move {
-                        let Compiled::Tools(pre) = compiled else {
-                            return Ok(Err("it has no `list-tools`".to_owned()));
-                        };
-                        let guest = pre.instantiate_async(&mut *store).await?;
-                        guest.zeph_plugin_tools().call_list_tools(store).await
-                    })
-                },
-            )
-            .await;
-        listed.unwrap_or_else(|failure| Err(failure.message))
+        let setup = GuestSetup::asked(grant, cancel);
+        let listed = self.listed(setup, read, move |store, compiled| {
+            Box::pin(async move {
+                let Compiled::Tools(pre) = compiled else {
+                    return Ok(Err("it has no `list-tools`".to_owned()));
+                };
+                let guest = pre.instantiate_async(&mut *store).await?;
+                guest.zeph_plugin_tools().call_list_tools(store).await
+            })
+        });
+        listed.await
     }
 
     /// Lists the strategies of a filter component.
@@ -198,23 +192,34 @@ impl LoadedPlugin {
         cancel: Cancel,
         read: impl FnOnce(Vec<filter::Listed>) -> Result<R, String> + Send + 'static,
     ) -> Result<R, String> {
-        let read = |listed: Result<Vec<_>, String>| Ok(listed.and_then(read));
-        let (listed, _) = self
-            .on_guest_thread(
-                GuestSetup::asked(grant, cancel),
-                read,
-                move |store, compiled| {
-                    Box::pin(async move {
-                        let Compiled::Filter(pre) = compiled else {
-                            return Ok(Err("it has no `list-strategies`".to_owned()));
-                        };
-                        let guest = pre.instantiate_async(&mut *store).await?;
-                        let strategies = guest.zeph_filter_strategies();
-                        strategies.call_list_strategies(store).await.map(Ok)
-                    })
-                },
-            )
-            .await;
+        let setup = GuestSetup::asked(grant, cancel);
+        let listed = self.listed(setup, read, move |store, compiled| {
+            Box::pin(async move {
+                let Compiled::Filter(pre) = compiled else {
+                    return Ok(Err("it has no `list-strategies`".to_owned()));
+                };
+                let guest = pre.instantiate_async(&mut *store).await?;
+                let strategies = guest.zeph_filter_strategies();
+                strategies.call_list_strategies(store).await.map(Ok)
+            })
+        });
+        listed.await
+    }
+
+    /// What `read` makes of a list that `list` asks the guest for.
+    async fn listed<T, R: Send + 'static>(
+        &self,
+        guest: GuestSetup,
+        read: impl FnOnce(Vec<T>) -> Result<R, String> + Send + 'static,
+        list: impl for<'a> FnOnce(
+            &'a mut Store<GuestState>,
+            Compiled,
+        ) -> GuestFuture<'a, Result<Vec<T>, String>>
+        + Send
+        + 'static,
+    ) -> Result<R, String> {
+        let read = |listed: Result<Vec<T>, String>| Ok(listed.and_then(read));
+        let (listed, _) = self.on_guest_thread(guest, read, list).await;
         listed.unwrap_or_else(|failure| Err(failure.message))
     }
 

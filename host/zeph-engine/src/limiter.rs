@@ -212,12 +212,9 @@ impl ResourceLimiter for Limiter {
         if fails_anyway(desired, maximum) {
             return Ok(true);
         }
-        let grown = desired.saturating_sub(current) as u64;
-        let wanted = self.memory_bytes.saturating_add(grown);
-        if wanted > self.limits.memory_bytes {
-            return Err(GuestStop::Memory(self.limits.memory_bytes).into());
-        }
-        self.memory_bytes = wanted;
+        let most = self.limits.memory_bytes;
+        let grown = grown(self.memory_bytes, (current, desired), most);
+        self.memory_bytes = grown.ok_or(GuestStop::Memory(most))?;
         Ok(true)
     }
 
@@ -230,12 +227,9 @@ impl ResourceLimiter for Limiter {
         if fails_anyway(desired, maximum) {
             return Ok(true);
         }
-        let grown = desired.saturating_sub(current) as u64;
-        let wanted = self.table_elements.saturating_add(grown);
-        if wanted > self.limits.table_elements {
-            return Err(GuestStop::Table(self.limits.table_elements).into());
-        }
-        self.table_elements = wanted;
+        let most = self.limits.table_elements;
+        let grown = grown(self.table_elements, (current, desired), most);
+        self.table_elements = grown.ok_or(GuestStop::Table(most))?;
         Ok(true)
     }
 
@@ -251,6 +245,13 @@ impl ResourceLimiter for Limiter {
     fn memories(&self) -> usize {
         MEMORIES_MAX as usize
     }
+}
+
+/// What is held after growing, counted over all that grows; none when that is more than `most`.
+fn grown(held: u64, (current, desired): (usize, usize), most: u64) -> Option<u64> {
+    let added = desired.saturating_sub(current) as u64;
+    let wanted = held.saturating_add(added);
+    (wanted <= most).then_some(wanted)
 }
 
 /// Whether growing will fail because the guest reaches its own declared maximum. Nothing is taken then;
