@@ -1,8 +1,9 @@
 //! What one call of a plugin may touch: manifest ∩ grant ∩ policy, looked up anew for every call, so that a grant or a
 //! revocation holds from the next call on in every running host.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+mod operator;
+
+use std::sync::Arc;
 
 use zeph_config::Config;
 use zeph_core::capability::{Capability, FsRights, FsRoot};
@@ -13,55 +14,19 @@ use zeph_core::id::ConversationId;
 use zeph_core::lifetime::GrantLifetime;
 use zeph_core::manifest::Manifest;
 use zeph_core::network::HostAccess;
-use zeph_core::policy::{GrantModes, Mode, PathLayer};
+use zeph_core::policy::{GrantModes, Mode};
 use zeph_core::secret::SecretUse;
 use zeph_core::tool::Tool;
-use zeph_engine::fs::{FsPolicy, FsPolicyError, Rulings};
+use zeph_engine::fs::FsPolicyError;
 use zeph_engine::{CallGrant, NO_SETTINGS};
 use zeph_store::{GrantRecord, Store, StoreError};
 
 use super::set::{InForce, ManifestBy, PluginOrigin, VettedPlugin};
 use crate::own_folder;
 
-/// Everything that the operator lets any plugin have of files, opened once.
-#[derive(Debug)]
-pub struct OperatorPolicy {
-    everything: Arc<FsPolicy>,
-    /// What rules hide, as compiled for earlier calls.
-    rulings: Mutex<BTreeMap<Lists, Arc<Rulings>>>,
-}
+pub use self::operator::OperatorPolicy;
 
-/// What the rules hide from one call, as the policy says it.
-type Lists = Vec<Vec<PathLayer>>;
-
-/// Most combinations of rules that are kept compiled: tools times what rules ask of the environment.
-const RULINGS_MAX: usize = 256;
-
-impl OperatorPolicy {
-    /// Opens the directories of `[tools.file]`.
-    ///
-    /// Errors: as [`FsPolicy::new`].
-    pub fn new(config: &Config) -> Result<Self, FsPolicyError> {
-        Ok(Self {
-            everything: Arc::new(FsPolicy::for_user(&config.file, config.tool_user.clone())?),
-            rulings: Mutex::default(),
-        })
-    }
-
-    /// Compiles what rules hide, once.
-    fn rulings(&self, lists: Lists) -> Result<Arc<Rulings>, FsPolicyError> {
-        let mut known = self.rulings.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(rulings) = known.get(&lists) {
-            return Ok(Arc::clone(rulings));
-        }
-        if known.len() >= RULINGS_MAX {
-            known.clear();
-        }
-        let rulings = Arc::new(Rulings::new(&lists)?);
-        known.insert(lists, Arc::clone(&rulings));
-        Ok(rulings)
-    }
-}
+use self::operator::Lists;
 
 impl Rights {
     /// The grants that the call uses up if it uses them.
