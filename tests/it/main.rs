@@ -49,6 +49,7 @@ mod mcp_tasks;
 mod mcp_wrap;
 mod overflow;
 mod own_plugins;
+mod peers;
 mod plain;
 mod plugin_cli;
 mod plugin_dev;

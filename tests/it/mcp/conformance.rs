@@ -4,7 +4,8 @@
 use std::io::{Write as _, stderr};
 use std::process::Output;
 
-use super::{Peers, Product, Server, product};
+use super::{PEERS, Product, Server, product};
+use crate::peers::Peers;
 
 const EXPECTED: [(&str, &str); 2] = [
     ("2025-11-25", include_str!("conformance-2025-11-25.yml")),
@@ -18,7 +19,7 @@ const CLIENT: &str = env!("CARGO_BIN_EXE_mcp-client-under-test");
 const SUITE: &str = "@modelcontextprotocol/conformance/dist/index.js";
 
 fn check(revision: &str) {
-    let Some(peers) = Peers::install() else {
+    let Some(peers) = Peers::install(&PEERS) else {
         return;
     };
     let product = product();
@@ -29,7 +30,7 @@ fn check(revision: &str) {
 /// As for servers, but that a scenario which failed beside all others may pass alone: the suite starts them at once, and one (`sse-retry`)
 /// counts the requests of two connections, which come in another order on a busy machine.
 fn check_client(revision: &str) {
-    let Some(peers) = Peers::install() else {
+    let Some(peers) = Peers::install(&PEERS) else {
         return;
     };
     let product = product();

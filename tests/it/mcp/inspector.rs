@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::{Peers, Server, product};
+use super::{PEERS, Server, product};
+use crate::peers::Peers;
 use crate::product::Ran;
 
 const LAUNCHER: &str = "@modelcontextprotocol/inspector/clients/launcher/build/index.js";
@@ -10,7 +11,7 @@ const LAUNCHER: &str = "@modelcontextprotocol/inspector/clients/launcher/build/i
 /// `--strict` exits with 6 when a schema of a tool would be refused by a provider of models, and warns of what some refuse.
 #[test]
 fn the_inspector_finds_no_fault_in_the_schemas() {
-    let Some(peers) = Peers::install() else {
+    let Some(peers) = Peers::install(&PEERS) else {
         return;
     };
     let product = product();
@@ -24,7 +25,7 @@ fn the_inspector_finds_no_fault_in_the_schemas() {
 
 #[test]
 fn the_inspector_calls_a_tool() {
-    let Some(peers) = Peers::install() else {
+    let Some(peers) = Peers::install(&PEERS) else {
         return;
     };
     let product = product();

@@ -1,13 +1,14 @@
 //! The Python library as a client, in each of its modes, over stdio and HTTP. What is asserted stands in `client.py`.
 
-use super::{Peers, Server, product};
+use super::{PEERS, Server, product};
+use crate::peers::Peers;
 use crate::product::Ran;
 
 const SCRIPT: &str = include_str!("client.py");
 
 /// Runs the script to its end against `server`: an address, or the words that start one.
 fn check(mode: &str, version: &str, is_http: bool) {
-    let Some(peers) = Peers::install() else {
+    let Some(peers) = Peers::install(&PEERS) else {
         return;
     };
     let product = product();
