@@ -69,21 +69,7 @@ fn bench(names: &[OsString], program: Option<PathBuf>) -> Result<()> {
     if cfg!(debug_assertions) {
         bail!("this build is not optimised\n\nhint: measure with `cargo xtask bench`");
     }
-    let known: Vec<&str> = FIGURES
-        .iter()
-        .map(|(name, _)| *name)
-        .chain([TARGETS, FILTERS])
-        .collect();
-    if let Some(unknown) = names
-        .iter()
-        .find(|name| !known.iter().any(|known| known == name))
-    {
-        bail!(
-            "no figure `{}`\n\nhint: there are {}",
-            unknown.display(),
-            known.join(", ")
-        );
-    }
+    check(names)?;
     let is_picked = |name: &str| names.is_empty() || names.iter().any(|picked| picked == name);
 
     if let [only] = names
@@ -112,15 +98,7 @@ fn bench(names: &[OsString], program: Option<PathBuf>) -> Result<()> {
         for (name, measure) in picked {
             complain(&format!("Measuring `{name}`."));
             let rows = measure(&bench).with_context(|| format!("cannot measure `{name}`"))?;
-            table.extend(rows.iter().map(|row| {
-                let figures::Row {
-                    figure,
-                    measured,
-                    reach,
-                    ratio,
-                } = row;
-                format!("| {figure} | {measured} | {reach} | {ratio} |")
-            }));
+            table.extend(rows.iter().map(line));
         }
     }
     if is_picked(FILTERS) {
@@ -129,6 +107,32 @@ fn bench(names: &[OsString], program: Option<PathBuf>) -> Result<()> {
     }
     writeln!(std::io::stdout(), "{}", table.join("\n"))?;
     Ok(())
+}
+
+/// Whether there is a figure of each name.
+fn check(names: &[OsString]) -> Result<()> {
+    let known = FIGURES.iter().map(|(name, _)| *name);
+    let known: Vec<&str> = known.chain([TARGETS, FILTERS]).collect();
+    let is_known = |name: &&OsString| known.iter().any(|known| known == name);
+    match names.iter().find(|name| !is_known(name)) {
+        None => Ok(()),
+        Some(unknown) => bail!(
+            "no figure `{}`\n\nhint: there are {}",
+            unknown.display(),
+            known.join(", ")
+        ),
+    }
+}
+
+/// A row of the table.
+fn line(row: &figures::Row) -> String {
+    let figures::Row {
+        figure,
+        measured,
+        reach,
+        ratio,
+    } = row;
+    format!("| {figure} | {measured} | {reach} | {ratio} |")
 }
 
 /// Builds the program that `cargo xtask dist` packs, and returns where it is.

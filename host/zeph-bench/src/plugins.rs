@@ -1,9 +1,10 @@
 //! The figures of plugins in a folder: what twenty of them cost at start, and what compiling a large one costs the others.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
@@ -107,12 +108,7 @@ pub(crate) fn compile(bench: &Bench) -> Result<Vec<Row>> {
     for _ in 0..500 {
         before.push(host.call("read", &params)?.1);
     }
-    let (sender, receiver) = std::sync::mpsc::channel();
-    std::thread::spawn(move || {
-        for line in BufReader::new(notes).lines().map_while(Result::ok) {
-            drop(sender.send(line));
-        }
-    });
+    let receiver = lines(notes);
     let started = Instant::now();
     fs::write(
         folder.join("large.part"),
@@ -153,6 +149,17 @@ pub(crate) fn compile(bench: &Bench) -> Result<Vec<Row>> {
         reach: "p99 ≤ 100 ms, compiled once, announced".to_owned(),
         ratio: verdict("", busy <= Duration::from_millis(100) && n_compiled == 1),
     }])
+}
+
+/// The lines that a program prints, as they come.
+fn lines(output: impl Read + Send + 'static) -> Receiver<String> {
+    let (sender, receiver) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        for line in BufReader::new(output).lines().map_while(Result::ok) {
+            drop(sender.send(line));
+        }
+    });
+    receiver
 }
 
 /// One component of each language there is: those of the templates once their tests have run, else the one of the tests.

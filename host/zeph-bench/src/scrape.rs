@@ -38,21 +38,18 @@ pub(crate) fn scrape(bench: &Bench) -> Result<Vec<Row>> {
     ])?;
     let port = site.port;
     let directory = &bench.corpus.tiny;
+    let host = format!("http://127.0.0.1:{port}");
     let mut granting = bench.installed.command(directory);
-    granting.args([
-        "plugin",
-        "grant",
-        "scrape",
-        "--host",
-        &format!("http://127.0.0.1:{port}"),
-    ]);
+    granting.args(["plugin", "grant", "scrape", "--host", &host]);
     wall(&mut granting)?;
     let private = format!(
         "tools.egress.private=[{{ host = \"127.0.0.1\", ports = [{port}], plain_http = true }}]"
     );
     let args = ["--allow", "*", "--set", &private];
-    let mut host = bench.installed.run(directory, &args)?;
+    let start = || bench.installed.run(directory, &args);
+    let mut host = start()?;
     let url = |path: &str| format!("http://127.0.0.1:{port}/{path}");
+    let fetching = |path: &str| json!({"url": url(path)});
     let selecting = |path: &str| json!({"url": url(path), "select": SELECT, "limit": 1});
     let params = selecting("page");
     let (answer, _) = host.call("web_scrape", &params)?;
@@ -71,24 +68,9 @@ pub(crate) fn scrape(bench: &Bench) -> Result<Vec<Row>> {
             4.0,
             &pair,
         ),
-        memory(
-            || bench.installed.run(directory, &args),
-            "fetch",
-            |path| json!({"url": url(path)}),
-            "text",
-        )?,
-        memory(
-            || bench.installed.run(directory, &args),
-            "fetch",
-            |path| json!({"url": url(path)}),
-            "limit",
-        )?,
-        memory(
-            || bench.installed.run(directory, &args),
-            "web_scrape",
-            selecting,
-            "limit",
-        )?,
+        memory(start, "fetch", fetching, "text")?,
+        memory(start, "fetch", fetching, "limit")?,
+        memory(start, "web_scrape", selecting, "limit")?,
     ])
 }
 

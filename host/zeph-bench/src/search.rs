@@ -69,14 +69,7 @@ pub(crate) fn search(bench: &Bench) -> Result<Vec<Row>> {
     }
     let native = both.peers.unwrap_or_default();
     let ratio = both.ratio().unwrap_or(f64::NAN);
-    let mut host = bench.installed.run(&tree, &[])?;
-    let mut times = Vec::new();
-    for query in QUERIES.iter().cycle().take(N_QUERIES * QUERIES.len()) {
-        let params = json!({"query": query, "refresh": false});
-        let (answer, _) = host.call("search_code", &params)?;
-        let took_ms = answer["duration_ms"].as_f64().unwrap_or(f64::NAN);
-        times.push(Duration::try_from_secs_f64(took_ms / 1e3)?);
-    }
+    let mut times = queries(bench, &tree)?;
     let best = reads.iter().min().copied().unwrap_or_default();
     let (p50, p99) = (median(&mut times), percentile(&mut times, 99));
     Ok(vec![
@@ -102,6 +95,19 @@ pub(crate) fn search(bench: &Bench) -> Result<Vec<Row>> {
             ratio: verdict("", p50 <= QUERY_MAX),
         },
     ])
+}
+
+/// How long each query takes, one after the other.
+fn queries(bench: &Bench, tree: &Path) -> Result<Vec<Duration>> {
+    let mut host = bench.installed.run(tree, &[])?;
+    let mut times = Vec::new();
+    for query in QUERIES.iter().cycle().take(N_QUERIES * QUERIES.len()) {
+        let params = json!({"query": query, "refresh": false});
+        let (answer, _) = host.call("search_code", &params)?;
+        let took_ms = answer["duration_ms"].as_f64().unwrap_or(f64::NAN);
+        times.push(Duration::try_from_secs_f64(took_ms / 1e3)?);
+    }
+    Ok(times)
 }
 
 /// Reads the tree in this process, without the guard and without the guest: the time, and the files.
