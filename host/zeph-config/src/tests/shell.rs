@@ -372,7 +372,7 @@ fn a_link_within_what_tools_change_leads_nowhere() {
             .symlink("home/repo/docs", "outside")
             .symlink("home/repo/inner", "home/repo/src")
             .symlink("home/work/b", "outside");
-        let world = world.user(&format!("[tools]\n{key} = {text}\n"));
+        let world = world.user(format!("[tools]\n{key} = {text}\n"));
         match world.load() {
             Ok(loaded) => loaded.warnings.join("\n"),
             Err(errors) => errors.to_string(),
