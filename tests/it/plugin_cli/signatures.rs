@@ -147,6 +147,26 @@ fn a_signed_plugin_is_used_and_says_who_signed_it() {
 }
 
 #[test]
+fn an_installed_plugin_is_verified_by_its_name() {
+    let product = with_keys(&["acme"]);
+    trust(&product, "refuse", &[("acme", LOCAL)]);
+    product.drop_in("weather", &plugin());
+    product.refuses(
+        &["verify", "weather"],
+        1,
+        &["nobody", "`zeph-host plugin sign`"],
+    );
+    signed(&product, &plugin(), &["--key", "acme.key"]);
+    let verified = product.plugin_json(&["verify", "weather"]);
+    assert_eq!(verified["reference"], "file:weather", "{verified}");
+    assert_eq!(verified["signer"], "acme", "{verified}");
+    product.refuses(&["verify", "wether"], 2, &["`weather`", "lists the names"]);
+    // A file of that name goes first, and is no component.
+    product.file("weather", b"sunny");
+    product.refuses(&["verify", "weather"], 1, &["plugin check"]);
+}
+
+#[test]
 fn what_the_policy_does_not_accept_is_refused_at_load_with_the_reason() {
     let product = with_keys(&["acme", "other"]);
     trust(&product, "refuse", &[("acme", LOCAL)]);

@@ -52,8 +52,8 @@ pub(crate) struct PluginSign {
 /// `zeph-host plugin verify`
 #[derive(Debug, ClapArgs)]
 pub(crate) struct PluginVerify {
-    /// The component, a project directory, or the reference of a published plugin
-    #[arg(value_name = "FILE|REF")]
+    /// The component, a project directory, the name of an installed plugin, or the reference of a published one
+    #[arg(value_name = "FILE|NAME|REF")]
     pub(crate) from: PathBuf,
     /// Accept only this public key, a line or a file, in place of the signers of the configuration; repeatable
     #[arg(long, value_name = "KEY", action = ArgAction::Append)]

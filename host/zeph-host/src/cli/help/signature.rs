@@ -23,6 +23,7 @@ macro_rules! verify_examples {
         r#"Examples:
   zeph-host plugin verify weather.wasm
   zeph-host plugin verify weather.wasm --key acme.pub
+  zeph-host plugin verify weather                  the installed plugin of this name
   zeph-host plugin verify ghcr.io/acme/weather:1.2.0"#
     };
 }
@@ -71,7 +72,7 @@ pub(crate) const VERIFY_LONG: &str = concat!(
 
 Checks the signatures beside a file, or those that a registry has for a reference, with the
 signers in [plugins.trust] of the configuration. Nothing is installed. The reference of a file is
-`file:NAME`.
+`file:NAME`. A name is that of an installed plugin unless there is a file called so.
 
 JSON: {"reference", "component", "state": "signed", "signer", "key", "version", "signed_at",
 "expires_at"}, {"state": "unsigned", "passed_over"} or {"state": "refused", "reason", "remedy"}
@@ -79,5 +80,5 @@ JSON: {"reference", "component", "state": "signed", "signer", "key", "version", 
 Exit codes:
   0  a known signer that may offer it signed it
   1  it is not signed, or the signature is not accepted
-  2  the file does not exist"#
+  2  there is no such file or plugin"#
 );

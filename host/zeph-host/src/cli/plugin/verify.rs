@@ -1,11 +1,12 @@
 //! `zeph-host plugin verify`: says who signed a plugin, and whether the configuration accepts that.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use zeph_artifact::reference::{ArtifactSource, Reference};
 use zeph_config::Config;
 use zeph_core::failure::one_line;
+use zeph_core::id::PluginId;
 use zeph_core::signer::{SignaturePolicy, SignatureVerdict, Signer, SignerKey};
 use zeph_plugins::lock::PluginSource;
 use zeph_plugins::manage::names::{self, KnownPlugin};
@@ -34,7 +35,11 @@ const KEY_FILE_BYTES_MAX: u64 = 4096;
 pub(super) fn run(context: &Context, options: &PluginVerify) -> Result<Exit, CliError> {
     let config = context.config()?;
     let policy = policy(context, &config, &options.key)?;
-    let source = match Origin::of(context, &options.from)? {
+    let from = match installed_name(context, &options.from) {
+        Some(name) => file_of(context, &config, name)?,
+        None => options.from.clone(),
+    };
+    let source = match Origin::of(context, &from)? {
         Origin::File(source) => source,
         Origin::Remote(from) => return published(context, &config, (policy, from), options),
         Origin::Package(package) => {
@@ -49,6 +54,27 @@ pub(super) fn run(context: &Context, options: &PluginVerify) -> Result<Exit, Cli
     let check = Signatures::under(policy);
     let checked = CheckedSignature::of(&*check, &plugin, &specimen.file, now_ms());
     report(&plugin, &checked, options)
+}
+
+/// The name of an installed plugin, when nothing else was typed: a file that is there goes first.
+fn installed_name<'a>(context: &Context, typed: &'a Path) -> Option<&'a str> {
+    let name = typed
+        .to_str()
+        .filter(|name| PluginId::problem(name).is_none())?;
+    let file = context.surroundings.working_directory.join(typed);
+    (!file.exists()).then_some(name)
+}
+
+/// The file of the plugin of this name.
+///
+/// Errors: there is none of that name, or its file is gone.
+fn file_of(context: &Context, config: &Config, name: &str) -> Result<PathBuf, CliError> {
+    let known = names::known(&config.plugins.folders)?;
+    let plugin = names::find(&known, name, &context.first_party())?;
+    plugin.file.clone().ok_or_else(|| {
+        CliError::user(format!("the file of plugin `{name}` is gone"))
+            .hint("`zeph-host plugin sync` restores the files that `zeph.lock` pins")
+    })
 }
 
 /// Where an installed plugin comes from, by its lock; none for any other file, and for one whose lock is of another component.
@@ -174,12 +200,26 @@ fn page(plugin: &SignedPlugin, checked: &CheckedSignature) -> Page {
             page.field("signed", by.signed_at_ms.map(time::shown).as_deref());
             page.field("expires", by.expires_at_ms.map(time::shown).as_deref());
         }
-        SignatureVerdict::Unsigned { .. } => {}
+        SignatureVerdict::Unsigned { passed_over } => {
+            page.field("to mend it", Some(to_sign(passed_over)));
+        }
         SignatureVerdict::Refused(refusal) => {
             page.field("to accept", Some(&refusal.remedy));
         }
     }
     page
+}
+
+/// What helps a plugin without a signature of a known signer.
+fn to_sign(passed_over: &[String]) -> &'static str {
+    match passed_over {
+        [] => {
+            "its author signs it with `zeph-host plugin sign`; the signature goes beside the file, with the ending `.minisig`"
+        }
+        _ => {
+            "name its signer in `[[plugins.trust.signers]]`, or give the public key with `--key` to try it"
+        }
+    }
 }
 
 /// Who signed a plugin, in words.
