@@ -2,6 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
+use std::path::Path;
 use std::process::{Child, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -99,12 +100,16 @@ pub(super) struct Server {
 
 impl Server {
     fn start(bench: &Bench) -> Result<Self> {
-        Self::start_with(bench, &[])
+        Self::start_with(bench, &[], None)
     }
 
-    /// Starts it with more arguments.
-    pub(super) fn start_with(bench: &Bench, args: &[&str]) -> Result<Self> {
+    /// Starts it with more arguments; what it keeps of its own, but for its cache, is below `home` then.
+    pub(super) fn start_with(bench: &Bench, args: &[&str], home: Option<&Path>) -> Result<Self> {
         let mut command = bench.installed.command(&bench.corpus.tiny);
+        if let Some(home) = home {
+            command.env("XDG_DATA_HOME", home.join("data"));
+            command.env("XDG_STATE_HOME", home.join("state"));
+        }
         command.args(["serve", "--http", "127.0.0.1:0"]).args(args);
         command
             .stdin(Stdio::null())

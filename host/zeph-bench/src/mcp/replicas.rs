@@ -3,6 +3,7 @@
 //! The database writes to its disk as it does unless it is told otherwise.
 
 use std::fs;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -29,10 +30,14 @@ const DATABASE: &str = "fsync = on\nfull_page_writes = on\n";
 const N_CALLS: usize = 2_000;
 const P50_REACH: f64 = 3.0;
 
-/// The stores of both sides, as settings.
+/// What the two servers of a side are called.
+const NAMES: [&str; 2] = ["one", "two"];
+
+/// The stores of both sides, as settings, and where the servers keep what is their own.
 struct Stores {
     shared: String,
     own: [String; 2],
+    homes: [PathBuf; 2],
 }
 
 impl Stores {
@@ -49,13 +54,14 @@ impl Stores {
         // Its user has to reach it, so it is not below the folder of this user.
         let data = std::env::temp_dir().join(format!("zeph-bench-{}", std::process::id()));
         let database = postgres::Server::of_test(&data, DATABASE);
-        let own = ["one", "two"].map(|name| {
+        let own = NAMES.map(|name| {
             let file = folder.join(format!("{name}.db"));
             format!("store.path=\"{}\"", file.display())
         });
         Ok(Some(Self {
             shared: format!("store.url=\"{}\"", database.schema().url()),
             own,
+            homes: NAMES.map(|name| folder.join(name)),
         }))
     }
 }
@@ -75,8 +81,10 @@ pub(crate) fn replicas(bench: &Bench) -> Result<Vec<Row>> {
 
 /// A call of a server that has nothing else to do.
 fn one_call(bench: &Bench, stores: &Stores) -> Result<Row> {
-    let start = |store: &str| Server::start_with(bench, &["--set", store]);
-    let servers = [start(&stores.shared)?, start(&stores.own[0])?];
+    let [home, other] = &stores.homes;
+    let start =
+        |store: &str, home: &PathBuf| Server::start_with(bench, &["--set", store], Some(home));
+    let servers = [start(&stores.shared, home)?, start(&stores.own[0], other)?];
     let mut callers = Vec::new();
     for server in &servers {
         callers.push(Caller::connect(&server.address)?);
@@ -99,11 +107,19 @@ fn one_call(bench: &Bench, stores: &Stores) -> Result<Row> {
 
 /// The calls that two servers answer for many callers.
 fn throughput(bench: &Bench, stores: &Stores) -> Result<Row> {
-    let Stores { shared: url, own } = stores;
+    // As `host/REPLICAS.md` sets them up: each has a name, and an identity of its own, as on a machine of its own.
+    let named = NAMES.map(|name| format!("mcp.serve.replica=\"{name}\""));
+    let [one, two] = &named;
+    let shared_store = &stores.shared;
+    let replicas = [
+        vec!["--set", shared_store, "--set", one],
+        vec!["--set", shared_store, "--set", two],
+    ];
+    let hosts = stores.own.each_ref().map(|own| vec!["--set", own]);
     let (mut shared, mut apart) = (0, 0);
     for _ in 0..N_TURNS {
-        shared += calls(bench, [url, url])?;
-        apart += calls(bench, [&own[0], &own[1]])?;
+        shared += calls(bench, &replicas, &stores.homes)?;
+        apart += calls(bench, &hosts, &stores.homes)?;
     }
     let seconds = DURATION.as_secs_f64() * N_TURNS as f64;
     let ratio = shared as f64 / apart as f64;
@@ -119,11 +135,10 @@ fn throughput(bench: &Bench, stores: &Stores) -> Result<Row> {
     })
 }
 
-/// The calls that two servers with these stores answer, half of the callers at each.
-fn calls(bench: &Bench, stores: [&str; 2]) -> Result<usize> {
-    let servers = stores.map(|store| Server::start_with(bench, &["--set", store]));
-    let [one, two] = servers;
-    let servers = [one?, two?];
+/// The calls that two servers with these arguments answer, half of the callers at each.
+fn calls(bench: &Bench, args: &[Vec<&str>; 2], homes: &[PathBuf; 2]) -> Result<usize> {
+    let start = |n: usize| Server::start_with(bench, &args[n], Some(&homes[n]));
+    let servers = [start(0)?, start(1)?];
     let is_over = AtomicBool::new(false);
     let counts = thread::scope(|scope| {
         let caller = |idx: usize| {
