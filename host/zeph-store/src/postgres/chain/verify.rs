@@ -1,9 +1,11 @@
 //! Verifies the chains of all hosts and every row they vouch for, with as many threads as there are processors, all of which see one state of
 //! the database. Nobody waits for it.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::thread;
+
+use tokio_postgres::types::ToSql;
 
 use super::rows::FetchedRows;
 use super::{code_of, event, event_columns, hosts, mark_before, newest_event, newest_mark};
@@ -271,8 +273,29 @@ fn unbegun(main: &Transaction, host: &str, mark: &ChainMark) -> Outcome<Vec<Unvo
         SELECT a.call_id, coalesce(a.chain_n, 0) FROM audit a
         LEFT JOIN audit_chain c ON c.host = a.host AND c.n = a.chain_n AND c.seq = a.seq AND c.kind IN (2, 4)
         WHERE a.host = $1 AND a.seq > $2 AND c.n IS NULL LIMIT $3";
-    let limit = i64::try_from(PROBLEMS_MAX).unwrap_or(i64::MAX);
-    let rows = main.query(SQL, &[&host, &mark.before_seq, &limit])?;
+    calls_of(main, SQL, &[&host, &mark.before_seq, &LIMIT])
+}
+
+/// The calls whose end no event vouches for.
+fn unended(main: &Transaction, host: &str, mark: &ChainMark) -> Outcome<Vec<Unvouched>> {
+    const SQL: &str = "
+        SELECT a.call_id, coalesce(a.chain_n, 0) FROM audit a
+        WHERE a.host = $1 AND a.seq > $2 AND a.finished_at_ms IS NOT NULL
+            AND NOT EXISTS (SELECT FROM audit_chain c WHERE c.host = $1 AND c.kind = $4 AND c.seq = a.seq)
+        LIMIT $3";
+    let finish = EventKind::Finish.number();
+    calls_of(main, SQL, &[&host, &mark.before_seq, &LIMIT, &finish])
+}
+
+/// Calls that are listed, at most: no report has more of them.
+const LIMIT: i64 = PROBLEMS_MAX as i64;
+
+fn calls_of(
+    main: &Transaction,
+    sql: &'static str,
+    values: &[&(dyn ToSql + Sync)],
+) -> Outcome<Vec<Unvouched>> {
+    let rows = main.query(sql, values)?;
     let found = rows.iter().map(|row| {
         Ok(Unvouched {
             call: get(row, 0)?,
@@ -280,25 +303,4 @@ fn unbegun(main: &Transaction, host: &str, mark: &ChainMark) -> Outcome<Vec<Unvo
         })
     });
     found.collect()
-}
-
-/// The calls whose end no event vouches for.
-fn unended(main: &Transaction, host: &str, mark: &ChainMark) -> Outcome<Vec<Unvouched>> {
-    const ENDS: &str = "SELECT seq FROM audit_chain WHERE host = $1 AND kind = $2";
-    const SQL: &str = "
-        SELECT seq, call_id, coalesce(chain_n, 0) FROM audit
-        WHERE host = $1 AND seq > $2 AND finished_at_ms IS NOT NULL";
-    let ends = main.query(ENDS, &[&host, &EventKind::Finish.number()])?;
-    let ends = ends.iter().map(|row| get::<Option<i64>>(row, 0));
-    let ends = ends.collect::<Outcome<HashSet<_>>>()?;
-    let mut found = Vec::new();
-    for row in main.query(SQL, &[&host, &mark.before_seq])? {
-        if !ends.contains(&Some(get(&row, 0)?)) {
-            found.push(Unvouched {
-                call: get(&row, 1)?,
-                record: get(&row, 2)?,
-            });
-        }
-    }
-    Ok(found)
 }

@@ -1,10 +1,10 @@
 //! Verifies the chain and every row it vouches for, with as many threads as there are processors, all of which see one state of the file.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Barrier;
 use std::thread;
 
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, ToSql, params};
 
 use super::check::{self, EVENT_COLUMNS, RowChecker};
 use super::{mark_before, newest_mark};
@@ -177,35 +177,33 @@ fn unbegun(connection: &Connection, mark: &ChainMark) -> rusqlite::Result<Vec<Un
         SELECT a.call_id, coalesce(a.chain_n, 0) FROM audit a
         LEFT JOIN audit_chain c ON c.n = a.chain_n AND c.seq = a.seq AND c.kind IN (2, 4)
         WHERE a.seq > ?1 AND c.n IS NULL LIMIT ?2";
-    let mut statement = connection.prepare(SQL)?;
-    let limit = i64::try_from(PROBLEMS_MAX).unwrap_or(i64::MAX);
-    let found = statement.query_map([mark.before_seq, limit], |row| {
+    calls_of(connection, SQL, &[&mark.before_seq, &LIMIT])
+}
+
+fn unended(connection: &Connection, mark: &ChainMark) -> rusqlite::Result<Vec<Unvouched>> {
+    const SQL: &str = "
+        SELECT call_id, coalesce(chain_n, 0) FROM audit
+        WHERE seq > ?1 AND finished_at_ms IS NOT NULL
+            AND seq NOT IN (SELECT seq FROM audit_chain WHERE kind = ?3 AND seq IS NOT NULL)
+        LIMIT ?2";
+    let finish = EventKind::Finish.number();
+    calls_of(connection, SQL, &[&mark.before_seq, &LIMIT, &finish])
+}
+
+/// Calls that are listed, at most: no report has more of them.
+const LIMIT: i64 = PROBLEMS_MAX as i64;
+
+fn calls_of(
+    connection: &Connection,
+    sql: &str,
+    values: &[&dyn ToSql],
+) -> rusqlite::Result<Vec<Unvouched>> {
+    let mut statement = connection.prepare(sql)?;
+    let found = statement.query_map(values, |row| {
         Ok(Unvouched {
             call: row.get(0)?,
             record: row.get(1)?,
         })
     })?;
     found.collect()
-}
-
-fn unended(connection: &Connection, mark: &ChainMark) -> rusqlite::Result<Vec<Unvouched>> {
-    let finish = EventKind::Finish.number();
-    let mut ends = connection.prepare("SELECT seq FROM audit_chain WHERE kind = ?1")?;
-    let ends = ends.query_map([finish], |row| row.get::<_, i64>(0))?;
-    let ends = ends.collect::<rusqlite::Result<HashSet<_>>>()?;
-    const SQL: &str = "
-        SELECT seq, call_id, coalesce(chain_n, 0) FROM audit
-        WHERE seq > ?1 AND finished_at_ms IS NOT NULL";
-    let mut statement = connection.prepare(SQL)?;
-    let mut rows = statement.query([mark.before_seq])?;
-    let mut found = Vec::new();
-    while let Some(row) = rows.next()? {
-        if !ends.contains(&row.get(0)?) {
-            found.push(Unvouched {
-                call: row.get(1)?,
-                record: row.get(2)?,
-            });
-        }
-    }
-    Ok(found)
 }
