@@ -41,7 +41,7 @@ impl Store {
     ///
     /// Errors: [`StoreError`] when the database cannot be read, or a row of it.
     pub async fn list_tokens(&self) -> Result<Vec<TokenRecord>, StoreError> {
-        self.run("list the tokens", Access::Read, |operations| {
+        self.run("list the tokens", Access::ReadRights, |operations| {
             operations.tokens()
         })
         .await

@@ -106,13 +106,13 @@ fn of_pin(
     pin: Pin,
 ) -> Outcome<(bool, Vec<GrantRecord>)> {
     let key = (plugin.clone(), pin);
-    let known = |group: &RightsGroup| group.get(&key).cloned();
+    let known = |group: &RightsGroup| group.grants.get(&key).cloned();
     if let Some(known) = transaction.group.borrow().as_ref().and_then(known) {
         return Ok(known);
     }
     let read = row::of_pin(transaction, plugin, pin)?;
     if let Some(group) = transaction.group.borrow_mut().as_mut() {
-        group.insert(key, read.clone());
+        group.grants.insert(key, read.clone());
     }
     Ok(read)
 }

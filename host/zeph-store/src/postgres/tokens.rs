@@ -2,7 +2,7 @@
 
 use tokio_postgres::Row;
 
-use super::transaction::Transaction;
+use super::transaction::{RightsGroup, Transaction};
 use super::value::{get, parsed, unreadable};
 use crate::operations::Outcome;
 use crate::tokens::TokenRecord;
@@ -27,11 +27,20 @@ pub(super) fn add(transaction: &Transaction, token: &TokenRecord) -> Outcome<boo
     Ok(n_rows > 0)
 }
 
-/// All tokens by name.
+/// All tokens by name: once for reads that are answered together.
 pub(super) fn all(transaction: &Transaction) -> Outcome<Vec<TokenRecord>> {
     const SQL: &str = "
         SELECT name, digest, tools, rate, created_at_ms, expires_at_ms FROM tokens ORDER BY name";
-    transaction.query(SQL, &[])?.iter().map(token).collect()
+    let known = |group: &RightsGroup| group.tokens.clone();
+    if let Some(known) = transaction.group.borrow().as_ref().and_then(known) {
+        return Ok(known);
+    }
+    let rows = transaction.query(SQL, &[])?;
+    let read = rows.iter().map(token).collect::<Outcome<Vec<_>>>()?;
+    if let Some(group) = transaction.group.borrow_mut().as_mut() {
+        group.tokens = Some(read.clone());
+    }
+    Ok(read)
 }
 
 /// Deletes a token; says whether there was one.

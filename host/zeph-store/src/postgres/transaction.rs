@@ -22,6 +22,7 @@ use crate::audit::seal::{NewestEvent, Seal};
 use crate::error::StoreError;
 use crate::grants::GrantRecord;
 use crate::operations::{OperationFault, Outcome};
+use crate::tokens::TokenRecord;
 
 /// One transaction of a connection, on the thread that owns it.
 pub(super) struct Transaction {
@@ -34,7 +35,7 @@ pub(super) struct Transaction {
     pub(super) pending: RefCell<PendingCalls>,
     /// What was read ahead.
     pub(super) ahead: RefCell<Ahead>,
-    /// Rights that were read for the reads that are answered together.
+    /// What was read for the reads that are answered together.
     pub(super) group: RefCell<Option<RightsGroup>>,
     /// Where the open transaction is; none where each statement is one.
     open: RefCell<Option<Rc<Session>>>,
@@ -62,8 +63,13 @@ pub(super) struct Ahead {
     pub(super) trust_version: Option<i64>,
 }
 
-/// What is read once for reads that are answered together.
-pub(super) type RightsGroup = HashMap<(PluginId, Pin), (bool, Vec<GrantRecord>)>;
+/// What is read once for reads that are answered together, all of which were asked before the first was answered.
+#[derive(Default)]
+pub(super) struct RightsGroup {
+    /// Of a plugin: whether its default grants count, and its grants.
+    pub(super) grants: HashMap<(PluginId, Pin), (bool, Vec<GrantRecord>)>,
+    pub(super) tokens: Option<Vec<TokenRecord>>,
+}
 
 impl Transaction {
     /// On a connection of its own, which is made with the first statement.
