@@ -94,6 +94,30 @@ fn tools_plugins_and_languages_are_known() {
     assert_eq!(std::fs::read(&lock).unwrap(), pinned);
 }
 
+#[test]
+fn what_the_store_holds_is_known() {
+    let product = Product::new();
+    // There is no store yet, and a completion makes none.
+    check(&product, &["conversations", "delete", ""], &[]);
+    let refused = product.answers(
+        &[],
+        "{\"tool\": \"write\", \"params\": {\"path\": \"a\", \"content\": \"b\"}}\n".to_owned(),
+    );
+    assert_eq!(refused[0]["status"], "refused", "{refused:#?}");
+    let pending = product.run(&["approve", "--json"]).stdout;
+    let pending: serde_json::Value = serde_json::from_str(&pending).unwrap();
+    let request = &pending["requests"][0];
+    let (id, conversation) = (&request["id"], &request["conversation"]);
+    let (id, conversation) = (id.as_str().unwrap(), conversation.as_str().unwrap());
+    check(&product, &["approve", ""], &[id]);
+    check(&product, &["conversations", "delete", "0"], &[conversation]);
+    check(&product, &["run", "--conversation", "0"], &[conversation]);
+    check(&product, &["serve", "--allow", "wri"], &["write"]);
+    check(&product, &["acp", "--allow", "gre"], &["grep"]);
+    check(&product, &["--roo"], &["--root"]);
+    check(&product, &["run", "--res"], &["--resume"]);
+}
+
 /// The words that zsh, fish and others send, answered one candidate a line.
 #[test]
 fn every_shell_is_answered() {

@@ -1,7 +1,9 @@
 //! Shell completion: the shell asks the program what can be typed next, so that tools, plugins and rules are those of this
 //! moment.
 //!
-//! Nothing is compiled, pinned or written for it: plugins are those that `zeph.lock` knows.
+//! Nothing is compiled or pinned for it: plugins are those that `zeph.lock` knows.
+
+mod stored;
 
 use std::ffi::OsString;
 
@@ -29,11 +31,25 @@ const VARIABLE: &str = "ZEPH_HOST_COMPLETE";
 type Candidates = fn() -> Vec<CompletionCandidate>;
 
 /// Arguments whose values the program knows: the command, the argument's identifier, and what it may be.
-const KNOWN: [(&str, &str, Candidates); 26] = [
+const KNOWN: [(&str, &str, Candidates); 43] = [
     ("call", "tool", tools),
     ("explain", "tool", tools),
     ("explain", "allow", tools),
     ("run", "allow", tools),
+    ("run", "provider", providers),
+    ("run", "resume", stored::sessions),
+    ("run", "conversation", stored::conversations),
+    ("serve", "allow", tools),
+    ("acp", "allow", tools),
+    ("acp", "provider", providers),
+    ("call", "conversation", stored::conversations),
+    ("explain", "conversation", stored::conversations),
+    ("approve", "which", stored::pending),
+    ("conversations delete", "id", stored::conversations),
+    ("scheduler cancel", "name", stored::tasks),
+    ("secret set", "name", secrets),
+    ("secret rm", "name", secrets),
+    ("token revoke", "name", stored::tokens),
     ("tools show", "name", tools),
     ("audit query", "tool", tools),
     ("audit query", "plugin", plugins),
@@ -52,6 +68,9 @@ const KNOWN: [(&str, &str, Candidates); 26] = [
     ("mcp info", "name", servers),
     ("mcp test", "name", servers),
     ("mcp approve", "name", servers),
+    ("mcp update", "name", servers),
+    ("mcp login", "name", servers),
+    ("mcp logout", "name", servers),
     ("trust reset", "tool", tools),
     ("trust set", "tool", tools),
     ("trust set", "level", levels),
@@ -185,6 +204,19 @@ fn servers() -> Vec<CompletionCandidate> {
             .into_keys()
             .map(|name| (name.to_string(), String::new())),
     )
+}
+
+fn providers() -> Vec<CompletionCandidate> {
+    let providers = config().map_or_else(Vec::new, |(_, config)| config.providers);
+    candidates(providers.into_iter().map(|one| (one.name, one.model)))
+}
+
+fn secrets() -> Vec<CompletionCandidate> {
+    let Some((_, config)) = config() else {
+        return Vec::new();
+    };
+    let names = super::secret::names(&config);
+    candidates(names.into_iter().map(|name| (name, String::new())))
 }
 
 /// What was accepted in each directory of plugins; one that cannot be read is passed over.

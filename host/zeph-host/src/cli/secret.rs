@@ -39,6 +39,13 @@ fn folder(config: &Config) -> Result<SecretFolder, CliError> {
     known_secrets::folder(config).ok_or_else(no_folder)
 }
 
+/// The names of the stored secrets; none where they cannot be read.
+pub(super) fn names(config: &Config) -> Vec<String> {
+    let records = known_secrets::folder(config).and_then(|folder| folder.list().ok());
+    let names = records.into_iter().flatten().map(|record| record.name);
+    names.collect()
+}
+
 /// Nothing is kept by this host.
 pub(super) fn no_folder() -> CliError {
     CliError::user("there is no place to keep a secret in")
