@@ -137,7 +137,7 @@ impl HostBuilder {
         self
     }
 
-    /// Adds a directory that tools may touch, in place of `tools.file.allowed_paths`.
+    /// Adds a directory that tools and commands may touch, in place of `tools.file.allowed_paths` and `tools.shell.allowed_paths`.
     pub fn root(mut self, directory: impl Into<PathBuf>) -> Self {
         self.flags.roots.push(directory.into());
         self

@@ -21,10 +21,10 @@ pub(crate) const WRAP_LONG: &str = concat!(
 
 Serves one MCP server as if it were started directly: on standard input and output, with its own
 tools, resources, prompts, completions, log messages, progress and questions. The server runs in a
-sandbox: it may read the current directory (the directories of --root, if given), system programs
-and toolchains, and has a private home directory. Nothing else exists for it, and it reaches no
-network but the hosts of --host. Neither the home directory nor a directory that contains it is
-allowed by default.
+sandbox: it starts in the current directory and may read it (or the directories of --root, if
+given), system programs and toolchains, and has a private home directory. Nothing else exists for
+it, and it reaches no network but the hosts of --host. Neither the home directory nor a directory
+that contains it is allowed by default.
 
 npx, uvx, pipx run and bunx commands are installed first, in a separate step that reaches only the
 registries that these tools are configured to use, and then run from a read-only directory.
