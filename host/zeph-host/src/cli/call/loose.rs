@@ -112,9 +112,7 @@ impl Loose {
                 let own = zeph_core::failure::one_line(own, 80);
                 CliError::user(format!("`{file}` has no tool `{own}`"))
             }
-            None => CliError::user(format!(
-                "which tool of `{file}` is to be called was not said"
-            )),
+            None => CliError::user(format!("name the tool of `{file}` to call")),
         };
         match names.is_empty() {
             true => error.hint("it offers no tools"),
