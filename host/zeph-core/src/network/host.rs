@@ -214,6 +214,11 @@ impl Destination {
 /// Errors: [`BadHost`]: a port that is empty, 0, above 65535 or written with anything but digits.
 pub(super) fn split_port(text: &str) -> Result<(&str, Option<u16>), BadHost> {
     let bad = |why| BadHost::new(text, why);
+    if text.contains("//") {
+        return Err(bad(
+            "it is a URL; write its host alone, without scheme and path",
+        ));
+    }
     let (host, port) = match text.rsplit_once(':') {
         // The colon stands inside the brackets.
         Some((_, after)) if after.contains(']') => return Ok((text, None)),

@@ -226,6 +226,8 @@ fn what_is_no_pattern() {
     ] {
         assert!(text.parse::<HostPattern>().is_err(), "{text}");
     }
+    let error = "https://a.org/x".parse::<HostPattern>().unwrap_err();
+    assert!(error.to_string().contains("it is a URL"), "{error}");
 }
 
 #[test]
