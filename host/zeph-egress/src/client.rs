@@ -14,7 +14,7 @@ use zeph_core::network::{EgressLimits, EgressSettings, HostAccess};
 
 use crate::body::ResponseBody;
 use crate::connection::RequestBody;
-use crate::dial::{Dialer, opening};
+use crate::dial::{Dialer, private_host_entry};
 use crate::error::EgressError;
 use crate::ledger::Ledger;
 use crate::pool::Pool;
@@ -211,7 +211,7 @@ impl CallExit {
             closed: forbidden.map(|why| {
                 format!(
                     "it is {why}, which the operator opens with {}",
-                    opening(destination)
+                    private_host_entry(destination)
                 )
             }),
         }

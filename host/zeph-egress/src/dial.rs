@@ -62,7 +62,7 @@ pub enum DialError {
     /// One of its addresses is forbidden.
     #[error(
         "`{destination}` is at {why}; the operator can open it with {}",
-        opening(destination)
+        private_host_entry(destination)
     )]
     Forbidden {
         /// What was to be reached.
@@ -89,7 +89,7 @@ pub enum DialError {
 }
 
 /// What the operator writes to open a private destination.
-pub fn opening(Destination { host, port }: &Destination) -> String {
+pub fn private_host_entry(Destination { host, port }: &Destination) -> String {
     format!("`[[tools.egress.private]]` and `host = \"{host}\"`, `ports = [{port}]`")
 }
 

@@ -34,7 +34,7 @@ pub use self::client::{
 };
 pub use self::connect::{Connect, SystemConnector};
 pub use self::connection::RequestBody;
-pub use self::dial::{CheckedAddresses, DialError, DialedStream, Dialer, opening};
+pub use self::dial::{CheckedAddresses, DialError, DialedStream, Dialer, private_host_entry};
 pub use self::error::EgressError;
 pub use self::journal::{JOURNAL_SOCKET, send_to_journal};
 pub use self::ledger::HostAccount;

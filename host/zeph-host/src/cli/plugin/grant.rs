@@ -5,7 +5,7 @@ use zeph_core::capability::Capability;
 use zeph_core::lifetime::GrantLifetime;
 use zeph_core::network::Destination;
 use zeph_core::policy::Mode;
-use zeph_egress::{Dialer, opening};
+use zeph_egress::{Dialer, private_host_entry};
 
 use serde_json::{Value, json};
 use zeph_config::{Config, StoreLocation, lock_of};
@@ -311,7 +311,7 @@ fn closed(config: &Config, granted: &[GrantRecord]) -> Vec<String> {
     addresses
         .filter_map(|address| {
             let why = dialer.forbidden_literal(&address)?;
-            let opening = opening(&address);
+            let opening = private_host_entry(&address);
             Some(format!(
                 "`{address}` is {why}: it stays closed until the configuration file has {opening}"
             ))
