@@ -38,11 +38,9 @@ use super::locate::{self, PROGRAM};
 use super::merge::MergedLayers;
 use super::own::OwnFiles;
 use super::paths::PathBase;
-use super::raw::{RawConfig, RawLimits, RawScope};
+use super::raw::{RawConfig, RawLimits};
 use super::surroundings::Surroundings;
-use super::{
-    AuditConfig, Config, EngineConfig, OverflowConfig, PluginsConfig, RunConfig, StoreLocation,
-};
+use super::{Config, EngineConfig, OverflowConfig, RunConfig, StoreLocation};
 
 const DAY: Duration = Duration::from_hours(24);
 
@@ -82,12 +80,8 @@ pub(crate) fn compile(
 
     let own_store = store;
     let store = room.store(&own_store);
-    let audit_file = room.place(
-        "tools.audit.file",
-        &tools.audit.file,
-        &surroundings.state_home,
-        "audit.jsonl",
-    );
+    let secrets = store.as_ref().and_then(StoreLocation::secrets);
+    let audit = room.audit(&tools, secrets.clone());
     let cache_dir = room.place(
         "engine.cache_dir",
         &engine.cache_dir,
@@ -102,11 +96,9 @@ pub(crate) fn compile(
         own.add_file(Some(&shared.keys));
     }
     own.add_file(store.as_ref().and_then(StoreLocation::path));
-    let secrets = store.as_ref().and_then(StoreLocation::secrets);
     own.add_tree(secrets.as_deref());
-    own.add_file(audit_file.as_deref());
-    let checkpoint_target = room.checkpoint_target(&tools.audit);
-    own.add_file(audit::checkpoint_file(checkpoint_target.as_ref()));
+    own.add_file(audit.file.as_deref());
+    own.add_file(audit::checkpoint_file(audit.checkpoint_target.as_ref()));
     own.add_file(user_file);
     let serve = room.serve(&mcp);
     own.add_file(serve.seal_keys.as_deref());
@@ -121,14 +113,7 @@ pub(crate) fn compile(
     open.extend_from_slice(&shell.allowed_paths);
     let folders = room.plugin_folders(&plugins, user_file, &open);
     folders.hide(&mut own);
-    let settings = room.plugin_settings(&plugins, &tools);
-    let mut default_grants = room.default_grants(&plugins);
-    let lsp_tools = room.lsp_tools(&tools.search.lsp, &mcp);
-    if let Some(search) = default_grants.get_mut(plugins::SEARCH) {
-        search.extend(lsp_tools);
-    }
-    let signatures = room.signatures(&plugins.trust);
-    let indexes = room.indexes(&plugins);
+    let plugins = room.plugins(&plugins, (&tools, &mcp), &folders);
     let mut protected = locate::project_folders(surroundings);
     protected.extend(folders.protected(&open));
     let mut sandbox = room.sandbox(&tools.sandbox, &shell.allowed_paths, &own, &protected);
@@ -144,8 +129,7 @@ pub(crate) fn compile(
     own.add_file(judge_file.as_deref());
     let file = room.file(&tools.file, own);
     let egress = room.egress(&tools.egress);
-    room.check_checkpoint_url(checkpoint_target.as_ref(), &egress);
-    let checkpoint_every = room.checkpoint_every(&tools.audit);
+    room.check_checkpoint_url(audit.checkpoint_target.as_ref(), &egress);
     let mcp_servers = room.servers(&mcp, &egress);
     let providers = room.providers(&llm);
     let mut agent = room.agent(&agent, &providers);
@@ -166,21 +150,7 @@ pub(crate) fn compile(
         rules,
         anomaly: rules::anomaly(&tools.anomaly),
         hooks,
-        plugins: PluginsConfig {
-            folders: match plugins.enabled {
-                true => folders.all(),
-                false => Vec::new(),
-            },
-            add_to: folders.add_to(),
-            settings,
-            default_grants,
-            signatures,
-            indexes,
-            registries: room.registries(&plugins.registries),
-            downloads: registries::downloads(&plugins),
-            watch: plugins.watch,
-            home: surroundings.home.clone(),
-        },
+        plugins,
         limits: call_limits(&limits),
         engine: EngineConfig {
             guest_threads: count(engine.guest_threads).unwrap_or(NonZeroUsize::MIN),
@@ -194,16 +164,7 @@ pub(crate) fn compile(
         },
         result_cache: again::result_cache(&tools.result_cache),
         retry: again::retry(&tools.retry),
-        audit: AuditConfig {
-            enabled: tools.audit.enabled || audits_all(&tools.scope),
-            keys: secrets.or_else(|| audit::keys(audit_file.as_deref(), surroundings)),
-            file: audit_file,
-            file_max_bytes: or_unlimited(tools.audit.file_max_bytes),
-            retention: DAY * tools.audit.retention_days,
-            rows_max: tools.audit.max_rows,
-            checkpoint_target,
-            checkpoint_every,
-        },
+        audit,
         store: store?,
         uses_keyring: own_store.keyring,
         run: RunConfig {
@@ -286,11 +247,6 @@ impl Compiling<'_> {
             },
         }
     }
-}
-
-/// Whether the scope wants every call recorded, whatever the audit says.
-fn audits_all(scope: &RawScope) -> bool {
-    scope.enabled && scope.audit_all_invocations
 }
 
 fn call_limits(raw: &RawLimits) -> CallLimits {

@@ -1,4 +1,4 @@
-//! `[tools.audit]`: the keys of the log, and its checkpoints.
+//! `[tools.audit]`: the log, its keys, and its checkpoints.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -7,10 +7,10 @@ use zeph_core::failure::one_line;
 use zeph_core::network::EgressSettings;
 
 use super::servers::url_problem;
-use super::{Compiling, PROGRAM};
-use crate::raw::RawAudit;
+use super::{Compiling, DAY, PROGRAM, or_unlimited};
+use crate::raw::{RawAudit, RawScope, RawTools};
 use crate::surroundings::Surroundings;
-use crate::{CheckpointInterval, CheckpointTarget};
+use crate::{AuditConfig, CheckpointInterval, CheckpointTarget};
 
 const TARGET: &str = "tools.audit.checkpoint_target";
 const EVERY: &str = "tools.audit.checkpoint_every";
@@ -23,7 +23,7 @@ const RECORDS_MAX: u64 = 1_000_000_000;
 const SECONDS_MAX: u64 = 366 * 86_400;
 
 /// The folder of the keys of a log whose store is in memory.
-pub(super) fn keys(file: Option<&Path>, surroundings: &Surroundings) -> Option<PathBuf> {
+fn keys(file: Option<&Path>, surroundings: &Surroundings) -> Option<PathBuf> {
     file?;
     let home = surroundings.data_home.as_ref()?;
     Some(home.join(PROGRAM).join("secrets"))
@@ -38,7 +38,24 @@ pub(super) fn checkpoint_file(target: Option<&CheckpointTarget>) -> Option<&Path
 }
 
 impl Compiling<'_> {
-    pub(super) fn checkpoint_target(&mut self, raw: &RawAudit) -> Option<CheckpointTarget> {
+    /// What is recorded, where, and for how long. `secrets`: the folder of the store's keys.
+    pub(super) fn audit(&mut self, tools: &RawTools, secrets: Option<PathBuf>) -> AuditConfig {
+        let (raw, surroundings) = (&tools.audit, self.surroundings);
+        let home = &surroundings.state_home;
+        let file = self.place("tools.audit.file", &raw.file, home, "audit.jsonl");
+        AuditConfig {
+            enabled: raw.enabled || audits_all(&tools.scope),
+            keys: secrets.or_else(|| keys(file.as_deref(), surroundings)),
+            file_max_bytes: or_unlimited(raw.file_max_bytes),
+            retention: DAY * raw.retention_days,
+            rows_max: raw.max_rows,
+            checkpoint_target: self.checkpoint_target(raw),
+            checkpoint_every: self.checkpoint_every(raw),
+            file,
+        }
+    }
+
+    fn checkpoint_target(&mut self, raw: &RawAudit) -> Option<CheckpointTarget> {
         let text = raw.checkpoint_target.trim();
         match (text, text.strip_prefix("file:")) {
             ("", _) => None,
@@ -74,7 +91,7 @@ impl Compiling<'_> {
         }
     }
 
-    pub(super) fn checkpoint_every(&mut self, raw: &RawAudit) -> Option<CheckpointInterval> {
+    fn checkpoint_every(&mut self, raw: &RawAudit) -> Option<CheckpointInterval> {
         let text = raw.checkpoint_every.trim();
         if text.is_empty() {
             return None;
@@ -92,6 +109,11 @@ impl Compiling<'_> {
         }
         interval
     }
+}
+
+/// Whether the scope wants every call recorded, whatever the audit says.
+fn audits_all(scope: &RawScope) -> bool {
+    scope.enabled && scope.audit_all_invocations
 }
 
 /// `1000`, `30s`, `10m`, `1h`, `1d`.

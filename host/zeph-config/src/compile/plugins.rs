@@ -15,8 +15,10 @@ use super::super::locate::{PLUGINS_FOLDER, PROGRAM, lock_of};
 use super::super::origin::{ValueOrigin, path_text};
 use super::super::own::OwnFiles;
 use super::super::paths::spellings;
-use super::super::raw::{RawPlugins, RawTools};
+use super::super::raw::{RawMcp, RawPlugins, RawTools};
 use super::Compiling;
+use super::registries::downloads;
+use crate::PluginsConfig;
 
 /// Bytes of the settings of one plugin, as JSON. They are handed to it anew at each call.
 const SETTINGS_BYTES_MAX: usize = 64 * 1024;
@@ -28,7 +30,7 @@ const DIAGNOSTICS: &str = "diagnostics";
 const SCRAPE: &str = "scrape";
 
 /// The plugin of the program whose settings are `tools.search`.
-pub(super) const SEARCH: &str = "search";
+const SEARCH: &str = "search";
 
 /// How the names of components end, and of the files beside them that say who vouches for them.
 const KINDS: [&str; 4] = [
@@ -160,8 +162,38 @@ impl Compiling<'_> {
         matches!(origin, Some(ValueOrigin::Flag { .. }))
     }
 
+    /// Where plugins are looked for, and what each has from the start.
+    pub(super) fn plugins(
+        &mut self,
+        raw: &RawPlugins,
+        (tools, mcp): (&RawTools, &RawMcp),
+        folders: &Folders,
+    ) -> PluginsConfig {
+        let settings = self.plugin_settings(raw, tools);
+        let mut default_grants = self.default_grants(raw);
+        let lsp_tools = self.lsp_tools(&tools.search.lsp, mcp);
+        if let Some(search) = default_grants.get_mut(SEARCH) {
+            search.extend(lsp_tools);
+        }
+        PluginsConfig {
+            folders: match raw.enabled {
+                true => folders.all(),
+                false => Vec::new(),
+            },
+            add_to: folders.add_to(),
+            settings,
+            default_grants,
+            signatures: self.signatures(&raw.trust),
+            indexes: self.indexes(raw),
+            registries: self.registries(&raw.registries),
+            downloads: downloads(raw),
+            watch: raw.watch,
+            home: self.surroundings.home.clone(),
+        }
+    }
+
     /// What the plugins of the program hold by default.
-    pub(super) fn default_grants(&mut self, raw: &RawPlugins) -> BTreeMap<String, Vec<Capability>> {
+    fn default_grants(&mut self, raw: &RawPlugins) -> BTreeMap<String, Vec<Capability>> {
         let mut grants = BTreeMap::new();
         for (name, given) in &raw.default_grants {
             let mut capabilities = Vec::new();
@@ -180,7 +212,7 @@ impl Compiling<'_> {
     }
 
     /// What each plugin is told, as JSON. The plugins of the program have sections of their own.
-    pub(super) fn plugin_settings(
+    fn plugin_settings(
         &mut self,
         raw: &RawPlugins,
         tools: &RawTools,
