@@ -219,7 +219,8 @@ pub(crate) fn entry_bytes(entry: &TranscriptEntry) -> u64 {
     n_bytes as u64
 }
 
-fn turn_bytes(turn: &AssistantTurn) -> usize {
+/// Bytes of an answer, about.
+pub(crate) fn turn_bytes(turn: &AssistantTurn) -> usize {
     let bytes = turn
         .items
         .iter()

@@ -1,5 +1,6 @@
 //! A conversation that grows past its budget: old results go first, then the model writes a summary.
 
+use super::request::or_estimated;
 use super::{Agent, Stopped, Turn};
 use crate::compaction::{
     SUMMARY_INSTRUCTIONS, TOKEN_BYTES, base, long_results, material, stub, tail_start,
@@ -144,6 +145,7 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
             "<conversation>\n{}</conversation>\n\nWrite the summary.",
             material(old, bytes_max)
         );
+        let request_tokens = text.len() as u64 / TOKEN_BYTES;
         let turns = [message::Turn::User(message::UserTurn::text(text))];
         let system = [SUMMARY_INSTRUCTIONS.to_owned()];
         let request = ModelRequest {
@@ -156,7 +158,7 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
                 ..RequestOptions::default()
             },
         };
-        let reply = match self.respond(request, &Silent, turn.cancel).await {
+        let mut reply = match self.respond(request, &Silent, turn.cancel).await {
             Ok(reply) => reply,
             Err(TurnStatus::ProviderFailed(error)) => {
                 let notice = format!("the conversation cannot be summarised: {error}");
@@ -165,6 +167,7 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
             }
             Err(stopped) => return Err(stopped),
         };
+        reply.usage = or_estimated(&reply, || request_tokens);
         let cost = self.count(&reply);
         let spent = SideSpending::of_request(reply.usage, cost);
         let text = reply.turn.text();

@@ -4,14 +4,14 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Agent, Stopped, Turn};
 use crate::budget::Spent;
-use crate::compaction::{TOKEN_BYTES, entry_bytes};
+use crate::compaction::{TOKEN_BYTES, entry_bytes, turn_bytes};
 use crate::error::ProviderErrorKind;
 use crate::event::{AgentEvent, Journal, Observer, TurnStatus};
 use crate::message;
 use crate::provider::{ModelEvent, ModelRequest, Reply, RequestOptions, RequestPreview};
 use crate::tool_host::ToolHost;
 use crate::transcript::{AssistantEntry, TranscriptEntry, UserEntry, derive};
-use crate::usage::{Cost, SideSpending};
+use crate::usage::{Cost, SideSpending, Usage};
 
 impl<H: ToolHost, J: Journal> Agent<H, J> {
     /// The model's answer to the conversation.
@@ -35,7 +35,8 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
             turns: &turns,
             options: RequestOptions::default(),
         };
-        let reply = self.respond(request, turn.observer, turn.cancel).await?;
+        let mut reply = self.respond(request, turn.observer, turn.cancel).await?;
+        reply.usage = or_estimated(&reply, || self.context_tokens());
         let n_entries = self.transcript.entries().len();
         let cost = self.count(&reply);
         self.host.answered(&reply.usage);
@@ -149,6 +150,18 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
             options: RequestOptions::default(),
         })
     }
+}
+
+/// What a provider reports that an answer took; about that, where it reports none: bounds hold with it as well.
+pub(super) fn or_estimated(reply: &Reply, request_tokens: impl FnOnce() -> u64) -> Usage {
+    let mut usage = reply.usage;
+    if usage.prompt() == 0 {
+        usage.input = request_tokens();
+    }
+    if usage.output == 0 {
+        usage.output = turn_bytes(&reply.turn) as u64 / TOKEN_BYTES;
+    }
+    usage
 }
 
 fn tell(event: &ModelEvent, observer: &dyn Observer) {

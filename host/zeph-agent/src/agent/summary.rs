@@ -1,6 +1,7 @@
 //! A result that is too long: the model sums it up, instead of seeing its head and tail. All of it stays stored, and its handle is shown.
 
 use super::compact::Silent;
+use super::request::or_estimated;
 use super::{Agent, Turn};
 use crate::compaction::TOKEN_BYTES;
 use crate::event::{AgentEvent, Journal, TurnStatus};
@@ -63,11 +64,9 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
             .saturating_mul(TOKEN_BYTES)
             / CONTEXT_SHARE;
         let bytes_max = usize::try_from(bytes_max).unwrap_or(usize::MAX);
-        let turns = [message::Turn::User(message::UserTurn::text(material(
-            call,
-            &overlong.text,
-            bytes_max,
-        )))];
+        let text = material(call, &overlong.text, bytes_max);
+        let request_tokens = text.len() as u64 / TOKEN_BYTES;
+        let turns = [message::Turn::User(message::UserTurn::text(text))];
         let system = [INSTRUCTIONS.to_owned()];
         let request = ModelRequest {
             system: &system,
@@ -79,7 +78,7 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
                 ..RequestOptions::default()
             },
         };
-        let reply = match self.respond(request, &Silent, turn.cancel).await {
+        let mut reply = match self.respond(request, &Silent, turn.cancel).await {
             Ok(reply) => reply,
             Err(TurnStatus::ProviderFailed(error)) => {
                 let notice = format!("the result cannot be summed up: {error}");
@@ -88,6 +87,7 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
             }
             Err(_) => return None,
         };
+        reply.usage = or_estimated(&reply, || request_tokens);
         let cost = self.count(&reply);
         *spent += SideSpending::of_request(reply.usage, cost);
         turn.observer.on(AgentEvent::Spent {

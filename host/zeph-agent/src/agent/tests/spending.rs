@@ -1,8 +1,13 @@
-//! What a session has used up stays what it was: when prices change, when it is compacted, and when it is cleared.
+//! What a session has used up: it stays what it was when prices change and when the conversation is cleared, and is estimated where a
+//! provider does not report it.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
-use super::fake::{FakeHost, Lab, Model, calls, lab, resumed, says};
+use super::fake::{FakeHost, Lab, Model, calls, lab, limits, resumed, says, with_limits};
+use crate::agent::AgentLimits;
+use crate::budget::BudgetLimits;
+use crate::event::TurnStatus;
 use crate::provider::Provider;
 use crate::transcript::{Transcript, TranscriptEntry};
 use crate::usage::Cost;
@@ -71,4 +76,40 @@ async fn a_cleared_conversation_is_not_there_again_after_a_resume() {
     let turns = format!("{:?}", later.agent.transcript().turns());
     assert!(turns.contains("something else"), "{turns}");
     assert!(!turns.contains("the first secret"), "{turns}");
+}
+
+#[tokio::test]
+async fn bounds_hold_where_a_provider_reports_no_usage() {
+    let by_tokens = AgentLimits {
+        budget: BudgetLimits {
+            max_total_tokens: Some(2_000),
+            ..BudgetLimits::default()
+        },
+        ..limits()
+    };
+    let by_cost = AgentLimits {
+        budget: BudgetLimits {
+            max_cost_usd: Some(2_000.0),
+            ..BudgetLimits::default()
+        },
+        ..limits()
+    };
+    let by_context = AgentLimits {
+        compaction: false,
+        context_budget_tokens: 2_000,
+        ..limits()
+    };
+    for limits in [by_tokens, by_cost, by_context] {
+        let host = FakeHost::default();
+        host.output_bytes.store(2_000, Ordering::Relaxed);
+        let model = Model::new([]).silent();
+        model.then(calls(&["edit"]));
+        let mut lab = with_limits(model, host, limits);
+        let end = lab.turn("for ever").await;
+        let status = &end.status;
+        assert!(
+            matches!(status, TurnStatus::Budget(_) | TurnStatus::ContextFull),
+            "{status:?}"
+        );
+    }
 }

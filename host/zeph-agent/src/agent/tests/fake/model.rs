@@ -99,6 +99,7 @@ pub(in super::super) struct Model {
     summary: Mutex<Option<String>>,
     /// Whether its usage is counted from what it is sent.
     counts: AtomicBool,
+    is_silent: AtomicBool,
 }
 
 impl Model {
@@ -110,6 +111,7 @@ impl Model {
             requests: Mutex::default(),
             summary: Mutex::default(),
             counts: AtomicBool::new(false),
+            is_silent: AtomicBool::new(false),
             prices: Prices {
                 input: Some(1_000_000.0),
                 output: Some(0.0),
@@ -129,6 +131,12 @@ impl Model {
     /// Asks for so much a million tokens of input.
     pub(in super::super) fn costing(mut self, usd: f64) -> Self {
         self.prices.input = Some(usd);
+        self
+    }
+
+    /// Reports no usage.
+    pub(in super::super) fn silent(self) -> Self {
+        self.is_silent.store(true, Ordering::Relaxed);
         self
     }
 
@@ -192,6 +200,9 @@ impl Provider for Model {
                     .iter()
                     .map(|turn| serde_json::to_string(turn).unwrap().len());
                 usage.input = said.sum::<usize>() as u64 / 4;
+            }
+            if self.is_silent.load(Ordering::Relaxed) {
+                usage = Usage::default();
             }
             on_event(ModelEvent::Text(turn.text()));
             tokio::task::yield_now().await;
