@@ -76,12 +76,12 @@ impl ReadRecords {
         };
         add(
             self.untrusted,
-            "left out: their conversation had read from the network (`--include-untrusted` counts them)",
+            "omitted: the conversation had read from the network (`--include-untrusted` counts them)",
         );
-        add(self.refused, "left out: they did not run");
+        add(self.refused, "omitted: not executed");
         add(
             self.other_digest,
-            "left out: the plugin was another one then (other digest)",
+            "omitted: made by another version of the plugin (other digest)",
         );
         add(
             self.incomplete,
