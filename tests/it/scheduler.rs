@@ -110,6 +110,10 @@ fn a_run_has_no_more_authority_than_the_rules_give_when_it_comes() {
     let answers = product.answers(&allowed, line(1, "schedule_deferred", &task));
     let text = answer(&answers, 1)["text"].as_str().unwrap();
     assert!(text.contains("each run waits for an approval"), "{text}");
+    // So no text advises it.
+    let advises_rule =
+        |text: &str| text.contains("[[tools.permissions.bash]]") && !text.contains("with `--allow");
+    assert!(advises_rule(text), "{text}");
     // A host with the same `--allow` runs it.
     let mut child = product.start(&allowed);
     let task = ended(&product, "note");
@@ -118,6 +122,7 @@ fn a_run_has_no_more_authority_than_the_rules_give_when_it_comes() {
     assert_eq!(task["last_run"]["state"], "refused", "{task}");
     let note = task["last_run"]["note"].as_str().unwrap();
     assert!(note.contains("zeph-host approve"), "{note}");
+    assert!(advises_rule(note), "{note}");
     assert!(!product.work.join("note.txt").exists());
     let explained = product.run(&["explain", "--as-task", "bash", "command=echo x"]);
     assert!(explained.stdout.starts_with("ask:"), "{}", explained.stdout);

@@ -21,6 +21,7 @@ use zeph_store::{
 
 pub(crate) mod objects;
 mod rules;
+mod scheduled;
 
 use self::objects::AgreedObjects;
 use crate::anomaly::TrustRoom;
@@ -179,7 +180,8 @@ async fn decide_with(
             grants: &terms.grants,
             ..room.facts(calls_made, approval)
         };
-        authorise_with(policy, &view.tell(facts), call.clone(), work.clone())
+        let decision = authorise_with(policy, &view.tell(facts), call.clone(), work.clone());
+        scheduled::advised(session, decision)
     };
     let (approval, agreement) = asked.agreed.clone().unzip();
     let decision = decide(room.policy_of(session), approval);
@@ -300,7 +302,7 @@ pub(crate) async fn explain(
             grants: &terms.grants,
             ..room.facts(session.calls_made(), approval)
         };
-        authorise(policy, &view.tell(facts), call.clone())
+        scheduled::advised(session, authorise(policy, &view.tell(facts), call.clone()))
     };
     let decision = decide(room.policy_of(session), None);
     match &decision {
