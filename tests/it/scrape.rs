@@ -423,7 +423,7 @@ fn a_body_that_ends_early_says_why() {
         let asked = site.asked();
         let line = format!("GET {path} ");
         let asked = asked.iter().filter(|asked| asked.starts_with(&line));
-        assert_eq!(asked.count(), n_attempts, "{path}");
+        assert_eq!(asked.count(), n_attempts, "{path}: {message}");
     }
 }
 

@@ -185,6 +185,14 @@ fn failure(error: EgressError) -> HttpFailure {
     }
 }
 
+/// Whether the connection ended in the middle of a body.
+fn is_cut_off(error: &dyn std::error::Error) -> bool {
+    let source = error
+        .source()
+        .and_then(|source| source.downcast_ref::<std::io::Error>());
+    source.is_some_and(|source| source.kind() == std::io::ErrorKind::UnexpectedEof)
+}
+
 /// What is no error of the system is one of the operator's proxy, which says so: the host of the request has not even been asked.
 fn not_connected(error: &std::io::Error) -> HttpFailureKind {
     match error.raw_os_error() {
@@ -215,7 +223,9 @@ fn kind(error: EgressError) -> HttpFailureKind {
         EgressError::Redirects(_) | EgressError::Redirect { .. } => HttpFailureKind::Redirect,
         EgressError::Encoding(coding) => HttpFailureKind::Encoding(coding),
         EgressError::Http { source, .. } => match source {
-            source if source.is_incomplete_message() => HttpFailureKind::Incomplete,
+            source if source.is_incomplete_message() || is_cut_off(&source) => {
+                HttpFailureKind::Incomplete
+            }
             source if source.is_parse_too_large() => HttpFailureKind::HeaderTooLarge,
             _ => HttpFailureKind::Protocol,
         },
