@@ -2,9 +2,12 @@
 //!
 //! The lists say what is known; what stands in none of them is unknown, and what is unknown is taken for a way out of what is private.
 
+pub(super) use self::hosts::remote;
+use self::hosts::{is_local, names_other};
 use crate::command::SimpleCommand;
 use crate::policy::globals;
-use crate::policy::guard::{host_of, is_loopback};
+
+mod hosts;
 
 /// How far a command reaches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -66,9 +69,14 @@ const STAYS: &str = "\
     pandoc sqlite3 bat eza delta pushd popd printenv if for while case function sudo su git hg svn jj cargo rustc rustup \
     rustfmt clippy-driver npm npx pnpm yarn bun tsc eslint prettier vite webpack jest vitest mocha pip pip3 pipx uv uvx \
     poetry hatch pdm pytest tox nox ruff black mypy pyright flake8 go gofmt golangci-lint make cmake ninja meson bazel \
-    gcc g++ cc c++ clang clang++ ld ar mvn mvnw gradle gradlew java javac kotlinc dotnet gem bundle rake rspec composer \
-    php phpunit mix swift xcodebuild apt apt-get apk dnf yum brew pacman nix docker docker-compose podman just task \
-    pre-commit shellcheck shfmt hadolint nextest wasm-pack deno playwright terraform-docs protoc buf code vim nano";
+    gcc g++ cc c++ clang clang++ ld ar mvn mvnw gradle gradlew javac kotlinc dotnet gem bundle rake rspec composer \
+    phpunit mix swift xcodebuild apt apt-get apk dnf yum brew pacman nix docker docker-compose podman just task \
+    pre-commit shellcheck shfmt hadolint nextest wasm-pack playwright terraform-docs protoc buf code vim nano";
+
+/// Programs of everyday work that ask the address they are given: it can carry something out.
+const FETCHES: &str = "\
+    git hg svn jj npm npx pnpm yarn bun pip pip3 pipx uv uvx poetry hatch pdm go cargo gem bundle composer docker podman \
+    brew nix apt apt-get apk dnf yum";
 
 /// Whether a list of words has this one.
 fn has(list: &str, word: &str) -> bool {
@@ -83,9 +91,18 @@ pub(super) fn reach(command: &SimpleCommand) -> Reach {
         return Reach::Stays;
     }
     let reach = by_name(&name, command, &words);
-    match reach >= Reach::Contacts && is_local(&words) {
-        true => Reach::Stays,
-        false => reach,
+    match reach {
+        Reach::Contacts | Reach::Sends if is_local(&name, &words, &command.holes) => Reach::Stays,
+        reach => reach,
+    }
+}
+
+/// How far what `command` is given can come: as far as it reaches, or to the address that it fetches from.
+pub(super) fn carries(command: &SimpleCommand) -> Reach {
+    let name = command.base_name().to_lowercase();
+    match reach(command) {
+        Reach::Stays if has(FETCHES, &name) && names_other(&command.arguments) => Reach::Contacts,
+        reach => reach,
     }
 }
 
@@ -112,6 +129,8 @@ fn by_name(name: &str, command: &SimpleCommand, words: &[&str]) -> Reach {
         _ if is_in(SENDS) => Reach::Sends,
         _ if is_in(CONTACTS) => Reach::Contacts,
         _ if has_sending_word(name, command) => Reach::Sends,
+        // What opens connections from its own language.
+        "awk" | "gawk" if words.iter().any(|word| word.contains("/inet")) => Reach::Sends,
         _ if is_in(STAYS) => Reach::Stays,
         _ => Reach::Unknown,
     }
@@ -217,30 +236,5 @@ fn forge_sends(words: &[&str]) -> bool {
             has_option(words, &BODY) || names_method(words) || has_option(words, &["--method"])
         }
         first => !(has(READING_WORDS, first) || has(READING_WORDS, second)),
-    }
-}
-
-/// The host of `host:path`, `user@host` and addresses with a scheme.
-pub(super) fn remote<'a>(word: &&'a str) -> Option<&'a str> {
-    if word.starts_with('-') || word.contains(char::is_whitespace) {
-        return None;
-    }
-    if let Some((_, rest)) = word.split_once("://") {
-        return Some(host_of(rest));
-    }
-    let (before, _) = word.split_once([':', '@'])?;
-    (!before.contains('/') && !before.is_empty()).then(|| host_of(word))
-}
-
-/// Whether every address among the words is this machine's, and there is one.
-fn is_local(words: &[&str]) -> bool {
-    let is_bare = |word: &&&str| {
-        let host = host_of(word);
-        !word.starts_with('-') && is_loopback(host)
-    };
-    let mut hosts = words.iter().filter_map(remote).peekable();
-    match hosts.peek() {
-        Some(_) => hosts.all(is_loopback),
-        None => words.iter().any(|word| is_bare(&word)),
     }
 }

@@ -4,7 +4,7 @@ use serde_json::Value;
 use url::Url;
 
 use super::LabelKind;
-use super::program::{Reach, reach, remote, subcommand};
+use super::program::{Reach, carries, remote, subcommand};
 use crate::call::ResolvedCall;
 use crate::command::SimpleCommand;
 use crate::policy::guard::is_loopback;
@@ -64,12 +64,29 @@ pub fn destination(
 /// The way that a command line has furthest.
 fn of_line(policy: &Policy, call: &ResolvedCall) -> Option<Destination> {
     let line = call.command.as_ref().filter(|_| !policy.denies_network)?;
+    // Bash connects for a redirection itself.
+    let mut targets = line
+        .redirections
+        .iter()
+        .filter_map(|to| to.target.as_deref());
+    if let Some(target) = targets.find(|target| is_connection(target)) {
+        return Some(Destination::new(target.to_owned(), false));
+    }
     let reaches = line
         .commands
         .iter()
-        .map(|command| (reach(command), command));
+        .map(|command| (carries(command), command));
     let (reach, command) = reaches.max_by_key(|(reach, _)| *reach)?;
     (reach != Reach::Stays).then(|| Destination::new(key(command), reach != Reach::Sends))
+}
+
+/// Whether a file of a redirection is a connection to another machine.
+fn is_connection(target: &str) -> bool {
+    let address = ["/dev/tcp/", "/dev/udp/"]
+        .iter()
+        .find_map(|beginning| target.strip_prefix(beginning));
+    let host = address.and_then(|address| address.split('/').next());
+    host.is_some_and(|host| !is_loopback(host))
 }
 
 /// The program, what it is to do, and the host or remote it names.
