@@ -71,13 +71,13 @@ impl SealKeyError {
     /// What to do about it.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::File { .. } => None,
+            Self::File { source, .. } if source.kind() != io::ErrorKind::NotFound => None,
             Self::Exposed { path, .. } => Some(format!(
                 "`chmod 600 '{}'`, and make new keys if others could read it",
                 path.display()
             )),
-            Self::Broken { path, .. } => Some(format!(
-                "`openssl rand -hex 32 >'{}'` makes a file with one key; every replica needs the same",
+            Self::File { path, .. } | Self::Broken { path, .. } => Some(format!(
+                "`(umask 077; openssl rand -hex 32 >'{}')` makes a file with one key; every replica needs the same",
                 path.display()
             )),
         }
@@ -219,7 +219,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("keys");
         let file = SealKeyFile::new(&path, "a.key");
-        assert!(matches!(file.read(), Err(SealKeyError::File { .. })));
+        let missing = file.read().unwrap_err();
+        assert!(matches!(missing, SealKeyError::File { .. }));
+        assert!(missing.hint().is_some_and(|hint| hint.contains("openssl")));
         assert!(file.stamp().is_none());
         fs::write(&path, ONE).unwrap();
         for (mode, is_used) in [
