@@ -11,6 +11,9 @@ use crate::audit::code::{Code, NO_CODE, from_hex};
 /// Bytes at the end that are looked at. Lines are shorter by far.
 const TAIL_BYTES: u64 = 1 << 20;
 
+/// Bytes at the end that are looked at first: the last two lines are nearly always among them, and each start of the program reads them.
+const NEAR_BYTES: u64 = 16 << 10;
+
 /// The newest line of a chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FileLink {
@@ -40,7 +43,17 @@ pub(super) struct FileTail {
 
 /// Reads the end of a file of `len` bytes.
 pub(super) fn read(file: &File, len: u64) -> io::Result<FileTail> {
-    let from = len.saturating_sub(TAIL_BYTES);
+    let near = read_last(file, len, NEAR_BYTES)?;
+    match near.before {
+        // Nothing further up changes what the last two lines say.
+        Some(_) => Ok(near),
+        None => read_last(file, len, TAIL_BYTES),
+    }
+}
+
+/// Reads the last `n_bytes` of a file of `len` bytes.
+fn read_last(file: &File, len: u64, n_bytes: u64) -> io::Result<FileTail> {
+    let from = len.saturating_sub(n_bytes);
     let mut bytes = vec![0; usize::try_from(len - from).unwrap_or(0)];
     file.read_exact_at(&mut bytes, from)?;
     let end = bytes.iter().rposition(|byte| *byte == b'\n');
