@@ -105,3 +105,43 @@ pub(super) fn older(path: &Path) -> io::Result<Option<(FileLink, FileLink)>> {
     });
     Ok(Some((newest, removed.unwrap_or(NO_LINK))))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::{NEAR_BYTES, TAIL_BYTES, read, read_last};
+    use crate::audit::code::{CODE_BYTES, hex};
+
+    /// A chained line of about `n_bytes`.
+    fn line(seq: u8, n_bytes: u64) -> String {
+        let text = "x".repeat(usize::try_from(n_bytes).unwrap());
+        let code = hex(&[seq; CODE_BYTES]);
+        format!("{{\"text\":\"{text}\",\"seq\":{seq},\"code\":\"{code}\"}}\n")
+    }
+
+    #[test]
+    fn the_last_lines_are_found_wherever_they_begin() {
+        let long = NEAR_BYTES + 100;
+        for (lengths, torn) in [
+            (vec![10, 10, 10], ""),
+            (vec![long, 10, 10], "{\"torn"),
+            (vec![10, long, 10], ""),
+            (vec![10, 10, long], "{\"torn"),
+            (vec![long, long, long], ""),
+        ] {
+            let mut file = tempfile::tempfile().unwrap();
+            let n_lines = u8::try_from(lengths.len()).unwrap();
+            for (seq, n_bytes) in (1..).zip(&lengths) {
+                file.write_all(line(seq, *n_bytes).as_bytes()).unwrap();
+            }
+            file.write_all(torn.as_bytes()).unwrap();
+            let len = file.metadata().unwrap().len();
+            let (tail, whole) = (read(&file, len).unwrap(), read_last(&file, len, TAIL_BYTES));
+            assert_eq!(tail.link, whole.unwrap().link, "{lengths:?}");
+            assert_eq!(tail.link.unwrap().seq, u64::from(n_lines), "{lengths:?}");
+            assert_eq!(tail.before, Some([n_lines - 1; CODE_BYTES]), "{lengths:?}");
+            assert_eq!(tail.torn, torn.as_bytes(), "{lengths:?}");
+        }
+    }
+}
