@@ -11,7 +11,6 @@ use std::process::{Child, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
-
 use crate::peers::Wanted;
 use crate::product::Product;
 
