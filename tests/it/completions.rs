@@ -101,7 +101,7 @@ fn what_the_store_holds_is_known() {
     check(&product, &["conversations", "delete", ""], &[]);
     let refused = product.answers(
         &[],
-        "{\"tool\": \"write\", \"params\": {\"path\": \"a\", \"content\": \"b\"}}\n".to_owned(),
+        "{\"tool\": \"write\", \"params\": {\"path\": \"a\", \"content\": \"b\"}}\n",
     );
     assert_eq!(refused[0]["status"], "refused", "{refused:#?}");
     let pending = product.run(&["approve", "--json"]).stdout;
