@@ -12,10 +12,42 @@ use crate::policy::guard::is_loopback;
 use crate::tool::{Backend, ToolKind};
 
 /// Programs that say something about files, and nothing that stands in them.
-const NAMES_ONLY: [&str; 22] = [
+const NAMES_ONLY: [&str; 21] = [
     "ls", "stat", "test", "[", "[[", "rm", "mv", "cp", "ln", "touch", "chmod", "chown", "mkdir",
-    "rmdir", "realpath", "readlink", "basename", "dirname", "du", "find", "tree", "git",
+    "rmdir", "realpath", "readlink", "basename", "dirname", "du", "find", "tree",
 ];
+
+/// Commands of git that say something about files, and nothing that stands in them. `log` is one without an option for patches.
+const GIT_NAMES_ONLY: [&str; 25] = [
+    "add",
+    "branch",
+    "check-attr",
+    "check-ignore",
+    "checkout",
+    "cherry-pick",
+    "clean",
+    "commit",
+    "fetch",
+    "init",
+    "log",
+    "ls-files",
+    "ls-remote",
+    "ls-tree",
+    "merge",
+    "mv",
+    "pull",
+    "push",
+    "rebase",
+    "reset",
+    "restore",
+    "rm",
+    "status",
+    "switch",
+    "tag",
+];
+
+/// Options of git, before its command, that are followed by a value.
+const GIT_WITH_VALUE: [&str; 5] = ["-C", "-c", "--git-dir", "--work-tree", "--namespace"];
 
 /// Programs that open no file whose content they could show.
 const OPENS_NONE: [&str; 29] = [
@@ -92,7 +124,10 @@ pub fn private_line(private: &PrivatePaths, line: &CommandLine) -> Option<PathBu
         .iter()
         .filter(|place| words.contains(&&place.word));
     let of_words = named.filter_map(|place| match &place.place {
-        WordPlace::Known(paths) => paths.iter().find(|path| private.holds(path)).cloned(),
+        WordPlace::Known(paths) => {
+            let itself = paths.iter().find(|path| private.holds(path)).cloned();
+            itself.or_else(|| of_revision(private, line, place))
+        }
         WordPlace::Like { beginnings, end } => {
             let like = |beginning: &String| {
                 let names = [beginning.clone(), format!("{beginning}x{end}")];
@@ -121,11 +156,10 @@ fn read_words<'a>(
 ) -> &'a [String] {
     let name = command.base_name();
     let arguments = command.arguments.as_slice();
-    let shows = name == "git"
-        && arguments
-            .iter()
-            .any(|word| word == "show" || word == "diff");
-    if shows || !NAMES_ONLY.contains(&name) {
+    if name == "git" && git_names_only(arguments) {
+        return &[];
+    }
+    if !NAMES_ONLY.contains(&name) {
         return arguments;
     }
     let is_first = |word: &String| {
@@ -138,6 +172,52 @@ fn read_words<'a>(
         [sources @ .., to] if !leads_to_private(private, line, to) => sources,
         _ => &[],
     }
+}
+
+/// Whether git, with these arguments, shows nothing of what stands in files.
+fn git_names_only(arguments: &[String]) -> bool {
+    let mut words = arguments.iter().map(String::as_str);
+    let command = loop {
+        match words.next() {
+            Some(option) if GIT_WITH_VALUE.contains(&option) => drop(words.next()),
+            Some(option) if option.starts_with('-') => {}
+            command => break command,
+        }
+    };
+    let is_patch = |word: &str| {
+        let options = [
+            "-p",
+            "-u",
+            "-U",
+            "-L",
+            "-c",
+            "-m",
+            "--patch",
+            "--cc",
+            "--unified",
+        ];
+        options.iter().any(|option| word.starts_with(option))
+    };
+    match command {
+        // What a word says about revisions begins without a hyphen.
+        Some("log") => !words.any(is_patch),
+        Some(command) => GIT_NAMES_ONLY.contains(&command),
+        None => true,
+    }
+}
+
+/// The private file that a word names as git has it in a revision: `HEAD:.env`, from the top of the repository, which may be any directory
+/// above.
+fn of_revision(private: &PrivatePaths, line: &CommandLine, place: &WordPlaces) -> Option<PathBuf> {
+    let (_, name) = place.word.rsplit_once(':')?;
+    let mut commands = line.commands.iter();
+    let is_of_git = commands
+        .any(|command| command.base_name() == "git" && command.arguments.contains(&place.word));
+    let WordPlace::Known(paths) = &place.place else {
+        return None;
+    };
+    let mut tops = paths.iter().flat_map(|path| path.ancestors().skip(1));
+    tops.find_map(|top| Some(top.join(name)).filter(|path| is_of_git && private.holds(path)))
 }
 
 /// Whether all that a word may name is private.

@@ -202,6 +202,16 @@ fn labels_are_of_what_a_result_is_made_of() {
         ("cp .env.example .env", false),
         ("cp -p .env sub/.env", false),
         ("mv notes.txt other.txt", false),
+        ("git show HEAD:.env", true),
+        ("git -C . cat-file -p :.env", true),
+        ("git show HEAD:notes.txt", false),
+        ("git log -p .env", true),
+        ("git log --oneline .env", false),
+        ("git blame .env", true),
+        ("git grep KEY .env", true),
+        ("git archive HEAD .env", true),
+        ("git -c core.pager=cat add .env", false),
+        ("git status .env", false),
     ] {
         let words: Vec<&str> = line.split(' ').skip(1).collect();
         assert_eq!(source(&naming(line, &words)), is_private, "{line}");
