@@ -113,12 +113,16 @@ async fn what_ends_with_a_command_that_left_it_running_is_named() {
         }
     }
     for jail in [Jail::new, Jail::without_namespaces] {
-        check(jail, "sleep 1000 & echo hi", &["sleep 1000"]).await;
-        check(jail, "set -efu; IFS=1; sleep 1000 & false", &["sleep 1000"]).await;
-        // Before it is `sleep`, a child has the name of its shell, as another one may have at that moment.
-        let four = "sleep 1001 & sleep 1002 & sleep 1003 & sleep 1004 &";
+        // Before it is `sleep`, a child is a subshell.
         let are_asleep = "for p in $(jobs -p); do until read -r name < /proc/$p/comm && [ $name = sleep ]; do :; done; done";
+        let one = format!("sleep 1000 & {are_asleep}; echo hi");
+        check(jail, &one, &["sleep 1000"]).await;
+        let one = format!("sleep 1000 & {are_asleep}; set -efu; IFS=1; false");
+        check(jail, &one, &["sleep 1000"]).await;
+        let four = "sleep 1001 & sleep 1002 & sleep 1003 & sleep 1004 &";
         check(jail, &format!("{four} {are_asleep}"), &["and 1 more"]).await;
+        let subshell = "until false; do :; done & echo hi";
+        check(jail, subshell, &["with it: `a subshell`"]).await;
         check(jail, "sleep 0 & wait; sleep 0 | cat; echo hi", &[]).await;
     }
     let ready = "until [ -e ready ]; do :; done";
