@@ -124,6 +124,31 @@ fn a_store_that_cannot_be_written_stops_the_start() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn each_hint_about_a_folder_that_cannot_be_written_leads_on() {
+    let product = Product::new();
+    product.file("a.txt", "a");
+    let ran = |settings: &[&str]| {
+        let set = settings.iter().flat_map(|setting| ["--set", setting]);
+        let args: Vec<&str> = set.chain(["call", "read", "path=a.txt"]).collect();
+        let mut command = product.command(&args);
+        // Nobody may make a folder there.
+        let output = command.env("XDG_DATA_HOME", "/sys/zeph").output().unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        (output.status.code(), stderr)
+    };
+    let (code, stderr) = ran(&[]);
+    assert_eq!(code, Some(3), "{stderr}");
+    let in_memory = "store.path=\":memory:\"";
+    assert!(stderr.contains("`store.path = \":memory:\"`"), "{stderr}");
+    let (code, stderr) = ran(&[in_memory]);
+    assert_eq!(code, Some(3), "{stderr}");
+    assert!(stderr.contains("`tools.audit.file = \"none\"`"), "{stderr}");
+    let (code, stderr) = ran(&[in_memory, "tools.audit.file=none"]);
+    assert_eq!(code, Some(0), "{stderr}");
+}
+
+#[test]
 fn without_its_record_no_call_is_made() {
     let product = Product::new();
     product.file("a.txt", "a");

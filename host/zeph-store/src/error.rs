@@ -247,6 +247,17 @@ impl StoreError {
             ),
             Self::Foreign { .. } => Some("set `store.path` to a file of its own"),
             Self::Moved { .. } | Self::AuditKeyChanged => Some("start the host again"),
+            Self::AuditKeys {
+                source: SecretsError::File { source, .. },
+            } if matches!(
+                source.kind(),
+                io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem
+            ) =>
+            {
+                Some(
+                    "set `store.path` to a file in a folder you may write, where the keys are kept, too; or record nothing, with `tools.audit.file = \"none\"` and `store.path = \":memory:\"`",
+                )
+            }
             Self::AuditKeys { .. } => Some(
                 "make the key available again, or move the file away and run `zeph-host audit rekey`: earlier records can no longer be verified then",
             ),
