@@ -1,6 +1,5 @@
 //! A conversation that grows past its budget: old results go first, then the model writes a summary.
 
-use super::request::or_estimated;
 use super::{Agent, Stopped, Turn};
 use crate::compaction::{
     SUMMARY_INSTRUCTIONS, TOKEN_BYTES, base, long_results, material, stub, tail_start,
@@ -158,7 +157,8 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
                 ..RequestOptions::default()
             },
         };
-        let mut reply = match self.respond(request, &Silent, turn.cancel).await {
+        let told = (&Silent as _, turn.cancel);
+        let reply = match self.respond(request, told, || request_tokens).await {
             Ok(reply) => reply,
             Err(TurnStatus::ProviderFailed(error)) => {
                 let notice = format!("the conversation cannot be summarised: {error}");
@@ -167,7 +167,6 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
             }
             Err(stopped) => return Err(stopped),
         };
-        reply.usage = or_estimated(&reply, || request_tokens);
         let cost = self.count(&reply);
         let spent = SideSpending::of_request(reply.usage, cost);
         let text = reply.turn.text();

@@ -35,8 +35,10 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
             turns: &turns,
             options: RequestOptions::default(),
         };
-        let mut reply = self.respond(request, turn.observer, turn.cancel).await?;
-        reply.usage = or_estimated(&reply, || self.context_tokens());
+        let told = (turn.observer, turn.cancel);
+        let reply = self
+            .respond(request, told, || self.context_tokens())
+            .await?;
         let n_entries = self.transcript.entries().len();
         let cost = self.count(&reply);
         self.host.answered(&reply.usage);
@@ -54,21 +56,23 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
         })
     }
 
-    /// Sends a request and waits, unless it is cancelled.
+    /// Sends a request and waits, unless it is cancelled. `request_tokens` is about what the request takes, for a provider that reports none.
     pub(super) async fn respond(
         &self,
         request: ModelRequest<'_>,
-        observer: &dyn Observer,
-        cancel: &CancellationToken,
+        (observer, cancel): (&dyn Observer, &CancellationToken),
+        request_tokens: impl FnOnce() -> u64,
     ) -> Result<Reply, Stopped> {
         let mut on_event = |event: ModelEvent| tell(&event, observer);
-        tokio::select! {
+        let mut reply = tokio::select! {
             biased;
-            () = cancel.cancelled() => Err(TurnStatus::Interrupted),
+            () = cancel.cancelled() => return Err(TurnStatus::Interrupted),
             reply = self.provider.respond(request, &mut on_event) => {
-                reply.map_err(TurnStatus::ProviderFailed)
+                reply.map_err(TurnStatus::ProviderFailed)?
             }
-        }
+        };
+        reply.usage = or_estimated(&reply, request_tokens);
+        Ok(reply)
     }
 
     /// Adds what a request took; what it cost, where prices are known.
@@ -153,7 +157,7 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
 }
 
 /// What a provider reports that an answer took; about that, where it reports none: bounds hold with it as well.
-pub(super) fn or_estimated(reply: &Reply, request_tokens: impl FnOnce() -> u64) -> Usage {
+fn or_estimated(reply: &Reply, request_tokens: impl FnOnce() -> u64) -> Usage {
     let mut usage = reply.usage;
     if usage.prompt() == 0 {
         usage.input = request_tokens();

@@ -1,7 +1,6 @@
 //! A result that is too long: the model sums it up, instead of seeing its head and tail. All of it stays stored, and its handle is shown.
 
 use super::compact::Silent;
-use super::request::or_estimated;
 use super::{Agent, Turn};
 use crate::compaction::TOKEN_BYTES;
 use crate::event::{AgentEvent, Journal, TurnStatus};
@@ -78,7 +77,8 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
                 ..RequestOptions::default()
             },
         };
-        let mut reply = match self.respond(request, &Silent, turn.cancel).await {
+        let told = (&Silent as _, turn.cancel);
+        let reply = match self.respond(request, told, || request_tokens).await {
             Ok(reply) => reply,
             Err(TurnStatus::ProviderFailed(error)) => {
                 let notice = format!("the result cannot be summed up: {error}");
@@ -87,7 +87,6 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
             }
             Err(_) => return None,
         };
-        reply.usage = or_estimated(&reply, || request_tokens);
         let cost = self.count(&reply);
         *spent += SideSpending::of_request(reply.usage, cost);
         turn.observer.on(AgentEvent::Spent {
