@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::PrivatePaths;
-use super::program::{Reach, prints_log, reach};
+use super::program::{Reach, prints_log, reach, subcommand};
 use crate::call::ResolvedCall;
 use crate::command::{CommandLine, Redirection, SimpleCommand, WordPlace, WordPlaces};
 use crate::execution::HostUse;
@@ -45,9 +45,6 @@ const GIT_NAMES_ONLY: [&str; 25] = [
     "switch",
     "tag",
 ];
-
-/// Options of git, before its command, that are followed by a value.
-const GIT_WITH_VALUE: [&str; 5] = ["-C", "-c", "--git-dir", "--work-tree", "--namespace"];
 
 /// Programs that open no file whose content they could show.
 const OPENS_NONE: [&str; 29] = [
@@ -156,7 +153,7 @@ fn read_words<'a>(
 ) -> &'a [String] {
     let name = command.base_name();
     let arguments = command.arguments.as_slice();
-    if name == "git" && git_names_only(arguments) {
+    if name == "git" && git_names_only(command) {
         return &[];
     }
     if !NAMES_ONLY.contains(&name) {
@@ -174,17 +171,12 @@ fn read_words<'a>(
     }
 }
 
-/// Whether git, with these arguments, shows nothing of what stands in files.
-fn git_names_only(arguments: &[String]) -> bool {
-    let mut words = arguments.iter().map(String::as_str);
-    let command = loop {
-        match words.next() {
-            Some(option) if GIT_WITH_VALUE.contains(&option) => drop(words.next()),
-            Some(option) if option.starts_with('-') => {}
-            command => break command,
-        }
+/// Whether a command of git shows nothing of what stands in files.
+fn git_names_only(command: &SimpleCommand) -> bool {
+    let Some(name) = subcommand(command) else {
+        return true;
     };
-    let is_patch = |word: &str| {
+    let is_patch = |word: &String| {
         let options = [
             "-p",
             "-u",
@@ -198,12 +190,8 @@ fn git_names_only(arguments: &[String]) -> bool {
         ];
         options.iter().any(|option| word.starts_with(option))
     };
-    match command {
-        // What a word says about revisions begins without a hyphen.
-        Some("log") => !words.any(is_patch),
-        Some(command) => GIT_NAMES_ONLY.contains(&command),
-        None => true,
-    }
+    let mut rest = command.arguments.iter().skip_while(|word| *word != name);
+    GIT_NAMES_ONLY.contains(&name) && (name != "log" || !rest.any(is_patch))
 }
 
 /// The private file that a word names as git has it in a revision: `HEAD:.env`, from the top of the repository, which may be any directory
