@@ -219,9 +219,7 @@ impl ServerListener for Relay {
     }
 
     fn logged(&self, mut log: ServerLog) {
-        if let Some(secrets) = self.secrets.get() {
-            secrets.redactor().clean_json(&mut log.data);
-        }
+        self.redactor().clean_json(&mut log.data);
         self.notice(Notice::Log(log));
     }
 
