@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::process::Command;
 
 use serde_json::{Value, json};
 
@@ -36,29 +37,24 @@ fn acpx(peers: &Peers, product: &Product, options: &[&str], prompt: &str) -> Ran
         .arg(&product.work)
         .args(options)
         .args(["exec", prompt])
-        .current_dir(&product.work)
-        .env("HOME", &product.home)
-        .envs(
-            agent
-                .get_envs()
-                .filter_map(|(name, value)| Some((name, value?))),
-        );
-    Ran::from(command.output().unwrap())
+        .current_dir(&product.work);
+    ran(&mut command, product, &agent)
 }
 
 /// A script on the Python with the library; the program under test and the workspace are its arguments.
 fn python(peers: &Peers, product: &Product, script: &str) -> Ran {
     let agent = product.command(&["acp"]);
     let mut command = peers.python(script);
+    command.arg(agent.get_program()).arg(&product.work);
+    ran(&mut command, product, &agent)
+}
+
+/// Runs a peer to its end, with the variables that `agent` would have.
+fn ran(command: &mut Command, product: &Product, agent: &Command) -> Ran {
+    let variables = agent.get_envs();
     command
-        .arg(agent.get_program())
-        .arg(&product.work)
         .env("HOME", &product.home)
-        .envs(
-            agent
-                .get_envs()
-                .filter_map(|(name, value)| Some((name, value?))),
-        );
+        .envs(variables.filter_map(|(name, value)| Some((name, value?))));
     Ran::from(command.output().unwrap())
 }
 
