@@ -10,7 +10,7 @@ const DIR: &str = "engine.shared_cache_dir";
 const KEYS: &str = "engine.shared_cache_keys";
 
 impl Compiling<'_> {
-    /// Both or neither: without keys, whoever can write to the directory could have this host run code.
+    /// Both or neither: without keys, anyone who can write to the directory could have this host run code.
     pub(super) fn shared_cache(&mut self, engine: &RawEngine) -> Option<SharedCacheConfig> {
         let (dir, keys) = (&engine.shared_cache_dir, &engine.shared_cache_keys);
         if dir.is_empty() && keys.is_empty() {

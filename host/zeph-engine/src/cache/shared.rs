@@ -94,7 +94,7 @@ impl std::fmt::Debug for SharedArtifacts {
     }
 }
 
-/// The name says which component and which engine: an artifact of another is no artifact of this one, whoever sealed it.
+/// The name says which component and which engine: one that was made for another component or engine does not match, even with a valid seal.
 fn mac(key: &[u8; SHARED_KEY_BYTES], name: &str, artifact: &[u8]) -> Hmac<Sha256> {
     let mut block = hmac::digest::Key::<Hmac<Sha256>>::default();
     block[..key.len()].copy_from_slice(key);

@@ -64,7 +64,7 @@ impl Keeper {
         }
     }
 
-    /// Writes down which plugin got which name. Where that fails the names are as given all the same, as long as the pins stay.
+    /// Writes down which plugin got which name. If that fails, the names still hold for as long as the pins are kept.
     pub(super) fn write_names(&self, locks: &mut [FolderLock]) {
         if !self.options.gives_names {
             return;

@@ -243,7 +243,7 @@ impl Checkpoints {
     /// Compares them with what was found in the store and in the audit file. `left_out`: the origins of chains that are in the store and
     /// not to be looked at.
     ///
-    /// A log that has a checkpoint and is not there is a problem: whoever removes a whole store has its host begin another log.
+    /// A log that has a checkpoint and is not there is a problem: when a whole store is removed, its host begins another log.
     pub fn compare(
         self,
         (chains, left_out): (&[ChainReport], &[String]),

@@ -211,7 +211,7 @@ fn a_torn_line_is_taken_out_and_told() {
     }
 }
 
-/// Whoever makes the host write a line of the chain itself, such as by a torn end, cannot have the log begin there.
+/// The host can be made to write a line of the chain itself, such as by a torn end; the log cannot begin there.
 #[test]
 fn a_log_begins_only_where_the_host_began_it() {
     use AuditProblemKind::{Inserted, Removed};

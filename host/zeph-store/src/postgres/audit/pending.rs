@@ -73,7 +73,7 @@ pub(in crate::postgres) fn write(transaction: &Transaction) -> Outcome<bool> {
         return Ok(true);
     }
     let host = transaction.host();
-    // First, before any row is locked: whoever sweeps this chain holds it first, too.
+    // First, before any row is locked: a sweep of this chain takes it first, too.
     let object = chain::object(host);
     let lock: [Statement<'_>; 2] = [(LOCK, &[&object]), (chain::NEWEST, &[&host])];
     let is_chained = transaction.seal.is_set();
