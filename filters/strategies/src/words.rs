@@ -5,7 +5,8 @@
 //! of a word is the word compared. What a word means is the caller's business.
 //!
 //! There are two tables. The first one only says whether some word holds three bytes exactly as they stand in the text; it
-//! takes three instructions to ask and says no at nearly every place. The second one has the words.
+//! takes three instructions to ask and says no at nearly every place. The second one has the words. A process that filters one
+//! output makes both for it, so a word costs an entry for each place of it that is looked up, and no memory of its own.
 
 use crate::block::places;
 
@@ -18,6 +19,9 @@ const MAY_BITS: u32 = 15;
 
 /// Entries of the second table, as a power of two.
 const TABLE_BITS: u32 = 14;
+
+/// Entries of the table of pairs, as a power of two: few words have three bytes.
+const PAIR_BITS: u32 = 8;
 
 /// Whether upper and lower case differ. Only ASCII letters have a case here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,9 +40,11 @@ pub struct Words {
     step: usize,
     /// For each hash of a gram, whether it is one of a word.
     may: Box<[u8; 1 << MAY_BITS]>,
-    /// The bucket of each hash of a gram in lower case; the first bucket is empty.
+    /// The first entry of each hash of a gram in lower case, counted from 1; 0 where there is none.
     table: Box<[u16; 1 << TABLE_BITS]>,
-    buckets: Vec<Vec<Entry>>,
+    /// The same of the last two bytes of words of three, whatever follows them.
+    pairs: [u16; 1 << PAIR_BITS],
+    entries: Vec<Entry>,
 }
 
 /// A gram of a word.
@@ -54,6 +60,8 @@ struct Entry {
     /// What makes letters without a case lower-case ones.
     fold: u64,
     n_bytes: usize,
+    /// The next entry of the same hash, counted from 1; 0 after the last.
+    next: u16,
 }
 
 impl Entry {
@@ -75,6 +83,7 @@ impl Entry {
             mask: u64::from_le_bytes(mask),
             fold: u64::from_le_bytes(fold),
             n_bytes: word.len(),
+            next: 0,
         }
     }
 
@@ -102,6 +111,8 @@ pub struct Hit {
 
 impl Words {
     /// Words of at least three bytes each; shorter ones are never found. The shortest decides how fast a search is.
+    ///
+    /// Limits: some 16,000 words; those beyond are never found.
     pub fn new<'w>(words: impl IntoIterator<Item = (&'w str, Case)>) -> Self {
         const NONE: &[u8] = &[];
         Self::with_next(words.into_iter().map(|(word, case)| (word, case, NONE)))
@@ -125,15 +136,17 @@ impl Words {
             step: shortest.map_or(1, |n| (n - GRAM_BYTES + 1).min(STEP_MAX)),
             may: Box::new([0; 1 << MAY_BITS]),
             table: Box::new([0; 1 << TABLE_BITS]),
-            buckets: vec![Vec::new()],
+            pairs: [0; 1 << PAIR_BITS],
+            entries: Vec::new(),
         };
         for (word_idx, ((word, case), (_, _, next))) in words.iter().zip(&given).enumerate() {
             match (made.step > 1 && word.len() == GRAM_BYTES, word.as_slice()) {
                 (true, [a, b, c]) => {
                     made.add_gram([*a, *b, *c], Entry::of(word_idx, word, *case, 0), *case);
+                    let entry = Entry::of(word_idx, word, *case, 1);
+                    enter(&mut made.pairs[pair_hash([*b, *c])], &mut made.entries, entry);
                     for behind in *next {
-                        let entry = Entry::of(word_idx, word, *case, 1);
-                        made.add_gram([*b, *c, *behind], entry, *case);
+                        made.allow([*b, *c, *behind], *case);
                     }
                 }
                 _ => made.add(word_idx, word, *case),
@@ -162,22 +175,7 @@ impl Words {
     }
 
     fn add_gram(&mut self, gram: [u8; GRAM_BYTES], entry: Entry, case: Case) {
-        let n_buckets = self.buckets.len();
-        let bucket_idx = &mut self.table[lower_hash(gram)];
-        if *bucket_idx == 0 {
-            let Ok(next) = u16::try_from(n_buckets) else {
-                return;
-            };
-            *bucket_idx = next;
-            self.buckets.push(Vec::new());
-        }
-        // Grams that differ in case, or in nothing the hash tells apart, share a bucket: the word is in it once.
-        let bucket = &mut self.buckets[usize::from(*bucket_idx)];
-        let is_same =
-            |known: &Entry| (known.word_idx, known.offset) == (entry.word_idx, entry.offset);
-        if !bucket.iter().any(is_same) {
-            bucket.push(entry);
-        }
+        enter(&mut self.table[lower_hash(gram)], &mut self.entries, entry);
         self.allow(gram, case);
     }
 
@@ -266,7 +264,7 @@ impl Words {
         mut from: usize,
         found: &mut impl FnMut(Hit) -> usize,
     ) -> usize {
-        for entry in self.bucket(text, place) {
+        for entry in self.entries_at(text, place) {
             if let Some(hit) = self.hit(text, place, entry)
                 && hit.start >= from
             {
@@ -277,10 +275,17 @@ impl Words {
     }
 
     /// What may stand at a place.
-    fn bucket(&self, text: &[u8], place: usize) -> &[Entry] {
+    fn entries_at(&self, text: &[u8], place: usize) -> impl Iterator<Item = &Entry> {
         let gram = text[place..].first_chunk();
-        let bucket_idx = gram.map_or(0, |gram| self.table[lower_hash(*gram)]);
-        &self.buckets[usize::from(bucket_idx)]
+        let of_gram = gram.map_or(0, |gram| self.table[lower_hash(*gram)]);
+        let of_pair = gram.map_or(0, |[a, b, _]| self.pairs[pair_hash([*a, *b])]);
+        self.chain(of_gram).chain(self.chain(of_pair))
+    }
+
+    /// The entries of one hash, from the first on.
+    fn chain(&self, first: u16) -> impl Iterator<Item = &Entry> {
+        let at = |number: u16| self.entries.get(usize::from(number).checked_sub(1)?);
+        std::iter::successors(at(first), move |entry| at(entry.next))
     }
 
     /// The word of an entry, if it stands around a place.
@@ -328,6 +333,9 @@ const RATIO: u64 = 0x9e37_79b9_7f4a_7c15;
 /// Bits of a gram.
 const GRAM_BITS: u32 = 24;
 
+/// Bits of two bytes.
+const PAIR_BYTES_BITS: u32 = 16;
+
 /// Where the gram that some bytes begin with stands in the first table. The last byte is not part of it: multiplying shifts it
 /// out. In 64 bits, because several products of 32 bits would be made together, which takes longer than one by one.
 #[inline]
@@ -342,6 +350,34 @@ fn lower_hash([a, b, c]: [u8; GRAM_BYTES]) -> usize {
     let gram = lower(u64::from_le_bytes([a, b, c, 0, 0, 0, 0, 0]));
     let product = gram.wrapping_mul(RATIO << (u64::BITS - GRAM_BITS));
     (product >> (u64::BITS - TABLE_BITS)) as usize
+}
+
+/// Where two bytes stand in the table of pairs, upper and lower case alike.
+fn pair_hash([a, b]: [u8; 2]) -> usize {
+    let pair = lower(u64::from_le_bytes([a, b, 0, 0, 0, 0, 0, 0]));
+    let product = pair.wrapping_mul(RATIO << (u64::BITS - PAIR_BYTES_BITS));
+    (product >> (u64::BITS - PAIR_BITS)) as usize
+}
+
+/// Adds an entry to those of one hash, of which `first` is the number of the first, unless the same place of its word is there: grams
+/// that differ in case, or in nothing the hash tells apart, share a hash.
+fn enter(first: &mut u16, entries: &mut Vec<Entry>, entry: Entry) {
+    let Ok(number) = u16::try_from(entries.len() + 1) else {
+        return;
+    };
+    let (mut at, mut last) = (*first, None);
+    while let Some(idx) = usize::from(at).checked_sub(1) {
+        let known = &entries[idx];
+        if (known.word_idx, known.offset) == (entry.word_idx, entry.offset) {
+            return;
+        }
+        (last, at) = (Some(idx), known.next);
+    }
+    entries.push(entry);
+    match last {
+        Some(last) => entries[last].next = number,
+        None => *first = number,
+    }
 }
 
 /// How often the gram a text begins with is met in outputs, roughly: what is more common makes a search slower, not wrong.
