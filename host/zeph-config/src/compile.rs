@@ -15,6 +15,7 @@ mod indexes;
 mod judge;
 mod nested;
 mod plugins;
+mod reach;
 mod registries;
 mod rules;
 mod scheduler;
@@ -34,13 +35,12 @@ use serde::Deserialize as _;
 use toml::{Table, Value};
 use zeph_core::limit::CallLimits;
 
-use super::locate::{self, PROGRAM};
+use super::locate::PROGRAM;
 use super::merge::MergedLayers;
-use super::own::OwnFiles;
 use super::paths::PathBase;
-use super::raw::{RawConfig, RawLimits};
+use super::raw::{RawConfig, RawLimits, RawOverflow};
 use super::surroundings::Surroundings;
-use super::{Config, EngineConfig, OverflowConfig, RunConfig, StoreLocation};
+use super::{Config, OverflowConfig, RunConfig};
 
 const DAY: Duration = Duration::from_hours(24);
 
@@ -60,134 +60,12 @@ pub(crate) fn compile(
             return None;
         }
     };
-    let RawConfig {
-        tools,
-        plugins,
-        limits,
-        run,
-        agent,
-        llm,
-        mcp,
-        engine,
-        store,
-        hooks,
-    } = raw;
     let mut room = Compiling {
         merged,
         surroundings,
         containers: Vec::new(),
     };
-
-    let own_store = store;
-    let store = room.store(&own_store);
-    let secrets = store.as_ref().and_then(StoreLocation::secrets);
-    let audit = room.audit(&tools, secrets.clone());
-    let cache_dir = room.place(
-        "engine.cache_dir",
-        &engine.cache_dir,
-        &surroundings.cache_home,
-        "",
-    );
-    let mut own = OwnFiles::of_program(surroundings);
-    own.add_tree(cache_dir.as_deref());
-    let shared_cache = room.shared_cache(&engine);
-    if let Some(shared) = &shared_cache {
-        own.add_tree(Some(&shared.dir));
-        own.add_file(Some(&shared.keys));
-    }
-    own.add_file(store.as_ref().and_then(StoreLocation::path));
-    own.add_tree(secrets.as_deref());
-    own.add_file(audit.file.as_deref());
-    own.add_file(audit::checkpoint_file(audit.checkpoint_target.as_ref()));
-    own.add_file(user_file);
-    let serve = room.serve(&mcp);
-    own.add_file(serve.seal_keys.as_deref());
-    let mcp_lock = user_file.map(locate::lock_beside);
-    own.add_file(mcp_lock.as_deref());
-    let filters = room.filters(&tools.filters, user_file);
-    // What a model is shown is not for tools to change.
-    own.add_file(filters.rule_file.as_ref().map(|file| file.path.as_path()));
-    room.find_containers(&tools);
-    let shell = room.shell(&tools.shell, &tools.file.allowed_paths);
-    let mut open = room.existing(&tools.file.allowed_paths);
-    open.extend_from_slice(&shell.allowed_paths);
-    let folders = room.plugin_folders(&plugins, user_file, &open);
-    folders.hide(&mut own);
-    let plugins = room.plugins(&plugins, (&tools, &mcp), &folders);
-    let mut protected = locate::project_folders(surroundings);
-    protected.extend(folders.protected(&open));
-    let mut sandbox = room.sandbox(&tools.sandbox, &shell.allowed_paths, &own, &protected);
-    let rules = room.rules(&tools, &shell, &sandbox, user_file);
-    let hooks = room.hooks(&hooks, shell.timeout);
-    sandbox.hide.extend(rules.hidden.clone());
-    // Rules and pins that a tool could change would bind nobody.
-    sandbox.protect.extend(rules.policy_file.clone());
-    sandbox.protect.extend(mcp_lock.clone());
-    own.add_file(rules.policy_file.as_deref());
-    let judge_file = room.judge_file(&tools.adversarial_policy);
-    sandbox.protect.extend(judge_file.clone());
-    own.add_file(judge_file.as_deref());
-    let file = room.file(&tools.file, own);
-    let egress = room.egress(&tools.egress);
-    room.check_checkpoint_url(audit.checkpoint_target.as_ref(), &egress);
-    let mcp_servers = room.servers(&mcp, &egress);
-    let providers = room.providers(&llm);
-    let mut agent = room.agent(&agent, &providers);
-    agent.summarizes_output = tools.summarize_output;
-    let shaping = room.shaping(&tools);
-    let scheduler = room.scheduler(&tools.scheduler);
-    let governance = room.governance(&tools.governance);
-    let judge = room.judge(&tools.adversarial_policy, &providers, judge_file);
-
-    Some(Config {
-        tools_enabled: tools.enabled,
-        file: file?,
-        shell,
-        sandbox,
-        filters,
-        compression: compression::compression(&tools.compression),
-        egress,
-        rules,
-        anomaly: rules::anomaly(&tools.anomaly),
-        hooks,
-        plugins,
-        limits: call_limits(&limits),
-        engine: EngineConfig {
-            guest_threads: count(engine.guest_threads).unwrap_or(NonZeroUsize::MIN),
-            cache_dir,
-            shared_cache,
-        },
-        overflow: OverflowConfig {
-            threshold_chars: size(tools.overflow.threshold),
-            retention: DAY * tools.overflow.retention_days,
-            max_bytes: or_unlimited(tools.overflow.max_overflow_bytes),
-        },
-        result_cache: again::result_cache(&tools.result_cache),
-        retry: again::retry(&tools.retry),
-        audit,
-        store: store?,
-        uses_keyring: own_store.keyring,
-        run: RunConfig {
-            jobs: count(run.jobs).unwrap_or(surroundings.cores),
-            request_bytes_max: size(run.request_bytes),
-        },
-        serve,
-        mcp_servers,
-        mcp_lock,
-        mcp_homes: surroundings
-            .data_home
-            .as_ref()
-            .map(|home| home.join(PROGRAM).join("servers")),
-        mcp_start_timeout: Duration::from_secs(mcp.start_timeout.into()),
-        mcp_tool_timeout: Duration::from_secs(mcp.tool_timeout.into()),
-        agent,
-        providers,
-        shaping,
-        scheduler,
-        judge,
-        tool_user: None,
-        governance,
-    })
+    room.config(&raw, user_file)
 }
 
 /// The dotted keys as the nested tables serde expects.
@@ -221,6 +99,63 @@ struct Compiling<'a> {
 }
 
 impl Compiling<'_> {
+    /// The parts in an order in which each finds what it goes by.
+    fn config(&mut self, raw: &RawConfig, user_file: Option<&Path>) -> Option<Config> {
+        let tools = &raw.tools;
+        let (kept, own) = self.kept(raw, user_file);
+        let reach = self.reach(raw, user_file, own, kept.mcp_lock.as_deref());
+        let egress = self.egress(&tools.egress);
+        self.check_checkpoint_url(kept.audit.checkpoint_target.as_ref(), &egress);
+        let mcp_servers = self.servers(&raw.mcp, &egress);
+        let providers = self.providers(&raw.llm);
+        let mut agent = self.agent(&raw.agent, &providers);
+        agent.summarizes_output = tools.summarize_output;
+        let shaping = self.shaping(tools);
+        let scheduler = self.scheduler(&tools.scheduler);
+        let governance = self.governance(&tools.governance);
+        let judge = self.judge(&tools.adversarial_policy, &providers, reach.judge_file);
+        let data_home = self.surroundings.data_home.as_ref();
+
+        Some(Config {
+            tools_enabled: tools.enabled,
+            file: reach.file?,
+            shell: reach.shell,
+            sandbox: reach.sandbox,
+            filters: kept.filters,
+            compression: compression::compression(&tools.compression),
+            egress,
+            rules: reach.rules,
+            anomaly: rules::anomaly(&tools.anomaly),
+            hooks: reach.hooks,
+            plugins: reach.plugins,
+            limits: call_limits(&raw.limits),
+            engine: kept.engine,
+            overflow: overflow(&tools.overflow),
+            result_cache: again::result_cache(&tools.result_cache),
+            retry: again::retry(&tools.retry),
+            audit: kept.audit,
+            store: kept.store?,
+            uses_keyring: raw.store.keyring,
+            run: RunConfig {
+                jobs: count(raw.run.jobs).unwrap_or(self.surroundings.cores),
+                request_bytes_max: size(raw.run.request_bytes),
+            },
+            serve: kept.serve,
+            mcp_servers,
+            mcp_lock: kept.mcp_lock,
+            mcp_homes: data_home.map(|home| home.join(PROGRAM).join("servers")),
+            mcp_start_timeout: Duration::from_secs(raw.mcp.start_timeout.into()),
+            mcp_tool_timeout: Duration::from_secs(raw.mcp.tool_timeout.into()),
+            agent,
+            providers,
+            shaping,
+            scheduler,
+            judge,
+            tool_user: None,
+            governance,
+        })
+    }
+
     fn base(&self) -> PathBase<'_> {
         self.surroundings.base()
     }
@@ -246,6 +181,14 @@ impl Compiling<'_> {
                 }
             },
         }
+    }
+}
+
+fn overflow(raw: &RawOverflow) -> OverflowConfig {
+    OverflowConfig {
+        threshold_chars: size(raw.threshold),
+        retention: DAY * raw.retention_days,
+        max_bytes: or_unlimited(raw.max_overflow_bytes),
     }
 }
 
