@@ -8,6 +8,7 @@
 //! the cache or the audit file can be written is found out by the rooms that write them.
 
 mod agent;
+mod audit;
 mod compile;
 mod compression;
 mod environment;
@@ -33,6 +34,7 @@ mod serve;
 mod servers;
 mod shaping;
 mod shell;
+mod store;
 mod store_url;
 mod surroundings;
 mod telemetry;
@@ -55,6 +57,7 @@ use zeph_core::user::ToolUser;
 pub use self::agent::{
     AgentSettings, ApiKey, EmbeddingSettings, Prices, ProviderKind, ProviderSettings,
 };
+pub use self::audit::{AuditConfig, CheckpointInterval, CheckpointTarget};
 pub use self::compression::{CompressionSettings, CompressionStrategy};
 pub use self::environment::CONFIG_VARIABLE;
 pub use self::filters::{FilterSettings, RuleFile, RuleFileTrust};
@@ -73,6 +76,7 @@ pub use self::shaping::{
     DependencyRule, DependencySettings, JudgeSettings, SchemaFilterSettings, ShapingSettings,
 };
 pub use self::shell::{SandboxLimits, SandboxSettings, ShellSettings, TransactionSettings};
+pub use self::store::{StoreLocation, StoreServer};
 pub use self::store_url::StoreUrl;
 pub use self::surroundings::{Flags, Surroundings, session_bus};
 pub use self::surroundings::{process_environment, variable};
@@ -268,88 +272,6 @@ pub struct RetryConfig {
     pub base: Duration,
     /// The longest wait that nobody asked for (`tools.retry.max_ms`).
     pub longest: Duration,
-}
-
-/// The record of every call.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AuditConfig {
-    /// Whether calls are recorded (`tools.audit.enabled`).
-    pub enabled: bool,
-    /// The JSON lines file, absolute; it need not exist yet. `None`: only the table in the store (`tools.audit.file`).
-    pub file: Option<PathBuf>,
-    /// The size at which the file is rotated, in bytes (`tools.audit.file_max_bytes`).
-    pub file_max_bytes: u64,
-    /// How long a call is kept in the store; zero means without limit (`tools.audit.retention_days`).
-    pub retention: Duration,
-    /// Most calls kept in the store; zero means no limit (`tools.audit.max_rows`).
-    pub rows_max: u64,
-    /// The folder with the keys that vouch for the records: beside the database. `None`: nothing is kept.
-    pub keys: Option<PathBuf>,
-    /// Where checkpoints go (`tools.audit.checkpoint_target`).
-    pub checkpoint_target: Option<CheckpointTarget>,
-    /// How often they are made without being asked for (`tools.audit.checkpoint_every`).
-    pub checkpoint_every: Option<CheckpointInterval>,
-}
-
-/// Where checkpoints of the audit go.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum CheckpointTarget {
-    /// The journal of the system.
-    Journald,
-    /// The end of this file.
-    File(PathBuf),
-    /// A server, by POST.
-    Url(String),
-}
-
-/// How often checkpoints are made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CheckpointInterval {
-    /// After so many records.
-    Records(u64),
-    /// After so much time, when anything was recorded.
-    Time(Duration),
-}
-
-/// Where the database is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum StoreLocation {
-    /// An absolute path; neither file nor folder need exist yet.
-    File(PathBuf),
-    /// In memory: gone when the process ends.
-    Memory,
-    /// On a PostgreSQL server.
-    Server(StoreServer),
-}
-
-/// A PostgreSQL server, and what the host keeps for itself beside it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StoreServer {
-    /// Where it is (`store.url`).
-    pub url: StoreUrl,
-    /// The stored secret that is its password (`store.password_secret`).
-    pub password_secret: Option<String>,
-    /// The folder that the database would be in without a server; it need not exist yet. None where the user has none.
-    pub folder: Option<PathBuf>,
-}
-
-impl StoreLocation {
-    /// The path of the file, when there is one.
-    pub fn path(&self) -> Option<&Path> {
-        match self {
-            Self::File(path) => Some(path),
-            Self::Memory | Self::Server(_) => None,
-        }
-    }
-
-    /// The folder of the values of secrets: beside the database.
-    pub fn secrets(&self) -> Option<PathBuf> {
-        match self {
-            Self::File(path) => Some(path.with_file_name("secrets")),
-            Self::Memory => None,
-            Self::Server(server) => Some(server.folder.as_ref()?.join("secrets")),
-        }
-    }
 }
 
 /// How `zeph-host run` reads and makes calls.
