@@ -53,10 +53,11 @@ pub(crate) fn profile_dir(name: &str) -> Result<PathBuf> {
     Ok(target.join(name))
 }
 
-fn variable(name: &str) -> Option<std::ffi::OsString> {
+/// A variable of the environment.
+pub(crate) fn variable(name: &str) -> Option<std::ffi::OsString> {
     #[expect(
         clippy::disallowed_methods,
-        reason = "cargo tells its programs where they are by variables"
+        reason = "cargo tells its programs where they are by variables, and people what they want"
     )]
     std::env::var_os(name)
 }

@@ -5,9 +5,12 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 
-use crate::program::{cargo, succeed};
+use crate::program::{cargo, succeed, variable};
 use crate::setup::succeeds_silently;
 use crate::{complain, setup};
+
+/// How many tests cargo-nextest runs at a time.
+const TEST_THREADS: &str = "NEXTEST_TEST_THREADS";
 
 /// Runs the tests with cargo-nextest when it is installed, else with `cargo test`.
 ///
@@ -26,7 +29,12 @@ pub(crate) fn test(args: &[OsString]) -> Result<ExitCode> {
     } else {
         &["test", "--workspace", "--tests"]
     };
-    let tests = succeed(cargo()?.args(runner).args(args));
+    let mut tests = cargo()?;
+    tests.args(runner).args(args);
+    if variable(TEST_THREADS).is_none() {
+        tests.env(TEST_THREADS, n_threads().to_string());
+    }
+    let tests = succeed(&mut tests);
 
     let failures: Vec<_> = [doc, tests].into_iter().filter_map(Result::err).collect();
     if failures.is_empty() {
@@ -36,4 +44,9 @@ pub(crate) fn test(args: &[OsString]) -> Result<ExitCode> {
         complain(&format!("error: {failure:#}"));
     }
     bail!("not every test passed")
+}
+
+/// Half as many again as there are cores: many tests wait for a clock, or for a program that waits for one.
+fn n_threads() -> usize {
+    std::thread::available_parallelism().map_or(1, |n_cores| n_cores.get() * 3 / 2)
 }
