@@ -144,7 +144,11 @@ impl Words {
                 (true, [a, b, c]) => {
                     made.add_gram([*a, *b, *c], Entry::of(word_idx, word, *case, 0), *case);
                     let entry = Entry::of(word_idx, word, *case, 1);
-                    enter(&mut made.pairs[pair_hash([*b, *c])], &mut made.entries, entry);
+                    enter(
+                        &mut made.pairs[pair_hash([*b, *c])],
+                        &mut made.entries,
+                        entry,
+                    );
                     for behind in *next {
                         made.allow([*b, *c, *behind], *case);
                     }
