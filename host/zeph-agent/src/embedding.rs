@@ -120,8 +120,10 @@ impl HttpEmbedder {
     /// What a request took; estimated from its bytes where the provider does not count. There is no output to pay for.
     fn spending(&self, texts: &[&str], tokens: Option<u64>) -> SideSpending {
         let n_bytes = texts.iter().map(|text| text.len() as u64).sum::<u64>();
+        let about = n_bytes.div_ceil(TOKEN_BYTES);
         let usage = Usage {
-            input: tokens.unwrap_or(n_bytes.div_ceil(TOKEN_BYTES)),
+            input: tokens.unwrap_or(about),
+            estimated: tokens.map_or(about, |_reported| 0),
             ..Usage::default()
         };
         let prices = Prices {

@@ -16,6 +16,7 @@ use zeph_core::redact::Redactor;
 use zeph_core::text::plain_line;
 
 use self::arguments::{inert, shown};
+use crate::compaction::TOKEN_BYTES;
 use crate::error::ProviderError;
 use crate::message::{AssistantTurn, StopReason, Turn, UserTurn};
 use crate::provider::{ModelRequest, Provider, RequestOptions};
@@ -119,6 +120,7 @@ impl Judge {
         redactor: &Redactor,
     ) -> Result<(Verdict, SideSpending), NoVerdict> {
         let text = question(call, redactor).map_err(NoVerdict::TooLong)?;
+        let request_bytes = self.system[0].len() + text.len();
         let turns = [Turn::User(UserTurn::text(text))];
         let request = ModelRequest {
             system: &self.system,
@@ -132,6 +134,7 @@ impl Judge {
         };
         let reply = self.provider.respond(request, &mut |_| {}).await;
         let reply = reply.map_err(NoVerdict::Provider)?;
+        let reply = reply.with_estimate(|| request_bytes as u64 / TOKEN_BYTES);
         let cost = self.provider.prices().cost(&reply.usage);
         let spending = SideSpending::of_request(reply.usage, cost);
         let verdict = match verdict(&reply.turn) {

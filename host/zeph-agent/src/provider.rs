@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::compaction::{TOKEN_BYTES, turn_bytes};
 use crate::error::ProviderError;
 use crate::message::{AssistantTurn, Origin, Turn};
 use crate::usage::{Prices, Usage};
@@ -118,6 +119,21 @@ pub struct Reply {
     pub usage: Usage,
     /// How many attempts were made.
     pub attempts: u32,
+}
+
+impl Reply {
+    /// The reply with about what it took, where its provider does not report that: bounds hold there as well.
+    pub(crate) fn with_estimate(mut self, request_tokens: impl FnOnce() -> u64) -> Self {
+        if self.usage.prompt() == 0 {
+            self.usage.input = request_tokens();
+            self.usage.estimated = self.usage.input;
+        }
+        if self.usage.output == 0 {
+            self.usage.output = turn_bytes(&self.turn) as u64 / TOKEN_BYTES;
+            self.usage.estimated = self.usage.estimated.saturating_add(self.usage.output);
+        }
+        self
+    }
 }
 
 /// A request that was not sent.

@@ -19,6 +19,13 @@ pub struct Usage {
     pub output: u64,
     /// The part of `output` that is reasoning, where the provider says so.
     pub reasoning: u64,
+    /// The part of the sum that no provider reported: about that, by its bytes.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub estimated: u64,
+}
+
+fn is_zero(tokens: &u64) -> bool {
+    *tokens == 0
 }
 
 impl Usage {
@@ -26,6 +33,11 @@ impl Usage {
     pub fn total(&self) -> u64 {
         let request = self.prompt();
         request.saturating_add(self.output)
+    }
+
+    /// What stands before its numbers where people read them: `~` when they are estimated, in part.
+    pub fn mark(&self) -> &'static str {
+        if self.estimated > 0 { "~" } else { "" }
     }
 
     /// Those of the request, cached or not: what the context of the model holds.
@@ -44,6 +56,7 @@ impl Usage {
             cache_write: self.cache_write.saturating_sub(part.cache_write),
             output: self.output.saturating_sub(part.output),
             reasoning: self.reasoning.saturating_sub(part.reasoning),
+            estimated: self.estimated.saturating_sub(part.estimated),
         }
     }
 }
@@ -58,6 +71,7 @@ impl Add for Usage {
             cache_write: self.cache_write.saturating_add(other.cache_write),
             output: self.output.saturating_add(other.output),
             reasoning: self.reasoning.saturating_add(other.reasoning),
+            estimated: self.estimated.saturating_add(other.estimated),
         }
     }
 }

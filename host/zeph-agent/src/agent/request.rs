@@ -4,14 +4,14 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Agent, Stopped, Turn};
 use crate::budget::Spent;
-use crate::compaction::{TOKEN_BYTES, entry_bytes, turn_bytes};
+use crate::compaction::{TOKEN_BYTES, entry_bytes};
 use crate::error::ProviderErrorKind;
 use crate::event::{AgentEvent, Journal, Observer, TurnStatus};
 use crate::message;
 use crate::provider::{ModelEvent, ModelRequest, Reply, RequestOptions, RequestPreview};
 use crate::tool_host::ToolHost;
 use crate::transcript::{AssistantEntry, TranscriptEntry, UserEntry, derive};
-use crate::usage::{Cost, SideSpending, Usage};
+use crate::usage::{Cost, SideSpending};
 
 impl<H: ToolHost, J: Journal> Agent<H, J> {
     /// The model's answer to the conversation.
@@ -64,15 +64,14 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
         request_tokens: impl FnOnce() -> u64,
     ) -> Result<Reply, Stopped> {
         let mut on_event = |event: ModelEvent| tell(&event, observer);
-        let mut reply = tokio::select! {
+        let reply = tokio::select! {
             biased;
             () = cancel.cancelled() => return Err(TurnStatus::Interrupted),
             reply = self.provider.respond(request, &mut on_event) => {
                 reply.map_err(TurnStatus::ProviderFailed)?
             }
         };
-        reply.usage = or_estimated(&reply, request_tokens);
-        Ok(reply)
+        Ok(reply.with_estimate(request_tokens))
     }
 
     /// Adds what a request took; what it cost, where prices are known.
@@ -154,18 +153,6 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
             options: RequestOptions::default(),
         })
     }
-}
-
-/// What a provider reports that an answer took; about that, where it reports none: bounds hold with it as well.
-fn or_estimated(reply: &Reply, request_tokens: impl FnOnce() -> u64) -> Usage {
-    let mut usage = reply.usage;
-    if usage.prompt() == 0 {
-        usage.input = request_tokens();
-    }
-    if usage.output == 0 {
-        usage.output = turn_bytes(&reply.turn) as u64 / TOKEN_BYTES;
-    }
-    usage
 }
 
 fn tell(event: &ModelEvent, observer: &dyn Observer) {

@@ -63,6 +63,8 @@ async fn texts_that_mean_the_same_are_near_in_every_format() {
             _ => 8,
         };
         assert_eq!((spent.usage.input, spent.requests), (counted, 1), "{kind}");
+        let is_estimated = kind == ProviderKind::Gemini;
+        assert_eq!(spent.usage.estimated > 0, is_estimated, "{kind}");
         let nothing = embedder.embed(&[], &mut spent).await;
         assert!(nothing.unwrap().is_empty() && spent.requests == 1);
     }

@@ -2,8 +2,49 @@ use serde_json::{Value, json};
 use zeph_core::execution::SecretValue;
 use zeph_core::redact::Redactor;
 
-use super::{JudgedCall, Verdict, question, verdict};
-use crate::message::{AssistantTurn, Item, ItemView, StopReason};
+use super::{Judge, JudgedCall, Verdict, question, verdict};
+use crate::error::ProviderError;
+use crate::message::{AssistantTurn, Item, ItemView, Origin, StopReason};
+use crate::provider::{ModelRequest, OnEvent, Pending, Provider, Reply, RequestPreview};
+use crate::usage::{Prices, Usage};
+
+/// A model that allows everything and reports no usage.
+#[derive(Debug)]
+struct Silent(Origin);
+
+impl Provider for Silent {
+    fn origin(&self) -> &Origin {
+        &self.0
+    }
+
+    fn prices(&self) -> Prices {
+        Prices {
+            input: Some(1.0),
+            output: Some(1.0),
+            ..Prices::default()
+        }
+    }
+
+    fn respond<'a>(
+        &'a self,
+        _request: ModelRequest<'a>,
+        _on_event: OnEvent<'a>,
+    ) -> Pending<'a, Result<Reply, ProviderError>> {
+        let reply = Reply {
+            turn: answer("ALLOW"),
+            usage: Usage::default(),
+            attempts: 1,
+        };
+        Box::pin(async move { Ok(reply) })
+    }
+
+    fn preview(&self, _request: ModelRequest<'_>) -> RequestPreview {
+        RequestPreview {
+            url: String::new(),
+            body: String::new(),
+        }
+    }
+}
 
 fn answer(text: &str) -> AssistantTurn {
     AssistantTurn {
@@ -168,4 +209,22 @@ fn a_command_is_shown_whole_or_not_judged() {
         "{shown}"
     );
     assert!(shown.chars().count() < 5_000);
+}
+
+#[tokio::test]
+async fn a_judgement_counts_where_its_provider_reports_no_usage() {
+    let provider = std::sync::Arc::new(Silent(crate::transcript::tests::origin()));
+    let judge = Judge::new(provider, &["no harm".to_owned()]);
+    let call = JudgedCall {
+        tool: "bash",
+        description: "Runs a command.",
+        arguments: &json!({ "command": "true" }),
+        user: None,
+    };
+    let judged = judge.judge(call, &Redactor::default()).await;
+    let (verdict, spent) = judged.unwrap();
+    assert_eq!(verdict, Verdict::Allow);
+    assert!(spent.usage.total() > 100, "{spent:?}");
+    assert_eq!(spent.usage.estimated, spent.usage.total());
+    assert!(spent.cost > crate::usage::Cost::default());
 }

@@ -258,6 +258,7 @@ fn usage(kind: ProviderKind, said: ScriptedUsage) -> Usage {
         cache_write: said.cache_write,
         output: said.output,
         reasoning: said.reasoning,
+        estimated: 0,
     };
     match kind {
         ProviderKind::Anthropic => Usage {

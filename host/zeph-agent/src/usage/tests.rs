@@ -6,6 +6,7 @@ const USAGE: Usage = Usage {
     cache_write: 2_000,
     output: 500,
     reasoning: 300,
+    estimated: 0,
 };
 
 #[test]

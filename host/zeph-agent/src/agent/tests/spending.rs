@@ -111,5 +111,15 @@ async fn bounds_hold_where_a_provider_reports_no_usage() {
             matches!(status, TurnStatus::Budget(_) | TurnStatus::ContextFull),
             "{status:?}"
         );
+        let usage = lab.agent.spending().usage;
+        assert_eq!(usage.estimated, usage.total());
+        let later = resumed(Model::new([]), stored(&lab));
+        assert_eq!(later.agent.spending().usage, usage);
     }
+}
+
+#[tokio::test]
+async fn what_a_provider_reports_is_no_estimate() {
+    let lab = of_two_models().await;
+    assert_eq!(lab.agent.spending().usage.estimated, 0);
 }

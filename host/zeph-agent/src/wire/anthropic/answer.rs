@@ -139,5 +139,6 @@ fn measure(said: Option<&Value>, draft: &mut Draft) {
         cache_write: count("cache_creation_input_tokens", before.cache_write),
         output: count("output_tokens", before.output),
         reasoning: before.reasoning,
+        ..Usage::default()
     });
 }

@@ -217,5 +217,6 @@ fn measure(said: Option<&Value>, draft: &mut Draft) {
         cache_write: 0,
         output: count("candidatesTokenCount").saturating_add(thoughts),
         reasoning: thoughts,
+        ..Usage::default()
     });
 }

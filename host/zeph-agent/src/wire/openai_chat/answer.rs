@@ -207,5 +207,6 @@ fn measure(said: Option<&Value>, draft: &mut Draft) {
         cache_write: 0,
         output,
         reasoning: reasoning.unwrap_or_default().min(output),
+        ..Usage::default()
     });
 }

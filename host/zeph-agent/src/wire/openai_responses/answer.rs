@@ -262,5 +262,6 @@ fn measure(said: Option<&Value>, draft: &mut Draft) {
         cache_write: 0,
         output,
         reasoning: count("/output_tokens_details/reasoning_tokens").min(output),
+        ..Usage::default()
     });
 }

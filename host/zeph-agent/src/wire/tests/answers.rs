@@ -145,6 +145,7 @@ fn anthropic_keeps_signed_and_redacted_thoughts_in_their_place() {
         cache_write: 12,
         output: 89,
         reasoning: 0,
+        ..Usage::default()
     };
     assert_eq!(usage, expected);
 }
@@ -175,6 +176,7 @@ fn openai_chat_puts_calls_together() {
         cache_write: 0,
         output: 300,
         reasoning: 128,
+        ..Usage::default()
     };
     assert_eq!(usage, expected);
 }
@@ -199,6 +201,7 @@ fn openai_responses_seals_reasoning_and_forgets_ids() {
         cache_write: 0,
         output: 52,
         reasoning: 32,
+        ..Usage::default()
     };
     assert_eq!(usage, expected);
 }
@@ -250,6 +253,7 @@ fn gemini_keeps_signatures_on_their_own_parts() {
         cache_write: 0,
         output: 85,
         reasoning: 67,
+        ..Usage::default()
     };
     assert_eq!(usage, expected);
 }
