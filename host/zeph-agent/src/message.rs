@@ -3,13 +3,15 @@
 //! An assistant turn holds the provider's own items as they came, so that they are replayed unchanged to the same provider and model,
 //! and a neutral view of each for everybody else: the loop, the terminal, other providers.
 
+mod image;
+
 use std::borrow::Cow;
-use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+pub use self::image::{IMAGE_BYTES_MAX, Image};
 use crate::settings::ProviderKind;
 
 /// One turn of a conversation. It borrows what the transcript holds: a request keeps no second copy of the conversation in memory.
@@ -43,15 +45,6 @@ pub enum Block<'a> {
     Text(Cow<'a, str>),
     /// A picture.
     Image(Cow<'a, Image>),
-}
-
-/// A picture.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Image {
-    /// Such as `image/png`.
-    pub media_type: String,
-    /// The file, in base64.
-    pub base64: String,
 }
 
 /// What a call came to.
@@ -279,11 +272,5 @@ impl Arguments {
             Self::Object(object) => serde_json::to_string(object).unwrap_or_else(|_| "{}".into()),
             Self::Malformed { .. } => "{}".to_owned(),
         }
-    }
-}
-
-impl fmt::Debug for Image {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Image({}, {} bytes)", self.media_type, self.base64.len())
     }
 }
