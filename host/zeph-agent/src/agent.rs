@@ -2,11 +2,12 @@
 //! it.
 //!
 //! In reading order: a turn (here), `choice` (of the tools), `request` (what is sent, and the bounds before it), `round` (the calls of one
-//! answer), `summary` (results that are too long), `compact` (a conversation that grows). Everything that happens is an entry of the transcript before anything follows from it, so that a process
+//! answer), `summary` (results that are too long), `compact` (a conversation that grows), `images` (that are refused). Everything that happens is an entry of the transcript before anything follows from it, so that a process
 //! that is killed leaves a conversation that can go on.
 
 mod choice;
 mod compact;
+mod images;
 mod request;
 mod round;
 mod summary;

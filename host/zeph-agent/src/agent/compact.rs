@@ -188,7 +188,7 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
         }
     }
 
-    async fn go_on_from(
+    pub(super) async fn go_on_from(
         &mut self,
         entries: Vec<TranscriptEntry>,
         turn: &Turn<'_>,

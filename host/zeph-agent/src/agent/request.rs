@@ -17,12 +17,20 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
     /// The model's answer to the conversation.
     pub(super) async fn ask(&mut self, turn: &mut Turn<'_>) -> Result<AssistantEntry, Stopped> {
         let asked = self.try_ask(turn).await;
-        let is_too_long = matches!(&asked, Err(TurnStatus::ProviderFailed(error))
-            if error.kind == ProviderErrorKind::ContextLength);
-        if is_too_long && self.limits.compaction && self.compact(turn).await? {
-            return self.try_ask(turn).await;
+        let Err(TurnStatus::ProviderFailed(error)) = &asked else {
+            return asked;
+        };
+        let is_mended = match error.kind {
+            ProviderErrorKind::ContextLength if self.limits.compaction => {
+                self.compact(turn).await?
+            }
+            ProviderErrorKind::Request => self.drop_images(turn).await?,
+            _ => false,
+        };
+        match is_mended {
+            true => self.try_ask(turn).await,
+            false => asked,
         }
-        asked
     }
 
     async fn try_ask(&mut self, turn: &Turn<'_>) -> Result<AssistantEntry, Stopped> {

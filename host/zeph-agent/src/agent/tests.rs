@@ -3,6 +3,7 @@
 mod bounds;
 mod choice;
 mod fake;
+mod images;
 mod spending;
 
 use std::sync::atomic::Ordering;

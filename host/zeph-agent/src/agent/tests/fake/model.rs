@@ -18,6 +18,7 @@ use crate::usage::{Prices, Usage};
 pub(in super::super) enum Answer {
     Turn(AssistantTurn, Usage),
     Fails,
+    Refused,
 }
 
 impl Answer {
@@ -79,6 +80,16 @@ fn answer(views: Vec<ItemView>, stop: StopReason) -> Answer {
     Answer::Turn(turn, usage)
 }
 
+fn failure(kind: ProviderErrorKind, status: u16) -> ProviderError {
+    ProviderError {
+        provider: "fake".to_owned(),
+        kind,
+        message: "it is down".to_owned(),
+        status: Some(status),
+        retry_after: None,
+    }
+}
+
 /// A request as the model saw it, in JSON.
 #[derive(Debug, Clone, PartialEq)]
 pub(in super::super) struct SeenRequest {
@@ -100,6 +111,7 @@ pub(in super::super) struct Model {
     /// Whether its usage is counted from what it is sent.
     counts: AtomicBool,
     is_silent: AtomicBool,
+    is_blind: AtomicBool,
 }
 
 impl Model {
@@ -112,6 +124,7 @@ impl Model {
             summary: Mutex::default(),
             counts: AtomicBool::new(false),
             is_silent: AtomicBool::new(false),
+            is_blind: AtomicBool::new(false),
             prices: Prices {
                 input: Some(1_000_000.0),
                 output: Some(0.0),
@@ -137,6 +150,23 @@ impl Model {
     /// Reports no usage.
     pub(in super::super) fn silent(self) -> Self {
         self.is_silent.store(true, Ordering::Relaxed);
+        self
+    }
+
+    /// Has another name.
+    pub(in super::super) fn rename(&mut self, name: &str) {
+        name.clone_into(&mut self.origin.model);
+    }
+
+    /// Refuses every request.
+    pub(in super::super) fn refusing(self) -> Self {
+        self.answers.lock().unwrap().push_back(Answer::Refused);
+        self
+    }
+
+    /// Refuses pictures.
+    pub(in super::super) fn blind(self) -> Self {
+        self.is_blind.store(true, Ordering::Relaxed);
         self
     }
 
@@ -177,7 +207,16 @@ impl Provider for Model {
             tools: serde_json::to_string(request.tools).unwrap(),
             turns: request.turns.iter().map(text).collect(),
         });
+        let is_blind = self.is_blind.load(Ordering::Relaxed);
+        let is_refused = is_blind
+            && request
+                .turns
+                .iter()
+                .any(|turn| text(turn).contains("base64"));
         Box::pin(async move {
+            if is_refused {
+                return Err(failure(ProviderErrorKind::Request, 400));
+            }
             let summary = self.summary.lock().unwrap().clone();
             let next = match summary.filter(|_| request.options.forbids_calls) {
                 Some(summary) => Some(says(&summary)),
@@ -185,14 +224,10 @@ impl Provider for Model {
             };
             let answer = next.unwrap_or_else(|| self.last.lock().unwrap().clone());
             tokio::task::yield_now().await;
-            let Answer::Turn(turn, mut usage) = answer else {
-                return Err(ProviderError {
-                    provider: "fake".to_owned(),
-                    kind: ProviderErrorKind::Server,
-                    message: "it is down".to_owned(),
-                    status: Some(503),
-                    retry_after: None,
-                });
+            let (turn, mut usage) = match answer {
+                Answer::Turn(turn, usage) => (turn, usage),
+                Answer::Fails => return Err(failure(ProviderErrorKind::Server, 503)),
+                Answer::Refused => return Err(failure(ProviderErrorKind::Request, 400)),
             };
             if self.counts.load(Ordering::Relaxed) {
                 let said = request
