@@ -317,8 +317,10 @@ fn sources(language: &str) -> PathBuf {
     to
 }
 
-fn copy(from: &Path, to: &Path) {
+/// Copies a directory with all it holds and its modes.
+pub(crate) fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
+    fs::set_permissions(to, fs::metadata(from).unwrap().permissions()).unwrap();
     for entry in fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();
         let target = to.join(entry.file_name());

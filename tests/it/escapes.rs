@@ -19,7 +19,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use self::client::Client;
-use self::place::{CANARY, MARKER, OF_PROCESS, Place, VARIABLE};
+use self::place::{CANARY, MARKER, OF_PROCESS, Place, Stored, VARIABLE};
 use self::table::{Cell, Column, Table};
 use crate::left_out::leave_out;
 
@@ -302,18 +302,18 @@ fn plain(place: &Place, program: &str, args: &[&str]) -> Command {
 }
 
 /// Makes one attack, in a network of its own where that can be had. `Err` when the server could not even be asked.
-fn make(attack: &Attack, way: &Way) -> Result<bool, String> {
+fn make(attack: &Attack, way: &Way, stored: &Stored) -> Result<bool, String> {
     thread::scope(|scope| {
         let made = scope.spawn(|| {
             network::enter();
-            make_here(attack, way)
+            make_here(attack, way, stored)
         });
         made.join().unwrap()
     })
 }
 
-fn make_here(attack: &Attack, way: &Way) -> Result<bool, String> {
-    let mut place = Place::new();
+fn make_here(attack: &Attack, way: &Way, stored: &Stored) -> Result<bool, String> {
+    let mut place = Place::new(stored);
     let mut client = Client::start(way.command(&place))?;
     let (tool, _) = client.tools()?;
     let params = json!({"name": tool, "arguments": {"name": attack.name, "at": place.targets()}});
@@ -363,12 +363,14 @@ fn is_described(client: &mut Client, is_seen: fn(&str) -> bool) -> bool {
 }
 
 /// The outcomes of all attacks, in their order.
-fn column(title: &str, way: &Way) -> Column {
-    let cells = ATTACKS.iter().map(|attack| match make(attack, way) {
-        Ok(true) => Cell::Succeeds,
-        Ok(false) => Cell::Stopped,
-        Err(problem) => panic!("{title}: {}: {problem}", attack.name),
-    });
+fn column(title: &str, way: &Way, stored: &Stored) -> Column {
+    let cells = ATTACKS
+        .iter()
+        .map(|attack| match make(attack, way, stored) {
+            Ok(true) => Cell::Succeeds,
+            Ok(false) => Cell::Stopped,
+            Err(problem) => panic!("{title}: {}: {problem}", attack.name),
+        });
     Column {
         title: title.to_owned(),
         cells: cells.collect(),
@@ -387,8 +389,9 @@ fn every_attack_is_made_by_the_server() {
 
 #[test]
 fn a_wrapped_server_gets_at_nothing_that_the_table_denies() {
-    let bare = column("without a sandbox", &Way::Bare);
-    let ours = column("`zeph-host wrap`", &Way::Ours);
+    let stored = Stored::new();
+    let bare = column("without a sandbox", &Way::Bare, &stored);
+    let ours = column("`zeph-host wrap`", &Way::Ours, &stored);
     let rows: Vec<&str> = ATTACKS.iter().map(|attack| attack.aim).collect();
     for (aim, bare) in rows.iter().zip(&bare.cells) {
         if *bare == Cell::Stopped {
@@ -398,12 +401,13 @@ fn a_wrapped_server_gets_at_nothing_that_the_table_denies() {
         }
     }
     let mut columns = vec![bare, ours];
-    columns.extend(others());
+    columns.extend(others(&stored));
     Table { rows, columns }.compare();
 }
 
 /// The other wrappers that can be installed, each with its version.
-fn others() -> Option<Column> {
+fn others(stored: &Stored) -> Option<Column> {
     let (program, version) = table::srt()?;
-    Some(column(&format!("`srt` {version}"), &Way::Srt(program)))
+    let title = format!("`srt` {version}");
+    Some(column(&title, &Way::Srt(program), stored))
 }

@@ -40,12 +40,23 @@ fn events(product: &Product) -> (Vec<Value>, Vec<Value>) {
     (of("begin"), of("finish"))
 }
 
+/// Products whose hosts are killed side by side: most of a round is waiting.
+const LANES: u32 = 4;
+
 #[test]
 fn a_host_that_is_killed_leaves_nothing_half_done() {
     let rounds: u32 = match slow_tests("a host is killed 200 times instead of 12") {
         true => 200,
         false => 12,
     };
+    thread::scope(|scope| {
+        for lane in 0..LANES {
+            scope.spawn(move || kill_often(lane, rounds / LANES));
+        }
+    });
+}
+
+fn kill_often(lane: u32, rounds: u32) {
     // The first rule that fits decides.
     let product = product(&OPEN.replacen("[[tools", &format!("{DENIED}[[tools"), 1));
     let schedules: String = (0..rounds * 2)
@@ -67,7 +78,8 @@ fn a_host_that_is_killed_leaves_nothing_half_done() {
             host.begin_call("bash", json!({ "command": command }));
         }
         // Another moment each time: while it starts, makes its calls, runs tasks and waits.
-        thread::sleep(Duration::from_millis(u64::from(60 + (round * 37) % 700)));
+        let moment = (lane * rounds + round) * 37 % 700;
+        thread::sleep(Duration::from_millis(u64::from(60 + moment)));
         host.kill();
     }
     ends(&product);

@@ -37,3 +37,12 @@ fn each_user() -> Vec<Setting> {
     all.retain(|setting| setting.network == bench::Network::Off);
     all
 }
+
+/// Does the same for each of them, side by side: for what is waiting more than work.
+fn beside_each_other(work: impl Fn(Setting) + Sync) {
+    std::thread::scope(|scope| {
+        for setting in each_user() {
+            scope.spawn(|| work(setting));
+        }
+    });
+}

@@ -1,6 +1,7 @@
 //! What lies around a server: a user's home with secrets, another project, processes and sockets.
 
 use std::fs;
+use std::io::Write as _;
 use std::net::{TcpListener, UdpSocket};
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
@@ -12,6 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde_json::{Value, json};
 
 use super::network::METADATA;
+use crate::egress::copy;
 use crate::product::Product;
 
 /// Stands in everything a server must not read.
@@ -47,7 +49,7 @@ impl Place {
         clippy::disallowed_methods,
         reason = "the victim of attacks is a process"
     )]
-    pub(super) fn new() -> Self {
+    pub(super) fn new(stored: &Stored) -> Self {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let n = COUNT.fetch_add(1, Ordering::SeqCst);
         let product = Product::new();
@@ -90,7 +92,7 @@ impl Place {
             .spawn();
         let mut place = Self {
             server: folder.join("server.py"),
-            host_secrets: secret(&product),
+            host_secrets: stored.copy(&product),
             neighbour,
             token: format!(
                 "{}",
@@ -185,18 +187,33 @@ fn line(file: &Path) -> String {
     fs::read_to_string(file).unwrap_or_default()
 }
 
-/// Stores a secret of the host. Returns the file with it.
-fn secret(product: &Product) -> PathBuf {
-    use std::io::Write as _;
-    let mut setting = product.command(&["secret", "set", "OTHER_SERVER"]);
-    let mut child = setting
-        .stdin(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    writeln!(child.stdin.take().unwrap(), "{CANARY}").unwrap();
-    assert!(child.wait().unwrap().success());
-    let listed = product.run(&["secret", "list", "--json"]);
-    let listed: Value = serde_json::from_str(&listed.stdout).unwrap();
-    PathBuf::from(listed[0]["file"].as_str().unwrap())
+/// A home in which the host has a secret stored. Made once: this takes the host longer than many a server its attack.
+pub(super) struct Stored {
+    product: Product,
+    file: PathBuf,
+}
+
+impl Stored {
+    pub(super) fn new() -> Self {
+        let product = Product::new();
+        let mut setting = product.command(&["secret", "set", "OTHER_SERVER"]);
+        let mut child = setting
+            .stdin(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        writeln!(child.stdin.take().unwrap(), "{CANARY}").unwrap();
+        assert!(child.wait().unwrap().success());
+        let listed = product.run(&["secret", "list", "--json"]);
+        let listed: Value = serde_json::from_str(&listed.stdout).unwrap();
+        let file = PathBuf::from(listed[0]["file"].as_str().unwrap());
+        Self { product, file }
+    }
+
+    /// Copies it to the home of `product`, and returns the file with the secret there.
+    fn copy(&self, product: &Product) -> PathBuf {
+        let home = &self.product.home;
+        copy(home, &product.home);
+        product.home.join(self.file.strip_prefix(home).unwrap())
+    }
 }

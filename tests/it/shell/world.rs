@@ -9,6 +9,7 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -114,7 +115,11 @@ impl World {
             fs::write(&path, SECRET).unwrap();
             fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
         }
-        let token = format!("{}", 1_000_000_000 + u64::from(std::process::id()) * 7);
+        // Several worlds of a test stand side by side.
+        static N_WORLDS: AtomicU64 = AtomicU64::new(0);
+        let n_worlds = N_WORLDS.fetch_add(1, Ordering::Relaxed);
+        let token = 1_000_000_000 + u64::from(std::process::id()) * 1024 + n_worlds;
+        let token = token.to_string();
         let abstract_name = format!("zeph-canary-{token}");
         let address = SocketAddr::from_abstract_name(&abstract_name).unwrap();
         let unix = vec![

@@ -15,7 +15,7 @@ use crate::setup::{NOW_MS, begin, success};
 use crate::suite::chain::{Log, Tampered};
 
 /// Rows, when the variable does not say how many.
-const ROWS: usize = 100_000;
+const ROWS: usize = 40_000;
 
 /// Hosts' calls at a time.
 const AT_ONCE: usize = 64;

@@ -145,7 +145,10 @@ async fn call_without_end(path: &Path) {
     }
 }
 
-/// Hosts that are killed at any moment leave a log that verifies: 10 rounds, or 200 with `ZEPH_SLOW_TESTS=1`.
+/// Stores whose hosts are killed side by side: a part of a round is waiting.
+const LANES: u64 = 4;
+
+/// Hosts that are killed at any moment leave a log that verifies: 12 rounds, or 200 with `ZEPH_SLOW_TESTS=1`.
 #[test]
 fn killed_hosts_leave_a_log_that_verifies() {
     #[expect(
@@ -153,13 +156,22 @@ fn killed_hosts_leave_a_log_that_verifies() {
         reason = "the operator of the tests asks for the slow ones"
     )]
     let is_slow = std::env::var("ZEPH_SLOW_TESTS").is_ok();
+    let n_rounds: u64 = if is_slow { 200 } else { 12 };
+    std::thread::scope(|scope| {
+        for lane in 0..LANES {
+            scope.spawn(move || kill_hosts(lane, n_rounds / LANES));
+        }
+    });
+}
+
+fn kill_hosts(lane: u64, n_rounds: u64) {
     let (_dir, path) = fresh();
     block_on(chained(&path));
-    let n_rounds: u64 = if is_slow { 200 } else { 10 };
     for round in 0..n_rounds {
         let mut hosts = [host_process("calls", &path), host_process("calls", &path)];
         // Not the same moment twice.
-        std::thread::sleep(Duration::from_millis(60 + round * 37 % 150));
+        let moment = (lane * n_rounds + round) * 37 % 150;
+        std::thread::sleep(Duration::from_millis(60 + moment));
         for host in &mut hosts {
             host.kill().unwrap();
             host.wait().unwrap();
