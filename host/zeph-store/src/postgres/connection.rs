@@ -41,6 +41,27 @@ const ANSWER_GRACE: Duration = Duration::from_secs(2);
 /// How long the server keeps what a host holds in a transaction that it does not go on with.
 const IDLE_TRANSACTION_TIMEOUT: Duration = Duration::from_secs(60);
 
+/// What a session is for, and so what it is set to.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Purpose {
+    /// How long a statement may run.
+    pub(super) patience: Duration,
+    /// How statements are planned; empty to leave it to the server.
+    plans: &'static str,
+}
+
+impl Purpose {
+    /// Reading, and changing the schema.
+    pub(super) const fn reading(patience: Duration) -> Self {
+        Self { patience, plans: "" }
+    }
+}
+
+/// How statements that write are planned. They touch a few rows each, found by an index, and are planned once for a session: as long as a
+/// table is small, reading all of it would look better, and be chosen for good. Nothing a store asks is worth compiling.
+const WRITER_PLANS: &str =
+    "-c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c jit=off";
+
 /// How long no new connection is tried after one could not be made: at first, and at most.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(2));
 
@@ -63,8 +84,7 @@ pub(crate) struct Server {
 pub(crate) struct Connection {
     pub(crate) server: Arc<Server>,
     runtime: Runtime,
-    /// How long a statement may run.
-    patience: Duration,
+    purpose: Purpose,
     session: RefCell<Option<Rc<Session>>>,
     /// Since when and for how long no connection is tried, and what was said.
     rest: RefCell<Option<(Instant, Duration, Away)>>,
@@ -123,9 +143,9 @@ impl Server {
     }
 
     /// Makes a connection, within a bounded time.
-    pub(crate) async fn connect(
+    pub(super) async fn connect(
         &self,
-        patience: Duration,
+        purpose: Purpose,
         heard: Option<mpsc::Sender<Heard>>,
     ) -> Result<Session, Away> {
         let n_hosts = self.config.get_hosts().len().max(1);
@@ -133,7 +153,7 @@ impl Server {
         let each = self.config.get_connect_timeout().copied();
         // Twice: making the connection, and saying who one is.
         let limit = 2 * each.unwrap_or(CONNECT_TIMEOUT) * n_hosts;
-        let connected = timeout(limit, self.connect_either_way(patience, heard)).await;
+        let connected = timeout(limit, self.connect_either_way(purpose, heard)).await;
         match connected {
             Ok(session) => session.map_err(|error| Away(words_of(&error))),
             Err(_) => Err(Away(format!("no answer within {} s", limit.as_secs()))),
@@ -143,12 +163,14 @@ impl Server {
     /// To the server itself when it takes settings of the session; else to a pooler, which hands each transaction to another process.
     async fn connect_either_way(
         &self,
-        patience: Duration,
+        Purpose { patience, plans }: Purpose,
         heard: Option<mpsc::Sender<Heard>>,
     ) -> Result<Session, tokio_postgres::Error> {
         let mark = Uuid::new_v4().simple().to_string();
         let own = self.config.get_options().unwrap_or_default();
-        let settings = format!("{own} -c zeph.session={mark} {}", self.settings(patience));
+        let bounds = self.settings(patience);
+        // What the URL says counts more than plans.
+        let settings = format!("{plans} {own} -c zeph.session={mark} {bounds}");
         let mut config = self.config.clone();
         config.options(settings.trim());
         let connected = self.connect_with(&config, heard).await;
@@ -288,16 +310,19 @@ impl Connection {
     ///
     /// Errors: the kernel has no room for what the thread waits with.
     pub(crate) fn new(server: Arc<Server>) -> Result<Self, StoreError> {
-        Self::with_patience(server, STATEMENT_TIMEOUT)
+        Self::for_purpose(server, Purpose::reading(STATEMENT_TIMEOUT))
     }
 
     /// The same for statements that write and that calls wait for.
     pub(crate) fn of_writer(server: Arc<Server>) -> Result<Self, StoreError> {
-        let patience = WRITE_TIMEOUTS * server.site.busy_timeout;
-        Self::with_patience(server, patience)
+        let purpose = Purpose {
+            patience: WRITE_TIMEOUTS * server.site.busy_timeout,
+            plans: WRITER_PLANS,
+        };
+        Self::for_purpose(server, purpose)
     }
 
-    fn with_patience(server: Arc<Server>, patience: Duration) -> Result<Self, StoreError> {
+    fn for_purpose(server: Arc<Server>, purpose: Purpose) -> Result<Self, StoreError> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -305,7 +330,7 @@ impl Connection {
         Ok(Self {
             server,
             runtime,
-            patience,
+            purpose,
             session: RefCell::new(None),
             rest: RefCell::new(None),
         })
@@ -322,7 +347,7 @@ impl Connection {
         session: &Session,
         future: impl Future<Output = Result<T, tokio_postgres::Error>>,
     ) -> Outcome<T> {
-        let limit = self.patience + ANSWER_GRACE;
+        let limit = self.purpose.patience + ANSWER_GRACE;
         let Ok(answer) = self.block_on(async { timeout(limit, future).await }) else {
             session.is_lost.set(true);
             return Err(Away(format!("no answer within {} s", limit.as_secs())).into());
@@ -342,7 +367,7 @@ impl Connection {
         {
             return Err(away.clone().into());
         }
-        let connected = self.block_on(self.server.connect(self.patience, None));
+        let connected = self.block_on(self.server.connect(self.purpose, None));
         let session = connected.map_err(|away| self.rest_after(away))?;
         self.server.reached();
         let session = Rc::new(session);
@@ -363,7 +388,7 @@ impl Connection {
     pub(crate) fn begin(&self, session: &Session) -> String {
         match session.is_direct {
             true => "BEGIN".to_owned(),
-            false => format!("BEGIN{}", self.server.local_settings(self.patience)),
+            false => format!("BEGIN{}", self.server.local_settings(self.purpose.patience)),
         }
     }
 

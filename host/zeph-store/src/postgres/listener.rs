@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_postgres::Notification;
 use uuid::Uuid;
 
-use super::connection::{Heard, Server, Session};
+use super::connection::{Heard, Purpose, Server, Session};
 use super::fault::Away;
 use crate::changes::{Announcer, Change};
 use crate::error::{StoreError, file};
@@ -93,7 +93,7 @@ async fn listen_once(
     pause: &mut Duration,
 ) -> Result<(), Away> {
     let (sender, mut heard) = mpsc::channel(WAITING_MAX);
-    let session = server.connect(PROBE, Some(sender)).await?;
+    let session = server.connect(Purpose::reading(PROBE), Some(sender)).await?;
     if !session.is_direct {
         tracing::debug!("there is a pooler before the server: other hosts are not heard");
         return Ok(());

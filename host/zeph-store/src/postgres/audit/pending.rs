@@ -9,7 +9,7 @@ use zeph_core::id::CallId;
 
 use crate::audit::chain::EventKind;
 use crate::audit::columns::{
-    FIRST_OF_END, N_BEGIN, begin_columns, begin_values, end_columns, end_values,
+    FIRST_OF_END, N_BEGIN, N_END, begin_columns, begin_values, end_columns, end_values,
 };
 use crate::audit::record::{BeginRecord, Finish};
 use crate::audit::seal::{NewEvent, SealedAudit as _};
@@ -86,11 +86,10 @@ pub(in crate::postgres) fn write(transaction: &Transaction) -> Outcome<bool> {
         _ => None,
     };
     let begins = BeginColumns::of(&pending, is_chained);
-    let ends = pending.iter().filter(|call| !call.is_begin());
-    let end_rows: Vec<_> = ends.map(end_row).collect();
-    let begin_row = begins.row(&host, &next);
+    let ends = EndColumns::of(&pending);
+    let (begin_row, end_row) = (begins.row(&host, &next), ends.row());
     let inserts = (!begins.is_empty()).then_some((INSERT, begin_row.as_slice()));
-    let updates = end_rows.iter().map(|row| (UPDATE, row.as_slice()));
+    let updates = (!ends.is_empty()).then_some((UPDATE, end_row.as_slice()));
     let rows = inserts.into_iter().chain(updates);
     let statements: Vec<Statement<'_>> = lock.into_iter().take(n_lock).chain(rows).collect();
     let mut answers = transaction.query_all(&statements)?;
@@ -103,24 +102,25 @@ pub(in crate::postgres) fn write(transaction: &Transaction) -> Outcome<bool> {
     append_all(transaction, &pending, written)
 }
 
-/// Adds the events of what was written; none, and false, when the row of a call was not. `written`: the answers to the begins, if there are any, and
-/// to each end.
+/// Adds the events of what was written; none, and false, when the row of a call was not. `written`: the answers to the begins and to the ends,
+/// where there are any.
 fn append_all(
     transaction: &Transaction,
     pending: &[PendingCall],
     written: Vec<Vec<Row>>,
 ) -> Outcome<bool> {
     let mut written = written.into_iter();
-    let mut begun = match pending.iter().any(PendingCall::is_begin) {
-        true => rows_of_begins(&written.next().unwrap_or_default())?,
-        false => HashMap::new(),
+    let mut rows_of = |kind: EventKind| match pending.iter().any(|call| call.kind == kind) {
+        true => rows_of_calls(&written.next().unwrap_or_default()),
+        false => Ok(HashMap::new()),
     };
+    let (mut begun, mut ended) = (rows_of(EventKind::Begin)?, rows_of(EventKind::Finish)?);
     let mut rows = Vec::with_capacity(pending.len());
     for call in pending {
+        // A row answers for one of them.
         let row = match call.is_begin() {
-            // A row answers for one of them.
             true => begun.remove(&call.id),
-            false => row_of_end(&written.next().unwrap_or_default())?,
+            false => ended.remove(&call.id),
         };
         let Some(row) = row else { return Ok(false) };
         rows.push((call, row));
@@ -153,16 +153,11 @@ fn append(transaction: &Transaction, call: &PendingCall, (seq, begun): RowOfCall
     Ok(())
 }
 
-fn rows_of_begins(rows: &[Row]) -> Outcome<HashMap<String, RowOfCall>> {
+fn rows_of_calls(rows: &[Row]) -> Outcome<HashMap<String, RowOfCall>> {
     let rows = rows
         .iter()
         .map(|row| Ok((get(row, 0)?, (get(row, 1)?, get(row, 2)?))));
     rows.collect()
-}
-
-fn row_of_end(rows: &[Row]) -> Outcome<Option<RowOfCall>> {
-    let row = rows.first().map(|row| Ok((get(row, 0)?, get(row, 1)?)));
-    row.transpose()
 }
 
 /// Adds the rows of calls that are decided on the state of trust there is, and marks their conversations as used. A row that is there already
@@ -190,14 +185,17 @@ const INSERT: &str = concat!(
      SELECT call_id, seq, chain_n FROM recorded"
 );
 
-/// Completes the row of a call. One row a statement: over many at once, the server may plan to read the whole table.
+/// Completes the rows of calls. The session of the writer plans it by the index of calls, see `WRITER_PLANS`.
 const UPDATE: &str = concat!(
     "UPDATE audit SET (",
     end_columns!(),
-    ") = ($2::bigint, $3, $4, $5::bigint, $6, $7, $8, $9::boolean, $10, $11::bigint, $12, $13, $14::bigint,
-            $15::bigint, $16::bigint, $17)
-     WHERE call_id = $1 AND finished_at_ms IS NULL
-     RETURNING seq, chain_n"
+    ") = ROW(v1, v2, v3, v4, v5, v6, v7, v8, v9, v10, v11, v12, v13, v14, v15, v16)
+     FROM unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::bigint[], $6::text[], $7::text[], $8::text[],
+        $9::boolean[], $10::text[], $11::bigint[], $12::text[], $13::text[], $14::bigint[], $15::bigint[], $16::bigint[],
+        $17::text[])
+        AS ended (id, v1, v2, v3, v4, v5, v6, v7, v8, v9, v10, v11, v12, v13, v14, v15, v16)
+     WHERE call_id = ended.id AND finished_at_ms IS NULL
+     RETURNING call_id, seq, chain_n"
 );
 
 /// The values of all begins, column by column.
@@ -238,11 +236,38 @@ impl BeginColumns {
     }
 }
 
-/// The values of an end, after its call.
-fn end_row(call: &PendingCall) -> Vec<&(dyn ToSql + Sync)> {
-    let mut row: Vec<&(dyn ToSql + Sync)> = vec![&call.id];
-    row.extend(call.values.iter().map(|value| value as &(dyn ToSql + Sync)));
-    row
+/// The values of all ends, column by column.
+struct EndColumns<'a> {
+    calls: Vec<&'a str>,
+    columns: [Vec<&'a Value<'static>>; N_END],
+}
+
+impl<'a> EndColumns<'a> {
+    fn of(pending: &'a [PendingCall]) -> Self {
+        let mut ends = Self {
+            calls: Vec::new(),
+            columns: [const { Vec::new() }; N_END],
+        };
+        for call in pending.iter().filter(|call| !call.is_begin()) {
+            ends.calls.push(&call.id);
+            for (column, value) in ends.columns.iter_mut().zip(&call.values) {
+                column.push(value);
+            }
+        }
+        ends
+    }
+
+    fn is_empty(&self) -> bool {
+        self.calls.is_empty()
+    }
+
+    /// The values of [`UPDATE`].
+    fn row(&self) -> Vec<&(dyn ToSql + Sync)> {
+        let mut row: Vec<&(dyn ToSql + Sync)> = vec![&self.calls];
+        let columns = self.columns.iter();
+        row.extend(columns.map(|column| column as &(dyn ToSql + Sync)));
+        row
+    }
 }
 
 /// A value as it will be read back: tags are made over what is kept.
