@@ -13,23 +13,33 @@ use crate::postgres::transaction::Transaction;
 use crate::postgres::value::get;
 use crate::sweep::Past;
 
+/// Most of the oldest rows that are looked at.
+const N_LOOKED_MAX: i64 = 4_096;
+
 /// Removes up to `n_max` rows of this host that are past their time.
+///
+/// Limits: as a rule some of the `n_max` oldest rows may go. Only where none of them can, more are looked at.
 pub(in crate::postgres) fn sweep(
     transaction: &Transaction,
     past: &Past,
     n_max: u32,
 ) -> Outcome<ChainSweep> {
     let limits = limits(transaction, past)?;
-    let (has_chained, has_others) = has_any(transaction, &limits)?;
-    let mut swept = ChainSweep::default();
-    if has_chained {
-        transaction.hold_chain()?;
-        swept = remove_chained(transaction, limits, n_max)?;
+    for n_looked in [i64::from(n_max), N_LOOKED_MAX] {
+        let (has_chained, has_others) = has_any(transaction, &limits, n_looked)?;
+        let mut swept = ChainSweep::default();
+        if has_chained {
+            transaction.hold_chain()?;
+            swept = remove_chained(transaction, limits, n_max)?;
+        }
+        if has_others {
+            swept.n_removed += remove_unchained(transaction, &limits, n_max)?;
+        }
+        if swept.n_removed + swept.n_carried > 0 {
+            return Ok(swept);
+        }
     }
-    if has_others {
-        swept.n_removed += remove_unchained(transaction, &limits, n_max)?;
-    }
-    Ok(swept)
+    Ok(ChainSweep::default())
 }
 
 /// What is past its time, of the rows of all hosts.
@@ -39,15 +49,18 @@ pub(super) fn limits(transaction: &Transaction, past: &Past) -> Outcome<Limits> 
     Ok(Limits::new(past, get(&newest, 0)?))
 }
 
-/// Whether any chained row may go, and any other, among the oldest.
-fn has_any(transaction: &Transaction, limits: &Limits) -> Outcome<(bool, bool)> {
+/// Whether any chained row may go, and any other, among the `n_looked` oldest.
+fn has_any(transaction: &Transaction, limits: &Limits, n_looked: i64) -> Outcome<(bool, bool)> {
     const SQL: &str = "
         SELECT coalesce(bool_or(chain_n IS NOT NULL), FALSE), coalesce(bool_or(chain_n IS NULL), FALSE) FROM
-            (SELECT seq, begun_at_ms, finished_at_ms, chain_n FROM audit WHERE host = $1 ORDER BY seq LIMIT 4096) AS oldest
+            (SELECT seq, begun_at_ms, finished_at_ms, chain_n FROM audit WHERE host = $1 ORDER BY seq LIMIT $5) AS oldest
             WHERE (begun_at_ms < $2 OR seq <= $3) AND (finished_at_ms IS NOT NULL OR begun_at_ms < $4)";
     let (before_ms, upto_seq) = bounds(limits);
     let host = transaction.host();
-    let row = transaction.query_one(SQL, &[&host, &before_ms, &upto_seq, &limits.running_ms])?;
+    let row = transaction.query_one(
+        SQL,
+        &[&host, &before_ms, &upto_seq, &limits.running_ms, &n_looked],
+    )?;
     Ok((get(&row, 0)?, get(&row, 1)?))
 }
 
@@ -88,10 +101,11 @@ fn remove_chained(transaction: &Transaction, limits: Limits, n_max: u32) -> Outc
         return Ok(ChainSweep::default());
     };
     super::add_new(transaction)?;
+    let upto = mark.upto;
     let events = events(transaction, &mark, n_max)?;
     let mut rows = FetchedRows::fetch(transaction, transaction.host(), &events)?;
     let plan = retention::plan(events, &mut rows, (&keys, mark), limits, n_max)?;
-    carry_out(transaction, &plan, &rows)?;
+    carry_out(transaction, &plan, &rows, upto)?;
     Ok(ChainSweep {
         n_removed: plan.remove.len(),
         n_carried: plan.carry.len(),
@@ -109,9 +123,16 @@ fn events(transaction: &Transaction, mark: &ChainMark, n_max: u32) -> Outcome<Ve
     rows.iter().map(event).collect()
 }
 
-fn carry_out(transaction: &Transaction, plan: &RetentionPlan, rows: &FetchedRows) -> Outcome<()> {
+/// Does what is planned, for a chain whose events up to `upto` were removed before.
+fn carry_out(
+    transaction: &Transaction,
+    plan: &RetentionPlan,
+    rows: &FetchedRows,
+    upto: i64,
+) -> Outcome<()> {
     const REMOVE: &str = "DELETE FROM audit WHERE seq = ANY($1::bigint[])";
-    const CUT: &str = "DELETE FROM audit_chain WHERE host = $1 AND n <= $2";
+    // Not from the first number on: what was removed stays in the index until the server has cleaned it up.
+    const CUT: &str = "DELETE FROM audit_chain WHERE host = $1 AND n > $3 AND n <= $2";
     if !plan.remove.is_empty() {
         transaction.execute(REMOVE, &[&plan.remove])?;
     }
@@ -119,7 +140,7 @@ fn carry_out(transaction: &Transaction, plan: &RetentionPlan, rows: &FetchedRows
         carry(transaction, event, *facts, rows)?;
     }
     if let Some(mark) = &plan.cut {
-        transaction.execute(CUT, &[&transaction.host(), &mark.upto])?;
+        transaction.execute(CUT, &[&transaction.host(), &mark.upto, &upto])?;
         transaction.append_mark(EventKind::Cut, mark)?;
     }
     Ok(())
