@@ -53,7 +53,10 @@ pub(super) struct Purpose {
 impl Purpose {
     /// Reading, and changing the schema.
     pub(super) const fn reading(patience: Duration) -> Self {
-        Self { patience, plans: "" }
+        Self {
+            patience,
+            plans: "",
+        }
     }
 }
 

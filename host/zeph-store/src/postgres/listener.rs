@@ -93,7 +93,9 @@ async fn listen_once(
     pause: &mut Duration,
 ) -> Result<(), Away> {
     let (sender, mut heard) = mpsc::channel(WAITING_MAX);
-    let session = server.connect(Purpose::reading(PROBE), Some(sender)).await?;
+    let session = server
+        .connect(Purpose::reading(PROBE), Some(sender))
+        .await?;
     if !session.is_direct {
         tracing::debug!("there is a pooler before the server: other hosts are not heard");
         return Ok(());
