@@ -90,7 +90,9 @@ pub(crate) async fn call(
     if let Some(noted) = &mut noted {
         noted.ran(std::mem::take(&mut done.uses), &done.execution);
     }
-    let mut facts = redact::facts(&done.execution.facts, &host.secrets.redactor());
+    // What the call was given is known by now.
+    let redactor = host.secrets.redactor();
+    let mut facts = redact::facts(&done.execution.facts, &redactor);
     let execution = counted(host, begun.watched, done.execution).await;
     let execution = execution.after_notes(begun.notes);
     let exit_code = execution.exit_code();
@@ -102,7 +104,7 @@ pub(crate) async fn call(
         beside,
         turn: turn.filter(|_| done.is_of_turn && !session.is_of_plugin()),
     };
-    let output = show(host, session, about, execution).await;
+    let output = show(host, session, (about, &redactor), execution).await;
     session.hear_result(output.produced());
     let end = CallEnd {
         output: &output,
@@ -119,7 +121,7 @@ pub(crate) async fn call(
     if let Some(entry) = begun.entry {
         entry.finish(&output, &facts, duration).await;
     }
-    span.ended(&output, duration, &host.secrets.redactor());
+    span.ended(&output, duration, &redactor);
     if let Some(noted) = noted {
         noted.end(&host.store, &output, duration).await;
     }
@@ -231,7 +233,8 @@ async fn end_of(host: &Rooms, session: &Session, ended: BackgroundResult) -> Too
         execution,
         ..
     } = ended;
-    let facts = redact::facts(&execution.facts, &host.secrets.redactor());
+    let redactor = host.secrets.redactor();
+    let facts = redact::facts(&execution.facts, &redactor);
     let goal_id = turn.as_ref().and_then(|turn| turn.goal_id.as_deref());
     let beside = match &subject {
         OutputSubject::Command(line) => {
@@ -252,7 +255,7 @@ async fn end_of(host: &Rooms, session: &Session, ended: BackgroundResult) -> Too
         beside,
         turn: turn.clone(),
     };
-    let output = show(host, session, about, execution).await;
+    let output = show(host, session, (about, &redactor), execution).await;
     session.hear_result(output.produced());
     let of = (&host.authoriser.policy, labelled.as_deref());
     let governance = &host.authoriser.governance;

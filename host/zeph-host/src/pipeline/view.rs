@@ -3,6 +3,7 @@
 use zeph_core::call::TurnContext;
 use zeph_core::execution::Execution;
 use zeph_core::output::ToolOutput;
+use zeph_core::redact::Redactor;
 
 use crate::compression::CompressionSubject;
 use crate::filtering::{self, OutputSubject};
@@ -27,16 +28,15 @@ pub(super) struct OutputContext {
 pub(super) async fn show(
     host: &Rooms,
     session: &Session,
-    about: OutputContext,
+    (about, redactor): (OutputContext, &Redactor),
     execution: Execution,
 ) -> ToolOutput {
-    let redactor = host.secrets.redactor();
     let Execution {
         result,
         partial,
         mut notes,
         ..
-    } = redact::execution(execution, &redactor).await;
+    } = redact::execution(execution, redactor).await;
     let (raw, failure) = match result {
         Ok(raw) => (raw, None),
         Err(failure) => {
@@ -57,7 +57,7 @@ pub(super) async fn show(
         .stage(about.beside, failure.is_some(), shown)
         .await;
     // 6 redact: what the tool gave was redacted before filters saw it; here, what they made of it
-    let shown = redact::stage(shown, &redactor);
+    let shown = redact::stage(shown, redactor);
     // 7 overflow
     let asked = (session.conversation, about.wanted_chars);
     let output = overflow::fit(&host.overflow, asked, shown, notes).await;
