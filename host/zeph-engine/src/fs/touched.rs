@@ -29,6 +29,9 @@ use super::walk;
 /// Most questions of one call. To ask as many again takes some ten milliseconds; a call that looks at more is made anew.
 const QUESTIONS_MAX: usize = 4_096;
 
+/// Most questions that are asked again in less time than a thread is woken in.
+const BRIEF_QUESTIONS_MAX: usize = 8;
+
 /// Most bytes of all their paths.
 const PATH_BYTES_MAX: usize = 512 * 1024;
 
@@ -224,6 +227,16 @@ impl Touched {
     /// Blocks: it looks at every object anew.
     pub fn holds(&self, policy: &FsPolicy) -> bool {
         run_as(policy.user(), || self.is_so(policy)).unwrap_or(false)
+    }
+
+    /// Whether [`holds`](Self::holds) takes some microseconds only: it asks little, of file systems of this machine, and no other user has to.
+    pub fn is_brief(&self, policy: &FsPolicy) -> bool {
+        let is_local = |question: &Question| match question.origin {
+            Origin::Root(root) => self.local.contains(&root),
+            Origin::Found(_) => true,
+        };
+        let is_little = self.questions.len() <= BRIEF_QUESTIONS_MAX;
+        is_little && self.questions.iter().all(is_local) && policy.user().is_none()
     }
 
     fn is_so(&self, policy: &FsPolicy) -> bool {
