@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use reedline::ExternalPrinter;
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use zeph_core::principal::Principal;
 use zeph_plugins::event::{PluginEvent, Tell};
@@ -103,8 +104,14 @@ pub(super) fn run(context: &Context, options: RunArgs) -> Result<Exit, CliError>
         let ended = match door {
             FrontEnd::Terminal => terminal(context, &host, &session, news, &mut interrupts).await,
             FrontEnd::Lines(input) => {
-                let ends = (&mut interrupts, clockwork.draining());
-                lines(context, &host, &session, (bounds, input), ends).await
+                let ends = (interrupts, clockwork.draining().clone());
+                lines(
+                    context,
+                    (host.clone(), session.clone()),
+                    (bounds, input),
+                    ends,
+                )
+                .await
             }
         };
         clockwork.end().await;
@@ -179,14 +186,21 @@ async fn terminal(
 
 async fn lines(
     context: &Context,
-    host: &Host,
-    session: &Session,
+    (host, session): (Host, Session),
     (bounds, input): (jsonl::JsonLinesOptions, Box<dyn BufRead + Send>),
-    ends: (&mut Interrupts, &CancellationToken),
+    (mut interrupts, draining): (Interrupts, CancellationToken),
 ) -> Result<Exit, CliError> {
     let started = Instant::now();
-    let (ended, tally) = jsonl::serve(host, session, bounds, input, ends)
-        .await
+    // On a thread of the runtime: the calls then begin where they are read, without waking another one.
+    let mut serving = JoinSet::new();
+    serving.spawn(async move {
+        let ends = (&mut interrupts, &draining);
+        jsonl::serve(&host, &session, bounds, input, ends).await
+    });
+    let served = serving.join_next().await;
+    let served = served.unwrap_or_else(|| Ok(Err(io::Error::other("it has ended"))));
+    let (ended, tally) = served
+        .map_err(|error| CliError::internal("the calls are served no longer").because(error))?
         .map_err(|error| CliError::internal("a thread cannot be started").because(error))?;
     if !context.quiet && io::stderr().is_terminal() {
         summarise(&tally, started);
