@@ -2,7 +2,8 @@
 //! instance and one call of the same component on plain wasmtime with the same engine configuration. And what the library adds to the line:
 //! the same call through a [`DynExecutor`], with a listener, against the line alone.
 //!
-//! All alternate in one process, so a busy machine slows all. Prints one row of the figures table for each figure.
+//! All alternate in one process, so a busy machine slows all, and the line and the library take turns at coming after the bare engine, which
+//! leaves cold caches. Prints one row of the figures table for each figure.
 
 #![expect(clippy::print_stdout, reason = "a bench prints its figures")]
 
@@ -55,9 +56,16 @@ fn main() {
     let library = DynExecutor::new(session.clone());
     let (mut of_line, mut of_bare, mut of_library) = (Vec::new(), Vec::new(), Vec::new());
     for round in 0..N_ROUNDS + N_WARM {
-        let line = time(|| runtime.block_on(call(&session)));
+        let line = || time(|| runtime.block_on(call(&session)));
+        let library = || time(|| runtime.block_on(library_call(&library)));
+        let (line, library) = match round % 2 {
+            0 => (line(), library()),
+            _ => {
+                let library = library();
+                (line(), library)
+            }
+        };
         let bare = time(|| runtime.block_on(bare.call()));
-        let library = time(|| runtime.block_on(library_call(&library)));
         if round >= N_WARM {
             of_line.push(line);
             of_bare.push(bare);
