@@ -145,7 +145,7 @@ impl Words {
                     made.add_gram([*a, *b, *c], Entry::of(word_idx, word, *case, 0), *case);
                     let entry = Entry::of(word_idx, word, *case, 1);
                     enter(
-                        &mut made.pairs[pair_hash([*b, *c])],
+                        &mut made.pairs[pair_hash([*b, *c, 0, 0])],
                         &mut made.entries,
                         entry,
                     );
@@ -179,7 +179,12 @@ impl Words {
     }
 
     fn add_gram(&mut self, gram: [u8; GRAM_BYTES], entry: Entry, case: Case) {
-        enter(&mut self.table[lower_hash(gram)], &mut self.entries, entry);
+        let [a, b, c] = gram;
+        enter(
+            &mut self.table[lower_hash([a, b, c, 0])],
+            &mut self.entries,
+            entry,
+        );
         self.allow(gram, case);
     }
 
@@ -231,24 +236,39 @@ impl Words {
     ) {
         let (mut at, mut from) = (0, 0);
         while let Some(window) = text.get(at..).and_then(<[u8]>::first_chunk) {
-            // Nearly all of a text is passed over here.
-            for place in places(self.grams::<STEP, WINDOW>(window)) {
-                let place = at + place * STEP;
-                if place >= from {
-                    from = self.each_at(text, place, from, &mut found);
-                }
-            }
+            from = self.each_in::<STEP, WINDOW>(window, (text, at, from), &mut found);
             at += N_PLACES * STEP;
             if from > at {
                 at += (from - at) / STEP * STEP;
             }
         }
-        while at + GRAM_BYTES <= text.len() {
-            if at >= from {
-                from = self.each_at(text, at, from, &mut found);
-            }
-            at += STEP;
+        // The end of the text, with bytes behind it that no word has.
+        let rest = text.get(at..).unwrap_or_default();
+        if rest.len() >= GRAM_BYTES {
+            let mut window = [0; WINDOW];
+            window[..rest.len()].copy_from_slice(rest);
+            self.each_in::<STEP, WINDOW>(&window, (text, at, from), &mut found);
         }
+    }
+
+    /// Tells `found` of the words around the places of a window of `text` that begins at `at`, and from where on words are wanted.
+    #[inline(always)]
+    fn each_in<const STEP: usize, const WINDOW: usize>(
+        &self,
+        window: &[u8; WINDOW],
+        (text, at, mut from): (&[u8], usize, usize),
+        found: &mut impl FnMut(Hit) -> usize,
+    ) -> usize {
+        // Nearly all of a text is passed over here, and most of the rest by the second table.
+        for place in places(self.grams::<STEP, WINDOW>(window)) {
+            let there = window[place * STEP..].first_chunk();
+            let firsts = there.map_or([0; 2], |there| self.firsts(*there));
+            let place = at + place * STEP;
+            if firsts != [0; 2] && place >= from {
+                from = self.each_at(firsts, (text, place, from), found);
+            }
+        }
+        from
     }
 
     /// A bit for each place of a window that may hold a gram of a word; without a branch for each.
@@ -260,15 +280,14 @@ impl Words {
         })
     }
 
-    /// Tells `found` of the words that stand around a place, and from where on words are wanted.
+    /// Tells `found` of the words of some entries that stand around a place, and from where on words are wanted.
     fn each_at(
         &self,
-        text: &[u8],
-        place: usize,
-        mut from: usize,
+        firsts: [u16; 2],
+        (text, place, mut from): (&[u8], usize, usize),
         found: &mut impl FnMut(Hit) -> usize,
     ) -> usize {
-        for entry in self.entries_at(text, place) {
+        for entry in firsts.into_iter().flat_map(|first| self.chain(first)) {
             if let Some(hit) = self.hit(text, place, entry)
                 && hit.start >= from
             {
@@ -278,12 +297,10 @@ impl Words {
         from
     }
 
-    /// What may stand at a place.
-    fn entries_at(&self, text: &[u8], place: usize) -> impl Iterator<Item = &Entry> {
-        let gram = text[place..].first_chunk();
-        let of_gram = gram.map_or(0, |gram| self.table[lower_hash(*gram)]);
-        let of_pair = gram.map_or(0, |[a, b, _]| self.pairs[pair_hash([*a, *b])]);
-        self.chain(of_gram).chain(self.chain(of_pair))
+    /// The first entries of what some bytes begin with: those of a gram, and those of a pair.
+    #[inline(always)]
+    fn firsts(&self, bytes: [u8; 4]) -> [u16; 2] {
+        [self.table[lower_hash(bytes)], self.pairs[pair_hash(bytes)]]
     }
 
     /// The entries of one hash, from the first on.
@@ -350,15 +367,17 @@ fn hash(bytes: [u8; 4]) -> usize {
 }
 
 /// Where a gram stands in the second table, upper and lower case alike.
-fn lower_hash([a, b, c]: [u8; GRAM_BYTES]) -> usize {
-    let gram = lower(u64::from_le_bytes([a, b, c, 0, 0, 0, 0, 0]));
+#[inline]
+fn lower_hash(bytes: [u8; 4]) -> usize {
+    let gram = lower(u64::from(u32::from_le_bytes(bytes)));
     let product = gram.wrapping_mul(RATIO << (u64::BITS - GRAM_BITS));
     (product >> (u64::BITS - TABLE_BITS)) as usize
 }
 
-/// Where two bytes stand in the table of pairs, upper and lower case alike.
-fn pair_hash([a, b]: [u8; 2]) -> usize {
-    let pair = lower(u64::from_le_bytes([a, b, 0, 0, 0, 0, 0, 0]));
+/// Where the first two bytes stand in the table of pairs, upper and lower case alike.
+#[inline]
+fn pair_hash(bytes: [u8; 4]) -> usize {
+    let pair = lower(u64::from(u32::from_le_bytes(bytes)));
     let product = pair.wrapping_mul(RATIO << (u64::BITS - PAIR_BYTES_BITS));
     (product >> (u64::BITS - PAIR_BITS)) as usize
 }
