@@ -21,9 +21,9 @@ enum Part {
     Other,
 }
 
-/// The line with which a session begins, or ends.
+/// The line with which a session begins, or ends; with `-qq` it has neither, but a list of failures.
 pub(super) fn is_sign(line: &str) -> bool {
-    heading(line) == Some("test session starts") || is_totals(line)
+    matches!(heading(line), Some("test session starts" | SUMMARY)) || is_totals(line)
 }
 
 /// Marks what passed, the session's header, and the source that is printed around failures.

@@ -6,7 +6,7 @@ use foldhash::fast::RandomState;
 
 use crate::test_summary::frames::{Traceback, is_carets, is_library};
 use crate::test_summary::{BRIEF_LINES, Mark, Marks};
-use crate::text::{has, trim, trim_end};
+use crate::text::{has, trim, trim_end, trim_start};
 use crate::{Lines, is_blank, is_location};
 
 type HashSet<T> = std::collections::HashSet<T, RandomState>;
@@ -91,6 +91,9 @@ impl<'a> Block<'a> {
         if self.is_repeated && !is_verdict && self.n_captured.is_none() {
             return Some(Mark::Detail);
         }
+        if self.n_captured.is_none() && is_of_group(text) {
+            return None;
+        }
         if self.is_noise(line) {
             return Some(Mark::Detail);
         }
@@ -130,6 +133,15 @@ fn is_cause(line: &str) -> bool {
 
 fn is_verdict(line: &str) -> bool {
     line.starts_with("E  ") || line.starts_with(">  ") || line == "E"
+}
+
+/// What an exception in a group says, or where it was raised: `  | ValueError: empty`, `  |   File "a.py", line 2, in b`.
+fn is_of_group(line: &str) -> bool {
+    let Some(text) = trim_start(line).strip_prefix("| ") else {
+        return false;
+    };
+    let is_message = !text.starts_with(' ') && !text.starts_with("Traceback (");
+    is_message || (trim_start(text).starts_with("File \"") && !is_library(text))
 }
 
 /// A marked line without words, or with advice on how to see more.
