@@ -113,10 +113,11 @@ static HINTS: LazyLock<Hints> = LazyLock::new(|| {
 impl Hints {
     /// What words say that would be found at the beginning of a text if a line ended before it.
     fn at_start_of(&self, text: &str) -> Clue {
-        let found = self
-            .at_start
-            .iter()
-            .filter(|(start, _)| text.starts_with(start));
+        let first = text.as_bytes().first();
+        let found = self.at_start.iter().filter(|(start, _)| {
+            // Nearly always another one: comparing more is a call.
+            start.as_bytes().first() == first && text.starts_with(start)
+        });
         found.fold(Clue::default(), |all, (_, clue)| all.and(*clue))
     }
 }
