@@ -39,6 +39,16 @@ pub fn may_begin_control(block: &Block) -> u64 {
     })
 }
 
+/// Whether a block has a byte that [`may_begin_control`] tells of, or a `\r`.
+#[inline(always)]
+pub fn has_control_or_return(block: &Block) -> bool {
+    any(block, |lanes| {
+        let kept = [b'\t', b'\n'].map(|byte| lanes.equal(byte));
+        let low = kept.into_iter().fold(lanes.up_to(0x1f), Lanes::without);
+        low.or(lanes.equal(0x7f)).or(lanes.equal(0xc2))
+    })
+}
+
 /// As above, all controls of ASCII.
 #[inline(always)]
 pub(crate) fn controls(block: &Block) -> u64 {
@@ -60,6 +70,14 @@ pub(crate) fn bits(block: &Block, is: impl Fn(Lanes) -> Lanes) -> u64 {
     let (parts, _) = block.as_chunks::<LANES>();
     let bits = |part_idx: usize| is(Lanes::of(&parts[part_idx])).bits();
     bits(0) | bits(1) << 16 | bits(2) << 32 | bits(3) << 48
+}
+
+/// Whether `is` holds for a byte of a block: less work than which they are.
+#[inline(always)]
+fn any(block: &Block, is: impl Fn(Lanes) -> Lanes) -> bool {
+    let (parts, _) = block.as_chunks::<LANES>();
+    let [a, b, c, d] = [0, 1, 2, 3].map(|part_idx: usize| is(Lanes::of(&parts[part_idx])));
+    a.or(b).or(c.or(d)).bits() != 0
 }
 
 /// As many bytes as fit a block, and others behind them.

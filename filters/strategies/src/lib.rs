@@ -26,7 +26,9 @@ pub mod test_summary;
 pub mod truncate;
 
 pub use automaton::Automaton;
-pub use block::{BLOCK_BYTES, Block, equal, may_begin_control, padded, places};
+pub use block::{
+    BLOCK_BYTES, Block, equal, has_control_or_return, may_begin_control, padded, places,
+};
 pub use diagnostic::{Severities, Severity, error_lines, is_location, severity};
 pub use line_set::LineSet;
 pub use lines::{Lines, TEXT_BYTES_MAX, line_ends, n_line_ends};

@@ -6,7 +6,8 @@
 use std::borrow::Cow;
 
 use zeph_strategies::{
-    BLOCK_BYTES, is_blank, line_ends, may_begin_control, padded, places, severity,
+    BLOCK_BYTES, has_control_or_return, is_blank, line_ends, may_begin_control, padded, places,
+    severity,
 };
 
 /// Longest parameters of a control sequence, in bytes; what goes on longer is none. Real ones have some thirty.
@@ -220,8 +221,11 @@ pub fn clean(raw: &[u8]) -> Clean<'_> {
 /// The text of an output that is UTF-8 without control sequences and carriage returns.
 pub(crate) fn plain(raw: &[u8]) -> Option<&str> {
     let text = str::from_utf8(raw).ok()?;
-    let is_plain = next_control(text, 0).is_none() && memchr::memchr(b'\r', raw).is_none();
-    is_plain.then_some(text)
+    let (blocks, rest) = raw.as_chunks();
+    let may_have =
+        blocks.iter().any(has_control_or_return) || has_control_or_return(&padded(rest, b' '));
+    let has_other = || next_control(text, 0).is_some() || memchr::memchr(b'\r', raw).is_some();
+    (!may_have || !has_other()).then_some(text)
 }
 
 /// A plain text without blank lines that follow blank ones.

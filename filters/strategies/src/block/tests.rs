@@ -1,8 +1,8 @@
 use proptest::prelude::*;
 
 use super::{
-    BLOCK_BYTES, LANES, Lanes, alphanumeric, bits, controls, equal, may_begin_control, padded,
-    places, word,
+    BLOCK_BYTES, LANES, Lanes, alphanumeric, bits, controls, equal, has_control_or_return,
+    may_begin_control, padded, places, word,
 };
 
 proptest! {
@@ -25,6 +25,8 @@ proptest! {
         let is_odd = |lanes: Lanes| lanes.up_to(limit).or(lanes.equal(0xc2)).without(lanes.equal(known));
         let found = bits(&block, is_odd);
         prop_assert_eq!(found, slowly(&|there| (there <= limit || there == 0xc2) && there != known));
+        let has_other = slowly(&|there| begins(there) || there == b'\r') != 0;
+        prop_assert_eq!(has_control_or_return(&block), has_other);
         let listed: Vec<usize> = places(found).collect();
         prop_assert!(listed.iter().all(|place| found >> place & 1 == 1));
         prop_assert_eq!(listed.len(), found.count_ones() as usize);
