@@ -19,7 +19,7 @@ use crate::apply::Filtered;
 use crate::mark::MARK;
 use crate::sanitize::{pieces, stripped};
 use shape::{Check, SHAPES};
-use suspect::suspects;
+use suspect::{Suspect, suspects};
 
 /// Most findings reported of one output: after so many it is a list of credentials, whatever the number.
 const FINDINGS_MAX: usize = 20;
@@ -83,16 +83,26 @@ impl Secrets {
     /// `plain` is the output as text, where it is known to hold no control sequence.
     fn scan_plain(&self, raw: &[u8], plain: Option<&str>) -> Vec<Secret> {
         let mut found = BTreeSet::new();
-        let (mut n_lines, mut at) = (0, 0);
+        // Lines are counted where something was found: mostly nowhere.
+        let (mut n_lines, mut at, mut counted) = (0, 0, 0);
         for piece in pieces(raw) {
             if found.len() >= FINDINGS_MAX {
                 break;
             }
             let known = plain.and_then(|text| text.get(at..at + piece.len()));
             let text = known.map_or_else(|| stripped(piece), Cow::Borrowed);
-            scan_shapes(&text, n_lines, &mut found);
-            n_lines += n_line_ends(text.as_bytes());
+            let suspects = suspects(&text);
+            if !suspects.is_empty() {
+                n_lines += n_line_ends(&raw[counted..at]);
+                counted = at;
+                scan_shapes(&text, &suspects, n_lines, &mut found);
+            }
             at += piece.len();
+            if known.is_none() {
+                // What stands in the place of a control may be a line end.
+                n_lines += n_line_ends(text.as_bytes());
+                counted = at;
+            }
         }
         if !self.extra.is_empty() {
             let text = plain.map_or_else(|| stripped(raw), Cow::Borrowed);
@@ -117,9 +127,13 @@ impl Secrets {
 }
 
 /// Looks closer at the lines that hold a hint.
-fn scan_shapes(text: &str, n_lines_before: usize, found: &mut BTreeSet<Secret>) {
+fn scan_shapes(
+    text: &str,
+    suspects: &[Suspect],
+    n_lines_before: usize,
+    found: &mut BTreeSet<Secret>,
+) {
     let mut lines = Lines::of(text);
-    let suspects = suspects(text);
     for of_line in suspects.chunk_by(|one, other| one.line_start == other.line_start) {
         if found.len() >= FINDINGS_MAX {
             return;

@@ -8,13 +8,15 @@ use zeph_strategies::Case;
 ///
 /// Written `word|word`. In a word, `[…]` is any one of some characters. `(?i)` before the first is for words in upper and lower
 /// case, `\b` before one for those that no letter, digit or `_` precedes; after one, `{n}` asks for `n` letters, digits, `_` or
-/// `-`, and `…c` for the character `c` before the next space.
+/// `-`, `{=}` for a value that is given to a name which ends with the word or goes on behind it, and `…c` for the character `c`
+/// before the next space.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Hint {
     pub(super) word: String,
     pub(super) case: Case,
     is_at_border: bool,
     n_after: usize,
+    is_assigned: bool,
     later: Option<u8>,
 }
 
@@ -41,9 +43,9 @@ impl Hint {
             Some((word, later)) => (word, later.bytes().next()),
             None => (word, None),
         };
-        let (word, n_after) = match word.strip_suffix('}').and_then(|word| word.split_once('{')) {
-            Some((word, n)) => (word, n.parse().unwrap_or(0)),
-            None => (word, 0),
+        let (word, after) = match word.strip_suffix('}').and_then(|word| word.split_once('{')) {
+            Some((word, after)) => (word, after),
+            None => (word, ""),
         };
         let words = expand(word).into_iter();
         words
@@ -51,7 +53,8 @@ impl Hint {
                 word,
                 case,
                 is_at_border,
-                n_after,
+                n_after: after.parse().unwrap_or(0),
+                is_assigned: after == "=",
                 later,
             })
             .collect()
@@ -66,6 +69,7 @@ impl Hint {
         let after = &text[end..];
         let has_after = (after.get(..self.n_after)).is_some_and(|part| part.iter().all(is_token));
         has_after
+            && (!self.is_assigned || is_assigned(after))
             && self.later.is_none_or(|later| {
                 let near = after.iter().take(LATER_BYTES_MAX);
                 let mut word = near.take_while(|byte| !byte.is_ascii_whitespace());
@@ -82,6 +86,23 @@ impl Hint {
             _ => TOKEN,
         }
     }
+}
+
+/// Whether the rest of a name, a quote or none and blanks or none stand before a `=` or `:`.
+fn is_assigned(text: &[u8]) -> bool {
+    // Longer than all that the shapes let follow a word.
+    const NAME_BYTES_MAX: usize = 16;
+    const BLANKS_MAX: usize = 5;
+    let is_name = |byte: &&u8| byte.is_ascii_alphabetic() || matches!(byte, b'_' | b'-');
+    let near = text.iter().take(NAME_BYTES_MAX);
+    let text = &text[near.take_while(is_name).count()..];
+    let text = match text {
+        [b'"' | b'\'', rest @ ..] => rest,
+        _ => text,
+    };
+    let is_blank = |byte: &&u8| matches!(byte, b'\t'..=b'\r' | b' ');
+    let n_blanks = text.iter().take(BLANKS_MAX).take_while(is_blank).count();
+    matches!(text[n_blanks..], [b'=' | b':', ..])
 }
 
 /// What tokens are made of, one by one.

@@ -110,4 +110,4 @@ pub(super) static SHAPES: &[Shape] = &[
 ];
 
 /// What a line must hold in which a value is given to the name of a secret.
-const PASSWORDS: &str = "(?i)passw|passphrase|[_\"'-]pass[\"'=: \t\r\x0b\x0c]|pwd[sktvb_\"' :=\t\r\x0b\x0c-]|secret|api[_-]key|apikey|access[_-]key|accesskey|auth[_-]token|authtoken|auth[_-]key|authkey|access[_-]token|accesstoken|private[_-]key|privatekey|credential";
+const PASSWORDS: &str = "(?i)passw{=}|passphrase{=}|[_\"'-]pass{=}|pwd[sktvb_\"' :=\t\r\x0b\x0c-]|secret{=}|api[_-]key{=}|apikey{=}|access[_-]key{=}|accesskey{=}|auth[_-]token{=}|authtoken{=}|auth[_-]key{=}|authkey{=}|access[_-]token{=}|accesstoken{=}|private[_-]key{=}|privatekey{=}|credential{=}";
