@@ -570,10 +570,22 @@ fn hints_are_read_as_written() {
     assert!(!fits(r"\bsk-{3}", "tsk-a_9", 1, 4) && !fits(r"\bsk-{3}", "sk-a.9", 0, 3));
     assert!(!fits(r"\bsk-{3}", "sk-a9", 0, 3));
     assert!(fits("://…@", "://a@", 0, 3) && !fits("://…@", ":// a@", 0, 3));
-    for given in ["pass=", "passes:", "pass_key = ", "pass\" : ", "pass'\t\t\t\t\t="] {
+    for given in [
+        "pass=",
+        "passes:",
+        "pass_key = ",
+        "pass\" : ",
+        "pass'\t\t\t\t\t=",
+    ] {
         assert!(fits("pass{=}", given, 0, 4), "{given}");
     }
-    for other in ["pass", "pass the salt", "pass 1=", "passages, as:", "pass\"\"="] {
+    for other in [
+        "pass",
+        "pass the salt",
+        "pass 1=",
+        "passages, as:",
+        "pass\"\"=",
+    ] {
         assert!(!fits("pass{=}", other, 0, 4), "{other}");
     }
 }
