@@ -6,6 +6,7 @@
 
 mod message;
 mod passing;
+mod writing;
 
 use std::collections::{HashMap, VecDeque};
 use std::future::Future;
@@ -25,8 +26,9 @@ use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _,
 use tokio::sync::{Mutex as AsyncMutex, Notify};
 use tokio_util::sync::CancellationToken;
 
-use self::message::{Bad, Read, line, read};
+use self::message::{Bad, Read, read};
 use self::passing::PassingMessage;
+use self::writing::line;
 
 /// Most requests that were read and answers that were not written yet. A client that sends more is not read from until it reads answers.
 const OPEN_MAX: usize = 512;
@@ -230,7 +232,7 @@ impl<W> Shared<W> {
 }
 
 impl<W: AsyncWrite + Unpin> Shared<W> {
-    async fn write(&self, message: &ServerJsonRpcMessage) -> io::Result<()> {
+    async fn write(&self, message: ServerJsonRpcMessage) -> io::Result<()> {
         let line = line(message)?;
         let mut writer = self.writer.lock().await;
         let Some(writer) = writer.as_mut() else {
@@ -259,7 +261,7 @@ where
         let shared = Arc::clone(&self.shared);
         self.reply = Some(Box::pin(async move {
             let answer = ServerJsonRpcMessage::error(error, id);
-            shared.write(&answer).await
+            shared.write(answer).await
         }));
     }
 
@@ -388,7 +390,7 @@ where
             shared.answers(id);
         }
         async move {
-            let written = shared.write(&message).await;
+            let written = shared.write(message).await;
             if is_answer {
                 shared.answered();
             }

@@ -1,8 +1,6 @@
 //! One line: a message, or what is wrong with it. Pure.
 
-use rmcp::model::{
-    ClientJsonRpcMessage, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage, ServerResult,
-};
+use rmcp::model::{ClientJsonRpcMessage, ErrorData, RequestId};
 use serde_json::{Map, Value};
 use zeph_core::failure::one_line;
 
@@ -119,31 +117,5 @@ pub(super) fn request_id(value: &Value) -> Option<RequestId> {
         Value::String(id) => Some(RequestId::String(id.as_str().into())),
         Value::Number(id) => id.as_i64().map(RequestId::Number),
         _ => None,
-    }
-}
-
-/// Bytes of an answer without its texts, mostly.
-const FRAME_BYTES: usize = 1024;
-
-/// A message as the line that is written.
-pub(super) fn line(message: &ServerJsonRpcMessage) -> serde_json::Result<Vec<u8>> {
-    let n_text_bytes = match message {
-        JsonRpcMessage::Response(response) => text_bytes(&response.result),
-        _ => 0,
-    };
-    // Long texts are written where they will stay: a line that grows is copied again and again. What is escaped needs some room.
-    let mut line = Vec::with_capacity(FRAME_BYTES + n_text_bytes + n_text_bytes / 8);
-    serde_json::to_writer(&mut line, message)?;
-    line.push(b'\n');
-    Ok(line)
-}
-
-fn text_bytes(result: &ServerResult) -> usize {
-    match result {
-        ServerResult::CallToolResult(result) => {
-            let texts = result.content.iter().filter_map(|block| block.as_text());
-            texts.map(|text| text.text.len()).sum()
-        }
-        _ => 0,
     }
 }
