@@ -77,7 +77,11 @@ pub(crate) async fn fit(
     let is_shortened = kept.is_some();
     let is_whole = matches!(text, Cow::Borrowed(_));
     let text = match head_and_tail(&text, room.threshold_for(wanted_chars)) {
-        None => text.into_owned(),
+        None => match text {
+            Cow::Owned(text) => text,
+            // The text itself, not a copy of it.
+            Cow::Borrowed(_) => full,
+        },
         Some(shown) => {
             if !is_shortened {
                 kept = Some(keep(room, (conversation, None), full, Vec::new()).await);

@@ -20,19 +20,21 @@ pub const OVERFLOW_SCHEME: &str = "overflow:";
 /// Shape: a failure is a result too (`isError`), with the feedback block as text and the failure as `structuredContent.error`. The
 /// structured part agrees with the schema or is absent.
 pub fn of_output(
-    messages: &[String],
-    output: &ToolOutput,
+    messages: Vec<String>,
+    mut output: ToolOutput,
     schema: Option<&OutputSchema>,
 ) -> CallToolResult {
-    let mut content: Vec<ContentBlock> = messages.iter().map(ContentBlock::text).collect();
-    let structured = structured(output, schema);
-    match (output.text.as_str(), &structured) {
+    let mut content: Vec<ContentBlock> = messages.into_iter().map(ContentBlock::text).collect();
+    let structured = structured(&mut output, schema);
+    // Moved, not copied: it may have megabytes.
+    let text = std::mem::take(&mut output.text);
+    match (text.is_empty(), &structured) {
         // A client that shows text only has to see something.
-        ("", Some(structured)) if output.attachments.is_empty() => {
+        (true, Some(structured)) if output.attachments.is_empty() => {
             content.push(ContentBlock::text(structured.to_string()));
         }
-        ("", _) => {}
-        (text, _) => content.push(ContentBlock::text(text)),
+        (true, _) => {}
+        (false, _) => content.push(ContentBlock::text(text)),
     }
     content.extend(output.attachments.iter().map(block));
     content.extend(output.overflow.map(overflow_link));
@@ -46,17 +48,18 @@ pub fn of_output(
 
 /// The result of a call that was not made.
 pub fn of_failure(failure: ToolFailure, schema: Option<&OutputSchema>) -> CallToolResult {
-    of_output(&[], &ToolOutput::failed(failure), schema)
+    of_output(Vec::new(), ToolOutput::failed(failure), schema)
 }
 
 /// The structured part, where it is an object and agrees with the schema.
-fn structured(output: &ToolOutput, schema: Option<&OutputSchema>) -> Option<Value> {
+fn structured(output: &mut ToolOutput, schema: Option<&OutputSchema>) -> Option<Value> {
+    let given = output.structured.take();
     let failure = match &output.outcome {
         Outcome::Done => None,
         Outcome::Failed(failure) => Some(failure),
     };
-    let mut structured = match (&output.structured, failure) {
-        (Some(Value::Object(structured)), _) => structured.clone(),
+    let mut structured = match (given, failure) {
+        (Some(Value::Object(structured)), _) => structured,
         (_, Some(_)) => Map::new(),
         (_, None) => return None,
     };

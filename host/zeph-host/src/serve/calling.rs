@@ -110,7 +110,7 @@ pub(super) type Make =
     Box<dyn Fn(ToolRequest, CallControl, CancellationToken) -> Making + Send + Sync>;
 
 /// What makes the result of a report.
-pub(super) type Show = Box<dyn Fn(&CallReport) -> CallToolResult + Send + Sync>;
+pub(super) type Show = Box<dyn Fn(CallReport) -> CallToolResult + Send + Sync>;
 
 pub(super) type Making = Pin<Box<dyn Future<Output = CallReport> + Send>>;
 
@@ -169,9 +169,9 @@ impl Calling {
                 let person = Person::Client(&self.client);
                 let ended = Arc::clone(&self).go_on(attempt, &person);
                 let report = self.until_cancelled(ended, request_ct).await;
-                Ok(Reply::Ended((self.show)(&report)))
+                Ok(Reply::Ended((self.show)(report)))
             }
-            (Some(_), Way::Nobody) | (None, _) => Ok(Reply::Ended((self.show)(&attempt.report))),
+            (Some(_), Way::Nobody) | (None, _) => Ok(Reply::Ended((self.show)(attempt.report))),
         }
     }
 
@@ -267,20 +267,20 @@ impl Calling {
                     let form = (approval::KEY.to_owned(), form);
                     (Ok(vec![form]), About::Approval(question.call.digest))
                 }
-                None => return Reply::Ended((self.show)(&report)),
+                None => return Reply::Ended((self.show)(report)),
             },
             Some(Wants::Answers(asked)) => (
                 self.forms(&asked.inquiry, &[]),
                 About::Questions(asked.state),
             ),
-            Some(Wants::Nothing(_)) | None => return Reply::Ended((self.show)(&report)),
+            Some(Wants::Nothing(_)) | None => return Reply::Ended((self.show)(report)),
         };
         match forms {
             Ok(forms) => {
                 self.session.tell_later(report.messages);
                 Reply::Required(rounds::required(forms, self.state(about)))
             }
-            Err(failure) => Reply::Ended((self.show)(&replaced(report, failure))),
+            Err(failure) => Reply::Ended((self.show)(replaced(report, failure))),
         }
     }
 

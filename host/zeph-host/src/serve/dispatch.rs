@@ -115,7 +115,7 @@ impl Handler {
         };
         let make = maker(&self.shared, caller, &conversation, &tool.described.name);
         let report = make(request, control, context.ct.clone()).await;
-        let result = result::of_output(&report.messages, &report.output, tool.output.as_ref());
+        let result = result::of_output(report.messages, report.output, tool.output.as_ref());
         let seals = self.shared.host.seals();
         Ok(with_conversation(result, &conversation, seals))
     }
@@ -227,8 +227,8 @@ fn shower(shared: &Shared, conversation: &Arc<Conversation>, tool: &ListedTool) 
     let (output, of) = (tool.output.clone(), Arc::clone(conversation));
     let native = shared.native.clone();
     let seals = Arc::clone(shared.host.seals());
-    Box::new(move |report: &CallReport| {
-        let result = result::of_output(&report.messages, &report.output, output.as_ref());
+    Box::new(move |report: CallReport| {
+        let result = result::of_output(report.messages, report.output, output.as_ref());
         if let Some(native) = &native {
             native.heard_result(&result);
         }

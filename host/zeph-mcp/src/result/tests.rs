@@ -23,7 +23,7 @@ fn done(text: &str) -> ToolOutput {
 }
 
 fn json_of(messages: &[String], output: &ToolOutput, schema: Option<&OutputSchema>) -> Value {
-    serde_json::to_value(of_output(messages, output, schema)).unwrap()
+    serde_json::to_value(of_output(messages.to_vec(), output.clone(), schema)).unwrap()
 }
 
 fn schema(schema: Value) -> OutputSchema {

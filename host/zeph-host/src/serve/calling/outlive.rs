@@ -58,7 +58,7 @@ impl Calling {
         let (this, of_work) = (Arc::clone(self), Arc::clone(&held));
         tasks.work(held, async move {
             let report = this.until_ended(first, &of_work).await;
-            this.task_end(&report, &of_work)
+            this.task_end(report, &of_work)
         });
         Ok(CreateTaskResult::new(task))
     }
@@ -88,7 +88,7 @@ impl Calling {
     }
 
     /// How a task ends whose call came to `report`.
-    pub(in crate::serve) fn task_end(&self, report: &CallReport, held: &HeldTask) -> TaskEnd {
+    pub(in crate::serve) fn task_end(&self, report: CallReport, held: &HeldTask) -> TaskEnd {
         let failure = report.failure();
         let is_cancelled =
             failure.is_some_and(|failure| failure.category == ErrorCategory::Cancelled);
@@ -136,6 +136,6 @@ impl Calling {
         }
         // When it was told with another call, how it began is all there is to say.
         report.output = output.unwrap_or(report.output);
-        TaskEnd::completed(&self.request.tool, &(self.show)(&report))
+        TaskEnd::completed(&self.request.tool, &(self.show)(report))
     }
 }
