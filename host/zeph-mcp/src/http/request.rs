@@ -10,7 +10,7 @@ use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use http::header::{AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
-use http::{HeaderMap, HeaderValue, Method, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use serde_json::Value;
 use tokio::time::timeout;
 
@@ -160,6 +160,10 @@ impl Shared {
         };
         // No later reader of the request has a use for the secret.
         request.headers_mut().remove(AUTHORIZATION);
+        if let Some(name) = ambiguous(request.headers()) {
+            let bad = BadMessage::invalid(&format!("the header `{name}` has two values"));
+            return refused(request, bad.response()).await;
+        }
         if let Some(response) = self.foreign_session(request.headers()) {
             return refused(request, response).await;
         }
@@ -314,6 +318,18 @@ impl Shared {
         }
         challenge
     }
+}
+
+/// A header of the protocol that has two values. A proxy that routes or allows by it may have read the other one.
+fn ambiguous(headers: &HeaderMap) -> Option<&str> {
+    let is_of_protocol = |name: &&str| name.starts_with("mcp-") || *name == "last-event-id";
+    let differ = |name: &&str| {
+        let mut values = headers.get_all(*name).iter();
+        let first = values.next();
+        values.any(|value| Some(value) != first)
+    };
+    let names = headers.keys().map(HeaderName::as_str);
+    names.filter(is_of_protocol).find(differ)
 }
 
 /// The answer to a call that the end of the server cut off. No load balancer may take it for one that was not begun.

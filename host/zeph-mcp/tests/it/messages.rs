@@ -42,6 +42,19 @@ async fn what_is_no_message_has_an_error_of_its_own() {
             400,
             -32_020,
         ),
+        // A proxy may have read the other one.
+        (
+            format!("{new}mcp-name: other\r\n"),
+            body.clone(),
+            400,
+            -32_600,
+        ),
+        (
+            format!("{new}mcp-session-id: a\r\nmcp-session-id: b\r\n"),
+            body.clone(),
+            400,
+            -32_600,
+        ),
         // A revision nobody knows.
         (
             new.replace("2026-07-28", "2099-01-01"),
