@@ -436,6 +436,30 @@ fn every_clients_file_is_wrapped_and_unwrapped() {
     }
 }
 
+#[test]
+fn a_mark_of_the_byte_order_stays_and_the_way_back_names_the_file() {
+    let text = "\u{feff}{\r\n  \"mcpServers\": {\"one\": {\"command\": \"one\"}}\r\n}\r\n";
+    let product = Product::new();
+    product.file("my list", text);
+    let file = ["cursor", "--file", "my list"];
+    let wrapped = write(&product, &[file.as_slice(), &["--wrap"]].concat());
+    assert_eq!(wrapped.code, Some(0), "{wrapped:?}");
+    let path = product.work.join("my list");
+    let way_back = format!("mcp-config cursor --file '{}' --unwrap", path.display());
+    assert!(wrapped.stderr.contains(&way_back), "{wrapped:?}");
+    let changed = product.read("my list");
+    assert!(
+        changed.starts_with("\u{feff}{\r\n") && changed.contains("wrap"),
+        "{changed:?}"
+    );
+    let undone = product.run(&["mcp-config", "cursor", "--file", "my list", "--unwrap"]);
+    assert_eq!(undone.code, Some(0), "{undone:?}");
+    assert_eq!(product.read("my list"), text);
+
+    let missing = product.run(&["mcp-config", "cursor", "--wrap"]);
+    assert!(missing.stderr.contains("does not exist"), "{missing:?}");
+}
+
 /// Entries are recognised by the program's name: under another one, they would be wrapped again, and never unwrapped.
 #[test]
 #[expect(

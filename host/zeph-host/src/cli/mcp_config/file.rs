@@ -25,14 +25,19 @@ const MODE: u32 = 0o666;
 pub(super) struct ConfigFile {
     /// The file itself, behind all symbolic links.
     pub(super) path: PathBuf,
-    /// Its text; empty if there is no file.
+    /// Its text without a mark of its byte order; empty if there is no file.
     pub(super) text: String,
+    /// The mark before it, which editors of some systems write and no parser of JSON reads.
+    mark: &'static str,
     /// Its permissions, if there is one.
     permissions: Option<Permissions>,
 }
 
 /// What a copy that holds secrets may be used for.
 const SECRET_MODE: u32 = 0o600;
+
+/// The mark of the byte order in UTF-8.
+const BYTE_ORDER_MARK: &str = "\u{feff}";
 
 /// Where the old file is kept when it is replaced.
 #[derive(Debug, Clone, Copy)]
@@ -72,6 +77,7 @@ impl ConfigFile {
             return Ok(Self {
                 path: beneath_existing(path).map_err(fails)?,
                 text: String::new(),
+                mark: "",
                 permissions: None,
             });
         }
@@ -84,11 +90,23 @@ impl ConfigFile {
             );
             return Err(CliError::user(problem));
         }
+        let mut text = fs::read_to_string(&real).map_err(fails)?;
+        let mark = match text.starts_with(BYTE_ORDER_MARK) {
+            true => BYTE_ORDER_MARK,
+            false => "",
+        };
+        text.drain(..mark.len());
         Ok(Self {
-            text: fs::read_to_string(&real).map_err(fails)?,
+            text,
+            mark,
             path: real,
             permissions: Some(metadata.permissions()),
         })
+    }
+
+    /// Whether there was a file.
+    pub(super) fn is_there(&self) -> bool {
+        self.permissions.is_some()
     }
 
     /// Puts `text` in the place of the old one, whole or not at all.
@@ -152,7 +170,9 @@ impl ConfigFile {
     /// Whether a file with the text that was read is at `path`.
     fn is_at(&self, path: &Path) -> bool {
         let is_file = path.symlink_metadata().is_ok_and(|found| found.is_file());
-        is_file && fs::read(path).is_ok_and(|bytes| bytes == self.text.as_bytes())
+        is_file
+            && fs::read(path)
+                .is_ok_and(|bytes| bytes == [self.mark, &self.text].concat().as_bytes())
     }
 
     /// Keeps the old text at `path`, for its owner alone. Returns whether it was not there.
@@ -174,7 +194,7 @@ impl ConfigFile {
         }
     }
 
-    /// A file with this text and the permissions of the old one, on the disk, under a name that nothing reads.
+    /// A file with this text, with the mark and the permissions of the old one, on the disk, under a name that nothing reads.
     fn beside(&self, folder: &Path, text: &str) -> io::Result<NamedTempFile> {
         let mut builder = Builder::new();
         // The mask of the user takes its part of these; a copy has exactly those of the original.
@@ -184,6 +204,7 @@ impl ConfigFile {
         if let Some(permissions) = &self.permissions {
             file.as_file().set_permissions(permissions.clone())?;
         }
+        file.write_all(self.mark.as_bytes())?;
         file.write_all(text.as_bytes())?;
         file.as_file().sync_all()?;
         Ok(file)

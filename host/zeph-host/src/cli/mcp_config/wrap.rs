@@ -12,6 +12,7 @@ use zeph_filter::Secrets;
 use zeph_mcp::clients::{
     Client, MovedSecret, StartDirectory, Wrapped, WrappedFile, Wrapper, is_host,
 };
+use zeph_plugins::refusal::quoted;
 use zeph_shell::environment;
 use zeph_store::SecretFolder;
 
@@ -43,12 +44,16 @@ pub(super) fn run(
     let wrapped = wrapped(context, client, &file, folder.as_ref())?;
     if wrapped.text == file.text {
         notes(context, &wrapped, false);
-        let note = format!("`{}`: there is nothing to wrap", file.path.display());
+        let path = file.path.display();
+        let note = match file.is_there() {
+            true => format!("`{path}`: there is nothing to wrap"),
+            false => format!("`{path}` does not exist; --file names another file"),
+        };
         context.notes(&[note]);
         return Ok(Exit::Success);
     }
     match options.write {
-        true => write(context, client, &file, &wrapped, folder.as_ref()),
+        true => write(context, (client, options), &file, &wrapped, folder.as_ref()),
         false => {
             notes(context, &wrapped, false);
             context.notes(&["nothing was changed; --write changes the file".to_owned()]);
@@ -191,7 +196,7 @@ fn notes(context: &Context, wrapped: &WrappedFile, is_done: bool) {
 
 fn write(
     context: &Context,
-    client: &Client,
+    (client, options): (&Client, &McpConfig),
     file: &ConfigFile,
     wrapped: &WrappedFile,
     folder: Option<&SecretFolder>,
@@ -205,10 +210,14 @@ fn write(
     }
     if let Written::Changed { .. } = written? {
         notes(context, wrapped, true);
+        let path = file.path.display();
+        let named = options.file.as_ref();
+        let named = named.map_or_else(String::new, |_| {
+            format!(" --file {}", quoted(&path.to_string()))
+        });
         context.notes(&[format!(
-            "{}: `{}` is changed; `{}` is the file as it was, secrets included: `zeph-host mcp-config {} --unwrap` puts it back",
+            "{}: `{path}` is changed; `{}` is the file as it was, secrets included: `zeph-host mcp-config {}{named} --unwrap` puts it back",
             client.title,
-            file.path.display(),
             backup.display(),
             client.name,
         )]);
