@@ -3,7 +3,7 @@
 //! Each server of the configuration has a task that keeps it (`keeper`, `handshake`), over the seam to what starts and reaches servers
 //! (`opener`). What it says is compared with its pin (`pin`), and offered within its lists and as far as it is believed (`offered`). How all
 //! servers stand is published as a whole (`set`); a call waits there for its server, and is made (`call`), charged with what the server and
-//! hosts exchanged meanwhile (`traffic`).
+//! hosts exchanged meanwhile (`traffic`); what it answers is cleaned (`visible`).
 
 mod call;
 mod choice;
@@ -26,6 +26,7 @@ mod setback;
 #[cfg(test)]
 mod tests;
 mod traffic;
+pub(crate) mod visible;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

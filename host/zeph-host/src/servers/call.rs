@@ -17,6 +17,7 @@ use zeph_mcp::client::{self, Progress, ProgressSink};
 use super::Servers;
 use super::offered::OfferedTool;
 use super::traffic::Traffic;
+use super::visible;
 use crate::calls::CallControl;
 
 /// The longest a call waits for a server that is being started, which is no part of its own time.
@@ -104,7 +105,8 @@ async fn made(
     let answered = connection.call(&tool.tool, arguments.clone(), asked);
     let answered = cancelling(answered, &control.cancel, &token);
     let answered = servers.watched(&tool.server, answered).await;
-    let answer = answered.map_err(|error| error.failure(tool.server.as_str()))?;
+    let mut answer = answered.map_err(|error| error.failure(tool.server.as_str()))?;
+    let cleaned = visible::output(&mut answer.output);
     let execution = match answer.is_error {
         false => Execution::ended(Ok(answer.output)),
         true => {
@@ -112,7 +114,7 @@ async fn made(
             Execution::ended(Ok(answer.output)).failed_by(failed(tool, &said))
         }
     };
-    Ok(execution.with_notes(answer.notes))
+    Ok(execution.with_notes(answer.notes.into_iter().chain(cleaned)))
 }
 
 /// Waits for `answer`, and lets go of it when the caller does: the connection tells the server, and ends the wait.

@@ -26,7 +26,7 @@ use super::relay::Change;
 use super::{LiveServer, NativeServer};
 use crate::audit::{PassedEnding, PassedRequest};
 use crate::serve::client::{Client, Way};
-use crate::servers::Traffic;
+use crate::servers::{Traffic, visible};
 
 impl NativeServer {
     /// The prompts of the server.
@@ -200,7 +200,7 @@ impl NativeServer {
         Traffic::of(self.host.servers(), &self.name)
     }
 
-    /// Passes a request on, until it is answered or the client gives it up; the answer is cleaned of known secrets.
+    /// Passes a request on, until it is answered or the client gives it up; the answer is cleaned of known secrets and of what is not seen.
     async fn pass<T, F>(
         &self,
         context: &RequestContext<RoleServer>,
@@ -222,13 +222,14 @@ impl NativeServer {
             .ok_or_else(|| ErrorData::internal_error(held, None))
     }
 
-    /// `value` without known secrets; none when nothing of its kind is left.
+    /// `value` without known secrets and without what is not seen; none when nothing of its kind is left.
     fn cleaned<T: Serialize + DeserializeOwned>(&self, value: T) -> Option<T> {
         let redactor = self.host.redactor();
-        if redactor.is_empty() {
+        let mut json = serde_json::to_value(&value).ok()?;
+        let was_cleaned = visible::json(&mut json);
+        if redactor.is_empty() && !was_cleaned {
             return Some(value);
         }
-        let mut json = serde_json::to_value(&value).ok()?;
         redactor.clean_json(&mut json);
         serde_json::from_value(json).ok()
     }
