@@ -375,7 +375,7 @@ fn raise_open_files() {
     }
 }
 
-/// Runs a command that makes at most one call.
+/// Runs a command on this thread: one that makes at most one call, or serves one client.
 pub(crate) fn block_on<T>(
     future: impl Future<Output = Result<T, CliError>>,
 ) -> Result<T, CliError> {

@@ -37,7 +37,8 @@ pub(super) fn run(context: &Context, options: &Wrap) -> Result<Exit, CliError> {
     heap::share();
     let wrapped = server::wrapped(context, options)?;
     let watch = options.learn.then(PathWatch::default);
-    context::block_on_threads(async {
+    // On this thread alone: one client and one server mostly wait for each other, and each thread has pages of its own.
+    context::block_on(async {
         let mut interrupts = Interrupts::listen()
             .map_err(|error| CliError::internal("signals cannot be heard").because(error))?;
         let relay = Relay::new(wrapped.config.serve.approval_ttl);
