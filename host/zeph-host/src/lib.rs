@@ -50,6 +50,7 @@ mod guest;
 mod heap;
 mod heartbeat;
 mod host;
+mod idle;
 mod judging;
 mod known_secrets;
 mod mode;

@@ -21,13 +21,13 @@ use super::args::Wrap;
 use super::context::{self, Context};
 use super::error::CliError;
 use super::exit::Exit;
-use crate::heap;
 use crate::host::{Host, NativeOptions};
 use crate::run::interrupt::Interrupts;
 use crate::serve::Server;
 use crate::serve::conversation::Conversation;
 use crate::serve::native::{NativeServer, Relay};
 use crate::serve::stdio::{self, Ended};
+use crate::{heap, idle};
 
 /// How long a client takes for its first requests, which take memory that later ones need not.
 const FIRST_REQUESTS: Duration = Duration::from_secs(2);
@@ -70,7 +70,7 @@ pub(super) fn run(context: &Context, options: &Wrap) -> Result<Exit, CliError> {
 async fn tidy(host: Host) {
     host.settled().await;
     tokio::time::sleep(FIRST_REQUESTS).await;
-    drop(tokio::task::spawn_blocking(heap::give_back).await);
+    idle::give_back();
 }
 
 /// Serves the client on the standard streams.
