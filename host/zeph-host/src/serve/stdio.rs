@@ -18,6 +18,11 @@ use crate::run::jsonl::output::consumer_gone;
 /// answered, and less than clients wait before they kill.
 const GRACE: Duration = Duration::from_secs(1);
 
+/// Bytes that may wait for a client: a long result is handed over in few pieces, each of which wakes it up. The kernel gives a user
+/// 64 MiB for all pipes.
+#[cfg(target_os = "linux")]
+const PIPE_BYTES: usize = 256 << 10;
+
 /// How the door was closed.
 #[derive(Debug)]
 pub(crate) enum Ended {
@@ -46,6 +51,9 @@ pub(crate) async fn serve(
         consumer.notified().await;
         gone.cancel();
     });
+    // What is no pipe, and a kernel that gives no more, change nothing.
+    #[cfg(target_os = "linux")]
+    let _ = rustix::pipe::fcntl_setpipe_size(io::stdout(), PIPE_BYTES);
     let line_bytes_max = server.0.host.config().serve.max_body_bytes;
     let (reader, writer) = stdio_pipes();
     let lines = Lines::new(reader, writer, line_bytes_max, connection.clone());
