@@ -60,7 +60,12 @@ fn is_deceptive(letter: char) -> bool {
 /// Shape: `head` is the line without its end, or enough of a huge one; `len` is the length of the whole line.
 pub fn line(head: &[u8], len: u64, chars_max: usize) -> Cow<'_, str> {
     // Four bytes hold any character, so converting more than this could not show more.
-    let text = String::from_utf8_lossy(&head[..head.len().min(chars_max * 4 + 4)]);
+    let head = &head[..head.len().min(chars_max * 4 + 4)];
+    // The general conversion looks at each byte by itself. Most lines are UTF-8, and that is seen some bytes at a time.
+    let text = match str::from_utf8(head) {
+        Ok(text) => Cow::Borrowed(text),
+        Err(_) => String::from_utf8_lossy(head),
+    };
     // A text has no more characters than bytes: most lines need not be counted.
     let cut = match text.len() > chars_max {
         true => text.char_indices().nth(chars_max),
