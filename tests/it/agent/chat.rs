@@ -102,6 +102,30 @@ fn a_model_cannot_drive_the_terminal() {
 }
 
 #[test]
+fn what_a_provider_does_not_report_is_marked_as_an_estimate() {
+    let unreported = json!({ "text": "a guess", "usage": { "is_wrong": true } });
+    let script = Script::new([says("counted"), unreported]);
+    let product = product(&script);
+    let mut chat = chat(&product);
+    chat.type_line("one");
+    chat.until_all(&["counted", "· 160 tokens · $", "context"]);
+    chat.type_line("two");
+    chat.until_all(&["a guess", "· ~", "tokens · ~$", "context", "> "]);
+    chat.type_line("/cost");
+    chat.until_all(&["· ~", "tokens · ~$", "are estimated from bytes"]);
+    chat.type_line("/stats");
+    chat.until_all(&["~input ", "~output "]);
+    chat.type_line("/quit");
+    assert_eq!(chat.wait(), Some(0));
+    let ran = product.run(&["run", "--json", "--resume", "--", "three"]);
+    let (_, result) = super::events(&ran);
+    assert!(
+        result["usage"]["estimated_tokens"].as_u64() > Some(0),
+        "{result}"
+    );
+}
+
+#[test]
 fn without_a_model_the_prompt_stays_what_it_was() {
     let script = Script::new([]);
     let product = product(&script);

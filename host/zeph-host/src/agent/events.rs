@@ -177,6 +177,8 @@ pub(crate) struct RunUsage {
     pub(crate) cache_read_tokens: u64,
     /// Input written to the provider's cache.
     pub(crate) cache_write_tokens: u64,
+    /// How many of these tokens the provider did not report: they are estimated from bytes, and the cost with them.
+    pub(crate) estimated_tokens: u64,
     /// By the prices of the configuration.
     pub(crate) cost_usd: f64,
 }

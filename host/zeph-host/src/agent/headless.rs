@@ -373,6 +373,7 @@ fn usage(usage: &Usage, cost_usd: f64) -> RunUsage {
         output_tokens: usage.output,
         cache_read_tokens: usage.cache_read,
         cache_write_tokens: usage.cache_write,
+        estimated_tokens: usage.estimated,
         cost_usd,
     }
 }

@@ -85,25 +85,33 @@ impl Chat {
         Ok(Next::Fresh)
     }
 
-    /// The status line, and what of it nothing is known about.
+    /// The status line, and what of it is not known, or only about.
     fn cost(&self) -> String {
         let status = self.status();
         let prices = self.agent.provider().prices();
-        match prices.input.is_some() && prices.output.is_some() {
-            true => status.to_string(),
-            false => format!(
-                "{status}\nthe cost is not known: the provider has no `price_input` and `price_output`"
-            ),
+        let mut text = status.to_string();
+        if prices.input.is_none() || prices.output.is_none() {
+            text.push_str(
+                "\nthe cost is not known: the provider has no `price_input` and `price_output`",
+            );
         }
+        if status.usage.estimated > 0 {
+            text.push_str(&format!(
+                "\n~ about: {} of these tokens are estimated from bytes, because the provider did not report them",
+                status.usage.estimated
+            ));
+        }
+        text
     }
 
     fn stats(&self) -> String {
         let spending = self.agent.spending();
         let asked = self.agent.host().approver().asked();
+        let about = spending.usage.mark();
         let per_hundred = asked.saturating_mul(100) / spending.calls.max(1);
         format!(
             "{}\n{} · {} · {} ({per_hundred} per 100 calls)\n\
-             input {} · cache read {} · cache written {} · output {}\n",
+             {about}input {} · cache read {} · cache written {} · {about}output {}\n",
             escape(&self.status().to_string()),
             counted(spending.requests, "request"),
             counted(spending.calls, "call"),

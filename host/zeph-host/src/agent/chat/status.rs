@@ -1,11 +1,15 @@
-//! The status line: model, tokens, cost, cache hits, calls and context. Pure.
+//! The status line: model, tokens, cost, cache hits, calls and context; `~` stands before what is partly an estimate. Pure.
 
 use std::fmt;
 
 use zeph_agent::{Cost, Usage};
 use zeph_core::failure::one_line;
 
-/// Characters of the name of a model: the line fits into 80 columns.
+/// Characters of the line, as far as the name of the model can be shortened.
+const LINE_CHARS_MAX: usize = 80;
+
+/// Characters of the name of a model, whatever else is in the line.
+const MODEL_CHARS_MIN: usize = 8;
 const MODEL_CHARS_MAX: usize = 17;
 
 /// What a conversation has used up so far.
@@ -29,16 +33,28 @@ pub(super) struct ChatStatus {
 
 impl fmt::Display for ChatStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let model = one_line(&self.model, MODEL_CHARS_MAX);
+        let counters = self.counters();
+        // One is for the mark of a name that is cut.
+        let left = LINE_CHARS_MAX.saturating_sub(counters.chars().count() + 1);
+        let model = one_line(&self.model, left.clamp(MODEL_CHARS_MIN, MODEL_CHARS_MAX));
+        write!(f, "{model}{counters}")
+    }
+}
+
+impl ChatStatus {
+    /// What follows the name of the model.
+    fn counters(&self) -> String {
         let tokens = short(self.usage.total());
-        write!(f, "{model} · {tokens} tokens · {}", self.cost)?;
+        let about = self.usage.mark();
+        let mut line = format!(" · {about}{tokens} tokens · {about}{}", self.cost);
         let read = self.last.map(|last| (last.cache_read, last.prompt()));
         if let Some((cached, all @ 1..)) = read {
-            write!(f, " · cache {}%", cached * 100 / all)?;
+            line.push_str(&format!(" · cache {}%", cached * 100 / all));
         }
         let context = self.context_tokens.saturating_mul(100) / self.context_max.max(1);
         let calls = counted(self.calls, "call");
-        write!(f, " · {calls} · context {context}%")
+        line.push_str(&format!(" · {calls} · context {context}%"));
+        line
     }
 }
 
@@ -85,5 +101,32 @@ mod tests {
             line.ends_with("· 1.0M tokens · $0.0000 · cache 70% · 120 calls · context 50%"),
             "{line}"
         );
+    }
+
+    #[test]
+    fn what_is_estimated_is_marked() {
+        let mut status = ChatStatus {
+            model: "a-model-with-a-long-name-of-its-own".to_owned(),
+            usage: Usage {
+                input: 999_999,
+                output: 10,
+                estimated: 10,
+                ..Usage::default()
+            },
+            calls: 1_000,
+            context_tokens: 100,
+            context_max: 100,
+            ..ChatStatus::default()
+        };
+        let line = status.to_string();
+        assert!(line.contains("· ~1.0M tokens · ~$0.0000 ·"), "{line}");
+        status.last = Some(Usage {
+            cache_read: 1,
+            ..Usage::default()
+        });
+        let line = status.to_string();
+        assert!(line.chars().count() <= 80, "{line}");
+        status.usage.estimated = 0;
+        assert!(!status.to_string().contains('~'), "{status}");
     }
 }

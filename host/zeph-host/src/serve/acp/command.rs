@@ -163,8 +163,9 @@ pub(super) async fn run(
 
 fn cost(agent: &HostAgent) -> String {
     let spending = agent.spending();
+    let about = spending.usage.mark();
     format!(
-        "{} · {} tokens · {} · {} requests · {} calls",
+        "{} · {about}{} tokens · {about}{} · {} requests · {} calls",
         agent.provider().origin().model,
         spending.usage.total(),
         spending.cost,
