@@ -8,10 +8,8 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use globset::{Glob, GlobSet, GlobSetBuilder};
-use zeph_agent::message::Image;
+use zeph_agent::message::{IMAGE_BYTES_MAX, Image};
 use zeph_agent::transcript::Attachment;
 use zeph_core::capability::FsGrant;
 use zeph_shell::held_object::open_to_read;
@@ -19,20 +17,11 @@ use zeph_shell::held_object::open_to_read;
 /// Bytes of one attached file.
 const FILE_BYTES_MAX: u64 = 1_048_576;
 
-/// Bytes of an attached image.
-const IMAGE_BYTES_MAX: u64 = 5 * 1_048_576;
-
 /// Files of one prompt.
 const FILES_MAX: usize = 32;
 
-/// The images models can see, by the ends of their names.
-const IMAGES: [(&str, &str); 5] = [
-    ("png", "image/png"),
-    ("jpg", "image/jpeg"),
-    ("jpeg", "image/jpeg"),
-    ("gif", "image/gif"),
-    ("webp", "image/webp"),
-];
+/// The ends of the names of images that models can see.
+const IMAGES: [&str; 5] = ["png", "jpg", "jpeg", "gif", "webp"];
 
 /// The files that a prompt attaches, each once, with what is wrong with those that cannot be.
 pub(crate) fn attached(prompt: &str, grant: &FsGrant) -> (Vec<Attachment>, Vec<String>) {
@@ -111,10 +100,11 @@ fn read(name: &str, path: &Path) -> Result<Attachment, String> {
         .extension()
         .and_then(|end| end.to_str())
         .unwrap_or_default();
-    let media_type = IMAGES
-        .iter()
-        .find(|(known, _)| end.eq_ignore_ascii_case(known));
-    let bytes_max = media_type.map_or(FILE_BYTES_MAX, |_| IMAGE_BYTES_MAX);
+    let is_image = IMAGES.iter().any(|known| end.eq_ignore_ascii_case(known));
+    let bytes_max = match is_image {
+        true => IMAGE_BYTES_MAX as u64,
+        false => FILE_BYTES_MAX,
+    };
     let file = open(path).map_err(|error| error.to_string())?;
     let mut bytes = Vec::new();
     let read = file.take(bytes_max + 1).read_to_end(&mut bytes);
@@ -124,13 +114,9 @@ fn read(name: &str, path: &Path) -> Result<Attachment, String> {
             "it is longer than {bytes_max} bytes; let the model read it in parts"
         ));
     }
-    let (text, image) = match media_type {
-        Some((_, media_type)) => {
-            let base64 = STANDARD.encode(&bytes);
-            let media_type = (*media_type).to_owned();
-            (None, Some(Image { media_type, base64 }))
-        }
-        None => {
+    let (text, image) = match is_image {
+        true => (None, Some(Image::read(&bytes)?)),
+        false => {
             let text = String::from_utf8(bytes).map_err(|_| "it is not text".to_owned())?;
             (Some(text), None)
         }

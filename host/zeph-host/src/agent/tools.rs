@@ -1,26 +1,27 @@
 //! The host's tools for the loop of an agent: every call takes the line, in a session of a model.
 
+mod images;
+
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 use zeph_agent::budget::{BudgetLimits, CallMeter, Meter, Spent};
-use zeph_agent::message::{Arguments, Image, ToolCall};
+use zeph_agent::message::{Arguments, ToolCall};
 use zeph_agent::tool_host::{CallEnd, CallEndKind, HostMessage, OverlongResult, ToolHost};
 use zeph_agent::{Pending, SideSpending, ToolDefinition, Usage};
 use zeph_core::call::ToolRequest;
 use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::failure::ToolFailure;
 use zeph_core::inquiry::GivenAnswers;
-use zeph_core::output::{Content, Outcome, ToolOutput};
+use zeph_core::output::{Outcome, ToolOutput};
 use zeph_shell::run::{OutputChunk, OutputListener};
 use zeph_store::TokenUse;
 
+use self::images::images;
 use super::approver::Approver;
 use super::shaping::{MeantCall, Shaping};
 use crate::calls::{CallControl, CallReport, CallsEvent, RunningCalls};
@@ -175,10 +176,11 @@ impl HostTools {
         for message in report.messages.iter().rev() {
             text.insert_str(0, &format!("{message}\n\n"));
         }
+        let images = images(&report.output.attachments, &mut text);
         CallEnd {
             kind,
             text,
-            images: images(&report.output),
+            images,
             handle: report.output.overflow.map(|id| format!("overflow:{id}")),
             task: task(&report.output),
             ended_tasks: report
@@ -367,20 +369,6 @@ fn kind(outcome: &Outcome) -> CallEndKind {
         ErrorCategory::Cancelled => CallEndKind::Cancelled,
         _ => CallEndKind::Failed,
     }
-}
-
-fn images(output: &ToolOutput) -> Vec<Image> {
-    let images = output
-        .attachments
-        .iter()
-        .filter_map(|content| match content {
-            Content::Image(blob) => Some(Image {
-                media_type: blob.media_type.clone(),
-                base64: STANDARD.encode(&blob.data),
-            }),
-            _ => None,
-        });
-    images.collect()
 }
 
 /// The background task that a call started.

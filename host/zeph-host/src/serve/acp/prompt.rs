@@ -13,9 +13,6 @@ use crate::agent::tools::HostTools;
 /// Bytes of all texts of a prompt.
 const PROMPT_BYTES_MAX: usize = 1_048_576;
 
-/// Bytes of one picture.
-const IMAGE_BYTES_MAX: usize = 5 * 1_048_576;
-
 /// Pictures and documents of one prompt.
 const ATTACHMENTS_MAX: usize = 32;
 
@@ -58,7 +55,7 @@ impl Prompt {
                 self.text.push_str(&format!("[{name}]({uri})"));
             }
             ContentBlock::Image { data, mime_type } => {
-                let image = image(data, mime_type)?;
+                let image = image(&data, &mime_type)?;
                 self.attach("image".to_owned(), None, Some(image))?;
             }
             ContentBlock::Resource { resource } => self.resource(resource)?,
@@ -80,7 +77,7 @@ impl Prompt {
                 blob,
                 mime_type,
             } => {
-                let image = image(blob, mime_type.unwrap_or_default())?;
+                let image = image(&blob, &mime_type.unwrap_or_default())?;
                 self.attach(name(&uri).to_owned(), None, Some(image))
             }
         }
@@ -126,22 +123,17 @@ fn text_bytes(block: &ContentBlock) -> usize {
     }
 }
 
-fn image(base64: String, media_type: String) -> Result<Image, RpcError> {
-    if !IMAGES.contains(&media_type.as_str()) {
+fn image(base64: &str, media_type: &str) -> Result<Image, RpcError> {
+    if !IMAGES.contains(&media_type) {
         let known = IMAGES.join(", ");
         let shown: String = media_type.chars().take(80).collect();
         let message = format!("`{shown}` cannot be part of a prompt; pictures can: {known}");
         return Err(RpcError::params(message));
     }
-    match STANDARD.decode(&base64) {
-        Ok(bytes) if bytes.len() <= IMAGE_BYTES_MAX => Ok(Image { media_type, base64 }),
-        Ok(_) => Err(RpcError::params(format!(
-            "a picture is longer than {IMAGE_BYTES_MAX} bytes"
-        ))),
-        Err(error) => Err(RpcError::params(format!(
-            "a picture is not base64: {error}"
-        ))),
-    }
+    let bytes = STANDARD.decode(base64);
+    let bytes =
+        bytes.map_err(|error| RpcError::params(format!("a picture is not base64: {error}")))?;
+    Image::read(&bytes).map_err(|why| RpcError::params(format!("a picture cannot be used: {why}")))
 }
 
 /// What a document is called by.
@@ -170,7 +162,7 @@ mod tests {
                 },
             },
             ContentBlock::Image {
-                data: "AAAA".to_owned(),
+                data: "iVBORw0KGgo=".to_owned(),
                 mime_type: "image/png".to_owned(),
             },
         ])
@@ -194,7 +186,8 @@ mod tests {
             Vec::new(),
             vec![ContentBlock::text(" ")],
             image("?", "image/png"),
-            image("AAAA", "image/tiff"),
+            image("iVBORw0KGgo=", "image/tiff"),
+            image("AAAA", "image/png"),
         ] {
             assert_eq!(Prompt::read(bad).unwrap_err().code, -32602);
         }
