@@ -101,6 +101,55 @@ fn a_model_cannot_drive_the_terminal() {
     assert_eq!(chat.wait(), Some(0));
 }
 
+/// What has a terminal mark what is pasted.
+const MARKS_PASTES: &str = "\u{1b}[?2004h";
+
+/// What a terminal that marks it sends of a text that is pasted.
+fn pasted(text: &str) -> Vec<u8> {
+    format!("\u{1b}[200~{text}\u{1b}[201~").into_bytes()
+}
+
+#[test]
+fn pasted_lines_are_one_prompt_and_no_answer() {
+    let write = calls(&[("write", json!({"path": "a", "content": "b"}))]);
+    let script = Script::new([says("all at once"), write, says("then not")]);
+    let product = product(&script);
+    let mut chat = Prompt::start_with(&product, &RUN, MARKS_PASTES);
+    chat.press(&pasted("first line\r\nsecond line\r/quit\n"));
+    chat.until("/quit");
+    chat.type_line("");
+    chat.until_all(&["all at once", "context", "> "]);
+    let requests = script.requests();
+    assert_eq!(requests.len(), 1);
+    let sent = requests[0].to_string();
+    assert!(sent.contains("first line\\nsecond line\\n/quit"), "{sent}");
+    chat.type_line("write");
+    chat.until_all(&[MARKS_PASTES, "Run it?"]);
+    chat.press(&pasted("o\no\n"));
+    chat.until_all(&["o", "o"]);
+    chat.press(b"\x04");
+    chat.press(b"\x15\x08\x08\x08\x08");
+    chat.type_line("n");
+    chat.until_all(&["then not", "context"]);
+    assert!(!product.work.join("a").exists());
+    chat.type_line("/quit");
+    assert_eq!(chat.wait(), Some(0));
+}
+
+#[test]
+fn pasted_lines_are_no_calls_before_enter() {
+    let script = Script::new([]);
+    let product = product(&script);
+    let mut prompt = Prompt::start_with(&product, &["run", "--no-model"], MARKS_PASTES);
+    prompt.press(&pasted("write path=a content=b\nwrite path=c content=d\n"));
+    prompt.until("content=d");
+    prompt.press(b"\x03");
+    prompt.until("zeph");
+    prompt.type_line("/quit");
+    assert_eq!(prompt.wait(), Some(0));
+    assert!(!product.work.join("a").exists());
+}
+
 #[test]
 fn what_a_provider_does_not_report_is_marked_as_an_estimate() {
     let unreported = json!({ "text": "a guess", "usage": { "is_wrong": true } });

@@ -86,7 +86,9 @@ const CALL: ApprovalLabel = ApprovalLabel("Let it run [o]nce, in its [s]ession, 
 fn choice(question: ApprovalLabel) -> io::Result<ApprovalAnswer> {
     let breaks = Arc::new(AtomicBool::new(false));
     let terminal = TerminalWatch::start(Arc::clone(&breaks))?;
-    let mut editor = Reedline::create().with_break_signal(breaks);
+    let editor = Reedline::create().with_break_signal(breaks);
+    // What is pasted answers nothing before Enter is pressed.
+    let mut editor = editor.use_bracketed_paste(true);
     loop {
         let line = terminal.reading(|| editor.read_line(&question));
         let Signal::Success(line) = line.map_err(io::Error::other)? else {

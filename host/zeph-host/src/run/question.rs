@@ -85,6 +85,8 @@ impl Terminal {
     fn open(breaks: Arc<AtomicBool>) -> io::Result<Self> {
         let watch = TerminalWatch::start(Arc::clone(&breaks))?;
         let editor = Reedline::create().with_break_signal(breaks);
+        // What is pasted answers nothing before Enter is pressed.
+        let editor = editor.use_bracketed_paste(true);
         Ok(Self { watch, editor })
     }
 

@@ -128,6 +128,8 @@ fn editor(options: &ChatOptions, is_ending: &Arc<AtomicBool>) -> Reedline {
         .with_partial_completions(true)
         .with_history_exclusion_prefix(Some(" ".to_owned()))
         .with_ansi_colors(options.color)
+        // Lines that are pasted wait for Enter: each would be a prompt of its own.
+        .use_bracketed_paste(true)
         .with_break_signal(Arc::clone(is_ending));
     let history = options.history.as_deref().map(history);
     match history {

@@ -54,7 +54,11 @@ fn read(breaks: Arc<AtomicBool>) -> io::Result<Option<UserAnswer>> {
     // Nothing that was typed before the question was shown answers it.
     tcflush(io::stdin(), QueueSelector::IFlush)?;
     let watch = TerminalWatch::start(Arc::clone(&breaks))?;
-    let mut editor = (!is_dumb()).then(|| Reedline::create().with_break_signal(breaks));
+    let mut editor = (!is_dumb()).then(|| {
+        let editor = Reedline::create().with_break_signal(breaks);
+        // What is pasted answers nothing before Enter is pressed.
+        editor.use_bracketed_paste(true)
+    });
     loop {
         let read = watch.reading(|| match &mut editor {
             Some(editor) => editor.read_line(&ApprovalPrompt).map_err(io::Error::other),

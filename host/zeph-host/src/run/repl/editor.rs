@@ -56,6 +56,8 @@ pub(super) fn new(
         .with_history_exclusion_prefix(Some(" ".to_owned()))
         .with_ansi_colors(options.color)
         .with_external_printer(news)
+        // Lines that are pasted wait for Enter: each would be a call of its own.
+        .use_bracketed_paste(true)
         .with_break_signal(Arc::clone(is_ending));
     let Some(path) = &options.history else {
         return editor;
