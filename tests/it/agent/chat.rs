@@ -175,6 +175,30 @@ fn what_a_provider_does_not_report_is_marked_as_an_estimate() {
 }
 
 #[test]
+fn the_model_that_was_chosen_stays_when_the_conversation_is_cleared() {
+    let (script, other) = (Script::new([]), Script::new([says("from the other")]));
+    let product = product(&script);
+    let provider = |name: &str, script: &Script| {
+        format!(
+            "{{name=\"{name}\",type=\"openai\",model=\"script-1\",base_url=\"{}\"}}",
+            script.base_url
+        )
+    };
+    let providers = [provider("scripted", &script), provider("other", &other)].join(",");
+    let providers = format!("llm.providers=[{providers}]");
+    let args = ["--set", &providers, "run", "--provider", "scripted"];
+    let mut chat = Prompt::start_with(&product, &args, "/help explains");
+    chat.type_line("/model other");
+    chat.until_all(&["other · script-1", "> "]);
+    chat.type_line("/clear");
+    chat.until_all(&["a new conversation", "other · script-1", "> "]);
+    chat.type_line("who are you?");
+    chat.until_all(&["from the other", "context"]);
+    chat.type_line("/quit");
+    assert_eq!(chat.wait(), Some(0));
+}
+
+#[test]
 fn without_a_model_the_prompt_stays_what_it_was() {
     let script = Script::new([]);
     let product = product(&script);

@@ -83,9 +83,10 @@ pub(crate) async fn serve(
 ) -> io::Result<Option<Interruption>> {
     let mut terminal = ChatTerminal::open(&options, interrupts)?;
     let (mut resume, mut conversation) = (start.resume, start.conversation);
+    let mut provider = start.provider;
     loop {
         let start = AgentStart {
-            provider: Arc::clone(&start.provider),
+            provider: Arc::clone(&provider),
             approver: Approver::default(),
             live: None,
             resume,
@@ -105,6 +106,8 @@ pub(crate) async fn serve(
         chat.greet();
         let next = chat.talk(&mut terminal, interrupts).await;
         chat.agent.host().session().close().await;
+        // The model that `/model` chose stays in use.
+        provider = Arc::clone(chat.agent.provider());
         match next? {
             Next::Quit => return Ok(None),
             Next::Ended(interruption) => return Ok(Some(interruption)),
