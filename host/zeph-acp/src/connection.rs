@@ -206,9 +206,12 @@ impl<R: AsyncRead + Unpin> Inbox<R> {
                 Line::End => return Ok(None),
                 Line::Whole(line) if line.trim_ascii().is_empty() => continue,
                 Line::Whole(line) => rpc::read(&line),
-                Line::TooLong => {
+                Line::TooLong(beginning) => {
                     let message = format!("the message is longer than {} bytes", self.bytes_max);
-                    Err(BadMessage::new(RpcError::request(message)))
+                    Err(BadMessage {
+                        id: rpc::request_id(&beginning),
+                        error: RpcError::request(message),
+                    })
                 }
             };
             match read {

@@ -9,8 +9,8 @@ use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
 pub enum Line {
     /// The whole of it, without its end.
     Whole(Vec<u8>),
-    /// It is longer than the bound; its bytes are gone.
-    TooLong,
+    /// It is longer than the bound: its beginning; the rest of its bytes is gone.
+    TooLong(Vec<u8>),
     /// There are no more.
     End,
 }
@@ -54,16 +54,16 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
             }
             let end = available.iter().position(|byte| *byte == b'\n');
             let n_bytes = end.unwrap_or(available.len());
-            let fits = self.line.len() + n_bytes <= self.bytes_max;
-            if fits && !self.is_skipping {
-                self.line.extend_from_slice(&available[..n_bytes]);
+            let n_kept = n_bytes.min(self.bytes_max - self.line.len());
+            let fits = n_kept == n_bytes;
+            if !self.is_skipping {
+                self.line.extend_from_slice(&available[..n_kept]);
             }
             self.reader.consume(end.map_or(n_bytes, |end| end + 1));
             let was_skipping = std::mem::replace(&mut self.is_skipping, false);
             self.is_skipping = (was_skipping || !fits) && end.is_none();
             if !fits && !was_skipping {
-                self.line = Vec::new();
-                return Ok(Line::TooLong);
+                return Ok(Line::TooLong(std::mem::take(&mut self.line)));
             }
             if end.is_some() && !was_skipping {
                 return Ok(Line::Whole(std::mem::take(&mut self.line)));
@@ -96,15 +96,14 @@ mod tests {
         let long = "x".repeat(20_000);
         let text = format!("one\n{long}\n\ntwo");
         let lines = lines(text.as_bytes(), 10).await;
-        assert_eq!(
-            lines,
-            [whole("one"), Line::TooLong, whole(""), whole("two")]
-        );
+        let beginning = Line::TooLong(b"xxxxxxxxxx".to_vec());
+        assert_eq!(lines, [whole("one"), beginning, whole(""), whole("two")]);
     }
 
     #[tokio::test]
     async fn a_long_line_that_never_ends_is_told_too() {
-        assert_eq!(lines(&[b'x'; 20_000], 10).await, [Line::TooLong]);
+        let endless = lines(&[b'x'; 20_000], 10).await;
+        assert!(matches!(endless[..], [Line::TooLong(_)]), "{endless:?}");
         assert_eq!(lines(b"0123456789\n", 10).await, [whole("0123456789")]);
     }
 }

@@ -1,9 +1,13 @@
 //! Messages of JSON-RPC 2.0: requests, notifications, answers, errors. Pure.
 
+mod beginning;
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+
+pub use self::beginning::request_id;
 
 /// A line that is not JSON.
 pub const PARSE_ERROR: i32 = -32_700;

@@ -98,6 +98,25 @@ async fn what_is_no_message_is_answered_and_the_next_one_works() {
 }
 
 #[tokio::test]
+async fn a_request_that_is_too_long_is_answered_by_its_id() {
+    let mut peers = peers();
+    let long = "x".repeat(2_000);
+    for id in ["5", r#""five""#] {
+        let said =
+            format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"a","params":{{"t":"{long}"}}}}"#);
+        peers.say(&said).await;
+    }
+    peers.say(&format!(r#"{{"id":6,"result":"{long}"}}"#)).await;
+    peers.say(r#"{"method":"next"}"#).await;
+    assert!(peers.inbox.next().await.unwrap().is_some());
+    for id in [json!(5), json!("five"), json!(null)] {
+        let heard = peers.hear().await;
+        assert_eq!(heard["id"], id, "{heard}");
+        assert_eq!(heard["error"]["code"], INVALID_REQUEST);
+    }
+}
+
+#[tokio::test]
 async fn much_is_sent_at_the_pace_of_its_reader() {
     let mut peers = peers();
     let (connection, text) = (peers.connection.clone(), "x".repeat(1 << 20));
