@@ -126,3 +126,43 @@ fn an_editor_is_not_asked_for_what_the_tool_may_not_reach() {
             .any(|request| request.to_string().contains("quite-unheard-of"))
     );
 }
+
+/// The requests about files that an editor got and never answers.
+fn is_of_files(message: &Value) -> bool {
+    let method = message["method"].as_str().unwrap_or_default();
+    method.starts_with("fs/")
+}
+
+#[test]
+fn a_turn_is_cancelled_while_the_editor_keeps_a_file_to_itself() {
+    let model = Model::new([calls("read", json!({"path": "a.txt"})), says("not said")]);
+    let product = product(&model);
+    product.file("a.txt", "one\n");
+    let mut client = Client::start(&product, &[], with_files());
+    let session = client.session(&product.work);
+    let turn = client.send_prompt(&session, "go");
+    client.until(is_of_files);
+    client.notify("session/cancel", &json!({"sessionId": session}));
+    let answer = client.wait(turn, |_, request| panic!("{request}"));
+    assert_eq!(answer.unwrap()["stopReason"], "cancelled");
+    // It was not waited for until its time was up.
+    let (_, ended) = client.ended_call();
+    assert!(!ended.to_string().contains("in time"), "{ended}");
+}
+
+#[test]
+fn an_editor_that_does_not_answer_is_not_asked_again() {
+    let read = |path: &str| calls("read", json!({ "path": path }));
+    let model = Model::new([read("a.txt"), read("b.txt"), says("read")]);
+    let product = product(&model);
+    product.file("a.txt", "one\n").file("b.txt", "two\n");
+    let mut client = Client::start(&product, &[], with_files());
+    let session = client.session(&product.work);
+    client.prompt(&session, "go", |_, request| assert!(is_of_files(request)));
+    let asked = client.heard.iter().filter(|message| is_of_files(message));
+    assert_eq!(asked.count(), 1);
+    let told = model.requests()[1]["messages"].to_string();
+    assert!(told.contains("is not asked again"), "{told}");
+    let told = model.requests()[2]["messages"].to_string();
+    assert!(told.contains("one") && told.contains("two"), "{told}");
+}

@@ -82,9 +82,10 @@ pub(super) async fn edited(
     let Some((files, file)) = editor.and_then(|files| Some((files, file()?))) else {
         return answer(host, session, allowed, control).await;
     };
-    files.before(&file).await;
+    let cancel = control.cancel.clone();
+    files.before(&file, &cancel).await;
     let mut done = answer(host, session, allowed, control).await;
-    done.execution = files.after(&file, done.execution).await;
+    done.execution = files.after(&file, done.execution, &cancel).await;
     done
 }
 

@@ -17,9 +17,11 @@ use zeph_acp::client::{
     Acknowledged, READ_TEXT_FILE, ReadTextFileRequest, ReadTextFileResponse, WRITE_TEXT_FILE,
     WriteTextFileRequest,
 };
+use zeph_acp::connection::RequestError;
 use zeph_core::execution::Execution;
 use zeph_core::output::Content;
 use zeph_core::tool::{Backend, Tool};
+use zeph_engine::Cancel;
 
 use super::session::AcpSession;
 use crate::agent::attachment::below;
@@ -114,38 +116,46 @@ enum EditorAccess {
 
 impl EditorFiles {
     /// Before an edit: what the user has typed and not saved is saved, by the editor, so that the edit changes that.
-    pub(crate) async fn before(&self, call: &FileCall) {
-        let capabilities = self.0.client().capabilities.fs;
+    pub(crate) async fn before(&self, call: &FileCall, cancel: &Cancel) {
+        let capabilities = self.0.files();
         if call.tool != FileTool::Edit
             || !capabilities.read_text_file
             || !capabilities.write_text_file
         {
             return;
         }
-        let (Ok(Some((typed, saved))), Some(file)) = (self.read(call).await, self.find(call).await)
-        else {
+        let read = self.read(call, cancel).await;
+        let (Ok(Some((typed, saved))), Some(file)) = (read, self.find(call).await) else {
             return;
         };
         if !is_same(&typed, &saved) {
-            drop(self.write(&file, typed).await);
+            drop(self.write(&file, typed, cancel).await);
         }
     }
 
     /// After the tool has run on the disk: the page of a read as the editor has it, and the news of what was written for the editor.
-    pub(crate) async fn after(&self, call: &FileCall, mut execution: Execution) -> Execution {
+    pub(crate) async fn after(
+        &self,
+        call: &FileCall,
+        mut execution: Execution,
+        cancel: &Cancel,
+    ) -> Execution {
         if execution.result.is_err() {
             return execution;
         }
-        let capabilities = self.0.client().capabilities.fs;
+        let capabilities = self.0.files();
         let problem = match call.tool {
-            FileTool::Read if capabilities.read_text_file => self.shown(call, &mut execution).await,
+            FileTool::Read if capabilities.read_text_file => {
+                self.shown(call, &mut execution, cancel).await
+            }
             FileTool::Write | FileTool::Edit if capabilities.write_text_file => {
-                self.told(call).await
+                self.told(call, cancel).await
             }
             _ => return execution,
         };
         match problem {
-            Err(problem) if self.0.tells_of_files() => {
+            // A call that was cancelled tells nothing of the editor.
+            Err(problem) if !cancel.is_cancelled() && self.0.tells_of_files() => {
                 let note =
                     format!("the editor was passed over, and the file on the disk used: {problem}");
                 execution.with_notes(vec![note])
@@ -155,8 +165,13 @@ impl EditorFiles {
     }
 
     /// Puts the editor's text into the result of a read, where it is another one.
-    async fn shown(&self, call: &FileCall, execution: &mut Execution) -> Result<(), String> {
-        let Some((typed, saved)) = self.read(call).await? else {
+    async fn shown(
+        &self,
+        call: &FileCall,
+        execution: &mut Execution,
+        cancel: &Cancel,
+    ) -> Result<(), String> {
+        let Some((typed, saved)) = self.read(call, cancel).await? else {
             return Ok(());
         };
         let Ok(raw) = &mut execution.result else {
@@ -171,12 +186,12 @@ impl EditorFiles {
     }
 
     /// Hands the editor what is on the disk now.
-    async fn told(&self, call: &FileCall) -> Result<(), String> {
+    async fn told(&self, call: &FileCall, cancel: &Cancel) -> Result<(), String> {
         let Some(file) = self.find(call).await else {
             return Ok(());
         };
         match content(&file).await {
-            Some(written) => self.write(&file, written).await,
+            Some(written) => self.write(&file, written, cancel).await,
             None => Ok(()),
         }
     }
@@ -194,7 +209,11 @@ impl EditorFiles {
     }
 
     /// The text of the file of a call, as the editor has it and as it is on the disk; none where there is no such file, or no text.
-    async fn read(&self, call: &FileCall) -> Result<Option<(String, String)>, String> {
+    async fn read(
+        &self,
+        call: &FileCall,
+        cancel: &Cancel,
+    ) -> Result<Option<(String, String)>, String> {
         for _ in 0..ATTEMPTS {
             let Some(file) = self.find(call).await else {
                 return Ok(None);
@@ -203,7 +222,7 @@ impl EditorFiles {
                 tokio::time::sleep(TICK).await;
                 continue;
             }
-            let typed = self.typed(&file).await?;
+            let typed = self.typed(&file, cancel).await?;
             let saved = content(&file).await;
             if !is_still(&file, EditorAccess::Read).await {
                 continue;
@@ -217,19 +236,41 @@ impl EditorFiles {
     }
 
     /// What the editor says is in the file.
-    async fn typed(&self, file: &FoundFile) -> Result<String, String> {
+    async fn typed(&self, file: &FoundFile, cancel: &Cancel) -> Result<String, String> {
         let request = ReadTextFileRequest {
             session_id: self.0.id().to_owned(),
             path: file.path.to_string_lossy().into_owned(),
         };
         let asked = self.0.connection();
         let asked = asked.request::<ReadTextFileResponse>(READ_TEXT_FILE, &request);
-        let answer = tokio::time::timeout(PATIENCE, asked).await;
-        let answer = answer.map_err(|_| "it did not answer in time".to_owned())?;
-        Ok(answer.map_err(|error| error.to_string())?.content)
+        Ok(self.answer(asked, cancel).await?.content)
     }
 
-    async fn write(&self, file: &FoundFile, content: String) -> Result<(), String> {
+    /// What the editor answers. One that does not is asked no more: each of its silences would hold up a call.
+    async fn answer<T>(
+        &self,
+        asked: impl Future<Output = Result<T, RequestError>>,
+        cancel: &Cancel,
+    ) -> Result<T, String> {
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => Err("the call was cancelled".to_owned()),
+            answer = tokio::time::timeout(PATIENCE, asked) => match answer {
+                Ok(answer) => answer.map_err(|error| error.to_string()),
+                Err(_elapsed) => {
+                    self.0.give_up_files();
+                    Err("it did not answer in time, and is not asked again in this session".to_owned())
+                }
+            },
+        }
+    }
+
+    async fn write(
+        &self,
+        file: &FoundFile,
+        content: String,
+        cancel: &Cancel,
+    ) -> Result<(), String> {
         if !is_still(file, EditorAccess::Read).await {
             return Err("the path leads to another file now".to_owned());
         }
@@ -240,14 +281,13 @@ impl EditorFiles {
         };
         let asked = self.0.connection();
         let asked = asked.request::<Acknowledged>(WRITE_TEXT_FILE, &request);
-        match tokio::time::timeout(PATIENCE, asked).await {
-            Ok(Ok(Acknowledged)) if !is_still(file, EditorAccess::Write).await => Err(
+        let Acknowledged = self.answer(asked, cancel).await?;
+        match is_still(file, EditorAccess::Write).await {
+            true => Ok(()),
+            false => Err(
                 "while the editor wrote, the path led to another file, which it may have written"
                     .to_owned(),
             ),
-            Ok(Ok(Acknowledged)) => Ok(()),
-            Ok(Err(error)) => Err(error.to_string()),
-            Err(_elapsed) => Err("it did not answer in time".to_owned()),
         }
     }
 }

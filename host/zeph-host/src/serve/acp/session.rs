@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
-use zeph_acp::agent::ClientCapabilities;
+use zeph_acp::agent::{ClientCapabilities, FileSystemCapabilities};
 use zeph_acp::connection::Connection;
 use zeph_acp::rpc::RequestId;
 use zeph_acp::update::{PlanEntry, SESSION_UPDATE, SessionNotification, SessionUpdate};
@@ -67,6 +67,8 @@ struct SessionState {
     plan: Vec<PlanEntry>,
     /// Whether it was told that the editor did not give or take a file.
     has_told_of_files: bool,
+    /// Whether the editor did not answer when it was asked about a file.
+    is_silent_about_files: bool,
     is_closed: bool,
 }
 
@@ -285,6 +287,19 @@ impl AcpSession {
     /// The editor cannot start our program.
     pub(super) fn misses_jail(&self, why: &str) {
         self.state().jail_missing.get_or_insert(why.to_owned());
+    }
+
+    /// What the editor does for files: nothing any more, once it did not answer.
+    pub(super) fn files(&self) -> FileSystemCapabilities {
+        match self.state().is_silent_about_files {
+            true => FileSystemCapabilities::default(),
+            false => self.client.capabilities.fs,
+        }
+    }
+
+    /// The editor did not answer when it was asked about a file.
+    pub(super) fn give_up_files(&self) {
+        self.state().is_silent_about_files = true;
     }
 
     /// Whether it is to be told that the editor did not give or take a file: once.
