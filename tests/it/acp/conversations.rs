@@ -1,5 +1,7 @@
 //! Sessions: stored ones, several at once, cancelled ones, and clients that leave.
 
+use std::fs;
+
 use serde_json::{Value, json};
 
 use super::client::Client;
@@ -227,4 +229,56 @@ fn runs(argument: &str) -> bool {
         line.split(|byte| *byte == 0)
             .any(|word| word == argument.as_bytes())
     })
+}
+
+#[test]
+fn commands_of_a_session_stay_where_the_operator_and_the_client_want_them() {
+    let model = Model::new([]);
+    let product = product(&model);
+    let at = |folder: &str| product.work.join(folder);
+    let all = ["a", "a/sub", "b", "c", "c/deep"].map(at);
+    all.iter()
+        .for_each(|path| fs::create_dir_all(path).unwrap());
+    let list = |folders: &[&str]| {
+        let paths = folders.iter().map(|folder| at(folder));
+        json!(paths.collect::<Vec<_>>())
+    };
+    let files = format!("tools.file.allowed_paths={}", list(&["a", "b", "c"]));
+    let commands = format!("tools.shell.allowed_paths={}", list(&["a", "c/deep"]));
+    let args = ["--set", &files, "--set", &commands, "--allow", "bash"];
+    let mut client = Client::start(&product, &args, plain());
+    let touches = all
+        .iter()
+        .map(|path| format!("touch {}/mark; ", path.display()));
+    let command = json!({ "command": format!("{}pwd", touches.collect::<String>()) });
+    // Where a session works and what it has besides; where its commands begin, and what they can change.
+    for (wanted, begins, changed) in [
+        (&["a"][..], "a", &["a", "a/sub"][..]),
+        (&["a/sub"], "a/sub", &["a/sub"]),
+        (&["b", "a/sub"], "a/sub", &["a/sub"]),
+        (&["c", "a/sub"], "c/deep", &["a/sub", "c/deep"]),
+        (&["c"], "c/deep", &["c/deep"]),
+        // Nothing that it wants is for commands: they work where the operator lets them.
+        (&["b"], "a", &["a", "a/sub", "c/deep"]),
+    ] {
+        let place = json!({
+            "cwd": at(wanted[0]), "mcpServers": [], "additionalDirectories": list(&wanted[1..]),
+        });
+        let session = client.ask("session/new", place).unwrap();
+        model.add(calls("bash", command.clone()));
+        model.add(says("done"));
+        let session = session["sessionId"].as_str().unwrap();
+        client.prompt(session, "mark", |_, request| panic!("{request}"));
+        let told = model.requests().pop().unwrap().to_string();
+        let begins = format!("{}\\n", at(begins).display());
+        assert!(told.contains(&begins), "{wanted:?}: {told}");
+        let marks = all
+            .iter()
+            .filter(|path| fs::remove_file(path.join("mark")).is_ok());
+        let changed: Vec<_> = changed.iter().map(|folder| at(folder)).collect();
+        assert_eq!(marks.cloned().collect::<Vec<_>>(), changed, "{wanted:?}");
+    }
+    let outside = json!({"cwd": product.home, "mcpServers": []});
+    let refused = client.ask("session/new", outside).unwrap_err();
+    assert_eq!(refused["code"], -32602, "{refused}");
 }

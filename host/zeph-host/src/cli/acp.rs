@@ -207,11 +207,16 @@ impl Workshop {
     }
 }
 
-/// The value of `tools.shell.allowed_paths` in a session that wants `wanted`: what the operator allows of that, or all of that where the
-/// session wants none of it.
+/// The value of `tools.shell.allowed_paths` in a session that wants `wanted`: what the operator allows within that, or all that is
+/// allowed where that is nothing.
 fn command_directories(allowed: &[PathBuf], wanted: Vec<&PathBuf>) -> String {
-    let is_allowed = |path: &&PathBuf| allowed.iter().any(|root| path.starts_with(root));
-    let mut kept: Vec<&PathBuf> = wanted.into_iter().filter(is_allowed).collect();
+    let mut kept: Vec<&PathBuf> = Vec::new();
+    for path in wanted {
+        match allowed.iter().any(|root| path.starts_with(root)) {
+            true => kept.push(path),
+            false => kept.extend(allowed.iter().filter(|root| root.starts_with(path))),
+        }
+    }
     if kept.is_empty() {
         kept = allowed.iter().collect();
     }
