@@ -130,6 +130,24 @@ impl Prompt {
         rustix::process::kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
+    /// Waits until the program is stopped.
+    pub(crate) fn until_stopped(&self) {
+        let stat = format!("/proc/{}/stat", self.child.id());
+        let end = Instant::now() + PATIENCE;
+        let is_stopped = || {
+            let stat = fs::read_to_string(&stat).unwrap();
+            stat.rsplit(')')
+                .next()
+                .unwrap()
+                .trim_start()
+                .starts_with('T')
+        };
+        while !is_stopped() {
+            assert!(Instant::now() < end, "it goes on");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
     /// Waits for the program to end by itself.
     pub(crate) fn wait(self) -> Option<i32> {
         ended(self.child)

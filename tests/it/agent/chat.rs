@@ -365,6 +365,9 @@ fn words_are_wrapped_and_a_plain_terminal_gets_no_sequences() {
     assert_eq!(chat.wait(), Some(0));
 }
 
+/// What takes the whole screen.
+const TAKEN: &str = "\u{1b}[?1049h";
+
 /// What gives the terminal back.
 const LEFT: &str = "\u{1b}[?1049l";
 
@@ -427,6 +430,36 @@ fn a_hang_up_gives_the_terminal_of_the_full_screen_back() {
     chat.signal(rustix::process::Signal::HUP);
     chat.until(LEFT);
     assert_eq!(chat.wait(), Some(129));
+}
+
+#[test]
+fn the_full_screen_comes_back_when_the_program_goes_on() {
+    use std::os::unix::process::CommandExt as _;
+
+    use rustix::process::Signal;
+    let script = Script::new([says("unharmed")]);
+    let product = product(&script);
+    let mut command = product.command(&["run", "--tui"]);
+    // A job of its own: the test is not stopped with it.
+    command.process_group(0);
+    let mut chat = Prompt::run(command, Some((80, 24)), TAKEN);
+    chat.redraw_until(&["explains"]);
+    chat.press(b"\x1a");
+    chat.until(LEFT);
+    chat.until_stopped();
+    chat.signal(Signal::CONT);
+    chat.until(TAKEN);
+    chat.redraw_until(&["explains"]);
+    // Stopped from outside, it could not give the terminal back.
+    chat.signal(Signal::STOP);
+    chat.until_stopped();
+    chat.signal(Signal::CONT);
+    chat.until_all(&[LEFT, TAKEN]);
+    chat.type_line("well?");
+    chat.redraw_until(&["unharmed"]);
+    chat.press(b"\x04");
+    chat.until(LEFT);
+    assert_eq!(chat.wait(), Some(0));
 }
 
 #[test]

@@ -1,12 +1,13 @@
 //! `run --tui`: the chat on the full screen, with a transcript, the tools and live counters.
 //!
 //! `model` is what is shown, `keys` changes it by what is typed, and `draw` is a pure function of it. `shown` is the terminal, which is
-//! given back on every way out. Here they meet the chat: a thread reads keys and redraws, and the chat hears lines.
+//! given back on every way out, and `suspension` does so for a while. Here they meet the chat: a thread reads keys and redraws, and the chat hears lines.
 
 mod draw;
 mod keys;
 mod model;
 mod shown;
+mod suspension;
 
 use std::io;
 use std::path::Path;
@@ -18,6 +19,7 @@ use std::time::{Duration, Instant};
 use ratatui::crossterm::event::{self, Event};
 use rustix::process::{Signal, getpid, kill_process};
 use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 use zeph_agent::Usage;
 use zeph_agent::event::{AgentEvent, Observer};
 use zeph_shell::run::OutputChunk;
@@ -74,6 +76,8 @@ pub(super) struct FullTerminal {
     typed: mpsc::Receiver<TypedInput>,
     keys: Option<JoinHandle<()>>,
     _watch: TerminalWatch,
+    /// Hears when the program goes on after it was stopped.
+    _continued: JoinSet<()>,
 }
 
 /// What was typed.
@@ -105,6 +109,7 @@ impl FullTerminal {
             is_wanted: AtomicBool::new(false),
             is_free: Condvar::new(),
         });
+        let continued = suspension::watch(&screen)?;
         let (sender, typed) = mpsc::channel(LINES_MAX);
         let (of_thread, directory) = (Arc::clone(&screen), options.directory.clone());
         let keys = thread::Builder::new()
@@ -115,6 +120,7 @@ impl FullTerminal {
             typed,
             keys: Some(keys),
             _watch: watch,
+            _continued: continued,
         })
     }
 
@@ -227,10 +233,23 @@ impl FullScreen {
     }
 
     fn turn_keys(&self, turn: KeyTurn) {
+        self.with_keys(|keys| *keys = turn);
+    }
+
+    /// Whether the keys are those of the full screen.
+    fn has_keys(&self) -> bool {
+        self.with_keys(|keys| *keys == KeyTurn::Ours)
+    }
+
+    /// Has the thread that waits for keys let go of their turn.
+    fn with_keys<T>(&self, with: impl FnOnce(&mut KeyTurn) -> T) -> T {
         self.is_wanted.store(true, Ordering::Release);
-        *lock(&self.keys) = turn;
+        let mut keys = lock(&self.keys);
+        let done = with(&mut keys);
+        // While they are held: between its look at this and its wait, the thread would not be woken.
         self.is_wanted.store(false, Ordering::Release);
         self.is_free.notify_all();
+        done
     }
 
     /// Waits for the next event for a moment; none when there is none, an error when no more will come.
@@ -279,6 +298,7 @@ impl FullScreen {
                 }
             }
             Some(KeyAction::Redraw) => lock(&self.shown).forget(),
+            Some(KeyAction::Suspend) => self.suspend(),
         }
     }
 

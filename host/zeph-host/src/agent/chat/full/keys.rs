@@ -21,6 +21,8 @@ pub(super) enum KeyAction {
     Interrupt,
     /// The screen has to be drawn anew.
     Redraw,
+    /// The program has to stop until its shell has it go on.
+    Suspend,
 }
 
 /// Applies an event.
@@ -82,6 +84,7 @@ fn control(model: &mut FullModel, code: KeyCode) -> Option<KeyAction> {
         KeyCode::Char('k') => input.remove_to(input.text.len()),
         KeyCode::Char('w') => input.remove_to(input.word()),
         KeyCode::Char('l') => return Some(KeyAction::Redraw),
+        KeyCode::Char('z') => return Some(KeyAction::Suspend),
         _ => {}
     }
     None
