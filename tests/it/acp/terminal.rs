@@ -191,6 +191,27 @@ fn without_our_program_the_call_asks_and_says_that_the_jail_is_missing() {
     assert!(terminals.running.is_empty());
 }
 
+#[test]
+fn an_output_that_an_editor_does_not_give_is_not_told_as_an_empty_one() {
+    let model = Model::new([bash("echo bare"), says("done")]);
+    let product = product(&model);
+    let mut client = Client::start(&product, &["--allow", "bash"], with_terminal());
+    let session = client.session(&product.work);
+    let mut terminals = Terminals {
+        only: Some("sh"),
+        ..Terminals::default()
+    };
+    client.prompt(&session, "run", |client, request| {
+        match request["method"] == "terminal/output" {
+            true => client.answer(request, &json!({"output": null})),
+            false => terminals.serve(client, request),
+        }
+    });
+    let told = model.requests()[1].to_string();
+    assert!(told.contains("did not give the output"), "{told}");
+    assert!(terminals.running.is_empty());
+}
+
 /// Nobody sees which files a command opens that the editor runs itself: what may show files counts as having read private ones.
 #[test]
 fn what_nobody_watched_counts_as_private() {

@@ -80,8 +80,15 @@ impl EditorTerminal {
         let output = self.ask::<TerminalOutputResponse>(TERMINAL_OUTPUT, terminal);
         let output = tokio::time::timeout(PATIENCE, output).await.ok();
         self.give_up(terminal, false).await;
-        let output = output.and_then(Result::ok).unwrap_or_else(nothing);
-        bare_execution(ended, output, command.directory)
+        let output = output.and_then(Result::ok);
+        let is_lost = output.is_none();
+        let output = output.unwrap_or_else(nothing);
+        let mut execution = bare_execution(ended, output, command.directory);
+        if is_lost {
+            let note = "the editor did not give the output of the command, which may have had some";
+            execution.notes.push(note.to_owned());
+        }
+        execution
     }
 
     /// Waits for the end of a command that the editor runs; an editor that does not tell it by itself is asked again and again.
