@@ -172,6 +172,33 @@ async fn a_call_begins_once_and_ends_once<D: Database>() {
     assert_eq!(store.list_conversations(10).await.unwrap()[0].n_calls, 1);
 }
 
+/// Ends that are asked for at once, one of them twice and one of a call that never began: the others are written all the same.
+async fn of_ends_at_once_only_the_wrong_ones_fail<D: Database>() {
+    let database = D::fresh();
+    let store = database.open();
+    let mut calls = Vec::new();
+    for _ in 0..40 {
+        let begin = full_begin();
+        calls.push(begin.call_id);
+        store.audit_begin(begin).await.unwrap();
+    }
+    calls.extend([calls[7], CallId::new()]);
+    let mut ends = JoinSet::new();
+    for call in calls {
+        let store = store.clone();
+        ends.spawn(async move { store.audit_finish(success(call, NOW_MS)).await });
+    }
+    let ends = ends.join_all().await;
+    let wrong: Vec<_> = ends.into_iter().filter_map(Result::err).collect();
+    assert_eq!(wrong.len(), 2, "{wrong:?}");
+    let unfinished = AuditFilter {
+        unfinished_only: true,
+        ..AuditFilter::newest(100)
+    };
+    assert_eq!(store.audit_query(unfinished).await.unwrap(), []);
+    assert_eq!(n_rows(&store).await, 40);
+}
+
 async fn filters_select_and_order<D: Database>() {
     let database = D::fresh();
     let store = database.open();
@@ -414,6 +441,7 @@ on_every_database! {
     any: [
         rows_come_back_as_recorded,
         a_call_begins_once_and_ends_once,
+        of_ends_at_once_only_the_wrong_ones_fail,
         filters_select_and_order,
         one_failing_operation_fails_alone,
     ],
