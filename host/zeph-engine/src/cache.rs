@@ -5,6 +5,7 @@
 //! that was truncated, edited, copied in or half written no longer matches, and the component is compiled again. The change time of a file
 //! cannot be set back through any system call. What other machines compiled comes into it through `shared.rs` alone.
 
+mod prune;
 mod shared;
 
 use std::fs::{self, File, TryLockError};
@@ -92,15 +93,35 @@ impl ArtifactCache {
         let from_others = self.shared.as_ref().and_then(|shared| shared.get(&name));
         // One that this engine does not take is compiled as if it were not there.
         if let Some(artifact) = from_others
-            && let Ok(component) = keep(wasm, &path, &artifact)
+            && let Ok(component) = self.keep(wasm, &path, &artifact)
         {
             return Ok(component);
         }
         let artifact = compile()?;
-        if let Some(shared) = &self.shared {
-            shared.put(&name, &artifact);
+        if let Some(shared) = &self.shared
+            && let Some(put) = shared.put(&name, &artifact)
+        {
+            prune::prune(&put, &self.engine_key);
         }
-        keep(wasm, &path, &artifact)
+        self.keep(wasm, &path, &artifact)
+    }
+
+    /// The component of an artifact that is put into the cache first: a file that is mapped costs less memory than a copy.
+    fn keep(
+        &self,
+        wasm: &wasmtime::Engine,
+        path: &Path,
+        artifact: &[u8],
+    ) -> wasmtime::Result<Component> {
+        if let Err(error) = write(path, artifact) {
+            tracing::warn!(path = %path.display(), %error, "the compiled component cannot be cached");
+            return just_made(wasm, artifact);
+        }
+        prune::prune(path, &self.engine_key);
+        match load(wasm, path) {
+            Some(component) => Ok(component),
+            None => just_made(wasm, artifact),
+        }
     }
 
     fn name(&self, digest: Digest) -> String {
@@ -161,18 +182,6 @@ fn load(wasm: &wasmtime::Engine, path: &Path) -> Option<Component> {
     }
 }
 
-/// The component of an artifact that is put into the cache first: a file that is mapped costs less memory than a copy.
-fn keep(wasm: &wasmtime::Engine, path: &Path, artifact: &[u8]) -> wasmtime::Result<Component> {
-    if let Err(error) = write(path, artifact) {
-        tracing::warn!(path = %path.display(), %error, "the compiled component cannot be cached");
-        return just_made(wasm, artifact);
-    }
-    match load(wasm, path) {
-        Some(component) => Ok(component),
-        None => just_made(wasm, artifact),
-    }
-}
-
 /// The component of an artifact that the compiler returned a moment ago, in this process or under the seal of another host.
 fn just_made(wasm: &wasmtime::Engine, artifact: &[u8]) -> wasmtime::Result<Component> {
     // SAFETY: these bytes come from wasmtime's compiler, with a configuration of the same compatibility hash, which is checked: in this
@@ -186,17 +195,24 @@ fn just_made(wasm: &wasmtime::Engine, artifact: &[u8]) -> wasmtime::Result<Compo
 /// Writes the artifact under a temporary name, makes it durable, and moves it into place; the seal comes last.
 fn write(path: &Path, artifact: &[u8]) -> io::Result<()> {
     let dir = path.parent().unwrap_or(Path::new("."));
-    let mut file = tempfile::NamedTempFile::new_in(dir)?;
+    let mut file = unfinished_in(dir)?;
     file.write_all(artifact)?;
     file.as_file()
         .set_permissions(fs::Permissions::from_mode(0o400))?;
     file.as_file().sync_all()?;
     let kept = file.persist(path).map_err(|error| error.error)?;
     let seal = Seal::of(&kept.metadata()?);
-    let mut file = tempfile::NamedTempFile::new_in(dir)?;
+    let mut file = unfinished_in(dir)?;
     file.write_all(seal.to_text().as_bytes())?;
     file.persist(seal_path(path)).map_err(|error| error.error)?;
     Ok(())
+}
+
+/// A file that is moved to its name when it is whole.
+fn unfinished_in(dir: &Path) -> io::Result<tempfile::NamedTempFile> {
+    tempfile::Builder::new()
+        .prefix(prune::UNFINISHED)
+        .tempfile_in(dir)
 }
 
 /// Held while an artifact is compiled. None when locking is not possible, or takes too long: then two may compile the same.

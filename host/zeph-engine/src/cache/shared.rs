@@ -57,21 +57,20 @@ impl SharedArtifacts {
         None
     }
 
-    /// Puts an artifact there for the other hosts. One that cannot be written costs them time, and nothing else.
-    pub(super) fn put(&self, name: &str, artifact: &[u8]) {
-        let Some(key) = self.keys.first() else {
-            return;
-        };
+    /// Puts an artifact there for the other hosts; its file. One that cannot be written costs them time, and nothing else.
+    pub(super) fn put(&self, name: &str, artifact: &[u8]) -> Option<PathBuf> {
+        let key = self.keys.first()?;
         let code: [u8; CODE_BYTES] = mac(key, name, artifact).finalize().into_bytes().into();
         let path = self.path(name);
         match write(&self.dir, &path, &[&code, artifact]) {
-            Ok(()) => {}
+            Ok(()) => return Some(path),
             // A directory that this machine may only read is an arrangement, not a fault.
             Err(error) if error.kind() == io::ErrorKind::ReadOnlyFilesystem => {}
             Err(error) => {
                 tracing::warn!(path = %path.display(), %error, "a compiled component cannot be shared");
             }
         }
+        None
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -128,7 +127,7 @@ fn read(path: &Path) -> io::Result<([u8; CODE_BYTES], Vec<u8>)> {
 
 /// Writes under a temporary name and moves it into place, so that no host finds half of a file.
 fn write(dir: &Path, path: &Path, parts: &[&[u8]]) -> io::Result<()> {
-    let mut file = tempfile::NamedTempFile::new_in(dir)?;
+    let mut file = super::unfinished_in(dir)?;
     for part in parts {
         file.write_all(part)?;
     }
