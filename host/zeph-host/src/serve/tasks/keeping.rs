@@ -27,9 +27,15 @@ pub(in crate::serve) async fn keep(shared: Weak<Shared>) {
         return;
     };
     let mut claim_at = Instant::now();
+    let mut is_away = false;
     loop {
         let kept = tasks.keep().await;
-        if kept.is_err() {
+        let was_away = std::mem::replace(&mut is_away, kept.is_err());
+        if let Err(error) = kept {
+            // Once, however long that lasts.
+            if !was_away {
+                failed(&error, "tasks cannot be kept");
+            }
             // Nobody could say that its tasks go on while the store was away: all get the time for it.
             claim_at = Instant::now() + LEASE;
         }
@@ -72,8 +78,7 @@ impl Tasks {
             return Ok(());
         }
         let holds = held.iter().map(|held| held.hold).collect();
-        let kept = self.0.store.keep_long_tasks(holds, LEASE).await;
-        let mut kept = kept.inspect_err(|error| failed(error, "tasks cannot be kept"))?;
+        let mut kept = self.0.store.keep_long_tasks(holds, LEASE).await?;
         for held in held {
             let news = kept.iter().position(|news| news.task == held.hold.task);
             match news.map(|at| kept.swap_remove(at)) {
