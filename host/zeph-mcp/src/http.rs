@@ -295,11 +295,13 @@ fn app(shared: Arc<Shared>) -> Router {
 /// Ends what was revoked, has expired or was idle for too long, again and again.
 async fn look_after(shared: &Shared) {
     let mut ticks = interval(LOOK_AGAIN);
+    let mut can_read = true;
     loop {
         ticks.tick().await;
         shared.sessions.tidy(Instant::now()).await;
         match shared.access.still_valid().await {
             Ok(valid) => {
+                can_read = true;
                 shared.leases.end(|credential, progress| match progress {
                     // What runs may finish after the end of its time, but not after a revocation.
                     Progress::Call => valid.is_revoked(credential),
@@ -307,7 +309,12 @@ async fn look_after(shared: &Shared) {
                 });
                 shared.sessions.end_revoked(&valid).await;
             }
-            Err(error) => tracing::warn!(error = &*error, "the tokens cannot be read"),
+            // Once, however long that lasts.
+            Err(error) if can_read => {
+                can_read = false;
+                tracing::warn!(error = &*error, "the tokens cannot be read");
+            }
+            Err(_) => {}
         }
     }
 }
