@@ -83,6 +83,8 @@ impl Aftermath {
             }
         }
         findings.extend(place_state::told(&self.kept));
+        let new = place_state::new_in(&self.kept);
+        findings.extend(new.iter().map(|path| put_aside(path)));
         if let Some(survey) = &self.survey {
             let sweep = sweep::since(survey);
             let obeyed = self.obeyed(survey, &sweep);

@@ -1,8 +1,10 @@
 //! What no mount protects, compared before and after a run: files with another name elsewhere beyond the first ones, and, in the
 //! jail without namespaces, everything that programs outside obey.
 //!
-//! It prevents nothing. That something was changed is told, so that it is not hidden.
+//! It prevents nothing. What is new in a directory that programs obey is held back; that something else was changed is told, so that it
+//! is not hidden.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -17,8 +19,11 @@ const ENTRIES_MAX: usize = 2_000;
 pub(super) struct PlaceState {
     path: PathBuf,
     why: Why,
-    print: u64,
+    /// It and what is in it, each with what changes when it does.
+    entries: PlaceEntries,
 }
+
+type PlaceEntries = BTreeMap<PathBuf, u64>;
 
 /// Why a place should stay as it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,21 +37,42 @@ pub(super) enum Why {
 impl PlaceState {
     /// The place as it is now; `None` when nothing is there.
     pub(super) fn now(path: &Path, why: Why) -> Option<Self> {
-        let print = print(path)?;
         Some(Self {
             path: path.to_owned(),
             why,
-            print,
+            entries: entries(path)?,
         })
     }
 
-    /// Whether it is another now. A name that is gone took nothing of a linked file with it.
+    /// Whether something that was there is another now. A name that is gone took nothing of a linked file with it.
     fn is_changed(&self) -> bool {
-        match print(&self.path) {
-            Some(now) => now != self.print,
+        match entries(&self.path) {
+            Some(now) => self
+                .entries
+                .iter()
+                .any(|(path, stamp)| now.get(path) != Some(stamp)),
             None => self.why == Why::Obeyed,
         }
     }
+
+    /// What stands in a directory that programs obey and did not before; of a new directory not what is in it.
+    fn new_entries(&self) -> Vec<PathBuf> {
+        if self.why != Why::Obeyed {
+            return Vec::new();
+        }
+        let now = entries(&self.path).unwrap_or_default();
+        let is_new = |path: &Path| !self.entries.contains_key(path);
+        let new = now.into_keys().filter(|path| is_new(path));
+        let topmost = new.filter(|path| path.parent().is_some_and(|above| !is_new(above)));
+        // Examples of hooks never run.
+        let obeyed = topmost.filter(|path| path.extension().is_none_or(|end| end != "sample"));
+        obeyed.collect()
+    }
+}
+
+/// What is new in places that programs obey.
+pub(super) fn new_in(kept: &[PlaceState]) -> BTreeSet<PathBuf> {
+    kept.iter().flat_map(PlaceState::new_entries).collect()
 }
 
 /// What was changed, one finding for each reason.
@@ -78,34 +104,38 @@ pub(super) fn told(kept: &[PlaceState]) -> Vec<AftermathFinding> {
 /// What changes when a place, or anything in it, does. The time of change cannot be set by anybody.
 pub(super) fn print(path: &Path) -> Option<u64> {
     let mut hash = DefaultHasher::new();
+    entries(path)?.hash(&mut hash);
+    Some(hash.finish())
+}
+
+/// A place and what is in it; `None` when nothing is there.
+fn entries(path: &Path) -> Option<PlaceEntries> {
+    let mut found = PlaceEntries::new();
     let mut folders = vec![path.to_owned()];
     let mut left = ENTRIES_MAX;
-    add(path, &mut hash)?;
+    add(path, &mut found)?;
     while let Some(folder) = folders.pop() {
-        let mut entries: Vec<PathBuf> = std::fs::read_dir(&folder)
-            .into_iter()
-            .flatten()
-            .flatten()
-            .take(left)
-            .map(|entry| entry.path())
-            .collect();
-        entries.sort();
-        left -= entries.len();
-        for entry in entries {
-            let is_directory = add(&entry, &mut hash);
-            if is_directory == Some(true) {
+        let listed = std::fs::read_dir(&folder).into_iter().flatten().flatten();
+        let mut listed: Vec<PathBuf> = listed.take(left).map(|entry| entry.path()).collect();
+        listed.sort();
+        left -= listed.len();
+        for entry in listed {
+            if add(&entry, &mut found) == Some(true) {
                 folders.push(entry);
             }
         }
     }
-    Some(hash.finish())
+    Some(found)
 }
 
-/// Adds one entry; says whether it is a directory.
-fn add(path: &Path, hash: &mut DefaultHasher) -> Option<bool> {
+/// Adds one entry; says whether it is a directory. Of that, what changes with its names is left out: these are entries themselves.
+fn add(path: &Path, found: &mut PlaceEntries) -> Option<bool> {
     let about = path.symlink_metadata().ok()?;
-    path.hash(hash);
-    (about.dev(), about.ino(), about.size()).hash(hash);
-    (about.ctime(), about.ctime_nsec()).hash(hash);
+    let mut hash = DefaultHasher::new();
+    (about.dev(), about.ino(), about.mode()).hash(&mut hash);
+    if !about.is_dir() {
+        (about.size(), about.ctime(), about.ctime_nsec()).hash(&mut hash);
+    }
+    found.insert(path.to_owned(), hash.finish());
     Some(about.is_dir())
 }

@@ -217,3 +217,24 @@ fn what_programs_obey_is_told_when_it_was_changed() {
         assert!(fits, "{script}: {end:#?}");
     }
 }
+
+/// A hook of a repository, say: no mount keeps it from being made, and nothing runs it afterwards.
+#[test]
+fn what_is_new_where_programs_obey_is_held_back() {
+    let room = Room::new();
+    room.host("git init -q repo && mkdir -p repo/.vscode && echo x > repo/.vscode/tasks.json");
+    let hooks = room.work.join("repo/.git/hooks");
+    let vscode = room.work.join("repo/.vscode");
+    for n in ["", "-2"] {
+        let end = alone(
+            &room,
+            "echo evil > repo/.git/hooks/post-commit; mkdir repo/.vscode/new; echo evil > repo/.vscode/new/x; test -e repo/.git/hooks/a.sample || touch repo/.git/hooks/a.sample",
+        );
+        assert_eq!(end.findings.len(), 2, "{end:#?}");
+        for (directory, name) in [(&hooks, "post-commit"), (&vscode, "new")] {
+            assert!(!directory.join(name).exists(), "{end:#?}");
+            assert!(directory.join(format!("{name}.held-back{n}")).exists());
+        }
+        assert!(vscode.join("tasks.json").exists() && hooks.join("a.sample").exists());
+    }
+}
