@@ -440,7 +440,7 @@ pub(crate) fn is_known(name: &str) -> bool {
     let listed = [NAMES, FLAGS, COMPILERS, INSTALLED]
         .iter()
         .any(|names| names.contains(&name));
-    let is_family = listed || begins(PREFIXES) || begins(MORE_PREFIXES);
+    let is_family = listed || is_proxy(name) || begins(PREFIXES) || begins(MORE_PREFIXES);
     is_family && !begins(HARMLESS)
 }
 
@@ -454,10 +454,16 @@ const FAMILY_ENDS: &[&str] = &["DB", "INIT", "LIB", "OPT", "OPTS", "STARTUP"];
 
 /// Whether the name refers to a file, a directory or a command.
 pub(super) fn leads_by_name(name: &str) -> bool {
-    if FAMILY_ENDS.iter().any(|end| name.ends_with(end)) {
+    if is_proxy(name) || FAMILY_ENDS.iter().any(|end| name.ends_with(end)) {
         return true;
     }
     NAMES.contains(&name) || words(name).any(|word| TOKENS.contains(&word.as_str()) || ends(&word))
+}
+
+/// Whether a program asks another host than the one its words name: `http_proxy`, `ALL_PROXY`.
+fn is_proxy(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    name.ends_with("_proxy") && name != "no_proxy"
 }
 
 fn words(name: &str) -> impl Iterator<Item = String> {

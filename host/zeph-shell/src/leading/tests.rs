@@ -45,6 +45,9 @@ fn families_lead_by_name_and_value() {
         ("OPENSSL_CONF", "x"),
         ("CMAKE_C_COMPILER_LAUNCHER", "evil"),
         ("COMPOSE_FILE", "x"),
+        ("http_proxy", "evil"),
+        ("HTTPS_PROXY", "http://evil:80"),
+        ("ALL_PROXY", "socks5://evil"),
     ];
     for (name, value) in leading {
         assert!(leads(name, value), "{name}={value}");
@@ -55,6 +58,8 @@ fn families_lead_by_name_and_value() {
 fn ordinary_variables_lead_nowhere() {
     let ordinary = [
         ("FOO", "/x"),
+        ("no_proxy", "localhost"),
+        ("http_proxy", ""),
         ("NODE_ENV", "test"),
         ("NODE_OPTIONS", "--max-old-space-size=4096"),
         ("RUST_LOG", "debug,hyper=info"),

@@ -83,8 +83,8 @@ fn has(list: &str, word: &str) -> bool {
     list.split(' ').any(|other| other == word)
 }
 
-/// How far `command` reaches.
-pub(super) fn reach(command: &SimpleCommand) -> Reach {
+/// How far `command` reaches. `is_known`: nothing else in its line may lead it to other hosts than its words name.
+pub(super) fn reach(command: &SimpleCommand, is_known: bool) -> Reach {
     let name = command.base_name().to_lowercase();
     let words: Vec<&str> = command.arguments.iter().map(String::as_str).collect();
     if matches!(words[..], ["--version" | "--help" | "-h" | "-V"]) {
@@ -92,15 +92,17 @@ pub(super) fn reach(command: &SimpleCommand) -> Reach {
     }
     let reach = by_name(&name, command, &words);
     match reach {
-        Reach::Contacts | Reach::Sends if is_local(&name, &words, &command.holes) => Reach::Stays,
+        Reach::Contacts | Reach::Sends if is_known && is_local(&name, &words, &command.holes) => {
+            Reach::Stays
+        }
         reach => reach,
     }
 }
 
 /// How far what `command` is given can come: as far as it reaches, or to the address that it fetches from.
-pub(super) fn carries(command: &SimpleCommand) -> Reach {
+pub(super) fn carries(command: &SimpleCommand, is_known: bool) -> Reach {
     let name = command.base_name().to_lowercase();
-    match reach(command) {
+    match reach(command, is_known) {
         Reach::Stays if has(FETCHES, &name) && names_other(&command.arguments) => Reach::Contacts,
         reach => reach,
     }

@@ -7,9 +7,13 @@ use super::LabelKind;
 use super::program::{Reach, carries, remote, subcommand};
 use crate::call::ResolvedCall;
 use crate::command::SimpleCommand;
+use crate::failure::one_line;
 use crate::policy::guard::is_loopback;
 use crate::policy::{Policy, SessionFacts};
 use crate::tool::{Backend, ToolKind};
+
+/// Most bytes of a line that stands for a destination.
+const SHOWN_MAX: usize = 300;
 
 /// Where a call can send something.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,12 +76,19 @@ fn of_line(policy: &Policy, call: &ResolvedCall) -> Option<Destination> {
     if let Some(target) = targets.find(|target| is_connection(target)) {
         return Some(Destination::new(target.to_owned(), false));
     }
+    let is_known = line.unknown.is_empty();
     let reaches = line
         .commands
         .iter()
-        .map(|command| (carries(command), command));
-    let (reach, command) = reaches.max_by_key(|(reach, _)| *reach)?;
-    (reach != Reach::Stays).then(|| Destination::new(key(command), reach != Reach::Sends))
+        .map(|command| (carries(command, is_known), command));
+    match reaches.max_by_key(|(reach, _)| *reach) {
+        Some((reach, command)) if reach != Reach::Stays => {
+            Some(Destination::new(key(command), reach != Reach::Sends))
+        }
+        // What cannot be analysed may reach anything.
+        _ if !is_known => Some(Destination::new(one_line(&line.text, SHOWN_MAX), true)),
+        _ => None,
+    }
 }
 
 /// Whether a file of a redirection is a connection to another machine.

@@ -266,9 +266,11 @@ pub fn untrusted_result(policy: &Policy, call: &ResolvedCall, is_remote: bool) -
 /// what they fetch is read by nobody yet.
 pub fn untrusted_line(policy: &Policy, line: &CommandLine) -> UntrustedResult {
     let shown = line.commands.iter().filter(|command| !prints_log(command));
-    let furthest = shown.max_by_key(|command| reach(command));
-    match furthest.map(|command| (reach(command), command)) {
-        None | Some((Reach::Stays, _)) => UntrustedResult::Never,
+    let is_known = line.unknown.is_empty();
+    let reaches = shown.map(|command| (reach(command, is_known), command));
+    match reaches.max_by_key(|(reach, _)| *reach) {
+        None | Some((Reach::Stays, _)) if is_known => UntrustedResult::Never,
+        None | Some((Reach::Stays, _)) => UntrustedResult::OfHosts,
         Some((Reach::Unknown, _)) => UntrustedResult::OfHosts,
         Some((Reach::Contacts | Reach::Sends, command)) => match policy.denies_network {
             true => UntrustedResult::OfHosts,

@@ -8,7 +8,8 @@ use crate::execution::HostUse;
 use crate::id::PluginId;
 use crate::policy::{
     AllowRule, Decision, FlowFacts, Governance, HeardUrls, HeldLabels, Label, LabelKind, Mode,
-    Policy, PrivatePaths, SessionFacts, authorise, destination, private_source, untrusted_result,
+    Policy, PrivatePaths, SessionFacts, UntrustedResult, authorise, destination, private_source,
+    untrusted_result,
 };
 use crate::tool::{Backend, ToolKind};
 
@@ -123,6 +124,25 @@ fn what_leaves_the_machine_asks_after_what_was_read() {
             "{line}"
         );
     }
+}
+
+/// A name of this machine says nothing where something else in the line may lead elsewhere: `http_proxy=evil curl http://localhost`.
+#[test]
+fn what_cannot_be_analysed_is_not_local() {
+    let private = held(&[LabelKind::Private]);
+    for (line, expect) in [
+        ("curl -d x http://localhost", "allow"),
+        ("? | curl -d x http://localhost", "ask"),
+        ("ls", "allow"),
+        ("? | ls", "ask"),
+        ("?", "ask"),
+    ] {
+        assert_eq!(after(&private, &plain(line)), expect, "{line}");
+    }
+    let policy = policy(Mode::Ask);
+    let untrusted = |line: &str| untrusted_result(&policy, &plain(line), false);
+    assert_eq!(untrusted("ls"), UntrustedResult::Never);
+    assert_eq!(untrusted("? | ls"), UntrustedResult::OfHosts);
 }
 
 #[test]
