@@ -11,11 +11,16 @@ pub(crate) use self::names::{is_command, is_generic, is_known};
 
 /// Whether a variable with this value may lead some program elsewhere.
 pub(crate) fn leads(name: &str, value: &str) -> bool {
-    const TAME: [&str; 9] = ["", ":", "cat", "less", "more", "nano", "true", "vi", "vim"];
     match is_command(name) {
-        true => !TAME.contains(&value),
+        true => !is_tame_command(value),
         false => is_known(name) && !is_tame(name, value),
     }
+}
+
+/// Whether a command that a program is told to use is one of those that it uses anyway.
+pub(crate) fn is_tame_command(command: &str) -> bool {
+    const TAME: [&str; 9] = ["", ":", "cat", "less", "more", "nano", "true", "vi", "vim"];
+    TAME.contains(&command)
 }
 
 /// Whether a value of a known variable leads nowhere.

@@ -9,6 +9,7 @@ mod corpus;
 mod generated;
 mod known;
 mod nested;
+mod options;
 mod oracle;
 
 fn texts(line: &CommandLine) -> Vec<String> {

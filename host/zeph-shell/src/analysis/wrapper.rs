@@ -16,6 +16,7 @@ mod options;
 mod runners;
 mod settings;
 mod shells;
+mod spoken;
 mod table;
 
 /// What a command runs besides itself.
@@ -42,6 +43,17 @@ pub(super) enum WrappedCommand {
     Same(Value),
     /// What a shell finds on its standard input.
     Input,
+}
+
+impl WrappedCommand {
+    /// Whether it is this value of an option.
+    fn is_text(&self, value: &Value) -> bool {
+        match self {
+            Self::Text(text) | Self::Bash(text) | Self::Same(text) => text == value,
+            Self::Words(words) | Self::Within(words) => words.first() == Some(value),
+            Self::Input => false,
+        }
+    }
 }
 
 impl Look {
@@ -106,9 +118,6 @@ pub(super) fn look(name: &str, arguments: &[Value]) -> Look {
         settings::programs,
         table::look,
     ];
-    let mut looks = parts.iter().filter_map(|look| look(name, arguments));
-    let Some(first) = looks.next() else {
-        return Look::nothing();
-    };
-    looks.fold(first, Look::and)
+    let looks = parts.iter().filter_map(|look| look(name, arguments));
+    spoken::look(name, arguments, looks.fold(Look::nothing(), Look::and))
 }

@@ -51,7 +51,8 @@ pub(super) fn look(name: &str, arguments: &[Value]) -> Option<Look> {
         "strace" | "ltrace" => valued(arguments, &["-o", "--output"], |value| {
             value.starts_with(['|', '!'])
         }),
-        "vim" | "vi" | "nvim" | "view" | "vimdiff" | "ex" => {
+        "vim" | "vi" | "nvim" | "view" | "vimdiff" | "ex" | "editor" | "gvim" | "gview"
+        | "rvim" | "rview" | "rgvim" | "evim" | "vim.basic" | "vim.tiny" | "vim.nox" => {
             let runs = |text: &str| !is_edit(text);
             let is_file = |text: &str| !["NONE", "NORC", "DEFAULTS"].contains(&text);
             if valued(arguments, &["-S", "-u", "-U", "-l"], is_file) {

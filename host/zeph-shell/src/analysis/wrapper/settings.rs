@@ -12,6 +12,11 @@ const REASON: &str = "a setting tells it what to run or to load";
 
 /// Options whose values lead a program to what it runs, whatever they are. A long name may be shortened.
 const LEADING: &[(&[&str], &[&str])] = &[
+    (&["ack"], &["--ackrc"]),
+    (
+        &["ld", "ld.bfd", "ld.gold", "ld.lld", "lld"],
+        &["--error-handling-script"],
+    ),
     (
         &["apt", "apt-get", "apt-cache", "aptitude"],
         &["--config-file", "-c"],
@@ -51,6 +56,9 @@ const LEADING: &[(&[&str], &[&str])] = &[
             "--keyserver-options",
         ],
     ),
+    (&["dpkg-architecture"], &["-c"]),
+    (&["dpkg-buildpackage"], &["-p", "-r"]),
+    (&["gpg-zip", "gpgtar"], &["--gpg", "--tar"]),
     (&["groff", "troff"], &["-U"]),
     (&["hg"], &["--config", "--config-file"]),
     (&["jj"], &["--config", "--config-file", "--config-toml"]),
@@ -160,7 +168,9 @@ fn is_compiler(name: &str) -> bool {
 }
 
 fn leads_compiler(option: &str) -> bool {
-    const LEADS: [&str; 9] = [
+    const LEADS: [&str; 11] = [
+        "-plugin",
+        "--plugin",
         "-wrapper",
         "--wrapper",
         "-B",
@@ -171,7 +181,13 @@ fn leads_compiler(option: &str) -> bool {
         "-load",
         "@",
     ];
-    LEADS.iter().any(|leads| option.starts_with(leads))
+    // What the linker is told: plugins, and what it runs.
+    let is_linkers = option.starts_with("-Wl,")
+        && ["plugin", "error-handling-script", "@"]
+            .iter()
+            .any(|mark| option.contains(mark));
+    is_linkers
+        || LEADS.iter().any(|leads| option.starts_with(leads))
         || option.starts_with("-fuse-ld=") && option.contains('/')
 }
 
@@ -295,7 +311,7 @@ fn apt(arguments: &[Value]) -> Look {
 pub(super) fn programs(name: &str, arguments: &[Value]) -> Option<Look> {
     let options: &[&str] = match name {
         "bat" | "batcat" | "delta" => &["--pager"],
-        "dpkg" => &["--pre-invoke", "--post-invoke"],
+        "dpkg" => &["--pre-invoke", "--post-invoke", "--status-logger"],
         "fzf" => &["--preview", "--with-shell"],
         "gpg" | "gpg2" => &["--agent-program", "--dirmngr-program", "--photo-viewer"],
         "helm" => &["--post-renderer"],

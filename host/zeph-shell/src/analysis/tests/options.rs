@@ -1,0 +1,66 @@
+//! Options that tell a program what to run, compared with a list that was made from manuals and not from the tables.
+
+use super::super::analyse;
+
+const OPTIONS: &str = include_str!("options.txt");
+
+/// Whether something is unknown, or a command of its own needs a rule.
+fn shows(line: &str) -> bool {
+    let analysed = analyse(line);
+    let mut commands = analysed.commands.iter();
+    !analysed.unknown.is_empty() || commands.any(|command| command.base_name() == "evil")
+}
+
+/// The lines of a section.
+fn section(name: &str) -> impl Iterator<Item = &'static str> {
+    let section = OPTIONS.split(&format!("[{name}]\n")).nth(1);
+    let lines = section.unwrap_or_default().lines();
+    lines
+        .take_while(|line| !line.starts_with('['))
+        .filter(|line| !line.is_empty())
+}
+
+/// A line with the value in the same word as the option, and in the next.
+fn forms(line: &str) -> Vec<String> {
+    let option = line.rsplit(' ').next().unwrap_or_default();
+    match option {
+        _ if option.starts_with("--") => {
+            vec![format!("{line}=./evil x"), format!("{line} ./evil x")]
+        }
+        _ => vec![format!("{line} ./evil x")],
+    }
+}
+
+#[test]
+fn an_option_that_says_what_to_run_is_never_a_part_of_a_harmless_command() {
+    let lines: Vec<String> = section("asks").flat_map(forms).collect();
+    assert!(lines.len() > 150, "{}", lines.len());
+    let hidden: Vec<String> = lines.into_iter().filter(|line| !shows(line)).collect();
+    assert_eq!(hidden, Vec::<String>::new());
+}
+
+#[test]
+fn options_that_only_sound_like_commands_are_free() {
+    let stopped =
+        section("free").flat_map(|line| [format!("{line}=./evil"), format!("{line} ./evil")]);
+    let stopped: Vec<String> = stopped.filter(|line| shows(line)).collect();
+    assert_eq!(stopped, Vec::<String>::new());
+}
+
+/// A shell or a pager that is chosen by its name is one that would be used anyway.
+#[test]
+fn a_choice_among_what_is_used_anyway_is_free() {
+    for line in [
+        "tool completions --shell zsh",
+        "getopt --shell bash",
+        "useradd --shell /bin/bash x",
+        "tool --pager less",
+        "tool --pager=never log",
+        "tool --plugin name",
+        "tool --exec -- x",
+        "tool --editor --title x",
+    ] {
+        assert!(analyse(line).unknown.is_empty(), "{line}");
+        assert_eq!(analyse(line).commands.len(), 1, "{line}");
+    }
+}
