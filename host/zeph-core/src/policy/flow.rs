@@ -92,7 +92,11 @@ impl Default for Governance {
 
 /// Patterns over real paths of files whose content is private.
 #[derive(Debug, Default)]
-pub struct PrivatePaths(LazyGlobs);
+pub struct PrivatePaths {
+    globs: LazyGlobs,
+    /// What directories have to be called for something in them to be one of these files: `/a` and `/a/b` for `/a/b/c`.
+    above: LazyGlobs,
+}
 
 impl PrivatePaths {
     /// Compiles patterns over absolute paths.
@@ -100,30 +104,48 @@ impl PrivatePaths {
     /// Errors: [`BadRule`] for what is no pattern.
     pub fn new(patterns: &[String]) -> Result<Self, BadRule> {
         let mut globs = Vec::with_capacity(patterns.len());
+        let mut above = Vec::new();
         for text in patterns {
             let whole = glob(text).map_err(|error| BadRule::new(text, error.kind()))?;
-            match simpler(text) {
-                Some(simpler) => globs.extend(simpler),
-                None => globs.push(whole),
-            }
+            let plain = simpler(text).unwrap_or_else(|| vec![whole]);
+            above.extend(plain.iter().flat_map(|glob| directories_of(glob.glob())));
+            globs.extend(plain);
         }
-        Ok(Self(LazyGlobs::new(globs)))
+        Ok(Self {
+            globs: LazyGlobs::new(globs),
+            above: LazyGlobs::new(above),
+        })
     }
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.globs.is_empty()
     }
 
     /// Whether this very path is one of them, whatever lies above it.
     pub fn names(&self, path: &Path) -> bool {
-        self.0.is_match(path, true)
+        self.globs.is_match(path, true)
     }
 
     /// Whether a file, or a directory above it, is private.
     pub fn holds(&self, path: &Path) -> bool {
-        path.ancestors().any(|path| self.0.is_match(path, true))
+        path.ancestors().any(|path| self.names(path))
     }
+
+    /// Whether something below `path` is private by the name of `path`: when that changes, it is not any more.
+    pub fn lies_below(&self, path: &Path) -> bool {
+        self.above.is_match(path, true)
+    }
+}
+
+/// The patterns that directories fit whose names are a part of `text`. Behind `**` any directory will do.
+fn directories_of(text: &str) -> Vec<Glob> {
+    // A choice may hold a `/`.
+    let plain = text.split(['{', '[', '\\']).next().unwrap_or_default();
+    let cuts = plain.match_indices('/').skip(1);
+    let above = cuts.map(|(at, _)| &text[..at]);
+    let above = above.filter(|above| !above.ends_with("**"));
+    above.filter_map(|above| glob(above).ok()).collect()
 }
 
 fn glob(text: &str) -> Result<Glob, globset::Error> {

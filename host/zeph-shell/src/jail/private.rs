@@ -11,6 +11,8 @@
 
 use std::path::{Path, PathBuf};
 
+use zeph_core::policy::PrivatePaths;
+
 #[cfg(target_os = "linux")]
 mod watch;
 #[cfg(not(target_os = "linux"))]
@@ -24,11 +26,24 @@ pub(super) use watch::OpenWatch;
 pub(super) struct PrivateFiles {
     /// Single files, and directories with nothing but private files.
     pub(super) objects: Vec<PathBuf>,
+    /// Those of them that would not be private in another directory: when one above them gets another name, nothing else tells.
+    pub(super) fixed: Vec<PathBuf>,
     /// A directory that was not looked through, and may hold more.
     pub(super) unread: Option<PathBuf>,
 }
 
 impl PrivateFiles {
+    /// Notes an object that is private.
+    pub(super) fn add(&mut self, private: &PrivatePaths, object: &Path) {
+        let elsewhere = object
+            .file_name()
+            .map(|name| Path::new("/elsewhere").join(name));
+        if !elsewhere.is_some_and(|elsewhere| private.holds(&elsewhere)) {
+            self.fixed.push(object.to_owned());
+        }
+        self.objects.push(object.to_owned());
+    }
+
     /// Notes a directory that was not looked through.
     pub(super) fn missed(&mut self, folder: &Path) {
         self.unread.get_or_insert_with(|| folder.to_owned());

@@ -146,7 +146,7 @@ pub(super) fn take(
     let mut last = VecDeque::new();
     while let Some(folder) = next.pop_front().or_else(|| last.pop_front()) {
         if folder.is_private {
-            survey.private.objects.push(folder.path.clone());
+            survey.private.add(private, &folder.path);
         }
         let stamp = DirectoryStamp::of(&folder.path);
         let entries = std::fs::read_dir(&folder.path).into_iter().flatten();
@@ -237,7 +237,7 @@ fn look(
     let path = entry.path();
     let is_private = folder.is_private || private.names(&path);
     if is_private && !folder.is_private && !kind.is_dir() {
-        survey.private.objects.push(path.clone());
+        survey.private.add(private, &path);
     }
     let git = entry.file_name() == ".git";
     survey.sockets |= kind.is_socket();

@@ -72,9 +72,16 @@ pub fn private_source(private: &PrivatePaths, call: &ResolvedCall) -> Option<Pat
     }
     let mut named = call.paths.iter().chain(&call.files.reach);
     match call.tool.kind {
-        ToolKind::Edit | ToolKind::Delete => None,
+        ToolKind::Delete => None,
         // Under a name that is private as well, nothing is lost.
-        ToolKind::Move if call.paths.iter().all(|path| private.holds(path)) => None,
+        ToolKind::Edit | ToolKind::Move if call.paths.iter().all(|path| private.holds(path)) => {
+            None
+        }
+        // A new name for a directory, or a copy of it, is one for all that it holds.
+        ToolKind::Edit | ToolKind::Move if call.paths.len() > 1 => {
+            let mut given = named.filter(|path| private.holds(path) || private.lies_below(path));
+            given.next().cloned()
+        }
         _ => named.find(|path| private.holds(path)).cloned(),
     }
 }
@@ -120,9 +127,19 @@ pub fn private_line(private: &PrivatePaths, line: &CommandLine) -> Option<PathBu
         .words
         .iter()
         .filter(|place| words.contains(&&place.word));
+    let renamed = line
+        .commands
+        .iter()
+        .filter(|command| GIVES_NAMES.contains(&command.base_name()));
+    let renamed: Vec<&String> = renamed
+        .flat_map(|command| read_words(private, line, command))
+        .collect();
     let of_words = named.filter_map(|place| match &place.place {
         WordPlace::Known(paths) => {
-            let itself = paths.iter().find(|path| private.holds(path)).cloned();
+            let is_renamed = renamed.contains(&&place.word);
+            let is_meant =
+                |path: &&PathBuf| private.holds(path) || is_renamed && private.lies_below(path);
+            let itself = paths.iter().find(is_meant).cloned();
             itself.or_else(|| of_revision(private, line, place))
         }
         WordPlace::Like { beginnings, end } => {

@@ -182,6 +182,60 @@ fn a_release_is_for_one_destination_and_for_what_was_read_by_then() {
     assert_eq!(after(&held, &push), "ask");
 }
 
+/// What lies in a directory is private no more when the directory has another name.
+#[test]
+fn a_directory_that_gets_another_name_takes_what_is_private_along() {
+    let patterns = [
+        "/w/conf/keys/one.txt",
+        "**/.env",
+        "**/vault/open",
+        "/x/{a,b}/c",
+        "/y/*/z",
+    ];
+    let private = PrivatePaths::new(&patterns.map(str::to_owned)).unwrap();
+    let source = |call: &ResolvedCall| private_source(&private, call).is_some();
+    for (line, expect) in [
+        ("mv conf other", true),
+        ("mv conf/keys other", true),
+        ("cp -r conf other", true),
+        ("ln -s conf other", true),
+        ("mv -t other conf", true),
+        ("mv vault other", true),
+        ("mv sub other", false),
+        ("mv other conf", false),
+        ("ls conf", false),
+        ("rm -r conf", false),
+        ("mkdir conf", false),
+    ] {
+        let words: Vec<&str> = line.split(' ').skip(1).collect();
+        assert_eq!(source(&naming(line, &words)), expect, "{line}");
+    }
+    for (path, expect) in [
+        ("/", false),
+        ("/w", true),
+        ("/w/conf/keys/one.txt", false),
+        ("/x/a", true),
+        ("/x/c", false),
+        ("/y/n", true),
+        ("/n/vault", true),
+        ("/n/.env", false),
+    ] {
+        assert_eq!(private.lies_below(path.as_ref()), expect, "{path}");
+    }
+    let of_tool = |kind: ToolKind, paths: &[&str]| {
+        let mut call = call("tool", json!({}), paths);
+        call.tool.kind = kind;
+        source(&call)
+    };
+    assert!(of_tool(ToolKind::Move, &["/w/conf", "/w/other"]));
+    assert!(of_tool(ToolKind::Edit, &["/w/conf", "/w/other"]));
+    assert!(of_tool(ToolKind::Edit, &["/w/.env", "/w/notes.txt"]));
+    assert!(!of_tool(ToolKind::Edit, &["/w/.env", "/w/sub/.env"]));
+    assert!(!of_tool(ToolKind::Edit, &["/w/conf"]));
+    assert!(!of_tool(ToolKind::Edit, &["/w/.env"]));
+    assert!(!of_tool(ToolKind::Delete, &["/w/conf"]));
+}
+
 #[test]
 fn a_handle_that_is_passed_on_carries_its_labels() {
     let passed = [Label::new(LabelKind::Private, "/w/.env")];

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
@@ -30,6 +31,8 @@ const WATCHED: WatchFlags = WatchFlags::OPEN
 pub(in crate::jail) struct OpenWatch {
     events: Option<OwnedFd>,
     watched: HashMap<i32, PathBuf>,
+    /// Which objects the paths led to that a directory above may move away.
+    fixed: Vec<(PathBuf, ObjectId)>,
     /// A directory not all of which could be watched.
     unknown: Option<PathBuf>,
 }
@@ -43,6 +46,7 @@ impl OpenWatch {
         let mut watch = Self {
             events: inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).ok(),
             watched: HashMap::new(),
+            fixed: Vec::new(),
             unknown: files.unread.clone(),
         };
         for (n, object) in files.objects.iter().enumerate() {
@@ -51,6 +55,9 @@ impl OpenWatch {
                 break;
             }
         }
+        let fixed = files.fixed.iter().take(WATCHES_MAX);
+        let fixed = fixed.filter_map(|object| Some((object.clone(), object_id(object)?)));
+        watch.fixed = fixed.collect();
         Some(watch)
     }
 
@@ -76,17 +83,29 @@ impl OpenWatch {
         self.heard().map(opened).or_else(unknown)
     }
 
+    /// An object that its path does not lead to any more, although it is still there: a directory above it has another name.
+    fn moved(&self, deleted: &[PathBuf]) -> Option<PathBuf> {
+        let is_moved = |(object, id): &&(PathBuf, ObjectId)| {
+            !deleted.contains(object) && object_id(object) != Some(*id)
+        };
+        let moved = self.fixed.iter().find(is_moved);
+        moved.map(|(object, _)| object.clone())
+    }
+
     fn heard(&self) -> Option<PathBuf> {
         let events = self.events.as_ref()?;
         let mut buffer = [MaybeUninit::uninit(); EVENT_BYTES];
         let mut reader = Reader::new(events, &mut buffer);
-        let mut changed: Vec<PathBuf> = Vec::new();
+        let (mut changed, mut deleted): (Vec<PathBuf>, Vec<PathBuf>) = Default::default();
         loop {
             let event = match reader.next() {
                 Ok(event) => event,
                 Err(Errno::INTR) => continue,
                 // All was read.
-                Err(_) => return changed.into_iter().find(|object| has_other_name(object)),
+                Err(_) => {
+                    let named = changed.into_iter().find(|object| has_other_name(object));
+                    return named.or_else(|| self.moved(&deleted));
+                }
             };
             let kinds = event.events();
             if kinds.contains(ReadFlags::QUEUE_OVERFLOW) {
@@ -102,6 +121,7 @@ impl OpenWatch {
             }
             if kinds.contains(ReadFlags::DELETE_SELF) {
                 changed.retain(|other| other != object);
+                deleted.push(object.clone());
             } else if kinds.contains(ReadFlags::ATTRIB) && !changed.contains(object) {
                 changed.push(object.clone());
             }
@@ -109,9 +129,16 @@ impl OpenWatch {
     }
 }
 
+/// Device and number of an object.
+type ObjectId = (u64, u64);
+
+fn object_id(object: &Path) -> Option<ObjectId> {
+    let found = object.symlink_metadata().ok()?;
+    Some((found.dev(), found.ino()))
+}
+
 /// Whether an object that was changed, and not removed for good, has a name besides the one it was watched by.
 fn has_other_name(object: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt as _;
     match object.symlink_metadata() {
         Ok(found) => !found.is_dir() && found.nlink() > 1,
         Err(_) => true,

@@ -58,6 +58,32 @@ fn a_run_tells_which_private_file_was_opened() {
     }
 }
 
+/// A directory above has another name then, and the file is private by the old one alone.
+#[test]
+fn a_private_file_that_moves_with_a_directory_is_told() {
+    for (script, expect) in [
+        ("mv conf other", Some("conf/keys/one")),
+        ("perl -e 'rename q(conf), q(other)'", Some("conf/keys/one")),
+        ("mv conf/keys other", Some("conf/keys/one")),
+        ("mv conf other; mv other conf", None),
+        ("rm -r conf", None),
+        ("mv a other", None),
+    ] {
+        let mut room = room();
+        let fixed = room.work.join("conf/keys/one");
+        let private = ["**/.env".to_owned(), fixed.to_string_lossy().into_owned()];
+        room.policy.private = Arc::new(PrivatePaths::new(&private).unwrap());
+        room.host("mkdir -p conf/keys && echo key > conf/keys/one");
+        let end = run(&room.jail(), &room.work, script);
+        let expect = expect.map(|path| room.work.join(path).to_string_lossy().into_owned());
+        assert_eq!(
+            end.private_file,
+            expect.map(PrivateFile::Opened),
+            "{script}"
+        );
+    }
+}
+
 #[test]
 fn what_could_not_be_looked_through_is_told_apart() {
     let room = room();
