@@ -8,7 +8,7 @@ use super::keys::Keys;
 use super::locate::{self, UserFile};
 use super::merge::{MergedLayers, ProjectPlace};
 use super::origin::{ConfigErrors, Problem};
-use super::paths::PathBase;
+use super::paths::{PathBase, looking_once};
 use super::surroundings::{Flags, Surroundings};
 use super::{LoadedConfig, environment};
 
@@ -53,7 +53,7 @@ fn checked(
     surroundings: &Surroundings,
     user_path: Option<&Path>,
 ) -> Result<LoadedConfig, ConfigErrors> {
-    let config = compile(&mut merged, surroundings, user_path);
+    let config = looking_once(|| compile(&mut merged, surroundings, user_path));
     match config {
         Some(config) if merged.problems.is_empty() => Ok(LoadedConfig {
             config,

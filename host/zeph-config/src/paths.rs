@@ -3,6 +3,8 @@
 //! Grants are compared with what the kernel calls an object, so everything here ends as an absolute path or as a glob
 //! over absolute paths. A pattern that could never match is an error: a rule that silently does nothing is worse than none.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
 
 use globset::{Glob, escape};
@@ -142,14 +144,61 @@ pub(crate) fn spellings(path: &Path) -> Vec<PathBuf> {
     }
 }
 
+thread_local! {
+    /// Where the folders on the way lead that were looked at while a configuration is read, `None` where nothing is.
+    static SEEN: RefCell<Option<HashMap<PathBuf, Option<PathBuf>>>> = const { RefCell::new(None) };
+}
+
+/// Runs `work`, for which every folder leads where it led when it was first looked at: a configuration names dozens of paths below a few
+/// folders, and to follow each of them takes a system call for each of its parts.
+pub(crate) fn looking_once<T>(work: impl FnOnce() -> T) -> T {
+    /// What was seen counts no longer, whatever `work` came to.
+    struct Forget;
+    impl Drop for Forget {
+        fn drop(&mut self) {
+            SEEN.set(None);
+        }
+    }
+    SEEN.set(Some(HashMap::new()));
+    let _forget = Forget;
+    work()
+}
+
+/// The canonical path of what is at `path`, if something is.
+fn followed(path: &Path) -> Option<PathBuf> {
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+        return std::fs::canonicalize(path).ok();
+    };
+    // Without a closing `/` or `/.`, which would have a link followed.
+    let plain = parent.join(name);
+    // Most of these paths are not there; to find that out by resolving them takes a system call for each of their parts.
+    let about = std::fs::symlink_metadata(&plain).ok()?;
+    // The name of what is no link is that of the object, but where the system tells upper from lower case only when it lists.
+    if about.is_symlink() || path.is_relative() || cfg!(target_os = "macos") {
+        return std::fs::canonicalize(plain).ok();
+    }
+    Some(seen(parent)?.join(name))
+}
+
+/// The same, as it was when it was first looked at.
+fn seen(path: &Path) -> Option<PathBuf> {
+    let known = SEEN.with_borrow(|seen| seen.as_ref()?.get(path).cloned());
+    if let Some(known) = known {
+        return known;
+    }
+    let found = followed(path);
+    SEEN.with_borrow_mut(|seen| {
+        if let Some(seen) = seen {
+            seen.insert(path.to_owned(), found.clone());
+        }
+    });
+    found
+}
+
 /// The canonical path of the longest part that exists, with the rest appended.
 fn resolve(path: &Path) -> PathBuf {
     for ancestor in path.ancestors() {
-        // Most of these paths are not there; to find that out by resolving them takes a system call for each of their parts.
-        if std::fs::symlink_metadata(ancestor).is_err() {
-            continue;
-        }
-        let Ok(mut resolved) = std::fs::canonicalize(ancestor) else {
+        let Some(mut resolved) = seen(ancestor) else {
             continue;
         };
         for part in path
@@ -189,4 +238,75 @@ fn relative_pattern(text: &str) -> String {
 
 fn shown(text: &str) -> String {
     one_line(text, SHOWN_CHARS_MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+    use std::path::Path;
+
+    use super::{looking_once, resolve};
+
+    #[test]
+    fn a_path_leads_where_the_system_says_however_often_its_folders_were_looked_at() {
+        let dir = tempfile::tempdir().unwrap();
+        let base = dir.path().canonicalize().unwrap();
+        fs::create_dir_all(base.join("a/b")).unwrap();
+        fs::write(base.join("a/b/file"), "").unwrap();
+        symlink("a", base.join("to_a")).unwrap();
+        symlink(base.join("a/b/file"), base.join("a/to_file")).unwrap();
+        symlink("nowhere", base.join("a/dangling")).unwrap();
+        let table = [
+            ("a/b/file", "a/b/file"),
+            ("to_a/b/file", "a/b/file"),
+            ("to_a/b", "a/b"),
+            ("to_a", "a"),
+            ("to_a/", "a"),
+            ("to_a/.", "a"),
+            ("to_a/./b/./", "a/b"),
+            ("to_a/to_file", "a/b/file"),
+            ("a/b/../b/file", "a/b/file"),
+            ("to_a/b/..", "a"),
+            ("to_a/../to_a/b/missing/more", "a/b/missing/more"),
+            ("a/dangling", "a/dangling"),
+            ("a/dangling/more", "a/dangling/more"),
+            ("missing", "missing"),
+            ("", ""),
+        ];
+        let check = |path: &str, expect: &str| {
+            let real = base.join(path).canonicalize();
+            let expect = base.join(expect);
+            assert!(
+                real.is_err() || real.is_ok_and(|real| real == expect),
+                "{path}"
+            );
+            assert_eq!(resolve(&base.join(path)), expect, "{path}");
+        };
+        table.iter().for_each(|(path, expect)| check(path, expect));
+        looking_once(|| {
+            for (path, expect) in table.iter().chain(table.iter().rev()) {
+                check(path, expect);
+            }
+        });
+        assert_eq!(resolve(Path::new("/")), Path::new("/"));
+    }
+
+    #[test]
+    fn what_was_seen_counts_for_one_look() {
+        let dir = tempfile::tempdir().unwrap();
+        let base = dir.path().canonicalize().unwrap();
+        let place = base.join("place");
+        fs::create_dir(base.join("one")).unwrap();
+        symlink("one", &place).unwrap();
+        looking_once(|| {
+            assert_eq!(resolve(&place.join("x")), base.join("one/x"));
+            fs::remove_file(&place).unwrap();
+            symlink("two", &place).unwrap();
+            assert_eq!(resolve(&place.join("y")), base.join("one/y"));
+        });
+        assert_eq!(resolve(&place.join("x")), place.join("x"));
+        fs::create_dir(base.join("two")).unwrap();
+        assert_eq!(resolve(&place.join("x")), base.join("two/x"));
+    }
 }
