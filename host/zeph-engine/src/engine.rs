@@ -1,4 +1,4 @@
-//! The wasm engine, built once: configuration, linker, guest threads, ticker, artifact cache.
+//! The wasm engine, built once: configuration, guest threads, ticker, artifact cache.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -7,7 +7,6 @@ use std::thread::{self, Thread};
 use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use wasmtime::component::Linker;
 use wasmtime::{Config, Enabled, InstanceAllocationStrategy, PoolingAllocationConfig};
 use zeph_core::id::Digest;
 
@@ -15,8 +14,6 @@ use crate::cache::{ArtifactCache, SharedArtifacts};
 use crate::compile::{CompileListener, Compiler};
 use crate::error::EngineError;
 use crate::limiter::LIMITS_MAX;
-use crate::linker::linker;
-use crate::state::GuestState;
 
 /// How often a running guest is looked at. A limit is noticed at most this much too late.
 pub(crate) const TICK: Duration = Duration::from_millis(10);
@@ -57,7 +54,6 @@ pub struct Engine(Arc<EngineState>);
 
 struct EngineState {
     wasm: wasmtime::Engine,
-    linker: Linker<GuestState>,
     threads: Arc<Semaphore>,
     filters: Arc<Semaphore>,
     cache: ArtifactCache,
@@ -82,12 +78,10 @@ impl Engine {
         shared: Option<SharedArtifacts>,
     ) -> Result<Self, EngineError> {
         let wasm = wasmtime::Engine::new(&config(Some(options))).map_err(EngineError::Start)?;
-        let linker = linker(&wasm).map_err(EngineError::Link)?;
         let ticker = Ticker::start(wasm.clone()).map_err(EngineError::Ticker)?;
         let cache = ArtifactCache::new(options.cache_dir.clone(), shared, &wasm);
         Ok(Self(Arc::new(EngineState {
             wasm,
-            linker,
             threads: Arc::new(Semaphore::new(options.guest_threads as usize)),
             filters: Arc::new(Semaphore::new(FILTERS_KEPT_MAX as usize)),
             cache,
@@ -131,10 +125,6 @@ impl Engine {
 
     pub(crate) fn wasm(&self) -> &wasmtime::Engine {
         &self.0.wasm
-    }
-
-    pub(crate) fn linker(&self) -> &Linker<GuestState> {
-        &self.0.linker
     }
 
     pub(crate) fn threads(&self) -> &Arc<Semaphore> {

@@ -14,9 +14,6 @@ pub enum EngineError {
     /// The wasm engine refused its configuration.
     #[error("the wasm engine cannot start")]
     Start(#[source] wasmtime::Error),
-    /// The host interfaces could not be linked.
-    #[error("the host interfaces cannot be linked")]
-    Link(#[source] wasmtime::Error),
     /// The epoch ticker's thread could not be started.
     #[error("the ticker thread cannot start")]
     Ticker(#[source] std::io::Error),

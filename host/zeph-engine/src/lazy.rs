@@ -17,6 +17,7 @@ use crate::engine::Engine;
 use crate::error::{LoadError, reason};
 use crate::filter::FilterPluginPre;
 use crate::inspect::inspect;
+use crate::linker::linker_for;
 use crate::plain::{Plain, SkippedExport};
 use crate::state::GuestState;
 
@@ -116,7 +117,8 @@ impl Lazy {
             plugin: plugin.clone(),
             reason: reason(&error),
         };
-        let pre = engine.linker().instantiate_pre(&component).map_err(world)?;
+        let linker = linker_for(&component).map_err(world)?;
+        let pre = linker.instantiate_pre(&component).map_err(world)?;
         match our_world(&component) {
             Some(OurWorld::Filter) => {
                 return FilterPluginPre::new(pre)

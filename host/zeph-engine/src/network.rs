@@ -109,14 +109,21 @@ impl HasData for Refusing {
     type Data<'a> = Refuser<'a>;
 }
 
-/// Links what makes sockets, looks up names, and sends requests.
-pub(crate) fn add_to_linker<T: 'static + Send>(
+/// Links what makes sockets and looks up names.
+pub(crate) fn add_sockets_to_linker<T: 'static + Send>(
     linker: &mut Linker<T>,
     view: fn(&mut T) -> Refuser<'_>,
 ) -> wasmtime::Result<()> {
     ip_name_lookup::add_to_linker::<T, Refusing>(linker, view)?;
     tcp_create_socket::add_to_linker::<T, Refusing>(linker, view)?;
-    udp_create_socket::add_to_linker::<T, Refusing>(linker, view)?;
+    udp_create_socket::add_to_linker::<T, Refusing>(linker, view)
+}
+
+/// Links what sends requests.
+pub(crate) fn add_http_to_linker<T: 'static + Send>(
+    linker: &mut Linker<T>,
+    view: fn(&mut T) -> Refuser<'_>,
+) -> wasmtime::Result<()> {
     let mut handler = linker.instance(OUTGOING_HANDLER)?;
     handler.func_wrap("handle", move |mut store, (request, options)| {
         Ok((view(store.data_mut()).handle(request, options)?,))

@@ -3,7 +3,7 @@
 use crate::bindings::ToolPluginPre;
 use crate::inspect::names::InterfaceName;
 use crate::inspect::{PLUGIN_VERSION, host};
-use crate::linker::linker;
+use crate::linker::linker_for;
 
 /// Interfaces with one item of each: what the host has, and the rest of WASI 0.2.
 const PROBES: [(&str, &str, &str); 52] = [
@@ -89,7 +89,7 @@ fn is_linked(wasm: &wasmtime::Engine, import: &str, item: (&str, &str)) -> bool 
         format!("(component (import \"{import}\" (instance (export \"{name}\" {declared}))))");
     let component =
         wasmtime::component::Component::new(wasm, wat::parse_str(&wat).unwrap()).unwrap();
-    match linker(wasm).unwrap().instantiate_pre(&component) {
+    match linker_for(&component).unwrap().instantiate_pre(&component) {
         Ok(_) => true,
         Err(error) => {
             let reason = format!("{error:#}");
@@ -154,6 +154,9 @@ fn what_is_accepted_can_be_linked() {
     let bytes = wat::parse_str(super::plugin(super::TYPES_ONLY)).unwrap();
     assert!(crate::inspect(&bytes).unwrap().is_usable());
     let component = wasmtime::component::Component::new(&wasm, bytes).unwrap();
-    let pre = linker(&wasm).unwrap().instantiate_pre(&component).unwrap();
+    let pre = linker_for(&component)
+        .unwrap()
+        .instantiate_pre(&component)
+        .unwrap();
     assert!(ToolPluginPre::new(pre).is_ok());
 }
