@@ -1,12 +1,12 @@
 //! The components that are part of the program.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use zeph_core::id::Digest;
 use zeph_core::manifest::{BadManifest, Manifest};
 use zeph_engine::Plugin;
 
-use super::set::VettedPlugin;
+use super::set::{LazyManifest, VettedPlugin, read_manifest};
 
 /// A component that is part of the program.
 #[derive(Debug, Clone, Copy)]
@@ -35,11 +35,16 @@ impl Component {
             .collect()
     }
 
-    /// The loaded component as a plugin of the program.
+    /// The loaded component as a plugin of the program. The manifest of one that was made with the program is read when it is needed.
     ///
     /// Errors: what is wrong with its manifest, which is a defect of the program.
     pub fn with(&self, plugin: Plugin) -> Result<Arc<VettedPlugin>, BadManifest> {
-        let manifest = Manifest::parse(self.manifest)?;
+        let text = self.manifest;
+        let manifest: LazyManifest = match self.digest {
+            // That it can be read is tested. One that cannot requests nothing.
+            Some(_) => LazyLock::new(Box::new(move || Manifest::parse(text).unwrap_or_default())),
+            None => read_manifest(Manifest::parse(text)?),
+        };
         Ok(Arc::new(VettedPlugin::of_program(plugin, manifest)))
     }
 
@@ -56,6 +61,7 @@ mod tests {
 
     use zeph_core::id::PluginId;
     use zeph_core::limit::CallLimits;
+    use zeph_core::manifest::Manifest;
     use zeph_engine::{Engine, EngineOptions, Plugin};
 
     use super::Component;
@@ -82,6 +88,8 @@ mod tests {
                 host_calls: 1_000,
                 handles: 100,
             };
+            let manifest = Manifest::parse(component.manifest);
+            assert!(manifest.is_ok(), "{}: {manifest:?}", component.name);
             let loaded = Plugin::load(&engine, id, (component.bytes)(), limits).await;
             assert!(loaded.is_ok(), "{}: {loaded:?}", component.name);
         }

@@ -14,6 +14,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use zeph_config::lock_of;
+use zeph_core::catalog::DuplicateTool;
 use zeph_core::failure::chain;
 use zeph_core::id::PluginId;
 use zeph_core::limit::CallLimits;
@@ -108,7 +109,11 @@ struct WatchedFile {
 impl Keeper {
     /// Looks at the directories for the first time. Plugins known from an earlier start are active immediately; the rest is loaded by
     /// [`run`](Self::run).
-    pub fn start(options: KeeperOptions) -> (Self, watch::Receiver<Arc<PluginSet>>) {
+    ///
+    /// Errors: two tools of the host itself with one name.
+    pub fn start(
+        options: KeeperOptions,
+    ) -> Result<(Self, watch::Receiver<Arc<PluginSet>>), DuplicateTool> {
         let (sender, receiver) = watch::channel(Arc::new(PluginSet::default()));
         let mut keeper = Self {
             records: Records::new(options.cache_dir.as_deref()),
@@ -126,8 +131,8 @@ impl Keeper {
             is_stale: true,
         };
         keeper.look();
-        keeper.publish();
-        (keeper, receiver)
+        keeper.publish()?;
+        Ok((keeper, receiver))
     }
 
     /// Loads what has to be loaded, and follows the folders when they are watched. Ends when there is nothing more to do.
@@ -152,7 +157,7 @@ impl Keeper {
                 else => return,
             }
             if self.is_stale {
-                self.publish();
+                self.publish_again();
             }
         }
     }
@@ -184,7 +189,7 @@ impl Keeper {
                 }
             }
         }
-        self.publish();
+        self.publish_again();
     }
 
     fn lock_stamps(&self) -> Vec<Option<FileStamp>> {
@@ -218,8 +223,17 @@ impl Keeper {
         left.min(EXPIRY_LOOK)
     }
 
+    fn publish_again(&mut self) {
+        if let Err(error) = self.publish() {
+            // The host's own tools are the same as at start, when they did fit together.
+            tracing::error!(%error, "the plugins cannot be put together");
+        }
+    }
+
     /// Puts a new set in the place of the old one, if anything is different, and tells what is.
-    fn publish(&mut self) {
+    ///
+    /// Errors: two tools of the host itself with one name.
+    fn publish(&mut self) -> Result<(), DuplicateTool> {
         // Before the locks are read: a change that comes meanwhile shows as a difference at the next look.
         self.locks = self.lock_stamps();
         self.signatures = self.signature_stamps();
@@ -235,14 +249,7 @@ impl Keeper {
         }
         let files = self.files.values().filter(|_| !is_waiting);
         let candidates = files.map(|file| file.candidate.clone());
-        let mut set = match PluginSet::assemble(&self.options.fixed, candidates.collect(), &locks) {
-            Ok(set) => set,
-            Err(error) => {
-                // The host's own tools are the same as at start, when they did fit together.
-                tracing::error!(%error, "the plugins cannot be put together");
-                return;
-            }
-        };
+        let mut set = PluginSet::assemble(&self.options.fixed, candidates.collect(), &locks)?;
         set.problems = [self.missing.as_slice(), &self.problems].concat();
         set.has_own = !is_waiting;
         set.is_settled &= !is_waiting && !self.has_fresh && self.loads.is_empty();
@@ -257,6 +264,7 @@ impl Keeper {
                 .for_each(|event| tell(event));
             self.has_told = true;
         }
+        Ok(())
     }
 }
 

@@ -12,7 +12,7 @@ use zeph_engine::{ComponentBytes, ComponentKind, Engine, Inspection, Plugin, ins
 use super::definitions::Definitions;
 use super::folder::{self, FileStamp, ReadError};
 use super::record::{ComponentInfo, PluginDescription, RecordVerdict};
-use super::set::{CandidateState, ManifestBy, VettedPlugin};
+use super::set::{CandidateState, ManifestBy, VettedPlugin, read_manifest};
 
 /// Longest time a plugin may take to list its tools. Source: a Python component on a busy machine takes a tenth of it.
 const LISTING_MAX: Duration = Duration::from_secs(5);
@@ -55,7 +55,7 @@ pub(crate) fn recalled(
             };
             CandidateState::Good(Arc::new(VettedPlugin {
                 plugin,
-                manifest,
+                manifest: read_manifest(manifest),
                 manifest_by: manifest_by(has_manifest),
                 pin,
                 about,
@@ -154,7 +154,7 @@ fn good(plugin: Plugin, inspection: Inspection) -> LoadResult {
     };
     let good = VettedPlugin {
         plugin,
-        manifest,
+        manifest: read_manifest(manifest),
         manifest_by: manifest_by(has_manifest),
         pin,
         about,

@@ -6,7 +6,7 @@ mod names;
 mod standing;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use zeph_core::catalog::{Catalog, DuplicateTool};
 use zeph_core::id::{Digest, Pin, PluginId};
@@ -72,13 +72,21 @@ pub struct PluginStrategy {
     pub own_name: String,
 }
 
+/// A manifest, perhaps yet to be read: most starts of the program call one plugin, or none.
+pub type LazyManifest = LazyLock<Manifest, Box<dyn FnOnce() -> Manifest + Send>>;
+
+/// A manifest that was read.
+pub fn read_manifest(manifest: Manifest) -> LazyManifest {
+    LazyLock::new(Box::new(move || manifest))
+}
+
 /// A file that turned out to be a plugin.
 #[derive(Debug)]
 pub struct VettedPlugin {
     /// Ready to be called.
     pub plugin: Plugin,
     /// What it wants.
-    pub manifest: Manifest,
+    pub manifest: LazyManifest,
     /// Who says so.
     pub manifest_by: ManifestBy,
     /// What exactly it is.
@@ -110,7 +118,7 @@ pub struct ProgramParts {
 impl VettedPlugin {
     /// A plugin of the program. Grants are bound to its name alone: another version of it comes with another version of the program,
     /// which its operator has chosen.
-    pub fn of_program(plugin: Plugin, manifest: Manifest) -> Self {
+    pub fn of_program(plugin: Plugin, manifest: LazyManifest) -> Self {
         let part = zeph_engine::digest(format!("part of the program: {}", plugin.id()).as_bytes());
         Self {
             manifest,
@@ -140,7 +148,7 @@ impl VettedPlugin {
             wants: wants.to_vec(),
         };
         let mut good = Self {
-            manifest,
+            manifest: read_manifest(manifest),
             manifest_by: ManifestBy::Operator,
             plugin: self.plugin.clone(),
             pin: self.pin,

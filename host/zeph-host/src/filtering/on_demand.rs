@@ -17,7 +17,7 @@ use zeph_engine::{Engine, EngineOptions, Plugin, digest};
 use zeph_filter::{Foreign, Input, Selection};
 use zeph_plugins::event::{Tell, compile_listener};
 use zeph_plugins::keeper::{self, Keeper};
-use zeph_plugins::set::{PluginSet, ProgramParts, VettedPlugin};
+use zeph_plugins::set::{PluginSet, ProgramParts, VettedPlugin, read_manifest};
 use zeph_plugins::signature::SignatureCheck;
 
 use super::wasm::{Components, Warm};
@@ -109,20 +109,25 @@ impl Places {
             on_compile: Some(compile_listener(Arc::clone(&self.tell))),
         })
         .map_err(|error| chain(&error, REASON_CHARS_MAX))?;
-        let set = Handle::current().block_on(self.settled(&engine));
+        let set = Handle::current().block_on(self.settled(&engine))?;
         let components = Components::new(&engine, &self.program);
         Ok(components.warm_of(&components.session(), set))
     }
 
     /// The plugins of the folders, each looked at.
-    async fn settled(&self, engine: &Engine) -> Arc<PluginSet> {
+    ///
+    /// Errors: one sentence.
+    async fn settled(&self, engine: &Engine) -> Result<Arc<PluginSet>, String> {
         // Their names are taken; they are neither loaded nor called here.
         let nothing = |id: &PluginId| {
             let file = PathBuf::new();
             let plugin = Plugin::recall(engine, id.clone(), digest(b""), file, Vec::new());
-            Arc::new(VettedPlugin::of_program(plugin, Manifest::default()))
+            Arc::new(VettedPlugin::of_program(
+                plugin,
+                read_manifest(Manifest::default()),
+            ))
         };
-        let (keeper, mut plugins) = Keeper::start(keeper::KeeperOptions {
+        let kept = Keeper::start(keeper::KeeperOptions {
             engine: engine.clone(),
             limits: self.limits,
             clock: now_ms,
@@ -139,11 +144,12 @@ impl Places {
             signatures: self.signatures.clone(),
             tell: Some(Arc::clone(&self.tell)),
         });
+        let (keeper, mut plugins) = kept.map_err(|error| chain(&error, REASON_CHARS_MAX))?;
         let mut keeping = JoinSet::new();
         keeping.spawn(keeper.run());
         // An error means that the keeper has ended: then nothing will change any more.
         drop(plugins.wait_for(|set| set.is_settled).await);
-        let set = plugins.borrow();
-        Arc::clone(&set)
+        let set = Arc::clone(&plugins.borrow());
+        Ok(set)
     }
 }

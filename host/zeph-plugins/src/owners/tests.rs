@@ -11,7 +11,7 @@ use zeph_core::tool::{Annotations, Backend, Tool, ToolKind};
 use super::Owners;
 use crate::definitions::Definitions;
 use crate::lock::{Lock, LockedPlugin};
-use crate::set::{FolderLock, ProgramParts, VettedPlugin};
+use crate::set::{FolderLock, ProgramParts, VettedPlugin, read_manifest};
 
 fn tool(plugin: &str, name: &str) -> Tool {
     Tool {
@@ -150,7 +150,7 @@ async fn a_plugin_named_like_one_of_the_host_owns_nothing() {
     let fixed = ProgramParts {
         plugins: vec![Arc::new(VettedPlugin::of_program(
             file,
-            Manifest::default(),
+            read_manifest(Manifest::default()),
         ))],
         builtin: Vec::new(),
     };

@@ -64,9 +64,7 @@ pub(crate) async fn keep_plugins(
     for own in fixed.plugins.iter().filter(is_needed).cloned() {
         tasks.spawn(async move { drop(own.plugin.warm().await) });
     }
-    // A conflict between the host's own tools is a defect of the program: it must not start.
-    PluginSet::without_folders(&fixed).map_err(StartError::Catalog)?;
-    let (keeper, plugins) = Keeper::start(keeper::KeeperOptions {
+    let kept = Keeper::start(keeper::KeeperOptions {
         engine,
         limits: config.limits,
         clock: now_ms,
@@ -83,6 +81,8 @@ pub(crate) async fn keep_plugins(
         signatures: Signatures::of(config),
         tell: options.tell.clone(),
     });
+    // A conflict between the host's own tools is a defect of the program: it must not start.
+    let (keeper, plugins) = kept.map_err(StartError::Catalog)?;
     tasks.spawn(keeper.run());
     Ok((components, plugins))
 }
