@@ -62,23 +62,29 @@ use self::args::{CliArgs, CliCommand, FrequentArgs};
 use self::context::Context;
 use self::error::CliError;
 use self::exit::Exit;
+use crate::heap;
 
-/// The program: runs the command line of this process with the tools that come with the host.
+/// The program: runs the command line of this process with the tools that come with the host, and ends the process.
 pub fn main() -> ExitCode {
-    main_with(Component::first_party())
+    let exit = run_line(Component::first_party());
+    heap::leave(exit.code())
 }
 
 /// The program with other components, for programs that bring their own tools.
 pub fn main_with(components: Vec<Component>) -> ExitCode {
+    run_line(components).into()
+}
+
+fn run_line(components: Vec<Component>) -> Exit {
     // Before anything else in the process can.
     let operator = Operator::claim();
     let typed: Vec<OsString> = std::env::args_os().collect();
     match complete::answer(&typed) {
-        Ok(true) => return Exit::Success.into(),
+        Ok(true) => return Exit::Success,
         Ok(false) => {}
         Err(error) => {
             out::error(&error, true);
-            return error.exit().into();
+            return error.exit();
         }
     }
     let color = color_typed(&typed);
@@ -90,14 +96,14 @@ pub fn main_with(components: Vec<Component>) -> ExitCode {
     let quiet = args.global.quiet > 0;
     let is_json_run = matches!(&args.command, CliCommand::Run(options) if options.json);
     match dispatch(args, components, operator) {
-        Ok(exit) => exit.into(),
+        Ok(exit) => exit,
         Err(error) => {
             if is_json_run {
                 // A closed stream leaves nobody to tell.
                 drop(run::agent::report(&error));
             }
             out::error(&error, quiet);
-            error.exit().into()
+            error.exit()
         }
     }
 }
@@ -112,23 +118,23 @@ fn parse(typed: &[OsString], color: ColorChoice) -> Result<CliArgs, clap::Error>
 }
 
 /// Prints help or what is wrong with the command line; help that was asked for is a success.
-fn refuse(error: &clap::Error, typed: &[OsString]) -> ExitCode {
+fn refuse(error: &clap::Error, typed: &[OsString]) -> Exit {
     // A closed stream leaves nobody to tell.
     drop(error.print());
     if !error.use_stderr() {
-        return Exit::Success.into();
+        return Exit::Success;
     }
     match meant_command(typed).as_deref() {
         // An agent takes the exit code of a usage error for a veto.
-        Some("hook") => Exit::Success.into(),
+        Some("hook") => Exit::Success,
         Some("run") if asks_for_events(typed) => {
             let said = error.to_string();
             let problem = said.lines().next().unwrap_or_default();
             let problem = problem.strip_prefix("error: ").unwrap_or(problem);
             drop(run::agent::report(&CliError::user(problem)));
-            Exit::Usage.into()
+            Exit::Usage
         }
-        _ => Exit::Usage.into(),
+        _ => Exit::Usage,
     }
 }
 

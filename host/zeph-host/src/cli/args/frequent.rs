@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use clap::{Parser, Subcommand};
 
-use super::{CallArgs, CliArgs, CliCommand, Filter, Global, HookArgs};
+use super::{CallArgs, CallOutput, CliArgs, CliCommand, Color, Filter, Global, HookArgs};
 
 /// A command line of one of these commands. Describing all others to the parser takes longer than all the rest of reading it.
 #[derive(Debug, Parser)]
@@ -32,6 +32,9 @@ impl FrequentArgs {
         if !matches!(first, "call" | "filter" | "hook") {
             return None;
         }
+        if let Some(call) = plain_call(typed) {
+            return Some(call);
+        }
         let Self { global, command } = Self::try_parse_from(typed).ok()?;
         let command = match command {
             FrequentCommand::Call(options) => CliCommand::Call(options),
@@ -40,6 +43,43 @@ impl FrequentArgs {
         };
         Some(CliArgs { global, command })
     }
+}
+
+/// `zeph-host call TOOL KEY=VALUE…` without any option. To describe even this one command to the parser takes longer than to decide about
+/// its call.
+fn plain_call(typed: &[OsString]) -> Option<CliArgs> {
+    let [_, first, words @ ..] = typed else {
+        return None;
+    };
+    let plain = |word: &OsString| {
+        let word = word.to_str().filter(|word| !word.starts_with('-'));
+        word.map(str::to_owned)
+    };
+    let mut words = words.iter().map(plain).collect::<Option<Vec<_>>>()?;
+    if first != "call" || words.is_empty() {
+        return None;
+    }
+    let call = CallArgs {
+        tool: words.remove(0),
+        arguments: words,
+        json: None,
+        conversation: None,
+        record: None,
+        output: CallOutput::Text,
+    };
+    Some(CliArgs {
+        global: Global {
+            config: None,
+            set: Vec::new(),
+            root: Vec::new(),
+            plugins: Vec::new(),
+            no_project: false,
+            verbose: 0,
+            quiet: 0,
+            color: Color::Auto,
+        },
+        command: CliCommand::Call(call),
+    })
 }
 
 #[cfg(test)]
@@ -54,6 +94,13 @@ mod tests {
     fn a_frequent_command_is_read_as_among_all_commands() {
         for line in [
             "zeph-host call bash command=true",
+            "zeph-host call read path=a b= =c c=-d -",
+            "zeph-host call read path=a b= =c c=-d",
+            "zeph-host call help",
+            "zeph-host call help read",
+            "zeph-host call ",
+            "zeph-host call read  a=b",
+            "zeph-host call read -- -a=b",
             "zeph-host call read path=a --json {}",
             "zeph-host call --no-project -vv read --config c.toml path=a --root / --set a=b",
             "zeph-host call",
