@@ -86,7 +86,12 @@ impl Store {
             line,
             has_to_last,
             has_line: |begun| *begun == Some(CallBegin::Recorded),
-            ..Task::new(BEGIN, Access::Write, work, StoreReply::Waiting(reply))
+            ..Task::new(
+                BEGIN,
+                Access::WriteBriefly,
+                work,
+                StoreReply::Waiting(reply),
+            )
         })
         .await?;
         match (Self::answered(answer, BEGIN).await?, call) {
@@ -110,7 +115,8 @@ impl Store {
     ) -> Result<(), StoreError> {
         let call = finish.as_ref().map(|finish| finish.call_id);
         let (reply, answer) = oneshot::channel();
-        self.queue_finish(finish, unused, Access::Write, StoreReply::Waiting(reply))
+        let reply = StoreReply::Waiting(reply);
+        self.queue_finish(finish, unused, Access::WriteBriefly, reply)
             .await?;
         is_finished(Self::answered(answer, FINISH).await?, call)
     }
@@ -137,7 +143,7 @@ impl Store {
         // Who asks for rights does not wait for what may be written soon.
         let access = match unused.is_empty() {
             true => Access::WriteSoon,
-            false => Access::Write,
+            false => Access::WriteBriefly,
         };
         self.queue_finish(finish, unused, access, reply).await
     }

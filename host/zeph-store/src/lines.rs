@@ -6,10 +6,20 @@ use crate::audit::file::AuditFile;
 use crate::error::StoreError;
 use crate::store::Job;
 
+/// How long a line waits for other hosts that write to the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FileWait {
+    /// Until they have written.
+    Long,
+    /// Not at all.
+    None,
+}
+
 /// Writes what is not written yet.
 ///
-/// Errors: when a line cannot be written that its job needs; the transaction is not to be committed then.
-pub(crate) fn write(jobs: &mut [Box<dyn Job>]) -> Result<(), StoreError> {
+/// Errors: when a line cannot be written that its job needs, or when one would have to wait that may not; the transaction is not to be
+/// committed then.
+pub(crate) fn write(jobs: &mut [Box<dyn Job>], wait: FileWait) -> Result<(), StoreError> {
     let mut text = Vec::new();
     let mut file: Option<Arc<AuditFile>> = None;
     let mut is_needed = false;
@@ -21,9 +31,9 @@ pub(crate) fn write(jobs: &mut [Box<dyn Job>]) -> Result<(), StoreError> {
         file.get_or_insert_with(|| Arc::clone(&line.file));
     }
     let Some(file) = file else { return Ok(()) };
-    match file.append_lines(&text, at_ms) {
+    match file.append_lines(&text, at_ms, wait) {
         Ok(()) => {}
-        Err(error) if is_needed => return Err(error),
+        Err(error) if is_needed || wait == FileWait::None => return Err(error),
         Err(error) => tracing::error!(
             error = &error as &dyn std::error::Error,
             "the end of a call cannot be recorded in the audit file"

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
@@ -10,7 +11,8 @@ use crate::error::StoreError;
 use crate::postgres;
 use crate::postgres::url::ServerUrl;
 use crate::sqlite;
-use crate::store::{Job, Message, QUEUE_JOBS_MAX, Store};
+use crate::sqlite::desk::WriterDesk;
+use crate::store::{QUEUE_JOBS_MAX, Store};
 
 /// What a store without a file is called in messages.
 pub(crate) const MEMORY: &str = ":memory:";
@@ -106,15 +108,24 @@ impl Store {
         // A file is read faster than a thread is woken.
         let is_far = matches!(location, Location::Server(_));
         let (sender, rights) = mpsc::channel(QUEUE_JOBS_MAX);
-        Self::start(&place, is_far.then_some(sender), move |queue| {
-            match open(location, &options) {
-                Ok((database, notices)) => {
+        let desk = Arc::new(WriterDesk::default());
+        let of_callers = (!is_far).then(|| Arc::clone(&desk));
+        Self::start(
+            &place,
+            is_far.then_some(sender),
+            of_callers,
+            move |queue| match open(location, &options) {
+                Ok((OpenDatabase::Sqlite(database), notices)) => {
                     tell(Ok(notices));
-                    database.run(queue, rights);
+                    sqlite::writer::run(*database, queue, &desk);
+                }
+                Ok((OpenDatabase::Postgres(database), notices)) => {
+                    tell(Ok(notices));
+                    postgres::writer::run(*database, queue, rights);
                 }
                 Err(error) => tell(Err(error)),
-            }
-        })
+            },
+        )
     }
 }
 
@@ -137,15 +148,6 @@ impl StoreOpening {
         let notices = self.opened.await.unwrap_or(Err(CLOSED))?;
         let store = self.store;
         Ok(OpenedStore { store, notices })
-    }
-}
-
-impl OpenDatabase {
-    fn run(self, queue: mpsc::Receiver<Message>, rights: mpsc::Receiver<Box<dyn Job>>) {
-        match self {
-            Self::Sqlite(database) => sqlite::writer::run(*database, queue),
-            Self::Postgres(database) => postgres::writer::run(*database, queue, rights),
-        }
     }
 }
 

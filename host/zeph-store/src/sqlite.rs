@@ -53,6 +53,7 @@ mod checkpoint;
 mod clock;
 mod conversation;
 mod defaults;
+pub(crate) mod desk;
 mod due;
 mod goals;
 mod grant_uses;

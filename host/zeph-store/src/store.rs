@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
-use std::thread::{self, JoinHandle};
+use std::thread;
 
 use tokio::sync::{mpsc, oneshot};
 
@@ -11,7 +11,12 @@ use crate::audit::file::AuditFile;
 use crate::changes::Announcer;
 use crate::error::{StoreError, file};
 use crate::operations::{OperationFault, Operations, Outcome};
+use crate::sqlite::desk::WriterDesk;
 use crate::sweep::Retention;
+
+mod link;
+
+use self::link::StoreLink;
 
 /// Most jobs that wait for the writer. Beyond it callers wait to queue, which bounds the memory that waits with them.
 pub(crate) const QUEUE_JOBS_MAX: usize = 256;
@@ -25,20 +30,11 @@ pub(crate) const QUEUE_JOBS_MAX: usize = 256;
 /// committed and the file is closed.
 #[derive(Clone)]
 pub struct Store {
-    writer: Arc<StoreWriter>,
+    writer: Arc<StoreLink>,
     /// Where the begin and the end of calls are written as well.
     pub(crate) audit_file: Option<Arc<AuditFile>>,
     /// What handles in this process hear of each other and of other hosts.
     pub(crate) announcer: Announcer,
-}
-
-struct StoreWriter {
-    /// None only while it is being dropped.
-    queue: Option<mpsc::Sender<Message>>,
-    /// Where reads of rights go, if the database has readers beside the writer.
-    rights: Option<mpsc::Sender<Box<dyn Job>>>,
-    /// None only while it is being dropped.
-    thread: Option<JoinHandle<()>>,
 }
 
 /// Whether a job changes anything, and when.
@@ -50,6 +46,8 @@ pub(crate) enum Access {
     ReadRights,
     /// It writes.
     Write,
+    /// It writes a few rows that a caller waits for at every call: whoever asks for it does it, where nobody else writes.
+    WriteBriefly,
     /// It writes, and may wait a moment for others, to share their transaction.
     WriteSoon,
 }
@@ -58,6 +56,16 @@ impl Access {
     /// Whether it changes nothing.
     pub(crate) fn only_reads(self) -> bool {
         matches!(self, Self::Read | Self::ReadRights)
+    }
+
+    /// Whether it takes microseconds.
+    pub(crate) fn is_brief(self) -> bool {
+        !matches!(self, Self::Read | Self::Write)
+    }
+
+    /// Whether rights may be others after it.
+    pub(crate) fn changes_rights(self) -> bool {
+        matches!(self, Self::Write | Self::WriteBriefly)
     }
 }
 
@@ -138,7 +146,7 @@ impl<T, W> Task<T, W> {
         Self {
             operation,
             access,
-            has_to_last: access == Access::Write,
+            has_to_last: matches!(access, Access::Write | Access::WriteBriefly),
             work,
             line: None,
             has_line: |_| true,
@@ -193,10 +201,12 @@ where
 }
 
 impl Store {
-    /// Starts the writer thread, which runs `drain` until the queue is closed. `rights`: where reads of rights go, if not there.
+    /// Starts the writer thread, which runs `drain` until the queue is closed. `rights`: where reads of rights go, if not there; `desk`: where
+    /// the writer stands, if its thread has to be woken.
     pub(crate) fn start<D>(
         path: &Path,
         rights: Option<mpsc::Sender<Box<dyn Job>>>,
+        desk: Option<Arc<WriterDesk>>,
         drain: D,
     ) -> Result<Self, StoreError>
     where
@@ -208,11 +218,7 @@ impl Store {
             .spawn(move || drain(receiver))
             .map_err(file("start the writer thread of the store", path))?;
         Ok(Self {
-            writer: Arc::new(StoreWriter {
-                queue: Some(queue),
-                rights,
-                thread: Some(thread),
-            }),
+            writer: Arc::new(StoreLink::new(queue, rights, desk, thread)),
             audit_file: None,
             announcer: Announcer::new(),
         })
@@ -285,12 +291,17 @@ impl Store {
         W: FnMut(&dyn Operations) -> Outcome<T> + Send + 'static,
     {
         let (operation, access) = (task.operation, task.access);
-        match (&self.writer.rights, access) {
+        match (self.writer.rights(), access) {
             (Some(rights), Access::ReadRights) => {
                 let queued = rights.send(Box::new(task)).await;
                 queued.map_err(|_| StoreError::Closed { operation })
             }
-            _ => self.queue(Message::Job(Box::new(task)), operation).await,
+            _ => {
+                let job = Message::Job(Box::new(task));
+                self.writer.send(job, operation).await?;
+                self.writer.serve(access).await;
+                Ok(())
+            }
         }
     }
 
@@ -305,12 +316,7 @@ impl Store {
             work,
             StoreReply::Logged(Box::new(drop)),
         );
-        let queued = self
-            .writer
-            .queue
-            .as_ref()
-            .map(|queue| queue.try_send(Message::Job(Box::new(task))));
-        if !matches!(queued, Some(Ok(()))) {
+        if !self.writer.try_send(Box::new(task)) {
             tracing::debug!(
                 operation,
                 "omitted: the store has too much to do, or is closed"
@@ -318,35 +324,20 @@ impl Store {
         }
     }
 
+    /// Queues something else than a job.
     pub(crate) async fn queue(
         &self,
         message: Message,
         operation: &'static str,
     ) -> Result<(), StoreError> {
-        let closed = StoreError::Closed { operation };
-        let Some(queue) = &self.writer.queue else {
-            return Err(closed);
-        };
-        queue.send(message).await.map_err(|_| closed)
+        self.writer.send(message, operation).await?;
+        self.writer.wake();
+        Ok(())
     }
 }
 
 impl fmt::Debug for Store {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Store").finish_non_exhaustive()
-    }
-}
-
-impl Drop for StoreWriter {
-    fn drop(&mut self) {
-        drop(self.queue.take());
-        drop(self.rights.take());
-        let Some(thread) = self.thread.take() else {
-            return;
-        };
-        if thread.join().is_err() {
-            tracing::error!("the writer thread of the store panicked");
-        }
-        tracing::debug!("the store is closed");
     }
 }

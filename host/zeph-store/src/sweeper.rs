@@ -1,8 +1,6 @@
 //! Sweeping between calls: a few rows at a time, so few that a call which comes meanwhile does not notice.
 
-use std::time::Duration;
-
-use tokio::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::operations::Outcome;
 use crate::store::Clock;
@@ -63,19 +61,20 @@ impl Sweeper {
         self.next
     }
 
-    /// Notes committed writes. Sweeps when there are many and there was no pause.
-    pub(crate) fn count(&mut self, n_writes: usize, database: &dyn SweptDatabase) {
+    /// Notes committed writes. Returns whether a step is due, because there were many and no pause.
+    pub(crate) fn count(&mut self, n_writes: usize) -> bool {
         if self.plan.is_none() {
-            return;
+            return false;
         }
         let now = Instant::now();
         self.n_writes += n_writes;
-        if self.n_writes < WRITES {
+        let is_due = self.n_writes >= WRITES;
+        self.next = match is_due {
+            true => Some(now),
             // Not before a pause.
-            self.next = self.next.map(|next| next.max(now + IDLE));
-            return;
-        }
-        self.step(database);
+            false => self.next.map(|next| next.max(now + IDLE)),
+        };
+        is_due
     }
 
     /// Deletes a few things; the next step follows when there were any.

@@ -11,7 +11,7 @@ pub(crate) mod verify;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 use self::line::{CODE_LINE_BYTES, ChainedLine, FileMark, MarkReason};
 use self::tail::{FileLink, FileTail, NO_LINK};
@@ -19,6 +19,7 @@ use crate::audit::checkpoint::FileHead;
 use crate::audit::code::{NO_CODE, hex};
 use crate::audit::record::AuditEvent;
 use crate::error::StoreError;
+use crate::lines::FileWait;
 use crate::place::{self, FileId, with_suffix};
 use crate::secrets::audit_keys::{AuditKey, AuditKeys};
 
@@ -82,7 +83,7 @@ impl AuditFile {
     ///
     /// Errors: [`StoreError::AuditFile`]; the line may then be there in part, and the next one starts on a new line.
     pub fn append(&self, event: &AuditEvent<'_>) -> Result<(), StoreError> {
-        self.append_lines(&self.line_of(event)?, event.at_ms())
+        self.append_lines(&self.line_of(event)?, event.at_ms(), FileWait::Long)
     }
 
     /// The newest line; `None` when none has a code.
@@ -117,17 +118,44 @@ impl AuditFile {
 
     /// Appends whole lines, with one system call, at `at_ms`.
     ///
-    /// Errors: [`StoreError::AuditFile`]; part of them may then be there, and the next one starts on a new line.
-    pub(crate) fn append_lines(&self, lines: &[u8], at_ms: i64) -> Result<(), StoreError> {
-        // The descriptor stays usable whatever happened to a thread that held the lock.
-        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-        let appended = self.append_line(&mut current, lines, at_ms);
+    /// Errors: [`StoreError::AuditFile`]; part of them may then be there, and the next one starts on a new line. Nothing is, where others hold
+    /// the file and it may not wait for them.
+    pub(crate) fn append_lines(
+        &self,
+        lines: &[u8],
+        at_ms: i64,
+        wait: FileWait,
+    ) -> Result<(), StoreError> {
+        let appended = self.locked(wait).and_then(|mut current| {
+            let lines = (lines, at_ms);
+            self.append_line(&mut current, lines, wait)
+        });
         appended.map_err(|source| fault("write", &self.path, source))
     }
 
-    fn append_line(&self, current: &mut Current, line: &[u8], at_ms: i64) -> io::Result<()> {
+    fn locked(&self, wait: FileWait) -> io::Result<MutexGuard<'_, Current>> {
+        // The descriptor stays usable whatever happened to a thread that held the lock.
+        if wait == FileWait::Long {
+            return Ok(self.current.lock().unwrap_or_else(PoisonError::into_inner));
+        }
+        match self.current.try_lock() {
+            Ok(current) => Ok(current),
+            Err(TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => Err(io::ErrorKind::WouldBlock.into()),
+        }
+    }
+
+    fn append_line(
+        &self,
+        current: &mut Current,
+        (line, at_ms): (&[u8], i64),
+        wait: FileWait,
+    ) -> io::Result<()> {
         for _ in 0..TRIES_MAX {
-            current.file.lock()?;
+            match wait {
+                FileWait::Long => current.file.lock()?,
+                FileWait::None => current.file.try_lock().map_err(io::Error::from)?,
+            }
             let appended = self.append_locked(current, line, at_ms);
             current.file.unlock()?;
             if appended? {

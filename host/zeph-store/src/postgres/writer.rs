@@ -19,7 +19,7 @@ use super::url::ServerUrl;
 use crate::batch::{BATCH_JOBS_MAX, Batch};
 use crate::changes::Announcer;
 use crate::error::StoreError;
-use crate::lines;
+use crate::lines::{self, FileWait};
 use crate::open::StoreOptions;
 use crate::operations::{OperationFault, Operations as _, Outcome};
 use crate::store::{Job, Message};
@@ -141,7 +141,9 @@ impl Writer {
                 job.answer(&|operation, fault| site.told(operation, fault));
             }
             self.batch.reuse(jobs);
-            self.sweeper.count(n_writes, &self.transaction);
+            if self.sweeper.count(n_writes) {
+                self.sweeper.step(&self.transaction);
+            }
         }
         for read in self.reads.drain(..) {
             self.readers.read(read);
@@ -234,7 +236,7 @@ fn attempt(transaction: &Transaction, jobs: &mut [Box<dyn Job>]) -> Attempt {
     // What is recorded has its rows before it has its lines.
     let committed = transaction
         .settle()
-        .and_then(|()| lines::write(jobs).map_err(OperationFault::Line))
+        .and_then(|()| lines::write(jobs, FileWait::Long).map_err(OperationFault::Line))
         .and_then(|()| transaction.commit());
     match committed {
         Ok(()) => Attempt::Committed,

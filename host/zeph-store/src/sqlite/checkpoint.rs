@@ -22,6 +22,9 @@ const CHECKPOINT_WRITES: usize = 256;
 /// Pages in the log at which a commit makes the checkpoint itself: 64 MiB. Only bursts of stored outputs get there.
 pub(crate) const BACKSTOP_PAGES: u32 = 16_384;
 
+/// Bytes of log at which a caller does not commit itself any more: half of what makes it move all of them.
+const LOG_BYTES_BEHIND: u64 = 32 << 20;
+
 /// Bytes of log that a closing host leaves to the next one, which reads them in about a millisecond when it starts.
 /// More are moved into the database, for some 10 ms.
 const LOG_BYTES_LEFT_MAX: u64 = 1 << 20;
@@ -31,6 +34,7 @@ pub(crate) struct Checkpointer {
     /// None when there is no file.
     site: Option<Site>,
     n_writes: usize,
+    is_behind: bool,
     thread: Option<(SyncSender<()>, JoinHandle<()>)>,
 }
 
@@ -40,8 +44,14 @@ impl Checkpointer {
         Self {
             site,
             n_writes: 0,
+            is_behind: false,
             thread: None,
         }
+    }
+
+    /// Whether a commit may have to make a checkpoint itself, as far as was seen at the last one asked for.
+    pub(crate) fn is_behind(&self) -> bool {
+        self.is_behind
     }
 
     /// Notes committed writes, and asks for a checkpoint when there are enough.
@@ -51,6 +61,8 @@ impl Checkpointer {
             return;
         }
         self.n_writes = 0;
+        let site = self.site.as_ref();
+        self.is_behind = site.is_some_and(|site| log_bytes(&site.path) >= LOG_BYTES_BEHIND);
         if self.thread.is_none() {
             self.thread = self.site.clone().and_then(start);
         }
@@ -74,12 +86,15 @@ impl Checkpointer {
 
 /// Lets the coming close leave a short log as it is.
 pub(crate) fn spare_close(connection: &Connection, path: &Path) {
-    let log_bytes = fs::metadata(with_suffix(path, "-wal")).map_or(0, |metadata| metadata.len());
-    let leave = log_bytes <= LOG_BYTES_LEFT_MAX;
+    let leave = log_bytes(path) <= LOG_BYTES_LEFT_MAX;
     let config = DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE;
     if let Err(error) = connection.set_db_config(config, leave) {
         tracing::debug!(%error, "the store is closed with a checkpoint");
     }
+}
+
+fn log_bytes(path: &Path) -> u64 {
+    fs::metadata(with_suffix(path, "-wal")).map_or(0, |metadata| metadata.len())
 }
 
 fn start(site: Site) -> Option<(SyncSender<()>, JoinHandle<()>)> {

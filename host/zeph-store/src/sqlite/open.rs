@@ -28,8 +28,10 @@ const LOG_BYTES_KEPT: i64 = 8 << 20;
 #[cfg(test)]
 pub(super) fn start(database: Database) -> Result<crate::store::Store, StoreError> {
     let path = database.site.path.clone();
-    crate::store::Store::start(&path, None, move |queue| {
-        super::writer::run(database, queue);
+    let desk = std::sync::Arc::new(super::desk::WriterDesk::default());
+    let of_callers = Some(std::sync::Arc::clone(&desk));
+    crate::store::Store::start(&path, None, of_callers, move |queue| {
+        super::writer::run(database, queue, &desk);
     })
 }
 

@@ -1,20 +1,24 @@
-//! The one thread that owns the connection: it takes everything queued, runs it in one transaction, then answers.
+//! The one writer that owns the connection: it takes everything queued, runs it in one transaction, then answers. Its thread works with it, and
+//! callers do for a moment (`desk`).
 //!
 //! Committing together is what makes many parallel calls cheap: one lock, one write of the log for all of them. A job
 //! that fails is undone alone. Nobody is answered before the commit. What can wait a moment shares the transaction of what comes next.
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
+use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::{mpsc, oneshot};
 
 use super::chain::ChainedConnection;
 use super::checkpoint::{Checkpointer, spare_close};
+use super::desk::{Turn, WriterDesk};
 use super::due;
 use super::site::Site;
-use crate::batch::{BATCH_JOBS_MAX, Batch};
+use crate::batch::Batch;
 use crate::error::StoreError;
-use crate::lines;
+use crate::lines::{self, FileWait};
 use crate::operations::{OperationFault, Operations as _, Outcome};
 use crate::place::FileId;
 use crate::store::{Job, Message};
@@ -24,7 +28,7 @@ use crate::sweeper::{Sweeper, SweptDatabase};
 /// The connection and where it leads.
 #[derive(Debug)]
 pub(crate) struct Database {
-    /// Used by the writer thread alone.
+    /// Used by the writer alone.
     pub(crate) connection: ChainedConnection,
     /// For messages.
     pub(crate) site: Site,
@@ -32,9 +36,12 @@ pub(crate) struct Database {
     pub(crate) file_id: Option<FileId>,
 }
 
-/// What the thread holds between two batches.
-struct Writer {
+/// What is held between two batches.
+pub(super) struct Writer {
     database: Database,
+    queue: mpsc::Receiver<Message>,
+    /// Whether nothing more can come.
+    is_over: bool,
     checkpointer: Checkpointer,
     sweeper: Sweeper,
     batch: Batch,
@@ -42,76 +49,180 @@ struct Writer {
 }
 
 /// The life of the writer thread: until every sender is gone or one asks to close, and the queue is empty.
-pub(crate) fn run(database: Database, queue: mpsc::Receiver<Message>) {
-    let mut timer = tokio::runtime::Builder::new_current_thread();
-    match timer.enable_time().build() {
-        Ok(timer) => timer.block_on(drain(database, queue)),
-        // Every operation fails as closed.
-        Err(error) => tracing::error!(%error, "the writer thread of the store cannot start"),
-    }
-}
-
-async fn drain(database: Database, mut queue: mpsc::Receiver<Message>) {
-    let checkpointer = Checkpointer::new(database.file_id.map(|_| database.site.clone()));
-    let mut writer = Writer {
-        database,
-        checkpointer,
-        sweeper: Sweeper::default(),
-        batch: Batch::default(),
-        waiting_for_close: Vec::new(),
-    };
-    let mut messages = Vec::with_capacity(BATCH_JOBS_MAX);
-    loop {
-        let wake_at = writer.sweeper.wake_at();
-        let received = writer.batch.receive(&mut queue, &mut messages, wake_at);
-        let received = received.await;
-        for message in messages.drain(..) {
-            writer.take(message, &mut queue);
-        }
-        match received {
-            Some(0) => break,
-            Some(_) if writer.batch.can_wait() => {}
-            Some(_) => writer.run_jobs(),
-            None if writer.batch.is_waiting() => writer.run_jobs(),
-            None => writer.sweeper.step(&writer.database.connection),
-        }
-    }
-    writer.end();
+pub(crate) fn run(database: Database, queue: mpsc::Receiver<Message>, desk: &WriterDesk) {
+    desk.attend(Writer::new(database, queue));
 }
 
 impl Writer {
-    fn take(&mut self, message: Message, queue: &mut mpsc::Receiver<Message>) {
+    fn new(database: Database, queue: mpsc::Receiver<Message>) -> Self {
+        Self {
+            checkpointer: Checkpointer::new(database.file_id.map(|_| database.site.clone())),
+            database,
+            queue,
+            is_over: false,
+            sweeper: Sweeper::default(),
+            batch: Batch::default(),
+            waiting_for_close: Vec::new(),
+        }
+    }
+
+    /// Does what is queued and due; for the thread.
+    pub(super) fn turn(&mut self) -> Turn {
+        loop {
+            let is_full = self.take_queued();
+            self.run_rights();
+            if self.is_over {
+                return Turn::Over;
+            }
+            if !self.batch.can_wait() || is_past(self.batch.run_at()) {
+                self.run_jobs();
+            }
+            if is_past(self.sweeper.wake_at()) {
+                self.sweeper.step(&self.database.connection);
+            }
+            if is_full {
+                continue;
+            }
+            let times = [self.batch.run_at(), self.sweeper.wake_at()];
+            let next = times.into_iter().flatten().min();
+            return next.map_or(Turn::Woken, Turn::At);
+        }
+    }
+
+    /// Does what is queued, for a caller, which cannot wait. False when the thread has to: it does what is left then.
+    pub(super) fn run_briefly(&mut self) -> bool {
+        // Callers without a pause would keep the thread from sweeping.
+        if is_past(self.sweeper.wake_at()) {
+            return false;
+        }
+        let is_done = !self.take_queued() && !self.is_over && self.run_rights();
+        // What may wait has woken the thread, or finds it looking.
+        is_done && (self.batch.can_wait() || self.run_jobs_at_once())
+    }
+
+    /// Whether jobs wait for others to share their transaction.
+    pub(super) fn has_waiting(&self) -> bool {
+        self.batch.run_at().is_some()
+    }
+
+    /// Takes what is queued into the batch. True when there is no room for more.
+    fn take_queued(&mut self) -> bool {
+        while self.batch.has_room() {
+            match self.queue.try_recv() {
+                Ok(message) => self.take(message),
+                Err(TryRecvError::Empty) => return false,
+                Err(TryRecvError::Disconnected) => {
+                    self.is_over = true;
+                    return false;
+                }
+            }
+        }
+        true
+    }
+
+    fn take(&mut self, message: Message) {
         match message {
             Message::Job(job) => self.batch.push(job),
             Message::Retain(retention, clock) => self.sweeper.start(retention, clock),
             // There is nobody to hear: others write to the file and say nothing.
             Message::Listen(_) => {}
             Message::Close(reply) => {
-                queue.close();
+                self.queue.close();
                 self.waiting_for_close.push(reply);
             }
         }
     }
 
+    /// Answers reads that depend on nothing in the batch. False when one failed and is left in it.
+    fn run_rights(&mut self) -> bool {
+        let connection = &self.database.connection;
+        let reads = self.batch.take_reads_of_rights();
+        if reads.is_empty() {
+            return true;
+        }
+        let is_moved = is_moved(&self.database);
+        let mut all_read = true;
+        let _at_once = AtOnce::on(connection, &self.database.site);
+        for mut read in reads {
+            match !is_moved && read.run(connection) {
+                true => answer(&self.database.site, read),
+                false => {
+                    all_read = false;
+                    self.batch.push(read);
+                }
+            }
+        }
+        all_read
+    }
+
     fn run_jobs(&mut self) {
         let mut jobs = self.batch.take();
         run_batch(&self.database, &mut jobs);
+        self.answer(jobs);
+    }
+
+    /// Runs the batch if it takes microseconds and nobody is in the way. False when it is left as it is.
+    fn run_jobs_at_once(&mut self) -> bool {
+        let is_brief = self.batch.is_brief() && !self.checkpointer.is_behind();
+        if !is_brief || is_moved(&self.database) {
+            return false;
+        }
+        let connection = &self.database.connection;
+        let mut jobs = self.batch.take();
+        let done = {
+            let _at_once = AtOnce::on(connection, &self.database.site);
+            run_together(connection, &mut jobs, FileWait::None)
+        };
+        if done.is_err() {
+            self.batch.put_back(jobs);
+            return false;
+        }
+        !self.answer(jobs)
+    }
+
+    /// Answers what was run. Returns whether sweeping is due.
+    fn answer(&mut self, mut jobs: Vec<Box<dyn Job>>) -> bool {
         let writes = jobs.iter().filter(|job| !job.access().only_reads());
         let n_writes = writes.count();
-        let site = &self.database.site;
         for job in jobs.drain(..) {
-            job.answer(&|operation, fault| site.told(operation, fault));
+            answer(&self.database.site, job);
         }
         self.batch.reuse(jobs);
         self.checkpointer.count(n_writes);
-        self.sweeper.count(n_writes, &self.database.connection);
+        self.sweeper.count(n_writes)
     }
 
-    fn end(mut self) {
+    /// Finishes what is queued, and closes the database.
+    pub(super) fn end(mut self) {
         self.run_jobs();
         self.sweeper.close(&self.database.connection);
         self.checkpointer.stop();
         close(self.database, self.waiting_for_close);
+    }
+}
+
+fn is_past(at: Option<Instant>) -> bool {
+    at.is_some_and(|at| at <= Instant::now())
+}
+
+fn answer(site: &Site, job: Box<dyn Job>) {
+    job.answer(&|operation, fault| site.told(operation, fault));
+}
+
+/// While it lives, what others hold fails at once.
+struct AtOnce<'a>(&'a Connection, Duration);
+
+impl<'a> AtOnce<'a> {
+    fn on(connection: &'a Connection, site: &Site) -> Self {
+        // A handler that cannot be set is the one that waits.
+        drop(connection.busy_timeout(Duration::ZERO));
+        Self(connection, site.busy_timeout)
+    }
+}
+
+impl Drop for AtOnce<'_> {
+    fn drop(&mut self) {
+        drop(self.0.busy_timeout(self.1));
     }
 }
 
@@ -130,7 +241,17 @@ fn run_batch(database: &Database, jobs: &mut [Box<dyn Job>]) {
             }
         }
         [job] => run_alone(connection, job),
-        _ => run_together(connection, jobs),
+        _ => match run_together(connection, jobs, FileWait::Long) {
+            Ok(()) => {}
+            Err(TogetherFault::Begin(error)) => {
+                let faults = jobs.iter_mut();
+                faults.for_each(|job| job.fail(copy_of(&error).into()));
+            }
+            Err(TogetherFault::Later) => {
+                tracing::debug!("a transaction of several jobs was lost: running them one by one");
+                jobs.iter_mut().for_each(|job| run_alone(connection, job));
+            }
+        },
     }
 }
 
@@ -147,7 +268,7 @@ fn run_alone(connection: &ChainedConnection, job: &mut Box<dyn Job>) {
         return;
     }
     if job.run(connection) {
-        let written = lines::write(std::slice::from_mut(job));
+        let written = lines::write(std::slice::from_mut(job), FileWait::Long);
         let committed = written
             .map_err(OperationFault::Line)
             .and_then(|()| Ok(execute(connection, "COMMIT")?));
@@ -158,39 +279,39 @@ fn run_alone(connection: &ChainedConnection, job: &mut Box<dyn Job>) {
     roll_back(connection);
 }
 
-/// One transaction for all jobs; when it is lost as a whole, one for each, so that only the culprit fails.
-fn run_together(connection: &ChainedConnection, jobs: &mut [Box<dyn Job>]) {
-    if let Err(error) = connection.begin() {
-        jobs.iter_mut()
-            .for_each(|job| job.fail(copy_of(&error).into()));
-        return;
-    }
-    let all_run = jobs
-        .iter_mut()
-        .try_for_each(|job| run_in_savepoint(connection, job.as_mut()));
-    let committed = all_run.map_err(OperationFault::from).and_then(|()| {
-        lines::write(jobs).map_err(OperationFault::Line)?;
-        Ok(execute(connection, "COMMIT")?)
-    });
-    if let Err(fault) = committed {
-        tracing::debug!(
-            ?fault,
-            "a transaction of several jobs was lost: running them one by one"
-        );
-        roll_back(connection);
-        jobs.iter_mut().for_each(|job| run_alone(connection, job));
-    }
+/// One transaction for all jobs.
+///
+/// Errors: what was in the way, and a job that failed; nothing has happened then.
+fn run_together(
+    connection: &ChainedConnection,
+    jobs: &mut [Box<dyn Job>],
+    wait: FileWait,
+) -> Result<(), TogetherFault> {
+    let done = attempt(connection, jobs, wait);
+    roll_back(connection);
+    done
 }
 
-/// Runs a job so that its failure undoes nothing else. Fails when the whole transaction is lost.
-fn run_in_savepoint(connection: &ChainedConnection, job: &mut dyn Job) -> rusqlite::Result<()> {
-    execute(connection, "SAVEPOINT job")?;
-    if !job.run(connection) {
-        // After a full disk, for one, SQLite has rolled everything back and this fails, as it should.
-        execute(connection, "ROLLBACK TO job")?;
-        connection.forget_head();
+fn attempt(
+    connection: &ChainedConnection,
+    jobs: &mut [Box<dyn Job>],
+    wait: FileWait,
+) -> Result<(), TogetherFault> {
+    connection.begin().map_err(TogetherFault::Begin)?;
+    if !jobs.iter_mut().all(|job| job.run(connection)) {
+        return Err(TogetherFault::Later);
     }
-    execute(connection, "RELEASE job")
+    let written = lines::write(jobs, wait);
+    written.map_err(|_| TogetherFault::Later)?;
+    execute(connection, "COMMIT").map_err(|_| TogetherFault::Later)
+}
+
+/// Why several jobs have no transaction in common.
+enum TogetherFault {
+    /// None can have one now.
+    Begin(rusqlite::Error),
+    /// Something else, which each that is to blame meets again alone.
+    Later,
 }
 
 impl SweptDatabase for ChainedConnection {

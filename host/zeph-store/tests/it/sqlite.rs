@@ -3,4 +3,5 @@
 mod bad_file;
 mod bad_place;
 mod bad_row;
+mod desk;
 mod two_hosts;

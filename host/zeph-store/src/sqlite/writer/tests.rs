@@ -8,7 +8,7 @@ use zeph_core::id::ConversationId;
 use crate::error::StoreError;
 use crate::open::{Location, StoreOptions};
 use crate::sqlite::open;
-use crate::store::Store;
+use crate::store::{Access, Store};
 
 /// Pages a full store may still grow by: enough for small rows, not for the large output.
 const SPARE_PAGES: i64 = 40;
@@ -71,4 +71,28 @@ async fn a_full_disk_fails_only_what_does_not_fit() {
     let dir = tempfile::tempdir().unwrap();
     check_full(Location::File(dir.path().join("zeph.db"))).await;
     check_full(Location::Memory).await;
+}
+
+/// A caller that panics while it has the writer leaves it unfit for use: every other is told that the store is closed.
+#[tokio::test]
+async fn a_panic_of_one_caller_leaves_nobody_waiting() {
+    for access in [Access::ReadRights, Access::WriteBriefly, Access::Write] {
+        let store = full_store(Location::Memory);
+        let panicking = store.clone();
+        let mut tasks = JoinSet::new();
+        tasks.spawn(async move {
+            let work = |_: &dyn crate::operations::Operations| -> crate::operations::Outcome<()> {
+                panic!("a job of this test")
+            };
+            panicking.run("panic", access, work).await
+        });
+        let panicked = tasks.join_next().await.unwrap();
+        let is_told = matches!(panicked, Ok(Err(StoreError::Closed { .. })) | Err(_));
+        assert!(is_told, "{access:?}: {panicked:?}");
+        let next = store.begin_conversation(ConversationId::new(), 1).await;
+        assert!(
+            matches!(next, Err(StoreError::Closed { .. })),
+            "{access:?}: {next:?}"
+        );
+    }
 }

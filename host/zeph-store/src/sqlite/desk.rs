@@ -1,0 +1,93 @@
+//! Where the writer stands while nobody works with it. The thread of the store takes it for whatever is queued; a caller takes it for itself
+//! when nobody else has it and all that is asked for takes microseconds, which spares waking two threads for each call.
+//!
+//! A caller never waits there: not for another caller, another host, or a lock on a file; for the disk only when SQLite begins its log anew, once
+//! in some hundred calls. What cannot be done at once is left to the thread, and so is whatever goes wrong: nothing has happened then.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Instant;
+
+use super::writer::Writer;
+use crate::store::Access;
+
+/// The writer of one database, or the place for it.
+#[derive(Default)]
+pub(crate) struct WriterDesk {
+    /// None before the database is open, and once it is closed. Held for the work of a batch.
+    writer: Mutex<Option<Writer>>,
+    /// Whether the thread looks for what may wait without being woken for it.
+    looks_soon: AtomicBool,
+}
+
+/// When the thread has to look again.
+pub(super) enum Turn {
+    /// When it is woken.
+    Woken,
+    /// At this moment at the latest.
+    At(Instant),
+    /// Never: nothing more comes.
+    Over,
+}
+
+impl WriterDesk {
+    /// Does what is queued, after a job of this `access` was. False: the thread has to be woken for it.
+    pub(crate) fn serve(&self, access: Access) -> bool {
+        match access {
+            Access::Read | Access::Write => false,
+            Access::WriteSoon => self.looks_soon.swap(true, Ordering::AcqRel),
+            Access::ReadRights | Access::WriteBriefly => match self.writer.try_lock() {
+                Ok(mut writer) => writer.as_mut().is_some_and(Writer::run_briefly),
+                Err(_) => false,
+            },
+        }
+    }
+
+    /// The life of the thread, until nothing more comes; `writer` is what callers may take meanwhile.
+    pub(super) fn attend(&self, writer: Writer) {
+        *self.lock() = Some(writer);
+        let closing = ClosedOnDrop(self);
+        loop {
+            match self.turn() {
+                Turn::Woken => thread::park(),
+                Turn::At(at) => thread::park_timeout(at.saturating_duration_since(Instant::now())),
+                Turn::Over => break,
+            }
+        }
+        drop(closing);
+    }
+
+    /// Does what is queued and due.
+    fn turn(&self) -> Turn {
+        // What is queued before this is seen below; who queues after it wakes the thread.
+        self.looks_soon.swap(false, Ordering::AcqRel);
+        let Ok(mut writer) = self.writer.lock() else {
+            tracing::error!("a caller panicked with the writer of the store");
+            return Turn::Over;
+        };
+        let turn = writer.as_mut().map_or(Turn::Over, Writer::turn);
+        if matches!(turn, Turn::At(_)) {
+            let is_waiting = writer.as_ref().is_some_and(Writer::has_waiting);
+            self.looks_soon.fetch_or(is_waiting, Ordering::AcqRel);
+        }
+        turn
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Writer>> {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Takes the writer away when the thread ends, whatever ended it: nobody waits for answers that cannot come.
+struct ClosedOnDrop<'a>(&'a WriterDesk);
+
+impl Drop for ClosedOnDrop<'_> {
+    fn drop(&mut self) {
+        let is_whole = !self.0.writer.is_poisoned();
+        let writer = self.0.lock().take();
+        if let Some(writer) = writer.filter(|_| is_whole) {
+            writer.end();
+        }
+    }
+}
