@@ -3,12 +3,13 @@
 //! Every output is, several times, and its lines are short: what the standard library pays for each line is more than reading
 //! it costs.
 
+mod fold;
+
 use std::cell::OnceCell;
 use std::ops::Range;
 
 use crate::block::{BLOCK_BYTES, equal, padded};
 use crate::diagnostic::{Severities, Severity};
-use crate::text::is_blank;
 
 /// A text as lines: where they are, and how bad each says things are.
 ///
@@ -22,6 +23,10 @@ pub struct Lines<'a> {
     starts: Vec<u32>,
     shift: u32,
     has_returns: bool,
+    /// Whether a line is all that stands between its place and the next.
+    is_simple: bool,
+    /// Bytes of blank lines that are left out: they stand in the text behind blank lines of the table.
+    n_folded_bytes: usize,
     severities: OnceCell<Severities>,
 }
 
@@ -69,17 +74,20 @@ impl<'a> Lines<'a> {
             // As if a line end followed.
             starts.push(u32::try_from(text.len() + 1).unwrap_or(u32::MAX));
         }
+        let has_returns = memchr::memchr(b'\r', bytes).is_some();
         Self {
             text,
             n_lines,
             starts,
             shift,
-            has_returns: memchr::memchr(b'\r', bytes).is_some(),
+            has_returns,
+            is_simple: !has_returns,
+            n_folded_bytes: 0,
             severities: OnceCell::new(),
         }
     }
 
-    /// The text.
+    /// The text, in which lines that are left out still stand.
     pub fn text(&self) -> &'a str {
         self.text
     }
@@ -99,16 +107,7 @@ impl<'a> Lines<'a> {
     pub fn at(&self, line_idx: usize) -> &'a str {
         match self.known(line_idx) {
             Some(known) => self.between(known),
-            None => self.line_from(line_idx, self.start(line_idx)).0,
-        }
-    }
-
-    /// The line with this number, which begins at `start`, and where the next one begins.
-    #[inline]
-    fn line_from(&self, line_idx: usize, start: usize) -> (&'a str, usize) {
-        match self.known(line_idx) {
-            Some(known) => (self.between(known.clone()), known.end + 1),
-            None => self.unknown_from(start),
+            None => self.unknown_from(self.start(line_idx)).0,
         }
     }
 
@@ -121,7 +120,15 @@ impl<'a> Lines<'a> {
 
     /// A line without the `\r` before its `\n`.
     #[inline]
-    fn between(&self, Range { start, end }: Range<usize>) -> &'a str {
+    fn between(&self, place: Range<usize>) -> &'a str {
+        if self.is_simple {
+            return self.text.get(place).unwrap_or_default();
+        }
+        self.bare(place)
+    }
+
+    fn bare(&self, place: Range<usize>) -> &'a str {
+        let Range { start, end } = self.first_of(place);
         let is_ended = end > start && end < self.text.len();
         let is_return = self.has_returns && is_ended && self.text.as_bytes()[end - 1] == b'\r';
         let line = self.text.get(start..end - usize::from(is_return));
@@ -147,24 +154,14 @@ impl<'a> Lines<'a> {
 
     /// Lines that follow each other, in order.
     pub fn range(&self, lines: Range<usize>) -> Iter<'_, 'a> {
+        let (start, end) = (lines.start, lines.end.min(self.n_lines));
+        let nexts = self.starts.get(start + 1..=end);
         Iter {
-            at: self.start(lines.start),
+            at: self.start(start),
             lines: self,
-            line_idx: lines.start,
-            end: lines.end.min(self.n_lines),
+            nexts: nexts.filter(|_| self.shift == 0).unwrap_or_default().iter(),
+            n_left: end.saturating_sub(start),
         }
-    }
-
-    /// The text of lines that follow each other, without the last line end.
-    pub fn block(&self, lines: Range<usize>) -> &'a str {
-        if lines.is_empty() {
-            return "";
-        }
-        let end = match lines.end < self.n_lines {
-            true => self.start(lines.end) - 1,
-            false => self.text.strip_suffix('\n').unwrap_or(self.text).len(),
-        };
-        &self.text[self.start(lines.start)..end]
     }
 
     /// How bad a line says things are. All lines are looked at together when the first one is asked for.
@@ -177,24 +174,10 @@ impl<'a> Lines<'a> {
         self.severities.get_or_init(|| Severities::of_lines(self))
     }
 
-    /// Whether there are two lines in a row that have nothing but white space.
-    pub fn has_blank_run(&self) -> bool {
-        let bytes = self.text.as_bytes();
-        let mut was_blank = false;
-        (0..self.n_lines).any(|line_idx| {
-            let start = self.starts.get(line_idx).filter(|_| self.shift == 0);
-            let first = start.and_then(|start| bytes.get(*start as usize));
-            // The first byte tells of most lines.
-            let is_plain = first.is_some_and(u8::is_ascii_graphic);
-            let is_blank = !is_plain && is_blank(self.at(line_idx));
-            std::mem::replace(&mut was_blank, is_blank) && is_blank
-        })
-    }
-
     /// Where a line stands in the text, without the `\n` that ends it; the end of the text beyond the last.
     pub(crate) fn place(&self, line_idx: usize) -> Range<usize> {
         if let Some(known) = self.known(line_idx) {
-            return known;
+            return self.first_of(known);
         }
         let start = self.start(line_idx);
         let next = self.start(line_idx + 1);
@@ -238,8 +221,9 @@ impl<'a> Lines<'a> {
 #[derive(Debug, Clone)]
 pub struct Iter<'l, 'a> {
     lines: &'l Lines<'a>,
-    line_idx: usize,
-    end: usize,
+    /// Where the lines begin that follow each, where the table has them.
+    nexts: std::slice::Iter<'l, u32>,
+    n_left: usize,
     /// Where the next one begins.
     at: usize,
 }
@@ -249,18 +233,20 @@ impl<'a> Iterator for Iter<'_, 'a> {
 
     #[inline]
     fn next(&mut self) -> Option<&'a str> {
-        if self.line_idx >= self.end {
-            return None;
-        }
-        let (line, next) = self.lines.line_from(self.line_idx, self.at);
-        self.line_idx += 1;
+        self.n_left = self.n_left.checked_sub(1)?;
+        let (line, next) = match self.nexts.next() {
+            Some(next) => {
+                let next = *next as usize;
+                (self.lines.between(self.at..next - 1), next)
+            }
+            None => self.lines.unknown_from(self.at),
+        };
         self.at = next;
         Some(line)
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        let n_left = self.end.saturating_sub(self.line_idx);
-        (n_left, Some(n_left))
+        (self.n_left, Some(self.n_left))
     }
 }
 

@@ -19,7 +19,7 @@ use crate::choose::Chosen;
 use crate::load::Filters;
 use crate::mark::is_marked;
 use crate::rule::{Action, Rule};
-use crate::sanitize::{Clean, begins_with_blank_run, clean, folded, plain};
+use crate::sanitize::{Clean, clean, folded, plain};
 pub(crate) use shown::{Shown, Text};
 
 /// Shorter outputs pass as they are, in bytes: what there is to gain is less than what a reader needs to understand a gap.
@@ -135,17 +135,18 @@ impl Filters {
         let mut filtered = unfiltered(output.raw);
         filtered.plain = plain(output.raw);
         if let Some(text) = filtered.plain.filter(|text| text.len() <= TEXT_BYTES_MAX) {
-            // Where there is a run, there is mostly one soon: then no table of lines is made in vain.
-            let lines = (!begins_with_blank_run(text)).then(|| Lines::of(text));
-            if let Some(lines) = lines.filter(|lines| !lines.has_blank_run()) {
-                filtered.size.lines_before = lines.len();
-                let shorter = self.shorten(output, lines, foreign, &mut filtered);
-                return sized(filtered, shorter.map_or(Cow::Borrowed(text), Cow::Owned));
+            let mut lines = Lines::of(text);
+            filtered.size.lines_before = lines.len();
+            if lines.has_blank_run() && !lines.fold() {
+                let text = folded(text);
+                let shorter = self.shorten(output, &Lines::of(&text), foreign, &mut filtered);
+                return sized(filtered, Cow::Owned(shorter.unwrap_or(text)));
             }
-            filtered.size.lines_before = n_lines(output.raw);
-            let text = folded(text);
-            let shorter = self.shorten(output, Lines::of(&text), foreign, &mut filtered);
-            return sized(filtered, Cow::Owned(shorter.unwrap_or(text)));
+            let shorter = self.shorten(output, &lines, foreign, &mut filtered);
+            return sized(
+                filtered,
+                shorter.map_or_else(|| lines.to_text(), Cow::Owned),
+            );
         }
         let Clean {
             text,
@@ -159,7 +160,7 @@ impl Filters {
         if text.len() > TEXT_BYTES_MAX {
             return sized(filtered, text);
         }
-        let shorter = self.shorten(output, Lines::of(&text), foreign, &mut filtered);
+        let shorter = self.shorten(output, &Lines::of(&text), foreign, &mut filtered);
         sized(filtered, shorter.map_or(text, Cow::Owned))
     }
 
@@ -167,13 +168,13 @@ impl Filters {
     fn shorten(
         &self,
         output: &Output<'_, '_>,
-        lines: Lines<'_>,
+        lines: &Lines<'_>,
         foreign: &dyn Foreign,
         filtered: &mut Filtered<'_>,
     ) -> Option<String> {
-        let text = lines.text();
-        let is_small = text.len() < TEXT_BYTES_MIN;
-        let line = output.command.filter(|_| !is_small && !is_marked(text))?;
+        let is_small = lines.n_bytes() < TEXT_BYTES_MIN;
+        let is_done = || is_marked(lines.text());
+        let line = output.command.filter(|_| !is_small && !is_done())?;
         let chosen = self.choose(line, foreign).ok()?;
         if !chosen.is_for_command() {
             return None;
@@ -252,7 +253,7 @@ impl Run<'_> {
     fn through(
         &self,
         rules: &[&Rule],
-        source: &Text<'_>,
+        source: &Text<'_, '_>,
         foreign: &dyn Foreign,
         filtered: &mut Filtered<'_>,
     ) -> Option<(String, Loss)> {
@@ -307,7 +308,7 @@ impl Run<'_> {
         let shorter = source.write(&shown);
         let loss = source.loss(&shown);
         let is_worth_it =
-            loss != Loss::None && shorter.len() + NOTICE_BYTES <= source.lines.text().len();
+            loss != Loss::None && shorter.len() + NOTICE_BYTES <= source.lines.n_bytes();
         is_worth_it.then_some((shorter, loss))
     }
 
@@ -315,14 +316,14 @@ impl Run<'_> {
     fn step(
         &self,
         rule: &Rule,
-        source: &Text<'_>,
+        source: &Text<'_, '_>,
         shown: &Shown,
         foreign: &dyn Foreign,
     ) -> Result<(Shown, Selection), Option<String>> {
         let text;
         let of_shown;
         let lines = if *shown == source.all() {
-            &source.lines
+            source.lines
         } else {
             text = source.text_of(shown);
             of_shown = Lines::of(&text);

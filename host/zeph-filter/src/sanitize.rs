@@ -304,13 +304,6 @@ impl Folded {
     }
 }
 
-/// Whether a plain text has a run of blank lines not far from its beginning.
-pub(crate) fn begins_with_blank_run(text: &str) -> bool {
-    const LOOKED_AT_BYTES: usize = 16 * 1024;
-    let end = memchr::memrchr(b'\n', &text.as_bytes()[..text.len().min(LOOKED_AT_BYTES)]);
-    has_blank_run(&text[..end.unwrap_or(0)])
-}
-
 fn has_blank_run(text: &str) -> bool {
     let (mut start, mut was_blank) = (0, false);
     line_ends(text.as_bytes()).chain([text.len()]).any(|end| {

@@ -1,7 +1,5 @@
 //! What no strategy can take away: errors, and the look of a failure.
 
-use std::ops::Range;
-
 use zeph_strategies::{LineSet, is_blank};
 
 use crate::apply::{Shown, Text};
@@ -32,19 +30,18 @@ pub(super) struct Restore<'a> {
 }
 
 /// Brings errors back that are not shown.
-pub(super) fn restore(source: &Text<'_>, shown: &mut Shown, what: Restore<'_>) {
+pub(super) fn restore(source: &Text<'_, '_>, shown: &mut Shown, what: Restore<'_>) {
     let lines = &source.lines;
     let is_content =
         |line_idx: usize| what.is_content && lines.at(line_idx).starts_with([' ', '+', '-']);
-    let gaps: Vec<Range<usize>> = shown.gaps(lines.len()).collect();
-    let hidden = gaps.iter().cloned();
-    let errors = hidden.flat_map(|gap| lines.severities().errors().within(gap));
+    let gaps = || shown.gaps(lines.len());
+    let errors = gaps().flat_map(|gap| lines.severities().errors().within(gap));
     let mut lost =
         errors.filter(|line_idx| !what.told.contains(*line_idx) && !is_content(*line_idx));
     let mut back: Vec<usize> = lost.by_ref().take(ERRORS_MAX).collect();
     let n_more = lost.count();
     if what.is_failure {
-        let is_hidden = |line_idx: &usize| gaps.iter().any(|gap| gap.contains(line_idx));
+        let is_hidden = |line_idx: &usize| gaps().any(|gap| gap.contains(line_idx));
         back.extend(last_lines(source).filter(is_hidden));
     }
     back.sort_unstable();
@@ -55,7 +52,7 @@ pub(super) fn restore(source: &Text<'_>, shown: &mut Shown, what: Restore<'_>) {
     }
 }
 
-fn last_lines(source: &Text<'_>) -> impl Iterator<Item = usize> {
+fn last_lines(source: &Text<'_, '_>) -> impl Iterator<Item = usize> {
     (0..source.lines.len())
         .rev()
         .filter(|line_idx| !is_blank(source.lines.at(*line_idx)))
@@ -63,7 +60,7 @@ fn last_lines(source: &Text<'_>) -> impl Iterator<Item = usize> {
 }
 
 /// Whether a failure is shown without a word of what failed: of all errors, none is.
-pub(super) fn is_green(source: &Text<'_>, shown: &Shown) -> bool {
+pub(super) fn is_green(source: &Text<'_, '_>, shown: &Shown) -> bool {
     let errors = source.lines.severities().errors();
     let n_errors = errors.n_within(0..source.lines.len());
     let hidden = shown.gaps(source.lines.len());
@@ -71,7 +68,7 @@ pub(super) fn is_green(source: &Text<'_>, shown: &Shown) -> bool {
 }
 
 /// The beginning and the end of the text; `None` when that is all of it. There is no error to show between them.
-pub(super) fn ends(source: &Text<'_>) -> Option<Shown> {
+pub(super) fn ends(source: &Text<'_, '_>) -> Option<Shown> {
     let n_lines = source.lines.len();
     if n_lines <= HEAD_LINES + TAIL_LINES {
         return None;

@@ -33,6 +33,14 @@ impl Shown {
         shown
     }
 
+    /// Nothing yet, with room for so many parts: long outputs have many, and growing step by step takes twice as much.
+    pub(crate) fn with_room(n_parts: usize) -> Self {
+        Self {
+            parts: Vec::with_capacity(n_parts),
+            n_lines: 0,
+        }
+    }
+
     /// How many lines are shown, those of ours among them.
     pub(crate) fn n_lines(&self) -> usize {
         self.n_lines
@@ -108,15 +116,23 @@ impl Shown {
 
     /// The lines of a text of `n_lines` that are not shown.
     pub(crate) fn gaps(&self, n_lines: usize) -> impl Iterator<Item = Range<usize>> {
-        let lines = self.parts().filter_map(|part| match part {
-            Part::Lines(lines) => Some(lines.clone()),
-            Part::Note(_) => None,
+        let lines = || {
+            self.parts().filter_map(|part| match part {
+                Part::Lines(lines) => Some(lines.clone()),
+                Part::Note(_) => None,
+            })
+        };
+        let is_ordered = lines().is_sorted_by_key(|lines| lines.start);
+        let in_order = is_ordered.then(lines).into_iter().flatten();
+        let sorted = (!is_ordered).then(|| {
+            let mut sorted: Vec<_> = lines().collect();
+            sorted.sort_unstable_by_key(|lines| lines.start);
+            sorted
         });
-        let mut lines: Vec<_> = lines.collect();
-        lines.sort_unstable_by_key(|lines| lines.start);
+        let lines = in_order.chain(sorted.into_iter().flatten());
         let end = n_lines..n_lines;
         let mut at = 0;
-        lines.into_iter().chain([end]).filter_map(move |lines| {
+        lines.chain([end]).filter_map(move |lines| {
             let gap = at..lines.start;
             at = lines.end;
             (!gap.is_empty()).then_some(gap)
@@ -128,7 +144,7 @@ impl Shown {
         if back.is_empty() {
             return;
         }
-        let mut merged = Self::default();
+        let mut merged = Self::with_room(self.parts.len() + 2 * back.len());
         let mut back = back.iter().copied().peekable();
         let n_first = self.n_first();
         for (part_idx, (_, part)) in std::mem::take(&mut self.parts).into_iter().enumerate() {
@@ -152,13 +168,7 @@ impl Shown {
     /// How many parts stand before those that keep the order of the text.
     fn n_first(&self) -> usize {
         let mut next = usize::MAX;
-        for (part_idx, part) in self
-            .parts()
-            .enumerate()
-            .collect::<Vec<_>>()
-            .into_iter()
-            .rev()
-        {
+        for (part_idx, (_, part)) in self.parts.iter().enumerate().rev() {
             if let Part::Lines(lines) = part {
                 if lines.start > next {
                     return part_idx + 1;
@@ -172,26 +182,37 @@ impl Shown {
 
 /// A text and its lines.
 #[derive(Debug)]
-pub(crate) struct Text<'a> {
-    pub(crate) lines: Lines<'a>,
+pub(crate) struct Text<'l, 'a> {
+    pub(crate) lines: &'l Lines<'a>,
 }
 
-impl Text<'_> {
+impl Text<'_, '_> {
     pub(crate) fn all(&self) -> Shown {
         Shown::all(self.lines.len())
     }
 
     /// The lines that are shown, as a text.
     pub(crate) fn text_of(&self, shown: &Shown) -> String {
-        let mut text = String::new();
+        let mut text = String::with_capacity(self.n_bytes(shown));
         for part in shown.parts() {
-            text.push_str(match part {
-                Part::Lines(lines) => self.lines.block(lines.clone()),
-                Part::Note(note) => note,
-            });
-            text.push('\n');
+            match part {
+                Part::Lines(lines) => self.lines.push_block(lines.clone(), &mut text),
+                Part::Note(note) => {
+                    text.push_str(note);
+                    text.push('\n');
+                }
+            }
         }
         text
+    }
+
+    /// Bytes of what is shown, at most.
+    fn n_bytes(&self, shown: &Shown) -> usize {
+        let n_bytes = shown.parts().map(|part| match part {
+            Part::Lines(lines) => self.lines.n_bytes_of(lines.clone()),
+            Part::Note(note) => note.len() + 1,
+        });
+        n_bytes.sum()
     }
 
     /// What the shown lines lack: blank lines between others are not counted.
@@ -211,11 +232,7 @@ impl Text<'_> {
     /// The result as text. One line says how much is missing when no other does: a text with a line of ours is never filtered
     /// again, and a reader sees that there was more.
     pub(crate) fn write(&self, shown: &Shown) -> String {
-        let n_bytes = shown.parts().map(|part| match part {
-            Part::Lines(lines) => self.lines.block(lines.clone()).len() + 1,
-            Part::Note(note) => note.len() + 1,
-        });
-        let mut text = String::with_capacity(n_bytes.sum::<usize>() + NOTE_BYTES);
+        let mut text = String::with_capacity(self.n_bytes(shown) + NOTE_BYTES);
         let mut was_blank = false;
         let mut has_note = false;
         for part in shown.parts() {
@@ -236,7 +253,7 @@ impl Text<'_> {
             let noun = if n_lost == 1 { "line" } else { "lines" };
             text.push_str(&format!("{MARK}{n_lost} {noun} omitted\n"));
         }
-        if !self.lines.text().ends_with('\n') {
+        if !self.lines.is_ended() {
             text.pop();
         }
         text
@@ -247,10 +264,7 @@ impl Text<'_> {
     fn push_block(&self, lines: Range<usize>, was_blank: bool, out: &mut String) -> bool {
         let is_blank = |line_idx: usize| is_blank(self.lines.at(line_idx));
         let first = lines.start + usize::from(was_blank && is_blank(lines.start));
-        if first < lines.end {
-            out.push_str(self.lines.block(first..lines.end));
-            out.push('\n');
-        }
+        self.lines.push_block(first..lines.end, out);
         is_blank(lines.end - 1)
     }
 }

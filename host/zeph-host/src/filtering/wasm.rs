@@ -184,10 +184,11 @@ impl Warm {
         options: &str,
         input: &Input<'_>,
     ) -> Result<Selection, FilterFailure> {
+        let text = input.lines.to_text();
         let input = FilterInput {
             command: input.command,
             exit_code: input.exit_code,
-            text: input.lines.text(),
+            text: &text,
         };
         let Some(mut instances) = self.session.lock() else {
             let reason = "there is no engine".to_owned();

@@ -1,0 +1,129 @@
+//! Runs of blank lines as one, without a copy of the text.
+//!
+//! Only the table of places forgets the others: a blank line that is kept seems to have them behind it, and where a line is asked
+//! for it ends at its first line end.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use super::Lines;
+use crate::text::is_blank;
+
+impl<'a> Lines<'a> {
+    /// Whether there are two lines in a row that have nothing but white space.
+    pub fn has_blank_run(&self) -> bool {
+        let mut was_blank = false;
+        (0..self.n_lines).any(|line_idx| {
+            let is_blank = self.is_blank(line_idx);
+            std::mem::replace(&mut was_blank, is_blank) && is_blank
+        })
+    }
+
+    /// Leaves out every blank line that follows a blank one; `false` where lines are so short that the table has not all of them.
+    pub fn fold(&mut self) -> bool {
+        if self.shift > 0 {
+            return false;
+        }
+        let (mut n_kept, mut was_blank) = (0, false);
+        for line_idx in 0..self.n_lines {
+            let is_blank = self.is_blank(line_idx);
+            if std::mem::replace(&mut was_blank, is_blank) && is_blank {
+                let [start, next] = [line_idx, line_idx + 1].map(|idx| self.starts[idx] as usize);
+                self.n_folded_bytes += next.min(self.text.len()) - start;
+                continue;
+            }
+            self.starts[n_kept] = self.starts[line_idx];
+            n_kept += 1;
+        }
+        self.is_simple &= n_kept == self.n_lines;
+        self.starts[n_kept] = self.starts[self.n_lines];
+        self.starts.truncate(n_kept + 1);
+        self.n_lines = n_kept;
+        true
+    }
+
+    /// Bytes of the text without lines that are left out.
+    pub fn n_bytes(&self) -> usize {
+        self.text.len() - self.n_folded_bytes
+    }
+
+    /// Whether a line end follows the last line.
+    pub fn is_ended(&self) -> bool {
+        let last = self
+            .n_lines
+            .checked_sub(1)
+            .and_then(|last| self.known(last));
+        self.text.ends_with('\n') || last.is_some_and(|last| self.first_of(last.clone()) != last)
+    }
+
+    /// The text without lines that are left out.
+    ///
+    /// Limits: a copy, unless there are none.
+    pub fn to_text(&self) -> Cow<'a, str> {
+        if self.n_folded_bytes == 0 {
+            return Cow::Borrowed(self.text);
+        }
+        let mut text = String::with_capacity(self.n_bytes() + 1);
+        self.push_block(0..self.n_lines, &mut text);
+        if !self.is_ended() {
+            text.pop();
+        }
+        Cow::Owned(text)
+    }
+
+    /// Writes lines that follow each other, each with its line end.
+    pub fn push_block(&self, lines: Range<usize>, out: &mut String) {
+        if lines.is_empty() {
+            return;
+        }
+        let mut copied = self.start(lines.start);
+        if self.n_folded_bytes > 0 {
+            for place in lines.clone().filter_map(|line_idx| self.known(line_idx)) {
+                let first = self.first_of(place.clone());
+                if first != place {
+                    out.push_str(&self.text[copied..=first.end]);
+                    copied = self.text.len().min(place.end + 1);
+                }
+            }
+        }
+        let end = match lines.end < self.n_lines {
+            true => self.start(lines.end),
+            false => self.text.len(),
+        };
+        out.push_str(&self.text[copied..end]);
+        if !out.ends_with('\n') {
+            out.push('\n');
+        }
+    }
+
+    /// Bytes that [`push_block`](Self::push_block) writes, at most.
+    pub fn n_bytes_of(&self, lines: Range<usize>) -> usize {
+        // The last line may have no end of its own.
+        self.start(lines.end)
+            .saturating_sub(self.start(lines.start))
+            + 1
+    }
+
+    /// Where the first of some lines ends that stand behind each other in the text: all but the first are blank, or there is one.
+    #[inline]
+    pub(super) fn first_of(&self, place: Range<usize>) -> Range<usize> {
+        if self.n_folded_bytes == 0 {
+            return place;
+        }
+        let text = self.text.as_bytes().get(place.clone()).unwrap_or_default();
+        // What ends with a sign is no blank line.
+        if text.last().is_none_or(u8::is_ascii_graphic) {
+            return place;
+        }
+        let end = memchr::memchr(b'\n', text);
+        place.start..end.map_or(place.end, |n| place.start + n)
+    }
+
+    /// Whether a line has nothing but white space.
+    fn is_blank(&self, line_idx: usize) -> bool {
+        let start = self.starts.get(line_idx).filter(|_| self.shift == 0);
+        let first = start.and_then(|start| self.text.as_bytes().get(*start as usize));
+        // The first byte tells of most lines.
+        !first.is_some_and(u8::is_ascii_graphic) && is_blank(self.at(line_idx))
+    }
+}
