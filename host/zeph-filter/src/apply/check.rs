@@ -32,8 +32,14 @@ pub(super) fn check(
     for piece in &selection.pieces {
         if let Piece::Note(note) = piece {
             check_note(note)?;
-            if may_hold_place(note) {
-                named.extend(words(note).filter(|word| is_place(word)));
+            let places = |word: &&str| is_place(word);
+            if !may_hold_place(note) {
+                continue;
+            }
+            // A list of places is taken apart in half the time where it is ASCII, as nearly all are.
+            match note.is_ascii() {
+                true => named.extend(note.split_ascii_whitespace().map(bare).filter(places)),
+                false => named.extend(note.split_whitespace().map(bare).filter(places)),
             }
         }
     }
@@ -43,7 +49,7 @@ pub(super) fn check(
         ));
     }
     // Notes can be half of a long output: there is one of each at a time.
-    let mut next = Shown::default();
+    let mut next = Shown::with_room(selection.pieces.len());
     for piece in std::mem::take(&mut selection.pieces) {
         match piece {
             Piece::Keep(range) => next.push_from(shown, range),
@@ -110,11 +116,18 @@ fn first_missing<'n>(named: &HashSet<&'n str>, lines: &Lines<'_>) -> Option<&'n 
     missing.into_iter().min()
 }
 
+/// What stands before the time of an event.
+const TIME_BYTES: usize = "{\"Time\":\"".len();
+
 /// The places in a line. In a line of JSON, one inside a string is one too.
 ///
 /// Only around a colon with a digit behind it: taking every line apart into words is slow, and few hold a place.
 fn places(line: &str) -> impl Iterator<Item = &str> {
     let is_event = line.starts_with('{');
+    // An event of `go test` begins with its time, which is no place.
+    let time = line.strip_prefix("{\"Time\":\"");
+    let n_time = time.and_then(|time| memchr::memchr(b'"', time.as_bytes()));
+    let line = n_time.map_or(line, |n| &line[TIME_BYTES + n..]);
     let colons = memchr::memchr_iter(b':', line.as_bytes());
     let colons = colons.filter(|at| line.as_bytes().get(at + 1).is_some_and(u8::is_ascii_digit));
     // What has several colons is told once.
@@ -163,10 +176,6 @@ fn without_rest(place: &str) -> &str {
 fn may_hold_place(line: &str) -> bool {
     let mut colons = memchr::memchr_iter(b':', line.as_bytes());
     colons.any(|at| line.as_bytes().get(at + 1).is_some_and(u8::is_ascii_digit))
-}
-
-fn words(text: &str) -> impl Iterator<Item = &str> {
-    text.split_whitespace().map(bare)
 }
 
 /// A word without what stands around words.

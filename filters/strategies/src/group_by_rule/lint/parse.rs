@@ -139,9 +139,14 @@ impl<'a> Finding<'a> {
     }
 }
 
+/// Bytes of output for each finding, roughly and rather too few.
+const FINDING_BYTES: usize = 48;
+
 /// The findings of an output. Nothing is noted of other lines: a long output may have very many.
 pub(super) fn read<'a>(lines: &Lines<'a>) -> Vec<Finding<'a>> {
-    let mut read = Vec::new();
+    // Growing step by step would take twice as much.
+    let n_likely = lines.len().min(lines.text().len() / FINDING_BYTES);
+    let mut read = Vec::with_capacity(n_likely);
     let mut at = 0;
     while at < lines.len() {
         match finding(lines, at) {
