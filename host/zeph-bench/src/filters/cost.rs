@@ -34,7 +34,7 @@ const SHORT_LINES_BYTES: usize = 20_000_000;
 const MEMORY_BYTES: u64 = 16_000_000;
 
 /// The recordings that stand for a kind of output: the rule, and the name of the test.
-const KINDS: [(&str, &str, &str); 4] = [
+const KINDS: [(&str, &str, &str); 6] = [
     ("pytest", "pytest", "45 failures of all kinds"),
     ("cargo test", "cargo-test", "five of 86 fail"),
     (
@@ -43,6 +43,8 @@ const KINDS: [(&str, &str, &str); 4] = [
         "BuildKit, with apt, pip, npm and gcc",
     ),
     ("a log", "log-dedup", "interleaved sources"),
+    ("`go test -json`", "go-test", "events"),
+    ("ESLint", "eslint", "four files with the same problems"),
 ];
 
 /// A row for each kind of output.
