@@ -29,7 +29,7 @@ pub(crate) struct Wanted {
     pub(crate) what: &'static str,
     /// From npm, with their versions.
     pub(crate) packages: &'static [(&'static str, &'static str)],
-    /// From PyPI: `NAME==VERSION`.
+    /// From PyPI: `NAME==VERSION`; empty for nothing.
     pub(crate) python: &'static str,
 }
 
@@ -58,7 +58,7 @@ impl Peers {
             run_line(&folder, "npm install --ignore-scripts --no-fund --no-audit");
         }
         let installed = folder.join("venv").join(wanted.python);
-        if !installed.exists() {
+        if !wanted.python.is_empty() && !installed.exists() {
             run_line(&folder, "python3 -m venv --clear venv");
             let library = wanted.python;
             run_line(&folder, &format!("venv/bin/pip install --quiet {library}"));

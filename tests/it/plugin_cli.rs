@@ -10,6 +10,7 @@ mod look;
 mod new;
 mod registry;
 mod signatures;
+mod sigstore;
 mod sync;
 mod update;
 
