@@ -6,6 +6,7 @@ mod conversations;
 mod ending;
 mod load;
 mod plugins;
+mod suspended;
 mod tasks;
 
 use std::fs::{self, Permissions};

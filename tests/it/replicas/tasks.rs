@@ -20,7 +20,7 @@ fn capable() -> Value {
 }
 
 /// A question about a task.
-fn ask(server: &HttpServer, method: &str, task: &Value) -> Value {
+pub(super) fn ask(server: &HttpServer, method: &str, task: &Value) -> Value {
     let id = task.as_str().unwrap();
     let headers =
         format!("mcp-protocol-version: {MODERN}\r\nmcp-method: {method}\r\nmcp-name: {id}\r\n");
@@ -29,7 +29,7 @@ fn ask(server: &HttpServer, method: &str, task: &Value) -> Value {
     reply.result()
 }
 
-fn ended(server: &HttpServer, task: &Value, patience: Duration) -> Value {
+pub(super) fn ended(server: &HttpServer, task: &Value, patience: Duration) -> Value {
     let deadline = Instant::now() + patience;
     loop {
         let state = ask(server, "tasks/get", task);
@@ -42,7 +42,7 @@ fn ended(server: &HttpServer, task: &Value, patience: Duration) -> Value {
 }
 
 /// Begins calls at once; each becomes a task after ten seconds.
-fn begun<const N: usize>(server: &HttpServer, calls: [(&str, Value); N]) -> [Value; N] {
+pub(super) fn begun<const N: usize>(server: &HttpServer, calls: [(&str, Value); N]) -> [Value; N] {
     let streams = calls.map(|(tool, arguments)| {
         let (headers, body) = modern_call(tool, &arguments, &capable());
         server.begin("POST /mcp", &headers, &body)
@@ -55,7 +55,7 @@ fn begun<const N: usize>(server: &HttpServer, calls: [(&str, Value); N]) -> [Val
 }
 
 /// A site whose first page comes only once it may, and its other ones at once.
-fn slow_site(may_answer: &Arc<AtomicBool>) -> Site {
+pub(super) fn slow_site(may_answer: &Arc<AtomicBool>) -> Site {
     let (may_answer, is_first) = (Arc::clone(may_answer), AtomicBool::new(true));
     Site::start(move |_| {
         if is_first.swap(false, Ordering::Relaxed) {
@@ -68,7 +68,7 @@ fn slow_site(may_answer: &Arc<AtomicBool>) -> Site {
     })
 }
 
-fn configure(place: &Place, site: &Site) {
+pub(super) fn configure(place: &Place, site: &Site) {
     let folder = place.product.home.join(".config/zeph-host");
     fs::create_dir_all(&folder).unwrap();
     let file = place.product.home.join("site.pem");
