@@ -21,4 +21,5 @@ mod start;
     reason = "a test makes the files of its server"
 )]
 mod tls;
+mod upgrade;
 mod url;

@@ -1,0 +1,104 @@
+//! Tables of other versions: those of an earlier program are brought forward with all their rows, and a host goes on when another one
+//! brings them forward under it.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use zeph_core::id::ConversationId;
+use zeph_store::AuditFilter;
+
+use crate::database::{Database as _, Postgres};
+use crate::server::Schema;
+use crate::setup::{NOW_MS, n_rows};
+use crate::suite::chain::{Log, calls};
+
+/// What makes tables of version 1 of those of version 2, and so on. A version without its line fails the test.
+const BACK: [&str; 3] = [
+    "ALTER TABLE audit DROP COLUMN asked",
+    "DROP TABLE passages",
+    "DROP TABLE conversation_releases",
+];
+
+/// How long a host may take to reach its server again.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The version of the tables, and all their columns.
+fn tables(schema: &Schema) -> String {
+    schema.sql(
+        "SELECT (SELECT version FROM zeph_host_schema), string_agg(table_name || '.' || column_name, ' '
+            ORDER BY table_name, column_name)
+        FROM information_schema.columns WHERE table_schema = current_schema()",
+    )
+}
+
+/// All calls, of all hosts, after it was checked that nothing is wrong with any.
+fn n_sound(log: &Log<Postgres>) -> u64 {
+    let reports = log.reports(&BTreeSet::new());
+    for report in &reports {
+        assert_eq!((&report.problems, report.n_more), (&Vec::new(), 0));
+    }
+    reports.iter().map(|report| report.n_calls).sum()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tables_of_every_earlier_version_are_brought_forward() {
+    if !Postgres::is_there() {
+        return;
+    }
+    for version in 1..=BACK.len() {
+        let log = Log::<Postgres>::fresh();
+        let schema = &log.database.schema;
+        let (store, _) = log.chained().await;
+        calls(&store, 5, NOW_MS).await;
+        store.close().await.unwrap();
+        let newest = tables(schema);
+        for back in BACK[version - 1..].iter().rev() {
+            schema.sql(back);
+        }
+        schema.sql(&format!("UPDATE zeph_host_schema SET version = {version}"));
+        assert_ne!(tables(schema), newest, "version {version}");
+        let (store, _) = log.chained().await;
+        assert_eq!(tables(schema), newest, "version {version}");
+        calls(&store, 5, NOW_MS).await;
+        assert_eq!(n_rows(&store).await, 10);
+        assert_eq!(n_sound(&log), 10);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_host_goes_on_when_another_brings_the_tables_forward() {
+    if !Postgres::is_there() {
+        return;
+    }
+    let log = Log::<Postgres>::fresh();
+    let schema = &log.database.schema;
+    let (store, _) = log.chained().await;
+    calls(&store, 5, NOW_MS).await;
+    // What it asks is prepared by now, and may not depend on the columns there were.
+    assert_eq!(n_rows(&store).await, 5);
+    schema.sql(
+        "BEGIN;
+        ALTER TABLE audit ADD COLUMN of_later TEXT;
+        ALTER TABLE audit_chain ADD COLUMN of_later TEXT;
+        ALTER TABLE conversations ADD COLUMN of_later BIGINT NOT NULL DEFAULT 0;
+        CREATE TABLE of_later (id TEXT);
+        UPDATE zeph_host_schema SET version = 999;
+        COMMIT",
+    );
+    calls(&store, 5, NOW_MS).await;
+    assert_eq!(n_rows(&store).await, 10);
+    // On new connections, too: only a start looks at the version.
+    schema.end_connections();
+    let deadline = Instant::now() + PATIENCE;
+    let newest = AuditFilter::newest(1);
+    while store.audit_query(newest.clone()).await.is_err() {
+        assert!(Instant::now() < deadline, "nothing can be read again");
+    }
+    let conversation = ConversationId::new();
+    while let Err(error) = store.begin_conversation(conversation, NOW_MS).await {
+        assert!(Instant::now() < deadline, "{error:?}");
+    }
+    calls(&store, 5, NOW_MS).await;
+    assert_eq!(n_rows(&store).await, 15);
+    assert_eq!(n_sound(&log), 15);
+}
