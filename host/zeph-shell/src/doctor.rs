@@ -123,7 +123,13 @@ fn namespaces(support: &Support) -> Layer {
             LayerState::Ok,
             "commands have files, processes, users, a network and a name of their own",
         ),
-        Err(reason) => layer("namespaces", LayerState::Missing, reason.clone()).get(APPARMOR),
+        Err(reason) => {
+            let missing = layer("namespaces", LayerState::Missing, reason.clone());
+            missing.get(match support.bubblewrap {
+                Ok(_) => APPARMOR,
+                Err(_) => "see `bubblewrap`",
+            })
+        }
     }
 }
 
