@@ -222,6 +222,7 @@ fn what_was_private_stays_private_under_another_name() {
     let config = "[tools.sandbox]\nallow_network = true\n[tools.shell]\nconfirm_patterns = []\n";
     let bash = |id: u32, command: &str| line(id, "bash", json!({ "command": command }));
     let moved = json!({ "source": ".env", "destination": "moved.txt" });
+    let above = json!({ "source": "conf", "destination": "other" });
     for (first, expect) in [
         (bash(1, "cp .env notes.txt"), "refused"),
         (bash(1, "cp -r . ../copy 2>/dev/null; true"), "refused"),
@@ -235,18 +236,27 @@ fn what_was_private_stays_private_under_another_name() {
         (bash(1, "ln -f .env notes.txt && rm .env"), "refused"),
         (bash(1, "for f in .e*; do ln $f n; rm $f; done"), "refused"),
         (bash(1, "tar cf notes.txt .env"), "refused"),
-        (line(1, "move_path", moved), "refused"),
+        (line(1, "move_path", moved.clone()), "refused"),
+        (line(1, "copy_path", moved), "refused"),
+        (line(1, "move_path", above.clone()), "refused"),
+        (line(1, "copy_path", above), "refused"),
+        (bash(1, "mv conf other"), "refused"),
+        (bash(1, "d=co*; mv $d other"), "refused"),
+        (bash(1, "mv sub other"), "failed"),
         (bash(1, "cp .env.example .env.local"), "failed"),
         (bash(1, "rm .env; chmod 600 sub/.env"), "failed"),
         (bash(1, "mv notes.txt other.txt"), "failed"),
     ] {
-        let product = configured(config);
+        let private = "[tools.governance]\nprivate_paths = [\"**/.env\", \"./conf/one.txt\"]\n";
+        let product = configured(&format!("{config}{private}"));
         product.file(".env", "KEY=1\n");
+        product.file("conf/one.txt", "KEY=3\n");
         product.file(".env.example", "KEY=\n");
         product.file("sub/.env", "KEY=2\n");
         product.file("notes.txt", "");
         let push = bash(2, "git push nowhere");
-        let args = ["-j", "1", "--allow", "bash", "--allow", "move_path"];
+        let tools = ["bash", "move_path", "copy_path"].map(|tool| ["--allow", tool]);
+        let args = [&["-j", "1"], tools.as_flattened()].concat();
         let statuses = statuses(&product, &args, &[first.clone(), push]);
         assert_eq!(statuses, ["ok", expect], "{first}");
     }
