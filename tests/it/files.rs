@@ -1,6 +1,8 @@
 //! The ten file tools, through the JSON-lines border.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
 use serde_json::{Value, json};
@@ -606,6 +608,53 @@ fn a_copy_never_follows_a_link_out() {
         fs::read_to_string(product.work.join("copy/link")).is_err(),
         "the link is not followed"
     );
+}
+
+/// A name that is not UTF-8 cannot be given to a tool. It is shown with escapes, and nothing is lost or left out in silence.
+#[test]
+fn a_name_that_is_not_utf8_is_told() {
+    let product = Product::new();
+    let odd = |name: &[u8]| product.work.join("tree").join(OsStr::from_bytes(name));
+    product.file("tree/plain.txt", "needle\n");
+    fs::write(odd(b"caf\xe9.txt"), "needle\n").unwrap();
+    fs::create_dir(odd(b"dir\xff")).unwrap();
+    fs::write(odd(b"dir\xff/inner.txt"), "needle\n").unwrap();
+    let note = "is not UTF-8; no file tool can open it";
+    let copy = |to: &str| json!({"source": "tree", "destination": to});
+    check(
+        &product,
+        &[
+            (
+                "list_directory",
+                json!({"path": "tree"}),
+                "ok",
+                "[special] caf\\xE9.txt",
+            ),
+            (
+                "list_directory",
+                json!({"path": "tree"}),
+                "ok",
+                "[special] dir\\xFF",
+            ),
+            ("list_directory", json!({"path": "tree"}), "ok", note),
+            (
+                "find_path",
+                json!({"pattern": "*.txt"}),
+                "ok",
+                "tree/caf\\xE9.txt",
+            ),
+            ("find_path", json!({"pattern": "*.txt"}), "ok", note),
+            (
+                "grep",
+                json!({"pattern": "needle"}),
+                "ok",
+                "[2 files could not be read]",
+            ),
+            ("copy_path", copy("copy"), "ok", "[2 entries skipped"),
+            ("move_path", copy("moved"), "refused", "may not be moved"),
+        ],
+    );
+    assert!(odd(b"caf\xe9.txt").exists() && odd(b"dir\xff/inner.txt").exists());
 }
 
 #[test]

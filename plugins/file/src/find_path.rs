@@ -11,7 +11,7 @@ use zeph_plugin::{Output, ToolError};
 use crate::area::Area;
 use crate::refusal::{explain, missing};
 use crate::sys::{Kind, Links, Walk};
-use crate::text::{grouped, name};
+use crate::text::{ESCAPED_NAMES, grouped, is_escaped, name};
 
 /// The arguments of `find_path`.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -69,6 +69,7 @@ pub fn run(area: &Area, args: &Args) -> Result<Output, ToolError> {
     let mut walk = Walk::open(&top.absolute(), &options(include_ignored)).map_err(failed)?;
     let mut paths = Vec::new();
     let mut total = 0;
+    let mut has_escaped = false;
     loop {
         let batch = walk.next_batch().map_err(failed)?;
         if batch.is_empty() {
@@ -82,6 +83,7 @@ pub fn run(area: &Area, args: &Args) -> Result<Output, ToolError> {
                 } else {
                     ""
                 };
+                has_escaped |= entry.kind == EntryKind::Other && is_escaped(&entry.path);
                 paths.push(format!("{}{slash}", top.child(&entry.path).spelled()));
             }
         }
@@ -99,6 +101,9 @@ pub fn run(area: &Area, args: &Args) -> Result<Output, ToolError> {
         text.push(format!(
             "... and {rest} more (showing first {shown} of {total})"
         ));
+    }
+    if has_escaped {
+        text.push(ESCAPED_NAMES.to_owned());
     }
     Ok(Output::text(text.join("\n")).structured(&Paths { paths, total }))
 }

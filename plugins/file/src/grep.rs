@@ -15,7 +15,7 @@ use crate::area::{Area, AreaPath};
 use crate::deadline::Deadline;
 use crate::refusal::{explain, missing, special};
 use crate::sys::{Kind, Links, Walk};
-use crate::text::{counted, grouped};
+use crate::text::{counted, grouped, is_escaped};
 
 mod found;
 mod prefilter;
@@ -124,6 +124,8 @@ fn tree<'a>(
         if batch.is_empty() {
             return Ok(false);
         }
+        let is_unnamed = |entry: &&Entry| entry.kind == EntryKind::Other && is_escaped(&entry.path);
+        found.n_unread += batch.iter().filter(is_unnamed).count() as u64;
         for entry in batch.iter().filter(|entry| entry.kind == EntryKind::File) {
             if found.n_searched.is_multiple_of(CLOCK_EVERY) && end.is_over() {
                 return Ok(true);

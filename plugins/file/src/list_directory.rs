@@ -10,7 +10,7 @@ use zeph_plugin::{Output, ToolError};
 use crate::area::{Area, AreaPath};
 use crate::refusal::{explain, missing};
 use crate::sys::{Directory, Kind, Links, Walk};
-use crate::text::{bytes, grouped, name};
+use crate::text::{ESCAPED_NAMES, bytes, grouped, is_escaped, name};
 
 /// Entries shown. More would fill a model's context with names; `find_path` narrows.
 const ENTRIES_MAX: usize = 1_000;
@@ -71,12 +71,14 @@ pub fn run(area: &Area, args: &Args) -> Result<Output, ToolError> {
     let mut total = entries.len();
     let mut text = Vec::new();
     let mut listed = Vec::new();
+    let mut has_escaped = false;
     for entry in entries {
         if listed.len() == ENTRIES_MAX {
             break;
         }
         match size(&directory, &entry) {
             Some(size) => {
+                has_escaped |= entry.kind == EntryKind::Other && is_escaped(&entry.path);
                 text.push(row(&entry, size));
                 listed.push(item(entry, size));
             }
@@ -91,6 +93,9 @@ pub fn run(area: &Area, args: &Args) -> Result<Output, ToolError> {
         text.push(format!(
             "... and {rest} more (showing first {shown} of {total})"
         ));
+    }
+    if has_escaped {
+        text.push(ESCAPED_NAMES.to_owned());
     }
     let listing = Listing {
         path: place.spelled(),

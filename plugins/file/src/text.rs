@@ -47,6 +47,19 @@ pub fn name(path: &str) -> String {
     text
 }
 
+/// The note for a list with names that are not UTF-8.
+pub const ESCAPED_NAMES: &str =
+    "[a name with \\xNN is not UTF-8; no file tool can open it, but a command can]";
+
+/// Whether the host wrote the last part of this path, of an entry that is neither file, directory nor link, with an escape.
+pub fn is_escaped(path: &str) -> bool {
+    let leaf = path.rsplit('/').next().unwrap_or(path);
+    leaf.match_indices("\\x").any(|(at, _)| {
+        let digits = leaf.as_bytes().get(at + 2..at + 4);
+        digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+    })
+}
+
 /// Whether a character steers, reorders or hides text: control characters, separators of lines, marks of direction, what has no width.
 fn is_deceptive(letter: char) -> bool {
     letter.is_control()

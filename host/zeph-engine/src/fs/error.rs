@@ -103,7 +103,7 @@ pub enum FsPolicyError {
         source: std::io::Error,
     },
     /// A root is not absolute or its name is not UTF-8, so a guest could not name it.
-    #[error("granted directory `{}` is not an absolute UTF-8 path", path.display())]
+    #[error("granted directory `{}` is not an absolute UTF-8 path; name another one with `--root`", path.display())]
     RootName {
         /// The root as granted.
         path: PathBuf,

@@ -1,6 +1,7 @@
 //! `read-directory`: the names of a directory as the kernel hands them out, in batches, without a look at each object.
 
 use std::collections::VecDeque;
+use std::ffi::OsStr;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use super::allowance::HandleLease;
 use super::error::{Code, FsOutcome};
 use super::globs::{Hideable, Shade};
 use super::handle::DirHandle;
+use super::path::escaped;
 use super::policy::FsPolicy;
 use super::stat::to_type;
 use super::sys::{self, Listing, Meta};
@@ -27,7 +29,8 @@ pub(super) struct EntryStream {
     listing: Listing<HandleLease>,
     /// The real name of the directory, its verdict and the names that may be hidden in it, when names have to be checked.
     place: Option<(PathBuf, Shade, Hideable)>,
-    ready: VecDeque<(String, FileType)>,
+    /// Names with their kinds; none for a name that is not UTF-8, which a guest cannot open.
+    ready: VecDeque<(String, Option<FileType>)>,
 }
 
 impl FsCtx {
@@ -74,14 +77,14 @@ impl FsCtx {
 }
 
 impl EntryStream {
-    /// The next entry that is not hidden and whose name is UTF-8; a guest could not name any other.
+    /// The next entry that is not hidden. A name that is not UTF-8 is written with escapes, and its kind is not told.
     pub(super) fn next(&mut self) -> FsOutcome<Option<DirectoryEntry>> {
         loop {
             if let Some((name, kind)) = self.ready.pop_front() {
-                let kind = if kind == FileType::Unknown {
-                    self.ask(&name)
-                } else {
-                    kind
+                let kind = match kind {
+                    Some(FileType::Unknown) => self.ask(&name),
+                    Some(kind) => kind,
+                    None => FileType::Unknown,
                 };
                 return Ok(Some(DirectoryEntry {
                     type_: to_type(kind),
@@ -102,11 +105,13 @@ impl EntryStream {
             ready,
         } = self;
         Ok(listing.batch(|name, kind| {
-            if let Some(name) = name.to_str()
-                && !is_hidden(policy, place.as_ref(), name)
-            {
-                ready.push_back((name.to_owned(), kind));
+            if is_hidden(policy, place.as_ref(), name) {
+                return;
             }
+            ready.push_back(match name.to_str() {
+                Some(name) => (name.to_owned(), Some(kind)),
+                None => (escaped(name), None),
+            });
         })?)
     }
 
@@ -115,8 +120,9 @@ impl EntryStream {
     }
 }
 
-fn is_hidden(policy: &FsPolicy, place: Option<&(PathBuf, Shade, Hideable)>, name: &str) -> bool {
+fn is_hidden(policy: &FsPolicy, place: Option<&(PathBuf, Shade, Hideable)>, name: &OsStr) -> bool {
     place.is_some_and(|(dir, shade, hideable)| {
-        hideable.has(name) && policy.patterns().below(*shade, &dir.join(name)).hides()
+        name.to_str().is_none_or(|name| hideable.has(name))
+            && policy.patterns().below(*shade, &dir.join(name)).hides()
     })
 }

@@ -1,5 +1,9 @@
 //! Paths as guests write them. Pure: nothing here touches the disk.
 
+use std::ffi::OsStr;
+use std::fmt::Write as _;
+use std::os::unix::ffi::OsStrExt as _;
+
 use super::error::Code;
 
 /// Longest path a guest may hand over, in bytes: what Linux takes, less its closing NUL.
@@ -79,6 +83,19 @@ impl Split<'_> {
     pub(super) fn names_entry(&self) -> bool {
         self.leaf != "." && self.leaf != ".."
     }
+}
+
+/// A name that is not UTF-8, for people: `\xNN` for each byte that is no text. A guest is told of it and cannot open it.
+pub(super) fn escaped(name: &OsStr) -> String {
+    let mut text = String::with_capacity(name.len() + 8);
+    for chunk in name.as_bytes().utf8_chunks() {
+        text.push_str(chunk.valid());
+        for byte in chunk.invalid() {
+            // Writing to a string cannot fail.
+            let _ = write!(text, "\\x{byte:02X}");
+        }
+    }
+    text
 }
 
 /// Whether `path`, followed from `depth` names below a top, climbs above that top at any point.

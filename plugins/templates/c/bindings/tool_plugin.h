@@ -40,7 +40,8 @@ typedef uint8_t zeph_plugin_walk_entry_kind_t;
 #define ZEPH_PLUGIN_WALK_ENTRY_KIND_OTHER 3
 
 typedef struct zeph_plugin_walk_entry_t {
-  // Relative to the walk's root, `/`-separated.
+  // Relative to the walk's root, `/`-separated. A name that is not UTF-8 is written with `\xNN` for each byte that is no text;
+  // its kind is `other`, and it cannot be opened.
   tool_plugin_string_t   path;
   zeph_plugin_walk_entry_kind_t   kind;
   // Bytes; 0 for what is no file, and when `options.sizes` is off.

@@ -9,6 +9,8 @@ use wasmtime_wasi::p2::bindings::sync::filesystem::types::{
 };
 use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, StreamError};
 
+use zeph_core::capability::FsRights;
+
 use super::{Guest, OpenFlags, READ, Tree, WRITE, code};
 
 fn open(guest: &mut Guest, path: &str, flags: super::DescriptorFlags) -> u32 {
@@ -198,8 +200,13 @@ fn listings_come_whole_however_long() {
     std::fs::write(tree.at("ws/d").join(bad_name), "").expect("write");
     let mut guest = tree.guest();
     let names = guest.run("list d");
-    assert_eq!(names.split(' ').count(), 3002);
-    assert!(!names.contains("bad") && !names.split(' ').any(|name| name == "." || name == ".."));
+    assert_eq!(names.split(' ').count(), 3003);
+    assert!(names.split(' ').all(|name| name != "." && name != ".."));
+    // Told, and not to be opened.
+    assert!(names.split(' ').any(|name| name == "bad\\xFF"), "{names}");
+    guest.check(&[("read d/bad\\xFF", "no-entry")]);
+    let mut guest = tree.guest_with(&[("ws", FsRights::ALL)], &["bad*"], &[]);
+    assert!(!guest.run("list d").contains("bad"));
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Walks: what they yield, in which order, and what they leave out.
 
+use std::os::unix::ffi::OsStrExt as _;
+
 use wasmtime::component::Resource;
 
 use super::{Guest, Tree, rights};
@@ -61,6 +63,30 @@ fn tree() -> Tree {
         .link("ws/link", "a")
         .link("ws/out", "../out");
     tree
+}
+
+/// What is written for a name that is not UTF-8 names nothing, not even a file that is called so.
+#[test]
+fn names_that_are_not_utf8_are_told_and_lead_nowhere() {
+    let tree = Tree::new();
+    let odd = |name: &[u8]| tree.at("ws").join(std::ffi::OsStr::from_bytes(name));
+    tree.file("ws/a", "1");
+    std::fs::create_dir(odd(b"d\xfe")).expect("make directory");
+    std::fs::write(odd(b"f\xff.rs"), "").expect("write");
+    tree.file("ws/f\\xFF.rs", "12345");
+    for sizes in [false, true] {
+        let mut guest = tree.guest();
+        let found = walk(&mut guest, ".", |options| options.sizes = sizes);
+        let mut names: Vec<String> = found
+            .expect("a walk")
+            .split(' ')
+            .map(str::to_owned)
+            .collect();
+        names.sort();
+        assert_eq!(names, ["a", "d\\xFE?", "f\\xFF.rs", "f\\xFF.rs?"]);
+    }
+    let mut guest = tree.guest_with(&[("ws", FsRights::ALL)], &["d*", "f*"], &[]);
+    assert_eq!(walk(&mut guest, ".", |_| ()), Ok("a".to_owned()));
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! One directory of a walk: its handle, and those of its names that the walk wants, sorted.
 
+use std::borrow::Cow;
+use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,7 +12,7 @@ use rustix::io::Errno;
 use super::super::allowance::{Allowance, HandleLease, Share, Stock};
 use super::super::error::{Fail, code_of};
 use super::super::globs::Shade;
-use super::super::path::PATH_BYTES_MAX;
+use super::super::path::{PATH_BYTES_MAX, escaped};
 use super::super::policy::{FsPolicy, RootId};
 use super::super::stop::StopSwitch;
 use super::super::sys::{self, FileId, Kernel, Listing, Meta};
@@ -96,6 +98,8 @@ pub(super) struct FrameName {
     start: u32,
     len: u32,
     kind: FileType,
+    /// Whether it is the text of a name that is not UTF-8: it names nothing.
+    is_escaped: bool,
 }
 
 impl FrameName {
@@ -203,16 +207,28 @@ impl Frame {
             text,
             names,
             trail,
+            place,
             ..
         } = self;
         let Some(dir) = dir else { return Ok(()) };
+        // Patterns are compared with names as they are, and not with what is written for them.
+        let hides = |name: &OsStr| {
+            let place = place.as_ref().filter(|_| name.to_str().is_none());
+            place.is_some_and(|(shade, dir)| {
+                policy.patterns().below(*shade, &dir.join(name)).hides()
+            })
+        };
         let mut listing = Listing::new(dir.as_fd());
         let mut more = true;
         while more {
             stop.check()?;
             // An error in the middle ends the directory: it vanished, or may not be read.
             more = listing
-                .batch(|name, kind| push(text, names, name.to_str(), kind))
+                .batch(|name, kind| {
+                    if !hides(name) {
+                        push(text, names, name, kind);
+                    }
+                })
                 .unwrap_or_else(|_| {
                     trail.touched.spoil();
                     false
@@ -242,7 +258,7 @@ impl Frame {
         let Some(dir) = dir else { return };
         for name in names
             .iter_mut()
-            .filter(|name| name.kind == FileType::Unknown)
+            .filter(|name| name.kind == FileType::Unknown && !name.is_escaped)
         {
             name.kind = Meta::at(&*dir, name.of(text)).map_or(FileType::Unknown, |meta| meta.kind);
         }
@@ -250,7 +266,7 @@ impl Frame {
 
     fn load_rules(&mut self, policy: &FsPolicy, allowance: &Allowance) {
         let mut present = Present::default();
-        for name in &self.names {
+        for name in self.names.iter().filter(|name| !name.is_escaped) {
             let is_file = name.kind == FileType::RegularFile;
             match name.of(&self.text) {
                 ".ignore" => present.ignore = is_file,
@@ -321,7 +337,7 @@ impl Frame {
         let mut path = String::with_capacity(above.len() + leaf.len());
         path.push_str(above);
         path.push_str(leaf);
-        let meta = if filters.sizes {
+        let meta = if filters.sizes && !name.is_escaped {
             Some(Meta::at(self.dir()?, leaf).ok()?)
         } else {
             None
@@ -404,12 +420,21 @@ impl Frame {
     }
 }
 
-fn push(text: &mut String, names: &mut Vec<FrameName>, name: Option<&str>, kind: FileType) {
-    let Some(name) = name else { return };
+fn push(text: &mut String, names: &mut Vec<FrameName>, name: &OsStr, kind: FileType) {
+    let is_escaped = name.to_str().is_none();
+    let (name, kind) = match name.to_str() {
+        Some(name) => (Cow::Borrowed(name), kind),
+        None => (Cow::Owned(escaped(name)), FileType::Unknown),
+    };
     // The text stays far below 4 GB: the number of names is bounded, and so is the length of each.
     if let (Ok(start), Ok(len)) = (u32::try_from(text.len()), u32::try_from(name.len())) {
-        text.push_str(name);
-        names.push(FrameName { start, len, kind });
+        text.push_str(&name);
+        names.push(FrameName {
+            start,
+            len,
+            kind,
+            is_escaped,
+        });
     }
 }
 
