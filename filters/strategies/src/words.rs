@@ -287,11 +287,14 @@ impl Words {
         (text, place, mut from): (&[u8], usize, usize),
         found: &mut impl FnMut(Hit) -> usize,
     ) -> usize {
-        for entry in firsts.into_iter().flat_map(|first| self.chain(first)) {
-            if let Some(hit) = self.hit(text, place, entry)
-                && hit.start >= from
-            {
-                from = from.max(found(hit));
+        for mut number in firsts {
+            while let Some(entry) = self.entry(number) {
+                if let Some(hit) = self.hit(text, place, entry)
+                    && hit.start >= from
+                {
+                    from = from.max(found(hit));
+                }
+                number = entry.next;
             }
         }
         from
@@ -303,10 +306,10 @@ impl Words {
         [self.table[lower_hash(bytes)], self.pairs[pair_hash(bytes)]]
     }
 
-    /// The entries of one hash, from the first on.
-    fn chain(&self, first: u16) -> impl Iterator<Item = &Entry> {
-        let at = |number: u16| self.entries.get(usize::from(number).checked_sub(1)?);
-        std::iter::successors(at(first), move |entry| at(entry.next))
+    /// An entry by its number, from 1.
+    #[inline(always)]
+    fn entry(&self, number: u16) -> Option<&Entry> {
+        self.entries.get(usize::from(number).checked_sub(1)?)
     }
 
     /// The word of an entry, if it stands around a place.
