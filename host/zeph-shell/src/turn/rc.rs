@@ -27,7 +27,8 @@ pub(crate) enum Leftovers {
 
 impl Leftovers {
     /// Prints the command line of each, its words with a space behind, and a `\x01` at its end. Processes that are dead and not yet
-    /// waited for have none. A subshell has that of its shell, which is the whole text of the command: it is told as what it is.
+    /// waited for have none, and no program either. One that is just becoming another program has none for a moment. A subshell has
+    /// that of its shell, which is the whole text of the command: it is told as what it is.
     fn script(self) -> String {
         let listed = match self {
             Self::Namespace => "/proc/[0-9]*",
@@ -39,6 +40,7 @@ for zeph_process in {listed}; do zeph_process=${{zeph_process##*/}};
 if [[ $zeph_process != 1 && $zeph_process != "$$" ]]; then
 builtin mapfile -d "" -t zeph_words < "/proc/$zeph_process/cmdline";
 if [[ ${{#zeph_own[@]}} != 0 && "${{zeph_words[*]}}" == "${{zeph_own[*]}}" ]]; then zeph_words=("a subshell"); fi;
+if [[ ${{#zeph_words[@]}} == 0 && -e /proc/$zeph_process/exe ]]; then zeph_words=("a program that is just starting"); fi;
 if [[ ${{#zeph_words[@]}} != 0 ]]; then builtin printf "%s " "${{zeph_words[@]}}"; builtin printf "\1"; fi; fi; done;
 builtin printf "\0";"#
         )

@@ -113,8 +113,8 @@ async fn what_ends_with_a_command_that_left_it_running_is_named() {
         }
     }
     for jail in [Jail::new, Jail::without_namespaces] {
-        // Before it is `sleep`, a child is a subshell.
-        let are_asleep = "for p in $(jobs -p); do until read -r name < /proc/$p/comm && [ $name = sleep ]; do :; done; done";
+        // Before it is `sleep`, a child is a subshell, and for a moment nothing.
+        let are_asleep = "for p in $(jobs -p); do until read -r -d '' name < /proc/$p/cmdline && [ $name = sleep ]; do :; done; done";
         let one = format!("sleep 1000 & {are_asleep}; echo hi");
         check(jail, &one, &["sleep 1000"]).await;
         let one = format!("sleep 1000 & {are_asleep}; set -efu; IFS=1; false");
