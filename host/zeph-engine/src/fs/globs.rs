@@ -3,6 +3,7 @@
 //! Pure but for one thing: the literal beginning of a pattern is made canonical when it is compiled, because patterns are
 //! matched against real paths and `/var/run/x` would otherwise never match where `/var/run` is a link to `/run`.
 
+use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
@@ -231,13 +232,16 @@ fn absolute_forms<'a>(
     roots: &[&Path],
 ) -> Result<Vec<Form<'a>>, FsPolicyError> {
     let mut forms = Vec::new();
+    let mut followed = Followed::new();
     for written in patterns {
         let globs = match tidy(written)? {
-            AnchoredGlob::Absolute(glob) => with_canonical(glob),
+            AnchoredGlob::Absolute(glob) => with_canonical(glob, &mut followed),
             AnchoredGlob::AnyDepth(glob) => vec![glob],
             AnchoredGlob::FromRoots(glob) => roots
                 .iter()
-                .flat_map(|root| with_canonical(format!("{}/{glob}", below_root(root))))
+                .flat_map(|root| {
+                    with_canonical(format!("{}/{glob}", below_root(root)), &mut followed)
+                })
                 .collect(),
         };
         forms.extend(globs.into_iter().map(|glob| Form { glob, written }));
@@ -298,13 +302,24 @@ fn below_root(root: &Path) -> String {
     globset::escape(text.trim_end_matches('/'))
 }
 
+/// Where the beginnings of patterns lead; most have one in common.
+type Followed = HashMap<PathBuf, Option<PathBuf>>;
+
 /// The pattern itself, and once more with its literal beginning resolved when that differs.
-fn with_canonical(pattern: String) -> Vec<String> {
+fn with_canonical(pattern: String, followed: &mut Followed) -> Vec<String> {
     let names = components(&pattern);
     let literal = names.iter().take_while(|name| !has_glob(name)).count();
     for keep in (1..=literal).rev() {
-        let prefix: PathBuf = Path::new("/").join(names[..keep].join("/"));
-        let Ok(real) = prefix.canonicalize() else {
+        let prefix = Path::new("/").join(names[..keep].join("/"));
+        let real = match followed.get(&prefix) {
+            Some(known) => known.clone(),
+            None => {
+                let real = real(&prefix);
+                followed.insert(prefix.clone(), real.clone());
+                real
+            }
+        };
+        let Some(real) = real else {
             continue;
         };
         if real == prefix {
@@ -318,6 +333,12 @@ fn with_canonical(pattern: String) -> Vec<String> {
         return vec![pattern, resolved];
     }
     vec![pattern]
+}
+
+/// The object's own path. Of what is missing the system tells so at once; to resolve it takes a call for each part.
+fn real(path: &Path) -> Option<PathBuf> {
+    path.symlink_metadata().ok()?;
+    path.canonicalize().ok()
 }
 
 /// The components of an absolute pattern. A `/` inside braces or brackets does not occur in a usable pattern: the parts are
