@@ -50,7 +50,7 @@ pub(crate) struct Native {
     transactions: Option<Transactions>,
     /// Characters of each stream in the envelope: those of the text a model is shown (`tools.overflow.threshold`).
     stream_chars_max: usize,
-    /// Where tools change files: those of the file tools and of commands, held since the host started.
+    /// Where tools change files, if hooks are run for that: the directories of the file tools and of commands, held since the host started.
     roots: Arc<[HeldObject]>,
     /// Whose rights files are looked at with; none is the host's own.
     user: Option<ToolUser>,
@@ -88,7 +88,10 @@ impl Native {
             program_jails: ProgramJails::default(),
             transactions: Transactions::new(config),
             stream_chars_max: config.overflow.threshold_chars,
-            roots: held(&roots(config), config.tool_user.as_ref()),
+            roots: match config.hooks.file_changed.is_empty() {
+                true => Arc::default(),
+                false => held(&roots(config), config.tool_user.as_ref()),
+            },
             user: config.tool_user.clone(),
         })
     }
