@@ -7,7 +7,7 @@ use std::fs::ReadDir;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{FileType, OFlags, Stat};
 
@@ -72,11 +72,14 @@ impl HeldObject {
         sys::list(&self.handle)
     }
 
-    /// Where it is now; `None` when it has no name any more.
-    fn place_now(&self) -> Option<PathBuf> {
+    /// Where it is now; `None` when it has no name any more. What `found` says about a path is not looked at again.
+    fn place_now(&self, found: (&Path, Option<Id>)) -> Option<PathBuf> {
         let place = sys::name(&self.handle)?;
-        let now = Self::open(&place).ok()?;
-        (now.id == self.id).then_some(place)
+        let now = match found {
+            (path, Some(id)) if path == place => id,
+            _ => Self::open(&place).ok()?.id,
+        };
+        (now == self.id).then_some(place)
     }
 
     fn is_gone(&self) -> bool {
@@ -122,29 +125,36 @@ impl FollowedName {
             path: path.to_owned(),
             seen: Mutex::default(),
         };
-        followed.look();
+        followed.take_in(&mut followed.seen());
         followed
     }
 
     /// The path itself, and where else what was found there is now.
     pub(crate) fn places(&self) -> Vec<PathBuf> {
-        let mut places = vec![self.path.clone()];
-        let moved = self.look();
-        places.extend(moved.into_iter().filter(|place| *place != self.path));
-        places
+        let mut seen = self.seen();
+        let now = self.take_in(&mut seen);
+        let places = seen
+            .iter()
+            .filter_map(|held| held.place_now((&self.path, now)));
+        let moved = places.filter(|place| *place != self.path);
+        std::iter::once(self.path.clone()).chain(moved).collect()
     }
 
-    fn look(&self) -> Vec<PathBuf> {
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Holds what is at the path now, and tells which object that is.
+    fn take_in(&self, seen: &mut Vec<HeldObject>) -> Option<Id> {
         seen.retain(|held| !held.is_gone());
-        if let Ok(now) = HeldObject::open(&self.path)
-            && !seen.iter().any(|held| held.id == now.id)
-        {
+        let now = HeldObject::open(&self.path).ok()?;
+        let id = now.id;
+        if !seen.iter().any(|held| held.id == id) {
             seen.push(now);
         }
         let n_over = seen.len().saturating_sub(FOLLOWED_MAX);
         seen.drain(..n_over);
-        seen.iter().filter_map(HeldObject::place_now).collect()
+        Some(id)
+    }
+
+    fn seen(&self) -> MutexGuard<'_, Vec<HeldObject>> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
