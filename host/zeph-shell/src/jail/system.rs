@@ -65,8 +65,7 @@ pub(super) fn mounts(network: Network) -> Vec<Mount> {
     mounts.extend(
         settings(Path::new("/etc"))
             .iter()
-            .filter_map(|path| as_on_host(path))
-            .map(copied_if_small),
+            .filter_map(|path| setting(path)),
     );
     mounts.push(made("/etc/passwd", &accounts()));
     mounts.push(made("/etc/group", &groups()));
@@ -142,18 +141,19 @@ fn matching(base: &Path, pattern: &str) -> Vec<PathBuf> {
     found
 }
 
-fn copied_if_small(mount: Mount) -> Mount {
-    let Mount::Read(path) = mount else {
-        return mount;
-    };
-    let about = path.symlink_metadata();
-    if !about.is_ok_and(|about| about.is_file() && about.len() <= COPIED_BYTES_MAX) {
-        return Mount::Read(path);
+/// The path as it is on the host, small files as a copy.
+fn setting(path: &Path) -> Option<Mount> {
+    let about = path.symlink_metadata().ok()?;
+    if about.is_symlink() {
+        return link(path);
     }
-    match std::fs::read(&path) {
-        Ok(bytes) => Mount::File { path, bytes },
-        Err(_) => Mount::Read(path),
-    }
+    let is_small = about.is_file() && about.len() <= COPIED_BYTES_MAX;
+    let bytes = is_small.then(|| std::fs::read(path).ok()).flatten();
+    let path = path.to_owned();
+    Some(match bytes {
+        Some(bytes) => Mount::File { path, bytes },
+        None => Mount::Read(path),
+    })
 }
 
 fn link(path: &Path) -> Option<Mount> {
