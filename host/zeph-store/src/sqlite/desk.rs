@@ -19,6 +19,8 @@ pub(crate) struct WriterDesk {
     writer: Mutex<Option<Writer>>,
     /// Whether the thread looks for what may wait without being woken for it.
     looks_soon: AtomicBool,
+    /// Whether several callers wanted it at once when it was last seen.
+    is_shared: AtomicBool,
 }
 
 /// When the thread has to look again.
@@ -38,10 +40,22 @@ impl WriterDesk {
             Access::Read | Access::Write => false,
             Access::WriteSoon => self.looks_soon.swap(true, Ordering::AcqRel),
             Access::ReadRights | Access::WriteBriefly => match self.writer.try_lock() {
-                Ok(mut writer) => writer.as_mut().is_some_and(Writer::run_briefly),
-                Err(_) => false,
+                Ok(mut writer) => {
+                    let is_done = writer.as_mut().is_some_and(Writer::run_briefly);
+                    self.note_callers(writer.as_mut());
+                    is_done
+                }
+                Err(_) => {
+                    self.is_shared.store(true, Ordering::Relaxed);
+                    false
+                }
             },
         }
+    }
+
+    /// Whether it is worth a caller's while to let others that are ready queue theirs first.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.is_shared.load(Ordering::Relaxed)
     }
 
     /// The life of the thread, until nothing more comes; `writer` is what callers may take meanwhile.
@@ -67,11 +81,18 @@ impl WriterDesk {
             return Turn::Over;
         };
         let turn = writer.as_mut().map_or(Turn::Over, Writer::turn);
+        self.note_callers(writer.as_mut());
         if matches!(turn, Turn::At(_)) {
             let is_waiting = writer.as_ref().is_some_and(Writer::has_waiting);
             self.looks_soon.fetch_or(is_waiting, Ordering::AcqRel);
         }
         turn
+    }
+
+    fn note_callers(&self, writer: Option<&mut Writer>) {
+        if let Some(is_shared) = writer.and_then(Writer::take_is_shared) {
+            self.is_shared.store(is_shared, Ordering::Relaxed);
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Writer>> {
@@ -89,5 +110,45 @@ impl Drop for ClosedOnDrop<'_> {
         if let Some(writer) = writer.filter(|_| is_whole) {
             writer.end();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future;
+    use std::sync::atomic::Ordering;
+    use std::sync::{Arc, mpsc};
+    use std::time::Duration;
+
+    use super::WriterDesk;
+    use crate::open::StoreOptions;
+    use crate::operations::Operations;
+    use crate::sqlite::open;
+    use crate::store::Access;
+
+    /// Longer than a thread is woken in, however busy the machine is.
+    const LONG: Duration = Duration::from_secs(60);
+
+    #[tokio::test]
+    async fn a_caller_that_goes_before_its_turn_leaves_its_job_to_the_thread() {
+        let options = StoreOptions {
+            at_ms: 0,
+            busy_timeout: LONG,
+        };
+        let desk = Arc::new(WriterDesk::default());
+        let database = open::open_memory(&options).unwrap();
+        let store = open::start_at(database, &desk).unwrap();
+        desk.is_shared.store(true, Ordering::Relaxed);
+        let (tell, told) = mpsc::channel();
+        let job = store.run("tell", Access::WriteBriefly, move |_: &dyn Operations| {
+            tell.send(()).unwrap();
+            Ok(())
+        });
+        tokio::select! {
+            biased;
+            done = job => panic!("it let no other caller go first: {done:?}"),
+            () = future::ready(()) => {}
+        }
+        told.recv_timeout(LONG).unwrap();
     }
 }

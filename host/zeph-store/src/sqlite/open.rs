@@ -27,9 +27,18 @@ const LOG_BYTES_KEPT: i64 = 8 << 20;
 /// A store on this database.
 #[cfg(test)]
 pub(super) fn start(database: Database) -> Result<crate::store::Store, StoreError> {
+    start_at(database, &std::sync::Arc::default())
+}
+
+/// The same, with its writer at `desk`.
+#[cfg(test)]
+pub(super) fn start_at(
+    database: Database,
+    desk: &std::sync::Arc<super::desk::WriterDesk>,
+) -> Result<crate::store::Store, StoreError> {
     let path = database.site.path.clone();
-    let desk = std::sync::Arc::new(super::desk::WriterDesk::default());
-    let of_callers = Some(std::sync::Arc::clone(&desk));
+    let of_callers = Some(std::sync::Arc::clone(desk));
+    let desk = std::sync::Arc::clone(desk);
     crate::store::Store::start(&path, None, of_callers, move |queue| {
         super::writer::run(database, queue, &desk);
     })

@@ -21,7 +21,7 @@ use crate::error::StoreError;
 use crate::lines::{self, FileWait};
 use crate::operations::{OperationFault, Operations as _, Outcome};
 use crate::place::FileId;
-use crate::store::{Job, Message};
+use crate::store::{Access, Job, Message};
 use crate::sweep::{Past, SweepReport};
 use crate::sweeper::{Sweeper, SweptDatabase};
 
@@ -45,6 +45,8 @@ pub(super) struct Writer {
     checkpointer: Checkpointer,
     sweeper: Sweeper,
     batch: Batch,
+    /// Whether the last transaction of callers was that of several, until it is told.
+    is_shared: Option<bool>,
     waiting_for_close: Vec<oneshot::Sender<Result<(), StoreError>>>,
 }
 
@@ -62,6 +64,7 @@ impl Writer {
             is_over: false,
             sweeper: Sweeper::default(),
             batch: Batch::default(),
+            is_shared: None,
             waiting_for_close: Vec::new(),
         }
     }
@@ -103,6 +106,11 @@ impl Writer {
     /// Whether jobs wait for others to share their transaction.
     pub(super) fn has_waiting(&self) -> bool {
         self.batch.run_at().is_some()
+    }
+
+    /// Whether the last transaction of callers was that of several; none when there was none since it was told.
+    pub(super) fn take_is_shared(&mut self) -> Option<bool> {
+        self.is_shared.take()
     }
 
     /// Takes what is queued into the batch. True when there is no room for more.
@@ -184,6 +192,14 @@ impl Writer {
     fn answer(&mut self, mut jobs: Vec<Box<dyn Job>>) -> bool {
         let writes = jobs.iter().filter(|job| !job.access().only_reads());
         let n_writes = writes.count();
+        let accesses = jobs.iter().map(|job| job.access());
+        match accesses
+            .filter(|access| *access == Access::WriteBriefly)
+            .count()
+        {
+            0 => {}
+            n => self.is_shared = Some(n > 1),
+        }
         for job in jobs.drain(..) {
             answer(&self.database.site, job);
         }

@@ -73,7 +73,8 @@ impl StoreLink {
     /// Sees to it that a queued job of this `access` is done: here, or by the thread.
     pub(super) async fn serve(&self, access: Access) {
         let unserved = self.unserved();
-        if access == Access::WriteBriefly && self.desk.is_some() {
+        let is_shared = self.desk.as_ref().is_some_and(|desk| desk.is_shared());
+        if access == Access::WriteBriefly && is_shared {
             // Callers that are ready now queue theirs first: one transaction holds them all.
             yield_now().await;
         }

@@ -1,7 +1,6 @@
 //! What callers do with the writer themselves, and what they leave to its thread.
 
 use std::fs::File;
-use std::future;
 use std::path::Path;
 
 use zeph_core::id::ConversationId;
@@ -38,22 +37,4 @@ async fn a_caller_never_waits_on_its_own_thread_for_another_host() {
         other
     };
     check_held(&path, hold, |other| other.unlock().unwrap()).await;
-}
-
-#[tokio::test]
-async fn what_is_queued_is_recorded_though_its_caller_has_gone() {
-    let (_dir, path) = fresh();
-    let store = open(&path);
-    let begin = store.audit_begin(begin("read", ConversationId::new(), NOW_MS));
-    tokio::select! {
-        biased;
-        begun = begin => panic!("it has waited for nobody: {begun:?}"),
-        () = future::ready(()) => {}
-    }
-    // Not asked through the store, which would look at its queue for that.
-    let other = sql(&path);
-    let n_rows = || other.query_row("SELECT count(*) FROM audit", [], |row| row.get::<_, i64>(0));
-    while n_rows().unwrap() == 0 {
-        tokio::task::yield_now().await;
-    }
 }
