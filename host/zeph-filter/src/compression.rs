@@ -66,7 +66,7 @@ pub struct CompressedText {
 enum Part {
     /// These bytes stay.
     Kept(Range<usize>),
-    /// So many lines are gone, so many of them near the goal and so many of them errors; of a single line its rest, in bytes.
+    /// So many lines are gone, so many of them errors and so many others near the goal; of a single line its rest, in bytes.
     Gone {
         n_lines: usize,
         n_near: usize,
@@ -116,8 +116,8 @@ fn is_compressible(text: &str) -> bool {
 /// Compresses `text`, the output of what `said` asks for. `None` when all of it stays.
 ///
 /// `meant` is how near each of its [`sections`] is to the goal by its meaning, in their order; empty where only words are compared. What is
-/// near by its words stays first, then the sections, the nearest first.
-/// Limits: linear. A text that was compressed before, or has more than 100,000 lines, stays as it is.
+/// near by its words stays first, then the sections; of both, the nearest first.
+/// Limits: n log n. A text that was compressed before, or has more than 100,000 lines, stays as it is.
 pub fn compress(
     text: &str,
     said: &str,
@@ -227,9 +227,11 @@ impl<'a> Choice<'a> {
         }
     }
 
-    /// What is near the goal: lines, and paragraphs where those count.
+    /// What is near the goal, the nearest first: lines, and paragraphs where those count.
     fn keep_near(&mut self, near: &[bool], scores: &LineScores) {
-        for idx in (0..near.len()).filter(|idx| near[*idx]) {
+        let mut nearest: Vec<usize> = (0..near.len()).filter(|idx| near[*idx]).collect();
+        nearest.sort_by(|a, b| scores.of_line(*b).total_cmp(&scores.of_line(*a)));
+        for idx in nearest {
             self.keep(idx, LINE_BYTES_MAX);
         }
         if !self.rules.goal_aware {
@@ -288,8 +290,9 @@ impl<'a> Choice<'a> {
             self.chars_left -= bytes.len();
             return push_kept(bytes, parts);
         }
+        let is_near = |idx: &usize| near[*idx] && !self.errors.contains(idx);
         parts.push(Part::Gone {
-            n_near: run.clone().filter(|idx| near[*idx]).count(),
+            n_near: run.clone().filter(is_near).count(),
             n_errors: self.errors.range(run.clone()).count(),
             n_lines: run.len(),
             rest_bytes: 0,
@@ -368,7 +371,7 @@ impl Part {
         if *rest_bytes > 0 {
             return format!("{rest_bytes} more bytes of a long line");
         }
-        let lines = match n_lines {
+        let lines = match n_lines - n_near - n_errors {
             1 => "1 line".to_owned(),
             n => format!("{n} lines"),
         };

@@ -144,6 +144,22 @@ fn the_nearest_paragraphs_stay_where_there_is_no_room_for_all() {
 }
 
 #[test]
+fn the_nearest_lines_stay_where_there_is_no_room_for_all() {
+    let mut lines = noise(200);
+    lines[150] = "the authentication middleware of the REST API".to_owned();
+    let text = lines.join("\n");
+    let all = CompressionRules {
+        relevance_threshold: 0.0,
+        preserved_chars_max: 1_000,
+        ..rules()
+    };
+    let shown = shown(&text, &all).unwrap();
+    assert!(shown.contains(&lines[150]), "{shown}");
+    // Every line is near, so none is beside the goal.
+    assert!(shown.contains("output filtered: 0 lines beside"), "{shown}");
+}
+
+#[test]
 fn an_output_of_many_paragraphs_is_compared_by_its_words() {
     assert_eq!(
         sections(&"line\n\n".repeat(SECTIONS_MAX)).unwrap().len(),
