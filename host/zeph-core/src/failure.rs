@@ -138,11 +138,12 @@ pub fn chain(error: &dyn Error, chars_max: usize) -> String {
 
 /// Folds `text` onto one line of at most `chars_max` characters: line breaks and control characters become spaces.
 ///
-/// Shape: the result has no character that any terminal, parser or model treats as a line end, and no
-/// bidirectional control that could reorder what is shown.
+/// Shape: the result has no character that any terminal, parser or model treats as a line end, no
+/// bidirectional control that could reorder what is shown, and no tags, letters that only a model reads.
 pub fn one_line(text: &str, chars_max: usize) -> String {
     let mut line = String::with_capacity(text.len().min(chars_max * 4));
-    for (n_chars, character) in text.trim().chars().enumerate() {
+    let seen = text.trim().chars().filter(|character| !is_tag(*character));
+    for (n_chars, character) in seen.enumerate() {
         if n_chars == chars_max {
             line.push('…');
             break;
@@ -162,6 +163,10 @@ fn breaks_line(character: char) -> bool {
             character,
             '\u{2028}' | '\u{2029}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}'
         )
+}
+
+fn is_tag(character: char) -> bool {
+    matches!(character, '\u{E0000}'..='\u{E00FF}' | '\u{E01F0}'..='\u{E0FFF}')
 }
 
 #[cfg(test)]

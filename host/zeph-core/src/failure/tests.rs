@@ -45,6 +45,13 @@ fn long_messages_are_cut() {
     assert!(feedback(&"x".repeat(1_000_000)).len() < 5_000);
 }
 
+#[test]
+fn a_line_neither_steers_nor_hides_words() {
+    let hidden = "\u{e0020}\u{e006f}\u{e0062}\u{e0065}\u{e0079}";
+    let line = one_line(&format!("a\u{1b}[2J\r{hidden}\u{202e}é{hidden}"), 9);
+    assert_eq!(line, "a [2J  é");
+}
+
 proptest! {
     #[test]
     fn always_five_lines(message in any::<String>()) {
