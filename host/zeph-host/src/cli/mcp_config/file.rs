@@ -104,9 +104,13 @@ impl ConfigFile {
         })
     }
 
-    /// Whether there was a file.
-    pub(super) fn is_there(&self) -> bool {
-        self.permissions.is_some()
+    /// What is said where nothing is changed, because of `why` or because there is no file.
+    pub(super) fn unchanged(&self, why: &str) -> String {
+        let path = self.path.display();
+        match self.permissions {
+            Some(_) => format!("`{path}`: {why}"),
+            None => format!("`{path}` does not exist; --file names another file"),
+        }
     }
 
     /// Puts `text` in the place of the old one, whole or not at all.

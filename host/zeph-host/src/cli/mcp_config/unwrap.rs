@@ -29,8 +29,7 @@ pub(super) fn run(
     let file = open(context, client, options.file.as_deref())?;
     let bad = |error| refused(&error, &file.path, "");
     if !client.has_wrapped(&file.text).map_err(bad)? {
-        let note = format!("`{}`: no server is wrapped", file.path.display());
-        context.notes(&[note]);
+        context.notes(&[file.unchanged("no server is wrapped")]);
         return Ok(Exit::Success);
     }
     // Nobody has touched the file since: what it was is known to the byte.

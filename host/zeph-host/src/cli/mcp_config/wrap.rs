@@ -44,12 +44,7 @@ pub(super) fn run(
     let wrapped = wrapped(context, client, &file, folder.as_ref())?;
     if wrapped.text == file.text {
         notes(context, &wrapped, false);
-        let path = file.path.display();
-        let note = match file.is_there() {
-            true => format!("`{path}`: there is nothing to wrap"),
-            false => format!("`{path}` does not exist; --file names another file"),
-        };
-        context.notes(&[note]);
+        context.notes(&[file.unchanged("there is nothing to wrap")]);
         return Ok(Exit::Success);
     }
     match options.write {
