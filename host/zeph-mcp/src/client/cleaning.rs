@@ -119,7 +119,8 @@ fn deceives(character: char) -> bool {
     !matches!(character, '\n' | '\r' | '\t') && is_deceptive(character)
 }
 
-fn illustration(value: &mut Value) {
+/// Values that nothing is compared with, without deceptive characters.
+pub(super) fn illustration(value: &mut Value) {
     match value {
         Value::String(text) => text.retain(|character| !deceives(character)),
         Value::Array(items) => items.iter_mut().for_each(illustration),

@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use rmcp::model::{Prompt, Resource, ResourceTemplate, Tool as McpTool};
+use rmcp::model::{MetaObject, Prompt, Resource, ResourceTemplate, Tool as McpTool};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use zeph_core::argument::Parameters;
 use zeph_core::text::plain_line;
 use zeph_core::tool::Annotations;
 
-use super::cleaning::{is_name, schema, text, title};
+use super::cleaning::{illustration, is_name, schema, text, title};
+use crate::result::OVERFLOW_SCHEME;
 
 mod collector;
 
@@ -156,6 +157,7 @@ impl Definition for McpTool {
         self.input_schema = Arc::new(input);
         self.output_schema = output.clone().map(Arc::new);
         self.icons = None;
+        extra(&mut self.meta);
         if let Some(hints) = &mut self.annotations {
             hints.title = title(hints.title.as_deref());
         }
@@ -216,6 +218,7 @@ impl Definition for Prompt {
         self.title = title(self.title.as_deref());
         described(&mut self.description, limits, n_cut);
         self.icons = None;
+        extra(&mut self.meta);
         for argument in self.arguments.iter_mut().flatten() {
             if !is_name(&argument.name) {
                 return Err("the name of an argument holds invisible characters".to_owned());
@@ -241,10 +244,13 @@ impl Definition for Resource {
         limits: &DefinitionLimits,
         n_cut: &mut usize,
     ) -> Result<Listed<Self>, String> {
+        not_of_the_host(&self.uri)?;
         self.name = plain_line(&self.name, 256);
         self.title = title(self.title.as_deref());
+        self.mime_type = title(self.mime_type.as_deref());
         described(&mut self.description, limits, n_cut);
         self.icons = None;
+        extra(&mut self.meta);
         Ok(Listed { shown: self, sent })
     }
 }
@@ -263,10 +269,13 @@ impl Definition for ResourceTemplate {
         limits: &DefinitionLimits,
         n_cut: &mut usize,
     ) -> Result<Listed<Self>, String> {
+        not_of_the_host(&self.uri_template)?;
         self.name = plain_line(&self.name, 256);
         self.title = title(self.title.as_deref());
+        self.mime_type = title(self.mime_type.as_deref());
         described(&mut self.description, limits, n_cut);
         self.icons = None;
+        extra(&mut self.meta);
         Ok(Listed { shown: self, sent })
     }
 }
@@ -274,6 +283,25 @@ impl Definition for ResourceTemplate {
 fn described(description: &mut Option<String>, limits: &DefinitionLimits, n_cut: &mut usize) {
     if let Some(words) = description {
         *words = text(words, limits.description_bytes, n_cut);
+    }
+}
+
+/// What a definition carries for programs: clients show some of it.
+fn extra(meta: &mut Option<MetaObject>) {
+    if let Some(MetaObject(meta)) = meta {
+        let mut values = Value::Object(std::mem::take(meta));
+        illustration(&mut values);
+        if let Value::Object(values) = values {
+            *meta = values;
+        }
+    }
+}
+
+/// Errors: an address that is read from the host would not be read from the server.
+fn not_of_the_host(uri: &str) -> Result<(), String> {
+    match uri.starts_with(OVERFLOW_SCHEME) {
+        true => Err(format!("`{OVERFLOW_SCHEME}` begins addresses of the host")),
+        false => Ok(()),
     }
 }
 

@@ -29,6 +29,7 @@ fn a_tool_is_kept_in_both_forms() {
         "inputSchema": { "properties": { "path": { "type": "string" } }, "required": ["path"] },
         "annotations": { "readOnlyHint": true, "title": "T" },
         "icons": [{ "src": "https://example.org/spy.png" }],
+        "_meta": { "example.org/by": ["m\u{1b}e\u{e0041}"] },
     });
     let (kept, notes) = collected(&DefinitionLimits::default(), [sent.clone()]);
     assert_eq!(notes, Vec::<String>::new());
@@ -45,6 +46,26 @@ fn a_tool_is_kept_in_both_forms() {
     assert_eq!(kept.listed.sent, sent);
     assert_eq!(kept.listed.shown.icons, None);
     assert_eq!(kept.listed.shown.description.as_deref(), Some("Reads it."));
+    let meta = serde_json::to_value(&kept.listed.shown.meta).unwrap();
+    assert_eq!(meta, json!({ "example.org/by": ["me"] }));
+}
+
+#[test]
+fn a_resource_has_no_address_of_the_host_and_shows_what_it_says() {
+    let limits = DefinitionLimits::default();
+    let mut collector = Collector::<Resource>::new(&limits);
+    for uri in ["note:1", "overflow:01a20a6f-ade1-7154-9412-80afc732f036"] {
+        let sent = json!({ "uri": uri, "name": "n", "mimeType": "text/\u{202e}plain" });
+        collector.take(serde_json::from_value(sent).unwrap());
+    }
+    let mut notes = Vec::new();
+    let kept = collector.finish(&mut notes);
+    let [kept] = &kept[..] else {
+        panic!("{kept:?}");
+    };
+    assert_eq!(kept.shown.mime_type.as_deref(), Some("text/plain"));
+    assert_eq!(notes.len(), 1);
+    assert!(notes[0].contains("addresses of the host"), "{notes:?}");
 }
 
 #[test]
