@@ -119,6 +119,11 @@ pub enum Unwrappable {
         "it is reached by an address; such a server is wrapped only if all its credentials are literal headers"
     )]
     Remote,
+    /// It is reached by an address with a login, which the host does not take.
+    #[error(
+        "its address holds a user or a password; write them as the header `Authorization` to have it wrapped"
+    )]
+    Login,
     /// It runs in a container.
     #[error(
         "`{0}` starts it in a container, and has no access to its service in a sandbox; start the server itself to have it wrapped"

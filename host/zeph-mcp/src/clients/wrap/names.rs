@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use zeph_core::id::SERVER_NAME_CHARS_MAX;
 use zeph_core::secret::{NAME_BYTES_MAX, value_problem};
 
-use super::remote::Remote;
+use super::remote::{Remote, query};
 use super::{Launch, MovedSecret, WrappedServer, Wrapper, is_reference};
 
 /// The names that are given out.
@@ -71,6 +71,9 @@ impl Names {
                 (true, Some(_)) => server.exposed.push(format!("the header `{header}`")),
                 (false, _) => {}
             }
+        }
+        if query(&remote.url).any(|(name, value)| (wrapper.is_secret)(name, value)) {
+            server.exposed.push("the address".to_owned());
         }
         server
     }

@@ -44,6 +44,9 @@ impl Remote {
             value.map(|value| (name, value))
         });
         let literal: Option<Vec<_>> = literal.collect();
+        if url.is_some_and(|url| authority(url).contains('@')) {
+            return Err(Unwrappable::Login);
+        }
         match (url, literal) {
             (Some(url), Some(headers)) if is_known && !is_of_client && !headers.is_empty() => {
                 Ok(Self {
@@ -54,6 +57,19 @@ impl Remote {
             _ => Err(Unwrappable::Remote),
         }
     }
+}
+
+/// The part of an address that names the host.
+fn authority(url: &str) -> &str {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    rest.split(['/', '?', '#']).next().unwrap_or_default()
+}
+
+/// The names and values in the query of an address, as they stand there.
+pub(super) fn query(url: &str) -> impl Iterator<Item = (&str, &str)> {
+    let url = url.split('#').next().unwrap_or_default();
+    let query = url.split_once('?').map_or("", |(_, query)| query);
+    query.split('&').filter_map(|pair| pair.split_once('='))
 }
 
 /// The key of the address, for a client that can reach one.

@@ -214,6 +214,7 @@ fn an_edited_entry_is_turned_back_from_what_it_says() {
 fn what_cannot_be_wrapped_stays() {
     let text = r#"{"mcpServers": {
         "far": {"url": "https://x.example.com/mcp", "headers": {"Authorization": "Bearer ${env:TOKEN}"}},
+        "login": {"url": "https://me:pass@x.example.com/mcp", "headers": {"X-Team": "a"}},
         "ours": {"command": "/usr/bin/zeph-host", "args": ["serve"]},
         "files": {"command": "x", "envFile": ".env"},
         "odd": {"command": {"path": "x"}},
@@ -234,6 +235,7 @@ fn what_cannot_be_wrapped_stays() {
         .collect();
     let expected = [
         Unwrappable::Remote,
+        Unwrappable::Login,
         Unwrappable::Host,
         Unwrappable::VariableFile,
         Unwrappable::Shape("command"),
@@ -247,12 +249,19 @@ fn what_cannot_be_wrapped_stays() {
 
 #[test]
 fn what_stays_in_the_file_and_looks_like_a_secret_is_told() {
-    let text = r#"{"mcpServers": {"a b": {"command": "x", "args": ["sk-1", "--token", "v"], "env": {"TOKEN": "short"}}, "a-b": {"command": "y"}}}"#;
+    let text = r#"{"mcpServers": {"a b": {"command": "x", "args": ["sk-1", "--token", "v"], "env": {"TOKEN": "short"}}, "a-b": {"command": "y"},
+        "far": {"type": "http", "url": "https://x.example.com/mcp?v=1&key=sk-1#a", "headers": {"X-Team": "a"}}}}"#;
     let file = wrapped(client("claude-code"), text);
-    let [(_, Wrapped::Changed(first)), (_, Wrapped::Changed(second))] = &file.servers[..] else {
+    let [
+        (_, Wrapped::Changed(first)),
+        (_, Wrapped::Changed(second)),
+        (_, Wrapped::Changed(far)),
+    ] = &file.servers[..]
+    else {
         panic!("{file:?}");
     };
     assert_eq!(first.exposed, ["`env.TOKEN`", "argument 1"]);
+    assert_eq!(far.exposed, ["the address"]);
     assert_eq!(
         (first.name.as_str(), second.name.as_str()),
         ("a-b", "a-b-2")
