@@ -70,6 +70,7 @@ fn give_back_stack() {
 fn give_back_stack() {}
 
 #[cfg(all(test, target_os = "linux"))]
+#[expect(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
     use std::fs;
     use std::hint::black_box;

@@ -103,7 +103,7 @@ pub(super) fn look(name: &str, arguments: &[Value], known: Look) -> Look {
             OptionValue::Loaded => {
                 found.unknown = found
                     .unknown
-                    .or(Some("it loads a file that an option names"))
+                    .or(Some("it loads a file that an option names"));
             }
             OptionValue::Command => {
                 found.wraps = Wraps::WithEffect;
