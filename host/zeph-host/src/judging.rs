@@ -70,9 +70,19 @@ impl ProgramVerdict {
 pub(crate) struct JudgeResult {
     /// For the record: `ALLOW` or `DENY: reason`, or why there was no verdict.
     pub(crate) verdict: String,
-    is_denied: bool,
+    ruling: Ruling,
     /// What the judge took.
     pub(crate) spent: SideSpending,
+}
+
+/// What a verdict comes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ruling {
+    Allowed,
+    /// The judge said no.
+    Denied,
+    /// The judge said nothing, and the call must not run without a verdict.
+    Missing,
 }
 
 impl JudgeRoom {
@@ -151,7 +161,7 @@ impl JudgeRoom {
         };
         Some(match self.judged(judged, meter, cancelled).await {
             Ok(result) => ProgramVerdict {
-                is_refused: result.is_denied && self.settings.block_on_reject,
+                is_refused: self.refuses(&result),
                 verdict: result.verdict,
             },
             Err(_cancelled) => ProgramVerdict {
@@ -169,7 +179,7 @@ impl JudgeRoom {
     ) -> Result<JudgeResult, ToolFailure> {
         if let Some(exhausted) = meter.and_then(CallMeter::exhausted) {
             let verdict = format!("DENY: the judge was not asked. {exhausted}");
-            return Ok(JudgeResult::denied(verdict));
+            return Ok(JudgeResult::missing(verdict));
         }
         let judge = match &self.judge {
             Ok(judge) => judge,
@@ -206,10 +216,19 @@ impl JudgeRoom {
                 verdict: format!(
                     "ALLOW: not judged, because `{provider}` gave no verdict ({why}) and `{RULE}.fail_open` is set"
                 ),
-                is_denied: false,
+                ruling: Ruling::Allowed,
                 spent: SideSpending::default(),
             },
-            false => JudgeResult::denied(format!("DENY: `{provider}` gave no verdict ({why})")),
+            false => JudgeResult::missing(format!("DENY: `{provider}` gave no verdict ({why})")),
+        }
+    }
+
+    /// Whether the call must not run. To let denied calls run is not to let them run unjudged: that is `fail_open`.
+    fn refuses(&self, result: &JudgeResult) -> bool {
+        match result.ruling {
+            Ruling::Allowed => false,
+            Ruling::Denied => self.settings.block_on_reject,
+            Ruling::Missing => true,
         }
     }
 
@@ -219,12 +238,12 @@ impl JudgeRoom {
         decision: Decision<W>,
         result: &JudgeResult,
     ) -> (Decision<W>, Option<String>) {
-        let is_refused = result.is_denied && self.settings.block_on_reject;
+        let is_refused = self.refuses(result);
         let verdict = match is_refused {
             true => policy::Verdict::Deny,
             false => policy::Verdict::Allow,
         };
-        let is_observed = result.is_denied && !is_refused;
+        let is_observed = result.ruling == Ruling::Denied && !is_refused;
         let step = TraceStep {
             rule: Some(RULE.to_owned()),
             would: is_observed.then_some(policy::Verdict::Deny),
@@ -234,10 +253,10 @@ impl JudgeRoom {
             let trace = decision.trace().iter().cloned().chain([step]).collect();
             return (Decision::Deny(refusal(result.verdict.clone(), trace)), None);
         }
-        let note = result.is_denied.then(|| {
+        let note = is_observed.then(|| {
             "the judge of calls rejected this call; it ran because `tools.adversarial_policy.block_on_reject` is false".to_owned()
         });
-        if result.is_denied {
+        if is_observed {
             tracing::warn!(
                 verdict = result.verdict,
                 "a call runs that the judge rejected"
@@ -289,20 +308,21 @@ impl JudgeResult {
         match verdict {
             Verdict::Allow => Self {
                 verdict: "ALLOW".to_owned(),
-                is_denied: false,
+                ruling: Ruling::Allowed,
                 spent,
             },
             Verdict::Deny(reason) => Self {
+                verdict: format!("DENY: {reason}"),
+                ruling: Ruling::Denied,
                 spent,
-                ..Self::denied(format!("DENY: {reason}"))
             },
         }
     }
 
-    fn denied(verdict: String) -> Self {
+    fn missing(verdict: String) -> Self {
         Self {
             verdict,
-            is_denied: true,
+            ruling: Ruling::Missing,
             spent: SideSpending::default(),
         }
     }

@@ -156,6 +156,8 @@ fn a_judge_that_does_not_answer_denies_unless_configured_otherwise() {
         "{}",
         verdict(&product, "read")
     );
+    let (_, _, told) = judged(fails(500), "block_on_reject = false");
+    assert!(told.contains(DENIED), "{told}");
     let (product, _, told) = judged(fails(500), "fail_open = true");
     assert!(told.contains("the content"), "{told}");
     assert!(verdict(&product, "read").starts_with("ALLOW: not judged"));
