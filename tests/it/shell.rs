@@ -38,7 +38,7 @@ fn each_user() -> Vec<Setting> {
     all
 }
 
-/// Does the same for each of them, side by side: for what is waiting more than work.
+/// Runs `work` for all users at once: for tests that mostly wait.
 fn beside_each_other(work: impl Fn(Setting) + Sync) {
     std::thread::scope(|scope| {
         for setting in each_user() {

@@ -180,7 +180,7 @@ fn followed(path: &Path) -> Option<PathBuf> {
     Some(seen(parent)?.join(name))
 }
 
-/// The same, as it was when it was first looked at.
+/// Like [`followed`], but each path is looked up once: later calls return what the first one found.
 fn seen(path: &Path) -> Option<PathBuf> {
     let known = SEEN.with_borrow(|seen| seen.as_ref()?.get(path).cloned());
     if let Some(known) = known {

@@ -46,7 +46,7 @@ pub(crate) enum Access {
     ReadRights,
     /// It writes.
     Write,
-    /// It writes a few rows that a caller waits for at every call: whoever asks for it does it, where nobody else writes.
+    /// It writes a few rows, and every call waits for them: the caller runs it itself unless the writer is in use.
     WriteBriefly,
     /// It writes, and may wait a moment for others, to share their transaction.
     WriteSoon,

@@ -1,8 +1,8 @@
 //! What goes from a directory of compiled components when one is added: what other versions of the program left there long ago, and
 //! the oldest of too much.
 //!
-//! Whoever still uses a file keeps it open or mapped, and whoever looks for one that is gone compiles it: removing costs time, and
-//! nothing else. Time is that of the file system, so that hosts that share a directory need not agree about the time.
+//! A host keeps the files that it uses open or mapped, and compiles a component again when its file is gone, so removing a file costs
+//! time only. Ages are measured by the clock of the file system: hosts that share a directory need not agree about the time.
 
 use std::collections::HashMap;
 use std::fs;
@@ -52,7 +52,7 @@ fn prune_to(written: &Path, engine_key: &str, n_bytes_max: u64) -> io::Result<()
         }
         is_kept
     });
-    // Lengths that somebody made up come to more than 64 bits.
+    // The lengths of sparse files can add up to more than 64 bits.
     let lengths = groups.iter().map(|(_, group)| u128::from(group.n_bytes));
     let mut n_bytes: u128 = lengths.sum();
     let written = written.file_stem().and_then(|stem| stem.to_str());

@@ -30,7 +30,7 @@ pub(super) fn start(database: Database) -> Result<crate::store::Store, StoreErro
     start_at(database, &std::sync::Arc::default())
 }
 
-/// The same, with its writer at `desk`.
+/// Like [`start`], for tests that also use the `desk`.
 #[cfg(test)]
 pub(super) fn start_at(
     database: Database,
