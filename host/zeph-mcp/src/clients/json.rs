@@ -1,5 +1,6 @@
 //! An entry put into a JSON file, with or without comments, through a tree that keeps every character of what it does not change.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use jsonc_parser::ast;
@@ -92,71 +93,99 @@ pub(super) fn entries(
     let Some(list) = list(&parse(text, dialect)?, servers)? else {
         return Ok(Vec::new());
     };
+    let mut names = BTreeSet::new();
     let named = |property: CstObjectProp| {
         let name = property.decoded_name().unwrap_or_default();
-        only(&list, &name)?;
+        if !names.insert(name.clone()) {
+            return Err(MergeError::Twice(name));
+        }
         let value = property.value().and_then(|node| node.to_serde_value());
         Ok((name, value.unwrap_or_default()))
     };
     list.properties().into_iter().map(named).collect()
 }
 
-/// `text` with these changes in the entry `name`.
+/// `text` with these changes in the entries of these names. It is read once, however many they are.
 pub(super) fn edit(
     text: &str,
     dialect: &Dialect,
     servers: &str,
-    name: &str,
-    edits: &Edits,
+    edits: &[(String, Edits)],
 ) -> Result<String, MergeError> {
     let root = parse(text, dialect)?;
-    let shape = || MergeError::Shape(name.to_owned());
-    let list = list(&root, servers)?.ok_or_else(shape)?;
-    let entry = only(&list, name)?.and_then(|entry| entry.object_value());
-    let entry = entry.ok_or_else(shape)?;
-    for (key, field) in &edits.set {
-        set(&entry, key, field)?;
-    }
-    for (table, key) in &edits.unset {
-        let table = only(&entry, table)?.and_then(|table| table.object_value());
-        let there = table.map(|table| only(&table, key)).transpose()?;
-        there.flatten().into_iter().for_each(CstObjectProp::remove);
-    }
-    for key in &edits.removed {
-        only(&entry, key)?
-            .into_iter()
-            .for_each(CstObjectProp::remove);
+    let list = list(&root, servers)?;
+    let entries = list.map(|list| by_name(&list)).transpose()?;
+    let entries = entries.unwrap_or_default();
+    for (name, edits) in edits {
+        let entry = entries.get(name).and_then(CstObjectProp::object_value);
+        let entry = entry.ok_or_else(|| MergeError::Shape(name.clone()))?;
+        edit_entry(&entry, edits)?;
     }
     Ok(root.to_string())
 }
 
-/// `text` with the entry `name` spelled as in `from`.
+fn edit_entry(entry: &CstObject, edits: &Edits) -> Result<(), MergeError> {
+    for (key, field) in &edits.set {
+        set(entry, key, field)?;
+    }
+    for (table, key) in &edits.unset {
+        let table = only(entry, table)?.and_then(|table| table.object_value());
+        let there = table.map(|table| only(&table, key)).transpose()?;
+        there.flatten().into_iter().for_each(CstObjectProp::remove);
+    }
+    for key in &edits.removed {
+        only(entry, key)?
+            .into_iter()
+            .for_each(CstObjectProp::remove);
+    }
+    Ok(())
+}
+
+/// `text` with the entries `names` spelled as in `from`.
 pub(super) fn restore(
     text: &str,
     from: &str,
     dialect: &Dialect,
     servers: &str,
-    name: &str,
+    names: &[String],
 ) -> Result<String, MergeError> {
-    let shape = || MergeError::Shape(name.to_owned());
-    let old = span(from, dialect, servers, name)?.ok_or_else(shape)?;
-    let new = span(text, dialect, servers, name)?.ok_or_else(shape)?;
-    Ok([&text[..new.start], &from[old], &text[new.end..]].concat())
+    let (old, new) = (
+        spans(from, dialect, servers)?,
+        spans(text, dialect, servers)?,
+    );
+    let mut places = Vec::new();
+    for name in names {
+        let place = new.get(name).zip(old.get(name));
+        let (there, before) = place.ok_or_else(|| MergeError::Shape(name.clone()))?;
+        places.push((there, before));
+    }
+    places.sort_by_key(|(there, _)| there.start);
+    let (mut restored, mut copied) = (String::new(), 0);
+    for (there, before) in places {
+        restored.push_str(&text[copied..there.start]);
+        restored.push_str(&from[before.clone()]);
+        copied = there.end;
+    }
+    restored.push_str(&text[copied..]);
+    Ok(restored)
 }
 
-/// The bytes of the value of the entry `name`.
-fn span(
+/// The bytes of the value of each entry, by its name.
+fn spans(
     text: &str,
     dialect: &Dialect,
     servers: &str,
-    name: &str,
-) -> Result<Option<Range<usize>>, MergeError> {
+) -> Result<BTreeMap<String, Range<usize>>, MergeError> {
     let parsed = parse_to_ast(text, &CollectOptions::default(), &dialect.options());
     let value = parsed.map_err(|error| syntax(&error))?.value;
     let list = value.as_ref().and_then(ast::Value::as_object);
     let list = list.and_then(|top| top.get_object(servers));
-    let entry = list.and_then(|list| list.get(name));
-    Ok(entry.map(|entry| entry.value.start()..entry.value.end()))
+    let entries = list.into_iter().flat_map(|list| &list.properties);
+    let span = |entry: &ast::ObjectProp<'_>| {
+        let value = &entry.value;
+        (entry.name.as_str().to_owned(), value.start()..value.end())
+    };
+    Ok(entries.map(span).collect())
 }
 
 /// The object with the servers, if there is one.
@@ -194,6 +223,20 @@ fn only(object: &CstObject, name: &str) -> Result<Option<CstObjectProp>, MergeEr
         (first, None) => Ok(first),
         (_, Some(_)) => Err(MergeError::Twice(name.to_owned())),
     }
+}
+
+/// The properties of an object, by name.
+///
+/// Errors: two have one name.
+fn by_name(object: &CstObject) -> Result<BTreeMap<String, CstObjectProp>, MergeError> {
+    let mut named = BTreeMap::new();
+    for property in object.properties() {
+        let name = property.decoded_name().unwrap_or_default();
+        if named.insert(name.clone(), property).is_some() {
+            return Err(MergeError::Twice(name));
+        }
+    }
+    Ok(named)
 }
 
 fn change(there: &CstObjectProp, entry: &Entry<'_>, force: bool) -> Result<(), MergeError> {

@@ -34,16 +34,21 @@ pub(super) fn entries(text: &str, servers: &str) -> Result<Vec<(String, Json)>, 
     Ok(entries.collect())
 }
 
-/// `text` with these changes in the entry `name`.
+/// `text` with these changes in the entries of these names. It is read once, however many they are.
 pub(super) fn edit(
     text: &str,
     servers: &str,
-    name: &str,
-    edits: &Edits,
+    edits: &[(String, Edits)],
 ) -> Result<String, MergeError> {
     let mut document = parse(text)?;
     let list = table_in(document.as_table_mut(), servers, true)?;
-    let entry = table_in(list, name, false)?;
+    for (name, edits) in edits {
+        edit_entry(table_in(list, name, false)?, edits)?;
+    }
+    Ok(document.to_string())
+}
+
+fn edit_entry(entry: &mut dyn TableLike, edits: &Edits) -> Result<(), MergeError> {
     for (key, field) in &edits.set {
         set(entry, key, field)?;
     }
@@ -54,22 +59,24 @@ pub(super) fn edit(
     for key in &edits.removed {
         entry.remove(key);
     }
-    Ok(document.to_string())
+    Ok(())
 }
 
-/// `text` with the entry `name` spelled as in `from`.
+/// `text` with the entries `names` spelled as in `from`.
 pub(super) fn restore(
     text: &str,
     from: &str,
     servers: &str,
-    name: &str,
+    names: &[String],
 ) -> Result<String, MergeError> {
     let (mut document, from) = (parse(text)?, parse(from)?);
-    let shape = || MergeError::Shape(name.to_owned());
-    let old = from.get(servers).and_then(|list| list.get(name));
-    let old = old.ok_or_else(shape)?.clone();
     let list = table_in(document.as_table_mut(), servers, true)?;
-    *list.get_mut(name).ok_or_else(shape)? = old;
+    for name in names {
+        let shape = || MergeError::Shape(name.clone());
+        let old = from.get(servers).and_then(|list| list.get(name));
+        let old = old.ok_or_else(shape)?.clone();
+        *list.get_mut(name).ok_or_else(shape)? = old;
+    }
     Ok(document.to_string())
 }
 

@@ -1,5 +1,7 @@
 //! Wrapped entries turned back: from the file as it was before, to the byte, or from what they say themselves.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use super::error::MergeError;
@@ -45,44 +47,51 @@ impl Client {
         old: &[String],
         secret: &dyn Fn(&str) -> Option<String>,
     ) -> Result<UnwrappedFile, MergeError> {
-        let mut file = UnwrappedFile {
-            text: text.to_owned(),
-            servers: Vec::new(),
-        };
+        let before: Vec<BTreeMap<String, Value>> =
+            old.iter().map(|old| self.entries_by_name(old)).collect();
+        let mut restored = vec![Vec::new(); old.len()];
+        let (mut servers, mut edited) = (Vec::new(), Vec::new());
         for (name, entry) in self.entries(text)? {
             let Some(inner) = Inner::of(&entry) else {
                 continue;
             };
-            let is_of = |old: &&String| self.has_entry(old, &name, &entry, &inner);
-            let unwrapped = match old.iter().find(is_of) {
-                Some(old) => {
-                    file.text = self.restore(&file.text, old, &name)?;
+            let is_of = |entries: &BTreeMap<String, Value>| {
+                let old = entries.get(&name);
+                old.is_some_and(|old| inner.is_of(self, &entry, old))
+            };
+            let unwrapped = match before.iter().position(is_of) {
+                Some(idx) => {
+                    restored[idx].push(name.clone());
                     Unwrapped::AsBefore
                 }
                 None => match inner.edits(self, secret) {
                     Ok(edits) => {
-                        file.text = self.edit(&file.text, &name, &edits)?;
+                        edited.push((name.clone(), edits));
                         Unwrapped::FromArguments
                     }
                     Err(missing) => Unwrapped::NoSecret(missing),
                 },
             };
-            file.servers.push((name, unwrapped));
+            servers.push((name, unwrapped));
         }
-        Ok(file)
+        let mut text = self.edit(text, &edited)?;
+        for (old, names) in old.iter().zip(restored) {
+            text = self.restore(&text, old, &names)?;
+        }
+        Ok(UnwrappedFile { text, servers })
     }
 
-    /// Whether `old` has the entry that was wrapped to `wrapped`.
-    fn has_entry(&self, old: &str, name: &str, wrapped: &Value, inner: &Inner) -> bool {
-        let entries = self.entries(old).unwrap_or_default();
-        let entry = entries.iter().find(|(there, _)| there == name);
-        entry.is_some_and(|(_, entry)| inner.is_of(self, wrapped, entry))
+    /// The entries of a text that may be anything.
+    fn entries_by_name(&self, text: &str) -> BTreeMap<String, Value> {
+        let entries = self.entries(text).unwrap_or_default();
+        entries.into_iter().collect()
     }
 
-    fn restore(&self, text: &str, from: &str, name: &str) -> Result<String, MergeError> {
+    fn restore(&self, text: &str, from: &str, names: &[String]) -> Result<String, MergeError> {
         match &self.format {
-            Format::Json(dialect) => super::json::restore(text, from, dialect, self.servers, name),
-            Format::Toml => super::toml::restore(text, from, self.servers, name),
+            _ if names.is_empty() => Ok(text.to_owned()),
+            Format::Json(dialect) => super::json::restore(text, from, dialect, self.servers, names),
+            Format::Toml => super::toml::restore(text, from, self.servers, names),
         }
     }
 }

@@ -156,10 +156,7 @@ impl Client {
     ///
     /// Errors: `text` is not in the client's format, has something else where the servers should be, or names one twice.
     pub fn wrap(&self, text: &str, wrapper: &Wrapper<'_>) -> Result<WrappedFile, MergeError> {
-        let mut file = WrappedFile {
-            text: text.to_owned(),
-            servers: Vec::new(),
-        };
+        let (mut servers, mut edited) = (Vec::new(), Vec::new());
         let mut names = Names::new(wrapper);
         for (name, entry) in self.entries(text)? {
             let launch = Launch::of(&entry);
@@ -176,14 +173,15 @@ impl Client {
             };
             let wrapped = match rewritten {
                 Ok((edits, server)) => {
-                    file.text = self.edit(&file.text, &name, &edits)?;
+                    edited.push((name.clone(), edits));
                     Wrapped::Changed(server)
                 }
                 Err(why) => Wrapped::Unchanged(why),
             };
-            file.servers.push((name, wrapped));
+            servers.push((name, wrapped));
         }
-        Ok(file)
+        let text = self.edit(text, &edited)?;
+        Ok(WrappedFile { text, servers })
     }
 
     /// The servers of a file, in their order.
@@ -227,10 +225,12 @@ impl Client {
         }
     }
 
-    pub(super) fn edit(&self, text: &str, name: &str, edits: &Edits) -> Result<String, MergeError> {
+    /// `text` with these changes in the entries of these names; without any, as it is.
+    pub(super) fn edit(&self, text: &str, edits: &[(String, Edits)]) -> Result<String, MergeError> {
         match &self.format {
-            Format::Json(dialect) => super::json::edit(text, dialect, self.servers, name, edits),
-            Format::Toml => super::toml::edit(text, self.servers, name, edits),
+            _ if edits.is_empty() => Ok(text.to_owned()),
+            Format::Json(dialect) => super::json::edit(text, dialect, self.servers, edits),
+            Format::Toml => super::toml::edit(text, self.servers, edits),
         }
     }
 }

@@ -114,6 +114,52 @@ fn a_wrapped_file_comes_back_to_the_byte() {
     }
 }
 
+/// Took an hour when the file was read anew for every server.
+#[test]
+fn thousands_of_servers_are_wrapped_and_turned_back() {
+    let name = |idx: usize| format!("server-{idx}");
+    let json = |idx| {
+        (
+            name(idx),
+            json!({ "command": "npx", "args": ["-y", name(idx)] }),
+        )
+    };
+    let servers: Map<String, Value> = (0..5_000).map(json).collect();
+    let toml = |idx| {
+        format!(
+            "[mcp_servers.{0}]\ncommand = \"npx\"\nargs = [\"{0}\"]\n",
+            name(idx)
+        )
+    };
+    let files = [
+        (
+            "claude-code",
+            serde_json::to_string_pretty(&json!({ "mcpServers": servers })).expect("JSON"),
+        ),
+        ("codex", (0..5_000).map(toml).collect::<String>()),
+    ];
+    for (which, text) in files {
+        let client = client(which);
+        let file = wrapped(client, &text);
+        assert_eq!(file.servers.len(), 5_000, "{which}");
+        // Edited since, so that it is put back entry by entry.
+        let edited = file.text.replace("npx", "pnpx");
+        let known = BTreeMap::new();
+        let entries = |text: &str| client.entries(text).expect("entries");
+        assert_eq!(
+            entries(&unwrapped(client, &edited, &[&text], &known)),
+            entries(&text.replace("npx", "pnpx")),
+            "{which}"
+        );
+        let spaced = format!("{}\n", file.text);
+        assert_eq!(
+            unwrapped(client, &spaced, &[&text], &known),
+            format!("{text}\n"),
+            "{which}"
+        );
+    }
+}
+
 #[test]
 fn a_wrapped_entry_starts_the_server_through_the_host() {
     let of = |name: &str, text: &str| entry(client(name), &wrapped(client(name), text).text, "gh");
