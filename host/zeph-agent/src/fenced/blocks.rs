@@ -70,6 +70,7 @@ fn unnamed(body: &str) -> Arguments {
     }
 }
 
+/// The blocks of a text, as CommonMark reads them: what stands in one is no block of its own, whatever it looks like.
 fn blocks(text: &str) -> Vec<FencedBlock<'_>> {
     let mut blocks = Vec::new();
     let mut lines = text.lines();
@@ -79,7 +80,7 @@ fn blocks(text: &str) -> Vec<FencedBlock<'_>> {
         };
         let mut body = String::new();
         for line in lines.by_ref() {
-            if is_closing(line, fence) {
+            if fence.is_closed_by(line) {
                 blocks.push(FencedBlock { tag, body });
                 break;
             }
@@ -91,21 +92,40 @@ fn blocks(text: &str) -> Vec<FencedBlock<'_>> {
     blocks
 }
 
-/// The number of backticks of a line that opens a block, and its tag: a word that is over where it ends.
-fn opening(line: &str) -> Option<(usize, &str)> {
-    let rest = line.trim_start_matches(' ');
-    let fence = rest.bytes().take_while(|byte| *byte == b'`').count();
-    if line.len() - rest.len() > 3 || fence < 3 {
-        return None;
-    }
-    let info = rest[fence..].trim();
-    let tag = info.split_whitespace().next().unwrap_or_default();
-    (!info.contains('`')).then_some((fence, tag))
+/// What a block begins with: a number of backticks or tildes.
+#[derive(Debug, Clone, Copy)]
+struct Fence {
+    letter: char,
+    length: usize,
 }
 
-fn is_closing(line: &str, fence: usize) -> bool {
-    let line = line.trim();
-    line.len() >= fence && line.bytes().all(|byte| byte == b'`')
+impl Fence {
+    /// At the beginning of a line, with what follows it.
+    fn at(line: &str) -> Option<(Self, &str)> {
+        let rest = line.trim_start_matches(' ');
+        let letter = rest.chars().next().filter(|first| "`~".contains(*first))?;
+        let after = rest.trim_start_matches(letter);
+        let length = rest.len() - after.len();
+        let is_one = length >= 3 && line.len() - rest.len() <= 3;
+        is_one.then_some((Self { letter, length }, after.trim()))
+    }
+
+    fn is_closed_by(self, line: &str) -> bool {
+        Self::at(line).is_some_and(|(fence, after)| {
+            fence.letter == self.letter && fence.length >= self.length && after.is_empty()
+        })
+    }
+}
+
+/// The fence of a line that opens a block, and its tag: a word that is over where it ends. Calls stand between backticks, so a block between
+/// tildes has no tag.
+fn opening(line: &str) -> Option<(Fence, &str)> {
+    let (fence, info) = Fence::at(line)?;
+    if fence.letter == '~' {
+        return Some((fence, ""));
+    }
+    let tag = info.split_whitespace().next().unwrap_or_default();
+    (!info.contains('`')).then_some((fence, tag))
 }
 
 #[cfg(test)]

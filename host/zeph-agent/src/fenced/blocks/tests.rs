@@ -37,6 +37,11 @@ fn other_blocks_are_text() {
         "```json\n{\"name\": \"somebody\", \"arguments\": {}}\n```",
         "```json\n{\"a\": 1}\n```",
         "say ```bash ls```",
+        "~~~markdown\n```bash\nls\n```\n~~~",
+        "~~~\n```\n~~~bash\n```bash\nls\n```",
+        "~~~bash\nls\n~~~",
+        "````md\n```bash\nls\n```\n````",
+        "```md\n```bash\nls\n```\n```",
     ] {
         assert!(found(text).is_empty(), "{text}");
     }
@@ -53,4 +58,12 @@ fn what_is_no_call_is_told_to_the_model() {
     );
     assert!(calls[1].1.contains("names no tool"), "{calls:?}");
     assert!(calls[2].1.contains("not a JSON object"), "{calls:?}");
+}
+
+#[test]
+fn a_block_ends_where_its_fence_does() {
+    let text = "```bash\ncat > a.md <<'END'\n    ```\n    x\n    ```\n~~~\nEND\n   ````\n";
+    let command = "cat > a.md <<'END'\n    ```\n    x\n    ```\n~~~\nEND";
+    let expected = json!({ "command": command }).to_string();
+    assert_eq!(found(text), [("bash".to_owned(), expected)]);
 }
