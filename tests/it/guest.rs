@@ -147,7 +147,7 @@ impl Guest {
         let frame = CallFrame::alone();
         let call = ResolvedCall {
             frame,
-            tool,
+            tool: tool.into(),
             arguments,
             paths: Vec::new(),
             command: None,

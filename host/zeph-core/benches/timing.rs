@@ -45,7 +45,8 @@ pub(crate) fn call(
             kind: ToolKind::Execute,
             annotations: Annotations::default(),
             backend: Backend::Shell,
-        },
+        }
+        .into(),
         arguments: Arguments {
             values,
             notes: Vec::new(),

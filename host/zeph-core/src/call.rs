@@ -1,6 +1,7 @@
 //! A call on its way: request, checked call, call with its tool.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::Value;
@@ -82,8 +83,8 @@ impl CallFrame {
 pub struct ResolvedCall {
     /// Its identity.
     pub frame: CallFrame,
-    /// The tool it names.
-    pub tool: Tool,
+    /// The tool it names. Shared: it is copied whenever the call is.
+    pub tool: Arc<Tool>,
     /// Checked arguments.
     pub arguments: Arguments,
     /// Every path-valued argument, made absolute and resolved through symbolic links as far as it exists.

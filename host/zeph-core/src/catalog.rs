@@ -1,6 +1,7 @@
 //! The immutable set of tools of one configuration.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::category::{ErrorCategory, ErrorPhase};
 use crate::failure::{ToolFailure, one_line};
@@ -11,7 +12,7 @@ use crate::tool::Tool;
 /// Every tool a session can call, by name, in a fixed order.
 #[derive(Debug, Clone, Default)]
 pub struct Catalog {
-    tools: BTreeMap<ToolName, Tool>,
+    tools: BTreeMap<ToolName, Arc<Tool>>,
     /// The tools that are offered under their last name, by `plugin__tool`.
     qualified: BTreeMap<String, ToolName>,
 }
@@ -32,7 +33,7 @@ impl Catalog {
             catalog
                 .qualified
                 .insert(tool.qualified_name(), name.clone());
-            if catalog.tools.insert(name.clone(), tool).is_some() {
+            if catalog.tools.insert(name.clone(), Arc::new(tool)).is_some() {
                 return Err(DuplicateTool(name));
             }
         }
@@ -41,7 +42,7 @@ impl Catalog {
 
     /// The tools, sorted by name.
     pub fn tools(&self) -> impl ExactSizeIterator<Item = &Tool> {
-        self.tools.values()
+        self.tools.values().map(Arc::as_ref)
     }
 
     /// A catalog without the tools that `is_hidden` picks.
@@ -59,6 +60,13 @@ impl Catalog {
     ///
     /// Errors: `tool_not_found`, with the nearest name when there is one.
     pub fn resolve(&self, name: &str) -> Result<&Tool, ToolFailure> {
+        self.resolve_shared(name).map(Arc::as_ref)
+    }
+
+    /// The same as [`resolve`](Self::resolve), to be kept without a copy.
+    ///
+    /// Errors: as there.
+    pub fn resolve_shared(&self, name: &str) -> Result<&Arc<Tool>, ToolFailure> {
         let offered = ToolName::new(name).ok();
         let offered = offered.filter(|name| self.tools.contains_key(name));
         let offered = offered.as_ref().or_else(|| self.qualified.get(name));

@@ -75,7 +75,7 @@ impl Plugin {
         } = call.work().clone();
         grant.fs = Arc::new(grant.fs.leaving(call.leave()));
         let limits = within_max(grant.limits);
-        let tool = call.tool().clone();
+        let tool = call.shared_tool();
         let name = plugin.0.own_name(tool.name.as_str());
         let finish = move |given: GuestResult| given.finish(limits.output_bytes);
         // A guest that plans its time must end before either limit does.

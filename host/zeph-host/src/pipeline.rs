@@ -73,8 +73,8 @@ pub(crate) async fn call(
     // 1 parse, 2 resolve, 3 authorise; the audit knows of the call before anything happens
     let begin = begin(host, session, (frame, request), &control, &asked);
     let begun = begin.await;
-    let tool = begun.tool().cloned();
-    span.of_tool(tool.as_ref());
+    let tool = begun.tool();
+    span.of_tool(tool.as_deref());
     if let Some(noted) = &mut noted {
         note_decision(noted, &begun, session.trajectory().held().has_untrusted());
     }
@@ -316,7 +316,7 @@ async fn begin<'h>(
                     None => judge(&resolver, session, resolved, control, &mut asked).await,
                 }
             }
-            Err(failure) => Judgement::failed(failure, offer.catalog.resolve(&tool).ok()),
+            Err(failure) => Judgement::failed(failure, offer.catalog.resolve_shared(&tool).ok()),
         };
         judged = verdict::asked(host.judge.as_ref(), session, judged, control, &mut verdict).await;
         let mut draft = draft.clone();

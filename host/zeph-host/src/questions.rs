@@ -56,7 +56,7 @@ pub(crate) struct SealedCall<'a> {
 
 /// A call that may ask: what is needed of it when it does.
 pub(crate) struct Asker {
-    tool: Tool,
+    tool: Arc<Tool>,
     owner: Digest,
     conversation: ConversationId,
     caller: Option<String>,
@@ -78,7 +78,7 @@ impl Asker {
             questions.redeem(before).await?;
         }
         Ok(Self {
-            tool: call.tool().clone(),
+            tool: call.shared_tool(),
             owner: call.work().digest(),
             conversation: call.frame().conversation,
             caller: call.frame().principal.caller_id().map(str::to_owned),

@@ -92,12 +92,12 @@ impl Resolver<'_> {
         frame: CallFrame,
         request: ToolRequest,
     ) -> Result<(ResolvedCall, Option<Work>), ToolFailure> {
-        let found = self.offer.catalog.resolve(&request.tool);
+        let found = self.offer.catalog.resolve_shared(&request.tool);
         let tool = found.map_err(|unknown| {
             let absent = self.servers.why_absent(&self.offer.plugins, &request.tool);
             absent.unwrap_or(unknown)
         })?;
-        let tool = tool.clone();
+        let tool = Arc::clone(tool);
         let arguments = tool.parameters.read(request.arguments)?;
         // Only rules look at paths, those too that a user agrees to when the call of a model asks; what a guest may reach is decided by
         // its grant, on the object really opened.

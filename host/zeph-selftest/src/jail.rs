@@ -368,7 +368,7 @@ impl JailLab {
         let call = ResolvedCall {
             frame: CallFrame::alone(),
             arguments,
-            tool,
+            tool: tool.into(),
             paths: Vec::new(),
             command: text.as_deref().map(analyse),
             can_change: true,

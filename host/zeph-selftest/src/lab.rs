@@ -180,7 +180,7 @@ async fn run(plugin: &Plugin, call: GuestCall<'_>) -> Result<RawOutput, ToolFail
         settings: zeph_engine::NO_SETTINGS.into(),
         http: call.http,
     };
-    let tool = plugin.tools().first().cloned();
+    let tool = plugin.tools().first().cloned().map(Arc::new);
     let resolved = ResolvedCall {
         frame: CallFrame::alone(),
         tool: tool.ok_or_else(|| internal("it has no tool".to_owned()))?,

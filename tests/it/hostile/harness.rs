@@ -151,7 +151,7 @@ fn authorised(plugin: &Plugin, grant: CallGrant, say: &str) -> AuthorizedCall<Gu
     };
     let call = ResolvedCall {
         frame,
-        tool: tool.clone(),
+        tool: tool.clone().into(),
         arguments,
         paths: Vec::new(),
         command: None,

@@ -78,7 +78,8 @@ pub(super) fn resolved(tool: &str, what: &str) -> ResolvedCall {
                 ..Annotations::default()
             },
             backend: Backend::Builtin,
-        },
+        }
+        .into(),
         arguments: Arguments {
             values: arguments.as_object().unwrap().clone(),
             notes: Vec::new(),

@@ -2,6 +2,8 @@
 //!
 //! [`AuthorizedCall`] has private fields and is minted here alone.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -55,7 +57,7 @@ pub trait Routed: Sized {
 #[derive(Debug)]
 pub struct Seal {
     frame: CallFrame,
-    tool: Tool,
+    tool: Arc<Tool>,
     arguments: Map<String, Value>,
     command: Option<Box<CommandLine>>,
     rule: String,
@@ -86,6 +88,11 @@ impl<W> AuthorizedCall<W> {
     /// The tool to run.
     pub fn tool(&self) -> &Tool {
         &self.seal.tool
+    }
+
+    /// The same, to be kept without a copy.
+    pub fn shared_tool(&self) -> Arc<Tool> {
+        Arc::clone(&self.seal.tool)
     }
 
     /// The checked arguments.

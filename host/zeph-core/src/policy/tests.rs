@@ -41,7 +41,8 @@ fn call(name: &str, read_only: bool, principal: Principal, paths: &[&str]) -> Re
                 ..Annotations::default()
             },
             backend: Backend::Builtin,
-        },
+        }
+        .into(),
         arguments: Arguments {
             values: Map::new(),
             notes: Vec::new(),

@@ -90,7 +90,8 @@ fn replayed(directory: &Path, given: &TaskCall) -> Replayed {
                 ..Annotations::default()
             },
             backend,
-        },
+        }
+        .into(),
         paths: path.map(|path| directory.join(path)).into_iter().collect(),
         command: command.map(|text| {
             let mut line = analyse(text);

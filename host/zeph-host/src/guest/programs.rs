@@ -224,7 +224,7 @@ impl Programs<'_> {
         let values = Map::from_iter([("command".to_owned(), Value::from(line.as_str()))]);
         let call = ResolvedCall {
             frame: self.call.clone(),
-            tool: bash,
+            tool: bash.into(),
             arguments: Arguments {
                 values,
                 notes: Vec::new(),

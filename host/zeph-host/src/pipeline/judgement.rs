@@ -50,9 +50,9 @@ pub(super) struct AllowedCall {
 
 impl StartedCall<'_> {
     /// The tool of a call that may run.
-    pub(super) fn tool(&self) -> Option<&Tool> {
+    pub(super) fn tool(&self) -> Option<Arc<Tool>> {
         let allowed = self.allowed.as_ref().ok()?;
-        Some(allowed.call.tool())
+        Some(allowed.call.shared_tool())
     }
 }
 
@@ -79,7 +79,7 @@ impl AllowedCall {
 pub(super) struct Judgement {
     pub(super) decision: Result<Decision<Work>, ToolFailure>,
     /// Its tool; none when there is none of its name.
-    tool: Option<Tool>,
+    tool: Option<Arc<Tool>>,
     /// What it uses up by beginning.
     pub(super) once: SingleUseRights,
     /// Who agreed to it, when it would not be allowed without.
@@ -147,7 +147,7 @@ pub(super) async fn judge(
 
 impl Judgement {
     /// Of a request that is no call. `tool` is the one that it names, if there is one.
-    pub(super) fn failed(failure: ToolFailure, tool: Option<&Tool>) -> Self {
+    pub(super) fn failed(failure: ToolFailure, tool: Option<&Arc<Tool>>) -> Self {
         Self {
             decision: Err(failure),
             tool: tool.cloned(),

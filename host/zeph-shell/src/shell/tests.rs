@@ -210,7 +210,7 @@ fn authorized(tool: &str, arguments: Value) -> AuthorizedCall<ShellWork> {
     let call = ResolvedCall {
         frame: CallFrame::alone(),
         arguments,
-        tool,
+        tool: tool.into(),
         paths: Vec::new(),
         command: text.as_deref().map(analyse),
         can_change: true,

@@ -1,5 +1,7 @@
 //! What was read and what leaves the machine.
 
+use std::sync::Arc;
+
 use serde_json::json;
 
 use super::lab::{call, naming, plain};
@@ -49,8 +51,9 @@ fn after(held: &HeldLabels, call: &ResolvedCall) -> &'static str {
 
 fn fetch(url: &str) -> ResolvedCall {
     let mut call = call("read", json!({ "url": url }), &[]);
-    call.tool.kind = ToolKind::Fetch;
-    call.tool.backend = Backend::Wasm(PluginId("scrape".to_owned()));
+    let tool = Arc::make_mut(&mut call.tool);
+    tool.kind = ToolKind::Fetch;
+    tool.backend = Backend::Wasm(PluginId("scrape".to_owned()));
     call
 }
 
@@ -224,7 +227,7 @@ fn a_directory_that_gets_another_name_takes_what_is_private_along() {
     }
     let of_tool = |kind: ToolKind, paths: &[&str]| {
         let mut call = call("tool", json!({}), paths);
-        call.tool.kind = kind;
+        Arc::make_mut(&mut call.tool).kind = kind;
         source(&call)
     };
     assert!(of_tool(ToolKind::Move, &["/w/conf", "/w/other"]));

@@ -1,6 +1,7 @@
 //! Calls and rules made by hand.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
@@ -35,7 +36,8 @@ pub(super) fn call(name: &str, arguments: Value, paths: &[&str]) -> ResolvedCall
                 ..Annotations::default()
             },
             backend: Backend::Builtin,
-        },
+        }
+        .into(),
         arguments: Arguments {
             values,
             notes: Vec::new(),
@@ -81,7 +83,7 @@ pub(super) fn bash(text: &str, parts: &str) -> ResolvedCall {
     }
     line.places.directories = Some(vec!["/w".into()]);
     let mut call = call("bash", json!({"command": text}), &[]);
-    call.tool.backend = Backend::Shell;
+    Arc::make_mut(&mut call.tool).backend = Backend::Shell;
     call.command = Some(line);
     call
 }

@@ -1,5 +1,7 @@
 //! Which tool a rule means, however it and the call are spelled.
 
+use std::sync::Arc;
+
 use serde_json::json;
 
 use super::lab::{call, decide, permissions, rule, rules};
@@ -11,8 +13,9 @@ use crate::tool::{Backend, Tool};
 /// A call of a tool of `plugin` that is offered as `offered`.
 fn of_plugin(plugin: &str, offered: &str) -> ResolvedCall {
     let mut call = call("x", json!({"path": "/w/a"}), &["/w/a"]);
-    call.tool.name = ToolName::new(offered).unwrap();
-    call.tool.backend = Backend::Wasm(PluginId(plugin.to_owned()));
+    let tool = Arc::make_mut(&mut call.tool);
+    tool.name = ToolName::new(offered).unwrap();
+    tool.backend = Backend::Wasm(PluginId(plugin.to_owned()));
     call
 }
 
@@ -113,13 +116,14 @@ fn of_two_rules_for_one_tool_the_stricter_counts() {
 
 fn tools() -> Vec<Tool> {
     let mut read = call("read", json!({}), &[]).tool;
-    read.parameters = crate::argument::Parameters::new(
+    Arc::make_mut(&mut read).parameters = crate::argument::Parameters::new(
         json!({"type": "object", "properties": {"path": {"type": "string"}}}),
     )
     .unwrap();
     let bash = super::lab::plain("ls").tool;
     let runs = call("list_runs", json!({}), &[]).tool;
-    vec![read, bash, runs, of_plugin("alpha", "greet").tool]
+    let greet = of_plugin("alpha", "greet").tool;
+    [read, bash, runs, greet].map(Arc::unwrap_or_clone).into()
 }
 
 #[test]

@@ -299,7 +299,7 @@ fn hostile_sequences_and_calls_cost_little() {
 #[test]
 fn words_survive_their_store() {
     let mut line = bash("cat a > b", "cat -n a");
-    line.tool.backend = Backend::Shell;
+    Arc::make_mut(&mut line.tool).backend = Backend::Shell;
     let words = words(&line);
     let text = serde_json::to_string(&words).unwrap();
     assert_eq!(serde_json::from_str::<CallWords>(&text).unwrap(), words);

@@ -78,7 +78,10 @@ impl Lab {
         let values = Map::from_iter([("command".to_owned(), json!(text))]);
         let call = ResolvedCall {
             frame: CallFrame::alone(),
-            tool: tools.find(|tool| tool.name.as_str() == "bash").unwrap(),
+            tool: tools
+                .find(|tool| tool.name.as_str() == "bash")
+                .unwrap()
+                .into(),
             arguments: Arguments {
                 values,
                 notes: Vec::new(),
