@@ -10,6 +10,7 @@ use super::allowance::HandleLease;
 use super::error::Code;
 use super::policy::{FsPolicy, RootId};
 use super::sys::{FileId, Meta};
+use super::touched::{Asked, Origin};
 
 /// A descriptor.
 #[derive(Debug, Clone)]
@@ -62,6 +63,19 @@ pub(super) struct DirHandle {
 }
 
 impl DirHandle {
+    /// A path that starts here, as a question.
+    pub(super) fn asked<'a>(&self, path: &'a str, follow: bool) -> Asked<'a> {
+        let origin = match self.place {
+            DirectoryHandle::Root => Some(Origin::Root(self.root)),
+            DirectoryHandle::Below(_) => self.asked.map(Origin::Found),
+        };
+        Asked {
+            origin,
+            path,
+            follow,
+        }
+    }
+
     /// The top of a root.
     pub(super) fn top(root: RootId) -> Self {
         Self {

@@ -19,7 +19,7 @@ use zeph_core::user::run_as;
 
 use super::allowance::Allowance;
 use super::error::{Code, Fail, FsOutcome};
-use super::handle::{DirHandle, DirectoryHandle};
+use super::handle::DirHandle;
 use super::path::GuestPath;
 use super::policy::{FsPolicy, RootId};
 use super::resolve::ResolvedObject;
@@ -305,6 +305,14 @@ impl Touched {
     fn add(&mut self, asked: Asked<'_>, answer: Answer) -> Option<u32> {
         let origin = asked.origin?;
         let number = u32::try_from(self.questions.len()).ok()?;
+        // A guest that looks at a file before it opens it asks the same twice; told the same twice, once is enough.
+        if self
+            .questions
+            .last()
+            .is_some_and(|last| last.is_same(origin, asked, answer))
+        {
+            return number.checked_sub(1);
+        }
         self.path_bytes += asked.path.len();
         if self.questions.len() >= QUESTIONS_MAX || self.path_bytes > PATH_BYTES_MAX {
             return None;
@@ -336,6 +344,14 @@ impl Touched {
 }
 
 impl Question {
+    /// Whether it was asked and answered so.
+    fn is_same(&self, origin: Origin, asked: Asked<'_>, answer: Answer) -> bool {
+        self.origin == origin
+            && *self.path == *asked.path
+            && self.follow == asked.follow
+            && self.answer == answer
+    }
+
     /// Asks again. None when the answer is another one now; else what was found, if anything was.
     fn holds(
         &self,
@@ -363,21 +379,6 @@ impl Question {
                 Some(Some(found))
             }
             _ => None,
-        }
-    }
-}
-
-impl DirHandle {
-    /// A path that starts here, as a question.
-    pub(super) fn asked<'a>(&self, path: &'a str, follow: bool) -> Asked<'a> {
-        let origin = match self.place {
-            DirectoryHandle::Root => Some(Origin::Root(self.root)),
-            DirectoryHandle::Below(_) => self.asked.map(Origin::Found),
-        };
-        Asked {
-            origin,
-            path,
-            follow,
         }
     }
 }

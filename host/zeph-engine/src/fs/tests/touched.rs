@@ -302,6 +302,31 @@ fn an_answer_holds_until_what_it_depends_on_changes() {
     }
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn what_was_asked_twice_is_asked_again_once() {
+    let tree = tree();
+    settle();
+    let policy = policy(&tree);
+    let touched = |calls: &[&str]| {
+        let mut guest = Guest::of(Arc::clone(&policy));
+        guest.ctx = FsCtx::new(Arc::clone(&policy)).watched();
+        for call in calls {
+            guest.run(call);
+        }
+        guest.ctx.take_touched().expect("it is watched")
+    };
+    let once = touched(&["read d/x"]);
+    let twice = touched(&["read d/x", "read d/x"]);
+    assert_eq!(twice.bytes(), once.bytes());
+    // Not when something else was asked in between, which may be another file by then.
+    let apart = touched(&["read d/x", "read e/x", "read d/x"]);
+    assert!(apart.bytes() > 2 * once.bytes());
+    assert!(twice.holds(&policy) && apart.holds(&policy));
+    tree.file("ws/d/x", "other");
+    assert!(!twice.holds(&policy) && !apart.holds(&policy));
+}
+
 #[test]
 fn what_cannot_be_asked_again_is_not_kept() {
     let tree = tree();
