@@ -1,6 +1,10 @@
 //! One line: a message, or what is wrong with it. Pure.
 
-use rmcp::model::{ClientJsonRpcMessage, ErrorData, RequestId};
+use rmcp::model::{
+    CallToolRequest, ClientJsonRpcMessage, ClientRequest, ErrorData, JsonRpcMessage,
+    JsonRpcRequest, RequestId,
+};
+use serde::Deserialize as _;
 use serde_json::{Map, Value};
 use zeph_core::failure::one_line;
 
@@ -70,7 +74,9 @@ fn message(object: Map<String, Value>) -> Result<Read, Bad> {
     };
     let has_params = object.get("params").is_none_or(Value::is_object);
     let parsed = match has_params {
-        true => serde_json::from_value(Value::Object(object)).map_err(|error| error.to_string()),
+        true => {
+            parsed(&method, id.as_ref(), Value::Object(object)).map_err(|error| error.to_string())
+        }
         false => Err("`params` must be an object".to_owned()),
     };
     match (parsed, id) {
@@ -85,6 +91,25 @@ fn message(object: Map<String, Value>) -> Result<Read, Bad> {
             ),
         }),
     }
+}
+
+/// A message with a method.
+fn parsed(
+    method: &str,
+    id: Option<&RequestId>,
+    message: Value,
+) -> serde_json::Result<ClientJsonRpcMessage> {
+    // By far the most messages are calls. The general way tries one kind of request after the other, with a copy for each.
+    if let ("tools/call", Some(id)) = (method, id)
+        && let Ok(call) = CallToolRequest::deserialize(&message)
+    {
+        let request = ClientRequest::CallToolRequest(call);
+        return Ok(JsonRpcMessage::Request(JsonRpcRequest::new(
+            id.clone(),
+            request,
+        )));
+    }
+    serde_json::from_value(message)
 }
 
 /// An answer to a request of the server. One that is malformed answers nothing.
@@ -117,5 +142,45 @@ pub(super) fn request_id(value: &Value) -> Option<RequestId> {
         Value::String(id) => Some(RequestId::String(id.as_str().into())),
         Value::Number(id) => id.as_i64().map(RequestId::Number),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rmcp::model::ClientJsonRpcMessage;
+    use serde_json::{Value, json};
+
+    use super::{Read, read};
+
+    /// A call is read as in the general way, or refused as there.
+    fn check(params: Value) {
+        for id in [json!(7), json!("seven")] {
+            let line =
+                json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params});
+            let line = line.to_string();
+            let general = serde_json::from_str::<ClientJsonRpcMessage>(&line);
+            match (read(line.as_bytes()), general) {
+                (Ok(Read::Message(read)), Ok(general)) => {
+                    assert_eq!(format!("{read:?}"), format!("{general:?}"), "{line}");
+                    let (read, general) = (json!(*read), json!(general));
+                    assert_eq!(read, general, "{line}");
+                }
+                (Err(bad), Err(_)) => assert!(bad.id.is_some(), "{line}"),
+                (read, general) => panic!("{line}: {} and {general:?}", read.is_ok()),
+            }
+        }
+    }
+
+    #[test]
+    fn a_call_is_read_as_any_other_request() {
+        check(json!({"name": "read"}));
+        check(json!({"name": "read", "arguments": {"path": "a", "deep": [{"x": null}]}}));
+        check(json!({"name": "read", "arguments": {}, "_meta": {"progressToken": "p", "x/y": 1}}));
+        check(json!({"name": "read", "_meta": {"progressToken": 3}, "requestState": "s"}));
+        check(json!({"name": "read", "task": {"ttl": 60_000}, "other": [1]}));
+        check(json!({"name": "read", "arguments": ["a"]}));
+        check(json!({"name": 1}));
+        check(json!({"arguments": {}}));
+        check(json!({}));
     }
 }
