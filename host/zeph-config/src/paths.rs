@@ -7,8 +7,9 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
 
-use globset::{Glob, escape};
+use globset::escape;
 use zeph_core::failure::one_line;
+use zeph_core::globs;
 
 /// Characters of a path that a message shows.
 const SHOWN_CHARS_MAX: usize = 200;
@@ -98,8 +99,8 @@ impl PathBase<'_> {
                 "`/` names everything; use `allowed_paths` to say what may be touched".to_owned(),
             );
         }
-        match Glob::new(&join_glob(&pattern.fixed, &pattern.glob)) {
-            Ok(_) => Ok(pattern),
+        match globs::check(&join_glob(&pattern.fixed, &pattern.glob)) {
+            Ok(()) => Ok(pattern),
             Err(error) => Err(format!(
                 "`{}` is not a pattern: {}",
                 shown(text),

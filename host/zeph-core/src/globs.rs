@@ -1,67 +1,105 @@
-//! Many patterns that are matched at once, compiled when something is first compared with them.
+//! Many patterns that are matched at once, read and compiled when something is first compared with them.
 //!
-//! A process for one call compares few paths or none, and to compile patterns takes it longer than all the rest of reading them.
+//! A process for one call compares few paths or none. To make expressions of patterns takes it longer than all the rest of reading them, and
+//! to compile those longer still.
 
 use std::path::Path;
 use std::sync::OnceLock;
 
-use globset::{Glob, GlobSet, GlobSetBuilder};
+use globset::{Error, Glob, GlobBuilder, GlobSet, GlobSetBuilder};
 
-/// Patterns that were read. Made without compiling them.
+/// What a pattern without them cannot have wrong: classes, choices and escapes.
+const MARKS: [char; 5] = ['[', ']', '{', '}', '\\'];
+
+/// Whether upper and lower case differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LetterCase {
+    /// They do.
+    #[default]
+    Counts,
+    /// They do not.
+    Ignored,
+}
+
+/// Patterns over paths, in which only `**` reaches beyond a `/`. Made without compiling them.
 #[derive(Debug, Default)]
 pub struct LazyGlobs {
-    globs: Vec<Glob>,
-    /// None inside: together they are more than can be compiled.
+    texts: Vec<String>,
+    case: LetterCase,
+    /// None inside: one cannot be read, or together they are more than can be compiled.
     set: OnceLock<Option<GlobSet>>,
 }
 
+/// Whether `text` is a pattern, without making an expression of one that can be nothing else.
+///
+/// Errors: what is wrong with it.
+pub fn check(text: &str) -> Result<(), Error> {
+    match text.contains(MARKS) {
+        true => read(text, LetterCase::Counts).map(drop),
+        false => Ok(()),
+    }
+}
+
 impl LazyGlobs {
-    /// The patterns; one that can be read by itself compiles.
-    pub fn new(globs: Vec<Glob>) -> Self {
+    /// The patterns, which [`check`] has passed.
+    pub fn new(texts: Vec<String>, case: LetterCase) -> Self {
         Self {
-            globs,
+            texts,
+            case,
             set: OnceLock::new(),
         }
     }
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.globs.is_empty()
+        self.texts.is_empty()
     }
 
-    /// Whether one of them matches `path`; `otherwise` when all together are too many to be compiled: the caller says which answer is
-    /// the safe one.
+    /// Whether one of them matches `path`; `otherwise` when they cannot be compiled: the caller says which answer is the safe one.
     pub fn is_match(&self, path: &Path, otherwise: bool) -> bool {
-        if self.globs.is_empty() {
+        if self.texts.is_empty() {
             return false;
         }
-        match self.set.get_or_init(|| compile(&self.globs)) {
+        let set = self
+            .set
+            .get_or_init(|| compile(&self.texts, self.case).ok());
+        match set {
             Some(set) => set.is_match(path),
             None => otherwise,
         }
     }
 }
 
-fn compile(globs: &[Glob]) -> Option<GlobSet> {
+fn compile(texts: &[String], case: LetterCase) -> Result<GlobSet, Error> {
     let mut set = GlobSetBuilder::new();
-    for glob in globs {
-        set.add(glob.clone());
+    for text in texts {
+        set.add(read(text, case)?);
     }
-    set.build().ok()
+    set.build()
+}
+
+fn read(text: &str, case: LetterCase) -> Result<Glob, Error> {
+    GlobBuilder::new(text)
+        .literal_separator(true)
+        .backslash_escape(true)
+        .case_insensitive(case == LetterCase::Ignored)
+        .build()
 }
 
 #[cfg(test)]
 mod tests {
     use std::path::Path;
 
-    use globset::Glob;
+    use super::{LazyGlobs, LetterCase, check, read};
 
-    use super::LazyGlobs;
+    fn globs(texts: &[&str]) -> LazyGlobs {
+        let texts = texts.iter().map(|text| (*text).to_owned()).collect();
+        LazyGlobs::new(texts, LetterCase::Counts)
+    }
 
     #[test]
     fn what_cannot_be_compiled_answers_as_is_safe() {
-        let glob = |text: &str| Glob::new(text).expect("a pattern");
-        let good = LazyGlobs::new(vec![glob("/a/*"), glob("**/b")]);
+        let good = globs(&["/a/*", "**/b"]);
         for (path, expected) in [("/a/x", true), ("/c/b", true), ("/c", false)] {
             for otherwise in [true, false] {
                 assert_eq!(
@@ -72,11 +110,44 @@ mod tests {
             }
         }
         // Each is small; together they are beyond what the compiler takes.
-        let large = vec![glob(&format!("/{}*", "[α-ω]?".repeat(2_000))); 200];
-        let bad = LazyGlobs::new(large);
-        assert!(bad.is_match(Path::new("/a"), true));
-        assert!(!bad.is_match(Path::new("/a"), false));
+        let large = format!("/{}*", "[α-ω]?".repeat(2_000));
+        for bad in [globs(&vec![large.as_str(); 200]), globs(&["/b", "/{a"])] {
+            assert!(bad.is_match(Path::new("/a"), true));
+            assert!(!bad.is_match(Path::new("/a"), false));
+        }
         assert!(LazyGlobs::default().is_empty());
         assert!(!LazyGlobs::default().is_match(Path::new("/a"), true));
+    }
+
+    /// What is not read is believed to be a pattern.
+    #[test]
+    fn a_pattern_that_is_not_read_would_be_one() {
+        let parts = [
+            "", "a", "/", "*", "**", "***", "?", "!", "-", "^", "$", "(", ")", ",", ".", "|", "+",
+            "~", "é", "\0", "[", "]", "{", "}", "\\",
+        ];
+        let mut n_wrong = 0;
+        for first in parts {
+            for second in parts {
+                for third in parts {
+                    let text = format!("{first}{second}{third}");
+                    for case in [LetterCase::Counts, LetterCase::Ignored] {
+                        let read = read(&text, case);
+                        assert_eq!(check(&text).is_ok(), read.is_ok(), "{text:?}");
+                        n_wrong += usize::from(read.is_err());
+                    }
+                }
+            }
+        }
+        assert!(n_wrong > 100, "{n_wrong}");
+    }
+
+    #[test]
+    fn case_and_separators_are_as_paths_have_them() {
+        let texts = vec!["/A/*".to_owned()];
+        let ignored = LazyGlobs::new(texts, LetterCase::Ignored);
+        assert!(ignored.is_match(Path::new("/a/B"), false));
+        assert!(!ignored.is_match(Path::new("/a/B/c"), true));
+        assert!(!globs(&["/A/*"]).is_match(Path::new("/a/B"), true));
     }
 }

@@ -13,7 +13,6 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use globset::{Glob, GlobBuilder};
 use serde::{Deserialize, Serialize};
 
 pub use self::sink::{Destination, destination};
@@ -27,7 +26,7 @@ use super::trajectory::{in_mode, is_always_available};
 use super::{BadRule, Mode, Policy, SessionFacts, Verdict};
 use crate::call::ResolvedCall;
 use crate::failure::one_line;
-use crate::globs::LazyGlobs;
+use crate::globs::{self, LazyGlobs, LetterCase};
 
 /// The check in traces.
 pub const FLOW_CHECK: &str = "flow";
@@ -106,14 +105,14 @@ impl PrivatePaths {
         let mut globs = Vec::with_capacity(patterns.len());
         let mut above = Vec::new();
         for text in patterns {
-            let whole = glob(text).map_err(|error| BadRule::new(text, error.kind()))?;
-            let plain = simpler(text).unwrap_or_else(|| vec![whole]);
-            above.extend(plain.iter().flat_map(|glob| directories_of(glob.glob())));
+            globs::check(text).map_err(|error| BadRule::new(text, error.kind()))?;
+            let plain = simpler(text).unwrap_or_else(|| vec![text.clone()]);
+            above.extend(plain.iter().flat_map(|text| directories_of(text)));
             globs.extend(plain);
         }
         Ok(Self {
-            globs: LazyGlobs::new(globs),
-            above: LazyGlobs::new(above),
+            globs: LazyGlobs::new(globs, LetterCase::Counts),
+            above: LazyGlobs::new(above, LetterCase::Counts),
         })
     }
 
@@ -139,22 +138,19 @@ impl PrivatePaths {
 }
 
 /// The patterns that directories fit whose names are a part of `text`. Behind `**` any directory will do.
-fn directories_of(text: &str) -> Vec<Glob> {
+fn directories_of(text: &str) -> Vec<String> {
     // A choice may hold a `/`.
     let plain = text.split(['{', '[', '\\']).next().unwrap_or_default();
     let cuts = plain.match_indices('/').skip(1);
     let above = cuts.map(|(at, _)| &text[..at]);
     let above = above.filter(|above| !above.ends_with("**"));
-    above.filter_map(|above| glob(above).ok()).collect()
-}
-
-fn glob(text: &str) -> Result<Glob, globset::Error> {
-    GlobBuilder::new(text).literal_separator(true).build()
+    let above = above.filter(|above| globs::check(above).is_ok());
+    above.map(str::to_owned).collect()
 }
 
 /// A pattern with `{…}` as the patterns it stands for: names and endings are compared without regular expressions, which take long to
 /// compile. None where it has none, or is less plain than that.
-fn simpler(text: &str) -> Option<Vec<Glob>> {
+fn simpler(text: &str) -> Option<Vec<String>> {
     if !text.contains('{') || text.contains(['\\', '[', ']']) {
         return None;
     }
@@ -177,8 +173,9 @@ fn simpler(text: &str) -> Option<Vec<Glob>> {
         }
         rest = after;
     }
-    let globs = texts.iter().map(|text| glob(&format!("{text}{rest}")).ok());
-    globs.collect()
+    let texts = texts.iter().map(|text| format!("{text}{rest}"));
+    let texts = texts.map(|text| globs::check(&text).ok().map(|()| text));
+    texts.collect()
 }
 
 /// What is known of the content of a result.

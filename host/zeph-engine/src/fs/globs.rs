@@ -9,8 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use globset::GlobBuilder;
-use zeph_core::globs::LazyGlobs;
+use zeph_core::globs::{LazyGlobs, LetterCase, check};
 
 use super::error::FsPolicyError;
 use super::rulings::{RulingSet, Rulings};
@@ -61,12 +60,13 @@ impl Patterns {
         let (places, floating): (Vec<_>, Vec<_>) =
             denied.iter().partition(|form| form.glob.starts_with('/'));
         let places: Vec<_> = places.iter().map(|form| components(&form.glob)).collect();
+        let anywhere = !floating.is_empty();
         Ok(Self {
-            deny: compile(&denied)?,
-            allow: compile(&allowed)?,
+            deny: compile(denied)?,
+            allow: compile(allowed)?,
             beginnings: places.iter().map(|place| beginning(place)).collect(),
             places,
-            anywhere: !floating.is_empty(),
+            anywhere,
             rulings: Arc::default(),
         })
     }
@@ -210,21 +210,19 @@ struct Form<'a> {
     written: &'a str,
 }
 
-fn compile(forms: &[Form<'_>]) -> Result<Arc<LazyGlobs>, FsPolicyError> {
-    let mut globs = Vec::with_capacity(forms.len());
-    for form in forms {
-        let glob = GlobBuilder::new(&form.glob)
-            .literal_separator(true)
-            .backslash_escape(true)
-            .case_insensitive(cfg!(target_os = "macos"))
-            .build()
-            .map_err(|source| FsPolicyError::Pattern {
-                pattern: form.written.to_owned(),
-                source,
-            })?;
-        globs.push(glob);
+fn compile(forms: Vec<Form<'_>>) -> Result<Arc<LazyGlobs>, FsPolicyError> {
+    for form in &forms {
+        check(&form.glob).map_err(|source| FsPolicyError::Pattern {
+            pattern: form.written.to_owned(),
+            source,
+        })?;
     }
-    Ok(Arc::new(LazyGlobs::new(globs)))
+    let case = match cfg!(target_os = "macos") {
+        true => LetterCase::Ignored,
+        false => LetterCase::Counts,
+    };
+    let texts = forms.into_iter().map(|form| form.glob).collect();
+    Ok(Arc::new(LazyGlobs::new(texts, case)))
 }
 
 fn absolute_forms<'a>(
