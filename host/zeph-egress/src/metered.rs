@@ -1,6 +1,6 @@
 //! A connection whose bytes are counted.
 
-use std::io;
+use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -57,6 +57,21 @@ impl<S: AsyncWrite + Unpin, M: Meter + Unpin> AsyncWrite for Metered<S, M> {
     ) -> Poll<io::Result<usize>> {
         let n_bytes = std::task::ready!(Pin::new(&mut self.stream).poll_write(context, bytes))?;
         Poll::Ready(self.meter.sent(n_bytes).map(|()| n_bytes))
+    }
+
+    /// A header and a body leave together, without a copy of the body that lasts as long as the connection.
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        parts: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let stream = Pin::new(&mut self.stream);
+        let n_bytes = std::task::ready!(stream.poll_write_vectored(context, parts))?;
+        Poll::Ready(self.meter.sent(n_bytes).map(|()| n_bytes))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
