@@ -3,6 +3,7 @@
 use std::io;
 use std::time::Duration;
 
+use tokio_rustls::rustls;
 use zeph_core::category::ErrorCategory;
 use zeph_core::network::{Destination, HostAccess};
 
@@ -93,7 +94,30 @@ pub enum EgressError {
     },
 }
 
+/// What is wrong with the certificate of a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CertificateFault {
+    /// No trusted authority vouches for it.
+    Issuer,
+    /// It has expired, is for another host, or cannot be used for another reason.
+    Certificate,
+}
+
 impl EgressError {
+    /// What is wrong with the certificate of the server; `None` for any other error.
+    pub fn certificate_fault(&self) -> Option<CertificateFault> {
+        let Self::Tls { source, .. } = self else {
+            return None;
+        };
+        match source.get_ref()?.downcast_ref()? {
+            rustls::Error::InvalidCertificate(rustls::CertificateError::UnknownIssuer) => {
+                Some(CertificateFault::Issuer)
+            }
+            rustls::Error::InvalidCertificate(_) => Some(CertificateFault::Certificate),
+            _ => None,
+        }
+    }
+
     /// The category of a call that fails by it.
     pub fn category(&self) -> ErrorCategory {
         match self {

@@ -35,7 +35,7 @@ pub use self::client::{
 pub use self::connect::{Connect, SystemConnector};
 pub use self::connection::RequestBody;
 pub use self::dial::{CheckedAddresses, DialError, DialedStream, Dialer, private_host_entry};
-pub use self::error::EgressError;
+pub use self::error::{CertificateFault, EgressError};
 pub use self::journal::{JOURNAL_SOCKET, send_to_journal};
 pub use self::ledger::HostAccount;
 pub use self::own::{

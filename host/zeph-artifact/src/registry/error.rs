@@ -9,7 +9,9 @@ use serde::Deserialize;
 use zeph_core::failure::one_line;
 use zeph_core::id::Digest;
 use zeph_core::network::Destination;
-use zeph_egress::{DialError, EgressError, ForbiddenAddress, OwnAnswer, OwnError};
+use zeph_egress::{
+    CertificateFault, DialError, EgressError, ForbiddenAddress, OwnAnswer, OwnError,
+};
 
 use crate::credentials::BadCredentials;
 use crate::manifest::BadManifest;
@@ -205,11 +207,7 @@ impl RegistryError {
             Self::Forbidden { destination, .. } => vec![format!(
                 "if it is a host of yours, allow it: `[[plugins.registries]]` with `host = \"{destination}\"` and `private = true`"
             )],
-            Self::Connection(OwnError::Protocol(EgressError::Tls { destination, .. })) => {
-                vec![format!(
-                    "if `{destination}` speaks plain HTTP, set `plain_http = true` in its entry of `plugins.registries`"
-                )]
-            }
+            Self::Connection(OwnError::Protocol(error)) => tls_hints(error),
             Self::TimedOut(_) => {
                 vec!["`plugins.download_timeout_secs` sets how long it may take".to_owned()]
             }
@@ -251,6 +249,22 @@ fn allow_hints(host: &str) -> Vec<String> {
         ),
         format!("or for this command: `--set 'plugins.registries=[{{host=\"{host}\"}}]'`"),
     ]
+}
+
+/// What to do when TLS or what is spoken over it failed. A certificate that nobody vouches for is no reason to do without TLS.
+fn tls_hints(error: &EgressError) -> Vec<String> {
+    let EgressError::Tls { destination, .. } = error else {
+        return Vec::new();
+    };
+    match error.certificate_fault() {
+        Some(CertificateFault::Issuer) => vec![format!(
+            "if an authority of your own vouches for `{destination}`, name the file of its certificate: `[tools.egress]` with `ca_file = \"FILE\"`"
+        )],
+        Some(CertificateFault::Certificate) => Vec::new(),
+        None => vec![format!(
+            "if `{destination}` speaks plain HTTP, set `plain_http = true` in its entry of `plugins.registries`"
+        )],
+    }
 }
 
 fn denied_hints(registry: &RegistryHost, credentials: &CredentialState, said: &str) -> Vec<String> {

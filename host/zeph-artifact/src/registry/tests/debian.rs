@@ -170,6 +170,10 @@ async fn a_registry_with_a_certificate_is_who_the_authorities_say() {
     let unknown = world.registries().publish(&to, &artifact).await;
     let error = unknown.unwrap_err();
     assert!(matches!(error, RegistryError::Connection(_)), "{error:?}");
+    // What helps is the authority, not to do without TLS.
+    let hints = error.hints().join("\n");
+    assert!(hints.contains("ca_file"), "{hints}");
+    assert!(!hints.contains("plain_http"), "{hints}");
     world.ca_file = Some(root);
     let registries = world.registries();
     registries.publish(&to, &artifact).await.unwrap();
