@@ -33,20 +33,27 @@ impl Look {
         let mut facts = FileFacts::default();
         let mut leads = Leads::default();
         for (_, given) in given(&self.arguments) {
-            let forms = forms(&directory.join(given));
+            // Two forms of what a path names: the object its last link leads to, and the name itself.
+            let path = directory.join(given);
+            let object = resolve(&path);
+            // The form that lies inside is enough for a call that only reads.
+            if !self.can_change && self.root_of(&object).is_some() {
+                continue;
+            }
+            let forms = [object, entry(&path)];
             if self.is_ours && forms.iter().all(|form| self.root_of(form).is_none()) {
                 facts.outside = facts.outside.or_else(|| Some(self.outside(given)));
             }
             facts.reach.extend(forms);
         }
-        facts.reach.sort();
-        facts.reach.dedup();
         if !self.can_change {
             return FileFacts {
                 outside: facts.outside,
                 ..FileFacts::default()
             };
         }
+        facts.reach.sort();
+        facts.reach.dedup();
         for path in &facts.reach {
             let named = self
                 .root_of(path)
@@ -126,11 +133,6 @@ fn given(arguments: &Map<String, Value>) -> impl Iterator<Item = (&'static str, 
     PATH_ARGUMENTS
         .iter()
         .filter_map(|name| Some((*name, arguments.get(*name)?.as_str()?)))
-}
-
-/// What a path names: the object its last link leads to, and the name itself.
-fn forms(path: &Path) -> [PathBuf; 2] {
-    [resolve(path), entry(path)]
 }
 
 /// The path with every link but the last resolved.

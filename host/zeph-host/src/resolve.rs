@@ -1,6 +1,7 @@
 //! Stages 1 and 2 of the line: the tool a request names, its arguments read against the schema, the paths and the command among them,
 //! and what the call would run with.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use zeph_config::Config;
@@ -213,6 +214,15 @@ impl Resolver<'_> {
     async fn file_facts(&self, in_force: &InForce, call: &ResolvedCall) -> FileFacts {
         let is_ours = in_force.origin == PluginOrigin::Program;
         if !(call.can_change || is_ours) {
+            return FileFacts::default();
+        }
+        // Where rules look at paths they are resolved by now, and a call that only reads is asked no more than where they lie.
+        let is_inside = |path: &PathBuf| {
+            let mut roots = self.config.file.roots.iter();
+            roots.any(|root| path.starts_with(&root.path))
+        };
+        let is_known = !call.can_change && !call.paths.is_empty();
+        if is_known && call.paths.iter().all(is_inside) {
             return FileFacts::default();
         }
         let roots = self.config.file.roots.iter().map(|root| root.path.clone());
