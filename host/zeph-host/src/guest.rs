@@ -138,7 +138,7 @@ pub(crate) async fn call(
     let grant = call.work().grant();
     let time = grant.limits.wall_clock.min(LIMITS_MAX.wall_clock);
     rules.secrets.learn(redact::secrets(&grant.variables));
-    let redactor = rules.secrets.redactor();
+    let redactor = rules.secrets.last_redactor();
     let mut facts = ExecutionFacts {
         used_grants: !grant.variables.is_empty(),
         ..ExecutionFacts::default()
