@@ -89,6 +89,38 @@ fn the_same_read_is_answered_from_memory_decided_and_recorded() {
     assert!(shown.stdout.contains("4 calls were answered"), "{shown:?}");
 }
 
+/// The warnings of a kept result are looked for once; what is shown of it follows the secrets of the moment.
+#[test]
+fn what_looks_like_a_credential_is_warned_of_each_time_a_result_is_used() {
+    let product = product();
+    let token = format!("ghp_{}", "a1B2c3D4e5F6".repeat(3));
+    product.file("t.txt", format!("one\n{token}\n"));
+    let read = json!({"path": "t.txt"});
+    let mut host = Running::start(&product, &["--jobs", "1"]);
+    host.ready();
+    settle();
+    let warning = |answer: &Value| {
+        let notes = answer["notes"].as_array().into_iter().flatten();
+        let mut notes = notes.filter_map(Value::as_str);
+        let found = notes.find(|note| note.contains("GitHub token"));
+        found.map(str::to_owned)
+    };
+    let first = host.call("read", &read);
+    assert_eq!(cached(&first), None, "{first}");
+    assert!(warning(&first).is_some(), "{first}");
+    for _ in 0..3 {
+        let again = host.call("read", &read);
+        assert!(cached(&again).is_some(), "{again}");
+        assert_eq!(warning(&again), warning(&first), "{again}");
+    }
+    let set = product.set_secret("T", &token);
+    assert_eq!(set.code, Some(0), "{set:?}");
+    let hidden = host.call("read", &read);
+    assert!(cached(&hidden).is_some(), "{hidden}");
+    assert!(!hidden.to_string().contains(&token), "{hidden}");
+    assert_eq!(warning(&hidden), None, "{hidden}");
+}
+
 #[test]
 fn whatever_changes_what_was_read_ends_a_result() {
     let product = product();

@@ -23,6 +23,7 @@ use zeph_plugins::rights::Rights;
 use zeph_plugins::set::PluginOrigin;
 use zeph_store::{GrantRecord, canonical};
 
+use crate::filtering::KnownWarnings;
 use crate::session::Session;
 use crate::work::Work;
 
@@ -86,6 +87,8 @@ struct Terms {
 #[derive(Debug)]
 struct KeptResult {
     output: RawOutput,
+    /// Of what looks like a credential in it.
+    warnings: KnownWarnings,
     /// What its labels are made of.
     hosts: Vec<HostUse>,
     private_file: Option<PrivateFile>,
@@ -155,8 +158,8 @@ impl ResultCache {
         (key.arguments.len() <= ARGUMENTS_BYTES_MAX).then_some(Slot { key, terms })
     }
 
-    /// The result of an earlier call, when it would be the same now.
-    pub(crate) async fn find(&self, slot: &Slot) -> Option<Execution> {
+    /// The result of an earlier call, when it would be the same now, with what is known of its warnings.
+    pub(crate) async fn find(&self, slot: &Slot) -> Option<(Execution, KnownWarnings)> {
         let results = self.results.as_ref()?;
         let kept = results.get(&slot.key)?;
         let is_good = self.is_unchanged(&slot.terms) && kept.terms.are_those_of(&slot.terms);
@@ -165,7 +168,8 @@ impl ResultCache {
             return None;
         }
         // What changed while it was looked at may have been overlooked.
-        self.is_unchanged(&slot.terms).then(|| kept.again())
+        let is_unchanged = self.is_unchanged(&slot.terms);
+        is_unchanged.then(|| (kept.again(), kept.warnings.clone()))
     }
 
     /// Keeps what a call gave that was told `touched`.
@@ -186,6 +190,7 @@ impl ResultCache {
         }
         let kept = KeptResult {
             output: output.clone(),
+            warnings: KnownWarnings::default(),
             hosts: execution.facts.hosts.clone(),
             private_file: execution.facts.private_file.clone(),
             bytes,

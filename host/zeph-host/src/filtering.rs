@@ -32,6 +32,8 @@ use self::trailer::Parts;
 use self::wasm::{Components, SessionStrategies};
 use crate::offers::Offers;
 
+pub(crate) use self::search_results::KnownWarnings;
+
 /// From so many bytes on an output is looked at on a thread that may block: a rule takes some milliseconds for a megabyte.
 pub(crate) const BLOCKING_BYTES_MIN: usize = 32 * 1024;
 
@@ -275,11 +277,12 @@ pub(crate) struct Stage {
     pub(crate) offers: Offers,
 }
 
-/// Stage 5: what is to be shown of an output. Never fails: what cannot be shortened is shown as it is.
+/// Stage 5: what is to be shown of an output. Never fails: what cannot be shortened is shown as it is. `known` are the warnings of the same
+/// output, as far as it was shown before.
 pub(crate) async fn stage(
     room: &Stage,
     session: &SessionStrategies,
-    subject: OutputSubject,
+    (subject, known): (OutputSubject, KnownWarnings),
     exit_code: Option<i32>,
     raw: RawOutput,
 ) -> FilteredResult {
@@ -288,11 +291,11 @@ pub(crate) async fn stage(
         OutputSubject::Command(line) => (line, true),
         OutputSubject::Tool(line) => (line, false),
         OutputSubject::Other => {
-            return search_results::whole(filtering, &room.components, raw).await;
+            return search_results::whole(filtering, &room.components, raw, known).await;
         }
     };
     let Some(text) = only_text(&raw) else {
-        return search_results::whole(filtering, &room.components, raw).await;
+        return search_results::whole(filtering, &room.components, raw, known).await;
     };
     let parts = match is_command {
         true => trailer::split(text, raw.structured.as_ref()),

@@ -35,7 +35,7 @@ use crate::calls::{CallControl, CallReport};
 use crate::clock::now_ms;
 use crate::compression::CompressionSubject;
 use crate::dependencies::AskedCall;
-use crate::filtering::OutputSubject;
+use crate::filtering::{KnownWarnings, OutputSubject};
 use crate::governance::{CallEnd, CallReach};
 use crate::host::Rooms;
 use crate::offers::Offer;
@@ -100,6 +100,7 @@ pub(crate) async fn call(
     let about = OutputContext {
         wanted_chars,
         subject: done.subject,
+        warnings: done.warnings,
         exit_code,
         beside,
         turn: turn.filter(|_| done.is_of_turn && !session.is_of_plugin()),
@@ -251,6 +252,7 @@ async fn end_of(host: &Rooms, session: &Session, ended: BackgroundResult) -> Too
     let about = OutputContext {
         wanted_chars: None,
         subject,
+        warnings: KnownWarnings::default(),
         exit_code,
         beside,
         turn: turn.clone(),

@@ -1,7 +1,7 @@
 //! Results that no rule is for are shown as they are; what looks like a credential in them is warned of as in a command's output.
 
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
 use zeph_core::output::{Content, RawOutput, ResourceBody};
@@ -10,14 +10,19 @@ use zeph_filter::secret::{self, Secret};
 use super::wasm::Components;
 use super::{BLOCKING_BYTES_MIN, FilteredResult, Filtering};
 
-/// A result as the tool gave it, with a warning of what looks like a credential in any part of it.
+/// The warnings of a result that is shown more than once as it is; they are looked for once. Clones share them.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct KnownWarnings(Arc<OnceLock<Vec<String>>>);
+
+/// A result as the tool gave it, with a warning of what looks like a credential in any part of it. `known`: those of the same result.
 pub(super) async fn whole(
     filtering: Filtering,
     components: &Components,
     raw: RawOutput,
+    known: KnownWarnings,
 ) -> FilteredResult {
-    if n_bytes(&raw) < BLOCKING_BYTES_MIN {
-        let notes = warnings(&filtering, &raw);
+    if n_bytes(&raw) < BLOCKING_BYTES_MIN || known.0.get().is_some() {
+        let notes = known.0.get_or_init(|| warnings(&filtering, &raw)).clone();
         return FilteredResult {
             notes,
             ..FilteredResult::whole(raw)
@@ -25,7 +30,12 @@ pub(super) async fn whole(
     }
     let raw = Arc::new(raw);
     let searched = Arc::clone(&raw);
-    let work = move || warnings(&filtering, &searched);
+    let work = move || {
+        known
+            .0
+            .get_or_init(|| warnings(&filtering, &searched))
+            .clone()
+    };
     let notes = components.on_thread(work).await.unwrap_or_default();
     FilteredResult {
         notes,

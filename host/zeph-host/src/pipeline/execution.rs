@@ -18,7 +18,7 @@ use crate::authorisation::objects;
 use crate::calls::CallControl;
 use crate::clock::now_ms;
 use crate::executor::backend;
-use crate::filtering::OutputSubject;
+use crate::filtering::{KnownWarnings, OutputSubject};
 use crate::guest::{Explainer, GuestHints, GuestRules, GuestRun, GuestUses, JudgeContext};
 use crate::host::Rooms;
 use crate::offers::Offer;
@@ -34,6 +34,8 @@ pub(super) struct RunResult {
     pub(super) wanted: GuestHints,
     /// What filters are to take the result for.
     pub(super) subject: OutputSubject,
+    /// What is known of its warnings, when it was kept.
+    pub(super) warnings: KnownWarnings,
     /// All that it depends on, when that is known.
     pub(super) touched: Option<Touched>,
     /// What it used, as far as that is known.
@@ -52,6 +54,7 @@ impl RunResult {
             execution,
             wanted: GuestHints::default(),
             subject,
+            warnings: KnownWarnings::default(),
             touched: None,
             uses: GuestUses::default(),
             is_of_turn: true,
@@ -63,6 +66,7 @@ impl RunResult {
             execution: run.execution,
             wanted: run.wanted,
             subject,
+            warnings: KnownWarnings::default(),
             touched: run.touched,
             uses: run.uses,
             is_of_turn: true,
@@ -86,6 +90,7 @@ pub(super) async fn edited(
     files.before(&file, &cancel).await;
     let mut done = answer(host, session, allowed, control).await;
     done.execution = files.after(&file, done.execution, &cancel).await;
+    done.warnings = KnownWarnings::default();
     done
 }
 
@@ -107,8 +112,11 @@ async fn answer(
     let Some(slot) = slot else {
         return execute(host, session, allowed, (subject, false), control).await;
     };
-    if let Some(execution) = host.cache.find(&slot).await {
-        return RunResult::ended(execution, subject);
+    if let Some((execution, warnings)) = host.cache.find(&slot).await {
+        return RunResult {
+            warnings,
+            ..RunResult::ended(execution, subject)
+        };
     }
     let mut done = execute(host, session, allowed, (subject, true), control).await;
     host.cache.keep(slot, &done.execution, done.touched.take());

@@ -6,7 +6,7 @@ use zeph_core::output::ToolOutput;
 use zeph_core::redact::Redactor;
 
 use crate::compression::CompressionSubject;
-use crate::filtering::{self, OutputSubject};
+use crate::filtering::{self, KnownWarnings, OutputSubject};
 use crate::host::Rooms;
 use crate::session::Session;
 use crate::{overflow, redact};
@@ -17,6 +17,8 @@ pub(super) struct OutputContext {
     pub(super) wanted_chars: Option<usize>,
     /// What filters take it for.
     pub(super) subject: OutputSubject,
+    /// The warnings of the same output, when it was kept.
+    pub(super) warnings: KnownWarnings,
     pub(super) exit_code: Option<i32>,
     /// What it is compared with the goal as; none when it is not.
     pub(super) beside: Option<CompressionSubject>,
@@ -52,7 +54,13 @@ pub(super) async fn show(
     session.take_output(about.turn.as_ref(), &raw);
     // 5 filter
     let (strategies, exit_code) = (session.strategies(), about.exit_code);
-    let shown = filtering::stage(&host.filter, strategies, about.subject, exit_code, raw).await;
+    let warnings = match redactor.is_empty() {
+        true => about.warnings,
+        // What is shown of it depends on the secrets of this moment.
+        false => KnownWarnings::default(),
+    };
+    let subject = (about.subject, warnings);
+    let shown = filtering::stage(&host.filter, strategies, subject, exit_code, raw).await;
     let shown = (host.compression)
         .stage(about.beside, failure.is_some(), shown)
         .await;
