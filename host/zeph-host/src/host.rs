@@ -402,7 +402,7 @@ impl Host {
         let offer = self.0.offers.now();
         let may_come = |rule: &str| servers::may_have(&self.0.config.mcp_servers, rule);
         let policy = &self.0.authoriser.policy;
-        let mut idle = policy.idle_rules(&offer.known_tools(), &may_come);
+        let mut idle = policy.idle_rules(offer.known_tools(), &may_come);
         let is_known = |name: &str| offer.catalog.resolve(name).is_ok() || may_come(name);
         idle.extend(self.0.dependencies.idle(&is_known));
         idle

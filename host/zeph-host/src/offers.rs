@@ -55,13 +55,9 @@ impl Offer {
     }
 
     /// Every tool that rules may name: those that are offered, and those of plugins that are off.
-    pub(crate) fn known_tools(&self) -> Vec<Tool> {
-        let servers = self.servers.tools().map(|offered| offered.tool.clone());
-        self.plugins
-            .known_tools()
-            .into_iter()
-            .chain(servers)
-            .collect()
+    pub(crate) fn known_tools(&self) -> impl Iterator<Item = &Tool> {
+        let servers = self.servers.tools().map(|offered| &offered.tool);
+        self.plugins.known_tools().chain(servers)
     }
 }
 

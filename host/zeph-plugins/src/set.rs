@@ -287,14 +287,14 @@ impl PluginSet {
     }
 
     /// Every tool that rules may name: those that are offered, and those of plugins that are off.
-    pub fn known_tools(&self) -> Vec<Tool> {
+    pub fn known_tools(&self) -> impl Iterator<Item = &Tool> {
         let off = self
             .standings
             .iter()
             .filter(|standing| standing.status != Status::Active);
         let off = off.filter_map(|standing| standing.good.as_ref());
         let off = off.flat_map(|good| good.plugin.tools());
-        self.catalog.tools().chain(off).cloned().collect()
+        self.catalog.tools().chain(off)
     }
 
     /// The plugins of the program, by name.

@@ -18,9 +18,14 @@ struct ToolNames<'a> {
 impl Policy {
     /// One sentence for each rule and each `--allow` that can never apply while these are the tools. `may_come`: names that may belong to
     /// tools that are not known yet.
-    pub fn idle_rules(&self, tools: &[Tool], may_come: &dyn Fn(&str) -> bool) -> Vec<String> {
+    pub fn idle_rules<'a>(
+        &self,
+        tools: impl IntoIterator<Item = &'a Tool>,
+        may_come: &dyn Fn(&str) -> bool,
+    ) -> Vec<String> {
+        let tools = tools.into_iter().map(|tool| (tool, names(tool)));
         let known = ToolNames {
-            tools: tools.iter().map(|tool| (tool, names(tool))).collect(),
+            tools: tools.collect(),
             may_come,
         };
         let flags = self.allow.iter().filter_map(|rule| known.flag(rule));

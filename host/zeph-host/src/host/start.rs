@@ -224,7 +224,7 @@ pub(super) fn idle_rules(
 ) -> Vec<String> {
     let set = Arc::clone(&plugins.borrow());
     if set.is_settled {
-        return policy.idle_rules(&set.known_tools(), &|rule| servers::may_have(servers, rule));
+        return policy.idle_rules(set.known_tools(), &|rule| servers::may_have(servers, rule));
     }
     if let Some(tell) = options.tell.clone() {
         let (policy, mut plugins) = (policy.clone(), plugins.clone());
@@ -238,7 +238,7 @@ pub(super) fn idle_rules(
                 return;
             };
             let may_come = |rule: &str| servers::may_have(&servers, rule);
-            for problem in policy.idle_rules(&set.known_tools(), &may_come) {
+            for problem in policy.idle_rules(set.known_tools(), &may_come) {
                 tell(&PluginEvent::IdleRule { problem });
             }
         });
