@@ -28,12 +28,12 @@ impl FrequentArgs {
     /// The command line, if it is a right one of these commands. What is wrong, and what asks for help, is for the parser of them all:
     /// it says so.
     pub(crate) fn read(typed: &[OsString]) -> Option<CliArgs> {
+        if let Some(call) = plain_call(typed) {
+            return Some(call);
+        }
         let first = typed.get(1)?.to_str()?;
         if !matches!(first, "call" | "filter" | "hook") {
             return None;
-        }
-        if let Some(call) = plain_call(typed) {
-            return Some(call);
         }
         let Self { global, command } = Self::try_parse_from(typed).ok()?;
         let command = match command {
@@ -45,11 +45,13 @@ impl FrequentArgs {
     }
 }
 
-/// `zeph-host call TOOL KEY=VALUE…` without any option. To describe even this one command to the parser takes longer than to decide about
-/// its call.
+/// `zeph-host call TOOL KEY=VALUE…`, after `--no-project` or without any option. To describe even this one command to the parser takes
+/// longer than to decide about its call.
 fn plain_call(typed: &[OsString]) -> Option<CliArgs> {
-    let [_, first, words @ ..] = typed else {
-        return None;
+    let (no_project, first, words) = match typed {
+        [_, option, first, words @ ..] if option == "--no-project" => (true, first, words),
+        [_, first, words @ ..] => (false, first, words),
+        _ => return None,
     };
     let plain = |word: &OsString| {
         let word = word.to_str().filter(|word| !word.starts_with('-'));
@@ -73,7 +75,7 @@ fn plain_call(typed: &[OsString]) -> Option<CliArgs> {
             set: Vec::new(),
             root: Vec::new(),
             plugins: Vec::new(),
-            no_project: false,
+            no_project,
             verbose: 0,
             quiet: 0,
             color: Color::Auto,
@@ -109,6 +111,10 @@ mod tests {
             "zeph-host call read --nonsense",
             "zeph-host call -q -v read",
             "zeph-host -q call read",
+            "zeph-host --no-project call read path=a b= =c c=-d",
+            "zeph-host --no-project call read path=a --json {}",
+            "zeph-host --no-project --no-project call read",
+            "zeph-host --no-project",
             "zeph-host filter --as pytest --exit-code 1",
             "zeph-host filter -- ls -l",
             "zeph-host hook",
@@ -120,7 +126,9 @@ mod tests {
             let of_all = CliArgs::try_parse_from(&typed);
             let is_frequent = ["call", "filter", "hook"].map(OsString::from);
             let is_frequent = typed.get(1).is_some_and(|word| is_frequent.contains(word));
-            let expected = of_all.ok().filter(|_| is_frequent);
+            let is_plain =
+                line.starts_with("zeph-host --no-project call") && !line.contains("--json");
+            let expected = of_all.ok().filter(|_| is_frequent || is_plain);
             let read = FrequentArgs::read(&typed);
             assert_eq!(format!("{read:?}"), format!("{expected:?}"), "{line}");
         }
