@@ -127,10 +127,10 @@ fn entries_of(turn: &Turn<'_>) -> Vec<TranscriptEntry> {
         }
     };
     let said = user_turn.content.iter().filter_map(Block::as_text);
-    let said = said.map(|text| TranscriptEntry::User(user(text)));
+    let said = said.map(|text| TranscriptEntry::User(Box::new(user(text))));
     let results = user_turn.results.iter().enumerate();
     let results = results.map(|(index, result)| {
-        TranscriptEntry::Result(ResultEntry {
+        TranscriptEntry::Result(Box::new(ResultEntry {
             index,
             text: result.to_text().into_owned(),
             images: Vec::new(),
@@ -139,7 +139,7 @@ fn entries_of(turn: &Turn<'_>) -> Vec<TranscriptEntry> {
             task: None,
             ended_tasks: Vec::new(),
             spent: SideSpending::default(),
-        })
+        }))
     });
     results.chain(said).collect()
 }

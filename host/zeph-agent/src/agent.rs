@@ -170,7 +170,8 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
     /// Errors: in words, when it cannot be stored; then nothing is forgotten.
     pub async fn clear(&mut self) -> Result<(), String> {
         let base = self.base(Vec::new());
-        self.record(vec![TranscriptEntry::Base(base)]).await?;
+        self.record(vec![TranscriptEntry::Base(Box::new(base))])
+            .await?;
         self.tools = choice::of_transcript(&self.host, &self.transcript);
         self.measured = None;
         Ok(())
@@ -260,7 +261,7 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
             self.append(TranscriptEntry::Note(note)).await?;
         }
         let mut entries = self.choose(&user.text, turn).await;
-        entries.push(TranscriptEntry::User(user));
+        entries.push(TranscriptEntry::User(Box::new(user)));
         let stored = self.record(entries).await;
         stored.map_err(TurnStatus::JournalFailed)
     }

@@ -156,12 +156,12 @@ pub(crate) fn base(
             .iter()
             .for_each(|line| text.push_str(&format!("- {line}\n")));
     }
-    let first = TranscriptEntry::User(UserEntry {
+    let first = TranscriptEntry::User(Box::new(UserEntry {
         text,
         attachments: Vec::new(),
         context: String::new(),
         is_summary: true,
-    });
+    }));
     std::iter::once(first).chain(tail.iter().cloned()).collect()
 }
 

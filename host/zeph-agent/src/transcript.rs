@@ -14,12 +14,12 @@ pub use self::turn::derive;
 use crate::message::{AssistantTurn, Image, Turn};
 use crate::usage::{Cost, Prices, SideSpending, Usage};
 
-/// What happened, in the order it happened.
+/// What happened, in the order it happened. Small: most of a conversation's entries say little, and it has thousands.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TranscriptEntry {
     /// The user said something.
-    User(UserEntry),
+    User(Box<UserEntry>),
     /// A message for the model that nobody typed: the end of a background task, an interruption.
     Note(NoteEntry),
     /// The model answered, completely.
@@ -30,9 +30,9 @@ pub enum TranscriptEntry {
         index: usize,
     },
     /// A call of the last answer ended.
-    Result(ResultEntry),
+    Result(Box<ResultEntry>),
     /// The conversation was compacted: it goes on from these entries, and those before are history.
-    Base(BaseEntry),
+    Base(Box<BaseEntry>),
     /// The tools of the conversation were chosen; until it is compacted they stay these.
     Tools {
         /// Their names.

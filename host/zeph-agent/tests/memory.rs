@@ -274,7 +274,8 @@ fn a_turn_of_1000_rounds_holds_its_transcript_and_nothing_besides() {
     assert!(grown < copy + room + 64 * 1024, "{grown} for {copy}");
     let (held, n_turns) = *lab.model.held.lock().unwrap();
     assert!(n_turns > 2 * N_ROUNDS, "{n_turns}");
-    assert!(held < n_turns * 400, "{held} for {n_turns} turns");
+    assert!(held < n_turns * 280, "{held} for {n_turns} turns");
+    assert!(size_of::<TranscriptEntry>() <= 80);
 }
 
 #[test]

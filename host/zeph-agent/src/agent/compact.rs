@@ -195,7 +195,7 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
     ) -> Result<(), Stopped> {
         let base = self.base(entries);
         let about = about(&base.entries);
-        self.append(TranscriptEntry::Base(base)).await?;
+        self.append(TranscriptEntry::Base(Box::new(base))).await?;
         self.measured = None;
         self.tools = self.host.definitions();
         let entries = self.choose(&about, turn).await;

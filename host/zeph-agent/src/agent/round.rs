@@ -136,7 +136,8 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
             ended_tasks: end.ended_tasks,
             spent,
         };
-        self.append(TranscriptEntry::Result(result)).await?;
+        self.append(TranscriptEntry::Result(Box::new(result)))
+            .await?;
         Ok(text)
     }
 

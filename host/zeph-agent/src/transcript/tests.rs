@@ -37,12 +37,12 @@ pub(crate) fn answer(text: &str, calls: usize, stop: StopReason) -> AssistantTur
 }
 
 pub(crate) fn user(text: &str) -> TranscriptEntry {
-    TranscriptEntry::User(UserEntry {
+    TranscriptEntry::User(Box::new(UserEntry {
         text: text.to_owned(),
         attachments: Vec::new(),
         context: String::new(),
         is_summary: false,
-    })
+    }))
 }
 
 fn assistant(text: &str, calls: usize, stop: StopReason) -> TranscriptEntry {
@@ -54,7 +54,7 @@ fn assistant(text: &str, calls: usize, stop: StopReason) -> TranscriptEntry {
 }
 
 fn result(index: usize) -> TranscriptEntry {
-    TranscriptEntry::Result(ResultEntry {
+    TranscriptEntry::Result(Box::new(ResultEntry {
         index,
         text: format!("result {index}"),
         images: Vec::new(),
@@ -63,7 +63,7 @@ fn result(index: usize) -> TranscriptEntry {
         task: None,
         ended_tasks: Vec::new(),
         spent: crate::usage::SideSpending::default(),
-    })
+    }))
 }
 
 fn note(text: &str) -> TranscriptEntry {
@@ -116,7 +116,7 @@ fn any_entry() -> impl Strategy<Value = TranscriptEntry> {
     let several = prop::collection::vec(plain.clone(), 0..4);
     prop_oneof![
         8 => plain,
-        1 => several.prop_map(|entries| TranscriptEntry::Base(BaseEntry { entries, usage: Usage::default(), cost: None, side: SideSpending::default() })),
+        1 => several.prop_map(|entries| TranscriptEntry::Base(Box::new(BaseEntry { entries, usage: Usage::default(), cost: None, side: SideSpending::default() }))),
     ]
 }
 

@@ -81,7 +81,11 @@ impl<'a> DerivedTurns<'a> {
             self.text(GO_ON);
         }
         self.0.push(Turn::Assistant(Cow::Borrowed(turn)));
-        let calls = turn.calls().enumerate().map(|(index, call)| {
+        let n_calls = turn.calls().count();
+        if n_calls == 0 {
+            return;
+        }
+        let results = turn.calls().enumerate().map(|(index, call)| {
             let result = result_of(index, after);
             let missing = || {
                 let text = match (turn.calls_may_run(), was_started(index, after)) {
@@ -96,10 +100,13 @@ impl<'a> DerivedTurns<'a> {
                 ..CallResult::text(call, "", result.is_error)
             })
         });
-        let results: Vec<CallResult<'a>> = calls.collect();
-        if !results.is_empty() {
-            self.open().results.extend(results);
-        }
+        // Exactly as long as it has to be: most answers make one call, and a request holds as many lists as there are answers.
+        let mut all = Vec::with_capacity(n_calls);
+        all.extend(results);
+        self.0.push(Turn::User(UserTurn {
+            results: all,
+            content: Vec::new(),
+        }));
     }
 }
 
@@ -115,7 +122,7 @@ fn of_answer(after: &[TranscriptEntry]) -> impl Iterator<Item = &TranscriptEntry
 
 fn result_of(index: usize, after: &[TranscriptEntry]) -> Option<&ResultEntry> {
     of_answer(after).find_map(|entry| match entry {
-        TranscriptEntry::Result(result) if result.index == index => Some(result),
+        TranscriptEntry::Result(result) if result.index == index => Some(&**result),
         _ => None,
     })
 }

@@ -82,12 +82,12 @@ mod tests {
     use super::{LINES_MAX, shown};
 
     fn said(text: &str) -> TranscriptEntry {
-        TranscriptEntry::User(UserEntry {
+        TranscriptEntry::User(Box::new(UserEntry {
             text: text.to_owned(),
             attachments: Vec::new(),
             context: String::new(),
             is_summary: false,
-        })
+        }))
     }
 
     #[test]

@@ -81,7 +81,7 @@ fn result(index: usize, after: &[TranscriptEntry]) -> Option<&ResultEntry> {
         )
     });
     let mut results = of_answer.filter_map(|entry| match entry {
-        TranscriptEntry::Result(result) => Some(result),
+        TranscriptEntry::Result(result) => Some(&**result),
         _ => None,
     });
     results.find(|result| result.index == index)
