@@ -55,16 +55,17 @@ pub(super) fn read(
     Ok(Some(content))
 }
 
+const NEWEST: &str = "
+    SELECT id, n_bytes, created_at_ms FROM tool_overflow
+    WHERE conversation_id = ?1 ORDER BY created_at_ms DESC, rowid DESC LIMIT ?2";
+
 /// The outputs of a conversation, newest first.
 pub(super) fn listed(
     connection: &Connection,
     conversation: ConversationId,
     limit: u32,
 ) -> rusqlite::Result<Vec<StoredOutput>> {
-    const SQL: &str = "
-        SELECT id, n_bytes, created_at_ms FROM tool_overflow
-        WHERE conversation_id = ?1 ORDER BY created_at_ms DESC, rowid DESC LIMIT ?2";
-    let mut statement = connection.prepare_cached(SQL)?;
+    let mut statement = connection.prepare_cached(NEWEST)?;
     let rows = statement.query_map(params![conversation.to_string(), limit], |row| {
         Ok(StoredOutput {
             id: parsed(row, 0)?,
@@ -125,4 +126,29 @@ fn append_parts(
         content.extend_from_slice(row.get_ref(0)?.as_blob()?);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::{Connection, params};
+
+    use super::NEWEST;
+    use crate::sqlite::schema;
+
+    #[test]
+    fn the_newest_outputs_are_found_without_sorting_all_of_a_conversation() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        schema::migrate(&mut connection).unwrap();
+        let asked = format!("EXPLAIN QUERY PLAN {NEWEST}");
+        let mut statement = connection.prepare(&asked).unwrap();
+        let steps = statement.query_map(params!["any", 50], |row| row.get(3));
+        let steps: Vec<String> = steps.unwrap().map(Result::unwrap).collect();
+        assert!(
+            steps[0].contains("INDEX tool_overflow_by_conversation"),
+            "{steps:?}"
+        );
+        // Of one moment the last term of the order may be.
+        let sorts_all = |step: &String| step.ends_with("FOR ORDER BY");
+        assert!(!steps.iter().any(sorts_all), "{steps:?}");
+    }
 }

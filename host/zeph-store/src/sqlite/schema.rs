@@ -592,6 +592,13 @@ const HISTORY: &[M<'static>] = &[
     ) STRICT, WITHOUT ROWID;
     ",
     ),
+    M::up(
+        "
+    -- The newest outputs of a conversation are found without reading all of them, and their bytes are added up without reading rows.
+    DROP INDEX tool_overflow_by_conversation;
+    CREATE INDEX tool_overflow_by_conversation ON tool_overflow (conversation_id, created_at_ms, n_bytes);
+    ",
+    ),
 ];
 
 const MIGRATIONS: Migrations<'static> = Migrations::from_slice(HISTORY);
