@@ -8,14 +8,20 @@ use super::value::{count, get, parsed};
 use crate::operations::{NewOutput, Outcome};
 use crate::overflow::StoredOutput;
 
+pub(super) mod pending;
+
 /// Most bytes of an output in one row. A row is copied several times on its way; what goes beyond is in rows of its own.
 const PART_BYTES: usize = 1 << 20;
 
-/// Stores an output.
+/// Stores an output: a short one together with those of other jobs of the transaction.
 pub(super) fn put(transaction: &Transaction, output: &NewOutput<'_>) -> Outcome<()> {
     const SQL: &str = "
         INSERT INTO tool_overflow (id, conversation_id, created_at_ms, n_bytes, content, filter_rules)
         VALUES ($1, $2, $3, $4, $5, $6)";
+    if transaction.is_together() && output.content.len() <= pending::SHORT_BYTES_MAX {
+        transaction.pending_outputs.borrow_mut().push(output);
+        return Ok(());
+    }
     let NewOutput {
         id,
         conversation,

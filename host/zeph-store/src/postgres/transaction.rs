@@ -15,6 +15,7 @@ use super::audit::pending::{self, PendingCalls};
 use super::chain;
 use super::connection::{Connection, Server, Session};
 use super::fault::{Away, Trouble, trouble};
+use super::overflow::pending::{self as outputs, PendingOutputs};
 use super::pipeline::in_order;
 use super::value::{Storable, typed};
 use crate::audit::event::StoredEvent;
@@ -33,6 +34,8 @@ pub(super) struct Transaction {
     pub(super) new_events: RefCell<Vec<StoredEvent>>,
     /// Begins and ends of calls that are written at the end, or before any other statement.
     pub(super) pending: RefCell<PendingCalls>,
+    /// Outputs that are written at the end, or before any other statement.
+    pub(super) pending_outputs: RefCell<PendingOutputs>,
     /// What was read ahead.
     pub(super) ahead: RefCell<Ahead>,
     /// What was read for the reads that are answered together.
@@ -88,6 +91,7 @@ impl Transaction {
             seal: Seal::default(),
             new_events: RefCell::default(),
             pending: RefCell::default(),
+            pending_outputs: RefCell::default(),
             ahead: RefCell::default(),
             group: RefCell::default(),
             open: RefCell::new(None),
@@ -293,6 +297,7 @@ impl Transaction {
         self.seal.forget_head();
         self.new_events.take();
         self.pending.take();
+        self.pending_outputs.take();
         self.ahead.take();
     }
 
@@ -301,12 +306,18 @@ impl Transaction {
         let are_all = pending::write(self)?;
         let mut ahead = self.ahead.borrow_mut();
         (ahead.newest, ahead.trust_version) = (None, None);
+        drop(ahead);
         if are_all {
-            return Ok(());
+            return outputs::write(self);
         }
-        self.trouble.set(Some(Trouble::Apart));
+        self.run_apart();
         let text = "a call was recorded already, or is not recorded: each job has to run alone";
         Err(OperationFault::Database(text.into()))
+    }
+
+    /// Has each job run in a transaction of its own.
+    pub(super) fn run_apart(&self) {
+        self.trouble.set(Some(Trouble::Apart));
     }
 
     /// Sends one statement, after what begins the transaction if it is the first.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use tokio::task::JoinSet;
 use zeph_core::id::{ConversationId, OverflowId};
 use zeph_store::{Conversation, Retention, SweepReport};
 
@@ -40,6 +41,39 @@ async fn outputs_come_back_byte_for_byte<D: Database>() {
             Some(content)
         );
     }
+}
+
+/// Outputs that many callers store at once, short ones and long ones, and one under a key that is taken.
+async fn of_outputs_stored_at_once_only_the_bad_one_fails<D: Database>() {
+    let database = D::fresh();
+    let store = database.open();
+    let owner = ConversationId::new();
+    let taken = store.put_overflow(owner, "first", NOW_MS).await.unwrap();
+    let mut callers = JoinSet::new();
+    for n in 0..100_usize {
+        let store = store.clone();
+        callers.spawn(async move {
+            let content = vec![u8::try_from(n).unwrap(); n * 400];
+            let id = if n == 50 { taken } else { OverflowId::new() };
+            let rules = vec![format!("rule {n}")];
+            let put = store.put_overflow_as(id, owner, content.clone(), rules, NOW_MS + 5_000);
+            (id, content, put.await)
+        });
+    }
+    for (id, content, put) in callers.join_all().await {
+        assert_eq!(put.is_ok(), id != taken, "{put:?}");
+        let expect = if id == taken {
+            b"first".to_vec()
+        } else {
+            content
+        };
+        assert_eq!(store.overflow(owner, id).await.unwrap(), Some(expect));
+    }
+    assert_eq!(store.outputs(owner, 200).await.unwrap().len(), 100);
+    let known = store.list_conversations(2).await.unwrap();
+    assert_eq!(known.len(), 1, "{known:?}");
+    let (used_at_ms, n_calls) = (known[0].last_used_at_ms, known[0].n_calls);
+    assert_eq!((used_at_ms, n_calls), (NOW_MS + 5_000, 0));
 }
 
 async fn outputs_are_listed_newest_first_and_for_their_conversation_alone<D: Database>() {
@@ -233,6 +267,7 @@ async fn a_sweep_spares_a_conversation_in_use<D: Database>() {
 on_every_database! {
     any: [
         outputs_are_listed_newest_first_and_for_their_conversation_alone,
+        of_outputs_stored_at_once_only_the_bad_one_fails,
         another_conversation_reads_nothing,
         a_list_tells_use_calls_and_bytes,
         a_deleted_conversation_takes_its_outputs_and_leaves_its_record,
