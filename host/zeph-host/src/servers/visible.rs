@@ -4,6 +4,7 @@
 //! stays. The host's own file tools show files exactly, because edits have to match them.
 
 use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 use zeph_core::output::{Content, RawOutput, ResourceBody};
@@ -50,15 +51,39 @@ pub(crate) fn json(value: &mut Value) -> bool {
     }
 }
 
+/// Cleans the keys of an object. One that becomes equal to another is numbered, in the order they were given in: no value is lost, and a key
+/// that was clean keeps its name.
 fn keys(fields: &mut Map<String, Value>) -> bool {
     if fields.keys().all(|key| clean(key).is_none()) {
         return false;
     }
-    let given = std::mem::take(fields).into_iter();
-    *fields = given
-        .map(|(key, item)| (clean(&key).unwrap_or(key), item))
-        .collect();
+    let is_untouched = |key: &&String| clean(key).is_none();
+    let mut taken: BTreeSet<String> = fields.keys().filter(is_untouched).cloned().collect();
+    let mut last_numbers = BTreeMap::new();
+    for (key, item) in std::mem::take(fields) {
+        let name = match clean(&key) {
+            None => key,
+            Some(clean) => free(clean, &mut taken, &mut last_numbers),
+        };
+        fields.insert(name, item);
+    }
     true
+}
+
+/// `key`, or the first of `key (2)`, `key (3)`… that is not taken; it is from then on.
+fn free(key: String, taken: &mut BTreeSet<String>, last: &mut BTreeMap<String, u64>) -> String {
+    if taken.insert(key.clone()) {
+        return key;
+    }
+    // Numbers that were given out are not tried again, so that many equal keys take linear time.
+    let number = last.entry(key.clone()).or_insert(1);
+    loop {
+        *number += 1;
+        let name = format!("{key} ({number})");
+        if taken.insert(name.clone()) {
+            return name;
+        }
+    }
 }
 
 fn text(words: &mut String) -> bool {
@@ -171,6 +196,17 @@ mod tests {
         let mut raw = of(HOSTILE, json!({ HOSTILE: [1, { "deep": HOSTILE }] }));
         assert!(output(&mut raw).is_some());
         assert_eq!(raw, of(CLEAN, json!({ CLEAN: [1, { "deep": CLEAN }] })));
+    }
+
+    #[test]
+    fn keys_that_become_equal_are_all_kept() {
+        let given = ["a", "a (2)", "a\u{0}", "a\u{7}", "\u{7}", "\u{8}"];
+        let given = given.iter().enumerate();
+        let fields = given.map(|(idx, key)| ((*key).to_owned(), idx.into()));
+        let mut raw = of("", Value::Object(fields.collect()));
+        assert!(output(&mut raw).is_some());
+        let kept = json!({ "a": 0, "a (2)": 1, "a (3)": 2, "a (4)": 3, "": 4, " (2)": 5 });
+        assert_eq!(raw.structured, Some(kept));
     }
 
     #[test]
