@@ -81,9 +81,9 @@ fn write(
 fn open(context: &Context, client: &Client, named: Option<&Path>) -> Result<ConfigFile, CliError> {
     let here = &context.surroundings.working_directory;
     if let Some(named) = named {
-        return ConfigFile::open(&here.join(named));
+        return ConfigFile::open_to_change(&here.join(named));
     }
-    let file = ConfigFile::open(&place(context, client)?)?;
+    let file = ConfigFile::open_to_change(&place(context, client)?)?;
     let is_of_project = matches!(client.file, ClientFile::Project(_));
     // A project is written by others: its symbolic links must not choose which of the user's files is changed.
     if is_of_project && !file.path.starts_with(here) {

@@ -1,12 +1,15 @@
 //! A configuration file of another program: read whole, replaced whole, with a copy of the old one beside it.
+//!
+//! What is changed by several of these commands at once is changed by one after the other: each holds a lock on the folder from reading to
+//! writing. Other programs do not know it; what they write meanwhile stays.
 
-use std::fs::{self, Permissions};
+use std::fs::{self, File, Permissions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, RenameFlags, renameat_with};
-use rustix::io::Errno;
+use rustix::fs::{CWD, FlockOperation, RenameFlags, flock, renameat_with};
+use rustix::io::{Errno, retry_on_intr};
 use tempfile::{Builder, NamedTempFile};
 
 use crate::cli::error::CliError;
@@ -31,6 +34,8 @@ pub(super) struct ConfigFile {
     mark: &'static str,
     /// Its permissions, if there is one.
     permissions: Option<Permissions>,
+    /// Held while the file is changed.
+    _lock: Option<File>,
 }
 
 /// What a copy that holds secrets may be used for.
@@ -65,6 +70,22 @@ pub(super) enum Written {
 }
 
 impl ConfigFile {
+    /// Reads the file at `path` to change it: others that do wait until this is dropped.
+    ///
+    /// Errors: as [`open`](Self::open).
+    pub(super) fn open_to_change(path: &Path) -> Result<Self, CliError> {
+        let real = path.canonicalize().or_else(|_| beneath_existing(path));
+        let folder = real.ok().and_then(|real| File::open(real.parent()?).ok());
+        // Where it cannot be had (no folder yet, some network file systems), what was written meanwhile is still noticed.
+        let lock = folder.filter(|folder| {
+            retry_on_intr(|| flock(folder, FlockOperation::LockExclusive)).is_ok()
+        });
+        Ok(Self {
+            _lock: lock,
+            ..Self::open(path)?
+        })
+    }
+
     /// Reads the file at `path`. One that does not exist is empty.
     ///
     /// Errors: it is not a regular file, not UTF-8 or too large; a symbolic link leads nowhere; it cannot be read.
@@ -79,6 +100,7 @@ impl ConfigFile {
                 text: String::new(),
                 mark: "",
                 permissions: None,
+                _lock: None,
             });
         }
         let real = path.canonicalize().map_err(fails)?;
@@ -101,6 +123,7 @@ impl ConfigFile {
             mark,
             path: real,
             permissions: Some(metadata.permissions()),
+            _lock: None,
         })
     }
 
@@ -125,9 +148,13 @@ impl ConfigFile {
         fs::create_dir_all(folder).map_err(fails)?;
         let new = self.beside(folder, text).map_err(fails)?;
         let Some(_) = self.permissions else {
-            new.persist_noclobber(&self.path)
-                .map_err(|error| fails(error.error))?;
-            return Ok(Written::New);
+            return match new.persist_noclobber(&self.path) {
+                Ok(_) => Ok(Written::New),
+                Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => {
+                    Err(self.changed_meanwhile())
+                }
+                Err(error) => Err(fails(error.error)),
+            };
         };
         let (backup, is_new) = match backup {
             Backup::Numbered => (Some(self.back_up(folder).map_err(fails)?), true),
@@ -138,10 +165,14 @@ impl ConfigFile {
             if let Some(backup) = backup.filter(|_| is_new) {
                 drop(fs::remove_file(backup));
             }
-            let problem = format!("`{}` was changed meanwhile", self.path.display());
-            return Err(CliError::internal(problem).hint("run the command again"));
+            return Err(self.changed_meanwhile());
         }
         Ok(Written::Changed { backup })
+    }
+
+    fn changed_meanwhile(&self) -> CliError {
+        let problem = format!("`{}` was changed meanwhile", self.path.display());
+        CliError::internal(problem).hint("run the command again")
     }
 
     /// Puts `new` in the place of the file, if that is the one that was read: what is taken away is looked at, and put back if it is
@@ -167,7 +198,13 @@ impl ConfigFile {
         if self.is_at(new.path()) {
             return Ok(true);
         }
+        // Put back, unless a newer one took our place meanwhile: then that stays.
+        let ours = new.as_file().metadata()?;
         exchange()?;
+        let taken = new.path().symlink_metadata()?;
+        if (taken.dev(), taken.ino()) != (ours.dev(), ours.ino()) {
+            exchange()?;
+        }
         Ok(false)
     }
 
@@ -264,4 +301,52 @@ fn beneath_existing(path: &Path) -> io::Result<PathBuf> {
 
 fn cannot(path: &Path, done: &str, error: io::Error) -> CliError {
     CliError::internal(format!("`{}` cannot be {done}", path.display())).because(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn changes_at_once_are_made_one_after_the_other() {
+        const WRITERS: usize = 6;
+        const LINES: usize = 10;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("list");
+        fs::write(&path, "").unwrap();
+        thread::scope(|scope| {
+            for writer in 0..WRITERS {
+                let path = &path;
+                scope.spawn(move || {
+                    for line in 0..LINES {
+                        let file = ConfigFile::open_to_change(path).unwrap();
+                        let text = format!("{}{writer} {line}\n", file.text);
+                        file.replace(&text, Backup::Omitted).unwrap();
+                    }
+                });
+            }
+        });
+        let text = fs::read_to_string(&path).unwrap();
+        assert_eq!(text.lines().count(), WRITERS * LINES, "{text}");
+    }
+
+    #[test]
+    fn what_another_program_writes_meanwhile_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("list");
+        for text in [Some("old"), None] {
+            drop(fs::remove_file(&path));
+            text.into_iter()
+                .for_each(|text| fs::write(&path, text).unwrap());
+            let file = ConfigFile::open_to_change(&path).unwrap();
+            fs::write(&path, "theirs").unwrap();
+            let error = file.replace("ours", Backup::Numbered).unwrap_err();
+            let error = format!("{error:?}");
+            assert!(error.contains("was changed meanwhile"), "{error}");
+            assert_eq!(fs::read_to_string(&path).unwrap(), "theirs");
+            assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        }
+    }
 }
