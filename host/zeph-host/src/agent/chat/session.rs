@@ -26,6 +26,9 @@ use crate::run::interrupt::Interrupts;
 use crate::run::render::escape;
 use crate::run::{catalog, session_commands, table};
 
+/// Files under standard names that one conversation is exported to.
+const EXPORTS_MAX: u32 = 100;
+
 /// Sessions that `/resume` lists.
 const SESSIONS_MAX: u32 = 20;
 
@@ -270,14 +273,27 @@ impl Chat {
         }
     }
 
+    /// Writes the conversation to a new file: the one that was named, or the first free of the standard names.
     fn export(&self, file: Option<&str>) {
-        let conversation = self.agent.host().session().conversation.to_string();
-        let standard = format!(
-            "zeph-session-{}.md",
-            &conversation[..8.min(conversation.len())]
-        );
-        let path = self.options.directory.join(file.unwrap_or(&standard));
-        match write(&path, &markdown(self.agent.transcript())) {
+        let conversation = self.agent.host().session().conversation;
+        let names: Vec<String> = match file {
+            Some(name) => vec![name.to_owned()],
+            None => (1..=EXPORTS_MAX)
+                .map(|number| export_name(conversation, number))
+                .collect(),
+        };
+        let text = markdown(self.agent.transcript());
+        let mut written = Ok(());
+        let mut path = self.options.directory.clone();
+        for name in names {
+            path = self.options.directory.join(name);
+            written = write(&path, &text);
+            let error = written.as_ref().err().map(io::Error::kind);
+            if error != Some(io::ErrorKind::AlreadyExists) {
+                break;
+            }
+        }
+        match written {
             Ok(()) => {
                 let written = format!("written to {}", path.display());
                 self.screen.say(&remark(&written));
@@ -287,6 +303,16 @@ impl Chat {
                 self.screen.wrong(&problem);
             }
         }
+    }
+}
+
+/// The standard name of an export. The end of an ID tells conversations apart; its beginning is the time.
+fn export_name(conversation: ConversationId, number: u32) -> String {
+    let id = conversation.to_string();
+    let end = id.rsplit('-').next().unwrap_or_default();
+    match number {
+        1 => format!("zeph-session-{end}.md"),
+        _ => format!("zeph-session-{end}-{number}.md"),
     }
 }
 
