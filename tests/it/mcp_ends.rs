@@ -1,7 +1,7 @@
 //! How calls over the protocol end: nothing of a cancelled call is left, whether the client or the server goes away.
 
 use std::fs;
-use std::io::Write as _;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -9,6 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::guest::HOSTILE;
+use crate::left_out::leave_out;
 use crate::mcp_client::{McpClient, PATIENCE, modern_meta};
 use crate::product::Product;
 
@@ -60,7 +61,7 @@ pub(crate) fn waits_until(what: &str, is_so: impl Fn() -> bool) {
     }
 }
 
-fn unfinished(product: &Product) -> Vec<Value> {
+pub(crate) fn unfinished(product: &Product) -> Vec<Value> {
     product
         .run(&["audit", "query", "--unfinished", "--json"])
         .json_lines()
@@ -257,10 +258,61 @@ fn the_end_of_the_input_answers_what_is_quick_and_cancels_the_rest() {
     }
 }
 
+/// Whether what is started from here is ended by `SIGHUP`: not where the tests were started by nohup(1).
+pub(crate) fn hears_hang_up() -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let mut lines = status.lines();
+    let ignored = lines.find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
+    let is_heard = u64::from_str_radix(ignored.trim(), 16).unwrap() & 1 == 0;
+    if !is_heard {
+        leave_out("the tests ignore SIGHUP, and so does what they start");
+    }
+    is_heard
+}
+
+#[test]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a shell that ignores a signal, as nohup(1) does"
+)]
+fn nohup_keeps_a_server_from_a_hang_up() {
+    let product = Product::new();
+    let served = product.command(&["serve"]);
+    let environment = served.get_envs();
+    let mut server = Command::new("sh")
+        .args(["-c", "trap '' HUP; exec \"$@\"", "sh"])
+        .arg(served.get_program())
+        .args(served.get_args())
+        .current_dir(&product.work)
+        .env_clear()
+        .envs(environment.filter_map(|(name, value)| Some((name, value?))))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut input = server.stdin.take().unwrap();
+    let mut answers = BufReader::new(server.stdout.take().unwrap()).lines();
+    let begin = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}});
+    let mut ask = |id: u64, method: &str, params: &Value| {
+        let line = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        writeln!(input, "{line}").unwrap();
+        let answer: Value = serde_json::from_str(&answers.next().unwrap().unwrap()).unwrap();
+        assert_eq!(answer["id"], id, "{answer}");
+    };
+    ask(1, "initialize", &begin);
+    kill_process(Pid::from_child(&server), Signal::HUP).unwrap();
+    ask(2, "ping", &json!({}));
+    drop(input);
+    assert_eq!(server.wait().unwrap().code(), Some(0));
+}
+
 #[test]
 fn a_signal_ends_calls_and_the_server() {
     let product = Product::new();
-    for (signal, code) in [(Signal::TERM, 143), (Signal::INT, 130)] {
+    let hang_up = hears_hang_up().then_some((Signal::HUP, 129));
+    let signals = [(Signal::TERM, 143), (Signal::INT, 130)];
+    for (signal, code) in signals.into_iter().chain(hang_up) {
         let mut client = McpClient::legacy(&product, &["--allow", "bash"], &json!({}));
         let sleep = Sleep::new();
         let id = client.begin_call("bash", sleep.command());

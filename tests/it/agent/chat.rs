@@ -1,10 +1,12 @@
 //! The chat on a terminal.
 
+use rustix::process::Signal;
 use serde_json::json;
 
 use super::product;
 use super::script::{Script, calls, says};
 use crate::guest::HOSTILE;
+use crate::mcp_ends::{Sleep, hears_hang_up, unfinished};
 use crate::product::Product;
 use crate::terminal::Prompt;
 
@@ -227,7 +229,10 @@ fn every_command_of_the_chat_answers() {
         ("/resume x", "not the ID of a session"),
         ("/approve", "no call waits"),
         ("/approve x", "no call `x` waits"),
-        ("/export notes.md", "notes.md"),
+        ("/export notes.md", "written to"),
+        ("/export notes.md", "File exists"),
+        ("/export", "zeph-session-"),
+        ("/export", "-2.md"),
         ("/clear", "a new conversation begins"),
     ] {
         chat.type_line(command);
@@ -316,6 +321,33 @@ fn a_failing_test_is_mended_and_an_interrupted_session_resumed() {
     let told = super::results(&last);
     assert_eq!(told.len(), 6, "{told:#?}");
     assert!(last.to_string().contains("interrupted"), "{last}");
+}
+
+#[test]
+fn a_hang_up_in_the_middle_of_a_turn_ends_it_in_order() {
+    if !hears_hang_up() {
+        return;
+    }
+    let sleep = Sleep::new();
+    let script = Script::new([
+        calls(&[("bash", sleep.command())]),
+        says("it was interrupted"),
+    ]);
+    let product = product(&script);
+    let mut chat = Prompt::start_with(&product, &["run", "--allow", "bash"], "/help explains");
+    chat.type_line("wait");
+    sleep.begins();
+    chat.signal(Signal::HUP);
+    assert_eq!(chat.wait(), Some(129));
+    sleep.ends();
+    assert_eq!(unfinished(&product), Vec::<serde_json::Value>::new());
+    let mut resumed = Prompt::start_with(&product, &["run", "--resume"], "resumed with");
+    resumed.type_line("what was done?");
+    resumed.until_all(&["it was interrupted", "context", "> "]);
+    assert_eq!(super::results(&script.requests()[1]).len(), 1);
+    // At the prompt, too.
+    resumed.signal(Signal::HUP);
+    assert_eq!(resumed.wait(), Some(129));
 }
 
 #[test]
@@ -415,7 +447,7 @@ fn a_signal_gives_the_terminal_of_the_full_screen_back() {
     let command = product.command(&["run", "--tui"]);
     let mut chat = Prompt::run(command, Some((80, 24)), "\u{1b}[?1049h");
     chat.redraw_until(&["explains"]);
-    chat.signal(rustix::process::Signal::TERM);
+    chat.signal(Signal::TERM);
     chat.until(LEFT);
     assert_eq!(chat.wait(), Some(143));
 }
@@ -427,7 +459,7 @@ fn a_hang_up_gives_the_terminal_of_the_full_screen_back() {
     let command = product.command(&["run", "--tui"]);
     let mut chat = Prompt::run(command, Some((80, 24)), "\u{1b}[?1049h");
     chat.redraw_until(&["explains"]);
-    chat.signal(rustix::process::Signal::HUP);
+    chat.signal(Signal::HUP);
     chat.until(LEFT);
     assert_eq!(chat.wait(), Some(129));
 }
@@ -436,7 +468,6 @@ fn a_hang_up_gives_the_terminal_of_the_full_screen_back() {
 fn the_full_screen_comes_back_when_the_program_goes_on() {
     use std::os::unix::process::CommandExt as _;
 
-    use rustix::process::Signal;
     let script = Script::new([says("unharmed")]);
     let product = product(&script);
     let mut command = product.command(&["run", "--tui"]);

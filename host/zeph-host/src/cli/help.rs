@@ -173,7 +173,7 @@ requests of the same caller repeat. It ends after an hour without use.
 Exit codes:
   0    the input ended
   3    the configuration is invalid, or the host cannot start
-  130  interrupted by SIGINT (143 by SIGTERM)
+  130  interrupted by SIGINT (143 by SIGTERM, 129 by SIGHUP)
   141  the output was closed"#
 );
 
@@ -196,7 +196,7 @@ Exit codes:
   4    denied by a rule or a missing grant
   5    the call needs approval
   124  timed out
-  129  the terminal was closed
+  129  the terminal was closed (SIGHUP)
   130  interrupted (Ctrl-C); 143 if terminated
   141  standard output was closed
 `zeph-host call bash` exits with the exit code of its command.
@@ -233,7 +233,7 @@ Exit codes with a model:
   2    usage error
   3    there is no model, or its key is missing
   5    the model finished, and a call needed an approval that no one could give
-  130  interrupted by SIGINT (143 by SIGTERM)
+  130  interrupted by SIGINT (143 by SIGTERM, 129 by SIGHUP)
 
 Without a model, and on a pipe, `run` makes calls.
 

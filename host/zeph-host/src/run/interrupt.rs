@@ -1,12 +1,15 @@
 //! What asks the process to end: signals, and the loss of its terminal.
 //!
-//! While it listens they no longer end the process by themselves: the listener has to act. `SIGHUP` keeps its
-//! default, so that nohup(1) works, unless the whole screen was taken and has to be given back.
+//! While it listens they no longer end the process by themselves: the listener has to act. `SIGHUP` is heard unless the process was
+//! started to ignore it, so that nohup(1) works.
 
-use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::{fs, io};
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 
 use super::lost::TerminalWatch;
 
@@ -40,7 +43,7 @@ impl Interrupts {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
-            hang_up: None,
+            hang_up: hang_up()?,
             lost: None,
         })
     }
@@ -50,7 +53,7 @@ impl Interrupts {
         self.lost = Some(watch.lost());
     }
 
-    /// Hears `SIGHUP` from now on.
+    /// Hears `SIGHUP` from now on, whatever the process was started to do.
     ///
     /// Errors: when the system does not let it; there is no known reason.
     pub(crate) fn with_hang_up(&mut self) -> io::Result<()> {
@@ -68,6 +71,64 @@ impl Interrupts {
             else => std::future::pending().await,
         }
     }
+}
+
+/// Sets a flag when the process is asked to end, for what blocks its thread and hears of nothing else.
+#[derive(Debug)]
+pub(crate) struct EndWatch {
+    is_hung_up: Arc<AtomicBool>,
+    _task: JoinSet<()>,
+}
+
+impl EndWatch {
+    /// Begins to listen, until it is dropped.
+    ///
+    /// Errors: when the system does not let it; there is no known reason.
+    pub(crate) fn start(is_ending: &Arc<AtomicBool>) -> io::Result<Self> {
+        let (mut terminate, mut hang_up) = (signal(SignalKind::terminate())?, hang_up()?);
+        let (is_hung_up, is_ending) = (Arc::<AtomicBool>::default(), Arc::clone(is_ending));
+        let hung = Arc::clone(&is_hung_up);
+        let mut task = JoinSet::new();
+        task.spawn(async move {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                () = hung_up(&mut hang_up) => hung.store(true, Ordering::Release),
+            }
+            is_ending.store(true, Ordering::Release);
+        });
+        Ok(Self {
+            is_hung_up,
+            _task: task,
+        })
+    }
+
+    /// What came, once the flag is set.
+    pub(crate) fn came(&self) -> Interruption {
+        match self.is_hung_up.load(Ordering::Acquire) {
+            true => Interruption::HangUp,
+            false => Interruption::Terminate,
+        }
+    }
+}
+
+/// `SIGHUP`, unless the process was started to ignore it.
+fn hang_up() -> io::Result<Option<Signal>> {
+    let hung_up = SignalKind::hangup();
+    match ignores(hung_up.as_raw_value()) {
+        Some(false) => signal(hung_up).map(Some),
+        Some(true) | None => Ok(None),
+    }
+}
+
+/// Whether this process ignores a signal; none where the system does not tell.
+fn ignores(number: i32) -> Option<bool> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let ignored = status
+        .lines()
+        .find_map(|line| line.strip_prefix("SigIgn:"))?;
+    let ignored = u64::from_str_radix(ignored.trim(), 16).ok()?;
+    let bit = u32::try_from(number).ok()?.checked_sub(1)?;
+    Some(ignored.checked_shr(bit)? & 1 == 1)
 }
 
 /// Returns when `SIGHUP` came.
@@ -91,4 +152,19 @@ async fn lost(receiver: &mut Option<watch::Receiver<bool>>) {
         std::future::pending::<()>().await;
     }
     *receiver = None;
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::ignores;
+
+    #[test]
+    fn what_a_process_ignores_is_known() {
+        // Every Rust program ignores it from its start.
+        const SIGPIPE: i32 = 13;
+        const SIGKILL: i32 = 9;
+        assert_eq!(ignores(SIGPIPE), Some(true));
+        assert_eq!(ignores(SIGKILL), Some(false));
+        assert_eq!(ignores(0), None);
+    }
 }

@@ -11,18 +11,16 @@ pub(crate) mod editor;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use reedline::{ExternalPrinter, Reedline, Signal};
 use serde_json::Value;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
-use tokio::task::JoinSet;
 use zeph_core::call::ToolRequest;
 use zeph_engine::{Listener, Progress};
 use zeph_shell::run::{OutputChunk, OutputListener};
 
-use super::interrupt::{Interruption, Interrupts};
+use super::interrupt::{EndWatch, Interruption, Interrupts};
 use super::lost::TerminalWatch;
 use super::prompt_input::{self, PromptInput};
 use super::render::{DIM, RED, YELLOW, escape};
@@ -87,7 +85,8 @@ pub(crate) async fn serve(
     interrupts: &mut Interrupts,
 ) -> io::Result<Left> {
     let is_ending = Arc::new(AtomicBool::new(false));
-    let _watcher = end_on_terminate(&is_ending)?;
+    // At the prompt nobody else hears it, and the terminal has to be given back in order.
+    let ending = EndWatch::start(&is_ending)?;
     let terminal = TerminalWatch::start(Arc::clone(&is_ending))?;
     interrupts.with_terminal(&terminal);
     let mut editor = editor::new(host.clone(), &options, news, &is_ending);
@@ -98,7 +97,8 @@ pub(crate) async fn serve(
     say(&format!(
         "{DIM}{n_tools}; /help explains, /quit leaves{DIM:#}\n"
     ));
-    let left = serve_lines(host, session, &options, &mut editor, &terminal, interrupts).await;
+    let watches = (&terminal, &ending);
+    let left = serve_lines(host, session, &options, &mut editor, watches, interrupts).await;
     match terminal.is_lost() {
         // Whatever went wrong then went wrong because of it.
         true => Ok(Left::Interrupted(Interruption::HangUp)),
@@ -111,14 +111,14 @@ async fn serve_lines(
     session: &Session,
     options: &EditorOptions,
     editor: &mut Reedline,
-    terminal: &TerminalWatch,
+    (terminal, ending): (&TerminalWatch, &EndWatch),
     interrupts: &mut Interrupts,
 ) -> io::Result<Left> {
     loop {
         let line = match read_line(editor, terminal)? {
             Signal::Success(line) => line,
             Signal::CtrlD => return Ok(Left::Asked),
-            Signal::ExternalBreak(_) => return Ok(Left::Interrupted(Interruption::Terminate)),
+            Signal::ExternalBreak(_) => return Ok(Left::Interrupted(ending.came())),
             _ => continue,
         };
         let mut tools = host.catalog();
@@ -163,19 +163,6 @@ async fn serve_lines(
 fn read_line(editor: &mut Reedline, terminal: &TerminalWatch) -> io::Result<Signal> {
     let read = || terminal.reading(|| editor.read_line(&editor::Zeph));
     tokio::task::block_in_place(read).map_err(io::Error::other)
-}
-
-/// Sets the flag when the process is asked to end: at the prompt nobody else hears it, and the terminal has to be given
-/// back in order.
-fn end_on_terminate(is_ending: &Arc<AtomicBool>) -> io::Result<JoinSet<()>> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    let is_ending = Arc::clone(is_ending);
-    let mut watcher = JoinSet::new();
-    watcher.spawn(async move {
-        terminate.recv().await;
-        is_ending.store(true, Ordering::Relaxed);
-    });
-    Ok(watcher)
 }
 
 /// Makes one call and shows its progress and its result; when a plugin lacks a right, asks and tries again. Returns the signal

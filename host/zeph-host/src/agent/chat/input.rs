@@ -11,12 +11,10 @@ use reedline::{
     KeyModifiers, MenuBuilder, Prompt, PromptEditMode, PromptHistorySearch, Reedline,
     ReedlineEvent, ReedlineMenu, Signal, Span, Suggestion, default_emacs_keybindings,
 };
-use tokio::signal::unix::{SignalKind, signal};
-use tokio::task::JoinSet;
 
 use super::ChatOptions;
 use super::command::COMMANDS;
-use crate::run::interrupt::{Interruption, Interrupts};
+use crate::run::interrupt::{EndWatch, Interruption, Interrupts};
 use crate::run::lost::TerminalWatch;
 
 /// Lines that are kept.
@@ -44,26 +42,21 @@ pub(super) struct ChatInput {
     editor: Option<Reedline>,
     watch: TerminalWatch,
     is_ending: Arc<AtomicBool>,
-    _watcher: JoinSet<()>,
+    ending: EndWatch,
 }
 
 impl ChatInput {
     /// Errors: when the terminal or signals cannot be used.
     pub(super) fn open(options: &ChatOptions, interrupts: &mut Interrupts) -> io::Result<Self> {
         let is_ending = Arc::new(AtomicBool::new(false));
-        let mut watcher = JoinSet::new();
-        let (mut terminate, ending) = (signal(SignalKind::terminate())?, Arc::clone(&is_ending));
-        watcher.spawn(async move {
-            terminate.recv().await;
-            ending.store(true, Ordering::Relaxed);
-        });
+        let ending = EndWatch::start(&is_ending)?;
         let watch = TerminalWatch::start(Arc::clone(&is_ending))?;
         interrupts.with_terminal(&watch);
         Ok(Self {
             editor: (!is_dumb()).then(|| editor(options, &is_ending)),
             watch,
             is_ending,
-            _watcher: watcher,
+            ending,
         })
     }
 
@@ -83,8 +76,8 @@ impl ChatInput {
         Ok(match read? {
             Signal::Success(line) => Line::Typed(line),
             Signal::CtrlD => Line::Left,
-            Signal::ExternalBreak(_) => Line::Lost(Interruption::Terminate),
-            _ if self.is_ending.load(Ordering::Relaxed) => Line::Lost(Interruption::Terminate),
+            Signal::ExternalBreak(_) => Line::Lost(self.ending.came()),
+            _ if self.is_ending.load(Ordering::Acquire) => Line::Lost(self.ending.came()),
             _ => Line::Nothing,
         })
     }

@@ -46,6 +46,6 @@ Exit codes:
   0    the client closed the connection
   2    usage error
   3    the configuration is invalid, or the host cannot start
-  130  interrupted by SIGINT (143 by SIGTERM)
+  130  interrupted by SIGINT (143 by SIGTERM, 129 by SIGHUP)
   141  the client is gone"#
 );
