@@ -57,6 +57,7 @@ pub use self::grant_mode::GrantModes;
 pub use self::heard::HeardUrls;
 pub use self::leave::Leave;
 pub use self::mode::Mode;
+pub use self::names::{NamedTool, unknown_tools};
 pub use self::permission::{Action, PermissionRule, PermissionSource, Permissions, ShellLists};
 pub use self::rule::{
     ARGS_MATCH_BYTES_MAX, Effect, Hidden, POLICY_RULES_MAX, PathLayer, PolicyRule, PolicyRuleText,

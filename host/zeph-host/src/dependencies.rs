@@ -149,20 +149,6 @@ impl Dependencies {
         self.rules.is_empty()
     }
 
-    /// What is wrong with rules that name tools which are not there, one sentence each; a rule for a tool that is not there does no harm.
-    pub(crate) fn idle(&self, is_known: &dyn Fn(&str) -> bool) -> Vec<String> {
-        let mut problems = Vec::new();
-        for needs in self.rules.values() {
-            for name in needs.requires.iter().filter(|name| !is_known(name)) {
-                problems.push(format!(
-                    "`tools.dependencies.rules.{}.requires` names `{name}`, and no tool is called that: `{}` can never run",
-                    needs.written, needs.written
-                ));
-            }
-        }
-        problems
-    }
-
     /// The tools that have to succeed before `tool` may be called, by the names they are offered by.
     pub(crate) fn unmet(&self, progress: &Progress, tool: &Tool, catalog: &Catalog) -> Vec<String> {
         self.missing(&progress.lock(), tool, catalog)

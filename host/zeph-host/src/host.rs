@@ -67,7 +67,7 @@ use crate::servers::{OwnOpener, Servers};
 use crate::session::{self, AskedRequest, Session};
 use crate::shell::{CommandBackend, Native, Share};
 use crate::telemetry::Telemetry;
-use crate::{announcements, builtin, filtering, scheduler, servers, telemetry, user};
+use crate::{announcements, builtin, filtering, named_tools, scheduler, telemetry, user};
 
 /// How long [`Host::shutdown`] waits for commands, and as long again for servers.
 const RUNS_END: Duration = Duration::from_secs(5);
@@ -205,7 +205,7 @@ impl Host {
         let embeddings = Embeddings::new(&config, &secrets, &egress, &store);
         let known = (&store, &secrets, embeddings.clone());
         let authoriser = authoriser(&config, &options, known);
-        let configured = (&authoriser.policy, &config.mcp_servers);
+        let configured = (&authoriser.policy, &config);
         // Where one server is served, most tools are not there.
         if options.native.is_none() {
             notices.extend(idle_rules(configured, &plugins, &options, &mut tasks));
@@ -397,15 +397,16 @@ impl Host {
         added.await.map(drop)
     }
 
-    /// What is wrong with rules that no tool can meet, one sentence each, as far as plugins are known.
+    /// What is wrong with rules and lists that no tool can meet, one sentence each, as far as plugins are known.
     pub(crate) fn idle_rules(&self) -> Vec<String> {
+        let config = &self.0.config;
+        let configured = (&self.0.authoriser.policy, &config.mcp_servers);
         let offer = self.0.offers.now();
-        let may_come = |rule: &str| servers::may_have(&self.0.config.mcp_servers, rule);
-        let policy = &self.0.authoriser.policy;
-        let mut idle = policy.idle_rules(offer.known_tools(), &may_come);
-        let is_known = |name: &str| offer.catalog.resolve(name).is_ok() || may_come(name);
-        idle.extend(self.0.dependencies.idle(&is_known));
-        idle
+        named_tools::problems(
+            configured,
+            &named_tools::named_tools(config),
+            offer.known_tools(),
+        )
     }
 
     /// Waits until every plugin that was there at start has been looked at, and every MCP server that was wanted.

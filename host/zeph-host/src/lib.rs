@@ -54,6 +54,7 @@ mod idle;
 mod judging;
 mod known_secrets;
 mod mode;
+mod named_tools;
 mod network;
 mod offers;
 mod order;

@@ -1,13 +1,40 @@
-//! Rules that cannot apply: they name no tool, or paths of tools that have none.
+//! Rules that cannot apply: they name no tool, or paths of tools that have none; and other settings that name no tool.
 
 use super::allow::AllowRule;
 use super::rule::{Effect, PolicyRule};
-use super::subject::names;
+use super::subject::{names, tool_key};
 use super::{PermissionSource, Policy};
 use crate::call::PATH_ARGUMENTS;
 use crate::failure::one_line;
 use crate::nearest::nearest;
 use crate::tool::{Backend, Tool};
+
+/// A tool that a setting names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedTool {
+    /// The setting, as its key.
+    pub key: String,
+    /// The tool, as the operator wrote it.
+    pub tool: String,
+}
+
+/// One sentence for each setting that names a tool which is not among `tools`. `may_come`: names that may belong to tools that are not known
+/// yet.
+pub fn unknown_tools<'a>(
+    named: &[NamedTool],
+    tools: impl IntoIterator<Item = &'a Tool>,
+    may_come: &dyn Fn(&str) -> bool,
+) -> Vec<String> {
+    let known = ToolNames::new(tools, may_come);
+    let place = |one: &NamedTool| format!("`{}`", one_line(&one.key, 200));
+    let unknown = named.iter().filter_map(|one| {
+        let is_known = known.has(|name| name == tool_key(&one.tool));
+        (!is_known)
+            .then(|| known.unknown(&place(one), &one.tool))
+            .flatten()
+    });
+    unknown.collect()
+}
 
 /// The tools there are, under every name rules may give them.
 struct ToolNames<'a> {
@@ -23,11 +50,7 @@ impl Policy {
         tools: impl IntoIterator<Item = &'a Tool>,
         may_come: &dyn Fn(&str) -> bool,
     ) -> Vec<String> {
-        let tools = tools.into_iter().map(|tool| (tool, names(tool)));
-        let known = ToolNames {
-            tools: tools.collect(),
-            may_come,
-        };
+        let known = ToolNames::new(tools, may_come);
         let flags = self.allow.iter().filter_map(|rule| known.flag(rule));
         let permissions = self.trial.as_ref().map(|trial| &trial.permissions);
         let permissions = match permissions.unwrap_or(&self.permissions) {
@@ -53,7 +76,18 @@ impl Policy {
     }
 }
 
-impl ToolNames<'_> {
+impl<'a> ToolNames<'a> {
+    fn new<'b: 'a>(
+        tools: impl IntoIterator<Item = &'b Tool>,
+        may_come: &'a dyn Fn(&str) -> bool,
+    ) -> Self {
+        let tools = tools.into_iter().map(|tool| (tool, names(tool)));
+        Self {
+            tools: tools.collect(),
+            may_come,
+        }
+    }
+
     fn has(&self, fits: impl Fn(&str) -> bool) -> bool {
         self.tools
             .iter()

@@ -9,7 +9,8 @@ use super::args::{Config as Options, ConfigCommand, ConfigShow};
 use super::context::Context;
 use super::error::CliError;
 use super::exit::Exit;
-use super::out;
+use super::{out, policy};
+use crate::named_tools;
 use crate::run::render::{DIM, escape, push_styled};
 
 /// Runs the command.
@@ -19,7 +20,9 @@ pub(super) fn run(context: &Context, options: Options) -> Result<Exit, CliError>
         Some(ConfigCommand::Show(options)) => show(context, options),
         Some(ConfigCommand::Schema) => out::data(zeph_config::SCHEMA),
         Some(ConfigCommand::Check { file: None }) => {
-            check_store(&context.load()?.config)?;
+            let config = context.load()?.config;
+            check_store(&config)?;
+            check_names(context, &config)?;
             all_right(context, "the configuration");
             Ok(())
         }
@@ -69,6 +72,14 @@ fn check(context: &Context, file: &Path) -> Result<(), CliError> {
     check_store(&loaded.config)?;
     context.notes(&loaded.warnings);
     all_right(context, &format!("`{}`", file.display()));
+    Ok(())
+}
+
+/// Notes lists that name tools which are not there. Only where there are such lists: what tools there are is known once plugins are read.
+fn check_names(context: &Context, config: &Config) -> Result<(), CliError> {
+    if !named_tools::named_tools(config).is_empty() {
+        context.notes(&policy::idle_rules(context, config)?);
+    }
     Ok(())
 }
 

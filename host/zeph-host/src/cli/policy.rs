@@ -38,7 +38,10 @@ pub(super) fn run(context: &Context, options: Policy) -> Result<Exit, CliError> 
         Some(file) => (format!("`{}`", file.display()), check(context, file)?),
     };
     let checked = match (checked, &file) {
-        (Ok(loaded), None) => Ok(with_idle_rules(context, loaded)?),
+        (Ok(mut loaded), None) => {
+            loaded.warnings.extend(idle_rules(context, &loaded.config)?);
+            Ok(loaded)
+        }
         (checked, _) => checked,
     };
     if json.json {
@@ -56,19 +59,17 @@ pub(super) fn run(context: &Context, options: Policy) -> Result<Exit, CliError> 
     Ok(Exit::Success)
 }
 
-/// Adds what is wrong with rules that no tool can meet. Plugins are looked at, and pinned, as with any other command.
-fn with_idle_rules(context: &Context, mut loaded: LoadedConfig) -> Result<LoadedConfig, CliError> {
-    let mut config = loaded.config.clone();
+/// What is wrong with rules and lists that no tool can meet. Plugins are looked at, and pinned, as with any other command.
+pub(super) fn idle_rules(context: &Context, config: &Config) -> Result<Vec<String>, CliError> {
+    let mut config = config.clone();
     config.store = StoreLocation::Memory;
     config.audit.enabled = false;
-    let told = context::block_on(async {
+    context::block_on(async {
         let silent: Tell = Arc::new(|_| {});
         let host = context.start_silently(config, silent).await?;
         host.settled().await;
         Ok(host.idle_rules())
-    })?;
-    loaded.warnings.extend(told);
-    Ok(loaded)
+    })
 }
 
 /// A file of rules is checked as `tools.policy.policy_file` of a program that works in its folder; any other as a configuration

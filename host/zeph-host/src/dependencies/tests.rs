@@ -153,14 +153,3 @@ fn preferred_tools_raise_the_similarity_up_to_a_bound() {
     progress.ask("lint").succeeded(of(&catalog, "lint"));
     assert!((boost() - 0.2).abs() < 1e-9);
 }
-
-#[test]
-fn a_tool_nobody_has_is_told() {
-    let rules = dependencies(&[("deploy", &["biuld"], &["lint"])]);
-    let idle = rules.idle(&|name| name == "build");
-    assert_eq!(idle.len(), 1);
-    assert!(
-        idle[0].contains("biuld") && idle[0].contains("deploy"),
-        "{idle:?}"
-    );
-}

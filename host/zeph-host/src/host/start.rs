@@ -8,8 +8,7 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use zeph_config::{Config, ServerConfig};
-use zeph_core::id::ServerName;
+use zeph_config::Config;
 use zeph_core::policy::Policy;
 use zeph_egress::Egress;
 use zeph_mcp::client::{self, ConnectionOptions};
@@ -33,6 +32,7 @@ use crate::governance::GovernanceRoom;
 use crate::judging::JudgeRoom;
 use crate::known_secrets::KnownSecrets;
 use crate::mode::SessionMode;
+use crate::named_tools;
 use crate::seals::Seals;
 use crate::servers::{self, OwnOpener, Servers, ServersOptions};
 use crate::shell::Native;
@@ -215,20 +215,22 @@ fn kept_servers(
     }
 }
 
-/// What is wrong with rules that no tool can meet. While plugins are still being read it cannot be known, and is told afterwards.
+/// What is wrong with rules and lists that no tool can meet. While plugins are still being read it cannot be known, and is told afterwards.
 pub(super) fn idle_rules(
-    (policy, servers): (&Policy, &BTreeMap<ServerName, ServerConfig>),
+    (policy, config): (&Policy, &Config),
     plugins: &watch::Receiver<Arc<PluginSet>>,
     options: &StartOptions,
     tasks: &mut JoinSet<()>,
 ) -> Vec<String> {
     let set = Arc::clone(&plugins.borrow());
+    let named = named_tools::named_tools(config);
     if set.is_settled {
-        return policy.idle_rules(set.known_tools(), &|rule| servers::may_have(servers, rule));
+        let configured = (policy, &config.mcp_servers);
+        return named_tools::problems(configured, &named, set.known_tools());
     }
     if let Some(tell) = options.tell.clone() {
-        let (policy, mut plugins) = (policy.clone(), plugins.clone());
-        let servers = servers.clone();
+        let (policy, servers) = (policy.clone(), config.mcp_servers.clone());
+        let mut plugins = plugins.clone();
         tasks.spawn(async move {
             let Ok(set) = plugins
                 .wait_for(|set| set.is_settled)
@@ -237,8 +239,7 @@ pub(super) fn idle_rules(
             else {
                 return;
             };
-            let may_come = |rule: &str| servers::may_have(&servers, rule);
-            for problem in policy.idle_rules(set.known_tools(), &may_come) {
+            for problem in named_tools::problems((&policy, &servers), &named, set.known_tools()) {
                 tell(&PluginEvent::IdleRule { problem });
             }
         });

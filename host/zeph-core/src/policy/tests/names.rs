@@ -7,7 +7,7 @@ use serde_json::json;
 use super::lab::{call, decide, permissions, rule, rules};
 use crate::call::ResolvedCall;
 use crate::id::{PluginId, ToolName};
-use crate::policy::{AllowRule, Effect, Policy, PolicyRuleText, Scoped};
+use crate::policy::{AllowRule, Effect, NamedTool, Policy, PolicyRuleText, Scoped, unknown_tools};
 use crate::tool::{Backend, Tool};
 
 /// A call of a tool of `plugin` that is offered as `offered`.
@@ -171,6 +171,24 @@ fn rules_that_name_no_tool_are_told() {
         "tools.policy rule 2: no tool is named `nothing_*`",
         "tools.policy rule 3 has `paths` but no call of `list_runs` names a path, so the rule never matches",
         "tools.policy rule 4 has `paths` but no call of `greet` names a path, so the rule never matches",
+    ];
+    assert_eq!(told, expected);
+}
+
+#[test]
+fn settings_that_name_no_tool_are_told() {
+    let named = |tool: &str| NamedTool {
+        key: "list".to_owned(),
+        tool: tool.to_owned(),
+    };
+    let known = ["read", " READ ", "Shell", "alpha__greet", "greet", "later"];
+    let unknown = ["raed", "alpha__*", "nothing\n"];
+    let named: Vec<NamedTool> = known.into_iter().chain(unknown).map(named).collect();
+    let told = unknown_tools(&named, &tools(), &|name| name == "later");
+    let expected = [
+        "`list`: no tool is named `raed`; did you mean `read`?",
+        "`list`: no tool is named `alpha__*`; did you mean `alpha__greet`?",
+        "`list`: no tool is named `nothing`",
     ];
     assert_eq!(told, expected);
 }

@@ -1,0 +1,61 @@
+//! Tools that the configuration names and that there are not: a rule or a list that never applies is most likely misspelt.
+
+use std::collections::BTreeMap;
+
+use zeph_config::{Config, ServerConfig};
+use zeph_core::id::ServerName;
+use zeph_core::policy::{NamedTool, Policy, unknown_tools};
+use zeph_core::tool::Tool;
+
+use crate::servers;
+
+/// The tools that lists other than rules name, as far as their sections are in effect.
+pub(crate) fn named_tools(config: &Config) -> Vec<NamedTool> {
+    if !config.tools_enabled {
+        return Vec::new();
+    }
+    let mut named = Vec::new();
+    let mut name = |key: String, tools: &[String]| {
+        named.extend(tools.iter().map(|tool| NamedTool {
+            key: key.clone(),
+            tool: tool.clone(),
+        }));
+    };
+    if let Some(filter) = &config.shaping.filter {
+        name(
+            "tools.schema_filter.always_on".to_owned(),
+            &filter.always_on,
+        );
+    }
+    let dependencies = config.shaping.dependencies.iter();
+    for (tool, rule) in dependencies.flat_map(|dependencies| &dependencies.rules) {
+        let key = format!("tools.dependencies.rules.{tool}");
+        name(key.clone(), std::slice::from_ref(tool));
+        name(format!("{key}.requires"), &rule.requires);
+        name(format!("{key}.prefers"), &rule.prefers);
+    }
+    if let Some(judge) = &config.judge {
+        name(
+            "tools.adversarial_policy.exempt_tools".to_owned(),
+            &judge.exempt_tools,
+        );
+    }
+    name(
+        "tools.governance.always_available".to_owned(),
+        &config.rules.policy.governance.always_available,
+    );
+    named
+}
+
+/// What is wrong with rules and lists that no tool of `tools` can meet, one sentence each.
+pub(crate) fn problems<'a>(
+    (policy, servers): (&Policy, &BTreeMap<ServerName, ServerConfig>),
+    named: &[NamedTool],
+    tools: impl Iterator<Item = &'a Tool>,
+) -> Vec<String> {
+    let tools: Vec<&Tool> = tools.collect();
+    let may_come = |name: &str| servers::may_have(servers, name);
+    let mut problems = policy.idle_rules(tools.iter().copied(), &may_come);
+    problems.extend(unknown_tools(named, tools, &may_come));
+    problems
+}
