@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use self::peer::Peer;
 use crate::corpus::LITERAL;
 use crate::figures::{Bench, Row, compare, shown, verdict};
+use crate::plugins;
 use crate::program::{profile_dir, program};
 use crate::timing::{in_turns, median, percentile};
 
@@ -26,7 +27,7 @@ const N_CALLS: usize = 1_000;
 /// Runs of each side where a run is longer.
 const N_RUNS: usize = 11;
 
-/// A server with the same tool as ours: it returns the text of a file.
+/// A server with the same tools as ours: one returns the text of a file, the other counts words.
 const PYTHON_SERVER: &str = r#"
 from mcp.server.mcpserver import MCPServer
 
@@ -40,42 +41,85 @@ def read(path: str) -> str:
         return file.read()
 
 
+@server.tool()
+def count_rust_words(text: str) -> int:
+    """Counts the words of a text."""
+    return len(text.split())
+
+
 server.run(transport="stdio")
 "#;
 
 /// Every figure of the server.
 pub(crate) fn mcp(bench: &Bench) -> Result<Vec<Row>> {
-    let mut rows = call(bench)?;
+    let mut rows = trivial_call(bench)?;
+    rows.extend(read_call(bench)?);
     rows.extend(files(bench)?);
     rows.push(start(bench)?);
     rows.extend(load::load(bench)?);
     Ok(rows)
 }
 
-/// One warm call of a tool that does next to nothing.
-fn call(bench: &Bench) -> Result<Vec<Row>> {
+/// One warm call of a tool of a plugin that does next to nothing: it counts the words of a short text.
+fn trivial_call(bench: &Bench) -> Result<Vec<Row>> {
+    const TOOL: &str = "count_rust_words";
+    let Some(component) = plugins::built("rust")? else {
+        bail!(
+            "there is no component with a trivial tool\n\nhint: `ZEPH_SLOW_TESTS=1 cargo xtask test` builds it"
+        );
+    };
+    let place = profile_dir("bench-plugins-trivial")?;
+    let folder = place.join("plugins");
+    fs::create_dir_all(&folder)?;
+    fs::copy(component, folder.join("trivial.wasm"))?;
+    let config = place.join("config.toml");
+    fs::write(&config, "")?;
     let directory = &bench.corpus.tiny;
-    let mut ours = Peer::start(&mut serve(bench, directory, &[]))?;
+    let mut command = bench.installed.command(directory);
+    command.arg("--config").arg(config).arg("serve");
+    let params = json!({"text": "one two three"});
+    warm_call(command, directory, ("a trivial wasm tool", TOOL, &params))
+}
+
+/// One warm call of the tool that people call most, on a file of one line.
+fn read_call(bench: &Bench) -> Result<Vec<Row>> {
+    let directory = &bench.corpus.tiny;
+    let params = json!({"path": "one.txt"});
+    let command = serve(bench, directory, &[]);
+    warm_call(command, directory, ("`read`", "read", &params))
+}
+
+/// Warm calls of one tool of the server that `command` starts, against the tool of the same name in Python.
+fn warm_call(
+    mut command: Command,
+    directory: &Path,
+    (shown_as, tool, params): (&str, &str, &Value),
+) -> Result<Vec<Row>> {
+    let mut ours = Peer::start(&mut command)?;
     let mut python = python_server(directory)?
         .map(|mut command| Peer::start(&mut command))
         .transpose()?;
-    let params = json!({"path": "one.txt"});
     let mut times = Vec::with_capacity(N_CALLS);
     let one = || {
-        let took = ours.call("read", &params)?.1;
+        let took = ours.call(tool, params)?.1;
         times.push(took);
         Ok(took)
     };
     let pair = in_turns(N_CALLS, one, || {
         python
             .as_mut()
-            .map(|peer| Ok(peer.call("read", &params)?.1))
+            .map(|peer| Ok(peer.call(tool, params)?.1))
             .transpose()
     })?;
     let (p50, p99) = (median(&mut times), percentile(&mut times, 99));
-    let figure = "warm `tools/call` of `read` over stdio, p50";
+    let figure = format!("warm `tools/call` of {shown_as} over stdio, p50");
     Ok(vec![
-        compare(figure, "the same tool in a Python `mcp` server", 0.5, &pair),
+        compare(
+            &figure,
+            "the same tool in a Python `mcp` server",
+            0.5,
+            &pair,
+        ),
         Row {
             figure: "the same alone".to_owned(),
             measured: format!("p50 {}, p99 {}", shown(p50), shown(p99)),

@@ -179,7 +179,7 @@ fn components() -> Result<Vec<(String, Vec<u8>)>> {
 }
 
 /// The newest component of a language's template.
-fn built(language: &str) -> Result<Option<PathBuf>> {
+pub(crate) fn built(language: &str) -> Result<Option<PathBuf>> {
     let folder = profile_dir("toolchains")?.join("built");
     let Ok(entries) = fs::read_dir(&folder) else {
         return Ok(None);
