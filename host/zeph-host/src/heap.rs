@@ -65,9 +65,54 @@ pub(crate) fn leave(code: u8) -> ! {
     }
 }
 
-/// Other C libraries give it back by themselves, or cannot be asked to.
-#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+/// The same of the allocator that stands in for musl's: it keeps pages for each thread, so this gives back those of the calling one, and
+/// what ended threads have left.
+#[cfg(target_env = "musl")]
+#[expect(
+    unsafe_code,
+    reason = "the library of the allocator declares it for another feature"
+)]
+pub(crate) fn give_back() {
+    use mimalloc as _;
+
+    unsafe extern "C" {
+        fn mi_collect(force: bool);
+    }
+    // SAFETY: declared as in `mimalloc.h`; it looks at the pages of this thread, and what is in use stays where it is.
+    unsafe { mi_collect(true) };
+}
+
+/// Others give it back by themselves, or cannot be asked to.
+#[cfg(not(any(target_env = "musl", all(target_os = "linux", target_env = "gnu"))))]
 pub(crate) fn give_back() {}
+
+/// Number of the allocator's option for how long freed pages stay: `mi_option_purge_delay` of mimalloc 3.
+#[cfg(target_env = "musl")]
+const PURGE_DELAY: std::ffi::c_int = 15;
+
+/// Milliseconds for which freed pages stay. By default it is a second: until then, outputs of ten megabytes add up.
+#[cfg(target_env = "musl")]
+const PURGE_DELAY_MS: std::ffi::c_long = 10;
+
+/// Lets the allocator that stands in for musl's give freed pages back soon. To be called before there are threads.
+#[cfg(target_env = "musl")]
+#[expect(
+    unsafe_code,
+    reason = "the crate of the allocator does not offer this option"
+)]
+pub(crate) fn purge_soon() {
+    use mimalloc as _;
+
+    unsafe extern "C" {
+        fn mi_option_set(option: std::ffi::c_int, value: std::ffi::c_long);
+    }
+    // SAFETY: the allocator is linked; one number is set, which it reads when it next frees, and there are no other threads yet.
+    unsafe { mi_option_set(PURGE_DELAY, PURGE_DELAY_MS) };
+}
+
+/// Others have no such option.
+#[cfg(not(target_env = "musl"))]
+pub(crate) fn purge_soon() {}
 
 /// Other C libraries have no such settings.
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]

@@ -4,39 +4,14 @@ use crate::heap;
 
 /// Bytes of the stack below the caller that stay: the frames of what it calls.
 #[cfg(target_os = "linux")]
-const FRAMES: usize = 64 << 10;
-
-/// A multiple of the size of pages, whatever the kernel.
-#[cfg(target_os = "linux")]
-const PAGES: usize = 64 << 10;
+const FRAMES: usize = 16 << 10;
 
 /// Gives back what the process freed, as far as its allocator can tell, and what the calling thread's stack was used for. Takes some
 /// milliseconds.
 pub(crate) fn give_back() {
     heap::give_back();
-    collect();
     give_back_stack();
 }
-
-/// Gives back what the calling thread freed: this allocator keeps pages for each, which would wait for its next allocation.
-#[cfg(target_env = "musl")]
-#[expect(
-    unsafe_code,
-    reason = "the library of the allocator declares it for another feature"
-)]
-fn collect() {
-    use mimalloc as _;
-
-    unsafe extern "C" {
-        fn mi_collect(force: bool);
-    }
-    // SAFETY: declared as in `mimalloc.h`; it looks at the pages of this thread, and what is in use stays where it is.
-    unsafe { mi_collect(true) };
-}
-
-/// Others have one heap for all threads.
-#[cfg(not(target_env = "musl"))]
-fn collect() {}
 
 /// Gives back the part of the calling thread's stack that nothing uses any more: reading the command line and the configuration takes
 /// some hundred kilobytes, and a stack never shrinks.
@@ -52,6 +27,7 @@ fn give_back_stack() {
         if libc::pthread_getattr_np(libc::pthread_self(), attributes.as_mut_ptr()) != 0 {
             return;
         }
+        let page = usize::try_from(libc::sysconf(libc::_SC_PAGESIZE)).unwrap_or(FRAMES);
         let (mut lowest, mut n_bytes) = (std::ptr::null_mut(), 0);
         let known =
             libc::pthread_attr_getstack(attributes.as_ptr(), &raw mut lowest, &raw mut n_bytes);
@@ -60,7 +36,7 @@ fn give_back_stack() {
             .addr()
             .saturating_sub(lowest.addr() + FRAMES);
         if known == 0 && unused < n_bytes {
-            libc::madvise(lowest, unused / PAGES * PAGES, libc::MADV_DONTNEED);
+            libc::madvise(lowest, unused / page * page, libc::MADV_DONTNEED);
         }
     }
 }
