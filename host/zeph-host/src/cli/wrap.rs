@@ -48,7 +48,9 @@ pub(super) fn run(context: &Context, options: &Wrap) -> Result<Exit, CliError> {
             asks: options.ask,
             watch: watch.clone(),
         };
-        let host = context.start_native(wrapped.config.clone(), native).await?;
+        // Apart, so that what a start takes is not kept room for as long as the server runs.
+        let starting = context.start_native(wrapped.config.clone(), native);
+        let host = Box::pin(starting).await?;
         if io::stdin().is_terminal() {
             let note = "a client speaks the Model Context Protocol on standard input; agents start this command themselves";
             context.notes(&[note.to_owned()]);
@@ -57,7 +59,7 @@ pub(super) fn run(context: &Context, options: &Wrap) -> Result<Exit, CliError> {
         let report = Report::begin(&host, &wrapped, native.complaints(), watch);
         let mut beside = JoinSet::new();
         beside.spawn(tidy(host.clone()));
-        let exit = serve(&host, native, &mut interrupts).await;
+        let exit = Box::pin(serve(&host, native, &mut interrupts)).await;
         let was_active = report.end().await;
         match exit? {
             Exit::Success if !was_active => Ok(Exit::Start),
