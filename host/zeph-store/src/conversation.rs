@@ -12,7 +12,7 @@ pub struct Conversation {
     pub id: ConversationId,
     /// When it began, in Unix milliseconds.
     pub started_at_ms: i64,
-    /// When it last began, made a call or stored an output, in Unix milliseconds.
+    /// When it last began, made a call or stored an output, in Unix milliseconds; up to a second too early.
     pub last_used_at_ms: i64,
     /// Calls recorded for it.
     pub n_calls: u64,

@@ -16,6 +16,7 @@ use crate::audit::seal::{NewEvent, SealedAudit as _};
 use crate::audit::value::{Value, record_bytes};
 use crate::operations::{OperationFault, Outcome};
 use crate::postgres::chain;
+use crate::postgres::conversation::last_used;
 use crate::postgres::transaction::{LOCK, Statement, Transaction};
 use crate::postgres::value::{get, storable};
 
@@ -180,8 +181,9 @@ const INSERT: &str = concat!(
      used AS (INSERT INTO conversations AS c (id, started_at_ms, last_used_ms, n_calls)
          SELECT conversation_id, min(begun_at_ms), max(begun_at_ms), count(*) FROM recorded
          GROUP BY conversation_id ORDER BY conversation_id
-         ON CONFLICT (id) DO UPDATE
-         SET last_used_ms = greatest(c.last_used_ms, excluded.last_used_ms), n_calls = c.n_calls + excluded.n_calls)
+         ON CONFLICT (id) DO UPDATE SET n_calls = c.n_calls + excluded.n_calls, last_used_ms = ",
+    last_used!(),
+    ")
      SELECT call_id, seq, chain_n FROM recorded"
 );
 

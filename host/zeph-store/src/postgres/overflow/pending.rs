@@ -1,6 +1,7 @@
 //! Short outputs that one transaction stores for several callers: written together, with one journey to the server for all of them.
 
 use crate::operations::{NewOutput, Outcome};
+use crate::postgres::conversation::last_used;
 use crate::postgres::fault::Trouble;
 use crate::postgres::transaction::{Statement, Transaction};
 
@@ -29,11 +30,13 @@ impl PendingOutputs {
 
 /// Writes what is pending. Where that fails, each job has to run alone, so that only the culprit fails.
 pub(in crate::postgres) fn write(transaction: &Transaction) -> Outcome<()> {
-    const TOUCH: &str = "
-        INSERT INTO conversations AS c (id, started_at_ms, last_used_ms, n_calls)
-        SELECT id, min(at_ms), max(at_ms), 0 FROM unnest($1::text[], $2::bigint[]) AS used (id, at_ms)
-        GROUP BY id ORDER BY id
-        ON CONFLICT (id) DO UPDATE SET last_used_ms = greatest(c.last_used_ms, excluded.last_used_ms)";
+    const TOUCH: &str = concat!(
+        "INSERT INTO conversations AS c (id, started_at_ms, last_used_ms, n_calls)
+         SELECT id, min(at_ms), max(at_ms), 0 FROM unnest($1::text[], $2::bigint[]) AS used (id, at_ms)
+         GROUP BY id ORDER BY id
+         ON CONFLICT (id) DO UPDATE SET last_used_ms = ",
+        last_used!()
+    );
     const INSERT: &str = "
         INSERT INTO tool_overflow (id, conversation_id, created_at_ms, n_bytes, content, filter_rules)
         SELECT id, conversation, at_ms, octet_length(content), content, rules
