@@ -5,6 +5,7 @@
 //! transaction that is lost runs again, one job at a time, so that only the culprit fails. Nobody is answered before the commit.
 
 use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
@@ -29,6 +30,9 @@ use crate::sweeper::{STEP_MAX_FAR, Sweeper, SweptDatabase};
 /// How often a job is tried when others are in its way or the connection is lost.
 const TRIES_MAX: u32 = 3;
 
+/// How many jobs the last transaction had, at least, for others to be let go first.
+const MANY_JOBS: usize = 3;
+
 /// A server whose schema is the newest.
 #[derive(Debug)]
 pub(crate) struct Database {
@@ -51,6 +55,8 @@ struct Writer {
     listener: Option<Listener>,
     sweeper: Sweeper,
     batch: Batch,
+    /// The jobs of the last transaction.
+    n_last: usize,
     /// What is given to the readers when the batch is written.
     reads: Vec<Box<dyn Job>>,
     waiting_for_close: Vec<oneshot::Sender<Result<(), StoreError>>>,
@@ -79,6 +85,7 @@ pub(crate) fn run(
         listener: None,
         sweeper: Sweeper::default(),
         batch: Batch::default(),
+        n_last: 0,
         reads: Vec::new(),
         waiting_for_close: Vec::new(),
     };
@@ -99,11 +106,29 @@ impl Writer {
         match received {
             Some(0) => return false,
             Some(_) if self.reads.is_empty() && self.batch.can_wait() => {}
-            Some(_) => self.run_jobs(),
+            Some(_) => {
+                self.gather(queue);
+                self.run_jobs();
+            }
             None if self.batch.is_waiting() => self.run_jobs(),
             None => self.sweeper.step(&self.transaction),
         }
         true
+    }
+
+    /// Lets callers that are ready to run queue theirs first, where several called before: one transaction holds them all. While a processor is
+    /// free, nobody is waited for.
+    fn gather(&mut self, queue: &mut mpsc::Receiver<Message>) {
+        if self.n_last < MANY_JOBS {
+            return;
+        }
+        thread::yield_now();
+        while self.batch.has_room() {
+            let Ok(message) = queue.try_recv() else {
+                break;
+            };
+            self.take(message, queue);
+        }
     }
 
     fn take(&mut self, message: Message, queue: &mut mpsc::Receiver<Message>) {
@@ -137,6 +162,7 @@ impl Writer {
             run_batch(&self.transaction, &mut jobs);
             let site = &self.transaction.connection().server.site;
             let n_writes = jobs.len();
+            self.n_last = n_writes;
             for job in jobs.drain(..) {
                 job.answer(&|operation, fault| site.told(operation, fault));
             }
