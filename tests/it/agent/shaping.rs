@@ -196,6 +196,41 @@ fn the_order_of_tools_holds_at_every_door_and_calls_at_once_are_in_order() {
 }
 
 #[test]
+fn lists_that_name_no_tool_are_told_at_start_and_by_config_check() {
+    let product = Product::new();
+    let folder = product.home.join(".config/zeph-host");
+    std::fs::create_dir_all(&folder).unwrap();
+    let config = "[tools.schema_filter]\nenabled = true\nalways_on = [\"raed\", \"Sh\"]\n[tools.dependencies]\nenabled = true\n\
+                  [tools.dependencies.rules.edit]\nrequires = [\"grpe\"]\nprefers = [\"list_*\"]\n";
+    std::fs::write(folder.join("config.toml"), config).unwrap();
+    std::fs::write(product.work.join("a"), "a").unwrap();
+    for command in [&["config", "check"][..], &["call", "read", "path=a"]] {
+        let ran = product.run(command);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        for (key, name) in [
+            (
+                "tools.schema_filter.always_on",
+                "`raed`; did you mean `read`?",
+            ),
+            (
+                "tools.dependencies.rules.edit.requires",
+                "`grpe`; did you mean `grep`?",
+            ),
+            ("tools.dependencies.rules.edit.prefers", "`list_*`"),
+        ] {
+            let told = format!("`{key}`: no tool is named {name}");
+            assert_eq!(
+                ran.stderr.matches(&told).count(),
+                1,
+                "{told} {}",
+                ran.stderr
+            );
+        }
+        assert!(!ran.stderr.contains("`Sh`"), "{}", ran.stderr);
+    }
+}
+
+#[test]
 fn a_cycle_stops_the_start_with_file_and_line() {
     let product = Product::new();
     let folder = product.home.join(".config/zeph-host");
