@@ -64,3 +64,104 @@ fn a_choice_among_what_is_used_anyway_is_free() {
         assert_eq!(analyse(line).commands.len(), 1, "{line}");
     }
 }
+
+/// Names as `getopt` lets them be shortened, for programs that no table describes.
+#[test]
+fn an_abbreviated_option_says_what_to_run_as_well() {
+    for option in [
+        "--pag=evil",
+        "--pag evil",
+        "--pa=./evil",
+        "--p=./evil",
+        "--edit=evil",
+        "--ed=./evil",
+        "--e='evil x'",
+        "--comm=evil",
+        "--com=./evil",
+        "--sh=./evil",
+        "--browse=evil",
+        "--ssh-comman evil",
+        "--use-compress-prog=evil",
+        "--diff-prog evil",
+        "--askp=evil",
+        "--wrap=./evil",
+        "--pre=./evil",
+        "--plug=./evil.so",
+        "--preloa=./evil.so",
+        "--l=./evil.so",
+        "--pag=$x",
+    ] {
+        assert!(shows(&format!("unheard-of {option}")), "{option}");
+    }
+    for option in [
+        "--pre",
+        "--pre dist/x",
+        "--prose-wrap=always",
+        "--wrap=80",
+        "--wrap none",
+        "--port=./x",
+        "--config=./x",
+        "--out=./x",
+        "--project=./x",
+        "--preset=./x",
+        "--path=./x",
+        "--exclude=./x",
+        "--env=./x",
+        "--components=./x",
+        "--p=8080",
+        "--pattern='a b'",
+        "--commit=./x",
+        "--body='a b'",
+        "--lang=./x",
+        "--schema=./x",
+        "--project ./x",
+    ] {
+        assert!(!shows(&format!("unheard-of {option}")), "{option}");
+    }
+}
+
+/// `-o NAME=VALUE` and what is like it.
+#[test]
+fn a_setting_says_what_to_run_as_well() {
+    for setting in [
+        "-o ProxyCommand=evil",
+        "-oProxyCommand=evil",
+        "-o 'ProxyCommand evil'",
+        "-c core.pager=evil",
+        "-ccore.pager=evil",
+        "--config ui.editor=evil",
+        "--config=ui.editor=evil",
+        "--set tools.shell=./evil",
+        "--option=x-launcher=evil",
+        "-o pager=$x",
+        "-o SSH_ASKPASS=evil",
+    ] {
+        assert!(shows(&format!("unheard-of {setting}")), "{setting}");
+    }
+    for setting in [
+        "-o out",
+        "-o out=x",
+        "-o command=",
+        "-o pid,command=",
+        "-o name=./x",
+        "-c conf.toml",
+        "-c a=b",
+        "--config ./x",
+        "-o PermitLocalCommand=no",
+        "--set image.tag=1",
+        "-o pager=less",
+        "-o shell=bash",
+        "-o jsonpath='{.command}'",
+        "-o 'the program'",
+    ] {
+        assert!(!shows(&format!("unheard-of {setting}")), "{setting}");
+    }
+    for line in [
+        "python3 -c 'cmd=1'",
+        "psql -c 'shell=1'",
+        "cmake -o x",
+        "gcc -c -o shell x.c -DSHELL=x",
+    ] {
+        assert!(!shows(line), "{line}");
+    }
+}

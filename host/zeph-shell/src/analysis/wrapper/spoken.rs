@@ -41,12 +41,11 @@ const OFF: &[&str] = &[
 /// Last words of the names of options that begin with `hook-` and say which one, or where: `--hook-stage`.
 const HOOK_FACTS: &[&str] = &["id", "name", "stage", "type"];
 
-/// Beginnings of words that no other word of options has: `--use-compress-prog` is enough for `getopt`.
-const ABBREVIATIONS: &[(&str, &str)] = &[
-    ("comm", "command"),
-    ("exec", "execute"),
-    ("prog", "program"),
-];
+/// Fewest letters that a word of an option is recognised by, as `getopt` lets names be shortened: `--pag`, `--use-compress-prog`.
+const SHORT_MIN: usize = 3;
+
+/// Words of options that begin like others and are not short for them: `--pre`, `--prose-wrap`.
+const OWN_WORDS: &[&str] = &["ask", "com", "pre", "prep", "pro", "wra", "wrap"];
 
 /// Clients of databases: what they are to execute is a statement.
 const CLIENTS: &[&str] = &[
@@ -91,7 +90,10 @@ pub(super) fn look(name: &str, arguments: &[Value], known: Look) -> Look {
     let mut found = known;
     let options = own.iter().take_while(|word| word.text != "--");
     for (at, word) in options.enumerate() {
-        let Some((kind, value)) = value(word, own.get(at + 1)) else {
+        let next = own.get(at + 1);
+        let of_option = value(word, next).or_else(|| shortened(word));
+        let of_setting = || Some((OptionValue::Command, setting(name, word, next)?));
+        let Some((kind, value)) = of_option.or_else(of_setting) else {
             continue;
         };
         if is_choice(&value) || found.inner.iter().any(|inner| inner.is_text(&value)) {
@@ -151,23 +153,78 @@ fn value(word: &Value, next: Option<&Value>) -> Option<(OptionValue, Value)> {
     Some((kind, value))
 }
 
+/// What a name of few letters may be short for, when its value can be a program or a file: `--p=./evil`.
+fn shortened(word: &Value) -> Option<(OptionValue, Value)> {
+    let (name, value) = word.text.strip_prefix("--")?.split_once('=')?;
+    let can_be_run = !word.is_literal || value.contains(|c: char| c == '/' || c.is_whitespace());
+    let begins = |whole: &&&str| !name.is_empty() && whole.starts_with(name);
+    let is_command = COMMANDS.iter().any(|whole| begins(&whole));
+    let is_short = is_command || LOADED.iter().any(|whole| begins(&whole));
+    let kind = match is_command {
+        true => OptionValue::Command,
+        false => OptionValue::Loaded,
+    };
+    (is_short && can_be_run).then(|| (kind, word.part(value)))
+}
+
 fn kind(name: &str) -> Option<OptionValue> {
     let name = name.to_ascii_lowercase();
     let mut words = name.split(['-', '_', '.']);
     let first = words.clone().next().unwrap_or_default();
     let last = words.next_back().unwrap_or_default();
-    let is_short_for =
-        |(beginning, whole): &(&str, &str)| last.starts_with(beginning) && whole.starts_with(last);
+    let is_short = last.len() >= SHORT_MIN && !OWN_WORDS.contains(&last);
+    let is_one_of = |words: &[&str]| {
+        let mut words = words.iter();
+        words.any(|whole| *whole == last || is_short && whole.starts_with(last))
+    };
     if OFF.contains(&first) {
         None
-    } else if first == "hook" && !HOOK_FACTS.contains(&last)
-        || COMMANDS.contains(&last)
-        || ABBREVIATIONS.iter().any(is_short_for)
-    {
+    } else if first == "hook" && !HOOK_FACTS.contains(&last) || is_one_of(COMMANDS) {
         Some(OptionValue::Command)
     } else {
-        LOADED.contains(&last).then_some(OptionValue::Loaded)
+        is_one_of(LOADED).then_some(OptionValue::Loaded)
     }
+}
+
+/// Options whose values are settings by name: `-o ProxyCommand=…`.
+const SETTINGS: &[&str] = &["-c", "-o", "--config", "--option", "--set", "--setting"];
+
+/// Programs whose settings other tables know, and those whose `-c` is code of their own or a statement.
+const KNOWN_SETTINGS: &[&str] = &[
+    "apt", "apt-get", "cmake", "git", "perl", "php", "python", "python3", "rsync", "ruby", "scp",
+    "sftp", "ssh",
+];
+
+/// The value of a setting whose name says that it is run.
+fn setting(program: &str, word: &Value, next: Option<&Value>) -> Option<Value> {
+    if KNOWN_SETTINGS.contains(&program) || CLIENTS.contains(&program) {
+        return None;
+    }
+    let given = match SETTINGS.contains(&word.text.as_str()) {
+        true => next?.clone(),
+        false => {
+            let is_long = |option: &&&str| option.starts_with("--");
+            let (long, short): (Vec<&str>, Vec<&str>) =
+                SETTINGS.iter().partition(|option| is_long(option));
+            let long = long
+                .iter()
+                .find_map(|option| after(word, &format!("{option}=")));
+            long.or_else(|| short.iter().find_map(|option| after(word, option)))?
+        }
+    };
+    // ssh and what is like it take a space as well.
+    let (name, value) = given.text.split_once(['=', ' '])?;
+    let is_name = |c: char| c.is_ascii_alphanumeric() || "._-:".contains(c);
+    let is_run = name.chars().all(is_name) && is_run(name);
+    is_run.then(|| given.part(value))
+}
+
+/// Whether the name of a setting says that its value is run: `core.pager`, `ProxyCommand`.
+fn is_run(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let last = name.rsplit(['.', '-', '_', ':']).next().unwrap_or_default();
+    let is_joined = |whole: &&&str| whole.len() > SHORT_MIN + 1 && last.ends_with(**whole);
+    COMMANDS.contains(&last) || COMMANDS.iter().any(|whole| is_joined(&whole))
 }
 
 /// Whether a value is a file rather than the name of something installed; one that is not known may be.
