@@ -64,6 +64,9 @@ fn wrappers_have_their_kind() {
     check("env A=1 ls", &[Transparently, Nothing]);
     check("env", &[Nothing]);
     check("time ls", &[Transparently, Nothing]);
+    check("/usr/bin/time -f %e ls", &[Transparently, Nothing]);
+    check("/usr/bin/time -ao x ls", &[WithEffect, Nothing]);
+    check("env time --out=x ls", &[Transparently, WithEffect, Nothing]);
     check("command -v ls", &[Nothing]);
     check("bash -c 'a; b'", &[Transparently, Nothing, Nothing]);
     check("bash script.sh", &[Nothing]);

@@ -10,6 +10,8 @@ mod awk;
 
 const REASON: &str = "it can run commands that stand in its own language";
 
+const ACTS: &str = "it can run commands or write files that stand in its own language";
+
 /// Programs, and pieces of arguments with which they run commands.
 const MARKS: &[(&[&str], &[&str])] = &[
     (
@@ -26,10 +28,10 @@ pub(super) fn look(name: &str, arguments: &[Value]) -> Option<Look> {
     let texts = || arguments.iter().map(|argument| argument.text.as_str());
     let runs = match name {
         "sed" | "gsed" => {
-            let runs = |script: &Value| is_made(script) || sed_runs(&script.text);
-            has_script_file(arguments) || scripts(arguments).iter().any(runs)
+            let acts = |script: &Value| is_made(script) || sed_acts(&script.text);
+            has_script_file(arguments) || scripts(arguments).iter().any(acts)
         }
-        "awk" | "gawk" | "mawk" | "nawk" | "original-awk" => awk::runs(arguments),
+        "awk" | "gawk" | "mawk" | "nawk" | "original-awk" => awk::acts(arguments),
         "make" | "gmake" => {
             let is_given = |option: &str| !super::carriers::values(arguments, option).is_empty();
             is_given("--eval") || is_given("-E") || texts().any(|text| text.contains("SHELL"))
@@ -71,7 +73,11 @@ pub(super) fn look(name: &str, arguments: &[Value]) -> Option<Look> {
             texts().any(|text| marks.iter().any(|mark| lower(text).contains(mark)))
         }
     };
-    runs.then(|| Look::unknown(Wraps::Nothing, REASON))
+    let reason = match name.ends_with("awk") || name.ends_with("sed") {
+        true => ACTS,
+        false => REASON,
+    };
+    runs.then(|| Look::unknown(Wraps::Nothing, reason))
 }
 
 /// Whether a program in a language of its own is made while the line runs.
@@ -167,10 +173,11 @@ fn scripts(arguments: &[Value]) -> Vec<Value> {
     scripts
 }
 
-/// Whether a script of sed has the command `e` or the flag `e` of `s`. What cannot be read is an error of sed too.
+/// Whether a script of sed has the command `e` or the flag `e` of `s`, or writes to a file that it names. What cannot be read is an
+/// error of sed too.
 ///
 /// Source: the manual of GNU sed 4.9, "sed scripts".
-fn sed_runs(script: &str) -> bool {
+fn sed_acts(script: &str) -> bool {
     let mut rest = script;
     loop {
         rest = rest.trim_start_matches(|c: char| c.is_whitespace() || ";{}".contains(c));
@@ -186,14 +193,18 @@ fn sed_runs(script: &str) -> bool {
                     return false;
                 };
                 let end = after.find([';', '}', '\n']).unwrap_or(after.len());
-                let flags = &after[..end];
-                // Behind a `w` stands the name of a file.
-                let flags = flags.split('w').next().unwrap_or_default();
-                if command == 's' && flags.contains('e') {
+                // Behind a `w` stands the name of a file, up to the end of the line.
+                let (flags, file) = match after[..end].split_once('w') {
+                    Some((flags, _)) => (flags, after[flags.len() + 1..].lines().next()),
+                    None => (&after[..end], None),
+                };
+                let writes = file.is_some_and(|file| !is_stream(file));
+                if command == 's' && (flags.contains('e') || writes) {
                     return true;
                 }
                 rest = &after[end..];
             }
+            'w' | 'W' if !is_stream(rest.lines().next().unwrap_or_default()) => return true,
             // Text, names of files and comments, up to the end of the line.
             'a' | 'i' | 'c' | 'r' | 'R' | 'w' | 'W' | '#' => {
                 rest = rest.find('\n').map_or("", |end| &rest[end..]);
@@ -204,6 +215,11 @@ fn sed_runs(script: &str) -> bool {
             _ => {}
         }
     }
+}
+
+/// Whether sed takes a file name for a stream of its own.
+fn is_stream(file: &str) -> bool {
+    ["/dev/stdout", "/dev/stderr", "/dev/null"].contains(&file.trim())
 }
 
 /// Whether an expression of a Perl `rename` is more than a replacement. The `rename` of util-linux takes two plain words instead.

@@ -18,6 +18,8 @@ struct Wrapper {
     takes_assignments: bool,
     /// Whether it starts a shell when no command is given.
     starts_shell: bool,
+    /// Options that name a file it writes to: with one it needs a rule of its own.
+    writes: &'static [&'static str],
 }
 
 const NO_OPTIONS: ProgramOptions = ProgramOptions {
@@ -35,6 +37,7 @@ const PLAIN: Wrapper = Wrapper {
     operands: 0,
     takes_assignments: false,
     starts_shell: false,
+    writes: &[],
 };
 
 const WITH_EFFECT: Wrapper = Wrapper {
@@ -102,6 +105,7 @@ const WRAPPERS: &[Wrapper] = &[
             ],
             long_valued: &["format", "output"],
         },
+        writes: &["o", "output"],
         ..PLAIN
     },
     Wrapper {
@@ -544,9 +548,13 @@ fn through(wrapper: &Wrapper, arguments: &[Value]) -> Look {
     }
     // `sudo -i`, and `chroot` and its like without a command, start a shell, which runs what it reads.
     let starts_shell = read.has(&["i", "s", "login", "shell"]) || wrapper.starts_shell;
-    match command.is_empty() && wrapper.wraps == Wraps::WithEffect && starts_shell {
-        true => Look::one(wrapper.wraps, WrappedCommand::Input),
-        false => Look::words(wrapper.wraps, command),
+    let wraps = match read.has(wrapper.writes) {
+        true => Wraps::WithEffect,
+        false => wrapper.wraps,
+    };
+    match command.is_empty() && wraps == Wraps::WithEffect && starts_shell {
+        true => Look::one(wraps, WrappedCommand::Input),
+        false => Look::words(wraps, command),
     }
 }
 
