@@ -29,8 +29,8 @@ pub struct ExecutionFacts {
     pub hosts: Vec<HostUse>,
     /// The hosts that an earlier call reached, whose answer it was given.
     pub earlier_hosts: Vec<HostUse>,
-    /// The private file that was opened for it.
-    pub private_file: Option<PrivateFile>,
+    /// The private files that were opened for it, each once; at most one more than [`PRIVATE_FILES_MAX`].
+    pub private_files: Vec<PrivateFile>,
     /// How often it was made, when it was made again after a failure.
     pub attempts: Option<u32>,
     /// The earlier call that it was answered from, instead of running.
@@ -39,6 +39,9 @@ pub struct ExecutionFacts {
     pub labels: Vec<String>,
 }
 
+/// Most private files of one call that are told apart. One more stands for all further ones.
+pub const PRIVATE_FILES_MAX: usize = 64;
+
 /// A private file that was opened while a call ran.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PrivateFile {
@@ -46,6 +49,15 @@ pub enum PrivateFile {
     Opened(String),
     /// Perhaps one of this directory, not all of which could be watched.
     Unknown(String),
+}
+
+impl PrivateFile {
+    /// Adds this to what a call opened, unless it is there or there are enough.
+    pub fn add_to(self, files: &mut Vec<Self>) {
+        if files.len() <= PRIVATE_FILES_MAX && !files.contains(&self) {
+            files.push(self);
+        }
+    }
 }
 
 /// An answer that an earlier call gave.

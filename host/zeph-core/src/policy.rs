@@ -50,8 +50,8 @@ pub use self::decision::{
 pub use self::facts::SessionFacts;
 pub use self::flow::{
     Destination, FLOW_CHECK, FlowFacts, Governance, HeldLabels, Label, LabelKind, PrivatePaths,
-    UntrustedResult, destination, may_keep_files, may_show_files, private_line, private_source,
-    untrusted_line, untrusted_result,
+    PrivateSource, UntrustedResult, destination, may_keep_files, may_show_files, private_files_of,
+    private_sources, untrusted_line, untrusted_result,
 };
 pub use self::grant_mode::GrantModes;
 pub use self::heard::HeardUrls;

@@ -35,7 +35,7 @@ impl From<BackgroundEnd> for BackgroundResult {
         let facts = ExecutionFacts {
             command,
             hosts: completed.hosts,
-            private_file: completed.private_file,
+            private_files: completed.private_files,
             ..ExecutionFacts::default()
         };
         let ended = Execution::ended(Ok(completed.output));

@@ -91,7 +91,7 @@ struct KeptResult {
     warnings: KnownWarnings,
     /// What its labels are made of.
     hosts: Vec<HostUse>,
-    private_file: Option<PrivateFile>,
+    private_files: Vec<PrivateFile>,
     bytes: usize,
     terms: Terms,
     touched: Touched,
@@ -192,7 +192,7 @@ impl ResultCache {
             output: output.clone(),
             warnings: KnownWarnings::default(),
             hosts: execution.facts.hosts.clone(),
-            private_file: execution.facts.private_file.clone(),
+            private_files: execution.facts.private_files.clone(),
             bytes,
             terms,
             touched,
@@ -266,7 +266,7 @@ impl KeptResult {
         let facts = ExecutionFacts {
             cached: Some(cached),
             earlier_hosts: self.hosts.clone(),
-            private_file: self.private_file.clone(),
+            private_files: self.private_files.clone(),
             ..ExecutionFacts::default()
         };
         let why = match self.touched.is_from_afar() {

@@ -26,7 +26,7 @@ use zeph_core::output::Outcome;
 use zeph_core::policy::{
     CallWords, Decision, FLOW_CHECK, FlowFacts, HeldLabels, Label, LearnedCause, MappedCall,
     NearSequence, Policy, PrivatePaths, SessionFacts, TrajectoryFacts, Verdict, destination,
-    may_keep_files, may_show_files, private_source, untrusted_result, words_of,
+    may_keep_files, may_show_files, private_sources, untrusted_result, words_of,
 };
 use zeph_core::redact::Redactor;
 use zeph_core::tool::Backend;
@@ -204,7 +204,7 @@ impl GovernanceRoom {
         let mapped = known.map(|known| known.set.map(&words)).unwrap_or_default();
         // Content of the network is followed without the rule, too: records tell what was called after it.
         let source = ResultSource {
-            private: private_source(&policy.governance.followed(), call),
+            private: private_sources(&policy.governance.followed(), call),
             untrusted: untrusted_result(policy, call, reach.is_remote),
             may_show_files: call.command.as_ref().is_none_or(may_show_files),
             may_keep: match &call.command {

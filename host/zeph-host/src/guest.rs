@@ -168,9 +168,10 @@ pub(crate) async fn call(
     }
     // Of the tools of the program it is known that those that change files show nothing of them.
     if shows_files {
-        let opened = uses.files.private.as_ref();
-        let opened = opened.map(|path| PrivateFile::Opened(path.to_string_lossy().into_owned()));
-        facts.private_file = opened.or(facts.private_file);
+        for path in &uses.files.private {
+            let opened = PrivateFile::Opened(path.to_string_lossy().into_owned());
+            opened.add_to(&mut facts.private_files);
+        }
     }
     facts.attempts = attempts.repeated();
     let note = run.execution.result.is_err().then(|| attempts.note());
@@ -283,7 +284,8 @@ impl RunningCall<'_> {
             ended = &mut ended => ended,
         };
         uses.programs.extend(programs.lines);
-        facts.private_file = facts.private_file.take().or(programs.private_file);
+        let opened = programs.private_files.into_iter();
+        opened.for_each(|file| file.add_to(&mut facts.private_files));
         if programs.ran || used.is_any() {
             facts.used_grants = true;
             end.touched = None;

@@ -72,7 +72,7 @@ pub(crate) fn facts(facts: &ExecutionFacts, redactor: &Redactor) -> ExecutionFac
     for used in facts.hosts.iter_mut().chain(&mut facts.earlier_hosts) {
         redactor.clean(&mut used.host);
     }
-    if let Some(PrivateFile::Opened(path) | PrivateFile::Unknown(path)) = &mut facts.private_file {
+    for PrivateFile::Opened(path) | PrivateFile::Unknown(path) in &mut facts.private_files {
         redactor.clean(path);
     }
     facts

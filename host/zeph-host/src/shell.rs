@@ -229,7 +229,7 @@ fn execution(end: ShellEnd) -> Execution {
         facts: ExecutionFacts {
             command,
             hosts: end.hosts,
-            private_file: end.private_file,
+            private_files: end.private_files,
             ..ExecutionFacts::default()
         },
         notes: end.notes,

@@ -55,8 +55,8 @@ pub struct BackgroundEnd {
     pub duration: Duration,
     /// The hosts it reached.
     pub hosts: Vec<HostUse>,
-    /// The private file that was opened while it ran, by it or by another program.
-    pub private_file: Option<PrivateFile>,
+    /// The private files that were opened while it ran, by it or by another program.
+    pub private_files: Vec<PrivateFile>,
 }
 
 impl BackgroundEnd {
@@ -86,7 +86,7 @@ impl BackgroundEnd {
             notes: Vec::new(),
             duration: Duration::ZERO,
             hosts: Vec::new(),
-            private_file: None,
+            private_files: Vec::new(),
             failure: Some(failure),
         }
     }

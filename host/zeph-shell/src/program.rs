@@ -50,8 +50,8 @@ pub struct ProgramOutcome {
     pub end: ProgramEnd,
     /// What it printed.
     pub captured: CapturedOutput,
-    /// The private file that was opened while it ran, by it or by another program.
-    pub private_file: Option<PrivateFile>,
+    /// The private files that were opened while it ran, by it or by another program.
+    pub private_files: Vec<PrivateFile>,
     /// The jail it ran in.
     pub label: JailLabel,
     /// How long it took.
@@ -213,12 +213,12 @@ fn input(bytes: &[u8]) -> io::Result<Option<OwnedFd>> {
 
 fn finish(ended: RunEnd, label: JailLabel) -> Result<ProgramOutcome, JobFault> {
     let captured = ended.capture.finish();
-    let mut private_file = None;
+    let mut private_files = Vec::new();
     if let Some(mut guard) = ended.guard {
         if let Some(reason) = guard.start().refusal(&captured.stderr) {
             return Err(JobFault::NotClosed(reason));
         }
-        private_file = guard.private_file();
+        private_files = guard.private_files();
         // What it did to protected places is undone.
         drop(guard.finish());
     }
@@ -237,7 +237,7 @@ fn finish(ended: RunEnd, label: JailLabel) -> Result<ProgramOutcome, JobFault> {
     Ok(ProgramOutcome {
         end,
         captured,
-        private_file,
+        private_files,
         label,
         duration: ended.duration,
     })

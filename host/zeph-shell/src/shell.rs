@@ -108,8 +108,8 @@ pub struct ShellEnd {
     pub changed_directory: Option<(PathBuf, PathBuf)>,
     /// The hosts that the command reached.
     pub hosts: Vec<HostUse>,
-    /// The private file that was opened while the command ran, by it or by another program (`JailPolicy::private`).
-    pub private_file: Option<PrivateFile>,
+    /// The private files that were opened while the command ran, by it or by another program (`JailPolicy::private`).
+    pub private_files: Vec<PrivateFile>,
     /// The run that goes on in the background.
     pub run_id: Option<uuid::Uuid>,
 }
@@ -216,7 +216,7 @@ impl ShellEnd {
             notes: Vec::new(),
             changed_directory: None,
             hosts: Vec::new(),
-            private_file: None,
+            private_files: Vec::new(),
             run_id: None,
         }
     }

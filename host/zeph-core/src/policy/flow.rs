@@ -2,7 +2,8 @@
 //!
 //! Labels belong to results and to the handles of stored outputs. A conversation holds the labels of what it was shown: a handle that
 //! nobody read labels nothing, and one that a call passes on carries its labels to that call. A person who agrees to such a call
-//! releases what the conversation holds by then to that destination; what is read later is asked about again.
+//! releases what the conversation holds by then to that destination; what is read later is asked about again, also from a file that
+//! was released and has changed since.
 
 mod program;
 mod sink;
@@ -17,8 +18,8 @@ use serde::{Deserialize, Serialize};
 
 pub use self::sink::{Destination, destination};
 pub use self::source::{
-    UntrustedResult, may_keep_files, may_show_files, private_line, private_source, untrusted_line,
-    untrusted_result,
+    PrivateSource, UntrustedResult, may_keep_files, may_show_files, private_files_of,
+    private_sources, untrusted_line, untrusted_result,
 };
 
 use super::finding::Finding;
@@ -211,6 +212,9 @@ pub struct Label {
     pub kind: LabelKind,
     /// Where it is from: a path, a host, a server. At most 300 bytes.
     pub source: String,
+    /// What tells this content of the source from any that it had or will have; `None` where all of it counts as one. At most 300 bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stamp: Option<String>,
 }
 
 impl Label {
@@ -219,6 +223,15 @@ impl Label {
         Self {
             kind,
             source: one_line(source, SOURCE_BYTES_MAX),
+            stamp: None,
+        }
+    }
+
+    /// The label of one content of the source.
+    pub fn stamped(self, stamp: &str) -> Self {
+        Self {
+            stamp: Some(one_line(stamp, SOURCE_BYTES_MAX)),
+            ..self
         }
     }
 }
@@ -241,7 +254,7 @@ pub struct HeldLabels {
 }
 
 impl HeldLabels {
-    /// The conversation was shown content with `label`. Returns false when it had been shown that source before.
+    /// The conversation was shown content with `label`. Returns false when it had been shown that content before.
     pub fn hold(&mut self, label: Label) -> bool {
         if self.labels.contains(&label) {
             return false;
@@ -250,6 +263,8 @@ impl HeldLabels {
             // What is private stays known whatever is read from the network afterwards.
             let of_kind = self.labels.iter().rposition(|held| held.kind == label.kind);
             self.labels.remove(of_kind.unwrap_or(LABELS_MAX - 1));
+            // What was released may now stand for what was not.
+            self.released.clear();
         }
         self.labels.push(label);
         true
@@ -329,7 +344,8 @@ pub(super) fn check(policy: &Policy, facts: &SessionFacts<'_>, call: &ResolvedCa
     let Some(worst) = worst else {
         return Finding::pass("nothing private or untrusted was read that was not released");
     };
-    let others = match carried.len() - 1 {
+    let sources: BTreeSet<_> = carried.iter().map(|label| &label.source).collect();
+    let others = match sources.len() - 1 {
         0 => String::new(),
         1 => " and one more source".to_owned(),
         n => format!(" and {n} more sources"),

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use zeph_core::capability::{FsRights, FsRoot};
+use zeph_core::execution::PRIVATE_FILES_MAX;
 use zeph_core::policy::PrivatePaths;
 
 use super::policy::{FsPolicy, RootId};
@@ -105,8 +106,8 @@ pub struct UsedFiles {
     pub objects: Vec<FileUse>,
     /// Objects that were used and are not among them.
     pub n_omitted: u64,
-    /// The first private file that was opened to be read.
-    pub private: Option<PathBuf>,
+    /// The private files that were opened to be read, each once; at most one more than [`PRIVATE_FILES_MAX`].
+    pub private: Vec<PathBuf>,
 }
 
 impl UsedFiles {
@@ -126,7 +127,9 @@ impl UsedFiles {
             }
         }
         self.n_omitted += other.n_omitted;
-        self.private = self.private.take().or(other.private);
+        for path in other.private {
+            add_private(&mut self.private, &path);
+        }
     }
 }
 
@@ -143,8 +146,8 @@ struct UseBook {
     n_omitted: u64,
     /// Files whose content is private.
     marked: Arc<PrivatePaths>,
-    /// The first of them that was opened to be read.
-    private: Option<PathBuf>,
+    /// Those of them that were opened to be read.
+    private: Vec<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -178,7 +181,8 @@ impl UseLog {
     ) {
         let mut book = self.book();
         book.exercise(root, uses.rights());
-        let is_marking = uses.read && book.private.is_none() && !book.marked.is_empty();
+        let is_marking =
+            uses.read && book.private.len() <= PRIVATE_FILES_MAX && !book.marked.is_empty();
         if book.objects.is_none() && !is_marking {
             return;
         }
@@ -259,7 +263,9 @@ impl UseBook {
     fn mark(&mut self, name: Option<&Path>) {
         let is_private = name.is_none_or(|name| self.marked.holds(name));
         let name = name.unwrap_or(Path::new("a file without a name"));
-        self.private = is_private.then(|| name.to_owned());
+        if is_private {
+            add_private(&mut self.private, name);
+        }
     }
 
     fn add(&mut self, name: PathBuf, used: ObjectUse) {
@@ -285,5 +291,12 @@ impl FsPolicy {
     pub fn sees(&self, path: &Path) -> bool {
         let root = self.governing(path);
         root.is_some_and(|root| self.rights(root).read) && !self.hides(path)
+    }
+}
+
+/// Adds a private file, unless it is there or there are enough.
+fn add_private(files: &mut Vec<PathBuf>, path: &Path) {
+    if files.len() <= PRIVATE_FILES_MAX && !files.iter().any(|known| known == path) {
+        files.push(path.to_owned());
     }
 }

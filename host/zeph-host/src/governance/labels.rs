@@ -1,15 +1,17 @@
 //! What results are made of, and whether a conversation was shown any of it.
 
 use std::collections::BTreeSet;
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use zeph_core::command::CommandLine;
-use zeph_core::execution::{ExecutionFacts, PrivateFile};
+use zeph_core::execution::{ExecutionFacts, PRIVATE_FILES_MAX, PrivateFile};
 use zeph_core::id::{CallId, OverflowId};
 use zeph_core::output::ToolOutput;
 use zeph_core::policy::{
-    Label, LabelKind, Policy, UntrustedResult, may_keep_files, may_show_files, private_line,
-    untrusted_line,
+    Label, LabelKind, Policy, PrivateSource, UntrustedResult, may_keep_files, may_show_files,
+    private_files_of, untrusted_line,
 };
 use zeph_filter::compression::FILTERED;
 
@@ -34,15 +36,13 @@ impl GovernanceRoom {
         if self.private.is_empty() {
             labels.retain(|label| label.kind != LabelKind::Private);
         }
-        let mut located = output
+        let located = output
             .locations
             .iter()
             .map(|location| Path::new(&location.path));
-        labels.extend(
-            located
-                .find(|path| self.private.holds(path))
-                .map(private_label),
-        );
+        let located = located.filter(|path| self.private.holds(path));
+        labels.extend(located.take(PRIVATE_FILES_MAX + 1).map(private_label));
+        let labels = each_once(labels);
         let kinds = kinds(&labels);
         self.hold(session, labels, (output, trajectory.may_keep(id)))
             .await;
@@ -58,11 +58,10 @@ impl GovernanceRoom {
         facts: &ExecutionFacts,
     ) {
         let Some(line) = line else { return };
-        let named = private_line(&policy.governance.followed(), line);
-        let named = named.as_deref().map(private_label);
-        let opened = opened_label(facts, may_show_files(line));
+        let named = private_files_of(&policy.governance.followed(), line);
+        let private = private_labels(&named, facts, may_show_files(line));
         let untrusted = untrusted_label(&untrusted_line(policy, line), facts);
-        let labels = named.or(opened).into_iter().chain(untrusted).collect();
+        let labels = each_once(private.into_iter().chain(untrusted).collect());
         self.hold(session, labels, (output, may_keep_files(line)))
             .await;
     }
@@ -142,21 +141,64 @@ pub(super) fn kinds(labels: &[Label]) -> Vec<String> {
     kinds.iter().map(|kind| kind.label().to_owned()).collect()
 }
 
-/// The label of a private file.
-pub(crate) fn private_label(path: &Path) -> Label {
-    Label::new(LabelKind::Private, &path.to_string_lossy())
+/// Labels in an order of their own, none twice.
+fn each_once(labels: Vec<Label>) -> Vec<Label> {
+    let labels: BTreeSet<Label> = labels.into_iter().collect();
+    labels.into_iter().collect()
 }
 
-/// The label of a private file that was opened, or of those that were perhaps opened for a result that may show them.
-pub(super) fn opened_label(facts: &ExecutionFacts, may_show_files: bool) -> Option<Label> {
-    let file = facts.private_file.as_ref()?;
-    match file {
-        PrivateFile::Opened(path) => Some(Label::new(LabelKind::Private, path)),
+/// The label of the content that a private file has now.
+pub(crate) fn private_label(path: &Path) -> Label {
+    let label = Label::new(LabelKind::Private, &path.to_string_lossy());
+    match content_stamp(path) {
+        Some(stamp) => label.stamped(&stamp),
+        None => unlike_any(label),
+    }
+}
+
+/// The label of content that nobody can tell from another.
+fn unlike_any(label: Label) -> Label {
+    label.stamped(&CallId::new().to_string())
+}
+
+/// What tells the content of a file from others that its name had or will have: it changes with every write and every new name. None for
+/// a directory, and for what is gone.
+fn content_stamp(path: &Path) -> Option<String> {
+    let found = path.metadata().ok().filter(Metadata::is_file)?;
+    let changed = (found.ctime(), found.ctime_nsec());
+    Some(format!(
+        "{}:{}:{}.{:09}",
+        found.ino(),
+        found.len(),
+        changed.0,
+        changed.1
+    ))
+}
+
+/// The labels of the private files that a call named and of those that were opened for it, or perhaps opened when its result may show
+/// them.
+pub(super) fn private_labels(
+    named: &[PrivateSource],
+    facts: &ExecutionFacts,
+    may_show_files: bool,
+) -> Vec<Label> {
+    let named = named.iter().map(|source| match source.is_current {
+        true => private_label(&source.path),
+        false => unlike_any(private_label(&source.path)),
+    });
+    let opened = facts.private_files.iter().enumerate();
+    let opened = opened.filter_map(|(n, file)| match file {
+        // It stands for others as well.
+        PrivateFile::Opened(path) if n >= PRIVATE_FILES_MAX => {
+            Some(unlike_any(private_label(Path::new(path))))
+        }
+        PrivateFile::Opened(path) => Some(private_label(Path::new(path))),
         PrivateFile::Unknown(path) => {
             let source = format!("{path} (not all of it could be watched)");
             may_show_files.then(|| Label::new(LabelKind::Private, &source))
         }
-    }
+    });
+    named.chain(opened).collect()
 }
 
 /// The label of a result with content of the network; of one that is kept, that which was received when it was made.

@@ -11,13 +11,12 @@ use zeph_core::execution::HostUse;
 use zeph_core::id::{PluginId, ServerName, ToolName};
 use zeph_core::policy::{
     FLOW_CHECK, FlowFacts, HeldLabels, Label, LabelKind, Policy, SessionFacts, Verdict, authorise,
-    destination, private_source, untrusted_result,
+    destination, private_sources, untrusted_result,
 };
 use zeph_core::server::ServerTool;
 use zeph_core::tool::{Annotations, Backend, Tool, ToolKind};
 use zeph_shell::analysis::analyse;
 
-use super::labels::private_label;
 use crate::path::line::{Here, places};
 use crate::traceless;
 
@@ -143,14 +142,13 @@ fn asks(policy: &Policy, directory: &Path, task: &Task) -> usize {
             held.release(&to.key);
         }
         let hosts: Vec<HostUse> = given.hosts.iter().map(|host| received(host)).collect();
-        let private = private_source(&policy.governance.private, call);
+        let private = private_sources(&policy.governance.private, call);
         let untrusted = untrusted_result(policy, call, replayed.is_remote).source(&hosts);
         let untrusted = untrusted.map(|host| Label::new(LabelKind::Untrusted, &host));
-        let labels = private
-            .as_deref()
-            .map(private_label)
-            .into_iter()
-            .chain(untrusted);
+        // No file of these tasks changes, and none is there.
+        let label = |path: &Path| Label::new(LabelKind::Private, &path.to_string_lossy());
+        let private = private.iter().map(|source| label(&source.path));
+        let labels = private.chain(untrusted);
         labels.for_each(|label| {
             held.hold(label);
         });

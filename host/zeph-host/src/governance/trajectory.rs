@@ -1,7 +1,6 @@
 //! What a conversation did and read: the words of its last calls, the labels it holds, and the order in which calls are decided.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::path::PathBuf;
 use std::str::FromStr as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -11,12 +10,12 @@ use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 use zeph_core::execution::ExecutionFacts;
 use zeph_core::id::{CallId, OverflowId};
-use zeph_core::policy::{CallWords, HeldLabels, Label, MappedCall, UntrustedResult};
+use zeph_core::policy::{CallWords, HeldLabels, Label, MappedCall, PrivateSource, UntrustedResult};
 use zeph_engine::Cancel;
 use zeph_store::ConversationPast;
 
 use super::known::KnownSequences;
-use super::labels::{kinds, opened_label, private_label, untrusted_label};
+use super::labels::{kinds, private_labels, untrusted_label};
 
 /// How long a call waits for one before it that was asked for and is not being made: its caller may have left it.
 const UNBEGUN_PATIENCE: Duration = Duration::from_secs(1);
@@ -86,10 +85,10 @@ pub(super) struct RememberedCall {
 }
 
 /// What the result of a call is made of, as far as that is known before it runs.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct ResultSource {
-    /// The private file that it names.
-    pub(super) private: Option<PathBuf>,
+    /// The private files that it names.
+    pub(super) private: Vec<PrivateSource>,
     pub(super) untrusted: UntrustedResult,
     /// Whether it may tell what stands in files of which it is not known whether they were opened.
     pub(super) may_show_files: bool,
@@ -323,12 +322,13 @@ impl Trajectory {
     pub(super) fn result_labels(&self, id: CallId, facts: &ExecutionFacts) -> Option<Vec<Label>> {
         let state = self.lock();
         let call = state.running.get(&id)?;
-        let named = call.source.private.as_deref().map(private_label);
-        let opened = opened_label(facts, call.source.may_show_files);
-        let untrusted = untrusted_label(&call.source.untrusted, facts);
+        let source = call.source.clone();
         let passed = call.passed.iter().filter(|_| call.reads_handles).cloned();
-        let own = named.or(opened).into_iter().chain(untrusted);
-        Some(own.chain(passed).collect())
+        let passed: Vec<Label> = passed.collect();
+        drop(state);
+        let private = private_labels(&source.private, facts, source.may_show_files);
+        let untrusted = untrusted_label(&source.untrusted, facts);
+        Some(private.into_iter().chain(untrusted).chain(passed).collect())
     }
 
     /// Whether a call that runs may leave what it read in a file.

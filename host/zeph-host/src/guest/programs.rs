@@ -73,7 +73,7 @@ pub(super) struct RanPrograms {
     /// Those that ended, each with its arguments.
     pub(super) lines: Vec<Vec<String>>,
     /// A private file that was opened while one of them ran.
-    pub(super) private_file: Option<PrivateFile>,
+    pub(super) private_files: Vec<PrivateFile>,
 }
 
 impl Programs<'_> {
@@ -126,8 +126,8 @@ impl Programs<'_> {
             // What was not found may be there the next time: it counts as well.
             programs.ran |= !matches!(result, Err(ProgramError::NotGranted));
             let result = result.map(|outcome| {
-                let opened = outcome.private_file.clone();
-                programs.private_file = programs.private_file.take().or(opened);
+                let opened = outcome.private_files.iter().cloned();
+                opened.for_each(|file| file.add_to(&mut programs.private_files));
                 completed(outcome)
             });
             if result.is_ok() && programs.lines.len() < PROGRAMS_MAX {

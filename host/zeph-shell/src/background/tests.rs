@@ -32,7 +32,7 @@ fn completed(run_id: Uuid, text: &str) -> BackgroundEnd {
         notes: Vec::new(),
         duration: Duration::from_secs(1),
         hosts: Vec::new(),
-        private_file: None,
+        private_files: Vec::new(),
     }
 }
 

@@ -158,9 +158,12 @@ impl Guard {
         outlet.map(|outlet| outlet.close()).unwrap_or_default()
     }
 
-    /// The first private file that was opened while the run went on, by it or by another program. To be asked once the started process has ended. Never blocks.
-    pub fn private_file(&self) -> Option<PrivateFile> {
-        self.opened.as_ref().and_then(OpenWatch::opened)
+    /// The private files that were opened while the run went on, by it or by another program. To be asked once the started process has ended. Never blocks.
+    pub fn private_files(&self) -> Vec<PrivateFile> {
+        self.opened
+            .as_ref()
+            .map(OpenWatch::opened)
+            .unwrap_or_default()
     }
 
     /// Ends every process of the run's cgroup; without one it does nothing. Never blocks for long; may be called again.

@@ -148,7 +148,7 @@ fn foreground_end(
         label,
         captured,
         hosts,
-        private_file,
+        private_files,
         ..
     } = finished;
     let truncated = captured.n_cut > 0;
@@ -173,7 +173,7 @@ fn foreground_end(
         notes,
         changed_directory,
         hosts,
-        private_file,
+        private_files,
         run_id: None,
     }
 }
@@ -325,7 +325,7 @@ fn completed(
         captured,
         findings,
         hosts,
-        private_file,
+        private_files,
         duration,
         ..
     } = finished;
@@ -350,7 +350,7 @@ fn completed(
         output: raw_output(captured, exit, label, cause),
         notes: findings,
         hosts,
-        private_file,
+        private_files,
         duration,
     }
 }

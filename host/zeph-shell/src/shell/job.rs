@@ -75,8 +75,8 @@ pub(crate) struct CommandResult {
     pub(crate) findings: Vec<String>,
     /// The hosts it reached.
     pub(crate) hosts: Vec<HostUse>,
-    /// The private file that was opened while it ran.
-    pub(crate) private_file: Option<PrivateFile>,
+    /// The private files that were opened while it ran.
+    pub(crate) private_files: Vec<PrivateFile>,
     pub(crate) duration: Duration,
 }
 
@@ -253,7 +253,7 @@ fn finish(ended: RunEnd, label: JailLabel, text: &str) -> Result<CommandResult, 
     let captured = ended.capture.finish();
     let mut findings = Vec::new();
     let mut hosts = Vec::new();
-    let mut private_file = None;
+    let mut private_files = Vec::new();
     if let Some(mut guard) = ended.guard {
         let went = guard.close_outlet();
         if let Some(reason) = guard.start().refusal(&captured.stderr) {
@@ -261,7 +261,7 @@ fn finish(ended: RunEnd, label: JailLabel, text: &str) -> Result<CommandResult, 
         }
         hosts = went.hosts;
         findings.extend(went.notes);
-        private_file = guard.private_file();
+        private_files = guard.private_files();
         findings.extend(guard.finish().into_iter().map(|finding| finding.text));
     }
     let end = record.as_ref().and_then(|record| record.end.as_ref());
@@ -283,7 +283,7 @@ fn finish(ended: RunEnd, label: JailLabel, text: &str) -> Result<CommandResult, 
         record,
         findings,
         hosts,
-        private_file,
+        private_files,
         duration: ended.duration,
     })
 }

@@ -30,6 +30,7 @@ const HISTORY: &[&[&str]] = &[
     &[include_str!("schema/asked.sql")],
     &[include_str!("schema/passages.sql")],
     &[include_str!("schema/releases.sql")],
+    &[include_str!("schema/stamps.sql")],
 ];
 
 /// The one row that says which version there is; of another application when it has another name.

@@ -189,7 +189,7 @@ pub(super) fn past(
     const CALLS: &str = "
         SELECT call_id, words FROM conversation_calls WHERE conversation_id = $1 ORDER BY seq DESC LIMIT $2";
     const LABELS: &str = "
-        SELECT output_id, kind, source FROM conversation_labels
+        SELECT output_id, kind, source, stamp FROM conversation_labels
         WHERE conversation_id = $1 AND (output_id IS NOT NULL) = $2 ORDER BY seq DESC LIMIT $3";
     const RELEASES: &str = "
         SELECT destination, labels FROM conversation_releases
@@ -224,17 +224,25 @@ pub(super) fn keep_labels(
     at_ms: i64,
 ) -> Outcome<()> {
     const SQL: &str = "
-        INSERT INTO conversation_labels (conversation_id, output_id, kind, source, at_ms)
-        SELECT $1::text, $2::text, $3::text, $4::text, $5::bigint WHERE NOT EXISTS
+        INSERT INTO conversation_labels (conversation_id, output_id, kind, source, stamp, at_ms)
+        SELECT $1::text, $2::text, $3::text, $4::text, $5::text, $6::bigint WHERE NOT EXISTS
         (SELECT 1 FROM conversation_labels
-         WHERE conversation_id = $1 AND output_id IS NOT DISTINCT FROM $2 AND kind = $3 AND source = $4)";
+         WHERE conversation_id = $1 AND output_id IS NOT DISTINCT FROM $2 AND kind = $3 AND source = $4
+         AND stamp IS NOT DISTINCT FROM $5)";
     // It locks the row of the conversation, so that no other host keeps the same at the moment.
     touch(transaction, conversation, at_ms, 0)?;
     let (id, output) = (conversation.to_string(), output.map(|id| id.to_string()));
     for label in labels {
         transaction.execute(
             SQL,
-            &[&id, &output, &label.kind.label(), &label.source, &at_ms],
+            &[
+                &id,
+                &output,
+                &label.kind.label(),
+                &label.source,
+                &label.stamp,
+                &at_ms,
+            ],
         )?;
     }
     Ok(())
@@ -274,8 +282,12 @@ fn label(row: &Row) -> Outcome<(Option<OverflowId>, Label)> {
     let output = output.map(|_| parsed(row, 0)).transpose()?;
     let kind: &str = get(row, 1)?;
     let kind = LabelKind::of_label(kind).ok_or_else(|| unknown(1, kind))?;
-    let source = get(row, 2)?;
-    Ok((output, Label { kind, source }))
+    let label = Label {
+        kind,
+        source: get(row, 2)?,
+        stamp: get(row, 3)?,
+    };
+    Ok((output, label))
 }
 
 fn sequence(row: &Row) -> Outcome<StoredSequence> {

@@ -599,6 +599,12 @@ const HISTORY: &[M<'static>] = &[
     CREATE INDEX tool_overflow_by_conversation ON tool_overflow (conversation_id, created_at_ms, n_bytes);
     ",
     ),
+    M::up(
+        "
+    -- What tells the content that was read from any that its source had or will have.
+    ALTER TABLE conversation_labels ADD COLUMN stamp TEXT;
+    ",
+    ),
 ];
 
 const MIGRATIONS: Migrations<'static> = Migrations::from_slice(HISTORY);

@@ -154,7 +154,7 @@ pub(super) fn past(
     const CALLS: &str = "
         SELECT call_id, words FROM conversation_calls WHERE conversation_id = ?1 ORDER BY seq DESC LIMIT ?2";
     const LABELS: &str = "
-        SELECT output_id, kind, source FROM conversation_labels
+        SELECT output_id, kind, source, stamp FROM conversation_labels
         WHERE conversation_id = ?1 AND (output_id IS NOT NULL) = ?2 ORDER BY seq DESC LIMIT ?3";
     const RELEASES: &str = "
         SELECT destination, labels FROM conversation_releases
@@ -195,14 +195,16 @@ pub(super) fn keep_labels(
     at_ms: i64,
 ) -> rusqlite::Result<()> {
     const SQL: &str = "
-        INSERT INTO conversation_labels (conversation_id, output_id, kind, source, at_ms)
-        SELECT ?1, ?2, ?3, ?4, ?5 WHERE NOT EXISTS
-        (SELECT 1 FROM conversation_labels WHERE conversation_id = ?1 AND output_id IS ?2 AND kind = ?3 AND source = ?4)";
+        INSERT INTO conversation_labels (conversation_id, output_id, kind, source, stamp, at_ms)
+        SELECT ?1, ?2, ?3, ?4, ?5, ?6 WHERE NOT EXISTS
+        (SELECT 1 FROM conversation_labels
+         WHERE conversation_id = ?1 AND output_id IS ?2 AND kind = ?3 AND source = ?4 AND stamp IS ?5)";
     touch(connection, conversation, at_ms, 0)?;
     let (id, output) = (conversation.to_string(), output.map(|id| id.to_string()));
     for label in labels {
         let mut statement = connection.prepare_cached(SQL)?;
-        statement.execute(params![id, output, label.kind.label(), label.source, at_ms])?;
+        let kind = label.kind.label();
+        statement.execute(params![id, output, kind, label.source, label.stamp, at_ms])?;
     }
     Ok(())
 }
@@ -244,8 +246,12 @@ fn label(row: &Row<'_>) -> rusqlite::Result<(Option<OverflowId>, Label)> {
     let output = output.map(|_| parsed(row, 0)).transpose()?;
     let kind: String = row.get(1)?;
     let kind = LabelKind::of_label(&kind).ok_or_else(|| unknown(1, &kind))?;
-    let source: String = row.get(2)?;
-    Ok((output, Label { kind, source }))
+    let label = Label {
+        kind,
+        source: row.get(2)?,
+        stamp: row.get(3)?,
+    };
+    Ok((output, label))
 }
 
 fn sequence(row: &Row<'_>) -> rusqlite::Result<StoredSequence> {

@@ -1,5 +1,6 @@
 //! What the result of a call is made of.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use super::PrivatePaths;
@@ -62,28 +63,46 @@ const ONLY_SHOWS: [&str; 20] = [
 /// Programs that show nothing and give files another name: the last thing they are told, or before the rest with `-t`.
 const GIVES_NAMES: [&str; 3] = ["cp", "mv", "ln"];
 
-/// The private file that the result of `call` may tell of, by what the call names.
-pub fn private_source(private: &PrivatePaths, call: &ResolvedCall) -> Option<PathBuf> {
+/// A private file that the result of a call may tell of.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PrivateSource {
+    /// Its path.
+    pub path: PathBuf,
+    /// Whether it is the content that is there now; git also shows what a file held before.
+    pub is_current: bool,
+}
+
+impl PrivateSource {
+    fn current(path: PathBuf) -> Self {
+        Self {
+            path,
+            is_current: true,
+        }
+    }
+}
+
+/// The private files that the result of `call` may tell of, by what the call names.
+pub fn private_sources(private: &PrivatePaths, call: &ResolvedCall) -> Vec<PrivateSource> {
     if private.is_empty() {
-        return None;
+        return Vec::new();
     }
     if let Some(line) = &call.command {
-        return private_line(private, line);
+        return private_files_of(private, line);
     }
-    let mut named = call.paths.iter().chain(&call.files.reach);
-    match call.tool.kind {
-        ToolKind::Delete => None,
+    let named = call.paths.iter().chain(&call.files.reach);
+    let are_all_private = || call.paths.iter().all(|path| private.holds(path));
+    let shown: Vec<&PathBuf> = match call.tool.kind {
+        ToolKind::Delete => Vec::new(),
         // Under a name that is private as well, nothing is lost.
-        ToolKind::Edit | ToolKind::Move if call.paths.iter().all(|path| private.holds(path)) => {
-            None
-        }
+        ToolKind::Edit | ToolKind::Move if are_all_private() => Vec::new(),
         // A new name for a directory, or a copy of it, is one for all that it holds.
-        ToolKind::Edit | ToolKind::Move if call.paths.len() > 1 => {
-            let mut given = named.filter(|path| private.holds(path) || private.lies_below(path));
-            given.next().cloned()
-        }
-        _ => named.find(|path| private.holds(path)).cloned(),
-    }
+        ToolKind::Edit | ToolKind::Move if call.paths.len() > 1 => named
+            .filter(|path| private.holds(path) || private.lies_below(path))
+            .collect(),
+        _ => named.filter(|path| private.holds(path)).collect(),
+    };
+    let shown = shown.into_iter().cloned();
+    shown.map(PrivateSource::current).collect()
 }
 
 /// Whether a command line may leave what it read in a file: what it shows is then not all that it did with it.
@@ -113,10 +132,10 @@ pub fn may_show_files(line: &CommandLine) -> bool {
             .any(|redirection| !redirection.writes)
 }
 
-/// The private file that the output of a command may tell of.
-pub fn private_line(private: &PrivatePaths, line: &CommandLine) -> Option<PathBuf> {
+/// The private files that the output of a command may tell of.
+pub fn private_files_of(private: &PrivatePaths, line: &CommandLine) -> Vec<PrivateSource> {
     if private.is_empty() {
-        return None;
+        return Vec::new();
     }
     let commands = line.commands.iter();
     let words: Vec<&String> = commands
@@ -134,13 +153,16 @@ pub fn private_line(private: &PrivatePaths, line: &CommandLine) -> Option<PathBu
     let renamed: Vec<&String> = renamed
         .flat_map(|command| read_words(private, line, command))
         .collect();
-    let of_words = named.filter_map(|place| match &place.place {
+    let paths_of = |place: &WordPlaces| match &place.place {
         WordPlace::Known(paths) => {
             let is_renamed = renamed.contains(&&place.word);
             let is_meant =
                 |path: &&PathBuf| private.holds(path) || is_renamed && private.lies_below(path);
-            let itself = paths.iter().find(is_meant).cloned();
-            itself.or_else(|| of_revision(private, line, place))
+            let meant: Vec<PathBuf> = paths.iter().filter(is_meant).cloned().collect();
+            match meant.is_empty() {
+                true => Vec::from_iter(of_revision(private, line, place)),
+                false => meant,
+            }
         }
         WordPlace::Like { beginnings, end } => {
             let like = |beginning: &String| {
@@ -150,16 +172,23 @@ pub fn private_line(private: &PrivatePaths, line: &CommandLine) -> Option<PathBu
                     .map(PathBuf::from)
                     .find(|path| private.holds(path))
             };
-            beginnings.iter().find_map(like)
+            beginnings.iter().filter_map(like).collect()
         }
-        WordPlace::Unknown => None,
+        WordPlace::Unknown => Vec::new(),
+    };
+    let of_words = named.flat_map(|place| {
+        let is_current = !is_word_of_git(line, &place.word);
+        let paths = paths_of(place).into_iter();
+        paths.map(move |path| PrivateSource { path, is_current })
     });
     let read = line.redirections.iter().zip(&line.places.redirections);
     let of_redirections = read
         .filter(|(redirection, _)| !redirection.writes)
         .flat_map(|(_, places)| places.iter().flatten())
-        .find(|path| private.holds(path));
-    of_words.chain(of_redirections.cloned()).next()
+        .filter(|path| private.holds(path));
+    let of_redirections = of_redirections.cloned().map(PrivateSource::current);
+    let all: BTreeSet<PrivateSource> = of_words.chain(of_redirections).collect();
+    all.into_iter().collect()
 }
 
 /// The words of a command that may name what it reads, or what it gives a name that is not private.
@@ -215,14 +244,17 @@ fn git_names_only(command: &SimpleCommand) -> bool {
 /// above.
 fn of_revision(private: &PrivatePaths, line: &CommandLine, place: &WordPlaces) -> Option<PathBuf> {
     let (_, name) = place.word.rsplit_once(':')?;
-    let mut commands = line.commands.iter();
-    let is_of_git = commands
-        .any(|command| command.base_name() == "git" && command.arguments.contains(&place.word));
+    let is_of_git = is_word_of_git(line, &place.word);
     let WordPlace::Known(paths) = &place.place else {
         return None;
     };
     let mut tops = paths.iter().flat_map(|path| path.ancestors().skip(1));
     tops.find_map(|top| Some(top.join(name)).filter(|path| is_of_git && private.holds(path)))
+}
+
+fn is_word_of_git(line: &CommandLine, word: &String) -> bool {
+    let mut commands = line.commands.iter();
+    commands.any(|command| command.base_name() == "git" && command.arguments.contains(word))
 }
 
 /// Whether all that a word may name is private.

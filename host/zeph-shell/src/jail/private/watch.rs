@@ -75,25 +75,30 @@ impl OpenWatch {
         }
     }
 
-    /// The private file that was opened first, or else one whose content got another name.
-    pub(in crate::jail) fn opened(&self) -> Option<PrivateFile> {
-        let unknown = || self.unknown.as_deref().map(Path::to_string_lossy);
-        let unknown = || unknown().map(|path| PrivateFile::Unknown(path.into_owned()));
-        let opened = |path: PathBuf| PrivateFile::Opened(path.to_string_lossy().into_owned());
-        self.heard().map(opened).or_else(unknown)
+    /// The private files that were opened or whose content got another name, and the directory where more of that may have happened.
+    pub(in crate::jail) fn opened(&self) -> Vec<PrivateFile> {
+        let unknown = self.unknown.as_deref().map(Path::to_string_lossy);
+        let unknown = unknown.map(|path| PrivateFile::Unknown(path.into_owned()));
+        // First: what is unknown is not among those that one stands for.
+        let mut files = Vec::from_iter(unknown);
+        self.hear(|path| {
+            PrivateFile::Opened(path.to_string_lossy().into_owned()).add_to(&mut files)
+        });
+        files
     }
 
-    /// An object that its path does not lead to any more, although it is still there: a directory above it has another name.
-    fn moved(&self, deleted: &[PathBuf]) -> Option<PathBuf> {
+    /// The objects that their paths do not lead to any more, although they are still there: a directory above has another name.
+    fn moved(&self, deleted: &[PathBuf]) -> impl Iterator<Item = PathBuf> {
         let is_moved = |(object, id): &&(PathBuf, ObjectId)| {
             !deleted.contains(object) && object_id(object) != Some(*id)
         };
-        let moved = self.fixed.iter().find(is_moved);
+        let moved = self.fixed.iter().filter(is_moved);
         moved.map(|(object, _)| object.clone())
     }
 
-    fn heard(&self) -> Option<PathBuf> {
-        let events = self.events.as_ref()?;
+    /// Gives what the kernel told since the last time.
+    fn hear(&self, mut opened: impl FnMut(&Path)) {
+        let Some(events) = &self.events else { return };
         let mut buffer = [MaybeUninit::uninit(); EVENT_BYTES];
         let mut reader = Reader::new(events, &mut buffer);
         let (mut changed, mut deleted): (Vec<PathBuf>, Vec<PathBuf>) = Default::default();
@@ -102,22 +107,21 @@ impl OpenWatch {
                 Ok(event) => event,
                 Err(Errno::INTR) => continue,
                 // All was read.
-                Err(_) => {
-                    let named = changed.into_iter().find(|object| has_other_name(object));
-                    return named.or_else(|| self.moved(&deleted));
-                }
+                Err(_) => break,
             };
             let kinds = event.events();
             if kinds.contains(ReadFlags::QUEUE_OVERFLOW) {
-                return self.watched.values().next().cloned();
+                self.watched.values().for_each(|object| opened(object));
             }
             let Some(object) = self.watched.get(&event.wd()) else {
                 continue;
             };
             let is_read = kinds.contains(ReadFlags::OPEN) && !kinds.contains(ReadFlags::ISDIR);
             if is_read || kinds.intersects(ReadFlags::MOVE_SELF | ReadFlags::MOVED_FROM) {
-                let name = event.file_name().map(|name| name.to_string_lossy());
-                return Some(name.map_or(object.clone(), |name| object.join(&*name)));
+                match event.file_name().map(|name| name.to_string_lossy()) {
+                    Some(name) => opened(&object.join(&*name)),
+                    None => opened(object),
+                }
             }
             if kinds.contains(ReadFlags::DELETE_SELF) {
                 changed.retain(|other| other != object);
@@ -126,6 +130,9 @@ impl OpenWatch {
                 changed.push(object.clone());
             }
         }
+        let renamed = changed.into_iter().filter(|object| has_other_name(object));
+        let moved = renamed.chain(self.moved(&deleted));
+        moved.for_each(|object| opened(&object));
     }
 }
 

@@ -129,7 +129,7 @@ fn end_of(child: Child, mut guard: Guard) -> End {
         stdout: read(child.stdout),
         stderr: read(child.stderr),
         start: guard.start(),
-        private_file: guard.private_file(),
+        private_files: guard.private_files(),
         findings: guard.finish(),
     }
 }

@@ -29,7 +29,7 @@ pub(crate) struct End {
     pub(crate) stdout: String,
     pub(crate) stderr: String,
     pub(crate) start: Start,
-    pub(crate) private_file: Option<PrivateFile>,
+    pub(crate) private_files: Vec<PrivateFile>,
     pub(crate) findings: Vec<AftermathFinding>,
 }
 
@@ -177,7 +177,7 @@ pub(crate) fn finish(prepared: PreparedRun) -> End {
         stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
         stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
         start: guard.start(),
-        private_file: guard.private_file(),
+        private_files: guard.private_files(),
         findings: guard.finish(),
     }
 }

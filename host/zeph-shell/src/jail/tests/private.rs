@@ -1,6 +1,6 @@
 //! Which private files a run opened, in every jail and in none.
 
-use zeph_core::execution::PrivateFile;
+use zeph_core::execution::{PRIVATE_FILES_MAX, PrivateFile};
 use zeph_core::policy::PrivatePaths;
 
 use super::super::*;
@@ -49,12 +49,32 @@ fn a_run_tells_which_private_file_was_opened() {
             let end = run(&jail, &room.work, script);
             let expect = expect.map(|path| room.work.join(path).to_string_lossy().into_owned());
             assert_eq!(
-                end.private_file,
-                expect.map(PrivateFile::Opened),
+                end.private_files,
+                Vec::from_iter(expect.map(PrivateFile::Opened)),
                 "{script}: {:?}",
                 jail.label()
             );
         }
+    }
+}
+
+/// What one file was released for, another one is not.
+#[test]
+fn a_run_tells_of_all_private_files_that_were_opened() {
+    let room = room();
+    for jail in jails(&room) {
+        let end = run(
+            &jail,
+            &room.work,
+            "cat a/b/.env customers/one/file a/b/.env",
+        );
+        let all = ["a/b/.env", "customers/one/file"].map(|path| room.work.join(path));
+        let all = all.map(|path| PrivateFile::Opened(path.to_string_lossy().into_owned()));
+        assert_eq!(end.private_files, all, "{:?}", jail.label());
+        // Beyond the most there may be, one stands for the others.
+        let many = "cd customers; for n in {1..99}; do echo > $n; done; cat [1-9]*";
+        let end = run(&jail, &room.work, many);
+        assert_eq!(end.private_files.len(), PRIVATE_FILES_MAX + 1);
     }
 }
 
@@ -77,8 +97,8 @@ fn a_private_file_that_moves_with_a_directory_is_told() {
         let end = run(&room.jail(), &room.work, script);
         let expect = expect.map(|path| room.work.join(path).to_string_lossy().into_owned());
         assert_eq!(
-            end.private_file,
-            expect.map(PrivateFile::Opened),
+            end.private_files,
+            Vec::from_iter(expect.map(PrivateFile::Opened)),
             "{script}"
         );
     }
@@ -90,9 +110,9 @@ fn what_could_not_be_looked_through_is_told_apart() {
     room.host("mkdir many && cd many && seq 20000 | xargs touch && mkdir -p ../node_modules/x && touch ../node_modules/x/.env");
     let end = run(&room.jail(), &room.work, "cat plain");
     let many = room.work.join("many").to_string_lossy().into_owned();
-    assert_eq!(end.private_file, Some(PrivateFile::Unknown(many)));
+    assert_eq!(end.private_files, [PrivateFile::Unknown(many)]);
     room.host("rm -r many; cd node_modules/x && seq 20000 | xargs touch");
     // The survey before was one of many entries, and holds for a while.
     let end = run(&room.jail(), &room.work, "cat plain");
-    assert_eq!(end.private_file, None);
+    assert_eq!(end.private_files, []);
 }

@@ -120,9 +120,10 @@ async fn a_conversation_remembers_its_last_calls_and_its_labels<D: Database>() {
             .unwrap();
     }
     let private = Label::new(LabelKind::Private, "/w/.env");
+    let changed = private.clone().stamped("7:12:1.000000002");
     let output = OverflowId::new();
     for output in [None, Some(output), None] {
-        let labels = vec![private.clone()];
+        let labels = vec![private.clone(), changed.clone()];
         store
             .keep_labels(conversation, output, labels, NOW_MS)
             .await
@@ -135,7 +136,12 @@ async fn a_conversation_remembers_its_last_calls_and_its_labels<D: Database>() {
     );
     assert_eq!(
         past.labels,
-        [(None, private.clone()), (Some(output), private)]
+        [
+            (None, private.clone()),
+            (None, changed.clone()),
+            (Some(output), private),
+            (Some(output), changed)
+        ]
     );
     assert_eq!(
         store

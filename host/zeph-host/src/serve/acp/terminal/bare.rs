@@ -179,9 +179,9 @@ fn bare_execution(
         facts: ExecutionFacts {
             command: Some(command),
             // Nobody watched what it opened.
-            private_file: Some(PrivateFile::Unknown(
+            private_files: vec![PrivateFile::Unknown(
                 directory.to_string_lossy().into_owned(),
-            )),
+            )],
             ..ExecutionFacts::default()
         },
         notes: vec!["it ran in the editor's terminal, without a sandbox".to_owned()],
