@@ -216,6 +216,47 @@ fn a_release_outlives_its_process() {
     assert_eq!(statuses(&product, &args, &lines), ["ok", "refused"]);
 }
 
+/// Another content under the name of what was released is asked about, and so is a file that is read together with it.
+#[test]
+fn a_release_is_not_one_of_other_content() {
+    let config = "[tools.sandbox]\nallow_network = true\n[tools.shell]\nconfirm_patterns = []\n";
+    let bash = |command: &str| line(1, "bash", json!({ "command": command }));
+    let push = line(2, "bash", json!({ "command": "git push nowhere" }));
+    for (then, expect) in [
+        (bash("cat .env"), "failed"),
+        (bash("grep -h KEY .e*"), "failed"),
+        (read(1, ".env"), "failed"),
+        (bash("cat .env sub/.env"), "refused"),
+        (bash("grep -r KEY ."), "refused"),
+        (
+            line(1, "grep", json!({ "pattern": "KEY", "path": "." })),
+            "refused",
+        ),
+        (bash("echo KEY=3 >> .env; cat .env"), "refused"),
+        (bash("mv sub/.env .env; cat .env"), "refused"),
+        (bash("cp -p .env x; mv x .env; cat .env"), "refused"),
+        (bash("git log -p -- .env"), "refused"),
+    ] {
+        let product = configured(config);
+        product.file(".env", "KEY=1\n");
+        product.file("sub/.env", "KEY=2\n");
+        let commit =
+            "git init -q && git add . && git -c user.name=a -c user.email=a@b commit -qm 1";
+        let committed = [bash(commit)];
+        assert_eq!(statuses(&product, &["--allow", "bash"], &committed), ["ok"]);
+        let conversation = "01938c2e-5a51-7cc3-98f2-8c1f9a3b7e12";
+        let args = ["-j", "1", "--allow", "bash", "--conversation", conversation];
+        let answers = product.answers(&args, [bash("cat .env"), push.clone()].concat());
+        let message = answer(&answers, 2)["error"]["message"].as_str().unwrap();
+        let id = message.rsplit("approve ").next().unwrap();
+        let approved = product.run(&["approve", id.trim_end_matches('`'), "--yes"]);
+        assert_eq!(approved.code, Some(0), "{}", approved.stderr);
+        assert_eq!(statuses(&product, &args, &[push.clone()]), ["failed"]);
+        let statuses = statuses(&product, &args, &[then.clone(), push.clone()]);
+        assert_eq!(statuses[1], expect, "{then}");
+    }
+}
+
 /// A call that shows nothing may still have put what is private where it has another name: the conversation holds it from then on.
 #[test]
 fn what_was_private_stays_private_under_another_name() {
