@@ -17,6 +17,9 @@ use crate::shell::Native;
 
 const EVERYDAY: &str = include_str!("preset.txt");
 
+/// Lines that belong together, each block behind what becomes of it.
+const BLOCKS: &str = include_str!("preset_blocks.txt");
+
 /// A home with a repository in it, and the rules of an operator.
 struct Lab {
     _folder: tempfile::TempDir,
@@ -119,6 +122,22 @@ fn everyday_commands_of_agents_under_the_preset() {
     }
     assert!(n_cases >= 100, "{n_cases} cases");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn several_lines_at_once_under_the_preset() {
+    let lab = Lab::new("tools.permissions_preset = \"developer\"");
+    let blocks: Vec<_> = BLOCKS.split("\n%%\n").collect();
+    assert!(blocks.len() >= 60, "{} blocks", blocks.len());
+    let mut wrong = Vec::new();
+    for block in blocks {
+        let (expect, text) = block.split_once('\n').unwrap();
+        let (found, rule) = lab.decide(text.trim_end());
+        if found != expect {
+            wrong.push(format!("{block}\n=> {found} by {rule}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }
 
 #[test]
