@@ -41,6 +41,35 @@ pub(crate) fn share() {
     }
 }
 
+/// Number of the allocator's option for how long freed pages stay: `mi_option_purge_delay` of mimalloc 3.
+#[cfg(target_env = "musl")]
+const PURGE_DELAY: std::ffi::c_int = 15;
+
+/// Milliseconds for which freed pages stay in a process for one call: longer than most take. What they free they soon need again, and to
+/// give a page back and take it anew costs more than to keep it.
+#[cfg(target_env = "musl")]
+const KEPT_MS: std::ffi::c_long = 1_000;
+
+/// Keeps freed pages for a moment, in a process for one call.
+#[cfg(target_env = "musl")]
+#[expect(
+    unsafe_code,
+    reason = "the crate of the allocator does not offer this option"
+)]
+pub(crate) fn keep() {
+    use mimalloc as _;
+
+    unsafe extern "C" {
+        fn mi_option_set(option: std::ffi::c_int, value: std::ffi::c_long);
+    }
+    // SAFETY: declared as in `mimalloc.h`; one number is set, which the allocator reads when it next frees.
+    unsafe { mi_option_set(PURGE_DELAY, KEPT_MS) };
+}
+
+/// Other C libraries keep it anyway.
+#[cfg(not(target_env = "musl"))]
+pub(crate) fn keep() {}
+
 /// Gives back to the system what was freed: compiling a component takes some hundred megabytes for a moment, and the C library would
 /// keep most of them. Takes some milliseconds.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]

@@ -28,6 +28,7 @@ use crate::session::Session;
 /// Runs the command.
 pub(super) fn run(context: &Context, options: CallArgs) -> Result<Exit, CliError> {
     heap::share();
+    heap::keep();
     context.record(options.record.as_deref())?;
     let mut config = context.config()?;
     let loose = match loose::is_file(&options.tool) {
