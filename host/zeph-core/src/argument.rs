@@ -13,6 +13,7 @@ use serde_json::{Map, Value};
 use crate::category::{ErrorCategory, ErrorPhase};
 use crate::failure::{ToolFailure, one_line};
 use crate::nearest::nearest;
+use crate::schema::Schema;
 
 mod coerce;
 mod compact;
@@ -32,7 +33,7 @@ const PATTERN_SIZE_MAX: usize = 256 * 1024;
 pub struct Parameters(Arc<ParametersData>);
 
 struct ParametersData {
-    schema: Value,
+    schema: Schema,
     /// Whether most values need no validator.
     is_plain: OnceLock<bool>,
     validator: OnceLock<Result<jsonschema::Validator, String>>,
@@ -64,11 +65,17 @@ impl Parameters {
             ));
         }
         cost::check(&schema)?;
-        Ok(Self(Arc::new(ParametersData {
+        Ok(Self::trusted(schema.into()))
+    }
+
+    /// Takes a JSON Schema that [`new`](Self::new) would take, without looking at it: one of the program itself, or one that was taken
+    /// before.
+    pub fn trusted(schema: Schema) -> Self {
+        Self(Arc::new(ParametersData {
             schema,
             is_plain: OnceLock::new(),
             validator: OnceLock::new(),
-        })))
+        }))
     }
 
     /// Compiles the schema as the first call would, and keeps nothing of it: a tool that is never called costs no memory.

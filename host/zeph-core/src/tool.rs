@@ -1,10 +1,10 @@
 //! Tools, as models see them.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::argument::Parameters;
 use crate::id::{PluginId, ToolName};
+use crate::schema::Schema;
 use crate::server::ServerTool;
 
 /// What kind of work a tool does, for user interfaces.
@@ -64,7 +64,7 @@ pub struct Tool {
     pub parameters: Parameters,
     /// JSON Schema of the structured part of a success, if every success has one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub output: Option<Value>,
+    pub output: Option<Schema>,
     /// For user interfaces.
     pub kind: ToolKind,
     /// Its annotations.

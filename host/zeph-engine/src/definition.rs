@@ -63,7 +63,12 @@ pub(crate) fn tools(
 }
 
 fn compile(tool: &Tool) -> Result<(), String> {
-    let output = tool.output.clone().map(Parameters::new).transpose();
+    let output = tool
+        .output
+        .as_deref()
+        .cloned()
+        .map(Parameters::new)
+        .transpose();
     let compiled = [
         ("schema", tool.parameters.check()),
         (
@@ -139,7 +144,7 @@ fn tool(plugin: &PluginId, definition: wit::ToolDefinition) -> Result<Tool, Stri
         description: plain_text(&description),
         parameters: schema("schema", &parameters)?,
         output: match output {
-            Some(text) => Some(schema("output schema", &text)?.schema().clone()),
+            Some(text) => Some(schema("output schema", &text)?.schema().clone().into()),
             None => None,
         },
         name,

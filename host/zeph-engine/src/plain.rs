@@ -23,6 +23,7 @@ use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::failure::ToolFailure;
 use zeph_core::id::{PluginId, ToolName};
 use zeph_core::output::RawOutput;
+use zeph_core::schema::Schema;
 use zeph_core::tool::{Annotations, Backend, Tool, ToolKind};
 
 use self::docs::Docs;
@@ -152,7 +153,7 @@ impl<T: Send + 'static> Plain<T> {
             description: function.describe(plugin, scope, docs),
             // An object schema by construction.
             parameters: Parameters::new(parameters).ok()?,
-            output,
+            output: output.map(Schema::from),
             kind: ToolKind::Other,
             annotations: Annotations {
                 read_only: false,

@@ -139,17 +139,33 @@ pub(crate) async fn call(
 
 #[cfg(test)]
 mod tests {
+    use zeph_core::argument::Parameters;
+    use zeph_core::tool::Tool;
+
     use super::{NAMES, scheduler, tools};
     use crate::host::Host;
     use crate::shell::Native;
 
+    fn own() -> impl Iterator<Item = Tool> {
+        let own = tools().into_iter();
+        own.chain(scheduler::tools::tools()).chain(Native::tools())
+    }
+
+    /// A start takes them unseen.
+    #[test]
+    fn the_schemas_of_the_host_are_right() {
+        for tool in own() {
+            let schemas = std::iter::once(tool.parameters.schema()).chain(tool.output.as_deref());
+            for schema in schemas {
+                let taken = Parameters::new(schema.clone()).and_then(|taken| taken.check());
+                assert_eq!(taken, Ok(()), "{}", tool.name);
+            }
+        }
+    }
+
     #[test]
     fn every_tool_of_the_host_is_known_by_its_name() {
-        let own = tools()
-            .into_iter()
-            .chain(scheduler::tools::tools())
-            .chain(Native::tools());
-        let own: Vec<_> = own.map(|tool| tool.name.to_string()).collect();
+        let own: Vec<_> = own().map(|tool| tool.name.to_string()).collect();
         for name in &own {
             assert!(Host::has_own(name), "{name}");
         }

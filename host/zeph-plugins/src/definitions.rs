@@ -121,7 +121,7 @@ pub(crate) fn canonical_tool(tool: &Tool) -> Value {
         value["title"] = json!(title);
     }
     if let Some(output) = output {
-        value["output"] = output.clone();
+        value["output"] = Value::clone(output);
     }
     value
 }

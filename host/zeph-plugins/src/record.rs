@@ -10,8 +10,11 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use zeph_core::argument::Parameters;
 use zeph_core::id::{Digest, Pin};
 use zeph_core::manifest::Manifest;
+use zeph_core::schema::Schema;
 use zeph_core::tool::Tool;
 use zeph_engine::StrategyDefinition;
 
@@ -85,11 +88,21 @@ struct PluginRecord {
 struct OwnRecord {
     host: String,
     digest: Digest,
+    /// Without their schemas.
     tools: Vec<Tool>,
+    /// Those of each tool, which are read when they are first looked at.
+    schemas: Vec<KeptSchemas>,
+}
+
+/// The schemas of a tool as JSON text.
+#[derive(Serialize, Deserialize)]
+struct KeptSchemas {
+    parameters: String,
+    output: Option<String>,
 }
 
 /// Changes whenever this build would judge or describe a component differently.
-const HOST: &str = concat!(env!("CARGO_PKG_VERSION"), " 3");
+const HOST: &str = concat!(env!("CARGO_PKG_VERSION"), " 4");
 
 impl Records {
     /// The records below the cache directory. One that others may write into is not used.
@@ -126,8 +139,10 @@ impl Records {
     pub fn recall_own(&self, digest: Digest) -> Option<Vec<Tool>> {
         let text = fs::read(self.own_file(digest)?).ok()?;
         let record: OwnRecord = serde_json::from_slice(&text).ok()?;
-        let holds = record.host == HOST && record.digest == digest;
-        holds.then_some(record.tools)
+        let is_whole = record.tools.len() == record.schemas.len();
+        let holds = record.host == HOST && record.digest == digest && is_whole;
+        let kept = record.tools.into_iter().zip(record.schemas);
+        holds.then(|| kept.map(|(tool, schemas)| schemas.of(tool)).collect())
     }
 
     /// Keeps the tools of a component that is part of the program. Failing only costs the next start some time.
@@ -138,7 +153,8 @@ impl Records {
         let record = OwnRecord {
             host: HOST.to_owned(),
             digest,
-            tools: tools.to_vec(),
+            tools: tools.iter().map(without_schemas).collect(),
+            schemas: tools.iter().map(KeptSchemas::new).collect(),
         };
         write(&file, &record);
     }
@@ -159,6 +175,32 @@ impl Records {
     fn file(&self, path: &Path) -> Option<PathBuf> {
         let name = zeph_engine::digest(path.as_os_str().as_encoded_bytes()).hex();
         Some(self.dir.as_ref()?.join(name).with_extension("json"))
+    }
+}
+
+impl KeptSchemas {
+    fn new(tool: &Tool) -> Self {
+        Self {
+            parameters: tool.parameters.schema().to_string(),
+            output: tool.output.as_deref().map(Value::to_string),
+        }
+    }
+
+    /// The tool with them.
+    fn of(self, tool: Tool) -> Tool {
+        Tool {
+            parameters: Parameters::trusted(Schema::of_text(self.parameters)),
+            output: self.output.map(Schema::of_text),
+            ..tool
+        }
+    }
+}
+
+fn without_schemas(tool: &Tool) -> Tool {
+    Tool {
+        parameters: Parameters::trusted(Schema::later(|| json!({"type": "object"}))),
+        output: None,
+        ..tool.clone()
     }
 }
 
@@ -194,6 +236,7 @@ fn replace(file: &Path, text: &[u8]) -> std::io::Result<()> {
 mod tests {
     use std::fs;
 
+    use serde_json::json;
     use zeph_core::tool::Tool;
 
     use super::{OwnRecord, Records};
@@ -202,7 +245,8 @@ mod tests {
         let tool = serde_json::json!({
             "name": "look",
             "description": "Looks.",
-            "parameters": {"type": "object"},
+            "parameters": {"type": "object", "properties": {"path": {"type": "string"}}},
+            "output": {"type": "object", "required": ["\"seen\""]},
             "kind": "other",
             "annotations": {"read_only": true, "destructive": false, "idempotent": true, "open_world": false},
             "backend": {"wasm": "own"},
@@ -217,10 +261,10 @@ mod tests {
         let (one, other) = (zeph_engine::digest(b"one"), zeph_engine::digest(b"other"));
         assert!(records.recall_own(one).is_none());
         records.keep_own(one, &tools());
-        let names = |tools: Vec<Tool>| tools.iter().map(|tool| tool.name.to_string()).collect();
+        let recalled = records.recall_own(one).unwrap();
         assert_eq!(
-            records.recall_own(one).map(names),
-            Some(vec!["look".to_owned()])
+            serde_json::to_value(recalled).unwrap(),
+            serde_json::to_value(tools()).unwrap()
         );
         assert!(records.recall_own(other).is_none());
 
@@ -235,5 +279,26 @@ mod tests {
         assert!(records.recall_own(one).is_none());
         fs::write(place(one), "{").unwrap();
         assert!(records.recall_own(one).is_none());
+    }
+
+    #[test]
+    fn a_schema_that_was_damaged_lets_no_call_through() {
+        let cache = tempfile::tempdir().unwrap();
+        let records = Records::new(Some(cache.path()));
+        let digest = zeph_engine::digest(b"one");
+        records.keep_own(digest, &tools());
+        let place = records.own_file(digest).unwrap();
+        let mut record: OwnRecord = serde_json::from_slice(&fs::read(&place).unwrap()).unwrap();
+        let called = |records: &Records| {
+            let tools = records.recall_own(digest)?;
+            Some(tools.first()?.parameters.read(json!({"path": "a"})).is_ok())
+        };
+        assert_eq!(called(&records), Some(true));
+        record.schemas[0].parameters.truncate(20);
+        fs::write(&place, serde_json::to_vec(&record).unwrap()).unwrap();
+        assert_eq!(called(&records), Some(false));
+        record.schemas.clear();
+        fs::write(&place, serde_json::to_vec(&record).unwrap()).unwrap();
+        assert_eq!(called(&records), None);
     }
 }

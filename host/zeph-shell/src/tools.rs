@@ -5,6 +5,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use zeph_core::argument::Parameters;
 use zeph_core::id::ToolName;
+use zeph_core::schema::Schema;
 use zeph_core::tool::{Annotations, Backend, Tool, ToolKind};
 
 /// Runs a command.
@@ -65,17 +66,7 @@ fn bash() -> Tool {
             running, such as a server, set `background`. Prefer `read`, `edit`, `grep` and `find_path` to `cat`, `sed`, \
             `grep` and `find`."
             .to_owned(),
-        output: Some(json!({
-            "type": "object",
-            "properties": {
-                "stdout": { "type": "string" },
-                "stderr": { "type": "string" },
-                "exit_code": { "anyOf": [{ "type": "integer" }, { "type": "null" }] },
-                "truncated": { "type": "boolean" },
-                "sandbox": { "type": "string" },
-                "run_id": { "type": "string" },
-            },
-        })),
+        output: Some(Schema::later(envelope)),
         kind: ToolKind::Execute,
         annotations: Annotations {
             read_only: false,
@@ -83,7 +74,7 @@ fn bash() -> Tool {
             idempotent: false,
             open_world: true,
         },
-        ..tool(BASH, schema::<BashArguments>())
+        ..tool(BASH, schema::<BashArguments>)
     }
 }
 
@@ -99,7 +90,7 @@ fn list_runs() -> Tool {
             idempotent: true,
             open_world: false,
         },
-        ..tool(LIST_RUNS, schema::<ListRunsArguments>())
+        ..tool(LIST_RUNS, schema::<ListRunsArguments>)
     }
 }
 
@@ -116,16 +107,31 @@ fn kill_run() -> Tool {
             idempotent: true,
             open_world: false,
         },
-        ..tool(KILL_RUN, schema::<KillRunArguments>())
+        ..tool(KILL_RUN, schema::<KillRunArguments>)
     }
 }
 
-fn tool(name: &str, schema: Value) -> Tool {
+/// What a command came to.
+fn envelope() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "stdout": { "type": "string" },
+            "stderr": { "type": "string" },
+            "exit_code": { "anyOf": [{ "type": "integer" }, { "type": "null" }] },
+            "truncated": { "type": "boolean" },
+            "sandbox": { "type": "string" },
+            "run_id": { "type": "string" },
+        },
+    })
+}
+
+fn tool(name: &str, schema: fn() -> Value) -> Tool {
     Tool {
         name: ToolName::new(name).expect("bug: the name is a valid one"),
         title: None,
         description: String::new(),
-        parameters: Parameters::new(schema).expect("bug: the schema describes an object"),
+        parameters: Parameters::trusted(Schema::later(schema)),
         output: None,
         kind: ToolKind::Other,
         annotations: Annotations::default(),

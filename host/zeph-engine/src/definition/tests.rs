@@ -150,7 +150,7 @@ fn words_are_made_plain() {
         "properties": {"x": {"description": "first\n[31msecond", "type": "string", "default": "\n\t"}},
     });
     assert_eq!(tool.parameters.schema(), &cleaned);
-    assert_eq!(tool.output, Some(cleaned));
+    assert_eq!(tool.output.as_deref(), Some(&cleaned));
 }
 
 #[test]

@@ -222,7 +222,10 @@ fn types_too_large_for_a_schema() {
 fn schemas(declarations: &str, ty: &str) -> (Value, Value) {
     let wit = format!("export i: interface {{ {declarations} f: func(v: {ty}) -> {ty}; }}");
     let tool = tools(&component(&world(&wit))).remove(0);
-    (tool.parameters.schema().clone(), tool.output.unwrap())
+    (
+        tool.parameters.schema().clone(),
+        tool.output.as_deref().cloned().unwrap(),
+    )
 }
 
 #[test]
@@ -361,7 +364,8 @@ fn schemas_that_differ_by_direction() {
 fn results_that_are_not_part_of_a_success() {
     let output = |result: &str| {
         let wit = format!("export f: func(){result};");
-        tools(&component(&world(&wit))).remove(0).output
+        let tool = tools(&component(&world(&wit))).remove(0);
+        tool.output.as_deref().cloned()
     };
     assert_eq!(output(""), None);
     assert_eq!(output(" -> result"), None);

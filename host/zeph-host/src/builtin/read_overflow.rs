@@ -9,6 +9,7 @@ use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::failure::{ToolFailure, one_line};
 use zeph_core::id::{ConversationId, OverflowId, ToolName};
 use zeph_core::output::RawOutput;
+use zeph_core::schema::Schema;
 use zeph_core::tool::{Annotations, Backend, Tool, ToolKind};
 
 use crate::overflow::Overflow;
@@ -51,7 +52,7 @@ pub(crate) fn tool() -> Tool {
             notice; page with `offset` and `limit` (lines), or search it with `pattern`. Only outputs of this \
             conversation can be read."
             .to_owned(),
-        parameters: Parameters::new(schema()).expect("bug: the schema describes an object"),
+        parameters: Parameters::trusted(Schema::later(schema)),
         output: None,
         kind: ToolKind::Read,
         annotations: Annotations {

@@ -8,6 +8,7 @@ use zeph_core::call::CallFrame;
 use zeph_core::id::ToolName;
 use zeph_core::output::RawOutput;
 use zeph_core::redact::Redactor;
+use zeph_core::schema::Schema;
 use zeph_core::tool::{Annotations, Backend, Tool, ToolKind};
 
 use crate::session::Session;
@@ -41,8 +42,7 @@ pub(super) fn tool() -> Tool {
         description: "The URLs, file paths and JSON values that earlier outputs of this turn contained, the latest last. \
             Commands find the same as a JSON file named in ZEPH_TURN_STATE."
             .to_owned(),
-        parameters: Parameters::new(super::schema_of::<TurnStateArguments>())
-            .expect("bug: the schema describes an object"),
+        parameters: Parameters::trusted(Schema::later(super::schema_of::<TurnStateArguments>)),
         output: None,
         kind: ToolKind::Read,
         annotations: Annotations {

@@ -8,6 +8,7 @@ use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::failure::ToolFailure;
 use zeph_core::id::ToolName;
 use zeph_core::output::RawOutput;
+use zeph_core::schema::Schema;
 use zeph_core::tool::{Annotations, Backend, Tool, ToolKind};
 use zeph_store::{GoalState, GoalTask, Store, TaskGraph, TaskState};
 
@@ -61,8 +62,7 @@ pub(super) fn tool() -> Tool {
             when the work takes several steps, and again when a task begins or ends. The goal is completed once every task is \
             `completed` or `skipped`."
             .to_owned(),
-        parameters: Parameters::new(super::schema_of::<UpdatePlanArguments>())
-            .expect("bug: the schema describes an object"),
+        parameters: Parameters::trusted(Schema::later(super::schema_of::<UpdatePlanArguments>)),
         output: None,
         kind: ToolKind::Think,
         annotations: Annotations {

@@ -5,6 +5,7 @@ use serde_json::Value;
 use zeph_core::argument::Parameters;
 use zeph_core::failure;
 use zeph_core::id::ToolName;
+use zeph_core::schema::Schema;
 use zeph_core::tool::{Annotations, Backend, Tool, ToolKind};
 
 /// A tool that an executor offers.
@@ -87,7 +88,7 @@ impl ToolDefinition {
             title: self.title.clone(),
             description: self.description.clone(),
             parameters,
-            output: self.output.clone(),
+            output: self.output.clone().map(Schema::from),
             kind: self.kind,
             annotations: self.annotations,
             backend: Backend::Builtin,
@@ -102,7 +103,7 @@ impl From<&Tool> for ToolDefinition {
             title: tool.title.clone(),
             description: tool.description.clone(),
             parameters: tool.parameters.schema().clone(),
-            output: tool.output.clone(),
+            output: tool.output.as_deref().cloned(),
             kind: tool.kind,
             annotations: tool.annotations,
         }

@@ -14,6 +14,7 @@ use zeph_core::id::ToolName;
 use zeph_core::output::RawOutput;
 use zeph_core::policy::{AuthorizedCall, Decision};
 use zeph_core::principal::Principal;
+use zeph_core::schema::Schema;
 use zeph_core::tool::{Annotations, Backend, Tool, ToolKind};
 use zeph_store::{NewSchedule, PutSchedule, ScheduleOwner, StoreError};
 
@@ -110,37 +111,42 @@ pub(crate) fn tools() -> Vec<Tool> {
             (PERIODIC, "Schedule a periodic task"),
             "Call a tool, or give the agent a prompt, again and again, at times given as a pattern of cron. Each run is decided \
              anew by the rules that apply then; nobody can be asked.",
-            schema_of::<PeriodicArguments>(),
+            schema_of::<PeriodicArguments>,
             false,
         ),
         tool(
             (DEFERRED, "Schedule a task"),
             "Call a tool, or give the agent a prompt, once, at a later time. The run is decided anew by the rules that apply \
              then; nobody can be asked.",
-            schema_of::<DeferredArguments>(),
+            schema_of::<DeferredArguments>,
             false,
         ),
         tool(
             (CANCEL, "Cancel a task"),
             "Cancel a scheduled task of yours by its name.",
-            schema_of::<CancelArguments>(),
+            schema_of::<CancelArguments>,
             false,
         ),
         tool(
             (LIST, "List tasks"),
             "List your scheduled tasks: when each comes next, and how its last run ended.",
-            json!({ "type": "object", "properties": {} }),
+            || json!({ "type": "object", "properties": {} }),
             true,
         ),
     ]
 }
 
-fn tool((name, title): (&str, &str), description: &str, schema: Value, read_only: bool) -> Tool {
+fn tool(
+    (name, title): (&str, &str),
+    description: &str,
+    schema: fn() -> Value,
+    read_only: bool,
+) -> Tool {
     Tool {
         name: ToolName::new(name).expect("bug: the name is a valid one"),
         title: Some(title.to_owned()),
         description: description.to_owned(),
-        parameters: Parameters::new(schema).expect("bug: the schema describes an object"),
+        parameters: Parameters::trusted(Schema::later(schema)),
         output: None,
         kind: ToolKind::Other,
         annotations: Annotations {

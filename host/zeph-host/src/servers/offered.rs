@@ -7,6 +7,7 @@ use zeph_config::{ServerConfig, TrustLevel};
 use zeph_core::argument::Parameters;
 use zeph_core::failure::{ToolFailure, one_line};
 use zeph_core::id::{ServerName, ToolName};
+use zeph_core::schema::Schema;
 use zeph_core::server::ServerTool;
 use zeph_core::tool::{Annotations, Backend, Tool, ToolKind};
 use zeph_mcp::client::{Definitions, ServerInfo, ToolDefinition};
@@ -157,7 +158,7 @@ fn shown(
         title: definition.title.clone(),
         description: chosen.description,
         parameters,
-        output: definition.output.clone(),
+        output: definition.output.clone().map(Schema::from),
         kind: ToolKind::Other,
         annotations: believed(config.trust, definition.annotations, is_confined),
         backend: Backend::Mcp(named),
@@ -249,7 +250,7 @@ fn sent(server: &ServerName, definition: &ToolDefinition) -> Tool {
         title: text("title"),
         description: text("description").unwrap_or_default(),
         parameters: schema.unwrap_or_else(|| definition.parameters.clone()),
-        output: sent.get("outputSchema").cloned(),
+        output: sent.get("outputSchema").cloned().map(Schema::from),
         kind: ToolKind::Other,
         annotations: definition.annotations,
         backend: Backend::Mcp(named),

@@ -28,7 +28,7 @@ fn json_of(messages: &[String], output: &ToolOutput, schema: Option<&OutputSchem
 
 fn schema(schema: Value) -> OutputSchema {
     let tool = Tool {
-        output: Some(schema),
+        output: Some(schema.into()),
         ..a_tool("t")
     };
     OutputSchema::of(&tool).unwrap()

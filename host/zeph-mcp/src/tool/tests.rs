@@ -21,7 +21,7 @@ pub(crate) fn a_tool(name: &str) -> Tool {
 
 fn with_output(schema: Value) -> Option<OutputSchema> {
     OutputSchema::of(&Tool {
-        output: Some(schema),
+        output: Some(schema.into()),
         ..a_tool("t")
     })
 }

@@ -22,7 +22,7 @@ pub(crate) fn tool(name: &str) -> Tool {
         title: Some("A tool".to_owned()),
         description: "Does something.".to_owned(),
         parameters: Parameters::new(parameters).unwrap(),
-        output: Some(json!({ "type": "object" })),
+        output: Some(json!({ "type": "object" }).into()),
         kind: ToolKind::Other,
         annotations: Annotations::default(),
         backend: Backend::Wasm(PluginId("notes".to_owned())),
@@ -126,11 +126,11 @@ fn every_change_changes_the_digest() {
             });
         }),
         ("output", |_, tools| {
-            tools[0].output = Some(json!({ "type": "string" }));
+            tools[0].output = Some(json!({ "type": "string" }).into());
         }),
         ("no output", |_, tools| tools[0].output = None),
         ("null output", |_, tools| {
-            tools[0].output = Some(Value::Null);
+            tools[0].output = Some(Value::Null.into());
         }),
         ("kind", |_, tools| tools[0].kind = ToolKind::Read),
         ("read-only", |_, tools| {

@@ -381,8 +381,9 @@ fn schemas() {
                     "anyOf": [{ "minProperties": 1 }, { "maxProperties": 9 }],
                 });
             });
-            side.tools[0].output =
-                Some(json!({ "type": "object", "properties": { "n": { "type": "integer" } } }));
+            side.tools[0].output = Some(
+                json!({ "type": "object", "properties": { "n": { "type": "integer" } } }).into(),
+            );
         },
         |side| {
             with_schema(&mut side.tools[0], |schema| {
@@ -393,8 +394,9 @@ fn schemas() {
                     "anyOf": [{ "minProperties": 2 }, { "maxProperties": 9 }],
                 });
             });
-            side.tools[0].output =
-                Some(json!({ "type": "object", "properties": { "n": { "type": "number" } } }));
+            side.tools[0].output = Some(
+                json!({ "type": "object", "properties": { "n": { "type": "number" } } }).into(),
+            );
         },
         &[
             "tools: 1 changed",

@@ -108,7 +108,7 @@ fn differences(old: &Tool, new: &Tool) -> Differences {
         kind: was(old.kind, *kind),
         annotations: was(old.annotations, *annotations),
         parameters: schema::changes(Some(old.parameters.schema()), Some(parameters.schema())),
-        output: schema::changes(old.output.as_ref(), output.as_ref()),
+        output: schema::changes(old.output.as_deref(), output.as_deref()),
     }
 }
 
@@ -126,7 +126,7 @@ fn all_of(tool: &Tool) -> Differences {
         kind: None,
         annotations: was(Annotations::default(), tool.annotations),
         parameters: schema::changes(Some(&nothing), Some(schema)),
-        output: schema::changes(None, tool.output.as_ref()),
+        output: schema::changes(None, tool.output.as_deref()),
     }
 }
 

@@ -53,7 +53,7 @@ fn runs_unasked(tool: &Tool) -> bool {
 /// Whether a text of the tool holds what a person would not see. The mark that makes a character an emoji is harmless.
 fn has_hidden(tool: &Tool) -> bool {
     let is_suspect = |character| is_hidden(character) && !"\n\t\r\u{fe0f}".contains(character);
-    let schemas = std::iter::once(tool.parameters.schema()).chain(&tool.output);
+    let schemas = std::iter::once(tool.parameters.schema()).chain(tool.output.as_deref());
     let texts = [
         tool.title.clone().unwrap_or_default(),
         tool.description.clone(),

@@ -18,6 +18,7 @@ use zeph_core::failure::one_line;
 use zeph_core::id::{Digest, Pin, PluginId, ServerName, ToolName};
 use zeph_core::manifest::Want;
 use zeph_core::network::{HostAccess, Methods};
+use zeph_core::schema::Schema;
 use zeph_core::secret::SecretUse;
 use zeph_core::server::ServerTool;
 use zeph_core::tool::{Annotations, Backend, Tool, ToolKind};
@@ -328,7 +329,7 @@ fn tool(raw: RawTool, name: ToolName, backend: &Backend) -> Result<Tool, LockPro
         title,
         description,
         parameters: schema.map_err(|error| wrong(&parameters, error.to_string()))?,
-        output: output.as_ref().map(json).transpose()?,
+        output: output.as_ref().map(json).transpose()?.map(Schema::from),
         kind,
         annotations: Annotations {
             read_only: annotations.contains(&RawPromise::ReadOnly),

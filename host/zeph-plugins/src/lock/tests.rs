@@ -122,7 +122,7 @@ fn saying(text: &str) -> LockedPlugin {
     with_schema(&mut saying, |schema| {
         schema[text] = json!({ "description": text });
     });
-    saying.output = Some(json!({ text: [text, 0.151_002_163_278_080_03, u64::MAX, -1] }));
+    saying.output = Some(json!({ text: [text, 0.151_002_163_278_080_03, u64::MAX, -1] }).into());
     let name = text.to_owned();
     let mut wants = wants();
     wants[2] = want(Capability::Program { name }, text);

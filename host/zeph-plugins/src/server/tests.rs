@@ -122,7 +122,7 @@ fn what_is_written_is_read_again() {
     let lock = folder.path().join("zeph.lock");
     let mut described = tool("x", "Lines.\n\n\u{202e}\"quotes\" \\ and more \n");
     described.annotations.read_only = true;
-    described.output = Some(json!({"type": "object"}));
+    described.output = Some(json!({"type": "object"}).into());
     let first = server(
         vec![described, tool("日本", "Two.")],
         "Line one.\nLine two.",

@@ -59,7 +59,7 @@ fn nothing_a_plugin_says_drives_the_terminal_or_makes_lines_of_its_own() {
             for (n, tool) in side.tools.iter_mut().enumerate() {
                 tool.title = Some(hostile.to_owned());
                 tool.description = hostile.repeat(n + 1);
-                tool.output = Some(json!({ hostile: hostile, "required": [hostile] }));
+                tool.output = Some(json!({ hostile: hostile, "required": [hostile] }).into());
                 with_schema(tool, |schema| {
                     schema["properties"][hostile] = json!({ "description": hostile });
                     schema["properties"]["path"][hostile] = json!(hostile);
