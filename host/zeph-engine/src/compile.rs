@@ -6,9 +6,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rayon::ThreadPoolBuilder;
 use tokio::sync::oneshot;
 use wasmtime::{Config, Engine};
 use zeph_core::id::PluginId;
+
+/// The name of threads that compile.
+const THREADS: &str = "zeph-compile";
 
 /// How compiling a component is getting on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -102,10 +106,18 @@ impl Compiler {
 }
 
 impl Compiler {
-    /// Compiles with an engine of its own, which goes with all it needed for that: one that stays would keep it, some 100 MB for a large
-    /// component.
+    /// Compiles with an engine and threads of its own, which go with all they needed for that: those that stay would keep it, some 100 MB
+    /// for a large component, in the engine and in what an allocator holds ready for each thread.
     fn artifact(&self, bytes: &[u8]) -> wasmtime::Result<Vec<u8>> {
-        Engine::new(&self.config)?.precompile_component(bytes)
+        let compile = || Engine::new(&self.config)?.precompile_component(bytes);
+        let threads = ThreadPoolBuilder::new().thread_name(|_| THREADS.to_owned());
+        match threads.build() {
+            Ok(threads) => threads.install(compile),
+            Err(error) => {
+                tracing::warn!(%error, "the threads that compile cannot start");
+                compile()
+            }
+        }
     }
 }
 
@@ -127,4 +139,36 @@ pub(crate) async fn on_own_thread<T: Send + 'static>(
         tracing::error!(%error, "the thread that loads a plugin cannot start");
     }
     receiver.await.ok()
+}
+
+#[cfg(all(test, target_os = "linux"))]
+#[expect(clippy::unwrap_used, reason = "a test may panic")]
+mod tests {
+    use std::fs;
+    use std::thread;
+    use std::time::{Duration, Instant};
+
+    use wasmtime::Config;
+    use zeph_core::id::PluginId;
+
+    use super::Compiler;
+
+    /// Threads of the process: each test is one of its own.
+    fn n_threads() -> usize {
+        fs::read_dir("/proc/self/task").unwrap().count()
+    }
+
+    #[test]
+    fn threads_that_compile_end_with_it() {
+        let component = wat::parse_str("(component (core module (func (export \"f\"))))").unwrap();
+        let plugin = PluginId("compiled".to_owned());
+        let before = n_threads();
+        let compiler = Compiler::new(Config::new(), None);
+        assert!(!compiler.compile(&plugin, &component).unwrap().is_empty());
+        let patience = Instant::now() + Duration::from_secs(60);
+        while n_threads() > before {
+            assert!(Instant::now() < patience, "{} threads", n_threads());
+            thread::yield_now();
+        }
+    }
 }
