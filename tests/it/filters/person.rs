@@ -110,12 +110,19 @@ fn nothing_counts_as_saved_that_was_shown() {
     let small = ["--set", "tools.overflow.max_overflow_bytes=1000"];
     bash(&product, &small, "./cargo test");
     let mut args = small.to_vec();
+    // What is too long to be kept is not even looked at.
     args.extend(["filter", "--keep", "--as", "cargo test"]);
-    fed(&product, &args, &log());
+    let ran = fed(&product, &args, &log());
+    assert!(ran.stdout == log(), "{}", ran.stdout);
+    assert!(
+        ran.stderr.contains("more than 1000 bytes"),
+        "{}",
+        ran.stderr
+    );
     let all = &stats(&product)["all"];
     assert_eq!(
         (&all["n_outputs"], &all["n_shortened"]),
-        (&json!(2), &json!(0))
+        (&json!(1), &json!(0))
     );
     assert_eq!(all["bytes_before"], all["bytes_after"]);
     assert_eq!(all["tokens_saved"], 0);

@@ -58,26 +58,26 @@ fn read_back(context: &Context, id: &str) -> Result<Exit, CliError> {
 
 /// Shortens standard input.
 fn log(context: &Context, command: &str, options: &Filter) -> Result<Exit, CliError> {
+    let ready = Ready::new(context, context.config()?);
+    let (keep, bytes_max) = match options.keep {
+        true => (Keep::Stored, held_max(&ready)),
+        false => (Keep::Elsewhere, HELD_BYTES_MAX),
+    };
     let mut raw = Vec::new();
-    gather::make_room(&mut raw, HELD_BYTES_MAX);
+    gather::make_room(&mut raw, bytes_max.saturating_add(1));
     let cannot =
         |error: io::Error| CliError::internal("standard input cannot be read").because(error);
-    let bytes_max = HELD_BYTES_MAX as u64;
     let mut stdin = io::stdin().lock();
     (&mut stdin)
-        .take(bytes_max)
+        .take(bytes_max.saturating_add(1) as u64)
         .read_to_end(&mut raw)
         .map_err(cannot)?;
-    if raw.len() == HELD_BYTES_MAX {
+    if raw.len() > bytes_max {
         out::bytes(&raw)?;
         io::copy(&mut stdin, &mut io::stdout().lock()).map_err(CliError::stdout)?;
+        context.notes(&[too_long(bytes_max)]);
         return Ok(Exit::Success);
     }
-    let ready = Ready::new(context, context.config()?);
-    let keep = match options.keep {
-        true => Keep::Stored,
-        false => Keep::Elsewhere,
-    };
     let printed = Arc::new(Printed {
         line: analyse(command),
         exit_code: options.exit_code,
@@ -120,8 +120,7 @@ fn command(context: &Context, words: &[OsString]) -> Result<Exit, CliError> {
                 print_less(context, &ready, printed, &mut interrupts).await
             }
             (Some(_), None) => {
-                let why = "the output was passed on as it came: it has more than";
-                context.notes(&[format!("{why} {held_max} bytes")]);
+                context.notes(&[too_long(held_max)]);
                 Ok(())
             }
             (None, _) => Ok(()),
@@ -167,6 +166,10 @@ fn streams(ready: Option<&Ready>, line: &CommandLine) -> Streams {
 fn held_max(ready: &Ready) -> usize {
     let kept_max = usize::try_from(ready.config.overflow.max_bytes).unwrap_or(usize::MAX);
     HELD_BYTES_MAX.min(kept_max)
+}
+
+fn too_long(bytes_max: usize) -> String {
+    format!("the output was passed on as it came: it has more than {bytes_max} bytes")
 }
 
 /// As env(1) and shells say it.
