@@ -76,6 +76,7 @@ struct Pipes {
     stderr_end: Option<StreamEnd>,
     /// The error stream is left alone until then.
     stderr_rests_until: Option<Instant>,
+    /// What was read last. Its pages are there once something fills them: a server that idles says little.
     buffer: Vec<u8>,
     n_read: u64,
 }
@@ -109,7 +110,7 @@ pub(super) fn drive(
             teller: Teller::new(plan.listener),
             stderr_end: plan.stderr_end,
             stderr_rests_until: None,
-            buffer: vec![0; READ_BYTES],
+            buffer: Vec::with_capacity(READ_BYTES),
             n_read: 0,
         },
         phase: Phase::Running {
@@ -344,11 +345,11 @@ impl Pipes {
             StreamKind::Stderr => &mut self.stderr,
         };
         for _ in 0..READS_MAX {
-            let Some(n_bytes) = read(reader, &mut self.buffer) else {
+            if !read(reader, &mut self.buffer) {
                 return;
-            };
-            let bytes = &self.buffer[..n_bytes];
-            self.n_read += n_bytes as u64;
+            }
+            let bytes = self.buffer.as_slice();
+            self.n_read += bytes.len() as u64;
             match &self.stderr_end {
                 Some(end) if stream == StreamKind::Stderr => end.push(bytes),
                 _ => self.capture.push(stream, bytes),

@@ -3,6 +3,7 @@
 use std::os::fd::OwnedFd;
 use std::time::Instant;
 
+use rustix::buffer::spare_capacity;
 use rustix::io::Errno;
 
 /// A pipe for a short message.
@@ -27,25 +28,29 @@ impl Side {
     }
 
     /// Reads on when there is too much, so that the writer does not wait, but keeps nothing more.
-    pub(super) fn read(&mut self, buffer: &mut [u8]) {
-        let Some(n_bytes) = read(&mut self.reader, buffer) else {
+    pub(super) fn read(&mut self, buffer: &mut Vec<u8>) {
+        if !read(&mut self.reader, buffer) {
             return;
-        };
-        let n_kept = n_bytes.min(self.bytes_max - self.bytes.len());
+        }
+        let n_kept = buffer.len().min(self.bytes_max - self.bytes.len());
         self.bytes.extend_from_slice(&buffer[..n_kept]);
-        self.is_over |= n_kept < n_bytes;
+        self.is_over |= n_kept < buffer.len();
     }
 }
 
-/// Reads what is there; nothing when there is nothing now. At the end of the stream, or when it cannot be read, closes it.
-pub(super) fn read(reader: &mut Option<OwnedFd>, buffer: &mut [u8]) -> Option<usize> {
-    let fd = reader.as_ref()?;
-    match rustix::io::read(fd, buffer) {
-        Ok(n_bytes) if n_bytes > 0 => Some(n_bytes),
-        Err(Errno::AGAIN | Errno::INTR) => None,
+/// Reads what is there into a buffer, in the place of what it held and as much as it has room for; says whether that is anything. At the
+/// end of the stream, or when it cannot be read, closes it.
+pub(super) fn read(reader: &mut Option<OwnedFd>, buffer: &mut Vec<u8>) -> bool {
+    buffer.clear();
+    let Some(fd) = reader.as_ref() else {
+        return false;
+    };
+    match rustix::io::read(fd, spare_capacity(buffer)) {
+        Ok(n_bytes) if n_bytes > 0 => true,
+        Err(Errno::AGAIN | Errno::INTR) => false,
         Ok(_) | Err(_) => {
             *reader = None;
-            None
+            false
         }
     }
 }
