@@ -251,7 +251,10 @@ fn a_release_is_not_one_of_other_content() {
         let id = message.rsplit("approve ").next().unwrap();
         let approved = product.run(&["approve", id.trim_end_matches('`'), "--yes"]);
         assert_eq!(approved.code, Some(0), "{}", approved.stderr);
-        assert_eq!(statuses(&product, &args, &[push.clone()]), ["failed"]);
+        assert_eq!(
+            statuses(&product, &args, std::slice::from_ref(&push)),
+            ["failed"]
+        );
         let statuses = statuses(&product, &args, &[then.clone(), push.clone()]);
         assert_eq!(statuses[1], expect, "{then}");
     }

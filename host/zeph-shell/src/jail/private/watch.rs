@@ -82,7 +82,7 @@ impl OpenWatch {
         // First: what is unknown is not among those that one stands for.
         let mut files = Vec::from_iter(unknown);
         self.hear(|path| {
-            PrivateFile::Opened(path.to_string_lossy().into_owned()).add_to(&mut files)
+            PrivateFile::Opened(path.to_string_lossy().into_owned()).add_to(&mut files);
         });
         files
     }
