@@ -41,35 +41,6 @@ pub(crate) fn share() {
     }
 }
 
-/// Number of the allocator's option for how long freed pages stay: `mi_option_purge_delay` of mimalloc 3.
-#[cfg(target_env = "musl")]
-const PURGE_DELAY: std::ffi::c_int = 15;
-
-/// Milliseconds for which freed pages stay in a process for one call: longer than most take. What they free they soon need again, and to
-/// give a page back and take it anew costs more than to keep it.
-#[cfg(target_env = "musl")]
-const KEPT_MS: std::ffi::c_long = 1_000;
-
-/// Keeps freed pages for a moment, in a process for one call.
-#[cfg(target_env = "musl")]
-#[expect(
-    unsafe_code,
-    reason = "the crate of the allocator does not offer this option"
-)]
-pub(crate) fn keep() {
-    use mimalloc as _;
-
-    unsafe extern "C" {
-        fn mi_option_set(option: std::ffi::c_int, value: std::ffi::c_long);
-    }
-    // SAFETY: declared as in `mimalloc.h`; one number is set, which the allocator reads when it next frees.
-    unsafe { mi_option_set(PURGE_DELAY, KEPT_MS) };
-}
-
-/// Other C libraries keep it anyway.
-#[cfg(not(target_env = "musl"))]
-pub(crate) fn keep() {}
-
 /// Gives back to the system what was freed: compiling a component takes some hundred megabytes for a moment, and the C library would
 /// keep most of them. Takes some milliseconds.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
@@ -115,33 +86,44 @@ pub(crate) fn give_back() {
 #[cfg(not(any(target_env = "musl", all(target_os = "linux", target_env = "gnu"))))]
 pub(crate) fn give_back() {}
 
-/// Number of the allocator's option for how long freed pages stay: `mi_option_purge_delay` of mimalloc 3.
-#[cfg(target_env = "musl")]
-const PURGE_DELAY: std::ffi::c_int = 15;
-
 /// Milliseconds for which freed pages stay. By default it is a second: until then, outputs of ten megabytes add up.
-#[cfg(target_env = "musl")]
-const PURGE_DELAY_MS: std::ffi::c_long = 10;
+const PURGE_DELAY_MS: i32 = 10;
 
-/// Lets the allocator that stands in for musl's give freed pages back soon. To be called before there are threads.
+/// Milliseconds for which freed pages stay in a process for one call: longer than most take. What they free they soon need again, and to
+/// give a page back and take it anew costs more than to keep it.
+const KEPT_MS: i32 = 1_000;
+
+/// Lets the allocator that stands in for musl's give freed pages back soon.
+pub(crate) fn purge_soon() {
+    purge_after(PURGE_DELAY_MS);
+}
+
+/// Lets it keep freed pages for a moment, in a process for one call.
+pub(crate) fn keep() {
+    purge_after(KEPT_MS);
+}
+
 #[cfg(target_env = "musl")]
 #[expect(
     unsafe_code,
     reason = "the crate of the allocator does not offer this option"
 )]
-pub(crate) fn purge_soon() {
+fn purge_after(ms: i32) {
     use mimalloc as _;
+
+    /// `mi_option_purge_delay` of mimalloc 3.
+    const PURGE_DELAY: std::ffi::c_int = 15;
 
     unsafe extern "C" {
         fn mi_option_set(option: std::ffi::c_int, value: std::ffi::c_long);
     }
-    // SAFETY: the allocator is linked; one number is set, which it reads when it next frees, and there are no other threads yet.
-    unsafe { mi_option_set(PURGE_DELAY, PURGE_DELAY_MS) };
+    // SAFETY: declared as in `mimalloc.h`; one number is set, which the allocator reads when it next frees.
+    unsafe { mi_option_set(PURGE_DELAY, ms.into()) };
 }
 
 /// Others have no such option.
 #[cfg(not(target_env = "musl"))]
-pub(crate) fn purge_soon() {}
+fn purge_after(_: i32) {}
 
 /// Other C libraries have no such settings.
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
