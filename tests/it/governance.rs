@@ -221,17 +221,19 @@ fn a_release_outlives_its_process() {
 fn a_release_is_not_one_of_other_content() {
     let config = "[tools.sandbox]\nallow_network = true\n[tools.shell]\nconfirm_patterns = []\n";
     let bash = |command: &str| line(1, "bash", json!({ "command": command }));
-    let push = line(2, "bash", json!({ "command": "git push nowhere" }));
+    let push = |id: u32| line(id, "bash", json!({ "command": "git push nowhere" }));
+    let grep = |hidden: bool| {
+        let args = json!({ "pattern": "KEY", "path": ".", "include_ignored": hidden });
+        line(1, "grep", args)
+    };
     for (then, expect) in [
         (bash("cat .env"), "failed"),
         (bash("grep -h KEY .e*"), "failed"),
         (read(1, ".env"), "failed"),
         (bash("cat .env sub/.env"), "refused"),
         (bash("grep -r KEY ."), "refused"),
-        (
-            line(1, "grep", json!({ "pattern": "KEY", "path": "." })),
-            "refused",
-        ),
+        (grep(false), "failed"),
+        (grep(true), "refused"),
         (bash("echo KEY=3 >> .env; cat .env"), "refused"),
         (bash("mv sub/.env .env; cat .env"), "refused"),
         (bash("cp -p .env x; mv x .env; cat .env"), "refused"),
@@ -246,16 +248,13 @@ fn a_release_is_not_one_of_other_content() {
         assert_eq!(statuses(&product, &["--allow", "bash"], &committed), ["ok"]);
         let conversation = "01938c2e-5a51-7cc3-98f2-8c1f9a3b7e12";
         let args = ["-j", "1", "--allow", "bash", "--conversation", conversation];
-        let answers = product.answers(&args, [bash("cat .env"), push.clone()].concat());
+        let answers = product.answers(&args, [bash("cat .env"), push(2)].concat());
         let message = answer(&answers, 2)["error"]["message"].as_str().unwrap();
         let id = message.rsplit("approve ").next().unwrap();
         let approved = product.run(&["approve", id.trim_end_matches('`'), "--yes"]);
         assert_eq!(approved.code, Some(0), "{}", approved.stderr);
-        assert_eq!(
-            statuses(&product, &args, std::slice::from_ref(&push)),
-            ["failed"]
-        );
-        let statuses = statuses(&product, &args, &[then.clone(), push.clone()]);
+        assert_eq!(statuses(&product, &args, &[push(1)]), ["failed"]);
+        let statuses = statuses(&product, &args, &[then.clone(), push(2)]);
         assert_eq!(statuses[1], expect, "{then}");
     }
 }

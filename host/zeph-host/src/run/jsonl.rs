@@ -89,10 +89,13 @@ pub(crate) async fn serve(
                 calls.abandon();
                 ended = Some(JsonLinesEnd::OutputClosed);
             }
-            permit = output.lines.reserve(), if calls.has_answers() => match (permit, calls.next_answer()) {
-                (Ok(permit), Some(line)) => permit.send(line),
-                (Ok(_), None) => {}
-                (Err(_), _) => {
+            room = output.room(), if calls.has_answers() => match room {
+                Some(room) => {
+                    if let Some(line) = calls.next_answer() {
+                        room.put(line);
+                    }
+                }
+                None => {
                     calls.abandon();
                     ended = Some(JsonLinesEnd::OutputClosed);
                 }

@@ -1,10 +1,14 @@
-//! Answers to standard output, written on a thread of their own: a consumer that reads slowly, or not at all, never
-//! keeps the front end from receiving signals.
+//! Answers to standard output. A short one is written at once where a pipe takes it without waiting; every other is written on a thread of
+//! its own, so that a consumer that reads slowly, or not at all, never keeps the front end from receiving signals.
 
 use std::io::{self, Write};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::FileType;
+use rustix::pipe::PIPE_BUF;
+use tokio::sync::mpsc::Permit;
 use tokio::sync::{Notify, mpsc, oneshot};
 
 /// Answers in the channel, besides those that wait for it.
@@ -13,10 +17,20 @@ const WRITE_AHEAD_LINES: usize = 1;
 /// Standard output.
 #[derive(Debug)]
 pub(crate) struct JsonLinesOutput {
-    /// Takes whole lines without their line feed. Closed once writing has failed.
-    pub(crate) lines: mpsc::Sender<String>,
+    /// Takes whole lines. Closed once writing has failed.
+    lines: mpsc::Sender<String>,
+    /// Lines that the thread has not written yet.
+    unwritten: Arc<AtomicUsize>,
+    is_pipe: bool,
     end: oneshot::Receiver<io::Result<()>>,
     gone: Arc<Notify>,
+}
+
+/// Room for one line.
+#[derive(Debug)]
+pub(crate) struct OutputRoom<'a> {
+    output: &'a JsonLinesOutput,
+    permit: Permit<'a, String>,
 }
 
 impl JsonLinesOutput {
@@ -24,11 +38,28 @@ impl JsonLinesOutput {
     pub(crate) fn spawn() -> io::Result<Self> {
         let (lines, receiver) = mpsc::channel(WRITE_AHEAD_LINES);
         let (ended, end) = oneshot::channel();
+        let unwritten = Arc::<AtomicUsize>::default();
+        let left = Arc::clone(&unwritten);
         std::thread::Builder::new()
             .name("zeph-answers".to_owned())
-            .spawn(move || drop(ended.send(write(receiver))))?;
+            .spawn(move || drop(ended.send(write(receiver, &left))))?;
         let gone = consumer_gone()?;
-        Ok(Self { lines, end, gone })
+        Ok(Self {
+            lines,
+            unwritten,
+            is_pipe: is_pipe(),
+            end,
+            gone,
+        })
+    }
+
+    /// Waits for room. `None` once writing has failed. Dropping the future loses nothing.
+    pub(crate) async fn room(&self) -> Option<OutputRoom<'_>> {
+        let permit = self.lines.reserve().await.ok()?;
+        Some(OutputRoom {
+            output: self,
+            permit,
+        })
     }
 
     /// Returns once nobody can read standard output any more, even when nothing is being written. Dropping the future
@@ -46,18 +77,59 @@ impl JsonLinesOutput {
             ))
         })
     }
+
+    /// Writes a line if all before it are written and a pipe has room for the whole of it.
+    fn write_now(&self, line: &str) -> bool {
+        let is_next = self.unwritten.load(Ordering::Acquire) == 0;
+        is_next && self.is_pipe && line.len() <= PIPE_BUF && write_without_waiting(line)
+    }
 }
 
-fn write(mut lines: mpsc::Receiver<String>) -> io::Result<()> {
-    let mut stdout = io::stdout();
-    while let Some(mut line) = lines.blocking_recv() {
+impl OutputRoom<'_> {
+    /// Writes a line, which comes without its line feed, or hands it to the thread that does.
+    pub(crate) fn put(self, mut line: String) {
         line.push('\n');
+        if !self.output.write_now(&line) {
+            self.output.unwritten.fetch_add(1, Ordering::AcqRel);
+            self.permit.send(line);
+        }
+    }
+}
+
+fn is_pipe() -> bool {
+    let status = rustix::fs::fstat(io::stdout());
+    status.is_ok_and(|status| FileType::from_raw_mode(status.st_mode) == FileType::Fifo)
+}
+
+/// Whether all of it was written. A pipe takes up to `PIPE_BUF` bytes whole or not at all (pipe(7)). What is wrong with standard output is found
+/// by the thread that writes what could not be written here.
+#[cfg(target_os = "linux")]
+fn write_without_waiting(line: &str) -> bool {
+    use std::io::IoSlice;
+
+    use rustix::io::{ReadWriteFlags, pwritev2};
+
+    /// Where the descriptor stands: a pipe has no other place (pwritev2(2)).
+    const HERE: u64 = u64::MAX;
+
+    let line = [IoSlice::new(line.as_bytes())];
+    pwritev2(io::stdout(), &line, HERE, ReadWriteFlags::NOWAIT).is_ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn write_without_waiting(_: &str) -> bool {
+    false
+}
+
+fn write(mut lines: mpsc::Receiver<String>, unwritten: &AtomicUsize) -> io::Result<()> {
+    let mut stdout = io::stdout();
+    while let Some(line) = lines.blocking_recv() {
         stdout.write_all(line.as_bytes())?;
         stdout.flush()?;
+        unwritten.fetch_sub(1, Ordering::AcqRel);
     }
     Ok(())
 }
-
 /// Notifies once when nobody can read standard output any more, even when nothing is being written.
 ///
 /// Errors: the thread that watches cannot be started.

@@ -8,7 +8,8 @@ const OPTIONS: &str = include_str!("options.txt");
 fn shows(line: &str) -> bool {
     let analysed = analyse(line);
     let mut commands = analysed.commands.iter();
-    !analysed.unknown.is_empty() || commands.any(|command| ["evil", "evil.so"].contains(&command.base_name()))
+    !analysed.unknown.is_empty()
+        || commands.any(|command| ["evil", "evil.so"].contains(&command.base_name()))
 }
 
 /// The lines of a section.
