@@ -13,8 +13,8 @@ pub(crate) const BATCH_JOBS_MAX: usize = 128;
 /// Most jobs that a caller does besides its own.
 const BRIEF_JOBS_MAX: usize = 16;
 
-/// How long what may wait does: the end of a call and the begin of the next then cost one transaction.
-const SOON: Duration = Duration::from_millis(5);
+/// How long what may wait does once it is taken from the queue: the end of a call and the begin of the next then cost one transaction.
+pub(crate) const SOON: Duration = Duration::from_millis(5);
 
 /// What was taken from the queue and not run yet.
 #[derive(Default)]

@@ -6,6 +6,8 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::thread::{self, JoinHandle};
 
@@ -19,11 +21,13 @@ use crate::place::with_suffix;
 /// Writes between two checkpoints: about 1,000 pages, SQLite's own interval.
 const CHECKPOINT_WRITES: usize = 256;
 
-/// Pages in the log at which a commit makes the checkpoint itself: 64 MiB. Only bursts of stored outputs get there.
+/// Pages in the log at which a commit makes the checkpoint itself: 64 MiB. Bursts of stored outputs get there, and calls without a pause: the
+/// log begins anew only where nothing is written meanwhile.
 pub(crate) const BACKSTOP_PAGES: u32 = 16_384;
 
-/// Bytes of log at which a caller does not commit itself any more: half of what makes it move all of them.
-const LOG_BYTES_BEHIND: u64 = 32 << 20;
+/// Pages in the log at which a caller does not commit itself any more. What it writes between two checkpoints is less than what is left to
+/// `BACKSTOP_PAGES`.
+const PAGES_BEHIND: u32 = BACKSTOP_PAGES / 8 * 7;
 
 /// Bytes of log that a closing host leaves to the next one, which reads them in about a millisecond when it starts.
 /// More are moved into the database, for some 10 ms.
@@ -34,7 +38,8 @@ pub(crate) struct Checkpointer {
     /// None when there is no file.
     site: Option<Site>,
     n_writes: usize,
-    is_behind: bool,
+    /// What the last checkpoint left.
+    is_behind: Arc<AtomicBool>,
     thread: Option<(SyncSender<()>, JoinHandle<()>)>,
 }
 
@@ -44,14 +49,14 @@ impl Checkpointer {
         Self {
             site,
             n_writes: 0,
-            is_behind: false,
+            is_behind: Arc::default(),
             thread: None,
         }
     }
 
-    /// Whether a commit may have to make a checkpoint itself, as far as was seen at the last one asked for.
+    /// Whether a commit may have to make a checkpoint itself, as far as the last one saw.
     pub(crate) fn is_behind(&self) -> bool {
-        self.is_behind
+        self.is_behind.load(Ordering::Relaxed)
     }
 
     /// Notes committed writes, and asks for a checkpoint when there are enough.
@@ -61,10 +66,9 @@ impl Checkpointer {
             return;
         }
         self.n_writes = 0;
-        let site = self.site.as_ref();
-        self.is_behind = site.is_some_and(|site| log_bytes(&site.path) >= LOG_BYTES_BEHIND);
         if self.thread.is_none() {
-            self.thread = self.site.clone().and_then(start);
+            let site = self.site.clone();
+            self.thread = site.and_then(|site| start(site, Arc::clone(&self.is_behind)));
         }
         if let Some((requests, _)) = &self.thread {
             // Full: a checkpoint is asked for already.
@@ -97,11 +101,11 @@ fn log_bytes(path: &Path) -> u64 {
     fs::metadata(with_suffix(path, "-wal")).map_or(0, |metadata| metadata.len())
 }
 
-fn start(site: Site) -> Option<(SyncSender<()>, JoinHandle<()>)> {
+fn start(site: Site, is_behind: Arc<AtomicBool>) -> Option<(SyncSender<()>, JoinHandle<()>)> {
     let (requests, receiver) = mpsc::sync_channel(1);
     let thread = thread::Builder::new()
         .name("zeph-checkpoint".to_owned())
-        .spawn(move || run(&site, &receiver));
+        .spawn(move || run(&site, &receiver, &is_behind));
     match thread {
         Ok(thread) => Some((requests, thread)),
         Err(error) => {
@@ -111,10 +115,7 @@ fn start(site: Site) -> Option<(SyncSender<()>, JoinHandle<()>)> {
     }
 }
 
-fn run(site: &Site, requests: &Receiver<()>) {
-    let checkpoint = |connection: &Connection| {
-        connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))
-    };
+fn run(site: &Site, requests: &Receiver<()>, is_behind: &AtomicBool) {
     let connection = match open_connection(site) {
         Ok(connection) => connection,
         Err(error) => {
@@ -123,8 +124,33 @@ fn run(site: &Site, requests: &Receiver<()>) {
         }
     };
     for () in requests {
-        if let Err(error) = checkpoint(&connection) {
-            tracing::warn!(%error, path = %site.path.display(), "cannot checkpoint the store");
+        match checkpoint(&connection) {
+            Ok(log) => is_behind.store(log.is_behind(), Ordering::Relaxed),
+            Err(error) => {
+                tracing::warn!(%error, path = %site.path.display(), "cannot checkpoint the store");
+            }
         }
     }
+}
+
+/// The log as a checkpoint leaves it, in pages; negative without a log.
+struct LogLeft {
+    n_pages: i64,
+    n_moved: i64,
+}
+
+impl LogLeft {
+    /// A log of which all is moved is written from its beginning again, however long its file is.
+    fn is_behind(&self) -> bool {
+        self.n_moved < self.n_pages && self.n_pages >= PAGES_BEHIND.into()
+    }
+}
+
+fn checkpoint(connection: &Connection) -> rusqlite::Result<LogLeft> {
+    connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |row| {
+        Ok(LogLeft {
+            n_pages: row.get(1)?,
+            n_moved: row.get(2)?,
+        })
+    })
 }

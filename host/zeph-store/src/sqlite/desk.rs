@@ -4,12 +4,13 @@
 //! A caller never waits there: not for another caller, another host, or a lock on a file; for the disk only when SQLite begins its log anew, once
 //! in some hundred calls. What cannot be done at once is left to the thread, and so is whatever goes wrong: nothing has happened then.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::writer::Writer;
+use crate::batch::SOON;
 use crate::store::Access;
 
 /// The writer of one database, or the place for it.
@@ -17,11 +18,20 @@ use crate::store::Access;
 pub(crate) struct WriterDesk {
     /// None before the database is open, and once it is closed. Held for the work of a batch.
     writer: Mutex<Option<Writer>>,
-    /// Whether the thread looks for what may wait without being woken for it.
-    looks_soon: AtomicBool,
+    /// Whether the thread looks for what may wait without being woken for it: one of the three below.
+    looking: AtomicU8,
     /// Whether several callers wanted it at once when it was last seen.
     is_shared: AtomicBool,
 }
+
+/// The thread has to be woken for what may wait.
+const ASLEEP: u8 = 0;
+
+/// It looks within the time that such a job may wait.
+const LOOKING: u8 = 1;
+
+/// The same, and such a job has come since it looked last: more are likely to, and the next one finds it looking as well.
+const EXPECTING: u8 = 2;
 
 /// When the thread has to look again.
 pub(super) enum Turn {
@@ -33,12 +43,24 @@ pub(super) enum Turn {
     Over,
 }
 
+impl Turn {
+    /// The same, but not later than after `time`.
+    fn within(self, time: Duration) -> Self {
+        let latest = Instant::now() + time;
+        match self {
+            Self::Woken => Self::At(latest),
+            Self::At(at) => Self::At(at.min(latest)),
+            Self::Over => Self::Over,
+        }
+    }
+}
+
 impl WriterDesk {
     /// Does what is queued, after a job of this `access` was. False: the thread has to be woken for it.
     pub(crate) fn serve(&self, access: Access) -> bool {
         match access {
             Access::Read | Access::Write => false,
-            Access::WriteSoon => self.looks_soon.swap(true, Ordering::AcqRel),
+            Access::WriteSoon => self.looking.swap(EXPECTING, Ordering::AcqRel) != ASLEEP,
             Access::ReadRights | Access::WriteBriefly => match self.writer.try_lock() {
                 Ok(mut writer) => {
                     let is_done = writer.as_mut().is_some_and(Writer::run_briefly);
@@ -75,16 +97,17 @@ impl WriterDesk {
     /// Does what is queued and due.
     fn turn(&self) -> Turn {
         // What is queued before this is seen below; who queues after it wakes the thread.
-        self.looks_soon.swap(false, Ordering::AcqRel);
+        let has_come = self.looking.swap(ASLEEP, Ordering::AcqRel) == EXPECTING;
         let Ok(mut writer) = self.writer.lock() else {
             tracing::error!("a caller panicked with the writer of the store");
             return Turn::Over;
         };
         let turn = writer.as_mut().map_or(Turn::Over, Writer::turn);
         self.note_callers(writer.as_mut());
-        if matches!(turn, Turn::At(_)) {
-            let is_waiting = writer.as_ref().is_some_and(Writer::has_waiting);
-            self.looks_soon.fetch_or(is_waiting, Ordering::AcqRel);
+        let turn = if has_come { turn.within(SOON) } else { turn };
+        let is_waiting = writer.as_ref().is_some_and(Writer::has_waiting);
+        if has_come || is_waiting {
+            self.looking.fetch_max(LOOKING, Ordering::AcqRel);
         }
         turn
     }
