@@ -4,7 +4,7 @@ pub(super) mod agent;
 mod demo;
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, IsTerminal as _};
+use std::io::{self, IsTerminal as _};
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use crate::approval::ApprovalPrompt;
 use crate::host::Host;
 use crate::run::ask::terminal;
 use crate::run::interrupt::Interrupts;
-use crate::run::jsonl::{self, JsonLinesEnd, Tally};
+use crate::run::jsonl::{self, JsonLinesEnd, JsonLinesInput, Tally};
 use crate::run::render::{YELLOW, duration, escape};
 use crate::run::repl::{self, Left};
 use crate::scheduler::clockwork::Clockwork;
@@ -46,7 +46,7 @@ const NEWS_MAX: usize = 100;
 /// Where requests come from.
 enum FrontEnd {
     Terminal,
-    Lines(Box<dyn BufRead + Send>),
+    Lines(JsonLinesInput),
 }
 
 /// Runs the command.
@@ -142,14 +142,13 @@ fn tell_editor(quiet: bool, news: &ExternalPrinter<String>) -> Tell {
 /// A file when one is named; the editor when both ends of it are a terminal; else standard input.
 fn door(options: &RunArgs) -> Result<FrontEnd, CliError> {
     if let Some(path) = &options.calls {
-        return open(path).map(|file| FrontEnd::Lines(Box::new(BufReader::new(file))));
+        return open(path).map(|file| FrontEnd::Lines(JsonLinesInput::File(file)));
     }
-    let stdin = io::stdin();
     // The editor reads standard input and draws on standard error.
-    if stdin.is_terminal() && io::stderr().is_terminal() && !options.jsonl {
+    if io::stdin().is_terminal() && io::stderr().is_terminal() && !options.jsonl {
         return Ok(FrontEnd::Terminal);
     }
-    Ok(FrontEnd::Lines(Box::new(BufReader::new(stdin))))
+    Ok(FrontEnd::Lines(JsonLinesInput::Stdin))
 }
 
 fn open(path: &Path) -> Result<File, CliError> {
@@ -187,7 +186,7 @@ async fn terminal(
 async fn lines(
     context: &Context,
     (host, session): (Host, Session),
-    (bounds, input): (jsonl::JsonLinesOptions, Box<dyn BufRead + Send>),
+    (bounds, input): (jsonl::JsonLinesOptions, JsonLinesInput),
     (mut interrupts, draining): (Interrupts, CancellationToken),
 ) -> Result<Exit, CliError> {
     let started = Instant::now();

@@ -12,12 +12,13 @@ pub(crate) mod output;
 pub(crate) mod request;
 pub(crate) mod schema;
 
-use std::io::{self, BufRead};
+use std::io;
 use std::num::NonZeroUsize;
 
 use tokio_util::sync::CancellationToken;
 
 use self::calls::JsonLinesCalls;
+use self::input::Requests;
 use self::output::JsonLinesOutput;
 use super::interrupt::{Interruption, Interrupts};
 use crate::approval::ApprovalPrompt;
@@ -25,6 +26,7 @@ use crate::host::Host;
 use crate::session::Session;
 
 pub(crate) use self::calls::Tally;
+pub(crate) use self::input::JsonLinesInput;
 
 /// The bounds of the door, and who is asked.
 #[derive(Debug, Clone)]
@@ -59,10 +61,10 @@ pub(crate) async fn serve(
     host: &Host,
     session: &Session,
     options: JsonLinesOptions,
-    input: Box<dyn BufRead + Send>,
+    input: JsonLinesInput,
     (interrupts, draining): (&mut Interrupts, &CancellationToken),
 ) -> io::Result<(JsonLinesEnd, Tally)> {
-    let mut requests = input::spawn(input, options.request_bytes_max)?;
+    let mut requests = Requests::of(input, options.request_bytes_max)?;
     let output = JsonLinesOutput::spawn()?;
     let mut calls = JsonLinesCalls::new(host, session, options);
     let mut ended = None;
@@ -101,7 +103,7 @@ pub(crate) async fn serve(
                 }
             },
             () = calls.one_end(), if calls.can_end() => {}
-            item = requests.recv(), if is_reading && calls.can_take() => match item {
+            item = requests.next(), if is_reading && calls.can_take() => match item {
                 Some(Ok(item)) => calls.take(item),
                 Some(Err(error)) => ended = Some(JsonLinesEnd::Input(error)),
                 None => ended = Some(JsonLinesEnd::AtEnd),

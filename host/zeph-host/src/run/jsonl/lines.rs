@@ -1,9 +1,7 @@
-//! Lines of bounded length from any reader.
+//! Lines of bounded length from pieces of any length.
 //!
 //! It knows nothing of JSON. A line that is too long is thrown away while it is read, so that no input can make the
 //! process hold more than the limit.
-
-use std::io::{self, BufRead};
 
 /// A line that is not blank.
 #[derive(Debug, PartialEq, Eq)]
@@ -21,84 +19,75 @@ pub(crate) struct TooLong {
     pub(crate) n_bytes: u64,
 }
 
-/// Reads lines one by one.
+/// Puts lines together from the pieces that a reader gives.
 #[derive(Debug)]
-pub(crate) struct InputLines<R> {
-    reader: R,
+pub(crate) struct InputLines {
     bytes_max: usize,
     number: u64,
+    piece: Piece,
 }
 
 /// A text that begins with it was written by a program that marks UTF-8; it is no part of the first line.
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
-impl<R: BufRead> InputLines<R> {
+impl InputLines {
     /// Lines of at most `bytes_max` bytes each.
-    pub(crate) fn new(reader: R, bytes_max: usize) -> Self {
+    pub(crate) fn new(bytes_max: usize) -> Self {
         Self {
-            reader,
             bytes_max,
             number: 0,
+            piece: Piece::new(),
         }
     }
 
-    /// The next line that is not blank; `None` at the end.
+    /// Takes what comes next, up to the end of a line. Returns how many bytes it took, and the line unless it is blank or goes on.
     ///
     /// Shape: a line ends at a line feed or at the end of the input; a carriage return before it is white space.
-    /// Errors: what the reader says; interrupted reads are made again.
-    pub(crate) fn next_line(&mut self) -> io::Result<Option<InputLine>> {
-        loop {
-            let Some(piece) = self.any_line()? else {
-                return Ok(None);
-            };
-            self.number += 1;
-            if piece.is_blank {
-                continue;
+    pub(crate) fn push(&mut self, chunk: &[u8]) -> (usize, Option<InputLine>) {
+        match chunk.iter().position(|byte| *byte == b'\n') {
+            Some(end) => {
+                self.piece.add(&chunk[..end], self.bytes_max);
+                (end + 1, self.cut())
             }
-            let content = match piece.is_too_long {
-                true => Err(TooLong {
-                    n_bytes: piece.n_bytes,
-                }),
-                false => Ok(piece.bytes),
-            };
-            return Ok(Some(InputLine {
-                number: self.number,
-                content,
-            }));
+            None => {
+                self.piece.add(chunk, self.bytes_max);
+                (chunk.len(), None)
+            }
         }
     }
 
-    fn any_line(&mut self) -> io::Result<Option<Piece>> {
-        let mut piece = Piece::new();
-        loop {
-            let chunk = match self.reader.fill_buf() {
-                Ok([]) if piece.n_consumed == 0 => return Ok(None),
-                Ok([]) => break,
-                Ok(chunk) => chunk,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(error),
-            };
-            let end = chunk.iter().position(|byte| *byte == b'\n');
-            piece.add(&chunk[..end.unwrap_or(chunk.len())], self.bytes_max);
-            let n_used = end.map_or(chunk.len(), |end| end + 1);
-            piece.n_consumed += n_used;
-            self.reader.consume(n_used);
-            if end.is_some() {
-                break;
-            }
-        }
+    /// The line that the end of the input ends, unless it is blank.
+    pub(crate) fn end(&mut self) -> Option<InputLine> {
+        self.cut()
+    }
+
+    fn cut(&mut self) -> Option<InputLine> {
+        let mut piece = std::mem::replace(&mut self.piece, Piece::new());
         if self.number == 0 {
             piece.drop_mark();
         }
-        Ok(Some(piece))
+        self.number += 1;
+        if piece.is_blank {
+            return None;
+        }
+        let content = match piece.is_too_long {
+            true => Err(TooLong {
+                n_bytes: piece.n_bytes,
+            }),
+            false => Ok(piece.bytes),
+        };
+        Some(InputLine {
+            number: self.number,
+            content,
+        })
     }
 }
 
 /// A line while it is being read.
+#[derive(Debug)]
 struct Piece {
     bytes: Vec<u8>,
     n_bytes: u64,
-    n_consumed: usize,
     is_blank: bool,
     is_too_long: bool,
 }
@@ -108,7 +97,6 @@ impl Piece {
         Self {
             bytes: Vec::new(),
             n_bytes: 0,
-            n_consumed: 0,
             is_blank: true,
             is_too_long: false,
         }

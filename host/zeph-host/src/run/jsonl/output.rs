@@ -6,13 +6,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::fs::FileType;
 use rustix::pipe::PIPE_BUF;
+use tokio::net::unix::pipe;
 use tokio::sync::mpsc::Permit;
 use tokio::sync::{Notify, mpsc, oneshot};
 
 /// Answers in the channel, besides those that wait for it.
 const WRITE_AHEAD_LINES: usize = 1;
+
+const STDOUT: &str = "/proc/self/fd/1";
 
 /// Standard output.
 #[derive(Debug)]
@@ -21,7 +23,8 @@ pub(crate) struct JsonLinesOutput {
     lines: mpsc::Sender<String>,
     /// Lines that the thread has not written yet.
     unwritten: Arc<AtomicUsize>,
-    is_pipe: bool,
+    /// The pipe that standard output is, opened anew: whoever shares the other description of it does not find it non-blocking.
+    pipe: Option<pipe::Sender>,
     end: oneshot::Receiver<io::Result<()>>,
     gone: Arc<Notify>,
 }
@@ -47,7 +50,8 @@ impl JsonLinesOutput {
         Ok(Self {
             lines,
             unwritten,
-            is_pipe: is_pipe(),
+            // Anything else, and a system where it has no such path, has the thread.
+            pipe: pipe::OpenOptions::new().open_sender(STDOUT).ok(),
             end,
             gone,
         })
@@ -78,10 +82,13 @@ impl JsonLinesOutput {
         })
     }
 
-    /// Writes a line if all before it are written and a pipe has room for the whole of it.
+    /// Writes a line if all before it are written and a pipe has room for the whole of it: it takes up to `PIPE_BUF` bytes whole or not at all
+    /// (pipe(7)). What is wrong with it is found by the thread, which then writes the line.
     fn write_now(&self, line: &str) -> bool {
         let is_next = self.unwritten.load(Ordering::Acquire) == 0;
-        is_next && self.is_pipe && line.len() <= PIPE_BUF && write_without_waiting(line)
+        let pipe = self.pipe.as_ref();
+        let pipe = pipe.filter(|_| is_next && line.len() <= PIPE_BUF);
+        pipe.is_some_and(|pipe| pipe.try_write(line.as_bytes()).is_ok())
     }
 }
 
@@ -96,31 +103,6 @@ impl OutputRoom<'_> {
     }
 }
 
-fn is_pipe() -> bool {
-    let status = rustix::fs::fstat(io::stdout());
-    status.is_ok_and(|status| FileType::from_raw_mode(status.st_mode) == FileType::Fifo)
-}
-
-/// Whether all of it was written. A pipe takes up to `PIPE_BUF` bytes whole or not at all (pipe(7)). What is wrong with standard output is found
-/// by the thread that writes what could not be written here.
-#[cfg(target_os = "linux")]
-fn write_without_waiting(line: &str) -> bool {
-    use std::io::IoSlice;
-
-    use rustix::io::{ReadWriteFlags, pwritev2};
-
-    /// Where the descriptor stands: a pipe has no other place (pwritev2(2)).
-    const HERE: u64 = u64::MAX;
-
-    let line = [IoSlice::new(line.as_bytes())];
-    pwritev2(io::stdout(), &line, HERE, ReadWriteFlags::NOWAIT).is_ok()
-}
-
-#[cfg(not(target_os = "linux"))]
-fn write_without_waiting(_: &str) -> bool {
-    false
-}
-
 fn write(mut lines: mpsc::Receiver<String>, unwritten: &AtomicUsize) -> io::Result<()> {
     let mut stdout = io::stdout();
     while let Some(line) = lines.blocking_recv() {
@@ -130,6 +112,7 @@ fn write(mut lines: mpsc::Receiver<String>, unwritten: &AtomicUsize) -> io::Resu
     }
     Ok(())
 }
+
 /// Notifies once when nobody can read standard output any more, even when nothing is being written.
 ///
 /// Errors: the thread that watches cannot be started.

@@ -1,14 +1,22 @@
-use std::io::BufReader;
-
 use super::{InputLine, InputLines, TooLong};
 
-/// Reads `input` through a buffer of three bytes, so that every boundary falls inside a line somewhere.
-fn check(input: &[u8], expect: &[(u64, Result<&str, u64>)]) {
-    let mut lines = InputLines::new(BufReader::with_capacity(3, input), 8);
+/// The lines of pieces, which go on after each line feed where the line before ended.
+fn read<'a>(lines: &mut InputLines, pieces: impl Iterator<Item = &'a [u8]>) -> Vec<InputLine> {
     let mut found = Vec::new();
-    while let Some(line) = lines.next_line().unwrap() {
-        found.push(line);
+    for mut piece in pieces {
+        while !piece.is_empty() {
+            let (n_used, line) = lines.push(piece);
+            piece = &piece[n_used..];
+            found.extend(line);
+        }
     }
+    found.extend(lines.end());
+    found
+}
+
+/// Reads `input` in pieces of three bytes, so that every boundary falls inside a line somewhere.
+fn check(input: &[u8], expect: &[(u64, Result<&str, u64>)]) {
+    let found = read(&mut InputLines::new(8), input.chunks(3));
     let expect: Vec<InputLine> = expect
         .iter()
         .map(|(number, content)| InputLine {
@@ -37,17 +45,18 @@ fn lines_are_cut_numbered_and_bounded() {
     check(b"              \nb", &[(2, Ok("b"))]);
 }
 
-/// A reader that never ends its first line: only the count may grow.
+/// Input that never ends its first line: only the count may grow.
 #[test]
 fn a_line_that_is_too_long_is_not_kept() {
-    let endless = std::io::Read::take(std::io::repeat(b'x'), 100_000_000);
-    let mut lines = InputLines::new(BufReader::with_capacity(1 << 16, endless), 1000);
-    let line = lines.next_line().unwrap().unwrap();
-    assert_eq!(
-        line.content,
-        Err(TooLong {
-            n_bytes: 100_000_000
-        })
+    let piece = [b'x'; 1 << 16];
+    let found = read(
+        &mut InputLines::new(1000),
+        std::iter::repeat_n(piece.as_slice(), 1600),
     );
-    assert_eq!(lines.next_line().unwrap(), None);
+    let n_bytes = 1600 << 16;
+    let expect = InputLine {
+        number: 1,
+        content: Err(TooLong { n_bytes }),
+    };
+    assert_eq!(found, [expect]);
 }
