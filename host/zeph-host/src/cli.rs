@@ -109,6 +109,7 @@ fn run_line(components: Vec<Component>) -> Exit {
     }
 }
 
+#[inline(never)]
 fn parse(typed: &[OsString], color: ColorChoice) -> Result<CliArgs, clap::Error> {
     if let Some(args) = FrequentArgs::read(typed) {
         return Ok(args);
@@ -119,6 +120,7 @@ fn parse(typed: &[OsString], color: ColorChoice) -> Result<CliArgs, clap::Error>
 }
 
 /// Prints help or what is wrong with the command line; help that was asked for is a success.
+#[inline(never)]
 fn refuse(error: &clap::Error, typed: &[OsString]) -> Exit {
     // A closed stream leaves nobody to tell.
     drop(error.print());
@@ -176,33 +178,46 @@ fn dispatch(
         CliCommand::Serve(options) => serve::run(&context, &options),
         CliCommand::Acp(options) => acp::run(context, options),
         CliCommand::Wrap(options) => wrap::run(&context, &options),
-        CliCommand::Call(options) => call::run(&context, options),
-        CliCommand::Tools(options) => tools::run(&context, options),
-        CliCommand::Plugin(options) => plugin::run(&context, options),
-        CliCommand::Config(options) => config::run(&context, options),
-        CliCommand::Audit(options) => audit::run(&context, options),
-        CliCommand::Conversations(options) => conversations::run(&context, options),
-        CliCommand::Grants(options) => grants::run(&context, &options),
-        CliCommand::Replay(options) => replay::run(&context, &options),
-        CliCommand::Scheduler(options) => scheduler::run(&context, options),
-        CliCommand::Approve(options) => approve::run(&context, &options),
-        CliCommand::Revoke(options) => revoke::run(&context, &options),
-        CliCommand::Forgive(options) => forgive::run(&context, &options),
-        CliCommand::Explain(options) => explain::run(&context, &options),
-        CliCommand::Policy(options) => policy::run(&context, options),
-        CliCommand::Mcp(options) => mcp::run(&context, options),
-        CliCommand::McpConfig(options) => mcp_config::run(&context, &options),
-        CliCommand::Secret(options) => secret::run(&context, options),
-        CliCommand::Token(options) => token::run(&context, options),
-        CliCommand::Store(options) => store::run(&context, options),
-        CliCommand::Trust(options) => trust::run(&context, options),
-        CliCommand::Doctor(options) => doctor::run(&context, &options),
-        CliCommand::Filter(options) => filter::run(&context, options),
-        CliCommand::Filters(options) => filters::run(&context, options),
-        CliCommand::Stats(options) => stats::run(&context, &options),
-        CliCommand::Index(options) => index::run(&context, &options),
-        CliCommand::Selftest(options) => selftest::run(&context, options),
-        CliCommand::Completions(_)
+        command => dispatch_short(&context, command),
+    }
+}
+
+/// The commands that soon end. Never inlined, as the others are not: one function would hold the room that all of them need on the stack
+/// for as long as one server runs, some 200 kB of it.
+#[inline(never)]
+fn dispatch_short(context: &Context, command: CliCommand) -> Result<Exit, CliError> {
+    match command {
+        CliCommand::Call(options) => call::run(context, options),
+        CliCommand::Tools(options) => tools::run(context, options),
+        CliCommand::Plugin(options) => plugin::run(context, options),
+        CliCommand::Config(options) => config::run(context, options),
+        CliCommand::Audit(options) => audit::run(context, options),
+        CliCommand::Conversations(options) => conversations::run(context, options),
+        CliCommand::Grants(options) => grants::run(context, &options),
+        CliCommand::Replay(options) => replay::run(context, &options),
+        CliCommand::Scheduler(options) => scheduler::run(context, options),
+        CliCommand::Approve(options) => approve::run(context, &options),
+        CliCommand::Revoke(options) => revoke::run(context, &options),
+        CliCommand::Forgive(options) => forgive::run(context, &options),
+        CliCommand::Explain(options) => explain::run(context, &options),
+        CliCommand::Policy(options) => policy::run(context, options),
+        CliCommand::Mcp(options) => mcp::run(context, options),
+        CliCommand::McpConfig(options) => mcp_config::run(context, &options),
+        CliCommand::Secret(options) => secret::run(context, options),
+        CliCommand::Token(options) => token::run(context, options),
+        CliCommand::Store(options) => store::run(context, options),
+        CliCommand::Trust(options) => trust::run(context, options),
+        CliCommand::Doctor(options) => doctor::run(context, &options),
+        CliCommand::Filter(options) => filter::run(context, options),
+        CliCommand::Filters(options) => filters::run(context, options),
+        CliCommand::Stats(options) => stats::run(context, &options),
+        CliCommand::Index(options) => index::run(context, &options),
+        CliCommand::Selftest(options) => selftest::run(context, options),
+        CliCommand::Run(_)
+        | CliCommand::Serve(_)
+        | CliCommand::Acp(_)
+        | CliCommand::Wrap(_)
+        | CliCommand::Completions(_)
         | CliCommand::Man
         | CliCommand::Hook(_)
         | CliCommand::Jail(_) => Ok(Exit::Success),

@@ -67,6 +67,11 @@ pub(crate) type Outcome<T> = Result<T, OperationFault>;
 
 /// Everything the store can do, each inside a transaction of its caller: an operation that fails changes nothing.
 pub(crate) trait Operations {
+    /// Gives back memory that only spares work; a database elsewhere holds none here.
+    fn give_back_memory(&self) -> Outcome<()> {
+        Ok(())
+    }
+
     /// Begins a conversation, or marks the one that is there as used at `at_ms`.
     fn begin_conversation(&self, id: ConversationId, at_ms: i64) -> Outcome<()>;
     /// The conversations used last, newest first, at most `limit`.

@@ -81,6 +81,11 @@ mod vectors;
 pub(crate) mod writer;
 
 impl Operations for ChainedConnection {
+    fn give_back_memory(&self) -> Outcome<()> {
+        self.flush_prepared_statement_cache();
+        Ok(self.release_memory()?)
+    }
+
     fn begin_conversation(&self, id: ConversationId, at_ms: i64) -> Outcome<()> {
         Ok(conversation::touch(self, id, at_ms, 0)?)
     }

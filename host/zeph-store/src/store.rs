@@ -245,6 +245,19 @@ impl Store {
             .await
     }
 
+    /// Gives back the memory that only spares work: pages and statements that are kept ready. `then` runs on the thread of the store, where
+    /// most of it was taken.
+    ///
+    /// Errors: [`StoreError::Closed`], and what the database says.
+    pub async fn give_back_memory(&self, then: fn()) -> Result<(), StoreError> {
+        self.run("give back memory", Access::Read, move |operations| {
+            operations.give_back_memory()?;
+            then();
+            Ok(())
+        })
+        .await
+    }
+
     /// Finishes everything queued, by any clone, and closes the file; later operations fail.
     ///
     /// Errors: [`StoreError::Closed`] when it is closed already, and what the database says about closing.

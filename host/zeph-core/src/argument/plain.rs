@@ -10,6 +10,13 @@ const TYPES: [&str; 7] = [
     "array", "boolean", "integer", "null", "number", "object", "string",
 ];
 
+/// What schemas of servers call their language, most of them one of these two.
+const DRAFTS: [&str; 3] = [
+    "http://json-schema.org/draft-07/schema#",
+    "http://json-schema.org/draft-07/schema",
+    "https://json-schema.org/draft/2020-12/schema",
+];
+
 /// Whether `schema` is right, and consists of keywords that [`agrees`] knows.
 ///
 /// Limits: recurses as deep as the schema, whose depth the reader of JSON bounds.
@@ -32,6 +39,7 @@ fn is_plain_keyword((keyword, value): (&String, &Value)) -> bool {
             let is_type = |name: &Value| name.as_str().is_some_and(|name| TYPES.contains(&name));
             !names.is_empty() && are_texts_of_their_own(names) && names.iter().all(is_type)
         }
+        ("$schema", Value::String(draft)) => DRAFTS.contains(&draft.as_str()),
         ("enum", Value::Array(values)) => !values.is_empty(),
         ("required", Value::Array(names)) => are_texts_of_their_own(names),
         ("minLength" | "maxLength" | "minItems" | "maxItems", Value::Number(n)) => n.is_u64(),

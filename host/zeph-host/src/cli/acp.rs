@@ -22,6 +22,7 @@ use crate::serve::acp::place::{HostSource, Place, PlaceError, StartingHost};
 use crate::serve::acp::{self, Ended};
 
 /// Runs the command.
+#[inline(never)]
 pub(super) fn run(context: Context, options: AcpArgs) -> Result<Exit, CliError> {
     // What is wrong with the configuration is told before an editor waits.
     let config = context.config()?;

@@ -50,6 +50,7 @@ enum FrontEnd {
 }
 
 /// Runs the command.
+#[inline(never)]
 pub(super) fn run(context: &Context, options: RunArgs) -> Result<Exit, CliError> {
     if options.json_schema {
         return agent::schema();

@@ -19,6 +19,7 @@ use crate::serve::http;
 use crate::serve::stdio::{self, Ended};
 
 /// Runs the command.
+#[inline(never)]
 pub(super) fn run(context: &Context, options: &Serve) -> Result<Exit, CliError> {
     context.record(options.record.as_deref())?;
     let config = context.config()?;

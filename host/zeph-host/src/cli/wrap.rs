@@ -33,6 +33,7 @@ use crate::{heap, idle};
 const FIRST_REQUESTS: Duration = Duration::from_secs(2);
 
 /// Runs the command.
+#[inline(never)]
 pub(super) fn run(context: &Context, options: &Wrap) -> Result<Exit, CliError> {
     heap::share();
     let wrapped = server::wrapped(context, options)?;
@@ -72,6 +73,9 @@ pub(super) fn run(context: &Context, options: &Wrap) -> Result<Exit, CliError> {
 async fn tidy(host: Host) {
     host.settled().await;
     tokio::time::sleep(FIRST_REQUESTS).await;
+    if let Err(error) = host.store().give_back_memory(heap::give_back).await {
+        tracing::debug!(%error, "the store keeps its memory");
+    }
     idle::give_back();
 }
 

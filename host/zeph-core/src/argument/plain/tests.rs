@@ -43,6 +43,8 @@ fn keyword(schema: BoxedStrategy<Value>) -> BoxedStrategy<(String, Value)> {
         proptest::collection::vec(name, 0..3).prop_map(|all| ("type".to_owned(), json!(all))),
         proptest::collection::vec(value(), 0..3).prop_map(|all| ("enum".to_owned(), json!(all))),
         value().prop_map(|one| ("const".to_owned(), one)),
+        proptest::sample::select(DRAFTS.to_vec())
+            .prop_map(|draft| ("$schema".to_owned(), json!(draft))),
         names().prop_map(|all| ("required".to_owned(), json!(all))),
         (limits, -1..3_i64).prop_map(|(key, limit)| (key.to_owned(), json!(limit))),
         (schemas, schema).prop_map(|(key, schema)| (key.to_owned(), schema)),
