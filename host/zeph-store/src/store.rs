@@ -245,8 +245,8 @@ impl Store {
             .await
     }
 
-    /// Gives back the memory that only spares work: pages and statements that are kept ready. `then` runs on the thread of the store, where
-    /// most of it was taken.
+    /// Gives back the memory that only spares work: pages and statements that are kept ready. `then` runs where they were, with a file on the
+    /// thread of the store.
     ///
     /// Errors: [`StoreError::Closed`], and what the database says.
     pub async fn give_back_memory(&self, then: fn()) -> Result<(), StoreError> {
