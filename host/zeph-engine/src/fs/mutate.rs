@@ -17,7 +17,7 @@ use super::handle::DirHandle;
 use super::obeyed::refused;
 use super::path::{GuestPath, leaves, passes_through};
 use super::policy::FsPolicy;
-use super::read_log::HeldDirectory;
+use super::read_log::HeldDirectories;
 use super::refusal::{CREATE, DELETE, NONE, WRITE};
 use super::resolve::ResolvedName;
 use super::sys::Meta;
@@ -131,6 +131,8 @@ impl FsCtx {
 
     /// Takes a name away that is not a directory's, when it still stands for what the call read there.
     fn remove_as_read(&mut self, policy: &FsPolicy, entry: &ResolvedName<'_>) -> FsOutcome<()> {
+        // Also for a call that read nothing: others compare and change under it.
+        let _held = HeldDirectories::take(entry.dir(), &self.stop)?;
         if self.seen.is_empty() {
             return Ok(rustix::fs::unlinkat(
                 entry.dir(),
@@ -138,7 +140,6 @@ impl FsCtx {
                 AtFlags::empty(),
             )?);
         }
-        let _held = HeldDirectory::take(entry.dir(), &self.stop)?;
         self.is_as_read(policy, entry, Some(&entry.meta()?))?;
         let name = entry.real_name(policy)?;
         rustix::fs::unlinkat(entry.dir(), entry.leaf, AtFlags::empty())?;

@@ -2,9 +2,10 @@
 //!
 //! A name that a call found free, or a file it opened for reading, is remembered as it was. When the call then puts something in
 //! its place or takes it away, what stands there must still be that: the same object, of the same size and times, and, where the
-//! file changed so lately that its times may not tell, of the same content. The host holds the directory for the moment of
-//! comparing and changing, so that two calls, of one host or of two, never both pass.
+//! file changed so lately that its times may not tell, of the same content. Whoever takes a name away or gives it to something else holds
+//! its directory for that moment, so that nothing comes between comparing and changing, whether by one host or by two.
 
+use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hasher as _};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -109,19 +110,38 @@ impl FsCtx {
         self.seen.written.insert(id);
     }
 
-    /// Remembers that nothing stands at `path`, when that is so.
+    /// Remembers that nothing stands at `path`, when that is so. Its directory may be missing, too: then another process may make both.
     pub(super) fn note_absent(&mut self, dir: &DirHandle, path: GuestPath<'_>) {
         let policy = std::sync::Arc::clone(&self.policy);
         let asking = dir.asking(super::refusal::CREATE);
-        let Ok(entry) = policy.entry(asking, path) else {
-            return;
-        };
+        let mut missing = Vec::new();
+        let mut above = path;
+        loop {
+            let split = above.split();
+            if !split.names_entry() {
+                return;
+            }
+            match policy.entry(asking, above) {
+                Ok(entry) => return self.note_free(&policy, &entry, &missing),
+                Err(fail) if fail.is_absent() => missing.push(split.leaf),
+                Err(_) => return,
+            }
+            let Ok(parent) = GuestPath::parse(split.parent.trim_end_matches('/')) else {
+                return;
+            };
+            above = parent;
+        }
+    }
+
+    /// Remembers that `entry` is free when it is so, or the path `missing` below it, the last name first.
+    fn note_free(&mut self, policy: &FsPolicy, entry: &ResolvedName<'_>, missing: &[&str]) {
         let is_free = matches!(Meta::at(entry.dir(), entry.leaf), Err(Errno::NOENT));
         if is_free
             && !entry.hidden
             && policy.changes(entry.root)
-            && let Ok(name) = entry.real_name(&policy)
+            && let Ok(mut name) = entry.real_name(policy)
         {
+            name.extend(missing.iter().rev());
             self.seen.note(name, None);
         }
     }
@@ -239,36 +259,55 @@ fn digest(file: &OwnedFd, stop: &StopSwitch) -> FsOutcome<u64> {
     }
 }
 
-/// A directory held so that no other host changes names in it meanwhile. It is free again when this is dropped.
+/// Directories held so that no other host changes names in them meanwhile. They are free again when this is dropped.
 #[derive(Debug)]
-pub(super) struct HeldDirectory {
-    _lock: Option<OwnedFd>,
+pub(super) struct HeldDirectories {
+    _locks: [Option<OwnedFd>; 2],
 }
 
-impl HeldDirectory {
+impl HeldDirectories {
     /// Holds `dir`; not at all where it cannot be listed or its file system knows no locks.
     ///
     /// Errors: busy when another program does not let it go for two seconds.
     pub(super) fn take(dir: BorrowedFd<'_>, stop: &StopSwitch) -> FsOutcome<Self> {
-        let Ok(opened) = sys::open_directory(dir, ".") else {
-            return Ok(Self { _lock: None });
+        Ok(Self {
+            _locks: [hold(dir, stop)?, None],
+        })
+    }
+
+    /// Holds the directories that a name moves between, which may be one. All hosts take two in the same order, so that none waits for
+    /// the other.
+    ///
+    /// Errors: those of [`take`](Self::take).
+    pub(super) fn take_both(dirs: [BorrowedFd<'_>; 2], stop: &StopSwitch) -> FsOutcome<Self> {
+        let [one, two] = dirs;
+        let order = |dir| Meta::of(dir).map(|meta| (meta.id.dev, meta.id.ino));
+        let (first, second) = match order(one)?.cmp(&order(two)?) {
+            Ordering::Equal => return Self::take(one, stop),
+            Ordering::Less => (one, two),
+            Ordering::Greater => (two, one),
         };
-        let end = Instant::now() + HELD_MAX;
-        loop {
-            match rustix::fs::flock(&opened, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => {
-                    return Ok(Self {
-                        _lock: Some(opened),
-                    });
-                }
-                Err(Errno::WOULDBLOCK | Errno::INTR) => {}
-                Err(_) => return Ok(Self { _lock: None }),
-            }
-            stop.check()?;
-            if Instant::now() > end {
-                return Err(Code::Busy.into());
-            }
-            std::thread::sleep(HELD_LOOK);
+        Ok(Self {
+            _locks: [hold(first, stop)?, hold(second, stop)?],
+        })
+    }
+}
+
+fn hold(dir: BorrowedFd<'_>, stop: &StopSwitch) -> FsOutcome<Option<OwnedFd>> {
+    let Ok(opened) = sys::open_directory(dir, ".") else {
+        return Ok(None);
+    };
+    let end = Instant::now() + HELD_MAX;
+    loop {
+        match rustix::fs::flock(&opened, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(Some(opened)),
+            Err(Errno::WOULDBLOCK | Errno::INTR) => {}
+            Err(_) => return Ok(None),
         }
+        stop.check()?;
+        if Instant::now() > end {
+            return Err(Code::Busy.into());
+        }
+        std::thread::sleep(HELD_LOOK);
     }
 }

@@ -21,7 +21,7 @@ use super::handle::DirHandle;
 use super::mutate::{may_create, target_leaves, widening};
 use super::path::GuestPath;
 use super::policy::FsPolicy;
-use super::read_log::HeldDirectory;
+use super::read_log::HeldDirectories;
 use super::refusal::{CREATE, DELETE, NONE, WRITE};
 use super::resolve::ResolvedName;
 use super::sweep::{Sweep, SweepEnd};
@@ -54,7 +54,7 @@ impl FsCtx {
         may_create(&policy, &target)?;
         self.may_move(&policy, &source, &meta, &target)?;
         self.may_rename_obeyed(&policy, (&source, &meta), &target)?;
-        let _held = HeldDirectory::take(target.dir(), &self.stop)?;
+        let _held = HeldDirectories::take_both([source.dir(), target.dir()], &self.stop)?;
         let own = self.created.has_at(source.dir(), source.leaf, &meta);
         for _ in 0..RACES_MAX {
             let replaced = match Meta::at(target.dir(), target.leaf) {

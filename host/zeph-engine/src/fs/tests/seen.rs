@@ -66,6 +66,22 @@ fn a_name_that_was_free_is_not_taken_from_somebody_else() {
     assert_eq!(tree.text("ws/f"), "theirs");
 }
 
+/// Whoever finds a directory missing finds every name in it free.
+#[test]
+fn a_name_in_a_directory_that_was_missing_is_not_taken_from_somebody_else() {
+    for path in ["d/f", "d/e/f", "./d//f", "old/../d/f"] {
+        let tree = Tree::new();
+        tree.file("ws/old/x", "x");
+        let mut guest = tree.guest();
+        assert_eq!(guest.run(&format!("stat {path}")), "no-entry", "{path}");
+        let theirs = path.replace("old/../", "");
+        tree.file(&format!("ws/{theirs}"), "theirs");
+        assert_eq!(guest.run("create t mine"), "ok");
+        assert_eq!(guest.run(&format!("rename t {theirs}")), CHANGED, "{path}");
+        assert_eq!(tree.text(&format!("ws/{theirs}")), "theirs");
+    }
+}
+
 #[test]
 fn what_the_call_changed_itself_is_its_own() {
     let tree = Tree::new();
@@ -140,6 +156,29 @@ fn a_directory_that_another_host_holds_is_waited_for() {
     assert_eq!(guest.run("rename t f"), "busy");
     drop(held);
     assert_eq!(guest.run("rename t f"), "ok");
+}
+
+/// Another host compares under its lock and changes after it: what is taken away or moved out meanwhile would come back.
+#[test]
+fn nothing_leaves_a_directory_that_another_host_holds() {
+    let tree = Tree::new();
+    tree.file("ws/f", "old").file("ws/d/x", "x");
+    let mut guest = tree.guest();
+    for (held, steps) in [
+        ("ws", ["unlink f", "rename f d/f"]),
+        ("ws/d", ["unlink d/x", "rename f d/f"]),
+    ] {
+        let lock = fs::File::open(tree.at(held)).expect("open");
+        flock(&lock, FlockOperation::LockExclusive).expect("lock");
+        for step in steps {
+            assert_eq!(guest.run(step), "busy", "{step}");
+        }
+    }
+    guest.check(&[
+        ("rename f d/f", "ok"),
+        ("rename d/f f", "ok"),
+        ("unlink d/x", "ok"),
+    ]);
 }
 
 /// Attempts to be given a number again: beside others that make files, the first one may miss it.
