@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use zeph_core::obeyed::{self, ANYWHERE, HOME, KEPT_BY_TOOLS, WHERE_PRESENT};
 
@@ -23,6 +23,9 @@ const GIT_FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// Most hooks that are looked at for links; git knows some thirty.
 const HOOKS_MAX: usize = 64;
+
+/// Parts of the longest name on the list.
+pub(super) const LISTED_PARTS_MAX: usize = 3;
 
 /// How git's own files are named in a refusal.
 const GIT: &str = ".git";
@@ -149,6 +152,16 @@ pub fn holds(
     in_packages: bool,
     entries_max: usize,
 ) -> Result<Option<&'static str>, TooMany> {
+    // Below a name that is itself none of the list, each entry is one by its own last names or by none.
+    let are_free = names.iter().all(|(root, name)| {
+        let below = name.strip_prefix(root);
+        below.is_ok_and(|below| obeyed::name_of(below).is_none())
+    });
+    let name_of = if are_free {
+        name_at_end
+    } else {
+        obeyed::name_of
+    };
     let mut left = entries_max;
     let mut pending = vec![PathBuf::new()];
     while let Some(below) = pending.pop() {
@@ -158,7 +171,7 @@ pub fn holds(
             let inner = below.join(entry.file_name());
             let found = names.iter().find_map(|(root, name)| {
                 let whole = name.join(&inner);
-                obeyed::name_of(whole.strip_prefix(root).ok()?)
+                name_of(whole.strip_prefix(root).ok()?)
             });
             if found.is_some() {
                 return Ok(found);
@@ -171,6 +184,18 @@ pub fn holds(
         }
     }
     Ok(None)
+}
+
+/// The name on the list that `below` is, where no directory above it is one: of a deep path only the last names count.
+pub(super) fn name_at_end(below: &Path) -> Option<&'static str> {
+    let n_above = below.components().count().saturating_sub(LISTED_PARTS_MAX);
+    if n_above == 0 {
+        return obeyed::name_of(below);
+    }
+    // Not the first ones: some names are on the list only right below a root.
+    let above = std::iter::once(Component::Normal("_".as_ref()));
+    let end: PathBuf = above.chain(below.components().skip(n_above)).collect();
+    obeyed::name_of(&end)
 }
 
 /// More names than were to be looked at.

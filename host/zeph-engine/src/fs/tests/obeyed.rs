@@ -1,11 +1,14 @@
 //! What programs obey without asking is not changed without leave, whichever way leads there.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use zeph_core::capability::FsRights;
+use zeph_core::obeyed::{ANYWHERE, HOME, KEPT_BY_TOOLS, WHERE_PRESENT, name_of};
 
 use super::{Guest, Tree};
 use crate::fs::FsPolicy;
+use crate::fs::obeyed::{LISTED_PARTS_MAX, name_at_end};
 use crate::missing_grant::MissingGrant;
 
 const NO: &str = "not-permitted";
@@ -170,4 +173,26 @@ fn leave(rule: &str) -> zeph_core::policy::Leave {
         ..Policy::default()
     };
     zeph_core::policy::Leave::by_rules(&policy, &["write".to_owned()])
+}
+
+/// What a deep directory holds is looked through in time that grows with its depth alone.
+#[test]
+fn of_a_deep_path_the_last_names_tell() {
+    let names = (ANYWHERE.iter().chain(&WHERE_PRESENT))
+        .chain(&KEPT_BY_TOOLS)
+        .chain(&HOME);
+    for name in names {
+        assert!(name.split('/').count() <= LISTED_PARTS_MAX, "{name}");
+        let path = Path::new(name);
+        assert_eq!(name_at_end(path), name_of(path), "{name}");
+        let deep = Path::new("a/b/c/d").join(name);
+        assert_eq!(name_at_end(&deep), name_of(&deep), "{name}");
+    }
+    for path in ["a/b/c/d/e", "a/b/c/d/.git/info/exclude", "d/hooks/x"] {
+        assert_eq!(
+            name_at_end(Path::new(path)),
+            name_of(Path::new(path)),
+            "{path}"
+        );
+    }
 }
