@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::Write as _;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Value, json};
 
@@ -57,6 +58,42 @@ fn edits_of_two_hosts_lose_nothing() {
     let mut answers = Ran::from(one.wait_with_output().unwrap()).json_lines();
     answers.extend(Ran::from(two.wait_with_output().unwrap()).json_lines());
     assert_eq!(check_edits(&product, &answers, 0..2 * CALLS), 2 * CALLS);
+}
+
+/// Whatever a link on the way leads to meanwhile, an edit puts a file's own new content in its place, and no other's.
+#[test]
+fn an_edit_through_a_link_that_changes_mixes_no_files() {
+    let product = Product::new();
+    for name in ["a", "b"] {
+        let lines = format!("{name}\n{}", numbered(CALLS));
+        product.file(&format!("{name}/f"), lines);
+    }
+    let (link, next) = (product.work.join("now"), product.work.join("next"));
+    symlink("a", &link).unwrap();
+    let is_over = AtomicBool::new(false);
+    let answers = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for target in ["b", "a"].iter().cycle() {
+                symlink(target, &next).unwrap();
+                fs::rename(&next, &link).unwrap();
+                if is_over.load(Ordering::Relaxed) {
+                    break;
+                }
+            }
+        });
+        let calls = edits(0).replace("\"f\"", "\"now/f\"");
+        let answers = product.answers(&["--jobs", "20", "--allow", "*"], calls);
+        is_over.store(true, Ordering::Relaxed);
+        answers
+    });
+    let (a, b) = (product.read("a/f"), product.read("b/f"));
+    assert!(a.starts_with("a\n") && b.starts_with("b\n"), "{a}{b}");
+    for id in 0..CALLS {
+        let got = answer(&answers, id);
+        let done = format!("<done {id}>");
+        let n_done = [&a, &b].iter().filter(|text| text.contains(&done)).count();
+        assert_eq!(n_done, usize::from(got["status"] == "ok"), "{got}\n{a}{b}");
+    }
 }
 
 /// Calls under a rule for each tool, and what must be in the answer.

@@ -11,7 +11,7 @@ use zeph_plugin::{Output, ToolError};
 
 use crate::area::{Area, AreaPath};
 use crate::refusal::{existing_file, explain};
-use crate::replace::{behind_links, changed, content, replace};
+use crate::replace::{Slot, behind_links, changed};
 use crate::text::{bytes, counted, grouped};
 use crate::{diff, magic};
 
@@ -64,10 +64,10 @@ pub fn run(area: &Area, args: &Args) -> Result<Output, ToolError> {
     }
     let place = area.place(&args.path)?;
     let (old, new, at) = changed(&place, || {
-        let old = editable(&place)?;
+        let (slot, old) = editable(&place)?;
         let change = EditChange::find(&place, &old, args)?;
         let new = change.of(&old);
-        let written = replace(&behind_links(&place)?, &new, true);
+        let written = slot.replace(&new, true);
         Ok(written.map(|()| (old, new, change.at)))
     })?;
 
@@ -97,11 +97,13 @@ pub fn run(area: &Area, args: &Args) -> Result<Output, ToolError> {
         .location(place.absolute(), u32::try_from(line).ok()))
 }
 
-fn editable(place: &AreaPath<'_>) -> Result<Vec<u8>, ToolError> {
+/// The file that is to be edited, and what it holds.
+fn editable<'a>(place: &AreaPath<'a>) -> Result<(Slot<'a>, Vec<u8>), ToolError> {
     let size = existing_file(place, "read")?.size;
     let path = place.shown();
-    let old = content(place, FILE_BYTES_MAX).map_err(|error| explain(place, "read", &error))?;
-    let Some(old) = old else {
+    let failed = |error| explain(place, "read", &error);
+    let slot = Slot::open(behind_links(place)?).map_err(failed)?;
+    let Some(old) = slot.content(FILE_BYTES_MAX).map_err(failed)? else {
         let (size, limit) = (bytes(size), bytes(FILE_BYTES_MAX));
         return Err(ToolError::io(
             ErrorKind::FileTooLarge,
@@ -115,7 +117,7 @@ fn editable(place: &AreaPath<'_>) -> Result<Vec<u8>, ToolError> {
                 "`{path}` is not text: {kind}, {size}"
             )))
         }
-        None => Ok(old),
+        None => Ok((slot, old)),
     }
 }
 

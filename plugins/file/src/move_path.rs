@@ -108,7 +108,7 @@ fn by_copy(
              special files); nothing was moved"
         )));
     }
-    let removed = tree::remove(source);
+    let removed = tree::remove_copied(source, &copied);
     match removed.failures.first() {
         None => Ok(()),
         Some((path, error)) => Err(ToolError::io(

@@ -3,6 +3,8 @@
 //! The content goes to a hidden file in the same directory, to the disk, and then takes the target's name. A guest cannot
 //! set permissions: the host gives a file made in this call the permissions of the file whose place it takes.
 //! A directory in which nothing may be created cannot be written to this way, and is refused rather than written in place.
+//! The directory is held open from the first look to the last, so that a link on the way there that changes meanwhile does not
+//! bring the content of one file into the place of another.
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
@@ -12,10 +14,14 @@ use zeph_plugin::ToolError;
 
 use crate::area::AreaPath;
 use crate::refusal::explain;
-use crate::sys::{Kind, Links, make_private};
+use crate::sys::{Directory, File, Kind, Links, make_private};
 
 /// How often a change is made anew because another program changed the file meanwhile.
 const TRIES_MAX: usize = 64;
+
+/// How the names of files begin and end that are on their way to a place of their own.
+const TEMPORARY_HEAD: &str = ".zeph-";
+const TEMPORARY_TAIL: &str = ".tmp";
 
 /// Links followed from one path, as on Linux.
 const LINKS_MAX: usize = 40;
@@ -23,11 +29,20 @@ const LINKS_MAX: usize = 40;
 /// A name in the directory of `place` that no tool and no person would choose.
 pub fn temporary<'a>(place: &AreaPath<'a>) -> AreaPath<'a> {
     let random = RandomState::new().hash_one(place.absolute());
-    let name = format!(".zeph-{random:016x}.tmp");
+    let name = format!("{TEMPORARY_HEAD}{random:016x}{TEMPORARY_TAIL}");
     match place.parent() {
         Some(parent) => parent.child(&name),
         None => place.child(&name),
     }
+}
+
+/// Whether `name` is that of a file on its way to a place of its own, made by [`temporary`].
+pub fn is_temporary(name: &str) -> bool {
+    let random = name.strip_prefix(TEMPORARY_HEAD);
+    let random = random.and_then(|rest| rest.strip_suffix(TEMPORARY_TAIL));
+    random.is_some_and(|random| {
+        random.len() == 16 && random.bytes().all(|digit| digit.is_ascii_hexdigit())
+    })
 }
 
 /// What `place` names when its symbolic links are followed, so that the link stays and the file behind it is replaced.
@@ -58,19 +73,44 @@ pub fn behind_links<'a>(place: &AreaPath<'a>) -> Result<AreaPath<'a>, ToolError>
     )))
 }
 
-/// Makes `content` the content of `place`, which is no symbolic link. Its directory must exist.
-///
-/// Shape: `is_there` says whether there is a file to be replaced: then nobody else can read the content before it has that one's
-/// permissions.
-/// Errors: would-block when the file is not what this call read of it any more.
-pub fn replace(place: &AreaPath<'_>, content: &[u8], is_there: bool) -> io::Result<()> {
-    let new = temporary(place);
-    let written = fill(&new, content, is_there).and_then(|()| {
-        new.root()
-            .rename(new.relative(), place.root(), place.relative())
-    });
-    // Best effort: the first error is the one to tell.
-    written.inspect_err(|_| drop(new.root().remove_file(new.relative())))
+/// A name in an open directory, which may be taken or free.
+#[derive(Debug)]
+pub struct Slot<'a> {
+    place: AreaPath<'a>,
+    directory: Directory,
+}
+
+impl<'a> Slot<'a> {
+    /// Opens the directory of `place`, which is neither a granted directory nor a symbolic link.
+    ///
+    /// Errors: there is no such directory.
+    pub fn open(place: AreaPath<'a>) -> io::Result<Self> {
+        let parent = place.parent().ok_or(ErrorKind::IsADirectory)?;
+        let directory = parent.root().directory(parent.relative())?;
+        Ok(Self { place, directory })
+    }
+
+    /// Reads all of the file of at most `bytes_max` bytes; none when it is larger.
+    ///
+    /// Errors: the file cannot be opened or read.
+    pub fn content(&self, bytes_max: u64) -> io::Result<Option<Vec<u8>>> {
+        whole(&self.directory.open(self.place.name())?, bytes_max)
+    }
+
+    /// Makes `content` the content of what stands there.
+    ///
+    /// Shape: `is_there` says whether there is a file to be replaced: then nobody else can read the content before it has that one's
+    /// permissions.
+    /// Errors: would-block when the file is not what this call read of it any more.
+    pub fn replace(&self, content: &[u8], is_there: bool) -> io::Result<()> {
+        let new = temporary(&self.place);
+        let written = fill(&new, content, is_there).and_then(|()| {
+            new.root()
+                .rename_into(new.relative(), &self.directory, self.place.name())
+        });
+        // Best effort: the first error is the one to tell.
+        written.inspect_err(|_| drop(new.root().remove_file(new.relative())))
+    }
 }
 
 fn fill(new: &AreaPath<'_>, content: &[u8], private: bool) -> io::Result<()> {
@@ -87,7 +127,7 @@ fn fill(new: &AreaPath<'_>, content: &[u8], private: bool) -> io::Result<()> {
 
 /// Makes a change of `place` that reads it first, and once more as long as another program changes it in between.
 ///
-/// Shape: `change` reads, decides and calls [`replace`]; its inner error is what `replace` said.
+/// Shape: `change` reads, decides and calls [`Slot::replace`]; its inner error is what that said.
 /// Errors: those of `change`; a failure that says so when others change the file all the time.
 pub fn changed<T>(
     place: &AreaPath<'_>,
@@ -106,7 +146,10 @@ pub fn changed<T>(
 ///
 /// Errors: the file cannot be opened or read.
 pub fn content(place: &AreaPath<'_>, bytes_max: u64) -> io::Result<Option<Vec<u8>>> {
-    let file = place.root().open(place.relative())?;
+    whole(&place.root().open(place.relative())?, bytes_max)
+}
+
+fn whole(file: &File, bytes_max: u64) -> io::Result<Option<Vec<u8>>> {
     let mut bytes = file.read_at(0, bytes_max + 1)?;
     // One read may return less than is there: the end is where nothing comes.
     loop {

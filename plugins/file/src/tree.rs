@@ -9,6 +9,7 @@ use zeph_plugin::progress;
 
 use crate::area::AreaPath;
 use crate::deadline::Deadline;
+use crate::replace::is_temporary;
 use crate::sys::{Kind, Links, copy_mode, make_private};
 use crate::text::counted;
 
@@ -20,7 +21,7 @@ const FAILURES_MAX: usize = 10;
 const REPORT_EVERY: u64 = 500;
 
 /// What a copy made and what it omitted.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub struct Copied {
     /// Regular files.
     pub files: u64,
@@ -32,6 +33,10 @@ pub struct Copied {
     pub bytes: u64,
     /// Links out of the tree, pipes, devices, sockets.
     pub skipped: u64,
+    /// The paths of the files and links below the top, for [`remove_copied`].
+    pub leaves: Vec<String>,
+    /// The paths of the directories, each before those in it; the top is empty.
+    pub branches: Vec<String>,
 }
 
 /// What a removal removed and what is left.
@@ -108,8 +113,12 @@ pub fn copy_file<'a>(
         end.check().map_err(writing)?;
         let piece = source.read_at(offset, COPY_BYTES).map_err(reading)?;
         if piece.is_empty() {
-            copy_mode(&from.absolute(), &to.absolute()).map_err(writing)?;
-            return Ok(offset);
+            // Only the source can be missing: the target was made here.
+            return match copy_mode(&from.absolute(), &to.absolute()) {
+                Ok(()) => Ok(offset),
+                Err(error) if error.kind() == ErrorKind::NotFound => Err(reading(error)),
+                Err(error) => Err(writing(error)),
+            };
         }
         target.write_at(offset, &piece).map_err(writing)?;
         offset += piece.len() as u64;
@@ -126,7 +135,6 @@ pub fn copy_tree<'a>(
 ) -> Result<Copied, CopyFailure<'a>> {
     let mut copied = Copied::default();
     let mut pending = vec![String::new()];
-    let mut made = Vec::new();
     while let Some(below) = pending.pop() {
         let (source, target) = (at(from, &below), at(to, &below));
         end.check().map_err(|error| CopyFailure {
@@ -139,7 +147,7 @@ pub fn copy_tree<'a>(
             done: "created",
             error,
         })?;
-        made.push(below.clone());
+        copied.branches.push(below.clone());
         copied.directories += 1;
         let entries = source
             .root()
@@ -150,8 +158,8 @@ pub fn copy_tree<'a>(
                 error,
             })?;
         for entry in entries {
-            // The copy itself, when a link led it inside what is copied. Its name is random, so nothing else has it.
-            if entry.name == to.name() {
+            // What calls are about to put elsewhere; the copy itself, when a link led it inside what is copied.
+            if is_temporary(&entry.name) || entry.name == to.name() {
                 continue;
             }
             let inner = match below.as_str() {
@@ -164,15 +172,19 @@ pub fn copy_tree<'a>(
                 Kind::File => {
                     copied.bytes += copy_file(&source, &target, end)?;
                     copied.files += 1;
+                    copied.leaves.push(inner);
                 }
-                Kind::Symlink if copy_link(&source, &target, &inner) => copied.links += 1,
+                Kind::Symlink if copy_link(&source, &target, &inner) => {
+                    copied.links += 1;
+                    copied.leaves.push(inner);
+                }
                 Kind::Symlink | Kind::Special(_) => copied.skipped += 1,
             }
             copied.report();
         }
     }
     // Last: a directory may be one in which nothing can be made.
-    for below in made.iter().rev() {
+    for below in copied.branches.iter().rev() {
         let (source, target) = (at(from, below), at(to, below));
         copy_mode(&source.absolute(), &target.absolute()).map_err(|error| CopyFailure {
             place: target,
@@ -216,6 +228,19 @@ pub fn remove(top: &AreaPath<'_>) -> RemovalReport {
     removed
 }
 
+/// Removes what was copied from `top`, and nothing that another program has put there since.
+pub fn remove_copied(top: &AreaPath<'_>, copied: &Copied) -> RemovalReport {
+    let mut removed = RemovalReport::default();
+    if copied.branches.is_empty() {
+        removed.file(top);
+    }
+    for below in &copied.leaves {
+        removed.file(&at(top, below));
+    }
+    removed.directories(top, &copied.branches);
+    removed
+}
+
 fn remove_tree(top: &AreaPath<'_>, removed: &mut RemovalReport) {
     let mut directories = vec![String::new()];
     let mut idx = 0;
@@ -240,15 +265,7 @@ fn remove_tree(top: &AreaPath<'_>, removed: &mut RemovalReport) {
             }
         }
     }
-    for below in directories.iter().rev() {
-        let directory = at(top, below);
-        match directory.root().remove_directory(directory.relative()) {
-            Ok(()) => removed.directories += 1,
-            // What stands in it has been told already.
-            Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty && removed.n_failed > 0 => {}
-            Err(error) => removed.failed(&directory, error),
-        }
-    }
+    removed.directories(top, &directories);
 }
 
 impl RemovalReport {
@@ -271,6 +288,20 @@ impl RemovalReport {
         }
         if self.files.is_multiple_of(REPORT_EVERY) {
             progress::count("deleting", self.files, None);
+        }
+    }
+
+    /// Removes directories below `top`, each of which stands before those in it.
+    fn directories(&mut self, top: &AreaPath<'_>, paths: &[String]) {
+        for below in paths.iter().rev() {
+            let directory = at(top, below);
+            match directory.root().remove_directory(directory.relative()) {
+                Ok(()) => self.directories += 1,
+                // What stands in it has been told already.
+                Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty && self.n_failed > 0 => {
+                }
+                Err(error) => self.failed(&directory, error),
+            }
         }
     }
 

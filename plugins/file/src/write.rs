@@ -9,7 +9,7 @@ use zeph_plugin::{Output, ToolError};
 use crate::area::{Area, AreaPath};
 use crate::diff;
 use crate::refusal::{explain, special};
-use crate::replace::{Parents, behind_links, changed, content, replace};
+use crate::replace::{Parents, Slot, behind_links, changed, content};
 use crate::sys::{Kind, Links};
 use crate::text::{bytes, grouped};
 
@@ -56,7 +56,8 @@ pub fn run(area: &Area, args: &Args) -> Result<Output, ToolError> {
             _ => None,
         };
         let parents = Parents::make(&target)?;
-        let written = replace(&target, args.content.as_bytes(), old_size.is_some());
+        let written = Slot::open(target)
+            .and_then(|slot| slot.replace(args.content.as_bytes(), old_size.is_some()));
         if written.is_err() {
             parents.take_back();
         }

@@ -1,6 +1,6 @@
 //! Names of temporary files, and directories made on the way.
 
-use super::{Parents, temporary};
+use super::{Parents, is_temporary, temporary};
 use crate::fixture::Fixture;
 
 #[test]
@@ -15,6 +15,14 @@ fn temporary_names_are_hidden_siblings() {
         );
     }
     assert_ne!(one.shown(), two.shown());
+    assert!(is_temporary(one.name()));
+    for name in [
+        ".zeph-x.tmp",
+        ".zeph-0123456789abcdef",
+        "zeph-0123456789abcdef.tmp",
+    ] {
+        assert!(!is_temporary(name), "{name}");
+    }
 }
 
 #[test]

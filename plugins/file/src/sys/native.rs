@@ -153,6 +153,13 @@ impl Root {
         fs::rename(self.at(path), target.at(new_path))
     }
 
+    /// Gives `path` the name `name` in `target`, in place of what has that name.
+    ///
+    /// Errors: one of the two names cannot be changed.
+    pub fn rename_into(&self, path: &str, target: &Directory, name: &str) -> io::Result<()> {
+        fs::rename(self.at(path), target.0.join(name))
+    }
+
     /// Makes a symbolic link at `path` with the text `target`.
     ///
     /// Errors: the name is taken, or nothing can be made there.
@@ -198,6 +205,13 @@ impl Directory {
     /// Errors: there is no such entry.
     pub fn stat(&self, name: &str) -> io::Result<Stat> {
         Ok(stat(&fs::symlink_metadata(self.0.join(name))?))
+    }
+
+    /// Opens its file `name` for reading.
+    ///
+    /// Errors: there is no file that can be read.
+    pub fn open(&self, name: &str) -> io::Result<File> {
+        fs::File::open(self.0.join(name)).map(File)
     }
 }
 

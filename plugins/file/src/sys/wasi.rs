@@ -177,6 +177,15 @@ impl Root {
             .map_err(error)
     }
 
+    /// Gives `path` the name `name` in `target`, in place of what has that name.
+    ///
+    /// Errors: one of the two names cannot be changed.
+    pub fn rename_into(&self, path: &str, target: &Directory, name: &str) -> io::Result<()> {
+        self.directory
+            .rename_at(path, &target.0, name)
+            .map_err(error)
+    }
+
     /// Makes a symbolic link at `path` with the text `target`.
     ///
     /// Errors: the name is taken, or nothing can be made there.
@@ -210,6 +219,19 @@ impl Directory {
     /// Errors: there is no such entry, or it is not granted.
     pub fn stat(&self, name: &str) -> io::Result<Stat> {
         stat_at(&self.0, PathFlags::empty(), name)
+    }
+
+    /// Opens its file `name` for reading; a link is not followed.
+    ///
+    /// Errors: there is no file that can be read.
+    pub fn open(&self, name: &str) -> io::Result<File> {
+        let opened = self.0.open_at(
+            PathFlags::empty(),
+            name,
+            OpenFlags::empty(),
+            DescriptorFlags::READ,
+        );
+        opened.map(File).map_err(error)
     }
 }
 
