@@ -79,6 +79,11 @@ impl Prefiltered {
         !(self.literals.is_empty() && self.ascii.is_empty())
     }
 
+    /// Whether no line of `text` matches; false also when only the searcher can tell.
+    pub(super) fn has_none(&self, text: &[u8]) -> bool {
+        self.line_terminator().is_some() && matches!(self.find_candidate_line(text), Ok(None))
+    }
+
     /// The first place where a literal stands, or where the expression itself would begin.
     fn candidate(&self, text: &[u8]) -> Option<usize> {
         let literals = self.literals.iter().chain(&self.ascii);

@@ -19,6 +19,9 @@ const READ_BYTES_MIN: u64 = 4 * 1024;
 /// Memory for lines of a stream. A longer line ends the search of its file.
 const STREAM_BYTES_MAX: usize = 64 * 1024 * 1024;
 
+/// How a file begins that the searcher translates first: UTF-16 in either order, and UTF-8 that says so.
+const MARKS: [&[u8]; 3] = [b"\xff\xfe", b"\xfe\xff", b"\xef\xbb\xbf"];
+
 /// A pattern made ready, and what searches with it.
 #[derive(Debug)]
 pub(super) struct Search {
@@ -77,6 +80,15 @@ impl Search {
         found: &mut GrepMatches<'_>,
     ) -> io::Result<()> {
         let file = root.open(path)?;
+        let asked = (size + 1).clamp(READ_BYTES_MIN, WHOLE_BYTES_MAX);
+        let head = file.read_at(0, asked)?;
+        // What listing said is what came, so this is all.
+        let is_whole = head.len() as u64 == size || head.is_empty();
+        // Most files of a tree end here: whether they are binary makes no difference, and the searcher would look for that first.
+        let is_marked = MARKS.iter().any(|mark| head.starts_with(mark));
+        if is_whole && !is_marked && self.matcher.has_none(&head) {
+            return Ok(());
+        }
         let searcher = match found.is_full() {
             true => &mut self.counting,
             false => &mut self.detailed,
@@ -87,10 +99,6 @@ impl Search {
             matcher: &self.matcher,
             is_binary: false,
         };
-        let asked = (size + 1).clamp(READ_BYTES_MIN, WHOLE_BYTES_MAX);
-        let head = file.read_at(0, asked)?;
-        // What listing said is what came, so this is all.
-        let is_whole = head.len() as u64 == size || head.is_empty();
         let searched = match is_whole {
             true => searcher.search_slice(&self.matcher, &head, &mut writer),
             false => searcher

@@ -47,6 +47,15 @@ fn lines_are_found_in_order() {
 }
 
 #[test]
+fn a_byte_order_mark_is_no_part_of_the_first_line() {
+    check(
+        &[("marked", "\u{feff}first\n"), ("plain", "first\n")],
+        json!({"pattern": "^first"}),
+        "marked:1: first\nplain:1: first\n(2 matches in 2 files)",
+    );
+}
+
+#[test]
 fn context_is_shown_around() {
     let text = "1\n2\nhit\n4\n5\n6\n7\nhit\n9\n";
     check(
