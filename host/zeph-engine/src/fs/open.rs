@@ -236,7 +236,10 @@ impl FsCtx {
                 write: request.writes(),
                 ..FileUses::default()
             };
-            let name = || policy.kernel().name(&found.fd).ok();
+            let name = || {
+                let name = found.name.clone();
+                name.or_else(|| policy.kernel().name(&found.fd).ok())
+            };
             self.uses.note((found.root, false), uses, name);
         }
         Ok(Some(Handle::File(FileHandle {
