@@ -59,11 +59,11 @@ fn check(product: &Product, words: &[&str], expected: &[&str]) {
 #[test]
 fn tools_plugins_and_languages_are_known() {
     let product = Product::new();
-    product.drop_in("mine", zeph_bundle::standard());
+    product.drop_in("mine", &zeph_bundle::standard());
     product.plugin(&["list"]);
     let lock = product.plugins().parent().unwrap().join("zeph.lock");
     let pinned = std::fs::read(&lock).unwrap();
-    product.drop_in("unknown", zeph_bundle::standard());
+    product.drop_in("unknown", &zeph_bundle::standard());
 
     check(&product, &["call", "re"], &["read", "read_overflow"]);
     check(&product, &["tools", "show", "g"], &["grep"]);

@@ -22,7 +22,7 @@ use crate::running::Running;
 use crate::toolchain::{FILTERS, built, name, tested};
 
 /// A component of strategies that nobody knows: the program's own, from a stranger's hand.
-fn stranger() -> &'static [u8] {
+fn stranger() -> Vec<u8> {
     zeph_bundle::standard()
 }
 
@@ -35,7 +35,7 @@ fn json(product: &Product, words: &[&str]) -> Value {
 #[test]
 fn a_component_of_strategies_is_a_plugin_without_tools() {
     let product = Product::new();
-    product.drop_in("mine", stranger());
+    product.drop_in("mine", &stranger());
     let listed = json(&product, &["list", "--json"]);
     let mine = &listed[0];
     assert_eq!(mine["status"], "active", "{mine}");
@@ -65,9 +65,9 @@ fn a_component_of_strategies_is_a_plugin_without_tools() {
 #[test]
 fn a_strategy_named_with_its_plugin_is_that_one() {
     let product = Product::new();
-    product.drop_in("first", stranger());
+    product.drop_in("first", &stranger());
     product.plugin(&["list"]);
-    product.drop_in("a_second", stranger());
+    product.drop_in("a_second", &stranger());
     let listed = json(&product, &["list", "--json"]);
     for name in ["first/dedup", "a_second/dedup"] {
         assert!(
@@ -108,7 +108,7 @@ fn a_strategy_named_with_its_plugin_is_that_one() {
 #[test]
 fn a_rule_that_cannot_work_is_as_good_as_absent() {
     let product = Product::new();
-    product.drop_in("mine", stranger());
+    product.drop_in("mine", &stranger());
     product.plugin(&["list"]);
     let log = "test a_rather_long_name_of_a_test ... ok\n".repeat(50)
         + "\ntest result: ok. 50 passed; 0 failed\n";
@@ -169,7 +169,7 @@ fn noise(product: &Product, strategy: &str) -> String {
 #[test]
 fn a_rule_puts_a_strategy_of_a_plugin_to_work() {
     let product = Product::new();
-    product.drop_in("mine", stranger());
+    product.drop_in("mine", &stranger());
     // Known, it is active from the first call on.
     product.plugin(&["list"]);
     let strategy = "{ type = \"wasm:strip_noise\", patterns = [\"^compiling\"] }";

@@ -400,7 +400,7 @@ fn says_its_version(program: &Path) {
 fn components(folder: &Path) {
     for embedded in zeph_bundle::COMPONENTS.iter().chain(zeph_bundle::FILTERS) {
         let name = format!("GUEST_{}.packed", embedded.name.to_uppercase());
-        let packed = zstd::bulk::compress((embedded.bytes)(), 1).unwrap();
+        let packed = zstd::bulk::compress(&(embedded.bytes)(), 1).unwrap();
         fs::write(folder.join(name), packed).unwrap();
     }
 }

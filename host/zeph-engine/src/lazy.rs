@@ -47,7 +47,7 @@ pub(crate) struct Lazy {
 pub(crate) enum ComponentOrigin {
     Bytes(ComponentBytes),
     /// Part of the program, where they may have to be unpacked.
-    Embedded(fn() -> &'static [u8]),
+    Embedded(fn() -> Vec<u8>),
     File(PathBuf),
 }
 

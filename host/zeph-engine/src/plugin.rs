@@ -69,7 +69,7 @@ impl Plugin {
         engine: &Engine,
         id: PluginId,
         digest: Digest,
-        bytes: fn() -> &'static [u8],
+        bytes: fn() -> Vec<u8>,
         limits: CallLimits,
     ) -> Result<Self, LoadError> {
         let loaded = LoadedPlugin::new(engine, id, digest, ComponentOrigin::Embedded(bytes));
@@ -122,7 +122,7 @@ impl Plugin {
         engine: &Engine,
         id: PluginId,
         digest: Digest,
-        bytes: fn() -> &'static [u8],
+        bytes: fn() -> Vec<u8>,
         tools: Vec<Tool>,
     ) -> Self {
         let mut loaded = LoadedPlugin::new(engine, id, digest, ComponentOrigin::Embedded(bytes));
@@ -148,7 +148,7 @@ impl Plugin {
         engine: &Engine,
         id: PluginId,
         digest: Digest,
-        bytes: fn() -> &'static [u8],
+        bytes: fn() -> Vec<u8>,
         strategies: Vec<StrategyDefinition>,
     ) -> Self {
         let mut loaded = LoadedPlugin::new(engine, id, digest, ComponentOrigin::Embedded(bytes));

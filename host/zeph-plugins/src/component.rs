@@ -14,7 +14,7 @@ pub struct Component {
     /// The plugin's name.
     pub name: &'static str,
     /// Its binary, which may have to be unpacked.
-    pub bytes: fn() -> &'static [u8],
+    pub bytes: fn() -> Vec<u8>,
     /// The SHA-256 of its binary, where that was made with the program.
     pub digest: Option<&'static str>,
     /// The text of its manifest; empty for one that wants nothing.
@@ -51,7 +51,7 @@ impl Component {
     /// The SHA-256 of its binary. That of a component that comes with the host was made with it.
     pub fn digest(&self) -> Digest {
         let known = self.digest.and_then(|digest| digest.parse().ok());
-        known.unwrap_or_else(|| zeph_engine::digest((self.bytes)()))
+        known.unwrap_or_else(|| zeph_engine::digest(&(self.bytes)()))
     }
 }
 
@@ -98,7 +98,7 @@ mod tests {
     #[test]
     fn the_digests_made_with_the_program_are_those_of_the_bytes() {
         for embedded in zeph_bundle::COMPONENTS.iter().chain(zeph_bundle::FILTERS) {
-            let made = zeph_engine::digest((embedded.bytes)());
+            let made = zeph_engine::digest(&(embedded.bytes)());
             assert_eq!(
                 embedded.digest.parse().ok(),
                 Some(made),

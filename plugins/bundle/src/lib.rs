@@ -1,15 +1,13 @@
 //! The first-party components, compiled and packed by the build script. They are unpacked when they have to be compiled, which most starts
-//! of the program need not do.
-
-use std::sync::OnceLock;
+//! of the program need not do, and not kept: all of them take more than 20 MB.
 
 /// A component that is part of the program.
 #[derive(Debug, Clone, Copy)]
 pub struct Embedded {
     /// The name of the plugin.
     pub name: &'static str,
-    /// Its binary, unpacked at the first call: some milliseconds.
-    pub bytes: fn() -> &'static [u8],
+    /// Its binary, unpacked at each call: some milliseconds.
+    pub bytes: fn() -> Vec<u8>,
     /// The SHA-256 of the binary, as `sha256:` and 64 hexadecimal digits. Made with the program: to make it takes a start longer than all
     /// else it does with the bytes.
     pub digest: &'static str,
@@ -54,33 +52,28 @@ pub static FILTERS: &[Embedded] = &[Embedded {
 }];
 
 /// `plugins/diagnostics`: what compilers and linters say.
-pub fn diagnostics() -> &'static [u8] {
-    static UNPACKED: OnceLock<Vec<u8>> = OnceLock::new();
-    UNPACKED.get_or_init(|| unpacked(include_bytes!(env!("GUEST_DIAGNOSTICS_PACKED"))))
+pub fn diagnostics() -> Vec<u8> {
+    unpacked(include_bytes!(env!("GUEST_DIAGNOSTICS_PACKED")))
 }
 
 /// `plugins/file`: the ten file tools.
-pub fn file() -> &'static [u8] {
-    static UNPACKED: OnceLock<Vec<u8>> = OnceLock::new();
-    UNPACKED.get_or_init(|| unpacked(include_bytes!(env!("GUEST_FILE_PACKED"))))
+pub fn file() -> Vec<u8> {
+    unpacked(include_bytes!(env!("GUEST_FILE_PACKED")))
 }
 
 /// `plugins/scrape`: `web_scrape` and `fetch`.
-pub fn scrape() -> &'static [u8] {
-    static UNPACKED: OnceLock<Vec<u8>> = OnceLock::new();
-    UNPACKED.get_or_init(|| unpacked(include_bytes!(env!("GUEST_SCRAPE_PACKED"))))
+pub fn scrape() -> Vec<u8> {
+    unpacked(include_bytes!(env!("GUEST_SCRAPE_PACKED")))
 }
 
 /// `plugins/search`: `search_code`.
-pub fn search() -> &'static [u8] {
-    static UNPACKED: OnceLock<Vec<u8>> = OnceLock::new();
-    UNPACKED.get_or_init(|| unpacked(include_bytes!(env!("GUEST_SEARCH_PACKED"))))
+pub fn search() -> Vec<u8> {
+    unpacked(include_bytes!(env!("GUEST_SEARCH_PACKED")))
 }
 
 /// `filters/standard`: the nine filter strategies.
-pub fn standard() -> &'static [u8] {
-    static UNPACKED: OnceLock<Vec<u8>> = OnceLock::new();
-    UNPACKED.get_or_init(|| unpacked(include_bytes!(env!("GUEST_STANDARD_PACKED"))))
+pub fn standard() -> Vec<u8> {
+    unpacked(include_bytes!(env!("GUEST_STANDARD_PACKED")))
 }
 
 /// What the build script packed; no component when that is damaged, which whoever compiles it says.
@@ -111,9 +104,8 @@ mod tests {
     fn each_plugin_carries_its_manifest() {
         for embedded in COMPONENTS {
             let manifest = embedded.manifest.as_bytes();
-            let holds = (embedded.bytes)()
-                .windows(manifest.len())
-                .any(|part| part == manifest);
+            let bytes = (embedded.bytes)();
+            let holds = bytes.windows(manifest.len()).any(|part| part == manifest);
             assert!(holds, "`{}` has another manifest inside", embedded.name);
         }
     }

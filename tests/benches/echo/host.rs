@@ -16,7 +16,7 @@ pub(super) async fn start(dir: &Path) -> Host {
         .without_components()
         .component(Component {
             name: "hostile",
-            bytes: || HOSTILE,
+            bytes: || HOSTILE.to_vec(),
             digest: None,
             manifest: "",
         })
