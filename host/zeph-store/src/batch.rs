@@ -13,17 +13,24 @@ pub(crate) const BATCH_JOBS_MAX: usize = 128;
 /// Most jobs that a caller does besides its own.
 const BRIEF_JOBS_MAX: usize = 16;
 
-/// How long what may wait does once it is taken from the queue: the end of a call and the begin of the next then cost one transaction.
-pub(crate) const SOON: Duration = Duration::from_millis(5);
-
 /// What was taken from the queue and not run yet.
-#[derive(Default)]
 pub(crate) struct Batch {
     jobs: Vec<Box<dyn Job>>,
     run_at: Option<Instant>,
+    /// How long what may wait does once it is taken from the queue.
+    soon: Duration,
 }
 
 impl Batch {
+    /// An empty one. What may wait does for `soon`: it shares the transaction of what comes until then.
+    pub(crate) fn new(soon: Duration) -> Self {
+        Self {
+            jobs: Vec::new(),
+            run_at: None,
+            soon,
+        }
+    }
+
     pub(crate) fn push(&mut self, job: Box<dyn Job>) {
         self.jobs.push(job);
     }
@@ -68,7 +75,8 @@ impl Batch {
         let mut accesses = self.jobs.iter().map(|job| job.access());
         let can_wait = self.has_room() && accesses.all(|access| access == Access::WriteSoon);
         if can_wait && !self.jobs.is_empty() {
-            self.run_at.get_or_insert_with(|| Instant::now() + SOON);
+            self.run_at
+                .get_or_insert_with(|| Instant::now() + self.soon);
         }
         can_wait
     }
@@ -104,6 +112,8 @@ impl Batch {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use tokio::sync::oneshot;
 
     use super::Batch;
@@ -112,7 +122,7 @@ mod tests {
     use crate::store::{StoreReply, Task};
 
     fn check(accesses: &[Access], expect_n_reads: usize) {
-        let mut batch = Batch::default();
+        let mut batch = Batch::new(Duration::ZERO);
         for access in accesses {
             let reply = StoreReply::Waiting(oneshot::channel().0);
             let work = |_: &dyn Operations| Ok(());

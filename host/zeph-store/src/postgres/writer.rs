@@ -27,6 +27,9 @@ use crate::store::{Job, Message};
 use crate::sweep::{Past, SweepReport};
 use crate::sweeper::{STEP_MAX_FAR, Sweeper, SweptDatabase};
 
+/// How long what may wait does: the end of a call and the begin of the next then cost one journey to the server.
+const SOON: Duration = Duration::from_millis(5);
+
 /// How often a job is tried when others are in its way or the connection is lost.
 const TRIES_MAX: u32 = 3;
 
@@ -84,7 +87,7 @@ pub(crate) fn run(
         readers,
         listener: None,
         sweeper: Sweeper::default(),
-        batch: Batch::default(),
+        batch: Batch::new(SOON),
         n_last: 0,
         reads: Vec::new(),
         waiting_for_close: Vec::new(),

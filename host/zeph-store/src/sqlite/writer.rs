@@ -13,7 +13,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::chain::ChainedConnection;
 use super::checkpoint::{Checkpointer, spare_close};
-use super::desk::{Turn, WriterDesk};
+use super::desk::{SOON, Turn, WriterDesk};
 use super::due;
 use super::site::Site;
 use crate::batch::Batch;
@@ -63,7 +63,7 @@ impl Writer {
             queue,
             is_over: false,
             sweeper: Sweeper::default(),
-            batch: Batch::default(),
+            batch: Batch::new(SOON),
             is_shared: None,
             waiting_for_close: Vec::new(),
         }
