@@ -43,6 +43,10 @@ pub(crate) struct Sweeper {
     next: Option<Instant>,
     n_each: u32,
     n_writes: usize,
+    /// Writes since the last step.
+    n_since: usize,
+    /// Whether that step deleted anything.
+    has_more: bool,
     /// Whether there was a step.
     has_stepped: bool,
 }
@@ -68,6 +72,7 @@ impl Sweeper {
         }
         let now = Instant::now();
         self.n_writes += n_writes;
+        self.n_since += n_writes;
         let is_due = self.n_writes >= WRITES;
         self.next = match is_due {
             true => Some(now),
@@ -77,11 +82,18 @@ impl Sweeper {
         is_due
     }
 
-    /// Deletes a few things; the next step follows when there were any.
+    /// Deletes a few things; the next step follows when there were any. Once there were, as many go at least as were written since: where many
+    /// calls share a transaction, there are more between two steps than one step has time for.
     pub(crate) fn step(&mut self, database: &dyn SweptDatabase) {
         let started = Instant::now();
         self.has_stepped = true;
-        let swept = self.sweep(database).unwrap_or_else(|fault| {
+        let n_since = std::mem::take(&mut self.n_since);
+        let n_least = u32::try_from(n_since).map_or(EACH.1, |n| n.min(EACH.1));
+        let n_max = match self.has_more {
+            true => self.n_each.max(n_least),
+            false => self.n_each,
+        };
+        let swept = self.sweep(database, n_max).unwrap_or_else(|fault| {
             tracing::warn!(?fault, "the store cannot be swept");
             SweepReport::default()
         });
@@ -94,7 +106,8 @@ impl Sweeper {
             false => self.n_each,
         }
         .clamp(least, most);
-        if swept.is_nothing() {
+        self.has_more = !swept.is_nothing();
+        if !self.has_more {
             self.n_writes = 0;
             self.next = Some(started + REST);
         } else {
@@ -111,10 +124,10 @@ impl Sweeper {
         }
     }
 
-    fn sweep(&self, database: &dyn SweptDatabase) -> Outcome<SweepReport> {
+    fn sweep(&self, database: &dyn SweptDatabase, n_max: u32) -> Outcome<SweepReport> {
         let Some((retention, now_ms)) = self.plan else {
             return Ok(SweepReport::default());
         };
-        database.sweep_some(&retention.past(now_ms()), self.n_each)
+        database.sweep_some(&retention.past(now_ms()), n_max)
     }
 }

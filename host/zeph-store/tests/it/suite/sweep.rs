@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use tokio::task::JoinSet;
 use zeph_core::id::ConversationId;
 use zeph_store::{Retention, Store};
 
@@ -88,9 +89,33 @@ async fn it_sweeps_under_load_too<D: Database>() {
     let database = D::fresh();
     let store = database.open();
     store.retain(TEN_ROWS, now_ms).await.unwrap();
-    calls(&store, 3_000, NOW_MS, false).await;
+    let mut callers = JoinSet::new();
+    for _ in 0..30 {
+        let store = store.clone();
+        callers.spawn(async move { calls(&store, 100, NOW_MS, false).await });
+    }
+    callers.join_all().await;
     let n_left = n_rows(&store).await;
     assert!(n_left < 2_000, "{n_left}");
+}
+
+async fn a_call_that_a_sweep_passed_while_it_ran_goes_with_a_later_one<D: Database>() {
+    let database = D::fresh();
+    let store = database.open();
+    let one_row = Retention {
+        audit_rows_max: 1,
+        ..Retention::default()
+    };
+    let running = begin("read", ConversationId::new(), NOW_MS);
+    let call = running.call_id;
+    store.audit_begin(running).await.unwrap();
+    calls(&store, 80, NOW_MS, false).await;
+    store.sweep(one_row, NOW_MS).await.unwrap();
+    assert_eq!(n_rows(&store).await, 2);
+    store.audit_finish(success(call, NOW_MS)).await.unwrap();
+    calls(&store, 80, NOW_MS, false).await;
+    store.sweep(one_row, NOW_MS).await.unwrap();
+    assert_eq!(n_rows(&store).await, 1);
 }
 
 async fn a_host_that_makes_one_call_sweeps_when_it_ends<D: Database>() {
@@ -136,6 +161,7 @@ on_every_database! {
         old_rows_and_too_many_rows_go_oldest_first,
         it_sweeps_when_nothing_is_asked_of_it,
         it_sweeps_under_load_too,
+        a_call_that_a_sweep_passed_while_it_ran_goes_with_a_later_one,
         sums_outlive_a_conversation_that_is_swept_or_deleted,
     ],
     lasting: [
