@@ -2,13 +2,16 @@
 //!
 //! The writer thread sweeps between calls, a few rows at a time, so that no call waits for it noticeably.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::error::StoreError;
 use crate::store::{Access, Store};
 
-/// Things of each kind that [`Store::sweep`] deletes in one transaction.
-const EACH: u32 = 64;
+/// Things of each kind that [`Store::sweep`] deletes in one transaction: at first, and where that is quick, at most.
+const EACH: (u32, u32) = (64, 256);
+
+/// A transaction that takes less may well delete more: on a server, most of it are journeys.
+const QUICK: Duration = Duration::from_millis(10);
 
 /// How long things are kept. Zero means without limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -104,16 +107,22 @@ impl Store {
     pub async fn sweep(&self, retention: Retention, at_ms: i64) -> Result<SweepReport, StoreError> {
         let past = retention.past(at_ms);
         let mut swept = SweepReport::default();
+        let mut n_each = EACH.0;
         loop {
+            let started = Instant::now();
             let step = self
                 .run("sweep the store", Access::Write, move |operations| {
-                    operations.sweep(&past, EACH)
+                    operations.sweep(&past, n_each)
                 })
                 .await?;
             if step.is_nothing() {
                 return Ok(swept);
             }
             swept.add(step);
+            n_each = match started.elapsed() < QUICK {
+                true => (2 * n_each).min(EACH.1),
+                false => (n_each / 2).max(EACH.0),
+            };
         }
     }
 }

@@ -40,6 +40,9 @@ pub(super) struct Transaction {
     pub(super) ahead: RefCell<Ahead>,
     /// What was read for the reads that are answered together.
     pub(super) group: RefCell<Option<RightsGroup>>,
+    /// The number below which a sweep found no row of this host: what was removed stays in the index until the server has cleaned it up, and is
+    /// not passed again and again. A sweep that finds nothing to remove looks at all next time.
+    pub(super) oldest_row: Cell<i64>,
     /// Where the open transaction is; none where each statement is one.
     open: RefCell<Option<Rc<Session>>>,
     /// What begins it, until that is sent.
@@ -94,6 +97,7 @@ impl Transaction {
             pending_outputs: RefCell::default(),
             ahead: RefCell::default(),
             group: RefCell::default(),
+            oldest_row: Cell::new(i64::MIN),
             open: RefCell::new(None),
             opening: RefCell::new(None),
             is_together: Cell::new(false),

@@ -39,6 +39,7 @@ pub(in crate::postgres) fn sweep(
             return Ok(swept);
         }
     }
+    transaction.oldest_row.set(i64::MIN);
     Ok(ChainSweep::default())
 }
 
@@ -49,18 +50,29 @@ pub(super) fn limits(transaction: &Transaction, past: &Past) -> Outcome<Limits> 
     Ok(Limits::new(past, get(&newest, 0)?))
 }
 
-/// Whether any chained row may go, and any other, among the `n_looked` oldest.
+/// Whether any chained row may go, and any other, among the `n_looked` oldest; notes which of them is the first.
 fn has_any(transaction: &Transaction, limits: &Limits, n_looked: i64) -> Outcome<(bool, bool)> {
     const SQL: &str = "
-        SELECT coalesce(bool_or(chain_n IS NOT NULL), FALSE), coalesce(bool_or(chain_n IS NULL), FALSE) FROM
-            (SELECT seq, begun_at_ms, finished_at_ms, chain_n FROM audit WHERE host = $1 ORDER BY seq LIMIT $5) AS oldest
-            WHERE (begun_at_ms < $2 OR seq <= $3) AND (finished_at_ms IS NOT NULL OR begun_at_ms < $4)";
+        SELECT coalesce(bool_or(chain_n IS NOT NULL) FILTER (WHERE may_go), FALSE),
+            coalesce(bool_or(chain_n IS NULL) FILTER (WHERE may_go), FALSE), min(seq) FROM
+            (SELECT seq, chain_n,
+                (begun_at_ms < $2 OR seq <= $3) AND (finished_at_ms IS NOT NULL OR begun_at_ms < $4) AS may_go
+             FROM audit WHERE host = $1 AND seq >= $6 ORDER BY seq LIMIT $5) AS oldest";
     let (before_ms, upto_seq) = bounds(limits);
-    let host = transaction.host();
+    let (host, oldest) = (transaction.host(), transaction.oldest_row.get());
     let row = transaction.query_one(
         SQL,
-        &[&host, &before_ms, &upto_seq, &limits.running_ms, &n_looked],
+        &[
+            &host,
+            &before_ms,
+            &upto_seq,
+            &limits.running_ms,
+            &n_looked,
+            &oldest,
+        ],
     )?;
+    let first: Option<i64> = get(&row, 2)?;
+    transaction.oldest_row.set(first.unwrap_or(oldest));
     Ok((get(&row, 0)?, get(&row, 1)?))
 }
 
@@ -76,7 +88,8 @@ pub(super) fn bounds(limits: &Limits) -> (i64, i64) {
 fn remove_unchained(transaction: &Transaction, limits: &Limits, n_max: u32) -> Outcome<usize> {
     const SQL: &str = "
         DELETE FROM audit WHERE seq IN (SELECT seq FROM
-            (SELECT seq, begun_at_ms, finished_at_ms, chain_n FROM audit WHERE host = $1 ORDER BY seq LIMIT 4096) AS oldest
+            (SELECT seq, begun_at_ms, finished_at_ms, chain_n FROM audit WHERE host = $1 AND seq >= $6
+             ORDER BY seq LIMIT 4096) AS oldest
             WHERE chain_n IS NULL AND (begun_at_ms < $2 OR seq <= $3) AND (finished_at_ms IS NOT NULL OR begun_at_ms < $4)
             LIMIT $5)";
     let (before_ms, upto_seq) = bounds(limits);
@@ -88,6 +101,7 @@ fn remove_unchained(transaction: &Transaction, limits: &Limits, n_max: u32) -> O
             &upto_seq,
             &limits.running_ms,
             &i64::from(n_max),
+            &transaction.oldest_row.get(),
         ],
     )?;
     Ok(usize::try_from(n_rows).unwrap_or(usize::MAX))
