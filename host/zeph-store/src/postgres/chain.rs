@@ -261,7 +261,7 @@ fn event(row: &Row) -> Outcome<StoredEvent> {
 }
 
 /// A code that is stored.
-fn code_of(row: &Row, column: usize) -> Outcome<Code> {
+pub(super) fn code_of(row: &Row, column: usize) -> Outcome<Code> {
     let bytes: &[u8] = get(row, column)?;
     Code::try_from(bytes).map_err(|error| unreadable(column, error))
 }

@@ -61,9 +61,10 @@ impl Purpose {
 }
 
 /// How statements that write are planned. They touch a few rows each, found by an index, and are planned once for a session: as long as a
-/// table is small, reading all of it would look better, and be chosen for good. Nothing a store asks is worth compiling.
-const WRITER_PLANS: &str =
-    "-c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c jit=off";
+/// table is small, reading all of it would look better, and be chosen for good. Left to the server, those of a few calls would be planned
+/// anew each time, which takes longer than running them. Nothing a store asks is worth compiling.
+const WRITER_PLANS: &str = "-c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c jit=off \
+    -c plan_cache_mode=force_generic_plan";
 
 /// How long no new connection is tried after one could not be made: at first, and at most.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(2));

@@ -1,5 +1,5 @@
-//! Begins and ends of calls that one transaction records: written together at its end, or before its next statement, with one journey to the
-//! server for all of them and for the lock of the chain, where it is not held yet.
+//! Begins and ends of calls that one transaction records: written together at its end, or before its next statement, with one statement for
+//! all of them and one journey for that and for the lock of the chain, where it is not held yet.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use crate::audit::columns::{
     FIRST_OF_END, N_BEGIN, N_END, begin_columns, begin_values, end_columns, end_values,
 };
 use crate::audit::record::{BeginRecord, Finish};
-use crate::audit::seal::{NewEvent, SealedAudit as _};
+use crate::audit::seal::{NewEvent, NewestEvent, SealedAudit as _};
 use crate::audit::value::{Value, record_bytes};
 use crate::operations::{OperationFault, Outcome};
 use crate::postgres::chain;
@@ -76,52 +76,84 @@ pub(in crate::postgres) fn write(transaction: &Transaction) -> Outcome<bool> {
     let host = transaction.host();
     // First, before any row is locked: a sweep of this chain takes it first, too.
     let object = chain::object(host);
-    let lock: [Statement<'_>; 2] = [(LOCK, &[&object]), (chain::NEWEST, &[&host])];
+    let lock: Statement<'_> = (LOCK, &[&object]);
     let is_chained = transaction.seal.is_set();
-    let n_lock = match is_chained && !transaction.ahead.borrow().holds_chain {
-        true => lock.len(),
-        false => 0,
-    };
-    let next = match n_lock {
-        0 => transaction.next_event()?,
-        _ => None,
+    let has_to_lock = is_chained && !transaction.ahead.borrow().holds_chain;
+    let next = match has_to_lock {
+        true => None,
+        false => transaction.next_event()?,
     };
     let begins = BeginColumns::of(&pending, is_chained);
     let ends = EndColumns::of(&pending);
-    let (begin_row, end_row) = (begins.row(&host, &next), ends.row());
-    let inserts = (!begins.is_empty()).then_some((INSERT, begin_row.as_slice()));
-    let updates = (!ends.is_empty()).then_some((UPDATE, end_row.as_slice()));
-    let rows = inserts.into_iter().chain(updates);
-    let statements: Vec<Statement<'_>> = lock.into_iter().take(n_lock).chain(rows).collect();
+    let (sql, row) = statement(&host, &next, &begins, &ends);
+    let statements = has_to_lock.then_some(lock).into_iter();
+    let statements: Vec<Statement<'_>> = statements.chain([(sql, row.as_slice())]).collect();
     let mut answers = transaction.query_all(&statements)?;
-    let written = answers.split_off(n_lock);
-    if let Some(newest) = answers.last() {
-        let newest = chain::newest_of(newest.first())?;
+    let written = Written::of(&answers.pop().unwrap_or_default())?;
+    if has_to_lock {
         let mut ahead = transaction.ahead.borrow_mut();
-        (ahead.holds_chain, ahead.newest) = (true, Some(newest));
+        (ahead.holds_chain, ahead.newest) = (true, Some(written.newest));
     }
     append_all(transaction, &pending, written)
 }
 
-/// Adds the events of what was written; none, and false, when the row of a call was not. `written`: the answers to the begins and to the ends,
-/// where there are any.
+/// What writes these begins and ends, with its values.
+fn statement<'a>(
+    host: &'a &'a str,
+    next: &'a Option<i64>,
+    begins: &'a BeginColumns,
+    ends: &'a EndColumns<'_>,
+) -> (&'static str, Vec<&'a (dyn ToSql + Sync)>) {
+    match (begins.is_empty(), ends.is_empty()) {
+        (false, true) => (BEGINS, begins.row(host, next)),
+        (true, _) => (ENDS, [vec![host as _], ends.row()].concat()),
+        (false, false) => (BOTH, [begins.row(host, next), ends.row()].concat()),
+    }
+}
+
+/// The rows that were written, by call, and what was the newest event before.
+struct Written {
+    begun: HashMap<String, RowOfCall>,
+    ended: HashMap<String, RowOfCall>,
+    newest: NewestEvent,
+}
+
+impl Written {
+    /// Of what [`BEGINS`], [`ENDS`] or [`BOTH`] give.
+    fn of(rows: &[Row]) -> Outcome<Self> {
+        let mut written = Self {
+            begun: HashMap::new(),
+            ended: HashMap::new(),
+            newest: NewestEvent::NONE,
+        };
+        for row in rows {
+            let (n, chain_n) = (get(row, 2)?, get(row, 3)?);
+            match get(row, 0)? {
+                IS_BEGUN => written.begun.insert(get(row, 1)?, (n, chain_n)),
+                IS_ENDED => written.ended.insert(get(row, 1)?, (n, chain_n)),
+                _ => {
+                    let code = chain::code_of(row, 4)?;
+                    written.newest = NewestEvent { n, code };
+                    None
+                }
+            };
+        }
+        Ok(written)
+    }
+}
+
+/// Adds the events of what was written; none, and false, when the row of a call was not.
 fn append_all(
     transaction: &Transaction,
     pending: &[PendingCall],
-    written: Vec<Vec<Row>>,
+    mut written: Written,
 ) -> Outcome<bool> {
-    let mut written = written.into_iter();
-    let mut rows_of = |kind: EventKind| match pending.iter().any(|call| call.kind == kind) {
-        true => rows_of_calls(&written.next().unwrap_or_default()),
-        false => Ok(HashMap::new()),
-    };
-    let (mut begun, mut ended) = (rows_of(EventKind::Begin)?, rows_of(EventKind::Finish)?);
     let mut rows = Vec::with_capacity(pending.len());
     for call in pending {
         // A row answers for one of them.
         let row = match call.is_begin() {
-            true => begun.remove(&call.id),
-            false => ended.remove(&call.id),
+            true => written.begun.remove(&call.id),
+            false => written.ended.remove(&call.id),
         };
         let Some(row) = row else { return Ok(false) };
         rows.push((call, row));
@@ -154,50 +186,119 @@ fn append(transaction: &Transaction, call: &PendingCall, (seq, begun): RowOfCall
     Ok(())
 }
 
-fn rows_of_calls(rows: &[Row]) -> Outcome<HashMap<String, RowOfCall>> {
-    let rows = rows
-        .iter()
-        .map(|row| Ok((get(row, 0)?, (get(row, 1)?, get(row, 2)?))));
-    rows.collect()
+/// What a row of an answer says: the number of the row of a call that was begun or ended and of the event of its begin, or the newest event
+/// there was. Tells them apart by their first column.
+const IS_BEGUN: i64 = 0;
+const IS_ENDED: i64 = 1;
+
+macro_rules! newest {
+    () => {
+        "newest AS (SELECT n, code FROM audit_chain WHERE host = $1 ORDER BY n DESC LIMIT 1)"
+    };
+}
+
+macro_rules! answer_of_newest {
+    () => {
+        " SELECT 2::bigint, NULL, n, NULL, code FROM newest"
+    };
 }
 
 /// Adds the rows of calls that are decided on the state of trust there is, and marks their conversations as used. A row that is there already
 /// stays as it is. Where the number of the next event is not known (`$2`), it is that after the newest, or after the one that begins a chain.
-const INSERT: &str = concat!(
-    "WITH recorded AS (INSERT INTO audit (host, chain_n, ",
-    begin_columns!(),
-    ")
-     SELECT $1::text,
-        coalesce($2::bigint, (SELECT max(n) + 1 FROM audit_chain WHERE host = $1), 2) + later, ",
-    begin_columns!(),
-    " FROM unnest($3::bigint[], $4::bigint[], $5::text[], $6::bigint[], $7::text[], $8::text[], $9::text[],
+macro_rules! begun {
+    () => {
+        concat!(
+            "begun AS (INSERT INTO audit (host, chain_n, ",
+            begin_columns!(),
+            ")
+     SELECT $1::text, coalesce($2::bigint, (SELECT n + 1 FROM newest), 2) + later, ",
+            begin_columns!(),
+            " FROM unnest($3::bigint[], $4::bigint[], $5::text[], $6::bigint[], $7::text[], $8::text[], $9::text[],
         $10::text[], $11::text[], $12::text[], $13::text[], $14::text[], $15::text[], $16::text[], $17::bigint[], $18::text[],
         $19::text[], $20::text[], $21::text[], $22::text[], $23::text[], $24::text[], $25::text[], $26::text[], $27::text[],
         $28::text[], $29::text[], $30::bigint[], $31::bigint[], $32::boolean[]) AS new (later, trust_version, ",
-    begin_columns!(),
-    ")
+            begin_columns!(),
+            ")
      WHERE trust_version IS NULL OR trust_version = (SELECT version FROM trust_version)
      ON CONFLICT (call_id) DO NOTHING RETURNING seq, call_id, conversation_id, begun_at_ms, chain_n),
      used AS (INSERT INTO conversations AS c (id, started_at_ms, last_used_ms, n_calls)
-         SELECT conversation_id, min(begun_at_ms), max(begun_at_ms), count(*) FROM recorded
+         SELECT conversation_id, min(begun_at_ms), max(begun_at_ms), count(*) FROM begun
          GROUP BY conversation_id ORDER BY conversation_id
          ON CONFLICT (id) DO UPDATE SET n_calls = c.n_calls + excluded.n_calls, last_used_ms = ",
-    last_used!(),
-    ")
-     SELECT call_id, seq, chain_n FROM recorded"
-);
+            last_used!(),
+            ")"
+        )
+    };
+}
+
+macro_rules! answer_of_begun {
+    () => {
+        " SELECT 0::bigint, call_id, seq, chain_n, NULL::bytea FROM begun UNION ALL"
+    };
+}
 
 /// Completes the rows of calls. The session of the writer plans it by the index of calls, see `WRITER_PLANS`.
-const UPDATE: &str = concat!(
-    "UPDATE audit SET (",
-    end_columns!(),
-    ") = ROW(v1, v2, v3, v4, v5, v6, v7, v8, v9, v10, v11, v12, v13, v14, v15, v16)
-     FROM unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::bigint[], $6::text[], $7::text[], $8::text[],
-        $9::boolean[], $10::text[], $11::bigint[], $12::text[], $13::text[], $14::bigint[], $15::bigint[], $16::bigint[],
-        $17::text[])
-        AS ended (id, v1, v2, v3, v4, v5, v6, v7, v8, v9, v10, v11, v12, v13, v14, v15, v16)
-     WHERE call_id = ended.id AND finished_at_ms IS NULL
-     RETURNING call_id, seq, chain_n"
+macro_rules! ended {
+    ($values:literal) => {
+        concat!(
+            "ended AS (UPDATE audit SET (",
+            end_columns!(),
+            ") = ROW(v1, v2, v3, v4, v5, v6, v7, v8, v9, v10, v11, v12, v13, v14, v15, v16)
+     FROM unnest(",
+            $values,
+            ")
+        AS new (id, v1, v2, v3, v4, v5, v6, v7, v8, v9, v10, v11, v12, v13, v14, v15, v16)
+     WHERE call_id = new.id AND finished_at_ms IS NULL
+     RETURNING call_id, seq, chain_n)"
+        )
+    };
+}
+
+macro_rules! answer_of_ended {
+    () => {
+        " SELECT 1::bigint, call_id, seq, chain_n, NULL::bytea FROM ended UNION ALL"
+    };
+}
+
+/// Writes begins, and reads the newest event.
+const BEGINS: &str = concat!(
+    "WITH ",
+    newest!(),
+    ", ",
+    begun!(),
+    answer_of_begun!(),
+    answer_of_newest!()
+);
+
+/// Writes ends, and reads the newest event.
+const ENDS: &str = concat!(
+    "WITH ",
+    newest!(),
+    ", ",
+    ended!(
+        "$2::text[], $3::bigint[], $4::text[], $5::text[], $6::bigint[], $7::text[], $8::text[], $9::text[],
+        $10::boolean[], $11::text[], $12::bigint[], $13::text[], $14::text[], $15::bigint[], $16::bigint[], $17::bigint[],
+        $18::text[]"
+    ),
+    answer_of_ended!(),
+    answer_of_newest!()
+);
+
+/// Writes begins and ends, and reads the newest event. No call is among both: its end comes after its begin was committed.
+const BOTH: &str = concat!(
+    "WITH ",
+    newest!(),
+    ", ",
+    begun!(),
+    ", ",
+    ended!(
+        "$33::text[], $34::bigint[], $35::text[], $36::text[], $37::bigint[], $38::text[], $39::text[], $40::text[],
+        $41::boolean[], $42::text[], $43::bigint[], $44::text[], $45::text[], $46::bigint[], $47::bigint[], $48::bigint[],
+        $49::text[]"
+    ),
+    answer_of_begun!(),
+    answer_of_ended!(),
+    answer_of_newest!()
 );
 
 /// The values of all begins, column by column.
@@ -229,7 +330,7 @@ impl BeginColumns {
         self.later.is_empty()
     }
 
-    /// The values of [`INSERT`]. `next`: the number of the next event, where it is known.
+    /// The values of [`BEGINS`], the first of [`BOTH`]. `next`: the number of the next event, where it is known.
     fn row<'a>(&'a self, host: &'a &'a str, next: &'a Option<i64>) -> Vec<&'a (dyn ToSql + Sync)> {
         let mut row: Vec<&(dyn ToSql + Sync)> = vec![host, next, &self.later, &self.trust_versions];
         let columns = self.columns.iter();
@@ -263,7 +364,7 @@ impl<'a> EndColumns<'a> {
         self.calls.is_empty()
     }
 
-    /// The values of [`UPDATE`].
+    /// The values of [`ENDS`] after the host, the last of [`BOTH`].
     fn row(&self) -> Vec<&(dyn ToSql + Sync)> {
         let mut row: Vec<&(dyn ToSql + Sync)> = vec![&self.calls];
         let columns = self.columns.iter();
