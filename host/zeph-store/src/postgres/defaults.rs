@@ -1,25 +1,23 @@
 //! Revoked default grants.
 
-use tokio_postgres::Row;
 use zeph_core::id::PluginId;
 
 use super::transaction::Transaction;
 use super::value::get;
-use crate::operations::{OperationFault, Outcome};
+use crate::operations::Outcome;
 
 /// Says whether the default grants of a plugin count.
-pub(super) const COUNT: &str =
-    "SELECT NOT EXISTS (SELECT 1 FROM revoked_defaults WHERE plugin = $1)";
+macro_rules! count {
+    () => {
+        "SELECT NOT EXISTS (SELECT 1 FROM revoked_defaults WHERE plugin = $1)"
+    };
+}
+
+pub(super) use count;
 
 /// Whether the default grants of a plugin count.
 pub(super) fn counts(transaction: &Transaction, plugin: &PluginId) -> Outcome<bool> {
-    of(transaction.query_opt(COUNT, &[&plugin.0])?.as_ref())
-}
-
-/// The answer to [`COUNT`].
-pub(super) fn of(row: Option<&Row>) -> Outcome<bool> {
-    let row = row.ok_or_else(|| OperationFault::Database("a row is missing".into()))?;
-    get(row, 0)
+    get(&transaction.query_one(count!(), &[&plugin.0])?, 0)
 }
 
 /// Revokes the default grants of a plugin; says whether they counted.

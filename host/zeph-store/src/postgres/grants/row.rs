@@ -7,11 +7,11 @@ use tokio_postgres::types::ToSql;
 use zeph_core::capability::Capability;
 use zeph_core::id::{Pin, PluginId};
 
-use crate::grants::columns::{GrantColumns, LifetimeColumns};
+use crate::grants::columns::{GrantColumns, LifetimeColumns, grant_columns};
 use crate::grants::{GrantRecord, ListedGrants, UnreadableGrant};
 use crate::operations::{OperationFault, Outcome};
 use crate::postgres::defaults;
-use crate::postgres::transaction::{Statement, Transaction};
+use crate::postgres::transaction::Transaction;
 use crate::postgres::value::get;
 
 /// The statement that reads the rows for which a condition holds, by plugin and number, for [`read`].
@@ -53,22 +53,33 @@ fn listed(rows: Vec<Row>) -> Outcome<ListedGrants> {
     Ok(found)
 }
 
-/// The grants of exactly this plugin that no call holds, and whether its default grants count.
+/// The grants of exactly this plugin that no call holds, and whether its default grants count: one statement, for every call asks. Where there
+/// is no grant, its one row has no number.
 pub(super) fn of_pin(
     transaction: &Transaction,
     plugin: &PluginId,
     pin: Pin,
 ) -> Outcome<(bool, Vec<GrantRecord>)> {
-    const SQL: &str = grants!("plugin = $1 AND wasm = $2 AND tools = $3 AND taken_at_ms IS NULL");
+    const SQL: &str = concat!(
+        "SELECT ",
+        grant_columns!(),
+        ", counts FROM (",
+        defaults::count!(),
+        ") AS defaults (counts)
+         LEFT JOIN grants ON plugin = $1 AND wasm = $2 AND tools = $3 AND taken_at_ms IS NULL ORDER BY id"
+    );
+    /// The column after those of a grant.
+    const COUNTS: usize = 10;
     let (wasm, tools) = (pin.wasm.to_string(), pin.tools.to_string());
-    let asked: [Statement<'_>; 2] = [
-        (defaults::COUNT, &[&plugin.0]),
-        (SQL, &[&plugin.0, &wasm, &tools]),
-    ];
-    let mut answers = transaction.query_all(&asked)?;
-    let grants = listed(answers.pop().unwrap_or_default())?.grants;
-    let defaults = answers.pop().unwrap_or_default();
-    Ok((defaults::of(defaults.first())?, grants))
+    let mut rows = transaction.query(SQL, &[&plugin.0, &wasm, &tools])?;
+    let first = rows.first();
+    let first = first.ok_or_else(|| OperationFault::Database("a row is missing".into()))?;
+    let has_defaults = get(first, COUNTS)?;
+    let is_grant = get::<Option<i64>>(first, 0)?.is_some();
+    if !is_grant {
+        rows.clear();
+    }
+    Ok((has_defaults, listed(rows)?.grants))
 }
 
 /// The capability as it stands in its column: JSON, the same text for the same capability.
