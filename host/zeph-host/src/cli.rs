@@ -66,6 +66,7 @@ use crate::heap;
 
 /// The program: runs the command line of this process with the tools that come with the host, and ends the process.
 pub fn main() -> ExitCode {
+    zeph_unwind::unpack_on_panic();
     heap::purge_soon();
     let exit = run_line(Component::first_party());
     heap::leave(exit.code())
