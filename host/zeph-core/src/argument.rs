@@ -6,9 +6,9 @@
 
 use std::sync::{Arc, OnceLock};
 
-use jsonschema::{Draft, PatternOptions};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
+use zeph_schema::{Reading, Validator};
 
 use crate::category::{ErrorCategory, ErrorPhase};
 use crate::failure::{ToolFailure, one_line};
@@ -21,13 +21,6 @@ mod cost;
 mod draft;
 mod plain;
 
-/// Most steps back that matching one text against one `pattern` may take: about a millisecond. The library's own bound is a
-/// hundred times that; only patterns with look-around or references to groups take any.
-const BACKTRACKS_MAX: usize = 10_000;
-
-/// Most bytes a piece of a pattern takes compiled. `.{1,1000}` takes a tenth.
-const PATTERN_SIZE_MAX: usize = 256 * 1024;
-
 /// A tool's JSON Schema, with its validator compiled at the first call that needs it.
 #[derive(Clone)]
 pub struct Parameters(Arc<ParametersData>);
@@ -36,7 +29,7 @@ struct ParametersData {
     schema: Schema,
     /// Whether most values need no validator.
     is_plain: OnceLock<bool>,
-    validator: OnceLock<Result<jsonschema::Validator, String>>,
+    validator: OnceLock<Result<Validator, String>>,
 }
 
 /// Arguments that agree with the schema.
@@ -135,18 +128,13 @@ impl Parameters {
                     format!("this tool's schema cannot be used: {reason}"),
                 )
             })?;
-        let Some(error) = validator.iter_errors(values).next() else {
+        let Some(mismatch) = validator.mismatch(values) else {
             return Ok(());
         };
-        let is_type = matches!(
-            error.kind(),
-            jsonschema::error::ValidationErrorKind::Type { .. }
-        );
-        let at = error.instance_path().to_string();
-        let place = at.trim_start_matches('/').replace('/', ".");
-        let text = one_line(&error.to_string(), 300);
+        let place = mismatch.pointer.trim_start_matches('/').replace('/', ".");
+        let text = one_line(&mismatch.message, 300);
         Err(self.failure(ArgumentProblem {
-            category: if is_type {
+            category: if mismatch.is_type {
                 ErrorCategory::TypeMismatch
             } else {
                 ErrorCategory::InvalidParameters
@@ -174,19 +162,12 @@ struct ArgumentProblem {
     message: String,
 }
 
-fn compile(schema: &Value) -> Result<jsonschema::Validator, String> {
-    let patterns = PatternOptions::fancy_regex()
-        .backtrack_limit(BACKTRACKS_MAX)
-        .size_limit(PATTERN_SIZE_MAX);
-    let mut options = jsonschema::options()
-        .should_validate_formats(false)
-        .with_pattern_options(patterns);
-    if draft::is_common(schema) {
-        options = options.with_draft(Draft::Draft7);
-    }
-    options
-        .build(schema)
-        .map_err(|error| one_line(&error.to_string(), 300))
+fn compile(schema: &Value) -> Result<Validator, String> {
+    let reading = match draft::is_common(schema) {
+        true => Reading::Draft7,
+        false => Reading::Newest,
+    };
+    Validator::new(schema, reading).map_err(|reason| one_line(&reason, 300))
 }
 
 fn unknown_key_note(key: &str, properties: &Map<String, Value>) -> String {

@@ -2,16 +2,10 @@
 
 use std::sync::{Arc, OnceLock};
 
-use jsonschema::PatternOptions;
 use rmcp::model::{JsonObject, Tool as McpTool, ToolAnnotations};
 use serde_json::{Map, Value, json};
 use zeph_core::tool::{Annotations, Tool};
-
-/// Most steps back that matching one text against one `pattern` may take, as for arguments.
-const BACKTRACKS_MAX: usize = 10_000;
-
-/// Most bytes a piece of a pattern takes compiled, as for arguments.
-const PATTERN_SIZE_MAX: usize = 256 * 1024;
+use zeph_schema::{Reading, Validator};
 
 /// `tool` under the name it is exposed by.
 pub fn described(tool: &Tool, exposed: &str, output: Option<&OutputSchema>) -> McpTool {
@@ -64,7 +58,7 @@ fn takes_arguments(schema: &Map<String, Value>) -> bool {
 #[derive(Debug, Clone)]
 pub struct OutputSchema {
     schema: Arc<JsonObject>,
-    validator: Arc<OnceLock<Option<jsonschema::Validator>>>,
+    validator: Arc<OnceLock<Option<Validator>>>,
 }
 
 impl OutputSchema {
@@ -95,18 +89,12 @@ impl OutputSchema {
     pub fn accepts(&self, structured: &Value) -> bool {
         let validator = self.validator.get_or_init(|| compile(&self.schema));
         let validator = validator.as_ref();
-        validator.is_some_and(|validator| validator.is_valid(structured))
+        validator.is_some_and(|validator| validator.accepts(structured))
     }
 }
 
-fn compile(schema: &JsonObject) -> Option<jsonschema::Validator> {
-    let patterns = PatternOptions::fancy_regex()
-        .backtrack_limit(BACKTRACKS_MAX)
-        .size_limit(PATTERN_SIZE_MAX);
-    jsonschema::options()
-        .should_validate_formats(false)
-        .with_pattern_options(patterns)
-        .build(&Value::Object(schema.clone()))
+fn compile(schema: &JsonObject) -> Option<Validator> {
+    Validator::new(&Value::Object(schema.clone()), Reading::Newest)
         .inspect_err(|error| tracing::warn!(%error, "an output schema cannot be used"))
         .ok()
 }

@@ -21,7 +21,7 @@ const DEPTH_MAX: usize = 32;
 /// Most places where a schema may refer back to what it is part of. They are compared with each other.
 const LOOPS_MAX: usize = 128;
 
-/// Most bytes of all patterns together. Compiled, a byte may take some 20 KiB (`PATTERN_SIZE_MAX` for every eight bytes or so).
+/// Most bytes of all patterns together. Compiled, a byte may take some 20 KiB (`PATTERN_SIZE_MAX` of `zeph-schema` for every eight bytes or so).
 const PATTERN_BYTES_MAX: usize = 16 * 1024;
 
 /// Keywords that change what a reference means. Without them `#/…` is always a place in the one document.
