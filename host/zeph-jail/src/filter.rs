@@ -1,11 +1,14 @@
 //! The filter of system calls: which of them a jailed command may make.
 //!
-//! `seccompiler` gives one answer per program, so there are three, which the kernel runs one after the other and of whose answers
-//! it takes the strictest: calls newer than this list are "not there", so is what a library tries first and does without, and the
-//! rest of what is refused is "not permitted". A foreign architecture kills: its numbers mean other calls. The kernel remembers
-//! which numbers are allowed whatever their arguments, so the length of the programs costs nothing for those.
+//! Calls newer than this list are "not there", so is what a library tries first and does without, and the rest of what is refused is
+//! "not permitted". A foreign architecture kills: its numbers mean other calls.
+//!
+//! When a filter is put on, the kernel runs it once for each number, to remember those that are allowed whatever their arguments, and
+//! that is most of what a filter costs a command. So the number is searched for by halves (`search`), and only the few calls that are
+//! judged by their arguments come to what `seccompiler` makes.
 
 mod condition;
+mod search;
 mod table;
 
 #[cfg(test)]
@@ -14,6 +17,7 @@ mod tests;
 use std::collections::BTreeMap;
 
 use crate::watch;
+use search::Answer;
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, SeccompRule, TargetArch, sock_filter};
 
 /// Which kinds of sockets a command may make. Pairs of connected sockets are always allowed: they lead nowhere.
@@ -46,20 +50,42 @@ pub enum Reachable {
 /// Calls by number. One without rules is meant whatever its arguments; otherwise it is meant when one of its rules applies.
 type SyscallRules = BTreeMap<i64, Vec<SeccompRule>>;
 
-/// Makes the three programs.
+/// Makes the program.
 ///
-/// Shape:  each is `struct sock_filter` after `struct sock_filter`, eight bytes each, at most 4,096 of them.
-pub fn build(sockets: Sockets, around: Reachable) -> [Vec<u8>; 3] {
-    [
-        newer_calls(),
-        refusing(table::absent(around), libc::ENOSYS),
-        refusing(table::forbidden(sockets, around), libc::EPERM),
-    ]
-    .map(|program| to_bytes(&program))
+/// Shape:  `struct sock_filter` after `struct sock_filter`, eight bytes each, at most 4,096 of them.
+pub fn build(sockets: Sockets, around: Reachable) -> Vec<u8> {
+    let absent = table::absent(around);
+    let (always, judged): (SyscallRules, SyscallRules) = table::forbidden(sockets, around)
+        .into_iter()
+        .partition(|(_, rules)| rules.is_empty());
+    let answer = |number: u32| {
+        let number = i64::from(number);
+        if absent.contains_key(&number) {
+            Answer::Error(libc::ENOSYS)
+        } else if always.contains_key(&number) {
+            Answer::Error(libc::EPERM)
+        } else if judged.contains_key(&number) {
+            Answer::ByArguments
+        } else {
+            Answer::Allowed
+        }
+    };
+    // What is newer than the tables covers the second x86-64 numbering too, which begins at 2^30.
+    let newer = Answer::Error(libc::ENOSYS);
+    let answers = (0..=NEWEST).map(answer).chain([newer]).collect();
+    let mut program = vec![
+        statement(LOAD_WORD, ARCHITECTURE_OF_THE_CALL),
+        jump(JUMP_EQUAL, OWN_ARCHITECTURE, 1, 0),
+        statement(RETURN, SeccompAction::KillProcess.into()),
+        statement(LOAD_WORD, NUMBER_OF_THE_CALL),
+    ];
+    program.extend(search::program(answers));
+    program.extend(refusing(judged, libc::EPERM));
+    to_bytes(&program)
 }
 
-/// Makes the program that tells the host of the calls that take paths, and refuses none. What the three others refuse stays refused: their
-/// answers are stricter, and such a call is not told.
+/// Makes the program that tells the host of the calls that take paths, and refuses none. What the other one refuses stays refused: its
+/// answer is stricter, and such a call is not told.
 ///
 /// `seccompiler` has no action that asks another process, so the program is written here.
 ///
@@ -83,7 +109,7 @@ pub fn watching() -> Vec<u8> {
     to_bytes(&program)
 }
 
-/// Reads a program as [`build`] wrote it.
+/// Reads a program as [`build`] or [`watching`] wrote it.
 ///
 /// Errors: `None` when the bytes are not whole instructions.
 pub fn from_bytes(bytes: &[u8]) -> Option<BpfProgram> {
@@ -133,19 +159,6 @@ const ARCHITECTURE_OF_THE_CALL: u32 = 4;
 const OWN_ARCHITECTURE: u32 = 0xc000_003e;
 #[cfg(target_arch = "aarch64")]
 const OWN_ARCHITECTURE: u32 = 0xc000_00b7;
-
-/// Answers "not there" to every number beyond the tables. This covers the second x86-64 numbering too, which begins at 2^30.
-///
-/// `seccompiler` has rules for single numbers, not for ranges of them.
-fn newer_calls() -> BpfProgram {
-    let not_there = SeccompAction::Errno(libc::ENOSYS.unsigned_abs());
-    vec![
-        statement(LOAD_WORD, NUMBER_OF_THE_CALL),
-        jump(JUMP_AT_LEAST, NEWEST + 1, 0, 1),
-        statement(RETURN, not_there.into()),
-        statement(RETURN, SeccompAction::Allow.into()),
-    ]
-}
 
 fn statement(code: u16, k: u32) -> sock_filter {
     jump(code, k, 0, 0)

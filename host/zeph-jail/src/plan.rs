@@ -38,8 +38,8 @@ pub struct Plan {
     pub watch: Option<Watch>,
     /// A file that the inner stage makes for the command; none where there is none.
     pub made: Option<MadeFile>,
-    /// The filter of system calls, as the kernel takes it: program after program.
-    pub filters: [Vec<u8>; 3],
+    /// The filter of system calls, as the kernel takes it.
+    pub filter: Vec<u8>,
     /// The program, an absolute path.
     pub program: Vec<u8>,
     /// Its arguments, without its name.
@@ -200,9 +200,7 @@ impl Plan {
             text(bytes, &made.bytes);
             text(bytes, &made.variable);
         });
-        for filter in &self.filters {
-            text(&mut bytes, filter);
-        }
+        text(&mut bytes, &self.filter);
         text(&mut bytes, &self.program);
         list(&mut bytes, &self.arguments, |bytes, one| text(bytes, one));
         list(&mut bytes, &self.environment, |bytes, one| text(bytes, one));
@@ -236,7 +234,7 @@ impl Plan {
             outlet: input.at_most_one(Input::outlet)?,
             watch: input.at_most_one(Input::watch)?,
             made: input.at_most_one(Input::made)?,
-            filters: [input.text()?, input.text()?, input.text()?],
+            filter: input.text()?,
             program: input.text()?,
             arguments: input.list(Input::text)?,
             environment: input.list(Input::text)?,

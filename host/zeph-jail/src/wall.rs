@@ -75,7 +75,7 @@ fn every_door(plan: &Plan, status: &mut File) -> Result<Vec<Vec<u8>>, Failure> {
         watch::begin(watch).map_err(failed("telling of paths"))?;
     }
     descriptors::keep_only(&plan.files, status).map_err(failed("closing descriptors"))?;
-    process::filter_calls(&plan.filters)?;
+    process::filter_calls(&plan.filter)?;
     status
         .write_all(&[READY])
         .map_err(failed("telling that all is ready"))?;

@@ -1,7 +1,7 @@
 //! The calls that take paths, for a host that learns what a command lacks: which argument names what, and what the call wants there.
 //!
 //! Both sides use the one table: the filter says which calls are told to the host, the host reads their arguments by it. Calls that the
-//! other filters refuse as "not there" are not in it: what takes their place is.
+//! other filter refuses as "not there" are not in it: what takes their place is.
 
 /// A call that takes paths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

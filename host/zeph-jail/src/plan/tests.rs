@@ -42,7 +42,7 @@ fn sample() -> Plan {
             bytes: b"{}".to_vec(),
             variable: b"F=/tmp/.f".to_vec(),
         }),
-        filters: [vec![1; 16], vec![], vec![2; 8]],
+        filter: vec![1; 16],
         program: b"/bin/bash".to_vec(),
         arguments: vec![b"-c".to_vec(), Vec::new()],
         environment: vec![b"A=b\nc".to_vec()],

@@ -101,17 +101,14 @@ pub(super) fn enter(directory: &[u8]) -> std::io::Result<()> {
 }
 
 /// Puts the filter on. From here on the process can make no call the filter refuses.
-pub(super) fn filter_calls(filters: &[Vec<u8>; 3]) -> Result<(), Failure> {
+pub(super) fn filter_calls(filter: &[u8]) -> Result<(), Failure> {
     let failure = |reason: String| Failure {
         step: "filtering system calls",
         reason,
     };
-    for filter in filters {
-        let program = filter::from_bytes(filter)
-            .ok_or_else(|| failure("the filter has half an instruction".to_owned()))?;
-        seccompiler::apply_filter(&program).map_err(|error| failure(error.to_string()))?;
-    }
-    Ok(())
+    let program = filter::from_bytes(filter)
+        .ok_or_else(|| failure("the filter has half an instruction".to_owned()))?;
+    seccompiler::apply_filter(&program).map_err(|error| failure(error.to_string()))
 }
 
 /// Becomes the command, which gets the variables of the plan and those it is `told`; comes back only if that fails.

@@ -390,7 +390,7 @@ pub(super) fn make(
         outlet,
         watch,
         made: job.made.clone().filter(|_| stage == Stage::Inside),
-        filters: filter::build(sockets, around(stage)),
+        filter: filter::build(sockets, around(stage)),
         program: job.program.as_os_str().as_bytes().to_vec(),
         arguments: job
             .arguments
