@@ -27,8 +27,8 @@ const READ_BYTES: usize = 256 * 1024;
 const READS_MAX: usize = 4;
 
 /// How long what the shell tells of its state is left to gather: it comes line by line, and to wake up for each takes longer than
-/// the shell takes to write it.
-const GATHER: Duration = Duration::from_millis(2);
+/// the shell takes to write it. Nothing needs it before the end, and the pipe has room for what a shell ordinarily tells.
+const GATHER: Duration = Duration::from_millis(5);
 
 /// How long the error stream of a service is left alone after as much was read of it at once as ever is: one that floods is slowed down,
 /// and costs the host next to nothing.
@@ -91,10 +91,16 @@ pub(super) fn drive(
     stop: &RunStop,
 ) -> io::Result<RunEnd> {
     let started = Instant::now();
-    let child = match plan.begin {
-        RunStart::Launch(launch) => spawner.spawn(launch)?,
-        RunStart::Child(child) => child,
+    let (child, last) = match plan.begin {
+        RunStart::Launch(launch) => (spawner.spawn(launch)?, None),
+        // Its namespace stands already.
+        RunStart::Child(child) => {
+            let last = plan.tree.first(child.pid);
+            (child, last)
+        }
     };
+    let mut context = Side::new(plan.context, CONTEXT_BYTES_MAX);
+    context.rests_until = last.as_ref().map(|_| started + GATHER);
     let mut run = RunDriver {
         pid: child.pid,
         process: child.process,
@@ -105,7 +111,7 @@ pub(super) fn drive(
         pipes: Pipes {
             stdout: Some(child.stdout),
             stderr: Some(child.stderr),
-            context: Side::new(plan.context, CONTEXT_BYTES_MAX),
+            context,
             capture: Capture::new(limits.output_bytes_max),
             teller: Teller::new(plan.listener),
             stderr_end: plan.stderr_end,
@@ -118,7 +124,7 @@ pub(super) fn drive(
         },
         cause: Cause::Exited,
         status: ExitState::Unknown,
-        last: None,
+        last,
     };
     let ended = run.until_over();
     if ended.is_err() {
@@ -220,6 +226,8 @@ impl RunDriver<'_> {
         self.status = self.wait()?;
         if self.last.as_ref().is_some_and(First::is_alone) {
             self.last = None;
+            // What is in the pipes is all there will be: the first process writes nothing, and its own end is not waited for.
+            self.pipes.finish();
         }
         self.phase = Phase::Draining {
             until: Instant::now() + DRAIN,
@@ -331,22 +339,39 @@ impl Pipes {
     fn read(&mut self, ready: &[RunEvent]) {
         for which in ready {
             match which {
-                RunEvent::Stdout => self.read_stream(StreamKind::Stdout),
-                RunEvent::Stderr => self.read_stream(StreamKind::Stderr),
-                RunEvent::Context => self.context.read(&mut self.buffer),
+                RunEvent::Stdout => {
+                    self.read_stream(StreamKind::Stdout);
+                }
+                RunEvent::Stderr => {
+                    self.read_stream(StreamKind::Stderr);
+                }
+                RunEvent::Context => {
+                    self.context.read(&mut self.buffer);
+                }
                 RunEvent::Main | RunEvent::Stop | RunEvent::Last => {}
             }
         }
     }
 
-    fn read_stream(&mut self, stream: StreamKind) {
+    /// Reads what is there and closes them: nobody is left to write to them.
+    fn finish(&mut self) {
+        while self.read_stream(StreamKind::Stdout) {}
+        while self.read_stream(StreamKind::Stderr) {}
+        while self.context.read(&mut self.buffer) {}
+        self.stdout = None;
+        self.stderr = None;
+        self.context.reader = None;
+    }
+
+    /// Reads some of what is there; says whether there may be more.
+    fn read_stream(&mut self, stream: StreamKind) -> bool {
         let reader = match stream {
             StreamKind::Stdout => &mut self.stdout,
             StreamKind::Stderr => &mut self.stderr,
         };
         for _ in 0..READS_MAX {
             if !read(reader, &mut self.buffer) {
-                return;
+                return false;
             }
             let bytes = self.buffer.as_slice();
             self.n_read += bytes.len() as u64;
@@ -359,5 +384,6 @@ impl Pipes {
         if stream == StreamKind::Stderr && self.stderr_end.is_some() {
             self.stderr_rests_until = Some(Instant::now() + FLOOD_REST);
         }
+        true
     }
 }

@@ -27,14 +27,15 @@ impl Side {
         }
     }
 
-    /// Reads on when there is too much, so that the writer does not wait, but keeps nothing more.
-    pub(super) fn read(&mut self, buffer: &mut Vec<u8>) {
+    /// Reads on when there is too much, so that the writer does not wait, but keeps nothing more. Says whether anything was there.
+    pub(super) fn read(&mut self, buffer: &mut Vec<u8>) -> bool {
         if !read(&mut self.reader, buffer) {
-            return;
+            return false;
         }
         let n_kept = buffer.len().min(self.bytes_max - self.bytes.len());
         self.bytes.extend_from_slice(&buffer[..n_kept]);
         self.is_over |= n_kept < buffer.len();
+        true
     }
 }
 
