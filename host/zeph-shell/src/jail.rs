@@ -33,6 +33,7 @@ mod gitruns;
 #[cfg(target_os = "linux")]
 mod memory;
 mod mount;
+mod names;
 #[cfg_attr(target_vendor = "apple", path = "jail/network/apple.rs")]
 mod network;
 mod new_repositories;

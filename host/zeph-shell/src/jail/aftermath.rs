@@ -14,6 +14,7 @@ use rustix::fs::RenameFlags;
 use zeph_core::text::plain_line;
 
 use super::mount::within_any;
+use super::names::Names;
 use super::new_repositories::{self, Extent, Loose};
 use super::place::{Before, PlaceWatch};
 use super::place_state::{self, PlaceState};
@@ -71,7 +72,13 @@ impl Aftermath {
     /// Looks at every place. Findings name what was done.
     pub(super) fn look(mut self) -> Vec<AftermathFinding> {
         let mut findings = std::mem::take(&mut self.findings);
+        let roots = self.survey.iter().flat_map(|survey| &survey.roots);
+        let names: Vec<Names> = roots.map(|root| Names::of(root)).collect();
+        let is_absent = |path: &Path| names.iter().any(|names| names.lacks(path));
         for watch in &self.watched {
+            if watch.before == Before::Absent && is_absent(&watch.path) {
+                continue;
+            }
             match (&watch.before, now(&watch.path)) {
                 (Before::Absent, LinkState::Absent) => {}
                 (Before::Link(before), LinkState::Link(now)) if *before == now => {}

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use zeph_jail::plan::{MountCheck, MountMode};
 
+use super::names::Names;
 use super::new_repositories::NewRepositories;
 use crate::held_object;
 
@@ -125,6 +126,17 @@ impl Places {
             target.filter(|target| target.starts_with(root) && !path.starts_with(target))
         {
             self.hold_here(root, &target, hold);
+        }
+    }
+
+    /// Holds or watches `path`, which lies in a directory with these `names`.
+    pub(super) fn hold_of(&mut self, root: &Path, names: &Names, path: &Path, hold: Hold) {
+        match names.lacks(path) {
+            true => self.watched.push(PlaceWatch {
+                path: path.to_owned(),
+                before: Before::Absent,
+            }),
+            false => self.hold(root, path, hold),
         }
     }
 

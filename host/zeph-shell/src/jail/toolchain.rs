@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::mount::{Mount, within, within_any};
+use super::names::Names;
 use super::policy::{JailPolicy, Network};
 use super::trusted;
 
@@ -85,6 +86,7 @@ const REGISTRY_SETTINGS: [&str; 12] = [
 pub(super) fn mounts(policy: &JailPolicy, home: Option<&Path>, writable: &[PathBuf]) -> Vec<Mount> {
     let mut mounts = Vec::new();
     if let Some(home) = home {
+        let names = Names::of(home);
         for tool in TOOLS {
             // Crates that a command fetches need a registry of their own; see the environment.
             if policy.network != Network::Loopback
@@ -93,7 +95,10 @@ pub(super) fn mounts(policy: &JailPolicy, home: Option<&Path>, writable: &[PathB
             {
                 continue;
             }
-            mounts.extend(directory(&home.join(tool)).map(Mount::Read));
+            let path = home.join(tool);
+            if !names.lacks(&path) {
+                mounts.extend(directory(&path).map(Mount::Read));
+            }
         }
         let of_network: &[&str] = match policy.network {
             Network::Loopback => &[],

@@ -18,6 +18,8 @@ const BYTES_MAX: u64 = 1 << 20;
 
 /// The text of a file of settings. `None` when there is none, or when a link on the way lies in one of `writable`.
 pub(super) fn read(path: &Path, writable: &[PathBuf]) -> Option<String> {
+    // Most of them are not there.
+    path.symlink_metadata().ok()?;
     let real = resolve(path, writable)?;
     let file = File::from(held_object::open_to_read(&real).ok()?);
     let about = file.metadata().ok()?;

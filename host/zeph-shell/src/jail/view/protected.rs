@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::LINKED_MAX;
 use crate::jail::git::{self, OutsideGit};
 use crate::jail::mount::within;
+use crate::jail::names::Names;
 use crate::jail::place::{Hold, Places};
 use crate::jail::survey::{Survey, lies_in_fetched};
 use crate::jail::{Roots, doors};
@@ -22,8 +23,9 @@ pub(super) fn places(roots: &Roots, survey: &Survey) -> (Places, Vec<OutsideGit>
         if !root.is_dir() {
             continue;
         }
+        let names = Names::of(root);
         for name in doors::of_directory().chain(doors::of_root()) {
-            places.hold(root, &root.join(name), Hold::ReadOnly);
+            places.hold_of(root, &names, &root.join(name), Hold::ReadOnly);
         }
         let loose: HashSet<&PathBuf> = survey.loose.iter().collect();
         let below = survey
@@ -41,7 +43,7 @@ pub(super) fn places(roots: &Roots, survey: &Survey) -> (Places, Vec<OutsideGit>
             }
             for name in doors::if_present() {
                 let door = work.join(name);
-                if door.symlink_metadata().is_ok() {
+                if !names.lacks(&door) && door.symlink_metadata().is_ok() {
                     places.hold(root, &door, Hold::ReadOnly);
                 }
             }
