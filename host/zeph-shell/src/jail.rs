@@ -86,6 +86,7 @@ use new_repositories::NewRepositories;
 use private::OpenWatch;
 use roots::{GrantedPaths, Roots};
 use survey::Survey;
+use system::SystemMounts;
 use zeph_core::user::{ToolUser, run_as};
 use zeph_jail::plan::MadeFile;
 
@@ -252,6 +253,8 @@ pub struct Jail {
     ground: OnceLock<JailGround>,
     /// Protects the last look through the writable directories.
     survey: Mutex<Option<Arc<Survey>>>,
+    /// The mounts of the system.
+    system: SystemMounts,
     /// Whether it was reported that the directories are too full to be looked through.
     told: Arc<AtomicBool>,
     /// The repositories that commands made.
@@ -297,6 +300,7 @@ impl Jail {
             keeps_signals: true,
             ground: OnceLock::new(),
             survey: Mutex::new(None),
+            system: SystemMounts::default(),
             told: Arc::default(),
             made: Arc::default(),
             outlets: None,
@@ -388,7 +392,10 @@ impl Jail {
         let Ok(granted) = &self.granted else {
             return false;
         };
-        let visible = as_user(&self.policy, || view::visible(&self.policy, &granted.now()));
+        let visible = as_user(&self.policy, || {
+            let system = self.system.now(self.policy.network);
+            view::visible(&self.policy, system, &granted.now())
+        });
         visible.is_ok_and(|visible| mount::within_any(path, &visible))
     }
 

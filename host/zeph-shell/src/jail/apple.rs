@@ -36,7 +36,13 @@ pub(super) fn prepare(
     let private = scratch.path().canonicalize();
     let private = private.map_err(JailError::system("find the private directory"))?;
     let survey = jail.survey(roots);
-    let view = view::looked_at(policy, roots, &survey, &private);
+    let view = view::looked_at(
+        policy,
+        jail.system.now(policy.network),
+        roots,
+        &survey,
+        &private,
+    );
     let surroundings = Surroundings {
         home: &private,
         network: policy.network,

@@ -1,6 +1,7 @@
 //! The file system of a jail as a list of mounts, which later ones cover; nothing is there that is not in it.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// One step of building the file system.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,9 +21,9 @@ pub(super) enum Mount {
     /// A symbolic link.
     Link { path: PathBuf, target: PathBuf },
     /// A file with these bytes; it can be changed only where its directory can.
-    File { path: PathBuf, bytes: Vec<u8> },
+    File { path: PathBuf, bytes: Arc<[u8]> },
     /// A file that cannot be changed, with these bytes.
-    FixedFile { path: PathBuf, bytes: Vec<u8> },
+    FixedFile { path: PathBuf, bytes: Arc<[u8]> },
     /// An empty directory.
     Directory(PathBuf),
     /// The devices every program expects.
@@ -66,6 +67,15 @@ impl Mount {
             Self::WriteAt { source, .. } => source,
             other => other.path(),
         }
+    }
+
+    /// Whether it is made of what is said here alone, in a place that nothing of the host is shown at: then it is the same whatever the
+    /// host has there.
+    pub(super) fn is_of_its_own(&self) -> bool {
+        matches!(
+            self,
+            Self::File { .. } | Self::Link { .. } | Self::Directory(_)
+        )
     }
 
     /// Where it stands, if it shows what the host has there.

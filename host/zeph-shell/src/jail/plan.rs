@@ -58,7 +58,8 @@ pub(super) fn prepare(
                 let survey = jail.survey(roots);
                 let scratch = tempfile::Builder::new().prefix("zeph-run-").tempdir();
                 let scratch = scratch.map_err(JailError::system("make a private directory"))?;
-                let view = view::alone(&jail.policy, roots, &survey, scratch.path())?;
+                let system = jail.system.now(jail.policy.network);
+                let view = view::alone(&jail.policy, system, roots, &survey, scratch.path())?;
                 Ok((survey, scratch, view))
             })
             .flatten()?;
@@ -83,12 +84,16 @@ impl Jail {
     ///
     /// Errors: `JailError`.
     pub(super) fn seen(&self, roots: &Roots) -> Result<(Arc<Survey>, View), JailError> {
-        as_user(&self.policy, || {
-            let survey = self.survey(roots);
-            let view = view::make(&self.policy, roots, &survey, self.certificates())?;
-            Ok((survey, view))
-        })
-        .flatten()
+        as_user(&self.policy, || self.seen_by_me(roots)).flatten()
+    }
+
+    /// The same with the rights of the calling thread, which are those.
+    pub(super) fn seen_by_me(&self, roots: &Roots) -> Result<(Arc<Survey>, View), JailError> {
+        let survey = self.survey(roots);
+        let system = self.system.now(self.policy.network);
+        let certificates = self.certificates();
+        let view = view::make(&self.policy, system, roots, &survey, certificates)?;
+        Ok((survey, view))
     }
 }
 

@@ -23,7 +23,7 @@ use super::mount::Mount;
 use super::plan::{self, Ends, Numbers, PlanSettings, RC_NUMBER};
 use super::private::OpenWatch;
 use super::run_setup::{StageReport, Whole};
-use super::view::{self, View};
+use super::view::View;
 use super::{Guard, Jail, JailError, JailLabel, Job, OpenOutlet, as_user, bare, memory};
 use crate::spawn::Launch;
 
@@ -52,7 +52,7 @@ pub(crate) struct StandingJail {
     mounts: File,
 }
 
-/// The mounts of a view, and the objects of the host that they show or cover.
+/// The mounts of a view, and the objects of the host that they show or cover. What is copied is compared by its bytes.
 #[derive(Debug, PartialEq, Eq)]
 struct MountShape {
     mounts: Vec<Mount>,
@@ -86,8 +86,7 @@ impl Jail {
         let granted = self.granted.as_ref().map_err(JailError::clone)?;
         let (view, shape) = as_user(&self.policy, || {
             let roots = granted.now();
-            let survey = self.survey(&roots);
-            let view = view::make(&self.policy, &roots, &survey, self.certificates())?;
+            let (_, view) = self.seen_by_me(&roots)?;
             let shape = MountShape::of(&view);
             Ok((view, shape))
         })
@@ -161,8 +160,7 @@ impl Jail {
         let (directory, survey, view, shape) = as_user(&self.policy, || {
             let roots = granted.now();
             let directory = roots.directory(wanted)?;
-            let survey = self.survey(&roots);
-            let view = view::make(&self.policy, &roots, &survey, self.certificates())?;
+            let (survey, view) = self.seen_by_me(&roots)?;
             let shape = MountShape::of(&view);
             Ok((directory, survey, view, shape))
         })
@@ -218,7 +216,8 @@ impl StandingJail {
 
 impl MountShape {
     fn of(view: &View) -> Self {
-        let objects = view.mounts.iter().map(|mount| Object::at(mount.source()));
+        let shown = view.mounts.iter().filter(|mount| !mount.is_of_its_own());
+        let objects = shown.map(|mount| Object::at(mount.source()));
         Self {
             objects: objects.collect(),
             mounts: view.mounts.clone(),

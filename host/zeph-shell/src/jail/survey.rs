@@ -83,7 +83,7 @@ impl DirectoryStamp {
 }
 
 /// Nanoseconds that the clock of a file system may stand still; twice the slowest tick of Linux.
-const TICK: i64 = 20_000_000;
+pub(super) const TICK: i64 = 20_000_000;
 
 /// Whether `path`, below one of `roots`, lies in such a folder.
 pub(super) fn lies_in_fetched(path: &Path, roots: &[PathBuf]) -> bool {

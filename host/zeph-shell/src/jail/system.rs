@@ -1,10 +1,16 @@
 //! The parts of the host's system a command needs to run: programs, libraries, a short list from `/etc`, devices.
 
+use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use rustix::time::{ClockId, Timespec, clock_gettime};
 
 use super::mount::Mount;
 use super::policy::Network;
+use super::survey::TICK;
 
 /// Where programs and libraries lie; links stay links.
 const PROGRAMS: [&str; 9] = [
@@ -55,36 +61,136 @@ const TOOLCHAIN_SETTINGS: [&str; 7] = [
 /// Files up to so many bytes are copied.
 const COPIED_BYTES_MAX: u64 = 128 * 1024;
 
-/// Mounts of the system, in their order.
-pub(super) fn mounts(network: Network) -> Vec<Mount> {
+/// The mounts of the system, kept for as long as all they were made from is what it was: to look whether it is takes a fraction of the
+/// time that making them takes.
+#[derive(Debug, Default)]
+pub(super) struct SystemMounts {
+    /// Protects what was made last, for the moment of a look.
+    kept: Mutex<KeptMounts>,
+}
+
+/// What is kept.
+#[derive(Debug, Default)]
+struct KeptMounts {
+    n_made: usize,
+    made: Option<MadeMounts>,
+}
+
+/// How often they are made before they are kept: a jail around one program, such as a server, has no use for copies of files.
+const MADE_BEFORE: usize = 2;
+
+/// What was made, and from what.
+#[derive(Debug)]
+struct MadeMounts {
+    mounts: Vec<Mount>,
+    sources: Vec<(PathBuf, Option<SourceStamp>)>,
+}
+
+/// What changes when a file or a directory does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct SourceStamp {
+    device: u64,
+    inode: u64,
+    bytes: u64,
+    changed: (i64, i64),
+}
+
+impl SystemMounts {
+    /// Those of a jail with this `network`, in their order.
+    pub(super) fn now(&self, network: Network) -> Vec<Mount> {
+        let mut mounts = self.kept();
+        if network == Network::Open {
+            // Often a link to a place that is not in the jail.
+            if let Ok(servers) = std::fs::read("/etc/resolv.conf") {
+                mounts.push(Mount::File {
+                    path: "/etc/resolv.conf".into(),
+                    bytes: servers.into(),
+                });
+            }
+        }
+        mounts.push(Mount::Directory("/run".into()));
+        mounts.push(Mount::Link {
+            path: "/var/tmp".into(),
+            target: "/tmp".into(),
+        });
+        mounts
+    }
+
+    fn kept(&self) -> Vec<Mount> {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_same = |made: &&MadeMounts| {
+            let mut sources = made.sources.iter();
+            sources.all(|(path, stamp)| SourceStamp::of(path) == *stamp)
+        };
+        if let Some(made) = kept.made.as_ref().filter(is_same) {
+            return made.mounts.clone();
+        }
+        kept.made = None;
+        kept.n_made += 1;
+        if kept.n_made <= MADE_BEFORE {
+            return make();
+        }
+        let begun = clock_gettime(ClockId::Realtime);
+        // They are looked at before the mounts are made: what changes meanwhile is another one the next time.
+        let sources = sources(Path::new("/etc"));
+        let mounts = make();
+        let is_old = |(_, stamp): &(PathBuf, Option<SourceStamp>)| {
+            stamp.is_none_or(|stamp| stamp.is_older_than(begun))
+        };
+        if sources.iter().all(is_old) {
+            let mounts = mounts.clone();
+            kept.made = Some(MadeMounts { mounts, sources });
+        }
+        mounts
+    }
+}
+
+impl SourceStamp {
+    /// Of what a path leads to.
+    fn of(path: &Path) -> Option<Self> {
+        let about = path.metadata().ok()?;
+        Some(Self {
+            device: about.dev(),
+            inode: about.ino(),
+            bytes: about.len(),
+            changed: (about.ctime(), about.ctime_nsec()),
+        })
+    }
+
+    /// Whether another change right after `clock` would show.
+    fn is_older_than(self, clock: Timespec) -> bool {
+        let (seconds, nanoseconds) = self.changed;
+        let since = (clock.tv_sec - seconds) * 1_000_000_000 + clock.tv_nsec - nanoseconds;
+        since > TICK
+    }
+}
+
+/// Everything the mounts are made from. A name that appears, vanishes or leads elsewhere changes the directory it is in.
+fn sources(etc: &Path) -> Vec<(PathBuf, Option<SourceStamp>)> {
+    let (settings, walked) = settings(etc);
+    let programs = std::iter::once("/").chain(PROGRAMS).map(PathBuf::from);
+    let accounts = ["passwd", "group"].map(|name| etc.join(name));
+    let all = programs.chain(walked).chain(settings).chain(accounts);
+    all.map(|path| {
+        let stamp = SourceStamp::of(&path);
+        (path, stamp)
+    })
+    .collect()
+}
+
+/// The mounts that are the same in every network.
+fn make() -> Vec<Mount> {
     let mut mounts: Vec<Mount> = PROGRAMS
         .iter()
         .filter_map(|path| as_on_host(Path::new(path)))
         .collect();
     mounts.push(Mount::Directory("/etc".into()));
-    mounts.extend(
-        settings(Path::new("/etc"))
-            .iter()
-            .filter_map(|path| setting(path)),
-    );
+    let (settings, _) = settings(Path::new("/etc"));
+    mounts.extend(settings.iter().filter_map(|path| setting(path)));
     mounts.push(made("/etc/passwd", &accounts()));
     mounts.push(made("/etc/group", &groups()));
     mounts.push(made("/etc/nsswitch.conf", NAMES));
     mounts.push(made("/etc/hosts", HOSTS));
-    if network == Network::Open {
-        // Often a link to a place that is not in the jail.
-        if let Ok(servers) = std::fs::read("/etc/resolv.conf") {
-            mounts.push(Mount::File {
-                path: "/etc/resolv.conf".into(),
-                bytes: servers,
-            });
-        }
-    }
-    mounts.push(Mount::Directory("/run".into()));
-    mounts.push(Mount::Link {
-        path: "/var/tmp".into(),
-        target: "/tmp".into(),
-    });
     mounts
 }
 
@@ -95,7 +201,7 @@ const HOSTS: &str = "127.0.0.1 localhost jail\n::1 localhost ip6-localhost\n";
 fn made(path: &str, content: &str) -> Mount {
     Mount::File {
         path: path.into(),
-        bytes: content.as_bytes().to_vec(),
+        bytes: content.as_bytes().into(),
     }
 }
 
@@ -108,37 +214,58 @@ fn as_on_host(path: &Path) -> Option<Mount> {
     }
 }
 
-/// The settings that there are in `etc`.
-pub(super) fn settings(etc: &Path) -> Vec<PathBuf> {
+/// The settings that there are in `etc`, and the directories in which they were looked for.
+pub(super) fn settings(etc: &Path) -> (Vec<PathBuf>, Vec<PathBuf>) {
     let named = SETTINGS.iter().map(|name| etc.join(name));
-    let named = named.filter(|path| path.symlink_metadata().is_ok());
-    let of_toolchains = TOOLCHAIN_SETTINGS
-        .iter()
-        .flat_map(|pattern| matching(etc, pattern));
-    named.chain(of_toolchains).collect()
+    let mut found: Vec<PathBuf> = named
+        .filter(|path| path.symlink_metadata().is_ok())
+        .collect();
+    let mut walked = vec![etc.to_owned()];
+    let listed = names(etc);
+    for pattern in TOOLCHAIN_SETTINGS {
+        found.extend(matching(etc, &listed, pattern, &mut walked));
+    }
+    (found, walked)
 }
 
-/// What there is below `base` that fits `pattern`, in which a name can end in `*`. Symbolic links are not followed: they could lead to
-/// anything.
-fn matching(base: &Path, pattern: &str) -> Vec<PathBuf> {
-    let is_link = |path: &PathBuf| path.is_symlink();
+/// What there is below `base`, which holds the names `listed`, that fits `pattern`, in which a name can end in `*`. Symbolic links are
+/// not followed: they could lead to anything. Directories that were looked at on the way are `walked`.
+fn matching(
+    base: &Path,
+    listed: &[OsString],
+    pattern: &str,
+    walked: &mut Vec<PathBuf>,
+) -> Vec<PathBuf> {
     let mut found = vec![base.to_owned()];
-    for name in pattern.split('/') {
-        let below = |directory: &PathBuf| match name.strip_suffix('*') {
-            None => vec![directory.join(name)],
-            Some(start) => {
-                let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
-                let entries = entries
-                    .filter(|entry| entry.file_name().as_bytes().starts_with(start.as_bytes()));
-                let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
-                paths.sort();
-                paths
-            }
+    for (depth, name) in pattern.split('/').enumerate() {
+        let below = |directory: &PathBuf| match (name.strip_suffix('*'), depth) {
+            (None, _) => vec![directory.join(name)],
+            (Some(start), 0) => starting(directory, listed, start),
+            (Some(start), _) => starting(directory, &names(directory), start),
         };
+        if depth > 0 {
+            walked.extend(found.iter().cloned());
+        }
         found = found.iter().flat_map(below).collect();
-        found.retain(|path| path.exists() && !is_link(path));
+        found.retain(|path| {
+            path.symlink_metadata()
+                .is_ok_and(|about| !about.is_symlink())
+        });
     }
     found
+}
+
+fn names(directory: &Path) -> Vec<OsString> {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let mut names: Vec<OsString> = entries.map(|entry| entry.file_name()).collect();
+    names.sort();
+    names
+}
+
+fn starting(directory: &Path, names: &[OsString], start: &str) -> Vec<PathBuf> {
+    let names = names.iter();
+    let fitting = names.filter(|name| name.as_bytes().starts_with(start.as_bytes()));
+    fitting.map(|name| directory.join(name)).collect()
 }
 
 /// The path as it is on the host, small files as a copy.
@@ -151,7 +278,10 @@ fn setting(path: &Path) -> Option<Mount> {
     let bytes = is_small.then(|| std::fs::read(path).ok()).flatten();
     let path = path.to_owned();
     Some(match bytes {
-        Some(bytes) => Mount::File { path, bytes },
+        Some(bytes) => Mount::File {
+            path,
+            bytes: bytes.into(),
+        },
         None => Mount::Read(path),
     })
 }
@@ -198,8 +328,62 @@ fn pick(file: &str, numbers: &[&str]) -> String {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::path::Path;
+    use std::time::{Duration, SystemTime};
 
-    use super::settings;
+    use rustix::time::{ClockId, clock_gettime};
+
+    use super::{Network, SourceStamp, SystemMounts, make, settings, sources};
+
+    #[test]
+    fn mounts_that_are_kept_are_those_that_would_be_made() {
+        let system = SystemMounts::default();
+        let first = system.now(Network::Loopback);
+        assert!(first.starts_with(&make()));
+        for _ in 0..3 {
+            assert_eq!(system.now(Network::Loopback), first);
+        }
+        let with_servers = system.now(Network::Open);
+        let added = usize::from(Path::new("/etc/resolv.conf").exists());
+        assert_eq!(with_servers.len(), first.len() + added);
+    }
+
+    #[test]
+    fn what_mounts_are_made_from_is_another_when_a_name_or_a_text_is() {
+        let etc = tempfile::tempdir().unwrap();
+        let etc = etc.path();
+        fs::create_dir_all(etc.join("php/8.2")).unwrap();
+        fs::write(etc.join("passwd"), "root:x:0:0").unwrap();
+        fs::write(etc.join("timezone"), "Etc/UTC").unwrap();
+        let mut before = sources(etc);
+        let mut check = |what: &str| {
+            let now = sources(etc);
+            assert_ne!(now, before, "{what}");
+            before = now;
+        };
+        fs::create_dir_all(etc.join("php/8.2/cli/conf.d")).unwrap();
+        check("a directory of settings two levels below");
+        fs::write(etc.join("services"), "").unwrap();
+        check("a file of settings");
+        fs::write(etc.join("passwd"), "root:x:0:0\nme:x:1000:1000").unwrap();
+        check("accounts");
+        fs::write(etc.join("new"), "Etc/CET").unwrap();
+        fs::rename(etc.join("new"), etc.join("timezone")).unwrap();
+        check("a file in the place of another");
+        fs::remove_file(etc.join("timezone")).unwrap();
+        check("a file that is gone");
+    }
+
+    #[test]
+    fn what_changed_just_now_is_not_kept() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let stamp = SourceStamp::of(file.path()).unwrap();
+        assert!(!stamp.is_older_than(clock_gettime(ClockId::Realtime)));
+        let later = SystemTime::now() + Duration::from_secs(1);
+        let later = later.duration_since(SystemTime::UNIX_EPOCH).unwrap();
+        let later = rustix::time::Timespec::try_from(later).unwrap();
+        assert!(stamp.is_older_than(later));
+    }
 
     #[test]
     fn of_toolchains_only_what_holds_no_password() {
@@ -224,7 +408,7 @@ mod tests {
         }
         std::os::unix::fs::symlink("shadow", etc.join("java-8")).unwrap();
         std::os::unix::fs::symlink("../shadow", etc.join("maven/logging")).unwrap();
-        let found = settings(etc);
+        let (found, _) = settings(etc);
         let found: Vec<_> = found
             .iter()
             .map(|path| path.strip_prefix(etc).unwrap())

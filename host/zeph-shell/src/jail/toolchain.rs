@@ -161,7 +161,7 @@ fn setting(path: &Path, writable: &[PathBuf]) -> Option<Mount> {
         true => None,
         false => Some(Mount::File {
             path: path.to_owned(),
-            bytes: content.into_bytes(),
+            bytes: content.into_bytes().into(),
         }),
     }
 }

@@ -7,6 +7,7 @@ mod protected;
 use std::collections::HashSet;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use zeph_jail::plan::{MountCheck, PathAccess, Rule};
 
@@ -59,16 +60,17 @@ pub(super) struct View {
 /// Where commands find the certificates they are to trust, if these are others than those of the machine.
 pub(super) const CERTIFICATES: &str = "/etc/zeph/certificates.pem";
 
-/// Paths of the host that are shown as they are.
-pub(super) fn visible(policy: &JailPolicy, roots: &Roots) -> Vec<PathBuf> {
-    base(policy, roots, &home(policy, roots)).visible
+/// Paths of the host that are shown as they are, those of the `system` among them.
+pub(super) fn visible(policy: &JailPolicy, system: Vec<Mount>, roots: &Roots) -> Vec<PathBuf> {
+    base(policy, system, roots, &home(policy, roots)).visible
 }
 
-/// Makes the view of the full jail, with a file of `certificates` if there are some.
+/// Makes the view of the full jail over the mounts of the `system`, with a file of `certificates` if there are some.
 ///
 /// Errors: more must be protected than can be.
 pub(super) fn make(
     policy: &JailPolicy,
+    system: Vec<Mount>,
     roots: &Roots,
     survey: &Survey,
     certificates: Option<&[u8]>,
@@ -79,7 +81,7 @@ pub(super) fn make(
     if places.held.len() > HELD_MAX {
         return Err(JailError::TooMuch { limit: HELD_MAX });
     }
-    let base = base(policy, roots, &home);
+    let base = base(policy, system, roots, &home);
     let mut mounts = base.mounts;
     let mut visible = base.visible;
     mounts.extend(
@@ -98,7 +100,7 @@ pub(super) fn make(
     mounts.extend(fixed);
     mounts.extend(certificates.map(|bytes| Mount::FixedFile {
         path: CERTIFICATES.into(),
-        bytes: bytes.to_vec(),
+        bytes: bytes.into(),
     }));
     mounts.push(Mount::Fixed("/".into()));
     let rules = full_rules(policy, roots, (&visible, &home), &outside);
@@ -158,13 +160,14 @@ fn full_rules(
 /// Errors: too much lies beside what must be hidden.
 pub(super) fn alone(
     policy: &JailPolicy,
+    system: Vec<Mount>,
     roots: &Roots,
     survey: &Survey,
     scratch: &Path,
 ) -> Result<View, JailError> {
     let home = home(policy, roots);
     let (places, outside) = places(roots, survey);
-    let base = base(policy, roots, &home);
+    let base = base(policy, system, roots, &home);
     let mut around = PathRules::new(roots);
     for path in &base.visible {
         let access = match roots.writable.contains(path) {
@@ -184,7 +187,7 @@ pub(super) fn alone(
     for path in made
         .iter()
         .map(|name| etc.join(name))
-        .chain(system::settings(etc))
+        .chain(system::settings(etc).0)
     {
         rules.push(rule(path, PathAccess::Read));
     }
@@ -206,12 +209,13 @@ pub(super) fn alone(
 #[cfg(target_vendor = "apple")]
 pub(super) fn looked_at(
     policy: &JailPolicy,
+    system: Vec<Mount>,
     roots: &Roots,
     survey: &Survey,
     scratch: &Path,
 ) -> View {
     let (places, _) = places(roots, survey);
-    let base = base(policy, roots, &home(policy, roots));
+    let base = base(policy, system, roots, &home(policy, roots));
     View {
         visible: base.visible,
         ..looked(places, roots, survey, Vec::new(), scratch)
@@ -287,7 +291,7 @@ fn nothing_at(path: PathBuf, kind: PlaceKind) -> Vec<Mount> {
         ],
         PlaceKind::File => vec![Mount::FixedFile {
             path,
-            bytes: Vec::new(),
+            bytes: Arc::default(),
         }],
     }
 }

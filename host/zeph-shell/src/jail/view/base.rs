@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::jail::mount::{Mode, Mount, within, within_any};
 use crate::jail::policy::JailPolicy;
-use crate::jail::{Roots, gitconfig, system, toolchain};
+use crate::jail::{Roots, gitconfig, toolchain};
 
 /// The mounts, and the paths of the host among them.
 pub(super) struct BaseView {
@@ -28,9 +28,14 @@ pub(super) fn home(policy: &JailPolicy, roots: &Roots) -> PathBuf {
     }
 }
 
-/// The system, the private places, the toolchains, the directories of the policy.
-pub(super) fn base(policy: &JailPolicy, roots: &Roots, home: &Path) -> BaseView {
-    let mut mounts = system::mounts(policy.network);
+/// The `system`, the private places, the toolchains, the directories of the policy.
+pub(super) fn base(
+    policy: &JailPolicy,
+    system: Vec<Mount>,
+    roots: &Roots,
+    home: &Path,
+) -> BaseView {
+    let mut mounts = system;
     mounts.extend(private_places(policy, home));
     let tools = toolchain::mounts(policy, Some(home), &roots.writable);
     mounts.extend(tools);
@@ -41,7 +46,7 @@ pub(super) fn base(policy: &JailPolicy, roots: &Roots, home: &Path) -> BaseView 
             .and_then(|user| gitconfig::cleaned(user, &roots.writable))
             .map(|bytes| Mount::File {
                 path: home.join(".gitconfig"),
-                bytes,
+                bytes: bytes.into(),
             }),
     );
     let cache = policy.cache.as_ref().filter(|cache| cache.is_dir());
