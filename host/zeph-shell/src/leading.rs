@@ -45,6 +45,11 @@ pub(crate) fn is_tame(name: &str, value: &str) -> bool {
     }
 }
 
+/// Whether a variable says where a tool chain is installed.
+pub(crate) fn is_installed(name: &str) -> bool {
+    INSTALLED.contains(&name) || name.ends_with("_HOME") && !name.starts_with("XDG_")
+}
+
 /// A word without folders.
 fn is_plain(value: &str) -> bool {
     value
@@ -182,6 +187,11 @@ pub(crate) fn leads_to_installed(path: &str) -> bool {
         let is_whole = ["$PATH", "${PATH}", "/bin", "/sbin"].contains(&entry);
         is_whole || (is_below && !entry.contains("..") && !entry.contains("$("))
     })
+}
+
+/// Whether a search path leads to the same programs wherever a shell is.
+pub(crate) fn is_absolute(path: &str) -> bool {
+    path.split(':').all(|entry| entry.starts_with('/'))
 }
 
 /// Whether the value of a variable would run a command wherever it is read as a number.

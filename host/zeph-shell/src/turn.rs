@@ -127,9 +127,12 @@ impl Turn {
                 continue;
             }
             let text = value.as_deref().map(String::from_utf8_lossy);
-            if text
-                .is_some_and(|text| leading::leads(&name, &text) || leading::holds_subscript(&text))
-            {
+            let leads = match text.as_deref() {
+                Some(text) if name == "PATH" => !leading::is_absolute(text),
+                Some(text) => leading::leads(&name, text) || leading::holds_subscript(text),
+                None => name == "PATH",
+            };
+            if leads {
                 left_out.push(name);
                 continue;
             }

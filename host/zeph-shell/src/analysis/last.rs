@@ -131,7 +131,7 @@ fn resolve(command: &SyntaxCommand) -> LastCommand {
         CommandShape::Control { .. }
         | CommandShape::For { .. }
         | CommandShape::Select { .. }
-        | CommandShape::Coprocess(_) => LastCommand::Unclear,
+        | CommandShape::Coprocess { .. } => LastCommand::Unclear,
     }
 }
 

@@ -140,6 +140,12 @@ impl Literals {
         words
     }
 
+    /// Whether an expansion has a value that the line itself gives.
+    pub(super) fn knows(&self, expansion: &Expansion) -> bool {
+        let name = variable(expansion);
+        name.is_some_and(|name| self.values.contains_key(name))
+    }
+
     /// The value that an expansion has, and whether it is one word.
     fn value(&self, part: &WordPart) -> Option<(&str, bool)> {
         let WordPart::Expansion(expansion) = part else {

@@ -11,6 +11,7 @@ use super::literals::Literals;
 use super::reader;
 use super::syntax::{CommandShape, Dialect, Expansion, ExpansionKind, List, Word, WordPart};
 use super::value::Value;
+use super::variables::decides_what_runs;
 
 mod scan;
 
@@ -54,6 +55,8 @@ pub(super) struct Numbers {
     /// Arrays whose subscripts are no arithmetic.
     maps: BTreeSet<String>,
     uses: Vec<Use>,
+    /// Variables that arithmetic and `${name:=value}` set although they decide what is run.
+    decisive: Vec<String>,
 }
 
 #[derive(Debug)]
@@ -106,6 +109,8 @@ impl NumberOrigin {
     fn of_text(text: &str) -> Self {
         let mut scan = Scan::default();
         scan.text(text);
+        // Read as a number, a value that sets a variable sets it.
+        scan.origin.is_outside |= !scan.assigned.is_empty() || !scan.changed.is_empty();
         scan.origin
     }
 
@@ -155,6 +160,13 @@ impl Numbers {
 
     /// Takes over what a scan found inside a text that is not read as a number itself.
     pub(super) fn take_inside(&mut self, scan: Scan, part: &str) {
+        let names = scan.assigned.iter().map(|(name, _)| name);
+        let decisive = names.chain(&scan.changed);
+        let decisive = decisive.filter(|name| decides_what_runs(name));
+        self.decisive.extend(decisive.cloned());
+        for name in &scan.changed {
+            self.literals.forget(name);
+        }
         for (name, origin) in scan.assigned {
             self.assign(&name, origin);
         }
@@ -165,6 +177,11 @@ impl Numbers {
                 part: part.to_owned(),
             });
         }
+    }
+
+    /// The variables that are set on the way although they decide what is run.
+    pub(super) fn decisive(&self) -> &[String] {
+        &self.decisive
     }
 
     /// The texts of arithmetic that may hold a command.

@@ -49,8 +49,11 @@ pub(super) enum CommandShape {
     Select { words: Vec<Word>, lists: Vec<List> },
     /// The name of a function, if it is plain, and its body.
     Function(Option<String>, Box<SyntaxCommand>),
-    /// What a coprocess runs.
-    Coprocess(Box<SyntaxCommand>),
+    /// What a coprocess runs, and the variable that gets its descriptors, if it is named.
+    Coprocess {
+        name: Option<String>,
+        body: Box<SyntaxCommand>,
+    },
 }
 
 /// `name=value`, `name[…]=value` or `name=(…)`.

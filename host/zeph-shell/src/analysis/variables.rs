@@ -82,9 +82,7 @@ pub(super) fn leads(name: &str, value: &Value, whom: For<'_>) -> bool {
     };
     if leading::is_known(name) {
         let is_tame = value.is_literal && leading::is_tame(name, &value.text)
-            || leads_to_installed(&value.text)
-                && name.ends_with("_HOME")
-                && !name.starts_with("XDG_");
+            || leads_to_installed(&value.text) && leading::is_installed(name);
         let is_library = is_own && LIBRARIES.contains(&name) && is_below(&value.text);
         // A program of the project is no more led by where its configuration would be.
         let is_path = matches!(whom, For::Program(program) if program.contains('/'));
@@ -116,46 +114,104 @@ fn is_below(path: &str) -> bool {
         .all(|entry| is_below(entry) || is_same(entry))
 }
 
-/// Whether a variable decides which program a name means, or what else a program runs.
+/// Whether a variable decides which program a name means, or what else a program runs; an element of an array too.
 pub(super) fn decides_what_runs(name: &str) -> bool {
+    let name = whole_name(name);
     name == "PATH" || leading::is_known(name) || is_command(name)
 }
 
+/// The variable of which `PATH[0]` is an element, and to which `PATH+=…` adds.
+pub(super) fn whole_name(name: &str) -> &str {
+    let end = name.find(['[', '+']).unwrap_or(name.len());
+    &name[..end]
+}
+
 /// Names of variables that a builtin sets, which stand among its words: `read a b`, `printf -v a`, `mapfile a`.
-pub(super) fn set_by_name<'v>(command: &str, arguments: &'v [Value]) -> Vec<&'v Value> {
+pub(super) fn set_by_name(command: &str, arguments: &[Value]) -> Vec<Value> {
     match command {
-        "read" | "mapfile" | "readarray" | "getopts" => arguments.iter().collect(),
+        "read" => glued(arguments, 'a'),
+        "mapfile" | "readarray" | "getopts" => arguments.to_vec(),
         "printf" => match arguments {
-            [option, name, ..] if option.text == "-v" => vec![name],
-            [first, ..] if first.text.starts_with("-v") => vec![first],
-            _ => Vec::new(),
+            [option, name, ..] if option.text == "-v" => vec![name.clone()],
+            [first, ..] => first
+                .text
+                .strip_prefix("-v")
+                .map_or_else(Vec::new, |name| vec![first.part(name)]),
+            [] => Vec::new(),
         },
-        "wait" => arguments
-            .iter()
-            .skip_while(|word| word.text != "-p")
-            .skip(1)
-            .take(1)
-            .collect(),
+        "wait" => {
+            let name = |(at, word): (usize, &Value)| {
+                let (_, name) = word.text.strip_prefix('-')?.split_once('p')?;
+                match name.is_empty() {
+                    true => arguments.get(at + 1).cloned(),
+                    false => Some(word.part(name)),
+                }
+            };
+            arguments.iter().enumerate().filter_map(name).collect()
+        }
         _ => Vec::new(),
+    }
+}
+
+/// The words, with the name that follows the letter of an option at once in place of the option: `read -raNAME`.
+fn glued(arguments: &[Value], letter: char) -> Vec<Value> {
+    let name = |word: &Value| {
+        let letters = word.text.strip_prefix('-')?;
+        let (_, name) = letters.split_once(letter)?;
+        (!name.is_empty()).then(|| word.part(name))
+    };
+    arguments
+        .iter()
+        .map(|word| name(word).unwrap_or_else(|| word.clone()))
+        .collect()
+}
+
+/// Whether the format of a `printf` may be `-v` and the name of a variable instead.
+pub(super) fn may_set_by_format(arguments: &[Value]) -> bool {
+    let is_open = |format: &Value| format.holes.first().is_some_and(|hole| hole.start == 0);
+    match arguments {
+        [only] => is_open(only) && !only.is_one_word,
+        [format, ..] => {
+            is_open(format)
+                && format
+                    .holes
+                    .first()
+                    .is_some_and(|hole| hole.end == format.text.len())
+        }
+        [] => false,
     }
 }
 
 /// Whether a builtin sets such a variable that stands among its words: `read PATH`, `printf -v PATH`, `declare -n x=PATH`.
 pub(super) fn sets_by_name(command: &str, arguments: &[Value]) -> bool {
-    let texts: Vec<&str> = arguments.iter().map(|word| word.text.as_str()).collect();
     match command {
         "declare" | "typeset" | "local" => {
-            let is_reference = |text: &&str| text.starts_with('-') && text.contains('n');
-            let values = texts.iter().filter_map(|text| text.split_once('='));
-            let mut names = values.map(|(_, name)| name);
-            texts.iter().any(is_reference) && names.any(decides_what_runs)
+            is_reference(arguments) && !leads_to_plain_names(arguments)
         }
+        // Without it, programs are searched for in the directory the shell is in.
+        "unset" => arguments
+            .iter()
+            .any(|word| whole_name(&word.text) == "PATH"),
+        "printf" if may_set_by_format(arguments) => true,
         _ => {
             let names = set_by_name(command, arguments);
-            let mut names = names
-                .iter()
-                .map(|name| name.text.strip_prefix("-v").unwrap_or(&name.text));
-            names.any(decides_what_runs)
+            names.iter().any(|name| decides_what_runs(&name.text))
         }
     }
+}
+
+/// Whether a `declare` makes references to other variables.
+pub(super) fn is_reference(arguments: &[Value]) -> bool {
+    let is_option = |word: &&Value| word.text.starts_with('-');
+    let mut options = arguments.iter().take_while(is_option);
+    options.any(|word| word.text.contains('n'))
+}
+
+/// Whether all references lead to variables that are known and decide nothing: one without a value may be led anywhere later.
+fn leads_to_plain_names(arguments: &[Value]) -> bool {
+    let mut words = arguments.iter().filter(|word| !word.text.starts_with('-'));
+    words.all(|word| match word.text.split_once('=') {
+        Some((_, name)) => word.is_literal && !decides_what_runs(name),
+        None => false,
+    })
 }

@@ -12,7 +12,7 @@ use super::syntax::{
     Script, SyntaxCommand, VariableAssignment, Word, WordPart,
 };
 use super::value::Value;
-use super::variables::For;
+use super::variables::{self, For};
 
 mod function;
 mod known;
@@ -48,6 +48,55 @@ pub(super) struct ScriptWalk {
     calls: Vec<usize>,
     /// Whether every variable that is set is exported from here on.
     exports_all: bool,
+    /// What stands on the standard input of the command where the walk is.
+    piped: Piped,
+    /// Variables that are references to others.
+    references: Vec<String>,
+    /// Variables of loops. A loop over a reference leads it to each of its words.
+    rounds: Vec<String>,
+}
+
+/// What a command finds on its standard input.
+#[derive(Debug, Clone)]
+enum Piped {
+    /// What the line as a whole has there: nothing.
+    Nothing,
+    /// This text.
+    Text(String),
+    /// The content of files, which is as good as the files themselves.
+    Files,
+    /// Anything.
+    Anything,
+}
+
+impl Piped {
+    /// What a builtin prints, with each of its words in a line of its own too. Escapes can stand for any character.
+    fn printed(texts: &[&str]) -> Self {
+        let escapes = |text: &&str| {
+            let after = text.split('\\').skip(1);
+            after
+                .into_iter()
+                .any(|rest| rest.starts_with(|c: char| c.is_ascii_digit() || "xuUc".contains(c)))
+        };
+        match texts.iter().any(escapes) {
+            true => Self::Anything,
+            false => Self::Text(format!("{}\n{}", texts.join(" "), texts.join("\n"))),
+        }
+    }
+
+    /// What a command before a `|` prints.
+    fn by(at: WalkPosition<'_>, command: &SyntaxCommand) -> Self {
+        let CommandShape::Simple { words, .. } = &command.shape else {
+            return Self::Anything;
+        };
+        let values = values(at, words);
+        let texts: Option<Vec<&str>> = values.iter().map(Value::as_literal).collect();
+        match texts.as_deref() {
+            Some(["echo" | "printf", texts @ ..]) => Self::printed(texts),
+            Some(["cat", _, ..]) if command.redirects.is_empty() => Self::Files,
+            _ => Self::Anything,
+        }
+    }
 }
 
 /// Where the walk is.
@@ -80,6 +129,9 @@ impl ScriptWalk {
             functions: Vec::new(),
             calls: Vec::new(),
             exports_all: false,
+            piped: Piped::Nothing,
+            references: Vec::new(),
+            rounds: Vec::new(),
         }
     }
 
@@ -117,6 +169,19 @@ impl ScriptWalk {
             .collect();
         for part in doubtful {
             self.unknown("arithmetic would run what comes from outside", &part);
+        }
+        for name in self.numbers.decisive().to_vec() {
+            self.unknown(
+                "a variable that decides what is run is set where it is looked at",
+                &name,
+            );
+        }
+        let led = self
+            .rounds
+            .iter()
+            .find(|name| self.references.contains(name));
+        if let Some(name) = led.cloned() {
+            self.unknown("a loop leads a reference to other variables", &name);
         }
         // A function that is removed leaves the program of its name.
         let removes = |command: &SimpleCommand| command.base_name() == "unset";
@@ -188,10 +253,13 @@ impl ScriptWalk {
         }
         // Each runs in a shell of its own.
         let before = self.numbers.literals.clone();
+        let around = self.piped.clone();
         for command in &pipeline.commands {
             self.command(at, command);
             self.numbers.literals.keep_common(&before);
+            self.piped = Piped::by(at, command);
         }
+        self.piped = around;
     }
 
     fn command(&mut self, at: WalkPosition<'_>, command: &SyntaxCommand) {
@@ -221,7 +289,12 @@ impl ScriptWalk {
                 self.lists(at, words, lists);
             }
             CommandShape::Function(name, body) => self.function(at, name.as_deref(), body),
-            CommandShape::Coprocess(body) => self.command(uncertain(at), body),
+            CommandShape::Coprocess { name, body } => {
+                if let Some(name) = name {
+                    self.sets_number(name);
+                }
+                self.command(uncertain(at), body);
+            }
         }
         let commands = first..end.unwrap_or(self.line.commands.len());
         for redirect in &command.redirects {
@@ -243,6 +316,7 @@ impl ScriptWalk {
             None if self.exports_all => For::All,
             None => For::Shell,
         };
+        self.condition(words);
         let known = self.known(at, words);
         let around = self.lend(assignments, !words.is_empty());
         match self.is_function(&values) {
@@ -305,6 +379,10 @@ impl ScriptWalk {
 
     fn redirect(&mut self, at: WalkPosition<'_>, redirect: &Redirect, commands: Range<usize>) {
         let target = Value::of(&redirect.target);
+        let variable = redirect.descriptor.strip_prefix('{');
+        if let Some(name) = variable.and_then(|name| name.strip_suffix('}')) {
+            self.sets_number(variables::whole_name(name));
+        }
         let is_network = ["/dev/tcp/", "/dev/udp/"]
             .iter()
             .any(|folder| target.text.starts_with(folder));

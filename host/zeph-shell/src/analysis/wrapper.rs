@@ -17,6 +17,7 @@ mod runners;
 mod settings;
 mod shells;
 mod spoken;
+mod synonyms;
 mod table;
 
 /// What a command runs besides itself.
@@ -43,6 +44,8 @@ pub(super) enum WrappedCommand {
     Same(Value),
     /// What a shell finds on its standard input.
     Input,
+    /// What a program with a language of its own finds there.
+    Statements,
 }
 
 impl WrappedCommand {
@@ -51,7 +54,7 @@ impl WrappedCommand {
         match self {
             Self::Text(text) | Self::Bash(text) | Self::Same(text) => text == value,
             Self::Words(words) | Self::Within(words) => words.first() == Some(value),
-            Self::Input => false,
+            Self::Input | Self::Statements => false,
         }
     }
 }
@@ -101,11 +104,43 @@ impl Look {
     }
 }
 
+/// Programs of GNU that have a `g` before their name on other systems.
+const GNU: &[&str] = &[
+    "chroot", "env", "nice", "nohup", "sort", "split", "stdbuf", "tar",
+];
+
+/// The name under which the tables know a program.
+fn usual_name(name: &str) -> &str {
+    let bare = name.strip_prefix('g').filter(|bare| GNU.contains(bare));
+    bare.unwrap_or(name)
+}
+
 /// Options that no table knows.
 const UNREADABLE: &str = "the command it runs cannot be determined from its options";
 
+pub(super) use languages::statements_act;
+pub(super) use synonyms::usual;
+
+/// The arguments of the form `NAME=value` with which a wrapper sets variables for what it runs.
+pub(super) fn settings(name: &str, arguments: &[Value]) -> Vec<Value> {
+    match name {
+        "env" => shells::split_out(arguments),
+        "strace" | "ltrace" => ["-E", "--env"]
+            .iter()
+            .flat_map(|option| carriers::values(arguments, option))
+            .collect(),
+        // The value is the number of the slot.
+        "xargs" => carriers::values(arguments, "--process-slot-var")
+            .iter()
+            .map(|name| Value::literal(&format!("{}=0", name.text)))
+            .collect(),
+        _ => arguments.to_vec(),
+    }
+}
+
 /// Looks whether `name`, a program without folders, runs something named in `arguments`.
 pub(super) fn look(name: &str, arguments: &[Value]) -> Look {
+    let name = usual_name(name);
     let parts = [
         builtins::look,
         shells::look,

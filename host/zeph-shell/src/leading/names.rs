@@ -100,6 +100,7 @@ pub(super) const INSTALLED: &[&str] = &[
     "MAVEN_HOME",
     "GRADLE_HOME",
     "M2_HOME",
+    "NVM_DIR",
     "PKG_CONFIG_PATH",
 ];
 
@@ -154,6 +155,8 @@ const NAMES: &[&str] = &[
     "SYSSCREENRC",
     "TAPE",
     "TEXINPUTS",
+    "TEXTDOMAIN",
+    "TEXTDOMAINDIR",
     "TEXMFCNF",
     "TZDIR",
     "VIMINIT",

@@ -52,3 +52,37 @@ fn no_claim_tells_what_exists_outside_of_the_roots() {
         assert_eq!(claim(Path::new("src"), &below), Ok(()), "{below}");
     }
 }
+
+/// The names a command left for the next one after it changed `PATH` as it is here.
+fn carried(path: &str) -> Vec<String> {
+    let state = |path: &str| format!("/work\n\0declare -x A=\"1\"\n{path}\0");
+    let before = state("declare -x PATH=\"/usr/bin\"\n");
+    let text = format!("{before}0\0{}\0", state(path));
+    let record = TurnRecord::parse(text.as_bytes()).unwrap();
+    let context = TurnContext {
+        turn_id: "turn".to_owned(),
+        goal_id: None,
+        skill_name: None,
+        timestamp_ms: 0,
+    };
+    let mut turn = Turn::new(context, PathBuf::from("/work"));
+    turn.take_over(Path::new("/work"), &record, &[]);
+    turn.variables.into_keys().collect()
+}
+
+#[test]
+fn a_search_path_that_leads_to_the_directory_of_the_shell_does_not_carry_on() {
+    for path in [
+        "",
+        "declare -x PATH=\"\"\n",
+        "declare -x PATH=\"bin:/usr/bin\"\n",
+        "declare -x PATH=\"/usr/bin:\"\n",
+        "declare -x PATH=\".:/usr/bin\"\n",
+    ] {
+        assert!(carried(path).is_empty(), "{path}");
+    }
+    assert_eq!(
+        carried("declare -x PATH=\"/work/.venv/bin:/usr/bin\"\n"),
+        ["PATH"]
+    );
+}

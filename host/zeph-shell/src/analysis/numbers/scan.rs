@@ -2,6 +2,11 @@
 
 use super::{NumberOrigin, of_substitution};
 
+/// Operators that change the variable before them.
+const CHANGES: [&str; 12] = [
+    "+=", "-=", "*=", "/=", "%=", "&=", "^=", "|=", "<<=", ">>=", "++", "--",
+];
+
 /// What was found in a text.
 #[derive(Debug, Default)]
 pub(in super::super) struct Scan {
@@ -9,6 +14,8 @@ pub(in super::super) struct Scan {
     pub(in super::super) origin: NumberOrigin,
     /// What it sets.
     pub(in super::super) assigned: Vec<(String, NumberOrigin)>,
+    /// What it makes another number of.
+    pub(in super::super) changed: Vec<String>,
     /// What stands in the subscripts of arrays.
     pub(in super::super) subscripts: Vec<(String, NumberOrigin)>,
 }
@@ -28,7 +35,10 @@ impl Scan {
                 // Digits, and what belongs to them: `0x1f`, `16#ff`.
                 '0'..='9' => rest
                     .trim_start_matches(|c: char| c.is_ascii_alphanumeric() || "#@_".contains(c)),
-                'a'..='z' | 'A'..='Z' | '_' => self.name(rest),
+                'a'..='z' | 'A'..='Z' | '_' => {
+                    let before = text[..text.len() - rest.len()].trim_end();
+                    self.name(rest, before.ends_with("++") || before.ends_with("--"))
+                }
                 '$' => self.dollar(&rest[1..]),
                 '`' => {
                     self.origin.is_outside = true;
@@ -39,8 +49,8 @@ impl Scan {
         }
     }
 
-    /// A name, its subscript, and whether it is set here.
-    fn name<'t>(&mut self, text: &'t str) -> &'t str {
+    /// A name, its subscript, and whether it is set here; counted up or down when `is_stepped`.
+    fn name<'t>(&mut self, text: &'t str, is_stepped: bool) -> &'t str {
         let (name, mut rest) = split_name(text);
         if let Some(inside) = rest.strip_prefix('[') {
             let (subscript, after) = split_closed(inside, '[', ']');
@@ -53,6 +63,9 @@ impl Scan {
                 .push((name.to_owned(), NumberOrigin::default()));
         } else {
             self.origin.names.insert(name.to_owned());
+        }
+        if is_stepped || CHANGES.iter().any(|operator| after.starts_with(operator)) {
+            self.changed.push(name.to_owned());
         }
         rest
     }
@@ -67,6 +80,7 @@ impl Scan {
         self.subscripts.push((array.to_owned(), inner.origin));
         self.subscripts.extend(inner.subscripts);
         self.assigned.extend(inner.assigned);
+        self.changed.extend(inner.changed);
     }
 
     fn dollar<'t>(&mut self, rest: &'t str) -> &'t str {
@@ -102,6 +116,7 @@ impl Scan {
         self.subscripts.push((String::new(), inner.origin));
         self.subscripts.extend(inner.subscripts);
         self.assigned.extend(inner.assigned);
+        self.changed.extend(inner.changed);
     }
 
     /// The inside of `${…}`.
@@ -166,6 +181,7 @@ impl Scan {
         }
         self.subscripts.extend(inner.subscripts);
         self.assigned.extend(inner.assigned);
+        self.changed.extend(inner.changed);
     }
 }
 

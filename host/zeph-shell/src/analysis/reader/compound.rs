@@ -271,15 +271,19 @@ impl Reader<'_, '_> {
     fn coprocess(&mut self) -> Result<CommandShape, Syntax> {
         self.blanks()?;
         let start = self.at;
-        let is_named = self.reserved().is_none() && self.word().is_ok() && {
-            self.blanks()?;
-            self.peek() == Some('(') || self.reserved().is_some_and(|word| word != "!")
+        let name = match self.reserved() {
+            None => self.word().ok(),
+            Some(_) => None,
         };
-        if !is_named {
+        self.blanks()?;
+        let is_before = self.peek() == Some('(') || self.reserved().is_some_and(|word| word != "!");
+        let name = name.filter(|_| is_before);
+        if name.is_none() {
             self.at = start;
         }
-        let body = self.nested(Self::command)?;
-        Ok(CommandShape::Coprocess(Box::new(body)))
+        let name = name.map(|name| name.fixed_text());
+        let body = Box::new(self.nested(Self::command)?);
+        Ok(CommandShape::Coprocess { name, body })
     }
 }
 

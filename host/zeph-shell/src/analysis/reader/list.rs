@@ -183,10 +183,11 @@ impl Reader<'_, '_> {
         let start = self.at;
         if matches!(self.peek(), Some('0'..='9' | '{')) {
             let word = self.word()?;
-            match self.descriptor(&word) {
-                Some(descriptor) => return self.redirect(descriptor).map(Some),
-                None => self.at = start,
+            if let Some(descriptor) = self.descriptor(&word) {
+                return self.redirect(descriptor).map(Some);
             }
+            self.no_element(&word)?;
+            self.at = start;
         }
         if self.is_at_redirect() {
             return self.redirect(String::new()).map(Some);
@@ -219,6 +220,7 @@ impl Reader<'_, '_> {
                 redirects.push(self.redirect(descriptor)?);
                 continue;
             }
+            self.no_element(&word)?;
             if words.is_empty()
                 && word
                     .plain()
@@ -275,12 +277,22 @@ impl Reader<'_, '_> {
     fn descriptor(&mut self, word: &Word) -> Option<String> {
         let text = word.plain()?;
         let is_number = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-        let is_variable = text
+        let inside = text
             .strip_prefix('{')
-            .and_then(|rest| rest.strip_suffix('}'))
-            .is_some_and(is_name);
+            .and_then(|rest| rest.strip_suffix('}'));
+        let is_variable = inside.is_some_and(|inside| is_name(before_number(inside)));
         let is_followed = matches!(self.peek(), Some('<' | '>')) && self.is_at_redirect();
         ((is_number || is_variable) && is_followed).then(|| text.to_owned())
+    }
+
+    /// Refuses `{name[subscript]}` before a redirection: the subscript is run.
+    fn no_element(&mut self, word: &Word) -> Result<(), Syntax> {
+        let text = word.fixed_text();
+        let is_element = text.starts_with('{') && text.contains('[') && text.ends_with("]}");
+        match is_element && matches!(self.peek(), Some('<' | '>')) {
+            true => self.fail("a descriptor is put into an element of an array"),
+            false => Ok(()),
+        }
     }
 
     fn is_at_redirect(&mut self) -> bool {
@@ -396,6 +408,16 @@ fn pipeline(is_timed: bool, commands: Vec<SyntaxCommand>) -> Pipeline {
 fn is_name(text: &str) -> bool {
     let is_word = text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     is_word && text.bytes().next().is_some_and(|b| !b.is_ascii_digit())
+}
+
+/// The name of an array of which `text` is an element with a plain number; else the text.
+fn before_number(text: &str) -> &str {
+    let element = text.strip_suffix(']').and_then(|rest| rest.split_once('['));
+    let is_number = |subscript: &str| subscript.bytes().all(|b| b.is_ascii_digit());
+    match element {
+        Some((name, subscript)) if is_number(subscript) => name,
+        _ => text,
+    }
 }
 
 fn ends_with_equals(word: &Word) -> bool {

@@ -34,6 +34,11 @@ const SETS: &[&str] = &[
     "((v = 1))",
     "v=1 true",
     "(v=1)",
+    "v=$q",
+    "v=1; read -r \"v[0]\" < a.txt",
+    "v=1; declare -n n=v; read -r n < a.txt",
+    "v='u=1'",
+    "exec {v}>/dev/null",
     "",
 ];
 
@@ -81,6 +86,13 @@ const USES: &[&str] = &[
     "case $((v)) in 1) tool;; esac",
     "x=$v; echo $((x))",
     "declare \"A[$v]=1\"",
+    "[ $v -eq 1 ]",
+    "test 1 -eq $v",
+    "((v += 1))",
+    "[[ u=v -eq 1 ]]",
+    "echo x {A[v]}>/dev/null",
+    "exec {A[0]}>/dev/null",
+    "unset \"A[$v]\"",
 ];
 
 /// Every value in every place.

@@ -57,7 +57,7 @@ command_not_found_handle() {
     return 127
 }
 export -f command_not_found_handle
-export x='-rf y' y='a b' z=a.txt e= w='a[$(deploy hidden)]'
+export x='-rf y' y='a b' z=a.txt e= w='a[$(deploy hidden)]' q='-v a[$(deploy)] -o 1'
 for _oracle_line in "$ORACLE/lines/"*; do
     export ORACLE_LOG="$ORACLE/logs/${_oracle_line##*/}"
     (

@@ -3,8 +3,8 @@
 use zeph_core::command::Becomes;
 
 use super::super::brace;
-use super::super::numbers::{NumberOrigin, Scan};
-use super::super::syntax::{Expansion, Word};
+use super::super::numbers::{NumberOrigin, Scan, is_name};
+use super::super::syntax::{Expansion, Word, WordPart};
 use super::super::value::Value;
 use super::super::variables::decides_what_runs;
 use super::ScriptWalk;
@@ -29,18 +29,39 @@ impl ScriptWalk {
         let Some(inside) = inside else { return };
         let mut scan = Scan::default();
         scan.parameter(inside);
-        let mut names = scan.assigned.iter().map(|(name, _)| name.as_str());
-        if names.any(decides_what_runs) {
-            self.unknown(
-                "a variable that decides what is run is set where it is looked at",
-                source,
-            );
-        }
         self.numbers.take_inside(scan, source);
+    }
+
+    /// A variable that the shell sets to a number of its own: the descriptor of `{name}>file`, those of a coprocess.
+    pub(super) fn sets_number(&mut self, name: &str) {
+        if decides_what_runs(name) || !is_name(name) {
+            self.unknown("a variable that decides what is run may be set", name);
+        }
+        self.numbers.assign(name, NumberOrigin::default());
+    }
+
+    /// `[ … ]`: an expansion that becomes several words may become `-v` and a subscript.
+    pub(super) fn condition(&mut self, words: &[Word]) {
+        let Some(("[" | "test", operands)) = words
+            .split_first()
+            .and_then(|(name, operands)| Some((name.plain()?, operands)))
+        else {
+            return;
+        };
+        for part in operands.iter().flat_map(|word| &word.parts) {
+            if let WordPart::Expansion(expansion) = part
+                && !expansion.is_one_word
+                && !self.numbers.literals.knows(expansion)
+            {
+                let origin = NumberOrigin::of_expansion(expansion);
+                self.numbers.reads(origin, &expansion.source);
+            }
+        }
     }
 
     /// The variable of a loop over words.
     pub(super) fn round(&mut self, variable: &str, words: &[Word]) {
+        self.rounds.push(variable.to_owned());
         if words.is_empty() {
             self.numbers.assign(variable, NumberOrigin::outside());
         }

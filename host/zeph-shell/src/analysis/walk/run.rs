@@ -7,7 +7,7 @@ use super::super::reader;
 use super::super::syntax::{Dialect, Redirect, RedirectKind, WordPart};
 use super::super::value::Value;
 use super::super::wrapper::{self, WrappedCommand};
-use super::{ScriptWalk, WRAPPERS_MAX, WalkPosition};
+use super::{Piped, ScriptWalk, WRAPPERS_MAX, WalkPosition, uncertain};
 
 impl ScriptWalk {
     /// Takes in a command and what it wraps.
@@ -46,17 +46,36 @@ impl ScriptWalk {
         if !self.push(name, arguments, wraps) {
             return;
         }
+        if let Some((name, arguments)) = wrapper::usual(base, arguments) {
+            self.push(&name, &arguments, Wraps::Within);
+        }
         self.names(at, base, arguments, &look);
         self.line.moves.extend(place::moves(
             base,
             arguments,
             at.is_repeated || at.is_elsewhere,
         ));
+        // Some signals come more than once: `trap 'cd ..' DEBUG`.
+        let at = match base {
+            "trap" => uncertain(at),
+            _ => at,
+        };
         let at = WalkPosition {
             wrappers: at.wrappers + 1,
             is_elsewhere: at.is_elsewhere || !place::stays(base, arguments),
             ..at
         };
+        self.wrapped(at, (&name.text, base), &look, redirects);
+    }
+
+    /// Takes in what a command wraps.
+    fn wrapped(
+        &mut self,
+        at: WalkPosition<'_>,
+        (name, base): (&str, &str),
+        look: &wrapper::Look,
+        redirects: &[Redirect],
+    ) {
         for inner in &look.inner {
             match inner {
                 WrappedCommand::Words(words) => self.run(at, words, redirects),
@@ -70,7 +89,8 @@ impl ScriptWalk {
                 WrappedCommand::Text(text) => self.text(at, text, Dialect::Portable),
                 WrappedCommand::Bash(text) => self.text(at, text, Dialect::Bash),
                 WrappedCommand::Same(text) => self.same(at, text),
-                WrappedCommand::Input => self.input(at, &name.text, redirects),
+                WrappedCommand::Input => self.input(at, name, redirects),
+                WrappedCommand::Statements => self.statements(at, base, redirects),
             }
         }
     }
@@ -126,13 +146,6 @@ impl ScriptWalk {
             true => Dialect::Bash,
             false => Dialect::Portable,
         };
-        let is_input = |redirect: &&Redirect| {
-            matches!(redirect.descriptor.as_str(), "" | "0")
-                && !matches!(
-                    redirect.kind,
-                    RedirectKind::Write | RedirectKind::Duplicate { is_output: true }
-                )
-        };
         let Some(redirect) = redirects.iter().rev().find(is_input) else {
             return self.unknown("a shell runs what it reads", name);
         };
@@ -165,6 +178,35 @@ impl ScriptWalk {
         }
     }
 
+    /// Takes in the statements that a program finds on its standard input.
+    fn statements(&mut self, at: WalkPosition<'_>, name: &str, redirects: &[Redirect]) {
+        const REASON: &str = "it can run commands that stand in what it reads";
+        let given = match redirects.iter().rev().find(is_input) {
+            None => self.piped.clone(),
+            Some(redirect) => match redirect.kind {
+                RedirectKind::HereDocument(slot) => {
+                    let document = at.script.documents.get(slot);
+                    Piped::Text(
+                        document
+                            .map(|word| Value::of(word).text)
+                            .unwrap_or_default(),
+                    )
+                }
+                RedirectKind::HereString => Piped::Text(Value::of(&redirect.target).text),
+                RedirectKind::Read if Value::of(&redirect.target).is_literal => Piped::Files,
+                _ => Piped::Anything,
+            },
+        };
+        let acts = match given {
+            Piped::Nothing | Piped::Files => false,
+            Piped::Text(text) => wrapper::statements_act(name, &text.replace("\\n", "\n")),
+            Piped::Anything => true,
+        };
+        if acts {
+            self.unknown(REASON, name);
+        }
+    }
+
     /// Notes a command; whether there was room for it.
     pub(super) fn push(&mut self, name: &Value, arguments: &[Value], wraps: Wraps) -> bool {
         let arguments_bytes: usize = arguments
@@ -180,6 +222,15 @@ impl ScriptWalk {
         }
         !self.is_full()
     }
+}
+
+/// Whether a redirection is of the standard input.
+fn is_input(redirect: &&Redirect) -> bool {
+    let writes = matches!(
+        redirect.kind,
+        RedirectKind::Write | RedirectKind::Duplicate { is_output: true }
+    );
+    matches!(redirect.descriptor.as_str(), "" | "0") && !writes
 }
 
 /// Programs that only read what `<(…)` gives them, and write what `>(…)` takes.

@@ -6,7 +6,7 @@ use super::super::reader::list::split_assignment;
 use super::super::syntax::{Dialect, VariableAssignment, Word, WordPart};
 use super::super::value::Value;
 use super::super::variables::{self, For};
-use super::super::wrapper::{Look, WrappedCommand};
+use super::super::wrapper::{self, Look, WrappedCommand};
 use super::{ScriptWalk, WalkPosition};
 
 /// Builtins whose arguments set variables.
@@ -95,13 +95,15 @@ impl ScriptWalk {
         look: &Look,
     ) {
         match command {
-            "env" | "sudo" | "doas" | "cmake" => {
+            "env" | "sudo" | "doas" | "cmake" | "cross-env" | "cross-env-shell" | "strace"
+            | "ltrace" | "xargs" => {
                 let program = match look.inner.first() {
                     Some(WrappedCommand::Words(words)) => words.first(),
                     _ => None,
                 };
                 let whom = program.map_or(For::All, |program| For::Program(&program.text));
-                self.exported(at, arguments, whom);
+                let settings = wrapper::settings(command, arguments);
+                self.exported(at, &settings, whom);
             }
             _ if DECLARE.contains(&command) => self.declared(at, command, arguments),
             "let" => {
@@ -109,10 +111,10 @@ impl ScriptWalk {
                     self.number(argument);
                 }
             }
-            "set" => {
+            "set" | "shopt" => {
                 let exports = |word: &Value| {
                     word.text == "allexport"
-                        || word.text.starts_with('-') && word.text.contains('a')
+                        || command == "set" && word.text.starts_with('-') && word.text.contains('a')
                 };
                 self.exports_all |= arguments.iter().any(exports);
             }
@@ -125,13 +127,17 @@ impl ScriptWalk {
         }
         let names = variables::set_by_name(command, arguments);
         for name in &names {
-            self.numbers.assign(&name.text, NumberOrigin::outside());
+            let whole = variables::whole_name(&name.text);
+            self.numbers.assign(whole, NumberOrigin::outside());
         }
         let unset = arguments.iter().filter(|_| command == "unset");
-        for name in names.into_iter().chain(unset) {
+        for name in names.iter().chain(unset) {
             self.name(name);
             match name.is_literal {
-                true => self.numbers.literals.forget(&name.text),
+                true => self
+                    .numbers
+                    .literals
+                    .forget(variables::whole_name(&name.text)),
                 false => self.numbers.literals.forget_all(),
             }
         }
@@ -155,17 +161,18 @@ impl ScriptWalk {
         if command == "export" && is_shown {
             return;
         }
-        // They need a rule of their own, so a search path for all that follows is that rule's matter.
-        let is_path = |word: &&Value| word.text.starts_with("PATH=");
-        let others: Vec<Value> = arguments
-            .iter()
-            .filter(|word| !is_path(word))
-            .cloned()
-            .collect();
         let is_exported = command == "export" || has('x');
         let whom = if is_exported { For::All } else { For::Shell };
-        self.exported(at, &others, whom);
-        for word in others.iter().filter(|word| !is_plain(word)) {
+        self.exported(at, arguments, whom);
+        // In a function it has no value from then on, and programs are searched for in the directory the shell is in.
+        let is_local = matches!(command, "local" | "declare" | "typeset") && !is_shown;
+        if is_local && arguments.iter().any(|word| word.text == "PATH") {
+            self.unknown("a variable that decides what is run is set anew", "PATH");
+        }
+        if command != "export" && variables::is_reference(arguments) {
+            self.referred(arguments);
+        }
+        for word in arguments.iter().filter(|word| !is_plain(word)) {
             self.name(word);
             self.elements(word);
             let name = word.text.split('=').next().unwrap_or_default();
@@ -186,6 +193,16 @@ impl ScriptWalk {
                 self.numbers
                     .reads(NumberOrigin::of(&Word::quoted(name)), &word.text);
             }
+        }
+    }
+
+    /// References to other variables: what is given to them, these get.
+    fn referred(&mut self, arguments: &[Value]) {
+        for word in arguments.iter().filter(|word| !word.text.starts_with('-')) {
+            let (name, target) = word.text.split_once('=').unwrap_or((&word.text, ""));
+            self.numbers
+                .assign(target, NumberOrigin::of(&Word::quoted(name)));
+            self.references.push(name.to_owned());
         }
     }
 
@@ -245,7 +262,7 @@ impl ScriptWalk {
         for argument in arguments {
             if let Some((name, text)) = argument.text.split_once('=') {
                 let value = argument.part(text);
-                self.variable(at, name, &value, whom);
+                self.variable(at, variables::whole_name(name), &value, whom);
             }
         }
     }

@@ -160,7 +160,8 @@ fn parallel(arguments: &[Value]) -> Look {
             WrappedCommand::Text(_)
             | WrappedCommand::Bash(_)
             | WrappedCommand::Same(_)
-            | WrappedCommand::Input => None,
+            | WrappedCommand::Input
+            | WrappedCommand::Statements => None,
         })
         .collect();
     inner.extend(inputs.iter().cloned().map(WrappedCommand::Text));

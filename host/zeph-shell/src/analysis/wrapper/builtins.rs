@@ -30,6 +30,9 @@ pub(super) fn look(name: &str, arguments: &[Value]) -> Option<Look> {
         )),
         "compgen" | "complete" => Some(with_option(arguments, "CFW", "a completion runs text")),
         "set" => Some(set(arguments)),
+        "shopt" if arguments.iter().any(changes_reading) => {
+            Some(Look::unknown(Wraps::Nothing, READING))
+        }
         "jobs" => Some(with_option(arguments, "x", "`jobs -x` runs a command")),
         "fc" => Some(Look::unknown(
             Wraps::Nothing,
@@ -72,18 +75,25 @@ fn trap(arguments: &[Value]) -> Look {
     }
 }
 
+const READING: &str = "it changes how commands are read";
+
 /// `set -k` makes variables of arguments, `set -H` runs what was run before.
 fn set(arguments: &[Value]) -> Look {
-    const NAMES: [&str; 3] = ["keyword", "histexpand", "history"];
     let options = arguments.iter().take_while(|word| word.text != "--");
     let is_meant = |word: &Value| {
         let is_cluster = word.text.starts_with('-') && word.text.contains(['k', 'H']);
-        is_cluster || NAMES.contains(&word.text.as_str())
+        let may_be_option = word.holes.first().is_some_and(|hole| hole.start == 0);
+        is_cluster || may_be_option || changes_reading(word)
     };
     match options.into_iter().any(is_meant) {
-        true => Look::unknown(Wraps::Nothing, "it changes how commands are read"),
+        true => Look::unknown(Wraps::Nothing, READING),
         false => Look::nothing(),
     }
+}
+
+/// Whether a word is the name of an option of the shell that changes how it reads commands, or may be one.
+pub(super) fn changes_reading(word: &Value) -> bool {
+    !word.is_literal || ["keyword", "histexpand", "history"].contains(&word.text.as_str())
 }
 
 fn alias(arguments: &[Value]) -> Look {
@@ -92,7 +102,7 @@ fn alias(arguments: &[Value]) -> Look {
         Some(WrappedCommand::Same(argument.part(text)))
     });
     let inner: Vec<WrappedCommand> = texts.collect();
-    match inner.is_empty() {
+    match inner.is_empty() && arguments.iter().all(|word| word.is_literal) {
         true => Look::nothing(),
         false => Look {
             inner,

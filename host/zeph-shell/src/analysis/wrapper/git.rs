@@ -12,6 +12,7 @@ use crate::gitkeys;
 const COMMANDS: &[&str] = &[
     "--exec",
     "--extcmd",
+    "--setup",
     "--upload-pack",
     "--receive-pack",
     "--tree-filter",

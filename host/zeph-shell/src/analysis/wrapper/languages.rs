@@ -4,7 +4,7 @@
 use zeph_core::command::Wraps;
 
 use super::super::value::Value;
-use super::Look;
+use super::{Look, WrappedCommand};
 
 mod awk;
 
@@ -16,7 +16,15 @@ const ACTS: &str = "it can run commands or write files that stand in its own lan
 const MARKS: &[(&[&str], &[&str])] = &[
     (
         &["psql"],
-        &["\\!", "\\o", "\\g", "\\w", "to program", "from program"],
+        &[
+            "\\!",
+            "\\o",
+            "\\g",
+            "\\w",
+            "`",
+            "to program",
+            "from program",
+        ],
     ),
     (&["mysql", "mariadb"], &["\\!", "system "]),
 ];
@@ -24,7 +32,116 @@ const MARKS: &[(&[&str], &[&str])] = &[
 /// Options of editors behind which commands of theirs stand.
 const EDITORS: &[&str] = &["-c", "--cmd"];
 
+/// Editors that are vim.
+const VIMS: &[&str] = &[
+    "vim",
+    "vi",
+    "nvim",
+    "view",
+    "vimdiff",
+    "ex",
+    "editor",
+    "gvim",
+    "gview",
+    "rvim",
+    "rview",
+    "rgvim",
+    "evim",
+    "vim.basic",
+    "vim.tiny",
+    "vim.nox",
+];
+
 pub(super) fn look(name: &str, arguments: &[Value]) -> Option<Look> {
+    let found = in_arguments(name, arguments);
+    match reads_statements(name, arguments) {
+        true => {
+            let reads = Look::one(Wraps::Nothing, WrappedCommand::Statements);
+            Some(found.unwrap_or(Look::nothing()).and(reads))
+        }
+        false => found,
+    }
+}
+
+/// Whether a program runs the statements that it finds on its standard input.
+fn reads_statements(name: &str, arguments: &[Value]) -> bool {
+    let has = |options: &[&str]| {
+        options
+            .iter()
+            .any(|option| !super::carriers::values(arguments, option).is_empty())
+    };
+    let is_asked = || {
+        arguments
+            .iter()
+            .any(|word| word.text == "--version" || word.text == "--help")
+    };
+    match name {
+        "sqlite3" | "duckdb" => n_operands(arguments) < 2 && !is_asked(),
+        "psql" => !has(&["-c", "-f", "--command", "--file"]) && !is_asked(),
+        "mysql" | "mariadb" => !has(&["-e", "--execute"]) && !is_asked(),
+        "dc" => !has(&["-e", "--expression"]),
+        "ftp" | "lftp" | "sftp" => true,
+        _ if VIMS.contains(&name) => {
+            let is_ex = |word: &Value| {
+                let letters = word.text.strip_prefix('-').unwrap_or_default();
+                !letters.starts_with('-') && letters.contains(['e', 'E', 's'])
+            };
+            name == "ex" || arguments.iter().any(is_ex)
+        }
+        _ => false,
+    }
+}
+
+/// Words that are no options, nor the values of those of a client of SQLite.
+fn n_operands(arguments: &[Value]) -> usize {
+    const VALUED: [&str; 8] = [
+        "cmd",
+        "init",
+        "separator",
+        "newline",
+        "nullvalue",
+        "vfs",
+        "maxsize",
+        "mmap",
+    ];
+    let mut n_operands = 0;
+    let mut words = arguments.iter();
+    while let Some(word) = words.next() {
+        match word.text.strip_prefix('-') {
+            Some(option) if VALUED.contains(&option.trim_start_matches('-')) => {
+                words.next();
+            }
+            Some(_) => {}
+            None => n_operands += 1,
+        }
+    }
+    n_operands
+}
+
+/// Whether statements that a program reads run a command.
+pub(in super::super) fn statements_act(name: &str, text: &str) -> bool {
+    match name {
+        "sqlite3" | "duckdb" => is_dot_command(text),
+        "dc" | "ftp" | "lftp" | "sftp" => text.contains('!'),
+        _ if VIMS.contains(&name) => {
+            let mut commands = text.lines().map(|line| line.trim_start_matches([':', ' ']));
+            commands.any(|command| !is_edit(command))
+        }
+        _ => is_marked(name, text),
+    }
+}
+
+/// Whether a text holds a piece with which a program runs commands.
+fn is_marked(name: &str, text: &str) -> bool {
+    let lower = text.to_ascii_lowercase();
+    let marks = MARKS.iter().filter(|(names, _)| names.contains(&name));
+    marks
+        .flat_map(|(_, marks)| *marks)
+        .any(|mark| lower.contains(mark))
+}
+
+/// What stands in the arguments.
+fn in_arguments(name: &str, arguments: &[Value]) -> Option<Look> {
     let texts = || arguments.iter().map(|argument| argument.text.as_str());
     let runs = match name {
         "sed" | "gsed" => {
@@ -36,7 +153,7 @@ pub(super) fn look(name: &str, arguments: &[Value]) -> Option<Look> {
             let is_given = |option: &str| !super::carriers::values(arguments, option).is_empty();
             is_given("--eval") || is_given("-E") || texts().any(|text| text.contains("SHELL"))
         }
-        "sqlite3" => texts().any(is_dot_command),
+        "sqlite3" | "duckdb" => texts().any(is_dot_command),
         "cargo" => {
             let tame = [
                 "net.",
@@ -53,8 +170,7 @@ pub(super) fn look(name: &str, arguments: &[Value]) -> Option<Look> {
         "strace" | "ltrace" => valued(arguments, &["-o", "--output"], |value| {
             value.starts_with(['|', '!'])
         }),
-        "vim" | "vi" | "nvim" | "view" | "vimdiff" | "ex" | "editor" | "gvim" | "gview"
-        | "rvim" | "rview" | "rgvim" | "evim" | "vim.basic" | "vim.tiny" | "vim.nox" => {
+        _ if VIMS.contains(&name) => {
             let runs = |text: &str| !is_edit(text);
             let is_file = |text: &str| !["NONE", "NORC", "DEFAULTS"].contains(&text);
             if valued(arguments, &["-S", "-u", "-U", "-l"], is_file) {
@@ -67,11 +183,13 @@ pub(super) fn look(name: &str, arguments: &[Value]) -> Option<Look> {
             .find(|text| !text.starts_with('-'))
             .is_some_and(perl_runs),
         "less" | "more" => texts().any(|text| text.starts_with('+') && text.contains(['!', '|'])),
-        _ => {
-            let (_, marks) = MARKS.iter().find(|(names, _)| names.contains(&name))?;
-            let lower = |text: &str| text.to_ascii_lowercase();
-            texts().any(|text| marks.iter().any(|mark| lower(text).contains(mark)))
+        "psql" => {
+            let is_piped = |value: &str| value.starts_with('|');
+            texts().any(|text| is_marked(name, text))
+                || valued(arguments, &["-o", "--output"], is_piped)
         }
+        "go" => texts().any(|text| text.contains("-extld=") || text.contains("-extar=")),
+        _ => texts().any(|text| is_marked(name, text)),
     };
     let reason = match name.ends_with("awk") || name.ends_with("sed") {
         true => ACTS,
@@ -120,6 +238,8 @@ fn is_dot_command(text: &str) -> bool {
         line.starts_with("sh") && !line.starts_with("show")
             || line.starts_with("sy")
             || line.starts_with("load")
+            || line.starts_with("ex") && !line.starts_with("exp")
+            || line.starts_with("ww")
             || line.contains('|')
     })
 }
@@ -176,12 +296,23 @@ fn scripts(arguments: &[Value]) -> Vec<Value> {
 /// Whether a script of sed has the command `e` or the flag `e` of `s`, or writes to a file that it names. What cannot be read is an
 /// error of sed too.
 ///
+/// Some versions of sed take a delimiter between brackets for itself, others for the end: a script acts if it does in either reading.
+///
 /// Source: the manual of GNU sed 4.9, "sed scripts".
 fn sed_acts(script: &str) -> bool {
+    [after_sections, after_expression]
+        .into_iter()
+        .any(|after| sed_reading_acts(script, after))
+}
+
+/// What follows `n` texts between delimiters of which the first is an expression.
+type AfterExpression = fn(&str, usize) -> Option<&str>;
+
+fn sed_reading_acts(script: &str, after_expression: AfterExpression) -> bool {
     let mut rest = script;
     loop {
         rest = rest.trim_start_matches(|c: char| c.is_whitespace() || ";{}".contains(c));
-        rest = after_address(rest);
+        rest = after_address(rest, after_expression);
         let Some(command) = rest.chars().next() else {
             return false;
         };
@@ -189,7 +320,11 @@ fn sed_acts(script: &str) -> bool {
         match command {
             'e' => return true,
             's' | 'y' => {
-                let Some(after) = after_sections(rest, 2) else {
+                let sections = match command {
+                    's' => after_expression(rest, 2),
+                    _ => after_sections(rest, 2),
+                };
+                let Some(after) = sections else {
                     return false;
                 };
                 let end = after.find([';', '}', '\n']).unwrap_or(after.len());
@@ -240,22 +375,63 @@ fn perl_runs(expression: &str) -> bool {
 }
 
 /// What follows the addresses of a command.
-fn after_address(mut rest: &str) -> &str {
+fn after_address(mut rest: &str, after_expression: AfterExpression) -> &str {
     loop {
         let Some(first) = rest.chars().next() else {
             return rest;
         };
         rest = match first {
             '0'..='9' | '$' | ',' | '~' | '+' | '!' | ' ' | '\t' | 'I' | 'M' => &rest[1..],
-            '/' => match after_sections(rest, 1) {
+            '/' => match after_expression(rest, 1) {
                 Some(after) => after,
                 None => return "",
             },
-            '\\' => match after_sections(&rest[1..], 1) {
+            '\\' => match after_expression(&rest[1..], 1) {
                 Some(after) => after,
                 None => return "",
             },
             _ => return rest,
+        };
+    }
+}
+
+/// What follows `n` texts between the first character and its like, which in the first of them does not count between brackets.
+fn after_expression(rest: &str, n: usize) -> Option<&str> {
+    let delimiter = rest.chars().next()?;
+    let mut at = delimiter.len_utf8();
+    loop {
+        let inside = rest.get(at..)?;
+        let c = inside.chars().next()?;
+        if c == delimiter {
+            break;
+        }
+        at += match c {
+            '\\' => 1 + inside.chars().nth(1)?.len_utf8(),
+            '[' => inside.len() - after_brackets(inside)?.len(),
+            other => other.len_utf8(),
+        };
+    }
+    match n {
+        0 | 1 => rest.get(at + delimiter.len_utf8()..),
+        _ => after_sections(&rest[at..], n - 1),
+    }
+}
+
+/// What follows a `[…]`, in which a `]` at the start and the name of a class stand for themselves.
+fn after_brackets(text: &str) -> Option<&str> {
+    let mut rest = text.strip_prefix('[')?;
+    rest = rest.strip_prefix('^').unwrap_or(rest);
+    rest = rest.strip_prefix(']').unwrap_or(rest);
+    loop {
+        let at = rest.find([']', '['])?;
+        let found = &rest[at..];
+        rest = match [":", ".", "="]
+            .iter()
+            .find(|kind| found[1..].starts_with(**kind))
+        {
+            _ if found.starts_with(']') => return Some(&found[1..]),
+            Some(kind) => found[2..].split_once(&format!("{kind}]"))?.1,
+            None => &found[1..],
         };
     }
 }

@@ -13,6 +13,7 @@ const REASON: &str = "a setting tells it what to run or to load";
 /// Options whose values lead a program to what it runs, whatever they are. A long name may be shortened.
 const LEADING: &[(&[&str], &[&str])] = &[
     (&["ack"], &["--ackrc"]),
+    (&["actionlint"], &["-pyflakes", "-shellcheck"]),
     (
         &["ld", "ld.bfd", "ld.gold", "ld.lld", "lld"],
         &["--error-handling-script"],
@@ -74,8 +75,14 @@ const LEADING: &[(&[&str], &[&str])] = &[
         &["openssl"],
         &["-engine", "-provider", "-provider-path", "-config"],
     ),
+    (&["man"], &["--config-file", "-C"]),
+    (
+        &["nmap"],
+        &["--datadir", "--script", "--script-args-file", "--servicedb"],
+    ),
     (&["pandoc"], &["--lua-filter", "-L"]),
     (&["protoc"], &["--plugin"]),
+    (&["pyright"], &["--pythonpath"]),
     (&["scp", "sftp"], &["-F", "-D"]),
     (&["ssh-add"], &["-s"]),
     (&["ssh-keygen"], &["-D"]),

@@ -3,7 +3,7 @@
 use zeph_core::command::Wraps;
 
 use super::super::value::Value;
-use super::builtins::{NONE, is_file, is_input, joined};
+use super::builtins::{NONE, changes_reading, is_file, is_input, joined};
 use super::options::ProgramOptions;
 use super::table::{guesses, is_assignment};
 use super::{Look, UNREADABLE, WrappedCommand};
@@ -11,10 +11,11 @@ use super::{Look, UNREADABLE, WrappedCommand};
 pub(super) fn look(name: &str, arguments: &[Value]) -> Option<Look> {
     // `-bash` is how a login shell is named.
     match name.trim_start_matches('-') {
-        "bash" | "rbash" => Some(shell(arguments, WrappedCommand::Bash)),
+        "bash" | "rbash" | "bash-static" => Some(shell(arguments, WrappedCommand::Bash)),
         "sh" | "dash" | "ash" | "yash" | "hush" => Some(shell(arguments, WrappedCommand::Text)),
-        "zsh" | "ksh" | "ksh93" | "mksh" | "fish" | "csh" | "tcsh" | "rc" | "elvish" | "nu"
-        | "xonsh" | "pwsh" => Some(other_shell(arguments)),
+        "zsh" | "ksh" | "ksh93" | "mksh" | "lksh" | "oksh" | "pdksh" | "rksh" | "osh" | "ysh"
+        | "es" | "ion" | "sash" | "fish" | "csh" | "tcsh" | "rc" | "elvish" | "nu" | "xonsh"
+        | "pwsh" => Some(other_shell(arguments)),
         "env" => Some(env(arguments)),
         "su" | "runuser" => Some(su(arguments)),
         "script" => Some(script(arguments)),
@@ -25,25 +26,29 @@ pub(super) fn look(name: &str, arguments: &[Value]) -> Option<Look> {
     }
 }
 
+/// Long options of a shell that take a value.
+const LONG_VALUED: &[&str] = &["rcfile", "init-file"];
+
+/// Long options of a shell that take none.
+const LONG: &[&str] = &[
+    "norc",
+    "noprofile",
+    "login",
+    "posix",
+    "noediting",
+    "restricted",
+    "verbose",
+    "debug",
+    "debugger",
+    "dump-strings",
+    "dump-po-strings",
+    "pretty-print",
+    "wordexp",
+    "protected",
+];
+
 /// `sh [options] [-c TEXT | FILE] [argument…]`.
 fn shell(arguments: &[Value], text_of: fn(Value) -> WrappedCommand) -> Look {
-    const LONG_VALUED: &[&str] = &["rcfile", "init-file"];
-    const LONG: &[&str] = &[
-        "norc",
-        "noprofile",
-        "login",
-        "posix",
-        "noediting",
-        "restricted",
-        "verbose",
-        "debug",
-        "debugger",
-        "dump-strings",
-        "dump-po-strings",
-        "pretty-print",
-        "wordexp",
-        "protected",
-    ];
     let mut has_text = false;
     let mut next = 0;
     while let Some(argument) = arguments.get(next) {
@@ -67,14 +72,19 @@ fn shell(arguments: &[Value], text_of: fn(Value) -> WrappedCommand) -> Look {
             // Bash takes its long names with one dash too.
             _ if LONG.contains(&text.trim_start_matches('-')) => {}
             _ if text.starts_with("--") => return Look::unknown(Wraps::Transparently, UNREADABLE),
-            // Every `NAME=value` among the words is a variable then.
-            _ if is_cluster(text) && text.contains('k') => {
+            // Every `NAME=value` among the words is a variable then, or every variable is exported.
+            _ if is_cluster(text) && text.contains(['k', 'a']) => {
                 return Look::unknown(Wraps::Transparently, UNREADABLE);
             }
             _ => {
                 has_text |= text.starts_with('-') && text.contains('c');
                 // `-o NAME` and `-O NAME`.
-                next += text.matches(['o', 'O']).count();
+                let n_names = text.matches(['o', 'O']).count();
+                let mut names = arguments.iter().skip(next).take(n_names);
+                if names.any(changes_reading) {
+                    return Look::unknown(Wraps::Transparently, UNREADABLE);
+                }
+                next += n_names;
             }
         }
     }
@@ -121,56 +131,67 @@ fn other_shell(arguments: &[Value]) -> Look {
     }
 }
 
-/// `env [options] [NAME=value…] [COMMAND]`; `-S TEXT` is split into words that stand for it.
-fn env(arguments: &[Value]) -> Look {
-    const OPTIONS: ProgramOptions = ProgramOptions {
-        flags: "iv0",
-        valued: "uCS",
-        long_flags: &[
-            "ignore-environment",
-            "null",
-            "debug",
-            "help",
-            "version",
-            "block-signal",
-            "default-signal",
-            "ignore-signal",
-            "list-signal-handling",
-        ],
-        long_valued: &["unset", "chdir", "split-string"],
-    };
-    const SPLITS_MAX: usize = 4;
+const ENV_OPTIONS: ProgramOptions = ProgramOptions {
+    flags: "iv0",
+    valued: "uCS",
+    long_flags: &[
+        "ignore-environment",
+        "null",
+        "debug",
+        "help",
+        "version",
+        "block-signal",
+        "default-signal",
+        "ignore-signal",
+        "list-signal-handling",
+    ],
+    long_valued: &["unset", "chdir", "split-string"],
+};
+
+/// Most texts of `env -S` within one another.
+const SPLITS_MAX: usize = 4;
+
+/// The arguments of `env`, with the words of a text of `-S` in place of the options up to it.
+pub(super) fn split_out(arguments: &[Value]) -> Vec<Value> {
     let mut arguments = arguments.to_vec();
     for _ in 0..=SPLITS_MAX {
-        let Some(read) = OPTIONS.read(&arguments) else {
-            break;
+        let read = ENV_OPTIONS.read(&arguments);
+        let text = read
+            .as_ref()
+            .and_then(|read| read.value(&["S", "split-string"]));
+        let (Some(read), Some(words)) = (&read, text.and_then(split)) else {
+            return arguments;
         };
-        if read.has(&["help", "version"]) {
-            return Look::nothing();
-        }
         let rest = arguments.get(read.next..).unwrap_or_default();
-        if let Some(text) = read.value(&["S", "split-string"]) {
-            let Some(words) = split(text) else {
-                break;
-            };
-            arguments = words.into_iter().chain(rest.iter().cloned()).collect();
-            continue;
-        }
-        // A lone `-` is `-i`.
-        let rest = match rest.first() {
-            Some(first) if first.text == "-" => rest.get(1..).unwrap_or_default(),
-            _ => rest,
+        arguments = words.into_iter().chain(rest.iter().cloned()).collect();
+    }
+    arguments
+}
+
+/// `env [options] [NAME=value…] [COMMAND]`; `-S TEXT` is split into words that stand for it.
+fn env(arguments: &[Value]) -> Look {
+    let arguments = split_out(arguments);
+    let read = ENV_OPTIONS.read(&arguments);
+    let Some(read) = read.filter(|read| !read.has(&["S", "split-string"])) else {
+        return Look {
+            inner: guesses(&arguments),
+            ..Look::unknown(Wraps::Transparently, UNREADABLE)
         };
-        let assignments = rest.iter().take_while(|value| is_assignment(value)).count();
-        return Look::words(
-            Wraps::Transparently,
-            rest.get(assignments..).unwrap_or_default(),
-        );
+    };
+    if read.has(&["help", "version"]) {
+        return Look::nothing();
     }
-    Look {
-        inner: guesses(&arguments),
-        ..Look::unknown(Wraps::Transparently, UNREADABLE)
-    }
+    let rest = arguments.get(read.next..).unwrap_or_default();
+    // A lone `-` is `-i`.
+    let rest = match rest.first() {
+        Some(first) if first.text == "-" => rest.get(1..).unwrap_or_default(),
+        _ => rest,
+    };
+    let assignments = rest.iter().take_while(|value| is_assignment(value)).count();
+    Look::words(
+        Wraps::Transparently,
+        rest.get(assignments..).unwrap_or_default(),
+    )
 }
 
 /// The words of a text without anything special in it.
@@ -387,8 +408,9 @@ fn ssh(arguments: &[Value]) -> Look {
     // A configuration names commands, a library is loaded.
     let leads = |met: &super::options::Met| {
         let value = met.value.as_ref().map_or("", |value| value.text.as_str());
-        let is_provider = met.name == "o" && value.to_ascii_lowercase().contains("provider");
-        is_provider || met.name == "I" || met.name == "F" && !["/dev/null", "none"].contains(&value)
+        let leads = |mark: &str| value.to_ascii_lowercase().contains(mark);
+        let is_setting = met.name == "o" && (leads("provider") || leads("xauthlocation"));
+        is_setting || met.name == "I" || met.name == "F" && !["/dev/null", "none"].contains(&value)
     };
     if before.met.iter().chain(&after.met).any(leads) {
         return Look::unknown(Wraps::WithEffect, UNREADABLE);

@@ -18,8 +18,10 @@ const COMMANDS: &[&str] = &[
     "command",
     "editor",
     "exec",
+    "executable",
     "execute",
     "hook",
+    "interpreter",
     "launcher",
     "pager",
     "preprocessor",
@@ -31,7 +33,9 @@ const COMMANDS: &[&str] = &[
 ];
 
 /// Last words of the names of options whose value is code that is loaded, when it is a path.
-const LOADED: &[&str] = &["dlopen", "load", "plugin", "plugins", "preload"];
+const LOADED: &[&str] = &[
+    "addon", "addons", "dlopen", "load", "plugin", "plugins", "preload", "python",
+];
 
 /// First words of names that switch something off, or only show it.
 const OFF: &[&str] = &[
@@ -45,7 +49,9 @@ const HOOK_FACTS: &[&str] = &["id", "name", "stage", "type"];
 const SHORT_MIN: usize = 3;
 
 /// Words of options that begin like others and are not short for them: `--pre`, `--prose-wrap`.
-const OWN_WORDS: &[&str] = &["ask", "com", "pre", "prep", "pro", "wra", "wrap"];
+const OWN_WORDS: &[&str] = &[
+    "add", "ask", "com", "int", "inter", "pre", "prep", "pro", "wra", "wrap",
+];
 
 /// Clients of databases: what they are to execute is a statement.
 const CLIENTS: &[&str] = &[

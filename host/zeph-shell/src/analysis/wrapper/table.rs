@@ -213,7 +213,7 @@ const WRAPPERS: &[Wrapper] = &[
         ..PLAIN
     },
     Wrapper {
-        names: &["busybox", "toybox"],
+        names: &["busybox", "toybox", "coreutils"],
         inert: &["help", "version", "list", "install"],
         ..PLAIN
     },
@@ -441,6 +441,9 @@ const UNREADABLE_NAMES: &[&str] = &[
     "dumb-init",
     "entr",
     "tmux",
+    "abduco",
+    "dtach",
+    "zellij",
     "screen",
     "hyperfine",
     "faketime",
@@ -488,7 +491,11 @@ const UNREADABLE_NAMES: &[&str] = &[
     "sem",
     "watchexec",
     "lckdo",
+    "minijail0",
     "mispipe",
+    "newgrp",
+    "nsjail",
+    "rootlesskit",
     "pee",
     "rr",
     "timelimit",
