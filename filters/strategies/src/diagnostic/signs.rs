@@ -25,7 +25,7 @@ pub(super) enum Near {
     Anything,
     /// Before it white space, a sign of a frame or nothing, behind it white space, a colon, a bracket or nothing.
     Gaps,
-    /// Behind it a number, a colon and a digit.
+    /// Behind it a number, a colon, and a digit or a bracket behind a blank.
     Numbers,
     /// Behind it a colon or a space, or before it white space or nothing. A word that does not end with a letter needs neither.
     Colon,
@@ -45,7 +45,8 @@ impl Near {
                     .iter()
                     .take_while(|byte| byte.is_ascii_digit())
                     .count();
-                matches!(behind[n..], [b':', b'0'..=b'9', ..])
+                let behind = &behind[n..];
+                matches!(behind, [b':', b'0'..=b'9', ..] | [b':', b' ', b'[', ..])
             }
             Self::Gaps => {
                 let is_before = is_space(before) || matches!(before, b'|' | b'>' | 0x80..);
@@ -257,9 +258,9 @@ pub(super) const SIGNS: [Sign; 22] = [
         Near::Numbers,
         error(
             Case::Any,
-            // Linters that number what they find.
+            // Linters that number what they find, in a column or in brackets.
             &[".py:"],
-            r"^\S+\.py:[0-9]+:[0-9]+: [A-Z]{1,3}[0-9]{3,4}\b",
+            r"^\S+\.py:[0-9]+:(?:[0-9]+: | \[)[A-Z]{1,3}[0-9]{3,4}\b",
         ),
     ),
     error(

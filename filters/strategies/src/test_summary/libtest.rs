@@ -127,6 +127,7 @@ pub(super) fn mark_body(
     for line_idx in body.clone() {
         let line = trim_start(lines.at(line_idx));
         is_message = line.contains("panicked at ")
+            || line.starts_with("note: panic did not contain expected string")
             || (is_message && !line.is_empty() && !line.starts_with("stack backtrace"));
         is_trace = line == "stack backtrace:" || (is_trace && !line.is_empty());
         let is_noise = line.is_empty()

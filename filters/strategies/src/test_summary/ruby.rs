@@ -34,10 +34,14 @@ fn is_section(line: &str) -> bool {
     line == "Failures:" || line.starts_with("Pending: (")
 }
 
-/// `  1) Till adds 4`, before each failure.
+/// `  1) Till adds 4`, before each failure. Minitest writes ` 10) Failure:` and `100) Error:`: its numbers end in one column.
 fn is_number(line: &str) -> bool {
-    let number = trim_start(line).split_once(") ");
-    line.starts_with("  ") && number.is_some_and(|(n, _)| n.parse::<u32>().is_ok())
+    let Some((number, rest)) = trim_start(line).split_once(") ") else {
+        return false;
+    };
+    let is_indented = line.starts_with("  ");
+    number.parse::<u32>().is_ok()
+        && (is_indented || matches!(rest, "Failure:" | "Error:" | "Skipped:"))
 }
 
 /// What is said while the tests run.
@@ -112,7 +116,7 @@ fn mark_failures(
             || text == "---------------"
             || (is_frame && (is_gem(frame) || !frames.insert(frame)))
             || line.starts_with("Finished in ");
-        n_shown += usize::from(!is_noise && !is_frame);
+        n_shown += usize::from(!is_noise && !is_frame && !is_diff_header(text));
         let is_over = !is_frame && n_shown > limits.lines_of(failure_idx.max(1) - 1);
         if is_noise || (is_over && lines.severity(line_idx) != Some(Severity::Error)) {
             marks[line_idx] = Mark::Detail;
@@ -120,6 +124,11 @@ fn mark_failures(
             marks.say(line_idx, place.to_owned());
         }
     }
+}
+
+/// What stands above a difference. Of many failures few lines are shown, and these are not worth any of them.
+fn is_diff_header(text: &str) -> bool {
+    matches!(text, "--- expected" | "+++ actual") || text.starts_with("@@ ")
 }
 
 /// The place of a frame that is the block of the example itself: what it is called says nothing.

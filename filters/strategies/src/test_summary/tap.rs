@@ -56,8 +56,13 @@ pub(super) fn mark(lines: &Lines<'_>, limits: Limits, marks: &mut Marks) {
             }
             Part::Failed => {
                 let is_noise = is_noise(text) || (text.contains(":") && !frames.insert(text));
-                n_lines += usize::from(!is_noise);
-                is_noise || n_lines > limits.lines_of(n_failures - 1)
+                n_lines += usize::from(!is_noise && !is_diff_header(text));
+                let n_more = if is_difference(text) {
+                    DIFFERENCE_LINES
+                } else {
+                    0
+                };
+                is_noise || n_lines > limits.lines_of(n_failures - 1) + n_more
             }
         };
         if is_hidden {
@@ -77,6 +82,19 @@ pub(super) fn mark(lines: &Lines<'_>, limits: Limits, marks: &mut Marks) {
 fn is_result(text: &str, verdict: &str) -> bool {
     let rest = text.strip_prefix(verdict).unwrap_or_default();
     rest.starts_with(|c: char| c.is_ascii_digit())
+}
+
+/// Lines that more are shown of a failure when they are what differs.
+const DIFFERENCE_LINES: usize = 8;
+
+/// `+ 'a'`, `- 'b'`.
+fn is_difference(text: &str) -> bool {
+    text.starts_with("+ ") || text.starts_with("- ")
+}
+
+/// What stands above a difference. Of many failures few lines are shown, and these are not worth any of them.
+fn is_diff_header(text: &str) -> bool {
+    text == "+ actual - expected" || text.starts_with("Expected values to be ")
 }
 
 /// Details that the name, the place and the error tell already.
