@@ -190,7 +190,11 @@ impl Severities {
         let mut severities = Self::default();
         let mut searches = Searches::default();
         let (mut line_idx, mut line) = (0, lines.place(0));
-        let mut clue = hints.at_start_of(lines.text());
+        let mut clue = match line.start {
+            0 => hints.at_start_of(lines.text()),
+            // The text has another line before it, which is left out: words that begin with a line end are found.
+            _ => Clue::default(),
+        };
         hints.words.each(bytes, |hit| {
             // Some words begin with the end of the line before.
             let at = hit.start + usize::from(bytes[hit.start] == b'\n');
@@ -199,6 +203,10 @@ impl Severities {
                 line_idx = lines.line_of(at, line_idx);
                 line = lines.place(line_idx);
                 clue = Clue::default();
+            }
+            if at > line.end || at < line.start {
+                // It stands in a line that is left out.
+                return 0;
             }
             let found = hints.clues[hit.word_idx];
             if found.proven | (found.signs & !clue.signs) != 0 {

@@ -25,8 +25,10 @@ pub struct Lines<'a> {
     has_returns: bool,
     /// Whether a line is all that stands between its place and the next.
     is_simple: bool,
-    /// Bytes of blank lines that are left out: they stand in the text behind blank lines of the table.
+    /// Bytes of lines that are left out: they stand in the text behind lines of the table.
     n_folded_bytes: usize,
+    /// Whether others than blank lines are left out.
+    is_cut: bool,
     severities: OnceCell<Severities>,
 }
 
@@ -83,6 +85,7 @@ impl<'a> Lines<'a> {
             has_returns,
             is_simple: !has_returns,
             n_folded_bytes: 0,
+            is_cut: false,
             severities: OnceCell::new(),
         }
     }

@@ -222,7 +222,11 @@ fn runners(lines: &Lines<'_>) -> u16 {
             left &= left - 1;
         }
     }
-    found | u16::from(ctest::is_sign(lines.text())) << CTEST_IDX
+    let is_ctest = match lines.is_cut() {
+        true => lines.iter().any(ctest::is_sign),
+        false => ctest::is_sign(lines.text()),
+    };
+    found | u16::from(is_ctest) << CTEST_IDX
 }
 
 fn create(options: &str) -> Result<Box<dyn Strategy>, String> {

@@ -20,7 +20,7 @@ use crate::load::Filters;
 use crate::mark::is_marked;
 use crate::rule::{Action, Rule};
 use crate::sanitize::{Clean, clean, folded, plain};
-pub(crate) use shown::{Shown, Text};
+pub(crate) use shown::{Shown, ShownIndex, Text};
 
 /// Shorter outputs pass as they are, in bytes: what there is to gain is less than what a reader needs to understand a gap.
 const TEXT_BYTES_MIN: usize = 400;
@@ -260,12 +260,13 @@ impl Run<'_> {
         let mut shown = source.all();
         let mut told = LineSet::default();
         for rule in rules {
-            let confidence = match self.step(rule, source, &shown, foreign) {
+            let index = shown.index();
+            let confidence = match self.step(rule, source, &index, foreign) {
                 Ok((next, selection)) => {
                     let confidence = selection.confidence;
                     if let Action::Native { .. } = rule.action {
                         let of_rule = selection.told.iter();
-                        let of_rule = of_rule.flat_map(|lines| shown.raw(lines.clone()));
+                        let of_rule = of_rule.flat_map(|lines| index.raw(lines.clone()));
                         of_rule.for_each(|lines| told.insert_all(lines));
                     }
                     if next != shown {
@@ -317,16 +318,22 @@ impl Run<'_> {
         &self,
         rule: &Rule,
         source: &Text<'_, '_>,
-        shown: &Shown,
+        index: &ShownIndex<'_>,
         foreign: &dyn Foreign,
     ) -> Result<(Shown, Selection), Option<String>> {
+        let shown = index.shown();
         let text;
         let of_shown;
         let lines = if *shown == source.all() {
             source.lines
         } else {
-            text = source.text_of(shown);
-            of_shown = Lines::of(&text);
+            of_shown = match source.only(shown) {
+                Some(lines) => lines,
+                None => {
+                    text = source.text_of(shown);
+                    Lines::of(&text)
+                }
+            };
             &of_shown
         };
         let input = Input {
@@ -345,7 +352,7 @@ impl Run<'_> {
             Action::Native { .. } => None,
             Action::Foreign { name, .. } => Some(name.as_str()),
         };
-        let next = check::check(&mut selection, shown, lines, speaker).map_err(Some)?;
+        let next = check::check(&mut selection, index, lines, speaker).map_err(Some)?;
         Ok((next, selection))
     }
 }

@@ -1,9 +1,10 @@
-//! Runs of blank lines as one, without a copy of the text.
+//! Lines left out without a copy of the text: blank ones that follow blank ones, or whatever a rule has omitted.
 //!
-//! Only the table of places forgets the others: a blank line that is kept seems to have them behind it, and where a line is asked
-//! for it ends at its first line end.
+//! Only the table of places forgets them: a line that is kept seems to have them behind it, and where it is asked for it ends at its
+//! first line end.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::ops::Range;
 
 use super::Lines;
@@ -40,6 +41,40 @@ impl<'a> Lines<'a> {
         self.starts.truncate(n_kept + 1);
         self.n_lines = n_kept;
         true
+    }
+
+    /// Some of the lines, ascending, over the same text; `None` where lines are so short that the table has not all of them.
+    ///
+    /// Shape:  as if the text had no others and a line end followed the last one.
+    /// Limits: four bytes for each line that is kept.
+    pub fn only(&self, kept: impl Iterator<Item = Range<usize>>) -> Option<Self> {
+        if self.shift > 0 {
+            return None;
+        }
+        let mut starts = Vec::with_capacity(self.n_lines + 1);
+        let mut n_bytes = 0;
+        for line_idx in kept.flatten() {
+            let place = self.first_of(self.known(line_idx)?);
+            // The last line of the text may have no end.
+            n_bytes += self.text.len().min(place.end + 1) - place.start;
+            starts.push(*self.starts.get(line_idx)?);
+        }
+        let n_lines = starts.len();
+        starts.push(*self.starts.last()?);
+        Some(Self {
+            n_lines,
+            starts,
+            is_simple: false,
+            n_folded_bytes: self.text.len().saturating_sub(n_bytes),
+            is_cut: true,
+            severities: OnceCell::new(),
+            ..*self
+        })
+    }
+
+    /// Whether the text has other lines than the table, blank ones aside.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.is_cut
     }
 
     /// Bytes of the text without lines that are left out.
@@ -104,7 +139,7 @@ impl<'a> Lines<'a> {
             + 1
     }
 
-    /// Where the first of some lines ends that stand behind each other in the text: all but the first are blank, or there is one.
+    /// Where the first of some lines ends that stand behind each other in the text: all but the first are left out, or there is one.
     #[inline]
     pub(super) fn first_of(&self, place: Range<usize>) -> Range<usize> {
         if self.n_folded_bytes == 0 {
@@ -112,7 +147,7 @@ impl<'a> Lines<'a> {
         }
         let text = self.text.as_bytes().get(place.clone()).unwrap_or_default();
         // What ends with a sign is no blank line.
-        if text.last().is_none_or(u8::is_ascii_graphic) {
+        if !self.is_cut && text.last().is_none_or(u8::is_ascii_graphic) {
             return place;
         }
         let end = memchr::memchr(b'\n', text);

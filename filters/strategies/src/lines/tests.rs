@@ -111,3 +111,38 @@ proptest! {
         check_folded(&format!("{}{text}", "a".repeat(text.len() * 16)));
     }
 }
+
+/// Lines that are left out are as good as not there.
+fn check_only(text: &str, is_kept: impl Fn(usize) -> bool) {
+    let lines = Lines::of(text);
+    let kept = || (0..lines.len()).filter(|line_idx| is_kept(*line_idx));
+    let ranges = kept().map(|line_idx| line_idx..line_idx + 1);
+    let copied: String = kept()
+        .map(|line_idx| lines.at(line_idx).to_owned() + "\n")
+        .collect();
+    let copy = Lines::of(&copied);
+    let Some(only) = lines.only(ranges) else {
+        return;
+    };
+    assert_eq!(only.len(), copy.len(), "{text:?}");
+    assert!(only.iter().eq(copy.iter()), "{text:?}");
+    assert_eq!(
+        only.to_text().lines().collect::<Vec<_>>(),
+        copied.lines().collect::<Vec<_>>()
+    );
+    for line_idx in 0..copy.len() {
+        assert_eq!(only.at(line_idx), copy.at(line_idx), "{text:?}");
+        assert_eq!(only.severity(line_idx), copy.severity(line_idx), "{text:?}");
+        let from_there = only.range(line_idx..only.len());
+        assert!(from_there.eq(copy.range(line_idx..copy.len())), "{text:?}");
+    }
+}
+
+#[test]
+fn lines_without_others_are_those_of_a_copy() {
+    let text = "warning: first of all\nE   it is an error\nan ordinary line of some length\n\nerror: broken\nFAILED a.py::test_b\n  12:5  error  'x' is not used\nthe end, which is ordinary";
+    for kept in 0..1_usize << 8 {
+        check_only(text, |line_idx| kept >> line_idx & 1 == 1);
+        check_only(&format!("{text}\n"), |line_idx| kept >> line_idx & 1 == 1);
+    }
+}

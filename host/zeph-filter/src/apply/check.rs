@@ -8,8 +8,7 @@ use std::ops::Range;
 use foldhash::fast::RandomState;
 use zeph_strategies::{Lines, Piece, Selection, has_control};
 
-use crate::apply::Shown;
-use crate::mark::MARK;
+use crate::apply::{Shown, ShownIndex};
 
 type HashSet<T> = std::collections::HashSet<T, RandomState>;
 
@@ -23,7 +22,7 @@ const NOTE_BYTES_MAX: usize = 64 * 1024;
 /// Errors: what is wrong with the answer, in one sentence; otherwise its pieces are taken.
 pub(super) fn check(
     selection: &mut Selection,
-    shown: &Shown,
+    shown: &ShownIndex<'_>,
     lines: &Lines<'_>,
     speaker: Option<&str>,
 ) -> Result<Shown, String> {
@@ -43,17 +42,21 @@ pub(super) fn check(
             }
         }
     }
-    if let Some(place) = first_missing(&named, lines) {
+    if let Some(place) = first_missing(named, lines) {
         return Err(format!(
             "its note names `{place}`, which is not in the output"
         ));
     }
     // Notes can be half of a long output: there is one of each at a time.
-    let mut next = Shown::with_room(selection.pieces.len());
+    let pieces = selection.pieces.iter();
+    let n_notes = pieces
+        .filter(|piece| matches!(piece, Piece::Note(_)))
+        .count();
+    let mut next = Shown::with_room(selection.pieces.len(), n_notes);
     for piece in std::mem::take(&mut selection.pieces) {
         match piece {
-            Piece::Keep(range) => next.push_from(shown, range),
-            Piece::Note(note) => next.push_note(said(&note, speaker)),
+            Piece::Keep(range) => shown.push_to(&mut next, range),
+            Piece::Note(note) => next.push_note(said(note, speaker)),
         }
     }
     Ok(next)
@@ -95,16 +98,15 @@ fn check_note(note: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn said(note: &str, speaker: Option<&str>) -> String {
+fn said(note: String, speaker: Option<&str>) -> String {
     match speaker {
-        Some(name) => format!("{MARK}{name} says: {note}"),
-        None => [MARK, note].concat(),
+        Some(name) => format!("{name} says: {note}"),
+        None => note,
     }
 }
 
 /// The first of the places named that does not stand in the text.
-fn first_missing<'n>(named: &HashSet<&'n str>, lines: &Lines<'_>) -> Option<&'n str> {
-    let mut missing = named.clone();
+fn first_missing<'n>(mut missing: HashSet<&'n str>, lines: &Lines<'_>) -> Option<&'n str> {
     let mut places = lines.iter().flat_map(places);
     while !missing.is_empty() {
         let Some(place) = places.next() else {

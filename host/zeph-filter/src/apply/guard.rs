@@ -3,7 +3,6 @@
 use zeph_strategies::{LineSet, is_blank};
 
 use crate::apply::{Shown, Text};
-use crate::mark::MARK;
 
 /// Most error lines brought back into one result. Beyond it they are counted: a log of nothing but errors is not told better by
 /// all of them.
@@ -48,7 +47,7 @@ pub(super) fn restore(source: &Text<'_, '_>, shown: &mut Shown, what: Restore<'_
     back.dedup();
     shown.insert(&back);
     if n_more > 0 {
-        shown.push_note(format!("{MARK}{n_more} more error lines omitted"));
+        shown.push_note(format!("{n_more} more error lines omitted"));
     }
 }
 
@@ -75,7 +74,7 @@ pub(super) fn ends(source: &Text<'_, '_>) -> Option<Shown> {
     }
     let (first, last) = (HEAD_LINES + 1, n_lines - TAIL_LINES);
     let mut shown = Shown::all(HEAD_LINES);
-    shown.push_note(format!("{MARK}lines {first}-{last} omitted"));
+    shown.push_note(format!("lines {first}-{last} omitted"));
     shown.push_lines(last..n_lines);
     Some(shown)
 }

@@ -9,19 +9,61 @@ use crate::mark::MARK;
 
 /// A part of what is shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum Part<'s> {
     /// These lines of the text, counted from 0; never none.
     Lines(Range<usize>),
-    /// A line of ours, with its mark.
-    Note(String),
+    /// A line of ours, without its mark.
+    Note(&'s str),
+}
+
+/// A part as it is stored: a long output has very many.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct StoredPart {
+    /// The first line, or [`NOTE`].
+    start: u32,
+    /// The line after the last, or the number of the note.
+    end: u32,
+}
+
+/// What stands for the first line of a note. No text has so many lines: see [`TEXT_BYTES_MAX`](zeph_strategies::TEXT_BYTES_MAX).
+const NOTE: u32 = u32::MAX;
+
+impl StoredPart {
+    fn of_lines(lines: &Range<usize>) -> Self {
+        Self {
+            start: stored(lines.start),
+            end: stored(lines.end),
+        }
+    }
+
+    fn of_note(note_idx: usize) -> Self {
+        Self {
+            start: NOTE,
+            end: stored(note_idx),
+        }
+    }
+
+    /// The lines of the text; `None` for a note.
+    fn lines(self) -> Option<Range<usize>> {
+        (self.start != NOTE).then_some(self.start as usize..self.end as usize)
+    }
+
+    /// How many lines are shown of it.
+    fn n_lines(self) -> usize {
+        self.lines().map_or(1, |lines| lines.len())
+    }
+}
+
+fn stored(line_idx: usize) -> u32 {
+    u32::try_from(line_idx).unwrap_or(NOTE - 1)
 }
 
 /// What is shown of a text: lines of it, and lines of ours between them. Lines that follow each other are one part, so that
 /// what is equal looks equal and a long text costs little. The lines keep their order, but for those a strategy put first.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Shown {
-    /// Each with the number of lines shown before it.
-    parts: Vec<(usize, Part)>,
+    parts: Vec<StoredPart>,
+    notes: Vec<Box<str>>,
     n_lines: usize,
 }
 
@@ -33,21 +75,30 @@ impl Shown {
         shown
     }
 
-    /// Nothing yet, with room for so many parts: long outputs have many, and growing step by step takes twice as much.
-    pub(crate) fn with_room(n_parts: usize) -> Self {
+    /// Nothing yet, with room for so many parts, and so many notes among them: long outputs have many, and growing step by step takes
+    /// twice as much.
+    pub(crate) fn with_room(n_parts: usize, n_notes: usize) -> Self {
         Self {
             parts: Vec::with_capacity(n_parts),
+            notes: Vec::with_capacity(n_notes),
             n_lines: 0,
         }
     }
 
-    /// How many lines are shown, those of ours among them.
-    pub(crate) fn n_lines(&self) -> usize {
-        self.n_lines
+    pub(crate) fn parts(&self) -> impl Iterator<Item = Part<'_>> {
+        self.parts.iter().map(|part| match part.lines() {
+            Some(lines) => Part::Lines(lines),
+            None => Part::Note(self.note(*part)),
+        })
     }
 
-    pub(crate) fn parts(&self) -> impl Iterator<Item = &Part> {
-        self.parts.iter().map(|(_, part)| part)
+    fn note(&self, part: StoredPart) -> &str {
+        self.notes.get(part.end as usize).map_or("", |note| note)
+    }
+
+    /// The lines of the text that are shown, in the order in which they are shown.
+    fn lines(&self) -> impl Iterator<Item = Range<usize>> {
+        self.parts.iter().filter_map(|part| part.lines())
     }
 
     /// Adds lines of the text, which come after those that are there.
@@ -55,77 +106,41 @@ impl Shown {
         if lines.is_empty() {
             return;
         }
-        let before = self.n_lines;
         self.n_lines += lines.len();
-        if let Some((_, Part::Lines(last))) = self.parts.last_mut()
-            && last.end == lines.start
-        {
-            last.end = lines.end;
-            return;
+        let lines = StoredPart::of_lines(&lines);
+        match self.parts.last_mut() {
+            Some(last) if last.start != NOTE && last.end == lines.start => last.end = lines.end,
+            _ => self.parts.push(lines),
         }
-        self.parts.push((before, Part::Lines(lines)));
     }
 
-    /// Adds a line of ours.
+    /// Adds a line of ours, given without its mark.
     pub(crate) fn push_note(&mut self, note: String) {
-        self.parts.push((self.n_lines, Part::Note(note)));
+        self.parts.push(StoredPart::of_note(self.notes.len()));
+        self.notes.push(note.into_boxed_str());
         self.n_lines += 1;
     }
 
-    /// Adds some of the lines that `other` shows, counted as they are shown there.
-    pub(crate) fn push_from(&mut self, other: &Self, shown: Range<usize>) {
-        if shown.is_empty() {
-            return;
+    /// Finds lines by how they are counted where they are shown.
+    pub(crate) fn index(&self) -> ShownIndex<'_> {
+        let mut next = 0;
+        let starts = self.parts.iter().map(|part| {
+            let start = next;
+            next += part.n_lines();
+            start
+        });
+        ShownIndex {
+            starts: starts.collect(),
+            shown: self,
         }
-        let first = other.part_of(shown.start);
-        for (start, part) in other.parts.get(first..).unwrap_or_default() {
-            if *start >= shown.end {
-                return;
-            }
-            match part {
-                Part::Note(note) => self.push_note(note.clone()),
-                Part::Lines(lines) => {
-                    let skipped = shown.start.saturating_sub(*start);
-                    let n = lines.len().min(shown.end - start);
-                    self.push_lines(lines.start + skipped..lines.start + n);
-                }
-            }
-        }
-    }
-
-    /// The lines of the text among some that are shown, counted as they are shown.
-    pub(crate) fn raw(&self, shown: Range<usize>) -> impl Iterator<Item = Range<usize>> {
-        let first = self.part_of(shown.start);
-        let parts = self.parts.get(first..).unwrap_or_default().iter();
-        let parts = parts.take_while(move |(start, _)| *start < shown.end);
-        parts.filter_map(move |(start, part)| match part {
-            Part::Lines(lines) => {
-                let skipped = shown.start.saturating_sub(*start);
-                let n = lines.len().min(shown.end - start);
-                (skipped < n).then_some(lines.start + skipped..lines.start + n)
-            }
-            Part::Note(_) => None,
-        })
-    }
-
-    /// The part in which a line is shown, or the last one.
-    fn part_of(&self, shown_idx: usize) -> usize {
-        let after = self.parts.partition_point(|(start, _)| *start <= shown_idx);
-        after.saturating_sub(1)
     }
 
     /// The lines of a text of `n_lines` that are not shown.
     pub(crate) fn gaps(&self, n_lines: usize) -> impl Iterator<Item = Range<usize>> {
-        let lines = || {
-            self.parts().filter_map(|part| match part {
-                Part::Lines(lines) => Some(lines.clone()),
-                Part::Note(_) => None,
-            })
-        };
-        let is_ordered = lines().is_sorted_by_key(|lines| lines.start);
-        let in_order = is_ordered.then(lines).into_iter().flatten();
+        let is_ordered = self.lines().is_sorted_by_key(|lines| lines.start);
+        let in_order = is_ordered.then(|| self.lines()).into_iter().flatten();
         let sorted = (!is_ordered).then(|| {
-            let mut sorted: Vec<_> = lines().collect();
+            let mut sorted: Vec<_> = self.lines().collect();
             sorted.sort_unstable_by_key(|lines| lines.start);
             sorted
         });
@@ -144,32 +159,32 @@ impl Shown {
         if back.is_empty() {
             return;
         }
-        let mut merged = Self::with_room(self.parts.len() + 2 * back.len());
+        let mut merged = Self::with_room(self.parts.len() + 2 * back.len(), 0);
         let mut back = back.iter().copied().peekable();
         let n_first = self.n_first();
-        for (part_idx, (_, part)) in std::mem::take(&mut self.parts).into_iter().enumerate() {
-            match part {
-                Part::Note(note) => merged.push_note(note),
-                Part::Lines(lines) if part_idx < n_first => merged.push_lines(lines),
-                Part::Lines(lines) => {
-                    while let Some(before) = back.next_if(|before| *before < lines.start) {
-                        merged.push_lines(before..before + 1);
-                    }
-                    merged.push_lines(lines);
+        for (part_idx, part) in std::mem::take(&mut self.parts).into_iter().enumerate() {
+            let Some(lines) = part.lines() else {
+                merged.parts.push(part);
+                merged.n_lines += 1;
+                continue;
+            };
+            if part_idx >= n_first {
+                while let Some(before) = back.next_if(|before| *before < lines.start) {
+                    merged.push_lines(before..before + 1);
                 }
             }
+            merged.push_lines(lines);
         }
         back.for_each(|line_idx| merged.push_lines(line_idx..line_idx + 1));
+        merged.notes = std::mem::take(&mut self.notes);
         *self = merged;
     }
-}
 
-impl Shown {
     /// How many parts stand before those that keep the order of the text.
     fn n_first(&self) -> usize {
         let mut next = usize::MAX;
-        for (part_idx, (_, part)) in self.parts.iter().enumerate().rev() {
-            if let Part::Lines(lines) = part {
+        for (part_idx, part) in self.parts.iter().enumerate().rev() {
+            if let Some(lines) = part.lines() {
                 if lines.start > next {
                     return part_idx + 1;
                 }
@@ -177,6 +192,59 @@ impl Shown {
             }
         }
         0
+    }
+}
+
+/// Where each part stands among the lines that are shown.
+#[derive(Debug)]
+pub(crate) struct ShownIndex<'s> {
+    shown: &'s Shown,
+    /// How many lines are shown before each part.
+    starts: Vec<usize>,
+}
+
+impl ShownIndex<'_> {
+    /// What is shown.
+    pub(crate) fn shown(&self) -> &Shown {
+        self.shown
+    }
+
+    /// How many lines are shown, those of ours among them.
+    pub(crate) fn n_lines(&self) -> usize {
+        self.shown.n_lines
+    }
+
+    /// Adds to `next` some of the lines, counted as they are shown.
+    pub(crate) fn push_to(&self, next: &mut Shown, shown: Range<usize>) {
+        for (part, skipped, n) in self.parts_of(shown) {
+            match part.lines() {
+                Some(lines) => next.push_lines(lines.start + skipped..lines.start + n),
+                None => next.push_note(self.shown.note(part).to_owned()),
+            }
+        }
+    }
+
+    /// The lines of the text among some that are shown, counted as they are shown.
+    pub(crate) fn raw(&self, shown: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+        self.parts_of(shown).filter_map(|(part, skipped, n)| {
+            let lines = part.lines()?;
+            (skipped < n).then_some(lines.start + skipped..lines.start + n)
+        })
+    }
+
+    /// The parts in which some lines are shown: of each, how many lines come before those, and how many up to their end.
+    fn parts_of(&self, shown: Range<usize>) -> impl Iterator<Item = (StoredPart, usize, usize)> {
+        let after = self.starts.partition_point(|start| *start <= shown.start);
+        let first = after.saturating_sub(1);
+        let starts = self.starts.get(first..).unwrap_or_default().iter();
+        let parts = self.shown.parts.get(first..).unwrap_or_default().iter();
+        let (from, to) = (shown.start, shown.end);
+        let parts = starts.zip(parts);
+        let parts = parts.take_while(move |(start, _)| from < to && **start < to);
+        parts.map(move |(start, part)| {
+            let skipped = from.saturating_sub(*start);
+            (*part, skipped, part.n_lines().min(to - start))
+        })
     }
 }
 
@@ -191,16 +259,20 @@ impl Text<'_, '_> {
         Shown::all(self.lines.len())
     }
 
+    /// The lines that are shown, without a copy of them; `None` where there are lines of ours among them, or another order.
+    pub(crate) fn only(&self, shown: &Shown) -> Option<Lines<'_>> {
+        let is_ordered = shown.lines().is_sorted_by_key(|lines| lines.start);
+        let is_plain = shown.notes.is_empty() && is_ordered;
+        is_plain.then(|| self.lines.only(shown.lines()))?
+    }
+
     /// The lines that are shown, as a text.
     pub(crate) fn text_of(&self, shown: &Shown) -> String {
         let mut text = String::with_capacity(self.n_bytes(shown));
         for part in shown.parts() {
             match part {
-                Part::Lines(lines) => self.lines.push_block(lines.clone(), &mut text),
-                Part::Note(note) => {
-                    text.push_str(note);
-                    text.push('\n');
-                }
+                Part::Lines(lines) => self.lines.push_block(lines, &mut text),
+                Part::Note(note) => push_note(note, &mut text),
             }
         }
         text
@@ -209,8 +281,8 @@ impl Text<'_, '_> {
     /// Bytes of what is shown, at most.
     fn n_bytes(&self, shown: &Shown) -> usize {
         let n_bytes = shown.parts().map(|part| match part {
-            Part::Lines(lines) => self.lines.n_bytes_of(lines.clone()),
-            Part::Note(note) => note.len() + 1,
+            Part::Lines(lines) => self.lines.n_bytes_of(lines),
+            Part::Note(note) => MARK.len() + note.len() + 1,
         });
         n_bytes.sum()
     }
@@ -238,13 +310,12 @@ impl Text<'_, '_> {
         for part in shown.parts() {
             match part {
                 Part::Note(note) => {
-                    text.push_str(note);
-                    text.push('\n');
+                    push_note(note, &mut text);
                     has_note = true;
                     was_blank = false;
                 }
                 Part::Lines(lines) => {
-                    was_blank = self.push_block(lines.clone(), was_blank, &mut text);
+                    was_blank = self.push_block(lines, was_blank, &mut text);
                 }
             }
         }
@@ -267,6 +338,12 @@ impl Text<'_, '_> {
         self.lines.push_block(first..lines.end, out);
         is_blank(lines.end - 1)
     }
+}
+
+fn push_note(note: &str, out: &mut String) {
+    out.push_str(MARK);
+    out.push_str(note);
+    out.push('\n');
 }
 
 /// What the line that tells of lines omitted comes to.
