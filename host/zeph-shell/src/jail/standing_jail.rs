@@ -72,14 +72,15 @@ type Entered = (Aftermath, Option<Box<dyn OpenOutlet>>, Option<OpenWatch>);
 
 impl Jail {
     /// Makes a jail for a command that is not known yet, which will get `files` under their numbers. It stands once what comes back
-    /// is started. None where commands run in no full jail. Blocks for a few milliseconds.
+    /// is started. None where commands run in no full jail, or where their paths are
+    /// watched, which begins with the command. Blocks for a few milliseconds.
     ///
     /// Errors: `JailError`.
     pub(crate) fn stand(
         &self,
         mut files: Vec<(OwnedFd, RawFd)>,
     ) -> Result<Option<(Launch, StandingJail)>, JailError> {
-        if self.label() != Ok(JailLabel::Full) {
+        if self.watch.is_some() || self.label() != Ok(JailLabel::Full) {
             return Ok(None);
         }
         let mounts = File::open(MOUNTS).map_err(JailError::system("read the mounts"))?;

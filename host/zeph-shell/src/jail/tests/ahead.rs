@@ -21,8 +21,12 @@ struct Series {
 
 impl Series {
     fn new(policy: JailPolicy) -> Self {
+        Self::in_jail(Jail::new(policy))
+    }
+
+    fn in_jail(jail: Jail) -> Self {
         let mut series = Self {
-            jail: Jail::new(policy),
+            jail,
             spawner: Spawner::new(None).unwrap(),
             next: None,
             n_entered: 0,
@@ -220,6 +224,21 @@ fn what_changed_since_is_in_the_jail_of_the_command() {
         assert_eq!(ahead.host(look), fresh.host(look), "{change}");
     }
     assert!(n_entered < CHANGES.len() / 2, "{n_entered}");
+}
+
+#[test]
+fn each_command_of_a_session_is_watched() {
+    let room = Room::new();
+    room.host("mkdir used; echo x > used/file");
+    let watch = PathWatch::of_used();
+    let mut series = Series::in_jail(room.jail().with_watch(watch.clone()));
+    for n_before in 0..3 {
+        let end = series.run(&room.work, "cat used/file").unwrap();
+        assert_eq!(end.stdout, "x\n", "{end:#?}");
+        let used = watch.take_used();
+        let is_told = used.iter().any(|(path, _)| path.ends_with("used"));
+        assert!(is_told, "after {n_before}: {used:?}");
+    }
 }
 
 #[test]
