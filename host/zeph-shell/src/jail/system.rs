@@ -329,9 +329,8 @@ fn pick(file: &str, numbers: &[&str]) -> String {
 mod tests {
     use std::fs;
     use std::path::Path;
-    use std::time::{Duration, SystemTime};
 
-    use rustix::time::{ClockId, clock_gettime};
+    use rustix::time::Timespec;
 
     use super::{Network, SourceStamp, SystemMounts, make, settings, sources};
 
@@ -378,10 +377,12 @@ mod tests {
     fn what_changed_just_now_is_not_kept() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let stamp = SourceStamp::of(file.path()).unwrap();
-        assert!(!stamp.is_older_than(clock_gettime(ClockId::Realtime)));
-        let later = SystemTime::now() + Duration::from_secs(1);
-        let later = later.duration_since(SystemTime::UNIX_EPOCH).unwrap();
-        let later = rustix::time::Timespec::try_from(later).unwrap();
+        let (tv_sec, tv_nsec) = stamp.changed;
+        assert!(!stamp.is_older_than(Timespec { tv_sec, tv_nsec }));
+        let later = Timespec {
+            tv_sec: tv_sec + 1,
+            tv_nsec,
+        };
         assert!(stamp.is_older_than(later));
     }
 
