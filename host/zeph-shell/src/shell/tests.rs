@@ -452,7 +452,7 @@ async fn a_turn_carries_on_and_ends() {
     let lab = Lab::with(config(), spaced);
     let root = lab.root();
     let end = lab
-        .bash("mkdir -p a/b; cd a/b; export X='1 2'; unset PATH")
+        .bash("mkdir -p a/b; cd a/b; export X='1 2'; unset LANG")
         .await;
     assert_eq!(
         end.changed_directory,
@@ -460,7 +460,7 @@ async fn a_turn_carries_on_and_ends() {
     );
     assert_eq!(lab.session.directory(), root.join("a/b"));
     let expect = format!("{}/a/b 1 2 none one the goal\n", root.display());
-    let command = "echo $PWD $X ${PATH-none} $ZEPH_TURN_ID $ZEPH_GOAL_ID $ZEPH_SKILL_NAME";
+    let command = "echo $PWD $X ${LANG-none} $ZEPH_TURN_ID $ZEPH_GOAL_ID $ZEPH_SKILL_NAME";
     assert_eq!(lab.text(command).await, expect);
     assert!(lab.text("history").await.contains("echo $PWD $X"));
 
