@@ -121,6 +121,13 @@ pub(super) fn srt() -> Option<(PathBuf, String)> {
                 .status();
             assert!(installed.unwrap().success(), "npm could not install {SRT}");
         }
+        // It needs programs of the machine that npm does not install.
+        let tried = Command::new(&program).arg("true").output().unwrap();
+        if !tried.status.success() {
+            let reason = String::from_utf8_lossy(&tried.stderr);
+            leave_out(&format!("`srt`, which does not start: {}", reason.trim()));
+            return None;
+        }
         let about =
             fs::read_to_string(folder.join(format!("node_modules/{SRT}/package.json"))).unwrap();
         let about: Value = serde_json::from_str(&about).unwrap();
