@@ -114,7 +114,7 @@ pub(super) const FILES: &[Case] = &[
     ),
     (
         "set-user-id",
-        "cp /bin/bash ./b; chmod 4755 b; chown 0:0 b; ./b -p -c 'cat {out}/canary' && echo ESCAPED; perl -e 'system(\"su\", \"-c\", \"id\")'; /usr/bin/newgrp root -c id; rm -f b",
+        "cp /bin/bash ./b; chmod 4755 b; chown 0:0 b; ./b -p -c 'cat {out}/canary' && echo ESCAPED; perl -e 'system(\"su\", \"-c\", \"id\"); system(\"newgrp\", \"root\")'; rm -f b",
     ),
     (
         "capabilities",
