@@ -2,7 +2,7 @@
 //!
 //! [`pack`] replaces them in a finished program, [`unpack_on_panic`] puts them back in a running one. In the file, the segment that ends
 //! with the tables is shorter than in memory; the rest of their place is memory that nothing touches. What stands there until a panic is
-//! an index without entries, so that whoever asks for a backtrace finds none, and behind it the packed tables.
+//! an index without entries, so that a backtrace that is asked for is empty, and behind it the packed tables.
 //!
 //! Programs that were not packed are left alone, in the file and in memory.
 

@@ -11,7 +11,7 @@ use crate::{HEAD_BYTES, INDEX_BYTES, MAGIC};
 /// Has the first panic of the process unpack the tables, before it is reported and unwinds. To be called before anything can panic; other
 /// hooks are to call the one that they replace.
 ///
-/// Where the tables cannot be unpacked, for want of memory, a panic ends the process.
+/// Where the tables cannot be unpacked because memory runs out, a panic ends the process.
 pub fn unpack_on_panic() {
     static UNPACKED: Once = Once::new();
     let report = panic::take_hook();

@@ -2,7 +2,7 @@
 //!
 //! A name that a call found free, or a file it opened for reading, is remembered as it was. When the call then puts something in
 //! its place or takes it away, what stands there must still be that: the same object, of the same size and times, and, where the
-//! file changed so lately that its times may not tell, of the same content. Whoever takes a name away or gives it to something else holds
+//! file changed so lately that its times may not tell, of the same content. A call that takes a name away or gives it to something else holds
 //! its directory for that moment, so that nothing comes between comparing and changing, whether by one host or by two.
 
 use std::cmp::Ordering;

@@ -57,7 +57,7 @@ fn what_changed_since_it_was_read_is_not_replaced_or_removed() {
 }
 
 #[test]
-fn a_name_that_was_free_is_not_taken_from_somebody_else() {
+fn a_name_that_was_free_is_not_taken_from_another_call() {
     let tree = Tree::new();
     let mut guest = tree.guest();
     assert_eq!(guest.run("stat f"), "no-entry");
@@ -66,9 +66,9 @@ fn a_name_that_was_free_is_not_taken_from_somebody_else() {
     assert_eq!(tree.text("ws/f"), "theirs");
 }
 
-/// Whoever finds a directory missing finds every name in it free.
+/// A call that finds a directory missing finds every name in it free.
 #[test]
-fn a_name_in_a_directory_that_was_missing_is_not_taken_from_somebody_else() {
+fn a_name_in_a_directory_that_was_missing_is_not_taken_from_another_call() {
     for path in ["d/f", "d/e/f", "./d//f", "old/../d/f"] {
         let tree = Tree::new();
         tree.file("ws/old/x", "x");
