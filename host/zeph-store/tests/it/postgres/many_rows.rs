@@ -20,10 +20,9 @@ const ROWS: usize = 40_000;
 /// Hosts' calls at a time.
 const AT_ONCE: usize = 64;
 
-/// How much longer a question may take on a server, and the time below which that does not count: some are a hundred journeys to the
-/// server, each of which takes milliseconds on a busy machine.
+/// How much longer a question may take on a server, and the time below which that does not count.
 const RATIO_MAX: f64 = 10.0;
-const LEAST: Duration = Duration::from_millis(200);
+const LEAST: Duration = Duration::from_millis(20);
 
 /// What changes rows.
 const CHANGES: [&str; 4] = [
