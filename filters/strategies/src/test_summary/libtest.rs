@@ -114,7 +114,8 @@ fn block_end(lines: &Lines<'_>, start: usize) -> usize {
         .map_or(lines.len(), |n| start + n)
 }
 
-/// In the captured output of a failed test, keeps the panic, the first lines and the frames of the user's code.
+/// In the captured output of a failed test, keeps the panic, the first lines and the frames of the user's code. Beyond the budget a frame
+/// stays when nothing before it in this output has its place.
 pub(super) fn mark_body(
     lines: &Lines<'_>,
     body: std::ops::Range<usize>,
@@ -124,6 +125,8 @@ pub(super) fn mark_body(
     let mut n_shown = 0;
     let mut is_trace = false;
     let mut is_message = false;
+    let mut places = HashSet::default();
+    let mut is_new_place = false;
     for line_idx in body.clone() {
         let line = trim_start(lines.at(line_idx));
         is_message = line.contains("panicked at ")
@@ -135,12 +138,36 @@ pub(super) fn mark_body(
             || line.starts_with("note: run with `RUST_BACKTRACE")
             || line.starts_with("note: Some details are omitted")
             || (is_trace && is_library_frame(lines, line_idx));
+        places.extend(place_of_panic(line));
+        if is_trace && !line.starts_with("at ") {
+            let place = place_of_frame(lines, line_idx).filter(|_| !is_noise);
+            is_new_place = place.is_some_and(|place| places.insert(place));
+        }
         n_shown += usize::from(!is_noise);
-        let is_over = n_shown > budget && !is_message && severity(line) != Some(Severity::Error);
+        let is_over = n_shown > budget
+            && !is_message
+            && !(is_trace && is_new_place)
+            && severity(line) != Some(Severity::Error);
         if is_noise || is_over {
             marks[line_idx] = Mark::Detail;
         }
     }
+}
+
+/// `src/lib.rs:7` of `thread 'a' panicked at src/lib.rs:7:42:`.
+fn place_of_panic(line: &str) -> Option<&str> {
+    let (_, place) = line.split_once(" panicked at ")?;
+    without_column(place.strip_suffix(':')?)
+}
+
+/// `src/lib.rs:7` of the line `at ./src/lib.rs:7:42` below a frame's symbol.
+fn place_of_frame<'a>(lines: &Lines<'a>, symbol_idx: usize) -> Option<&'a str> {
+    let place = trim_start(lines.get(symbol_idx + 1)?).strip_prefix("at ")?;
+    without_column(place.strip_prefix("./").unwrap_or(place))
+}
+
+fn without_column(place: &str) -> Option<&str> {
+    Some(place.rsplit_once(':')?.0)
 }
 
 /// A frame is a numbered symbol with the place on the next line; both go or stay together.

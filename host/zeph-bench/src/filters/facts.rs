@@ -57,10 +57,10 @@ impl Facts {
         }
     }
 
-    /// Every `path:line` of a line but those in folders of libraries.
+    /// Every `path:line` of a line but those in folders of libraries. `./path` is the same place as `path`.
     fn add_places(&mut self, line: &str) {
         for place in places(line) {
-            self.add(FactKind::Place, place);
+            self.add(FactKind::Place, place.strip_prefix("./").unwrap_or(place));
         }
     }
 
