@@ -118,6 +118,44 @@ async fn processor_time_is_limited_apart_from_the_clock() {
     assert!(failure.message.contains("limits.host_calls"), "{failure:?}");
 }
 
+/// A guest whose calls are over in a moment begins on the thread of its caller. When one of them does not end, it leaves that thread to others,
+/// and keeps its limits.
+#[tokio::test]
+async fn a_guest_that_used_to_be_brief_holds_up_nobody() {
+    let guest = Guest::load(PATIENT, &FsGrant::default()).await;
+    for tool in ["spin", "sleeps", "flood_host"] {
+        for _ in 0..10 {
+            let echo = guest.call("echo", json!({"text": "brief"})).await;
+            assert_eq!(echo.expect("an echo").to_text(), "brief");
+        }
+        let cancel = Cancel::new();
+        let limits = CallLimits {
+            host_calls: u64::MAX,
+            ..PATIENT
+        };
+        let endless = guest.with(limits);
+        let endless = endless.call_with(tool, json!({}), cancel.clone());
+        let others = async {
+            for _ in 0..10 {
+                let echo = guest.call("echo", json!({"text": "meanwhile"})).await;
+                assert_eq!(echo.expect("an echo").to_text(), "meanwhile");
+            }
+            cancel.cancel();
+        };
+        let (ended, ()) = tokio::join!(endless, others);
+        let failure = ended.expect_err(tool);
+        assert_eq!(failure.category.label(), "cancelled", "{tool}: {failure:?}");
+    }
+    let echo = guest.call("echo", json!({"text": "brief"})).await;
+    assert_eq!(echo.expect("an echo").to_text(), "brief");
+    let spinning = guest.with(CallLimits {
+        cpu: Duration::from_millis(50),
+        ..PATIENT
+    });
+    let failure = spinning.call("spin", json!({})).await.unwrap_err();
+    assert!(failure.message.contains("limits.cpu_secs"), "{failure:?}");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn floods_of_the_log_are_cut_and_the_call_goes_on() {
     let guest = Guest::load(PATIENT, &FsGrant::default()).await;

@@ -1,16 +1,17 @@
 //! One call of a guest: a fresh instance on a guest thread, ended within its limits.
 
+mod begin;
 mod end;
 mod failure;
 pub(crate) mod setup;
 mod work;
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::sync::OwnedSemaphorePermit;
-use tokio::task::JoinError;
 use tokio::time::Instant;
 use wasmtime::Store;
 use zeph_core::call::CallFrame;
@@ -19,6 +20,7 @@ use zeph_core::limit::CallLimits;
 use zeph_core::policy::AuthorizedCall;
 use zeph_core::user::run_as;
 
+use self::begin::{BRIEF, begun_here};
 use self::end::Tries;
 use self::failure::{busy, crashed, failure, not_loaded, still_loading};
 use crate::bindings::exports::zeph::plugin::tools;
@@ -207,7 +209,7 @@ impl LoadedPlugin {
     }
 
     /// What `read` makes of a list that `list` asks the guest for.
-    async fn listed<T, R: Send + 'static>(
+    async fn listed<T: Send, R: Send + 'static>(
         &self,
         guest: GuestSetup,
         read: impl FnOnce(Vec<T>) -> Result<R, String> + Send + 'static,
@@ -225,7 +227,7 @@ impl LoadedPlugin {
 
     /// Waits until the component is ready and a guest thread is free, and runs `work` there with a new store. What it gives is
     /// looked at by `finish` on the same thread: a large result takes its time.
-    async fn on_guest_thread<T, R: Send + 'static>(
+    async fn on_guest_thread<T: Send, R: Send + 'static>(
         &self,
         guest: GuestSetup,
         finish: impl FnOnce(T) -> Result<R, ToolFailure> + Send + 'static,
@@ -252,16 +254,26 @@ impl LoadedPlugin {
         };
         let log = GuestLog::new(self.id.clone(), limits.log_bytes);
         let engine = self.engine.clone();
-        let runtime = Handle::current();
         let guest_log = log.clone();
         let fs = files(&grant, &terms);
         let stop_files = fs.stop();
         let guest_cancel = cancel.clone();
         let user = grant.fs.user().cloned();
-        let run = move || {
+        // Without files it can only reckon, or wait as other tasks do. Where that is usually over in a moment, it may begin on this
+        // thread, which spares it two switches.
+        let was_brief = Arc::clone(&self.was_brief);
+        let can_begin_here = call.is_some()
+            && user.is_none()
+            && grant.fs.is_closed()
+            && was_brief.load(Ordering::Relaxed);
+        let guest = async move {
             let cancel = guest_cancel;
             let _running = engine.running();
-            let limiter = Limiter::start(limits, cancel.clone(), deadline.into_std());
+            let begun = Instant::now();
+            let mut limiter = Limiter::start(limits, cancel.clone(), deadline.into_std());
+            if can_begin_here {
+                limiter = limiter.yielding_once();
+            }
             let context = GuestContext {
                 settings: Arc::clone(&grant.settings),
                 call,
@@ -269,26 +281,36 @@ impl LoadedPlugin {
             let imports = (Programs::new(programs), Services::new(services));
             let state = setup::state(&grant, fs, limiter, guest_log, listener, context, imports);
             let mut store = setup::store(engine.wasm(), state, limits);
-            let result = runtime.block_on(async {
-                tokio::select! {
-                    biased;
-                    result = work(&mut store, compiled) => result,
-                    () = cancel.cancelled() => Err(GuestStop::Cancelled.into()),
-                    () = tokio::time::sleep_until(deadline) => Err(GuestStop::WallClock(limits.wall_clock).into()),
-                }
-            });
+            let result = tokio::select! {
+                biased;
+                result = work(&mut store, compiled) => result,
+                () = cancel.cancelled() => Err(GuestStop::Cancelled.into()),
+                () = tokio::time::sleep_until(deadline) => Err(GuestStop::WallClock(limits.wall_clock).into()),
+            };
             let times = (started.elapsed(), planned);
             let tries = Tries::of(store.data_mut(), times, terms.ignores_date);
             drop(store);
+            let is_brief = begun.elapsed() <= BRIEF;
+            was_brief.store(is_brief, Ordering::Relaxed);
+            // What it gave may be as much as it took long to give.
+            if can_begin_here && !is_brief {
+                tokio::task::yield_now().await;
+            }
             let result = result.map(finish);
             drop(thread);
             (result, tries)
         };
+        let mut guest = Box::pin(guest);
+        if can_begin_here && let Some(ended) = begun_here(&mut guest).await {
+            return self.outcome(ended, |error| failure(error, &log, limits));
+        }
+        let runtime = Handle::current();
         // A thread of the pool goes on to work for the host: it never becomes another user's, but waits for one that does.
         let guest = tokio::task::spawn_blocking(move || {
-            let ran = run_as(user.as_ref(), run);
+            let ran = run_as(user.as_ref(), || runtime.block_on(guest));
             ran.unwrap_or_else(|error| (Err(error.into()), Tries::default()))
         });
+        let guest = async { guest.await.map_err(|error| error.to_string()) };
         // Whatever ends the wait, also a caller that goes away, ends file operations that go on in the host.
         let stop_files = ThrowOnDrop(stop_files);
         tokio::pin!(guest);
@@ -336,7 +358,7 @@ impl LoadedPlugin {
 
     fn outcome<T>(
         &self,
-        ended: Result<(wasmtime::Result<Result<T, ToolFailure>>, Tries), JoinError>,
+        ended: Result<(wasmtime::Result<Result<T, ToolFailure>>, Tries), String>,
         failure: impl FnOnce(&wasmtime::Error) -> ToolFailure,
     ) -> (Result<T, ToolFailure>, Tries) {
         match ended {

@@ -1,6 +1,7 @@
 //! What one guest may use, and the reason it was stopped.
 
 use std::fmt;
+use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
@@ -132,6 +133,10 @@ pub(crate) struct Limiter {
     cancel: Cancel,
     deadline: Instant,
     cpu_at_start: Duration,
+    /// The thread whose processor time counts.
+    thread: ThreadId,
+    /// Whether it leaves its thread at the next tick.
+    yields: bool,
     memory_bytes: u64,
     table_elements: u64,
     host_calls: u64,
@@ -145,10 +150,24 @@ impl Limiter {
             cancel,
             deadline,
             cpu_at_start: thread_cpu(),
+            thread: thread::current().id(),
+            yields: false,
             memory_bytes: 0,
             table_elements: 0,
             host_calls: 0,
         }
+    }
+
+    /// The same for a guest that goes on on another thread when it still runs at the first tick. Its processor time counts anew from the
+    /// first tick there, so that it may have two ticks more.
+    pub(crate) fn yielding_once(mut self) -> Self {
+        self.yields = true;
+        self
+    }
+
+    /// Whether it leaves its thread now.
+    pub(crate) fn takes_yield(&mut self) -> bool {
+        std::mem::take(&mut self.yields)
     }
 
     /// Begins to count anew what passes: time and host calls. What a guest holds, its memory and tables, it still holds. Must be
@@ -156,6 +175,7 @@ impl Limiter {
     pub(crate) fn restart(&mut self, deadline: Instant) {
         self.deadline = deadline;
         self.cpu_at_start = thread_cpu();
+        self.thread = thread::current().id();
         self.host_calls = 0;
     }
 
@@ -175,12 +195,16 @@ impl Limiter {
     }
 
     /// Called at every tick in which the guest runs.
-    pub(crate) fn on_tick(&self) -> Result<(), GuestStop> {
+    pub(crate) fn on_tick(&mut self) -> Result<(), GuestStop> {
         if self.cancel.is_cancelled() {
             return Err(GuestStop::Cancelled);
         }
         if Instant::now() >= self.deadline {
             return Err(GuestStop::WallClock(self.limits.wall_clock));
+        }
+        let thread = thread::current().id();
+        if thread != self.thread {
+            (self.thread, self.cpu_at_start) = (thread, thread_cpu());
         }
         if thread_cpu().saturating_sub(self.cpu_at_start) > self.limits.cpu {
             return Err(GuestStop::Cpu(self.limits.cpu));

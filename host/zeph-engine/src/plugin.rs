@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use zeph_core::capability::FsGrant;
@@ -41,6 +42,8 @@ pub(crate) struct LoadedPlugin {
     origin: ComponentOrigin,
     tools: Vec<Tool>,
     strategies: Vec<StrategyDefinition>,
+    /// Whether its last call was over in a moment.
+    pub(crate) was_brief: Arc<AtomicBool>,
 }
 
 impl Plugin {
@@ -203,6 +206,7 @@ impl LoadedPlugin {
             origin,
             tools: Vec::new(),
             strategies: Vec::new(),
+            was_brief: Arc::default(),
         }
     }
 

@@ -75,9 +75,13 @@ pub(crate) fn store(
         Ok(())
     });
     store.set_epoch_deadline(1);
-    store.epoch_deadline_callback(|store| {
-        store.data().limiter.on_tick()?;
-        Ok(UpdateDeadline::Continue(1))
+    store.epoch_deadline_callback(|mut store| {
+        let limiter = &mut store.data_mut().limiter;
+        limiter.on_tick()?;
+        Ok(match limiter.takes_yield() {
+            true => UpdateDeadline::Yield(1),
+            false => UpdateDeadline::Continue(1),
+        })
     });
     store.set_hostcall_fuel(transfer_bytes_max(limits));
     store.set_max_component_handles(COMPONENT_HANDLES_MAX);

@@ -132,6 +132,11 @@ impl FsPolicy {
         self.user.as_ref()
     }
 
+    /// Whether there is no tree in which anything is allowed: nothing that a guest does with it reaches a file.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.roots.iter().all(|root| root.dir.is_none())
+    }
+
     /// A tree of a plugin, behind the operator's own handle where it is a whole root.
     fn open(&self, granted: &FsRoot) -> Result<Option<Root>, FsPolicyError> {
         let mut own = self.roots.iter();
