@@ -15,7 +15,7 @@ use crate::Lines;
 use crate::automaton::{Automaton, Search};
 use crate::block::places;
 use crate::line_set::LineSet;
-use crate::words::{Case, Words};
+use crate::words::{Case, Hit, Words};
 
 /// How bad a line says things are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,17 +32,13 @@ const LOOKED_AT_BYTES: usize = 2048;
 /// What may be missing of so many because no character is cut, in bytes.
 const LONGEST_CHAR_BYTES: usize = 4;
 
-/// What a word in a line says of it.
+/// What words in a line say of it.
 #[derive(Debug, Clone, Copy, Default)]
 struct Clue {
-    /// The signs it is a word of, which the line may match: bit by bit, the first sign is the lowest.
+    /// The signs that the line may match: bit by bit, the first sign is the lowest.
     signs: u32,
-    /// The signs that any line with the word matches.
+    /// The signs that it matches.
     proven: u32,
-    /// Of the signs, those for which something has to stand around the word.
-    gaps: u32,
-    colon: u32,
-    numbers: u32,
 }
 
 impl Clue {
@@ -50,24 +46,43 @@ impl Clue {
         Self {
             signs: self.signs | other.signs,
             proven: self.proven | other.proven,
+        }
+    }
+}
+
+/// What a word says of a line that has it.
+#[derive(Debug, Clone, Copy, Default)]
+struct Word {
+    clue: Clue,
+    /// Of the signs, those for which something has to stand around the word.
+    gaps: u32,
+    colon: u32,
+    numbers: u32,
+}
+
+impl Word {
+    fn and(self, other: Self) -> Self {
+        Self {
+            clue: self.clue.and(other.clue),
             gaps: self.gaps | other.gaps,
             colon: self.colon | other.colon,
             numbers: self.numbers | other.numbers,
         }
     }
 
-    /// What is left of it where its word stands.
-    fn at(mut self, text: &[u8], start: usize, end: usize) -> Self {
+    /// What it says where it stands.
+    fn at(self, text: &[u8], start: usize, end: usize) -> Clue {
+        let mut clue = self.clue;
         if self.gaps != 0 && !Near::Gaps.fits(text, start, end) {
-            self.signs &= !self.gaps;
+            clue.signs &= !self.gaps;
         }
         if self.colon != 0 && !Near::Colon.fits(text, start, end) {
-            self.signs &= !self.colon;
+            clue.signs &= !self.colon;
         }
         if self.numbers != 0 && !Near::Numbers.fits(text, start, end) {
-            self.signs &= !self.numbers;
+            clue.signs &= !self.numbers;
         }
-        self
+        clue
     }
 }
 
@@ -75,38 +90,40 @@ impl Clue {
 struct Hints {
     words: Words,
     /// What each word says.
-    clues: Vec<Clue>,
+    said: Vec<Word>,
     /// As above, of words that begin with a line end, by what follows it.
     at_start: Vec<(&'static str, Clue)>,
 }
 
 static HINTS: LazyLock<Hints> = LazyLock::new(|| {
-    let mut words: Vec<(&'static str, Case, Clue)> = Vec::new();
+    let mut words: Vec<(&'static str, Case, Word)> = Vec::new();
     for (sign_idx, sign) in SIGNS.iter().enumerate() {
         for word in sign.words {
             let is_proof = PROOFS.contains(&(sign_idx, *word));
             let bit = |is_set: bool| u32::from(is_set) << sign_idx;
-            let clue = Clue {
-                signs: bit(true),
-                proven: bit(is_proof),
+            let said = Word {
+                clue: Clue {
+                    signs: bit(true),
+                    proven: bit(is_proof),
+                },
                 gaps: bit(sign.near == Near::Gaps),
                 colon: bit(sign.near == Near::Colon),
                 numbers: bit(sign.near == Near::Numbers),
             };
             let is_known = |(known, case, _): &&mut (_, _, _)| known == word && *case == sign.case;
             match words.iter_mut().find(is_known) {
-                Some((_, _, known)) => *known = known.and(clue),
-                None => words.push((word, sign.case, clue)),
+                Some((_, _, known)) => *known = known.and(said),
+                None => words.push((word, sign.case, said)),
             }
         }
     }
     let after_line_end = words
         .iter()
-        .filter_map(|(word, _, clue)| Some((word.strip_prefix('\n')?, *clue)));
+        .filter_map(|(word, _, said)| Some((word.strip_prefix('\n')?, said.clue)));
     Hints {
         words: Words::new(words.iter().map(|(word, case, _)| (*word, *case))),
         at_start: after_line_end.collect(),
-        clues: words.iter().map(|(_, _, clue)| *clue).collect(),
+        said: words.iter().map(|(_, _, said)| *said).collect(),
     }
 });
 
@@ -149,7 +166,7 @@ pub fn severity(line: &str) -> Option<Severity> {
     let mut clue = hints.at_start_of(line);
     let bytes = line.as_bytes();
     hints.words.each(bytes, |hit| {
-        clue = clue.and(hints.clues[hit.word_idx].at(bytes, hit.start, hit.end));
+        clue = clue.and(hints.said[hit.word_idx].at(bytes, hit.start, hit.end));
         0
     });
     worst(clue, |sign_idx| expression(sign_idx).is_match(line))
@@ -185,60 +202,12 @@ pub struct Severities {
 
 impl Severities {
     pub(crate) fn of_lines(lines: &Lines<'_>) -> Self {
-        let hints = &*HINTS;
-        let bytes = lines.text().as_bytes();
-        let mut severities = Self::default();
-        let mut searches = Searches::default();
-        let (mut line_idx, mut line) = (0, lines.place(0));
-        let mut clue = match line.start {
-            0 => hints.at_start_of(lines.text()),
-            // The text has another line before it, which is left out: words that begin with a line end are found.
-            _ => Clue::default(),
-        };
-        hints.words.each(bytes, |hit| {
-            // Some words begin with the end of the line before.
-            let at = hit.start + usize::from(bytes[hit.start] == b'\n');
-            if at > line.end {
-                severities.look(&mut searches, lines, line_idx, clue);
-                line_idx = lines.line_of(at, line_idx);
-                line = lines.place(line_idx);
-                clue = Clue::default();
-            }
-            if at > line.end || at < line.start {
-                // It stands in a line that is left out.
-                return 0;
-            }
-            let found = hints.clues[hit.word_idx];
-            if found.proven | (found.signs & !clue.signs) != 0 {
-                // Where the line is cut, it ends for expressions.
-                let is_whole = hit.end + LONGEST_CHAR_BYTES <= line.start + LOOKED_AT_BYTES;
-                clue = clue.and(match is_whole {
-                    true => found.at(bytes, hit.start, hit.end),
-                    false => Clue { proven: 0, ..found },
-                });
-            }
-            // Nothing is worse than what is proven: the rest of the line is passed over.
-            if clue.proven != 0 { line.end } else { 0 }
-        });
-        severities.look(&mut searches, lines, line_idx, clue);
-        severities
-    }
-
-    /// Looks closer at a line whose words say something.
-    fn look(&mut self, searches: &mut Searches, lines: &Lines<'_>, line_idx: usize, clue: Clue) {
-        if clue.signs == 0 {
-            return;
-        }
-        let line = head(&lines.text()[lines.place(line_idx)]);
-        let severity = row(line).filter(|severity| {
-            // What says of an error besides is one.
-            *severity == Severity::Error || clue.signs & ERROR_SIGNS == 0
-        });
-        match severity.or_else(|| worst(clue, |sign_idx| searches.is_match(sign_idx, line))) {
-            Some(Severity::Error) => self.errors.insert(line_idx),
-            Some(Severity::Warning) => self.warnings.insert(line_idx),
-            None => {}
-        }
+        let mut looking = Looking::at(lines);
+        HINTS
+            .words
+            .each(lines.text().as_bytes(), |hit| looking.take(hit));
+        looking.close();
+        looking.severities
     }
 
     /// Of one line.
@@ -253,6 +222,98 @@ impl Severities {
     /// The lines that are errors.
     pub fn errors(&self) -> &LineSet {
         &self.errors
+    }
+}
+
+/// A text whose words are looked at from its beginning to its end.
+struct Looking<'l, 'a> {
+    lines: &'l Lines<'a>,
+    hints: &'static Hints,
+    severities: Severities,
+    searches: Searches,
+    /// The line of the last word.
+    line_idx: usize,
+    line: Range<usize>,
+    /// What its words say so far.
+    clue: Clue,
+}
+
+impl<'l, 'a> Looking<'l, 'a> {
+    fn at(lines: &'l Lines<'a>) -> Self {
+        let line = lines.place(0);
+        let hints = &*HINTS;
+        let clue = match line.start {
+            0 => hints.at_start_of(lines.text()),
+            // The text has another line before it, which is left out: words that begin with a line end are found.
+            _ => Clue::default(),
+        };
+        Self {
+            lines,
+            hints,
+            severities: Severities::default(),
+            searches: Searches::default(),
+            line_idx: 0,
+            line,
+            clue,
+        }
+    }
+
+    /// Takes note of the next word; from where on words are wanted.
+    // A call: what is around it is done at many more places than have a word.
+    #[inline(never)]
+    fn take(&mut self, hit: Hit) -> usize {
+        let bytes = self.lines.text().as_bytes();
+        // Some words begin with the end of the line before.
+        let at = hit.start + usize::from(bytes[hit.start] == b'\n');
+        if at > self.line.end {
+            self.close();
+            self.line_idx = self.lines.line_of(at, self.line_idx);
+            self.line = self.lines.place(self.line_idx);
+        }
+        if at > self.line.end || at < self.line.start {
+            // It stands in a line that is left out.
+            return 0;
+        }
+        let said = &self.hints.said[hit.word_idx];
+        if said.clue.proven | (said.clue.signs & !self.clue.signs) != 0 {
+            // Where the line is cut, it ends for expressions.
+            let is_whole = hit.end + LONGEST_CHAR_BYTES <= self.line.start + LOOKED_AT_BYTES;
+            self.clue = self.clue.and(match is_whole {
+                true => said.at(bytes, hit.start, hit.end),
+                false => Clue {
+                    proven: 0,
+                    ..said.clue
+                },
+            });
+        }
+        // Nothing is worse than what is proven: the rest of the line is passed over.
+        match self.clue.proven {
+            0 => 0,
+            _ => self.line.end,
+        }
+    }
+
+    /// Looks closer at a line whose words say something.
+    fn close(&mut self) {
+        let clue = std::mem::take(&mut self.clue);
+        if clue.proven != 0 {
+            self.severities.errors.insert(self.line_idx);
+            return;
+        }
+        if clue.signs == 0 {
+            return;
+        }
+        let line = head(&self.lines.text()[self.line.clone()]);
+        let severity = row(line).filter(|severity| {
+            // What says of an error besides is one.
+            *severity == Severity::Error || clue.signs & ERROR_SIGNS == 0
+        });
+        let is_match = |sign_idx| self.searches.is_match(sign_idx, line);
+        match severity.or_else(|| worst(clue, is_match)) {
+            Some(Severity::Error) => self.severities.errors.insert(self.line_idx),
+            Some(Severity::Warning) => self.severities.warnings.insert(self.line_idx),
+            None => {}
+        }
     }
 }
 

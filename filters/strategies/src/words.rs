@@ -44,59 +44,88 @@ pub struct Words {
     table: Box<[u16; 1 << TABLE_BITS]>,
     /// The same of the last two bytes of words of three, whatever follows them.
     pairs: [u16; 1 << PAIR_BITS],
+    /// Whether there are any: many searches have none.
+    has_pairs: bool,
     entries: Vec<Entry>,
 }
 
 /// A gram of a word.
 #[derive(Debug, Clone, Copy)]
 struct Entry {
-    word_idx: usize,
-    /// Where in the word the gram stands.
-    offset: usize,
-    /// What the word begins with, letters without a case in lower case.
-    head: u64,
-    /// The bytes of `head` that are the word's.
+    /// What the word has of the bytes around the gram, letters without a case in lower case.
+    around: u64,
+    /// The bytes of `around` that are the word's.
     mask: u64,
     /// What makes letters without a case lower-case ones.
     fold: u64,
-    n_bytes: usize,
+    word_idx: u32,
+    /// Where in the word the gram stands.
+    offset: u32,
+    n_bytes: u32,
+    /// Whether all of the word is in `around`.
+    is_whole: bool,
     /// The next entry of the same hash, counted from 1; 0 after the last.
     next: u16,
 }
 
 impl Entry {
-    fn of(word_idx: usize, word: &[u8], case: Case, offset: usize) -> Self {
-        let mut head = [0; HEAD_BYTES];
-        let mut mask = [0; HEAD_BYTES];
-        let mut fold = [0; HEAD_BYTES];
-        for (idx, byte) in word.iter().take(HEAD_BYTES).enumerate() {
-            mask[idx] = 0xff;
+    /// `None` for words of gigabytes.
+    fn of(word_idx: usize, word: &[u8], case: Case, offset: usize) -> Option<Self> {
+        let mut around = [0; AROUND_BYTES];
+        let mut mask = [0; AROUND_BYTES];
+        let mut fold = [0; AROUND_BYTES];
+        let mut n_inside = 0;
+        for (idx, byte) in word.iter().enumerate() {
+            let place = (BEFORE_BYTES + idx).checked_sub(offset);
+            let Some(place) = place.filter(|place| *place < AROUND_BYTES) else {
+                continue;
+            };
+            mask[place] = 0xff;
             if case == Case::Any && byte.is_ascii_alphabetic() {
-                fold[idx] = 0x20;
+                fold[place] = 0x20;
             }
-            head[idx] = byte | fold[idx];
+            around[place] = byte | fold[place];
+            n_inside += 1;
         }
-        Self {
-            word_idx,
-            offset,
-            head: u64::from_le_bytes(head),
+        Some(Self {
+            around: u64::from_le_bytes(around),
             mask: u64::from_le_bytes(mask),
             fold: u64::from_le_bytes(fold),
-            n_bytes: word.len(),
+            word_idx: u32::try_from(word_idx).ok()?,
+            offset: u32::try_from(offset).ok()?,
+            n_bytes: u32::try_from(word.len()).ok()?,
+            is_whole: n_inside == word.len(),
             next: 0,
-        }
-    }
-
-    /// Whether the first bytes at `start` are those of the word; `None` where the text ends too early to tell.
-    #[inline(always)]
-    fn has_head(&self, text: &[u8], start: usize) -> Option<bool> {
-        let there = text.get(start..)?.first_chunk()?;
-        Some((u64::from_le_bytes(*there) | self.fold) & self.mask == self.head)
+        })
     }
 }
 
-/// Bytes of a word that are compared at once.
-const HEAD_BYTES: usize = 8;
+/// Bytes of a text that are compared at once: those around a gram.
+const AROUND_BYTES: usize = 8;
+
+/// How many of them stand before the gram.
+const BEFORE_BYTES: usize = 3;
+
+/// The bytes around the gram at a place; zeros where the text has none, which no word holds.
+#[inline(always)]
+fn around(text: &[u8], place: usize) -> u64 {
+    let start = place.checked_sub(BEFORE_BYTES);
+    let there = start.and_then(|start| text.get(start..)?.first_chunk());
+    there.map_or_else(
+        || around_edge(text, place),
+        |there| u64::from_le_bytes(*there),
+    )
+}
+
+#[cold]
+fn around_edge(text: &[u8], place: usize) -> u64 {
+    let mut there = [0; AROUND_BYTES];
+    for (idx, byte) in there.iter_mut().enumerate() {
+        let at = (place + idx).checked_sub(BEFORE_BYTES);
+        *byte = at.and_then(|at| text.get(at)).copied().unwrap_or(0);
+    }
+    u64::from_le_bytes(there)
+}
 
 /// A word found in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -137,18 +166,17 @@ impl Words {
             may: Box::new([0; 1 << MAY_BITS]),
             table: Box::new([0; 1 << TABLE_BITS]),
             pairs: [0; 1 << PAIR_BITS],
+            has_pairs: false,
             entries: Vec::new(),
         };
         for (word_idx, ((word, case), (_, _, next))) in words.iter().zip(&given).enumerate() {
             match (made.step > 1 && word.len() == GRAM_BYTES, word.as_slice()) {
                 (true, [a, b, c]) => {
                     made.add_gram([*a, *b, *c], Entry::of(word_idx, word, *case, 0), *case);
+                    made.has_pairs = true;
                     let entry = Entry::of(word_idx, word, *case, 1);
-                    enter(
-                        &mut made.pairs[pair_hash([*b, *c, 0, 0])],
-                        &mut made.entries,
-                        entry,
-                    );
+                    let first = &mut made.pairs[pair_hash([*b, *c, 0, 0])];
+                    enter(first, &mut made.entries, entry);
                     for behind in *next {
                         made.allow([*b, *c, *behind], *case);
                     }
@@ -178,13 +206,10 @@ impl Words {
         }
     }
 
-    fn add_gram(&mut self, gram: [u8; GRAM_BYTES], entry: Entry, case: Case) {
+    fn add_gram(&mut self, gram: [u8; GRAM_BYTES], entry: Option<Entry>, case: Case) {
         let [a, b, c] = gram;
-        enter(
-            &mut self.table[lower_hash([a, b, c, 0])],
-            &mut self.entries,
-            entry,
-        );
+        let first = &mut self.table[lower_hash([a, b, c, 0])];
+        enter(first, &mut self.entries, entry);
         self.allow(gram, case);
     }
 
@@ -209,10 +234,10 @@ impl Words {
     /// Limits: linear, no allocation.
     #[inline]
     pub fn each(&self, text: &[u8], found: impl FnMut(Hit) -> usize) {
-        // The window of each step is as long as the places in it.
+        // The window of each step is as long as the places in it: 16 where long texts are searched, and 8 for single lines.
         match self.step {
-            1 => self.each_in_steps::<1, 11>(text, found),
-            2 => self.each_in_steps::<2, 18>(text, found),
+            1 => self.each_in_steps::<1, 19>(text, found),
+            2 => self.each_in_steps::<2, 34>(text, found),
             3 => self.each_in_steps::<3, 25>(text, found),
             _ => self.each_in_steps::<STEP_MAX, 32>(text, found),
         }
@@ -237,7 +262,7 @@ impl Words {
         let (mut at, mut from) = (0, 0);
         while let Some(window) = text.get(at..).and_then(<[u8]>::first_chunk) {
             from = self.each_in::<STEP, WINDOW>(window, (text, at, from), &mut found);
-            at += N_PLACES * STEP;
+            at += n_places(STEP, WINDOW) * STEP;
             if from > at {
                 at += (from - at) / STEP * STEP;
             }
@@ -262,10 +287,11 @@ impl Words {
         // Nearly all of a text is passed over here, and most of the rest by the second table.
         for place in places(self.grams::<STEP, WINDOW>(window)) {
             let there = window[place * STEP..].first_chunk();
-            let firsts = there.map_or([0; 2], |there| self.firsts(*there));
             let place = at + place * STEP;
-            if firsts != [0; 2] && place >= from {
-                from = self.each_at(firsts, (text, place, from), found);
+            if let Some(there) = there
+                && place >= from
+            {
+                from = self.each_at(*there, (text, place, from), found);
             }
         }
         from
@@ -274,36 +300,49 @@ impl Words {
     /// A bit for each place of a window that may hold a gram of a word; without a branch for each.
     #[inline(always)]
     fn grams<const STEP: usize, const WINDOW: usize>(&self, window: &[u8; WINDOW]) -> u64 {
-        (0..N_PLACES).fold(0, |found, place| {
+        // The last one first: each is then put before those behind it.
+        let places = (0..n_places(STEP, WINDOW)).rev();
+        places.fold(0, |found: u64, place| {
             let there = window[place * STEP..].first_chunk();
-            found | there.map_or(0, |there| u64::from(self.may[hash(*there)]) << place)
+            let may = there.map_or(0, |there| u64::from(self.may[hash(*there)]));
+            found * 2 + may
         })
     }
 
-    /// Tells `found` of the words of some entries that stand around a place, and from where on words are wanted.
+    /// Tells `found` of the words around a place at which `there` stands, and from where on words are wanted.
+    #[inline(always)]
     fn each_at(
         &self,
-        firsts: [u16; 2],
+        there: [u8; LOADED_BYTES],
         (text, place, mut from): (&[u8], usize, usize),
         found: &mut impl FnMut(Hit) -> usize,
     ) -> usize {
+        let firsts = [self.table[lower_hash(there)], self.first_of_pair(there)];
+        if firsts == [0; 2] {
+            return from;
+        }
+        let around = around(text, place);
         for mut number in firsts {
             while let Some(entry) = self.entry(number) {
-                if let Some(hit) = self.hit(text, place, entry)
+                number = entry.next;
+                if (around | entry.fold) & entry.mask == entry.around
+                    && let Some(hit) = self.hit(text, place, entry)
                     && hit.start >= from
                 {
                     from = from.max(found(hit));
                 }
-                number = entry.next;
             }
         }
         from
     }
 
-    /// The first entries of what some bytes begin with: those of a gram, and those of a pair.
+    /// The first entry of what some bytes begin with, of words of three bytes.
     #[inline(always)]
-    fn firsts(&self, bytes: [u8; 4]) -> [u16; 2] {
-        [self.table[lower_hash(bytes)], self.pairs[pair_hash(bytes)]]
+    fn first_of_pair(&self, there: [u8; LOADED_BYTES]) -> u16 {
+        match self.has_pairs {
+            true => self.pairs[pair_hash(there)],
+            false => 0,
+        }
     }
 
     /// An entry by its number, from 1.
@@ -312,21 +351,16 @@ impl Words {
         self.entries.get(usize::from(number).checked_sub(1)?)
     }
 
-    /// The word of an entry, if it stands around a place.
+    /// The word of an entry, if what is not around the place is there too.
     #[inline(always)]
     fn hit(&self, text: &[u8], place: usize, entry: &Entry) -> Option<Hit> {
-        let start = place.checked_sub(entry.offset)?;
-        let has_head = entry.has_head(text, start);
-        if has_head == Some(false) {
-            return None;
-        }
+        let start = place.checked_sub(entry.offset as usize)?;
         let hit = Hit {
-            word_idx: entry.word_idx,
+            word_idx: entry.word_idx as usize,
             start,
-            end: start + entry.n_bytes,
+            end: start + entry.n_bytes as usize,
         };
-        let is_whole = has_head.is_some() && entry.n_bytes <= HEAD_BYTES;
-        (is_whole || self.is_at(text, &hit)).then_some(hit)
+        (entry.is_whole || self.is_at(text, &hit)).then_some(hit)
     }
 
     #[inline(never)]
@@ -340,8 +374,13 @@ impl Words {
     }
 }
 
-/// Places that are looked at together.
-const N_PLACES: usize = 8;
+/// Places that are looked at together: those of which all bytes are in a window.
+const fn n_places(step: usize, window: usize) -> usize {
+    (window - LOADED_BYTES) / step + 1
+}
+
+/// Bytes that are loaded for each.
+const LOADED_BYTES: usize = 4;
 
 /// Longest step.
 const STEP_MAX: usize = 4;
@@ -363,7 +402,7 @@ const PAIR_BYTES_BITS: u32 = 16;
 /// Where the gram that some bytes begin with stands in the first table. The last byte is not part of it: multiplying shifts it
 /// out. In 64 bits, because several products of 32 bits would be made together, which takes longer than one by one.
 #[inline]
-fn hash(bytes: [u8; 4]) -> usize {
+fn hash(bytes: [u8; LOADED_BYTES]) -> usize {
     let bytes = u64::from(u32::from_le_bytes(bytes));
     let product = bytes.wrapping_mul(RATIO << (u64::BITS - GRAM_BITS));
     (product >> (u64::BITS - MAY_BITS)) as usize
@@ -371,7 +410,7 @@ fn hash(bytes: [u8; 4]) -> usize {
 
 /// Where a gram stands in the second table, upper and lower case alike.
 #[inline]
-fn lower_hash(bytes: [u8; 4]) -> usize {
+fn lower_hash(bytes: [u8; LOADED_BYTES]) -> usize {
     let gram = lower(u64::from(u32::from_le_bytes(bytes)));
     let product = gram.wrapping_mul(RATIO << (u64::BITS - GRAM_BITS));
     (product >> (u64::BITS - TABLE_BITS)) as usize
@@ -379,7 +418,7 @@ fn lower_hash(bytes: [u8; 4]) -> usize {
 
 /// Where the first two bytes stand in the table of pairs, upper and lower case alike.
 #[inline]
-fn pair_hash(bytes: [u8; 4]) -> usize {
+fn pair_hash(bytes: [u8; LOADED_BYTES]) -> usize {
     let pair = lower(u64::from(u32::from_le_bytes(bytes)));
     let product = pair.wrapping_mul(RATIO << (u64::BITS - PAIR_BYTES_BITS));
     (product >> (u64::BITS - PAIR_BITS)) as usize
@@ -387,8 +426,8 @@ fn pair_hash(bytes: [u8; 4]) -> usize {
 
 /// Adds an entry to those of one hash, of which `first` is the number of the first, unless the same place of its word is there: grams
 /// that differ in case, or in nothing the hash tells apart, share a hash.
-fn enter(first: &mut u16, entries: &mut Vec<Entry>, entry: Entry) {
-    let Ok(number) = u16::try_from(entries.len() + 1) else {
+fn enter(first: &mut u16, entries: &mut Vec<Entry>, entry: Option<Entry>) {
+    let (Some(entry), Ok(number)) = (entry, u16::try_from(entries.len() + 1)) else {
         return;
     };
     let (mut at, mut last) = (*first, None);

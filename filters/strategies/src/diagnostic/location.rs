@@ -43,25 +43,20 @@ fn has_number(word: &[u8], n_before: usize) -> bool {
 /// `a.rs:1`, in the first word.
 fn has_extension(text: &[u8]) -> bool {
     const EXTENSION_BYTES_MAX: usize = 6;
-    // One by one: first words are short.
-    for (at, byte) in text.iter().enumerate() {
-        if byte.is_ascii_whitespace() {
-            return false;
-        }
-        if *byte != b':' || !text.get(at + 1).is_some_and(u8::is_ascii_digit) {
-            continue;
-        }
+    let mut colons = memchr::memchr_iter(b':', text);
+    let path = colons.find_map(|at| {
         let path = &text[..at];
-        let alphanumeric = path.iter().rev();
+        let is_number = text.get(at + 1).is_some_and(u8::is_ascii_digit);
+        let alphanumeric = path.iter().rev().take(EXTENSION_BYTES_MAX + 1);
         let n = alphanumeric
             .take_while(|byte| byte.is_ascii_alphanumeric())
             .count();
         let has_name = path.len() >= n + 2 && path[path.len() - n - 1] == b'.';
-        if has_name && (1..=EXTENSION_BYTES_MAX).contains(&n) {
-            return true;
-        }
-    }
-    false
+        let is_named = is_number && has_name && (1..=EXTENSION_BYTES_MAX).contains(&n);
+        is_named.then_some(path)
+    });
+    // What follows the first one is in no earlier word.
+    path.is_some_and(|path| !path.iter().any(u8::is_ascii_whitespace))
 }
 
 fn first_word(text: &[u8]) -> &[u8] {
