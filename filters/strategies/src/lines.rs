@@ -10,6 +10,7 @@ use std::ops::Range;
 
 use crate::block::{BLOCK_BYTES, equal, padded};
 use crate::diagnostic::{Severities, Severity};
+use crate::line_set::LineSet;
 
 /// A text as lines: where they are, and how bad each says things are.
 ///
@@ -27,6 +28,8 @@ pub struct Lines<'a> {
     is_simple: bool,
     /// Bytes of lines that are left out: they stand in the text behind lines of the table.
     n_folded_bytes: usize,
+    /// Lines of the table that have lines behind them which are left out.
+    holes: LineSet,
     /// Whether others than blank lines are left out.
     is_cut: bool,
     severities: OnceCell<Severities>,
@@ -85,6 +88,7 @@ impl<'a> Lines<'a> {
             has_returns,
             is_simple: !has_returns,
             n_folded_bytes: 0,
+            holes: LineSet::default(),
             is_cut: false,
             severities: OnceCell::new(),
         }
@@ -109,7 +113,7 @@ impl<'a> Lines<'a> {
     #[inline]
     pub fn at(&self, line_idx: usize) -> &'a str {
         match self.known(line_idx) {
-            Some(known) => self.between(known),
+            Some(known) => self.between(line_idx, known),
             None => self.unknown_from(self.start(line_idx)).0,
         }
     }
@@ -122,16 +126,16 @@ impl<'a> Lines<'a> {
     }
 
     /// A line without the `\r` before its `\n`.
-    #[inline]
-    fn between(&self, place: Range<usize>) -> &'a str {
-        if self.is_simple {
+    #[inline(always)]
+    fn between(&self, line_idx: usize, place: Range<usize>) -> &'a str {
+        if self.is_simple || !(self.has_returns || self.holes.contains(line_idx)) {
             return self.text.get(place).unwrap_or_default();
         }
-        self.bare(place)
+        self.bare(self.first_of(line_idx, place))
     }
 
-    fn bare(&self, place: Range<usize>) -> &'a str {
-        let Range { start, end } = self.first_of(place);
+    #[inline(never)]
+    fn bare(&self, Range { start, end }: Range<usize>) -> &'a str {
         let is_ended = end > start && end < self.text.len();
         let is_return = self.has_returns && is_ended && self.text.as_bytes()[end - 1] == b'\r';
         let line = self.text.get(start..end - usize::from(is_return));
@@ -139,15 +143,26 @@ impl<'a> Lines<'a> {
     }
 
     /// The line that begins at `start`, looked for in the text, and where the next one begins.
+    #[inline(never)]
     fn unknown_from(&self, start: usize) -> (&'a str, usize) {
         let end = memchr::memchr(b'\n', &self.text.as_bytes()[start..]);
         let end = end.map_or(self.text.len(), |n| start + n);
-        (self.between(start..end), self.text.len().min(end + 1))
+        (self.bare(start..end), self.text.len().min(end + 1))
     }
 
     /// The line with this number; `None` beyond the last.
     pub fn get(&self, line_idx: usize) -> Option<&'a str> {
         (line_idx < self.n_lines).then(|| self.at(line_idx))
+    }
+
+    /// What each line begins with, for passing over most of them at little cost: the line, its end, and mostly what follows it.
+    pub(crate) fn beginnings(&self) -> impl Iterator<Item = &'a [u8]> {
+        let known = self.starts.get(..self.n_lines).unwrap_or_default();
+        let known = if self.shift == 0 { known } else { &[] };
+        let bytes = self.text.as_bytes();
+        let of_place = |start: &u32| bytes.get(*start as usize..).unwrap_or_default();
+        let others = self.range(known.len()..self.n_lines).map(str::as_bytes);
+        known.iter().map(of_place).chain(others)
     }
 
     /// All lines in order.
@@ -157,13 +172,15 @@ impl<'a> Lines<'a> {
 
     /// Lines that follow each other, in order.
     pub fn range(&self, lines: Range<usize>) -> Iter<'_, 'a> {
-        let (start, end) = (lines.start, lines.end.min(self.n_lines));
+        let end = lines.end.min(self.n_lines);
+        let start = lines.start.min(end);
         let nexts = self.starts.get(start + 1..=end);
         Iter {
             at: self.start(start),
             lines: self,
             nexts: nexts.filter(|_| self.shift == 0).unwrap_or_default().iter(),
-            n_left: end.saturating_sub(start),
+            line_idx: start,
+            end,
         }
     }
 
@@ -180,7 +197,7 @@ impl<'a> Lines<'a> {
     /// Where a line stands in the text, without the `\n` that ends it; the end of the text beyond the last.
     pub(crate) fn place(&self, line_idx: usize) -> Range<usize> {
         if let Some(known) = self.known(line_idx) {
-            return self.first_of(known);
+            return self.first_of(line_idx, known);
         }
         let start = self.start(line_idx);
         let next = self.start(line_idx + 1);
@@ -226,7 +243,8 @@ pub struct Iter<'l, 'a> {
     lines: &'l Lines<'a>,
     /// Where the lines begin that follow each, where the table has them.
     nexts: std::slice::Iter<'l, u32>,
-    n_left: usize,
+    line_idx: usize,
+    end: usize,
     /// Where the next one begins.
     at: usize,
 }
@@ -234,22 +252,25 @@ pub struct Iter<'l, 'a> {
 impl<'a> Iterator for Iter<'_, 'a> {
     type Item = &'a str;
 
-    #[inline]
+    #[inline(always)]
     fn next(&mut self) -> Option<&'a str> {
-        self.n_left = self.n_left.checked_sub(1)?;
-        let (line, next) = match self.nexts.next() {
-            Some(next) => {
-                let next = *next as usize;
-                (self.lines.between(self.at..next - 1), next)
-            }
-            None => self.lines.unknown_from(self.at),
+        if self.line_idx == self.end {
+            return None;
+        }
+        let (line_idx, start) = (self.line_idx, self.at);
+        self.line_idx += 1;
+        let Some(next) = self.nexts.next() else {
+            let (line, next) = self.lines.unknown_from(start);
+            self.at = next;
+            return Some(line);
         };
-        self.at = next;
-        Some(line)
+        self.at = *next as usize;
+        Some(self.lines.between(line_idx, start..self.at - 1))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.n_left, Some(self.n_left))
+        let n_left = self.end - self.line_idx;
+        (n_left, Some(n_left))
     }
 }
 

@@ -14,10 +14,9 @@ mod ruby;
 mod tap;
 mod unittest;
 
-use std::collections::HashMap;
+use std::iter::Peekable;
 use std::ops::{Index, IndexMut, Range};
 
-use foldhash::fast::RandomState;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -73,22 +72,25 @@ enum Mark {
 #[derive(Debug)]
 struct Marks {
     marks: Vec<Mark>,
-    /// The shorter words.
-    said: HashMap<usize, String, RandomState>,
+    /// The shorter words by their line, mostly in order: of a line that is there twice, the last ones count.
+    said: Vec<(u32, Box<str>)>,
 }
 
 impl Marks {
     fn of(n_lines: usize) -> Self {
         Self {
             marks: vec![Mark::Unknown; n_lines],
-            said: HashMap::default(),
+            said: Vec::new(),
         }
     }
 
     /// Has a line shown in shorter words.
-    fn say(&mut self, line_idx: usize, words: String) {
-        self.marks[line_idx] = Mark::Said;
-        self.said.insert(line_idx, words);
+    fn say(&mut self, line_idx: usize, words: impl Into<Box<str>>) {
+        // No text has more lines than that.
+        if let Ok(number) = u32::try_from(line_idx) {
+            self.marks[line_idx] = Mark::Said;
+            self.said.push((number, words.into()));
+        }
     }
 }
 
@@ -208,25 +210,31 @@ const FIRST: [u16; 256] = {
 /// The runners that an output is of, as above.
 fn runners(lines: &Lines<'_>) -> u16 {
     let mut found = 0;
-    for line in lines.iter() {
-        let first = match line.as_bytes() {
-            [first, ..] if first.is_ascii_graphic() => *first,
-            spaced => spaced.trim_ascii_start().first().copied().unwrap_or(b' '),
+    for (line_idx, beginning) in lines.beginnings().enumerate() {
+        let blanks = beginning.iter().copied();
+        let mut first = blanks.skip_while(|byte| matches!(byte, b' ' | b'\t'));
+        let first = match first.next() {
+            Some(b'\r' | b'\x0c') => first_sign(lines.at(line_idx)),
+            first => first.unwrap_or(b' '),
         };
         let mut left = FIRST[usize::from(first)] & !found;
         while left != 0 {
             let runner_idx = left.trailing_zeros() as usize;
-            if (RUNNERS[runner_idx].is_sign)(line) {
+            if (RUNNERS[runner_idx].is_sign)(lines.at(line_idx)) {
                 found |= 1 << runner_idx;
             }
             left &= left - 1;
         }
     }
-    let is_ctest = match lines.is_cut() {
-        true => lines.iter().any(ctest::is_sign),
-        false => ctest::is_sign(lines.text()),
-    };
+    // Lines that are left out still stand in the text.
+    let may_be = ctest::is_sign(lines.text());
+    let is_ctest = may_be && (!lines.is_cut() || lines.iter().any(ctest::is_sign));
     found | u16::from(is_ctest) << CTEST_IDX
+}
+
+fn first_sign(line: &str) -> u8 {
+    let text = line.as_bytes().trim_ascii_start();
+    text.first().copied().unwrap_or(b' ')
 }
 
 fn create(options: &str) -> Result<Box<dyn Strategy>, String> {
@@ -289,31 +297,53 @@ pub(crate) fn report(lines: &Lines<'_>) -> Option<Report> {
 
 fn show(marks: Marks) -> Selection {
     let Marks { marks, mut said } = marks;
-    let mut pieces = Vec::new();
+    if !said.is_sorted_by_key(|(line_idx, _)| *line_idx) {
+        said.sort_by_key(|(line_idx, _)| *line_idx);
+    }
+    let mut said = said.into_iter().peekable();
+    let runs = || marks.chunk_by(|one, other| one == other);
+    // Long outputs have many pieces, and growing step by step takes twice as much.
+    let n_pieces = runs().map(|run| match run[0] {
+        Mark::Unknown => 1,
+        Mark::Said => run.len(),
+        Mark::Passing | Mark::Detail | Mark::Told => 0,
+    });
+    let mut pieces = Vec::with_capacity(n_pieces.sum());
     let mut told = Vec::new();
     let mut at = 0;
-    while at < marks.len() {
-        let mark = marks[at];
-        let n_alike = marks[at..]
-            .iter()
-            .take_while(|other| **other == mark)
-            .count();
-        match mark {
-            Mark::Unknown => pieces.push(Piece::Keep(at..at + n_alike)),
+    for run in runs() {
+        let lines = at..at + run.len();
+        at = lines.end;
+        match run[0] {
+            Mark::Unknown => pieces.push(Piece::Keep(lines)),
             Mark::Said => {
-                let lines = at..at + n_alike;
-                let words = lines.filter_map(|line_idx| said.remove(&line_idx));
-                pieces.extend(words.map(Piece::Note));
-                push_lines(&mut told, at..at + n_alike);
+                push_lines(&mut told, lines.clone());
+                let words = lines.filter_map(|line_idx| words_of(&mut said, line_idx));
+                pieces.extend(words.map(|words| Piece::Note(words.into_string())));
             }
-            Mark::Told => push_lines(&mut told, at..at + n_alike),
+            Mark::Told => push_lines(&mut told, lines),
             Mark::Passing | Mark::Detail => {}
         }
-        at += n_alike;
     }
     Selection {
         pieces,
         confidence: Confidence::Full,
         told,
     }
+}
+
+/// The last of the words for a line, which come after those for lines before it.
+fn words_of(
+    said: &mut Peekable<impl Iterator<Item = (u32, Box<str>)>>,
+    line_idx: usize,
+) -> Option<Box<str>> {
+    while said
+        .next_if(|(other, _)| (*other as usize) < line_idx)
+        .is_some()
+    {}
+    let mut words = None;
+    while let Some((_, last)) = said.next_if(|(other, _)| *other as usize == line_idx) {
+        words = Some(last);
+    }
+    words
 }

@@ -56,5 +56,30 @@ pub(crate) fn has<const N: usize>(line: &str, part: &[u8; N]) -> bool {
     line.as_bytes().array_windows().any(|there| there == part)
 }
 
+/// Where a line holds `part`, of which the byte at `rare` is one that few lines hold: preparing a proper search for each line takes
+/// longer than looking at those.
+#[inline]
+pub(crate) fn find<const N: usize>(line: &str, part: &[u8; N], rare: usize) -> Option<usize> {
+    let bytes = line.as_bytes();
+    let mut found = memchr::memchr_iter(part[rare], bytes);
+    found.find_map(|at| {
+        let start = at.checked_sub(rare)?;
+        bytes[start..].starts_with(part).then_some(start)
+    })
+}
+
+/// A line without the signs of ASCII that frame it.
+pub(crate) fn unframed(line: &str, sign: u8) -> &str {
+    let is_other = |byte: u8| byte != sign;
+    let (first, last) = (
+        line.bytes().position(is_other),
+        line.bytes().rposition(is_other),
+    );
+    match (first, last) {
+        (Some(first), Some(last)) => &line[first..=last],
+        _ => "",
+    }
+}
+
 #[cfg(test)]
 mod tests;

@@ -8,6 +8,7 @@ use std::cell::OnceCell;
 use std::ops::Range;
 
 use super::Lines;
+use crate::line_set::LineSet;
 use crate::text::is_blank;
 
 impl<'a> Lines<'a> {
@@ -31,6 +32,7 @@ impl<'a> Lines<'a> {
             if std::mem::replace(&mut was_blank, is_blank) && is_blank {
                 let [start, next] = [line_idx, line_idx + 1].map(|idx| self.starts[idx] as usize);
                 self.n_folded_bytes += next.min(self.text.len()) - start;
+                self.holes.insert(n_kept - 1);
                 continue;
             }
             self.starts[n_kept] = self.starts[line_idx];
@@ -52,20 +54,32 @@ impl<'a> Lines<'a> {
             return None;
         }
         let mut starts = Vec::with_capacity(self.n_lines + 1);
-        let mut n_bytes = 0;
+        let mut holes = LineSet::default();
+        let (mut n_bytes, mut next) = (0, 0);
         for line_idx in kept.flatten() {
-            let place = self.first_of(self.known(line_idx)?);
+            if next < line_idx && !starts.is_empty() {
+                holes.insert(starts.len() - 1);
+            }
+            next = line_idx + 1;
+            if self.holes.contains(line_idx) {
+                holes.insert(starts.len());
+            }
+            let place = self.first_of(line_idx, self.known(line_idx)?);
             // The last line of the text may have no end.
             n_bytes += self.text.len().min(place.end + 1) - place.start;
             starts.push(*self.starts.get(line_idx)?);
         }
         let n_lines = starts.len();
+        if next < self.n_lines && n_lines > 0 {
+            holes.insert(n_lines - 1);
+        }
         starts.push(*self.starts.last()?);
         Some(Self {
             n_lines,
             starts,
             is_simple: false,
             n_folded_bytes: self.text.len().saturating_sub(n_bytes),
+            holes,
             is_cut: true,
             severities: OnceCell::new(),
             ..*self
@@ -84,11 +98,12 @@ impl<'a> Lines<'a> {
 
     /// Whether a line end follows the last line.
     pub fn is_ended(&self) -> bool {
-        let last = self
-            .n_lines
-            .checked_sub(1)
-            .and_then(|last| self.known(last));
-        self.text.ends_with('\n') || last.is_some_and(|last| self.first_of(last.clone()) != last)
+        let last = self.n_lines.checked_sub(1);
+        let is_hole = |last: usize| {
+            let known = self.known(last);
+            known.is_some_and(|known| self.first_of(last, known.clone()) != known)
+        };
+        self.text.ends_with('\n') || last.is_some_and(is_hole)
     }
 
     /// The text without lines that are left out.
@@ -113,8 +128,11 @@ impl<'a> Lines<'a> {
         }
         let mut copied = self.start(lines.start);
         if self.n_folded_bytes > 0 {
-            for place in lines.clone().filter_map(|line_idx| self.known(line_idx)) {
-                let first = self.first_of(place.clone());
+            for line_idx in self.holes.within(lines.clone()) {
+                let Some(place) = self.known(line_idx) else {
+                    continue;
+                };
+                let first = self.first_of(line_idx, place.clone());
                 if first != place {
                     out.push_str(&self.text[copied..=first.end]);
                     copied = self.text.len().min(place.end + 1);
@@ -139,17 +157,13 @@ impl<'a> Lines<'a> {
             + 1
     }
 
-    /// Where the first of some lines ends that stand behind each other in the text: all but the first are left out, or there is one.
+    /// Where a line stands, of those that stand behind each other at a place: all but the first are left out.
     #[inline]
-    pub(super) fn first_of(&self, place: Range<usize>) -> Range<usize> {
-        if self.n_folded_bytes == 0 {
+    pub(super) fn first_of(&self, line_idx: usize, place: Range<usize>) -> Range<usize> {
+        if !self.holes.contains(line_idx) {
             return place;
         }
         let text = self.text.as_bytes().get(place.clone()).unwrap_or_default();
-        // What ends with a sign is no blank line.
-        if !self.is_cut && text.last().is_none_or(u8::is_ascii_graphic) {
-            return place;
-        }
         let end = memchr::memchr(b'\n', text);
         place.start..end.map_or(place.end, |n| place.start + n)
     }

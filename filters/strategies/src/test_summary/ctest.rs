@@ -42,7 +42,7 @@ pub(super) fn mark(lines: &Lines<'_>, _: Limits, marks: &mut Marks) {
 
 /// `88% tests passed, 1 tests failed out of 9`, in whatever line.
 pub(super) fn is_sign(text: &str) -> bool {
-    text.contains("% tests passed, ")
+    memchr::memmem::find(text.as_bytes(), b"% tests passed, ").is_some()
 }
 
 /// The number of ` 7/22 Test  #7: shop.case_06 ....***Failed    0.01 sec`, and whether it passed.

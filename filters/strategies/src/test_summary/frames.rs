@@ -77,7 +77,11 @@ impl Traceback {
 
     /// `None` for a line outside, `Some(None)` for one inside that is shown.
     pub(super) fn mark(&mut self, line: &str) -> Option<Option<Mark>> {
-        let text = trim_start(line);
+        self.mark_trimmed(line, trim_start(line))
+    }
+
+    /// As [`mark`](Self::mark); `text` is the line without the blanks that it begins with.
+    pub(super) fn mark_trimmed(&mut self, line: &str, text: &str) -> Option<Option<Mark>> {
         if text.starts_with("Traceback") && trim_end(text) == "Traceback (most recent call last):" {
             self.is_inside = true;
             return Some(Some(Mark::Told));

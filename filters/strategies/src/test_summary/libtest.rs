@@ -4,7 +4,7 @@ use foldhash::fast::RandomState;
 
 use super::frames::is_library;
 use super::{Limits, Mark, Marks};
-use crate::text::{is_blank, trim, trim_start};
+use crate::text::{find, is_blank, trim, trim_start};
 use crate::{Lines, Severity, severity};
 
 type HashMap<K, V> = std::collections::HashMap<K, V, RandomState>;
@@ -129,7 +129,7 @@ pub(super) fn mark_body(
     let mut is_new_place = false;
     for line_idx in body.clone() {
         let line = trim_start(lines.at(line_idx));
-        is_message = line.contains("panicked at ")
+        is_message = find(line, b"panicked at ", 5).is_some()
             || line.starts_with("note: panic did not contain expected string")
             || (is_message && !line.is_empty() && !line.starts_with("stack backtrace"));
         is_trace = line == "stack backtrace:" || (is_trace && !line.is_empty());
@@ -156,8 +156,10 @@ pub(super) fn mark_body(
 
 /// `src/lib.rs:7` of `thread 'a' panicked at src/lib.rs:7:42:`.
 fn place_of_panic(line: &str) -> Option<&str> {
-    let (_, place) = line.split_once(" panicked at ")?;
-    without_column(place.strip_suffix(':')?)
+    const PANICKED: &[u8; 13] = b" panicked at ";
+    let line = line.strip_suffix(':')?;
+    let place = find(line, PANICKED, 6)? + PANICKED.len();
+    without_column(&line[place..])
 }
 
 /// `src/lib.rs:7` of the line `at ./src/lib.rs:7:42` below a frame's symbol.

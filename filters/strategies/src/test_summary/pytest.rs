@@ -10,7 +10,7 @@ use self::block::{is_separator, mark_block};
 use self::ids::Ids;
 use super::{Limits, Mark, Marks};
 use crate::Lines;
-use crate::text::{has, trim_end};
+use crate::text::{has, trim_end, unframed};
 
 /// Which part of the report a line stands in.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -99,18 +99,20 @@ impl<'a> Outline<'a> {
             listed: Vec::new(),
             has_workers: false,
         };
-        for (line_idx, line) in lines.iter().enumerate() {
-            let point = match line.as_bytes().first() {
-                Some(b'=') => heading(line).map(Point::Heading),
-                Some(b'_') => failure_name(line).map(Point::Name),
+        for (line_idx, beginning) in lines.beginnings().enumerate() {
+            let line = || lines.at(line_idx);
+            let point = match beginning.first() {
+                Some(b'=') => heading(line()).map(Point::Heading),
+                Some(b'_') => failure_name(line()).map(Point::Name),
                 Some(b'F' | b'E') => {
+                    let line = line();
                     if line.starts_with("FAILED ") || line.starts_with("ERROR ") {
                         outline.listed.push(line_idx);
                     }
                     continue;
                 }
                 Some(b'[') => {
-                    outline.has_workers |= line.starts_with("[gw");
+                    outline.has_workers |= line().starts_with("[gw");
                     continue;
                 }
                 _ => continue,
@@ -300,7 +302,7 @@ fn failure_name(line: &str) -> Option<&str> {
     if !is_framed || is_separator(line) {
         return None;
     }
-    let name = line.trim_start_matches('_').trim_end_matches('_');
+    let name = unframed(line, b'_');
     let name = name.strip_prefix(' ')?.strip_suffix(' ')?;
     (!name.trim().is_empty()).then_some(name)
 }

@@ -121,7 +121,7 @@ fn mark_failures(
         if is_noise || (is_over && lines.severity(line_idx) != Some(Severity::Error)) {
             marks[line_idx] = Mark::Detail;
         } else if let Some(place) = block_place(text) {
-            marks.say(line_idx, place.to_owned());
+            marks.say(line_idx, place);
         }
     }
 }

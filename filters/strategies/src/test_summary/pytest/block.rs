@@ -6,7 +6,7 @@ use foldhash::fast::RandomState;
 
 use crate::test_summary::frames::{Traceback, is_carets, is_library};
 use crate::test_summary::{BRIEF_LINES, Mark, Marks};
-use crate::text::{has, trim, trim_end, trim_start};
+use crate::text::{find, trim, trim_end, trim_start};
 use crate::{Lines, is_blank, is_location};
 
 type HashSet<T> = std::collections::HashSet<T, RandomState>;
@@ -32,6 +32,8 @@ struct Block<'a> {
 #[derive(Clone, Copy)]
 struct Line<'a> {
     text: &'a str,
+    /// It without the blanks that it begins with.
+    trimmed: &'a str,
     line_idx: usize,
     is_place: bool,
     /// The line before it is a place.
@@ -53,9 +55,11 @@ pub(super) fn mark_block(lines: &Lines<'_>, block: Range<usize>, budget: usize, 
     for (line_idx, text) in block.clone().zip(lines.range(block)) {
         let is_place = is_place(text);
         // `--tb=native`; pytest's own lines are not indented, or marked.
-        let mark = traceback.mark(text).unwrap_or_else(|| {
+        let trimmed = trim_start(text);
+        let mark = traceback.mark_trimmed(text, trimmed).unwrap_or_else(|| {
             let line = Line {
                 text,
+                trimmed,
                 line_idx,
                 is_place,
                 is_called,
@@ -91,7 +95,7 @@ impl<'a> Block<'a> {
         if self.is_repeated && !is_verdict && self.n_captured.is_none() {
             return Some(Mark::Detail);
         }
-        if self.n_captured.is_none() && is_of_group(text) {
+        if self.n_captured.is_none() && is_of_group(line.trimmed) {
             return None;
         }
         if self.is_noise(line) {
@@ -128,7 +132,7 @@ impl<'a> Block<'a> {
 
 /// The line of source that failed; of many failures only the message and the place are shown.
 fn is_cause(line: &str) -> bool {
-    line.starts_with(">  ") || (!line.starts_with('E') && has(line, b" = "))
+    line.starts_with(">  ") || (!line.starts_with('E') && find(line, b" = ", 1).is_some())
 }
 
 fn is_verdict(line: &str) -> bool {
@@ -136,8 +140,8 @@ fn is_verdict(line: &str) -> bool {
 }
 
 /// What an exception in a group says, or where it was raised: `  | ValueError: empty`, `  |   File "a.py", line 2, in b`.
-fn is_of_group(line: &str) -> bool {
-    let Some(text) = trim_start(line).strip_prefix("| ") else {
+fn is_of_group(trimmed: &str) -> bool {
+    let Some(text) = trimmed.strip_prefix("| ") else {
         return false;
     };
     let is_message = !text.starts_with(' ') && !text.starts_with("Traceback (");
@@ -156,7 +160,7 @@ fn is_empty_verdict(line: &str) -> bool {
 fn is_place(line: &str) -> bool {
     // Nearly all lines are indented, or marked in the first column.
     match line.as_bytes() {
-        [b' ', ..] => false,
+        [] | [b' ', ..] => false,
         [first, b' ', ..] if first.is_ascii_graphic() => false,
         _ => is_location(line),
     }

@@ -112,7 +112,8 @@ impl<'a> Ids<'a> {
         if has_control(header) {
             return None;
         }
-        let plain = || (!header.starts_with("ERROR ")).then(|| header.to_owned());
+        let is_error = header.starts_with("ERROR ");
+        let plain = || (!is_error).then(|| header.to_owned());
         let Some(known) = self.headers.get_mut(header) else {
             return plain();
         };
@@ -126,10 +127,7 @@ impl<'a> Ids<'a> {
             return plain();
         }
         self.told.insert(named.line_idx);
-        let before = header
-            .split(" of ")
-            .next()
-            .filter(|_| header.starts_with("ERROR "));
+        let before = is_error.then(|| header.split(" of ").next()).flatten();
         Some(before.map_or_else(
             || named.id.to_owned(),
             |before| format!("{before} of {}", named.id),
