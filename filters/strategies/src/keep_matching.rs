@@ -3,7 +3,9 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::{Automaton, Confidence, Coverage, Definition, Input, Selection, Strategy, options};
+use crate::{
+    Automaton, Confidence, Coverage, Definition, Input, LineSet, Selection, Strategy, options,
+};
 
 /// The entry of the table.
 pub const DEFINITION: Definition = Definition {
@@ -38,14 +40,19 @@ fn create(options: &str) -> Result<Box<dyn Strategy>, String> {
 
 impl Strategy for KeepMatching {
     fn apply(&self, input: &Input<'_>) -> Selection {
-        let is_wanted = |line: &str| self.wanted.is_match(line);
-        let mut is_kept: Vec<_> = input.lines.iter().map(is_wanted).collect();
-        if !is_kept.contains(&true) {
+        let (mut kept, mut has_wanted) = (LineSet::default(), false);
+        for (line_idx, line) in input.lines.iter().enumerate() {
+            if self.wanted.is_match(line) {
+                kept.insert(line_idx);
+                has_wanted = true;
+            }
+        }
+        if !has_wanted {
             return Selection::all(input, Confidence::Fallback);
         }
-        for (line_idx, is_kept) in is_kept.iter_mut().enumerate() {
-            *is_kept |= !*is_kept && input.lines.severity(line_idx).is_some();
-        }
-        Selection::of(&is_kept, Confidence::Full)
+        let is_diagnostic = |line_idx: &usize| input.lines.severity(*line_idx).is_some();
+        let diagnostics = (0..input.lines.len()).filter(is_diagnostic);
+        diagnostics.for_each(|line_idx| kept.insert(line_idx));
+        Selection::of(&kept, Confidence::Full)
     }
 }

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use crate::Lines;
 use crate::block::{controls, padded};
+use crate::{LineSet, Lines};
 
 /// One finished command.
 #[derive(Debug, Clone, Copy)]
@@ -69,13 +69,11 @@ impl Selection {
         }
     }
 
-    /// The lines for which `is_kept` holds.
-    pub fn of(is_kept: &[bool], confidence: Confidence) -> Self {
+    /// These lines.
+    pub fn of(kept: &LineSet, confidence: Confidence) -> Self {
         let mut pieces = Vec::new();
-        for (line_idx, is_kept) in is_kept.iter().enumerate() {
-            if *is_kept {
-                keep(&mut pieces, line_idx);
-            }
+        for line_idx in kept.within(0..usize::MAX) {
+            keep(&mut pieces, line_idx);
         }
         Self::from_pieces(pieces, confidence)
     }

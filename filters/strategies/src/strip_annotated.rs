@@ -8,7 +8,7 @@ use crate::automaton::Search;
 use crate::selection::{count, keep};
 use crate::strip_noise::is_noise;
 use crate::{
-    Automaton, Confidence, Coverage, Definition, Input, Lines, Piece, Selection, Strategy,
+    Automaton, Confidence, Coverage, Definition, Input, LineSet, Lines, Piece, Selection, Strategy,
     has_control, options, severity,
 };
 
@@ -83,10 +83,13 @@ impl Strategy for StripAnnotated {
         }
         let lines = input.lines.iter().enumerate();
         let mut annotated = self.annotated.search();
-        let is_kept: Vec<_> = lines
-            .map(|(line_idx, line)| !self.is_omitted(&mut annotated, input.lines, line_idx, line))
-            .collect();
-        Selection::of(&is_kept, Confidence::Full)
+        let mut kept = LineSet::default();
+        for (line_idx, line) in lines {
+            if !self.is_omitted(&mut annotated, input.lines, line_idx, line) {
+                kept.insert(line_idx);
+            }
+        }
+        Selection::of(&kept, Confidence::Full)
     }
 }
 

@@ -5,7 +5,8 @@ use serde::Deserialize;
 
 use crate::automaton::Search;
 use crate::{
-    Automaton, Confidence, Coverage, Definition, Input, Lines, Selection, Strategy, options,
+    Automaton, Confidence, Coverage, Definition, Input, LineSet, Lines, Selection, Strategy,
+    options,
 };
 
 /// The entry of the table.
@@ -43,12 +44,16 @@ impl Strategy for StripNoise {
     fn apply(&self, input: &Input<'_>) -> Selection {
         let lines = input.lines.iter().enumerate();
         let mut noise = self.noise.search();
-        let mut is_noise = |(line_idx, line)| is_noise(&mut noise, input.lines, line_idx, line);
-        let is_kept: Vec<_> = lines.map(|line| !is_noise(line)).collect();
-        let n_dropped = is_kept.iter().filter(|is_kept| !**is_kept).count();
-        match n_dropped {
-            0 => Selection::all(input, Confidence::Fallback),
-            _ => Selection::of(&is_kept, Confidence::Full),
+        let (mut kept, mut has_noise) = (LineSet::default(), false);
+        for (line_idx, line) in lines {
+            match is_noise(&mut noise, input.lines, line_idx, line) {
+                true => has_noise = true,
+                false => kept.insert(line_idx),
+            }
+        }
+        match has_noise {
+            false => Selection::all(input, Confidence::Fallback),
+            true => Selection::of(&kept, Confidence::Full),
         }
     }
 }
