@@ -81,7 +81,9 @@ impl<'a> Report<'a> {
                 }
                 (group_idx, fits)
             });
-            fit_note.push(fits && !has_control(finding.place(output)));
+            // Without a file, a place is two numbers.
+            let is_plain = !finding.has_path() || !has_control(finding.place(output));
+            fit_note.push(fits && is_plain);
             groups[group_idx as usize].push(finding_idx);
             group_of.push(group_idx);
         }

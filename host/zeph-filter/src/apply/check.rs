@@ -37,7 +37,11 @@ pub(super) fn check(
             }
             // A list of places is taken apart in half the time where it is ASCII, as nearly all are.
             match note.is_ascii() {
-                true => named.extend(note.split_ascii_whitespace().map(bare).filter(places)),
+                true => named.extend(
+                    (note.split_ascii_whitespace().filter(may_be_place))
+                        .map(bare)
+                        .filter(places),
+                ),
                 false => named.extend(note.split_whitespace().map(bare).filter(places)),
             }
         }
@@ -178,6 +182,12 @@ fn without_rest(place: &str) -> &str {
 fn may_hold_place(line: &str) -> bool {
     let mut colons = memchr::memchr_iter(b':', line.as_bytes());
     colons.any(|at| line.as_bytes().get(at + 1).is_some_and(u8::is_ascii_digit))
+}
+
+/// Whether a word has a colon with a digit behind it. Most have a name, and little is left to do for the others.
+fn may_be_place(word: &&str) -> bool {
+    let mut pairs = word.as_bytes().array_windows();
+    pairs.any(|[colon, digit]| *colon == b':' && digit.is_ascii_digit())
 }
 
 /// A word without what stands around words.

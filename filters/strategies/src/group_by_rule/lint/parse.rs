@@ -164,10 +164,11 @@ fn finding<'a>(lines: &Lines<'a>, at: usize) -> Option<Finding<'a>> {
     if let Some(finding) = with_arrow(lines, at) {
         return Some(finding);
     }
-    if let Some((place, text)) = below_file(lines.at(at)) {
+    let line = lines.at(at);
+    if let Some((place, text)) = below_file(line) {
         return Finding::of(lines, at, place, false, text);
     }
-    let (place, text) = with_path(lines.at(at))?;
+    let (place, text) = with_path(line)?;
     let mut finding = Finding::of(lines, at, place, true, text)?;
     take_more(lines, &mut finding);
     Some(finding)
