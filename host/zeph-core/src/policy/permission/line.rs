@@ -61,19 +61,37 @@ impl<'a> LineQuery<'a> {
         sum(tally.said, &self.line.unknown).missing(rules)
     }
 
-    /// A refusal of the text, of a part, or of a file it writes to.
+    /// A refusal of a part, of a file it writes to, or of the text.
     fn denial(&self, whole: &TextVerdict) -> Option<Finding> {
-        if let TextVerdict::Deny(rule) = whole {
-            return Some(denied(rule, &self.line.whole.given));
-        }
         let parts = self.line.parts.iter();
         let parts = parts.map(|part| (self.part(part), part.text.given.clone()));
         let writes = self.line.writes.iter().enumerate();
         let writes = writes.map(|(idx, write)| (self.write(idx, write), write.shown()));
-        parts.chain(writes).find_map(|(said, what)| match said {
+        let found = parts.chain(writes).find_map(|(said, what)| match said {
             TextVerdict::Deny(rule) => Some(denied(&rule, &what)),
             _ => None,
+        });
+        found.or_else(|| match whole {
+            TextVerdict::Deny(rule) => Some(self.denied_text(rule)),
+            _ => None,
         })
+    }
+
+    /// A refusal of the text, in which no part is refused by itself.
+    fn denied_text(&self, rule: &str) -> Finding {
+        let unknown = self.line.unknown.first();
+        match (self.source, unknown) {
+            (PermissionSource::Lists(_), Some(unknown)) => {
+                let reason = format!(
+                    "the line contains what {rule} forbids, and not all that it runs is known (`{}`: {}); remove it from the line, or \
+                     have the operator remove the entry (a built-in one of `blocked_commands` with `tools.shell.allowed_commands`)",
+                    crate::failure::one_line(&unknown.part, 100),
+                    unknown.reason,
+                );
+                Finding::new(Verdict::Deny, rule.to_owned()).because(reason)
+            }
+            _ => denied(rule, &self.line.whole.given),
+        }
     }
 
     /// An operator who names the very text, or the whole tool, has nothing left to be asked.

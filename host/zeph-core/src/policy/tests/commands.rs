@@ -92,6 +92,37 @@ fn what_is_blocked_is_found_wherever_it_stands() {
 }
 
 #[test]
+fn a_refusal_names_the_program_and_the_entry_that_forbids_it() {
+    let reason = |text: &str, parts: &str| match authorise(
+        &open(),
+        &SessionFacts::default(),
+        bash(text, parts),
+    ) {
+        Decision::Deny(refusal) => refusal.reason.clone(),
+        _ => panic!("{text} is not refused"),
+    };
+    let entry = "tools.shell.blocked_commands `su`";
+    assert_eq!(
+        reason("cd x && su root", "cd x|su root"),
+        format!("`su root` is forbidden by {entry}")
+    );
+    // `newgrp` may run anything, and here it would be a program that is blocked; by itself it asks.
+    let hidden = reason("newgrp staff; man su", "newgrp staff|man su|?");
+    assert!(
+        hidden.starts_with(&format!(
+            "the line contains what {entry} forbids, and not all"
+        )),
+        "{hidden}"
+    );
+    assert!(
+        hidden.contains("`tools.shell.allowed_commands`"),
+        "{hidden}"
+    );
+    let asks = bash("newgrp staff", "newgrp staff|?");
+    assert_eq!(decide(&open(), asks), "ask");
+}
+
+#[test]
 fn removals_nobody_means() {
     check(
         &open(),
