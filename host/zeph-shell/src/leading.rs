@@ -26,6 +26,8 @@ pub(crate) fn is_tame_command(command: &str) -> bool {
 /// Whether a value of a known variable leads nowhere.
 pub(crate) fn is_tame(name: &str, value: &str) -> bool {
     match name {
+        // What a name runs, and where `popd` goes.
+        "BASH_ALIASES" | "BASH_CMDS" | "DIRSTACK" => false,
         _ if value.is_empty() => true,
         "NODE_OPTIONS" => value.split_whitespace().all(is_node_option),
         "MAKEFLAGS" | "GNUMAKEFLAGS" | "MFLAGS" => value.split_whitespace().all(is_make_option),

@@ -37,6 +37,18 @@ const NUMERIC: [&str; 16] = [
     "UID",
 ];
 
+/// Those that read whatever they are given as a number, some of them in some versions of bash.
+const READING: [&str; 8] = [
+    "BASHPID",
+    "EPOCHSECONDS",
+    "HISTCMD",
+    "LINENO",
+    "OPTIND",
+    "RANDOM",
+    "SECONDS",
+    "SRANDOM",
+];
+
 /// Everything a text may come to where a number is meant.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct NumberOrigin {
@@ -55,6 +67,10 @@ pub(super) struct Numbers {
     /// Arrays whose subscripts are no arithmetic.
     maps: BTreeSet<String>,
     uses: Vec<Use>,
+    /// Arrays of any kind.
+    arrays: BTreeSet<String>,
+    /// Variables that a builtin gives a value which is not known, each with its word.
+    declared: Vec<(String, String)>,
     /// Variables that arithmetic and `${name:=value}` set although they decide what is run.
     decisive: Vec<String>,
 }
@@ -109,8 +125,12 @@ impl NumberOrigin {
     fn of_text(text: &str) -> Self {
         let mut scan = Scan::default();
         scan.text(text);
-        // Read as a number, a value that sets a variable sets it.
-        scan.origin.is_outside |= !scan.assigned.is_empty() || !scan.changed.is_empty();
+        for (_, subscript) in std::mem::take(&mut scan.subscripts) {
+            scan.origin.add(subscript);
+        }
+        // Read as a number, a value that sets a variable sets it, and nothing has looked at what a substitution in it runs.
+        let sets = !scan.assigned.is_empty() || !scan.changed.is_empty();
+        scan.origin.is_outside |= sets || text.contains("$(") || text.contains('`');
         scan.origin
     }
 
@@ -135,12 +155,32 @@ impl Numbers {
     /// Notes a value of a variable, of which only the origin is known.
     pub(super) fn assign(&mut self, name: &str, origin: NumberOrigin) {
         self.literals.forget(name);
+        if READING.contains(&name) {
+            self.reads(origin.clone(), name);
+        }
         self.values.entry(name.to_owned()).or_default().add(origin);
     }
 
     /// Notes an array whose subscripts are texts.
     pub(super) fn map(&mut self, name: &str) {
         self.maps.insert(name.to_owned());
+    }
+
+    /// Notes an array.
+    pub(super) fn array(&mut self, name: &str) {
+        self.arrays.insert(name.to_owned());
+    }
+
+    /// Notes that a builtin such as `declare` gives a variable a value that is not known.
+    pub(super) fn declares(&mut self, name: &str, word: &str) {
+        self.declared.push((name.to_owned(), word.to_owned()));
+    }
+
+    /// The words of such values that an array gets, which bash reads once more.
+    pub(super) fn compound(&self) -> Option<&str> {
+        let mut declared = self.declared.iter();
+        let found = declared.find(|(name, _)| self.arrays.contains(name));
+        found.map(|(_, word)| word.as_str())
     }
 
     /// Notes that a text is read as a number.
@@ -171,6 +211,7 @@ impl Numbers {
             self.assign(&name, origin);
         }
         for (array, origin) in scan.subscripts {
+            self.arrays.insert(array.clone());
             self.uses.push(Use {
                 origin,
                 array: Some(array),

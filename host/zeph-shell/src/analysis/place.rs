@@ -10,6 +10,9 @@ const STAYING: [&str; 20] = [
     "stdbuf", "command", "builtin", "exec", "eval", "trap", "taskset", "chrt", "xargs",
 ];
 
+/// What bash takes for a connection and no file.
+const NETWORKS: [&str; 2] = ["/dev/tcp/", "/dev/udp/"];
+
 /// The path that a word of a redirection or of `cd` names, with a leading `~` only where that stands for the home directory; `None`
 /// when it is known only while the line runs.
 pub(super) fn path(word: &Value) -> Option<String> {
@@ -21,6 +24,20 @@ pub(super) fn path(word: &Value) -> Option<String> {
         true => format!("./{}", word.text),
         false => word.text.clone(),
     })
+}
+
+/// Whether bash opens a network connection for a redirection to `target`.
+pub(super) fn is_network(target: &Value) -> bool {
+    NETWORKS
+        .iter()
+        .any(|device| target.text.starts_with(device))
+}
+
+/// Whether `target` is a device whose name is not known.
+pub(super) fn may_be_network(target: &Value) -> bool {
+    let is_device = target.text.starts_with("/dev/") && !target.text.starts_with("/dev/fd/");
+    let is_open = |end: usize| target.holes.iter().any(|hole| hole.start < end);
+    is_device && !target.is_stream && is_open(NETWORKS[0].len())
 }
 
 /// Whether `path` says the same wherever the line is.

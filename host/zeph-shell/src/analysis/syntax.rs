@@ -62,6 +62,8 @@ pub(super) struct VariableAssignment {
     pub(super) name: String,
     /// Whether the value is added to what is there: `name+=value`.
     pub(super) is_added: bool,
+    /// Whether the variable is an array from then on: an element is set, or all of them.
+    pub(super) is_array: bool,
     /// The value; the elements of an array; the subscript is part of the first.
     pub(super) values: Vec<Word>,
 }

@@ -194,6 +194,14 @@ impl Value {
         self.is_one_word && !may_be_option
     }
 
+    /// Whether a quoted substitution stands in its first `end` bytes: nothing has looked at what it runs where the text is expanded again.
+    pub(super) fn quotes_substitution(&self, end: usize) -> bool {
+        let is_in_hole = |at: usize| self.holes.iter().any(|h| (h.start..h.end).contains(&at));
+        let marks = ["$(", "`"].into_iter();
+        let mut places = marks.flat_map(|mark| self.text.match_indices(mark));
+        places.any(|(at, _)| at < end && !is_in_hole(at))
+    }
+
     /// The text, if it is what a command would get.
     pub(super) fn as_literal(&self) -> Option<&str> {
         self.is_literal.then_some(self.text.as_str())

@@ -1,5 +1,6 @@
 //! Variables that make a command another one than its words say.
 
+use super::numbers::is_name;
 use super::value::Value;
 use crate::leading;
 
@@ -96,6 +97,17 @@ pub(super) fn leads(name: &str, value: &Value, whom: For<'_>) -> bool {
         && !value.text.is_empty()
 }
 
+/// Whether `ENV` is set for a shell, which runs the file of that name when it is interactive.
+pub(super) fn is_start_up(whom: For<'_>) -> bool {
+    const SHELLS: [&str; 9] = [
+        "ash", "bash", "busybox", "dash", "ksh", "ksh93", "mksh", "sh", "zsh",
+    ];
+    let For::Program(program) = whom else {
+        return false;
+    };
+    SHELLS.contains(&program.rsplit('/').next().unwrap_or(program))
+}
+
 /// Whether all entries of a search path are folders of the project.
 fn is_below(path: &str) -> bool {
     let is_below = |entry: &str| {
@@ -153,6 +165,16 @@ pub(super) fn set_by_name(command: &str, arguments: &[Value]) -> Vec<Value> {
     }
 }
 
+/// Whether a builtin makes arrays of the variables that it sets by their names.
+pub(super) fn makes_arrays(command: &str, arguments: &[Value]) -> bool {
+    let is_letter = |word: &Value| word.text.starts_with('-') && word.text.contains('a');
+    match command {
+        "mapfile" | "readarray" => true,
+        "read" => arguments.iter().any(is_letter),
+        _ => false,
+    }
+}
+
 /// The words, with the name that follows the letter of an option at once in place of the option: `read -raNAME`.
 fn glued(arguments: &[Value], letter: char) -> Vec<Value> {
     let name = |word: &Value| {
@@ -202,16 +224,19 @@ pub(super) fn sets_by_name(command: &str, arguments: &[Value]) -> bool {
 
 /// Whether a `declare` makes references to other variables.
 pub(super) fn is_reference(arguments: &[Value]) -> bool {
-    let is_option = |word: &&Value| word.text.starts_with('-');
+    let is_option = |word: &&Value| word.text.starts_with(['-', '+']);
     let mut options = arguments.iter().take_while(is_option);
-    options.any(|word| word.text.contains('n'))
+    options.any(|word| word.text.starts_with('-') && word.text.contains('n'))
 }
 
-/// Whether all references lead to variables that are known and decide nothing: one without a value may be led anywhere later.
+/// Whether all references lead to variables that are known and decide nothing: one without a value may be led anywhere later, and one to
+/// an element runs its subscript whenever it is used.
 fn leads_to_plain_names(arguments: &[Value]) -> bool {
-    let mut words = arguments.iter().filter(|word| !word.text.starts_with('-'));
+    let mut words = arguments
+        .iter()
+        .filter(|word| !word.text.starts_with(['-', '+']));
     words.all(|word| match word.text.split_once('=') {
-        Some((_, name)) => word.is_literal && !decides_what_runs(name),
+        Some((_, name)) => word.is_literal && is_name(name) && !decides_what_runs(name),
         None => false,
     })
 }

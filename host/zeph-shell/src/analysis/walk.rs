@@ -13,6 +13,7 @@ use super::syntax::{
 };
 use super::value::Value;
 use super::variables::{self, For};
+use super::wrapper;
 
 mod function;
 mod known;
@@ -93,10 +94,21 @@ impl Piped {
         let texts: Option<Vec<&str>> = values.iter().map(Value::as_literal).collect();
         match texts.as_deref() {
             Some(["echo" | "printf", texts @ ..]) => Self::printed(texts),
-            Some(["cat", _, ..]) if command.redirects.is_empty() => Self::Files,
+            Some(["cat", words @ ..]) if command.redirects.is_empty() && are_files(words) => {
+                Self::Files
+            }
             _ => Self::Anything,
         }
     }
+}
+
+/// Whether the words of a `cat` name files, and not what it finds on its own standard input.
+fn are_files(words: &[&str]) -> bool {
+    let mut operands = words
+        .iter()
+        .filter(|word| !word.starts_with("-") || **word == "-");
+    let is_named = operands.clone().next().is_some();
+    is_named && operands.all(|word| !wrapper::is_input(word))
 }
 
 /// Where the walk is.
@@ -174,6 +186,12 @@ impl ScriptWalk {
             self.unknown(
                 "a variable that decides what is run is set where it is looked at",
                 &name,
+            );
+        }
+        if let Some(word) = self.numbers.compound().map(str::to_owned) {
+            self.unknown(
+                "the elements of an array are made of text that is read once more",
+                &word,
             );
         }
         let led = self
@@ -265,6 +283,10 @@ impl ScriptWalk {
     fn command(&mut self, at: WalkPosition<'_>, command: &SyntaxCommand) {
         let first = self.line.commands.len();
         let mut end = None;
+        let around = self.piped.clone();
+        if let Some(given) = run::given(at, &command.redirects) {
+            self.piped = given;
+        }
         match &command.shape {
             CommandShape::Simple { assignments, words } => {
                 end = Some(self.simple(at, assignments, words, &command.redirects));
@@ -293,8 +315,13 @@ impl ScriptWalk {
                 if let Some(name) = name {
                     self.sets_number(name);
                 }
+                self.piped = Piped::Anything;
                 self.command(uncertain(at), body);
             }
+        }
+        // `exec < FILE` is for all that follows.
+        if !is_for_the_rest(command) {
+            self.piped = around;
         }
         let commands = first..end.unwrap_or(self.line.commands.len());
         for redirect in &command.redirects {
@@ -326,6 +353,7 @@ impl ScriptWalk {
         let end = self.line.commands.len();
         self.run_known(at, known, redirects);
         self.origins(words);
+        self.quoted_compounds(words);
         self.give_back(around);
         self.assignments(at, assignments, whom);
         self.declared_values(words);
@@ -383,11 +411,11 @@ impl ScriptWalk {
         if let Some(name) = variable.and_then(|name| name.strip_suffix('}')) {
             self.sets_number(variables::whole_name(name));
         }
-        let is_network = ["/dev/tcp/", "/dev/udp/"]
-            .iter()
-            .any(|folder| target.text.starts_with(folder));
-        if is_network {
+        let known = Value::of(&self.numbers.literals.put_whole(&redirect.target));
+        if place::is_network(&known) {
             self.unknown("a redirection opens a network connection", &target.text);
+        } else if place::may_be_network(&known) {
+            self.unknown("a redirection may open a network connection", &target.text);
         }
         let is_descriptor = {
             let digits = target.text.strip_suffix('-').unwrap_or(&target.text);
@@ -424,6 +452,12 @@ impl ScriptWalk {
             _ => self.words(at, std::slice::from_ref(&redirect.target)),
         }
     }
+}
+
+/// Whether a command only redirects the shell itself.
+fn is_for_the_rest(command: &SyntaxCommand) -> bool {
+    let is_exec = |words: &[Word]| matches!(words, [word] if Value::of(word).text == "exec");
+    matches!(&command.shape, CommandShape::Simple { words, .. } if is_exec(words))
 }
 
 /// The words that a command gets.

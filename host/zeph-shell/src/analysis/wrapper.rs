@@ -118,6 +118,7 @@ fn usual_name(name: &str) -> &str {
 /// Options that no table knows.
 const UNREADABLE: &str = "the command it runs cannot be determined from its options";
 
+pub(super) use builtins::is_input;
 pub(super) use languages::statements_act;
 pub(super) use synonyms::usual;
 

@@ -126,10 +126,15 @@ impl Scan {
             if let Some(inside) = rest.strip_prefix('[') {
                 self.subscript(name, split_closed(inside, '[', ']').0);
             }
+            // `${#:offset}` and its like take a part of `$#`; `${#-}` and its like are lengths.
+            if name.is_empty() && rest.chars().nth(1).is_some() {
+                self.operator("", rest.trim_start_matches(|c: char| c.is_ascii_digit()));
+            }
             return;
         }
         if let Some(indirect) = inside.strip_prefix('!') {
-            let lists_names = indirect.ends_with(['*', '@']) || indirect.ends_with("[@]");
+            let (_, ending) = split_name(indirect);
+            let lists_names = ["*", "@", "[*]", "[@]"].contains(&ending);
             self.origin.is_outside |= !lists_names;
             if !lists_names {
                 self.subscripts

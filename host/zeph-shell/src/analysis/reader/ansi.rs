@@ -1,8 +1,9 @@
 //! The escapes of `$'…'`.
 
-/// Undoes the escapes, as bash does: a NUL ends the text, bytes that are no UTF-8 become U+FFFD.
-pub(super) fn unescape(raw: &str) -> String {
+/// Undoes the escapes, as bash does: a NUL ends the text. `None` when the text is no UTF-8, or another one from locale to locale.
+pub(super) fn unescape(raw: &str) -> Option<String> {
     let mut bytes = Vec::new();
+    let mut depends_on_locale = false;
     let mut rest = raw.chars().peekable();
     while let Some(c) = rest.next() {
         if c != '\\' {
@@ -21,8 +22,16 @@ pub(super) fn unescape(raw: &str) -> String {
             Some('v') => bytes.push(0x0b),
             Some(c @ ('\\' | '\'' | '"' | '?')) => push(&mut bytes, c),
             Some('c') => {
-                let control = rest.next().map_or(0, |c| u32::from(c) & 0x1f);
-                bytes.push(low_byte(control));
+                let control = rest.next().unwrap_or_default();
+                // Two backslashes are one here.
+                if control == '\\' {
+                    rest.next_if_eq(&'\\');
+                }
+                bytes.push(match control {
+                    '?' => 0x7f,
+                    control => low_byte(u32::from(control) & 0x1f),
+                });
+                depends_on_locale |= !control.is_ascii();
             }
             Some(c @ '0'..='7') => {
                 let first = c.to_digit(8).unwrap_or_default();
@@ -36,7 +45,10 @@ pub(super) fn unescape(raw: &str) -> String {
             Some(kind @ ('u' | 'U')) => {
                 let most = if kind == 'u' { 4 } else { 8 };
                 match digits(&mut rest, 16, most, 0) {
-                    Some(value) => push(&mut bytes, char::from_u32(value).unwrap_or('\u{fffd}')),
+                    Some(value) => {
+                        depends_on_locale |= value > 0x7f;
+                        push(&mut bytes, char::from_u32(value).unwrap_or('\u{fffd}'));
+                    }
                     None => bytes.extend_from_slice(if kind == 'u' { b"\\u" } else { b"\\U" }),
                 }
             }
@@ -48,7 +60,8 @@ pub(super) fn unescape(raw: &str) -> String {
     }
     let end = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
     bytes.truncate(end);
-    String::from_utf8_lossy(&bytes).into_owned()
+    let text = String::from_utf8(bytes).ok();
+    text.filter(|_| !depends_on_locale)
 }
 
 type Rest<'t> = std::iter::Peekable<std::str::Chars<'t>>;

@@ -37,7 +37,15 @@ impl Reader<'_, '_> {
                 // Elsewhere it is a `$` and a quote.
                 self.only_bash()?;
                 let text = self.ansi_quoted()?;
-                return Ok(one(WordPart::Quoted(text)));
+                return Ok(one(match text {
+                    Some(text) => WordPart::Quoted(text),
+                    None => WordPart::Expansion(Expansion {
+                        source: self.since(start).to_owned(),
+                        lists: Vec::new(),
+                        kind,
+                        is_one_word: true,
+                    }),
+                }));
             }
             Some('"') if quoting == Quoting::Unquoted => {
                 self.only_bash()?;
@@ -228,7 +236,8 @@ impl Reader<'_, '_> {
         }
     }
 
-    fn ansi_quoted(&mut self) -> Result<String, Syntax> {
+    /// The text of `$'…'`, if it is known.
+    fn ansi_quoted(&mut self) -> Result<Option<String>, Syntax> {
         self.pass('\'')?;
         let mut raw = String::new();
         loop {

@@ -262,6 +262,8 @@ impl Reader<'_, '_> {
                 values.push(self.word()?);
             }
         }
+        let is_array = is_open
+            || matches!(values.first().and_then(|v| v.parts.first()), Some(WordPart::Text(text)) if text.starts_with('['));
         let is_added = matches!(
             word.parts.first(),
             Some(WordPart::Text(text)) if text[name.len()..].starts_with('+')
@@ -269,6 +271,7 @@ impl Reader<'_, '_> {
         Ok(Some(VariableAssignment {
             name,
             is_added,
+            is_array,
             values,
         }))
     }

@@ -39,6 +39,10 @@ const SETS: &[&str] = &[
     "v=1; declare -n n=v; read -r n < a.txt",
     "v='u=1'",
     "exec {v}>/dev/null",
+    "v=$c",
+    "v='A[w]'",
+    "declare -A A",
+    "v=(); read -r v < a.txt",
     "",
 ];
 
@@ -93,6 +97,25 @@ const USES: &[&str] = &[
     "echo x {A[v]}>/dev/null",
     "exec {A[0]}>/dev/null",
     "unset \"A[$v]\"",
+    "RANDOM=$v",
+    "OPTIND=$v",
+    "read -r OPTIND <<< \"$v\"",
+    "declare RANDOM=\"$v\"",
+    "declare -a B=\"$v\"",
+    "declare -a B=\"($v)\"",
+    "B=(); declare B=\"$v\"",
+    "B=(); declare B=$v",
+    "declare v=\"$c\"",
+    "[ \"$v\" \"$w\" ]",
+    "[ -n \"$v\" ]",
+    "echo ${#:v}",
+    "echo ${#v}",
+    "echo ${!v#*}",
+    "echo ${!v:-@}",
+    "declare -n r=\"A[$v]\"; r=1",
+    "declare -n r='A[v]'; echo $r",
+    "let 'A[ $(deploy|wc -l)]=1'",
+    "A[0]=1; [[ 'A[v]' -eq 1 ]]",
 ];
 
 /// Every value in every place.
@@ -137,6 +160,29 @@ impl Dice {
 
     fn pick<'t>(&mut self, from: &[&'t str]) -> &'t str {
         from[self.roll(from.len())]
+    }
+
+    /// One of the texts with something inserted, removed, or put in from another.
+    pub(super) fn mutated(&mut self, texts: &[&str], tokens: &[&str]) -> String {
+        let mut text = self.pick(texts).to_owned();
+        for _ in 0..=self.roll(2) {
+            let places: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
+            let Some(at) = places.get(self.roll(places.len().max(1))).copied() else {
+                break;
+            };
+            match self.roll(4) {
+                0 => {
+                    text.remove(at);
+                }
+                1 => {
+                    let other = self.pick(texts);
+                    let from = other.char_indices().nth(self.roll(other.chars().count()));
+                    text.insert_str(at, &other[from.map_or(0, |(from, _)| from)..]);
+                }
+                _ => text.insert_str(at, self.pick(tokens)),
+            }
+        }
+        text
     }
 
     /// A whole text: some lists, and at times a here-document or a function.

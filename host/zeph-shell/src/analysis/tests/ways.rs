@@ -41,6 +41,45 @@ fn a_command_is_seen_under_its_usual_name_too() {
 }
 
 #[test]
+fn a_variable_that_is_a_number_reads_its_value_as_one() {
+    check("integers");
+}
+
+#[test]
+fn elements_that_are_read_once_more_are_seen() {
+    check("elements");
+}
+
+#[test]
+fn what_a_program_reads_is_seen_wherever_it_is_redirected() {
+    check("input");
+}
+
+#[test]
+fn a_start_up_file_needs_a_rule_of_its_own() {
+    use zeph_core::command::Wraps;
+    for text in ["bash --rcfile f -ic ls", "bash --init-file f -i -c ls"] {
+        let line = analyse(text);
+        let kinds: Vec<Wraps> = line.commands.iter().map(|c| c.wraps).collect();
+        assert_eq!(kinds, [Wraps::WithEffect, Wraps::Nothing], "{text}");
+    }
+}
+
+#[test]
+fn a_file_is_not_known_whose_name_depends_on_the_locale() {
+    for text in ["ls > $'a/\\xff/x'", "ls > $'a/\\u00e9/x'"] {
+        let line = analyse(text);
+        assert_eq!(line.redirections[0].target, None, "{text}");
+    }
+    let line = analyse("ls > $'a\\tb'; ls > $'\\c?x'");
+    let targets: Vec<_> = line.redirections.iter().map(|r| r.target.clone()).collect();
+    assert_eq!(
+        targets,
+        [Some("a\tb".to_owned()), Some("\u{7f}x".to_owned())]
+    );
+}
+
+#[test]
 fn statements_without_commands_are_known() {
     for text in [
         "sqlite3 app.db 'select 1'",

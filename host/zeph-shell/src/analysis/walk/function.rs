@@ -5,7 +5,7 @@ use zeph_core::command::Wraps;
 use super::super::syntax::SyntaxCommand;
 use super::super::value::Value;
 use super::super::wrapper::{self, Look};
-use super::{ScriptWalk, WalkPosition, uncertain};
+use super::{Piped, ScriptWalk, WalkPosition, uncertain};
 
 impl ScriptWalk {
     /// Takes in a definition. The commands of the body need their rules here, not where the function is called.
@@ -19,7 +19,10 @@ impl ScriptWalk {
             self.functions.push(name.to_owned());
         }
         self.numbers.literals.enter();
+        // What a call finds there is not known here.
+        let around = std::mem::replace(&mut self.piped, Piped::Anything);
         self.command(uncertain(at), body);
+        self.piped = around;
         self.numbers.literals.leave();
     }
 

@@ -48,6 +48,7 @@ impl ScriptWalk {
         else {
             return;
         };
+        self.unary(operands);
         for part in operands.iter().flat_map(|word| &word.parts) {
             if let WordPart::Expansion(expansion) = part
                 && !expansion.is_one_word
@@ -56,6 +57,18 @@ impl ScriptWalk {
                 let origin = NumberOrigin::of_expansion(expansion);
                 self.numbers.reads(origin, &expansion.source);
             }
+        }
+    }
+
+    /// `[ "$op" "$x" ]`, where the first may become `-v` and the second a subscript.
+    fn unary(&mut self, operands: &[Word]) {
+        let is_mark = |word: &&Word| !matches!(word.plain(), Some("!" | "]"));
+        let operands: Vec<Value> = operands.iter().filter(is_mark).map(Value::of).collect();
+        if let [operator, name] = operands.as_slice()
+            && operator.holes.first().is_some_and(|hole| hole.start == 0)
+            && !name.is_literal
+        {
+            self.numbers.reads(NumberOrigin::outside(), &name.text);
         }
     }
 

@@ -181,22 +181,7 @@ impl ScriptWalk {
     /// Takes in the statements that a program finds on its standard input.
     fn statements(&mut self, at: WalkPosition<'_>, name: &str, redirects: &[Redirect]) {
         const REASON: &str = "it can run commands that stand in what it reads";
-        let given = match redirects.iter().rev().find(is_input) {
-            None => self.piped.clone(),
-            Some(redirect) => match redirect.kind {
-                RedirectKind::HereDocument(slot) => {
-                    let document = at.script.documents.get(slot);
-                    Piped::Text(
-                        document
-                            .map(|word| Value::of(word).text)
-                            .unwrap_or_default(),
-                    )
-                }
-                RedirectKind::HereString => Piped::Text(Value::of(&redirect.target).text),
-                RedirectKind::Read if Value::of(&redirect.target).is_literal => Piped::Files,
-                _ => Piped::Anything,
-            },
-        };
+        let given = given(at, redirects).unwrap_or_else(|| self.piped.clone());
         let acts = match given {
             Piped::Nothing | Piped::Files => false,
             Piped::Text(text) => wrapper::statements_act(name, &text.replace("\\n", "\n")),
@@ -222,6 +207,23 @@ impl ScriptWalk {
         }
         !self.is_full()
     }
+}
+
+/// What redirections put on the standard input; `None` when they leave it as it is.
+pub(super) fn given(at: WalkPosition<'_>, redirects: &[Redirect]) -> Option<Piped> {
+    let redirect = redirects.iter().rev().find(is_input)?;
+    Some(match redirect.kind {
+        RedirectKind::HereDocument(slot) => {
+            let document = at.script.documents.get(slot).map(Value::of);
+            Piped::Text(document.map(|value| value.text).unwrap_or_default())
+        }
+        RedirectKind::HereString => Piped::Text(Value::of(&redirect.target).text),
+        RedirectKind::Read => match Value::of(&redirect.target) {
+            target if target.is_literal && !wrapper::is_input(&target.text) => Piped::Files,
+            _ => Piped::Anything,
+        },
+        _ => Piped::Anything,
+    })
 }
 
 /// Whether a redirection is of the standard input.

@@ -9,6 +9,11 @@ use super::super::variables::{self, For};
 use super::super::wrapper::{self, Look, WrappedCommand};
 use super::{ScriptWalk, WalkPosition};
 
+/// Words among which a builtin that declares stands: `builtin command declare`.
+const COMMANDS_BEFORE: usize = 3;
+
+const COMPOUND: &str = "the elements of an array are made of text that is read once more";
+
 /// Builtins whose arguments set variables.
 pub(super) const DECLARE: [&str; 5] = ["export", "declare", "typeset", "local", "readonly"];
 
@@ -23,6 +28,9 @@ impl ScriptWalk {
         let is_own = !matches!(whom, For::Program(_));
         for assignment in assignments {
             let name = &assignment.name;
+            if assignment.is_array {
+                self.numbers.array(name);
+            }
             for value in &assignment.values {
                 let fixed = value.fixed_text();
                 if fixed.contains("$(") || fixed.contains('`') {
@@ -71,12 +79,14 @@ impl ScriptWalk {
 
     /// Looks at a variable that is set.
     fn variable(&mut self, at: WalkPosition<'_>, name: &str, value: &Value, whom: For<'_>) {
-        if variables::is_command(name) {
+        let reason = "a variable is set that may lead a program to what it runs or loads";
+        if name == "ENV" && variables::is_start_up(whom) && !value.text.is_empty() {
+            self.unknown(reason, name);
+        } else if variables::is_command(name) {
             if !value.text.is_empty() {
                 self.text(at, value, Dialect::Portable);
             }
         } else if variables::leads(name, value, whom) {
-            let reason = "a variable is set that may lead a program to what it runs or loads";
             self.unknown(reason, name);
         } else if name == "PATH" && !variables::leads_to_installed(&value.text) {
             self.unknown(
@@ -126,8 +136,12 @@ impl ScriptWalk {
             _ => {}
         }
         let names = variables::set_by_name(command, arguments);
+        let makes_arrays = variables::makes_arrays(command, arguments);
         for name in &names {
             let whole = variables::whole_name(&name.text);
+            if makes_arrays || name.text.contains('[') {
+                self.numbers.array(whole);
+            }
             self.numbers.assign(whole, NumberOrigin::outside());
         }
         let unset = arguments.iter().filter(|_| command == "unset");
@@ -174,7 +188,9 @@ impl ScriptWalk {
         }
         for word in arguments.iter().filter(|word| !is_plain(word)) {
             self.name(word);
+            self.element_of_map(word);
             self.elements(word);
+            self.compound(word, has('a') || has('A'));
             let name = word.text.split('=').next().unwrap_or_default();
             if !word.text.contains('=')
                 && is_exported
@@ -186,6 +202,9 @@ impl ScriptWalk {
                     name,
                 );
             }
+            if has('a') || has('A') || name.contains('[') {
+                self.numbers.array(variables::whole_name(name));
+            }
             if has('A') && at.is_certain {
                 self.numbers.map(name);
             }
@@ -193,6 +212,71 @@ impl ScriptWalk {
                 self.numbers
                     .reads(NumberOrigin::of(&Word::quoted(name)), &word.text);
             }
+        }
+    }
+
+    /// The value of a variable that is an array, or may be one: bash reads it once more if it looks like `(…)`.
+    fn compound(&mut self, word: &Value, is_array: bool) {
+        let Some((name, value)) = word.text.split_once('=') else {
+            return;
+        };
+        let end = word.text.len();
+        let is_open = word.holes.iter().any(|hole| hole.start == name.len() + 1);
+        if value.starts_with('(') && word.quotes_substitution(end) {
+            self.unknown(COMPOUND, &word.text);
+        } else if is_open && is_array {
+            self.unknown(COMPOUND, &word.text);
+        } else if is_open {
+            let name = variables::whole_name(name);
+            self.numbers.declares(name, &word.text);
+        }
+    }
+
+    /// `declare -a NAME="(… $x …)"`, which is read once more with what the expansion becomes; only the words show the quotes.
+    pub(super) fn quoted_compounds(&mut self, words: &[Word]) {
+        let texts: Vec<String> = words.iter().map(|word| Value::of(word).text).collect();
+        let declares = |text: &&String| DECLARE.contains(&text.as_str());
+        if !texts
+            .iter()
+            .take(COMMANDS_BEFORE)
+            .any(|text| declares(&text))
+        {
+            return;
+        }
+        let is_option = |text: &&String| text.starts_with('-') && text.contains(['a', 'A']);
+        let is_array = texts.iter().any(|text| is_option(&text));
+        for word in words {
+            let Some((name, value)) = split_assignment(word) else {
+                continue;
+            };
+            let is_empty = |part: &&WordPart| matches!(part, WordPart::Text(t) | WordPart::Quoted(t) if t.is_empty());
+            let first = value.parts.iter().find(|part| !is_empty(part));
+            if matches!(first, Some(WordPart::Text(text)) if text.starts_with('(')) {
+                self.numbers.array(&name);
+            }
+            let is_quoted = matches!(first, Some(WordPart::Quoted(text)) if text.starts_with('('));
+            let is_made = |part: &WordPart| matches!(part, WordPart::Expansion(_));
+            if !is_quoted || !value.parts.iter().any(is_made) {
+                continue;
+            }
+            match is_array {
+                true => self.unknown(COMPOUND, &Value::of(word).text),
+                false => self.numbers.declares(&name, &Value::of(word).text),
+            }
+        }
+    }
+
+    /// `declare NAME[…]=…` expands the subscript of a map once more.
+    fn element_of_map(&mut self, word: &Value) {
+        let name = word.text.split('=').next().unwrap_or_default();
+        let Some((array, subscript)) = name.split_once('[') else {
+            return;
+        };
+        let inside = array.len()..name.len();
+        if word.holes.iter().any(|hole| inside.contains(&hole.start)) {
+            let mut scan = Scan::default();
+            scan.subscript("", subscript.trim_end_matches(['+', ']']));
+            self.numbers.take_inside(scan, &word.text);
         }
     }
 
@@ -229,9 +313,20 @@ impl ScriptWalk {
         }
         let name = word.text.split('=').next().unwrap_or_default();
         if let Some((array, subscript)) = name.split_once('[') {
+            self.substitution(word, name.len());
             let mut scan = Scan::default();
             scan.subscript(array, subscript.trim_end_matches(['+', ']']));
             self.numbers.take_inside(scan, &word.text);
+        }
+    }
+
+    /// A quoted substitution in the first `end` bytes of what is expanded once more.
+    fn substitution(&mut self, word: &Value, end: usize) {
+        if word.quotes_substitution(end) {
+            self.unknown(
+                "a subscript may be run wherever its text is a number",
+                &word.text,
+            );
         }
     }
 
@@ -248,6 +343,7 @@ impl ScriptWalk {
 
     /// A word that is read as arithmetic.
     fn number(&mut self, word: &Value) {
+        self.substitution(word, word.text.len());
         let mut scan = Scan::default();
         scan.text(&word.text);
         scan.origin.is_outside |= word.holes.iter().any(|hole| {

@@ -38,6 +38,11 @@ pub(super) fn look(name: &str, arguments: &[Value]) -> Option<Look> {
             Wraps::Nothing,
             "`fc` runs what was run before",
         )),
+        "history" => Some(with_option(
+            arguments,
+            "anrw",
+            "`history` reads or writes a file",
+        )),
         _ => None,
     }
 }
@@ -77,13 +82,13 @@ fn trap(arguments: &[Value]) -> Look {
 
 const READING: &str = "it changes how commands are read";
 
-/// `set -k` makes variables of arguments, `set -H` runs what was run before.
+/// `set -k` makes variables of arguments, `set -H` runs what was run before, `set +B` leaves braces as they are.
 fn set(arguments: &[Value]) -> Look {
     let options = arguments.iter().take_while(|word| word.text != "--");
     let is_meant = |word: &Value| {
         let is_cluster = word.text.starts_with('-') && word.text.contains(['k', 'H']);
         let may_be_option = word.holes.first().is_some_and(|hole| hole.start == 0);
-        is_cluster || may_be_option || changes_reading(word)
+        is_cluster || leaves_braces(&word.text) || may_be_option || changes_reading(word)
     };
     match options.into_iter().any(is_meant) {
         true => Look::unknown(Wraps::Nothing, READING),
@@ -91,9 +96,22 @@ fn set(arguments: &[Value]) -> Look {
     }
 }
 
-/// Whether a word is the name of an option of the shell that changes how it reads commands, or may be one.
+/// Whether letters of options turn the expansion of braces off.
+pub(super) fn leaves_braces(text: &str) -> bool {
+    text.starts_with('+') && text.contains('B')
+}
+
+/// Whether a word is the name of an option of the shell that changes how it reads commands or where `cd` goes, or may be one.
 pub(super) fn changes_reading(word: &Value) -> bool {
-    !word.is_literal || ["keyword", "histexpand", "history"].contains(&word.text.as_str())
+    const NAMES: [&str; 6] = [
+        "braceexpand",
+        "cdable_vars",
+        "expand_aliases",
+        "histexpand",
+        "history",
+        "keyword",
+    ];
+    !word.is_literal || NAMES.contains(&word.text.as_str())
 }
 
 fn alias(arguments: &[Value]) -> Look {
@@ -128,7 +146,7 @@ fn source(arguments: &[Value]) -> Look {
 }
 
 /// Whether a path is the standard input or another open descriptor.
-pub(super) fn is_input(path: &str) -> bool {
+pub(in super::super) fn is_input(path: &str) -> bool {
     path == "-" || path.ends_with("/stdin") || path.contains("/fd/")
 }
 

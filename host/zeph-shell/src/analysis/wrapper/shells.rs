@@ -3,7 +3,7 @@
 use zeph_core::command::Wraps;
 
 use super::super::value::Value;
-use super::builtins::{NONE, changes_reading, is_file, is_input, joined};
+use super::builtins::{NONE, changes_reading, is_file, is_input, joined, leaves_braces};
 use super::options::ProgramOptions;
 use super::table::{guesses, is_assignment};
 use super::{Look, UNREADABLE, WrappedCommand};
@@ -50,10 +50,12 @@ const LONG: &[&str] = &[
 /// `sh [options] [-c TEXT | FILE] [argument…]`.
 fn shell(arguments: &[Value], text_of: fn(Value) -> WrappedCommand) -> Look {
     let mut has_text = false;
+    // A start-up file is run besides what is asked for.
+    let mut wraps = Wraps::Transparently;
     let mut next = 0;
     while let Some(argument) = arguments.get(next) {
         let text = argument.text.as_str();
-        if !text.starts_with(['-', '+']) || text == "-" {
+        if !text.starts_with(['-', '+']) {
             break;
         }
         if !argument.is_literal {
@@ -61,23 +63,25 @@ fn shell(arguments: &[Value], text_of: fn(Value) -> WrappedCommand) -> Look {
         }
         next += 1;
         match text {
-            "--" => break,
+            "--" | "-" => break,
             "--version" | "--help" => return Look::nothing(),
             _ if LONG_VALUED.contains(&text.trim_start_matches('-')) => {
                 if arguments.get(next).is_none_or(|file| !is_file(file)) {
                     return Look::unknown(Wraps::Transparently, UNREADABLE);
                 }
+                wraps = Wraps::WithEffect;
                 next += 1;
             }
             // Bash takes its long names with one dash too.
             _ if LONG.contains(&text.trim_start_matches('-')) => {}
             _ if text.starts_with("--") => return Look::unknown(Wraps::Transparently, UNREADABLE),
-            // Every `NAME=value` among the words is a variable then, or every variable is exported.
-            _ if is_cluster(text) && text.contains(['k', 'a']) => {
+            // Every `NAME=value` among the words is a variable then, every variable is exported, or braces stay.
+            _ if leaves_braces(text) || is_cluster(text) && text.contains(['k', 'a']) => {
                 return Look::unknown(Wraps::Transparently, UNREADABLE);
             }
             _ => {
-                has_text |= text.starts_with('-') && text.contains('c');
+                // `+c` and `+s` are `-c` and `-s`.
+                has_text |= text.contains('c');
                 // `-o NAME` and `-O NAME`.
                 let n_names = text.matches(['o', 'O']).count();
                 let mut names = arguments.iter().skip(next).take(n_names);
@@ -93,9 +97,9 @@ fn shell(arguments: &[Value], text_of: fn(Value) -> WrappedCommand) -> Look {
         .iter()
         .take(next)
         .map(|argument| argument.text.as_str())
-        .any(|text| is_cluster(text) && text.contains('s'));
+        .any(|text| (is_cluster(text) || text.starts_with('+')) && text.contains('s'));
     match operand {
-        Some(text) if has_text => Look::one(Wraps::Transparently, text_of(text.clone())),
+        Some(text) if has_text => Look::one(wraps, text_of(text.clone())),
         None if has_text => Look::unknown(Wraps::Transparently, "the text it runs is missing"),
         None => Look::one(Wraps::Transparently, WrappedCommand::Input),
         Some(file) if reads_input || is_input(&file.text) => {
