@@ -47,6 +47,11 @@ pub(crate) fn is_tame(name: &str, value: &str) -> bool {
     }
 }
 
+/// Whether a variable names a compiler or holds options of one.
+pub(crate) fn is_tool(name: &str) -> bool {
+    COMPILERS.contains(&name) || FLAGS.contains(&name)
+}
+
 /// Whether a variable says where a tool chain is installed.
 pub(crate) fn is_installed(name: &str) -> bool {
     INSTALLED.contains(&name) || name.ends_with("_HOME") && !name.starts_with("XDG_")

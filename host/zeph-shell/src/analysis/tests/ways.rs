@@ -56,6 +56,69 @@ fn what_a_program_reads_is_seen_wherever_it_is_redirected() {
 }
 
 #[test]
+fn a_shell_is_told_what_to_run_in_every_way_it_knows() {
+    check("shells");
+}
+
+#[test]
+fn a_word_of_make_that_runs_more_than_the_makefile_is_seen() {
+    check("make");
+}
+
+#[test]
+fn ordinary_settings_and_options_are_free() {
+    for text in [
+        "make -j8 CFLAGS=\"-O2 -g\" LDFLAGS=\"-L/x -ly\"",
+        "make CC=clang CXX=\"ccache g++\"",
+        "make test ARGS=\"-k foo\" V=1",
+        "make VERSION=\"$(git describe --tags)\"",
+        "cmake -DCMAKE_EXE_LINKER_FLAGS=-fuse-ld=lld .",
+        "cmake -DCMAKE_CXX_FLAGS=\"-O2 -fsanitize=address\" .",
+        "cmake -DENABLE_CPPCHECK=ON -DCMAKE_ARCHIVE_OUTPUT_DIRECTORY=lib .",
+        "cmake -DCOMPILER_RT_BUILD=ON .",
+        "cmake --build b -- -j4",
+        "go build -ldflags '-s -w -X main.v=1 -extldflags \"-static\"' .",
+        "git config --global alias.st status",
+        "git -c protocol.file.allow=always submodule update --init",
+        "git init --bare x.git",
+        "gh repo clone x -- --depth 1",
+        "sqlite3 -header -column app.db 'select * from t limit 5'",
+        "sqlite3 app.db '.mode csv' '.headers on' 'select credit(1)'",
+        "sqlite3 .app.db .schema",
+        "vim -es -c 'set ts=4 sw=4 et' -c 'retab' -c 'wq' f",
+        "vim -e -s f < /dev/null",
+        "psql -c '\\copy t from x.csv csv'",
+        "psql -c '\\dt'",
+        "less +G f",
+        "less +/error f",
+        "sed ':a;N;$!ba;s/\\n/ /g' f",
+        "sed '$a\\\nthe end' f",
+        "tree -L 2 -I node_modules",
+        "kubectl --kubeconfig ~/.kube/dev get pods",
+        "convert a.png -resize 50% b.png",
+        "OPTIND=1; RANDOM=42; SECONDS=0",
+        "f() { local OPTIND; while getopts ab o; do :; done; }; f",
+        "export MSG=\"(draft) $title\"",
+        "x=(1 2); echo \"${!x[@]}\" ${!y*}",
+        "declare -a x=($y)",
+        "export x=\"$(date)\"",
+        "[ \"$x\" ] && [ ! -f \"$y\" ]",
+        "echo \"${#x} ${#@} ${#} ${#x[@]} ${#1}\"",
+        "printf '%s' $'\\u2713 done'",
+        "bash - x.sh",
+        "cat < /dev/null > \"$f\"",
+        "set -euo pipefail; shopt -s nullglob globstar extglob",
+        "history | tail -5",
+        "while read -r l; do echo \"$l\"; done <<< \"$x\"",
+        "sqlite3 app.db < schema.sql",
+        "cat a.sql b.sql | sqlite3 app.db",
+    ] {
+        let line = analyse(text);
+        assert!(line.unknown.is_empty(), "{text}: {:?}", line.unknown);
+    }
+}
+
+#[test]
 fn a_start_up_file_needs_a_rule_of_its_own() {
     use zeph_core::command::Wraps;
     for text in ["bash --rcfile f -ic ls", "bash --init-file f -i -c ls"] {

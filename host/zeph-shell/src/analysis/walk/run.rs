@@ -46,7 +46,7 @@ impl ScriptWalk {
         if !self.push(name, arguments, wraps) {
             return;
         }
-        if let Some((name, arguments)) = wrapper::usual(base, arguments) {
+        for (name, arguments) in wrapper::usual(base, arguments) {
             self.push(&name, &arguments, Wraps::Within);
         }
         self.names(at, base, arguments, &look);

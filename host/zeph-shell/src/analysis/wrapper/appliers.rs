@@ -4,16 +4,19 @@ use zeph_core::command::{Becomes, Wraps};
 
 use super::super::value::Value;
 use super::builtins::joined;
+use super::carriers::values;
 use super::options::ProgramOptions;
 use super::table::guesses;
 use super::{Look, UNREADABLE, WrappedCommand};
 
 pub(super) fn look(name: &str, arguments: &[Value]) -> Option<Look> {
     match name {
-        "find" | "gfind" => Some(find(arguments)),
+        "find" | "gfind" | "bfs" => Some(find(arguments)),
         "fd" | "fdfind" => fd(arguments),
         "xargs" | "gxargs" => Some(xargs(arguments)),
         "parallel" => Some(parallel(arguments)),
+        "concurrently" => Some(concurrently(arguments)),
+        "cargo" => watch(arguments),
         _ => None,
     }
 }
@@ -169,6 +172,78 @@ fn parallel(arguments: &[Value]) -> Look {
         inner,
         ..Look::unknown(Wraps::WithEffect, REASON)
     }
+}
+
+/// `concurrently [options] TEXT…`, each given to a shell.
+fn concurrently(arguments: &[Value]) -> Look {
+    const OPTIONS: ProgramOptions = ProgramOptions {
+        flags: "kgrhvVC",
+        valued: "ncpslmtPH",
+        long_flags: &[
+            "kill-others",
+            "kill-others-on-fail",
+            "group",
+            "raw",
+            "no-color",
+            "timings",
+            "passthrough-arguments",
+            "handle-input",
+            "help",
+            "version",
+        ],
+        long_valued: &[
+            "names",
+            "name-separator",
+            "prefix",
+            "prefix-colors",
+            "prefix-length",
+            "pad-prefix",
+            "success",
+            "hide",
+            "max-processes",
+            "restart-tries",
+            "restart-after",
+            "kill-signal",
+            "timestamp-format",
+        ],
+    };
+    let mut texts = Vec::new();
+    let mut rest = arguments;
+    while !rest.is_empty() {
+        let Some(read) = OPTIONS.read(rest) else {
+            return Look::unknown(Wraps::WithEffect, UNREADABLE);
+        };
+        rest = rest.get(read.next..).unwrap_or_default();
+        if let Some((text, after)) = rest.split_first() {
+            texts.push(WrappedCommand::Text(text.clone()));
+            rest = after;
+        }
+    }
+    applied(texts)
+}
+
+/// `cargo watch`: `-x` names subcommands, `-s` texts for a shell, and a command may stand behind `--`.
+fn watch(arguments: &[Value]) -> Option<Look> {
+    let at = arguments.iter().position(|word| word.text == "watch")?;
+    let rest = arguments.get(at + 1..)?;
+    let is_end = |word: &Value| word.text == "--";
+    let end = rest.iter().position(is_end).unwrap_or(rest.len());
+    let own = rest.get(..end).unwrap_or_default();
+    let of_cargo = |value: Value| Value {
+        text: format!("cargo {}", value.text),
+        ..value
+    };
+    let subcommands = ["-x", "--exec"]
+        .iter()
+        .flat_map(|option| values(own, option));
+    let texts = ["-s", "--shell"]
+        .iter()
+        .flat_map(|option| values(own, option));
+    let texts = subcommands.map(of_cargo).chain(texts);
+    let mut inner: Vec<WrappedCommand> = texts.map(WrappedCommand::Text).collect();
+    let command = rest.get(end + 1..).unwrap_or_default();
+    inner.extend((!command.is_empty()).then(|| WrappedCommand::Words(command.to_vec())));
+    Some(applied(inner))
 }
 
 fn with_marker(command: &[Value], marker: &str, becomes: Becomes) -> Vec<Value> {

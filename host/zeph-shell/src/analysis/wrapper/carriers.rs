@@ -21,6 +21,9 @@ const CARRIERS: &[(&str, &[&str])] = &[
             "--on-download-stop",
         ],
     ),
+    ("bazel", &["--run_under"]),
+    ("bazelisk", &["--run_under"]),
+    ("chokidar", &["--command", "-c"]),
     ("cppcheck", &["--clang"]),
     ("diff3", &["--diff-program"]),
     (
@@ -44,13 +47,15 @@ const CARRIERS: &[(&str, &[&str])] = &[
     ("hg", &["--command", "--program"]),
     ("just", &["--command", "--shell", "-c"]),
     ("man", &["--pager", "-P", "--html", "-H"]),
+    ("meson", &["--wrapper", "--gdb-path"]),
+    ("mosh", &["--ssh", "--client"]),
     ("nano", &["--speller", "-s"]),
     ("nc", &["-c", "-e"]),
     ("ncat", &["-c", "-e"]),
     ("netcat", &["-c", "-e"]),
     ("nix", &["--command", "-c"]),
     ("nix-shell", &["--run", "--command"]),
-    ("nodemon", &["--exec"]),
+    ("nodemon", &["--exec", "-x"]),
     ("npm", &["--call", "--script-shell"]),
     ("npx", &["--call", "-c"]),
     ("pandoc", &["--filter", "--pdf-engine", "-F"]),
@@ -159,12 +164,16 @@ fn long(argument: &Value, option: &str, next: impl Fn() -> Option<Value>) -> Opt
     }
 }
 
-/// The value of a letter among others, or of a long name with one dash: `-e ssh`, `-essh`, `-ave ssh`, `-exec=x`.
+/// The value of a letter among others, or of a long name with one dash: `-e ssh`, `-essh`, `-ave ssh`, `-exec=x`. Programs that know
+/// long names with one dash take two as well.
 fn clustered(argument: &Value, option: &str, next: Option<Value>) -> Option<Value> {
-    let letters = argument
-        .text
-        .strip_prefix('-')
-        .filter(|letters| !letters.starts_with('-'))?;
+    let letters = argument.text.strip_prefix('-')?;
+    let is_letter = option.len() == 2;
+    let letters = match letters.strip_prefix('-') {
+        Some(_) if is_letter => return None,
+        Some(name) => name.starts_with(&option[1..]).then_some(name)?,
+        None => letters,
+    };
     let (_, rest) = letters.split_once(option.trim_start_matches('-'))?;
     match rest.strip_prefix('=').unwrap_or(rest) {
         "" => next,

@@ -88,7 +88,7 @@ struct GitParts {
 }
 
 pub(super) fn look(name: &str, arguments: &[Value]) -> Option<Look> {
-    (name == "git").then(|| git(arguments))
+    matches!(name, "git" | "hub").then(|| git(arguments))
 }
 
 fn git(arguments: &[Value]) -> Look {
@@ -110,6 +110,10 @@ fn git(arguments: &[Value]) -> Look {
 impl GitParts {
     fn options(&mut self, read: &Read) {
         for met in &read.met {
+            // The directory itself is taken for a repository, and may hold any settings.
+            if met.name == "bare" {
+                self.unknown = Some(LEADS);
+            }
             let Some(value) = &met.value else { continue };
             match met.name.as_str() {
                 "c" => self.assignment(value),
@@ -194,6 +198,18 @@ impl GitParts {
         self.inner.extend(named(rest, &["-u"]));
     }
 
+    /// A name for a subcommand with its options: rules look at what it stands for.
+    fn alias(&mut self, value: &Value) {
+        let words = value.text.split_whitespace().map(Value::literal);
+        let words: Vec<Value> = std::iter::once(Value::literal("git"))
+            .chain(words)
+            .collect();
+        match value.is_literal {
+            true => self.inner.push(WrappedCommand::Words(words)),
+            false => self.unknown = Some(LEADS),
+        }
+    }
+
     /// A setting `NAME=VALUE`.
     fn assignment(&mut self, value: &Value) {
         if let Some((name, text)) = value.text.split_once('=') {
@@ -204,6 +220,13 @@ impl GitParts {
     fn setting(&mut self, name: &str, value: &Value) {
         let name = name.to_ascii_lowercase();
         let key = last_part(&name);
+        if leads_to_helper(&name, &key, value) {
+            self.unknown = Some(LEADS);
+            return;
+        }
+        if name.starts_with("alias.") && !value.text.starts_with('!') {
+            return self.alias(value);
+        }
         let is_run = gitkeys::runs(&key)
             || name.starts_with("pager.")
             || value.text.starts_with('!')
@@ -222,6 +245,15 @@ impl GitParts {
         let text = value.text.trim_start_matches('!');
         self.inner.push(WrappedCommand::Text(value.part(text)));
     }
+}
+
+/// Whether a setting lets an address run a command (`ext::COMMAND`), or is an address that does.
+fn leads_to_helper(name: &str, key: &str, value: &Value) -> bool {
+    let is_address = matches!(key, "insteadof" | "pushinsteadof" | "url" | "pushurl");
+    let opens = matches!(name, "protocol.allow" | "protocol.ext.allow") && value.text != "never";
+    let is_program = matches!(name, "instaweb.httpd")
+        || name.starts_with("sendemail.") && key == "smtpserver" && value.text.contains('/');
+    opens || is_program || is_address && (name.contains("ext::") || value.text.contains("ext::"))
 }
 
 /// The pager in `-Oless`, `-nOless`: behind a letter that may stand among others, and never in the next word.

@@ -7,6 +7,9 @@ use super::super::value::Value;
 use super::{Look, WrappedCommand};
 
 mod awk;
+mod make;
+mod sqlite;
+mod vim;
 
 const REASON: &str = "it can run commands that stand in its own language";
 
@@ -24,13 +27,18 @@ const MARKS: &[(&[&str], &[&str])] = &[
             "`",
             "to program",
             "from program",
+            "\\e ",
+            "\\edit",
+            "\\ef",
+            "\\ev",
+            "\\setenv",
+            "\\lo_export",
         ],
     ),
     (&["mysql", "mariadb"], &["\\!", "system "]),
+    (&["m4"], &["syscmd"]),
+    (&["gnuplot"], &["system", "`", "!", "'<", "\"<", "|"]),
 ];
-
-/// Options of editors behind which commands of theirs stand.
-const EDITORS: &[&str] = &["-c", "--cmd"];
 
 /// Editors that are vim.
 const VIMS: &[&str] = &[
@@ -63,6 +71,8 @@ pub(super) fn look(name: &str, arguments: &[Value]) -> Option<Look> {
     }
 }
 
+pub(super) use make::acts as make_acts;
+
 /// Whether a program runs the statements that it finds on its standard input.
 fn reads_statements(name: &str, arguments: &[Value]) -> bool {
     let has = |options: &[&str]| {
@@ -81,6 +91,7 @@ fn reads_statements(name: &str, arguments: &[Value]) -> bool {
         "mysql" | "mariadb" => !has(&["-e", "--execute"]) && !is_asked(),
         "dc" => !has(&["-e", "--expression"]),
         "ftp" | "lftp" | "sftp" => true,
+        "m4" | "gnuplot" => arguments.iter().all(|word| word.text.starts_with('-')),
         _ if VIMS.contains(&name) => {
             let is_ex = |word: &Value| {
                 let letters = word.text.strip_prefix('-').unwrap_or_default();
@@ -121,14 +132,34 @@ fn n_operands(arguments: &[Value]) -> usize {
 /// Whether statements that a program reads run a command.
 pub(in super::super) fn statements_act(name: &str, text: &str) -> bool {
     match name {
-        "sqlite3" | "duckdb" => is_dot_command(text),
+        "sqlite3" | "duckdb" => sqlite::acts(text),
         "dc" | "ftp" | "lftp" | "sftp" => text.contains('!'),
         _ if VIMS.contains(&name) => {
             let mut commands = text.lines().map(|line| line.trim_start_matches([':', ' ']));
-            commands.any(|command| !is_edit(command))
+            commands.any(|command| !vim::is_edit(command))
         }
+        "mysql" | "mariadb" => is_marked(name, text) || is_client_command(text),
+        "psql" => is_marked(name, text) || copies_out(text),
         _ => is_marked(name, text),
     }
+}
+
+/// Whether a statement for `mysql` is a command of the client that runs something or writes a file.
+fn is_client_command(text: &str) -> bool {
+    const WORDS: [&str; 5] = ["edit", "pager", "source", "system", "tee"];
+    let is_command = |statement: &str| {
+        let lower = statement.trim_start().to_ascii_lowercase();
+        let word = lower.split_whitespace().next().unwrap_or_default();
+        WORDS.contains(&word) || ["\\e", "\\p", "\\t", "\\."].contains(&word)
+    };
+    text.split([';', '\n']).any(is_command)
+}
+
+/// Whether a `\copy` of `psql` writes a file.
+fn copies_out(text: &str) -> bool {
+    let lower = text.to_ascii_lowercase();
+    let mut copies = lower.split("\\copy").skip(1);
+    copies.any(|copy| copy.split_whitespace().any(|word| word == "to"))
 }
 
 /// Whether a text holds a piece with which a program runs commands.
@@ -149,11 +180,8 @@ fn in_arguments(name: &str, arguments: &[Value]) -> Option<Look> {
             has_script_file(arguments) || scripts(arguments).iter().any(acts)
         }
         "awk" | "gawk" | "mawk" | "nawk" | "original-awk" => awk::acts(arguments),
-        "make" | "gmake" => {
-            let is_given = |option: &str| !super::carriers::values(arguments, option).is_empty();
-            is_given("--eval") || is_given("-E") || texts().any(|text| text.contains("SHELL"))
-        }
-        "sqlite3" | "duckdb" => texts().any(is_dot_command),
+        "make" | "gmake" => make::acts(arguments),
+        "sqlite3" | "duckdb" => texts().any(sqlite::acts),
         "cargo" => {
             let tame = [
                 "net.",
@@ -171,24 +199,27 @@ fn in_arguments(name: &str, arguments: &[Value]) -> Option<Look> {
             value.starts_with(['|', '!'])
         }),
         _ if VIMS.contains(&name) => {
-            let runs = |text: &str| !is_edit(text);
-            let is_file = |text: &str| !["NONE", "NORC", "DEFAULTS"].contains(&text);
-            if valued(arguments, &["-S", "-u", "-U", "-l"], is_file) {
-                return Some(Look::unknown(Wraps::Nothing, REASON));
-            }
-            texts().any(|text| text.starts_with('+') && runs(text.trim_start_matches('+')))
-                || valued(arguments, EDITORS, runs)
+            return vim::leads(name, arguments).then(|| Look::unknown(Wraps::Nothing, REASON));
         }
         "rename" | "prename" | "file-rename" | "perl-rename" => texts()
             .find(|text| !text.starts_with('-'))
             .is_some_and(perl_runs),
-        "less" | "more" => texts().any(|text| text.starts_with('+') && text.contains(['!', '|'])),
+        "less" | "more" => texts().any(|text| text.starts_with('+') && !is_search(text)),
+        "mysql" | "mariadb" => texts().any(|text| is_marked(name, text) || is_client_command(text)),
         "psql" => {
             let is_piped = |value: &str| value.starts_with('|');
-            texts().any(|text| is_marked(name, text))
+            texts().any(|text| is_marked(name, text) || copies_out(text))
                 || valued(arguments, &["-o", "--output"], is_piped)
         }
-        "go" => texts().any(|text| text.contains("-extld=") || text.contains("-extar=")),
+        "go" => texts().any(|text| {
+            let of_linker = || {
+                text.split(['=', ' ', '"', '\''])
+                    .any(super::settings::leads_compiler)
+            };
+            text.contains("-extld=")
+                || text.contains("-extar=")
+                || text.contains("extldflags") && of_linker()
+        }),
         _ => texts().any(|text| is_marked(name, text)),
     };
     let reason = match name.ends_with("awk") || name.ends_with("sed") {
@@ -198,27 +229,18 @@ fn in_arguments(name: &str, arguments: &[Value]) -> Option<Look> {
     runs.then(|| Look::unknown(Wraps::Nothing, reason))
 }
 
+/// Whether a command of a pager only goes to a place.
+fn is_search(text: &str) -> bool {
+    let command = text.trim_start_matches('+');
+    let is_place = command.is_empty()
+        || command.starts_with(['/', '?', 'g', 'G', 'F', '%', '&'])
+        || command.starts_with(|c: char| c.is_ascii_digit());
+    is_place && !command.contains(['!', '|', '\n'])
+}
+
 /// Whether a program in a language of its own is made while the line runs.
 fn is_made(script: &Value) -> bool {
     script.holes.iter().any(|hole| hole.start == 0)
-}
-
-/// Whether a command of an editor only edits, saves and leaves.
-fn is_edit(command: &str) -> bool {
-    const WORDS: [&str; 17] = [
-        "", "w", "wq", "wqa", "wa", "q", "q!", "qa", "qa!", "wq!", "x", "d", "sort", "retab", "j",
-        "noh", "undo",
-    ];
-    let is_range = |c: char| c.is_ascii_digit() || ":%,.$+- ".contains(c);
-    let command = command.trim().trim_start_matches(is_range);
-    let is_substitution = command.starts_with("s/") || command.starts_with("s#");
-    let is_removal = command.starts_with("g/") && command.ends_with("/d");
-    let is_setting = ["set ", "syntax ", "colorscheme "]
-        .iter()
-        .any(|word| command.starts_with(word));
-    let is_plain = !command.contains(['|', '\n', '!', '`']) && !command.contains("\\=");
-    WORDS.contains(&command)
-        || is_plain && (is_substitution || is_removal || is_setting && !command.contains("shell"))
 }
 
 /// Whether a value of one of the options, in the next word or in the same, is of this kind.
@@ -227,21 +249,6 @@ fn valued(arguments: &[Value], options: &[&str], is_meant: impl Fn(&str) -> bool
         .iter()
         .flat_map(|option| super::carriers::values(arguments, option));
     values.into_iter().any(|value| is_meant(&value.text))
-}
-
-/// `.shell`, `.system` and their shortened forms, and what pipes.
-fn is_dot_command(text: &str) -> bool {
-    text.lines().map(str::trim_start).any(|line| {
-        let Some(line) = line.strip_prefix('.') else {
-            return line.contains("load_extension(") || line.contains("edit(");
-        };
-        line.starts_with("sh") && !line.starts_with("show")
-            || line.starts_with("sy")
-            || line.starts_with("load")
-            || line.starts_with("ex") && !line.starts_with("exp")
-            || line.starts_with("ww")
-            || line.contains('|')
-    })
 }
 
 /// Whether a `sed` reads a script from a file, which a tool may have written.
@@ -340,16 +347,33 @@ fn sed_reading_acts(script: &str, after_expression: AfterExpression) -> bool {
                 rest = &after[end..];
             }
             'w' | 'W' if !is_stream(rest.lines().next().unwrap_or_default()) => return true,
-            // Text, names of files and comments, up to the end of the line.
-            'a' | 'i' | 'c' | 'r' | 'R' | 'w' | 'W' | '#' => {
+            'a' | 'i' | 'c' => rest = after_text(rest),
+            // Names of files and comments, up to the end of the line.
+            'r' | 'R' | 'w' | 'W' | '#' => {
                 rest = rest.find('\n').map_or("", |end| &rest[end..]);
             }
+            // Some versions end a label at a space too.
             ':' | 'b' | 't' | 'T' => {
-                rest = rest.find([';', '\n', '}']).map_or("", |end| &rest[end..]);
+                let label = rest.trim_start_matches([' ', '\t']);
+                let end = |c: char| c.is_whitespace() || matches!(c, ';' | '}');
+                rest = label.find(end).map_or("", |end| &label[end..]);
             }
             _ => {}
         }
     }
+}
+
+/// What follows a text, which goes on behind a line that ends with a backslash.
+fn after_text(text: &str) -> &str {
+    let mut rest = text;
+    while let Some((line, after)) = rest.split_once('\n') {
+        let n_backslashes = line.len() - line.trim_end_matches('\\').len();
+        if n_backslashes.is_multiple_of(2) {
+            return &rest[line.len()..];
+        }
+        rest = after;
+    }
+    ""
 }
 
 /// Whether sed takes a file name for a stream of its own.

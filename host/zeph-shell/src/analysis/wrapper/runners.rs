@@ -10,7 +10,7 @@ use super::{Look, WrappedCommand};
 const RUNNERS: &[(&str, &[&str], usize)] = &[
     ("asdf", &["exec"], 0),
     ("buildah", &["unshare"], 0),
-    ("bun", &["x"], 0),
+    ("bun", &["exec", "x"], 0),
     ("bundle", &["exec"], 0),
     ("bunx", &[], 0),
     ("c8", &[], 0),
@@ -18,15 +18,20 @@ const RUNNERS: &[(&str, &[&str], usize)] = &[
     ("corepack", &[], 0),
     ("direnv", &["exec"], 1),
     ("doppler", &["run"], 0),
+    ("env-cmd", &[], 0),
     ("dotenvx", &["run"], 0),
     ("fnm", &["exec"], 0),
     ("hatch", &["run"], 0),
     ("infisical", &["run"], 0),
+    ("lerna", &["exec"], 0),
+    ("libtool", &["--mode=execute"], 0),
     ("mamba", &["run"], 0),
+    ("meson", &["devenv"], 0),
     ("micromamba", &["run"], 0),
     ("mise", &["exec", "x"], 0),
     ("npm", &["exec", "x"], 0),
     ("npx", &[], 0),
+    ("nx", &["exec"], 0),
     ("nyc", &[], 0),
     ("op", &["run"], 0),
     ("pdm", &["run"], 0),
@@ -41,6 +46,8 @@ const RUNNERS: &[(&str, &[&str], usize)] = &[
     ("rbenv", &["exec"], 0),
     ("rustup", &["run"], 1),
     ("rye", &["run"], 0),
+    ("terragrunt", &["exec"], 0),
+    ("tox", &["exec"], 0),
     ("uv", &["run"], 0),
     ("uvx", &[], 0),
     ("volta", &["run"], 0),
@@ -61,7 +68,14 @@ pub(super) fn look(name: &str, arguments: &[Value]) -> Option<Look> {
     let at = rest.iter().position(|word| !word.text.starts_with('-'))?;
     let command = rest.get(at + between..)?;
     let is_program = |first: &&Value| first.is_name && !first.text.contains(char::is_whitespace);
-    let program = command.first().filter(is_program);
+    let first = command.first()?;
+    if first.text.contains(char::is_whitespace) && SHELL_RUNNERS.contains(&name) {
+        return Some(Look::one(
+            Wraps::WithEffect,
+            WrappedCommand::Text(first.clone()),
+        ));
+    }
+    let program = Some(first).filter(is_program);
     let inner = program.map(|_| WrappedCommand::Within(command.to_vec()));
     Some(Look {
         wraps: Wraps::Nothing,
@@ -69,3 +83,6 @@ pub(super) fn look(name: &str, arguments: &[Value]) -> Option<Look> {
         unknown: None,
     })
 }
+
+/// Those that give a word with spaces to a shell.
+const SHELL_RUNNERS: [&str; 4] = ["bun", "lerna", "pnpm", "yarn"];

@@ -12,7 +12,7 @@ const REASON: &str = "a setting tells it what to run or to load";
 
 /// Options whose values lead a program to what it runs, whatever they are. A long name may be shortened.
 const LEADING: &[(&[&str], &[&str])] = &[
-    (&["ack"], &["--ackrc"]),
+    (&["ack"], &["--ackrc", "--output"]),
     (&["actionlint"], &["-pyflakes", "-shellcheck"]),
     (
         &["ld", "ld.bfd", "ld.gold", "ld.lld", "lld"],
@@ -22,6 +22,11 @@ const LEADING: &[(&[&str], &[&str])] = &[
         &["apt", "apt-get", "apt-cache", "aptitude"],
         &["--config-file", "-c"],
     ),
+    (
+        &["clang-tidy", "clang-query", "llc", "lli", "opt"],
+        &["-load", "-load-pass-plugin"],
+    ),
+    (&["curl"], &["--engine"]),
     (
         &["ctest"],
         &[
@@ -44,7 +49,15 @@ const LEADING: &[(&[&str], &[&str])] = &[
             "-l",
             "-script",
             "-x",
+            "--init-directory",
+            "--dump-file",
+            "--user",
+            "-u",
         ],
+    ),
+    (
+        &["emacsclient"],
+        &["--eval", "-e", "--alternate-editor", "-a"],
     ),
     (&["ctags"], &["--options", "--optlib-dir"]),
     (&["exiftool"], &["-config", "-if", "-p"]),
@@ -60,7 +73,8 @@ const LEADING: &[(&[&str], &[&str])] = &[
     (&["dpkg-architecture"], &["-c"]),
     (&["dpkg-buildpackage"], &["-p", "-r"]),
     (&["gpg-zip", "gpgtar"], &["--gpg", "--tar"]),
-    (&["groff", "troff"], &["-U"]),
+    (&["groff", "troff"], &["-U", "-F"]),
+    (&["kak"], &["-e", "-E"]),
     (&["hg"], &["--config", "--config-file"]),
     (&["jj"], &["--config", "--config-file", "--config-toml"]),
     (
@@ -75,7 +89,12 @@ const LEADING: &[(&[&str], &[&str])] = &[
         &["openssl"],
         &["-engine", "-provider", "-provider-path", "-config"],
     ),
+    (
+        &["less"],
+        &["--lesskey-content", "--lesskey-file", "--lesskey-src", "-k"],
+    ),
     (&["man"], &["--config-file", "-C"]),
+    (&["nano"], &["--rcfile", "-f"]),
     (
         &["nmap"],
         &["--datadir", "--script", "--script-args-file", "--servicedb"],
@@ -84,9 +103,11 @@ const LEADING: &[(&[&str], &[&str])] = &[
     (&["protoc"], &["--plugin"]),
     (&["pyright"], &["--pythonpath"]),
     (&["scp", "sftp"], &["-F", "-D"]),
-    (&["ssh-add"], &["-s"]),
-    (&["ssh-keygen"], &["-D"]),
+    (&["ssh-add"], &["-s", "-S"]),
+    (&["ssh-keygen"], &["-D", "-w"]),
     (&["svn"], &["--config-option", "--config-dir"]),
+    (&["vifm"], &["--cmd", "-c"]),
+    (&["lf"], &["-command", "-config"]),
     (&["wget"], &["--execute", "--config", "-e"]),
 ];
 
@@ -110,21 +131,46 @@ pub(super) fn look(name: &str, arguments: &[Value]) -> Option<Look> {
                 })
         }
         "rustc" | "rustdoc" => texts().any(|text| {
-            ["linker", "link-arg", "codegen-backend", "runtool"]
-                .iter()
-                .any(|mark| text.contains(mark))
-                || text.starts_with('@')
+            const MARKS: [&str; 8] = [
+                "linker",
+                "link-arg",
+                "codegen-backend",
+                "runtool",
+                "llvm-args",
+                "llvm-plugins",
+                "dlltool",
+                "test-builder",
+            ];
+            MARKS.iter().any(|mark| text.contains(mark)) || text.starts_with('@')
         }),
         "tex" | "latex" | "pdflatex" | "xelatex" | "lualatex" => {
             texts().any(|text| text.contains("shell-escape") || text.contains("write18"))
         }
         "gs" => texts()
             .any(|text| text.contains("%pipe%") || text.contains("=|") || text == "-dNOSAFER"),
-        "convert" | "magick" | "identify" | "mogrify" => texts().any(|text| {
-            text.starts_with('|') || text.contains("ephemeral:") || text.contains("msl:")
+        "convert" | "magick" | "identify" | "mogrify" | "montage" | "compare" | "composite"
+        | "stream" | "import" | "display" | "animate" | "conjure" | "gm" => texts().any(|text| {
+            text.contains('|')
+                || text.contains("ephemeral:")
+                || text.contains("msl:")
+                || text.starts_with("https:") && text.contains(['"', '`', ';'])
         }),
+        "ffmpeg" | "ffplay" | "ffprobe" => texts().any(|text| {
+            let filters = ["ladspa=", "frei0r=", "lv2="];
+            filters.iter().any(|filter| text.contains(filter))
+        }),
+        "openssl" => texts().any(|text| text.contains("SO_PATH")),
+        "tree" => texts().any(|text| is_letters(text) && text.contains('R')),
+        "yq" => texts().any(|text| text.contains("system(") || text.contains("system-operator")),
+        "patch" => texts().any(|text| ["-e", "--ed"].contains(&text)),
+        "kubectl" | "oc" | "helm" => leads_cluster(arguments),
+        "cargo" => texts().any(|text| text.starts_with('+') && text.contains('/')),
+
         "gh" => {
             let operands: Vec<&str> = texts().filter(|text| !text.starts_with('-')).collect();
+            if matches!(operands.as_slice(), ["repo" | "gist", "clone" | "fork", ..]) {
+                return of_clone(arguments);
+            }
             matches!(
                 operands.as_slice(),
                 ["alias", "set" | "import", ..]
@@ -153,6 +199,32 @@ pub(super) fn look(name: &str, arguments: &[Value]) -> Option<Look> {
     leads.then(|| Look::unknown(Wraps::Nothing, REASON))
 }
 
+/// `gh repo clone NAME -- OPTIONS`: the options are for git.
+fn of_clone(arguments: &[Value]) -> Option<Look> {
+    let at = arguments.iter().position(|word| word.text == "--")?;
+    let options = arguments.get(at + 1..)?.iter().cloned();
+    let words: Vec<Value> = std::iter::once(Value::literal("clone"))
+        .chain(options)
+        .collect();
+    super::git::look("git", &words)
+}
+
+/// Letters of options behind one dash.
+fn is_letters(text: &str) -> bool {
+    let letters = text.strip_prefix('-').unwrap_or_default();
+    !letters.is_empty() && letters.chars().all(|c| c.is_ascii_alphabetic())
+}
+
+/// Whether a client of a cluster is given a configuration that may name programs, other than one of the user's own.
+fn leads_cluster(arguments: &[Value]) -> bool {
+    let given = values(arguments, "--kubeconfig");
+    let is_own = |value: &Value| {
+        let homes = ["~/.kube/", "$HOME/.kube/", "${HOME}/.kube/"];
+        homes.iter().any(|home| value.text.starts_with(home)) && !value.text.contains("..")
+    };
+    !given.iter().all(is_own)
+}
+
 /// Whether an option that leads elsewhere is there.
 fn is_given(arguments: &[Value], option: &str) -> bool {
     let found = values(arguments, option);
@@ -174,8 +246,23 @@ fn is_compiler(name: &str) -> bool {
         })
 }
 
-fn leads_compiler(option: &str) -> bool {
-    const LEADS: [&str; 11] = [
+pub(super) fn leads_compiler(option: &str) -> bool {
+    const LEADS: [&str; 26] = [
+        "--prefix",
+        "--for-linker",
+        "--for-assembler",
+        "--ld-path",
+        "--gcc-toolchain",
+        "-gcc-toolchain",
+        "--gcc-install-dir",
+        "--config",
+        "-ccc-install-dir",
+        "-Xclang=",
+        "--offload-arch-tool",
+        "--nvptx-arch-tool",
+        "--amdgpu-arch-tool",
+        "--ptxas-path",
+        "--cuda-path",
         "-plugin",
         "--plugin",
         "-wrapper",
@@ -190,9 +277,10 @@ fn leads_compiler(option: &str) -> bool {
     ];
     // What the linker is told: plugins, and what it runs.
     let is_linkers = option.starts_with("-Wl,")
-        && ["plugin", "error-handling-script", "@"]
+        && ["-plug", "plugin", "error-handling-script", "@"]
             .iter()
-            .any(|mark| option.contains(mark));
+            .any(|mark| option.contains(mark))
+        || ["-Wa,@", "-Wp,@"].iter().any(|mark| option.contains(mark));
     is_linkers
         || LEADS.iter().any(|leads| option.starts_with(leads))
         || option.starts_with("-fuse-ld=") && option.contains('/')
@@ -220,7 +308,19 @@ fn cmake(arguments: &[Value]) -> Look {
     if let Some(at) = tool {
         return tools(arguments.get(at + 1..).unwrap_or_default());
     }
-    const MARKS: [&str; 6] = [
+    const TOOLS: [&str; 5] = [
+        "CMAKE_AR",
+        "CMAKE_NM",
+        "CMAKE_OBJCOPY",
+        "CMAKE_RANLIB",
+        "CMAKE_STRIP",
+    ];
+    const MARKS: [&str; 11] = [
+        "CLANG_TIDY",
+        "CPPCHECK",
+        "CPPLINT",
+        "INCLUDE_WHAT_YOU_USE",
+        "RULE_LAUNCH",
         "COMPILER",
         "LAUNCHER",
         "LINKER",
@@ -231,11 +331,21 @@ fn cmake(arguments: &[Value]) -> Look {
     let settings = values(arguments, "-D");
     let leads = |setting: &Value| {
         let (name, value) = setting.text.split_once('=').unwrap_or((&setting.text, ""));
+        // `CMAKE_C_COMPILER:FILEPATH=…`.
+        let name = name.split(':').next().unwrap_or_default();
+        if name.contains("FLAGS") {
+            return value.split_whitespace().any(leads_compiler);
+        }
+        let is_switch = ["ON", "OFF", "TRUE", "FALSE", "YES", "NO", "1", "0"].contains(&value);
         let is_tame = setting.is_literal
-            && (leading::is_tame("CC", value) || leading::leads_to_installed(value));
-        MARKS.iter().any(|mark| name.contains(mark)) && !is_tame
+            && (is_switch || leading::is_tame("CC", value) || leading::leads_to_installed(value));
+        let is_program = TOOLS.contains(&name) || MARKS.iter().any(|mark| name.contains(mark));
+        is_program && !is_tame
     };
-    match settings.iter().any(leads) {
+    // What stands behind `--` is for the tool that builds.
+    let is_end = |word: &Value| word.text == "--";
+    let of_tool = arguments.iter().position(is_end).map(|at| &arguments[at..]);
+    match settings.iter().any(leads) || of_tool.is_some_and(super::languages::make_acts) {
         true => Look::unknown(Wraps::Nothing, REASON),
         false => Look::nothing(),
     }

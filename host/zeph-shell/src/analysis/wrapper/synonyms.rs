@@ -40,43 +40,82 @@ const SUBJECTS: &[(&[&str], &[&str])] = &[
     (&["yarn"], &["npm"]),
 ];
 
-/// The name and the arguments that a command has under its usual name; `None` when it is written so.
-pub(in super::super) fn usual(name: &str, arguments: &[Value]) -> Option<(Value, Vec<Value>)> {
+/// A name and arguments.
+type Usual = (Value, Vec<Value>);
+
+/// The names and the arguments that a command has under its usual name; none when it is written so. A word that may be the value of an
+/// option is taken for a subcommand too.
+pub(in super::super) fn usual(name: &str, arguments: &[Value]) -> Vec<Usual> {
     if let Some(found) = usual_program(name, arguments) {
-        return Some(found);
+        return vec![found];
     }
-    let at = arguments
-        .iter()
-        .position(|word| word.is_literal && !word.text.starts_with('-'))?;
+    let is_word = |word: &Value| word.is_literal && !word.text.starts_with('-');
+    let Some(first) = arguments.iter().position(is_word) else {
+        return Vec::new();
+    };
+    if let Some(words) = without_subject(name, arguments) {
+        return vec![(Value::literal(name), words)];
+    }
+    let places = (first..arguments.len()).filter_map(|at| {
+        let whole = whole_word(name, &arguments[at].text)?;
+        Some(replaced(arguments, at, whole))
+    });
+    let found: Vec<Vec<Value>> = places.collect();
+    let other = || match name {
+        // A `+` before what is pushed forces it.
+        "git" if is_forced(arguments) => Some([arguments, &[Value::literal("--force")]].concat()),
+        "terraform" | "tofu" if is_destruction(arguments) => Some(vec![Value::literal("destroy")]),
+        // `tar xf FILE`.
+        "tar" if first == 0 => Some(replaced(arguments, 0, &format!("-{}", arguments[0].text))),
+        _ => None,
+    };
+    let found = if found.is_empty() {
+        other().into_iter().collect()
+    } else {
+        found
+    };
+    found
+        .into_iter()
+        .map(|words| (Value::literal(name), words))
+        .collect()
+}
+
+/// What a word of a program is short or another name for.
+fn whole_word(name: &str, word: &str) -> Option<&'static str> {
+    let is_here = |(names, known, _): &&(&[&str], &[&str], &str)| {
+        names.contains(&name) && known.contains(&word)
+    };
+    WORDS.iter().find(is_here).map(|(.., whole)| *whole)
+}
+
+fn replaced(arguments: &[Value], at: usize, text: &str) -> Vec<Value> {
     let mut words = arguments.to_vec();
-    let literal = Value::literal;
-    let first = arguments
-        .iter()
-        .enumerate()
-        .skip(at)
-        .find_map(|(at, word)| {
-            let is_here = |(names, known, _): &&(&[&str], &[&str], &str)| {
-                names.contains(&name) && known.contains(&word.text.as_str())
-            };
-            WORDS.iter().find(is_here).map(|(.., whole)| (at, *whole))
-        });
-    let subject = arguments.iter().position(|word| {
+    if let Some(word) = words.get_mut(at) {
+        *word = Value::literal(text);
+    }
+    words
+}
+
+/// The arguments without the word that says what they are about: `container rm x` is `rm x`, `image rm x` is `rmi x`.
+fn without_subject(name: &str, arguments: &[Value]) -> Option<Vec<Value>> {
+    let at = arguments.iter().position(|word| {
         let is_here = |(names, known): &(&[&str], &[&str])| {
             names.contains(&name) && known.contains(&word.text.as_str())
         };
         SUBJECTS.iter().any(is_here)
-    });
-    match (name, first, subject) {
-        (_, _, Some(at)) => drop(words.remove(at)),
-        (_, Some((at, whole)), _) => *words.get_mut(at)? = literal(whole),
-        // A `+` before what is pushed forces it.
-        ("git", ..) if is_forced(arguments) => words.push(literal("--force")),
-        ("terraform" | "tofu", ..) if is_destruction(arguments) => words = vec![literal("destroy")],
-        // `tar xf FILE`.
-        ("tar", ..) if at == 0 => *words.get_mut(0)? = literal(&format!("-{}", words[0].text)),
-        _ => return None,
+    })?;
+    let mut words = arguments.to_vec();
+    let subject = words.remove(at);
+    if let Some(verb) = words
+        .get_mut(at)
+        .filter(|verb| ["rm", "remove"].contains(&verb.text.as_str()))
+    {
+        *verb = Value::literal(match subject.text.as_str() {
+            "image" => "rmi",
+            _ => "rm",
+        });
     }
-    Some((literal(name), words))
+    Some(words)
 }
 
 /// A program under another name, or run by the interpreter of its language.
@@ -88,6 +127,13 @@ fn usual_program(name: &str, arguments: &[Value]) -> Option<(Value, Vec<Value>)>
             Some((Value::literal("docker"), words))
         }
         "pip" if name != version => Some((Value::literal("pip"), arguments.to_vec())),
+        "cmake" => {
+            let [option, tool, rest @ ..] = arguments else {
+                return None;
+            };
+            let is_tool = option.text == "-E" && tool.text == "rm";
+            is_tool.then(|| (tool.clone(), rest.to_vec()))
+        }
         "python" | "pypy" => {
             let at = arguments
                 .iter()
@@ -100,7 +146,8 @@ fn usual_program(name: &str, arguments: &[Value]) -> Option<(Value, Vec<Value>)>
                 "" => (arguments.get(at + 1)?.clone(), arguments.get(at + 2..)?),
                 glued => (Value::literal(glued), arguments.get(at + 1..)?),
             };
-            (is_before && module.is_name).then(|| (module, rest.to_vec()))
+            let name = module.text.strip_suffix(".__main__").map(Value::literal);
+            (is_before && module.is_name).then(|| (name.unwrap_or(module), rest.to_vec()))
         }
         _ => None,
     }

@@ -388,8 +388,14 @@ const WRAPPERS: &[Wrapper] = &[
     },
     Wrapper {
         names: &[
+            "i386",
+            "i486",
+            "i586",
+            "i686",
             "linux32",
             "linux64",
+            "uname26",
+            "x86_64",
             "fakeroot",
             "torsocks",
             "torify",
@@ -404,6 +410,15 @@ const WRAPPERS: &[Wrapper] = &[
             "scan-build",
             "trickle",
         ],
+        ..WITH_EFFECT
+    },
+    Wrapper {
+        names: &["sshpass"],
+        options: ProgramOptions {
+            flags: "ehvV",
+            valued: "dfpP",
+            ..NO_OPTIONS
+        },
         ..WITH_EFFECT
     },
     Wrapper {
@@ -435,6 +450,9 @@ const WRAPPERS: &[Wrapper] = &[
 const UNREADABLE_NAMES: &[&str] = &[
     "run0",
     "sg",
+    "autossh",
+    "flatpak-spawn",
+    "sotruss",
     "gosu",
     "su-exec",
     "tini",
@@ -514,7 +532,10 @@ const UNREADABLE_NAMES: &[&str] = &[
 
 pub(super) fn look(name: &str, arguments: &[Value]) -> Option<Look> {
     // The dynamic linker runs any program named to it.
-    let is_linker = name.starts_with("ld-linux") || name.starts_with("ld-musl");
+    let is_linker = ["ld-linux", "ld-musl", "ld64.so", "ld.so."]
+        .iter()
+        .any(|linker| name.starts_with(linker))
+        || name.starts_with("ld-") && name.ends_with(".so");
     if is_linker || UNREADABLE_NAMES.contains(&name) {
         return is_plain_question(arguments)
             .then(Look::nothing)
