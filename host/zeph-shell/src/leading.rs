@@ -40,6 +40,12 @@ pub(crate) fn is_tame(name: &str, value: &str) -> bool {
         "GIT_CONFIG_GLOBAL" | "GIT_CONFIG_SYSTEM" | "PIP_CONFIG_FILE" if value == "/dev/null" => {
             true
         }
+        // Addresses of this protocol run commands; a category with a dot is imported.
+        "GIT_ALLOW_PROTOCOL" => value.split(':').all(|protocol| protocol != "ext"),
+        "PYTHONWARNINGS" if value.contains('.') => false,
+        _ if name.ends_with("SAN_OPTIONS") => value
+            .split([':', ' '])
+            .all(|option| is_plain(option) && !option.contains("path")),
         _ if FLAGS.contains(&name) => are_flags(value),
         _ if COMPILERS.contains(&name) => value.split_whitespace().all(is_compiler),
         _ if INSTALLED.contains(&name) => leads_to_installed(value),

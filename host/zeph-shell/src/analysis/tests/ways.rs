@@ -66,6 +66,11 @@ fn a_word_of_make_that_runs_more_than_the_makefile_is_seen() {
 }
 
 #[test]
+fn a_variable_of_a_program_that_leads_it_elsewhere_is_seen() {
+    check("environment");
+}
+
+#[test]
 fn ordinary_settings_and_options_are_free() {
     for text in [
         "make -j8 CFLAGS=\"-O2 -g\" LDFLAGS=\"-L/x -ly\"",
@@ -96,6 +101,13 @@ fn ordinary_settings_and_options_are_free() {
         "tree -L 2 -I node_modules",
         "kubectl --kubeconfig ~/.kube/dev get pods",
         "convert a.png -resize 50% b.png",
+        "ASAN_OPTIONS=detect_leaks=0:halt_on_error=1 ./t",
+        "TSAN_OPTIONS=halt_on_error=1 ctest",
+        "GIT_TRACE=1 GIT_TRACE_CURL=1 git fetch",
+        "PYTHONWARNINGS=ignore::DeprecationWarning pytest",
+        "CHROME_BIN=/usr/bin/chromium ng test",
+        "CC_x86_64_unknown_linux_gnu=clang cargo build",
+        "ZIP=release.zip; zip -r \"$ZIP\" .",
         "OPTIND=1; RANDOM=42; SECONDS=0",
         "f() { local OPTIND; while getopts ab o; do :; done; }; f",
         "export MSG=\"(draft) $title\"",
