@@ -361,7 +361,7 @@ fn every_program_that_generated_lines_run_is_known_or_asked_about() {
 
 #[test]
 fn every_program_that_mutated_lines_run_is_known_or_asked_about() {
-    let n: usize = if is_slow() { 25_000 } else { 250 };
+    let n: usize = if is_slow() { 10_000 } else { 250 };
     let n_batches = n.div_ceil(BATCH);
     let ran = run(n_batches, |at| mutated(n / n_batches, at));
     let shown = ran.missed[..ran.missed.len().min(20)].join("\n");

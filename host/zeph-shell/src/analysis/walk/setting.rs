@@ -222,9 +222,8 @@ impl ScriptWalk {
         };
         let end = word.text.len();
         let is_open = word.holes.iter().any(|hole| hole.start == name.len() + 1);
-        if value.starts_with('(') && word.quotes_substitution(end) {
-            self.unknown(COMPOUND, &word.text);
-        } else if is_open && is_array {
+        let is_quoted = value.starts_with('(') && word.quotes_substitution(end);
+        if is_quoted || is_open && is_array {
             self.unknown(COMPOUND, &word.text);
         } else if is_open {
             let name = variables::whole_name(name);
