@@ -335,6 +335,10 @@ impl Reader<'_, '_> {
             };
             let target = match kind {
                 RedirectKind::HereDocument(_) => Word::default(),
+                // What stands behind `>&-` at once is a word of its own.
+                RedirectKind::Duplicate { .. } if self.takes("-") => Word {
+                    parts: vec![WordPart::Text("-".to_owned())],
+                },
                 _ => self.word()?,
             };
             return Ok(Redirect {

@@ -311,8 +311,8 @@ fn generated(n_lines: usize, seed: usize) -> Vec<Line> {
 
 /// Pieces of texts that are not run: they leave the directory, end other processes, or may never end.
 const UNFIT: &[&str] = &[
-    "/", "..", "kill", "while", "until", "((;", "()", "function", "select", "coproc", "suspend",
-    "ulimit", "exec", "yes", "bash -l", "--login",
+    "/", "..", "kill", "while", "until", "for(", "for (", ";;)", "()", "function", "select",
+    "coproc", "suspend", "ulimit", "exec", "yes", "bash -l", "--login",
 ];
 
 /// As many known lines as are wanted, made of the lines of all corpora by small changes; the same for a seed in every run.
