@@ -10,6 +10,12 @@ const STAYING: [&str; 20] = [
     "stdbuf", "command", "builtin", "exec", "eval", "trap", "taskset", "chrt", "xargs",
 ];
 
+/// Whether bash makes something else of the name `target` when it expands it once more.
+pub(super) fn may_be_expanded(target: &Value) -> bool {
+    let is_plain = |c: char| c.is_alphanumeric() || "_./-+:@%=,".contains(c);
+    !target.holes.is_empty() || !target.text.chars().all(is_plain)
+}
+
 /// What bash takes for a connection and no file.
 const NETWORKS: [&str; 2] = ["/dev/tcp/", "/dev/udp/"];
 

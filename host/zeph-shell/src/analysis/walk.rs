@@ -427,6 +427,13 @@ impl ScriptWalk {
             RedirectKind::Read => Some(false),
             RedirectKind::HereString | RedirectKind::HereDocument(_) => None,
         };
+        let is_file = matches!(redirect.kind, RedirectKind::Duplicate { .. }) && writes.is_some();
+        if is_file && place::may_be_expanded(&known) {
+            self.unknown(
+                "bash expands the name of a file behind `>&` twice",
+                &target.text,
+            );
+        }
         let is_pipe = matches!(
             redirect.target.parts.as_slice(),
             [WordPart::Expansion(expansion)] if expansion.kind == ExpansionKind::Process

@@ -55,6 +55,15 @@ impl Reader<'_, '_> {
         }
     }
 
+    /// Refuses what was read as commands since `start` and is arithmetic to bash, by how it begins and ends: single quotes hide nothing there.
+    pub(super) fn no_arithmetic(&mut self, start: usize) -> Result<(), Syntax> {
+        let text = self.since(start);
+        match text.starts_with("((") && text.ends_with("))") {
+            true => self.fail("arithmetic is not understood"),
+            false => Ok(()),
+        }
+    }
+
     fn arithmetic_dollar(&mut self) -> Result<Option<Vec<List>>, Syntax> {
         let word = self.nested(|reader| reader.dollar(Quoting::Unquoted))?;
         let is_expansion = match word.parts.as_slice() {

@@ -53,10 +53,11 @@ impl Reader<'_, '_> {
         self.at = start;
         self.pass('(')?;
         let list = self.nested(Self::list)?;
-        match self.takes(")") {
-            true => Ok(CommandShape::Group(list)),
-            false => self.fail("a parenthesis is not closed"),
+        if !self.takes(")") {
+            return self.fail("a parenthesis is not closed");
         }
+        self.no_arithmetic(start)?;
+        Ok(CommandShape::Group(list))
     }
 
     /// The arithmetic since `start` as a word that becomes a number.

@@ -104,6 +104,7 @@ impl Reader<'_, '_> {
         self.is_retried |= self.looks_at("((");
         self.pass('(')?;
         let list = self.substituted()?;
+        self.no_arithmetic(start)?;
         self.is_retried = was_retried;
         Ok((vec![list], ExpansionKind::Value))
     }

@@ -221,6 +221,9 @@ impl Reader<'_, '_> {
                 continue;
             }
             self.no_element(&word)?;
+            if words.is_empty() && has_open_subscript(&word) {
+                return self.fail("a subscript holds what elsewhere ends a word");
+            }
             if words.is_empty()
                 && word
                     .plain()
@@ -260,6 +263,9 @@ impl Reader<'_, '_> {
                     break;
                 }
                 values.push(self.word()?);
+            }
+            if self.peek().is_some_and(|c| !ends_word(c)) {
+                return self.fail("something follows the elements of an array");
             }
         }
         let is_array = is_open
@@ -335,7 +341,7 @@ impl Reader<'_, '_> {
             };
             let target = match kind {
                 RedirectKind::HereDocument(_) => Word::default(),
-                // What stands behind `>&-` at once is a word of its own.
+                // What stands behind `>&-` is a word of its own.
                 RedirectKind::Duplicate { .. } if self.takes("-") => Word {
                     parts: vec![WordPart::Text("-".to_owned())],
                 },
@@ -425,6 +431,33 @@ fn before_number(text: &str) -> &str {
         Some((name, subscript)) if is_number(subscript) => name,
         _ => text,
     }
+}
+
+/// Whether a word begins with a name and a subscript that goes on behind it: where a command begins, blanks and operators do not end one.
+fn has_open_subscript(word: &Word) -> bool {
+    let Some(WordPart::Text(first)) = word.parts.first() else {
+        return false;
+    };
+    if !first
+        .find('[')
+        .is_some_and(|start| is_name(&first[..start]))
+    {
+        return false;
+    }
+    let texts = word.parts.iter().filter_map(|part| match part {
+        WordPart::Text(text) => Some(text.as_str()),
+        _ => None,
+    });
+    let mut depth = 0_usize;
+    for c in texts.flat_map(str::chars) {
+        match c {
+            '[' => depth += 1,
+            ']' if depth == 1 => return false,
+            ']' => depth -= 1,
+            _ => {}
+        }
+    }
+    true
 }
 
 fn ends_with_equals(word: &Word) -> bool {

@@ -309,15 +309,19 @@ fn generated(n_lines: usize, seed: usize) -> Vec<Line> {
     lines
 }
 
-/// Pieces of texts that are not run: they leave the directory, end other processes, or may never end.
+/// Pieces of texts that are not run: they leave the directory, end other processes, may never end, begin a login, or run a script that a
+/// line before may have written.
 const UNFIT: &[&str] = &[
     "/", "..", "kill", "while", "until", "for(", "for (", ";;)", "()", "function", "select",
-    "coproc", "suspend", "ulimit", "exec", "yes", "bash -l", "--login",
+    "coproc", "suspend", "ulimit", "exec", "yes", "--login",
 ];
 
 /// As many known lines as are wanted, made of the lines of all corpora by small changes; the same for a seed in every run.
 fn mutated(n_lines: usize, seed: usize) -> Vec<Line> {
-    let is_fit = |text: &str| !UNFIT.iter().any(|piece| text.contains(piece));
+    let is_options = |word: &str| word.starts_with('-') && word != "-" && !word.contains('l');
+    let runs_other = |rest: &str| !rest.split(' ').next().is_some_and(is_options);
+    let is_script = |text: &str| text.split("sh ").skip(1).any(runs_other);
+    let is_fit = |text: &str| !UNFIT.iter().any(|piece| text.contains(piece)) && !is_script(text);
     let hidden = [include_str!("../bypasses.txt"), include_str!("ways.txt")];
     let hidden = hidden.into_iter().flat_map(corpus::bypasses);
     let everyday = corpus::everyday(include_str!("../everyday.txt"));
