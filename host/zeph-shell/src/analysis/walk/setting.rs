@@ -313,7 +313,11 @@ impl ScriptWalk {
         let name = word.text.split('=').next().unwrap_or_default();
         if let Some((array, subscript)) = name.split_once('[') {
             self.substitution(word, name.len());
+            let inside = array.len()..name.len();
+            let is_expanded = word.holes.iter().any(|hole| inside.contains(&hole.start));
             let mut scan = Scan::default();
+            // What has been expanded is expanded once more, in a map too.
+            let array = if is_expanded { "" } else { array };
             scan.subscript(array, subscript.trim_end_matches(['+', ']']));
             self.numbers.take_inside(scan, &word.text);
         }
@@ -349,6 +353,12 @@ impl ScriptWalk {
             let hole = word.text.get(hole.start..hole.end).unwrap_or_default();
             !hole.starts_with('$')
         });
+        // What has been expanded is expanded once more, in a map too.
+        if !word.holes.is_empty() {
+            for (array, _) in &mut scan.subscripts {
+                array.clear();
+            }
+        }
         self.numbers.take(scan, &word.text);
     }
 
