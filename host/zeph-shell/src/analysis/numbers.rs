@@ -64,6 +64,8 @@ pub(super) struct Numbers {
     /// The values that the line itself gives, where the walk is.
     pub(super) literals: Literals,
     values: BTreeMap<String, NumberOrigin>,
+    /// Variables that the shell itself sets; others may still have what they had.
+    set: BTreeSet<String>,
     /// Arrays whose subscripts are no arithmetic.
     maps: BTreeSet<String>,
     uses: Vec<Use>,
@@ -152,8 +154,14 @@ impl NumberOrigin {
 }
 
 impl Numbers {
-    /// Notes a value of a variable, of which only the origin is known.
+    /// Notes a value that the shell gives a variable, of which only the origin is known.
     pub(super) fn assign(&mut self, name: &str, origin: NumberOrigin) {
+        self.set.insert(name.to_owned());
+        self.may_assign(name, origin);
+    }
+
+    /// Notes a value that a variable may have, at least for a program.
+    pub(super) fn may_assign(&mut self, name: &str, origin: NumberOrigin) {
         self.literals.forget(name);
         if READING.contains(&name) {
             self.reads(origin.clone(), name);
@@ -240,8 +248,9 @@ impl Numbers {
     fn is_number<'a>(&'a self, origin: &'a NumberOrigin, seen: &mut BTreeSet<&'a str>) -> bool {
         let mut is_known = |name: &'a String| match self.values.get(name) {
             _ if !seen.insert(name) => true,
-            Some(origin) => self.is_number(origin, seen),
-            None => NUMERIC.contains(&name.as_str()),
+            _ if NUMERIC.contains(&name.as_str()) && !self.values.contains_key(name) => true,
+            Some(origin) => self.set.contains(name) && self.is_number(origin, seen),
+            None => false,
         };
         !origin.is_outside && origin.names.iter().all(&mut is_known)
     }

@@ -107,8 +107,13 @@ impl Reader<'_, '_> {
                     self.at += 4;
                     self.blanks()?;
                     self.time_options()?;
-                    // With other options it is the program of this name, in some modes of some shells.
+                    // With other options it is the program of this name in some modes of some shells; else what looks like an option is run.
                     if self.looks_at("-") {
+                        let rest = self.rest().strip_prefix('-').unwrap_or_default();
+                        if !rest.starts_with(|c| c != 'p') {
+                            return self
+                                .fail("`time` is followed by what may be an option or a command");
+                        }
                         self.at = word;
                         break;
                     }

@@ -318,8 +318,9 @@ const UNFIT: &[&str] = &[
 
 /// As many known lines as are wanted, made of the lines of all corpora by small changes; the same for a seed in every run.
 fn mutated(n_lines: usize, seed: usize) -> Vec<Line> {
-    let is_options = |word: &str| word.starts_with('-') && word != "-" && !word.contains('l');
-    let runs_other = |rest: &str| !rest.split(' ').next().is_some_and(is_options);
+    // Of a shell only what it is told in a word: a line before may have written a file.
+    let is_told = |word: &str| word.starts_with('-') && word.contains('c') && !word.contains('l');
+    let runs_other = |rest: &str| !rest.split_whitespace().next().is_some_and(is_told);
     let is_script = |text: &str| text.split("sh ").skip(1).any(runs_other);
     let is_fit = |text: &str| !UNFIT.iter().any(|piece| text.contains(piece)) && !is_script(text);
     let hidden = [include_str!("../bypasses.txt"), include_str!("ways.txt")];

@@ -45,8 +45,10 @@ impl ScriptWalk {
                 }
                 self.variable(at, name, &Value::of(&value), whom);
                 // Before a program it changes nothing for the commands that follow: `IFS= read line`.
-                if name != "IFS" || is_own {
+                if is_own {
                     self.numbers.assign(name, NumberOrigin::of(&value));
+                } else if name != "IFS" {
+                    self.numbers.may_assign(name, NumberOrigin::of(&value));
                 }
             }
             if is_own {
@@ -267,7 +269,7 @@ impl ScriptWalk {
 
     /// `declare NAME[…]=…` expands the subscript of a map once more.
     fn element_of_map(&mut self, word: &Value) {
-        let name = word.text.split('=').next().unwrap_or_default();
+        let name = named(&word.text);
         let Some((array, subscript)) = name.split_once('[') else {
             return;
         };
@@ -310,7 +312,7 @@ impl ScriptWalk {
                 &word.text,
             );
         }
-        let name = word.text.split('=').next().unwrap_or_default();
+        let name = named(&word.text);
         if let Some((array, subscript)) = name.split_once('[') {
             self.substitution(word, name.len());
             let inside = array.len()..name.len();
@@ -374,11 +376,27 @@ impl ScriptWalk {
 
     /// Notes where the values come from that words of a builtin or of `env` set.
     pub(super) fn origins(&mut self, words: &[Word]) {
+        let declares = |word: &Word| word.plain().is_some_and(|word| DECLARE.contains(&word));
+        let is_own = words.iter().take(COMMANDS_BEFORE).any(declares);
         for word in words.iter().flat_map(brace::expand) {
             if let Some((name, value)) = split_assignment(&word) {
                 let value = self.element(&name, &value);
-                self.numbers.assign(&name, NumberOrigin::of(&value));
+                let origin = NumberOrigin::of(&value);
+                match is_own {
+                    true => self.numbers.assign(&name, origin),
+                    false => self.numbers.may_assign(&name, origin),
+                }
             }
         }
     }
+}
+
+/// What `NAME=value` or `NAME[subscript]=value` sets, or all of the text; an `=` in the subscript is a part of it.
+fn named(text: &str) -> &str {
+    let before = text.split('=').next().unwrap_or_default();
+    if !before.contains('[') {
+        return before;
+    }
+    let ends = ["]=", "]+="].into_iter().filter_map(|end| text.rfind(end));
+    ends.max().map_or(text, |end| &text[..=end])
 }
