@@ -248,9 +248,8 @@ impl Numbers {
     fn is_number<'a>(&'a self, origin: &'a NumberOrigin, seen: &mut BTreeSet<&'a str>) -> bool {
         let mut is_known = |name: &'a String| match self.values.get(name) {
             _ if !seen.insert(name) => true,
-            _ if NUMERIC.contains(&name.as_str()) && !self.values.contains_key(name) => true,
             Some(origin) => self.set.contains(name) && self.is_number(origin, seen),
-            None => false,
+            None => NUMERIC.contains(&name.as_str()),
         };
         !origin.is_outside && origin.names.iter().all(&mut is_known)
     }

@@ -190,7 +190,6 @@ impl ScriptWalk {
         }
         for word in arguments.iter().filter(|word| !is_plain(word)) {
             self.name(word);
-            self.element_of_map(word);
             self.elements(word);
             self.compound(word, has('a') || has('A'));
             let name = word.text.split('=').next().unwrap_or_default();
@@ -264,20 +263,6 @@ impl ScriptWalk {
                 true => self.unknown(COMPOUND, &Value::of(word).text),
                 false => self.numbers.declares(&name, &Value::of(word).text),
             }
-        }
-    }
-
-    /// `declare NAME[…]=…` expands the subscript of a map once more.
-    fn element_of_map(&mut self, word: &Value) {
-        let name = named(&word.text);
-        let Some((array, subscript)) = name.split_once('[') else {
-            return;
-        };
-        let inside = array.len()..name.len();
-        if word.holes.iter().any(|hole| inside.contains(&hole.start)) {
-            let mut scan = Scan::default();
-            scan.subscript("", subscript.trim_end_matches(['+', ']']));
-            self.numbers.take_inside(scan, &word.text);
         }
     }
 
