@@ -158,8 +158,8 @@ impl Limiter {
         }
     }
 
-    /// The same for a guest that goes on on another thread when it still runs at the first tick. Its processor time counts anew from the
-    /// first tick there, so that it may have two ticks more.
+    /// The same for a guest that moves to another thread if it still runs at the first tick. Its processor time is counted again from
+    /// the first tick there, so it may exceed its limit by up to two ticks.
     pub(crate) fn yielding_once(mut self) -> Self {
         self.yields = true;
         self

@@ -1,6 +1,6 @@
 //! Where a guest begins: for a moment on the thread of its caller, when nothing that it can do blocks that one.
 //!
-//! A guest that has to wait, that still runs at the next tick, or whose result may be large goes on on a guest thread.
+//! A guest that has to wait, that still runs at the next tick, or whose result may be large moves to a guest thread.
 
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,7 +12,7 @@ use std::time::Duration;
 /// a millisecond.
 pub(super) const BRIEF: Duration = Duration::from_millis(1);
 
-/// Polls a guest once. None: it goes on on another thread.
+/// Polls a guest once. None: it has to continue on another thread.
 ///
 /// The result's errors: what a host function that panicked said.
 pub(super) async fn begun_here<F: Future + ?Sized>(

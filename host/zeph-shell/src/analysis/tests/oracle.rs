@@ -316,7 +316,7 @@ const UNFIT: &[&str] = &[
     "coproc", "suspend", "ulimit", "exec", "yes", "--login",
 ];
 
-/// As many known lines as are wanted, made of the lines of all corpora by small changes; the same for a seed in every run.
+/// `n_lines` lines that the analysis knows, each a random variation of a line of the corpora. A seed always gives the same lines.
 fn mutated(n_lines: usize, seed: usize) -> Vec<Line> {
     // Of a shell only what it is told in a word: a line before may have written a file.
     let is_told = |word: &str| word.starts_with('-') && word.contains('c') && !word.contains('l');
