@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Read as _;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Signal, WaitId, WaitIdOptions, WaitIdStatus};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus};
 
 use super::super::*;
 use super::harness::{self, End, Room};
@@ -40,19 +40,17 @@ impl Series {
         Some((self.spawner.spawn(launch).unwrap(), standing))
     }
 
-    /// Whether the jail that waits has all its mounts, or does soon: its inner stage has begun then.
-    fn is_made(&self) -> bool {
-        let Some((child, _)) = &self.next else {
-            return false;
-        };
+    /// The inner stage of the jail that waits, which has all its mounts then. Waits until it begins.
+    fn inner_stage(&self) -> Option<Pid> {
+        let (child, _) = self.next.as_ref()?;
         let end = Instant::now() + Duration::from_secs(20);
         while Instant::now() < end {
-            if has_inner_stage(child.pid.as_raw_pid()) {
-                return true;
+            if let Some(inner) = inner_stage_of(child.pid) {
+                return Some(inner);
             }
             std::thread::sleep(Duration::from_millis(1));
         }
-        false
+        None
     }
 
     /// Runs it in the jail that waits, or in one of its own.
@@ -105,15 +103,15 @@ fn thrown_away(child: Child, standing: StandingJail) {
 }
 
 /// Whether a process below `parent` runs from a file that has no name: the inner stage.
-fn has_inner_stage(parent: i32) -> bool {
+fn inner_stage_of(parent: Pid) -> Option<Pid> {
+    let parent = parent.as_raw_pid();
     let children = std::fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"));
-    children
-        .unwrap_or_default()
-        .split_whitespace()
-        .any(|child| {
-            let command = std::fs::read(format!("/proc/{child}/cmdline")).unwrap_or_default();
-            command.starts_with(b"/proc/self/fd/") || has_inner_stage(child.parse().unwrap())
-        })
+    children.ok()?.split_whitespace().find_map(|child| {
+        let command = std::fs::read(format!("/proc/{child}/cmdline")).unwrap_or_default();
+        let child = Pid::from_raw(child.parse().unwrap())?;
+        let is_inner = command.starts_with(b"/proc/self/fd/");
+        is_inner.then_some(child).or_else(|| inner_stage_of(child))
+    })
 }
 
 fn wait(child: &Child) -> Option<WaitIdStatus> {
@@ -205,7 +203,7 @@ fn what_changed_since_is_in_the_jail_of_the_command() {
         let jail = fresh.jail();
         let mut series = Series::new(ahead.policy.clone());
         // What removes a place of its mounts while they are made would have it back.
-        assert!(series.is_made());
+        assert!(series.inner_stage().is_some());
         for room in [&fresh, &ahead] {
             room.host(change);
         }
@@ -270,11 +268,10 @@ fn a_command_cannot_tell_that_its_jail_was_made_ahead() {
 fn a_jail_that_died_is_replaced() {
     let room = Room::new();
     let mut series = Series::new(room.policy.clone());
-    // Before that nothing but the end of its pipe would end the inner stage.
-    assert!(series.is_made());
+    let inner = series.inner_stage().unwrap();
     let (child, standing) = series.next.take().unwrap();
-    child.process.signal(Signal::KILL).unwrap();
-    // Its inner stage dies after it, and with it the last writer of the status.
+    // The inner stage, not the process that watches it: bubblewrap may not have tied the one to the other yet.
+    rustix::process::kill_process(inner, Signal::KILL).unwrap();
     assert!(standing.has_died(Duration::from_secs(20)));
     series.next = Some((child, standing));
     for _ in 0..2 {
