@@ -9,6 +9,7 @@ mod audit;
 mod cache;
 mod changes;
 mod commands;
+mod compiling;
 mod completions;
 mod diagnostics;
 mod documents;

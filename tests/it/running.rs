@@ -40,6 +40,11 @@ impl Running {
         }
     }
 
+    /// The number of the process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Waits until it makes calls.
     pub(crate) fn ready(&mut self) {
         let answer = self.call("list_directory", &json!({"path": "."}));

@@ -155,7 +155,7 @@ impl std::fmt::Debug for Engine {
 }
 
 /// That of an engine for these options, or for compiling alone: an artifact of one serves the other.
-fn config(options: Option<&EngineOptions>) -> Config {
+pub(crate) fn config(options: Option<&EngineOptions>) -> Config {
     let mut config = Config::new();
     config
         .epoch_interruption(true)

@@ -39,7 +39,7 @@ mod state;
 pub use cache::{SHARED_KEY_BYTES, SharedArtifacts};
 pub use call::{AskedCall, CallEnd, CallGrant, CallTerms, GuestWork, NO_SETTINGS};
 pub use cancel::{Cancel, CancelOnDrop};
-pub use compile::{CompileEvent, CompileListener};
+pub use compile::{CompileEvent, CompileListener, compile_if_asked};
 pub use component::{COMPONENT_BYTES_MAX, ComponentBytes, digest};
 pub use engine::{Engine, EngineOptions};
 pub use error::{EngineError, LoadError};

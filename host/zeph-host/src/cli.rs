@@ -78,9 +78,12 @@ pub fn main_with(components: Vec<Component>) -> ExitCode {
 }
 
 fn run_line(components: Vec<Component>) -> Exit {
+    let typed: Vec<OsString> = std::env::args_os().collect();
+    if let Some(compiled) = zeph_engine::compile_if_asked(&typed) {
+        return compiled.map_or(Exit::Failure, |()| Exit::Success);
+    }
     // Before anything else in the process can.
     let operator = Operator::claim();
-    let typed: Vec<OsString> = std::env::args_os().collect();
     match complete::answer(&typed) {
         Ok(true) => return Exit::Success,
         Ok(false) => {}

@@ -1,0 +1,119 @@
+//! Components are compiled by a process of their own: what happens to it, and to the host meanwhile.
+
+#![cfg(target_os = "linux")]
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::product::Product;
+use crate::running::Running;
+
+/// How long a process may take to begin or to end, on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A host whose cache is empty.
+struct Cold {
+    product: Product,
+    cache: TempDir,
+}
+
+impl Cold {
+    fn new() -> Self {
+        let product = Product::new();
+        product.file("one.txt", "one\n");
+        let cache = tempfile::tempdir().unwrap();
+        Self { product, cache }
+    }
+
+    fn start(&self) -> Running {
+        let cache = format!("engine.cache_dir={}", self.cache.path().display());
+        Running::start(&self.product, &["--set", &cache])
+    }
+}
+
+/// The process that compiles for `host`, once there is one.
+fn compiler_of(host: u32) -> Pid {
+    let tasks = format!("/proc/{host}/task");
+    wait_for(|| {
+        let tasks = fs::read_dir(&tasks).unwrap().flatten();
+        let children =
+            tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
+        let children: Vec<String> = children.collect();
+        let mut children = children.iter().flat_map(|list| list.split_whitespace());
+        let compiles = |child: &&str| {
+            let line = fs::read(format!("/proc/{child}/cmdline")).unwrap_or_default();
+            line.split(|byte| *byte == 0).nth(1) == Some(b"__compile")
+        };
+        let compiler = children.find(compiles)?;
+        Pid::from_raw(compiler.parse().unwrap())
+    })
+}
+
+fn wait_for<T>(mut look: impl FnMut() -> Option<T>) -> T {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(Instant::now() < end, "it takes too long");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn a_compiler_that_is_killed_fails_its_call_alone() {
+    let cold = Cold::new();
+    let mut host = cold.start();
+    host.begin("read", &json!({"path": "one.txt"}));
+    kill_process(compiler_of(host.id()), Signal::KILL).unwrap();
+    let failed = host.answer();
+    assert_eq!(failed["status"], "failed", "{failed}");
+    host.note(&["`file`", "the process that compiled it ended: signal: 9"]);
+    // The next one tries again.
+    let read = host.call("read", &json!({"path": "one.txt"}));
+    assert_eq!(read["status"], "ok", "{read}");
+}
+
+#[test]
+fn a_compiler_ends_with_its_host() {
+    let cold = Cold::new();
+    let mut host = cold.start();
+    host.begin("read", &json!({"path": "one.txt"}));
+    let compiler = compiler_of(host.id());
+    // Kills it.
+    drop(host);
+    let about = format!("/proc/{}/cmdline", compiler.as_raw_pid());
+    wait_for(|| {
+        let line = fs::read(&about).unwrap_or_default();
+        line.is_empty().then_some(())
+    });
+}
+
+/// What it compiles may be anybody's, so it is given nothing of the host's.
+#[test]
+fn a_compiler_holds_nothing_of_the_host() {
+    let cold = Cold::new();
+    let mut host = cold.start();
+    host.begin("read", &json!({"path": "one.txt"}));
+    let about = format!("/proc/{}", compiler_of(host.id()).as_raw_pid());
+    let about = std::path::Path::new(&about);
+    assert_eq!(fs::read(about.join("environ")).unwrap(), b"");
+    assert_eq!(
+        fs::read_link(about.join("cwd")).unwrap(),
+        std::path::Path::new("/")
+    );
+    let files = fs::read_dir(about.join("fd")).unwrap().flatten();
+    let files: Vec<_> = files
+        .map(|file| fs::read_link(file.path()).unwrap())
+        .collect();
+    let is_own = |file: &std::path::PathBuf| {
+        let file = file.to_string_lossy();
+        file.starts_with("pipe:") || file == "/dev/null" || file.starts_with("anon_inode:")
+    };
+    assert!(files.iter().all(is_own), "{files:?}");
+    assert_eq!(host.answer()["status"], "ok");
+}
