@@ -41,8 +41,7 @@ pub(crate) fn share() {
     }
 }
 
-/// Gives back to the system what was freed: compiling a component takes some hundred megabytes for a moment, and the C library would
-/// keep most of them. Takes some milliseconds.
+/// Gives back to the system what was freed, most of which the C library would keep. Takes some milliseconds.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[expect(unsafe_code, reason = "no library asks for it")]
 pub(crate) fn give_back() {

@@ -45,11 +45,24 @@ pub fn compile_if_asked(arguments: &[OsString]) -> Option<io::Result<()>> {
 
 /// The artifact of `bytes`, from another process. None where none can be started. Blocks for seconds.
 ///
-/// Errors: the compiler's, or how the process ended instead.
+/// Errors: the compiler's, or how the process ended instead, twice: it may have been the one that a system short of memory picked.
 pub(super) fn compile(bytes: &[u8]) -> Option<wasmtime::Result<Vec<u8>>> {
     if !IS_COMPILER.load(Ordering::Relaxed) {
         return None;
     }
+    match compile_once(bytes)? {
+        Ok(answer) => Some(answer),
+        Err(error) => {
+            tracing::warn!(%error, "a component is compiled again");
+            Some(compile_once(bytes)?.unwrap_or_else(Err))
+        }
+    }
+}
+
+/// What the compiler answers. None where no process can be started.
+///
+/// Errors: how the process ended before it did.
+fn compile_once(bytes: &[u8]) -> Option<wasmtime::Result<wasmtime::Result<Vec<u8>>>> {
     let mut child = match start() {
         Ok(child) => child,
         Err(error) => {
@@ -64,7 +77,7 @@ pub(super) fn compile(bytes: &[u8]) -> Option<wasmtime::Result<Vec<u8>>> {
         drop(child.kill());
     }
     let ended = child.wait();
-    Some(answer.unwrap_or_else(|error| Err(broken(&error, ended))))
+    Some(answer.map_err(|error| broken(&error, ended)))
 }
 
 #[expect(

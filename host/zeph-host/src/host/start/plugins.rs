@@ -7,9 +7,7 @@ use tokio::task::JoinSet;
 use zeph_config::Config;
 use zeph_core::id::{Digest, PluginId};
 use zeph_core::tool::Tool;
-use zeph_engine::{
-    CompileEvent, CompileListener, Engine, EngineOptions, LoadError, Plugin, SharedArtifacts,
-};
+use zeph_engine::{Engine, EngineOptions, LoadError, Plugin, SharedArtifacts};
 use zeph_plugins::component::Component;
 use zeph_plugins::event::compile_listener;
 use zeph_plugins::keeper::{self, Keeper};
@@ -20,7 +18,6 @@ use zeph_store::SealKeyFile;
 use super::in_words;
 use crate::clock::now_ms;
 use crate::filtering::wasm::Components;
-use crate::heap;
 use crate::host::{StartError, StartOptions};
 use crate::shell::Native;
 use crate::signatures::Signatures;
@@ -93,7 +90,7 @@ fn engine(config: &Config, options: &StartOptions) -> Result<Engine, StartError>
         guest_threads: u32::try_from(config.engine.guest_threads.get()).unwrap_or(u32::MAX),
         pooled: options.is_server,
         cache_dir: config.engine.cache_dir.clone(),
-        on_compile: Some(on_compile(options)),
+        on_compile: options.tell.clone().map(compile_listener),
     };
     Engine::sharing(&options, shared).map_err(StartError::Engine)
 }
@@ -113,22 +110,6 @@ fn shared_artifacts(
         StartError::Seals(in_words(&error), hint)
     })?;
     Ok(Some(SharedArtifacts::new(&shared.dir, keys)))
-}
-
-/// Tells what is compiled, and gives back what that took of a process that stays.
-fn on_compile(options: &StartOptions) -> CompileListener {
-    let (told, is_server) = (
-        options.tell.clone().map(compile_listener),
-        options.is_server,
-    );
-    CompileListener::new(move |event| {
-        if is_server && !matches!(event, CompileEvent::Started { .. }) {
-            heap::give_back();
-        }
-        if let Some(told) = &told {
-            told.tell(event);
-        }
-    })
 }
 
 /// Whether the one call that will be made is of this plugin.
