@@ -3,9 +3,15 @@
 //!
 //! A call that runs is never dropped: it is cancelled and its end awaited, so that its audit row is completed.
 
+use std::any::Any;
 use std::collections::HashMap;
+use std::fmt;
+use std::future::Future;
 use std::num::NonZeroUsize;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tokio::task::{Id, JoinError, JoinSet};
@@ -23,6 +29,7 @@ use zeph_shell::run::OutputListener;
 use zeph_store::WorkHold;
 
 use crate::approval::ApprovalPrompt;
+use crate::executor::PendingReport;
 use crate::host::Host;
 use crate::questions::SealedInquiry;
 use crate::serve::acp::files::EditorFiles;
@@ -250,12 +257,82 @@ impl<K> RunningCalls<K> {
     }
 }
 
+/// A call that is brought to its end whether or not it is waited for.
+pub(crate) struct RunningCall {
+    host: Host,
+    /// Ends this call alone.
+    cancel: Cancel,
+    has_begun: bool,
+    /// None once it is over.
+    call: Option<PendingReport<'static>>,
+}
+
+impl RunningCall {
+    /// `call` of `host`, which `cancel` ends.
+    pub(crate) fn new(
+        host: &Host,
+        cancel: Cancel,
+        call: impl Future<Output = CallReport> + Send + 'static,
+    ) -> Self {
+        Self {
+            host: host.clone(),
+            cancel,
+            has_begun: false,
+            call: Some(Box::pin(call)),
+        }
+    }
+}
+
+impl Future for RunningCall {
+    type Output = CallReport;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<CallReport> {
+        self.has_begun = true;
+        let Some(call) = self.call.as_mut() else {
+            return Poll::Ready(CallReport::failed(failed("the call is over")));
+        };
+        match catch_unwind(AssertUnwindSafe(|| call.as_mut().poll(context))) {
+            Ok(Poll::Pending) => Poll::Pending,
+            Ok(Poll::Ready(report)) => {
+                self.call = None;
+                Poll::Ready(report)
+            }
+            Err(panic) => {
+                self.call = None;
+                Poll::Ready(crashed(panic.as_ref()))
+            }
+        }
+    }
+}
+
+impl Drop for RunningCall {
+    fn drop(&mut self) {
+        if let Some(call) = self.call.take().filter(|_| self.has_begun) {
+            self.cancel.cancel();
+            self.host.finish_in_background(call);
+        }
+    }
+}
+
+impl fmt::Debug for RunningCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("RunningCall")
+    }
+}
+
 /// What a call fails with whose task ended without a report.
 pub(crate) fn crash(error: &JoinError) -> ToolFailure {
     tracing::error!(%error, "a call panicked in the host");
-    ToolFailure::new(
-        ErrorCategory::ServerError,
-        ErrorPhase::Execution,
-        "the host failed while it made the call",
-    )
+    failed("the host failed while it made the call")
+}
+
+fn crashed(panic: &(dyn Any + Send)) -> CallReport {
+    let text = panic.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    tracing::error!(panic = text, "a call panicked in the host");
+    CallReport::failed(failed("the host failed while it made the call"))
+}
+
+fn failed(message: &str) -> ToolFailure {
+    ToolFailure::new(ErrorCategory::ServerError, ErrorPhase::Execution, message)
 }

@@ -55,6 +55,10 @@ const SERVERS_END: Duration = Duration::from_secs(5);
 /// Threads of the runtime of a command that makes many calls. They only pass messages on: guests have their own.
 const SERVER_THREADS: usize = 2;
 
+/// The stack of each. A call is polled in the task of its request, and a call that it makes in the same: unoptimised, both together need more
+/// than the 2 MiB that a thread has by default. What is not used takes no memory.
+const SERVER_STACK_BYTES: usize = 8 << 20;
+
 impl Context {
     /// Reads the surroundings and starts logging.
     pub(crate) fn new(global: Global, components: Vec<Component>) -> Result<Self, CliError> {
@@ -387,7 +391,9 @@ pub(crate) fn block_on_threads<T>(
     future: impl Future<Output = Result<T, CliError>>,
 ) -> Result<T, CliError> {
     let mut builder = Builder::new_multi_thread();
-    builder.worker_threads(SERVER_THREADS);
+    builder
+        .worker_threads(SERVER_THREADS)
+        .thread_stack_size(SERVER_STACK_BYTES);
     run(builder, future)
 }
 

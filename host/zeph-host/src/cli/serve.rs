@@ -24,7 +24,7 @@ pub(super) fn run(context: &Context, options: &Serve) -> Result<Exit, CliError> 
     context.record(options.record.as_deref())?;
     let config = context.config()?;
     let allow = context.allow(&options.allow, &config)?;
-    context::block_on_threads(async {
+    let served = async {
         let mut interrupts = Interrupts::listen()
             .map_err(|error| CliError::internal("signals cannot be heard").because(error))?;
         let host = context.start(config, true, allow, None).await?;
@@ -43,7 +43,12 @@ pub(super) fn run(context: &Context, options: &Serve) -> Result<Exit, CliError> 
         let ended = stdio(&host, options, ends).await;
         clockwork.end().await;
         ended
-    })
+    };
+    match options.http {
+        Some(_) => context::block_on_threads(served),
+        // One client: handing a call from thread to thread takes longer than what they would do at the same time.
+        None => context::block_on(served),
+    }
 }
 
 /// Serves clients over HTTP.

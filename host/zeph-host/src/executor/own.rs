@@ -1,27 +1,17 @@
 //! The host in a session, as an executor: its calls take the whole line.
 
-use std::any::Any;
-use std::fmt;
 use std::future::Future;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::Pin;
-use std::task::{Context, Poll};
 
 use serde_json::Value;
 use tokio::sync::mpsc;
 use zeph_core::call::ToolRequest;
-use zeph_core::category::{ErrorCategory, ErrorPhase};
-use zeph_core::failure::ToolFailure;
 use zeph_core::id::ConversationId;
 use zeph_engine::{Cancel, Listener, Progress};
 use zeph_shell::run::{OutputChunk, OutputListener};
 use zeph_store::StoreError;
 
-use super::{
-    CallEvent, CallOptions, Caller, EventSink, PendingReport, ToolCall, ToolDefinition,
-    ToolExecutor,
-};
-use crate::calls::{CallControl, CallReport};
+use super::{CallEvent, CallOptions, Caller, EventSink, ToolCall, ToolDefinition, ToolExecutor};
+use crate::calls::{CallControl, CallReport, RunningCall};
 use crate::host::Host;
 use crate::session::{AskedRequest, Session};
 
@@ -140,71 +130,8 @@ impl ToolExecutor for HostExecutor {
             options,
             own_cancel.clone(),
         );
-        RunningCall {
-            host: self.host.clone(),
-            cancel: own_cancel,
-            has_begun: false,
-            call: Some(Box::pin(made)),
-        }
+        RunningCall::new(&self.host, own_cancel, made)
     }
-}
-
-/// A call that is brought to its end whether or not it is waited for.
-struct RunningCall {
-    host: Host,
-    /// Ends this call alone.
-    cancel: Cancel,
-    has_begun: bool,
-    /// None once it is over.
-    call: Option<PendingReport<'static>>,
-}
-
-impl Future for RunningCall {
-    type Output = CallReport;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<CallReport> {
-        self.has_begun = true;
-        let Some(call) = self.call.as_mut() else {
-            return Poll::Ready(CallReport::failed(failed("the call is over")));
-        };
-        match catch_unwind(AssertUnwindSafe(|| call.as_mut().poll(context))) {
-            Ok(Poll::Pending) => Poll::Pending,
-            Ok(Poll::Ready(report)) => {
-                self.call = None;
-                Poll::Ready(report)
-            }
-            Err(panic) => {
-                self.call = None;
-                Poll::Ready(crashed(panic.as_ref()))
-            }
-        }
-    }
-}
-
-impl Drop for RunningCall {
-    fn drop(&mut self) {
-        if let Some(call) = self.call.take().filter(|_| self.has_begun) {
-            self.cancel.cancel();
-            self.host.finish_in_background(call);
-        }
-    }
-}
-
-impl fmt::Debug for RunningCall {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("RunningCall")
-    }
-}
-
-fn crashed(panic: &(dyn Any + Send)) -> CallReport {
-    let text = panic.downcast_ref::<&str>().copied();
-    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    tracing::error!(panic = text, "a call panicked in the host");
-    CallReport::failed(failed("the host failed while it made the call"))
-}
-
-fn failed(message: &str) -> ToolFailure {
-    ToolFailure::new(ErrorCategory::ServerError, ErrorPhase::Execution, message)
 }
 
 /// The call on the line, with its events handed on and the caller's cancel passed to it.

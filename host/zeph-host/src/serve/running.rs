@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use zeph_core::call::ToolRequest;
 
-use crate::calls::{CallControl, CallReport, crash};
+use crate::calls::{CallControl, CallReport, RunningCall};
 use crate::host::Host;
 use crate::serve::places::Place;
 use crate::session::Session;
@@ -53,27 +53,21 @@ impl Running {
         };
         let asked = session.asks(request);
         let (host, session) = (self.host.clone(), session.clone());
-        let abandoned = cancelled.child_token();
-        let _abandon = abandoned.clone().drop_guard();
-        let closing = self.closing.clone();
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "a call outlives its request; `ended` waits for it"
-        )]
-        let task = tokio::spawn(async move {
+        let (cancelled, closing) = (cancelled.clone(), self.closing.clone());
+        let cancel = control.cancel.clone();
+        let call = async move {
             let _held = (held, place);
             let cancel = control.cancel.clone();
             let call = host.call_of(&session, asked, control);
             tokio::pin!(call);
             tokio::select! {
                 report = &mut call => return report,
-                () = abandoned.cancelled() => cancel.cancel(),
+                () = cancelled.cancelled() => cancel.cancel(),
                 () = closing.cancelled() => cancel.cancel(),
             }
             call.await
-        });
-        let report = task.await;
-        Some(report.unwrap_or_else(|error| CallReport::crashed(crash(&error))))
+        };
+        Some(RunningCall::new(&self.host, cancel, call).await)
     }
 
     /// Lets nothing begin any more, and waits until nothing runs.
