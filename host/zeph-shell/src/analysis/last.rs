@@ -124,7 +124,9 @@ enum LastCommand {
 fn resolve(command: &SyntaxCommand) -> LastCommand {
     match &command.shape {
         CommandShape::Simple { words, .. } => resolve_words(words),
-        CommandShape::Group(list) => LastCommand::Inside(list.clone()),
+        CommandShape::Group(list) | CommandShape::Subshell(list) => {
+            LastCommand::Inside(list.clone())
+        }
         // `(( … ))`.
         CommandShape::Control { lists, .. } if lists.is_empty() => LastCommand::Silent,
         CommandShape::Test(_) | CommandShape::Function(..) => LastCommand::Silent,

@@ -140,12 +140,6 @@ impl Literals {
         words
     }
 
-    /// Whether an expansion has a value that the line itself gives.
-    pub(super) fn knows(&self, expansion: &Expansion) -> bool {
-        let name = variable(expansion);
-        name.is_some_and(|name| self.values.contains_key(name))
-    }
-
     /// The value that an expansion has, and whether it is one word.
     fn value(&self, part: &WordPart) -> Option<(&str, bool)> {
         let WordPart::Expansion(expansion) = part else {
@@ -160,7 +154,7 @@ impl Literals {
 }
 
 /// The variable whose value an expansion is: of `$name`, `${name}`, and those with a value for when there is none.
-fn variable(expansion: &Expansion) -> Option<&str> {
+pub(super) fn variable(expansion: &Expansion) -> Option<&str> {
     if expansion.kind != ExpansionKind::Value {
         return None;
     }

@@ -3,32 +3,38 @@
 //! A name in arithmetic stands for its value, which is read as arithmetic again, and a subscript in it is expanded: `$((b))` runs the command in
 //! `b='a[$(command)]'`. So every name that is looked at must get all its values in this very line, and all of them must be numbers or such
 //! names. What comes from outside (the environment, a file, an argument, another command's output) may be anything.
+//!
+//! All values that a variable gets anywhere in the line count wherever it is looked at: loops and functions come back to a place. That it has
+//! one of them, and not one from outside, counts only where it is set for certain.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::brace;
-use super::literals::Literals;
+use super::literals::{self, Literals};
 use super::reader;
 use super::syntax::{CommandShape, Dialect, Expansion, ExpansionKind, List, Word, WordPart};
 use super::value::Value;
 use super::variables::decides_what_runs;
 
+mod bodies;
+mod certain;
+mod formula;
 mod scan;
 
-pub(super) use self::scan::{Scan, is_name};
+use self::bodies::{Bodies, Place};
+use self::certain::NameIds;
+pub(super) use self::certain::{Certain, Chain, NameSet};
+pub(super) use self::scan::{Scan, is_name, scans};
 
-/// Variables that the shell makes numbers of.
-const NUMERIC: [&str; 16] = [
+/// Variables that the shell makes numbers of. `UID` and `EUID` it takes over from outside, but they do not carry on from command to command.
+const NUMERIC: [&str; 13] = [
     "BASHPID",
     "BASH_SUBSHELL",
-    "COLUMNS",
     "EPOCHSECONDS",
     "EUID",
     "HISTCMD",
     "LINENO",
-    "LINES",
     "OPTIND",
-    "PIPESTATUS",
     "PPID",
     "RANDOM",
     "SECONDS",
@@ -56,6 +62,14 @@ pub(super) struct NumberOrigin {
     pub(super) names: BTreeSet<String>,
     /// Anything at all.
     pub(super) is_outside: bool,
+    /// Variables whose values are in the text as they are.
+    parts: BTreeSet<String>,
+    /// Whether the text, or what is made of it, may hold a subscript even if it is no number.
+    may_hold_subscript: bool,
+    /// Arrays of which it is an element, and not the first.
+    elements: BTreeSet<String>,
+    /// Whether it is added to what was there.
+    pub(super) is_joined: bool,
 }
 
 /// What is known of the variables of a line, and where arithmetic looks at them.
@@ -63,11 +77,19 @@ pub(super) struct NumberOrigin {
 pub(super) struct Numbers {
     /// The values that the line itself gives, where the walk is.
     pub(super) literals: Literals,
+    /// What is set for certain, where the walk is.
+    pub(super) certain: Certain,
+    ids: NameIds,
+    bodies: Bodies,
+    /// Variables that are local to the function that the walk is in; `None` outside of functions.
+    locals: Option<NameSet>,
+    /// Variables that are never certain: they may be read-only with a value from outside, or a function may uncover one.
+    doubted: NameSet,
     values: BTreeMap<String, NumberOrigin>,
-    /// Variables that the shell itself sets; others may still have what they had.
-    set: BTreeSet<String>,
-    /// Arrays whose subscripts are no arithmetic.
-    maps: BTreeSet<String>,
+    /// Every value with the place where it is given, for the variables that read theirs as numbers.
+    given: Vec<(String, NumberOrigin, Place)>,
+    /// These variables.
+    integers: BTreeSet<String>,
     uses: Vec<Use>,
     /// Arrays of any kind.
     arrays: BTreeSet<String>,
@@ -75,6 +97,8 @@ pub(super) struct Numbers {
     declared: Vec<(String, String)>,
     /// Variables that arithmetic and `${name:=value}` set although they decide what is run.
     decisive: Vec<String>,
+    /// Texts that are no arithmetic to bash.
+    refused: Vec<String>,
 }
 
 #[derive(Debug)]
@@ -82,27 +106,51 @@ struct Use {
     origin: NumberOrigin,
     /// The array it is a subscript of.
     array: Option<String>,
+    /// Whether it is only read as a number when it holds a subscript: a word of `[ … ]`.
+    is_word: bool,
     part: String,
+    place: Place,
+}
+
+/// What is set at the places of a line, once all of it is known.
+struct Entries<'n> {
+    numbers: &'n Numbers,
+    of_bodies: Vec<NameSet>,
+}
+
+/// What the body of a function sets.
+#[derive(Debug)]
+pub(super) struct OuterBody {
+    certain: Certain,
+    body: (Option<usize>, NameSet),
+    locals: Option<NameSet>,
 }
 
 impl NumberOrigin {
     pub(super) fn outside() -> Self {
         Self {
             is_outside: true,
+            may_hold_subscript: true,
             ..Self::default()
         }
     }
 
-    fn of_name(name: &str) -> Self {
+    /// The value of a variable.
+    pub(super) fn of_name(name: &str) -> Self {
         Self {
             names: BTreeSet::from([name.to_owned()]),
-            is_outside: false,
+            parts: BTreeSet::from([name.to_owned()]),
+            ..Self::default()
         }
     }
 
-    fn add(&mut self, other: Self) {
+    pub(super) fn add(&mut self, other: Self) {
         self.names.extend(other.names);
         self.is_outside |= other.is_outside;
+        self.parts.extend(other.parts);
+        self.may_hold_subscript |= other.may_hold_subscript;
+        self.elements.extend(other.elements);
+        self.is_joined |= other.is_joined;
     }
 
     /// Where the text of a word comes from.
@@ -133,6 +181,8 @@ impl NumberOrigin {
         // Read as a number, a value that sets a variable sets it, and nothing has looked at what a substitution in it runs.
         let sets = !scan.assigned.is_empty() || !scan.changed.is_empty();
         scan.origin.is_outside |= sets || text.contains("$(") || text.contains('`');
+        scan.origin.parts.clear();
+        scan.origin.may_hold_subscript = text.contains(['[', '`']) || text.contains("$(");
         scan.origin
     }
 
@@ -143,7 +193,15 @@ impl NumberOrigin {
             ExpansionKind::Arithmetic => Self::default(),
             ExpansionKind::Prompt | ExpansionKind::Process => Self::outside(),
             ExpansionKind::Value => match (source.strip_prefix("${"), source.strip_prefix('$')) {
-                (Some(inside), _) => scan::parameter(inside.strip_suffix('}').unwrap_or(inside)),
+                (Some(inside), _) => Self {
+                    parts: literals::variable(expansion)
+                        .map(str::to_owned)
+                        .into_iter()
+                        .collect(),
+                    may_hold_subscript: literals::variable(expansion).is_none()
+                        || inside.contains('['),
+                    ..scan::parameter(inside.strip_suffix('}').unwrap_or(inside))
+                },
                 (None, Some(name)) if scan::is_name(name) => Self::of_name(name),
                 (None, Some("#" | "?" | "$" | "!")) => Self::default(),
                 _ if prints_number(&expansion.lists) => Self::default(),
@@ -154,10 +212,10 @@ impl NumberOrigin {
 }
 
 impl Numbers {
-    /// Notes a value that the shell gives a variable, of which only the origin is known.
+    /// Notes a value that the shell gives a variable for certain, of which only the origin is known.
     pub(super) fn assign(&mut self, name: &str, origin: NumberOrigin) {
-        self.set.insert(name.to_owned());
         self.may_assign(name, origin);
+        self.set(name);
     }
 
     /// Notes a value that a variable may have, at least for a program.
@@ -166,17 +224,77 @@ impl Numbers {
         if READING.contains(&name) {
             self.reads(origin.clone(), name);
         }
+        let place = self.place();
+        self.given.push((name.to_owned(), origin.clone(), place));
         self.values.entry(name.to_owned()).or_default().add(origin);
     }
 
+    /// Notes that a variable has a value of the line from here on.
+    pub(super) fn set(&mut self, name: &str) {
+        let only = self.ids.only(name);
+        self.certain.add(only);
+    }
+
+    /// Notes that variables have values of the line from here on; all of them where the walk never comes.
+    pub(super) fn set_all(&mut self, names: NameSet) {
+        self.certain.add(names);
+    }
+
+    /// Notes that a variable has a value of the line from here on, if the command succeeds that the walk is at.
+    pub(super) fn set_on_success(&mut self, name: &str) {
+        let only = self.ids.only(name);
+        self.certain.on_success = self.certain.on_success.either(only);
+    }
+
+    /// Notes that a variable loses its value. In a function, one of the same name around it may come to light.
+    pub(super) fn unset(&mut self, name: &str) {
+        let only = self.ids.only(name);
+        let map = self.ids.only(&map_name(name));
+        self.certain.remove(only.either(map));
+        self.bodies.hide(only.either(map));
+        if self.bodies.is_inside() {
+            self.doubted = self.doubted.either(only);
+        }
+    }
+
+    /// Notes that a variable keeps the value it has, which may be one from outside.
+    pub(super) fn freeze(&mut self, name: &str) {
+        if !self.ids.is_in(name, self.certain.always) {
+            let only = self.ids.only(name);
+            self.doubted = self.doubted.either(only);
+        }
+    }
+
+    /// Notes that a builtin makes a variable local to the function around it, without a value if it is new.
+    pub(super) fn localise(&mut self, name: &str, is_new: bool) {
+        let only = self.ids.only(name);
+        let map = self.ids.only(&map_name(name));
+        if let Some(locals) = &mut self.locals {
+            *locals = locals.either(only).either(map);
+            self.certain.remove(map);
+            self.bodies.hide(map);
+            self.certain.add(if is_new { only } else { NameSet::EMPTY });
+        }
+    }
+
     /// Notes an array whose subscripts are texts.
+    ///
+    /// Another array does not become one.
     pub(super) fn map(&mut self, name: &str) {
-        self.maps.insert(name.to_owned());
+        if self.is_in_function() || !self.arrays.contains(name) {
+            self.set(&map_name(name));
+        }
+        self.array(name);
     }
 
     /// Notes an array.
     pub(super) fn array(&mut self, name: &str) {
         self.arrays.insert(name.to_owned());
+    }
+
+    /// Notes that all values of a variable are read as numbers.
+    pub(super) fn integer(&mut self, name: &str) {
+        self.integers.insert(name.to_owned());
     }
 
     /// Notes that a builtin such as `declare` gives a variable a value that is not known.
@@ -193,39 +311,116 @@ impl Numbers {
 
     /// Notes that a text is read as a number.
     pub(super) fn reads(&mut self, origin: NumberOrigin, part: &str) {
+        self.uses(origin, None, part);
+    }
+
+    /// Notes a word of `[ … ]`, in which a subscript is read as a number.
+    pub(super) fn reads_word(&mut self, origin: NumberOrigin, part: &str) {
+        self.uses(origin, None, part);
+        if let Some(used) = self.uses.last_mut() {
+            used.is_word = true;
+        }
+    }
+
+    fn uses(&mut self, origin: NumberOrigin, array: Option<String>, part: &str) {
         self.uses.push(Use {
             origin,
-            array: None,
+            array,
+            is_word: false,
             part: part.to_owned(),
+            place: self.place(),
         });
     }
 
-    /// Takes over what a scan of arithmetic found.
-    pub(super) fn take(&mut self, mut scan: Scan, part: &str) {
-        self.reads(std::mem::take(&mut scan.origin), part);
-        self.take_inside(scan, part);
+    fn place(&self) -> Place {
+        self.bodies.place(self.certain.always)
     }
 
-    /// Takes over what a scan found inside a text that is not read as a number itself.
+    /// Takes over what a scan of a whole text of arithmetic found; what it sets is set for certain.
+    pub(super) fn take(&mut self, mut scan: Scan, part: &str) {
+        if scan.is_refused {
+            self.refused.push(part.to_owned());
+        }
+        self.reads(std::mem::take(&mut scan.origin), part);
+        let assigned = match scan.is_conditional {
+            true => Vec::new(),
+            false => scan.assigned.clone(),
+        };
+        self.take_inside(scan, part);
+        for name in assigned {
+            self.set(&name);
+        }
+    }
+
+    /// Takes over what a scan found inside a text that is not read as a number itself, or not in any case.
     pub(super) fn take_inside(&mut self, scan: Scan, part: &str) {
-        let names = scan.assigned.iter().map(|(name, _)| name);
+        let assigned = scan.assigned.into_iter();
+        let assigned = assigned.map(|name| (name, NumberOrigin::default()));
+        let assigned: Vec<_> = assigned.chain(scan.assigned_inside).collect();
+        let names = assigned.iter().map(|(name, _)| name);
         let decisive = names.chain(&scan.changed);
         let decisive = decisive.filter(|name| decides_what_runs(name));
         self.decisive.extend(decisive.cloned());
         for name in &scan.changed {
             self.literals.forget(name);
         }
-        for (name, origin) in scan.assigned {
-            self.assign(&name, origin);
+        for (name, origin) in assigned {
+            self.may_assign(&name, origin);
         }
         for (array, origin) in scan.subscripts {
             self.arrays.insert(array.clone());
-            self.uses.push(Use {
-                origin,
-                array: Some(array),
-                part: part.to_owned(),
-            });
+            self.uses(origin, Some(array), part);
         }
+    }
+
+    /// Enters the body of a function, or the text of a trap, of which the name is not known.
+    pub(super) fn enter(&mut self, name: Option<&str>, has_locals: bool) -> OuterBody {
+        let certain = std::mem::take(&mut self.certain);
+        OuterBody {
+            certain,
+            body: self.bodies.enter(name, certain.always),
+            locals: std::mem::replace(&mut self.locals, has_locals.then_some(NameSet::EMPTY)),
+        }
+    }
+
+    /// Leaves it; what it has set for certain then.
+    pub(super) fn leave(&mut self, outer: OuterBody) -> NameSet {
+        let set = self.certain.always;
+        let locals = std::mem::replace(&mut self.locals, outer.locals);
+        self.certain = outer.certain;
+        self.bodies.leave(outer.body);
+        set.without(locals.unwrap_or_default())
+    }
+
+    /// Enters a shell of its own, where nothing is local; what is exported there has the value it has here.
+    pub(super) fn enter_shell(&mut self) -> (Certain, Option<NameSet>) {
+        (self.certain, self.locals.take())
+    }
+
+    /// Leaves it.
+    pub(super) fn leave_shell(&mut self, (certain, locals): (Certain, Option<NameSet>)) {
+        self.certain = certain;
+        self.locals = locals;
+    }
+
+    /// Whether the walk is in the body of a function.
+    pub(super) fn is_in_function(&self) -> bool {
+        self.locals.is_some()
+    }
+
+    /// Notes a command, which may be a call of a function.
+    pub(super) fn calls(&mut self, name: &str) {
+        self.bodies.call(name, self.certain.always);
+    }
+
+    /// Notes that functions are called by what is not in the line.
+    pub(super) fn share_functions(&mut self) {
+        self.bodies.are_shared = true;
+    }
+
+    /// Whether a variable has a value of the line for certain where the walk is, without what is set where a function is called.
+    pub(super) fn is_certain(&self, name: &str) -> bool {
+        self.ids.is_in(name, self.certain.always)
     }
 
     /// The variables that are set on the way although they decide what is run.
@@ -233,26 +428,106 @@ impl Numbers {
         &self.decisive
     }
 
-    /// The texts of arithmetic that may hold a command.
-    pub(super) fn doubtful(&self) -> Vec<&str> {
-        let is_text = |used: &&Use| {
-            used.array
-                .as_ref()
-                .is_some_and(|array| self.maps.contains(array))
-        };
-        let uses = self.uses.iter().filter(|used| !is_text(used));
-        let doubtful = uses.filter(|used| !self.is_number(&used.origin, &mut BTreeSet::new()));
-        doubtful.map(|used| used.part.as_str()).collect()
+    /// The texts where a number is meant, and bash refuses to compute one.
+    pub(super) fn refused(&self) -> &[String] {
+        &self.refused
     }
 
-    fn is_number<'a>(&'a self, origin: &'a NumberOrigin, seen: &mut BTreeSet<&'a str>) -> bool {
-        let mut is_known = |name: &'a String| match self.values.get(name) {
-            _ if !seen.insert(name) => true,
-            Some(origin) => self.set.contains(name) && self.is_number(origin, seen),
-            None => NUMERIC.contains(&name.as_str()),
+    /// The texts of arithmetic that may hold a command.
+    pub(super) fn doubtful(&self) -> Vec<&str> {
+        let entries = Entries {
+            numbers: self,
+            of_bodies: self.bodies.entries(),
         };
-        !origin.is_outside && origin.names.iter().all(&mut is_known)
+        let uses = self.uses.iter().filter(|used| entries.is_doubtful(used));
+        let given = self.given.iter().filter(|(name, origin, place)| {
+            let set = entries.set(*place);
+            self.integers.contains(name) && !entries.is_number(origin, set, &mut BTreeSet::new())
+        });
+        let given = given.map(|(name, ..)| name.as_str());
+        uses.map(|used| used.part.as_str()).chain(given).collect()
     }
+}
+
+impl<'n> Entries<'n> {
+    fn set(&self, place: Place) -> NameSet {
+        bodies::at(place, &self.of_bodies).without(self.numbers.doubted)
+    }
+
+    fn is_doubtful(&self, used: &Use) -> bool {
+        let set = self.set(used.place);
+        let array = used.array.as_deref();
+        let is_text = array.is_some_and(|array| self.is_map(array, set));
+        let is_harmless = |origin| {
+            let mut seen = BTreeSet::new();
+            self.is_number(origin, set, &mut seen)
+                || used.is_word && !self.may_hold_subscript(origin, set, &mut BTreeSet::new())
+        };
+        !is_text && !is_harmless(&used.origin)
+    }
+
+    fn is_map(&self, name: &str, set: NameSet) -> bool {
+        self.numbers.ids.is_in(&map_name(name), set)
+    }
+
+    fn is_number<'o>(
+        &self,
+        origin: &'o NumberOrigin,
+        set: NameSet,
+        seen: &mut BTreeSet<&'o str>,
+    ) -> bool
+    where
+        'n: 'o,
+    {
+        // What came from outside is one value. In a map it has the key `0`, which others do not look at.
+        let mut names = origin.names.iter().map(|name| (name, false)).chain(
+            origin
+                .elements
+                .iter()
+                .map(|name| (name, self.is_map(name, set))),
+        );
+        let mut is_known = |(name, is_set): (&'o String, bool)| {
+            let is_set =
+                is_set || self.numbers.ids.is_in(name, set) || NUMERIC.contains(&name.as_str());
+            match self.numbers.values.get(name) {
+                _ if !is_set => false,
+                _ if !seen.insert(name) => true,
+                Some(value) if value.is_joined && !self.is_joinable(name, value) => false,
+                Some(value) => self.is_number(value, set, seen),
+                None => true,
+            }
+        };
+        !origin.is_outside && names.all(&mut is_known)
+    }
+
+    /// Whether a value to which another one is added stays a number: `b` and `1` are the name `b1`.
+    fn is_joinable(&self, name: &str, value: &NumberOrigin) -> bool {
+        let mut names = value.names.iter().chain(&value.elements);
+        self.numbers.integers.contains(name) || names.all(|other| other == name)
+    }
+
+    fn may_hold_subscript<'o>(
+        &self,
+        origin: &'o NumberOrigin,
+        set: NameSet,
+        seen: &mut BTreeSet<&'o str>,
+    ) -> bool
+    where
+        'n: 'o,
+    {
+        let mut may_hold = |name: &'o String| match self.numbers.values.get(name) {
+            _ if !self.numbers.ids.is_in(name, set) => true,
+            _ if !seen.insert(name) => false,
+            Some(value) => self.may_hold_subscript(value, set, seen),
+            None => false,
+        };
+        origin.may_hold_subscript || origin.parts.iter().any(&mut may_hold)
+    }
+}
+
+/// The name under which it is kept that a variable is an array whose subscripts are texts.
+fn map_name(name: &str) -> String {
+    format!("{name}[")
 }
 
 /// Whether a substitution prints nothing but numbers.

@@ -149,19 +149,29 @@ impl<'t, 's> Reader<'t, 's> {
         self.rest().chars().next()
     }
 
+    /// How many bytes of the text are `expected`, if it goes on with that; lines may be joined inside of it.
+    fn length_of(&mut self, expected: &str) -> Option<usize> {
+        self.peek();
+        let mut rest = self.rest();
+        for (at, c) in expected.char_indices() {
+            while at > 0 && rest.starts_with("\\\n") {
+                rest = &rest[2..];
+            }
+            rest = rest.strip_prefix(c)?;
+        }
+        Some(self.rest().len() - rest.len())
+    }
+
     /// Whether the text goes on with `expected`.
     fn looks_at(&mut self, expected: &str) -> bool {
-        self.peek();
-        self.rest().starts_with(expected)
+        self.length_of(expected).is_some()
     }
 
     /// Passes over `expected` if the text goes on with it.
     fn takes(&mut self, expected: &str) -> bool {
-        let is_there = self.looks_at(expected);
-        if is_there {
-            self.at += expected.len();
-        }
-        is_there
+        let length = self.length_of(expected);
+        self.at += length.unwrap_or_default();
+        length.is_some()
     }
 
     /// Passes over one character.

@@ -1,7 +1,7 @@
 //! The tree of a script: what the reader makes and the walk goes through.
 //!
-//! It keeps what matters for knowing which commands may run, and no more: of what stands between two pipelines, only whether the second
-//! runs in any case, and a loop is the words it looks at and the lists it may run.
+//! It keeps what matters for knowing which commands may run and what is set when they do, and no more: a loop is the words it looks at and the
+//! lists it may run.
 
 /// Pipelines, in order, whatever joins them.
 #[derive(Debug, Clone, Default)]
@@ -14,9 +14,31 @@ pub(super) struct List {
 pub(super) struct Pipeline {
     /// Whether the reserved word `time` stands before it.
     pub(super) is_timed: bool,
-    /// Whether it runs in this shell, whatever the pipeline before it did: it stands behind no `&&` or `||` and before no `&`.
-    pub(super) is_certain: bool,
+    /// Whether an odd number of `!` stands before it.
+    pub(super) is_negated: bool,
+    /// What joins it to the pipeline before it.
+    pub(super) joint: Joint,
+    /// Whether `&` puts it into the background, with all that `&&` and `||` join to it.
+    pub(super) is_background: bool,
     pub(super) commands: Vec<SyntaxCommand>,
+}
+
+/// When a pipeline runs, as far as the one before it decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Joint {
+    /// Whatever that one did.
+    Always,
+    /// `&&`.
+    And,
+    /// `||`.
+    Or,
+}
+
+impl Pipeline {
+    /// Whether it runs in this shell, whatever the pipeline before it did.
+    pub(super) fn is_certain(&self) -> bool {
+        self.joint == Joint::Always && !self.is_background
+    }
 }
 
 /// A command with its redirections.
@@ -33,10 +55,16 @@ pub(super) enum CommandShape {
         assignments: Vec<VariableAssignment>,
         words: Vec<Word>,
     },
-    /// `{ …; }` and `( … )`.
+    /// `{ …; }`.
     Group(List),
+    /// `( … )`.
+    Subshell(List),
     /// Everything with branches or rounds, and arithmetic: the words looked at, the lists that may run.
-    Control { words: Vec<Word>, lists: Vec<List> },
+    Control {
+        kind: ControlKind,
+        words: Vec<Word>,
+        lists: Vec<List>,
+    },
     /// A loop over words, with the variable that becomes each of them. Without words it is over `$@`.
     For {
         variable: String,
@@ -54,6 +82,23 @@ pub(super) enum CommandShape {
         name: Option<String>,
         body: Box<SyntaxCommand>,
     },
+}
+
+/// When which of the lists of a command run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ControlKind {
+    /// Conditions, each followed by what runs if it holds; at the end, what runs if none does.
+    If,
+    /// A condition, and what runs as long as it holds.
+    While,
+    /// A condition, and what runs until it holds.
+    Until,
+    /// One of the lists at least, if one of the patterns matches anything.
+    Case { is_exhaustive: bool },
+    /// `((…))`, which has no lists.
+    Arithmetic,
+    /// `for ((…))` and its body.
+    ArithmeticFor,
 }
 
 /// `name=value`, `name[…]=value` or `name=(…)`.
@@ -116,6 +161,13 @@ pub(super) struct Redirect {
     pub(super) descriptor: String,
     /// The file; the text of a here-string; the delimiter of a here-document.
     pub(super) target: Word,
+}
+
+impl Redirect {
+    /// The variable that gets the number of the descriptor: `{name}>file`.
+    pub(super) fn variable(&self) -> Option<&str> {
+        self.descriptor.strip_prefix('{')?.strip_suffix('}')
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

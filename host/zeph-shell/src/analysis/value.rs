@@ -97,7 +97,14 @@ impl Value {
                 true => Becomes::Words,
                 false => Becomes::Names,
             };
-            self.holes = vec![hole(0, self.text.len(), becomes)];
+            // A substitution that stands there as text may be run where the text is expanded again: it stays visible.
+            let mut start = 0;
+            self.holes.clear();
+            for end in quoted_substitutions(word) {
+                self.holes.push(hole(start, end, becomes));
+                start = end + 1;
+            }
+            self.holes.push(hole(start, self.text.len(), becomes));
             return;
         }
         let mut start = 0;
@@ -240,6 +247,27 @@ fn has_glob(word: &Word) -> bool {
 fn has_brace(word: &Word) -> bool {
     let has = |wanted: &str| unquoted(word).any(|text| text.contains(wanted));
     has("{") && has("}") && (has(",") || has(".."))
+}
+
+/// Where `$(` and backquotes stand in the text of a word without being expanded.
+fn quoted_substitutions(word: &Word) -> Vec<usize> {
+    let mut start = 0;
+    let mut places = Vec::new();
+    for part in &word.parts {
+        let text = match part {
+            WordPart::Text(text) | WordPart::Quoted(text) => text,
+            WordPart::Expansion(expansion) => {
+                start += expansion.source.len();
+                continue;
+            }
+        };
+        let marks = ["$(", "`"].into_iter();
+        let found = marks.flat_map(|mark| text.match_indices(mark));
+        places.extend(found.map(|(at, _)| start + at));
+        start += text.len();
+    }
+    places.sort_unstable();
+    places
 }
 
 fn unquoted(word: &Word) -> impl Iterator<Item = &str> {

@@ -1,20 +1,22 @@
 //! From the tree to the list of commands.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use zeph_core::command::{CommandLine, Redirection, SimpleCommand, Unknown, Wraps};
 
 use super::brace;
-use super::numbers::Numbers;
+use super::numbers::{Certain, Chain, NameSet, Numbers};
 use super::place;
 use super::syntax::{
-    CommandShape, Dialect, Expansion, ExpansionKind, List, Pipeline, Redirect, RedirectKind,
-    Script, SyntaxCommand, VariableAssignment, Word, WordPart,
+    CommandShape, ControlKind, Dialect, Expansion, ExpansionKind, Joint, List, Pipeline, Redirect,
+    RedirectKind, Script, SyntaxCommand, VariableAssignment, Word, WordPart,
 };
 use super::value::Value;
 use super::variables::{self, For};
 use super::wrapper;
 
+mod control;
 mod function;
 mod known;
 mod number;
@@ -55,6 +57,8 @@ pub(super) struct ScriptWalk {
     references: Vec<String>,
     /// Variables of loops. A loop over a reference leads it to each of its words.
     rounds: Vec<String>,
+    /// What functions set for certain.
+    ends: BTreeMap<String, NameSet>,
 }
 
 /// What a command finds on its standard input.
@@ -127,6 +131,8 @@ struct WalkPosition<'s> {
     is_elsewhere: bool,
     /// Whether it runs in any case, and in the shell that reads the text.
     is_certain: bool,
+    /// Whether it runs in the shell that reads the text, if it runs, and no program or wrapper stands before it.
+    is_own: bool,
 }
 
 impl ScriptWalk {
@@ -144,6 +150,7 @@ impl ScriptWalk {
             piped: Piped::Nothing,
             references: Vec::new(),
             rounds: Vec::new(),
+            ends: BTreeMap::new(),
         }
     }
 
@@ -166,6 +173,7 @@ impl ScriptWalk {
             is_repeated: false,
             is_elsewhere: false,
             is_certain: true,
+            is_own: true,
         };
         self.top(at, &script.list);
         self.finish();
@@ -181,6 +189,9 @@ impl ScriptWalk {
             .collect();
         for part in doubtful {
             self.unknown("arithmetic would run what comes from outside", &part);
+        }
+        for part in self.numbers.refused().to_vec() {
+            self.unknown("bash refuses this arithmetic, and what follows it", &part);
         }
         for name in self.numbers.decisive().to_vec() {
             self.unknown(
@@ -233,7 +244,7 @@ impl ScriptWalk {
         self.pipelines(list, |this, pipeline| {
             let at = WalkPosition {
                 depth: at.depth + 1,
-                is_certain: pipeline.is_certain && pipeline.commands.len() == 1,
+                is_certain: pipeline.is_certain() && pipeline.commands.len() == 1,
                 ..at
             };
             this.pipeline(at, pipeline);
@@ -243,18 +254,25 @@ impl ScriptWalk {
     /// Walks pipelines one after the other. What one sets that may not run is known to the end of its chain of `&&` and `||`.
     fn pipelines(&mut self, list: &List, mut walk: impl FnMut(&mut Self, &Pipeline)) {
         let mut before = self.numbers.literals.clone();
+        let mut chain = Chain::new(self.numbers.certain.always);
         for pipeline in &list.pipelines {
             if self.is_full() {
                 return;
             }
-            if pipeline.is_certain {
+            if pipeline.is_certain() {
                 self.numbers.literals.keep_common(&before);
             }
+            if pipeline.joint == Joint::Always {
+                chain = Chain::new(chain.end().always);
+            }
+            self.numbers.certain = chain.start(pipeline);
             walk(self, pipeline);
-            if pipeline.is_certain {
+            chain.add(pipeline, self.numbers.certain);
+            if pipeline.is_certain() {
                 before.clone_from(&self.numbers.literals);
             }
         }
+        self.numbers.certain = chain.end();
         self.numbers.literals.keep_common(&before);
     }
 
@@ -272,12 +290,18 @@ impl ScriptWalk {
         // Each runs in a shell of its own.
         let before = self.numbers.literals.clone();
         let around = self.piped.clone();
+        let certain = self.numbers.certain;
         for command in &pipeline.commands {
+            self.numbers.certain = certain;
             self.command(at, command);
             self.numbers.literals.keep_common(&before);
             self.piped = Piped::by(at, command);
         }
         self.piped = around;
+        self.numbers.certain = certain;
+        if pipeline.commands.len() > 1 {
+            self.numbers.set("PIPESTATUS");
+        }
     }
 
     fn command(&mut self, at: WalkPosition<'_>, command: &SyntaxCommand) {
@@ -287,46 +311,75 @@ impl ScriptWalk {
         if let Some(given) = run::given(at, &command.redirects) {
             self.piped = given;
         }
+        let before = self.numbers.certain.always;
         match &command.shape {
             CommandShape::Simple { assignments, words } => {
                 end = Some(self.simple(at, assignments, words, &command.redirects));
             }
             CommandShape::Group(list) => self.list(at, list),
-            CommandShape::Control { words, lists } => self.lists(at, words, lists),
+            CommandShape::Subshell(list) => self.aside(|this| this.list(at, list)),
+            CommandShape::Control { kind, words, lists } => self.control(at, *kind, words, lists),
             CommandShape::For {
                 variable,
                 words,
                 body,
-            } => {
-                self.round(variable, words);
-                self.lists(at, words, std::slice::from_ref(body));
-            }
+            } => self.rounds(at, variable, words, body),
             CommandShape::Test(words) => {
                 self.test(words);
-                self.lists(at, words, &[]);
+                self.aside(|this| this.looked_at(at, words));
             }
             CommandShape::Select { words, lists } => {
                 self.unknown("`select` runs what a person answers", "select");
                 self.numbers.literals.forget_all();
-                self.lists(at, words, lists);
+                self.aside(|this| this.control(at, ControlKind::While, words, lists));
             }
             CommandShape::Function(name, body) => self.function(at, name.as_deref(), body),
             CommandShape::Coprocess { name, body } => {
+                self.aside(|this| {
+                    this.piped = Piped::Anything;
+                    this.command(uncertain(at), body);
+                });
                 if let Some(name) = name {
                     self.sets_number(name);
+                    self.numbers.set(name);
                 }
-                self.piped = Piped::Anything;
-                self.command(uncertain(at), body);
             }
         }
         // `exec < FILE` is for all that follows.
-        if !is_for_the_rest(command) {
+        let is_for_the_rest = is_for_the_rest(command);
+        if !is_for_the_rest {
             self.piped = around;
         }
+        let after = self.numbers.certain;
+        self.numbers.certain = Certain::at(before);
         let commands = first..end.unwrap_or(self.line.commands.len());
         for redirect in &command.redirects {
             self.redirect(at, redirect, commands.clone());
         }
+        self.numbers.certain = after;
+        self.redirected(command, before);
+    }
+
+    /// Takes back what a command sets if one of its redirections fails: it does not run then.
+    fn redirected(&mut self, command: &SyntaxCommand, before: NameSet) {
+        let is_assignment =
+            matches!(&command.shape, CommandShape::Simple { words, .. } if words.is_empty());
+        if !command.redirects.is_empty() && !is_assignment {
+            self.numbers.certain.always = self.numbers.certain.always.both(before);
+        }
+        if is_for_the_rest(command) {
+            let names = command.redirects.iter().filter_map(|r| r.variable());
+            for name in names {
+                self.numbers.set_on_success(name);
+            }
+        }
+    }
+
+    /// Walks what sets nothing for the shell around it.
+    fn aside(&mut self, walk: impl FnOnce(&mut Self)) {
+        let certain = self.numbers.certain;
+        walk(self);
+        self.numbers.certain = certain;
     }
 
     /// Takes in a simple command; where the commands end that are its own.
@@ -343,33 +396,29 @@ impl ScriptWalk {
             None if self.exports_all => For::All,
             None => For::Shell,
         };
+        let before = self.numbers.certain;
         self.condition(words);
         let known = self.known(at, words);
         let around = self.lend(assignments, !words.is_empty());
         match self.is_function(&values) {
-            true => self.call(&values),
+            true => self.call(at, &values),
             false => self.run(at, &values, redirects),
         }
         let end = self.line.commands.len();
         self.run_known(at, known, redirects);
-        self.origins(words);
+        self.origins(at, words);
         self.quoted_compounds(words);
         self.give_back(around);
-        self.assignments(at, assignments, whom);
+        // Words are expanded before the command runs.
+        let ran = std::mem::replace(&mut self.numbers.certain, before);
+        match words.is_empty() {
+            true => self.assignments(at, assignments, whom),
+            false => self.aside(|this| this.assignments(at, assignments, whom)),
+        }
         self.declared_values(words);
         self.words(at, words);
+        self.numbers.certain = Certain::merged(before, self.numbers.certain, ran);
         end
-    }
-
-    /// Words, and the lists they decide about.
-    fn lists(&mut self, at: WalkPosition<'_>, words: &[Word], lists: &[List]) {
-        if words.iter().any(|word| Value::of(word).is_stream) {
-            self.unknown("a process substitution runs beside it", "<(");
-        }
-        self.words(at, words);
-        for list in lists {
-            self.list(uncertain(at), list);
-        }
     }
 
     fn words(&mut self, at: WalkPosition<'_>, words: &[Word]) {
@@ -401,20 +450,21 @@ impl ScriptWalk {
             }
         }
         for list in &expansion.lists {
-            self.list(at, list);
+            self.aside(|this| this.list(at, list));
         }
     }
 
     fn redirect(&mut self, at: WalkPosition<'_>, redirect: &Redirect, commands: Range<usize>) {
         let target = Value::of(&redirect.target);
-        let variable = redirect.descriptor.strip_prefix('{');
-        if let Some(name) = variable.and_then(|name| name.strip_suffix('}')) {
+        if let Some(name) = redirect.variable() {
             self.sets_number(variables::whole_name(name));
         }
         let known = Value::of(&self.numbers.literals.put_whole(&redirect.target));
+        let is_sure = !at.is_repeated && self.are_certain(&redirect.target);
+        let sure = if is_sure { &known } else { &target };
         if place::is_network(&known) {
             self.unknown("a redirection opens a network connection", &target.text);
-        } else if place::may_be_network(&known) {
+        } else if place::may_be_network(&known) || place::may_be_network(sure) {
             self.unknown("a redirection may open a network connection", &target.text);
         }
         let is_descriptor = {
@@ -428,7 +478,7 @@ impl ScriptWalk {
             RedirectKind::HereString | RedirectKind::HereDocument(_) => None,
         };
         let is_file = matches!(redirect.kind, RedirectKind::Duplicate { .. }) && writes.is_some();
-        if is_file && place::may_be_expanded(&known) {
+        if is_file && place::may_be_expanded(sure) {
             self.unknown(
                 "bash expands the name of a file behind `>&` twice",
                 &target.text,

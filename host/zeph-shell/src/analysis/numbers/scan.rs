@@ -1,5 +1,6 @@
 //! The text of arithmetic: which names stand in it, and which it sets.
 
+use super::formula::is_formula;
 use super::{NumberOrigin, of_substitution};
 
 /// Operators that change the variable before them.
@@ -12,8 +13,14 @@ const CHANGES: [&str; 12] = [
 pub(in super::super) struct Scan {
     /// What the text looks at.
     pub(in super::super) origin: NumberOrigin,
-    /// What it sets.
-    pub(in super::super) assigned: Vec<(String, NumberOrigin)>,
+    /// What it sets to numbers whenever it is read.
+    pub(in super::super) assigned: Vec<String>,
+    /// What it may set: in a subscript, or where there is no value.
+    pub(in super::super) assigned_inside: Vec<(String, NumberOrigin)>,
+    /// Whether it may set what it sets, or not.
+    pub(in super::super) is_conditional: bool,
+    /// Whether bash refuses it, and the rest of the line.
+    pub(in super::super) is_refused: bool,
     /// What it makes another number of.
     pub(in super::super) changed: Vec<String>,
     /// What stands in the subscripts of arrays.
@@ -52,22 +59,37 @@ impl Scan {
     /// A name, its subscript, and whether it is set here; counted up or down when `is_stepped`.
     fn name<'t>(&mut self, text: &'t str, is_stepped: bool) -> &'t str {
         let (name, mut rest) = split_name(text);
+        // Without a subscript, it is the first element.
+        let mut subscript = "0";
         if let Some(inside) = rest.strip_prefix('[') {
-            let (subscript, after) = split_closed(inside, '[', ']');
+            (subscript, rest) = split_closed(inside, '[', ']');
             self.subscript(name, subscript);
-            rest = after;
         }
         let after = rest.trim_start();
-        if after.starts_with('=') && !after.starts_with("==") {
-            self.assigned
-                .push((name.to_owned(), NumberOrigin::default()));
-        } else {
-            self.origin.names.insert(name.to_owned());
+        let is_assigned = after.starts_with('=') && !after.starts_with("==");
+        match is_assigned {
+            // What came from outside stays in the array, as its first element.
+            true if subscript != "0" => {
+                let element = (name.to_owned(), NumberOrigin::default());
+                self.assigned_inside.push(element);
+            }
+            true => self.assigned.push(name.to_owned()),
+            false => self.looks_at(name, subscript),
         }
         if is_stepped || CHANGES.iter().any(|operator| after.starts_with(operator)) {
             self.changed.push(name.to_owned());
         }
         rest
+    }
+
+    /// A variable, or the element of an array.
+    fn looks_at(&mut self, name: &str, subscript: &str) {
+        let is_first = subscript.bytes().all(|b| b.is_ascii_digit());
+        let names = match is_first {
+            true => &mut self.origin.names,
+            false => &mut self.origin.elements,
+        };
+        names.insert(name.to_owned());
     }
 
     /// What stands between `[` and `]`.
@@ -77,10 +99,9 @@ impl Scan {
         }
         let mut inner = Self::default();
         inner.text(text);
-        self.subscripts.push((array.to_owned(), inner.origin));
-        self.subscripts.extend(inner.subscripts);
-        self.assigned.extend(inner.assigned);
-        self.changed.extend(inner.changed);
+        self.subscripts
+            .push((array.to_owned(), std::mem::take(&mut inner.origin)));
+        self.take_inside(inner);
     }
 
     fn dollar<'t>(&mut self, rest: &'t str) -> &'t str {
@@ -113,9 +134,18 @@ impl Scan {
     fn arithmetic(&mut self, text: &str) {
         let mut inner = Self::default();
         inner.text(text);
-        self.subscripts.push((String::new(), inner.origin));
+        self.subscripts
+            .push((String::new(), std::mem::take(&mut inner.origin)));
+        self.take_inside(inner);
+    }
+
+    /// Takes over what stands in a part that is not read in any case.
+    fn take_inside(&mut self, inner: Self) {
+        let assigned = inner.assigned.into_iter();
+        let assigned = assigned.map(|name| (name, NumberOrigin::default()));
+        self.assigned_inside.extend(assigned);
+        self.assigned_inside.extend(inner.assigned_inside);
         self.subscripts.extend(inner.subscripts);
-        self.assigned.extend(inner.assigned);
         self.changed.extend(inner.changed);
     }
 
@@ -150,13 +180,14 @@ impl Scan {
                 .get(1..)
                 .unwrap_or_default()
                 .trim_start_matches(|c: char| c.is_ascii_digit());
-        } else {
-            self.origin.names.insert(name.to_owned());
         }
+        let mut subscript = "0";
         if let Some(inside) = rest.strip_prefix('[') {
-            let (subscript, after) = split_closed(inside, '[', ']');
+            (subscript, rest) = split_closed(inside, '[', ']');
             self.subscript(name, subscript);
-            rest = after;
+        }
+        if !name.is_empty() {
+            self.looks_at(name, subscript);
         }
         self.operator(name, rest);
     }
@@ -172,9 +203,10 @@ impl Scan {
         match first {
             '-' | '+' | '?' | '=' => {
                 if first == '=' {
-                    self.assigned.push((name.to_owned(), inner.origin.clone()));
+                    let value = inner.origin.clone();
+                    self.assigned_inside.push((name.to_owned(), value));
                 }
-                self.origin.add(inner.origin);
+                self.origin.add(std::mem::take(&mut inner.origin));
             }
             // `${x:offset:length}`, which are arithmetic themselves.
             _ if rest.starts_with(':') => {
@@ -184,10 +216,40 @@ impl Scan {
             // What is cut off or replaced leaves a text of its own.
             _ => self.origin.is_outside = true,
         }
-        self.subscripts.extend(inner.subscripts);
-        self.assigned.extend(inner.assigned);
-        self.changed.extend(inner.changed);
+        self.take_inside(inner);
     }
+}
+
+/// The parts of arithmetic that are read one after the other, which `,` and, in a loop, `;` end.
+pub(in super::super) fn scans(text: &str) -> Vec<Scan> {
+    let mut depth = 0_usize;
+    let mut is_first = true;
+    let mut start = 0;
+    let mut scans = Vec::new();
+    for (at, c) in text.char_indices() {
+        match c {
+            '(' | '[' | '{' => depth += 1,
+            ')' | ']' | '}' => depth = depth.saturating_sub(1),
+            ',' | ';' if depth == 0 => {
+                scans.push(part(&text[start..at], is_first));
+                is_first &= c == ',';
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    scans.push(part(&text[start..], is_first));
+    scans
+}
+
+/// A part of arithmetic; what stands behind a `;` may not be read at all.
+fn part(text: &str, is_first: bool) -> Scan {
+    let mut scan = Scan::default();
+    scan.text(text);
+    let has_branch = ["&&", "||", "?"].iter().any(|mark| text.contains(mark));
+    scan.is_conditional = has_branch || !is_first;
+    scan.is_refused = !is_formula(text);
+    scan
 }
 
 /// Where the value of `${inside}` comes from.

@@ -57,7 +57,7 @@ impl Reader<'_, '_> {
 
     /// Refuses what was read as commands since `start` and is arithmetic to bash, by how it begins and ends: single quotes hide nothing there.
     pub(super) fn no_arithmetic(&mut self, start: usize) -> Result<(), Syntax> {
-        let text = self.since(start);
+        let text = self.since(start).replace("\\\n", "");
         match text.starts_with("((") && text.ends_with("))") {
             true => self.fail("arithmetic is not understood"),
             false => Ok(()),

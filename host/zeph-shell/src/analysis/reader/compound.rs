@@ -1,7 +1,7 @@
 //! Groups, loops, branches, tests and functions.
 
 use super::super::syntax::{
-    CommandShape, Expansion, ExpansionKind, List, SyntaxCommand, Word, WordPart,
+    CommandShape, ControlKind, Expansion, ExpansionKind, List, SyntaxCommand, Word, WordPart,
 };
 use super::super::variables::decides_what_runs;
 use super::arithmetic::ArithmeticEnd;
@@ -20,7 +20,11 @@ impl Reader<'_, '_> {
             "while" | "until" => {
                 let condition = self.nested(Self::list)?;
                 let body = self.do_group()?;
-                Ok(control(Vec::new(), vec![condition, body]))
+                let kind = match word {
+                    "while" => ControlKind::While,
+                    _ => ControlKind::Until,
+                };
+                Ok(control(kind, Vec::new(), vec![condition, body]))
             }
             "for" => self.for_loop(),
             "select" => {
@@ -45,10 +49,8 @@ impl Reader<'_, '_> {
         if self.takes("((")
             && let Some(lists) = self.arithmetic(ArithmeticEnd::Parentheses)?
         {
-            return Ok(control(
-                vec![self.arithmetic_word(start, lists)],
-                Vec::new(),
-            ));
+            let word = self.arithmetic_word(start, lists);
+            return Ok(control(ControlKind::Arithmetic, vec![word], Vec::new()));
         }
         self.at = start;
         self.pass('(')?;
@@ -57,7 +59,7 @@ impl Reader<'_, '_> {
             return self.fail("a parenthesis is not closed");
         }
         self.no_arithmetic(start)?;
-        Ok(CommandShape::Group(list))
+        Ok(CommandShape::Subshell(list))
     }
 
     /// The arithmetic since `start` as a word that becomes a number.
@@ -87,7 +89,7 @@ impl Reader<'_, '_> {
                 Some("else") => self.at += 4,
                 _ => {
                     self.expect_word("fi")?;
-                    return Ok(control(Vec::new(), lists));
+                    return Ok(control(ControlKind::If, Vec::new(), lists));
                 }
             }
         }
@@ -122,7 +124,8 @@ impl Reader<'_, '_> {
         match self.arithmetic(ArithmeticEnd::Loop)? {
             Some(lists) => {
                 let word = self.arithmetic_word(start, lists);
-                Ok(control(vec![word], vec![self.do_group()?]))
+                let body = self.do_group()?;
+                Ok(control(ControlKind::ArithmeticFor, vec![word], vec![body]))
             }
             None => self.fail("arithmetic is not understood"),
         }
@@ -170,6 +173,7 @@ impl Reader<'_, '_> {
         self.blanks()?;
         let mut words = vec![self.word()?];
         let mut lists = Vec::new();
+        let mut is_exhaustive = false;
         self.lines()?;
         if !self.takes_word("in") {
             return self.fail("`case` without `in`");
@@ -177,14 +181,16 @@ impl Reader<'_, '_> {
         loop {
             self.lines()?;
             if self.takes_word("esac") {
-                return Ok(control(words, lists));
+                return Ok(control(ControlKind::Case { is_exhaustive }, words, lists));
             }
             if !self.takes("(") && is_doubtful {
                 return self.fail("a pattern of `case` may end the substitution it stands in");
             }
             loop {
                 self.blanks()?;
-                words.push(self.word()?);
+                let pattern = self.word()?;
+                is_exhaustive |= pattern.plain() == Some("*");
+                words.push(pattern);
                 self.blanks()?;
                 if self.takes(")") {
                     break;
@@ -288,6 +294,6 @@ impl Reader<'_, '_> {
     }
 }
 
-fn control(words: Vec<Word>, lists: Vec<List>) -> CommandShape {
-    CommandShape::Control { words, lists }
+fn control(kind: ControlKind, words: Vec<Word>, lists: Vec<List>) -> CommandShape {
+    CommandShape::Control { kind, words, lists }
 }

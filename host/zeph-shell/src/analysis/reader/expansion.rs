@@ -194,9 +194,13 @@ impl Reader<'_, '_> {
 
     fn parameter_inside(&mut self, quoting: Quoting) -> Result<Vec<List>, Syntax> {
         let mut lists = Vec::new();
+        let start = self.at;
         loop {
             let inner = match self.peek() {
                 None => return self.fail("an expansion is not closed"),
+                Some('}') if has_open_subscript(self.since(start)) => {
+                    return self.fail("a subscript holds what may end its expansion");
+                }
                 Some('}') => {
                     self.pass('}')?;
                     return Ok(lists);
@@ -261,6 +265,25 @@ impl Reader<'_, '_> {
             }
         }
     }
+}
+
+/// Whether the inside of `${…}` so far ends in the subscript of its variable: to bash a `}` there is a part of it.
+fn has_open_subscript(inside: &str) -> bool {
+    let name = inside.trim_start_matches(['!', '#']);
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let Some(subscript) = name.trim_start_matches(is_part).strip_prefix('[') else {
+        return false;
+    };
+    let mut depth = 1_usize;
+    let mut marks = subscript.chars();
+    while let Some(c) = marks.next().filter(|_| depth > 0) {
+        match c {
+            '[' => depth += 1,
+            ']' => depth -= 1,
+            _ => {}
+        }
+    }
+    depth > 0
 }
 
 /// What the expansions of a word run.

@@ -1,8 +1,8 @@
 //! Lists, pipelines, simple commands and redirections.
 
 use super::super::syntax::{
-    CommandShape, List, Pipeline, Redirect, RedirectKind, SyntaxCommand, VariableAssignment, Word,
-    WordPart,
+    CommandShape, Joint, List, Pipeline, Redirect, RedirectKind, SyntaxCommand, VariableAssignment,
+    Word, WordPart,
 };
 use super::{PendingDocument, Reader, Syntax, ends_word};
 
@@ -16,10 +16,9 @@ const RESERVED: &[&str] = &[
 const CLOSERS: &[&str] = &["then", "elif", "else", "fi", "do", "done", "esac", "}"];
 
 /// What stands between two pipelines.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Separator {
-    /// `&&` or `||`.
-    is_condition: bool,
+    joint: Joint,
     /// `&`.
     is_background: bool,
 }
@@ -43,7 +42,7 @@ impl Reader<'_, '_> {
                 return Ok(List { pipelines });
             }
             let mut pipeline = self.pipeline()?;
-            pipeline.is_certain = !separator.is_condition;
+            pipeline.joint = separator.joint;
             pipelines.push(pipeline);
             self.blanks()?;
             if !matches!(self.peek(), None | Some('\n' | ';' | '&' | '|' | ')')) {
@@ -57,14 +56,19 @@ impl Reader<'_, '_> {
     }
 
     fn separators(&mut self) -> Result<Separator, Syntax> {
-        let mut separator = Separator::default();
+        let mut separator = Separator {
+            joint: Joint::Always,
+            is_background: false,
+        };
         loop {
             self.lines()?;
             if self.looks_at(";;") || self.looks_at(";&") {
                 return Ok(separator);
             }
-            if self.takes("&&") || self.takes("||") {
-                separator.is_condition = true;
+            if self.takes("&&") {
+                separator.joint = Joint::And;
+            } else if self.takes("||") {
+                separator.joint = Joint::Or;
             } else if !self.looks_at("&>") && self.takes("&") {
                 separator.is_background = true;
             } else if !self.takes(";") {
@@ -96,12 +100,15 @@ impl Reader<'_, '_> {
     }
 
     fn pipeline(&mut self) -> Result<Pipeline, Syntax> {
-        let mut is_timed = false;
+        let mut before = pipeline();
         let start = self.at;
         loop {
             self.blanks()?;
             match self.reserved() {
-                Some("!") => self.at += 1,
+                Some("!") => {
+                    self.at += 1;
+                    before.is_negated = !before.is_negated;
+                }
                 Some("time") => {
                     let word = self.at;
                     self.at += 4;
@@ -117,26 +124,25 @@ impl Reader<'_, '_> {
                         self.at = word;
                         break;
                     }
-                    is_timed = true;
+                    before.is_timed = true;
                 }
                 _ => break,
             }
         }
-        let mut commands = Vec::new();
         // `time` and `!` alone are whole pipelines.
         let is_bare = self.at > start
             && self.reserved() != Some("time")
             && !self.looks_at("&>")
             && matches!(self.peek(), None | Some('\n' | ';' | '&' | ')'));
         if is_bare {
-            return Ok(pipeline(is_timed, commands));
+            return Ok(before);
         }
         loop {
-            commands.push(self.nested(Self::command)?);
+            before.commands.push(self.nested(Self::command)?);
             self.blanks()?;
             let is_piped = !self.looks_at("||") && (self.takes("|&") || self.takes("|"));
             if !is_piped {
-                return Ok(pipeline(is_timed, commands));
+                return Ok(before);
             }
             self.lines()?;
         }
@@ -226,7 +232,7 @@ impl Reader<'_, '_> {
                 continue;
             }
             self.no_element(&word)?;
-            if words.is_empty() && has_open_subscript(&word) {
+            if words.is_empty() && has_open_subscript(&word, false) {
                 return self.fail("a subscript holds what elsewhere ends a word");
             }
             if words.is_empty()
@@ -267,7 +273,11 @@ impl Reader<'_, '_> {
                 if self.takes(")") {
                     break;
                 }
-                values.push(self.word()?);
+                let element = self.word()?;
+                if has_open_subscript(&element, true) {
+                    return self.fail("a subscript holds what elsewhere ends a word");
+                }
+                values.push(element);
             }
             if self.peek().is_some_and(|c| !ends_word(c)) {
                 return self.fail("something follows the elements of an array");
@@ -408,18 +418,20 @@ fn with_elements(mut word: Word, values: &[Word]) -> Word {
 /// Marks the pipelines that the last `&` puts into the background: back to the last that no `&&` or `||` joins to the one before.
 fn in_background(pipelines: &mut [Pipeline]) {
     for pipeline in pipelines.iter_mut().rev() {
-        let is_first = std::mem::take(&mut pipeline.is_certain);
-        if is_first {
+        pipeline.is_background = true;
+        if pipeline.joint == Joint::Always {
             return;
         }
     }
 }
 
-fn pipeline(is_timed: bool, commands: Vec<SyntaxCommand>) -> Pipeline {
+fn pipeline() -> Pipeline {
     Pipeline {
-        is_timed,
-        is_certain: true,
-        commands,
+        is_timed: false,
+        is_negated: false,
+        joint: Joint::Always,
+        is_background: false,
+        commands: Vec::new(),
     }
 }
 
@@ -438,15 +450,16 @@ fn before_number(text: &str) -> &str {
     }
 }
 
-/// Whether a word begins with a name and a subscript that goes on behind it: where a command begins, blanks and operators do not end one.
-fn has_open_subscript(word: &Word) -> bool {
+/// Whether a word begins with a name (an element of an array: with none) and a subscript that goes on behind it: where a command or an element
+/// begins, blanks and operators do not end one.
+fn has_open_subscript(word: &Word, is_element: bool) -> bool {
     let Some(WordPart::Text(first)) = word.parts.first() else {
         return false;
     };
-    if !first
-        .find('[')
-        .is_some_and(|start| is_name(&first[..start]))
-    {
+    if !first.find('[').is_some_and(|start| match is_element {
+        true => start == 0,
+        false => is_name(&first[..start]),
+    }) {
         return false;
     }
     let texts = word.parts.iter().filter_map(|part| match part {

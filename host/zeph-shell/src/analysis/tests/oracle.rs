@@ -58,6 +58,9 @@ command_not_found_handle() {
 }
 export -f command_not_found_handle
 export x='-rf y' y='a b' z=a.txt e= w='a[$(deploy hidden)]' q='-v a[$(deploy)] -o 1' c='($(deploy hidden))'
+for _oracle_name in {a..z} A B count total; do
+    if [[ $ORACLE_OUTSIDE == numbers || ! -v $_oracle_name ]]; then export "$_oracle_name=$w"; fi
+done
 for _oracle_line in "$ORACLE/lines/"*; do
     export ORACLE_LOG="$ORACLE/logs/${_oracle_line##*/}"
     (
@@ -68,6 +71,24 @@ for _oracle_line in "$ORACLE/lines/"*; do
     ) < /dev/null > /dev/null 2>&1
 done
 "#;
+
+/// What the variables hold that come from outside.
+#[derive(Clone, Copy)]
+enum Outside {
+    /// Those that the generated lines use hold words, options and files among them; others what does harm as a number.
+    Words,
+    /// All of them hold what does harm as a number.
+    Numbers,
+}
+
+impl Outside {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Words => "words",
+            Self::Numbers => "numbers",
+        }
+    }
+}
 
 struct Oracle {
     folder: TempDir,
@@ -115,7 +136,7 @@ impl Oracle {
     }
 
     /// The calls each line makes.
-    fn run(&self, lines: &[Line]) -> Vec<Vec<Vec<String>>> {
+    fn run(&self, lines: &[Line], outside: Outside) -> Vec<Vec<Vec<String>>> {
         for folder in ["lines", "logs"] {
             std::fs::remove_dir_all(self.path().join(folder)).unwrap();
             std::fs::create_dir(self.path().join(folder)).unwrap();
@@ -138,6 +159,7 @@ impl Oracle {
             .env("PATH", self.path().join("bin"))
             .env("HOME", self.path().join("work/src"))
             .env("ORACLE", self.path())
+            .env("ORACLE_OUTSIDE", outside.word())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -244,7 +266,7 @@ struct Ran {
 }
 
 /// Runs batches of known lines on every core. `batch` makes one from its number.
-fn run(n_batches: usize, batch: impl Fn(usize) -> Vec<Line> + Sync) -> Ran {
+fn run(n_batches: usize, batch: impl Fn(usize) -> (Vec<Line>, Outside) + Sync) -> Ran {
     let n_threads = std::thread::available_parallelism().map_or(1, usize::from);
     let next = AtomicUsize::new(0);
     let work = || {
@@ -255,7 +277,8 @@ fn run(n_batches: usize, batch: impl Fn(usize) -> Vec<Line> + Sync) -> Ran {
             if at >= n_batches {
                 return ran;
             }
-            compare(&oracle, &batch(at), &mut ran);
+            let (lines, outside) = batch(at);
+            compare(&oracle, &lines, outside, &mut ran);
         }
     };
     let mut all = Ran::default();
@@ -271,8 +294,8 @@ fn run(n_batches: usize, batch: impl Fn(usize) -> Vec<Line> + Sync) -> Ran {
     all
 }
 
-fn compare(oracle: &Oracle, lines: &[Line], ran: &mut Ran) {
-    for (line, calls) in lines.iter().zip(oracle.run(lines)) {
+fn compare(oracle: &Oracle, lines: &[Line], outside: Outside, ran: &mut Ran) {
+    for (line, calls) in lines.iter().zip(oracle.run(lines, outside)) {
         ran.n_lines += usize::from(!calls.is_empty());
         let hidden = calls.iter().find(|call| !line.names(call));
         let hidden = hidden.map(|call| format!("{call:?} ran in:\n{}\n", line.text));
@@ -288,7 +311,8 @@ fn known_and_asked(texts: impl Iterator<Item = String>) -> (Vec<String>, Vec<Str
 fn run_known(known: &[String]) -> Ran {
     let batches: Vec<_> = known.chunks(BATCH).collect();
     run(batches.len(), |at| {
-        batches[at].iter().cloned().map(Line::new).collect()
+        let lines = batches[at].iter().cloned().map(Line::new);
+        (lines.collect(), Outside::Words)
     })
 }
 
@@ -313,7 +337,7 @@ fn generated(n_lines: usize, seed: usize) -> Vec<Line> {
 /// line before may have written.
 const UNFIT: &[&str] = &[
     "/", "..", "kill", "while", "until", "for(", "for (", ";;)", "()", "function", "select",
-    "coproc", "suspend", "ulimit", "exec", "yes", "--login",
+    "coproc", "source", "suspend", "ulimit", "exec", "yes", "--login",
 ];
 
 /// `n_lines` lines that the analysis knows, each a random variation of a line of the corpora. A seed always gives the same lines.
@@ -350,7 +374,9 @@ fn is_slow() -> bool {
 fn every_program_that_generated_lines_run_is_known_or_asked_about() {
     let n: usize = if is_slow() { 50_000 } else { 300 };
     let n_batches = n.div_ceil(BATCH);
-    let ran = run(n_batches, |at| generated(n / n_batches, at));
+    let ran = run(n_batches, |at| {
+        (generated(n / n_batches, at), Outside::Words)
+    });
     let shown = ran.missed[..ran.missed.len().min(20)].join("\n");
     assert!(
         ran.missed.is_empty(),
@@ -368,7 +394,10 @@ fn every_program_that_generated_lines_run_is_known_or_asked_about() {
 fn every_program_that_mutated_lines_run_is_known_or_asked_about() {
     let n: usize = if is_slow() { 10_000 } else { 250 };
     let n_batches = n.div_ceil(BATCH);
-    let ran = run(n_batches, |at| mutated(n / n_batches, at));
+    let outside = [Outside::Words, Outside::Numbers];
+    let ran = run(n_batches, |at| {
+        (mutated(n / n_batches, at), outside[at % outside.len()])
+    });
     let shown = ran.missed[..ran.missed.len().min(20)].join("\n");
     assert!(
         ran.missed.is_empty(),
@@ -424,7 +453,7 @@ fn a_value_that_is_put_in_is_the_one_that_bash_has() {
     assert!(lines.len() * step > 1_000, "only {} lines", lines.len());
     let oracle = Oracle::new();
     for batch in lines.chunks(BATCH) {
-        for (line, calls) in batch.iter().zip(oracle.run(batch)) {
+        for (line, calls) in batch.iter().zip(oracle.run(batch, Outside::Words)) {
             for command in known::put_in(&line.analysis).filter(is_literal) {
                 let call = [
                     std::slice::from_ref(&command.name),

@@ -46,6 +46,11 @@ fn a_variable_that_is_a_number_reads_its_value_as_one() {
 }
 
 #[test]
+fn a_variable_that_the_line_may_not_have_set_is_one_from_outside() {
+    check("unset");
+}
+
+#[test]
 fn elements_that_are_read_once_more_are_seen() {
     check("elements");
 }

@@ -1,5 +1,6 @@
 //! Commands with the values put in that the line itself gives its variables.
 
+use super::super::literals::variable;
 use super::super::reader::list::split_assignment;
 use super::super::syntax::{Redirect, VariableAssignment, Word, WordPart};
 use super::super::value::Value;
@@ -14,6 +15,16 @@ impl ScriptWalk {
     pub(super) fn known(&self, at: WalkPosition<'_>, words: &[Word]) -> Option<Vec<Value>> {
         let words = self.numbers.literals.put_into(&braced(at, words))?;
         Some(words.iter().map(Value::of).collect())
+    }
+
+    /// Whether the variables in a word have the values that are known of them: the line sets them for certain, and no loop comes back.
+    pub(super) fn are_certain(&self, word: &Word) -> bool {
+        word.parts.iter().all(|part| match part {
+            WordPart::Expansion(expansion) => {
+                variable(expansion).is_none_or(|name| self.numbers.is_certain(name))
+            }
+            WordPart::Text(_) | WordPart::Quoted(_) => true,
+        })
     }
 
     /// Takes in a command once more, with what is known put in. Only rules that refuse or ask look at it.

@@ -3,7 +3,7 @@
 use zeph_core::command::Becomes;
 
 use super::super::brace;
-use super::super::numbers::{NumberOrigin, Scan, is_name};
+use super::super::numbers::{NumberOrigin, Scan, is_name, scans};
 use super::super::syntax::{Expansion, Word, WordPart};
 use super::super::value::Value;
 use super::super::variables::decides_what_runs;
@@ -15,9 +15,14 @@ const OPERATORS: [&str; 6] = ["-eq", "-ne", "-lt", "-le", "-gt", "-ge"];
 impl ScriptWalk {
     /// `$((…))`, `$[…]`, `((…))`.
     pub(super) fn arithmetic(&mut self, source: &str) {
-        let mut scan = Scan::default();
-        scan.text(source.trim_start_matches('$'));
-        self.numbers.take(scan, source);
+        let text = source.trim_start_matches('$');
+        let pairs = [("((", "))"), ("[", "]")].into_iter();
+        let inside = pairs
+            .filter_map(|(open, close)| text.strip_prefix(open)?.strip_suffix(close))
+            .next();
+        for scan in scans(inside.unwrap_or(text)) {
+            self.numbers.take(scan, source);
+        }
     }
 
     /// `${…}`, whose subscripts and offsets are numbers, and which may set its variable.
@@ -37,7 +42,7 @@ impl ScriptWalk {
         if decides_what_runs(name) || !is_name(name) {
             self.unknown("a variable that decides what is run may be set", name);
         }
-        self.numbers.assign(name, NumberOrigin::default());
+        self.numbers.may_assign(name, NumberOrigin::default());
     }
 
     /// `[ … ]`: an expansion that becomes several words may become `-v` and a subscript.
@@ -52,10 +57,9 @@ impl ScriptWalk {
         for part in operands.iter().flat_map(|word| &word.parts) {
             if let WordPart::Expansion(expansion) = part
                 && !expansion.is_one_word
-                && !self.numbers.literals.knows(expansion)
             {
                 let origin = NumberOrigin::of_expansion(expansion);
-                self.numbers.reads(origin, &expansion.source);
+                self.numbers.reads_word(origin, &expansion.source);
             }
         }
     }

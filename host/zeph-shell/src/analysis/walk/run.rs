@@ -63,6 +63,7 @@ impl ScriptWalk {
         let at = WalkPosition {
             wrappers: at.wrappers + 1,
             is_elsewhere: at.is_elsewhere || !place::stays(base, arguments),
+            is_own: false,
             ..at
         };
         self.wrapped(at, (&name.text, base), &look, redirects);
@@ -106,7 +107,9 @@ impl ScriptWalk {
         let functions = std::mem::take(&mut self.functions);
         let exported = self.numbers.literals.exported();
         let literals = std::mem::replace(&mut self.numbers.literals, exported);
+        let around = self.numbers.enter_shell();
         self.script_text(at, text, dialect, true);
+        self.numbers.leave_shell(around);
         self.numbers.literals = literals;
         self.functions = functions;
     }
@@ -118,6 +121,7 @@ impl ScriptWalk {
                     script: &script,
                     wrappers: at.wrappers + 1,
                     is_certain: false,
+                    is_own: true,
                     ..at
                 };
                 match is_own {
@@ -137,7 +141,10 @@ impl ScriptWalk {
         if at.wrappers >= WRAPPERS_MAX {
             return self.unknown("it is wrapped too deeply", &text.text);
         }
+        // A trap runs whenever a signal comes.
+        let around = self.numbers.enter(None, false);
         self.script_text(at, text, at.script.dialect, false);
+        self.numbers.leave(around);
     }
 
     /// Takes in what a shell finds on its standard input.
@@ -199,6 +206,7 @@ impl ScriptWalk {
             .map(|argument| argument.text.len() + 1)
             .sum();
         self.bytes += name.text.len() + arguments_bytes;
+        self.numbers.calls(&name.text);
         if !name.text.is_empty() && !self.is_full() {
             self.line.commands.push(command_of(name, arguments, wraps));
         }

@@ -1,7 +1,7 @@
 //! Variables that are set: for a command, for all that follow, by a builtin.
 
 use super::super::brace;
-use super::super::numbers::{NumberOrigin, Scan, is_name};
+use super::super::numbers::{NameSet, NumberOrigin, Scan, is_name, scans};
 use super::super::reader::list::split_assignment;
 use super::super::syntax::{Dialect, VariableAssignment, Word, WordPart};
 use super::super::value::Value;
@@ -16,6 +16,9 @@ const COMPOUND: &str = "the elements of an array are made of text that is read o
 
 /// Builtins whose arguments set variables.
 pub(super) const DECLARE: [&str; 5] = ["export", "declare", "typeset", "local", "readonly"];
+
+/// Programs whose arguments set variables for another one.
+const ENVIRONMENT: [&str; 4] = ["cross-env", "doas", "env", "sudo"];
 
 impl ScriptWalk {
     /// Looks at what stands before a command, or alone.
@@ -32,30 +35,55 @@ impl ScriptWalk {
                 self.numbers.array(name);
             }
             for value in &assignment.values {
-                let fixed = value.fixed_text();
-                if fixed.contains("$(") || fixed.contains('`') {
-                    self.unknown(
-                        "a variable holds a substitution, which arithmetic would run",
-                        &fixed,
-                    );
-                }
-                let value = self.element(name, value);
-                if Value::of(&value).is_stream {
-                    self.unknown("a process substitution runs beside it", name);
-                }
-                self.variable(at, name, &Value::of(&value), whom);
-                // Before a program it changes nothing for the commands that follow: `IFS= read line`.
-                if is_own {
-                    self.numbers.assign(name, NumberOrigin::of(&value));
-                } else if name != "IFS" {
-                    self.numbers.may_assign(name, NumberOrigin::of(&value));
-                }
+                self.assigned(at, assignment, value, whom);
             }
             if is_own {
                 self.set_known(assignment, matches!(whom, For::All));
             }
             self.words(at, &assignment.values);
+            if is_own && is_whole(assignment) {
+                self.numbers.set(name);
+            }
         }
+    }
+
+    /// Looks at a value that a variable gets, or an element.
+    fn assigned(
+        &mut self,
+        at: WalkPosition<'_>,
+        assignment: &VariableAssignment,
+        value: &Word,
+        whom: For<'_>,
+    ) {
+        let name = &assignment.name;
+        let fixed = value.fixed_text();
+        if fixed.contains("$(") || fixed.contains('`') {
+            self.unknown(
+                "a variable holds a substitution, which arithmetic would run",
+                &fixed,
+            );
+        }
+        let is_joined = assignment.is_added && !assignment.is_array || fixed.contains("]+=");
+        let value = self.element(name, value);
+        if Value::of(&value).is_stream {
+            self.unknown("a process substitution runs beside it", name);
+        }
+        self.variable(at, name, &Value::of(&value), whom);
+        // Before a program it changes nothing for the commands that follow: `IFS= read line`.
+        let is_own = !matches!(whom, For::Program(_));
+        if is_own || name != "IFS" {
+            self.given(name, &value, is_joined);
+        }
+    }
+
+    /// Notes a value, which is added to what is there if it is `is_joined`.
+    fn given(&mut self, name: &str, value: &Word, is_joined: bool) {
+        let mut origin = NumberOrigin::of(value);
+        if is_joined {
+            origin.add(NumberOrigin::of_name(name));
+            origin.is_joined = true;
+        }
+        self.numbers.may_assign(name, origin);
     }
 
     /// The value of an element; its subscript is read as a number.
@@ -63,19 +91,17 @@ impl ScriptWalk {
         let text = Value::of(value).text;
         let is_text =
             matches!(value.parts.first(), Some(WordPart::Text(first)) if first.starts_with('['));
-        let inside = text
-            .strip_prefix('[')
-            .filter(|rest| is_text && rest.contains("]="));
-        let Some(inside) = inside else {
+        let inside = text.strip_prefix('[').filter(|_| is_text);
+        let Some((subscript, rest)) = inside.and_then(split_subscript) else {
             return value.clone();
         };
         let mut scan = Scan::default();
-        scan.subscript(array, inside.split("]=").next().unwrap_or(inside));
+        scan.subscript(array, subscript);
         self.numbers.take_inside(scan, &text);
         // What is made inside of a subscript may be anything; so may what follows it.
-        match (value.plain(), text.split_once("]=")) {
-            (Some(_), Some((_, rest))) => Word::quoted(rest),
-            _ => value.clone(),
+        match value.plain() {
+            Some(_) => Word::quoted(rest),
+            None => value.clone(),
         }
     }
 
@@ -120,7 +146,7 @@ impl ScriptWalk {
             _ if DECLARE.contains(&command) => self.declared(at, command, arguments),
             "let" => {
                 for argument in arguments {
-                    self.number(argument);
+                    self.number(at, argument);
                 }
             }
             "set" | "shopt" => {
@@ -129,9 +155,27 @@ impl ScriptWalk {
                         || command == "set" && word.text.starts_with('-') && word.text.contains('a')
                 };
                 self.exports_all |= arguments.iter().any(exports);
+                if self.exports_all {
+                    self.numbers.share_functions();
+                }
             }
             "test" | "[" => self.tested(arguments),
-            "." | "source" => self.numbers.literals.forget_all(),
+            "." | "source" => {
+                self.numbers.literals.forget_all();
+                self.numbers.share_functions();
+            }
+            "exit"
+                if at.is_own
+                    && matches!(
+                        arguments,
+                        [] | [Value {
+                            is_literal: true,
+                            ..
+                        }]
+                    ) =>
+            {
+                self.numbers.set_all(NameSet::ALL);
+            }
             "eval" if !arguments.iter().all(|word| word.is_literal) => {
                 self.numbers.literals.forget_all();
             }
@@ -144,9 +188,12 @@ impl ScriptWalk {
             if makes_arrays || name.text.contains('[') {
                 self.numbers.array(whole);
             }
-            self.numbers.assign(whole, NumberOrigin::outside());
+            self.numbers.may_assign(whole, NumberOrigin::outside());
         }
         let unset = arguments.iter().filter(|_| command == "unset");
+        for name in unset.clone() {
+            self.numbers.unset(variables::whole_name(&name.text));
+        }
         for name in names.iter().chain(unset) {
             self.name(name);
             match name.is_literal {
@@ -174,6 +221,9 @@ impl ScriptWalk {
                 .any(|word| word.text.contains(letter))
         };
         let is_shown = has('p') || has('f') || has('F');
+        if has('f') {
+            self.numbers.share_functions();
+        }
         if command == "export" && is_shown {
             return;
         }
@@ -188,7 +238,20 @@ impl ScriptWalk {
         if command != "export" && variables::is_reference(arguments) {
             self.referred(arguments);
         }
+        let may_be_local = is_local && at.is_own && !has('g');
         for word in arguments.iter().filter(|word| !is_plain(word)) {
+            let whole = variables::whole_name(word.text.split('=').next().unwrap_or_default());
+            if may_be_local {
+                self.numbers.localise(whole, !has('n') && !has('I'));
+            }
+            if has('A') && at.is_own {
+                self.numbers.map(whole);
+            } else if has('a') || has('A') || named(&word.text).contains('[') {
+                self.numbers.array(whole);
+            }
+            if !word.text.contains('=') && !is_shown && (command == "readonly" || has('r')) {
+                self.numbers.freeze(whole);
+            }
             self.name(word);
             self.elements(word);
             self.compound(word, has('a') || has('A'));
@@ -203,15 +266,8 @@ impl ScriptWalk {
                     name,
                 );
             }
-            if has('a') || has('A') || name.contains('[') {
-                self.numbers.array(variables::whole_name(name));
-            }
-            if has('A') && at.is_certain {
-                self.numbers.map(name);
-            }
             if has('i') {
-                self.numbers
-                    .reads(NumberOrigin::of(&Word::quoted(name)), &word.text);
+                self.numbers.integer(whole);
             }
         }
     }
@@ -271,7 +327,7 @@ impl ScriptWalk {
         for word in arguments.iter().filter(|word| !word.text.starts_with('-')) {
             let (name, target) = word.text.split_once('=').unwrap_or((&word.text, ""));
             self.numbers
-                .assign(target, NumberOrigin::of(&Word::quoted(name)));
+                .may_assign(target, NumberOrigin::of(&Word::quoted(name)));
             self.references.push(name.to_owned());
         }
     }
@@ -283,7 +339,8 @@ impl ScriptWalk {
         };
         for element in elements.split('[').skip(1) {
             let mut scan = Scan::default();
-            scan.subscript(name, element.split("]=").next().unwrap_or(element));
+            let subscript = split_subscript(element).map_or(element, |(subscript, _)| subscript);
+            scan.subscript(name, subscript);
             self.numbers.take_inside(scan, &word.text);
         }
     }
@@ -332,21 +389,23 @@ impl ScriptWalk {
     }
 
     /// A word that is read as arithmetic.
-    fn number(&mut self, word: &Value) {
+    fn number(&mut self, at: WalkPosition<'_>, word: &Value) {
         self.substitution(word, word.text.len());
-        let mut scan = Scan::default();
-        scan.text(&word.text);
-        scan.origin.is_outside |= word.holes.iter().any(|hole| {
+        let is_outside = word.holes.iter().any(|hole| {
             let hole = word.text.get(hole.start..hole.end).unwrap_or_default();
             !hole.starts_with('$')
         });
-        // What has been expanded is expanded once more, in a map too.
-        if !word.holes.is_empty() {
-            for (array, _) in &mut scan.subscripts {
-                array.clear();
+        for mut scan in scans(&word.text) {
+            scan.origin.is_outside |= is_outside;
+            scan.is_conditional |= !at.is_own;
+            // What has been expanded is expanded once more, in a map too.
+            if !word.holes.is_empty() {
+                for (array, _) in &mut scan.subscripts {
+                    array.clear();
+                }
             }
+            self.numbers.take(scan, &word.text);
         }
-        self.numbers.take(scan, &word.text);
     }
 
     /// Looks at the variables that arguments of the form `NAME=value` set.
@@ -360,20 +419,87 @@ impl ScriptWalk {
     }
 
     /// Notes where the values come from that words of a builtin or of `env` set.
-    pub(super) fn origins(&mut self, words: &[Word]) {
-        let declares = |word: &Word| word.plain().is_some_and(|word| DECLARE.contains(&word));
-        let is_own = words.iter().take(COMMANDS_BEFORE).any(declares);
+    pub(super) fn origins(&mut self, at: WalkPosition<'_>, words: &[Word]) {
+        let is_own = at.is_own && declares(words, self.numbers.is_in_function());
+        let takes_quoted = words.iter().any(takes_assignments);
+        let quoted = |word: &Word| quoted_assignment(word).filter(|_| takes_quoted);
         for word in words.iter().flat_map(brace::expand) {
-            if let Some((name, value)) = split_assignment(&word) {
-                let value = self.element(&name, &value);
-                let origin = NumberOrigin::of(&value);
-                match is_own {
-                    true => self.numbers.assign(&name, origin),
-                    false => self.numbers.may_assign(&name, origin),
-                }
+            let Some((name, value)) = split_assignment(&word).or_else(|| quoted(&word)) else {
+                continue;
+            };
+            let text = Value::of(&word).text;
+            let operator = text.get(name.len()..).unwrap_or_default();
+            let is_joined = operator.starts_with('+') || operator.contains("]+=");
+            let value = self.element(&name, &value);
+            self.given(&name, &value, is_joined);
+            if is_own && (operator.starts_with('=') || operator.starts_with("[0]=")) {
+                self.numbers.set(&name);
             }
         }
     }
+}
+
+/// The subscript at the start of `subscript]=value` or `subscript]+=value`, and the value.
+fn split_subscript(text: &str) -> Option<(&str, &str)> {
+    let ends = ["]=", "]+="].into_iter();
+    let splits = ends.filter_map(|end| text.split_once(end));
+    splits.min_by_key(|(subscript, _)| subscript.len())
+}
+
+/// Whether a command is a builtin that sets the variables among its words in the shell itself. With an option it does not know, it sets nothing.
+fn declares(words: &[Word], is_in_function: bool) -> bool {
+    let is_before = |word: &&Word| matches!(word.plain(), Some("builtin" | "command"));
+    let words: Vec<&Word> = words.iter().skip_while(is_before).collect();
+    let Some((name, rest)) = words.split_first() else {
+        return false;
+    };
+    let letters = match name.plain() {
+        Some("export") => "-n",
+        Some("readonly") => "-aA",
+        Some("local") if !is_in_function => return false,
+        Some("declare" | "typeset" | "local") => "-+aAgilnrtux",
+        _ => return false,
+    };
+    rest.iter().all(|word| {
+        let text = Value::of(word).text;
+        !text.starts_with(['-', '+']) || text.chars().all(|c| letters.contains(c))
+    })
+}
+
+/// Whether all of a variable is set, and not another element of an array, or what is added.
+fn is_whole(assignment: &VariableAssignment) -> bool {
+    let first = assignment.values.first().map(Word::fixed_text);
+    let first = first.unwrap_or_default();
+    let is_other = |value: &Word| matches!(value.parts.first(), Some(WordPart::Text(text)) if text.starts_with('['));
+    let is_element = assignment.values.first().is_some_and(is_other);
+    !assignment.is_added && (!is_element || first.starts_with("[0]="))
+}
+
+/// Whether a word is a command that takes words for assignments even if they are quoted.
+fn takes_assignments(word: &Word) -> bool {
+    let is_setter = |name: &str| DECLARE.contains(&name) || ENVIRONMENT.contains(&name);
+    word.plain().is_some_and(is_setter)
+}
+
+/// `"name=value"` with quotes, which only a command takes for an assignment.
+fn quoted_assignment(word: &Word) -> Option<(String, Word)> {
+    let mut name = String::new();
+    let mut parts = word.parts.iter();
+    for part in parts.by_ref() {
+        let (WordPart::Text(text) | WordPart::Quoted(text)) = part else {
+            return None;
+        };
+        let Some((before, value)) = text.split_once('=') else {
+            name.push_str(text);
+            continue;
+        };
+        name.push_str(before);
+        let whole = variables::whole_name(&name).to_owned();
+        let mut value = vec![WordPart::Quoted(value.to_owned())];
+        value.extend(parts.cloned());
+        return is_name(&whole).then_some((whole, Word { parts: value }));
+    }
+    None
 }
 
 /// What `NAME=value` or `NAME[subscript]=value` sets, or all of the text; an `=` in the subscript is a part of it.

@@ -20,8 +20,8 @@ pub(super) fn look(name: &str, arguments: &[Value]) -> Option<Look> {
         )),
         "enable" => Some(with_option(
             arguments,
-            "f",
-            "`enable -f` loads code into the shell",
+            "fn",
+            "`enable` loads code into the shell, or makes a program of a builtin",
         )),
         "bind" => Some(with_option(
             arguments,
@@ -101,15 +101,16 @@ pub(super) fn leaves_braces(text: &str) -> bool {
     text.starts_with('+') && text.contains('B')
 }
 
-/// Whether a word is the name of an option of the shell that changes how it reads commands or where `cd` goes, or may be one.
+/// Whether a word is the name of an option of the shell that changes how it reads commands, where `cd` goes or what `local` sets, or may be one.
 pub(super) fn changes_reading(word: &Value) -> bool {
-    const NAMES: [&str; 6] = [
+    const NAMES: [&str; 7] = [
         "braceexpand",
         "cdable_vars",
         "expand_aliases",
         "histexpand",
         "history",
         "keyword",
+        "localvar_inherit",
     ];
     !word.is_literal || NAMES.contains(&word.text.as_str())
 }
