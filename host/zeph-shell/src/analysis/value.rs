@@ -112,8 +112,7 @@ impl Value {
             let length = match part {
                 WordPart::Text(text) => {
                     for (at, piece) in text.match_indices(['*', '?']) {
-                        let at = start + at;
-                        self.holes.push(hole(at, at + piece.len(), Becomes::Names));
+                        self.pattern(start + at, piece.len());
                     }
                     text.len()
                 }
@@ -123,6 +122,15 @@ impl Value {
             start += length;
         }
         self.holes.sort_by_key(|hole| hole.start);
+    }
+
+    /// A character that matches names of files; what may be a home directory is one pattern with it.
+    fn pattern(&mut self, start: usize, length: usize) {
+        let mut holes = self.holes.iter_mut();
+        match holes.find(|hole| (hole.start..hole.end).contains(&start)) {
+            Some(around) => around.becomes = Becomes::Names,
+            None => self.holes.push(hole(start, start + length, Becomes::Names)),
+        }
     }
 
     /// A word that stands for itself.

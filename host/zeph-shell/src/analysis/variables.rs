@@ -143,14 +143,7 @@ pub(super) fn set_by_name(command: &str, arguments: &[Value]) -> Vec<Value> {
     match command {
         "read" => glued(arguments, 'a'),
         "mapfile" | "readarray" | "getopts" => arguments.to_vec(),
-        "printf" => match arguments {
-            [option, name, ..] if option.text == "-v" => vec![name.clone()],
-            [first, ..] => first
-                .text
-                .strip_prefix("-v")
-                .map_or_else(Vec::new, |name| vec![first.part(name)]),
-            [] => Vec::new(),
-        },
+        "printf" => printf_names(arguments).0,
         "wait" => {
             let name = |(at, word): (usize, &Value)| {
                 let (_, name) = word.text.strip_prefix('-')?.split_once('p')?;
@@ -162,6 +155,24 @@ pub(super) fn set_by_name(command: &str, arguments: &[Value]) -> Vec<Value> {
             arguments.iter().enumerate().filter_map(name).collect()
         }
         _ => Vec::new(),
+    }
+}
+
+/// The variables of the options of a `printf`, of which the last is set, and what follows the options.
+fn printf_names(arguments: &[Value]) -> (Vec<Value>, &[Value]) {
+    let mut names = Vec::new();
+    let mut rest = arguments;
+    loop {
+        let (name, after) = match rest {
+            [option, name, after @ ..] if option.text == "-v" => (name.clone(), after),
+            [first, after @ ..] => match first.text.strip_prefix("-v") {
+                Some(name) => (first.part(name), after),
+                None => return (names, rest),
+            },
+            [] => return (names, rest),
+        };
+        names.push(name);
+        rest = after;
     }
 }
 
@@ -214,7 +225,7 @@ pub(super) fn sets_by_name(command: &str, arguments: &[Value]) -> bool {
         "unset" => arguments
             .iter()
             .any(|word| whole_name(&word.text) == "PATH"),
-        "printf" if may_set_by_format(arguments) => true,
+        "printf" if may_set_by_format(printf_names(arguments).1) => true,
         _ => {
             let names = set_by_name(command, arguments);
             names.iter().any(|name| decides_what_runs(&name.text))

@@ -4,7 +4,7 @@ use zeph_core::command::Wraps;
 
 use super::super::value::Value;
 use super::builtins::{NONE, changes_reading, is_file, is_input, joined, leaves_braces};
-use super::options::ProgramOptions;
+use super::options::{ProgramOptions, Read};
 use super::table::{guesses, is_assignment};
 use super::{Look, UNREADABLE, WrappedCommand};
 
@@ -159,14 +159,23 @@ const SPLITS_MAX: usize = 4;
 pub(super) fn split_out(arguments: &[Value]) -> Vec<Value> {
     let mut arguments = arguments.to_vec();
     for _ in 0..=SPLITS_MAX {
-        let read = ENV_OPTIONS.read(&arguments);
-        let text = read
-            .as_ref()
-            .and_then(|read| read.value(&["S", "split-string"]));
-        let (Some(read), Some(words)) = (&read, text.and_then(split)) else {
+        let is_split = |read: &Read| read.has(&["S", "split-string"]);
+        let Some(read) = ENV_OPTIONS.read(&arguments).filter(is_split) else {
             return arguments;
         };
-        let rest = arguments.get(read.next..).unwrap_or_default();
+        // What stands behind the text may belong to the command in it.
+        let text = (1..=read.next).find_map(|end| {
+            let read = ENV_OPTIONS.read(arguments.get(..end)?)?;
+            let text = read.value(&["S", "split-string"])?;
+            Some((text.clone(), end))
+        });
+        let Some((text, end)) = text else {
+            return arguments;
+        };
+        let Some(words) = split(&text) else {
+            return arguments;
+        };
+        let rest = arguments.get(end..).unwrap_or_default();
         arguments = words.into_iter().chain(rest.iter().cloned()).collect();
     }
     arguments
