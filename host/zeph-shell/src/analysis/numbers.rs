@@ -83,8 +83,11 @@ pub(super) struct Numbers {
     bodies: Bodies,
     /// Variables that are local to the function that the walk is in; `None` outside of functions.
     locals: Option<NameSet>,
-    /// Variables that are never certain: they may be read-only with a value from outside, or a function may uncover one.
+    /// Variables that are never certain: they may be read-only with a value from outside, or a function may uncover one; arrays that do not
+    /// stay maps.
     doubted: NameSet,
+    /// Variables that are local without a value somewhere: another shell gets the one around the function then.
+    bare: NameSet,
     values: BTreeMap<String, NumberOrigin>,
     /// Every value with the place where it is given, for the variables that read theirs as numbers.
     given: Vec<(String, NumberOrigin, Place)>,
@@ -118,12 +121,31 @@ struct Entries<'n> {
     of_bodies: Vec<NameSet>,
 }
 
-/// What the body of a function sets.
+/// How a variable becomes local.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct LocalKind {
+    /// Whether it is an array whose subscripts are texts.
+    pub(super) is_map: bool,
+    /// Whether it has nothing of the variable around the function.
+    pub(super) is_new: bool,
+    /// Whether it gets no value.
+    pub(super) is_bare: bool,
+}
+
+/// What is known around the body of a function.
 #[derive(Debug)]
 pub(super) struct OuterBody {
     certain: Certain,
-    body: (Option<usize>, NameSet),
+    body: Option<usize>,
     locals: Option<NameSet>,
+}
+
+/// What is known around the text of another shell.
+#[derive(Debug)]
+pub(super) struct OuterShell {
+    certain: Certain,
+    locals: Option<NameSet>,
+    is_inner: bool,
 }
 
 impl NumberOrigin {
@@ -249,9 +271,8 @@ impl Numbers {
     /// Notes that a variable loses its value. In a function, one of the same name around it may come to light.
     pub(super) fn unset(&mut self, name: &str) {
         let only = self.ids.only(name);
-        let map = self.ids.only(&map_name(name));
-        self.certain.remove(only.either(map));
-        self.bodies.hide(only.either(map));
+        self.certain.remove(only);
+        self.doubted = self.doubted.either(self.ids.only(&map_name(name)));
         if self.bodies.is_inside() {
             self.doubted = self.doubted.either(only);
         }
@@ -265,15 +286,22 @@ impl Numbers {
         }
     }
 
-    /// Notes that a builtin makes a variable local to the function around it, without a value if it is new.
-    pub(super) fn localise(&mut self, name: &str, is_new: bool) {
+    /// Notes that a builtin makes a variable local to the function around it, with the array that it may be.
+    pub(super) fn localise(&mut self, name: &str, kind: LocalKind) {
         let only = self.ids.only(name);
         let map = self.ids.only(&map_name(name));
-        if let Some(locals) = &mut self.locals {
-            *locals = locals.either(only).either(map);
-            self.certain.remove(map);
-            self.bodies.hide(map);
-            self.certain.add(if is_new { only } else { NameSet::EMPTY });
+        let Some(locals) = &mut self.locals else {
+            return;
+        };
+        *locals = locals.either(only).either(map);
+        if !kind.is_map {
+            self.doubted = self.doubted.either(map);
+        }
+        if kind.is_new {
+            self.certain.add(only);
+        }
+        if kind.is_bare {
+            self.bare = self.bare.either(only);
         }
     }
 
@@ -393,14 +421,19 @@ impl Numbers {
     }
 
     /// Enters a shell of its own, where nothing is local; what is exported there has the value it has here.
-    pub(super) fn enter_shell(&mut self) -> (Certain, Option<NameSet>) {
-        (self.certain, self.locals.take())
+    pub(super) fn enter_shell(&mut self) -> OuterShell {
+        OuterShell {
+            certain: self.certain,
+            locals: self.locals.take(),
+            is_inner: std::mem::replace(&mut self.bodies.is_inner, true),
+        }
     }
 
     /// Leaves it.
-    pub(super) fn leave_shell(&mut self, (certain, locals): (Certain, Option<NameSet>)) {
-        self.certain = certain;
-        self.locals = locals;
+    pub(super) fn leave_shell(&mut self, outer: OuterShell) {
+        self.certain = outer.certain;
+        self.locals = outer.locals;
+        self.bodies.is_inner = outer.is_inner;
     }
 
     /// Whether the walk is in the body of a function.
@@ -451,7 +484,11 @@ impl Numbers {
 
 impl<'n> Entries<'n> {
     fn set(&self, place: Place) -> NameSet {
-        bodies::at(place, &self.of_bodies).without(self.numbers.doubted)
+        let set = bodies::at(place, &self.of_bodies).without(self.numbers.doubted);
+        match place.is_inner {
+            true => set.without(self.numbers.bare),
+            false => set,
+        }
     }
 
     fn is_doubtful(&self, used: &Use) -> bool {

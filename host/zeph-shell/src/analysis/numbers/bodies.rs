@@ -14,8 +14,8 @@ const HANDLERS: [&str; 1] = ["command_not_found_handle"];
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place {
     pub(super) set: NameSet,
-    /// What the function has made another variable of, or removed.
-    pub(super) hidden: NameSet,
+    /// Whether it stands in the text of another shell, which gets only what is exported.
+    pub(super) is_inner: bool,
     /// The number of the body.
     pub(super) body: Option<usize>,
 }
@@ -28,8 +28,8 @@ pub(super) struct Bodies {
     calls: BTreeMap<String, Vec<Place>>,
     /// The body that the walk is in.
     current: Option<usize>,
-    /// What that one has made another variable of, or removed.
-    hidden: NameSet,
+    /// Whether the walk is in the text of another shell.
+    pub(super) is_inner: bool,
     /// Whether other programs or files may call functions of the line.
     pub(super) are_shared: bool,
 }
@@ -46,19 +46,13 @@ impl Bodies {
     pub(super) fn place(&self, set: NameSet) -> Place {
         Place {
             set,
-            hidden: self.hidden,
+            is_inner: self.is_inner,
             body: self.current,
         }
     }
 
-    /// Notes that variables of a body are not those of the place where it is called.
-    pub(super) fn hide(&mut self, names: NameSet) {
-        self.hidden = self.hidden.either(names);
-    }
-
-    /// Enters a body; which one the walk was in, and what was hidden there.
-    pub(super) fn enter(&mut self, name: Option<&str>, set: NameSet) -> (Option<usize>, NameSet) {
-        let hidden = std::mem::take(&mut self.hidden);
+    /// Enters a body; which one the walk was in.
+    pub(super) fn enter(&mut self, name: Option<&str>, set: NameSet) -> Option<usize> {
         let around = self.current.replace(self.bodies.len());
         // Variables of the function around it are gone when that has ended.
         let defined = match around {
@@ -67,12 +61,11 @@ impl Bodies {
         };
         let name = name.map(str::to_owned);
         self.bodies.push(Body { name, defined });
-        (around, hidden)
+        around
     }
 
-    pub(super) fn leave(&mut self, (around, hidden): (Option<usize>, NameSet)) {
+    pub(super) fn leave(&mut self, around: Option<usize>) {
         self.current = around;
-        self.hidden = hidden;
     }
 
     pub(super) fn is_inside(&self) -> bool {
@@ -124,6 +117,5 @@ impl Bodies {
 /// What is set at a place, given what is set where each body begins.
 pub(super) fn at(place: Place, entries: &[NameSet]) -> NameSet {
     let around = place.body.and_then(|body| entries.get(body).copied());
-    let around = around.unwrap_or_default().without(place.hidden);
-    place.set.either(around)
+    place.set.either(around.unwrap_or_default())
 }

@@ -174,6 +174,8 @@ const USES: &[&str] = &[
     "A[0]=1; [[ 'A[v]' -eq 1 ]]",
     "f() { echo $((v)); }; f",
     "f() { local v; echo $((v)); }; f",
+    "f() { local v; bash -c 'echo $((v))'; }; f",
+    "export v; f() { local v=1; bash -c 'echo $((v))'; }; f",
     "f() { local u=v; echo $((u)); }; f",
     "g() { f; }; f() { ((v)); }; g",
     "trap '((v))' EXIT",

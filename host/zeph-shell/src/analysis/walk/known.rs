@@ -38,6 +38,7 @@ impl ScriptWalk {
         let n_moves = self.line.moves.len();
         let at = WalkPosition {
             is_within: true,
+            is_own: false,
             ..at
         };
         self.run(at, &values, redirects);

@@ -1,7 +1,7 @@
 //! Variables that are set: for a command, for all that follow, by a builtin.
 
 use super::super::brace;
-use super::super::numbers::{NameSet, NumberOrigin, Scan, is_name, scans};
+use super::super::numbers::{LocalKind, NameSet, NumberOrigin, Scan, is_name, scans};
 use super::super::reader::list::split_assignment;
 use super::super::syntax::{Dialect, VariableAssignment, Word, WordPart};
 use super::super::value::Value;
@@ -164,18 +164,7 @@ impl ScriptWalk {
                 self.numbers.literals.forget_all();
                 self.numbers.share_functions();
             }
-            "exit"
-                if at.is_own
-                    && matches!(
-                        arguments,
-                        [] | [Value {
-                            is_literal: true,
-                            ..
-                        }]
-                    ) =>
-            {
-                self.numbers.set_all(NameSet::ALL);
-            }
+            "exit" if at.is_own && exits(arguments) => self.numbers.set_all(NameSet::ALL),
             "eval" if !arguments.iter().all(|word| word.is_literal) => {
                 self.numbers.literals.forget_all();
             }
@@ -191,8 +180,8 @@ impl ScriptWalk {
             self.numbers.may_assign(whole, NumberOrigin::outside());
         }
         let unset = arguments.iter().filter(|_| command == "unset");
-        for name in unset.clone() {
-            self.numbers.unset(variables::whole_name(&name.text));
+        for name in unset.clone().filter(|name| !name.text.contains('[')) {
+            self.numbers.unset(&name.text);
         }
         for name in names.iter().chain(unset) {
             self.name(name);
@@ -238,13 +227,21 @@ impl ScriptWalk {
         if command != "export" && variables::is_reference(arguments) {
             self.referred(arguments);
         }
-        let may_be_local = is_local && at.is_own && !has('g');
+        let is_understood = at.is_own && {
+            let words = arguments.iter().map(|word| word.text.as_str());
+            knows_options(command, words, self.numbers.is_in_function())
+        };
         for word in arguments.iter().filter(|word| !is_plain(word)) {
             let whole = variables::whole_name(word.text.split('=').next().unwrap_or_default());
-            if may_be_local {
-                self.numbers.localise(whole, !has('n') && !has('I'));
+            if is_local && is_understood && !has('g') {
+                let kind = LocalKind {
+                    is_map: has('A'),
+                    is_new: !has('n') && !has('I'),
+                    is_bare: !word.text.contains('='),
+                };
+                self.numbers.localise(whole, kind);
             }
-            if has('A') && at.is_own {
+            if has('A') && is_understood {
                 self.numbers.map(whole);
             } else if has('a') || has('A') || named(&word.text).contains('[') {
                 self.numbers.array(whole);
@@ -446,24 +443,39 @@ fn split_subscript(text: &str) -> Option<(&str, &str)> {
     splits.min_by_key(|(subscript, _)| subscript.len())
 }
 
-/// Whether a command is a builtin that sets the variables among its words in the shell itself. With an option it does not know, it sets nothing.
+/// Whether a command is a builtin that sets the variables among its words in the shell itself.
 fn declares(words: &[Word], is_in_function: bool) -> bool {
     let is_before = |word: &&Word| matches!(word.plain(), Some("builtin" | "command"));
     let words: Vec<&Word> = words.iter().skip_while(is_before).collect();
     let Some((name, rest)) = words.split_first() else {
         return false;
     };
-    let letters = match name.plain() {
-        Some("export") => "-n",
-        Some("readonly") => "-aA",
-        Some("local") if !is_in_function => return false,
-        Some("declare" | "typeset" | "local") => "-+aAgilnrtux",
+    let texts: Vec<String> = rest.iter().map(|word| Value::of(word).text).collect();
+    let texts = texts.iter().map(String::as_str);
+    name.plain()
+        .is_some_and(|name| knows_options(name, texts, is_in_function))
+}
+
+/// Whether a builtin sets the variables among its words. With an option that it does not know, it sets nothing.
+fn knows_options<'t>(
+    builtin: &str,
+    mut words: impl Iterator<Item = &'t str>,
+    is_in_function: bool,
+) -> bool {
+    let letters = match builtin {
+        "export" => "-n",
+        "readonly" => "-aA",
+        "local" if !is_in_function => return false,
+        "declare" | "typeset" | "local" => "-+aAgiIlnrtux",
         _ => return false,
     };
-    rest.iter().all(|word| {
-        let text = Value::of(word).text;
-        !text.starts_with(['-', '+']) || text.chars().all(|c| letters.contains(c))
-    })
+    words.all(|word| !word.starts_with(['-', '+']) || word.chars().all(|c| letters.contains(c)))
+}
+
+/// Whether `exit` ends the shell with these arguments: with two it does not, nor with an option.
+fn exits(arguments: &[Value]) -> bool {
+    let is_number = |word: &Value| word.is_literal && word.text.bytes().all(|b| b.is_ascii_digit());
+    arguments.len() <= 1 && arguments.iter().all(is_number)
 }
 
 /// Whether all of a variable is set, and not another element of an array, or what is added.
