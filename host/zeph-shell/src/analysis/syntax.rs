@@ -14,6 +14,8 @@ pub(super) struct List {
 pub(super) struct Pipeline {
     /// Whether the reserved word `time` stands before it.
     pub(super) is_timed: bool,
+    /// Whether its `time` is the program of this name to some shells, and to others the reserved word: then what looks like an option is run.
+    pub(super) may_be_timed: bool,
     /// Whether an odd number of `!` stands before it.
     pub(super) is_negated: bool,
     /// What joins it to the pipeline before it.

@@ -4,6 +4,9 @@ use zeph_core::command::{Becomes, Hole};
 
 use super::syntax::{Expansion, ExpansionKind, Word, WordPart};
 
+/// How substitutions begin; those of the last two kinds are none in a subscript.
+const SUBSTITUTIONS: [&str; 4] = ["$(", "`", "<(", ">("];
+
 /// A word, as far as it is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Value {
@@ -211,9 +214,17 @@ impl Value {
 
     /// Whether a quoted substitution stands in its first `end` bytes: nothing has looked at what it runs where the text is expanded again.
     pub(super) fn quotes_substitution(&self, end: usize) -> bool {
+        self.quotes(&SUBSTITUTIONS[..2], end)
+    }
+
+    /// Whether it quotes what runs a command where elements of an array are read once more.
+    pub(super) fn quotes_command(&self) -> bool {
+        self.quotes(&SUBSTITUTIONS, self.text.len())
+    }
+
+    fn quotes(&self, marks: &[&str], end: usize) -> bool {
         let is_in_hole = |at: usize| self.holes.iter().any(|h| (h.start..h.end).contains(&at));
-        let marks = ["$(", "`"].into_iter();
-        let mut places = marks.flat_map(|mark| self.text.match_indices(mark));
+        let mut places = marks.iter().flat_map(|mark| self.text.match_indices(mark));
         places.any(|(at, _)| at < end && !is_in_hole(at))
     }
 
@@ -257,7 +268,7 @@ fn has_brace(word: &Word) -> bool {
     has("{") && has("}") && (has(",") || has(".."))
 }
 
-/// Where `$(` and backquotes stand in the text of a word without being expanded.
+/// Where substitutions stand in the text of a word without being expanded.
 fn quoted_substitutions(word: &Word) -> Vec<usize> {
     let mut start = 0;
     let mut places = Vec::new();
@@ -269,8 +280,9 @@ fn quoted_substitutions(word: &Word) -> Vec<usize> {
                 continue;
             }
         };
-        let marks = ["$(", "`"].into_iter();
-        let found = marks.flat_map(|mark| text.match_indices(mark));
+        let found = SUBSTITUTIONS
+            .iter()
+            .flat_map(|mark| text.match_indices(mark));
         places.extend(found.map(|(at, _)| start + at));
         start += text.len();
     }

@@ -277,12 +277,18 @@ impl ScriptWalk {
     }
 
     fn pipeline(&mut self, at: WalkPosition<'_>, pipeline: &Pipeline) {
-        if pipeline.is_timed {
-            let words = match pipeline.commands.first().map(|command| &command.shape) {
-                Some(CommandShape::Simple { words, .. }) => values(at, words),
-                _ => Vec::new(),
-            };
-            self.push(&Value::literal("time"), &words, Wraps::Transparently);
+        let words = match pipeline.commands.first().map(|command| &command.shape) {
+            Some(CommandShape::Simple { words, .. }) => values(at, words),
+            _ => Vec::new(),
+        };
+        match words.as_slice() {
+            words if pipeline.is_timed => {
+                self.push(&Value::literal("time"), words, Wraps::Transparently);
+            }
+            [_, option, words @ ..] if pipeline.may_be_timed => {
+                self.push(option, words, Wraps::Nothing);
+            }
+            _ => {}
         }
         if let [command] = pipeline.commands.as_slice() {
             return self.command(at, command);

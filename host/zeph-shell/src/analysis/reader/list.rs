@@ -122,6 +122,7 @@ impl Reader<'_, '_> {
                                 .fail("`time` is followed by what may be an option or a command");
                         }
                         self.at = word;
+                        before.may_be_timed = true;
                         break;
                     }
                     before.is_timed = true;
@@ -428,6 +429,7 @@ fn in_background(pipelines: &mut [Pipeline]) {
 fn pipeline() -> Pipeline {
     Pipeline {
         is_timed: false,
+        may_be_timed: false,
         is_negated: false,
         joint: Joint::Always,
         is_background: false,

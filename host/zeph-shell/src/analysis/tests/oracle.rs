@@ -337,7 +337,7 @@ fn generated(n_lines: usize, seed: usize) -> Vec<Line> {
 /// line before may have written.
 const UNFIT: &[&str] = &[
     "/", "..", "kill", "while", "until", "for(", "for (", ";;)", "()", "function", "select",
-    "coproc", "source", "suspend", "ulimit", "exec", "yes", "--login",
+    "coproc", "source", "suspend", "ulimit", "exec", "yes", "--login", "sh>",
 ];
 
 /// `n_lines` lines that the analysis knows, each a random variation of a line of the corpora. A seed always gives the same lines.

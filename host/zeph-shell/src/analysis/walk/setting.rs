@@ -274,9 +274,8 @@ impl ScriptWalk {
         let Some((name, value)) = word.text.split_once('=') else {
             return;
         };
-        let end = word.text.len();
         let is_open = word.holes.iter().any(|hole| hole.start == name.len() + 1);
-        let is_quoted = value.starts_with('(') && word.quotes_substitution(end);
+        let is_quoted = value.starts_with('(') && word.quotes_command();
         if is_quoted || is_open && is_array {
             self.unknown(COMPOUND, &word.text);
         } else if is_open {

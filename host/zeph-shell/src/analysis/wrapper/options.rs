@@ -22,6 +22,8 @@ pub(super) struct Met {
     pub(super) name: String,
     /// Its value, when it takes one.
     pub(super) value: Option<Value>,
+    /// Where the first word behind it and its value stands.
+    pub(super) next: usize,
 }
 
 /// What stands before the first word that is no option.
@@ -111,6 +113,7 @@ impl ProgramOptions {
         read.met.push(Met {
             name: known.0.to_owned(),
             value,
+            next: read.next,
         });
         Some(())
     }
@@ -122,6 +125,7 @@ impl ProgramOptions {
                 read.met.push(Met {
                     name: letter.to_string(),
                     value: None,
+                    next: read.next,
                 });
                 continue;
             }
@@ -139,6 +143,7 @@ impl ProgramOptions {
             read.met.push(Met {
                 name: letter.to_string(),
                 value: Some(value),
+                next: read.next,
             });
             return Some(());
         }

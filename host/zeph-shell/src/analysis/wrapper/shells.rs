@@ -4,7 +4,7 @@ use zeph_core::command::Wraps;
 
 use super::super::value::Value;
 use super::builtins::{NONE, changes_reading, is_file, is_input, joined, leaves_braces};
-use super::options::{ProgramOptions, Read};
+use super::options::{Met, ProgramOptions};
 use super::table::{guesses, is_assignment};
 use super::{Look, UNREADABLE, WrappedCommand};
 
@@ -159,23 +159,18 @@ const SPLITS_MAX: usize = 4;
 pub(super) fn split_out(arguments: &[Value]) -> Vec<Value> {
     let mut arguments = arguments.to_vec();
     for _ in 0..=SPLITS_MAX {
-        let is_split = |read: &Read| read.has(&["S", "split-string"]);
-        let Some(read) = ENV_OPTIONS.read(&arguments).filter(is_split) else {
+        let Some(read) = ENV_OPTIONS.read(&arguments) else {
+            return arguments;
+        };
+        let is_split = |met: &&Met| matches!(met.name.as_str(), "S" | "split-string");
+        let Some(met) = read.met.iter().find(is_split) else {
+            return arguments;
+        };
+        let Some(words) = met.value.as_ref().and_then(split) else {
             return arguments;
         };
         // What stands behind the text may belong to the command in it.
-        let text = (1..=read.next).find_map(|end| {
-            let read = ENV_OPTIONS.read(arguments.get(..end)?)?;
-            let text = read.value(&["S", "split-string"])?;
-            Some((text.clone(), end))
-        });
-        let Some((text, end)) = text else {
-            return arguments;
-        };
-        let Some(words) = split(&text) else {
-            return arguments;
-        };
-        let rest = arguments.get(end..).unwrap_or_default();
+        let rest = arguments.get(met.next..).unwrap_or_default();
         arguments = words.into_iter().chain(rest.iter().cloned()).collect();
     }
     arguments
