@@ -83,9 +83,10 @@ pub(super) struct Numbers {
     bodies: Bodies,
     /// Variables that are local to the function that the walk is in; `None` outside of functions.
     locals: Option<NameSet>,
-    /// Variables that are never certain: they may be read-only with a value from outside, or a function may uncover one; arrays that do not
-    /// stay maps.
+    /// Variables that are never certain: they may be read-only with a value from outside, or a function may uncover one.
     doubted: NameSet,
+    /// Arrays that may be others by the time a loop or a function comes back to them.
+    unstable: BTreeSet<String>,
     /// Variables that are local without a value somewhere: another shell gets the one around the function then.
     bare: NameSet,
     values: BTreeMap<String, NumberOrigin>,
@@ -272,7 +273,7 @@ impl Numbers {
     pub(super) fn unset(&mut self, name: &str) {
         let only = self.ids.only(name);
         self.certain.remove(only);
-        self.doubted = self.doubted.either(self.ids.only(&map_name(name)));
+        self.unstable.insert(name.to_owned());
         if self.bodies.is_inside() {
             self.doubted = self.doubted.either(only);
         }
@@ -289,13 +290,15 @@ impl Numbers {
     /// Notes that a builtin makes a variable local to the function around it, with the array that it may be.
     pub(super) fn localise(&mut self, name: &str, kind: LocalKind) {
         let only = self.ids.only(name);
-        let map = self.ids.only(&map_name(name));
         let Some(locals) = &mut self.locals else {
             return;
         };
-        *locals = locals.either(only).either(map);
-        if !kind.is_map {
-            self.doubted = self.doubted.either(map);
+        *locals = locals.either(only);
+        match kind.is_map {
+            true => *locals = locals.either(self.ids.only(&map_name(name))),
+            false => {
+                self.unstable.insert(name.to_owned());
+            }
         }
         if kind.is_new {
             self.certain.add(only);
@@ -504,7 +507,7 @@ impl<'n> Entries<'n> {
     }
 
     fn is_map(&self, name: &str, set: NameSet) -> bool {
-        self.numbers.ids.is_in(&map_name(name), set)
+        !self.numbers.unstable.contains(name) && self.numbers.ids.is_in(&map_name(name), set)
     }
 
     fn is_number<'o>(

@@ -24,6 +24,8 @@ pub(super) struct Value {
     pub(super) is_added: bool,
     /// Whether it names what another command prints: `<(…)`.
     pub(super) is_stream: bool,
+    /// Whether a substitution stands as text in a part of it that is not known.
+    pub(super) hides_substitution: bool,
 }
 
 impl Value {
@@ -100,14 +102,8 @@ impl Value {
                 true => Becomes::Words,
                 false => Becomes::Names,
             };
-            // A substitution that stands there as text may be run where the text is expanded again: it stays visible.
-            let mut start = 0;
-            self.holes.clear();
-            for end in quoted_substitutions(word) {
-                self.holes.push(hole(start, end, becomes));
-                start = end + 1;
-            }
-            self.holes.push(hole(start, self.text.len(), becomes));
+            self.holes = vec![hole(0, self.text.len(), becomes)];
+            self.hides_substitution = quotes_substitutions(word);
             return;
         }
         let mut start = 0;
@@ -146,6 +142,7 @@ impl Value {
             is_name: !text.is_empty(),
             is_added: false,
             is_stream: false,
+            hides_substitution: false,
         }
     }
 
@@ -225,7 +222,7 @@ impl Value {
     fn quotes(&self, marks: &[&str], end: usize) -> bool {
         let is_in_hole = |at: usize| self.holes.iter().any(|h| (h.start..h.end).contains(&at));
         let mut places = marks.iter().flat_map(|mark| self.text.match_indices(mark));
-        places.any(|(at, _)| at < end && !is_in_hole(at))
+        self.hides_substitution || places.any(|(at, _)| at < end && !is_in_hole(at))
     }
 
     /// The text, if it is what a command would get.
@@ -268,26 +265,13 @@ fn has_brace(word: &Word) -> bool {
     has("{") && has("}") && (has(",") || has(".."))
 }
 
-/// Where substitutions stand in the text of a word without being expanded.
-fn quoted_substitutions(word: &Word) -> Vec<usize> {
-    let mut start = 0;
-    let mut places = Vec::new();
-    for part in &word.parts {
-        let text = match part {
-            WordPart::Text(text) | WordPart::Quoted(text) => text,
-            WordPart::Expansion(expansion) => {
-                start += expansion.source.len();
-                continue;
-            }
-        };
-        let found = SUBSTITUTIONS
-            .iter()
-            .flat_map(|mark| text.match_indices(mark));
-        places.extend(found.map(|(at, _)| start + at));
-        start += text.len();
-    }
-    places.sort_unstable();
-    places
+/// Whether substitutions stand in the text of a word without being expanded.
+fn quotes_substitutions(word: &Word) -> bool {
+    let has = |text: &str| SUBSTITUTIONS.iter().any(|mark| text.contains(mark));
+    word.parts.iter().any(|part| match part {
+        WordPart::Text(text) | WordPart::Quoted(text) => has(text),
+        WordPart::Expansion(_) => false,
+    })
 }
 
 fn unquoted(word: &Word) -> impl Iterator<Item = &str> {
