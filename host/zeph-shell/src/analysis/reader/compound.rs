@@ -290,6 +290,11 @@ impl Reader<'_, '_> {
         }
         let name = name.map(|name| name.fixed_text());
         let body = Box::new(self.nested(Self::command)?);
+        // Bash writes the command anew there, with the name that it gives the coprocess, and runs that: `COPROC`.
+        let is_simple = matches!(body.shape, CommandShape::Simple { .. });
+        if is_simple && self.place == TextPlace::Substitution {
+            return self.fail("the name of a coprocess may be run as a program");
+        }
         Ok(CommandShape::Coprocess { name, body })
     }
 }
