@@ -9,41 +9,25 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::brace;
 use super::literals::{self, Literals};
-use super::reader;
-use super::syntax::{CommandShape, Dialect, Expansion, ExpansionKind, List, Word, WordPart};
-use super::value::Value;
+use super::syntax::{Expansion, ExpansionKind, Word, WordPart};
 use super::variables::decides_what_runs;
 
 mod bodies;
 mod certain;
+mod counter;
+mod entries;
 mod formula;
 mod scan;
 
 use self::bodies::{Bodies, Place};
 use self::certain::NameIds;
 pub(super) use self::certain::{Certain, Chain, NameSet};
+use self::counter::prints_number;
+use self::entries::Entries;
 pub(super) use self::scan::{Scan, is_name, scans};
 
-/// Variables that the shell makes numbers of. `UID` and `EUID` it takes over from outside, but they do not carry on from command to command.
-const NUMERIC: [&str; 13] = [
-    "BASHPID",
-    "BASH_SUBSHELL",
-    "EPOCHSECONDS",
-    "EUID",
-    "HISTCMD",
-    "LINENO",
-    "OPTIND",
-    "PPID",
-    "RANDOM",
-    "SECONDS",
-    "SHLVL",
-    "SRANDOM",
-    "UID",
-];
-
-/// Those that read whatever they are given as a number, some of them in some versions of bash.
+/// Variables of the shell that read whatever they are given as a number, some of them in some versions of bash.
 const READING: [&str; 8] = [
     "BASHPID",
     "EPOCHSECONDS",
@@ -114,12 +98,6 @@ struct Use {
     is_word: bool,
     part: String,
     place: Place,
-}
-
-/// What is set at the places of a line, once all of it is known.
-struct Entries<'n> {
-    numbers: &'n Numbers,
-    of_bodies: Vec<NameSet>,
 }
 
 /// How a variable becomes local.
@@ -471,10 +449,7 @@ impl Numbers {
 
     /// The texts of arithmetic that may hold a command.
     pub(super) fn doubtful(&self) -> Vec<&str> {
-        let entries = Entries {
-            numbers: self,
-            of_bodies: self.bodies.entries(),
-        };
+        let entries = Entries::new(self);
         let uses = self.uses.iter().filter(|used| entries.is_doubtful(used));
         let given = self.given.iter().filter(|(name, origin, place)| {
             let set = entries.set(*place);
@@ -485,169 +460,7 @@ impl Numbers {
     }
 }
 
-impl<'n> Entries<'n> {
-    fn set(&self, place: Place) -> NameSet {
-        let set = bodies::at(place, &self.of_bodies).without(self.numbers.doubted);
-        match place.is_inner {
-            true => set.without(self.numbers.bare),
-            false => set,
-        }
-    }
-
-    fn is_doubtful(&self, used: &Use) -> bool {
-        let set = self.set(used.place);
-        let array = used.array.as_deref();
-        let is_text = array.is_some_and(|array| self.is_map(array, set));
-        let is_harmless = |origin| {
-            let mut seen = BTreeSet::new();
-            self.is_number(origin, set, &mut seen)
-                || used.is_word && !self.may_hold_subscript(origin, set, &mut BTreeSet::new())
-        };
-        !is_text && !is_harmless(&used.origin)
-    }
-
-    fn is_map(&self, name: &str, set: NameSet) -> bool {
-        !self.numbers.unstable.contains(name) && self.numbers.ids.is_in(&map_name(name), set)
-    }
-
-    fn is_number<'o>(
-        &self,
-        origin: &'o NumberOrigin,
-        set: NameSet,
-        seen: &mut BTreeSet<&'o str>,
-    ) -> bool
-    where
-        'n: 'o,
-    {
-        // What came from outside is one value. In a map it has the key `0`, which others do not look at.
-        let mut names = origin.names.iter().map(|name| (name, false)).chain(
-            origin
-                .elements
-                .iter()
-                .map(|name| (name, self.is_map(name, set))),
-        );
-        let mut is_known = |(name, is_set): (&'o String, bool)| {
-            let is_set =
-                is_set || self.numbers.ids.is_in(name, set) || NUMERIC.contains(&name.as_str());
-            match self.numbers.values.get(name) {
-                _ if !is_set => false,
-                _ if !seen.insert(name) => true,
-                Some(value) if value.is_joined && !self.is_joinable(name, value) => false,
-                Some(value) => self.is_number(value, set, seen),
-                None => true,
-            }
-        };
-        !origin.is_outside && names.all(&mut is_known)
-    }
-
-    /// Whether a value to which another one is added stays a number: `b` and `1` are the name `b1`.
-    fn is_joinable(&self, name: &str, value: &NumberOrigin) -> bool {
-        let mut names = value.names.iter().chain(&value.elements);
-        self.numbers.integers.contains(name) || names.all(|other| other == name)
-    }
-
-    fn may_hold_subscript<'o>(
-        &self,
-        origin: &'o NumberOrigin,
-        set: NameSet,
-        seen: &mut BTreeSet<&'o str>,
-    ) -> bool
-    where
-        'n: 'o,
-    {
-        let mut may_hold = |name: &'o String| match self.numbers.values.get(name) {
-            _ if !self.numbers.ids.is_in(name, set) => true,
-            _ if !seen.insert(name) => false,
-            Some(value) => self.may_hold_subscript(value, set, seen),
-            None => false,
-        };
-        origin.may_hold_subscript || origin.parts.iter().any(&mut may_hold)
-    }
-}
-
 /// The name under which it is kept that a variable is an array whose subscripts are texts.
 fn map_name(name: &str) -> String {
     format!("{name}[")
-}
-
-/// Whether a substitution prints nothing but numbers.
-fn prints_number(lists: &[List]) -> bool {
-    let [list] = lists else { return false };
-    let [pipeline] = list.pipelines.as_slice() else {
-        return false;
-    };
-    let Some(CommandShape::Simple { words, assignments }) =
-        pipeline.commands.last().map(|c| &c.shape)
-    else {
-        return false;
-    };
-    let words = words.iter().flat_map(brace::expand);
-    let values: Vec<Value> = words.map(|word| Value::of(&word)).collect();
-    let texts: Option<Vec<&str>> = values.iter().map(Value::as_literal).collect();
-    assignments.is_empty() && texts.is_some_and(|texts| is_counter(&texts))
-}
-
-/// Whether a command prints nothing but numbers, whatever it reads.
-fn is_counter(words: &[&str]) -> bool {
-    let is_count = |option: &&str| {
-        option
-            .strip_prefix('-')
-            .is_some_and(|o| !o.is_empty() && "clmwLi".contains(o))
-    };
-    match words {
-        ["nproc", ..] | ["true" | ":"] => true,
-        ["wc", options @ ..] => !options.is_empty() && options.iter().all(is_count),
-        ["seq", numbers @ ..] => numbers.iter().all(|number| is_decimal(number)),
-        ["date", options @ ..] => {
-            let formats = options.iter().filter_map(|option| option.strip_prefix('+'));
-            let mut formats = formats.peekable();
-            let numeric = |format: &str| {
-                let mut letters = format.split('%').skip(1);
-                format.starts_with('%')
-                    && letters.all(|l| {
-                        [
-                            "s", "N", "Y", "m", "d", "H", "M", "S", "j", "u", "w", "V", "y", "3N",
-                        ]
-                        .contains(&l)
-                    })
-            };
-            formats.peek().is_some() && formats.all(numeric)
-        }
-        ["id", "-u" | "-g"] => true,
-        [
-            "stat",
-            "-c",
-            "%s" | "%Y" | "%X" | "%Z" | "%a" | "%h" | "%i",
-            ..,
-        ] => true,
-        ["echo", numbers @ ..] => numbers.iter().all(|number| is_decimal(number)),
-        ["grep", options @ ..] => {
-            // With several files their names are printed too.
-            let operands = options
-                .iter()
-                .filter(|option| !option.starts_with('-'))
-                .count();
-            options
-                .first()
-                .is_some_and(|o| is_count(o) && o.contains('c'))
-                && operands <= 2
-                && options
-                    .iter()
-                    .skip(1)
-                    .all(|option| !option.starts_with('-'))
-        }
-        _ => false,
-    }
-}
-
-fn is_decimal(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit() || b == b'-')
-}
-
-/// Where what a substitution prints comes from, given its text without `$(` and `)`.
-fn of_substitution(text: &str) -> NumberOrigin {
-    match reader::read(text, Dialect::Bash, reader::DEPTH_MAX / 2) {
-        Ok(script) if prints_number(std::slice::from_ref(&script.list)) => NumberOrigin::default(),
-        _ => NumberOrigin::outside(),
-    }
 }

@@ -1,7 +1,8 @@
 //! The text of arithmetic: which names stand in it, and which it sets.
 
+use super::NumberOrigin;
+use super::counter::of_substitution;
 use super::formula::is_formula;
-use super::{NumberOrigin, of_substitution};
 
 /// Operators that change the variable before them.
 const CHANGES: [&str; 12] = [
