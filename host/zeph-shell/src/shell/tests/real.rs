@@ -125,10 +125,11 @@ async fn what_ends_with_a_command_that_left_it_running_is_named() {
         check(jail, subshell, &["with it: `a subshell`"]).await;
         check(jail, "sleep 0 & wait; sleep 0 | cat; echo hi", &[]).await;
     }
-    let ready = "until [ -e ready ]; do :; done";
+    let is_asleep = "{ until read -r p < ready && read -r -d '' name < /proc/$p/cmdline && [ $name = sleep ]; do :; done; } 2>/dev/null";
     for leaves in ["setsid -f", "(nohup"] {
         let end = if leaves.starts_with('(') { " &)" } else { "" };
-        let command = format!("{leaves} sh -c ': > ready; exec sleep 1000' >&2{end}; {ready}");
+        let command =
+            format!("{leaves} sh -c 'echo $$ > ready; exec sleep 1000' >&2{end}; {is_asleep}");
         check(Jail::new, &command, &["sleep 1000"]).await;
     }
     // In the background the shell alone counts, too.
