@@ -13,13 +13,13 @@ mod spending;
 
 use std::fs;
 use std::process::Stdio;
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use self::script::{Script, calls, says};
 use crate::egress;
 use crate::product::{Product, Ran};
+use crate::running::until;
 use crate::site::Site;
 
 /// A workspace whose configuration names a scripted model.
@@ -356,15 +356,6 @@ fn an_interrupted_run_says_so_and_leaves_nothing_behind() {
         (ran.code, result["status"].as_str()),
         (Some(130), Some("interrupted"))
     );
-}
-
-/// Waits for what another process does.
-fn until(is_so: impl Fn() -> bool) {
-    let end = Instant::now() + Duration::from_secs(60);
-    while !is_so() {
-        assert!(Instant::now() < end, "it never came");
-        std::thread::sleep(Duration::from_millis(5));
-    }
 }
 
 #[test]

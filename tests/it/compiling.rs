@@ -4,17 +4,13 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 use tempfile::TempDir;
 
 use crate::product::Product;
-use crate::running::Running;
-
-/// How long a process may take to begin or to end, on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(120);
+use crate::running::{Running, until, wait_for};
 
 /// A host whose cache is empty.
 struct Cold {
@@ -55,17 +51,6 @@ fn compiler_now(host: &Running) -> Option<Pid> {
     Pid::from_raw(children.find(compiles)?.parse().unwrap())
 }
 
-fn wait_for<T>(mut look: impl FnMut() -> Option<T>) -> T {
-    let end = Instant::now() + PATIENCE;
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(Instant::now() < end, "it takes too long");
-        std::thread::sleep(Duration::from_millis(1));
-    }
-}
-
 #[test]
 fn a_compiler_that_is_killed_is_replaced() {
     let cold = Cold::new();
@@ -98,10 +83,7 @@ fn a_compiler_ends_with_its_host() {
     // Kills it.
     drop(host);
     let about = format!("/proc/{}/cmdline", compiler.as_raw_pid());
-    wait_for(|| {
-        let line = fs::read(&about).unwrap_or_default();
-        line.is_empty().then_some(())
-    });
+    until(|| fs::read(&about).unwrap_or_default().is_empty());
 }
 
 /// What it compiles may be anybody's, so it is given nothing of the host's.

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::plugin_cli::wanting;
 use crate::product::{Product, Ran};
-use crate::running::Running;
+use crate::running::{Running, until};
 
 const WANTS: &str = r#"
 [[directory]]
@@ -302,17 +302,6 @@ fn every_program_is_in_the_audit_of_its_call() {
         .iter()
         .find(|row| row["call_id"] == program["correlation_id"]);
     assert_eq!(call.unwrap()["tool"], program["tool"], "{rows:#?}");
-}
-
-fn until(mut is_so: impl FnMut() -> bool) {
-    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
-    while !is_so() {
-        assert!(
-            std::time::Instant::now() < deadline,
-            "it does not become so"
-        );
-        std::thread::yield_now();
-    }
 }
 
 /// Whether a process has `mark` as one of its arguments.

@@ -13,6 +13,23 @@ use crate::product::Product;
 /// How long anything may take on a machine that is busy with other tests and compiles a component meanwhile.
 const PATIENCE: Duration = Duration::from_secs(300);
 
+/// What `look` finds, once it finds something: for what another process does.
+pub(crate) fn wait_for<T>(mut look: impl FnMut() -> Option<T>) -> T {
+    let end = Instant::now() + Duration::from_secs(60);
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(Instant::now() < end, "it does not come");
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// The same for what only has to become so.
+pub(crate) fn until(mut is_so: impl FnMut() -> bool) {
+    wait_for(|| is_so().then_some(()));
+}
+
 /// The running program. It is ended when this is dropped.
 pub(crate) struct Running {
     child: Child,

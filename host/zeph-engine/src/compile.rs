@@ -10,8 +10,10 @@ use std::time::{Duration, Instant};
 
 use rayon::ThreadPoolBuilder;
 use tokio::sync::oneshot;
-use wasmtime::{Config, Engine};
+use wasmtime::Engine;
 use zeph_core::id::PluginId;
+
+use crate::engine;
 
 pub use self::child::compile_if_asked;
 
@@ -68,17 +70,14 @@ impl fmt::Debug for CompileListener {
 
 /// The compiler of one engine.
 pub(crate) struct Compiler {
-    /// That of the engine, but for what an instance needs.
-    config: Config,
     /// Held while a component is compiled; protects cores and memory, no data.
     turn: Mutex<()>,
     listener: Option<CompileListener>,
 }
 
 impl Compiler {
-    pub(crate) fn new(config: Config, listener: Option<CompileListener>) -> Self {
+    pub(crate) fn new(listener: Option<CompileListener>) -> Self {
         Self {
-            config,
             turn: Mutex::new(()),
             listener,
         }
@@ -99,7 +98,7 @@ impl Compiler {
             n_bytes: bytes.len(),
         });
         let started = Instant::now();
-        let compiled = child::compile(bytes).unwrap_or_else(|| self.artifact(bytes));
+        let compiled = child::compile(bytes).unwrap_or_else(|| compile_here(bytes));
         let (plugin, duration) = (plugin.clone(), started.elapsed());
         tell(match compiled {
             Ok(_) => CompileEvent::Finished { plugin, duration },
@@ -109,20 +108,22 @@ impl Compiler {
     }
 }
 
-impl Compiler {
-    /// Compiles in this process, with an engine and threads of its own, which go with all they needed for that: those that stay would keep it, some 100 MB
-    /// for a large component, in the engine and in what an allocator holds ready for each thread.
-    fn artifact(&self, bytes: &[u8]) -> wasmtime::Result<Vec<u8>> {
-        let compile = || Engine::new(&self.config)?.precompile_component(bytes);
-        let threads = ThreadPoolBuilder::new().thread_name(|_| THREADS.to_owned());
-        match threads.build() {
-            Ok(threads) => threads.install(compile),
-            Err(error) => {
-                tracing::warn!(%error, "the threads that compile cannot start");
-                compile()
-            }
+/// Compiles in this process, with an engine and threads of its own, which go with all they needed for that: those that stay would keep
+/// it, some 100 MB for a large component, in the engine and in what an allocator holds ready for each thread.
+fn compile_here(bytes: &[u8]) -> wasmtime::Result<Vec<u8>> {
+    let threads = ThreadPoolBuilder::new().thread_name(|_| THREADS.to_owned());
+    match threads.build() {
+        Ok(threads) => threads.install(|| artifact(bytes)),
+        Err(error) => {
+            tracing::warn!(%error, "the threads that compile cannot start");
+            artifact(bytes)
         }
     }
+}
+
+/// Compiles with the configuration of every engine, but for what an instance needs.
+fn artifact(bytes: &[u8]) -> wasmtime::Result<Vec<u8>> {
+    Engine::new(&engine::config(None))?.precompile_component(bytes)
 }
 
 /// Runs `work` on a thread of its own. Compiling cannot be stopped: on a thread of the runtime it would hold up the end of the
@@ -152,7 +153,6 @@ mod tests {
     use std::thread;
     use std::time::{Duration, Instant};
 
-    use wasmtime::Config;
     use zeph_core::id::PluginId;
 
     use super::Compiler;
@@ -167,7 +167,7 @@ mod tests {
         let component = wat::parse_str("(component (core module (func (export \"f\"))))").unwrap();
         let plugin = PluginId("compiled".to_owned());
         let before = n_threads();
-        let compiler = Compiler::new(Config::new(), None);
+        let compiler = Compiler::new(None);
         assert!(!compiler.compile(&plugin, &component).unwrap().is_empty());
         let patience = Instant::now() + Duration::from_secs(60);
         while n_threads() > before {

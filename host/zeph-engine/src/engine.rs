@@ -88,7 +88,7 @@ impl Engine {
             threads: Arc::new(Semaphore::new(options.guest_threads as usize)),
             filters: Arc::new(Semaphore::new(FILTERS_KEPT_MAX as usize)),
             cache,
-            compiler: Compiler::new(config(None), options.on_compile.clone()),
+            compiler: Compiler::new(options.on_compile.clone()),
             ticker,
         })))
     }

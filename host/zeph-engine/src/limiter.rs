@@ -158,8 +158,8 @@ impl Limiter {
         }
     }
 
-    /// The same for a guest that moves to another thread if it still runs at the first tick. Its processor time is counted again from
-    /// the first tick there, so it may exceed its limit by up to two ticks.
+    /// Has the guest leave this thread at the first tick and continue on another. Processor time is counted per thread and starts over
+    /// there, so the guest may exceed its limit by up to two ticks.
     pub(crate) fn yielding_once(mut self) -> Self {
         self.yields = true;
         self

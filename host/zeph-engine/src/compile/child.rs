@@ -11,7 +11,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::process::{Pid, getppid};
-use wasmtime::{Engine, Error};
+use wasmtime::Error;
 
 /// The first argument of a program that is to compile. The second is the number of the process that waits for it.
 const ARGUMENT: &str = "__compile";
@@ -153,9 +153,7 @@ fn answer(host: i32) -> io::Result<()> {
     end_with(host)?;
     let mut bytes = Vec::new();
     io::stdin().lock().read_to_end(&mut bytes)?;
-    let compiled = Engine::new(&crate::engine::config(None))
-        .and_then(|engine| engine.precompile_component(&bytes));
-    let (kind, answer) = match compiled {
+    let (kind, answer) = match super::artifact(&bytes) {
         Ok(artifact) => (ARTIFACT, artifact),
         Err(error) => {
             let causes: Vec<_> = error.chain().map(ToString::to_string).collect();

@@ -48,7 +48,7 @@ pub(super) struct NumberOrigin {
     pub(super) is_outside: bool,
     /// Variables whose values are in the text as they are.
     parts: BTreeSet<String>,
-    /// Whether the text, or what is made of it, may hold a subscript even if it is no number.
+    /// Whether the text, or its expansion, may contain a subscript although it is not a number.
     may_hold_subscript: bool,
     /// Arrays of which it is an element, and not the first.
     elements: BTreeSet<String>,
@@ -362,10 +362,8 @@ impl Numbers {
     }
 
     /// Takes over what a scan found inside a text that is not read as a number itself, or not in any case.
-    pub(super) fn take_inside(&mut self, scan: Scan, part: &str) {
-        let assigned = scan.assigned.into_iter();
-        let assigned = assigned.map(|name| (name, NumberOrigin::default()));
-        let assigned: Vec<_> = assigned.chain(scan.assigned_inside).collect();
+    pub(super) fn take_inside(&mut self, mut scan: Scan, part: &str) {
+        let assigned = scan.take_assigned();
         let names = assigned.iter().map(|(name, _)| name);
         let decisive = names.chain(&scan.changed);
         let decisive = decisive.filter(|name| decides_what_runs(name));

@@ -140,12 +140,18 @@ impl Scan {
         self.take_inside(inner);
     }
 
-    /// Takes over what stands in a part that is not read in any case.
-    fn take_inside(&mut self, inner: Self) {
-        let assigned = inner.assigned.into_iter();
+    /// All that it may set, with what. Leaves nothing of it behind.
+    pub(super) fn take_assigned(&mut self) -> Vec<(String, NumberOrigin)> {
+        let assigned = std::mem::take(&mut self.assigned).into_iter();
         let assigned = assigned.map(|name| (name, NumberOrigin::default()));
-        self.assigned_inside.extend(assigned);
-        self.assigned_inside.extend(inner.assigned_inside);
+        assigned
+            .chain(std::mem::take(&mut self.assigned_inside))
+            .collect()
+    }
+
+    /// Takes over what stands in a part that is not read in any case.
+    fn take_inside(&mut self, mut inner: Self) {
+        self.assigned_inside.extend(inner.take_assigned());
         self.subscripts.extend(inner.subscripts);
         self.changed.extend(inner.changed);
     }
