@@ -30,7 +30,7 @@ pub enum CompileEvent {
         /// The size of its component.
         n_bytes: usize,
     },
-    /// It is done; the next start finds the artifact in the cache.
+    /// It is done, and what was needed for it is freed; the next start finds the artifact in the cache.
     Finished {
         /// Which plugin.
         plugin: PluginId,
@@ -83,28 +83,37 @@ impl Compiler {
         }
     }
 
-    /// The artifact of `bytes`, once no other component is being compiled. Blocks for seconds.
+    /// The artifact of `bytes` and how long it took, once no other component is being compiled. Blocks for seconds. [`Self::is_over`] is
+    /// to follow.
     ///
     /// Errors: the compiler's.
-    pub(crate) fn compile(&self, plugin: &PluginId, bytes: &[u8]) -> wasmtime::Result<Vec<u8>> {
+    pub(crate) fn compile(
+        &self,
+        plugin: &PluginId,
+        bytes: &[u8],
+    ) -> (wasmtime::Result<Vec<u8>>, Duration) {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        let tell = |event| {
-            if let Some(listener) = &self.listener {
-                listener.tell(event);
-            }
-        };
-        tell(CompileEvent::Started {
+        self.tell(CompileEvent::Started {
             plugin: plugin.clone(),
             n_bytes: bytes.len(),
         });
         let started = Instant::now();
         let compiled = child::compile(bytes).unwrap_or_else(|| compile_here(bytes));
-        let (plugin, duration) = (plugin.clone(), started.elapsed());
-        tell(match compiled {
-            Ok(_) => CompileEvent::Finished { plugin, duration },
-            Err(_) => CompileEvent::Failed { plugin, duration },
+        (compiled, started.elapsed())
+    }
+
+    /// Tells that a component was compiled, or could not be, once nothing of that is held in memory any more.
+    pub(crate) fn is_over(&self, plugin: PluginId, duration: Duration, is_compiled: bool) {
+        self.tell(match is_compiled {
+            true => CompileEvent::Finished { plugin, duration },
+            false => CompileEvent::Failed { plugin, duration },
         });
-        compiled
+    }
+
+    fn tell(&self, event: CompileEvent) {
+        if let Some(listener) = &self.listener {
+            listener.tell(event);
+        }
     }
 }
 
@@ -168,7 +177,8 @@ mod tests {
         let plugin = PluginId("compiled".to_owned());
         let before = n_threads();
         let compiler = Compiler::new(None);
-        assert!(!compiler.compile(&plugin, &component).unwrap().is_empty());
+        let (compiled, _duration) = compiler.compile(&plugin, &component);
+        assert!(!compiled.unwrap().is_empty());
         let patience = Instant::now() + Duration::from_secs(60);
         while n_threads() > before {
             assert!(Instant::now() < patience, "{} threads", n_threads());

@@ -171,9 +171,16 @@ impl Lazy {
             });
         }
         let (engine, wasm) = (&self.engine, self.engine.wasm());
-        let compile = || engine.compiler().compile(&self.plugin, bytes);
-        let cache = engine.cache();
-        let compiled = cache.get_or_compile(wasm, self.digest, compile);
+        let mut took = None;
+        let compile = || {
+            let (compiled, duration) = engine.compiler().compile(&self.plugin, bytes);
+            took = Some(duration);
+            compiled
+        };
+        let compiled = engine.cache().get_or_compile(wasm, self.digest, compile);
+        if let Some(took) = took {
+            engine.compiler().is_over(plugin(), took, compiled.is_ok());
+        }
         compiled.map_err(|error| LoadError::Compile {
             plugin: plugin(),
             reason: reason(&error),

@@ -7,7 +7,9 @@ use tokio::task::JoinSet;
 use zeph_config::Config;
 use zeph_core::id::{Digest, PluginId};
 use zeph_core::tool::Tool;
-use zeph_engine::{Engine, EngineOptions, LoadError, Plugin, SharedArtifacts};
+use zeph_engine::{
+    CompileEvent, CompileListener, Engine, EngineOptions, LoadError, Plugin, SharedArtifacts,
+};
 use zeph_plugins::component::Component;
 use zeph_plugins::event::compile_listener;
 use zeph_plugins::keeper::{self, Keeper};
@@ -21,7 +23,7 @@ use crate::filtering::wasm::Components;
 use crate::host::{StartError, StartOptions};
 use crate::shell::Native;
 use crate::signatures::Signatures;
-use crate::{builtin, scheduler};
+use crate::{builtin, heap, scheduler};
 
 /// The host's own tools, and nothing else.
 pub(crate) fn own_tools(
@@ -90,9 +92,26 @@ fn engine(config: &Config, options: &StartOptions) -> Result<Engine, StartError>
         guest_threads: u32::try_from(config.engine.guest_threads.get()).unwrap_or(u32::MAX),
         pooled: options.is_server,
         cache_dir: config.engine.cache_dir.clone(),
-        on_compile: options.tell.clone().map(compile_listener),
+        on_compile: Some(on_compile(options)),
     };
     Engine::sharing(&options, shared).map_err(StartError::Engine)
+}
+
+/// Tells how compiling gets on. A server, which stays, then gives back the memory that held the artifact.
+fn on_compile(options: &StartOptions) -> CompileListener {
+    let (told, is_server) = (
+        options.tell.clone().map(compile_listener),
+        options.is_server,
+    );
+    CompileListener::new(move |event| {
+        let is_over = !matches!(event, CompileEvent::Started { .. });
+        if let Some(told) = &told {
+            told.tell(event);
+        }
+        if is_server && is_over {
+            heap::give_back();
+        }
+    })
 }
 
 /// The compiled components that servers share (`engine.shared_cache_dir`). Commands have none: they start too often to read the keys.
