@@ -159,11 +159,10 @@ impl Project {
     /// Where the language's tools leave it; the last command adds it.
     fn component(&self) -> PathBuf {
         let name = name(&self.language);
-        let file = match is_rust(&self.language) {
-            true => format!("target/wasm32-wasip2/release/{name}.wasm"),
-            false => format!("dist/{name}.wasm"),
-        };
-        self.folder.join(file)
+        match is_rust(&self.language) {
+            true => rust_target().join(format!("wasm32-wasip2/release/{name}.wasm")),
+            false => self.folder.join(format!("dist/{name}.wasm")),
+        }
     }
 
     fn kept(&self) -> PathBuf {
@@ -195,6 +194,7 @@ pub(crate) fn run_line(folder: &Path, line: &str) {
     }
     command
         .env("CARGO_NET_OFFLINE", "true")
+        .env("CARGO_TARGET_DIR", rust_target())
         .env("ZIG_GLOBAL_CACHE_DIR", toolchains().join("zig"))
         .env("ZIG_LOCAL_CACHE_DIR", toolchains().join("zig"))
         .stdin(Stdio::null());
@@ -218,10 +218,9 @@ pub(crate) fn run_line(folder: &Path, line: &str) {
 }
 
 /// Variables of the cargo that runs the tests, and of an active Python environment: they are not the author's.
-const CLEARED: [&str; 8] = [
+const CLEARED: [&str; 7] = [
     "CARGO_BUILD_TARGET",
     "CARGO_ENCODED_RUSTFLAGS",
-    "CARGO_TARGET_DIR",
     "RUSTC",
     "RUSTC_WORKSPACE_WRAPPER",
     "RUSTC_WRAPPER",
@@ -231,6 +230,11 @@ const CLEARED: [&str; 8] = [
 
 fn is_rust(language: &str) -> bool {
     language.starts_with("rust")
+}
+
+/// Where the projects in Rust are built: all of them need the same crates, which take most of the time.
+pub(crate) fn rust_target() -> PathBuf {
+    toolchains().join("rust_target")
 }
 
 /// Where what the tests download is kept.
