@@ -40,23 +40,14 @@ pub(crate) fn ci() -> Result<ExitCode> {
         step("licences, duplicates, sources", &mut || {
             succeed(cargo_deny()?.args(["check", "licenses", "bans", "sources"]))
         })?;
-        step("clippy", &mut || {
-            succeed(cargo()?.args([
-                "clippy",
-                "--workspace",
-                "--all-targets",
-                "--",
-                "-D",
-                "warnings",
-            ]))
-        })?;
         step("macOS", &mut || {
             setup::target(MACOS)?;
             let mut check = cargo()?;
             check.args(["check", "--target", MACOS]);
             succeed(check.args(PORTABLE.iter().flat_map(|name| ["-p", name])))
         })?;
-        step("tests", &mut || test::test(&[]).map(drop))
+        step("build, with clippy", &mut || test::build_linted())?;
+        step("tests", &mut || test::test_linted().map(drop))
     })();
     report(&times);
     result.map(|()| ExitCode::SUCCESS)
