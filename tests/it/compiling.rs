@@ -105,3 +105,17 @@ fn a_compiler_holds_nothing_of_the_host() {
     let files: Vec<_> = files.filter(is_of_host).collect();
     assert_eq!(files, Vec::<PathBuf>::new());
 }
+
+/// What a defect of the compiler could do is tried beside the filter.
+#[test]
+fn a_compiler_is_confined() {
+    let cold = Cold::new();
+    let mut host = cold.start();
+    let status = format!("/proc/{}/status", compiler_of(&mut host).as_raw_pid());
+    // It puts the filter on itself.
+    until(|| {
+        fs::read_to_string(&status)
+            .unwrap()
+            .contains("\nSeccomp:\t2\n")
+    });
+}

@@ -2,6 +2,8 @@
 //! longer and twice the memory. Guests have their own threads and go on meanwhile.
 
 mod child;
+#[cfg(target_os = "linux")]
+mod confine;
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};

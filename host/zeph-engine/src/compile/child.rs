@@ -1,15 +1,18 @@
 //! Compiling in a process of its own, which runs the program of this one. What a compiler takes, some hundred megabytes for a large
-//! component, ends with it, and a defect in it ends nothing else.
+//! component, ends with it, and a defect in it ends nothing else and, behind a filter of system calls, reaches nothing else.
 //!
 //! The component goes to its standard input. From its standard output come a byte that says what follows, the length of it as eight
 //! bytes, the lowest first, and the artifact, or what the compiler says, each cause behind a NUL character.
 
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
+use std::num::NonZero;
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
+use rayon::ThreadPoolBuilder;
 use rustix::process::{Pid, getppid};
 use wasmtime::Error;
 
@@ -151,6 +154,7 @@ fn broken(error: &io::Error, ended: io::Result<ExitStatus>) -> Error {
 /// Reads, compiles and answers.
 fn answer(host: i32) -> io::Result<()> {
     end_with(host)?;
+    prepare();
     let mut bytes = Vec::new();
     io::stdin().lock().read_to_end(&mut bytes)?;
     let (kind, answer) = match super::artifact(&bytes) {
@@ -165,6 +169,17 @@ fn answer(host: i32) -> io::Result<()> {
     output.write_all(&(answer.len() as u64).to_le_bytes())?;
     output.write_all(&answer)?;
     output.flush()
+}
+
+/// Confines this process, and starts the threads that compile: how many may run is told by files, which are out of reach then.
+fn prepare() {
+    let n_threads = thread::available_parallelism().map_or(1, NonZero::get);
+    // Where the kernel has no filters of system calls, it compiles without one: a host that starts no process for it has none either.
+    #[cfg(target_os = "linux")]
+    drop(super::confine::confine());
+    // Without them, the first thread compiles alone.
+    let threads = ThreadPoolBuilder::new().num_threads(n_threads);
+    drop(threads.build_global());
 }
 
 /// Ends this process with the one that waits for it.
