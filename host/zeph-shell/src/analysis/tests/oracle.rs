@@ -137,14 +137,14 @@ impl Oracle {
 
     /// The calls each line makes.
     fn run(&self, lines: &[Line], outside: Outside) -> Vec<Vec<Vec<String>>> {
-        for folder in ["lines", "logs"] {
-            std::fs::remove_dir_all(self.path().join(folder)).unwrap();
-            std::fs::create_dir(self.path().join(folder)).unwrap();
-        }
         let file = |folder: &str, at: usize| self.path().join(folder).join(format!("{at:06}"));
+        // The files of the batch before are written anew: to remove and create them takes some file systems as long as bash.
         for (at, line) in lines.iter().enumerate() {
             std::fs::write(file("lines", at), &line.text).unwrap();
+            std::fs::write(file("logs", at), "").unwrap();
         }
+        let mut others = (lines.len()..).map(|at| std::fs::remove_file(file("lines", at)));
+        while others.next().is_some_and(|removed| removed.is_ok()) {}
         let status = Command::new("timeout")
             .args([
                 "--kill-after=5",
