@@ -229,6 +229,10 @@ impl Reader<'_, '_> {
             }
             let word = self.word()?;
             if let Some(descriptor) = self.descriptor(&word) {
+                // Elsewhere `{v}>f` and `10>f` are a word and a redirection.
+                if descriptor.len() > 1 {
+                    self.only_bash()?;
+                }
                 redirects.push(self.redirect(descriptor)?);
                 continue;
             }
@@ -464,20 +468,26 @@ fn has_open_subscript(word: &Word, is_element: bool) -> bool {
     }) {
         return false;
     }
-    let texts = word.parts.iter().filter_map(|part| match part {
-        WordPart::Text(text) => Some(text.as_str()),
-        _ => None,
-    });
+    behind_subscript(word).is_none()
+}
+
+/// What stands in `word` at once behind the bracket that closes its first one. None when it is never closed.
+fn behind_subscript(word: &Word) -> Option<&str> {
     let mut depth = 0_usize;
-    for c in texts.flat_map(str::chars) {
-        match c {
-            '[' => depth += 1,
-            ']' if depth == 1 => return false,
-            ']' => depth -= 1,
-            _ => {}
+    for part in &word.parts {
+        let WordPart::Text(text) = part else {
+            continue;
+        };
+        for (at, c) in text.char_indices() {
+            match c {
+                '[' => depth += 1,
+                ']' if depth == 1 => return text.get(at + 1..),
+                ']' => depth = depth.saturating_sub(1),
+                _ => {}
+            }
         }
     }
-    true
+    None
 }
 
 fn ends_with_equals(word: &Word) -> bool {
@@ -499,10 +509,8 @@ pub(in super::super) fn split_assignment(word: &Word) -> Option<(String, Word)> 
         true => rest,
         false => rest.strip_prefix('+').unwrap_or(rest).strip_prefix('=')?,
     };
-    let is_closed = word.parts.iter().any(
-        |part| matches!(part, WordPart::Text(text) if text.contains("]=") || text.contains("]+=")),
-    );
-    if is_subscript && !is_closed {
+    let is_assigned = |behind: &str| behind.starts_with('=') || behind.starts_with("+=");
+    if is_subscript && !behind_subscript(word).is_some_and(is_assigned) {
         return None;
     }
     let mut parts = vec![WordPart::Text(rest.to_owned())];

@@ -316,9 +316,9 @@ fn run_known(known: &[String]) -> Ran {
     })
 }
 
-/// As many known lines as are wanted; the same for a seed in every run.
-fn generated(n_lines: usize, seed: usize) -> Vec<Line> {
-    let mut dice = Dice::new(u64::try_from(seed).unwrap());
+/// As many known lines as are wanted; the same for a batch in every run.
+fn generated(n_lines: usize, batch: usize) -> Vec<Line> {
+    let mut dice = Dice::new(seed(batch));
     let mut lines = Vec::new();
     let mut n_generated = 0;
     while lines.len() < n_lines {
@@ -340,8 +340,8 @@ const UNFIT: &[&str] = &[
     "coproc", "source", "suspend", "ulimit", "exec", "yes", "--login", "sh>",
 ];
 
-/// `n_lines` lines that the analysis knows, each a random variation of a line of the corpora. A seed always gives the same lines.
-fn mutated(n_lines: usize, seed: usize) -> Vec<Line> {
+/// `n_lines` lines that the analysis knows, each a random variation of a line of the corpora. A batch always has the same lines.
+fn mutated(n_lines: usize, batch: usize) -> Vec<Line> {
     // Of a shell only what it is told in a word: a line before may have written a file.
     let is_told = |word: &str| word.starts_with('-') && word.contains('c') && !word.contains('l');
     let runs_other = |rest: &str| !rest.split_whitespace().next().is_some_and(is_told);
@@ -354,7 +354,7 @@ fn mutated(n_lines: usize, seed: usize) -> Vec<Line> {
     let texts = texts.chain(everyday.into_iter().map(|(text, _)| text));
     let texts: Vec<String> = texts.filter(|text| is_fit(text)).collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-    let mut dice = Dice::new(u64::try_from(seed).unwrap());
+    let mut dice = Dice::new(seed(batch));
     let mut lines = Vec::new();
     while lines.len() < n_lines {
         let text = dice.mutated(&texts, corpus::TOKENS);
@@ -364,6 +364,13 @@ fn mutated(n_lines: usize, seed: usize) -> Vec<Line> {
         }
     }
     lines
+}
+
+/// Of a batch: the same in every run, unless the variable of the property tests has another value.
+fn seed(batch: usize) -> u64 {
+    let run = std::env::var("PROPTEST_RNG_SEED").map_or(0, |seed| seed.parse().unwrap());
+    let batch = u64::try_from(batch).unwrap();
+    batch.wrapping_add(1_000_000_u64.wrapping_mul(run))
 }
 
 fn is_slow() -> bool {
