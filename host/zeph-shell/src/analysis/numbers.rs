@@ -290,6 +290,10 @@ impl Numbers {
     ///
     /// Another array does not become one.
     pub(super) fn map(&mut self, name: &str) {
+        // No array has this name, and a use whose array is not known does.
+        if name.is_empty() {
+            return;
+        }
         if self.is_in_function() || !self.arrays.contains(name) {
             self.set(&map_name(name));
         }

@@ -231,7 +231,8 @@ impl ScriptWalk {
             let words = arguments.iter().map(|word| word.text.as_str());
             knows_options(command, words, self.numbers.is_in_function())
         };
-        for word in arguments.iter().filter(|word| !is_plain(word)) {
+        let is_option = |word: &&Value| is_plain(word) || word.text.starts_with('+');
+        for word in arguments.iter().filter(|word| !is_option(word)) {
             let whole = variables::whole_name(word.text.split('=').next().unwrap_or_default());
             if is_local && is_understood && !has('g') {
                 let kind = LocalKind {
