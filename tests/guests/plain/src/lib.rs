@@ -135,6 +135,6 @@ impl Guest for Plain {
     }
 }
 
-// The names of some exports are none that a native linker reads, and clippy's build links this too.
+// A native linker rejects the names of some exports, and CI links this crate natively, too.
 #[cfg(target_family = "wasm")]
 bindings::export!(Plain with_types_in bindings);

@@ -316,7 +316,7 @@ fn run_known(known: &[String]) -> Ran {
     })
 }
 
-/// As many known lines as are wanted; the same for a batch in every run.
+/// Generates `n_lines` lines that the analysis knows. A batch number gives the same lines in every run.
 fn generated(n_lines: usize, batch: usize) -> Vec<Line> {
     let mut dice = Dice::new(seed(batch));
     let mut lines = Vec::new();
@@ -340,7 +340,7 @@ const UNFIT: &[&str] = &[
     "coproc", "source", "suspend", "ulimit", "exec", "yes", "--login", "sh>",
 ];
 
-/// `n_lines` lines that the analysis knows, each a random variation of a line of the corpora. A batch always has the same lines.
+/// `n_lines` lines that the analysis knows, each a random variation of a line of the corpora. A batch number gives the same lines in every run.
 fn mutated(n_lines: usize, batch: usize) -> Vec<Line> {
     // Of a shell only what it is told in a word: a line before may have written a file.
     let is_told = |word: &str| word.starts_with('-') && word.contains('c') && !word.contains('l');
@@ -366,7 +366,7 @@ fn mutated(n_lines: usize, batch: usize) -> Vec<Line> {
     lines
 }
 
-/// Of a batch: the same in every run, unless the variable of the property tests has another value.
+/// The seed of a batch, which depends on the seed of the property tests.
 fn seed(batch: usize) -> u64 {
     let run = std::env::var("PROPTEST_RNG_SEED").map_or(0, |seed| seed.parse().unwrap());
     let batch = u64::try_from(batch).unwrap();
