@@ -231,7 +231,7 @@ impl ScriptWalk {
             let words = arguments.iter().map(|word| word.text.as_str());
             knows_options(command, words, self.numbers.is_in_function())
         };
-        let is_option = |word: &&Value| is_plain(word) || word.text.starts_with('+');
+        let is_option = |word: &&Value| word.text.starts_with(['-', '+']) && word.is_literal;
         for word in arguments.iter().filter(|word| !is_option(word)) {
             let whole = variables::whole_name(word.text.split('=').next().unwrap_or_default());
             if is_local && is_understood && !has('g') {
