@@ -172,6 +172,17 @@ impl McpClient {
         listed["tools"].as_array().unwrap().clone()
     }
 
+    /// The tools, as listed once `name` is among them: a server that is installed for longer than a list waits announces another list.
+    pub(crate) fn tools_with(&mut self, name: &str) -> Vec<Value> {
+        loop {
+            let tools = self.tools();
+            if tools.iter().any(|tool| tool["name"] == name) {
+                return tools;
+            }
+            self.told("notifications/tools/list_changed");
+        }
+    }
+
     /// Waits for the answer to a request: the whole message.
     pub(crate) fn answer(&mut self, id: impl Into<Value>) -> Value {
         let id = id.into();
