@@ -11,6 +11,7 @@ mod known;
 mod nested;
 mod options;
 mod oracle;
+mod shapes;
 mod ways;
 
 fn texts(line: &CommandLine) -> Vec<String> {

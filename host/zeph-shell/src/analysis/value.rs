@@ -132,6 +132,16 @@ impl Value {
         }
     }
 
+    /// The same where a pattern that matches no file is no word.
+    pub(super) fn without_match(mut self) -> Self {
+        for hole in &mut self.holes {
+            if hole.becomes == Becomes::Names {
+                hole.becomes = Becomes::Words;
+            }
+        }
+        self
+    }
+
     /// A word that stands for itself.
     pub(super) fn literal(text: &str) -> Self {
         Self {

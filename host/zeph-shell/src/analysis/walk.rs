@@ -40,6 +40,9 @@ const UNKNOWN_MAX: usize = 100;
 /// Most characters of a part of the text that is shown.
 const PART_MAX: usize = 200;
 
+/// The option of bash with which a pattern that matches no file is left out. Where it is on is not followed: it counts for all of a text that names it.
+const DROPS_PATTERNS: &str = "nullglob";
+
 /// What is being walked.
 pub(super) struct ScriptWalk {
     pub(super) line: CommandLine,
@@ -133,6 +136,8 @@ struct WalkPosition<'s> {
     is_certain: bool,
     /// Whether it runs in the shell that reads the text, if it runs, and no program or wrapper stands before it.
     is_own: bool,
+    /// Whether a pattern that matches no file may be no word at all.
+    drops_patterns: bool,
 }
 
 impl ScriptWalk {
@@ -174,6 +179,7 @@ impl ScriptWalk {
             is_elsewhere: false,
             is_certain: true,
             is_own: true,
+            drops_patterns: self.line.text.contains(DROPS_PATTERNS),
         };
         self.top(at, &script.list);
         self.finish();
@@ -525,7 +531,11 @@ fn is_for_the_rest(command: &SyntaxCommand) -> bool {
 
 /// The words that a command gets.
 fn values(at: WalkPosition<'_>, words: &[Word]) -> Vec<Value> {
-    braced(at, words).iter().map(Value::of).collect()
+    let values = braced(at, words).into_iter().map(|word| Value::of(&word));
+    match at.drops_patterns {
+        true => values.map(Value::without_match).collect(),
+        false => values.collect(),
+    }
 }
 
 /// The words with their braces expanded, which not every shell does.

@@ -1,5 +1,7 @@
 //! A grammar of command lines: what people write, and what hides a command.
 
+use super::shapes::SHAPES;
+
 /// Ways in which a variable gets a value; `w` is from outside, and does harm as a number.
 const SETS: &[&str] = &[
     "v=1",
@@ -285,10 +287,37 @@ impl Dice {
                     };
                     format!("{program} <<{delimiter}\n{body}\nE")
                 }
+                2 | 3 => self.shaped(),
                 _ => self.list(3),
             };
             text.push_str(&line);
             text.push('\n');
+        }
+        text
+    }
+
+    /// One of the shapes, filled.
+    fn shaped(&mut self) -> String {
+        let mut parts = self.pick(SHAPES).split('@');
+        let mut text = parts.next().unwrap_or_default().to_owned();
+        for part in parts {
+            let filled = match part.chars().next() {
+                Some('L') => self.list(1),
+                Some('S') => self.simple(1),
+                Some('N') => self.pick(NAMES).to_owned(),
+                Some('W') => self.word(1),
+                Some('T') => {
+                    let list = self.list(1);
+                    self.quoted_text(&list)
+                }
+                _ => {
+                    text.push('@');
+                    text.push_str(part);
+                    continue;
+                }
+            };
+            text.push_str(&filled);
+            text.push_str(&part[1..]);
         }
         text
     }

@@ -61,6 +61,8 @@ export x='-rf y' y='a b' z=a.txt e= w='a[$(deploy hidden)]' q='-v a[$(deploy)] -
 for _oracle_name in {a..z} A B count total; do
     if [[ $ORACLE_OUTSIDE == numbers || ! -v $_oracle_name ]]; then export "$_oracle_name=$w"; fi
 done
+# A function that calls itself twice would go on for ever.
+FUNCNEST=4
 for _oracle_line in "$ORACLE/lines/"*; do
     export ORACLE_LOG="$ORACLE/logs/${_oracle_line##*/}"
     (

@@ -136,6 +136,25 @@ fn ordinary_settings_and_options_are_free() {
 }
 
 #[test]
+fn a_pattern_may_be_no_word_where_those_without_a_match_are_dropped() {
+    use zeph_core::command::Becomes;
+    for (text, expected) in [
+        ("rm x*", Becomes::Names),
+        ("shopt -s nullglob; rm x*", Becomes::Words),
+        ("rm ~/x*; shopt -s nullglob", Becomes::Words),
+        ("bash -O nullglob -c 'rm [x]'", Becomes::Words),
+    ] {
+        let line = analyse(text);
+        assert!(line.unknown.is_empty(), "{text}: {:?}", line.unknown);
+        let rm = line.commands.iter().find(|command| command.name == "rm");
+        let becomes: Vec<Becomes> = rm.unwrap().holes.iter().map(|hole| hole.becomes).collect();
+        assert!(becomes.contains(&expected), "{text}: {becomes:?}");
+        let is_other = |hole: &Becomes| *hole != expected && *hole != Becomes::Operand;
+        assert!(!becomes.iter().any(is_other), "{text}: {becomes:?}");
+    }
+}
+
+#[test]
 fn a_start_up_file_needs_a_rule_of_its_own() {
     use zeph_core::command::Wraps;
     for text in ["bash --rcfile f -ic ls", "bash --init-file f -i -c ls"] {

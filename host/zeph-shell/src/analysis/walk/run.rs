@@ -7,7 +7,7 @@ use super::super::reader;
 use super::super::syntax::{Dialect, Redirect, RedirectKind, WordPart};
 use super::super::value::Value;
 use super::super::wrapper::{self, WrappedCommand};
-use super::{Piped, ScriptWalk, WRAPPERS_MAX, WalkPosition, uncertain};
+use super::{DROPS_PATTERNS, Piped, ScriptWalk, WRAPPERS_MAX, WalkPosition, uncertain};
 
 impl ScriptWalk {
     /// Takes in a command and what it wraps.
@@ -35,6 +35,13 @@ impl ScriptWalk {
         let look = wrapper::look(base, arguments);
         if let Some(reason) = look.unknown {
             self.unknown(reason, &name.text);
+        }
+        let names_option = |word: &Value| word.text.contains(DROPS_PATTERNS);
+        if !at.drops_patterns && arguments.iter().any(names_option) {
+            self.unknown(
+                "an option that drops patterns is not spelled out",
+                &name.text,
+            );
         }
         if !streams_are_read(base, arguments, &look) {
             self.unknown("a process substitution runs beside it", &name.text);
