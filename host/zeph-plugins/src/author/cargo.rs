@@ -124,4 +124,4 @@ fn package_of(id: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
