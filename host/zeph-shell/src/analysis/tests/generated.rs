@@ -368,7 +368,8 @@ impl Dice {
             6 => format!("( {a} )"),
             7 => format!("[[ -n {} && 1 -lt 2 ]] && {a}", self.word(depth)),
             8 => format!("n=0; (( n = n + 1 )); {a}"),
-            9 => format!("for ((i = 0; i < 2; i++)); do {a}; done"),
+            // Its own variable: what else sets it could make the loop endless.
+            9 => format!("for ((j = 0; j < 2; j++)); do {a}; done"),
             10 => format!("echo $(( 1 + $({a}) ))"),
             11 => format!("trap {} EXIT", self.quoted_text(&a)),
             12 => format!("{{ {a}; }} > out 2>&1"),
