@@ -172,13 +172,9 @@ impl McpClient {
         listed["tools"].as_array().unwrap().clone()
     }
 
-    /// The tools, as listed once `name` is among them: a server that is installed for longer than a list waits announces another list.
-    pub(crate) fn tools_with(&mut self, name: &str) -> Vec<Value> {
-        loop {
-            let tools = self.tools();
-            if tools.iter().any(|tool| tool["name"] == name) {
-                return tools;
-            }
+    /// Waits until the tool `name` is listed. While a server is being installed, lists come without its tools; it announces another one.
+    pub(crate) fn wait_for_tool(&mut self, name: &str) {
+        while !self.tools().iter().any(|tool| tool["name"] == name) {
             self.told("notifications/tools/list_changed");
         }
     }

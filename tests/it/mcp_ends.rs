@@ -62,9 +62,14 @@ pub(crate) fn waits_until(what: &str, is_so: impl Fn() -> bool) {
 }
 
 pub(crate) fn unfinished(product: &Product) -> Vec<Value> {
-    product
-        .run(&["audit", "query", "--unfinished", "--json"])
-        .json_lines()
+    let ran = product.run(&["audit", "query", "--unfinished", "--json"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    ran.json_lines()
+}
+
+/// Waits until every call has the record of its end, which is made some milliseconds after its answer.
+pub(crate) fn every_call_ends(product: &Product) {
+    waits_until("every call has its end", || unfinished(product).is_empty());
 }
 
 fn last_record(product: &Product, tool: &str) -> Value {
@@ -100,7 +105,7 @@ fn a_cancelled_command_is_ended_and_gets_no_answer() {
             "{:#?}",
             client.unread
         );
-        waits_until("the record is complete", || unfinished(&product).is_empty());
+        every_call_ends(&product);
         let record = last_record(&product, "bash");
         assert_eq!(record["error_category"], "cancelled", "{record}");
     }
@@ -121,7 +126,7 @@ fn a_cancelled_guest_is_ended_wherever_it_is() {
         let id = client.begin_call(tool, json!({}));
         waits_until("the guest runs", || !unfinished(&product).is_empty());
         client.notify("notifications/cancelled", json!({"requestId": id}));
-        waits_until("the record is complete", || unfinished(&product).is_empty());
+        every_call_ends(&product);
         let record = last_record(&product, &format!("hostile__{tool}"));
         assert_eq!(record["error_category"], "cancelled", "{record}");
         works(&mut client);

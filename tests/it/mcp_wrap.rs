@@ -649,7 +649,7 @@ fn servers_of_others_run_wrapped() {
         all.extend(["wrap", "--"]);
         all.extend(command);
         let mut client = McpClient::shaken(&product, &all, &json!({}));
-        client.tools_with(tool);
+        client.wait_for_tool(tool);
         let arguments = serde_json::from_str(arguments).unwrap();
         let done = client.call(tool, arguments);
         match expected {

@@ -7,7 +7,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use super::Place;
-use crate::mcp_ends::{unfinished, waits_until};
+use crate::mcp_ends::{every_call_ends, waits_until};
 use crate::mcp_http_client::{HttpServer, add_token};
 use crate::postgres::{Server, programs};
 use crate::toolchain::slow_tests;
@@ -52,10 +52,8 @@ fn away_for(time: Duration) {
     for replica in &replicas {
         assert_eq!(lists(replica, &token).0, 200);
     }
-    // The end of a call is recorded some milliseconds after its answer; what the server has not got when it goes is in the log alone.
-    waits_until("every call has its end", || {
-        unfinished(&place.product).is_empty()
-    });
+    // What the server has not got when it goes is in the log alone.
+    every_call_ends(&place.product);
     stop(&server);
     let gone = Instant::now();
     while gone.elapsed() < time {
@@ -79,9 +77,7 @@ fn away_for(time: Duration) {
         let ready = || replica.request("GET /readyz", "", "").status == 200;
         waits_until("it is ready", ready);
     }
-    waits_until("every call has its end", || {
-        unfinished(&place.product).is_empty()
-    });
+    every_call_ends(&place.product);
     fs::remove_file(server.folder.join("keep")).unwrap();
 }
 

@@ -40,7 +40,7 @@ const UNKNOWN_MAX: usize = 100;
 /// Most characters of a part of the text that is shown.
 const PART_MAX: usize = 200;
 
-/// The option of bash with which a pattern that matches no file is left out. Where it is on is not followed: it counts for all of a text that names it.
+/// The option of bash with which a pattern that matches no file is left out. Whether a command turned it on is not tracked: a text that names it is read as if it were on throughout.
 const DROPS_PATTERNS: &str = "nullglob";
 
 /// What is being walked.
