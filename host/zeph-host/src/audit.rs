@@ -331,7 +331,7 @@ impl OpenRecord<'_> {
             false => audit.store.finish_call_soon(finish, unused).await,
         };
         if let Err(error) = kept {
-            tracing::error!(error = &error as &dyn std::error::Error, call = %self.call_id, "the end of a call cannot be recorded");
+            tracing::error!(error = &error as &dyn std::error::Error, call = %self.call_id, "the end of a call is not recorded");
         }
     }
 }

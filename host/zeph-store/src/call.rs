@@ -14,7 +14,7 @@ use crate::grants::GrantRecord;
 use crate::hold::WorkHold;
 use crate::operations::Operations;
 use crate::quota::QuotaUse;
-use crate::store::{Access, AuditLine, Store, StoreReply, Task};
+use crate::store::{Access, AuditLine, ResultLog, Store, StoreReply, Task};
 
 /// What a call holds for itself alone. The default is nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -108,6 +108,7 @@ impl Store {
     ///
     /// A grant that was revoked meanwhile stays revoked, and one that was replaced meanwhile is not needed any more.
     /// Errors: [`StoreError::AuditOrder`] when the call has not begun or has ended already; the grants count again nevertheless.
+    /// [`StoreError::ServerAway`]: an end without grants is recorded when the server is back, if this store is still open then.
     pub async fn finish_call(
         &self,
         finish: Option<Finish>,
@@ -122,7 +123,7 @@ impl Store {
     }
 
     /// As [`Store::finish_call`], but resolves when it is queued: it is committed within some milliseconds, with the begin of the next
-    /// call if that comes first. Whatever is asked of this store later sees it. What goes wrong then is in the log.
+    /// call if that comes first. Whatever is asked of this store later sees it, unless the server was away. What goes wrong then is in the log.
     ///
     /// Errors: [`StoreError::Closed`]; [`StoreError::AuditFile`] when its line cannot be made.
     pub async fn finish_call_soon(
@@ -131,15 +132,7 @@ impl Store {
         unused: Vec<GrantRecord>,
     ) -> Result<(), StoreError> {
         let call = finish.as_ref().map(|finish| finish.call_id);
-        let reply = StoreReply::Logged(Box::new(move |finished| {
-            let finished = finished.and_then(|was_there| is_finished(was_there, call));
-            if let Err(error) = finished {
-                tracing::error!(
-                    error = &error as &dyn std::error::Error,
-                    "the end of a call cannot be recorded"
-                );
-            }
-        }));
+        let reply = StoreReply::Logged(end_log(call));
         // Who asks for rights does not wait for what may be written soon.
         let access = match unused.is_empty() {
             true => Access::WriteSoon,
@@ -176,11 +169,15 @@ impl Store {
             None => None,
         };
         let has_to_last = !unused.is_empty();
+        // A grant that is free again may be held by another call by then.
+        let call = finish.as_ref().map(|finish| finish.call_id);
+        let later = unused.is_empty().then(|| end_log(call));
         let work =
             move |operations: &dyn Operations| operations.finish_call(finish.as_ref(), &unused);
         self.queue_task(Task {
             line,
             has_to_last,
+            later,
             has_line: |was_there| *was_there,
             ..Task::new(FINISH, access, work, reply)
         })
@@ -203,6 +200,19 @@ impl Store {
             at_ms: event.at_ms(),
         }))
     }
+}
+
+/// Logs that the end of a call is not recorded.
+fn end_log(call: Option<CallId>) -> ResultLog<bool> {
+    Box::new(move |finished| {
+        let finished = finished.and_then(|was_there| is_finished(was_there, call));
+        if let Err(error) = finished {
+            tracing::error!(
+                error = &error as &dyn std::error::Error,
+                "the end of a call cannot be recorded"
+            );
+        }
+    })
 }
 
 fn is_finished(was_there: bool, call: Option<CallId>) -> Result<(), StoreError> {

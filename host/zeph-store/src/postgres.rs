@@ -2,7 +2,7 @@
 //!
 //! Other hosts change the same rows at the same time, so what reads and then changes something is one statement, or stands behind a lock of
 //! the transaction. In reading order: where the server is (`url`, `tls`), one connection of one thread (`connection`, `transaction`, `value`,
-//! `fault`), who uses them (`writer`, `readers`, `listener`), the tables (`schema`), and the operations by area.
+//! `fault`), who uses them (`writer`, `kept`, `readers`, `listener`), the tables (`schema`), and the operations by area.
 
 use std::time::Duration;
 
@@ -63,6 +63,7 @@ mod goals;
 mod grant_uses;
 mod grants;
 mod indexes;
+mod kept;
 mod listener;
 mod long_tasks;
 mod observed;

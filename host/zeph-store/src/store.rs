@@ -96,6 +96,12 @@ pub(crate) trait Job: Send {
     fn line(&mut self) -> Option<&mut AuditLine>;
     /// Replaces the result by a fault.
     fn fail(&mut self, fault: OperationFault);
+    /// The fault it ended with.
+    fn fault(&self) -> Option<&OperationFault>;
+    /// Whether it may run again, after its caller was told that it failed.
+    fn may_run_later(&self) -> bool;
+    /// Tells a caller that waits what it ended with. When it has run again, its result goes to the log.
+    fn let_caller_go(&mut self, told: &dyn Fn(&'static str, OperationFault) -> StoreError);
     /// Sends the result to its caller; `told` puts a fault of the named operation into words.
     fn answer(self: Box<Self>, told: &dyn Fn(&'static str, OperationFault) -> StoreError);
 }
@@ -117,8 +123,11 @@ pub(crate) enum StoreReply<T> {
     /// To a caller that waits.
     Waiting(oneshot::Sender<Result<T, StoreError>>),
     /// To nobody, but for what has to be logged.
-    Logged(Box<dyn FnOnce(Result<T, StoreError>) + Send>),
+    Logged(ResultLog<T>),
 }
+
+/// Logs what is worth it of a result.
+pub(crate) type ResultLog<T> = Box<dyn FnOnce(Result<T, StoreError>) + Send>;
 
 /// Work, its result, and where that goes.
 pub(crate) struct Task<T, W> {
@@ -134,6 +143,8 @@ pub(crate) struct Task<T, W> {
     /// Set by the writer.
     pub(crate) result: Option<Outcome<T>>,
     pub(crate) reply: StoreReply<T>,
+    /// Where the result goes when it runs again, because the server was away; none when it may not. To run twice has to be the same as once.
+    pub(crate) later: Option<ResultLog<T>>,
 }
 
 impl<T, W> Task<T, W> {
@@ -152,6 +163,7 @@ impl<T, W> Task<T, W> {
             has_line: |_| true,
             result: None,
             reply,
+            later: None,
         }
     }
 }
@@ -184,6 +196,25 @@ where
 
     fn fail(&mut self, fault: OperationFault) {
         self.result = Some(Err(fault));
+    }
+
+    fn fault(&self) -> Option<&OperationFault> {
+        self.result.as_ref()?.as_ref().err()
+    }
+
+    fn may_run_later(&self) -> bool {
+        self.later.is_some()
+    }
+
+    fn let_caller_go(&mut self, told: &dyn Fn(&'static str, OperationFault) -> StoreError) {
+        let Some(log) = self.later.take() else {
+            return;
+        };
+        let reply = std::mem::replace(&mut self.reply, StoreReply::Logged(log));
+        // One that waits for nobody tells the log in the end alone.
+        if let (StoreReply::Waiting(reply), Some(result)) = (reply, self.result.take()) {
+            drop(reply.send(result.map_err(|fault| told(self.operation, fault))));
+        }
     }
 
     fn answer(self: Box<Self>, told: &dyn Fn(&'static str, OperationFault) -> StoreError) {

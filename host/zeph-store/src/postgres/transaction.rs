@@ -14,7 +14,7 @@ use zeph_core::id::{Pin, PluginId};
 use super::audit::pending::{self, PendingCalls};
 use super::chain;
 use super::connection::{Connection, Server, Session};
-use super::fault::{Away, Trouble, trouble};
+use super::fault::{Away, Site, Trouble, trouble};
 use super::overflow::pending::{self as outputs, PendingOutputs};
 use super::pipeline::in_order;
 use super::value::{Storable, typed};
@@ -109,6 +109,11 @@ impl Transaction {
     /// The connection, to wait with.
     pub(super) fn connection(&self) -> &Connection {
         &self.connection
+    }
+
+    /// Where the server is, for messages.
+    pub(super) fn site(&self) -> &Site {
+        &self.connection.server.site
     }
 
     /// The host this store belongs to: its rows of the audit chain.
@@ -380,7 +385,8 @@ fn as_values<'a>(storables: &'a [Storable<'_>]) -> Vec<&'a (dyn ToSql + Sync)> {
 const UNKNOWN: &str =
     "the connection was lost while the change was committed: whether it lasts is not known";
 
-fn trouble_of(fault: &OperationFault) -> Trouble {
+/// What a fault means.
+pub(super) fn trouble_of(fault: &OperationFault) -> Trouble {
     let OperationFault::Database(source) = fault else {
         return Trouble::Final;
     };

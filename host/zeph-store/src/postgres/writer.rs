@@ -12,6 +12,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::connection::Server;
 use super::fault::{Away, Trouble, copy_of};
+use super::kept::KeptJobs;
 use super::listener::Listener;
 use super::readers::Readers;
 use super::schema;
@@ -58,6 +59,7 @@ struct Writer {
     listener: Option<Listener>,
     sweeper: Sweeper,
     batch: Batch,
+    kept: KeptJobs,
     /// The jobs of the last transaction.
     n_last: usize,
     /// What is given to the readers when the batch is written.
@@ -88,6 +90,7 @@ pub(crate) fn run(
         listener: None,
         sweeper: Sweeper::default(),
         batch: Batch::new(SOON),
+        kept: KeptJobs::default(),
         n_last: 0,
         reads: Vec::new(),
         waiting_for_close: Vec::new(),
@@ -100,7 +103,8 @@ impl Writer {
     /// Waits for what comes, and does it; false when nothing comes any more.
     fn turn(&mut self, queue: &mut mpsc::Receiver<Message>) -> bool {
         let mut messages = Vec::with_capacity(BATCH_JOBS_MAX);
-        let wake_at = self.sweeper.wake_at();
+        let times = [self.sweeper.wake_at(), self.kept.retry_at()];
+        let wake_at = times.into_iter().flatten().min();
         let received = self.batch.receive(queue, &mut messages, wake_at);
         let received = self.transaction.connection().block_on(received);
         for message in messages {
@@ -114,7 +118,12 @@ impl Writer {
                 self.run_jobs();
             }
             None if self.batch.is_waiting() => self.run_jobs(),
-            None => self.sweeper.step(&self.transaction),
+            // Not woken for them.
+            None if !self.kept.are_due() => self.sweeper.step(&self.transaction),
+            None => {}
+        }
+        if self.kept.are_due() {
+            self.kept.retry(&self.transaction);
         }
         true
     }
@@ -163,11 +172,13 @@ impl Writer {
         let mut jobs = self.batch.take();
         if !jobs.is_empty() {
             run_batch(&self.transaction, &mut jobs);
-            let site = &self.transaction.connection().server.site;
+            let site = self.transaction.site();
             let n_writes = jobs.len();
             self.n_last = n_writes;
             for job in jobs.drain(..) {
-                job.answer(&|operation, fault| site.told(operation, fault));
+                if let Some(job) = self.kept.keep(job, &self.transaction) {
+                    job.answer(&|operation, fault| site.told(operation, fault));
+                }
             }
             self.batch.reuse(jobs);
             if self.sweeper.count(n_writes) {
@@ -181,6 +192,7 @@ impl Writer {
 
     fn end(mut self) {
         self.run_jobs();
+        self.kept.close(&self.transaction);
         drop(self.listener.take());
         self.readers.close();
         self.sweeper.close(&self.transaction);
@@ -190,7 +202,8 @@ impl Writer {
     }
 }
 
-fn run_batch(transaction: &Transaction, jobs: &mut [Box<dyn Job>]) {
+/// Runs all of them, together if that works.
+pub(super) fn run_batch(transaction: &Transaction, jobs: &mut [Box<dyn Job>]) {
     match jobs {
         [job] => run_alone(transaction, job),
         _ => run_together(transaction, jobs),

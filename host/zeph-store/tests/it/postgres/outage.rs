@@ -3,10 +3,13 @@
 use std::time::{Duration, Instant};
 
 use zeph_core::id::ConversationId;
-use zeph_store::{Location, Store, StoreError, StoreOptions};
+use zeph_store::{
+    AuditFile, AuditFilter, AuditKeyFolder, AuditKeySource, Location, Store, StoreError,
+    StoreOptions,
+};
 
 use crate::server::{Server, USER, as_user, free_port, programs, run};
-use crate::setup::{NOW_MS, told};
+use crate::setup::{NOW_MS, begin, success, told};
 
 /// Longer than a store waits between two tries.
 const RECOVERY: Duration = Duration::from_secs(20);
@@ -82,6 +85,65 @@ async fn calls_fail_closed_while_the_server_is_away_and_go_on_afterwards() {
     // What was answered before is there, and of what failed nothing.
     assert_eq!(listed.len(), 2, "{listed:?}");
     assert!(listed.iter().any(|one| one.id == conversation));
+}
+
+#[tokio::test]
+async fn ends_of_calls_while_the_server_is_away_are_recorded_when_it_is_back() {
+    if programs().is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::of_test(&folder.path().join("server"), "");
+    let audit_file = folder.path().join("audit.jsonl");
+    let store = open(&url(&server)).with_audit_file(AuditFile::open(&audit_file, 0).unwrap());
+    let keys = AuditKeySource::Folder(AuditKeyFolder::new(folder.path().join("secrets")));
+    store.begin_chain(&keys, NOW_MS).await.unwrap();
+    let mut calls = Vec::new();
+    for _ in 0..300 {
+        let call = begin("read", ConversationId::new(), NOW_MS);
+        calls.push(call.call_id);
+        store.audit_begin(call).await.unwrap();
+    }
+    // A crash may undo the last of them as long as they are not on the disk.
+    server.sql("", "CHECKPOINT");
+
+    server.crash();
+    let (waiting, others) = calls.split_first().unwrap();
+    for call in others {
+        let end = Some(success(*call, NOW_MS + 1));
+        store.finish_call_soon(end, Vec::new()).await.unwrap();
+    }
+    // Who waits is told, and need not come again.
+    let ended = store.audit_finish(success(*waiting, NOW_MS + 1)).await;
+    let error = ended.unwrap_err();
+    assert!(matches!(error, StoreError::ServerAway { .. }), "{error:?}");
+    assert!(
+        store
+            .audit_begin(begin("read", ConversationId::new(), NOW_MS))
+            .await
+            .is_err()
+    );
+
+    server.run(std::process::id());
+    begin_until_well(&store).await;
+    let unfinished = AuditFilter {
+        unfinished_only: true,
+        ..AuditFilter::newest(1000)
+    };
+    let started = Instant::now();
+    while !store
+        .audit_query(unfinished.clone())
+        .await
+        .unwrap()
+        .is_empty()
+    {
+        assert!(started.elapsed() < RECOVERY);
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let rows = store.audit_query(AuditFilter::newest(1000)).await.unwrap();
+    assert_eq!(rows.len(), calls.len());
+    let ends = std::fs::read_to_string(audit_file).unwrap();
+    assert_eq!(ends.matches(r#""event":"finish""#).count(), calls.len());
 }
 
 #[tokio::test]
