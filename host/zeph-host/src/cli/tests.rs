@@ -4,9 +4,10 @@ use zeph_core::failure::ToolFailure;
 use zeph_core::output::Outcome;
 
 use super::args::CliArgs;
-use super::color_typed;
 use super::error::CliError;
 use super::exit::Exit;
+use super::help::CALL_LONG;
+use super::{color_typed, meant_command};
 
 /// The table of `zeph-host call --help`.
 #[test]
@@ -48,6 +49,29 @@ fn colour_is_found_before_anything_is_parsed() {
     for (typed, expect) in table {
         let typed: Vec<_> = typed.iter().map(Into::into).collect();
         assert_eq!(color_typed(&typed), expect, "{typed:?}");
+    }
+}
+
+/// An agent takes the exit code of a usage error for a veto.
+#[test]
+fn a_hook_is_meant_wherever_its_line_is_wrong() {
+    let table = [
+        ("--no-projet hook claude pre-tool-use", true),
+        ("--color=purple hook claude pre-tool-use", true),
+        ("-vx hook claude pre-tool-use", true),
+        ("hook claude pre-tool-use --no-such-option", true),
+        ("hook --no-such-option", true),
+        ("call hook --no-such-option", false),
+        ("--no-projet call read -- hook", false),
+        ("run --jsn", false),
+    ];
+    for (line, expect) in table {
+        let typed: Vec<_> = std::iter::once("zeph-host")
+            .chain(line.split(' '))
+            .map(Into::into)
+            .collect();
+        let is_hook = meant_command(&typed).as_deref() == Some("hook");
+        assert_eq!(is_hook, expect, "{line}");
     }
 }
 
