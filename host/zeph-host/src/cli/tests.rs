@@ -112,6 +112,7 @@ fn command_lines_that_are_understood() {
         "policy suggest --from f --json",
         "grants --unused 30d --json",
         "replay 01938c2e-5a51-7cc3-98f2-8c1f9a3b7e10 --from f --json",
+        "replay 01938c2e-5a51 --from f",
         "run --record f",
         "serve --record f",
         "acp --record f",
