@@ -55,8 +55,8 @@ Approving it does not run it: the program has to make the call again.
 
 An approval covers exactly one call: the same tool, arguments and directory. The next such call of
 the same conversation within a day uses it up, unless --session or --always is given. Continue a
-conversation with `zeph-host run --conversation ID`. A call that a rule denies stays denied. No tool
-can approve a call.
+conversation with `zeph-host run --conversation ID`. A call that a rule denies stays denied, unless
+that rule is a constraint (`tools.scoped.constraints`). No tool can approve a call.
 
 --rule prints an allow rule for the configuration file. Rules in `tools.permissions` replace
 `tools.shell.blocked_commands` and `tools.shell.confirm_patterns`.
@@ -100,13 +100,15 @@ pub(crate) const POLICY_LONG: &str = concat!(
     policy_examples!(),
     r#"
 
-The host makes the same checks when it starts, and does not start if a rule does not compile.
+The host makes the same checks when it starts, and does not start if a rule does not compile. `policy
+show` prints the rules in the order in which the checks of `explain` look at them.
 
 `policy check` without a file also warns about rules that name no tool.
 
 JSON of check: {"ok", "problems": [{"origin", "line", "column", "message"}], "warnings": [...]}
-JSON of show:  {"policy": {"rules", "default_effect", "mode"}, "permissions": {TOOL: [{"pattern",
-               "action", "preset", "mode"}]}, "lists"}
+JSON of show:  {"dependencies", "scoped", "scope", "policy": {"rules", "default_effect", "mode"},
+               "permissions": {TOOL: [{"pattern", "action", "preset", "mode"}]}, "lists",
+               "sequences", "flow", "calls_max", "judge"}; null where nothing is set
 JSON of report: [{"rule", "would", "decided", "tool", "calls", "last"}]
 
 A rule with `mode = "observe"` decides nothing. What it would have decided is in the trace of
