@@ -210,7 +210,6 @@ fn command_lines_that_are_understood() {
         "approve k7m2x9qd --write",
         "approve k7m2x9qd --deny --always",
         "approve --revoke x",
-        "revoke",
         "approve --deny",
         "approve --always --yes",
         "approve --session",
@@ -224,6 +223,7 @@ fn command_lines_that_are_understood() {
         "approve --revoke k7m2x9qd --session",
         "approve --revoke k7m2x9qd --last",
         "approve --revoke k7m2x9qd --yes",
+        "revoke",
         "forgive x",
         "explain",
         "explain bash a=b --args {}",
@@ -280,6 +280,36 @@ fn fits(command: &Command) {
         assert_eq!(too_long, None, "{}", command.get_name());
     }
     command.get_subcommands().for_each(fits);
+}
+
+/// Where a help sends its reader is a command, and says what it is said to say.
+#[test]
+fn help_refers_to_help_that_is_there() {
+    let mut program = CliArgs::command();
+    program.build();
+    let (mut n_found, mut commands) = (0, vec![&program]);
+    while let Some(command) = commands.pop() {
+        commands.extend(command.get_subcommands());
+        let text = command.get_after_long_help().map(ToString::to_string);
+        // A reference may be broken over two lines.
+        let text = text.unwrap_or_default().replace('\n', " ");
+        for quoted in text.split('`') {
+            let named = quoted.strip_prefix("zeph-host ");
+            let Some(named) = named.and_then(|named| named.strip_suffix(" --help")) else {
+                continue;
+            };
+            n_found += 1;
+            let found = named
+                .split(' ')
+                .try_fold(&program, |command, name| command.find_subcommand(name));
+            assert!(found.is_some(), "{}: {quoted}", command.get_name());
+        }
+    }
+    assert!(n_found > 1, "no reference was found");
+    // `serve --help` sends its reader there for them.
+    for category in ErrorCategory::ALL.map(ErrorCategory::label) {
+        assert!(CALL_LONG.contains(category), "{category}");
+    }
 }
 
 #[test]

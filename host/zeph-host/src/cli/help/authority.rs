@@ -62,7 +62,8 @@ that rule is a constraint (`tools.scoped.constraints`). No tool can approve a ca
 `tools.shell.blocked_commands` and `tools.shell.confirm_patterns`.
 
 JSON: {"requests": [...], "approvals": [...]} for the list; {"request", "approved", "approval"}
-for a call.
+for a call, with "denied" for --deny; {"rules", "toml", "written"} for --rule; {"revoked"} for
+--revoke.
 
 Exit codes:
   0    approved, denied, revoked or listed
@@ -82,8 +83,10 @@ Nothing is run or recorded, and no approval is used up. Checks are listed in the
 are made; the first one that denies decides. Grants and the sandbox are not tested: an allowed call
 can still fail because a capability was not granted.
 
-JSON: {"tool", "decision", "rule", "message", "trace": [{"check", "verdict", ...}], "command"};
-decision is allow, ask or deny.
+JSON: {"tool", "decision", "rule", "trace": [{"check", "verdict", "rule", "detail", "would"}]};
+decision is allow, ask or deny. A decision to ask or deny also has "reason", "message", "allow" (rules
+for --allow that would let the call run) and "can_be_approved". An unknown tool or invalid arguments:
+{"tool", "decision", "error"}; the decision is invalid.
 
 Exit codes:
   0    the call would run
