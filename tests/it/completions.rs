@@ -5,16 +5,18 @@ use std::process::Command;
 
 use crate::product::Product;
 
-/// Loads the script as a user's shell does, and asks for the last of some words.
+/// Loads the script as a user's shell does, and asks for the last of some words: the line, then its words as bash cuts them, then what is
+/// to be completed.
 const BASH: &str = r#"
 set -f
 eval "$(zeph-host completions bash)"
+COMP_LINE=$1; COMP_POINT=${#COMP_LINE}; last=$2; shift 2
 COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMP_TYPE=9
-_clap_complete_zeph_host zeph-host "${COMP_WORDS[COMP_CWORD]}" "" 2>/dev/null
+_clap_complete_zeph_host zeph-host "$last" "" 2>/dev/null
 printf '%s\n' "${COMPREPLY[@]}"
 "#;
 
-/// What bash offers for the last of these words.
+/// What bash offers for the last of these words: what would stand in the place of its last piece.
 #[expect(
     clippy::disallowed_methods,
     reason = "the shell of a person, outside of any jail"
@@ -24,9 +26,14 @@ fn offered(product: &Product, words: &[&str]) -> Vec<String> {
     let bin = product.home.join("bin");
     std::fs::create_dir_all(&bin).unwrap();
     drop(symlink(host.get_program(), bin.join("zeph-host")));
+    let line = format!("zeph-host {}", words.join(" "));
+    let cut = cut(words);
+    let last = cut.last().filter(|last| !["=", ":"].contains(last));
     let mut bash = Command::new("bash");
-    bash.args(["--norc", "-c", BASH, "bash", "zeph-host"])
-        .args(words);
+    bash.args(["--norc", "-c", BASH, "bash", &line]);
+    // Without the quote that is still open.
+    bash.arg(last.map_or("", |last| last.trim_start_matches('\'')));
+    bash.arg("zeph-host").args(&cut);
     bash.current_dir(&product.work).env_clear();
     for (name, value) in host.get_envs() {
         bash.env(name, value.unwrap());
@@ -38,6 +45,23 @@ fn offered(product: &Product, words: &[&str]) -> Vec<String> {
         .lines()
         .map(|line| line.trim_end().to_owned())
         .collect()
+}
+
+/// The words as bash cuts them: `=` and `:` are words of their own, outside of quotes.
+fn cut<'a>(words: &[&'a str]) -> Vec<&'a str> {
+    let pieces = words.iter().flat_map(|word| match word.starts_with('\'') {
+        true => vec![*word],
+        false => word
+            .split_inclusive(['=', ':'])
+            .flat_map(|piece| match piece.strip_suffix(['=', ':']) {
+                Some(before) => vec![before, &piece[before.len()..]],
+                None => vec![piece],
+            })
+            .filter(|piece| !piece.is_empty())
+            .chain(word.is_empty().then_some(""))
+            .collect(),
+    });
+    pieces.collect()
 }
 
 #[track_caller]
@@ -118,10 +142,42 @@ fn what_the_store_holds_is_known() {
     check(&product, &["run", "--res"], &["--resume"]);
 }
 
+/// What follows a `=` or a `:` is a word of its own for bash, and takes the place of that piece alone.
+#[test]
+fn keys_of_tools_and_settings_are_known_and_paths_behind_them() {
+    let product = Product::new();
+    product.file("notes.txt", "a").file("next/b.txt", "b");
+    let table: [(&[&str], &[&str]); 11] = [
+        (&["call", "read", "pa"], &["path="]),
+        (&["call", "read", "path="], &["next/", "notes.txt"]),
+        (&["call", "read", "path=no"], &["notes.txt"]),
+        (&["call", "read", "path=next/"], &["next/b.txt"]),
+        (&["explain", "read", "path=no"], &["notes.txt"]),
+        (&["run", "--allow", "write:no"], &["notes.txt"]),
+        (&["run", "--allow=write:no"], &["notes.txt"]),
+        (&["run", "--allow", "'write:no"], &["write:notes.txt"]),
+        (&["--set", "limits.cpu_s"], &["limits.cpu_secs="]),
+        (&["--set", "tools.scoped.enabled="], &["false", "true"]),
+        (&["call", "read", "nosuch="], &["next/", "notes.txt"]),
+    ];
+    for (words, expected) in table {
+        let mut offered = offered(&product, words);
+        offered.sort();
+        assert_eq!(offered, expected, "{words:?}");
+    }
+    // A word that was typed with such a letter before is one word.
+    check(
+        &product,
+        &["--set", "limits.cpu_secs=5", "call", "re"],
+        &["read"],
+    );
+}
+
 /// The words that zsh, fish and others send, answered one candidate a line.
 #[test]
 fn every_shell_is_answered() {
     let product = Product::new();
+    product.file("notes.txt", "a");
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = product.run(&["completions", shell]);
         assert_eq!(script.code, Some(0), "{}", script.stderr);
@@ -137,5 +193,12 @@ fn every_shell_is_answered() {
         let answered = asked.output().unwrap();
         let text = String::from_utf8(answered.stdout).unwrap();
         assert!(text.starts_with("grep"), "{shell}: {text}");
+        let mut asked = product.command(&["--", "zeph-host", "call", "read", "path=no"]);
+        asked
+            .env("ZEPH_HOST_COMPLETE", shell)
+            .env("_CLAP_COMPLETE_INDEX", "3");
+        let answered = asked.output().unwrap();
+        let text = String::from_utf8(answered.stdout).unwrap();
+        assert!(text.starts_with("path=notes.txt"), "{shell}: {text}");
     }
 }

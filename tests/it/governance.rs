@@ -106,9 +106,15 @@ fn a_revoked_call_is_refused_until_it_is_forgiven() {
     product.file("two.txt", "2\n");
     let answers = product.answers(&[], read(1, "one.txt"));
     let call = answer(&answers, 1)["call_id"].as_str().unwrap().to_owned();
-    let revoked = product.run(&["revoke", &call, "--json"]);
+    // By what the listing shows of its ID.
+    let listed = product.run(&["audit", "-n", "1"]).stdout;
+    let mut words = listed.split_whitespace();
+    let shown = words.find(|word| call.starts_with(word)).unwrap();
+    assert!(shown.len() < call.len(), "{listed}");
+    let revoked = product.run(&["revoke", shown, "--json"]);
     assert_eq!(revoked.code, Some(0), "{}", revoked.stderr);
     let revoked: Value = serde_json::from_str(&revoked.stdout).unwrap();
+    assert_eq!(revoked["call"], call.as_str(), "{revoked}");
     let id = revoked["sequence"].to_string();
     let lines = [read(1, "one.txt"), read(2, "two.txt")];
     assert_eq!(statuses(&product, &[], &lines), ["refused", "ok"]);

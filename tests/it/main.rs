@@ -85,5 +85,6 @@ mod toolchain;
 mod toolchains;
 mod traces;
 mod trust;
+mod truth;
 mod users;
 mod workspace;

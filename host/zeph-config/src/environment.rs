@@ -26,6 +26,8 @@ pub(crate) const FOLDERS: &str = "plugins.folders";
 #[derive(Debug, Default)]
 pub(crate) struct SetValues {
     pub(crate) assignments: Vec<KeyAssignment>,
+    /// Items for the list of a key, one each: they stand before what other layers and `assignments` say there.
+    pub(crate) first: Vec<KeyAssignment>,
     pub(crate) problems: Vec<Problem>,
     pub(crate) warnings: Vec<String>,
 }
@@ -79,7 +81,7 @@ fn looks_like_a_key(name: &str, keys: &Keys) -> bool {
         .any(|section| name.starts_with(&format!("{}_", variable_of(section))))
 }
 
-/// What the flags say; a later `--set` of the same key wins, and `--root` and `--plugins` over both.
+/// What the flags say; a later `--set` of the same key wins, and `--root` over both. `--plugins` adds to what was said.
 ///
 /// `--root` is for every tool: commands have the same directories, unless `--set` names theirs.
 pub(crate) fn flags(flags: &Flags, keys: &Keys) -> SetValues {
@@ -113,7 +115,9 @@ pub(crate) fn flags(flags: &Flags, keys: &Keys) -> SetValues {
         }
     }
     said.paths("tools.file.allowed_paths", "--root", &flags.roots);
-    said.paths(FOLDERS, "--plugins", &flags.plugins);
+    for folder in &flags.plugins {
+        said.first_path(FOLDERS, "--plugins", folder);
+    }
     said
 }
 
@@ -146,24 +150,41 @@ impl SetValues {
         let Some(last) = paths.last() else {
             return;
         };
-        let origin = |path: &Path| ValueOrigin::Flag {
-            flag: format!("{flag} {}", path_text(path)),
-        };
-        let mut texts = Vec::new();
-        for path in paths {
-            match path.to_str() {
-                Some(text) => texts.push(Value::String(text.to_owned())),
-                None => {
-                    let message = "the path is not UTF-8".to_owned();
-                    self.problems.push(Problem::new(origin(path), message));
-                }
-            }
-        }
-        self.assignments.push(KeyAssignment {
+        let texts = paths.iter().filter_map(|path| self.text_of(flag, path));
+        let assignment = KeyAssignment {
             key: key.to_owned(),
-            value: Value::Array(texts),
-            origin: origin(last),
+            value: Value::Array(texts.collect()),
+            origin: of_flag(flag, last),
             items: Vec::new(),
-        });
+        };
+        self.assignments.push(assignment);
+    }
+
+    /// A flag for one path, and the list it stands before.
+    fn first_path(&mut self, key: &str, flag: &str, path: &Path) {
+        let text = self.text_of(flag, path);
+        self.first.extend(text.map(|text| KeyAssignment {
+            key: key.to_owned(),
+            value: Value::Array(vec![text]),
+            origin: of_flag(flag, path),
+            items: Vec::new(),
+        }));
+    }
+
+    /// The path as a value; what is not UTF-8 is a problem.
+    fn text_of(&mut self, flag: &str, path: &Path) -> Option<Value> {
+        let text = path.to_str().map(|text| Value::String(text.to_owned()));
+        if text.is_none() {
+            let message = "the path is not UTF-8".to_owned();
+            self.problems
+                .push(Problem::new(of_flag(flag, path), message));
+        }
+        text
+    }
+}
+
+fn of_flag(flag: &str, path: &Path) -> ValueOrigin {
+    ValueOrigin::Flag {
+        flag: format!("{flag} {}", path_text(path)),
     }
 }

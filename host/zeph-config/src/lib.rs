@@ -171,6 +171,8 @@ pub struct PluginsConfig {
     /// Where plugins are looked for, absolute; none need exist. A name in an earlier folder wins. Empty when plugins are off
     /// (`plugins.enabled`).
     pub folders: Vec<PathBuf>,
+    /// Those of them that were typed for this run (`--plugins`, `--set`); they are the first.
+    pub typed: Vec<PathBuf>,
     /// The one of them that new plugins are copied to; `None` when there is none.
     pub add_to: Option<PathBuf>,
     /// What the plugins of the program hold until they are granted or revoked something, by the plugin's name

@@ -193,6 +193,10 @@ impl MergedLayers {
         said.assignments
             .into_iter()
             .for_each(|assignment| self.replace(assignment));
+        said.first
+            .into_iter()
+            .rev()
+            .for_each(|assignment| self.put_first(assignment));
         self.problems.extend(said.problems);
         self.warnings.extend(said.warnings);
     }
@@ -211,7 +215,13 @@ impl MergedLayers {
 
     /// Records a problem with the effective value of `key`, at the place where it was last said.
     pub(crate) fn problem(&mut self, key: &str, message: &str) {
-        let origin = self.entries.get(key).and_then(|entry| entry.origins.last());
+        self.problem_of_item(key, usize::MAX, message);
+    }
+
+    /// Records a problem with one item of a list, at the place that said it where flags put items before the list.
+    pub(crate) fn problem_of_item(&mut self, key: &str, idx: usize, message: &str) {
+        let origins = self.entries.get(key).map(|entry| &entry.origins);
+        let origin = origins.and_then(|origins| origins.get(idx).or(origins.last()));
         let origin = origin.or_else(|| self.origin_in_table(key)).cloned();
         let origin = origin.unwrap_or(ValueOrigin::BuiltIn { line: 0 });
         self.problems
@@ -283,6 +293,22 @@ impl MergedLayers {
             entry = built_in.followed_by(entry);
         }
         self.entries.insert(key, entry);
+    }
+
+    /// Puts an item before the list of its key; an empty list says nothing more, and its origin goes.
+    fn put_first(&mut self, assignment: KeyAssignment) {
+        let first = MergedValue {
+            value: assignment.value,
+            origins: vec![assignment.origin],
+            items: assignment.items,
+        };
+        let list = self.entries.get(&assignment.key);
+        let list = list.filter(|list| list.value.as_array().is_some_and(|list| !list.is_empty()));
+        let entry = match list {
+            Some(list) => first.followed_by(list.clone()),
+            None => first,
+        };
+        self.entries.insert(assignment.key, entry);
     }
 
     fn narrow(&mut self, assignment: KeyAssignment, rule: project::Rule) {

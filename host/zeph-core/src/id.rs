@@ -7,9 +7,11 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 mod approval;
+mod prefix;
 mod server;
 
 pub use approval::{ApprovalId, BadApprovalId};
+pub use prefix::{BadCallPrefix, CallPrefix};
 pub use server::{BadServerName, SERVER_NAME_CHARS_MAX, ServerName};
 
 /// A tool's name as a model sees it.

@@ -15,6 +15,7 @@ use crate::tool::{Backend, Tool};
 mod advice;
 mod allow;
 mod bad;
+mod check;
 mod command;
 mod decision;
 mod facts;
@@ -43,6 +44,7 @@ mod trust;
 
 pub use self::allow::AllowRule;
 pub use self::bad::BadRule;
+pub use self::check::Check;
 pub use self::command::CommandPattern;
 pub use self::decision::{
     AuthorizedCall, Decision, Refusal, Routed, Seal, TraceStep, Verdict, authorise, authorise_with,
@@ -63,7 +65,7 @@ pub use self::rule::{
     ARGS_MATCH_BYTES_MAX, Effect, Hidden, POLICY_RULES_MAX, PathLayer, PolicyRule, PolicyRuleText,
     PolicyRules, ShownRule,
 };
-pub use self::scope::{Constraint, Scoped, ToolScope};
+pub use self::scope::{Constraint, Scoped, ShownConstraint, ShownScope, ToolScope};
 pub use self::subject::tool_key;
 pub use self::trajectory::{
     BadSequence, CallWord, CallWords, LearnedCause, MappedCall, NearSequence, SEQUENCE_WORDS_MAX,

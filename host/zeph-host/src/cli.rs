@@ -145,18 +145,26 @@ fn refuse(error: &clap::Error, typed: &[OsString]) -> Exit {
     }
 }
 
-/// The command of a command line that is wrong.
+/// The command of a command line that is wrong. Where it is wrong before its command, a word `hook` means that.
 fn meant_command(typed: &[OsString]) -> Option<String> {
     let read = CliArgs::command()
         .ignore_errors(true)
         .try_get_matches_from(typed);
-    read.ok()?.subcommand_name().map(str::to_owned)
+    let found = read
+        .ok()
+        .and_then(|read| read.subcommand_name().map(str::to_owned));
+    found.or_else(|| has_word(typed, "hook").then(|| "hook".to_owned()))
 }
 
 /// Whether `--json` is on a command line that is wrong.
 fn asks_for_events(typed: &[OsString]) -> bool {
-    let mut options = typed.iter().take_while(|word| *word != "--");
-    options.any(|word| word == "--json")
+    has_word(typed, "--json")
+}
+
+/// Whether `word` was typed before a `--`.
+fn has_word(typed: &[OsString], word: &str) -> bool {
+    let mut words = typed.iter().take_while(|typed| *typed != "--");
+    words.any(|typed| typed == word)
 }
 
 fn dispatch(

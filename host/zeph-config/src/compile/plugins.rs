@@ -47,8 +47,8 @@ pub(super) struct Folders {
     pub(super) named: Vec<PathBuf>,
     /// Beside the configuration file and in the data directory.
     usual: Vec<PathBuf>,
-    /// Whether `named` was typed for this run.
-    is_typed: bool,
+    /// How many of `named`, from the first, were typed for this run.
+    n_typed: usize,
 }
 
 impl Folders {
@@ -65,10 +65,15 @@ impl Folders {
 
     /// Where new plugins go: where this run was told to look, else to the user's own.
     pub(super) fn add_to(&self) -> Option<PathBuf> {
-        match (self.is_typed, self.named.first()) {
-            (true, Some(typed)) => Some(typed.clone()),
-            _ => self.usual.last().or(self.named.last()).cloned(),
+        match self.typed().first() {
+            Some(typed) => Some(typed.clone()),
+            None => self.usual.last().or(self.named.last()).cloned(),
         }
+    }
+
+    /// Those that were typed for this run.
+    fn typed(&self) -> &[PathBuf] {
+        self.named.get(..self.n_typed).unwrap_or(&self.named)
     }
 
     /// Those that commands can read and not change. One above all that they are given is out of their reach anyway.
@@ -113,22 +118,40 @@ impl Compiling<'_> {
         let data = self.surroundings.data_home.as_ref();
         let data = data.map(|home| home.join(PROGRAM));
         let usual = [beside_file, data].into_iter().flatten();
-        let named = raw.folders.iter();
+        let n_typed = self.n_typed(FOLDERS, raw.folders.len());
+        let named = raw.folders.iter().enumerate();
         Folders {
             named: named
-                .filter_map(|text| self.named_folder(text, open))
+                .filter_map(|(idx, text)| self.named_folder((idx, text), idx < n_typed, open))
                 .collect(),
             usual: usual.map(|place| place.join(PLUGINS_FOLDER)).collect(),
-            is_typed: self.is_typed(FOLDERS),
+            n_typed,
         }
     }
 
-    fn named_folder(&mut self, text: &str, open: &[PathBuf]) -> Option<PathBuf> {
+    /// How many of the `n_items` of a list, from the first, were typed: all where a flag said the list, else those it put before it.
+    fn n_typed(&self, key: &str, n_items: usize) -> usize {
+        if self.is_typed(key) {
+            return n_items;
+        }
+        let entry = self.merged.entries.get(key);
+        let origins = entry.iter().flat_map(|entry| &entry.origins);
+        origins
+            .filter(|origin| matches!(origin, ValueOrigin::Flag { .. }))
+            .count()
+    }
+
+    fn named_folder(
+        &mut self,
+        (idx, text): (usize, &String),
+        is_typed: bool,
+        open: &[PathBuf],
+    ) -> Option<PathBuf> {
         let shown = one_line(text, 200);
         let folder = match self.base().absolute(text) {
             _ if text.is_empty() => Err("an empty path".to_owned()),
             // It would be another folder in every repository, and none of them is trusted by itself.
-            _ if !is_full(text) && !self.is_typed(FOLDERS) => Err(format!(
+            _ if !is_full(text) && !is_typed => Err(format!(
                 "`{shown}` starts at the working directory, whichever that is; write the whole path, or `--plugins {shown}`"
             )),
             other => other,
@@ -149,7 +172,7 @@ impl Compiling<'_> {
                 Some(folder)
             }
             Err(message) => {
-                self.merged.problem(FOLDERS, &message);
+                self.merged.problem_of_item(FOLDERS, idx, &message);
                 None
             }
         }
@@ -178,6 +201,10 @@ impl Compiling<'_> {
         PluginsConfig {
             folders: match raw.enabled {
                 true => folders.all(),
+                false => Vec::new(),
+            },
+            typed: match raw.enabled {
+                true => folders.typed().to_vec(),
                 false => Vec::new(),
             },
             add_to: folders.add_to(),

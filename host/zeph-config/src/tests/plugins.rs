@@ -46,16 +46,53 @@ fn folders_that_are_named_come_first_and_each_once() {
 }
 
 #[test]
-fn a_folder_that_is_typed_takes_the_place_of_the_others_and_takes_new_plugins() {
+fn a_folder_that_is_typed_stands_before_the_others_and_takes_new_plugins() {
     let mut world = World::new()
         .directory("home/repo/plugins")
         .user(folders(r#"["~/team"]"#));
-    world.flags.plugins = vec!["plugins".into()];
+    world.flags.plugins = vec!["plugins".into(), "/srv/more".into()];
     let plugins = world.config().plugins;
-    let typed = world.repo().join("plugins");
-    assert_eq!(plugins.folders[0], typed);
-    assert_eq!(plugins.folders.len(), 3);
-    assert_eq!(plugins.add_to, Some(typed));
+    let typed = [world.repo().join("plugins"), "/srv/more".into()];
+    let [beside, data] = usual(&world);
+    let team = world.home().join("team");
+    let [first, second] = typed.clone();
+    assert_eq!(plugins.folders, [first.clone(), second, team, beside, data]);
+    assert_eq!(plugins.typed, typed);
+    assert_eq!(plugins.add_to, Some(first));
+    assert_eq!(
+        world.said("plugins.folders"),
+        r#"["plugins", "/srv/more", "~/team"] (--plugins plugins, --plugins /srv/more, USER:2)"#
+    );
+}
+
+/// Each is judged by where it was said: only a person who sees where they are may type a path that begins there.
+#[test]
+fn a_folder_beside_a_typed_one_is_still_named_in_full() {
+    let mut world = World::new()
+        .directory("home/repo/plugins")
+        .user(folders(r#"["team"]"#));
+    world.flags.plugins = vec!["plugins".into()];
+    let errors = world.errors();
+    assert!(
+        errors.starts_with("USER:2: `plugins.folders`: "),
+        "{errors}"
+    );
+    assert!(!errors.contains('\n'), "{errors}");
+
+    world.flags.plugins = vec!["src".into()];
+    world.flags.roots = vec!["src".into()];
+    let world = world.user(folders(r#"["~/team"]"#));
+    let errors = world.errors();
+    assert!(
+        errors.starts_with("--plugins src: `plugins.folders`: "),
+        "{errors}"
+    );
+
+    let mut world = World::new().set("plugins.folders=team");
+    assert_eq!(world.config().plugins.typed, [world.repo().join("team")]);
+    world.flags.plugins = vec!["mine".into()];
+    let typed = ["mine", "team"].map(|name| world.repo().join(name));
+    assert_eq!(world.config().plugins.typed, typed);
 }
 
 /// Such a path is another folder in every repository, and no repository is trusted by itself.

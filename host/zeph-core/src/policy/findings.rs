@@ -4,8 +4,8 @@ use super::finding::Finding;
 use super::subject::{self, RuleSubject};
 use super::trial::{Decisive, Observed};
 use super::{
-    PermissionSource, Policy, SessionFacts, TraceStep, Verdict, flow, grant_mode, guard, heard,
-    leave, permission, trajectory, trust,
+    Check, PermissionSource, Policy, SessionFacts, TraceStep, Verdict, flow, grant_mode, guard,
+    heard, leave, permission, trajectory, trust,
 };
 use crate::call::ResolvedCall;
 use crate::tool::Backend;
@@ -78,49 +78,36 @@ pub(super) fn look(policy: &Policy, facts: &SessionFacts<'_>, call: &ResolvedCal
 }
 
 impl Findings {
-    fn all(&self) -> [(&'static str, &Finding); 15] {
-        let Self {
-            scoped,
-            scope,
-            rules,
-            permissions,
-            guards,
-            outside,
-            obeyed,
-            unknown,
-            heard,
-            sequences,
-            flow,
-            grants,
-            trust,
-            quota,
-            default,
-            observed: _,
-        } = self;
-        [
-            ("scoped", scoped),
-            ("scope", scope),
-            ("policy", rules),
-            ("permissions", permissions),
-            ("built-in", guards),
-            ("directories", outside),
-            ("obeyed", obeyed),
-            ("analysis", unknown),
-            ("addresses", heard),
-            ("sequences", sequences),
-            (flow::FLOW_CHECK, flow),
-            ("grants", grants),
-            ("trust", trust),
-            ("quota", quota),
-            ("default", default),
-        ]
+    /// What one check found.
+    fn of(&self, check: Check) -> &Finding {
+        match check {
+            Check::Scoped => &self.scoped,
+            Check::Scope => &self.scope,
+            Check::Policy => &self.rules,
+            Check::Permissions => &self.permissions,
+            Check::BuiltIn => &self.guards,
+            Check::Directories => &self.outside,
+            Check::Obeyed => &self.obeyed,
+            Check::Analysis => &self.unknown,
+            Check::Addresses => &self.heard,
+            Check::Sequences => &self.sequences,
+            Check::Flow => &self.flow,
+            Check::Grants => &self.grants,
+            Check::Trust => &self.trust,
+            Check::Quota => &self.quota,
+            Check::Default => &self.default,
+        }
+    }
+
+    fn all(&self) -> [(Check, &Finding); Check::ALL.len()] {
+        Check::ALL.map(|check| (check, self.of(check)))
     }
 
     pub(super) fn trace(&self) -> Vec<TraceStep> {
         let steps = self.all().into_iter().map(|(check, finding)| TraceStep {
             rule: finding.rule.clone(),
             would: finding.would,
-            ..TraceStep::new(check, finding.verdict, finding.detail.clone())
+            ..TraceStep::new(check.label(), finding.verdict, finding.detail.clone())
         });
         steps
             .chain(self.observed.iter().map(Observed::step))

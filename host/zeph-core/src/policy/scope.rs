@@ -11,6 +11,10 @@ use super::reach::Reach;
 use super::subject::{LinePart, RuleSubject, Text, WRITER, tool_key};
 use super::{Finding, Policy, Verdict};
 
+mod shown;
+
+pub use self::shown::{ShownConstraint, ShownScope};
+
 /// `tools.scoped`.
 #[derive(Debug, Clone)]
 pub struct Scoped {
@@ -270,6 +274,11 @@ pub struct ToolScope {
 }
 
 impl ToolScope {
+    /// The user tools must run as, if they must.
+    pub fn user(&self) -> Option<&str> {
+        self.run_as_user.as_deref()
+    }
+
     /// Whether tools can run as the user they must run as.
     pub(super) fn check(&self, facts: &SessionFacts<'_>) -> Finding {
         match self.run_as_user.as_deref() {

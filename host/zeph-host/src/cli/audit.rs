@@ -163,8 +163,9 @@ impl RunningHosts {
 }
 
 /// Padded, so that the rows of `--follow`, which come one by one, line up with those before.
-const HEAD: [&str; 6] = [
+const HEAD: [&str; 7] = [
     "TIME",
+    "ID           ",
     "PID   ",
     "TOOL            ",
     "RESULT      ",
@@ -172,25 +173,50 @@ const HEAD: [&str; 6] = [
     "ARGUMENTS",
 ];
 
-fn rows(records: &[AuditRecord], running: &RunningHosts) -> Vec<[String; 6]> {
-    records
-        .iter()
-        .map(|record| {
-            let took = record
-                .ending
-                .as_ref()
-                .map(|ending| took(ending.duration_ms));
-            let host = record.begin.host.as_ref();
-            let pid = host.map(|host| host.pid.to_string());
-            [
-                time::shown(record.begin.at_ms),
-                pid.unwrap_or_default(),
-                record.begin.tool.clone(),
-                result(record, running),
-                took.unwrap_or_default(),
-                record.begin.command.clone(),
-            ]
-        })
+/// Characters of an ID that are shown at least: those that change with each millisecond.
+const ID_CHARS_MIN: usize = "01938c2e-5a51".len();
+
+fn rows(records: &[AuditRecord], running: &RunningHosts) -> Vec<[String; 7]> {
+    let ids = short_ids(
+        records
+            .iter()
+            .map(|record| record.begin.call_id.to_string()),
+    );
+    let rows = records.iter().zip(ids);
+    rows.map(|(record, id)| {
+        let took = record
+            .ending
+            .as_ref()
+            .map(|ending| took(ending.duration_ms));
+        let host = record.begin.host.as_ref();
+        let pid = host.map(|host| host.pid.to_string());
+        [
+            time::shown(record.begin.at_ms),
+            id,
+            pid.unwrap_or_default(),
+            record.begin.tool.clone(),
+            result(record, running),
+            took.unwrap_or_default(),
+            record.begin.command.clone(),
+        ]
+    })
+    .collect()
+}
+
+/// As much of each ID as tells it from the others, which `revoke` and `replay` take.
+fn short_ids(ids: impl Iterator<Item = String>) -> Vec<String> {
+    let ids: Vec<String> = ids.collect();
+    let mut sorted: Vec<&String> = ids.iter().collect();
+    sorted.sort();
+    sorted.dedup();
+    let shared = |pair: &[&String]| {
+        let same = pair[0].bytes().zip(pair[1].bytes());
+        same.take_while(|(left, right)| left == right).count()
+    };
+    let longest = sorted.windows(2).map(|pair| shared(pair) + 1).max();
+    let n_chars = longest.unwrap_or(0).max(ID_CHARS_MIN);
+    ids.iter()
+        .map(|id| id.chars().take(n_chars).collect())
         .collect()
 }
 
@@ -225,5 +251,29 @@ fn result(record: &AuditRecord, running: &RunningHosts) -> String {
     match more.is_empty() {
         true => outcome.to_owned(),
         false => format!("{outcome} ({})", more.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::short_ids;
+
+    #[test]
+    fn ids_are_as_long_as_tells_them_apart() {
+        let one = "01938c2e-5a51-7cc3-98f2-8c1f9a3b7e10";
+        let later = "01938c2e-5a52-7cc3-98f2-8c1f9a3b7e11";
+        let at_once = "01938c2e-5a51-7cc3-98f3-8c1f9a3b7e12";
+        let table: [(&[&str], &[&str]); 4] = [
+            (&[], &[]),
+            (&[one, one], &["01938c2e-5a51", "01938c2e-5a51"]),
+            (&[one, later], &["01938c2e-5a51", "01938c2e-5a52"]),
+            (
+                &[one, at_once],
+                &["01938c2e-5a51-7cc3-98f2", "01938c2e-5a51-7cc3-98f3"],
+            ),
+        ];
+        for (ids, expect) in table {
+            assert_eq!(short_ids(ids.iter().map(ToString::to_string)), expect);
+        }
     }
 }

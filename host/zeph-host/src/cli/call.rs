@@ -7,6 +7,8 @@ use std::io::{self, IsTerminal as _, Read};
 
 use serde_json::{Map, Value};
 use zeph_core::call::ToolRequest;
+use zeph_core::category::{ErrorCategory, ErrorPhase};
+use zeph_core::failure::ToolFailure;
 use zeph_core::output::Outcome;
 
 use self::loose::Loose;
@@ -19,11 +21,17 @@ use crate::calls::CallReport;
 use crate::heap;
 use crate::host::Host;
 use crate::run::interrupt::{Interruption, Interrupts};
-use crate::run::jsonl::answer::{self, RequestOrigin};
+use crate::run::jsonl::answer::{self, RequestOrigin, Status};
 use crate::run::one::{self, SingleCallEnd};
 use crate::run::render::escape;
 use crate::run::{prompt_input, question};
 use crate::session::Session;
+
+/// A call that was typed has neither ID nor line.
+const NO_ORIGIN: RequestOrigin = RequestOrigin {
+    id: None,
+    line: None,
+};
 
 /// Runs the command.
 pub(super) fn run(context: &Context, options: CallArgs) -> Result<Exit, CliError> {
@@ -59,7 +67,10 @@ pub(super) fn run(context: &Context, options: CallArgs) -> Result<Exit, CliError
         };
         let arguments = match json {
             Some(arguments) => arguments,
-            None => typed_arguments(&host, &tool, given).await?,
+            None => match typed_arguments(&host, &tool, given).await {
+                Err(error) if options.output == CallOutput::Json => return unread(&error),
+                read => read?,
+            },
         };
         let session = host
             .open_session(options.conversation, context.operator()?)
@@ -108,6 +119,16 @@ async fn answered(
             _ => return Ok(called),
         }
     }
+}
+
+/// Answers a reader of JSON whose arguments could not be read: no call was made.
+fn unread(error: &CliError) -> Result<Exit, CliError> {
+    let message = error.problems.join("; ");
+    let category = ErrorCategory::InvalidParameters;
+    let failure = ToolFailure::new(category, ErrorPhase::ParamHandling, message);
+    let line = answer::of_failure(&NO_ORIGIN, Status::Failed, &failure);
+    out::data(&format!("{line}\n"))?;
+    Ok(Exit::Usage)
 }
 
 fn twice() -> CliError {
@@ -192,12 +213,8 @@ fn bounded(reader: impl Read, bytes_max: usize) -> io::Result<Vec<u8>> {
 }
 
 fn print(report: &CallReport, form: CallOutput) -> Result<(), CliError> {
-    let origin = RequestOrigin {
-        id: None,
-        line: None,
-    };
     if form == CallOutput::Json {
-        let mut line = answer::of_report(&origin, report, &[]);
+        let mut line = answer::of_report(&NO_ORIGIN, report, &[]);
         line.push('\n');
         return out::data(&line);
     }

@@ -3,20 +3,24 @@
 //!
 //! Nothing is compiled or pinned for it: plugins are those that `zeph.lock` knows.
 
+mod shells;
 mod stored;
+mod values;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 
-use clap::{Command, CommandFactory as _, FromArgMatches as _};
+use clap::{Arg, ArgMatches, Command, CommandFactory as _, FromArgMatches as _};
 use clap_complete::Shell;
-use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
-use clap_complete::env::{CompleteEnv, Shells};
+use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter, CompletionCandidate};
+use clap_complete::env::CompleteEnv;
 use zeph_config::{Config, lock_of};
+use zeph_core::tool::Tool;
 use zeph_engine::{Engine, EngineOptions};
 use zeph_plugins::author::Language;
 use zeph_plugins::component::Component;
 use zeph_plugins::lock::Lock;
 
+use self::shells::SHELLS;
 use super::args::{CliArgs, Global};
 use super::context::{self, Context};
 use super::error::CliError;
@@ -31,16 +35,12 @@ const VARIABLE: &str = "ZEPH_HOST_COMPLETE";
 type Candidates = fn() -> Vec<CompletionCandidate>;
 
 /// Arguments whose values the program knows: the command, the argument's identifier, and what it may be.
-const KNOWN: [(&str, &str, Candidates); 43] = [
+const KNOWN: [(&str, &str, Candidates); 39] = [
     ("call", "tool", tools),
     ("explain", "tool", tools),
-    ("explain", "allow", tools),
-    ("run", "allow", tools),
     ("run", "provider", providers),
     ("run", "resume", stored::sessions),
     ("run", "conversation", stored::conversations),
-    ("serve", "allow", tools),
-    ("acp", "allow", tools),
     ("acp", "provider", providers),
     ("call", "conversation", stored::conversations),
     ("explain", "conversation", stored::conversations),
@@ -77,6 +77,20 @@ const KNOWN: [(&str, &str, Candidates); 43] = [
     ("hook", "agent", agents),
 ];
 
+/// What completes a word of which a part is typed: it keeps to that part.
+type Continuations = fn(&OsStr) -> Vec<CompletionCandidate>;
+
+/// Arguments of several parts: the command (the program itself for global options), the argument's identifier, and what follows the part that is typed.
+const PARTED: [(&str, &str, Continuations); 7] = [
+    ("call", "arguments", values::arguments),
+    ("explain", "arguments", values::arguments),
+    ("explain", "allow", values::allow),
+    ("run", "allow", values::allow),
+    ("serve", "allow", values::allow),
+    ("acp", "allow", values::allow),
+    ("", "set", values::settings),
+];
+
 /// Answers the question of a shell's script; whether there was one.
 ///
 /// Errors: an unknown shell, or standard output cannot be written.
@@ -84,6 +98,7 @@ pub(super) fn answer(typed: &[OsString]) -> Result<bool, CliError> {
     let here = std::env::current_dir().ok();
     CompleteEnv::with_factory(command)
         .var(VARIABLE)
+        .shells(SHELLS)
         .try_complete(typed.iter().cloned(), here.as_deref())
         .map_err(|error| CliError::user("the shell's question cannot be answered").because(error))
 }
@@ -92,8 +107,7 @@ pub(super) fn answer(typed: &[OsString]) -> Result<bool, CliError> {
 pub(super) fn register(shell: Shell) -> Result<(), CliError> {
     let cannot = |error| CliError::internal("the completions cannot be made").because(error);
     let name = shell.to_string();
-    let shells = Shells::builtins();
-    let completer = shells
+    let completer = SHELLS
         .completer(&name)
         .ok_or_else(|| CliError::user(format!("there are no completions for `{name}`")))?;
     let mut script = Vec::new();
@@ -105,72 +119,87 @@ pub(super) fn register(shell: Shell) -> Result<(), CliError> {
 
 /// The command line with what its arguments may be.
 fn command() -> Command {
-    KNOWN
+    let command = KNOWN
         .into_iter()
         .fold(CliArgs::command(), |command, known| {
             let (path, argument, candidates) = known;
-            let path: Vec<&str> = path.split(' ').collect();
-            with(command, &path, argument, candidates)
-        })
+            let add = |arg: Arg| arg.add(ArgValueCandidates::new(candidates));
+            with(command, &path_of(path), argument, &add)
+        });
+    PARTED.into_iter().fold(command, |command, parted| {
+        let (path, argument, continuations) = parted;
+        let add = |arg: Arg| arg.add(ArgValueCompleter::new(continuations));
+        with(command, &path_of(path), argument, &add)
+    })
 }
 
-fn with(command: Command, path: &[&str], argument: &str, candidates: Candidates) -> Command {
+fn path_of(command: &str) -> Vec<&str> {
+    command.split_whitespace().collect()
+}
+
+fn with(command: Command, path: &[&str], argument: &str, add: &dyn Fn(Arg) -> Arg) -> Command {
     match path {
-        [] => command.mut_arg(argument, |arg| arg.add(ArgValueCandidates::new(candidates))),
+        [] => command.mut_arg(argument, add),
         [first, rest @ ..] => {
-            command.mut_subcommand(first, |below| with(below, rest, argument, candidates))
+            command.mut_subcommand(first, |below| with(below, rest, argument, add))
         }
     }
 }
 
+/// The line that is typed, as far as it can be read.
+fn typed() -> Option<ArgMatches> {
+    let words = std::env::args_os().skip_while(|word| word != "--").skip(1);
+    CliArgs::command()
+        .ignore_errors(true)
+        .try_get_matches_from(words)
+        .ok()
+}
+
+/// What the typed line would be run with, once `change` has altered its global options.
+fn context(change: impl FnOnce(&mut Global)) -> Option<Context> {
+    let mut global = Global::from_arg_matches(&typed()?).ok()?;
+    // Whatever is printed besides candidates would be taken for one.
+    (global.quiet, global.verbose) = (1, 0);
+    change(&mut global);
+    Context::new(global, Component::first_party()).ok()
+}
+
 /// The configuration that the typed line would be run with; `None` when it cannot be had, and then nothing is offered.
 fn config() -> Option<(Context, Config)> {
-    let words = std::env::args_os().skip_while(|word| word != "--").skip(1);
-    let matches = CliArgs::command()
-        .ignore_errors(true)
-        .try_get_matches_from(words);
-    let global = matches
-        .ok()
-        .and_then(|matches| Global::from_arg_matches(&matches).ok())?;
-    // Whatever is printed besides candidates would be taken for one.
-    let global = Global {
-        quiet: 1,
-        verbose: 0,
-        ..global
-    };
-    let context = Context::new(global, Component::first_party()).ok()?;
+    let context = context(|_| {})?;
     let config = context.config().ok()?;
     Some((context, config))
 }
 
 fn tools() -> Vec<CompletionCandidate> {
-    let Some((_, config)) = config() else {
-        return Vec::new();
-    };
-    let own = context::block_on(async { Ok(own_tools(&config).await) });
-    let mut names = own.unwrap_or_default();
-    for plugin in locks(&config).iter().flat_map(Lock::plugins) {
+    let tools = config().map_or_else(Vec::new, |(_, config)| known_tools(&config));
+    let named = tools.into_iter();
+    candidates(named.map(|(name, tool)| (name, tool.description)))
+}
+
+/// Every tool by each name that it can be called by.
+fn known_tools(config: &Config) -> Vec<(String, Tool)> {
+    let own = context::block_on(async { Ok(own_tools(config).await) });
+    let own = own.unwrap_or_default().into_iter();
+    let mut named: Vec<_> = own.map(|tool| (tool.name.to_string(), tool)).collect();
+    for plugin in locks(config).iter().flat_map(Lock::plugins) {
         for tool in plugin.definitions.tools() {
-            let description = tool.description.clone();
-            names.push((
-                format!("{}__{}", plugin.name, tool.name),
-                description.clone(),
-            ));
-            if !names.iter().any(|(name, _)| *name == tool.name.as_str()) {
-                names.push((tool.name.to_string(), description));
+            named.push((format!("{}__{}", plugin.name, tool.name), tool.clone()));
+            if !named.iter().any(|(name, _)| *name == tool.name.as_str()) {
+                named.push((tool.name.to_string(), tool.clone()));
             }
         }
     }
     let servers = config.mcp_lock.as_deref().map(Lock::read);
     for server in servers.iter().flatten().flat_map(Lock::servers) {
         let tools = server.definitions.tools().iter();
-        names.extend(tools.map(|tool| (tool.name.to_string(), tool.description.clone())));
+        named.extend(tools.map(|tool| (tool.name.to_string(), tool.clone())));
     }
-    candidates(names)
+    named
 }
 
 /// The tools that are part of the program.
-async fn own_tools(config: &Config) -> Vec<(String, String)> {
+async fn own_tools(config: &Config) -> Vec<Tool> {
     let engine = Engine::new(&EngineOptions {
         guest_threads: 1,
         pooled: false,
@@ -185,10 +214,7 @@ async fn own_tools(config: &Config) -> Vec<(String, String)> {
         return Vec::new();
     };
     let of_plugins = fixed.plugins.iter().flat_map(|own| own.plugin.tools());
-    let tools = of_plugins.chain(&fixed.builtin);
-    tools
-        .map(|tool| (tool.name.to_string(), tool.description.clone()))
-        .collect()
+    of_plugins.chain(&fixed.builtin).cloned().collect()
 }
 
 fn plugins() -> Vec<CompletionCandidate> {
@@ -265,21 +291,39 @@ fn candidates(named: impl IntoIterator<Item = (String, String)>) -> Vec<Completi
 
 #[cfg(test)]
 mod tests {
-    use super::{KNOWN, command};
+    use clap_complete::Shell;
+
+    use super::{KNOWN, PARTED, SHELLS, command, path_of};
 
     /// An argument that was renamed would complete nothing, silently.
     #[test]
     fn every_argument_with_known_values_exists() {
         let mut command = command();
         command.build();
-        for (path, argument, _) in KNOWN {
-            let below = path.split(' ').fold(&command, |command, name| {
+        let known = KNOWN.map(|(path, argument, _)| (path, argument));
+        let parted = PARTED.map(|(path, argument, _)| (path, argument));
+        for (path, argument) in known.into_iter().chain(parted) {
+            let below = path_of(path).iter().fold(&command, |command, name| {
                 let found = command.find_subcommand(name);
                 found.unwrap_or_else(|| panic!("there is no command `{path}`"))
             });
             let mut arguments = below.get_arguments();
             let is_there = arguments.any(|arg| arg.get_id() == argument);
             assert!(is_there, "`{path}` has no argument `{argument}`");
+        }
+    }
+
+    #[test]
+    fn scripts_have_no_place_left_to_fill() {
+        for shell in [Shell::Bash, Shell::Zsh] {
+            let completer = SHELLS.completer(&shell.to_string()).unwrap();
+            let mut script = Vec::new();
+            completer
+                .write_registration("ASK", "name", "program", "program", &mut script)
+                .unwrap();
+            let script = String::from_utf8(script).unwrap();
+            let is_place = script.contains("@VARIABLE@") || script.contains("@NAME@");
+            assert!(script.contains("ASK=") && !is_place, "{script}");
         }
     }
 }

@@ -13,6 +13,10 @@ use super::{out, policy};
 use crate::named_tools;
 use crate::run::render::{DIM, escape, push_styled};
 
+/// Characters of the longest line that has its origin behind it: with it, three of four settings and where they are set fit on a terminal
+/// of a hundred columns.
+const ORIGIN_COLUMN_MAX: usize = 60;
+
 /// Runs the command.
 pub(super) fn run(context: &Context, options: Options) -> Result<Exit, CliError> {
     match options.command {
@@ -41,25 +45,36 @@ fn show(context: &Context, options: ConfigShow) -> Result<(), CliError> {
         .iter()
         .map(|setting| escape(&format!("{} = {}", setting.key, setting.value)))
         .collect();
-    let width = lines
-        .iter()
-        .map(|line| line.chars().count())
-        .max()
-        .unwrap_or(0);
+    if !options.origin {
+        return out::styled(&(lines.join("\n") + "\n"));
+    }
+    let origins = settings.iter().map(|setting| escape(&origins(setting)));
+    out::styled(&with_origins(lines.into_iter().zip(origins)))
+}
+
+/// Each line with its origin as a comment: behind it, or above a line that is too long for that.
+fn with_origins(lines: impl Iterator<Item = (String, String)> + Clone) -> String {
+    let n_chars = |line: &str| line.chars().count();
+    let short = lines.clone().map(|(line, _)| n_chars(&line));
+    let width = short.filter(|n_chars| *n_chars <= ORIGIN_COLUMN_MAX).max();
+    let width = width.unwrap_or(0);
     let mut shown = String::new();
-    for (line, setting) in lines.iter().zip(&settings) {
-        shown.push_str(line);
-        if options.origin {
-            shown.extend(std::iter::repeat_n(' ', width - line.chars().count()));
-            push_styled(
-                &mut shown,
-                DIM,
-                &escape(&format!("  # {}", origins(setting))),
-            );
+    for (line, origin) in lines {
+        match width.checked_sub(n_chars(&line)) {
+            Some(gap) => {
+                shown.push_str(&line);
+                shown.extend(std::iter::repeat_n(' ', gap));
+                push_styled(&mut shown, DIM, &format!("  # {origin}"));
+            }
+            None => {
+                push_styled(&mut shown, DIM, &format!("# {origin}"));
+                shown.push('\n');
+                shown.push_str(&line);
+            }
         }
         shown.push('\n');
     }
-    out::styled(&shown)
+    shown
 }
 
 fn origins(setting: &Setting) -> String {
@@ -94,5 +109,27 @@ fn check_store(config: &Config) -> Result<(), CliError> {
 fn all_right(context: &Context, what: &str) {
     if !context.quiet {
         out::remark(&format!("{what} is all right"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::with_origins;
+
+    /// One long list must not push the origins of all others off the screen.
+    #[test]
+    fn origins_stand_beside_short_lines_and_above_long_ones() {
+        let long = format!("c = \"{}\"", "x".repeat(500));
+        let lines = [
+            ("a = 1", "built-in"),
+            (long.as_str(), "/etc/c.toml:7"),
+            ("bb = 22", "--set bb=22"),
+        ];
+        let lines = lines.map(|(line, origin)| (line.to_owned(), origin.to_owned()));
+        let shown = with_origins(lines.iter().cloned());
+        let shown = anstream::adapter::strip_str(&shown).to_string();
+        let expect =
+            format!("a = 1    # built-in\n# /etc/c.toml:7\n{long}\nbb = 22  # --set bb=22\n");
+        assert_eq!(shown, expect);
     }
 }

@@ -31,15 +31,38 @@ fn page() -> Result<String, CliError> {
     man.render_title(&mut roff)
         .and_then(|()| man.render_name_section(&mut roff))
         .and_then(|()| body(&man, &mut roff))
-        .and_then(|()| commands(&program, "zeph-host", &mut roff))
+        .and_then(|()| list(&program, &mut roff))
+        .and_then(|()| chapters(&program, "zeph-host", &mut roff))
         .map_err(|error| CliError::internal("the manual page cannot be made").because(error))?;
     Ok(String::from_utf8_lossy(&roff).into_owned())
 }
 
-/// Every command below `parent`, each as a chapter.
-fn commands(parent: &Command, path: &str, roff: &mut Vec<u8>) -> io::Result<()> {
+/// The commands below `parent` that its help lists.
+fn commands(parent: &Command) -> impl Iterator<Item = &Command> {
     let commands = parent.get_subcommands();
-    for command in commands.filter(|command| command.get_name() != "help") {
+    commands.filter(|command| command.get_name() != "help" && !command.is_hide_set())
+}
+
+/// The commands below `parent`, each with what it is for.
+fn list(parent: &Command, roff: &mut Vec<u8>) -> io::Result<()> {
+    // As the rest of the page has them.
+    let escaped = |text: &str| text.replace('-', "\\-").replace('\'', "\\*(Aq");
+    writeln!(roff, ".SH COMMANDS")?;
+    for command in commands(parent) {
+        let about = command.get_about().map(ToString::to_string);
+        let about = escaped(&about.unwrap_or_default());
+        writeln!(
+            roff,
+            ".TP\n\\fB{}\\fR\n{about}",
+            escaped(command.get_name())
+        )?;
+    }
+    Ok(())
+}
+
+/// Every command below `parent`, each as a chapter.
+fn chapters(parent: &Command, path: &str, roff: &mut Vec<u8>) -> io::Result<()> {
+    for command in commands(parent) {
         let path = format!("{path} {}", command.get_name());
         let man = Man::new(command.clone().display_name(path.as_str()));
         let mut part = Vec::new();
@@ -47,7 +70,7 @@ fn commands(parent: &Command, path: &str, roff: &mut Vec<u8>) -> io::Result<()> 
         // Inside a chapter these are sections.
         let part = String::from_utf8_lossy(&part).replace(".SH ", ".SS ");
         write!(roff, ".SH \"{}\"\n{part}", path.to_uppercase())?;
-        self::commands(command, &path, roff)?;
+        chapters(command, &path, roff)?;
     }
     Ok(())
 }
@@ -58,8 +81,12 @@ fn body(man: &Man, roff: &mut Vec<u8>) -> io::Result<()> {
     man.render_options_section(roff)?;
     let mut examples = Vec::new();
     man.render_extra_section(&mut examples)?;
-    // What is set line by line must not be filled.
+    // What is set line by line must not be filled. The heading of the text is the one of the section.
     let examples = String::from_utf8_lossy(&examples).replace(".SH EXTRA\n", ".SH EXAMPLES\n.nf\n");
+    let examples =
+        examples
+            .replacen(".nf\nExamples:\n", ".nf\n", 1)
+            .replacen(".nf\nExample:\n", ".nf\n", 1);
     if !examples.is_empty() {
         writeln!(roff, "{}\n.fi", examples.trim_end())?;
     }
@@ -94,6 +121,12 @@ mod tests {
             );
         }
         assert!(!page.contains("EXTRA"), "{page}");
+        assert!(!page.contains(".nf\nExample"), "{page}");
+        // What help does not list.
+        assert!(!page.contains("JAIL\""), "{page}");
+        assert!(page.contains(".SH COMMANDS\n"), "{page}");
+        let listed = ".TP\n\\fBmcp\\-config\\fR\nSet up an MCP client to use the tools\n";
+        assert!(page.contains(listed), "{page}");
         assert_eq!(
             page.matches("\n.nf\n").count(),
             page.matches("\n.fi\n").count()

@@ -257,7 +257,8 @@ omitted. --jsonl-schema has the details of input and output:
   "error": {"category", "phase", "message", "suggestion", "retryable"}
   A command that exits with a code other than 0 has failed: "text" has its output, and "error" its
   "exit_code", which is null if a signal killed it. "retryable" means that the same call may succeed
-  if it is made again; the host does not repeat calls.
+  if it is made again. The host itself repeats only calls of tools that say that this changes
+  nothing more, such as `fetch`, after faults that pass ([tools.retry]).
 
 A line that is not a valid request gets a result with status `invalid` and its
 "line" number; later lines are still processed. The exit code is 0 if every
@@ -283,6 +284,10 @@ A value is taken as text if the tool's schema has a string there; otherwise it i
 Typing the call approves it; deny rules, grants and limits still apply.
 If a command of `bash` fails, its output is printed to standard output and zeph-host exits with the
 exit code of the command, or with 128 + the number of the signal that killed it.
+
+A failure has a category, `error.category` with `--output json`: tool_not_found, invalid_parameters,
+type_mismatch, policy_blocked, confirmation_required, permanent_failure, cancelled, rate_limited,
+server_error, network_error or timeout.
 
 Exit codes:
   0    success

@@ -289,6 +289,7 @@ fn refused(error: &MergeError, path: &Path, name: &str) -> CliError {
             "--name gives this one another name than `{name}`; --force replaces the other"
         )),
         MergeError::NoHttp(_) | MergeError::NoToken(_) => unusable(error),
-        _ => this(&error.to_string()).hint("correct the file, or add the printed snippet by hand"),
+        _ => this(&error.to_string())
+            .hint("correct the file, or add by hand what the same command prints without --write"),
     }
 }

@@ -15,6 +15,7 @@ use super::context::{self, Context};
 use super::error::CliError;
 use super::exit::Exit;
 use super::page::print_json;
+use super::revoke::CALL_IDS;
 use super::{out, records};
 use crate::calls::{CallControl, CallReport};
 use crate::host::Host;
@@ -38,9 +39,9 @@ struct Comparison {
 
 /// Runs the command.
 pub(super) fn run(context: &Context, options: &Replay) -> Result<Exit, CliError> {
-    let before = recorded(context, options)?;
+    let (call, before) = recorded(context, options)?;
     if let Some(reason) = obstacle(&before) {
-        return Err(cannot(options.call, &reason));
+        return Err(cannot(call, &reason));
     }
     let mut config = context.config()?;
     // What the operator has run when files change is not for copies.
@@ -48,15 +49,11 @@ pub(super) fn run(context: &Context, options: &Replay) -> Result<Exit, CliError>
     let directory = TempDir::with_prefix("zeph-replay-")
         .map_err(|error| CliError::internal("there is no temporary directory").because(error))?;
     context::block_on(async {
-        let (report, after) =
-            again(context, config, (options.call, &before), directory.path()).await?;
+        let (report, after) = again(context, config, (call, &before), directory.path()).await?;
         if after.decision != RecordedDecision::Allow {
             let reason = report.failure().map(|failure| failure.message.clone());
-            out::note(&format!(
-                "call {} is not allowed now: {}",
-                options.call,
-                reason.unwrap_or_default()
-            ));
+            let reason = reason.unwrap_or_default();
+            out::note(&format!("call {call} is not allowed now: {reason}"));
             return Ok(Exit::Refused);
         }
         let comparison = Comparison {
@@ -75,22 +72,39 @@ pub(super) fn run(context: &Context, options: &Replay) -> Result<Exit, CliError>
     })
 }
 
-/// The record of the call, the last when there are several.
-fn recorded(context: &Context, options: &Replay) -> Result<CallRecord, CliError> {
+/// The call that is meant and its record, the last when there are several.
+fn recorded(context: &Context, options: &Replay) -> Result<(CallId, CallRecord), CliError> {
     let path = context.surroundings.working_directory.join(&options.from);
     let mut lines = RecordLines::open(&path).map_err(records::unusable)?;
-    let call = options.call.to_string();
-    let mut found = None;
+    let mut found: Option<CallRecord> = None;
     while let Some(line) = lines.next().map_err(records::unusable)? {
-        if let RecordLine::Call(record) = line
-            && record.call_id == call
-        {
-            found = Some(*record);
+        let RecordLine::Call(record) = line else {
+            continue;
+        };
+        if !record.call_id.starts_with(options.call.as_str()) {
+            continue;
         }
+        if found
+            .as_ref()
+            .is_some_and(|found| found.call_id != record.call_id)
+        {
+            let message = format!(
+                "`{}` has several calls whose ID begins with `{}`; write more of it",
+                options.from.display(),
+                options.call
+            );
+            return Err(CliError::user(message).hint(CALL_IDS));
+        }
+        found = Some(*record);
     }
-    found.ok_or_else(|| {
-        let message = format!("`{}` has no record of call {call}", options.from.display());
-        CliError::user(message).hint("`zeph-host audit tail --json` shows the IDs of calls")
+    let call = found.as_ref().and_then(|found| found.call_id.parse().ok());
+    call.zip(found).ok_or_else(|| {
+        let message = format!(
+            "`{}` has no record of call {}",
+            options.from.display(),
+            options.call
+        );
+        CliError::user(message).hint(CALL_IDS)
     })
 }
 

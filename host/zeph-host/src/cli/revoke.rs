@@ -11,6 +11,10 @@ use crate::governance::{self, RevokeError};
 use crate::run::page::Page;
 use crate::run::session_commands;
 
+/// Where the IDs of calls are found.
+pub(super) const CALL_IDS: &str =
+    "`zeph-host audit` lists calls with the beginning of their IDs, with `--json` whole";
+
 /// Runs the command.
 pub(super) fn run(context: &Context, options: &Revoke) -> Result<Exit, CliError> {
     let store = context.store(&context.config()?)?;
@@ -34,8 +38,8 @@ pub(super) fn run(context: &Context, options: &Revoke) -> Result<Exit, CliError>
 fn problem(error: RevokeError) -> CliError {
     match error {
         RevokeError::Store(error) => error.into(),
-        RevokeError::Unknown(_) | RevokeError::NoCall => {
-            CliError::user(error.to_string()).hint("`zeph-host audit` lists calls with their IDs")
+        RevokeError::Unknown(_) | RevokeError::Several(_) | RevokeError::NoCall => {
+            CliError::user(error.to_string()).hint(CALL_IDS)
         }
         RevokeError::BlocksAll(..) => CliError::user(error.to_string()),
     }

@@ -4,9 +4,10 @@ use zeph_core::failure::ToolFailure;
 use zeph_core::output::Outcome;
 
 use super::args::CliArgs;
-use super::color_typed;
 use super::error::CliError;
 use super::exit::Exit;
+use super::help::CALL_LONG;
+use super::{color_typed, meant_command};
 
 /// The table of `zeph-host call --help`.
 #[test]
@@ -51,6 +52,29 @@ fn colour_is_found_before_anything_is_parsed() {
     }
 }
 
+/// An agent takes the exit code of a usage error for a veto.
+#[test]
+fn a_hook_is_meant_wherever_its_line_is_wrong() {
+    let table = [
+        ("--no-projet hook claude pre-tool-use", true),
+        ("--color=purple hook claude pre-tool-use", true),
+        ("-vx hook claude pre-tool-use", true),
+        ("hook claude pre-tool-use --no-such-option", true),
+        ("hook --no-such-option", true),
+        ("call hook --no-such-option", false),
+        ("--no-projet call read -- hook", false),
+        ("run --jsn", false),
+    ];
+    for (line, expect) in table {
+        let typed: Vec<_> = std::iter::once("zeph-host")
+            .chain(line.split(' '))
+            .map(Into::into)
+            .collect();
+        let is_hook = meant_command(&typed).as_deref() == Some("hook");
+        assert_eq!(is_hook, expect, "{line}");
+    }
+}
+
 #[test]
 fn command_lines_that_are_understood() {
     for line in [
@@ -88,6 +112,7 @@ fn command_lines_that_are_understood() {
         "policy suggest --from f --json",
         "grants --unused 30d --json",
         "replay 01938c2e-5a51-7cc3-98f2-8c1f9a3b7e10 --from f --json",
+        "replay 01938c2e-5a51 --from f",
         "run --record f",
         "serve --record f",
         "acp --record f",
@@ -185,6 +210,19 @@ fn command_lines_that_are_understood() {
         "approve k7m2x9qd --write",
         "approve k7m2x9qd --deny --always",
         "approve --revoke x",
+        "approve --deny",
+        "approve --always --yes",
+        "approve --session",
+        "approve --rule --write",
+        "approve --yes",
+        "approve --list --deny",
+        "approve --list --yes",
+        "approve --list --rule",
+        "approve --revoke k7m2x9qd --deny",
+        "approve --revoke k7m2x9qd --always",
+        "approve --revoke k7m2x9qd --session",
+        "approve --revoke k7m2x9qd --last",
+        "approve --revoke k7m2x9qd --yes",
         "revoke",
         "forgive x",
         "explain",
@@ -242,6 +280,36 @@ fn fits(command: &Command) {
         assert_eq!(too_long, None, "{}", command.get_name());
     }
     command.get_subcommands().for_each(fits);
+}
+
+/// Where a help sends its reader is a command, and says what it is said to say.
+#[test]
+fn help_refers_to_help_that_is_there() {
+    let mut program = CliArgs::command();
+    program.build();
+    let (mut n_found, mut commands) = (0, vec![&program]);
+    while let Some(command) = commands.pop() {
+        commands.extend(command.get_subcommands());
+        let text = command.get_after_long_help().map(ToString::to_string);
+        // A reference may be broken over two lines.
+        let text = text.unwrap_or_default().replace('\n', " ");
+        for quoted in text.split('`') {
+            let named = quoted.strip_prefix("zeph-host ");
+            let Some(named) = named.and_then(|named| named.strip_suffix(" --help")) else {
+                continue;
+            };
+            n_found += 1;
+            let found = named
+                .split(' ')
+                .try_fold(&program, |command, name| command.find_subcommand(name));
+            assert!(found.is_some(), "{}: {quoted}", command.get_name());
+        }
+    }
+    assert!(n_found > 1, "no reference was found");
+    // `serve --help` sends its reader there for them.
+    for category in ErrorCategory::ALL.map(ErrorCategory::label) {
+        assert!(CALL_LONG.contains(category), "{category}");
+    }
 }
 
 #[test]

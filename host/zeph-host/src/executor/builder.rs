@@ -143,7 +143,7 @@ impl HostBuilder {
         self
     }
 
-    /// Adds a folder whose plugins are used, in place of `plugins.folders`. Without one, and without [`of_user`](Self::of_user), no
+    /// Adds a folder whose plugins are used, before those of `plugins.folders`. Without one, and without [`of_user`](Self::of_user), no
     /// plugin is used but those of the program.
     pub fn plugins(mut self, folder: impl Into<PathBuf>) -> Self {
         self.flags.plugins.push(folder.into());

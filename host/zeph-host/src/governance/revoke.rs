@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 use zeph_core::failure::one_line;
-use zeph_core::id::{CallId, ConversationId};
+use zeph_core::id::{CallId, CallPrefix, ConversationId};
 use zeph_core::policy::{CallWords, tool_key};
 use zeph_shell::analysis::analyse;
 use zeph_store::{AuditFilter, AuditRecord, Store, StoreError};
@@ -24,6 +24,8 @@ pub(crate) struct RevokedSequence {
 pub(crate) enum RevokeError {
     #[error("there is no record of call `{0}`")]
     Unknown(String),
+    #[error("several calls have an ID that begins with `{0}`; write more of it")]
+    Several(CallPrefix),
     #[error("no call of this conversation is recorded")]
     NoCall,
     #[error(
@@ -34,7 +36,7 @@ pub(crate) enum RevokeError {
     Store(#[from] StoreError),
 }
 
-/// Learns the sequence of one call, or of the newest of `conversation`.
+/// Learns the sequence of one call, or of the newest of `conversation`. `call` is its ID, or enough of its beginning.
 ///
 /// Errors: [`RevokeError`]; nothing is learned then.
 pub(crate) async fn revoke(
@@ -64,8 +66,17 @@ pub(crate) async fn forget(store: &Store, id: i64) -> Result<bool, StoreError> {
 
 async fn recorded(store: &Store, call: &str) -> Result<AuditRecord, RevokeError> {
     let unknown = || RevokeError::Unknown(one_line(call, 60));
-    let id: CallId = call.trim().parse().map_err(|_| unknown())?;
-    store.audit_record(id).await?.ok_or_else(unknown)
+    let prefix: CallPrefix = call.parse().map_err(|_| unknown())?;
+    let filter = AuditFilter {
+        call: Some(prefix.clone()),
+        ..AuditFilter::newest(2)
+    };
+    let mut records = store.audit_query(filter).await?;
+    let record = records.pop().ok_or_else(unknown)?;
+    match records.is_empty() {
+        true => Ok(record),
+        false => Err(RevokeError::Several(prefix)),
+    }
 }
 
 async fn newest(

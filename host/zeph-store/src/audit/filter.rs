@@ -1,7 +1,7 @@
 //! Reading the audit: which rows, and in which order.
 
 use zeph_core::category::ErrorCategory;
-use zeph_core::id::{CallId, ConversationId};
+use zeph_core::id::{CallId, CallPrefix, ConversationId};
 
 use crate::audit::record::AuditRecord;
 use crate::error::StoreError;
@@ -10,6 +10,8 @@ use crate::store::{Access, Store};
 /// Which rows to read. Every condition that is set must hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditFilter {
+    /// Whose IDs begin so.
+    pub call: Option<CallPrefix>,
     /// Of this tool.
     pub tool: Option<String>,
     /// Of this plugin.
@@ -34,6 +36,7 @@ impl AuditFilter {
     /// The newest `limit` rows of everything.
     pub fn newest(limit: u32) -> Self {
         Self {
+            call: None,
             tool: None,
             plugin: None,
             category: None,

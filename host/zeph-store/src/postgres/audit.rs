@@ -8,7 +8,7 @@ use bytes::BytesMut;
 use tokio_postgres::Row;
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type};
 use zeph_core::category::ErrorCategory;
-use zeph_core::id::CallId;
+use zeph_core::id::{CallId, CallPrefix};
 
 use self::pending::PendingCall;
 use super::chain;
@@ -36,6 +36,7 @@ macro_rules! selected {
                 AND ($3::text IS NULL OR tool = $3) AND ($4::text IS NULL OR plugin = $4)
                 AND ($5::text IS NULL OR error_category = $5) AND ($6::text IS NULL OR conversation_id = $6)
                 AND ($7::boolean IS FALSE OR finished_at_ms IS NULL)
+                AND ($9::text IS NULL OR left(call_id, length($9)) = $9)
              ORDER BY begun_at_ms ",
             $direction,
             ", seq ",
@@ -88,6 +89,7 @@ pub(super) fn select(transaction: &Transaction, filter: &AuditFilter) -> Outcome
             &filter.conversation.map(|id| id.to_string()),
             &filter.unfinished_only,
             &i64::from(filter.limit),
+            &filter.call.as_ref().map(CallPrefix::as_str),
         ],
     )?;
     rows.iter().map(audit_record).collect()

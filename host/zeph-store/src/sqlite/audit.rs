@@ -98,7 +98,13 @@ pub(super) fn select(
 ) -> rusqlite::Result<Vec<AuditRecord>> {
     let category = filter.category.map(ErrorCategory::label);
     let conversation = filter.conversation.map(|id| id.to_string());
-    let conditions: [(&str, Option<&dyn ToSql>); 6] = [
+    // A prefix is of digits and hyphens, which patterns know nothing about.
+    let call = filter.call.as_ref().map(|prefix| format!("{prefix}*"));
+    let conditions: [(&str, Option<&dyn ToSql>); 7] = [
+        (
+            "call_id GLOB",
+            call.as_ref().map(|pattern| pattern as &dyn ToSql),
+        ),
         (
             "begun_at_ms >=",
             filter.since_ms.as_ref().map(|ms| ms as &dyn ToSql),

@@ -63,6 +63,11 @@ impl Sequence {
         &self.origin
     }
 
+    /// What becomes of a call that completes it.
+    pub fn mode(&self) -> Mode {
+        self.mode
+    }
+
     /// Whether a person who types a call is held to it, too.
     pub(super) fn binds_operator(&self) -> bool {
         matches!(self.origin, SequenceOrigin::Configured(_))

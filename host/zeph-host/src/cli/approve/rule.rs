@@ -38,40 +38,57 @@ pub(super) fn run(
     let text: Vec<&str> = blocks.iter().map(|(_, block)| block.as_str()).collect();
     let text = text.join("\n");
     let is_first = has_no_rules(context);
-    let mut written = None;
-    if options.write {
-        if !options.json.json {
-            out::data(&text)?;
-        }
-        let file = zeph_config::user_file(&context.surroundings, &context.flags)
-            .ok_or_else(|| CliError::user("there is no place for a configuration file"))?
-            .path;
-        let question = format!("Add this to `{}`?", file.display());
-        let answer = match options.json.json && !options.yes {
-            true => Answer::Nobody,
-            false => ask(&question, options.yes),
-        };
-        if answer != Answer::Yes {
-            out::note("nothing was written; `--yes` writes without asking");
-            return Ok(Exit::Confirm);
-        }
-        write(context, &file, &blocks)?;
-        written = Some(file);
+    let file = match options.write {
+        true => Some(file(context)?),
+        false => None,
+    };
+    let is_json = options.json.json;
+    if file.is_some() && !is_json {
+        out::data(&text)?;
     }
-    if !options.json.json && is_first {
+    let agreed = file.filter(|file| agreed(file, options));
+    if let Some(file) = &agreed {
+        write(context, file, &blocks)?;
+    }
+    let is_refused = options.write && agreed.is_none();
+    if !is_json && is_first && !is_refused {
         out::note(
             "rules in `tools.permissions` take the place of `tools.shell.blocked_commands` and \
              `tools.shell.confirm_patterns`, and what no rule matches asks",
         );
     }
-    match (options.json.json, &written) {
-        (true, _) => print_json(&json!({ "rules": rules, "toml": text, "written": written }))?,
+    match (is_json, &agreed) {
+        (true, _) => print_json(&json!({ "rules": rules, "toml": text, "written": agreed }))?,
+        (false, None) if is_refused => {}
         (false, None) => out::data(&text)?,
         (false, Some(file)) => Page::new()
             .line(0, &format!("written to {}", file.display()))
             .print()?,
     }
-    Ok(Exit::Success)
+    Ok(match is_refused {
+        true => Exit::Confirm,
+        false => Exit::Success,
+    })
+}
+
+/// The operator's file, which need not exist.
+fn file(context: &Context) -> Result<PathBuf, CliError> {
+    let file = zeph_config::user_file(&context.surroundings, &context.flags);
+    let file = file.ok_or_else(|| CliError::user("there is no place for a configuration file"))?;
+    Ok(file.path)
+}
+
+/// Whether the rules may be added to `file`; if not, that is said. A reader of JSON has not seen them yet.
+fn agreed(file: &Path, options: &Approve) -> bool {
+    let question = format!("Add this to `{}`?", file.display());
+    let answer = match options.json.json && !options.yes {
+        true => Answer::Nobody,
+        false => ask(&question, options.yes),
+    };
+    if answer != Answer::Yes {
+        out::note("nothing was written; `--yes` writes without asking");
+    }
+    answer == Answer::Yes
 }
 
 /// Whether the operator's file has no such rules of its own, so that the first one changes more than it says.
@@ -98,7 +115,10 @@ fn with_rule(text: &str, tool: &str, block: &str) -> String {
             .chars()
             .filter(|letter| !letter.is_whitespace())
             .collect();
-        if bare.split('#').next() == Some(header.as_str()) {
+        let is_header = bare.split('#').next() == Some(header.as_str());
+        // Within a string of several lines, what stands before it is no whole file.
+        let is_whole = || toml::from_str::<toml::Table>(&text[..position]).is_ok();
+        if is_header && is_whole() {
             return format!("{}{block}\n{}", &text[..position], &text[position..]);
         }
         position += line.len();
@@ -198,6 +218,10 @@ mod tests {
             (
                 "# a\n[[ tools.permissions.bash ]] # last\npattern = \"*\"\n",
                 "# a\nB\n\n[[ tools.permissions.bash ]] # last\npattern = \"*\"\n",
+            ),
+            (
+                "[x]\nabout = \"\"\"\n[[tools.permissions.bash]]\n\"\"\"\n[[tools.permissions.bash]]\n",
+                "[x]\nabout = \"\"\"\n[[tools.permissions.bash]]\n\"\"\"\nB\n\n[[tools.permissions.bash]]\n",
             ),
             (
                 "[[tools.permissions.write]]\npattern = \"*\"\n",

@@ -11,15 +11,21 @@ use crate::cli::help::{
     EXPLAIN_LONG, POLICY_EXAMPLES, POLICY_LONG,
 };
 
+/// What says which pending call is meant: one of them, and whatever acts on a call needs it.
+const PENDING: &str = "pending";
+
+/// What is about no pending call.
+const NO_CALL: [&str; 2] = ["list", "revoke"];
+
 /// `zeph-host approve`
 #[derive(Debug, ClapArgs)]
 #[command(after_help = APPROVE_CALL_EXAMPLES, after_long_help = APPROVE_CALL_LONG)]
 pub(crate) struct Approve {
     /// The pending call: the ID its refusal named, or a tool for its newest one; without it, list them
-    #[arg(value_name = "ID|TOOL", conflicts_with_all = ["last", "list", "revoke"])]
+    #[arg(value_name = "ID|TOOL", group = PENDING, conflicts_with_all = NO_CALL)]
     pub(crate) which: Option<String>,
     /// Approve the newest pending call
-    #[arg(long, conflicts_with_all = ["list", "revoke"])]
+    #[arg(long, group = PENDING, conflicts_with_all = NO_CALL)]
     pub(crate) last: bool,
     /// List pending calls and approvals
     #[arg(long, conflicts_with = "revoke")]
@@ -30,16 +36,16 @@ pub(crate) struct Approve {
     #[command(flatten)]
     pub(crate) how_long: ApprovalDuration,
     /// Deny the call and remove it from the list
-    #[arg(long, conflicts_with_all = ["session", "always", "rule"])]
+    #[arg(long, requires = PENDING, conflicts_with_all = ["session", "always", "rule", "list", "revoke"])]
     pub(crate) deny: bool,
     /// Print an allow rule for such calls instead of approving this one
-    #[arg(long, conflicts_with_all = ["session", "always"])]
+    #[arg(long, requires = PENDING, conflicts_with_all = ["session", "always", "list", "revoke"])]
     pub(crate) rule: bool,
     /// Add the rule to the user's configuration file
     #[arg(long, requires = "rule")]
     pub(crate) write: bool,
     /// Do not ask for confirmation
-    #[arg(short, long)]
+    #[arg(short, long, requires = PENDING, conflicts_with_all = NO_CALL)]
     pub(crate) yes: bool,
     #[command(flatten)]
     pub(crate) json: Json,
@@ -50,10 +56,10 @@ pub(crate) struct Approve {
 #[group(multiple = false)]
 pub(crate) struct ApprovalDuration {
     /// Approve every identical call of the conversation
-    #[arg(long)]
+    #[arg(long, requires = PENDING, conflicts_with_all = NO_CALL)]
     pub(crate) session: bool,
     /// Approve every identical call until the approval is revoked
-    #[arg(long)]
+    #[arg(long, requires = PENDING, conflicts_with_all = NO_CALL)]
     pub(crate) always: bool,
 }
 

@@ -9,7 +9,7 @@ use crate::cli::help::{FORGIVE_EXAMPLES, FORGIVE_LONG, REVOKE_CALL_EXAMPLES, REV
 #[derive(Debug, ClapArgs)]
 #[command(after_help = REVOKE_CALL_EXAMPLES, after_long_help = REVOKE_CALL_LONG)]
 pub(crate) struct Revoke {
-    /// The call: its ID, as in `zeph-host audit`
+    /// The call: its ID, or as much of it as `zeph-host audit` prints
     #[arg(value_name = "CALL-ID")]
     pub(crate) call: String,
     #[command(flatten)]

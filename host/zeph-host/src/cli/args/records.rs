@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
-use zeph_core::id::CallId;
+use zeph_core::id::CallPrefix;
 
 use super::Json;
 use crate::cli::help::{
@@ -61,9 +61,9 @@ pub(crate) struct Grants {
 #[derive(Debug, ClapArgs)]
 #[command(after_help = REPLAY_EXAMPLES, after_long_help = REPLAY_LONG)]
 pub(crate) struct Replay {
-    /// The call, as in the audit and in the record file
+    /// The call: its ID, as in the audit and in the record file, or enough of its beginning
     #[arg(value_name = "CALL-ID")]
-    pub(crate) call: CallId,
+    pub(crate) call: CallPrefix,
     /// The file of `--record` that the call was recorded in
     #[arg(long, value_name = "FILE")]
     pub(crate) from: PathBuf,

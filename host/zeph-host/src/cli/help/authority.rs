@@ -55,14 +55,15 @@ Approving it does not run it: the program has to make the call again.
 
 An approval covers exactly one call: the same tool, arguments and directory. The next such call of
 the same conversation within a day uses it up, unless --session or --always is given. Continue a
-conversation with `zeph-host run --conversation ID`. A call that a rule denies stays denied. No tool
-can approve a call.
+conversation with `zeph-host run --conversation ID`. A call that a rule denies stays denied, unless
+that rule is a constraint (`tools.scoped.constraints`). No tool can approve a call.
 
 --rule prints an allow rule for the configuration file. Rules in `tools.permissions` replace
 `tools.shell.blocked_commands` and `tools.shell.confirm_patterns`.
 
 JSON: {"requests": [...], "approvals": [...]} for the list; {"request", "approved", "approval"}
-for a call.
+for a call, with "denied" for --deny; {"rules", "toml", "written"} for --rule; {"revoked"} for
+--revoke.
 
 Exit codes:
   0    approved, denied, revoked or listed
@@ -82,8 +83,10 @@ Nothing is run or recorded, and no approval is used up. Checks are listed in the
 are made; the first one that denies decides. Grants and the sandbox are not tested: an allowed call
 can still fail because a capability was not granted.
 
-JSON: {"tool", "decision", "rule", "message", "trace": [{"check", "verdict", ...}], "command"};
-decision is allow, ask or deny.
+JSON: {"tool", "decision", "rule", "trace": [{"check", "verdict", "rule", "detail", "would"}]};
+decision is allow, ask or deny. A decision to ask or deny also has "reason", "message", "allow" (rules
+for --allow that would let the call run) and "can_be_approved". An unknown tool or invalid arguments:
+{"tool", "decision", "error"}; the decision is invalid.
 
 Exit codes:
   0    the call would run
@@ -100,13 +103,15 @@ pub(crate) const POLICY_LONG: &str = concat!(
     policy_examples!(),
     r#"
 
-The host makes the same checks when it starts, and does not start if a rule does not compile.
+The host makes the same checks when it starts, and does not start if a rule does not compile. `policy
+show` prints the rules in the order in which the checks of `explain` look at them.
 
 `policy check` without a file also warns about rules that name no tool.
 
 JSON of check: {"ok", "problems": [{"origin", "line", "column", "message"}], "warnings": [...]}
-JSON of show:  {"policy": {"rules", "default_effect", "mode"}, "permissions": {TOOL: [{"pattern",
-               "action", "preset", "mode"}]}, "lists"}
+JSON of show:  {"dependencies", "scoped", "scope", "policy": {"rules", "default_effect", "mode"},
+               "permissions": {TOOL: [{"pattern", "action", "preset", "mode"}]}, "lists",
+               "sequences", "flow", "calls_max", "judge"}; null where nothing is set
 JSON of report: [{"rule", "would", "decided", "tool", "calls", "last"}]
 
 A rule with `mode = "observe"` decides nothing. What it would have decided is in the trace of

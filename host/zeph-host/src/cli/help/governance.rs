@@ -4,7 +4,7 @@ macro_rules! revoke_examples {
     () => {
         r#"Examples:
   zeph-host audit -n 5                     find the call
-  zeph-host revoke 01938c2e-5a51-7cc3-98f2-8c1f9a3b7e10
+  zeph-host revoke 01938c2e-5a51           by the beginning of its ID
   zeph-host forgive 12                     allow such calls again"#
     };
 }

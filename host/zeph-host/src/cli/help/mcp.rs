@@ -24,7 +24,7 @@ The client starts this program with `serve` and the global options given here: -
 --root, --plugins and --no-project. Without --root, tools can access the directory in which the
 client starts its servers, which is the project; for claude-desktop it is the current directory.
 
-Files that --write changes:
+Files that --write and --unwrap change:
   claude-code      .mcp.json of the project
   claude-desktop   claude_desktop_config.json of the user
   codex            config.toml of the user ($CODEX_HOME, else ~/.codex)
@@ -50,8 +50,8 @@ that is reached by an address is wrapped if all its credentials are literal head
 moved, too.
 
 The file as it was is kept beside it, as NAME.wrapped-DIGEST.bak, readable by its owner alone.
---unwrap puts it back, byte for byte. If the file was edited meanwhile, the edits stay, and only the
-wrapped servers are turned back.
+--unwrap puts it back, byte for byte; it changes the file without --write. If the file was edited
+meanwhile, the edits stay, and only the wrapped servers are turned back.
 
 Exit codes:
   0    printed, changed, or nothing to change

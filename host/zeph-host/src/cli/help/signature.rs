@@ -42,8 +42,8 @@ overwritten.
 
 Exit codes:
   0  the key pair was written
-  1  no password was given
-  2  a file exists"#
+  1  the question for the password was left, or a file cannot be written
+  2  a file exists, the passwords differ, or there is no terminal to type one at"#
 );
 
 /// For `-h` of `zeph-host plugin sign`.

@@ -56,6 +56,9 @@ pub(super) fn forget(context: &Context, options: &McpName) -> Result<Exit, CliEr
     let logins = logins(&config)?;
     let forgetting = async { logins.forget(&name).await.map_err(failed) };
     let was_there = context::block_on(forgetting)?;
+    if !was_there {
+        named(&config, &options.name)?;
+    }
     match (is_json(&options.json), was_there) {
         (true, _) => out::json(&json!({ "name": name.as_str(), "was_logged_in": was_there }))?,
         (false, true) => out::remark(&format!("the login to `{name}` is forgotten")),

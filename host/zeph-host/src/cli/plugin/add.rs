@@ -66,6 +66,9 @@ pub(super) fn run(context: &Context, options: &PluginAdd) -> Result<Exit, CliErr
         let is_there = matches!(addition.place, InstallTarget::Same(_));
         let must_agree = !is_there || vouched.asks;
         if must_agree && !agreed(&addition, (&vouched, wants), options.yes) {
+            if options.json.json {
+                display::print_json(&json!({ "name": addition.name, "added": false }))?;
+            }
             return Ok(Exit::Confirm);
         }
         addition.put_in_place(&vouched)?;

@@ -53,6 +53,9 @@ pub(super) fn run(context: &Context, options: &PluginGrant) -> Result<Exit, CliE
         let good = wishing(context, &host, standing, grantable(standing)?, &asked).await?;
         let selection = select(context, host.config(), &good, options, &asked)?;
         if options.what.all && !agreed(standing, &selection, options.yes) {
+            if options.json.json {
+                display::print_json(&json!({ "name": options.name, "granted": [], "notes": [] }))?;
+            }
             return Ok(Exit::Confirm);
         }
         carry_out(context, &host, &good, selection, lifetime, options).await?;

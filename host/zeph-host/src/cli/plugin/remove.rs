@@ -18,16 +18,11 @@ pub(super) fn run(context: &Context, options: &ConfirmedPlugin) -> Result<Exit, 
     let config = context.config()?;
     let known = names::known(&config.plugins.folders)?;
     let found = names::find(&known, &options.name, &context.first_party())?;
-    match ask(&question(found), options.yes) {
-        Answer::Yes => {}
-        Answer::No => {
-            out::remark("nothing was removed");
-            return Ok(Exit::Confirm);
+    if !agreed(found, options.yes) {
+        if options.json.json {
+            display::print_json(&json!({ "name": found.name, "removed": false }))?;
         }
-        Answer::Nobody => {
-            out::note("nothing was removed: that needs a person to agree, or `--yes`");
-            return Ok(Exit::Confirm);
-        }
+        return Ok(Exit::Confirm);
     }
     let records = Records::new(config.engine.cache_dir.as_deref());
     let store = context.store(&config)?;
@@ -40,6 +35,7 @@ pub(super) fn run(context: &Context, options: &ConfirmedPlugin) -> Result<Exit, 
     if options.json.json {
         let mut members = display::members(json!(forgotten));
         members.insert("name".to_owned(), json!(name));
+        members.insert("removed".to_owned(), json!(true));
         display::print_json(&members.into())?;
         return Ok(Exit::Success);
     }
@@ -54,6 +50,19 @@ pub(super) fn run(context: &Context, options: &ConfirmedPlugin) -> Result<Exit, 
     page.line(0, &format!("plugin `{name}` is removed"));
     page.print()?;
     Ok(Exit::Success)
+}
+
+/// Whether it may be done; if not, that is said.
+fn agreed(known: &KnownPlugin, yes: bool) -> bool {
+    let answer = ask(&question(known), yes);
+    match answer {
+        Answer::Yes => {}
+        Answer::No => out::remark("nothing was removed"),
+        Answer::Nobody => {
+            out::note("nothing was removed: that needs a person to agree, or `--yes`");
+        }
+    }
+    answer == Answer::Yes
 }
 
 fn question(known: &KnownPlugin) -> String {

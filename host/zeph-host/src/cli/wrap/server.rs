@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use toml::Value;
 use zeph_config::{
-    CommandServer, Config, Flags, ServerConfig, ServerTransport, ServerValue, variable,
+    CommandServer, Config, ConfigErrors, ServerConfig, ServerTransport, ServerValue, variable,
 };
 use zeph_core::id::ServerName;
 use zeph_core::network::{ExitHost, HTTPS_PORT, HostPattern, Passage};
@@ -103,7 +103,9 @@ fn typed(context: &Context, options: &Wrap, name: &ServerName) -> Result<ServerC
         None => table(context, options)?,
     };
     flags.set.push(format!("mcp.servers.{name}={table}"));
-    let mut config = load(context, &flags)?;
+    // The configuration was right without it: whatever is wrong now was typed.
+    let loaded = Config::load(&context.surroundings, &flags);
+    let mut config = loaded.map_err(|errors| mistyped(&errors, name))?.config;
     let server = config.mcp_servers.remove(name);
     let mut server = server.ok_or_else(|| CliError::internal("the server was not configured"))?;
     match &mut server.transport {
@@ -146,8 +148,36 @@ fn header(given: &str) -> Result<(String, String), CliError> {
     }
 }
 
-fn load(context: &Context, flags: &Flags) -> Result<Config, CliError> {
-    Ok(Config::load(&context.surroundings, flags)?.config)
+/// Options, and the keys of a server that they stand for.
+const OPTIONS: [(&str, &str); 8] = [
+    ("allow_read", "--allow-read"),
+    ("allow_write", "--allow-write"),
+    ("hosts", "--host"),
+    ("secrets", "--secret"),
+    ("env", "--secret"),
+    ("headers", "--secret-header"),
+    ("url", "--url"),
+    ("command", "the command"),
+];
+
+/// What is wrong with the table that was made of the options, as what is wrong with them.
+fn mistyped(errors: &ConfigErrors, name: &ServerName) -> CliError {
+    let problems = errors.problems.iter().map(|problem| {
+        let named = OPTIONS.iter().find_map(|(key, option)| {
+            let key = format!("`mcp.servers.{name}.{key}`");
+            problem
+                .message
+                .strip_prefix(&key)
+                .map(|rest| (option, rest))
+        });
+        match named {
+            Some((option, rest)) if option.starts_with('-') => format!("`{option}`{rest}"),
+            Some((option, rest)) => format!("{option}{rest}"),
+            None => problem.message.clone(),
+        }
+    });
+    let problems: Vec<String> = problems.collect();
+    CliError::user(problems.join("; "))
 }
 
 /// The options as a table of TOML on one line. Values of variables are not among them: they may be secrets, and errors quote it.
@@ -312,7 +342,10 @@ fn no_command(options: &Wrap, name: &ServerName) -> CliError {
 
 #[cfg(test)]
 mod tests {
+    use zeph_config::{Problem, ValueOrigin};
+
     use super::*;
+    use crate::cli::exit::Exit;
 
     #[test]
     fn a_variable_has_a_value_or_the_one_it_has_here() {
@@ -320,6 +353,38 @@ mod tests {
         assert_eq!(value("A=b=c"), ("A".to_owned(), Some("b=c".to_owned())));
         assert_eq!(value("ZEPH_NO_SUCH_VARIABLE").1, None);
         assert!(environment("=x").is_err());
+    }
+
+    #[test]
+    fn what_was_typed_is_named_as_it_was_typed() {
+        let table = [
+            (
+                "`mcp.servers.cat.hosts`: `a b` is no host",
+                "`--host`: `a b` is no host",
+            ),
+            (
+                "`mcp.servers.cat.env`: `B=C` is no name",
+                "`--secret`: `B=C` is no name",
+            ),
+            (
+                "`mcp.servers.cat.command`: it is empty",
+                "the command: it is empty",
+            ),
+            ("something else", "something else"),
+        ];
+        let name = ServerName::new("cat").unwrap();
+        for (message, expect) in table {
+            let errors = ConfigErrors {
+                problems: vec![Problem {
+                    origin: ValueOrigin::BuiltIn { line: 0 },
+                    column: 0,
+                    message: message.to_owned(),
+                }],
+            };
+            let error = mistyped(&errors, &name);
+            assert_eq!(error.problems, [expect]);
+            assert_eq!(error.exit(), Exit::Usage);
+        }
     }
 
     #[test]

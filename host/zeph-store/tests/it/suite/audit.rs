@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::execution::HostUse;
-use zeph_core::id::{CallId, ConversationId, OverflowId};
+use zeph_core::id::{CallId, CallPrefix, ConversationId, OverflowId};
 use zeph_store::{
     AuditEvent, AuditFilter, AuditRecord, AuditResult, BeginFacts, BeginRecord, ClaimSource,
     Ending, Failed, Finish, HostProcess, StoreError, TokenUse,
@@ -203,6 +203,7 @@ async fn filters_select_and_order<D: Database>() {
     let database = D::fresh();
     let store = database.open();
     let conversations = [ConversationId::new(), ConversationId::new()];
+    let mut calls = Vec::new();
     // Call number n: tool read or grep, conversation 0 or 1, at second n; even ones have ended, 4 and 8 in failure.
     for n in 0..10_u8 {
         let tool = if n < 5 { "read" } else { "grep" };
@@ -211,6 +212,7 @@ async fn filters_select_and_order<D: Database>() {
             conversations[usize::from(n % 3 == 0)],
             i64::from(n) * 1_000,
         );
+        calls.push(CallPrefix::from(begin.call_id));
         let mut finish = success(begin.call_id, i64::from(n) * 1_000 + 7);
         if n == 4 || n == 8 {
             finish.ending.failed = Some(Failed {
@@ -227,8 +229,31 @@ async fn filters_select_and_order<D: Database>() {
         newest_first: false,
         ..AuditFilter::newest(100)
     };
-    let cases: [(AuditFilter, &[i64]); 10] = [
+    let start = &calls[0].as_str()[..4];
+    let cases: [(AuditFilter, &[i64]); 13] = [
         (all.clone(), &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]),
+        (
+            AuditFilter {
+                call: Some(calls[6].clone()),
+                ..all.clone()
+            },
+            &[6],
+        ),
+        (
+            AuditFilter {
+                call: start.parse().ok(),
+                limit: 2,
+                ..all.clone()
+            },
+            &[0, 1],
+        ),
+        (
+            AuditFilter {
+                call: "ffff".parse().ok(),
+                ..all.clone()
+            },
+            &[],
+        ),
         (AuditFilter::newest(3), &[9, 8, 7]),
         (
             AuditFilter {
