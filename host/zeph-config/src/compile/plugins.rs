@@ -52,15 +52,24 @@ pub(super) struct Folders {
 }
 
 impl Folders {
-    /// All of them, each once.
+    /// All of them, each once. Those that were typed are the last: what lies there takes no name from what the operator installed.
     pub(super) fn all(&self) -> Vec<PathBuf> {
-        let mut folders: Vec<PathBuf> = Vec::new();
-        for folder in self.named.iter().chain(&self.usual) {
-            if !folders.iter().any(|known| is_same(known, folder)) {
-                folders.push(folder.clone());
-            }
+        let own = self.own();
+        match self.is_typed {
+            true => each_once(own.iter().chain(&self.named)),
+            false => own,
         }
-        folders
+    }
+
+    /// How many of [`all`](Self::all) were typed for this run, and are not the operator's own.
+    pub(super) fn n_typed(&self) -> usize {
+        self.all().len() - self.own().len()
+    }
+
+    /// The operator's own, each once.
+    fn own(&self) -> Vec<PathBuf> {
+        let named = self.named.iter().filter(|_| !self.is_typed);
+        each_once(named.chain(&self.usual))
     }
 
     /// Where new plugins go: where this run was told to look, else to the user's own.
@@ -180,6 +189,7 @@ impl Compiling<'_> {
                 true => folders.all(),
                 false => Vec::new(),
             },
+            n_typed: folders.n_typed(),
             add_to: folders.add_to(),
             settings,
             default_grants,
@@ -324,6 +334,16 @@ fn directory(text: &str) -> Result<Capability, String> {
 /// Whether a path says where it begins.
 pub(super) fn is_full(text: &str) -> bool {
     text.starts_with('/') || text == "~" || text.starts_with("~/")
+}
+
+fn each_once<'a>(all: impl Iterator<Item = &'a PathBuf>) -> Vec<PathBuf> {
+    let mut folders: Vec<PathBuf> = Vec::new();
+    for folder in all {
+        if !folders.iter().any(|known| is_same(known, folder)) {
+            folders.push(folder.clone());
+        }
+    }
+    folders
 }
 
 fn is_same(one: &Path, other: &Path) -> bool {

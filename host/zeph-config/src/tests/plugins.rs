@@ -53,9 +53,17 @@ fn a_folder_that_is_typed_takes_the_place_of_the_others_and_takes_new_plugins() 
     world.flags.plugins = vec!["plugins".into()];
     let plugins = world.config().plugins;
     let typed = world.repo().join("plugins");
-    assert_eq!(plugins.folders[0], typed);
-    assert_eq!(plugins.folders.len(), 3);
+    // Its names come after those of the operator's folders; a command that names a plugin means one of it first.
+    let [beside, data] = usual(&world);
+    let all = [beside.clone(), data.clone(), typed.clone()];
+    assert_eq!((plugins.folders.as_slice(), plugins.n_typed), (&all[..], 1));
+    assert_eq!(plugins.typed_first(), [typed.clone(), beside, data.clone()]);
     assert_eq!(plugins.add_to, Some(typed));
+    // One that is the operator's own stays so.
+    world.flags.plugins = vec![data.clone()];
+    let plugins = world.config().plugins;
+    assert_eq!((plugins.folders.len(), plugins.n_typed), (2, 0));
+    assert_eq!(plugins.add_to, Some(data));
 }
 
 /// Such a path is another folder in every repository, and no repository is trusted by itself.

@@ -101,7 +101,7 @@ fn addition(
         pulled,
     } = delivery;
     let name = source::name(options.name.as_deref(), &source, &context.first_party())?;
-    let known = names::known(&config.plugins.folders)?;
+    let known = names::known(&config.plugins.typed_first())?;
     let replace = match options.replace {
         true => Replace::Yes,
         false => Replace::No,

@@ -106,7 +106,7 @@ impl<'a> Dev<'a> {
     ) -> Result<(), CliError> {
         // Read anew each time: what is granted and where plugins stand may have been changed meanwhile.
         let config = self.context.config()?;
-        let known = names::known(&config.plugins.folders)?;
+        let known = names::known(&config.plugins.typed_first())?;
         let wasm = zeph_engine::digest(&bytes);
         let folder = config.plugins.add_to.as_deref();
         let place = install::place(name, wasm, &known, folder, Replace::Yes)?;
