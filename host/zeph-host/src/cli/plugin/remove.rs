@@ -16,7 +16,7 @@ use crate::cli::out;
 /// Runs the command.
 pub(super) fn run(context: &Context, options: &ConfirmedPlugin) -> Result<Exit, CliError> {
     let config = context.config()?;
-    let known = names::known(&config.plugins.typed_first())?;
+    let known = names::removable(&config.plugins.typed_first())?;
     let found = names::find(&known, &options.name, &context.first_party())?;
     match ask(&question(found), options.yes) {
         Answer::Yes => {}
