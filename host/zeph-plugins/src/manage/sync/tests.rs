@@ -364,7 +364,10 @@ fn what_another_lock_pins_is_shown_with_what_has_to_be_agreed_to() {
     let folder = world.open();
     let own = folder.lock().unwrap();
     let other = lock(&[kept, theirs.clone(), new.clone()]);
-    let adoption = Adoption::between(&own, &other, 5_000, |plugin| {
+    let news = Adoption::of_other(&own, &other);
+    let names: Vec<&str> = news.iter().map(|plugin| plugin.name.0.as_str()).collect();
+    assert_eq!(names, ["notes", "weather"]);
+    let adoption = Adoption::between(&own, other.plugins(), 5_000, |plugin| {
         (plugin.name.0 == "weather").then(|| "broken".to_owned())
     })
     .unwrap();
@@ -404,7 +407,7 @@ fn what_another_lock_pins_is_shown_with_what_has_to_be_agreed_to() {
 fn a_lock_whose_definitions_are_not_what_it_pins_is_not_taken_over() {
     let mut forged = locked("notes", b"1");
     forged.pin.tools = zeph_engine::digest(b"something else");
-    let refused = Adoption::between(&lock(&[]), &lock(&[forged]), 0, |_| None);
+    let refused = Adoption::between(&lock(&[]), &[forged], 0, |_| None);
     let error = refused.unwrap_err();
     assert!(
         error.to_string().contains("cannot be taken over"),
