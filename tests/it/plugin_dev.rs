@@ -143,6 +143,25 @@ fn changes_are_approved_where_that_is_wanted() {
     );
 }
 
+/// Nobody has signed what was built a moment ago, and a signature that is left is of another build.
+#[test]
+fn unsigned_builds_are_approved_where_that_is_wanted() {
+    let product = project();
+    let config = product.home.join(".config/zeph-host");
+    fs::create_dir_all(&config).unwrap();
+    let ask = "[plugins.trust]\nunsigned = \"ask\"\n";
+    fs::write(config.join("config.toml"), ask).unwrap();
+    let left = product.plugins().join("made.wasm.minisig");
+    fs::create_dir_all(product.plugins()).unwrap();
+    fs::write(&left, "of another build").unwrap();
+    let dev = Dev::start(&product, &["made", "--approve"]);
+    dev.says(&["it is approved"]);
+    assert!(!left.exists());
+    product.file("made/source", wanting(WANTS));
+    dev.says(&["the change is approved"]);
+    assert_eq!(dev.interrupt(), Some(0));
+}
+
 #[test]
 fn a_folder_that_is_no_project() {
     let product = Product::new();

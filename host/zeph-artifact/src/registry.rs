@@ -5,12 +5,13 @@
 //! request goes through the egress: hosts of `plugins.registries` as their operator said, all others at public addresses and over TLS.
 //!
 //! In reading order: `request` (one request, and where it is redirected to), `challenge` and `token` (what a registry wants to know),
-//! `session` (requests to one repository), `blob` (bytes of a declared size and digest), `pull`, `referrers` (the signatures of an
-//! artifact), `publish`, `error`.
+//! `session` (requests to one repository), `blob` (bytes of a declared size and digest), `pages` (lists in parts), `pull`,
+//! `referrers` (the signatures of an artifact), `publish`, `error`.
 
 mod blob;
 mod challenge;
 mod error;
+mod pages;
 mod publish;
 mod pull;
 mod referrers;
@@ -163,7 +164,7 @@ impl Registries {
         self.within(fetching).await
     }
 
-    /// The tags of the repository of a reference, as the registry orders them: at most a thousand.
+    /// The tags of the repository of a reference, as the registry orders them, in at most 32 answers.
     ///
     /// Errors: [`RegistryError`].
     pub async fn tags(&self, reference: &Reference) -> Result<Vec<String>, RegistryError> {

@@ -171,8 +171,9 @@ pub struct PluginsConfig {
     /// Where plugins are looked for, absolute; none need exist. A name in an earlier folder wins. Empty when plugins are off
     /// (`plugins.enabled`).
     pub folders: Vec<PathBuf>,
-    /// Those of them that were typed for this run (`--plugins`, `--set`); they are the first.
-    pub typed: Vec<PathBuf>,
+    /// How many of them, the last, were typed for this run: what lies there has a name only where no plugin of the others has it, and
+    /// what their locks say is not the operator's word.
+    pub n_typed: usize,
     /// The one of them that new plugins are copied to; `None` when there is none.
     pub add_to: Option<PathBuf>,
     /// What the plugins of the program hold until they are granted or revoked something, by the plugin's name
@@ -192,6 +193,15 @@ pub struct PluginsConfig {
     pub watch: bool,
     /// What `~` in a manifest stands for.
     pub home: Option<PathBuf>,
+}
+
+impl PluginsConfig {
+    /// The folders in the order in which commands look for the plugin that a person names: first those typed with the command.
+    pub fn typed_first(&self) -> Vec<PathBuf> {
+        let n_own = self.folders.len().saturating_sub(self.n_typed);
+        let (own, typed) = self.folders.split_at(n_own);
+        [typed, own].concat()
+    }
 }
 
 /// Where a list of plugins comes from.

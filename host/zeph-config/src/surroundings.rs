@@ -45,7 +45,7 @@ pub struct Flags {
     /// `--root DIR`, in the order typed: takes the place of `tools.file.allowed_paths` and of
     /// `tools.shell.allowed_paths`, which `set` can still name.
     pub roots: Vec<PathBuf>,
-    /// `--plugins DIR`, in the order typed: stand before `plugins.folders`.
+    /// `--plugins DIR`, in the order typed: beside those of `plugins.folders`.
     pub plugins: Vec<PathBuf>,
     /// `--no-project`: do not look for `.zeph/config.toml`.
     pub no_project: bool,

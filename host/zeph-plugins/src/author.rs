@@ -14,7 +14,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use zeph_core::id::PLUGIN_NAME_CHARS_MAX;
+use zeph_core::id::{PLUGIN_NAME_CHARS_MAX, PluginId};
 
 pub use self::template::{Language, Template};
 
@@ -23,7 +23,7 @@ pub use self::template::{Language, Template};
 pub enum NewError {
     /// The name is not a valid name of a plugin.
     #[error(
-        "`{0}` is not a valid plugin name: 1 to {PLUGIN_NAME_CHARS_MAX} of `a-z 0-9 _ -`, a letter first"
+        "`{0}` is not a valid plugin name: 1 to {PLUGIN_NAME_CHARS_MAX} of `a-z 0-9 _ -`, a letter first, without `__` and without `_` at the end"
     )]
     BadName(String),
     /// The name means something else already.
@@ -91,11 +91,8 @@ pub fn next_steps(language: Language, name: &str, dir: &Path) -> String {
 }
 
 fn check_name(language: Language, name: &str) -> Result<(), NewError> {
-    let is_name = name.len() <= PLUGIN_NAME_CHARS_MAX
-        && name.starts_with(|first: char| first.is_ascii_lowercase())
-        && name.bytes().all(|byte| {
-            byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_-".contains(&byte)
-        });
+    let is_name = PluginId::problem(name).is_none()
+        && name.starts_with(|first: char| first.is_ascii_lowercase());
     if !is_name {
         return Err(NewError::BadName(name.to_owned()));
     }

@@ -12,8 +12,10 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use zeph_config::PLUGINS_FOLDER;
 use zeph_core::failure::one_line;
-use zeph_core::id::{PLUGIN_NAME_CHARS_MAX, PluginId};
+use zeph_core::id::PluginId;
 use zeph_engine::{COMPONENT_BYTES_MAX, ComponentBytes};
+
+use crate::visible::visible_line;
 
 /// Most plugin files of one folder. More than anybody can oversee; bounds what a flood of files costs.
 pub(crate) const FILES_MAX: usize = 256;
@@ -34,6 +36,7 @@ pub struct FileStamp {
 /// A file that is, or should be, a plugin.
 #[derive(Debug, Clone)]
 pub(crate) struct FolderEntry {
+    /// The name of the file without `.wasm`, which is no name of a plugin where there is no stamp.
     pub(crate) name: PluginId,
     pub(crate) path: PathBuf,
     /// Or why it cannot be one, in one sentence.
@@ -86,6 +89,20 @@ pub(crate) fn scan(folder: &Path) -> Result<Vec<FolderEntry>, String> {
         Err(error) => return Err(error.to_string()),
     };
     check(&meta)?;
+    listed(folder, FILES_MAX)
+}
+
+/// The same of a folder that need not be one whose plugins are used: what is there can be named to be removed.
+///
+/// Errors: one sentence when it cannot be read.
+pub(crate) fn everything(folder: &Path) -> Result<Vec<FolderEntry>, String> {
+    match folder.exists() {
+        true => listed(folder, usize::MAX),
+        false => Ok(Vec::new()),
+    }
+}
+
+fn listed(folder: &Path, n_max: usize) -> Result<Vec<FolderEntry>, String> {
     let mut found = BTreeMap::new();
     for entry in fs::read_dir(folder).map_err(|error| error.to_string())? {
         let entry = entry.map_err(|error| error.to_string())?;
@@ -97,8 +114,10 @@ pub(crate) fn scan(folder: &Path) -> Result<Vec<FolderEntry>, String> {
             let plugin = examine(path);
             found.insert(plugin.path.clone(), plugin);
         }
-        if found.len() > FILES_MAX {
-            return Err(format!("it holds more than {FILES_MAX} plugins"));
+        if found.len() > n_max {
+            return Err(format!(
+                "it holds more than {n_max} plugins; `zeph-host plugin remove NAME` removes one"
+            ));
         }
     }
     Ok(found.into_values().collect())
@@ -144,7 +163,8 @@ pub(crate) fn check(folder: &Metadata) -> Result<(), String> {
 
 fn examine(path: PathBuf) -> FolderEntry {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-    let name = PluginId(one_line(&stem, PLUGIN_NAME_CHARS_MAX));
+    // As it is: shortened or folded it could be the name of another file, which it would hide.
+    let name = PluginId(visible_line(&stem));
     let stamp = match PluginId::problem(&stem) {
         Some(problem) => Err(problem),
         None => stamp(&path),

@@ -49,6 +49,8 @@ pub struct KeeperOptions {
     pub clock: Clock,
     /// In the order in which names are given out.
     pub folders: Vec<PathBuf>,
+    /// How many of them, the last, were typed for this run.
+    pub n_typed: usize,
     /// Where records of what was found are kept; `None` keeps none.
     pub cache_dir: Option<PathBuf>,
     /// What there is besides the folders.
@@ -249,7 +251,8 @@ impl Keeper {
         }
         let files = self.files.values().filter(|_| !is_waiting);
         let candidates = files.map(|file| file.candidate.clone());
-        let mut set = PluginSet::assemble(&self.options.fixed, candidates.collect(), &locks)?;
+        let locks = (&locks[..], self.options.n_typed);
+        let mut set = PluginSet::assemble(&self.options.fixed, candidates.collect(), locks)?;
         set.problems = [self.missing.as_slice(), &self.problems].concat();
         set.has_own = !is_waiting;
         set.is_settled &= !is_waiting && !self.has_fresh && self.loads.is_empty();

@@ -15,7 +15,6 @@ use zeph_core::tool::{Backend, Tool};
 use zeph_engine::Plugin;
 
 use super::definitions::Definitions;
-use super::owners::Owners;
 use super::record::ComponentInfo;
 
 pub(crate) use self::standing::{CandidateState, FolderLock, PluginCandidate};
@@ -164,21 +163,21 @@ impl PluginSet {
     ///
     /// Errors: two tools of the host itself with one name.
     pub fn without_folders(fixed: &ProgramParts) -> Result<Self, DuplicateTool> {
-        Self::assemble(fixed, Vec::new(), &[])
+        Self::assemble(fixed, Vec::new(), (&[], 0))
     }
 
     /// Decides which candidates are active, and assigns the names.
     ///
-    /// Shape:  `locks` holds one entry for each folder. A tool whose name belongs to its plugin ([`Owners`]) is offered by it, any
-    ///         other as `plugin__tool`.
+    /// Shape:  `locks` holds one entry for each folder; the last `n_typed` were typed for this run. A tool whose name belongs to its
+    ///         plugin ([`Owners`](super::owners::Owners)) is offered by it, any other as `plugin__tool`.
     /// Errors: two tools of the host itself with one name.
     pub(crate) fn assemble(
         fixed: &ProgramParts,
         mut candidates: Vec<PluginCandidate>,
-        locks: &[FolderLock],
+        (locks, n_typed): (&[FolderLock], usize),
     ) -> Result<Self, DuplicateTool> {
-        let (owners, _) = Owners::of(fixed, locks);
-        let mut names = TakenNames::of(fixed, owners);
+        let mut names = TakenNames::of(fixed, &candidates, (locks, n_typed));
+        let typed_from = locks.len().saturating_sub(n_typed);
         let own = fixed
             .plugins
             .iter()
@@ -195,9 +194,10 @@ impl PluginSet {
         candidates.sort_by_key(|candidate| order(candidate, locks));
         for candidate in candidates {
             let lock = &locks[candidate.folder_idx];
-            let mut standing = PluginStanding::of(candidate, lock);
+            let is_typed = candidate.folder_idx >= typed_from;
+            let mut standing = PluginStanding::of(candidate, lock, is_typed);
             if let (Status::Active, Some(good)) = (&standing.status, &standing.good) {
-                match set.give(&mut names, good) {
+                match set.give(&mut names, good, standing.folder_idx) {
                     Ok((offered, strategies)) => {
                         standing.tools = offered.iter().map(|tool| tool.name.clone()).collect();
                         standing.strategies = strategies;
@@ -229,9 +229,10 @@ impl PluginSet {
         &mut self,
         names: &mut TakenNames,
         good: &VettedPlugin,
+        folder_idx: usize,
     ) -> Result<(Vec<Tool>, Vec<String>), String> {
         let plugin = &good.plugin;
-        let tools = names.give(good)?;
+        let tools = names.give(good, folder_idx)?;
         let mut strategies = Vec::new();
         for definition in plugin.strategies() {
             let own_name = definition.name.clone();
@@ -326,3 +327,6 @@ impl InForce {
         &self.good.plugin
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -191,6 +191,17 @@ pub trait SignatureCheck: fmt::Debug + Send + Sync {
     ) -> SignatureVerdict;
 }
 
+/// Whether the operator agreed to a plugin that nobody signed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Agreement {
+    /// They did, or need not.
+    Given,
+    /// They did not.
+    Missing,
+    /// Its folder was typed for this run: its lock is not the operator's, who agrees by taking the plugin into a folder that is.
+    Elsewhere,
+}
+
 /// What the signatures of a plugin came to, and what becomes of one without.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckedSignature {
@@ -223,11 +234,17 @@ impl CheckedSignature {
 
     /// Why the plugin `name` may not be used; `None` when it may.
     ///
-    /// Shape: `is_agreed` says whether its operator agreed to exactly this one.
-    pub fn refusal(&self, name: &PluginId, is_agreed: bool) -> Option<SignatureRefusal> {
-        let command = format!("`zeph-host plugin approve {name}`");
-        let agreement = (!is_agreed).then_some(command.as_str());
-        self.verdict.refusal(self.rule, agreement)
+    /// Shape: `agreement` says whether its operator agreed to exactly this one.
+    pub fn refusal(&self, name: &PluginId, agreement: Agreement) -> Option<SignatureRefusal> {
+        let command = match agreement {
+            Agreement::Given => None,
+            Agreement::Missing => Some(format!("`zeph-host plugin approve {name}`")),
+            Agreement::Elsewhere => Some(
+                "`zeph-host plugin add` with this file, into your own folder and without `--plugins`,"
+                    .to_owned(),
+            ),
+        };
+        self.verdict.refusal(self.rule, command.as_deref())
     }
 
     /// Whether nothing but its operator's agreement is missing.

@@ -113,15 +113,6 @@ impl Store {
         (lifetime, mode): (GrantLifetime, Option<Mode>),
         at_ms: i64,
     ) -> Result<Vec<GrantRecord>, StoreError> {
-        for capability in &capabilities {
-            if let Some(problem) = problem(capability).or(problem_of_end(lifetime, at_ms)) {
-                return Err(StoreError::BadGrant {
-                    plugin,
-                    capability: capability.to_string(),
-                    problem,
-                });
-            }
-        }
         let grants = NewGrants {
             plugin,
             pin,
@@ -129,8 +120,47 @@ impl Store {
             lifetime,
             mode,
         };
+        check(&grants, at_ms)?;
         self.run("add grants", Access::Write, move |operations| {
             operations.add_grants(&grants, at_ms)
+        })
+        .await
+    }
+
+    /// Revokes grants of `plugin`, and lets a part of some of them stay, in one step; says which grants now stand for those parts.
+    ///
+    /// Shape:  each of `kept` has the number of the grant that it is a part of. Of one that was revoked meanwhile nothing stays.
+    /// Errors: [`StoreError::BadGrant`] when a part could never be in force; then nothing is revoked.
+    pub async fn narrow_grants(
+        &self,
+        plugin: PluginId,
+        which: Revoke,
+        kept: Vec<GrantRecord>,
+        at_ms: i64,
+    ) -> Result<Vec<GrantRecord>, StoreError> {
+        let kept = kept.into_iter().map(|kept| {
+            let grants = NewGrants {
+                plugin: plugin.clone(),
+                pin: kept.pin,
+                capabilities: vec![kept.capability],
+                lifetime: kept.lifetime,
+                mode: kept.mode,
+            };
+            check(&grants, at_ms).map(|()| (kept.id, grants))
+        });
+        let kept = kept.collect::<Result<Vec<_>, _>>()?;
+        self.run("narrow grants", Access::Write, move |operations| {
+            let mut added = Vec::new();
+            for (id, part) in &kept {
+                let n_revoked = operations.revoke_grants(&plugin, &Revoke::Ids(vec![*id]))?;
+                added.extend((n_revoked > 0).then_some(part));
+            }
+            operations.revoke_grants(&plugin, &which)?;
+            let mut left = Vec::new();
+            for part in added {
+                left.extend(operations.add_grants(part, at_ms)?);
+            }
+            Ok(left)
         })
         .await
     }
@@ -215,6 +245,22 @@ impl Store {
     pub async fn forget_plugin(&self, plugin: PluginId) -> Result<usize, StoreError> {
         self.revoke_grants(plugin, Revoke::All).await
     }
+}
+
+/// That grants can be in force.
+///
+/// Errors: [`StoreError::BadGrant`].
+fn check(grants: &NewGrants, at_ms: i64) -> Result<(), StoreError> {
+    for capability in &grants.capabilities {
+        if let Some(problem) = problem(capability).or(problem_of_end(grants.lifetime, at_ms)) {
+            return Err(StoreError::BadGrant {
+                plugin: grants.plugin.clone(),
+                capability: capability.to_string(),
+                problem,
+            });
+        }
+    }
+    Ok(())
 }
 
 /// Why a capability could never be in force, whatever the manifest says.

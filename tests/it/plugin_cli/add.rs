@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::{WANTS, WANTS_MORE, wanting};
+use super::{WANTS, WANTS_MORE, wanting, with_section};
 use crate::guest::HOSTILE;
 use crate::product::Product;
 
@@ -130,6 +130,51 @@ fn a_name_that_is_taken_stays_so_until_it_is_replaced() {
     let removed = product.plugin_json(&["remove", "x", "--yes"]);
     assert_eq!(removed["file"], serde_json::Value::Null, "{removed}");
     assert_eq!(removed["was_pinned"], true, "{removed}");
+}
+
+/// What an operator requests for one component is not written for the one that is accepted.
+#[test]
+fn a_manifest_comes_with_what_is_accepted_at_once() {
+    let product = Product::new();
+    product
+        .file("x.wasm", HOSTILE)
+        .file("new/x.wasm", with_section(HOSTILE, "version", b"2.0.0"))
+        .file("m.toml", WANTS);
+    product.plugin_json(&["add", "x.wasm"]);
+    let lock = product.lock_text();
+    let with = ["--manifest", "m.toml"];
+    let replace = ["add", "new/x.wasm", "--replace"];
+    product.refuses(
+        &[&replace[..], &with].concat(),
+        1,
+        &["wait for its approval", "leave `--manifest` out"],
+    );
+    assert_eq!(product.lock_text(), lock);
+    product.plugin_json(&replace);
+    product.plugin_json(&["approve", "x", "--yes"]);
+    let added = product.plugin_json(&[&["add", "new/x.wasm"][..], &with].concat());
+    assert_eq!(added["wants"].as_array().unwrap().len(), 3, "{added}");
+}
+
+/// One more would turn all of them off, and the command that undoes it needs them.
+#[test]
+fn a_full_folder_stays_as_it_is_and_can_be_emptied() {
+    let product = Product::new();
+    product.file("x.wasm", wanting(WANTS));
+    product.plugin_json(&["add", "x.wasm"]);
+    for n in 1..256 {
+        product.drop_in(&format!("p{n}"), b"junk");
+    }
+    product.refuses(
+        &["add", "x.wasm", "--name", "y"],
+        1,
+        &["holds 256 plugins", "plugin remove"],
+    );
+    assert_eq!(product.plugin_json(&["info", "x"])["status"], "active");
+    product.drop_in("one-more", b"junk");
+    product.plugin_json(&["disable", "x"]);
+    product.plugin_json(&["remove", "one-more", "--yes"]);
+    assert_eq!(product.plugin_json(&["info", "x"])["status"], "disabled");
 }
 
 #[test]

@@ -140,6 +140,61 @@ fn a_folder_that_is_named_is_used_by_every_command() {
     assert_eq!(product.run(&call).stdout, "hello\n");
 }
 
+/// What lies in a repository, and what its lock claims, takes no name from what its user installed.
+#[test]
+fn a_typed_folder_takes_no_name_from_an_installed_plugin() {
+    let product = Product::new();
+    product.file("plugins/evil.wasm", HOSTILE);
+    let list = ["plugin", "list", "--json", "--plugins", "plugins"];
+    assert_eq!(product.run(&list).code, Some(0));
+    let claim = "echo = \"evil\"";
+    assert!(product.read("zeph.lock").contains(claim));
+    product.drop_in("x", &wanting(WANTS));
+    product.file("plugins/x.wasm", HOSTILE);
+    let standings = |product: &Product| {
+        let listed = product.run(&list).json();
+        let rows = listed.as_array().unwrap().iter();
+        let row = |row: &Value| {
+            let has_echo = |name: &str| row["tools"].as_array().unwrap().contains(&json!(name));
+            let folder = row["folder"]
+                .as_str()
+                .unwrap()
+                .starts_with(product.work.to_str().unwrap());
+            let echo = ["echo", "evil__echo"]
+                .into_iter()
+                .find(|name| has_echo(name));
+            (
+                row["name"].clone(),
+                folder,
+                row["status"].clone(),
+                echo.map(str::to_owned),
+            )
+        };
+        let mut rows: Vec<_> = rows.map(row).collect();
+        rows.sort_by_key(|(name, is_typed, ..)| (name.to_string(), *is_typed));
+        rows
+    };
+    let row = |name: &str, is_typed, status: &str, echo: Option<&str>| {
+        (
+            json!(name),
+            is_typed,
+            json!(status),
+            echo.map(str::to_owned),
+        )
+    };
+    let evil = || row("evil", true, "active", Some("evil__echo"));
+    let typed = || row("x", true, "quarantined", None);
+    assert_eq!(
+        standings(&product),
+        [evil(), row("x", false, "active", Some("echo")), typed()]
+    );
+    product.plugin_json(&["disable", "x"]);
+    assert_eq!(
+        standings(&product),
+        [evil(), row("x", false, "disabled", None), typed()]
+    );
+}
+
 #[test]
 fn a_component_is_called_where_it_lies() {
     let product = Product::new();

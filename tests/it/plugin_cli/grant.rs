@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{WANTS, wanting};
+use super::{WANTS, WANTS_MORE, wanting};
 use crate::product::Product;
 use crate::running::Running;
 
@@ -78,6 +78,24 @@ fn what_cannot_be_granted_is_refused_with_what_can() {
         1,
         &["is not used and can be granted nothing"],
     );
+}
+
+/// Nobody has seen what it is now.
+#[test]
+fn a_plugin_that_is_off_and_was_exchanged_is_granted_nothing() {
+    let product = product();
+    product.plugin_json(&["disable", "x"]);
+    product.drop_in("x", &wanting(WANTS_MORE));
+    let words = ["can be granted nothing", "plugin approve x"];
+    product.refuses(&["grant", "x", "--dir", ".:read"], 1, &words);
+    let list = product.plugin_json(&["list"]);
+    assert_eq!(
+        (&list[0]["status"], &list[0]["changed"]),
+        (&json!("disabled"), &json!(true))
+    );
+    product.refuses(&["list"], 0, &["disabled, changed"]);
+    product.plugin_json(&["approve", "x", "--yes"]);
+    product.plugin_json(&["grant", "x", "--dir", ".:read"]);
 }
 
 #[test]

@@ -265,6 +265,42 @@ fn unsigned_plugins_wait_for_their_operator_where_that_was_decided() {
     );
 }
 
+/// The pin of a signed plugin is no agreement to an unsigned one, and the lock of a repository is nobody's.
+#[test]
+fn a_pin_alone_agrees_to_no_unsigned_plugin() {
+    let product = with_keys(&["acme"]);
+    trust(&product, "ask", &[("acme", LOCAL)]);
+    signed(&product, &plugin(), &["--key", "acme.key"]);
+    assert_eq!(weather(&product)["status"], "active");
+    fs::remove_file(product.plugins().join("weather.wasm.minisig")).unwrap();
+    assert_eq!(weather(&product)["status"], "changed");
+    let approve = ["approve", "weather", "--yes"];
+    product.refuses(&approve, 5, &["it is not signed", "--accept signer"]);
+    product.refuses(
+        &[&approve[..], &["--accept", "signer"]].concat(),
+        0,
+        &["is approved"],
+    );
+    assert_eq!(weather(&product)["status"], "active");
+
+    let product = Product::new();
+    product.file("repo/plugins/weather.wasm", plugin());
+    let info = [
+        "plugin",
+        "info",
+        "weather",
+        "--json",
+        "--plugins",
+        "repo/plugins",
+    ];
+    assert_eq!(product.run(&info).json()["status"], "active");
+    trust(&product, "ask", &[]);
+    let info = product.run(&info).json();
+    assert_eq!(info["status"], "quarantined", "{info}");
+    let reason = info["reason"].as_str().unwrap();
+    assert!(reason.contains("`zeph-host plugin add`"), "{reason}");
+}
+
 #[test]
 fn adding_decides_before_anything_is_copied() {
     let product = with_keys(&["acme", "other"]);

@@ -74,6 +74,17 @@ fn plugins_are_found_in_signed_indexes() {
     assert_eq!(plugin["newest"], "1.1.0", "{found}");
     let command = "zeph-host plugin add registry.example.org/org/weather:1.1.0";
     assert_eq!(plugin["add_command"], command, "{found}");
+    // The digest that its publisher signed goes with it.
+    let digest = format!("sha256:{}", "b".repeat(64));
+    publisher.publish(&product, 2, |index| {
+        index["plugins"][0]["versions"][2]["manifest"] = json!(digest);
+    });
+    let found = product.plugin_json(&["search", "FORECAST"]);
+    assert_eq!(
+        found["plugins"][0]["add_command"],
+        format!("{command}@{digest}"),
+        "{found}"
+    );
     let ran = product.plugin(&["search", "weather", "nothing"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(ran.stdout.contains("no plugin fits"), "{ran:?}");

@@ -10,6 +10,7 @@ use zeph_core::id::Digest;
 use zeph_egress::OwnAnswer;
 
 use super::blob::{self, Expected};
+use super::pages::Pages;
 use super::request::Asked;
 use super::session::Session;
 use super::{Registries, RegistryError, SIGNATURE_BYTES_MAX, error, referrers};
@@ -21,8 +22,8 @@ use crate::trust::{MINISIGN_SUFFIX, MINISIGN_TYPE};
 /// Where a registry says what it believes the digest of a manifest is.
 pub(super) const DIGEST_FIELD: &str = "docker-content-digest";
 
-/// Most tags that are listed.
-const TAGS_MAX: usize = 1_000;
+/// How many tags are asked for at once. A registry may answer with fewer.
+const PAGE_TAGS: usize = 1_000;
 
 pub(super) async fn pull(
     session: &Session<'_>,
@@ -142,17 +143,26 @@ struct Tags {
     tags: Option<Vec<String>>,
 }
 
+/// All tags of the repository, in as many parts as the registry makes of them.
+///
+/// Errors: those of [`Pages`]: the newest version could be on a part that is not read.
 pub(super) async fn tags(session: &Session<'_>) -> Result<Vec<String>, RegistryError> {
     let mut asked = session.get("tags/list");
-    asked.url.set_query(Some(&format!("n={TAGS_MAX}")));
+    asked.url.set_query(Some(&format!("n={PAGE_TAGS}")));
+    let told = asked.told();
     let answer = session.send(&asked).await?;
-    let answer = error::success(answer, &asked.told()).await?;
-    let bytes = error::bytes(answer, &asked.told(), MANIFEST_BYTES_MAX).await?;
-    let listed: Tags = manifest::json(&bytes).map_err(|why| RegistryError::Manifest {
-        what: asked.told(),
-        why,
-    })?;
-    let mut tags = listed.tags.unwrap_or_default();
-    tags.truncate(TAGS_MAX);
+    let mut page = Some(error::success(answer, &told).await?);
+    let mut pages = Pages::new(session, "tags", asked);
+    let mut tags = Vec::new();
+    while let Some(answer) = page {
+        let next = pages.after(&answer)?;
+        let bytes = error::bytes(answer, &told, MANIFEST_BYTES_MAX).await?;
+        let listed: Tags = manifest::json(&bytes).map_err(|why| RegistryError::Manifest {
+            what: told.clone(),
+            why,
+        })?;
+        tags.extend(listed.tags.unwrap_or_default());
+        page = pages.get(next).await?;
+    }
     Ok(tags)
 }

@@ -2,11 +2,11 @@
 
 use bytes::Bytes;
 use http::StatusCode;
-use http::header::{CONTENT_TYPE, ETAG, HeaderValue, LINK};
-use url::Url;
+use http::header::{CONTENT_TYPE, ETAG, HeaderValue};
 use zeph_core::id::Digest;
 use zeph_egress::OwnAnswer;
 
+use super::pages::Pages;
 use super::request::Asked;
 use super::session::Session;
 use super::{RegistryError, SIGNATURE_BYTES_MAX, blob, error};
@@ -31,9 +31,6 @@ const SIMPLE_SIGNING_TYPE: &str = "application/vnd.dev.cosign.simplesigning.v1+j
 
 /// Most signatures of one artifact that are fetched. Who may write more of them may also remove the right one.
 const SIGNATURES_MAX: usize = 16;
-
-/// Most parts of a list of signatures.
-const PAGES_MAX: usize = 32;
 
 /// Most bytes of the manifest of a signature.
 const REFERRER_BYTES_MAX: usize = 64 * 1024;
@@ -103,50 +100,21 @@ async fn referrers(
 
 /// The list that begins with `answer`, in as many parts as the registry makes of it.
 ///
-/// Errors: a list of more than [`PAGES_MAX`] parts, and one that goes on elsewhere: what is on the parts that are not read could be the
-/// signature that counts.
+/// Errors: those of [`Pages`].
 async fn all_pages(
     session: &Session<'_>,
-    mut asked: Asked,
-    mut answer: OwnAnswer,
+    asked: Asked,
+    answer: OwnAnswer,
 ) -> Result<Vec<Descriptor>, RegistryError> {
+    let mut pages = Pages::new(session, "signatures", asked);
     let mut manifests = Vec::new();
-    for _ in 0..PAGES_MAX {
-        let next = next_page(&answer, &asked.url)?;
+    let mut page = Some(answer);
+    while let Some(answer) = page {
+        let next = pages.after(&answer)?;
         manifests.append(&mut read_index(answer).await?.manifests);
-        let Some(next) = next else {
-            return Ok(manifests);
-        };
-        if !session.is_own(&next) {
-            let why = format!(
-                "the list of signatures goes on at `{}`",
-                next.origin().ascii_serialization()
-            );
-            return Err(RegistryError::Protocol(why));
-        }
-        asked.url = next;
-        answer = error::success(session.send(&asked).await?, &asked.told()).await?;
+        page = pages.get(next).await?;
     }
-    let why = format!("the list of signatures has more than {PAGES_MAX} pages");
-    Err(RegistryError::Protocol(why))
-}
-
-/// Where a list goes on: `Link: <URL>; rel="next"`.
-///
-/// Source: the distribution specification of OCI, "Listing Referrers", and RFC 8288.
-fn next_page(answer: &OwnAnswer, here: &Url) -> Result<Option<Url>, RegistryError> {
-    let links = answer.headers.get_all(LINK).iter();
-    let links = links.filter_map(|value| value.to_str().ok());
-    let mut each = links.flat_map(|value| value.split(','));
-    let next = each.find_map(|link| {
-        let (target, parameters) = link.trim().strip_prefix('<')?.split_once('>')?;
-        let mut parameters = parameters.split(';').map(str::trim);
-        let is_next = |one: &str| matches!(one, "rel=next" | "rel=\"next\"");
-        parameters.any(is_next).then_some(target)
-    });
-    let joined = next.map(|next| here.join(next));
-    let bad = |_| RegistryError::Protocol("the `Link` of a list is not a URL".to_owned());
-    joined.transpose().map_err(bad)
+    Ok(manifests)
 }
 
 /// How registries without referrers answer: they know neither the path nor perhaps the method, or they have a page for everything.

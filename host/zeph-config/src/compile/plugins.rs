@@ -52,15 +52,20 @@ pub(super) struct Folders {
 }
 
 impl Folders {
-    /// All of them, each once.
+    /// All of them, each once. Those that were typed are the last: what lies there takes no name from what the operator installed.
     pub(super) fn all(&self) -> Vec<PathBuf> {
-        let mut folders: Vec<PathBuf> = Vec::new();
-        for folder in self.named.iter().chain(&self.usual) {
-            if !folders.iter().any(|known| is_same(known, folder)) {
-                folders.push(folder.clone());
-            }
-        }
-        folders
+        each_once(self.own().iter().chain(self.typed()))
+    }
+
+    /// How many of [`all`](Self::all) were typed for this run, and are not the operator's own.
+    fn n_last(&self) -> usize {
+        self.all().len() - self.own().len()
+    }
+
+    /// The operator's own, each once.
+    fn own(&self) -> Vec<PathBuf> {
+        let named = self.named.iter().skip(self.n_typed);
+        each_once(named.chain(&self.usual))
     }
 
     /// Where new plugins go: where this run was told to look, else to the user's own.
@@ -203,10 +208,7 @@ impl Compiling<'_> {
                 true => folders.all(),
                 false => Vec::new(),
             },
-            typed: match raw.enabled {
-                true => folders.typed().to_vec(),
-                false => Vec::new(),
-            },
+            n_typed: folders.n_last(),
             add_to: folders.add_to(),
             settings,
             default_grants,
@@ -351,6 +353,16 @@ fn directory(text: &str) -> Result<Capability, String> {
 /// Whether a path says where it begins.
 pub(super) fn is_full(text: &str) -> bool {
     text.starts_with('/') || text == "~" || text.starts_with("~/")
+}
+
+fn each_once<'a>(all: impl Iterator<Item = &'a PathBuf>) -> Vec<PathBuf> {
+    let mut folders: Vec<PathBuf> = Vec::new();
+    for folder in all {
+        if !folders.iter().any(|known| is_same(known, folder)) {
+            folders.push(folder.clone());
+        }
+    }
+    folders
 }
 
 fn is_same(one: &Path, other: &Path) -> bool {

@@ -53,16 +53,23 @@ fn a_folder_that_is_typed_stands_before_the_others_and_takes_new_plugins() {
     world.flags.plugins = vec!["plugins".into(), "/srv/more".into()];
     let plugins = world.config().plugins;
     let typed = [world.repo().join("plugins"), "/srv/more".into()];
+    // Their names come after those of the operator's folders; a command that names a plugin means one of them first.
     let [beside, data] = usual(&world);
-    let team = world.home().join("team");
-    let [first, second] = typed.clone();
-    assert_eq!(plugins.folders, [first.clone(), second, team, beside, data]);
-    assert_eq!(plugins.typed, typed);
-    assert_eq!(plugins.add_to, Some(first));
+    let own = [world.home().join("team"), beside, data];
+    let all = [&own[..], &typed].concat();
+    assert_eq!((plugins.folders.clone(), plugins.n_typed), (all, 2));
+    assert_eq!(plugins.typed_first(), [&typed[..], &own].concat());
+    assert_eq!(plugins.add_to.as_ref(), typed.first());
     assert_eq!(
         world.said("plugins.folders"),
         r#"["plugins", "/srv/more", "~/team"] (--plugins plugins, --plugins /srv/more, USER:2)"#
     );
+    // One that is the operator's own stays so.
+    let [_, _, data] = own;
+    world.flags.plugins = vec![data.clone()];
+    let plugins = world.config().plugins;
+    assert_eq!((plugins.folders.len(), plugins.n_typed), (3, 0));
+    assert_eq!(plugins.add_to, Some(data));
 }
 
 /// Each is judged by where it was said: only a person who sees where they are may type a path that begins there.
@@ -89,10 +96,16 @@ fn a_folder_beside_a_typed_one_is_still_named_in_full() {
     );
 
     let mut world = World::new().set("plugins.folders=team");
-    assert_eq!(world.config().plugins.typed, [world.repo().join("team")]);
+    let typed = |world: &World| {
+        let plugins = world.config().plugins;
+        plugins.typed_first()[..plugins.n_typed].to_vec()
+    };
+    assert_eq!(typed(&world), [world.repo().join("team")]);
     world.flags.plugins = vec!["mine".into()];
-    let typed = ["mine", "team"].map(|name| world.repo().join(name));
-    assert_eq!(world.config().plugins.typed, typed);
+    assert_eq!(
+        typed(&world),
+        ["mine", "team"].map(|name| world.repo().join(name))
+    );
 }
 
 /// Such a path is another folder in every repository, and no repository is trusted by itself.

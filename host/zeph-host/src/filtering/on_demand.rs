@@ -37,6 +37,8 @@ pub(crate) struct OnDemand {
 /// What it takes to look.
 struct Places {
     folders: Vec<PathBuf>,
+    /// How many of them, the last, were typed for this run.
+    n_typed: usize,
     cache_dir: Option<PathBuf>,
     limits: CallLimits,
     /// Names that no file of a folder can have.
@@ -63,6 +65,7 @@ impl OnDemand {
         Self {
             places: Places {
                 folders,
+                n_typed: config.plugins.n_typed,
                 cache_dir: config.engine.cache_dir.clone(),
                 limits: config.limits,
                 signatures: Signatures::of(config),
@@ -132,6 +135,7 @@ impl Places {
             limits: self.limits,
             clock: now_ms,
             folders: self.folders.clone(),
+            n_typed: self.n_typed,
             cache_dir: self.cache_dir.clone(),
             fixed: ProgramParts {
                 plugins: self.first_party.iter().map(nothing).collect(),

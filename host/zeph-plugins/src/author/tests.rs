@@ -189,6 +189,8 @@ fn names() {
         (Language::C, "a/b", false),
         (Language::C, "a.b", false),
         (Language::C, "a b", false),
+        (Language::C, "word__count", false),
+        (Language::C, "words_", false),
         (Language::C, "file", false),
         (Language::Rust, "fn", false),
         (Language::Rust, "proc-macro", false),

@@ -1,7 +1,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
-use super::{QUIET, ReadError, read, scan, unused};
+use super::{FILES_MAX, QUIET, ReadError, everything, read, scan, unused};
 
 fn names(folder: &std::path::Path) -> Vec<(String, bool)> {
     let found = scan(folder).unwrap();
@@ -42,6 +42,46 @@ fn only_wasm_files_count_and_each_has_a_verdict() {
             name("link", true),
         ]
     );
+}
+
+/// A name that was folded or cut would hide the file whose name it became.
+#[test]
+fn a_file_never_has_the_name_of_another() {
+    let dir = tempfile::tempdir().unwrap();
+    let long = "n".repeat(60);
+    let others = [
+        " count".to_owned(),
+        "count ".to_owned(),
+        "count\u{a0}".to_owned(),
+        "co\u{200b}unt".to_owned(),
+        "count\n".to_owned(),
+        "count.wasm".to_owned(),
+        long.clone(),
+        format!("{long}n"),
+    ];
+    for name in others.iter().map(String::as_str).chain(["count"]) {
+        fs::write(dir.path().join(format!("{name}.wasm")), "x").unwrap();
+    }
+    let mut found = names(dir.path());
+    let good: Vec<_> = found.iter().filter(|(_, is_good)| *is_good).collect();
+    assert_eq!(good, [&("count".to_owned(), true)]);
+    let n_files = found.len();
+    found.sort();
+    found.dedup();
+    assert_eq!((found.len(), n_files), (others.len() + 1, others.len() + 1));
+}
+
+/// What makes a folder unusable must not keep its operator from removing it.
+#[test]
+fn a_folder_that_is_not_used_is_listed_to_remove_from_it() {
+    let dir = tempfile::tempdir().unwrap();
+    for n in 0..=FILES_MAX {
+        fs::write(dir.path().join(format!("p{n}.wasm")), "x").unwrap();
+    }
+    fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    assert!(scan(dir.path()).is_err());
+    assert_eq!(everything(dir.path()).unwrap().len(), FILES_MAX + 1);
+    assert!(everything(&dir.path().join("nothing")).unwrap().is_empty());
 }
 
 #[test]

@@ -9,7 +9,7 @@ use super::Keeper;
 use crate::lock::{Lock, LockError, LockFile, LockedPlugin, Provenance};
 use crate::owners::{NameClaim, Owners};
 use crate::set::{CandidateState, FolderLock, ManifestBy, PluginCandidate, VettedPlugin};
-use crate::signature::{CheckedSignature, SignedPlugin};
+use crate::signature::{Agreement, CheckedSignature, SignedPlugin};
 
 impl Keeper {
     /// The lock of a folder, with every plugin in it that was not known before, where it can be changed.
@@ -69,7 +69,7 @@ impl Keeper {
         if !self.options.gives_names {
             return;
         }
-        let (_, given) = Owners::of(&self.options.fixed, locks);
+        let (_, given) = Owners::of(&self.options.fixed, locks, self.options.n_typed);
         let news = given.into_iter().enumerate();
         for (folder_idx, given) in news.filter(|(_, given)| !given.is_empty()) {
             let path = lock_of(&self.options.folders[folder_idx]);
@@ -94,7 +94,8 @@ impl Keeper {
 /// What may not be used is not pinned: the signature it gets later, or its operator, decides about it.
 fn newcomer(candidate: &PluginCandidate, lock: &Lock, now_ms: i64) -> Option<LockedPlugin> {
     let signature = candidate.signature.as_ref();
-    let refusal = signature.and_then(|signature| signature.refusal(&candidate.name, false));
+    let refusal =
+        signature.and_then(|signature| signature.refusal(&candidate.name, Agreement::Missing));
     match &candidate.state {
         CandidateState::Good(good) if lock.get(&candidate.name).is_none() && refusal.is_none() => {
             let path = &candidate.path;

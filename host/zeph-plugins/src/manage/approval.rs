@@ -51,7 +51,8 @@ pub fn compare(
     let Some(old) = Lock::read(&lock)?.get(name).cloned() else {
         return Err(cannot("is not pinned; start the host once more".to_owned()));
     };
-    if old.pin == good.pin {
+    // One that nobody signs any more is another thing to agree to, and be it the same file.
+    if old.pin == good.pin && !standing.has_changed {
         return Ok(None);
     }
     let new = LockedPlugin {

@@ -8,6 +8,7 @@ use zeph_core::failure::one_line;
 use zeph_core::id::PluginId;
 use zeph_core::manifest::Want;
 
+use crate::folder::FILES_MAX;
 use crate::lock::LockError;
 use crate::visible::visible_line;
 
@@ -47,6 +48,12 @@ pub enum ManageError {
         /// Why.
         problem: String,
     },
+    /// A folder with as many plugins as it may have.
+    #[error("`{}` holds {FILES_MAX} plugins, which is the limit; nothing was added", .0.display())]
+    Full(PathBuf),
+    /// A folder that another command changes, and does not finish.
+    #[error("another command is changing the plugins in `{}` and did not finish in time", .0.display())]
+    Busy(PathBuf),
     /// The lock beside a folder.
     #[error(transparent)]
     Lock(#[from] LockError),
@@ -183,6 +190,8 @@ impl ManageError {
             Self::Off => {
                 vec!["`zeph-host config show --origin` says where that was set".to_owned()]
             }
+            Self::Full(_) => vec!["`zeph-host plugin remove NAME` makes room".to_owned()],
+            Self::Busy(_) => vec!["try again when it has ended".to_owned()],
             Self::Lock(error) => vec![error.hint().to_owned()],
             Self::BadName(_) => vec!["give it one with `--name`".to_owned()],
             Self::TakenByHost(_) => vec!["give it another with `--name`".to_owned()],

@@ -10,6 +10,8 @@ use zeph_engine::ComponentBytes;
 
 use super::ManageError;
 use super::names::KnownPlugin;
+use super::sync::SeenPlugin;
+use crate::folder::FILES_MAX;
 use crate::signature::{FoundSignatures, SignatureFile};
 
 /// What stands where a component is to go.
@@ -32,9 +34,37 @@ pub enum Replace {
     Yes,
 }
 
+impl InstallTarget {
+    /// The file.
+    pub fn file(&self) -> &Path {
+        match self {
+            Self::Free(file) | Self::Same(file) | Self::Taken(file) => file,
+        }
+    }
+
+    /// What stands there under this name, for who agrees to put a component with the digest `wasm` there. Blocks.
+    pub fn seen(&self, name: &PluginId, wasm: Digest, known: &[KnownPlugin]) -> SeenPlugin {
+        let folder = self.file().parent();
+        let mut known = known.iter();
+        let there = known.find(|known| known.name == *name && Some(&*known.folder) == folder);
+        let pinned = there.and_then(|known| known.locked.as_ref());
+        SeenPlugin {
+            pin: pinned.map(|locked| locked.pin),
+            wasm: match self {
+                Self::Free(_) => None,
+                Self::Same(_) => Some(wasm),
+                Self::Taken(file) => {
+                    let bytes = ComponentBytes::read(file).ok();
+                    bytes.map(|bytes| zeph_engine::digest(&bytes))
+                }
+            },
+        }
+    }
+}
+
 /// Where a component with this digest goes under this name: into `folder`, or over what has the name.
 ///
-/// Errors: `Exists` and `Pinned` when another plugin has the name and may not be replaced; `Off`.
+/// Errors: `Exists` and `Pinned` when another plugin has the name and may not be replaced; `Full`; `Off`.
 pub fn place(
     name: &PluginId,
     wasm: Digest,
@@ -61,6 +91,10 @@ pub fn place(
     };
     if replace == Replace::No && of_name.any(is_other) {
         return Err(ManageError::Pinned(name.clone()));
+    }
+    let here = known.iter().filter(|known| known.folder == folder);
+    if here.filter(|known| known.file.is_some()).count() >= FILES_MAX {
+        return Err(ManageError::Full(folder.to_owned()));
     }
     Ok(InstallTarget::Free(folder.join(format!("{name}.wasm"))))
 }

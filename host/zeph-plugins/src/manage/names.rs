@@ -8,7 +8,7 @@ use zeph_core::nearest::nearest;
 use zeph_core::tool::Backend;
 
 use super::ManageError;
-use crate::folder;
+use crate::folder::{self, FolderEntry};
 use crate::lock::{Lock, LockedPlugin};
 use crate::set::{InForce, PluginOrigin, PluginSet, PluginStanding};
 
@@ -32,15 +32,30 @@ pub fn known(folders: &[PathBuf]) -> Result<Vec<KnownPlugin>, ManageError> {
     if folders.is_empty() {
         return Err(ManageError::Off);
     }
-    let mut known = Vec::new();
-    for folder in folders {
-        known.extend(in_folder(folder)?);
-    }
-    Ok(known)
+    let known = folders
+        .iter()
+        .map(|folder| in_folder(folder, folder::scan(folder)));
+    Ok(known.collect::<Result<Vec<_>, _>>()?.concat())
 }
 
-fn in_folder(folder: &Path) -> Result<Vec<KnownPlugin>, ManageError> {
-    let found = folder::scan(folder).map_err(|problem| ManageError::Folder {
+/// The same, of folders whose plugins need not be used: to switch one off or to remove it.
+///
+/// Errors: no folder, one that cannot be read, or a lock that cannot be read.
+pub fn removable(folders: &[PathBuf]) -> Result<Vec<KnownPlugin>, ManageError> {
+    if folders.is_empty() {
+        return Err(ManageError::Off);
+    }
+    let known = folders
+        .iter()
+        .map(|folder| in_folder(folder, folder::everything(folder)));
+    Ok(known.collect::<Result<Vec<_>, _>>()?.concat())
+}
+
+fn in_folder(
+    folder: &Path,
+    found: Result<Vec<FolderEntry>, String>,
+) -> Result<Vec<KnownPlugin>, ManageError> {
+    let found = found.map_err(|problem| ManageError::Folder {
         folder: folder.to_owned(),
         problem,
     })?;

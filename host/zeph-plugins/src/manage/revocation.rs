@@ -199,37 +199,19 @@ impl Plan {
         Ok(())
     }
 
-    /// Does it, and gives back what stays. Takes everything back first, so that a failure leaves less and never more.
+    /// Does it in one step, and gives back what stays: nothing of a grant that was revoked meanwhile.
     ///
-    /// Errors: [`StoreError`].
+    /// Errors: [`StoreError`]; then nothing is revoked.
     pub async fn carry_out(
         self,
         plugin: &PluginId,
         store: &Store,
         now_ms: i64,
     ) -> Result<Vec<GrantRecord>, StoreError> {
-        store.revoke_grants(plugin.clone(), self.which).await?;
-        let mut again = Vec::new();
-        for kept in self.kept {
-            let GrantRecord {
-                plugin,
-                pin,
-                capability,
-                lifetime,
-                mode,
-                ..
-            } = kept;
-            if matches!(lifetime, GrantLifetime::Until { at_ms } if at_ms <= now_ms) {
-                continue;
-            }
-            let capabilities = vec![capability];
-            again.extend(
-                store
-                    .add_grants_in_mode(plugin, pin, capabilities, (lifetime, mode), now_ms)
-                    .await?,
-            );
-        }
-        Ok(again)
+        let has_ended = |kept: &GrantRecord| matches!(kept.lifetime, GrantLifetime::Until { at_ms } if at_ms <= now_ms);
+        let kept = self.kept.into_iter().filter(|kept| !has_ended(kept));
+        let narrowed = store.narrow_grants(plugin.clone(), self.which, kept.collect(), now_ms);
+        narrowed.await
     }
 }
 

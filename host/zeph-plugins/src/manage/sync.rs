@@ -23,12 +23,20 @@ use super::provenance::learn;
 use crate::lock::{Lock, LockFile, LockedPlugin};
 use crate::signature::{FoundSignatures, SignatureFile};
 
-/// A folder that only one command brings in line with its lock at a time.
+/// A folder that is compared with its lock, and in which one command at a time changes something.
 #[derive(Debug)]
 pub struct SyncFolder {
     folder: PathBuf,
     held: HeldFolder,
-    _only_one: std::fs::File,
+}
+
+/// What stood in the place of a plugin when its operator was asked about another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SeenPlugin {
+    /// What the lock pinned under its name.
+    pub pin: Option<Pin>,
+    /// The digest of its file.
+    pub wasm: Option<Digest>,
 }
 
 /// What is to be done.
@@ -64,15 +72,14 @@ pub enum SyncAction {
 }
 
 impl SyncFolder {
-    /// Opens a folder, which is made where it is missing, and keeps other commands that change it out until this is dropped.
+    /// Opens a folder, which is made where it is missing. Nobody is kept out: each change says what it was planned upon, and keeps other
+    /// commands out while it is made.
     ///
-    /// Errors: `Folder` for one that must not be used, or that another command is working on; `File`.
+    /// Errors: `Folder` for one that must not be used; `File`.
     pub fn open(folder: &Path) -> Result<Self, ManageError> {
-        let held = HeldFolder::open(folder)?;
         Ok(Self {
-            _only_one: held::only_one(folder)?,
+            held: HeldFolder::open(folder)?,
             folder: folder.to_owned(),
-            held,
         })
     }
 
@@ -143,14 +150,31 @@ impl SyncFolder {
         )))
     }
 
-    /// Puts a component and its signatures in their places, if it is the one that the lock pins and the lock still pins it. Blocks.
+    /// What stands in the place of a plugin now. Reads its file.
     ///
-    /// Errors: `Bad` for other bytes, `Meanwhile` when the lock changed, `File`, `Lock`; then the folder is as it was.
+    /// Errors: `Lock`.
+    pub fn seen(&self, name: &PluginId) -> Result<SeenPlugin, ManageError> {
+        Ok(self.seen_beside(&self.lock()?, name))
+    }
+
+    fn seen_beside(&self, lock: &Lock, name: &PluginId) -> SeenPlugin {
+        SeenPlugin {
+            pin: lock.get(name).map(|locked| locked.pin),
+            wasm: self.held.digest(&file_of(name)),
+        }
+    }
+
+    /// Puts a component and its signatures in their places, if it is the one that the lock pins and the lock still pins it. Blocks, for
+    /// some seconds where another command changes the folder.
+    ///
+    /// Errors: `Bad` for other bytes, `Meanwhile` when the lock changed, `Folder` for one that is full or that another command changes,
+    /// `File`, `Lock`; then the folder is as it was.
     pub fn install(
         &self,
         locked: &LockedPlugin,
         (bytes, signatures): (&[u8], &FoundSignatures),
     ) -> Result<(), ManageError> {
+        let _only_one = held::only_one(&self.folder)?;
         let delivery = self.prepared(locked, bytes, signatures)?;
         LockFile::edit(&lock_of(&self.folder), |lock| {
             must_be(lock, &locked.name, Some(locked.pin))?;
@@ -168,6 +192,7 @@ impl SyncFolder {
         new: &LockedPlugin,
         (bytes, signatures): (&[u8], &FoundSignatures),
     ) -> Result<(), ManageError> {
+        let _only_one = held::only_one(&self.folder)?;
         let delivery = self.prepared(new, bytes, signatures)?;
         LockFile::edit(&lock_of(&self.folder), |lock| {
             must_be(lock, &new.name, old.map(|old| old.pin))?;
@@ -184,14 +209,22 @@ impl SyncFolder {
     /// Puts a component and its signatures in their places as `plugin add` does: what is new is pinned; what takes the place of another
     /// plugin waits for its approval, and the lock remembers where it comes from. Blocks.
     ///
+    /// Shape:  `seen` is what was there when its operator agreed. A host that pinned meanwhile the very file that was there changed nothing.
     /// Errors: as [`install`](Self::install).
     pub fn add(
         &self,
+        seen: SeenPlugin,
         new: &LockedPlugin,
         (bytes, signatures): (&[u8], &FoundSignatures),
     ) -> Result<(), ManageError> {
+        let _only_one = held::only_one(&self.folder)?;
         let delivery = self.prepared(new, bytes, signatures)?;
         LockFile::edit(&lock_of(&self.folder), |lock| {
+            let now = self.seen_beside(lock, &new.name);
+            let was_pinned = seen.pin.is_none() && now.pin.map(|pin| pin.wasm) == now.wasm;
+            if now.wasm != seen.wasm || (now.pin != seen.pin && !was_pinned) {
+                return Err(ManageError::Meanwhile(new.name.clone()));
+            }
             match lock.get_mut(&new.name) {
                 Some(locked) => {
                     if let Some(provenance) = new.provenance.clone() {
@@ -213,6 +246,8 @@ impl SyncFolder {
     ) -> Result<Delivery<'_>, ManageError> {
         self.check_name(&locked.name)?;
         let file = file_of(&locked.name);
+        self.held.check_room(&file)?;
+        self.held.remove_leftovers()?;
         if zeph_engine::digest(bytes) != locked.pin.wasm {
             return Err(ManageError::Bad {
                 path: self.folder.join(&file),
@@ -228,7 +263,11 @@ impl SyncFolder {
         }
         Ok(Delivery {
             held: &self.held,
-            component: self.held.write(&file, bytes)?,
+            // What is there already stays as it is, such as a link that its operator made.
+            component: match self.held.digest(&file) == Some(locked.pin.wasm) {
+                true => None,
+                false => Some(self.held.write(&file, bytes)?),
+            },
             beside,
         })
     }
@@ -281,7 +320,8 @@ impl SyncItem {
 /// A component and what lies beside it, written and not in their places yet.
 struct Delivery<'a> {
     held: &'a HeldFolder,
-    component: Written<'a>,
+    /// `None` for one that is in its place.
+    component: Option<Written<'a>>,
     /// By the names of the files; `None` for one that must not be there.
     beside: Vec<(OsString, Option<Written<'a>>)>,
 }
@@ -295,7 +335,10 @@ impl Delivery<'_> {
                 None => self.held.remove(&name)?,
             }
         }
-        self.component.put_in_place()
+        match self.component {
+            Some(component) => component.put_in_place(),
+            None => Ok(()),
+        }
     }
 }
 

@@ -21,6 +21,7 @@ fn set(status: Status) -> PluginSet {
         strategies: Vec::new(),
         signature: None,
         awaits_agreement: false,
+        has_changed: false,
     };
     let mut set = PluginSet::default();
     set.standings.push(standing);

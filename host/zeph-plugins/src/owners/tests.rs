@@ -13,7 +13,7 @@ use crate::definitions::Definitions;
 use crate::lock::{Lock, LockedPlugin};
 use crate::set::{FolderLock, ProgramParts, VettedPlugin, read_manifest};
 
-fn tool(plugin: &str, name: &str) -> Tool {
+pub(crate) fn tool(plugin: &str, name: &str) -> Tool {
     Tool {
         name: ToolName::new(name).unwrap(),
         title: None,
@@ -27,7 +27,7 @@ fn tool(plugin: &str, name: &str) -> Tool {
 }
 
 /// `alpha: greet wave`, pinned in this order.
-fn lock(plugins: &[&str]) -> Lock {
+pub(crate) fn lock(plugins: &[&str]) -> Lock {
     let mut lock = Lock::default();
     for plugin in plugins {
         let (name, tools) = plugin.split_once(':').unwrap();
@@ -56,7 +56,11 @@ fn lock(plugins: &[&str]) -> Lock {
 
 /// Writes down what is given, as the keeper does.
 fn settle(locks: &mut [FolderLock]) -> Owners {
-    let (owners, given) = Owners::of(&ProgramParts::default(), locks);
+    settle_typed(locks, 0)
+}
+
+fn settle_typed(locks: &mut [FolderLock], n_typed: usize) -> Owners {
+    let (owners, given) = Owners::of(&ProgramParts::default(), locks, n_typed);
     for (lock, given) in locks.iter_mut().zip(given) {
         for given in given {
             lock.as_mut().unwrap().give(given.name, given.plugin);
@@ -69,7 +73,7 @@ fn settle(locks: &mut [FolderLock]) -> Owners {
 fn check(owners: &Owners, name: &str, owner: &str) {
     let tool = ToolName::new(name).unwrap();
     for plugin in ["alpha", "beta", "gamma"] {
-        let owns = owners.owns(&PluginId(plugin.to_owned()), &tool);
+        let owns = owners.owns(&PluginId(plugin.to_owned()), false, &tool);
         assert_eq!(owns, plugin == owner, "{plugin} {name}");
     }
 }
@@ -103,6 +107,48 @@ fn a_newcomer_in_another_folder_takes_no_name() {
     check(&settle(&mut locks), "greet", "beta");
     locks[0] = Ok(lock(&["alpha: greet"]));
     check(&settle(&mut locks), "greet", "beta");
+}
+
+/// The lock of such a folder may come with a repository, and claim whatever its author likes.
+#[test]
+fn a_folder_that_was_typed_gets_the_names_that_the_others_leave() {
+    let names = |name: &str| ToolName::new(name).unwrap();
+    let id = |plugin: &str| PluginId(plugin.to_owned());
+    let mut typed = lock(&["evil: greet peek", "alpha: hello"]);
+    for (name, plugin) in [
+        ("greet", "evil"),
+        ("hello", "evil"),
+        ("wave", "gone"),
+        ("look", "alpha"),
+    ] {
+        typed.give(names(name), id(plugin));
+    }
+    let mut own = lock(&["alpha: greet"]);
+    own.give(names("hello"), id("alpha"));
+    own.remove(&id("alpha"));
+    let own = [own, lock(&["alpha: greet", "beta: wave"])];
+    let [removed, installed] = own.map(Ok);
+    let mut locks = [removed, installed, Ok(typed)];
+    let owners = settle_typed(&mut locks, 1);
+    let table = [
+        ("greet", "alpha", false),
+        ("wave", "beta", false),
+        ("hello", "alpha", false),
+        ("peek", "evil", true),
+        ("look", "alpha", true),
+    ];
+    for (name, owner, is_typed) in table {
+        for plugin in ["alpha", "beta", "evil", "gone"] {
+            for folder in [false, true] {
+                let owns = owners.owns(&id(plugin), folder, &names(name));
+                assert_eq!(
+                    owns,
+                    (plugin, folder) == (owner, is_typed),
+                    "{plugin} {folder} {name}"
+                );
+            }
+        }
+    }
 }
 
 #[test]
@@ -154,8 +200,8 @@ async fn a_plugin_named_like_one_of_the_host_owns_nothing() {
         ))],
         builtin: Vec::new(),
     };
-    let (owners, _) = Owners::of(&fixed, &[Ok(lock(&["file: greet", "alpha: greet"]))]);
+    let (owners, _) = Owners::of(&fixed, &[Ok(lock(&["file: greet", "alpha: greet"]))], 0);
     let greet = ToolName::new("greet").unwrap();
-    assert!(owners.owns(&PluginId("alpha".to_owned()), &greet));
-    assert!(!owners.owns(&PluginId("file".to_owned()), &greet));
+    assert!(owners.owns(&PluginId("alpha".to_owned()), false, &greet));
+    assert!(!owners.owns(&PluginId("file".to_owned()), false, &greet));
 }

@@ -1,12 +1,13 @@
 //! The names that tools of plugins are offered by.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use zeph_core::id::{PluginId, ToolName};
 use zeph_core::policy::tool_key;
 use zeph_core::tool::Tool;
 
-use super::{ProgramParts, VettedPlugin};
+use super::standing::PluginCandidate;
+use super::{FolderLock, ProgramParts, VettedPlugin};
 use crate::owners::{JOINT, Owners, host_keys};
 
 /// The names that are taken.
@@ -15,30 +16,50 @@ pub(super) struct TakenNames {
     /// By what rules see of them.
     tools: BTreeSet<String>,
     plugins: BTreeSet<PluginId>,
+    /// In which folder the plugin of each name is.
+    homes: BTreeMap<PluginId, usize>,
+    /// The first folder that was typed for this run.
+    typed_from: usize,
 }
 
 impl TakenNames {
-    pub(super) fn of(fixed: &ProgramParts, owners: Owners) -> Self {
+    /// Shape: the last `n_typed` of `locks` are of folders that were typed for this run.
+    pub(super) fn of(
+        fixed: &ProgramParts,
+        candidates: &[PluginCandidate],
+        (locks, n_typed): (&[FolderLock], usize),
+    ) -> Self {
+        let (owners, _) = Owners::of(fixed, locks, n_typed);
         let plugins = fixed.plugins.iter().map(|own| own.plugin.id().clone());
         Self {
             owners,
             tools: host_keys(fixed),
             plugins: plugins.collect(),
+            homes: homes(candidates, locks),
+            typed_from: locks.len().saturating_sub(n_typed),
         }
     }
 
-    /// The tools of a plugin under the names they are offered by.
+    /// The tools of a plugin of this folder under the names they are offered by.
     ///
     /// Errors: one sentence when a name cannot be given; then none is.
-    pub(super) fn give(&mut self, good: &VettedPlugin) -> Result<Vec<Tool>, String> {
+    pub(super) fn give(
+        &mut self,
+        good: &VettedPlugin,
+        folder_idx: usize,
+    ) -> Result<Vec<Tool>, String> {
         let id = good.plugin.id();
-        if self.plugins.contains(id) {
-            return Err(format!("another plugin is named `{id}`; rename the file"));
+        let is_elsewhere = self.homes.get(id).is_some_and(|home| *home != folder_idx);
+        if is_elsewhere || self.plugins.contains(id) {
+            return Err(format!(
+                "another plugin is named `{id}`, whether it is on or off; rename the file, or remove the other one"
+            ));
         }
+        let is_typed = folder_idx >= self.typed_from;
         let mut keys = BTreeSet::new();
         let mut offered: Vec<Tool> = Vec::new();
         for tool in good.plugin.tools() {
-            let name = self.offered(id, &tool.name)?;
+            let name = self.offered((id, is_typed), &tool.name)?;
             let key = tool_key(name.as_str());
             if self.tools.contains(&key) || !keys.insert(key) {
                 return Err(format!("its tool `{name}` has a name that is taken"));
@@ -54,10 +75,14 @@ impl TakenNames {
     }
 
     /// The name of a tool: its own when it belongs to the plugin, else `plugin__tool`.
-    fn offered(&self, id: &PluginId, own: &ToolName) -> Result<ToolName, String> {
+    fn offered(
+        &self,
+        (id, is_typed): (&PluginId, bool),
+        own: &ToolName,
+    ) -> Result<ToolName, String> {
         // A tool that came with a newer host keeps its name from everybody.
         let is_free = !self.tools.contains(&tool_key(own.as_str()));
-        if is_free && self.owners.owns(id, own) {
+        if is_free && self.owners.owns(id, is_typed, own) {
             return Ok(own.clone());
         }
         ToolName::new(format!("{id}{JOINT}{own}")).map_err(|_| {
@@ -66,4 +91,24 @@ impl TakenNames {
             )
         })
     }
+}
+
+/// The first folder in which the plugin of each name was accepted, on or off: rules, settings and habits mean that one. Of a folder whose lock
+/// cannot be read every file counts.
+fn homes(candidates: &[PluginCandidate], locks: &[FolderLock]) -> BTreeMap<PluginId, usize> {
+    let mut homes = BTreeMap::new();
+    for (folder_idx, lock) in locks.iter().enumerate() {
+        let pinned = lock.iter().flat_map(|lock| lock.plugins());
+        let pinned = pinned.map(|plugin| &plugin.name);
+        let here = candidates
+            .iter()
+            .filter(|candidate| candidate.folder_idx == folder_idx);
+        let unread = here
+            .filter(|_| lock.is_err())
+            .map(|candidate| &candidate.name);
+        for name in pinned.chain(unread) {
+            homes.entry(name.clone()).or_insert(folder_idx);
+        }
+    }
+    homes
 }

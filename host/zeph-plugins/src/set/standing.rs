@@ -9,7 +9,7 @@ use zeph_core::id::{PluginId, ToolName};
 use super::{ManifestBy, VettedPlugin};
 use crate::folder::FileStamp;
 use crate::lock::Lock;
-use crate::signature::CheckedSignature;
+use crate::signature::{Agreement, CheckedSignature};
 
 /// A file of a plugin directory and its state.
 #[derive(Debug, Clone)]
@@ -60,6 +60,8 @@ pub struct PluginStanding {
     pub signature: Option<CheckedSignature>,
     /// Whether it is off only because its operator has not agreed to a plugin that nobody signed.
     pub awaits_agreement: bool,
+    /// Whether it is not what was accepted, on or off: another file, other definitions, or without the signature that was to be there.
+    pub has_changed: bool,
 }
 
 /// Whether a plugin is active, and if not, why.
@@ -70,7 +72,7 @@ pub enum Status {
     Active,
     /// It is being checked or compiled.
     Loading,
-    /// File or definitions are not those that were accepted.
+    /// File or definitions are not those that were accepted, or nobody signs it any more.
     Changed,
     /// Switched off by the operator.
     Disabled,
@@ -82,7 +84,8 @@ pub enum Status {
 pub(crate) type FolderLock = Result<Lock, String>;
 
 impl PluginStanding {
-    pub(super) fn of(candidate: PluginCandidate, lock: &FolderLock) -> Self {
+    /// Shape: `is_typed` says that the folder was typed for this run. Its lock may have come with it, and is nobody's agreement.
+    pub(super) fn of(candidate: PluginCandidate, lock: &FolderLock, is_typed: bool) -> Self {
         let PluginCandidate {
             name,
             path,
@@ -94,7 +97,11 @@ impl PluginStanding {
         let locked = lock.as_ref().ok().and_then(|lock| lock.get(&name));
         let accepted = locked.iter().flat_map(|locked| locked.definitions.tools());
         let accepted = accepted.map(|tool| tool.name.clone()).collect();
-        let mut awaits_agreement = false;
+        let needs_agreement = signature
+            .as_ref()
+            .is_some_and(CheckedSignature::is_for_operator);
+        let mut agreement = Agreement::Given;
+        let mut has_changed = false;
         let (status, good) = match state {
             CandidateState::Loading => (Status::Loading, None),
             CandidateState::Bad(reason) => (Status::Quarantined(reason), None),
@@ -107,13 +114,20 @@ impl PluginStanding {
                     }
                     _ => good,
                 };
-                // To what changed its operator agrees by approving it.
-                let refusal = signature.as_ref().and_then(|signature| {
-                    let is_agreed = locked.is_some() || !signature.is_for_operator();
-                    awaits_agreement = !is_agreed;
-                    signature.refusal(&name, is_agreed)
+                agreement = match (needs_agreement, is_typed, locked) {
+                    (true, true, _) => Agreement::Elsewhere,
+                    (true, false, None) => Agreement::Missing,
+                    // To what changed its operator agrees by approving it.
+                    (true, false, Some(_)) | (false, ..) => Agreement::Given,
+                };
+                has_changed = locked.is_some_and(|locked| {
+                    let has_lost_signer = needs_agreement && locked.signer().is_some();
+                    locked.pin != good.pin || has_lost_signer
                 });
-                match (status(&name, &good, lock), refusal) {
+                let refusal = signature
+                    .as_ref()
+                    .and_then(|signature| signature.refusal(&name, agreement));
+                match (status(&name, has_changed, lock), refusal) {
                     (Status::Disabled, _) => (Status::Disabled, Some(good)),
                     (_, Some(refusal)) => (Status::Quarantined(refusal.to_string()), Some(good)),
                     (status, None) => (status, Some(good)),
@@ -131,12 +145,13 @@ impl PluginStanding {
             accepted,
             strategies: Vec::new(),
             signature,
-            awaits_agreement,
+            awaits_agreement: agreement == Agreement::Missing,
+            has_changed,
         }
     }
 }
 
-fn status(name: &PluginId, good: &VettedPlugin, lock: &FolderLock) -> Status {
+fn status(name: &PluginId, has_changed: bool, lock: &FolderLock) -> Status {
     let lock = match lock {
         Ok(lock) => lock,
         Err(problem) => return Status::Quarantined(problem.clone()),
@@ -144,7 +159,7 @@ fn status(name: &PluginId, good: &VettedPlugin, lock: &FolderLock) -> Status {
     match lock.get(name) {
         None => Status::Quarantined(lock.why_unpinned()),
         Some(locked) if locked.disabled => Status::Disabled,
-        Some(locked) if locked.pin != good.pin => Status::Changed,
+        Some(_) if has_changed => Status::Changed,
         Some(_) => Status::Active,
     }
 }

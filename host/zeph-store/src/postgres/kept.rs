@@ -48,7 +48,9 @@ impl KeptJobs {
         self.jobs.push(job);
         let now = Instant::now();
         if self.since.is_none() {
-            tracing::warn!("the server of the store is away: the ends of calls are kept until it is back");
+            tracing::warn!(
+                "the server of the store is away: the ends of calls are kept until it is back"
+            );
         }
         self.since.get_or_insert(now);
         self.retry_at.get_or_insert(now + RETRY);

@@ -207,6 +207,40 @@ async fn what_is_not_there_and_what_fails_is_named() {
     );
 }
 
+/// Registries have limits of their own for one answer.
+#[tokio::test]
+async fn tags_are_listed_to_the_last_page() {
+    let server = Server::start(move |request| {
+        let page = |tags: &str, next: &str| {
+            let body = format!("{{\"tags\":[{tags}]}}");
+            Reply::whole(200, body.as_bytes()).field("link", &format!("<{next}>; rel=\"next\""))
+        };
+        match request.path.as_str() {
+            "/v2/org/name/tags/list?n=1000" => {
+                page("\"1.1\"", "/v2/org/name/tags/list?last=1.1&n=1")
+            }
+            "/v2/org/name/tags/list?last=1.1&n=1" => Reply::whole(200, b"{\"tags\":[\"1.2\"]}"),
+            path if path.starts_with("/v2/org/away/") => page("", "http://127.0.0.1:1/v2/"),
+            path => page("\"1.1\"", path),
+        }
+    })
+    .await;
+    let registries = World::of(&[&server]).registries();
+    let all = reference(server.port(), ":1");
+    assert_eq!(registries.tags(&all).await.unwrap(), ["1.1", "1.2"]);
+    for (name, why) in [
+        ("endless", "the list of tags has more than 32 pages"),
+        ("away", "the list of tags goes on at `http://127.0.0.1:1`"),
+    ] {
+        let reference = format!("127.0.0.1:{}/org/{name}:1", server.port());
+        let error = registries
+            .tags(&reference.parse().unwrap())
+            .await
+            .unwrap_err();
+        assert!(error.to_string().contains(why), "{error}");
+    }
+}
+
 #[tokio::test]
 async fn tags_are_listed() {
     let artifact = publication("wasm");

@@ -30,7 +30,7 @@ pub(crate) struct PluginSign {
     /// Secret key, made by `plugin keygen` or `minisign -G`
     #[arg(long, value_name = "KEY", required_unless_present = "print_document")]
     pub(crate) key: Option<PathBuf>,
-    /// Name that is signed: the last part of the repository it is published in [default: the file name]
+    /// Name that is signed: the last part of the repository it is published in [default: the file name, if the project has it too]
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
     /// Version that is signed [default: the version of the component]

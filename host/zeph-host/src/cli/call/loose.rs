@@ -65,7 +65,7 @@ impl Loose {
         let link = folder.join(format!("{name}.wasm"));
         let made = std::fs::create_dir(&folder).and_then(|()| symlink(&file, &link));
         made.map_err(no_place)?;
-        config.plugins.folders = vec![folder];
+        (config.plugins.folders, config.plugins.n_typed) = (vec![folder], 0);
         Ok(Self {
             name,
             file,

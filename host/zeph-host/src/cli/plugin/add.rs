@@ -13,7 +13,7 @@ use zeph_plugins::keeper::locked;
 use zeph_plugins::lock::{LockedPlugin, PluginSource};
 use zeph_plugins::manage::holdings::Holdings;
 use zeph_plugins::manage::install::{self, InstallTarget, Replace};
-use zeph_plugins::manage::sync::SyncFolder;
+use zeph_plugins::manage::sync::{SeenPlugin, SyncFolder};
 use zeph_plugins::manage::wishes::{self, WrittenRequests};
 use zeph_plugins::manage::{ManageError, names, selection, source, trial};
 use zeph_plugins::refusal::grant_command;
@@ -46,6 +46,8 @@ struct Addition {
     /// What lies beside it.
     signatures: FoundSignatures,
     place: InstallTarget,
+    /// What is there.
+    seen: SeenPlugin,
 }
 
 /// Runs the command.
@@ -58,6 +60,9 @@ pub(super) fn run(context: &Context, options: &PluginAdd) -> Result<Exit, CliErr
         // Its digest is right before anything looks into it.
         let delivery = origin.fetch(context, &config, options.sha256).await?;
         let addition = addition(context, &config, options, delivery)?;
+        if manifest.is_some() {
+            addition.must_be_accepted_at_once()?;
+        }
         let good = addition.tried(context, &config).await?;
         let wants = wants(&good, manifest.as_ref())?;
         let signatures = &addition.signatures;
@@ -75,7 +80,7 @@ pub(super) fn run(context: &Context, options: &PluginAdd) -> Result<Exit, CliErr
         // A host that looks at it pins it.
         let mut host = super::settled(context, config.clone()).await?;
         if let Some(manifest) = &manifest {
-            write(&host, &addition.name, manifest).await?;
+            write(&host, &addition, manifest).await?;
             host = super::settled(context, config).await?;
         }
         let set = host.plugins();
@@ -104,7 +109,7 @@ fn addition(
         pulled,
     } = delivery;
     let name = source::name(options.name.as_deref(), &source, &context.first_party())?;
-    let known = names::known(&config.plugins.folders)?;
+    let known = names::known(&config.plugins.typed_first())?;
     let replace = match options.replace {
         true => Replace::Yes,
         false => Replace::No,
@@ -112,6 +117,7 @@ fn addition(
     let wasm = zeph_engine::digest(&bytes);
     let folder = config.plugins.add_to.as_deref();
     let place = install::place(&name, wasm, &known, folder, replace)?;
+    let seen = place.seen(&name, wasm, &known);
     let file = source.file;
     let (source, signatures) = match &pulled {
         Some(pulled) => (
@@ -134,6 +140,7 @@ fn addition(
         source,
         signatures,
         place,
+        seen,
     })
 }
 
@@ -162,12 +169,16 @@ fn wants<'a>(
     }
 }
 
-/// Writes what the operator wants for it into the lock.
-async fn write(host: &Host, name: &PluginId, manifest: &Manifest) -> Result<(), CliError> {
+/// Writes what the operator wants for it into the lock, if it is what is pinned there.
+async fn write(host: &Host, addition: &Addition, manifest: &Manifest) -> Result<(), CliError> {
     let set = host.plugins();
+    let name = &addition.name;
     let standing = names::standing(&set, &name.0, &[])?;
+    let pin = standing.good.as_ref().map(|good| good.pin);
+    let pin = pin.filter(|pin| pin.wasm == addition.wasm());
+    let pin = pin.ok_or_else(|| ManageError::Meanwhile(name.clone()))?;
     let folder = &host.config().plugins.folders[standing.folder_idx];
-    let WrittenRequests { old, new } = wishes::write(folder, name, manifest, None)?;
+    let WrittenRequests { old, new } = wishes::write(folder, name, manifest, Some(pin))?;
     let store = host.store();
     store.rebind_grants(name.clone(), Some(old), new).await?;
     Ok(())
@@ -182,11 +193,31 @@ pub(super) fn read(file: &Path) -> Result<ComponentBytes, ManageError> {
 }
 
 impl Addition {
+    fn wasm(&self) -> Digest {
+        zeph_engine::digest(&self.bytes)
+    }
+
+    /// That no other component stays what is accepted under its name: what its operator requests would be written for that one.
+    ///
+    /// Errors: `State`.
+    fn must_be_accepted_at_once(&self) -> Result<(), ManageError> {
+        let wasm = self.wasm();
+        if self.seen.pin.is_none_or(|pin| pin.wasm == wasm) {
+            return Ok(());
+        }
+        let name = &self.name;
+        Err(ManageError::State {
+            name: name.clone(),
+            state: "would be replaced and wait for its approval, before which nothing can be requested for it".to_owned(),
+            hint: Some(format!(
+                "leave `--manifest` out, approve it with `zeph-host plugin approve {name}`, and then give it the manifest with the same `plugin add`"
+            )),
+        })
+    }
+
     /// Puts it into the folder and into the lock, with where it comes from and who signed it. What is there already learns that.
     fn put_in_place(&self, vouched: &Vouched) -> Result<(), CliError> {
-        let (InstallTarget::Same(target)
-        | InstallTarget::Free(target)
-        | InstallTarget::Taken(target)) = &self.place;
+        let target = self.place.file();
         let folder = target.parent().unwrap_or(Path::new("."));
         let tagged = self.pulled.as_ref().and_then(|pulled| {
             let tag = pulled.source.reference()?.tag()?;
@@ -204,7 +235,7 @@ impl Addition {
             _ => self.signatures.clone(),
         };
         let folder = SyncFolder::open(folder)?;
-        Ok(folder.add(&new, (&self.bytes[..], &signatures))?)
+        Ok(folder.add(self.seen, &new, (&self.bytes[..], &signatures))?)
     }
 
     /// What was fetched, as it can be compared with what its publisher states.

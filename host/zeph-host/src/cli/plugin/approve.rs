@@ -54,18 +54,28 @@ pub(super) fn run(context: &Context, typed: &PluginApprove) -> Result<Exit, CliE
     })
 }
 
-/// The grants of the accepted version, each with its effect after approval.
+/// The grants of the accepted version, and those that this one has already, each with its effect after approval.
 async fn carried(host: &Host, approval: &ChangedPlugin) -> Result<Vec<CarriedGrant>, CliError> {
     let name = approval.name().clone();
     let mut grants = host.store().list_grants(Some(name)).await?;
-    grants.retain(|grant| grant.pin == approval.old.pin);
-    let new_pin = approval.good.pin;
+    let (old_pin, new_pin) = (approval.old.pin, approval.good.pin);
+    grants.retain(|grant| [old_pin, new_pin].contains(&grant.pin));
+    let is_bound = |grant: &GrantRecord| grant.pin == new_pin && new_pin != old_pin;
+    let bound: Vec<i64> = grants
+        .iter()
+        .filter(|one| is_bound(one))
+        .map(|one| one.id)
+        .collect();
     grants.iter_mut().for_each(|grant| grant.pin = new_pin);
     let manifest = &approval.good.manifest;
     let holdings = Holdings::new(manifest, new_pin, grants.clone(), host.config(), now_ms());
     let fate = |grant: GrantRecord| {
         let idle = holdings.idle.iter().find(|(idle, _)| idle.id == grant.id);
-        let fate = idle.map_or("carried over", |(_, reason)| *reason);
+        let fate = match (idle, bound.contains(&grant.id)) {
+            (Some((_, reason)), _) => *reason,
+            (None, true) => "granted to this version already",
+            (None, false) => "carried over",
+        };
         (grant, fate)
     };
     Ok(grants.into_iter().map(fate).collect())

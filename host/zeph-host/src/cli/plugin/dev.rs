@@ -11,6 +11,7 @@ use zeph_plugins::manage::approval;
 use zeph_plugins::manage::install::{self, InstallTarget, Replace};
 use zeph_plugins::manage::{ManageError, names, source, trial};
 use zeph_plugins::set::Status;
+use zeph_plugins::signature::FoundSignatures;
 
 use super::{add, approve, display};
 use crate::cli::args::PluginDev;
@@ -106,12 +107,13 @@ impl<'a> Dev<'a> {
     ) -> Result<(), CliError> {
         // Read anew each time: what is granted and where plugins stand may have been changed meanwhile.
         let config = self.context.config()?;
-        let known = names::known(&config.plugins.folders)?;
+        let known = names::known(&config.plugins.typed_first())?;
         let wasm = zeph_engine::digest(&bytes);
         let folder = config.plugins.add_to.as_deref();
         let place = install::place(name, wasm, &known, folder, Replace::Yes)?;
+        let signatures = FoundSignatures::beside(file).map_err(CliError::internal)?;
         if let InstallTarget::Same(_) = place {
-            return Ok(());
+            return Ok(install::copy_signatures(&signatures, &place)?);
         }
         let tell = super::progress(self.context);
         let engine =
@@ -125,6 +127,8 @@ impl<'a> Dev<'a> {
             let file = display::path(file);
             CliError::from(error).hint(format!("`zeph-host plugin check {file}` says more"))
         })?;
+        // Those of an earlier build would have this one refused.
+        install::copy_signatures(&signatures, &place)?;
         Ok(install::copy(&bytes, &place)?)
     }
 
@@ -138,6 +142,11 @@ impl<'a> Dev<'a> {
             Status::Active => "it is active".to_owned(),
             Status::Loading => "it is still being loaded".to_owned(),
             Status::Disabled => format!("it is off until `zeph-host plugin enable {name}`"),
+            Status::Quarantined(_) if self.approve && standing.awaits_agreement => {
+                let folder = &host.config().plugins.folders[standing.folder_idx];
+                approval::agree(standing, folder, now_ms())?;
+                "it is approved, and active".to_owned()
+            }
             Status::Quarantined(reason) => format!("it cannot be used: {}", escape(reason)),
             Status::Changed if self.approve => {
                 let folder = &host.config().plugins.folders[standing.folder_idx];

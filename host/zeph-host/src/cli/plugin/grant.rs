@@ -159,8 +159,8 @@ fn grantable(standing: &PluginStanding) -> Result<&Arc<VettedPlugin>, ManageErro
         hint,
     };
     match (&standing.status, &standing.good) {
-        (Status::Active | Status::Disabled, Some(good)) => Ok(good),
-        (Status::Changed, _) => Err(cannot(
+        (Status::Active | Status::Disabled, Some(good)) if !standing.has_changed => Ok(good),
+        (Status::Active | Status::Disabled, Some(_)) | (Status::Changed, _) => Err(cannot(
             "is not what was accepted and can be granted nothing",
             Some(format!(
                 "look at the changes with `zeph-host plugin approve {name}`"

@@ -107,7 +107,7 @@ fn as_page(everything: &Everything<'_>) -> Page {
     page.name(0, &standing.name.0, display::status(&standing.status));
     match &standing.status {
         Status::Quarantined(reason) => page.line(0, &format!("not used: {reason}")),
-        Status::Changed => page.line(
+        _ if standing.has_changed => page.line(
             0,
             &format!("it is not what was accepted; `zeph-host plugin approve {}` shows what is different", standing.name),
         ),

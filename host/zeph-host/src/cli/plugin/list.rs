@@ -173,6 +173,7 @@ fn as_json(row: &Row<'_>) -> Value {
         "wanted": row.n_wanted,
         "granted": row.n_granted,
         "signer": signer.map(|by| &by.signer),
+        "changed": standing.has_changed,
     }));
     members.extend(display::status_json(&standing.status));
     Value::Object(members)
@@ -240,12 +241,21 @@ fn cells(row: &Row<'_>) -> [String; 6] {
         .collect();
     [
         standing.name.to_string(),
-        display::status(&standing.status).to_owned(),
+        status(standing),
         format!("{}/{}", row.n_granted, row.n_wanted),
         zeph_plugins::visible::visible_line(&version.unwrap_or_default()),
         display::size(standing.n_bytes),
         offers.join(", "),
     ]
+}
+
+/// What is switched off and is not what was accepted, is both.
+fn status(standing: &PluginStanding) -> String {
+    let status = display::status(&standing.status);
+    match standing.status == Status::Disabled && standing.has_changed {
+        true => format!("{status}, changed"),
+        false => status.to_owned(),
+    }
 }
 
 /// Where plugins go.

@@ -61,8 +61,12 @@ fn of_tag(
     let mut versions = listed.iter().flat_map(|listed| &listed.versions);
     let known =
         versions.find(|known| tag(known) == text || Some(&known.version) == version.as_ref());
+    let reference = reference.tagged(text)?;
+    // Its publisher signed which manifest it is; the tag is the registry's word.
+    let manifest = known.and_then(|known| known.manifest);
+    let reference = manifest.map_or_else(|| reference.clone(), |manifest| reference.at(manifest));
     Ok(Release {
-        source: ArtifactSource::Registry(reference.tagged(text)?),
+        source: ArtifactSource::Registry(reference),
         wasm: known.and_then(|known| known.component),
         yanked: known.and_then(|known| known.yanked.clone()),
         version,
@@ -104,7 +108,10 @@ pub(super) fn newest<'a>(
 mod tests {
     use semver::Version;
 
-    use super::{Release, newest, version};
+    use serde_json::json;
+    use zeph_artifact::index::IndexedPlugin;
+
+    use super::{Release, newest, of_tag, version};
 
     fn release(text: &str, yanked: bool) -> Release {
         let source = format!("registry.example.org/team/notes:{text}");
@@ -136,6 +143,32 @@ mod tests {
         assert_eq!(newest("1.10.0"), None);
         assert_eq!(newest("1.10.0-beta").as_deref(), Some("2.0.0-rc.1"));
         assert_eq!(newest("3.0.0"), None);
+    }
+
+    #[test]
+    fn a_version_that_an_index_lists_is_the_manifest_that_stands_there() {
+        let digest = format!("sha256:{}", "b".repeat(64));
+        let listed: IndexedPlugin = serde_json::from_value(json!({
+            "name": "notes",
+            "description": "",
+            "source": "registry.example.org/team/notes",
+            "versions": [{ "version": "1.0.0", "manifest": digest }, { "version": "1.1.0" }],
+        }))
+        .unwrap();
+        let reference = "registry.example.org/team/notes:0.1.0".parse().unwrap();
+        for (tag, at) in [
+            ("1.0.0", true),
+            ("v1.0.0", true),
+            ("1.1.0", false),
+            ("latest", false),
+        ] {
+            let release = of_tag(&reference, tag, Some(&listed)).unwrap();
+            let mut expect = format!("registry.example.org/team/notes:{tag}");
+            if at {
+                expect = format!("{expect}@{digest}");
+            }
+            assert_eq!(release.source.to_string(), expect);
+        }
     }
 
     #[test]

@@ -16,7 +16,7 @@ use crate::cli::out;
 /// Runs the command.
 pub(super) fn run(context: &Context, options: &ConfirmedPlugin) -> Result<Exit, CliError> {
     let config = context.config()?;
-    let known = names::known(&config.plugins.folders)?;
+    let known = names::removable(&config.plugins.typed_first())?;
     let found = names::find(&known, &options.name, &context.first_party())?;
     if !agreed(found, options.yes) {
         if options.json.json {

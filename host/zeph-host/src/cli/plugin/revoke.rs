@@ -105,7 +105,7 @@ async fn must_exist(
     store: &Store,
     name: &PluginId,
 ) -> Result<(), CliError> {
-    let known = names::known(&config.plugins.folders).unwrap_or_default();
+    let known = names::known(&config.plugins.typed_first()).unwrap_or_default();
     let with_grants = store.list_grants(None).await?;
     let mut host = context.first_party();
     let found = names::find(&known, &name.0, &host);

@@ -85,11 +85,15 @@ fn command(plugin: &IndexedPlugin, version: &IndexedVersion) -> Option<String> {
             zeph_plugins::refusal::quoted(url),
             component.hex()
         )),
-        (Some(source), ..) => Some(format!(
-            "zeph-host plugin add {}:{}",
-            zeph_plugins::refusal::quoted(source),
-            tag(version)
-        )),
+        (Some(source), ..) => {
+            let digest = version.manifest.map(|manifest| format!("@{manifest}"));
+            Some(format!(
+                "zeph-host plugin add {}:{}{}",
+                zeph_plugins::refusal::quoted(source),
+                tag(version),
+                digest.unwrap_or_default()
+            ))
+        }
         _ => None,
     }
 }

@@ -1,5 +1,6 @@
 //! `zeph-host plugin sign`: signs the digests of a component, its manifest and its tool definitions.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, IsTerminal as _, Read as _};
 use std::path::{Path, PathBuf};
@@ -119,13 +120,19 @@ fn facts(specimen: &Specimen, options: &PluginSign) -> Result<SignedFacts, CliEr
     let now = now_ms();
     let expires = options.expires.as_ref().map(|text| time::expiry(text, now));
     let expires = expires.transpose().map_err(CliError::user)?;
-    let name = options.name.clone();
+    let own = || own_name(&specimen.file, &specimen.name);
     Ok(SignedFacts {
-        name: Some(name.unwrap_or_else(|| specimen.name.0.clone())),
+        name: options.name.clone().or_else(own),
         version,
         signed_at: Some(now.div_euclid(1000)),
         expires_at: expires.map(|at_ms| at_ms.div_euclid(1000)),
     })
+}
+
+/// The name to sign. None where the project and its file are called differently: either may become the name of the plugin.
+fn own_name(file: &Path, name: &PluginId) -> Option<String> {
+    let is_of_file = file.file_stem() == Some(OsStr::new(&name.0));
+    is_of_file.then(|| name.0.clone())
 }
 
 /// The signature with a key, as it is written.
@@ -214,4 +221,25 @@ fn page(specimen: &Specimen, key: &SecretKey, facts: &SignedFacts, place: &Path)
     let expires = facts.expires_at.map(|at| time::shown(at * 1000));
     page.field("expires", expires.as_deref());
     page
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use zeph_core::id::PluginId;
+
+    use super::own_name;
+
+    #[test]
+    fn a_name_is_signed_where_the_file_has_it_too() {
+        for (file, name, signed) in [
+            ("dist/weather.wasm", "weather", true),
+            ("release/word_count.wasm", "word-count", false),
+            ("My Plugin.wasm", "my_plugin", false),
+        ] {
+            let own = own_name(Path::new(file), &PluginId(name.to_owned()));
+            assert_eq!(own, signed.then(|| name.to_owned()), "{file}");
+        }
+    }
 }

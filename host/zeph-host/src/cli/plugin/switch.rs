@@ -30,7 +30,7 @@ pub(super) fn run(context: &Context, options: &PluginName, to: Switch) -> Result
 }
 
 fn find(context: &Context, config: &Config, name: &str) -> Result<KnownPlugin, CliError> {
-    let known = names::known(&config.plugins.folders)?;
+    let known = names::removable(&config.plugins.typed_first())?;
     Ok(names::find(&known, name, &context.first_party())?.clone())
 }
 

@@ -1,7 +1,5 @@
 //! `zeph-host plugin sync`: makes the folder of plugins match its lock, from where the lock says or from a bundle.
 
-use std::sync::Arc;
-
 use serde_json::{Value, json};
 use zeph_artifact::bundle::Bundle;
 use zeph_config::Config;
@@ -11,6 +9,7 @@ use zeph_plugins::manage::ManageError;
 use zeph_plugins::manage::sync::{
     Adoption, AdoptionItem, SyncAction, SyncFolder, SyncItem, SyncPlan,
 };
+use zeph_plugins::set::ManifestBy;
 use zeph_store::Store;
 
 use super::display::{self, Page};
@@ -18,7 +17,7 @@ use super::indexes::{IndexReader, OpenedIndex, yanked};
 use super::registry::Transfer;
 use super::supply::{self, Supplied, Supply};
 use super::vouching::Voucher;
-use super::{consent, folder};
+use super::{consent, folder, update};
 use crate::cli::args::PluginSync;
 use crate::cli::context::{self, Context};
 use crate::cli::error::CliError;
@@ -34,6 +33,7 @@ struct Work<'a> {
     adoption: Adoption,
     supply: Supply,
     store: Store,
+    voucher: Voucher<'a>,
 }
 
 /// What became of one plugin or file.
@@ -60,18 +60,20 @@ pub(super) fn run(context: &Context, options: &PluginSync) -> Result<Exit, CliEr
         let transfer = Transfer::new(context.quiet);
         let reader = IndexReader::new(context, &config, &transfer)?;
         let own = folder.lock()?;
-        let adoption = match &bundle {
-            Some(bundle) if !options.locked => adoption(&own, bundle, &reader, context).await?,
-            _ => Adoption::default(),
-        };
-        let plan = folder.plan(&adoption.merged(&own))?;
-        let IndexReader {
-            registries, store, ..
-        } = reader;
+        let voucher = Voucher::new(context, &config)?;
         let supply = match bundle {
             Some(bundle) => Supply::Bundle(Box::new(bundle)),
-            None => Supply::Network(Box::new(registries)),
+            None => Supply::Network(Box::new(reader.registries.clone())),
         };
+        let (adoption, refused) = match &supply {
+            Supply::Bundle(bundle) if !options.locked => {
+                let yanked = bundled_indexes(bundle, &reader, context).await;
+                adoption(&own, (bundle, &supply), &voucher, &yanked).await?
+            }
+            _ => (Adoption::default(), Vec::new()),
+        };
+        let plan = folder.plan(&adoption.merged(&own))?;
+        let store = reader.store;
         let work = Work {
             config: &config,
             options,
@@ -79,25 +81,62 @@ pub(super) fn run(context: &Context, options: &PluginSync) -> Result<Exit, CliEr
             adoption,
             supply,
             store,
+            voucher,
         };
-        let exit = work.run(context, plan).await;
+        let exit = work.run(plan, refused).await;
         transfer.end();
         exit
     })
 }
 
-/// What the lock of a bundle pins that the one of the folder does not. Nothing of it counts yet.
+/// What the lock of a bundle pins that the one of the folder does not, and what of that is refused. Nothing of it counts yet.
 async fn adoption(
     own: &Lock,
-    bundle: &Bundle,
-    reader: &IndexReader<'_>,
-    context: &Context,
-) -> Result<Adoption, CliError> {
+    (bundle, supply): (&Bundle, &Supply),
+    voucher: &Voucher<'_>,
+    indexes: &[OpenedIndex],
+) -> Result<(Adoption, Vec<Done>), CliError> {
     let path = std::path::Path::new("zeph.lock (of the bundle)");
     let lock = Lock::parse(bundle.lock(), path).map_err(ManageError::from)?;
-    let indexes = bundled_indexes(bundle, reader, context).await;
-    let yanked = |plugin: &LockedPlugin| yanked(&indexes, plugin);
-    Ok(Adoption::between(own, &lock, now_ms(), yanked)?)
+    let (mut news, mut refused) = (Vec::new(), Vec::new());
+    for theirs in Adoption::of_other(own, &lock) {
+        match found(theirs, supply, voucher).await {
+            Ok(new) => news.push(new),
+            Err(problem) => refused.push(Done::refused(own, theirs, problem)),
+        }
+    }
+    let yanked = |plugin: &LockedPlugin| yanked(indexes, plugin);
+    let adoption = Adoption::between(own, &news, now_ms(), yanked)?;
+    Ok((adoption, refused))
+}
+
+/// A plugin of a bundle with the version and the signer that were found of its component: what its lock says of them is nobody's word.
+///
+/// Errors: its component is not in the bundle, is no plugin or is refused; it is not what the lock of the bundle says.
+async fn found(
+    theirs: &LockedPlugin,
+    supply: &Supply,
+    voucher: &Voucher<'_>,
+) -> Result<LockedPlugin, CliError> {
+    let name = &theirs.name;
+    let supplied = supply.get(theirs, voucher.policy()).await?;
+    let vouched = voucher.vouched(name, theirs.source(), &supplied).await?;
+    voucher.check_pinned(theirs, &vouched)?;
+    let good = &vouched.good;
+    let pin = match theirs.operator_wants && good.manifest_by == ManifestBy::Nobody {
+        true => good.with_wants(theirs.definitions.wants()).pin,
+        false => good.pin,
+    };
+    if pin != theirs.pin {
+        return Err(CliError::internal(format!(
+            "plugin `{name}` cannot be taken over: its component is not what the lock of the bundle says"
+        )));
+    }
+    let source = theirs.source().cloned();
+    Ok(LockedPlugin {
+        provenance: source.map(|source| update::provenance(source, None, &vouched)),
+        ..theirs.clone()
+    })
 }
 
 /// The indexes of a bundle that this machine trusts. Others only say what nobody here asked for.
@@ -128,24 +167,21 @@ async fn bundled_indexes(
 }
 
 impl Work<'_> {
-    async fn run(&self, context: &Context, plan: SyncPlan) -> Result<Exit, CliError> {
+    /// Shape: `refused` are the plugins of the bundle that cannot be taken over, whatever a person says.
+    async fn run(&self, plan: SyncPlan, refused: Vec<Done>) -> Result<Exit, CliError> {
+        let mut done = refused;
         if self.options.dry_run {
-            let items = plan.items.into_iter();
-            let planned: Vec<Done> = items.map(Done::planned).collect();
-            self.print(&planned)?;
-            return Ok(Exit::Success);
-        }
-        let voucher = Arc::new(Voucher::new(context, self.config)?);
-        if !self.agreed(&plan) {
+            done.extend(plan.items.into_iter().map(Done::planned));
+        } else if self.agreed(&plan) {
+            for item in plan.items {
+                done.push(self.carry_out(item).await);
+            }
+        } else {
+            tell_problems(&done);
             return Ok(Exit::Confirm);
         }
-        let mut done = Vec::new();
-        for item in plan.items {
-            done.push(self.carry_out(item, &voucher).await);
-        }
         self.print(&done)?;
-        let problems = done.iter().filter_map(|done| done.problem.as_ref());
-        problems.for_each(|problem| out::error(problem, false));
+        tell_problems(&done);
         let has_failed = done.iter().any(|done| done.problem.is_some());
         Ok(
             match (has_failed, done.iter().any(|done| done.is_waiting)) {
@@ -202,14 +238,14 @@ impl Work<'_> {
         page
     }
 
-    async fn carry_out(&self, item: SyncItem, voucher: &Voucher<'_>) -> Done {
+    async fn carry_out(&self, item: SyncItem) -> Done {
         let result = match (&item.locked, item.action) {
             (None, _) if self.options.prune => {
                 let removed = self.folder.remove(&item.file);
                 removed.map(|()| true).map_err(CliError::from)
             }
             (None, _) => return Done::planned(item),
-            (Some(locked), action) => self.bring(locked, action, voucher).await,
+            (Some(locked), action) => self.bring(locked, action).await,
         };
         Done {
             item,
@@ -220,12 +256,8 @@ impl Work<'_> {
     }
 
     /// Brings one plugin in line with the lock, and the lock with what was agreed to; `false` when a person has to agree first.
-    async fn bring(
-        &self,
-        locked: &LockedPlugin,
-        action: SyncAction,
-        voucher: &Voucher<'_>,
-    ) -> Result<bool, CliError> {
+    async fn bring(&self, locked: &LockedPlugin, action: SyncAction) -> Result<bool, CliError> {
+        let voucher = &self.voucher;
         let adopted = self.adoption.item(&locked.name);
         if action == SyncAction::Keep && adopted.is_none() {
             return Ok(true);
@@ -244,7 +276,7 @@ impl Work<'_> {
             return Ok(true);
         };
         self.folder.update(old.as_ref(), new, content)?;
-        super::update::carry_grants(&self.store, old.as_ref(), new).await?;
+        update::carry_grants(&self.store, old.as_ref(), new).await?;
         Ok(true)
     }
 
@@ -285,6 +317,9 @@ impl Work<'_> {
 
     fn told(&self, done: &Done) -> &'static str {
         let is_planned = self.options.dry_run;
+        if done.problem.is_some() {
+            return "was left as it is";
+        }
         if done.is_waiting {
             return "was left as it is: no known signer signed it; `--yes --accept unsigned` installs it";
         }
@@ -327,7 +362,30 @@ impl Work<'_> {
     }
 }
 
+fn tell_problems(done: &[Done]) {
+    let problems = done.iter().filter_map(|done| done.problem.as_ref());
+    problems.for_each(|problem| out::error(problem, false));
+}
+
 impl Done {
+    /// A plugin of a bundle that cannot be taken over.
+    fn refused(own: &Lock, theirs: &LockedPlugin, problem: CliError) -> Self {
+        let item = SyncItem {
+            file: format!("{}.wasm", theirs.name).into(),
+            action: match own.get(&theirs.name) {
+                Some(_) => SyncAction::Replace,
+                None => SyncAction::Install,
+            },
+            locked: Some(theirs.clone()),
+        };
+        Self {
+            item,
+            is_done: false,
+            is_waiting: false,
+            problem: Some(problem),
+        }
+    }
+
     /// Nothing was done about it.
     fn planned(item: SyncItem) -> Self {
         Self {
@@ -349,11 +407,11 @@ fn push_adoption(page: &mut Page, item: &AdoptionItem) {
     }
     page.name(0, name, "is new");
     if let Some(source) = item.new.source() {
-        page.line(1, &format!("from {source}"));
+        page.line(1, &format!("the bundle says that it is from {source}"));
     }
     match item.new.signer() {
         Some(signer) => page.line(1, &format!("signed by {} ({})", signer.name, signer.key)),
-        None => page.line(1, "not signed"),
+        None => page.line(1, "not signed by a known signer"),
     };
     if let Some(reason) = &item.yanked {
         page.line(1, &zeph_plugins::diff::yanked_warning(reason));

@@ -69,7 +69,7 @@ fn installed_name<'a>(context: &Context, typed: &'a Path) -> Option<&'a str> {
 ///
 /// Errors: there is none of that name, or its file is gone.
 fn file_of(context: &Context, config: &Config, name: &str) -> Result<PathBuf, CliError> {
-    let known = names::known(&config.plugins.folders)?;
+    let known = names::known(&config.plugins.typed_first())?;
     let plugin = names::find(&known, name, &context.first_party())?;
     plugin.file.clone().ok_or_else(|| {
         CliError::user(format!("the file of plugin `{name}` is gone"))
@@ -80,7 +80,7 @@ fn file_of(context: &Context, config: &Config, name: &str) -> Result<PathBuf, Cl
 /// Where an installed plugin comes from, by its lock; none for any other file, and for one whose lock is of another component.
 fn installed_from(config: &Config, specimen: &Specimen) -> Option<PluginSource> {
     let file = specimen.file.canonicalize().ok()?;
-    let known = names::known(&config.plugins.folders).ok()?;
+    let known = names::known(&config.plugins.typed_first()).ok()?;
     let is_it = |known: &&KnownPlugin| {
         let at = known.file.as_ref().and_then(|at| at.canonicalize().ok());
         at.as_ref() == Some(&file)

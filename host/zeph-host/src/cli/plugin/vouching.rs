@@ -6,7 +6,7 @@ use std::sync::Arc;
 use zeph_config::Config;
 use zeph_core::failure::one_line;
 use zeph_core::id::PluginId;
-use zeph_core::signer::{SignatureVerdict, SignedBy, UnsignedRule};
+use zeph_core::signer::{SignaturePolicy, SignatureVerdict, SignedBy, UnsignedRule};
 use zeph_engine::Engine;
 use zeph_plugins::lock::{LockedPlugin, PinnedSigner, PluginSource};
 use zeph_plugins::manage::trial;
@@ -47,6 +47,11 @@ impl<'a> Voucher<'a> {
             engine: engine.map_err(StartError::Engine)?,
             config,
         })
+    }
+
+    /// The operator's policy of signatures.
+    pub(super) fn policy(&self) -> &SignaturePolicy {
+        &self.config.plugins.signatures
     }
 
     /// Loads a component, as it will be loaded from the folder, and has its signatures checked.

@@ -71,6 +71,7 @@ pub(crate) async fn keep_plugins(
             true => config.plugins.folders.clone(),
             false => Vec::new(),
         },
+        n_typed: config.plugins.n_typed,
         cache_dir: config.engine.cache_dir.clone(),
         fixed,
         gives_names: config.tools_enabled,

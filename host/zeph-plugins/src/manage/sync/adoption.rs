@@ -1,4 +1,5 @@
-//! Taking over pins from a lock that another user wrote, such as that of a bundle: nothing of it counts before a person agreed.
+//! Taking over pins from a lock that another user wrote, such as that of a bundle: nothing of it counts before a person agreed. What it says of
+//! versions and signers is replaced before, by what was found of the components.
 
 use zeph_core::id::{Pin, PluginId};
 
@@ -28,18 +29,30 @@ pub struct AdoptionItem {
 }
 
 impl Adoption {
-    /// Compares two locks. `yanked` says why a plugin of the other was withdrawn, where that is known.
+    /// The plugins of another lock that this one does not pin, or pins otherwise.
+    pub fn of_other<'a>(own: &Lock, other: &'a Lock) -> Vec<&'a LockedPlugin> {
+        let known = by_name(own);
+        let is_known = |theirs: &LockedPlugin| {
+            let old = known.get(&theirs.name);
+            old.is_some_and(|old| old.pin == theirs.pin)
+        };
+        let plugins = other.plugins().iter();
+        plugins.filter(|theirs| !is_known(theirs)).collect()
+    }
+
+    /// Compares a lock with plugins of another. `yanked` says why one of them was withdrawn, where that is known.
     ///
+    /// Shape:  versions and signers of `other` are believed: who calls this has checked them.
     /// Errors: `State` for a plugin whose definitions in the other lock are not those it pins; `BadName`.
     pub fn between(
         own: &Lock,
-        other: &Lock,
+        other: &[LockedPlugin],
         now_ms: i64,
         yanked: impl Fn(&LockedPlugin) -> Option<String>,
     ) -> Result<Self, ManageError> {
         let known = by_name(own);
         let mut items = Vec::new();
-        for theirs in other.plugins() {
+        for theirs in other {
             let old = known.get(&theirs.name).copied();
             if old.is_some_and(|old| old.pin == theirs.pin) {
                 continue;

@@ -6,6 +6,8 @@ use std::io::{self, Read as _, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 use rustix::fs::{AtFlags, Dir, Mode, OFlags};
 use zeph_config::lock_of;
@@ -25,6 +27,15 @@ const GUARD: &str = ".zeph.sync.guard";
 
 /// How the temporary files begin. Their names do not end in `.wasm`, so that no host takes one for a plugin.
 const TEMPORARY: &str = ".adding-";
+
+/// How the names of the temporary files end.
+const TEMPORARY_END: &str = ".part";
+
+/// How long a command waits for another one that changes the folder. Writing a component takes a second at most.
+const WAIT: Duration = Duration::from_secs(10);
+
+/// Pause between two tries for the guard.
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// A folder that was looked at and stays open.
 #[derive(Debug)]
@@ -70,19 +81,48 @@ impl HeldFolder {
     ///
     /// Errors: `Folder` for too many, `File`.
     pub(super) fn components(&self) -> Result<Files, ManageError> {
+        let is_component = |name: &OsStr| Path::new(name).extension() == Some(OsStr::new("wasm"));
+        let files = self.names(is_component)?;
+        match files.len() > FILES_MAX {
+            true => Err(ManageError::Folder {
+                folder: self.path.clone(),
+                problem: format!("it holds more than {FILES_MAX} plugins"),
+            }),
+            false => Ok(files),
+        }
+    }
+
+    /// That there is room for this component: with one too many, none would be used.
+    ///
+    /// Errors: `Full`, and those of [`components`](Self::components).
+    pub(super) fn check_room(&self, file: &OsStr) -> Result<(), ManageError> {
+        let files = self.components()?;
+        match files.contains(file) || files.len() < FILES_MAX {
+            true => Ok(()),
+            false => Err(ManageError::Full(self.path.clone())),
+        }
+    }
+
+    /// Removes what commands wrote that were killed. Only for who keeps the others out.
+    ///
+    /// Errors: `File`.
+    pub(super) fn remove_leftovers(&self) -> Result<(), ManageError> {
+        let is_left = |name: &OsStr| {
+            let name = name.as_bytes();
+            name.starts_with(TEMPORARY.as_bytes()) && name.ends_with(TEMPORARY_END.as_bytes())
+        };
+        let left = self.names(is_left)?;
+        left.iter().try_for_each(|name| self.remove(name))
+    }
+
+    fn names(&self, is_meant: impl Fn(&OsStr) -> bool) -> Result<Files, ManageError> {
         let fault = |error: rustix::io::Errno| self.fault("read", None, error.into());
         let mut files = Files::new();
         for entry in Dir::read_from(&self.dir).map_err(fault)? {
             let entry = entry.map_err(fault)?;
             let name = OsStr::from_bytes(entry.file_name().to_bytes());
-            if Path::new(name).extension() == Some(OsStr::new("wasm")) {
+            if is_meant(name) {
                 files.insert(name.to_owned());
-            }
-            if files.len() > FILES_MAX {
-                return Err(ManageError::Folder {
-                    folder: self.path.clone(),
-                    problem: format!("it holds more than {FILES_MAX} plugins"),
-                });
             }
         }
         Ok(files)
@@ -154,11 +194,11 @@ impl HeldFolder {
         Ok(written)
     }
 
-    /// Unique among processes by the number of this one, and within it by the file: one command works on a folder at a time.
+    /// Unique among processes by the number of this one, and within it by the file: one command changes a folder at a time.
     fn temporary_name(&self, file: &OsStr) -> OsString {
         let mut name = OsString::from(format!("{TEMPORARY}{}-", std::process::id()));
         name.push(file);
-        name.push(".part");
+        name.push(TEMPORARY_END);
         // Left by a process of this number that was killed.
         let _gone = rustix::fs::unlinkat(&self.dir, &name, AtFlags::empty());
         name
@@ -212,9 +252,9 @@ impl Drop for Written<'_> {
     }
 }
 
-/// Keeps other commands that change the folder out, until the result is dropped.
+/// Keeps other commands that change the folder out, until the result is dropped. Waits for one that is at it.
 ///
-/// Errors: `Folder` when one is working, `File`.
+/// Errors: `Folder` when it does not end, `File`. Limits: it blocks, for up to 10 s.
 pub(super) fn only_one(folder: &Path) -> Result<File, ManageError> {
     let path = lock_of(folder).with_file_name(GUARD);
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
@@ -226,14 +266,14 @@ pub(super) fn only_one(folder: &Path) -> Result<File, ManageError> {
         .custom_flags(flags.bits().cast_signed())
         .open(&path)
         .map_err(|source| fault("open", &path, source))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(ManageError::Folder {
-            folder: folder.to_owned(),
-            problem: "another `plugin sync` or `plugin update` is working on them; try again when it has ended".to_owned(),
-        }),
-        Err(TryLockError::Error(source)) => Err(fault("lock", &path, source)),
+    for _ in 0..=WAIT.as_millis() / PAUSE.as_millis() {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::WouldBlock) => thread::sleep(PAUSE),
+            Err(TryLockError::Error(source)) => return Err(fault("lock", &path, source)),
+        }
     }
+    Err(ManageError::Busy(folder.to_owned()))
 }
 
 fn fault(operation: &'static str, path: &Path, source: io::Error) -> ManageError {

@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use zeph_config::lock_of;
 use zeph_core::id::{Pin, PluginId};
 
-use super::{Adoption, SyncAction, SyncFolder, SyncItem};
+use super::{Adoption, SeenPlugin, SyncAction, SyncFolder, SyncItem, held};
 use crate::diff::UpdateRisk;
+use crate::folder::FILES_MAX;
 use crate::lock::{Lock, LockFile, LockedPlugin, PinnedSigner, PluginSource, Provenance};
 use crate::manage::ManageError;
 use crate::signature::FoundSignatures;
@@ -245,16 +246,104 @@ fn names_of_a_lock_cannot_leave_the_folder() {
 }
 
 #[test]
-fn one_command_works_on_a_folder_at_a_time() {
+fn commands_that_change_a_folder_wait_for_each_other_and_readers_for_nobody() {
     let world = World::new(&[]);
-    let first = world.open();
-    let error = SyncFolder::open(&world.folder).unwrap_err();
-    assert!(
-        error.to_string().contains("another `plugin sync`"),
-        "{error}"
+    let names = ["a", "b", "c", "d"];
+    let open = world.open();
+    let guard = held::only_one(&world.folder).unwrap();
+    assert!(open.plan(&open.lock().unwrap()).unwrap().is_done());
+    assert_eq!(
+        open.seen(&PluginId("a".to_owned())).unwrap(),
+        SeenPlugin::default()
     );
-    drop(first);
-    drop(world.open());
+    std::thread::scope(|scope| {
+        for name in names {
+            let folder = &world.folder;
+            let _adding = scope.spawn(move || {
+                let folder = SyncFolder::open(folder).unwrap();
+                let new = locked(name, name.as_bytes());
+                folder
+                    .add(SeenPlugin::default(), &new, (name.as_bytes(), &NONE))
+                    .unwrap();
+            });
+        }
+        assert!(world.files().is_empty());
+        drop(guard);
+    });
+    assert_eq!(world.files(), names.map(|name| format!("{name}.wasm")));
+}
+
+/// What a person agreed to is what was there then.
+#[test]
+fn what_came_meanwhile_is_not_overwritten() {
+    let world = World::new(&[]);
+    let folder = world.open();
+    let new = locked("a", b"A");
+    let free = folder.seen(&new.name).unwrap();
+    world.put("a.wasm", b"other");
+    let error = folder.add(free, &new, (b"A", &NONE)).unwrap_err();
+    assert!(matches!(error, ManageError::Meanwhile(_)), "{error:?}");
+    assert_eq!(fs::read(world.folder.join("a.wasm")).unwrap(), b"other");
+
+    let other = folder.seen(&new.name).unwrap();
+    let pin = |plugin: LockedPlugin| {
+        let pinned = LockFile::edit(&lock_of(&world.folder), |lock| {
+            lock.put(plugin);
+            Ok::<_, ManageError>(())
+        });
+        pinned.unwrap();
+    };
+    pin(locked("a", b"third"));
+    let error = folder.add(other, &new, (b"A", &NONE)).unwrap_err();
+    assert!(matches!(error, ManageError::Meanwhile(_)), "{error:?}");
+    // A host pins what it finds: that is what was seen.
+    pin(locked("a", b"other"));
+    folder.add(other, &new, (b"A", &NONE)).unwrap();
+    assert_eq!(fs::read(world.folder.join("a.wasm")).unwrap(), b"A");
+    assert_eq!(world.files(), ["a.wasm"]);
+}
+
+#[test]
+fn a_link_to_the_component_itself_stays() {
+    let plugin = locked("a", b"A");
+    let world = World::new(std::slice::from_ref(&plugin));
+    let target = world.folder.with_file_name("a-of-the-project");
+    fs::write(&target, b"A").unwrap();
+    symlink(&target, world.folder.join("a.wasm")).unwrap();
+    let folder = world.open();
+    let seen = folder.seen(&plugin.name).unwrap();
+    folder.add(seen, &plugin, (b"A", &NONE)).unwrap();
+    assert_eq!(fs::read_link(world.folder.join("a.wasm")).unwrap(), target);
+}
+
+#[test]
+fn a_full_folder_takes_no_other_plugin() {
+    let world = World::new(&[]);
+    for n in 0..FILES_MAX {
+        world.put(&format!("p{n}.wasm"), b"x");
+    }
+    let folder = world.open();
+    let add = |name: &str| {
+        let new = locked(name, b"A");
+        folder.add(folder.seen(&new.name).unwrap(), &new, (b"A", &NONE))
+    };
+    let error = add("another").unwrap_err();
+    assert!(matches!(error, ManageError::Full(_)), "{error:?}");
+    assert_eq!(world.files().len(), FILES_MAX);
+    add("p7").unwrap();
+}
+
+#[test]
+fn what_a_command_left_that_was_killed_is_removed() {
+    let world = World::new(&[]);
+    world.put(".adding-1-b.wasm.part", b"half");
+    world.put(".adding-kept", b"of another writer");
+    let folder = world.open();
+    let new = locked("a", b"A");
+    folder
+        .add(SeenPlugin::default(), &new, (b"A", &NONE))
+        .unwrap();
+    assert_eq!(world.files(), [".adding-kept", "a.wasm"]);
 }
 
 #[test]
@@ -275,7 +364,10 @@ fn what_another_lock_pins_is_shown_with_what_has_to_be_agreed_to() {
     let folder = world.open();
     let own = folder.lock().unwrap();
     let other = lock(&[kept, theirs.clone(), new.clone()]);
-    let adoption = Adoption::between(&own, &other, 5_000, |plugin| {
+    let news = Adoption::of_other(&own, &other);
+    let names: Vec<&str> = news.iter().map(|plugin| plugin.name.0.as_str()).collect();
+    assert_eq!(names, ["notes", "weather"]);
+    let adoption = Adoption::between(&own, other.plugins(), 5_000, |plugin| {
         (plugin.name.0 == "weather").then(|| "broken".to_owned())
     })
     .unwrap();
@@ -315,7 +407,7 @@ fn what_another_lock_pins_is_shown_with_what_has_to_be_agreed_to() {
 fn a_lock_whose_definitions_are_not_what_it_pins_is_not_taken_over() {
     let mut forged = locked("notes", b"1");
     forged.pin.tools = zeph_engine::digest(b"something else");
-    let refused = Adoption::between(&lock(&[]), &lock(&[forged]), 0, |_| None);
+    let refused = Adoption::between(&lock(&[]), &[forged], 0, |_| None);
     let error = refused.unwrap_err();
     assert!(
         error.to_string().contains("cannot be taken over"),

@@ -44,6 +44,50 @@ async fn revoking_names_numbers_of_its_plugin_only<D: Database>() {
     assert!(next.id > ids[5], "{next:?}");
 }
 
+/// Another command may revoke all of it between the look and the change.
+async fn what_stays_of_a_grant_stays_of_one_that_is_still_there<D: Database>() {
+    let database = D::fresh();
+    let store = database.open();
+    let named = plugin("notes");
+    let until = GrantLifetime::Until {
+        at_ms: NOW_MS + DAY_MS,
+    };
+    let given = vec![directory("/srv"), directory("/opt"), host("a.example")];
+    let added = store.add_grants(named.clone(), pin(1), given, until, NOW_MS);
+    let [srv, opt, other] = <[GrantRecord; 3]>::try_from(added.await.unwrap()).unwrap();
+    let part = |grant: &GrantRecord, path: &str| GrantRecord {
+        capability: directory(path),
+        ..grant.clone()
+    };
+    let both = vec![part(&srv, "/srv/a"), part(&opt, "/opt/a")];
+    let which = || Revoke::Ids(vec![srv.id, opt.id]);
+    // One of them is gone by then.
+    let gone = store.revoke_grants(named.clone(), Revoke::Ids(vec![opt.id]));
+    assert_eq!(gone.await.unwrap(), 1);
+    let narrowed = store.narrow_grants(named.clone(), which(), both.clone(), NOW_MS);
+    let left = narrowed.await.unwrap();
+    let expect = GrantRecord {
+        id: left[0].id,
+        ..part(&srv, "/srv/a")
+    };
+    assert_eq!(left, [expect.clone()]);
+    let all = store.list_grants(Some(named.clone())).await.unwrap();
+    assert_eq!(all, [other, expect]);
+    // What cannot be kept revokes nothing.
+    let bad = vec![part(&left[0], "relative")];
+    let refused = store.narrow_grants(named.clone(), Revoke::All, bad, NOW_MS);
+    assert!(refused.await.is_err());
+    assert_eq!(
+        store.list_grants(Some(named.clone())).await.unwrap().len(),
+        2
+    );
+    // All of them are gone.
+    store.forget_plugin(named.clone()).await.unwrap();
+    let narrowed = store.narrow_grants(named.clone(), which(), both, NOW_MS);
+    assert_eq!(narrowed.await.unwrap(), []);
+    assert_eq!(store.list_grants(None).await.unwrap(), []);
+}
+
 async fn an_approved_version_gets_the_grants_of_the_one_before<D: Database>() {
     let until = |days: i64| GrantLifetime::Until {
         at_ms: NOW_MS + days * DAY_MS,
@@ -156,6 +200,7 @@ async fn a_sweep_deletes_what_has_ended<D: Database>() {
 on_every_database! {
     any: [
         revoking_names_numbers_of_its_plugin_only,
+        what_stays_of_a_grant_stays_of_one_that_is_still_there,
         an_approved_version_gets_the_grants_of_the_one_before,
         a_grant_held_by_a_call_moves_with_the_others,
         a_session_grant_goes_with_its_conversation,
