@@ -5,6 +5,7 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use serde_json::{Value, json};
 
 use crate::product::{Product, answer};
+use crate::running::{Running, until};
 
 /// One request line.
 fn line(id: u32, tool: &str, params: Value) -> String {
@@ -364,6 +365,30 @@ fn a_failed_transaction_leaves_the_directory_as_it_was() {
     );
     assert_eq!(kept["structured"]["exit_code"], 1, "{kept}");
     assert_eq!(product.read("kept.txt"), "new\n");
+}
+
+/// Waits for a file, after it has made one that says so.
+const WAITS: &str = "touch begun; until [ -e go ]; do sleep 0.01; done";
+
+#[test]
+fn what_a_call_writes_with_leave_beside_a_command_stays() {
+    let product = Product::new();
+    let args = ["--allow", "*", "--allow", "write:.envrc"];
+    let mut host = Running::start(&product, &args);
+    let params = json!({"command": WAITS, "background": true});
+    assert_eq!(host.call("bash", &params)["status"], "ok");
+    until(|| product.work.join("begun").exists());
+    let written = host.call(
+        "write",
+        &json!({"path": ".envrc", "content": "export A=1\n"}),
+    );
+    assert_eq!(written["status"], "ok", "{written}");
+    product.file("go", "");
+    until(|| {
+        let runs = host.call("list_runs", &json!({}));
+        !runs["text"].as_str().unwrap().contains("begun")
+    });
+    assert_eq!(product.read(".envrc"), "export A=1\n");
 }
 
 #[test]

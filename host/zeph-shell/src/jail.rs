@@ -30,6 +30,7 @@ mod explain;
 mod git;
 mod gitconfig;
 mod gitruns;
+mod host_writes;
 #[cfg(target_os = "linux")]
 mod memory;
 mod mount;
@@ -69,6 +70,7 @@ pub use aftermath::AftermathFinding;
 pub use cgroup::{CgroupKind, Cgroups, Parent as CgroupParent};
 pub use explain::explain;
 pub(crate) use explain::explain_offline;
+pub use host_writes::note_host_write;
 pub(crate) use network::SessionNetwork;
 pub use outlet::{OpenOutlet, OutletDoor, Outlets};
 pub use policy::{EnvironmentPolicy, JailLimits, JailPolicy, Mode, Network, OwnDirectories};
@@ -235,7 +237,8 @@ impl JailError {
     }
 }
 
-/// A survey of so many entries is made anew for each run: it takes some 3 ms. A longer one holds for `FRESH_FOR` times what it took.
+/// A survey of so many entries is made anew for each run: it takes some 3 ms. A longer one holds for `FRESH_FOR` times what it took, unless
+/// something that it would have to name has come since.
 const CHEAP_ENTRIES: usize = 2_000;
 const FRESH_FOR: u32 = 50;
 
@@ -411,7 +414,8 @@ impl Jail {
         if let Some(survey) = &*held {
             let fresh = survey.taken.elapsed() < survey.cost * FRESH_FOR;
             let is_same = survey.roots == roots.writable;
-            if survey.n_entries > CHEAP_ENTRIES && fresh && is_same {
+            let may_hold = survey.n_entries > CHEAP_ENTRIES && fresh && is_same;
+            if may_hold && !sweep::has_news(survey) {
                 return Arc::clone(survey);
             }
         }

@@ -1,6 +1,11 @@
 //! Files that programs outside obey, made where none was: below the uppermost directory too.
 
-use super::harness::Room;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::Path;
+
+use super::super::{Job, note_host_write};
+use super::harness::{Room, finish};
 
 /// What is left of the findings: the paths, and whether each was moved away.
 #[track_caller]
@@ -135,3 +140,55 @@ fn what_links_lead_to_is_held_too() {
         "ok\nok\nevil\n"
     );
 }
+
+/// A survey of a large tree holds for a while, but not for what came since.
+#[test]
+fn what_came_before_a_run_is_not_its_work() {
+    let room = Room::new();
+    room.host("mkdir -p lib/deep many && cd many && seq 3000 | xargs touch");
+    let jail = room.jail();
+    let run = |script: &str| super::harness::run(&jail, &room.work, script);
+    assert_eq!(run("true").findings, []);
+    room.host("echo ok > lib/deep/.npmrc");
+    let end = run("echo evil > lib/deep/.npmrc; cat lib/deep/.npmrc");
+    assert_eq!((end.stdout.as_str(), end.findings), ("ok\n", vec![]));
+    assert_eq!(
+        run("touch lib/.envrc").findings[0].path,
+        room.work.join("lib/.envrc")
+    );
+}
+
+/// Written while a command runs: by a call of the host with leave, by the command, and by both.
+#[test]
+fn what_calls_wrote_with_leave_is_left_and_told() {
+    for (script, notes, is_left) in [
+        ("true", true, true),
+        ("true", false, false),
+        ("echo evil > .vscode/tasks.json", true, false),
+        ("echo x > .vscode/more", true, false),
+        ("mv .vscode a && cp -r a .vscode", true, false),
+    ] {
+        let room = Room::new();
+        let jail = room.jail();
+        let variables = BTreeMap::new();
+        let arguments: Vec<OsString> = vec!["-c".into(), script.into()];
+        let prepared = jail.prepare(Job {
+            program: Path::new("/bin/bash"),
+            arguments: &arguments,
+            directory: &room.work,
+            variables: &variables,
+            files: Vec::new(),
+            rc: None,
+            made: None,
+        });
+        let place = room.work.join(".vscode");
+        room.host("mkdir .vscode && echo ok > .vscode/tasks.json");
+        if notes {
+            note_host_write(&place.join("tasks.json"), 0);
+        }
+        let end = finish(prepared.unwrap());
+        assert_eq!(end.findings[0].path, place, "{script}: {end:#?}");
+        assert_eq!(place.exists(), is_left, "{script}: {end:#?}");
+    }
+}
+
