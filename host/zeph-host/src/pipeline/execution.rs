@@ -133,7 +133,10 @@ async fn execute(
     (subject, is_watched): (OutputSubject, bool),
     control: CallControl,
 ) -> RunResult {
-    let _changing = host.cache.changing(allowed.can_change());
+    let can_change = allowed.can_change();
+    let _changing = host.cache.changing(can_change);
+    let beside = || session.commands().beside(&allowed.call);
+    let _beside = can_change.then(beside).flatten();
     let AllowedCall {
         call,
         rights,
