@@ -52,6 +52,7 @@ mod run_setup;
 mod search;
 #[cfg(any(target_vendor = "apple", test))]
 mod seatbelt;
+mod sockets;
 #[cfg_attr(target_vendor = "apple", path = "jail/standing_jail/apple.rs")]
 mod standing_jail;
 mod support;
@@ -212,11 +213,14 @@ pub enum JailError {
     },
     /// More places of the writable directories must be protected than can be.
     #[error(
-        "the directories commands may change hold more than {limit} protected places; choose a smaller one"
+        "the directories commands may change hold more than {limit} protected places{}; choose a smaller one",
+        most.as_ref().map(|name| format!(", most of them named `{name}`")).unwrap_or_default()
     )]
     TooMuch {
         /// How many can be.
         limit: usize,
+        /// The name that most of them have, where it is known.
+        most: Option<String>,
     },
     /// The system refused a step of the preparation.
     #[error("cannot {step} for the jail")]

@@ -38,8 +38,8 @@ pub(super) struct Survey {
     pub(super) linked: Vec<PathBuf>,
     /// Files whose content is private; folders of packages are looked through last, and those that were not count as having none.
     pub(super) private: PrivateFiles,
-    /// Whether a socket lies there.
-    pub(super) sockets: bool,
+    /// Named sockets.
+    pub(super) sockets: Vec<PathBuf>,
     /// Whether everything was looked at.
     pub(super) complete: bool,
     /// Writable directories that were looked through, as they were just before.
@@ -121,7 +121,7 @@ pub(super) fn take(
         doors: Vec::new(),
         linked: Vec::new(),
         private: PrivateFiles::default(),
-        sockets: false,
+        sockets: Vec::new(),
         complete: true,
         folders: HashMap::new(),
         unread: Vec::new(),
@@ -240,7 +240,9 @@ fn look(
         survey.private.add(private, &path);
     }
     let git = entry.file_name() == ".git";
-    survey.sockets |= kind.is_socket();
+    if kind.is_socket() {
+        survey.sockets.push(path.clone());
+    }
     if folder.use_of == Use::Writable {
         if git {
             survey.found_repository(&folder.path);

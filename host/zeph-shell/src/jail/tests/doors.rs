@@ -192,3 +192,37 @@ fn what_calls_wrote_with_leave_is_left_and_told() {
     }
 }
 
+/// More than can be made read-only: the first ones are, changes of the others are told.
+#[test]
+fn very_many_are_told_when_changed() {
+    let room = Room::new();
+    room.host(
+        "for i in $(seq 1000 1800); do mkdir -p packages/p$i; echo ok > packages/p$i/.npmrc; done",
+    );
+    check(&room, "cat packages/p1799/.npmrc >/dev/null", &[]);
+    let script = "for i in packages/*/.npmrc; do echo evil > $i; done 2>/dev/null; grep -l ok packages/*/.npmrc | wc -l";
+    let end = room.run(script);
+    assert_eq!(end.stdout, "200\n", "{end:#?}");
+    assert!(
+        end.findings.len() == 1 && end.findings[0].text.contains("(and 600 more)"),
+        "{end:#?}"
+    );
+}
+
+#[test]
+fn what_cannot_be_protected_is_named() {
+    let room = Room::new();
+    room.host("for i in $(seq 1600); do mkdir -p r$i/.git; echo 'ref: refs/heads/a' > r$i/.git/HEAD; done");
+    let error = room.jail().prepare(Job {
+        program: Path::new("/bin/true"),
+        arguments: &[],
+        directory: &room.work,
+        variables: &BTreeMap::new(),
+        files: Vec::new(),
+        rc: None,
+        made: None,
+    });
+    let error = error.err().unwrap().to_string();
+    assert!(error.contains("most of them named `.git`"), "{error}");
+}
+
