@@ -51,6 +51,11 @@ pub enum Links {
     Keep,
 }
 
+/// Whether an entry of a walk is a directory that could not be entered.
+pub fn is_closed(entry: &zeph_plugin::walk::Entry) -> bool {
+    entry.kind == EntryKind::Directory && entry.path.ends_with('/')
+}
+
 /// Entries asked for in one crossing. Large enough to make crossings free, small enough to keep memory flat.
 const WALK_BATCH: u32 = 1024;
 
