@@ -31,6 +31,8 @@ pub struct Stat {
     pub kind: Kind,
     /// Bytes, for a regular file.
     pub size: u64,
+    /// How many names it has, hard links.
+    pub links: u64,
 }
 
 /// One entry of a directory.

@@ -255,8 +255,8 @@ impl FsCtx {
         if !own && missing != NONE {
             return Err(source.refused(&policy, missing));
         }
-        if !own && source.meta.links > 1 && self.is_hidden_elsewhere(&policy, &source)? {
-            return Err(Code::NoEntry.into());
+        if !own && source.meta.links > 1 {
+            self.may_be_shown(&policy, &source)?;
         }
         policy.kernel().link(&source.fd, entry.dir(), entry.leaf)?;
         if !own {

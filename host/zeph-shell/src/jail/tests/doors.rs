@@ -226,3 +226,15 @@ fn what_cannot_be_protected_is_named() {
     assert!(error.contains("most of them named `.git`"), "{error}");
 }
 
+/// Only the directory that was not read holds the other name of a file, or no directory does.
+#[test]
+fn links_into_what_was_not_read_lead_nowhere_else() {
+    let room = Room::new();
+    room.host("mkdir -p build src/many && seq 20100 | sed 's,^,src/many/,' | xargs touch && ln src/many/7 build/out && ln ../outside/secret build/linked");
+    let end = room.run("echo new > build/out; echo new > build/linked");
+    assert_eq!(
+        room.host("cat build/out build/linked"),
+        "new\nhush\n",
+        "{end:#?}"
+    );
+}
