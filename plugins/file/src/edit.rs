@@ -75,9 +75,10 @@ pub fn run(area: &Area, args: &Args) -> Result<Output, ToolError> {
     let path = place.shown();
     let line = line_of(&old, at);
     let diff = diff::unified(&path, &old, &new);
-    let (added, removed) = diff
-        .as_ref()
-        .map_or((0, 0), |diff| (diff.added, diff.removed));
+    let (added, removed) = diff.as_ref().map_or_else(
+        || diff::counts(&old, &new),
+        |diff| (diff.added, diff.removed),
+    );
     let mut text = format!(
         "Edited {path} (line {}, +{added} -{removed} lines)",
         grouped(line)

@@ -31,7 +31,7 @@ pub struct Copied {
     pub links: u64,
     /// Bytes of all files.
     pub bytes: u64,
-    /// Links out of the tree, pipes, devices, sockets.
+    /// Links out of the tree, pipes, devices, sockets, names that are not UTF-8.
     pub skipped: u64,
     /// The paths of the files and links below the top, for [`remove_copied`].
     pub leaves: Vec<String>,

@@ -101,6 +101,13 @@ fn a_link_stays_a_link() {
     assert_eq!(fixture.tree(), ["f@", "real"]);
 }
 
+#[test]
+fn a_change_too_large_for_a_diff_is_counted() {
+    let fixture = Fixture::new(&[("f", "head\nx\ntail\n")]);
+    let told = edit(&fixture, "x\n", &"new line\n".repeat(130_000));
+    assert_eq!(told, "Edited f (line 2, +130000 -1 lines)");
+}
+
 #[cfg(unix)]
 #[test]
 fn a_file_with_other_names_is_parted_from_them() {
