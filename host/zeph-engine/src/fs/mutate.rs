@@ -69,13 +69,13 @@ impl FsCtx {
         Ok(())
     }
 
-    /// Whether a directory holds something hidden, which stays where it is, or may.
+    /// Whether a directory is known to hold something hidden, which stays where it is.
     fn keeps(&self, policy: &FsPolicy, entry: &ResolvedName<'_>) -> FsOutcome<bool> {
         if policy.patterns().is_empty() {
             return Ok(false);
         }
         let name = entry.real_name(policy)?;
-        Ok(!self.is_free_of_hidden(policy, entry, &[&name])?)
+        Ok(self.holds_hidden(policy, entry, &[&name])? == Some(true))
     }
 
     /// Removes a name of anything but a directory, which needs the right to delete, or to have made it.

@@ -160,19 +160,20 @@ impl FsCtx {
         if policy.patterns().is_empty() {
             return Ok(());
         }
-        match self.is_free_of_hidden(policy, source, &[old, new])? {
-            true => Ok(()),
-            false => Err(Code::NotPermitted.into()),
+        match self.holds_hidden(policy, source, &[old, new])? {
+            Some(false) => Ok(()),
+            Some(true) | None => Err(Code::NotPermitted.into()),
         }
     }
 
-    /// Whether it is certain that nothing in a directory is hidden, under any of the `names` that it has or is to get.
-    pub(super) fn is_free_of_hidden(
+    /// Whether something in a directory is hidden, under any of the `names` that it has or is to get; nothing when that cannot be found
+    /// out.
+    pub(super) fn holds_hidden(
         &self,
         policy: &FsPolicy,
         directory: &ResolvedName<'_>,
         names: &[&PathBuf],
-    ) -> FsOutcome<bool> {
+    ) -> FsOutcome<Option<bool>> {
         let top = policy
             .kernel()
             .open_beneath(directory.dir(), directory.leaf, false)?;
@@ -182,7 +183,11 @@ impl FsCtx {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
         })?;
-        Ok(swept == SweepEnd::All && sweep.saw_all())
+        Ok(match swept {
+            SweepEnd::Finished => Some(true),
+            SweepEnd::All if sweep.saw_all() => Some(false),
+            SweepEnd::All | SweepEnd::Incomplete => None,
+        })
     }
 
     /// Renames onto what stands at the target, or onto nothing.

@@ -358,4 +358,10 @@ fn a_directory_that_holds_something_hidden_is_not_removed() {
     }
     let mut guest = tree.guest();
     guest.check(&[("rmdir sub", "not-empty")]);
+    // Too much to be looked through is no reason to keep it.
+    for n in 0..1_000 {
+        tree.file(&format!("ws/plain/{n}"), "");
+    }
+    let mut guest = tree.guest_with(&[("ws", FsRights::ALL)], &DENY, &[]);
+    guest.check(&[("rmdir plain", "not-empty")]);
 }
