@@ -396,10 +396,7 @@ fn a_rollback_undoes_nothing_that_others_did() {
     // Nobody else is there: what it made goes again, and is named.
     let answer = host.call("bash", &json!({"command": "touch made; rm begun; exit 3"}));
     let text = answer["text"].as_str().unwrap();
-    assert!(
-        text.contains("rolled back: 1 restored, 1 removed"),
-        "{text}"
-    );
+    assert!(text.contains("was rolled back: "), "{text}");
     assert!(
         text.contains("`made`") && text.contains("`begun`"),
         "{text}"
