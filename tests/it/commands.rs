@@ -5,6 +5,7 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use serde_json::{Value, json};
 
 use crate::product::{Product, answer};
+use crate::running::{Running, until};
 
 /// One request line.
 fn line(id: u32, tool: &str, params: Value) -> String {
@@ -364,6 +365,98 @@ fn a_failed_transaction_leaves_the_directory_as_it_was() {
     );
     assert_eq!(kept["structured"]["exit_code"], 1, "{kept}");
     assert_eq!(product.read("kept.txt"), "new\n");
+}
+
+const TRANSACTIONS: [&str; 8] = [
+    "--jobs",
+    "4",
+    "--allow",
+    "*",
+    "--set",
+    "tools.shell.transactional=true",
+    "--set",
+    "tools.shell.auto_rollback=true",
+];
+
+/// Waits for a file, after it has made one that says so.
+const WAITS: &str = "touch begun; until [ -e go ]; do sleep 0.01; done";
+
+#[test]
+fn a_rollback_undoes_nothing_that_others_did() {
+    let product = Product::new();
+    let path = |name: &str| product.work.join(name);
+    let mut host = Running::start(&product, &TRANSACTIONS);
+    host.begin("bash", &json!({"command": format!("{WAITS}; exit 3")}));
+    until(|| path("begun").exists());
+    host.begin("write", &json!({"path": "go", "content": "precious"}));
+    let answers = host.answers(2);
+    let text = answers[0]["text"].as_str().unwrap();
+    assert!(text.contains("was not rolled back"), "{text}");
+    assert_eq!(product.read("go"), "precious");
+    // Nobody else is there: what it made goes again, and is named.
+    let answer = host.call("bash", &json!({"command": "touch made; rm begun; exit 3"}));
+    let text = answer["text"].as_str().unwrap();
+    assert!(text.contains("was rolled back: "), "{text}");
+    assert!(
+        text.contains("`made`") && text.contains("`begun`"),
+        "{text}"
+    );
+    // One that goes on in the background.
+    std::fs::remove_file(path("go")).unwrap();
+    std::fs::remove_file(path("begun")).unwrap();
+    let params = json!({"command": WAITS, "background": true});
+    assert_eq!(host.call("bash", &params)["status"], "ok");
+    until(|| path("begun").exists());
+    let answer = host.call("bash", &json!({"command": "touch made; exit 3"}));
+    let text = answer["text"].as_str().unwrap();
+    assert!(text.contains("was not rolled back"), "{text}");
+    assert!(path("made").exists() && path("begun").exists());
+    product.file("go", "");
+}
+
+#[test]
+fn a_command_that_waits_for_another_ends_when_it_should() {
+    let product = Product::new();
+    let mut host = Running::start(&product, &TRANSACTIONS);
+    host.begin("bash", &json!({"command": WAITS}));
+    until(|| product.work.join("begun").exists());
+    host.begin("bash", &json!({"command": "touch second"}));
+    host.cancel();
+    let answer = host.answer();
+    assert_eq!(answer["error"]["category"], "cancelled", "{answer}");
+    let answer = host.call("bash", &json!({"command": "touch third", "timeout": 1}));
+    assert_eq!(answer["error"]["category"], "timeout", "{answer}");
+    product.file("go", "");
+    // The first one's answer comes now.
+    host.begin("bash", &json!({"command": "ls"}));
+    let answers = host.answers(2);
+    assert_eq!(answers[0]["status"], "ok", "{answers:?}");
+    let text = answers[1]["text"].as_str().unwrap();
+    assert!(
+        !text.contains("second") && !text.contains("third"),
+        "{text}"
+    );
+}
+
+#[test]
+fn what_a_call_writes_with_leave_beside_a_command_stays() {
+    let product = Product::new();
+    let args = ["--allow", "*", "--allow", "write:.envrc"];
+    let mut host = Running::start(&product, &args);
+    let params = json!({"command": WAITS, "background": true});
+    assert_eq!(host.call("bash", &params)["status"], "ok");
+    until(|| product.work.join("begun").exists());
+    let written = host.call(
+        "write",
+        &json!({"path": ".envrc", "content": "export A=1\n"}),
+    );
+    assert_eq!(written["status"], "ok", "{written}");
+    product.file("go", "");
+    until(|| {
+        let runs = host.call("list_runs", &json!({}));
+        !runs["text"].as_str().unwrap().contains("begun")
+    });
+    assert_eq!(product.read(".envrc"), "export A=1\n");
 }
 
 #[test]

@@ -651,10 +651,19 @@ fn a_name_that_is_not_utf8_is_told() {
                 "[2 files could not be read]",
             ),
             ("copy_path", copy("copy"), "ok", "[2 entries skipped"),
-            ("move_path", copy("moved"), "refused", "may not be moved"),
+            (
+                "delete_path",
+                json!({"path": "tree", "recursive": true}),
+                "failed",
+                "`tree` is not deleted, and nothing in it",
+            ),
+            ("read", json!({"path": "tree/plain.txt"}), "ok", "needle"),
+            ("move_path", copy("moved"), "ok", "Moved: tree -> moved"),
         ],
     );
-    assert!(odd(b"caf\xe9.txt").exists() && odd(b"dir\xff/inner.txt").exists());
+    assert!(!product.work.join("tree").exists());
+    let moved = |name: &[u8]| product.work.join("moved").join(OsStr::from_bytes(name));
+    assert!(moved(b"caf\xe9.txt").exists() && moved(b"dir\xff/inner.txt").exists());
 }
 
 #[test]

@@ -92,19 +92,30 @@ impl Running {
         writeln!(self.stdin, "{line}").unwrap();
     }
 
+    /// Waits for the answers to the `n` calls made last, whichever comes first; in the order of the calls.
+    pub(crate) fn answers(&mut self, n: usize) -> Vec<Value> {
+        let mut answers: Vec<Value> = (0..n).map(|_| self.next_answer()).collect();
+        answers.sort_by_key(|answer| answer["id"].as_u64());
+        answers
+    }
+
     /// Waits for the answer to the call made last.
     pub(crate) fn answer(&mut self) -> Value {
-        let answer = loop {
+        let answer = self.next_answer();
+        assert_eq!(answer["id"], self.n_calls, "{answer}");
+        answer
+    }
+
+    fn next_answer(&mut self) -> Value {
+        loop {
             let line = self.answers.recv_timeout(PATIENCE);
             let line = line.unwrap_or_else(|error| panic!("{error}; {:?}", self.said));
             let line: Value = serde_json::from_str(&line).unwrap();
             match line["role"].is_null() {
-                true => break line,
+                true => return line,
                 false => self.told.push(line["text"].as_str().unwrap().to_owned()),
             }
-        };
-        assert_eq!(answer["id"], self.n_calls, "{answer}");
-        answer
+        }
     }
 
     /// Waits for the next line on standard error that has all `words`.

@@ -62,7 +62,7 @@ use self::uses::UseLog;
 use crate::missing_grant::{MissingGrant, Refusals};
 
 pub use self::error::FsPolicyError;
-pub use self::obeyed::{Leads, TooMany, holds};
+pub use self::obeyed::{Leads, TooMany, holds, in_packages};
 pub use self::policy::FsPolicy;
 pub use self::rulings::Rulings;
 pub use self::stop::StopSwitch;

@@ -7,7 +7,7 @@ use zeph_core::call::{FileFacts, ObeyedPath, PATH_ARGUMENTS};
 use zeph_core::failure::one_line;
 use zeph_core::obeyed;
 use zeph_core::tool::ToolKind;
-use zeph_engine::fs::{Leads, holds};
+use zeph_engine::fs::{Leads, holds, in_packages};
 
 /// Most names looked at in a directory that a call moves, copies or removes: a tenth of a second.
 const ENTRIES_MAX: usize = 100_000;
@@ -91,7 +91,9 @@ impl Look {
         };
         let removes = self.kind == ToolKind::Delete;
         let is_directory = source.symlink_metadata().is_ok_and(|about| about.is_dir());
-        if !is_directory || removes && source.iter().any(obeyed::is_fetched) {
+        // Of packages and products nothing is obeyed where it is.
+        let (root, name) = names.first()?;
+        if !is_directory || removes && in_packages(root, name) {
             return None;
         }
         let ends: Vec<(&Path, &Path)> = names
@@ -184,8 +186,45 @@ pub(crate) mod line;
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+    use zeph_core::tool::ToolKind;
 
-    use super::named_by;
+    use super::{Look, named_by};
+
+    /// Whether a directory of packages or products holds a workspace does not matter, only whether the workspace holds one.
+    #[test]
+    fn what_a_removed_directory_holds_is_found_wherever_the_workspace_lies() {
+        let dir = tempfile::tempdir().unwrap();
+        let top = dir.path().canonicalize().unwrap();
+        for (place, path, expect) in [
+            ("plain/ws", "sub", true),
+            ("dist/ws", "sub", true),
+            ("vendor/target/ws", "sub", true),
+            ("plain/ws", "dist", false),
+            ("dist/ws", "dist", false),
+        ] {
+            let root = top.join(place);
+            std::fs::create_dir_all(root.join(path).join("in/.git")).unwrap();
+            let look = Look {
+                arguments: json!({"path": path, "recursive": true})
+                    .as_object()
+                    .unwrap()
+                    .clone(),
+                roots: vec![root.clone()],
+                kind: ToolKind::Delete,
+                can_change: true,
+                is_ours: true,
+            };
+            let obeyed = look.facts().obeyed;
+            let found: Vec<_> = obeyed.iter().map(|one| (&one.path, one.inside)).collect();
+            let held = (root.join(path), true);
+            let expect = if expect {
+                vec![(&held.0, held.1)]
+            } else {
+                Vec::new()
+            };
+            assert_eq!(found, expect, "{place} {path}");
+        }
+    }
 
     #[test]
     fn links_are_resolved_before_rules_see_them() {

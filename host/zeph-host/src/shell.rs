@@ -12,7 +12,10 @@ mod transaction;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
+use serde_json::Value;
+use tokio::sync::SemaphorePermit;
 use zeph_config::Config;
 use zeph_core::execution::{CommandFacts, Execution, ExecutionFacts};
 use zeph_core::exit::CommandExit;
@@ -34,9 +37,11 @@ use crate::clock::now_ms;
 use crate::file_changes;
 use crate::known_secrets::KnownSecrets;
 use crate::session::Session;
+use crate::work::Work;
 
 pub(crate) use self::backend::CommandBackend;
 pub(crate) use self::share::Share;
+pub(crate) use self::transaction::CallBeside;
 
 /// The shell of this host.
 #[derive(Debug)]
@@ -153,6 +158,7 @@ impl Native {
         (on_output, turn_state): (Option<OutputListener>, Option<Arc<[u8]>>),
     ) -> Execution {
         let share = session.shell();
+        let (of_begin, patience) = (cancel.clone(), self.timeout(&call));
         let control = RunControl {
             cancelled: Box::pin(async move { cancel.cancelled().await }),
             on_output,
@@ -165,16 +171,38 @@ impl Native {
         let Some((transactions, command)) = kept_for else {
             return execution(self.shell.call(call, share.commands(), control).await);
         };
-        // There is one tree: what one command undoes must not be another's work.
-        let _alone = transactions.alone().await;
-        let kept = match transactions.begin(share).await {
-            Ok(kept) => kept,
+        let begun = transactions.begin((&self.shell, share), (&of_begin, patience));
+        let (_alone, kept) = match begun.await {
+            Ok(begun) => begun,
             Err(failure) => return Execution::failed(failure),
         };
         let mut end: ShellEnd = self.shell.call(call, share.commands(), control).await;
-        let notes = transactions.finish(share, command, kept, &end).await;
-        end.notes.extend(notes);
+        let finished = transactions.finish((&self.shell, share), command, kept, &end);
+        end.notes.extend(finished.await);
         execution(end)
+    }
+
+    /// How long a command may take.
+    fn timeout(&self, call: &AuthorizedCall<ShellWork>) -> Duration {
+        let config = self.shell.config();
+        let asked = call.arguments().get("timeout").and_then(Value::as_u64);
+        let timeout = asked.map_or(config.timeout, Duration::from_secs);
+        timeout.min(config.timeout_max)
+    }
+}
+
+impl Native {
+    /// Marks a call that changes files beside the commands that are transactions: they do not undo its work.
+    pub(crate) fn beside(&self, call: &AuthorizedCall<Work>) -> Option<CallBeside> {
+        let is_transaction =
+            matches!(call.work(), Work::Shell(work) if work.is_foreground_command());
+        let transactions = self.transactions.as_ref().filter(|_| !is_transaction)?;
+        Some(transactions.beside())
+    }
+
+    /// Waits until no command is a transaction; none begins while what comes back is held.
+    pub(crate) async fn alone(&self) -> Option<SemaphorePermit<'_>> {
+        self.transactions.as_ref()?.alone().await
     }
 }
 

@@ -30,6 +30,7 @@ mod explain;
 mod git;
 mod gitconfig;
 mod gitruns;
+mod host_writes;
 #[cfg(target_os = "linux")]
 mod memory;
 mod mount;
@@ -51,6 +52,7 @@ mod run_setup;
 mod search;
 #[cfg(any(target_vendor = "apple", test))]
 mod seatbelt;
+mod sockets;
 #[cfg_attr(target_vendor = "apple", path = "jail/standing_jail/apple.rs")]
 mod standing_jail;
 mod support;
@@ -69,6 +71,7 @@ pub use aftermath::AftermathFinding;
 pub use cgroup::{CgroupKind, Cgroups, Parent as CgroupParent};
 pub use explain::explain;
 pub(crate) use explain::explain_offline;
+pub use host_writes::note_host_write;
 pub(crate) use network::SessionNetwork;
 pub use outlet::{OpenOutlet, OutletDoor, Outlets};
 pub use policy::{EnvironmentPolicy, JailLimits, JailPolicy, Mode, Network, OwnDirectories};
@@ -210,11 +213,14 @@ pub enum JailError {
     },
     /// More places of the writable directories must be protected than can be.
     #[error(
-        "the directories commands may change hold more than {limit} protected places; choose a smaller one"
+        "the directories commands may change hold more than {limit} protected places{}; choose a smaller one",
+        most.as_ref().map(|name| format!(", most of them named `{name}`")).unwrap_or_default()
     )]
     TooMuch {
         /// How many can be.
         limit: usize,
+        /// The name that most of them have, where it is known.
+        most: Option<String>,
     },
     /// The system refused a step of the preparation.
     #[error("cannot {step} for the jail")]
@@ -235,7 +241,8 @@ impl JailError {
     }
 }
 
-/// A survey of so many entries is made anew for each run: it takes some 3 ms. A longer one holds for `FRESH_FOR` times what it took.
+/// A survey of so many entries is made anew for each run: it takes some 3 ms. A longer one holds for `FRESH_FOR` times what it took, unless
+/// something that it would have to name has come since.
 const CHEAP_ENTRIES: usize = 2_000;
 const FRESH_FOR: u32 = 50;
 
@@ -411,7 +418,8 @@ impl Jail {
         if let Some(survey) = &*held {
             let fresh = survey.taken.elapsed() < survey.cost * FRESH_FOR;
             let is_same = survey.roots == roots.writable;
-            if survey.n_entries > CHEAP_ENTRIES && fresh && is_same {
+            let may_hold = survey.n_entries > CHEAP_ENTRIES && fresh && is_same;
+            if may_hold && !sweep::has_news(survey) {
                 return Arc::clone(survey);
             }
         }

@@ -5,6 +5,7 @@
 
 use std::path::PathBuf;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -76,6 +77,8 @@ pub(crate) struct ShellState {
     pub(crate) seats: ahead::Seats,
     /// The jail of the first session, until that takes it. The lock is held for the moment of taking it.
     pub(crate) first: Mutex<Option<First>>,
+    /// Commands in the background of all sessions.
+    pub(crate) n_background: AtomicUsize,
 }
 
 /// The caller's hold on a running call.
@@ -126,6 +129,7 @@ impl Shell {
             prepare: job::in_the_jail,
             seats: ahead::Seats::default(),
             first: Mutex::default(),
+            n_background: AtomicUsize::new(0),
         })))
     }
 
@@ -134,6 +138,11 @@ impl Shell {
     pub fn end_all(&self, patience: std::time::Duration) -> bool {
         self.0.spawner.living.close();
         self.0.spawner.living.end(patience)
+    }
+
+    /// Whether a command runs in the background, of whichever session.
+    pub fn has_background(&self) -> bool {
+        self.0.n_background.load(Ordering::SeqCst) > 0
     }
 
     /// Begins to look at the machine and to make the jail of the first session's first command, beside whatever else a start of the

@@ -40,7 +40,7 @@ pub struct Copy {
     directories: u64,
     /// Bytes copied.
     bytes: u64,
-    /// Links out of the directory and special files, omitted.
+    /// Links out of the directory, special files and names that are not UTF-8, omitted.
     skipped: u64,
 }
 
@@ -135,7 +135,7 @@ fn output(source: &AreaPath<'_>, destination: &AreaPath<'_>, copied: Copied) -> 
     if copied.skipped > 0 {
         let skipped = counted(copied.skipped, "entry", "entries");
         text.push_str(&format!(
-            "\n[{skipped} skipped: links out of the directory or special files]"
+            "\n[{skipped} skipped: links out of the directory, special files, or names that are not UTF-8]"
         ));
     }
     let copy = Copy {

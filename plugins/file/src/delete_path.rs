@@ -92,7 +92,9 @@ fn incomplete(place: &AreaPath<'_>, removed: &RemovalReport) -> ToolError {
         .failures
         .first()
         .map_or(ErrorKind::Other, |(_, error)| error.kind());
-    if removed.files + removed.directories == 0 && removed.n_failed == 1 {
+    let is_whole = removed.files + removed.directories == 0;
+    let is_of_top = |(path, _): &(String, _)| *path == place.shown();
+    if is_whole && removed.n_failed == 1 && removed.failures.first().is_some_and(is_of_top) {
         return explain(place, "deleted", &kind.into());
     }
     let mut left: Vec<String> = removed
@@ -107,15 +109,15 @@ fn incomplete(place: &AreaPath<'_>, removed: &RemovalReport) -> ToolError {
     if n_more > 0 {
         left.push(format!("and {}", counted(n_more, "more", "more")));
     }
-    ToolError::io(
-        kind,
-        format!(
-            "`{}` is deleted only in part: {} removed; left are {}",
-            place.shown(),
-            removed.summary(),
-            left.join(", ")
+    let (path, left) = (place.shown(), left.join(", "));
+    let message = match is_whole {
+        true => format!("`{path}` is not deleted, and nothing in it: it holds {left}"),
+        false => format!(
+            "`{path}` is deleted only in part: {} removed; left are {left}",
+            removed.summary()
         ),
-    )
+    };
+    ToolError::io(kind, message)
 }
 
 fn output(place: &AreaPath<'_>, removed: &RemovalReport) -> Output {

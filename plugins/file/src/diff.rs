@@ -50,6 +50,25 @@ pub fn unified(path: &str, old: &[u8], new: &[u8]) -> Option<Diff> {
     Some(print(path, &diff, window.first_line))
 }
 
+/// Lines that are new and lines that are gone, where no diff is made: all from the first that differs to the last.
+pub fn counts(old: &[u8], new: &[u8]) -> (usize, usize) {
+    let n_same = n_same(old.iter(), new.iter());
+    let start = line_start(old, n_same);
+    let n_behind = n_same_end(old, new, n_same);
+    let end = |text: &[u8]| match text.len() - n_behind {
+        at if at == start || text[at - 1] == b'\n' => at,
+        at => line_end(text, at),
+    };
+    // Where one of the two ends within a line, so does the other.
+    let (old_end, new_end) = (end(old), end(new));
+    (n_lines(&new[start..new_end]), n_lines(&old[start..old_end]))
+}
+
+fn n_lines(text: &[u8]) -> usize {
+    let is_partial = text.last().is_some_and(|byte| *byte != b'\n');
+    memchr::memchr_iter(b'\n', text).count() + usize::from(is_partial)
+}
+
 fn print(path: &str, diff: &TextDiff<'_, '_, str>, first_line: usize) -> Diff {
     let mut lines = vec![format!("--- a/{path}"), format!("+++ b/{path}")];
     let (mut added, mut removed) = (0, 0);
@@ -107,22 +126,12 @@ struct Window {
 
 impl Window {
     fn around_change(old: &[u8], new: &[u8]) -> Self {
-        let n_same = old
-            .iter()
-            .zip(new)
-            .take_while(|(one, two)| one == two)
-            .count();
+        let n_same = n_same(old.iter(), new.iter());
         let mut start = line_start(old, n_same);
         for _ in 0..CONTEXT_LINES {
             start = line_start(old, start.saturating_sub(1));
         }
-        let (old_rest, new_rest) = (&old[n_same..], &new[n_same..]);
-        let n_same_end = old_rest
-            .iter()
-            .rev()
-            .zip(new_rest.iter().rev())
-            .take_while(|(one, two)| one == two)
-            .count();
+        let n_same_end = n_same_end(old, new, n_same);
         let mut old_end = line_end(old, old.len() - n_same_end);
         for _ in 0..CONTEXT_LINES {
             old_end = line_end(old, old_end);
@@ -133,6 +142,17 @@ impl Window {
             first_line: memchr::memchr_iter(b'\n', &old[..start]).count(),
         }
     }
+}
+
+/// How many bytes two texts have in common at their begin.
+fn n_same<'a>(one: impl Iterator<Item = &'a u8>, two: impl Iterator<Item = &'a u8>) -> usize {
+    one.zip(two).take_while(|(one, two)| one == two).count()
+}
+
+/// How many they have in common at their end, behind the first `n_before`.
+fn n_same_end(old: &[u8], new: &[u8], n_before: usize) -> usize {
+    let (old, new) = (&old[n_before..], &new[n_before..]);
+    n_same(old.iter().rev(), new.iter().rev())
 }
 
 /// Where the line that holds the byte at `at` starts.

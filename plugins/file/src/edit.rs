@@ -11,7 +11,8 @@ use zeph_plugin::{Output, ToolError};
 
 use crate::area::{Area, AreaPath};
 use crate::refusal::{existing_file, explain};
-use crate::replace::{Slot, behind_links, changed};
+use crate::replace::{Slot, behind_links, changed, parted};
+use crate::sys::Stat;
 use crate::text::{bytes, counted, grouped};
 use crate::{diff, magic};
 
@@ -63,24 +64,26 @@ pub fn run(area: &Area, args: &Args) -> Result<Output, ToolError> {
         ));
     }
     let place = area.place(&args.path)?;
-    let (old, new, at) = changed(&place, || {
-        let (slot, old) = editable(&place)?;
+    let (old, new, at, links) = changed(&place, || {
+        let (slot, old, links) = editable(&place)?;
         let change = EditChange::find(&place, &old, args)?;
         let new = change.of(&old);
         let written = slot.replace(&new, true);
-        Ok(written.map(|()| (old, new, change.at)))
+        Ok(written.map(|()| (old, new, change.at, links)))
     })?;
 
     let path = place.shown();
     let line = line_of(&old, at);
     let diff = diff::unified(&path, &old, &new);
-    let (added, removed) = diff
-        .as_ref()
-        .map_or((0, 0), |diff| (diff.added, diff.removed));
+    let (added, removed) = diff.as_ref().map_or_else(
+        || diff::counts(&old, &new),
+        |diff| (diff.added, diff.removed),
+    );
     let mut text = format!(
         "Edited {path} (line {}, +{added} -{removed} lines)",
         grouped(line)
     );
+    text.extend(parted(links));
     if let Some(diff) = &diff {
         text.push_str("\n\n");
         text.push_str(&diff.text);
@@ -97,9 +100,9 @@ pub fn run(area: &Area, args: &Args) -> Result<Output, ToolError> {
         .location(place.absolute(), u32::try_from(line).ok()))
 }
 
-/// The file that is to be edited, and what it holds.
-fn editable<'a>(place: &AreaPath<'a>) -> Result<(Slot<'a>, Vec<u8>), ToolError> {
-    let size = existing_file(place, "read")?.size;
+/// The file that is to be edited, what it holds, and how many names it has.
+fn editable<'a>(place: &AreaPath<'a>) -> Result<(Slot<'a>, Vec<u8>, u64), ToolError> {
+    let Stat { size, links, .. } = existing_file(place, "read")?;
     let path = place.shown();
     let failed = |error| explain(place, "read", &error);
     let slot = Slot::open(behind_links(place)?).map_err(failed)?;
@@ -117,7 +120,7 @@ fn editable<'a>(place: &AreaPath<'a>) -> Result<(Slot<'a>, Vec<u8>), ToolError> 
                 "`{path}` is not text: {kind}, {size}"
             )))
         }
-        None => Ok((slot, old)),
+        None => Ok((slot, old, links)),
     }
 }
 

@@ -5,13 +5,13 @@ use std::io::ErrorKind;
 use globset::{GlobBuilder, GlobMatcher};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use zeph_plugin::walk::{EntryKind, Options};
+use zeph_plugin::walk::{Entry, EntryKind, Options};
 use zeph_plugin::{Output, ToolError};
 
 use crate::area::Area;
 use crate::refusal::{explain, missing};
-use crate::sys::{Kind, Links, Walk};
-use crate::text::{ESCAPED_NAMES, grouped, is_escaped, name};
+use crate::sys::{Kind, Links, Walk, is_closed};
+use crate::text::{ESCAPED_NAMES, closed, grouped, is_escaped, name};
 
 /// The arguments of `find_path`.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -70,12 +70,15 @@ pub fn run(area: &Area, args: &Args) -> Result<Output, ToolError> {
     let mut paths = Vec::new();
     let mut total = 0;
     let mut has_escaped = false;
+    let mut n_closed = 0;
     loop {
         let batch = walk.next_batch().map_err(failed)?;
         if batch.is_empty() {
             break;
         }
-        for entry in batch.iter().filter(|entry| glob.matches(&entry.path)) {
+        n_closed += batch.iter().filter(|entry| is_closed(entry)).count() as u64;
+        let named = |entry: &&Entry| glob.matches(entry.path.trim_end_matches('/'));
+        for entry in batch.iter().filter(named) {
             total += 1;
             if paths.len() < args.max_results.max(1) {
                 let slash = if entry.kind == EntryKind::Directory {
@@ -84,7 +87,8 @@ pub fn run(area: &Area, args: &Args) -> Result<Output, ToolError> {
                     ""
                 };
                 has_escaped |= entry.kind == EntryKind::Other && is_escaped(&entry.path);
-                paths.push(format!("{}{slash}", top.child(&entry.path).spelled()));
+                let path = entry.path.trim_end_matches('/');
+                paths.push(format!("{}{slash}", top.child(path).spelled()));
             }
         }
     }
@@ -104,6 +108,9 @@ pub fn run(area: &Area, args: &Args) -> Result<Output, ToolError> {
     }
     if has_escaped {
         text.push(ESCAPED_NAMES.to_owned());
+    }
+    if n_closed > 0 {
+        text.push(closed(n_closed));
     }
     Ok(Output::text(text.join("\n")).structured(&Paths { paths, total }))
 }

@@ -14,8 +14,8 @@ use zeph_plugin::{Context, Output, ToolError, progress};
 use crate::area::{Area, AreaPath};
 use crate::deadline::Deadline;
 use crate::refusal::{explain, missing, special};
-use crate::sys::{Kind, Links, Walk};
-use crate::text::{counted, grouped, is_escaped};
+use crate::sys::{Kind, Links, Walk, is_closed};
+use crate::text::{closed, counted, grouped, is_escaped};
 
 mod found;
 mod prefilter;
@@ -126,6 +126,7 @@ fn tree<'a>(
         }
         let is_unnamed = |entry: &&Entry| entry.kind == EntryKind::Other && is_escaped(&entry.path);
         found.n_unread += batch.iter().filter(is_unnamed).count() as u64;
+        found.n_closed += batch.iter().filter(|entry| is_closed(entry)).count() as u64;
         for entry in batch.iter().filter(|entry| entry.kind == EntryKind::File) {
             if found.n_searched.is_multiple_of(CLOCK_EVERY) && end.is_over() {
                 return Ok(true);
@@ -181,6 +182,9 @@ fn output(args: &Args, found: GrepMatches<'_>, is_tree: bool, stopped: bool) -> 
             "[{} could not be read]",
             counted(found.n_unread, "file", "files")
         ));
+    }
+    if found.n_closed > 0 {
+        notes.push(closed(found.n_closed));
     }
     if !is_tree && found.n_binary > 0 {
         notes.push("[this file is binary and was not searched]".to_owned());

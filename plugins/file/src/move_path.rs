@@ -104,8 +104,8 @@ fn by_copy(
         tree::remove(destination);
         let entries = counted(copied.skipped, "entry", "entries");
         return Err(ToolError::permanent(format!(
-            "`{from}` lies on another file system and holds {entries} that cannot be copied there (links out of it or \
-             special files); nothing was moved"
+            "`{from}` lies on another file system and holds {entries} that cannot be copied there (links out of it, special \
+             files, or names that are not UTF-8); nothing was moved"
         )));
     }
     let removed = tree::remove_copied(source, &copied);

@@ -39,6 +39,10 @@ pub fn explain(place: &AreaPath<'_>, done: &str, error: &io::Error) -> ToolError
         ErrorKind::ReadOnlyFilesystem => {
             format!("`{path}` could not be {done}: the file system is read-only")
         }
+        ErrorKind::TooManyLinks => format!(
+            "`{path}` may not be {done}: it has several names (hard links), and there are too many files to find out whether one of \
+             them is hidden"
+        ),
         ErrorKind::InvalidFilename => format!("`{path}`: the name is too long or not allowed here"),
         _ => format!("`{path}` could not be {done}: {error}"),
     };

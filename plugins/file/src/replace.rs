@@ -15,6 +15,7 @@ use zeph_plugin::ToolError;
 use crate::area::AreaPath;
 use crate::refusal::explain;
 use crate::sys::{Directory, File, Kind, Links, make_private};
+use crate::text::counted;
 
 /// How often a change is made anew because another program changed the file meanwhile.
 const TRIES_MAX: usize = 64;
@@ -123,6 +124,15 @@ fn fill(new: &AreaPath<'_>, content: &[u8], private: bool) -> io::Result<()> {
     };
     file.write_at(0, content)?;
     file.sync()
+}
+
+/// Says that a file that was replaced had other names, which still stand for what it was; nothing when it had none.
+pub fn parted(links: u64) -> Option<String> {
+    let n_others = links.checked_sub(1).filter(|n_others| *n_others > 0)?;
+    let others = counted(n_others, "other name", "other names");
+    Some(format!(
+        "\n[the file had {others} (hard links), where it is unchanged]"
+    ))
 }
 
 /// Makes a change of `place` that reads it first, and once more as long as another program changes it in between.

@@ -31,6 +31,8 @@ pub struct Stat {
     pub kind: Kind,
     /// Bytes, for a regular file.
     pub size: u64,
+    /// How many names it has, hard links.
+    pub links: u64,
 }
 
 /// One entry of a directory.
@@ -49,6 +51,11 @@ pub enum Links {
     Follow,
     /// Look at the link itself.
     Keep,
+}
+
+/// Whether an entry of a walk is a directory that could not be entered.
+pub fn is_closed(entry: &zeph_plugin::walk::Entry) -> bool {
+    entry.kind == EntryKind::Directory && entry.path.ends_with('/')
 }
 
 /// Entries asked for in one crossing. Large enough to make crossings free, small enough to keep memory flat.

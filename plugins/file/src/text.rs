@@ -26,6 +26,12 @@ pub fn counted(number: u64, singular: &str, plural: &str) -> String {
     }
 }
 
+/// Says that directories could not be entered.
+pub fn closed(number: u64) -> String {
+    let directories = counted(number, "directory", "directories");
+    format!("[{directories} could not be entered: the host has no permission]")
+}
+
 /// `1 byte`, `1,234 bytes`.
 pub fn bytes(number: u64) -> String {
     counted(number, "byte", "bytes")

@@ -11,7 +11,7 @@ use crate::area::AreaPath;
 use crate::deadline::Deadline;
 use crate::replace::is_temporary;
 use crate::sys::{Kind, Links, copy_mode, make_private};
-use crate::text::counted;
+use crate::text::{counted, is_escaped};
 
 /// Bytes copied in one piece.
 const COPY_BYTES: u64 = 1024 * 1024;
@@ -31,7 +31,7 @@ pub struct Copied {
     pub links: u64,
     /// Bytes of all files.
     pub bytes: u64,
-    /// Links out of the tree, pipes, devices, sockets.
+    /// Links out of the tree, pipes, devices, sockets, names that are not UTF-8.
     pub skipped: u64,
     /// The paths of the files and links below the top, for [`remove_copied`].
     pub leaves: Vec<String>,
@@ -217,11 +217,12 @@ fn stays_inside(below: &str, target: &str) -> bool {
     !target.starts_with('/')
 }
 
-/// Removes what stands at `top`: a file, a link itself, or a directory with all it holds.
+/// Removes what stands at `top`: a file, a link itself, or a directory with all it holds. Of a directory that holds what cannot be removed,
+/// as far as that shows before, nothing is.
 pub fn remove(top: &AreaPath<'_>) -> RemovalReport {
     let mut removed = RemovalReport::default();
     match top.root().stat(top.relative(), Links::Keep) {
-        Ok(stat) if stat.kind == Kind::Directory => remove_tree(top, &mut removed),
+        Ok(stat) if stat.kind == Kind::Directory => remove_directory(top, &mut removed),
         Ok(_) => removed.file(top),
         Err(error) => removed.failed(top, error),
     }
@@ -239,6 +240,48 @@ pub fn remove_copied(top: &AreaPath<'_>, copied: &Copied) -> RemovalReport {
     }
     removed.directories(top, &copied.branches);
     removed
+}
+
+fn remove_directory(top: &AreaPath<'_>, removed: &mut RemovalReport) {
+    // The host looks what is in one that is not empty, and refuses it when it must keep something of that.
+    match top.root().remove_directory(top.relative()) {
+        Ok(()) => removed.directories += 1,
+        Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => {
+            look_through(top, removed);
+            if removed.n_failed == 0 {
+                remove_tree(top, removed);
+            }
+        }
+        Err(error) => removed.failed(top, error),
+    }
+}
+
+/// Notes what stands in the way of removing the directory `top`: what cannot be listed, and names that cannot be said.
+fn look_through(top: &AreaPath<'_>, removed: &mut RemovalReport) {
+    let mut pending = vec![String::new()];
+    while let Some(below) = pending.pop() {
+        let directory = at(top, &below);
+        let entries = match directory.root().list(directory.relative()) {
+            Ok(entries) => entries,
+            Err(error) => {
+                removed.failed(&directory, error);
+                continue;
+            }
+        };
+        for entry in entries {
+            let is_unnamed = matches!(entry.kind, Kind::Special(_)) && is_escaped(&entry.name);
+            let inner = match below.as_str() {
+                "" => entry.name,
+                below => format!("{below}/{}", entry.name),
+            };
+            if is_unnamed {
+                let error = io::Error::other("its name is not UTF-8");
+                removed.failed(&top.child(&inner), error);
+            } else if entry.kind == Kind::Directory {
+                pending.push(inner);
+            }
+        }
+    }
 }
 
 fn remove_tree(top: &AreaPath<'_>, removed: &mut RemovalReport) {

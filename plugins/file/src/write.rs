@@ -9,8 +9,8 @@ use zeph_plugin::{Output, ToolError};
 use crate::area::{Area, AreaPath};
 use crate::diff;
 use crate::refusal::{explain, special};
-use crate::replace::{Parents, Slot, behind_links, changed, content};
-use crate::sys::{Kind, Links};
+use crate::replace::{Parents, Slot, behind_links, changed, content, parted};
+use crate::sys::{Kind, Links, Stat};
 use crate::text::{bytes, grouped};
 
 /// Bytes of an overwritten file up to which the result says what changed.
@@ -47,36 +47,39 @@ pub fn run(area: &Area, args: &Args) -> Result<Output, ToolError> {
     if place.is_root() {
         return Err(explain(&place, "written", &ErrorKind::IsADirectory.into()));
     }
-    let (old_size, old) = changed(&place, || {
+    let (replaced, old) = changed(&place, || {
         let target = behind_links(&place)?;
-        let old_size = existing_size(&place, &target)?;
-        let old = match old_size {
+        let replaced = existing(&place, &target)?;
+        let old = match replaced {
             // Unreadable is no reason not to write: the right to read may be missing.
-            Some(size) if size <= DIFF_BYTES_MAX => content(&target, DIFF_BYTES_MAX).ok().flatten(),
+            Some(stat) if stat.size <= DIFF_BYTES_MAX => {
+                content(&target, DIFF_BYTES_MAX).ok().flatten()
+            }
             _ => None,
         };
         let parents = Parents::make(&target)?;
         let written = Slot::open(target)
-            .and_then(|slot| slot.replace(args.content.as_bytes(), old_size.is_some()));
+            .and_then(|slot| slot.replace(args.content.as_bytes(), replaced.is_some()));
         if written.is_err() {
             parents.take_back();
         }
-        Ok(written.map(|()| (old_size, old)))
+        Ok(written.map(|()| (replaced, old)))
     })?;
 
     let path = place.shown();
     let new_size = args.content.len() as u64;
-    let how = match (old_size, &old) {
+    let how = match (replaced, &old) {
         (None, _) => "created".to_owned(),
         (Some(_), Some(old)) if old == args.content.as_bytes() => "unchanged".to_owned(),
-        (Some(size), _) => format!("overwrote {}", bytes(size)),
+        (Some(stat), _) => format!("overwrote {}", bytes(stat.size)),
     };
-    let text = format!("Wrote {} bytes to {path} ({how})", grouped(new_size));
+    let mut text = format!("Wrote {} bytes to {path} ({how})", grouped(new_size));
+    text.extend(replaced.and_then(|stat| parted(stat.links)));
     let diff = old.and_then(|old| diff::unified(&path, &old, args.content.as_bytes()));
     let written = WriteResult {
         path: place.spelled(),
         bytes: new_size,
-        created: old_size.is_none(),
+        created: replaced.is_none(),
         diff: diff.map(|diff| diff.text),
     };
     Ok(Output::text(text)
@@ -84,11 +87,11 @@ pub fn run(area: &Area, args: &Args) -> Result<Output, ToolError> {
         .location(place.absolute(), None))
 }
 
-/// The size of the file that is to be overwritten; none when there is nothing yet.
-fn existing_size(place: &AreaPath<'_>, target: &AreaPath<'_>) -> Result<Option<u64>, ToolError> {
+/// The file that is to be overwritten; none when there is nothing yet.
+fn existing(place: &AreaPath<'_>, target: &AreaPath<'_>) -> Result<Option<Stat>, ToolError> {
     match target.root().stat(target.relative(), Links::Keep) {
         Ok(stat) => match stat.kind {
-            Kind::File => Ok(Some(stat.size)),
+            Kind::File => Ok(Some(stat)),
             Kind::Directory => Err(explain(place, "written", &ErrorKind::IsADirectory.into())),
             Kind::Symlink => Err(special(place, "symbolic link")),
             Kind::Special(what) => Err(special(place, what)),

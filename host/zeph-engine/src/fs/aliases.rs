@@ -15,7 +15,7 @@ use globset::{GlobBuilder, GlobMatcher};
 use rustix::fs::{CWD, FileType, Mode, OFlags};
 
 use super::FsCtx;
-use super::error::FsOutcome;
+use super::error::{Code, FsOutcome};
 use super::globs::has_glob;
 use super::policy::FsPolicy;
 use super::resolve::ResolvedObject;
@@ -24,8 +24,8 @@ use super::sweep::{Sight, Sweep, SweepEnd};
 use super::sys::{FileId, Listing, Meta};
 
 /// Names looked at in one call to find hidden files: about a quarter of a second. Beyond it, files with several names are
-/// not readable in that call.
-const ENTRIES_MAX: usize = 400_000;
+/// not readable in that call. Smaller in tests, which would otherwise spend seconds on making files.
+const ENTRIES_MAX: usize = if cfg!(test) { 1_000 } else { 400_000 };
 
 /// The hidden files a call knows of.
 #[derive(Debug, Default)]
@@ -39,14 +39,16 @@ enum HiddenIds {
 }
 
 impl FsCtx {
-    /// Whether the file, which has several names, is hidden under another one, or may be.
-    pub(super) fn is_hidden_elsewhere(
+    /// Whether the file, which has several names, may be shown under the one it was found at.
+    ///
+    /// Errors: no-entry when it is hidden under another name; too-many-links when that cannot be found out.
+    pub(super) fn may_be_shown(
         &mut self,
         policy: &FsPolicy,
         file: &ResolvedObject,
-    ) -> FsOutcome<bool> {
+    ) -> FsOutcome<()> {
         if policy.patterns().is_empty() {
-            return Ok(false);
+            return Ok(());
         }
         // It looks at names all over the disk.
         self.touched.spoil();
@@ -55,10 +57,11 @@ impl FsCtx {
             None => Arc::new(Search::new(policy, &self.stop).run()?),
         };
         self.hidden_files.0 = Some(Arc::clone(&known));
-        Ok(match &*known {
-            HiddenIds::All(ids) => ids.contains(&file.meta.id),
-            HiddenIds::NotAll => true,
-        })
+        match &*known {
+            HiddenIds::All(ids) if ids.contains(&file.meta.id) => Err(Code::NoEntry.into()),
+            HiddenIds::All(_) => Ok(()),
+            HiddenIds::NotAll => Err(Code::TooManyLinks.into()),
+        }
     }
 }
 

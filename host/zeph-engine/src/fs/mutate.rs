@@ -7,14 +7,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rustix::fs::{AtFlags, Mode};
+use rustix::io::Errno;
 use zeph_core::capability::FsRights;
-use zeph_core::obeyed::{self, is_fetched};
+use zeph_core::obeyed;
 
 use super::FsCtx;
 use super::error::{Code, FsOutcome};
 use super::globs::normalize;
 use super::handle::DirHandle;
-use super::obeyed::refused;
+use super::obeyed::{in_packages, refused};
 use super::path::{GuestPath, leaves, passes_through};
 use super::policy::FsPolicy;
 use super::read_log::HeldDirectories;
@@ -45,6 +46,8 @@ impl FsCtx {
     }
 
     /// Removes an empty directory, which needs the right to delete, or to have made it.
+    ///
+    /// Errors: not-empty; not-permitted, when it holds something hidden as well, so that nobody removes the rest in vain.
     pub(super) fn remove_directory(&mut self, dir: &DirHandle, path: &str) -> FsOutcome<()> {
         let policy = Arc::clone(&self.policy);
         let entry = policy.entry(dir.asking(DELETE), GuestPath::parse(path)?)?;
@@ -55,10 +58,24 @@ impl FsCtx {
         self.may_remove(&policy, &entry, &meta)?;
         self.may_remove_obeyed(&policy, &entry, &meta)?;
         let own = self.created.has_at(entry.dir(), entry.leaf, &meta);
-        rustix::fs::unlinkat(entry.dir(), entry.leaf, AtFlags::REMOVEDIR)?;
+        match rustix::fs::unlinkat(entry.dir(), entry.leaf, AtFlags::REMOVEDIR) {
+            Err(Errno::NOTEMPTY | Errno::EXIST) if !own && self.keeps(&policy, &entry)? => {
+                return Err(Code::NotPermitted.into());
+            }
+            removed => removed?,
+        }
         self.created.forget(meta.id);
         self.use_removed(&policy, &entry, (&meta, own));
         Ok(())
+    }
+
+    /// Whether a directory is known to hold something hidden, which stays where it is.
+    fn keeps(&self, policy: &FsPolicy, entry: &ResolvedName<'_>) -> FsOutcome<bool> {
+        if policy.patterns().is_empty() {
+            return Ok(false);
+        }
+        let name = entry.real_name(policy)?;
+        Ok(self.holds_hidden(policy, entry, &[&name])? == Some(true))
     }
 
     /// Removes a name of anything but a directory, which needs the right to delete, or to have made it.
@@ -116,10 +133,9 @@ impl FsCtx {
         meta: &Meta,
     ) -> FsOutcome<()> {
         let name = entry.real_name(policy)?;
-        let below = name.strip_prefix(&policy.root(entry.root).path);
-        let below = below.unwrap_or(&name);
-        let in_packages = below.iter().any(is_fetched);
-        if in_packages || self.created.has_at(entry.dir(), entry.leaf, meta) {
+        let root = Path::new(&policy.root(entry.root).path);
+        let below = name.strip_prefix(root).unwrap_or(&name);
+        if in_packages(root, &name) || self.created.has_at(entry.dir(), entry.leaf, meta) {
             return Ok(());
         }
         // By its own name alone: taking away what a name leads to runs nothing.
@@ -239,8 +255,8 @@ impl FsCtx {
         if !own && missing != NONE {
             return Err(source.refused(&policy, missing));
         }
-        if !own && source.meta.links > 1 && self.is_hidden_elsewhere(&policy, &source)? {
-            return Err(Code::NoEntry.into());
+        if !own && source.meta.links > 1 {
+            self.may_be_shown(&policy, &source)?;
         }
         policy.kernel().link(&source.fd, entry.dir(), entry.leaf)?;
         if !own {

@@ -198,6 +198,12 @@ pub(super) fn name_at_end(below: &Path) -> Option<&'static str> {
     obeyed::name_of(&end)
 }
 
+/// Whether the real path `path` is part of a directory of packages or products of its root, `top`. Where the root lies does not matter.
+pub fn in_packages(top: &Path, path: &Path) -> bool {
+    let below = path.strip_prefix(top).unwrap_or(path);
+    below.iter().any(obeyed::is_fetched)
+}
+
 /// More names than were to be looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TooMany;

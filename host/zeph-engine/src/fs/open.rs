@@ -209,8 +209,8 @@ impl FsCtx {
             self.may_obey(policy, found.root, &name)?;
             self.is_file_as_read(policy, &name, &found.fd)?;
         }
-        if request.reads() && shared && self.is_hidden_elsewhere(policy, found)? {
-            return Err(Code::NoEntry.into());
+        if request.reads() && shared {
+            self.may_be_shown(policy, found)?;
         }
         let cut = if request.has(OpenFlags::TRUNCATE) {
             OFlags::TRUNC

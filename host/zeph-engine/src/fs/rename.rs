@@ -160,23 +160,34 @@ impl FsCtx {
         if policy.patterns().is_empty() {
             return Ok(());
         }
+        match self.holds_hidden(policy, source, &[old, new])? {
+            Some(false) => Ok(()),
+            Some(true) | None => Err(Code::NotPermitted.into()),
+        }
+    }
+
+    /// Whether something in a directory is hidden, under any of the `names` that it has or is to get; nothing when that cannot be found
+    /// out.
+    pub(super) fn holds_hidden(
+        &self,
+        policy: &FsPolicy,
+        directory: &ResolvedName<'_>,
+        names: &[&PathBuf],
+    ) -> FsOutcome<Option<bool>> {
         let top = policy
             .kernel()
-            .open_beneath(source.dir(), source.leaf, false)?;
-        let hides = |base: &PathBuf, below: &Path| policy.hides(&base.join(below));
+            .open_beneath(directory.dir(), directory.leaf, false)?;
+        let hides = |below: &Path| names.iter().any(|name| policy.hides(&name.join(below)));
         let mut sweep = Sweep::new(policy.kernel(), &self.stop, ENTRIES_MAX);
-        let swept = sweep.run(top.as_fd(), |sight| {
-            if hides(old, sight.path) || hides(new, sight.path) {
-                ControlFlow::Break(())
-            } else {
-                ControlFlow::Continue(())
-            }
+        let swept = sweep.run(top.as_fd(), |sight| match hides(sight.path) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
         })?;
-        if swept == SweepEnd::All && sweep.saw_all() {
-            Ok(())
-        } else {
-            Err(Code::NotPermitted.into())
-        }
+        Ok(match swept {
+            SweepEnd::Finished => Some(true),
+            SweepEnd::All if sweep.saw_all() => Some(false),
+            SweepEnd::All | SweepEnd::Incomplete => None,
+        })
     }
 
     /// Renames onto what stands at the target, or onto nothing.

@@ -20,8 +20,7 @@ pub(super) enum SweepEnd {
     All,
     /// A visit had seen enough.
     Finished,
-    /// Something could not be looked at: the budget is used up, or a directory has a name a guest could not write, or is too deep to be
-    /// named.
+    /// Something could not be looked at: the budget is used up, or a directory is too deep to be named.
     Incomplete,
 }
 
@@ -71,14 +70,14 @@ impl<'a> Sweep<'a> {
     ) -> FsOutcome<SweepEnd> {
         let mut pending = vec![PathBuf::from(".")];
         while let Some(below) = pending.pop() {
-            let Some(text) = below.to_str() else {
-                return Ok(SweepEnd::Incomplete);
-            };
-            if text.len() > PATH_BYTES_MAX {
+            if below.as_os_str().len() > PATH_BYTES_MAX {
                 return Ok(SweepEnd::Incomplete);
             }
-            let Some(dir) = self.list(start, text)? else {
-                continue;
+            let dir = match self.list(start, &below) {
+                Ok(Some(dir)) => dir,
+                Ok(None) => continue,
+                Err(Errno::ILSEQ) => return Ok(SweepEnd::Incomplete),
+                Err(errno) => return Err(errno.into()),
             };
             let mut names = Vec::new();
             let mut listing = Listing::new(dir);
@@ -92,7 +91,7 @@ impl<'a> Sweep<'a> {
             for (name, kind) in &names {
                 let leaf = Path::new(name);
                 let kind = known(&listing, leaf, *kind);
-                let path = if text == "." {
+                let path = if below == Path::new(".") {
                     leaf.to_path_buf()
                 } else {
                     below.join(leaf)
@@ -115,10 +114,10 @@ impl<'a> Sweep<'a> {
         Ok(SweepEnd::All)
     }
 
-    fn list(&mut self, start: BorrowedFd<'_>, below: &str) -> FsOutcome<Option<OwnedFd>> {
+    fn list(&mut self, start: BorrowedFd<'_>, below: &Path) -> Result<Option<OwnedFd>, Errno> {
         let opened = self
             .kernel
-            .open_beneath(start, below, false)
+            .open_any_beneath(start, below)
             .and_then(|handle| {
                 self.kernel
                     .reopen(&handle, OFlags::RDONLY | OFlags::DIRECTORY)
@@ -130,7 +129,7 @@ impl<'a> Sweep<'a> {
                 self.unseen += 1;
                 Ok(None)
             }
-            Err(errno) => Err(errno.into()),
+            Err(errno) => Err(errno),
         }
     }
 }

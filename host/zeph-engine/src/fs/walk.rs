@@ -14,7 +14,7 @@ use std::sync::Arc;
 use wasmtime::component::Resource;
 use zeph_core::capability::FsRights;
 
-use self::frame::{Frame, Trail};
+use self::frame::{Entered, Frame, Trail};
 use self::ignore::Rules;
 use self::options::WalkFilters;
 use super::allowance::Allowance;
@@ -246,16 +246,21 @@ impl Walker {
             };
             let descends =
                 seen.is_dir() && depth < self.filters.depth_max && frame.can_be_named(seen);
-            let inner = if descends {
+            let entered = if descends {
                 frame.enter(seen, &self.policy, &self.filters, &self.allowance)?
             } else {
-                None
+                Entered::Gone
             };
-            if !seen.is_dir() || self.filters.yields_directories() {
-                batch.push(entry);
+            match entered {
+                Entered::Closed => batch.push(Entry {
+                    path: entry.path + "/",
+                    ..entry
+                }),
+                _ if seen.is_dir() && !self.filters.yields_directories() => {}
+                _ => batch.push(entry),
             }
-            if let Some(inner) = inner {
-                self.push(inner)?;
+            if let Entered::Inside(inner) = entered {
+                self.push(*inner)?;
             }
         }
         Ok(batch)

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use zeph_core::call::ObeyedPath;
 use zeph_core::execution::Execution;
 use zeph_core::failure::ToolFailure;
 use zeph_core::policy::AuthorizedCall;
@@ -10,6 +11,7 @@ use zeph_engine::GuestWork;
 use zeph_engine::fs::Touched;
 use zeph_plugins::rights::Rights;
 use zeph_plugins::set::PluginSet;
+use zeph_shell::jail::note_host_write;
 use zeph_store::Agreement;
 
 use super::judgement::AllowedCall;
@@ -131,7 +133,10 @@ async fn execute(
     (subject, is_watched): (OutputSubject, bool),
     control: CallControl,
 ) -> RunResult {
-    let _changing = host.cache.changing(allowed.can_change());
+    let can_change = allowed.can_change();
+    let _changing = host.cache.changing(can_change);
+    let beside = || session.commands().beside(&allowed.call);
+    let _beside = can_change.then(beside).flatten();
     let AllowedCall {
         call,
         rights,
@@ -140,15 +145,16 @@ async fn execute(
         offer,
     } = allowed;
     let hooked = session.commands().hooks_for(&call);
-    let changed = match &rights {
-        Some(rights) if rights.can_change => files.reach,
-        _ => Vec::new(),
+    let (changed, obeyed) = match &rights {
+        Some(rights) if rights.can_change => (files.reach, files.obeyed),
+        _ => (Vec::new(), Vec::new()),
     };
     let patience = host.config.limits.wall_clock;
     let turn = match host.order.wait(changed, patience, &control.cancel).await {
         Ok(turn) => turn,
         Err(failure) => return RunResult::failed(failure),
     };
+    let begun_ms = now_ms();
     let control = redact::control(control, &host.secrets.redactor());
     let mut done = match call.route() {
         BackendCall::Shell(call) => {
@@ -191,12 +197,30 @@ async fn execute(
             Box::pin(ran.run((host, session), subject, (agreement, control))).await
         }
     };
+    if done.execution.result.is_ok() {
+        note_written(obeyed, begun_ms).await;
+    }
     drop(turn);
     if let Some(since_ms) = hooked {
         let commands = session.commands();
         done.execution = commands.hooked(session, since_ms, done.execution).await;
     }
     done
+}
+
+/// Has the looks after commands that run now know what a call wrote with leave to places that programs obey.
+async fn note_written(obeyed: Vec<ObeyedPath>, begun_ms: i64) {
+    if obeyed.is_empty() {
+        return;
+    }
+    let note = move || {
+        for place in &obeyed {
+            note_host_write(&place.path, begun_ms);
+        }
+    };
+    if let Err(error) = tokio::task::spawn_blocking(note).await {
+        tracing::error!(%error, "noting what a call wrote has panicked");
+    }
 }
 
 /// A call that a plugin answers.

@@ -136,11 +136,12 @@ pub(crate) async fn redo(session: &Session) -> String {
     stepped(session, UndoStack::redo).await
 }
 
-/// Putting a tree back may take seconds: it has a thread that may block.
+/// Putting a tree back may take seconds: it has a thread that may block. A command that keeps it, or is about to put it back, ends first.
 async fn stepped(
     session: &Session,
     step: impl FnOnce(&mut UndoStack) -> UndoEnd + Send + 'static,
 ) -> String {
+    let _alone = session.commands().alone().await;
     let share = session.shell().clone();
     let ended = tokio::task::spawn_blocking(move || share.step(step)).await;
     match ended {

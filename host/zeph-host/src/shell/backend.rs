@@ -5,16 +5,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
+use tokio::sync::SemaphorePermit;
 use zeph_core::execution::Execution;
 use zeph_core::policy::AuthorizedCall;
 use zeph_shell::shell::ShellWork;
 use zeph_store::BoundCall;
 
-use super::Native;
+use super::{CallBeside, Native};
 use crate::approval::ApprovalQuestion;
 use crate::calls::CallControl;
 use crate::serve::acp::terminal::ShownCommand;
 use crate::session::Session;
+use crate::work::Work;
 
 /// The backend of `bash` and of the hooks of one session.
 #[derive(Debug, Clone)]
@@ -62,6 +64,20 @@ impl CommandBackend {
     pub(crate) fn has_private_tmp(&self) -> bool {
         match self {
             Self::Native(shell) => shell.has_private_tmp(),
+        }
+    }
+
+    /// Marks a call that changes files beside commands that are transactions.
+    pub(crate) fn beside(&self, call: &AuthorizedCall<Work>) -> Option<CallBeside> {
+        match self {
+            Self::Native(shell) => shell.beside(call),
+        }
+    }
+
+    /// Waits until no command is a transaction; none begins while what comes back is held.
+    pub(crate) async fn alone(&self) -> Option<SemaphorePermit<'_>> {
+        match self {
+            Self::Native(shell) => shell.alone().await,
         }
     }
 

@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustix::fs::RenameFlags;
 use zeph_core::text::plain_line;
 
+use super::host_writes::RunMark;
 use super::mount::within_any;
 use super::names::Names;
 use super::new_repositories::{self, Extent, Loose};
@@ -21,7 +22,7 @@ use super::place_state::{self, PlaceState};
 use super::survey::Survey;
 use super::sweep::{self, DirectoryOrigin, NewDoor, Sweep};
 use super::view::View;
-use super::{git, gitruns};
+use super::{git, gitruns, host_writes};
 use crate::held_object;
 
 /// Put behind the name of what was moved aside.
@@ -53,6 +54,8 @@ pub(super) struct Aftermath {
     told: Arc<AtomicBool>,
     /// What was known before the run.
     findings: Vec<AftermathFinding>,
+    /// Until the end of the look.
+    _mark: Option<RunMark>,
 }
 
 impl Aftermath {
@@ -66,6 +69,7 @@ impl Aftermath {
             survey: Some(Arc::clone(survey)),
             told: Arc::clone(told),
             findings: view.findings,
+            _mark: Some(RunMark::begin()),
         }
     }
 
@@ -233,15 +237,19 @@ fn holds_samples(path: &Path) -> bool {
         && entries.all(|entry| entry.path().extension().is_some_and(|end| end == "sample"))
 }
 
+/// Moves aside what appeared at `path`, unless a call of the host wrote it with leave.
 fn put_aside(path: &Path) -> AftermathFinding {
+    if host_writes::is_as_left(path) {
+        return left_alone(path);
+    }
     let text = match aside(path) {
         Some(name) => format!(
-            "the command made `{}`, which programs outside the jail obey; it was renamed to `{}`: rename it back if you want it",
+            "`{}` appeared while the command ran, and programs outside the jail obey it; it was renamed to `{}`: rename it back if you want it",
             path.display(),
             name.display()
         ),
         None => format!(
-            "the command made `{}`, which programs outside the jail obey, and it could not be renamed: look at it before you go on",
+            "`{}` appeared while the command ran, programs outside the jail obey it, and it could not be renamed: look at it before you go on",
             path.display()
         ),
     };
@@ -251,7 +259,20 @@ fn put_aside(path: &Path) -> AftermathFinding {
     }
 }
 
+fn left_alone(path: &Path) -> AftermathFinding {
+    AftermathFinding {
+        path: path.to_owned(),
+        text: format!(
+            "`{}` was written by another call, with leave, while the command ran; it was left as that call wrote it",
+            path.display()
+        ),
+    }
+}
+
 fn put_back(path: &Path, target: &Path) -> AftermathFinding {
+    if host_writes::is_as_left(path) {
+        return left_alone(path);
+    }
     let moved = now(path).is_absent() || aside(path).is_some();
     let back = moved && std::os::unix::fs::symlink(target, path).is_ok();
     let end = match back {
@@ -261,7 +282,7 @@ fn put_back(path: &Path, target: &Path) -> AftermathFinding {
     AftermathFinding {
         path: path.to_owned(),
         text: format!(
-            "the command replaced the link `{}`, which programs outside the jail obey; {end}",
+            "the link `{}`, which programs outside the jail obey, was replaced while the command ran; {end}",
             path.display()
         ),
     }

@@ -59,6 +59,9 @@ const SEEN: [&str; 8] = [
     "/usr", "/bin", "/sbin", "/lib", "/lib64", "/proc", "/dev", "/tmp",
 ];
 
+/// What programs print beside a refusal when it was a Unix socket that they wanted to make.
+const SOCKETS: [&str; 3] = ["AF_UNIX", ".sock", "listen EPERM"];
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum JailRefusal {
     Write,
@@ -75,8 +78,21 @@ enum JailRefusal {
 pub fn explain(tail: &str, policy: &JailPolicy) -> Option<String> {
     let start = tail.len().saturating_sub(TAIL_BYTES_MAX);
     let start = (start..=tail.len()).find(|at| tail.is_char_boundary(*at))?;
-    let mut lines = tail[start..].lines().rev();
-    lines.find_map(|line| of_line(line, policy))
+    let tail = &tail[start..];
+    let mut lines = tail.lines().rev();
+    let of_lines = lines.find_map(|line| of_line(line, policy));
+    of_lines.or_else(|| of_sockets(tail))
+}
+
+/// Says so when the system call that makes a Unix socket was refused: the line that says what for may be another one.
+fn of_sockets(tail: &str) -> Option<String> {
+    let has = |words: &[&str]| words.iter().any(|words| tail.contains(words));
+    let is_refused = has(&["Operation not permitted", "operation not permitted"]);
+    (is_refused && has(&SOCKETS)).then(|| {
+        "the jail lets a command make Unix sockets only where it can cover those of other programs: here there are too many, or they \
+         may lie in directories that hold too much to be looked through; use a port of the loopback instead"
+            .to_owned()
+    })
 }
 
 /// Says so when a command failed for want of the network, judging by the end of what it printed: some package managers report errors

@@ -43,7 +43,10 @@ impl<'a> PathRules<'a> {
             return Ok(());
         };
         if self.rules.len() >= RULES_MAX {
-            return Err(JailError::TooMuch { limit: RULES_MAX });
+            return Err(JailError::TooMuch {
+                limit: RULES_MAX,
+                most: None,
+            });
         }
         let object = self.roots.object(path);
         let object = object.or(Some((place.device, place.inode)));

@@ -69,6 +69,8 @@ pub(super) struct Places {
     pub(super) watched: Vec<PlaceWatch>,
     /// Git directories in which what git obeys is held or watched, or that lie outside.
     pub(super) guarded: Vec<PathBuf>,
+    /// Files that programs obey and that are neither held nor watched, because there are too many.
+    pub(super) compared: Vec<PathBuf>,
     /// Repositories and git directories that are neither, because commands made them or they lie among packages.
     pub(super) loose: Vec<PathBuf>,
     /// What commands made.

@@ -1,5 +1,5 @@
-//! What no mount protects, compared before and after a run: files with another name elsewhere beyond the first ones, and, in the
-//! jail without namespaces, everything that programs outside obey.
+//! What no mount protects, compared before and after a run: files with another name elsewhere beyond the first ones, files that programs
+//! outside obey where there are more of them than mounts, and all of these in the jail without namespaces.
 //!
 //! It prevents nothing. What is new in a directory that programs obey is held back; that something else was changed is told, so that it
 //! is not hidden.
@@ -30,8 +30,10 @@ type PlaceEntries = BTreeMap<PathBuf, u64>;
 pub(super) enum Why {
     /// It has another name elsewhere: what changes here changes there.
     Linked,
-    /// Programs outside the jail obey it.
+    /// Programs outside the jail obey it, and there are no mounts.
     Obeyed,
+    /// Programs outside the jail obey it, and there are more like it than mounts.
+    OneOfMany,
 }
 
 impl PlaceState {
@@ -51,13 +53,13 @@ impl PlaceState {
                 .entries
                 .iter()
                 .any(|(path, stamp)| now.get(path) != Some(stamp)),
-            None => self.why == Why::Obeyed,
+            None => self.why != Why::Linked,
         }
     }
 
     /// What stands in a directory that programs obey and did not before; of a new directory not what is in it.
     fn new_entries(&self) -> Vec<PathBuf> {
-        if self.why != Why::Obeyed {
+        if self.why == Why::Linked {
             return Vec::new();
         }
         let now = entries(&self.path).unwrap_or_default();
@@ -92,6 +94,11 @@ pub(super) fn told(kept: &[PlaceState]) -> Vec<AftermathFinding> {
         of(
             Why::Obeyed,
             "was changed, which programs outside the jail obey; without namespaces that cannot be prevented: look at it before you go on",
+        ),
+        of(
+            Why::OneOfMany,
+            "was changed or moved, which programs outside the jail obey; there are too many such files to make each read-only: look at it \
+             before you go on",
         ),
         of(
             Why::Linked,

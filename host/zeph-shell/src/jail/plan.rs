@@ -121,7 +121,7 @@ fn full(
         ..job
     };
     let ends = Ends::of_job(jail, &mut job)?;
-    let sockets = sockets(&jail.policy, survey);
+    let sockets = sockets(&jail.policy, &view);
     let opened = jail.open_outlet(ends.outlet, ends.numbers.outlet);
     let mut inherited = ends.inherited;
     let about = PlanSettings {
@@ -190,11 +190,11 @@ pub(super) fn outer(
 }
 
 /// Which sockets a command may make in the full jail.
-pub(super) fn sockets(policy: &JailPolicy, survey: &Survey) -> Sockets {
-    // A named socket of the host could be reached wherever it can be seen. The host's nameless ones live in its network, from which
-    // only new kernels keep a command that shares it.
+pub(super) fn sockets(policy: &JailPolicy, view: &View) -> Sockets {
+    // A named socket of the host could be reached wherever it can be seen and is not covered. The host's nameless ones live in its
+    // network, from which only new kernels keep a command that shares it.
     let apart = policy.network != Network::Open || Support::of_this_machine().landlock >= 6;
-    let unix = match !survey.sockets && survey.complete && apart {
+    let unix = match view.makes_sockets && apart {
         true => Family::Allowed,
         false => Family::Refused,
     };

@@ -176,7 +176,7 @@ impl Jail {
         let opened = self.open_outlet(standing.outlet.take(), standing.numbers.outlet);
         let about = PlanSettings {
             stage: Stage::Inside,
-            sockets: plan::sockets(&self.policy, &survey),
+            sockets: plan::sockets(&self.policy, &view),
             directory: &directory,
             outlet: opened.told,
             watch: None,

@@ -1,10 +1,10 @@
 //! A bounded look through the writable directories for what a command could do harm with: repositories, files that programs
 //! outside obey, files with other names elsewhere, sockets of the host.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::ffi::OsString;
 use std::fs::{DirEntry, Metadata};
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+use std::os::unix::fs::{DirEntryExt as _, FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -20,6 +20,9 @@ use super::{doors, git};
 
 /// Most entries that are looked at, over all directories. It takes some 30 ms; the upper levels come first.
 const ENTRIES_MAX: usize = 20_000;
+
+/// Most names that are looked at for those that linked files have where the survey did not come: a tenth of a second.
+const LINK_NAMES_MAX: usize = 200_000;
 
 /// What was found.
 #[derive(Debug, Clone)]
@@ -38,8 +41,8 @@ pub(super) struct Survey {
     pub(super) linked: Vec<PathBuf>,
     /// Files whose content is private; folders of packages are looked through last, and those that were not count as having none.
     pub(super) private: PrivateFiles,
-    /// Whether a socket lies there.
-    pub(super) sockets: bool,
+    /// Named sockets.
+    pub(super) sockets: Vec<PathBuf>,
     /// Whether everything was looked at.
     pub(super) complete: bool,
     /// Writable directories that were looked through, as they were just before.
@@ -92,7 +95,7 @@ pub(super) fn lies_in_fetched(path: &Path, roots: &[PathBuf]) -> bool {
 }
 
 /// One file with several names: the names seen, and how many there are.
-type LinkNames = HashMap<(u64, u64), (Vec<PathBuf>, u64)>;
+type LinkNames = HashMap<(u64, u64), (BTreeSet<PathBuf>, u64)>;
 
 /// A directory to be looked through.
 struct Folder {
@@ -121,7 +124,7 @@ pub(super) fn take(
         doors: Vec::new(),
         linked: Vec::new(),
         private: PrivateFiles::default(),
-        sockets: false,
+        sockets: Vec::new(),
         complete: true,
         folders: HashMap::new(),
         unread: Vec::new(),
@@ -178,6 +181,9 @@ pub(super) fn take(
         if folder.use_of == Use::Writable {
             survey.note(folder.path, stamp.filter(|_| whole), &of_git);
         }
+    }
+    if !survey.complete {
+        look_for_names(&mut names, &survey.unread, writable);
     }
     survey.linked = elsewhere(names);
     if !survey.complete {
@@ -240,7 +246,9 @@ fn look(
         survey.private.add(private, &path);
     }
     let git = entry.file_name() == ".git";
-    survey.sockets |= kind.is_socket();
+    if kind.is_socket() {
+        survey.sockets.push(path.clone());
+    }
     if folder.use_of == Use::Writable {
         if git {
             survey.found_repository(&folder.path);
@@ -262,8 +270,41 @@ fn note(names: &mut LinkNames, path: PathBuf, about: &Metadata) {
     if about.nlink() > 1 {
         let key = (about.dev(), about.ino());
         let (seen, total) = names.entry(key).or_default();
-        seen.push(path);
+        seen.insert(path);
         *total = about.nlink();
+    }
+}
+
+/// Looks for the other names of linked files below `unread`, which the survey did not read: a name that lies there leads nowhere else.
+fn look_for_names(names: &mut LinkNames, unread: &[PathBuf], roots: &[PathBuf]) {
+    let is_missing = |(seen, total): &(BTreeSet<PathBuf>, u64)| {
+        (seen.len() as u64) < *total && !seen.iter().all(|path| lies_in_fetched(path, roots))
+    };
+    let missing = names.iter().filter(|(_, file)| is_missing(file));
+    let missing: HashSet<u64> = missing.map(|((_, inode), _)| *inode).collect();
+    if missing.is_empty() {
+        return;
+    }
+    let mut left = LINK_NAMES_MAX;
+    let mut pending = unread.to_vec();
+    while let Some(folder) = pending.pop() {
+        for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let Some(rest) = left.checked_sub(1) else {
+                return;
+            };
+            left = rest;
+            let Ok(kind) = entry.file_type() else {
+                continue;
+            };
+            if kind.is_dir() && entry.file_name() != ".git" {
+                pending.push(entry.path());
+            } else if kind.is_file()
+                && missing.contains(&entry.ino())
+                && let Ok(about) = entry.metadata()
+            {
+                note(names, entry.path(), &about);
+            }
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! A bounded look, after a run, at the writable directories that changed since the survey before it: new repositories and new files
+//! A bounded look, before and after a run, at the writable directories that changed since a survey: new repositories and new files
 //! that programs outside obey.
 //!
 //! A name cannot appear in a directory without changing its time of change, which no command can set. So directories of the
@@ -55,6 +55,16 @@ pub(super) enum DirectoryOrigin {
 struct Folder {
     path: PathBuf,
     of: DirectoryOrigin,
+}
+
+/// Whether something came since `survey` that a new one would name: it must be protected in the next run, which did not make it.
+pub(super) fn has_news(survey: &Survey) -> bool {
+    let Sweep {
+        repositories,
+        doors,
+        unread,
+    } = since(survey);
+    !(repositories.is_empty() && doors.is_empty() && unread.is_empty())
 }
 
 /// Looks at what changed since `survey`.

@@ -4,7 +4,8 @@
 mod base;
 mod protected;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,7 +23,7 @@ use super::place::{Hold, MountPlace, PlaceKind, PlaceWatch, Places};
 use super::place_state::{PlaceState, Why};
 use super::policy::JailPolicy;
 use super::survey::Survey;
-use super::{JailError, Roots, system};
+use super::{JailError, Roots, sockets, system};
 
 /// Most files with names elsewhere that are made read-only; each is a mount. Changes of more are told.
 const LINKED_MAX: usize = 64;
@@ -32,6 +33,10 @@ const COMPARED_MAX: usize = 4_000;
 
 /// Most places that are held. Each is a mount; more repositories than that in one directory are a collection, not a project.
 const HELD_MAX: usize = 1_500;
+
+/// Where all would be more than that: most files that programs obey, below the uppermost level of a root, that are made read-only. Each is
+/// a mount, and so is every directory on the way to it. Changes of more are told.
+const DOORS_MAX: usize = 200;
 
 /// Bytes of a directory that is empty for good.
 const NOTHING: u64 = 4096;
@@ -55,6 +60,8 @@ pub(super) struct View {
     pub(super) home: PathBuf,
     /// Paths of the host that can be seen.
     pub(super) visible: Vec<PathBuf>,
+    /// Whether named sockets may be made: none of others can be reached.
+    pub(super) makes_sockets: bool,
 }
 
 /// Where commands find the certificates they are to trust, if these are others than those of the machine.
@@ -76,11 +83,9 @@ pub(super) fn make(
     certificates: Option<&[u8]>,
 ) -> Result<View, JailError> {
     let home = home(policy, roots);
-    let (places, outside) = places(roots, survey);
-    let places = places.sorted();
-    if places.held.len() > HELD_MAX {
-        return Err(JailError::TooMuch { limit: HELD_MAX });
-    }
+    let all: Vec<&PathBuf> = roots.writable.iter().chain(&roots.readable).collect();
+    let sockets = sockets::of(survey, &all);
+    let (places, outside) = held(roots, survey, &sockets.served)?;
     let base = base(policy, system, roots, &home);
     let mut mounts = base.mounts;
     let mut visible = base.visible;
@@ -90,7 +95,7 @@ pub(super) fn make(
             .map(|outside| Mount::Read(outside.common.clone())),
     );
     visible.extend(outside.iter().map(|outside| outside.common.clone()));
-    let elsewhere = hidden_elsewhere(roots, &visible);
+    let elsewhere = hidden_elsewhere(roots, &visible, &sockets.served);
     let held = places.held.iter().chain(&elsewhere).flat_map(mounts_of);
     // What looks empty may hold a directory that is given nevertheless.
     let (fixed, held): (Vec<Mount>, Vec<Mount>) =
@@ -113,7 +118,7 @@ pub(super) fn make(
     let held: HashSet<&PathBuf> = held_links(survey).collect();
     let linked = survey.linked.iter().filter(|file| !held.contains(file));
     Ok(View {
-        kept: compared(linked).collect(),
+        kept: compared(linked).chain(doors(&places)).collect(),
         checks,
         mounts,
         rules,
@@ -123,7 +128,53 @@ pub(super) fn make(
         findings: roots.findings(),
         home,
         visible,
+        makes_sockets: !sockets.is_open,
     })
+}
+
+/// What is held in the writable directories, `sockets` of others among it.
+///
+/// Errors: more must be protected than can be.
+fn held(
+    roots: &Roots,
+    survey: &Survey,
+    sockets: &[PathBuf],
+) -> Result<(Places, Vec<OutsideGit>), JailError> {
+    let at_most = |doors_max: usize| {
+        let (mut places, outside) = places(roots, survey, doors_max);
+        let inside = sockets
+            .iter()
+            .filter(|path| within_any(path, &roots.writable));
+        let covered = inside.filter_map(|path| MountPlace::at(path, Hold::Hidden));
+        places.held.extend(covered);
+        let places = places.sorted();
+        match places.held.len() <= HELD_MAX {
+            true => Ok((places, outside)),
+            false => Err(JailError::TooMuch {
+                limit: HELD_MAX,
+                most: most_frequent(&places.held),
+            }),
+        }
+    };
+    at_most(usize::MAX).or_else(|_| at_most(DOORS_MAX))
+}
+
+/// The name that most of `places` have.
+fn most_frequent(places: &[MountPlace]) -> Option<String> {
+    let mut counts: HashMap<&OsStr, usize> = HashMap::new();
+    for name in places.iter().filter_map(|place| place.path.file_name()) {
+        *counts.entry(name).or_default() += 1;
+    }
+    let most = counts
+        .into_iter()
+        .max_by_key(|(name, count)| (*count, *name));
+    most.map(|(name, _)| name.to_string_lossy().into_owned())
+}
+
+/// Files that programs obey and that are not held, because there are too many.
+fn doors(places: &Places) -> impl Iterator<Item = PlaceState> {
+    let doors = places.compared.iter().take(COMPARED_MAX);
+    doors.filter_map(|path| PlaceState::now(path, Why::OneOfMany))
 }
 
 /// The rules of the full jail, whose root, home and directories in memory are private.
@@ -166,7 +217,7 @@ pub(super) fn alone(
     scratch: &Path,
 ) -> Result<View, JailError> {
     let home = home(policy, roots);
-    let (places, outside) = places(roots, survey);
+    let (places, outside) = places(roots, survey, usize::MAX);
     let base = base(policy, system, roots, &home);
     let mut around = PathRules::new(roots);
     for path in &base.visible {
@@ -214,7 +265,7 @@ pub(super) fn looked_at(
     survey: &Survey,
     scratch: &Path,
 ) -> View {
-    let (places, _) = places(roots, survey);
+    let (places, _) = places(roots, survey, usize::MAX);
     let base = base(policy, system, roots, &home(policy, roots));
     View {
         visible: base.visible,
@@ -246,6 +297,7 @@ fn looked(
         findings,
         home: scratch.to_owned(),
         visible: Vec::new(),
+        makes_sockets: false,
     }
 }
 
@@ -296,11 +348,12 @@ fn nothing_at(path: PathBuf, kind: PlaceKind) -> Vec<Mount> {
     }
 }
 
-/// What must be hidden in places that are only read.
-fn hidden_elsewhere(roots: &Roots, visible: &[PathBuf]) -> Vec<MountPlace> {
+/// What must be hidden in places that are only read, `sockets` of others among it.
+fn hidden_elsewhere(roots: &Roots, visible: &[PathBuf], sockets: &[PathBuf]) -> Vec<MountPlace> {
     let elsewhere = roots
         .hidden
         .iter()
+        .chain(sockets)
         .filter(|path| within_any(path, visible) && !within_any(path, &roots.writable));
     let places = elsewhere.filter_map(|path| MountPlace::at(path, Hold::Hidden));
     places.collect()

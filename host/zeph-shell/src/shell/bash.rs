@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use serde_json::json;
@@ -234,6 +235,22 @@ fn raw_output(
     }
 }
 
+/// A command in the background, until its end is known.
+struct BackgroundMark(Arc<ShellState>);
+
+impl BackgroundMark {
+    fn begin(shell: &Arc<ShellState>) -> Self {
+        shell.n_background.fetch_add(1, Ordering::SeqCst);
+        Self(Arc::clone(shell))
+    }
+}
+
+impl Drop for BackgroundMark {
+    fn drop(&mut self) {
+        self.0.n_background.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
 async fn in_background(
     shell: &Shell,
     text: &str,
@@ -256,12 +273,14 @@ async fn in_background(
     session.turn().remember(text);
     let of_end_text = text.to_owned();
     let inner = Arc::clone(&shell.0);
-    let of_end = Arc::clone(&shell.0);
+    let mark = BackgroundMark::begin(&shell.0);
     let started = session
         .background
         .start(text.to_owned(), context, |stop, run_id, done| {
             inner.start(command, stop, move |finished| {
-                done.tell(completed(&of_end, timeout, run_id, of_end_text, finished));
+                let completed = completed(&mark.0, timeout, run_id, of_end_text, finished);
+                drop(mark);
+                done.tell(completed);
             })
         });
     match started {

@@ -130,6 +130,7 @@ impl Lab {
             prepare,
             first: std::sync::Mutex::default(),
             seats: super::ahead::Seats::default(),
+            n_background: std::sync::atomic::AtomicUsize::new(0),
         }));
         let session = ShellSession::new(&shell, turn("one"));
         Self {

@@ -41,7 +41,7 @@ fn links_stay_inside_or_are_left_out() {
     assert_eq!(
         told(&fixture, "d", "copy"),
         "Copied: d -> copy (1 file, 2 directories, 1 symbolic link, 1 byte)\n\
-         [2 entries skipped: links out of the directory or special files]"
+         [2 entries skipped: links out of the directory, special files, or names that are not UTF-8]"
             .replace("1 symbolic link", "2 symbolic links")
             .replace("2 entries", "1 entry")
     );

@@ -1,6 +1,6 @@
 //! Hunks, their line numbers, and the ends of files.
 
-use super::unified;
+use super::{counts, unified};
 
 /// The diff without its file header.
 fn check(old: &str, new: &str, expected: &str) {
@@ -48,6 +48,25 @@ fn numbers_count_from_the_start_of_the_file() {
         &numbers(9, &[(9, "")]),
         "@@ -6,4 +6,3 @@\n 6\n 7\n 8\n-9",
     );
+}
+
+#[test]
+fn lines_are_counted_where_no_diff_is_made() {
+    for (old, new, expect) in [
+        ("a\nb\nc\n", "a\nx\ny\nc\n", (2, 1)),
+        ("a\nc\n", "a\nb\nc\n", (1, 0)),
+        ("a\nb\nc\n", "a\nc\n", (0, 1)),
+        ("a\nb", "a\nb\nc", (2, 1)),
+        ("one two\n", "one 2\n", (1, 1)),
+        ("", "a\n", (1, 0)),
+        ("a\n", "", (0, 1)),
+    ] {
+        assert_eq!(
+            counts(old.as_bytes(), new.as_bytes()),
+            expect,
+            "{old:?} {new:?}"
+        );
+    }
 }
 
 #[test]

@@ -100,3 +100,21 @@ fn a_link_stays_a_link() {
     assert_eq!(fixture.content("real"), "new");
     assert_eq!(fixture.tree(), ["f@", "real"]);
 }
+
+#[test]
+fn a_change_too_large_for_a_diff_is_counted() {
+    let fixture = Fixture::new(&[("f", "head\nx\ntail\n")]);
+    let told = edit(&fixture, "x\n", &"new line\n".repeat(130_000));
+    assert_eq!(told, "Edited f (line 2, +130000 -1 lines)");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_with_other_names_is_parted_from_them() {
+    let fixture = Fixture::new(&[("f", "old")]);
+    std::fs::hard_link(fixture.at("f"), fixture.at("g")).unwrap();
+    let told = edit(&fixture, "old", "new");
+    assert!(told.contains("1 other name (hard links)"), "{told}");
+    assert_eq!(fixture.content("g"), "old");
+    assert!(!edit(&fixture, "new", "old").contains("hard links"));
+}

@@ -64,6 +64,8 @@ pub(super) struct GrepMatches<'a> {
     pub(super) n_files: u64,
     pub(super) n_searched: u64,
     pub(super) n_unread: u64,
+    /// Directories that could not be entered.
+    pub(super) n_closed: u64,
     pub(super) n_binary: u64,
 }
 
@@ -137,6 +139,7 @@ impl<'a> GrepMatches<'a> {
             n_files: 0,
             n_searched: 0,
             n_unread: 0,
+            n_closed: 0,
             n_binary: 0,
         }
     }

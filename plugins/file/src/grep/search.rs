@@ -106,7 +106,9 @@ impl Search {
                 .map_err(too_long),
         };
         let mut is_binary = writer.is_binary;
-        if is_whole && found.has_since(&mark) {
+        // What is translated has a NUL beside each letter.
+        let is_wide = MARKS[..2].iter().any(|mark| head.starts_with(mark));
+        if is_whole && !is_wide && found.has_since(&mark) {
             // The searcher looks for a NUL only near the start and around matches.
             is_binary |= memchr::memchr(0, &head).is_some();
         }

@@ -55,6 +55,27 @@ fn a_byte_order_mark_is_no_part_of_the_first_line() {
     );
 }
 
+/// In one piece and as a stream: as a tree and by its name.
+#[test]
+fn utf_16_is_searched_in_either_order() {
+    type Order = fn(u16) -> [u8; 2];
+    for (order, mark) in [
+        (u16::to_le_bytes as Order, "little"),
+        (u16::to_be_bytes as Order, "big"),
+    ] {
+        let fixture = Fixture::new(&[]);
+        let wide = |text: &str| -> Vec<u8> { text.encode_utf16().flat_map(order).collect() };
+        fixture.put("f", &wide("\u{feff}one\nh\u{e4}t needle\n"));
+        for path in [".", "f"] {
+            assert_eq!(
+                told(&fixture, json!({"pattern": "needle", "path": path})),
+                "f:2: h\u{e4}t needle\n(1 match in 1 file)",
+                "{mark} {path}"
+            );
+        }
+    }
+}
+
 #[test]
 fn context_is_shown_around() {
     let text = "1\n2\nhit\n4\n5\n6\n7\nhit\n9\n";

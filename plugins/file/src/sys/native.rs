@@ -322,7 +322,18 @@ fn stat(metadata: &fs::Metadata) -> Stat {
     Stat {
         kind: kind(metadata.file_type()),
         size: metadata.len(),
+        links: links(metadata),
     }
+}
+
+#[cfg(unix)]
+fn links(metadata: &fs::Metadata) -> u64 {
+    std::os::unix::fs::MetadataExt::nlink(metadata)
+}
+
+#[cfg(not(unix))]
+fn links(_metadata: &fs::Metadata) -> u64 {
+    1
 }
 
 fn kind(of: fs::FileType) -> Kind {

@@ -295,6 +295,7 @@ fn stat_at(directory: &Descriptor, flags: PathFlags, path: &str) -> io::Result<S
     Ok(Stat {
         kind: kind(stat.type_),
         size: stat.size,
+        links: stat.link_count,
     })
 }
 

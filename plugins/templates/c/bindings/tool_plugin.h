@@ -69,7 +69,8 @@ typedef struct zeph_plugin_walk_options_t {
   // Files and directories that match one of these globs are omitted, directories with all they hold.
   tool_plugin_list_string_t   skip;
   // Leave out hidden entries (names that start with a dot) and what .gitignore, .ignore and .git/info/exclude
-  // name, the files of parent directories up to the granted directory included.
+  // name, the files of parent directories up to the granted directory included, and where that lies in a repository, up
+  // to the top of it.
   bool   standard_filters;
   // Fill in `size` and `modified-ms`. Costs one more system call per entry.
   bool   sizes;
@@ -496,8 +497,9 @@ extern void zeph_plugin_context_settings(tool_plugin_string_t *ret);
 // `root` is a guest path under a granted directory. Never follows a symbolic link.
 extern bool zeph_plugin_walk_static_walker_open(tool_plugin_string_t *root, zeph_plugin_walk_options_t *options, zeph_plugin_walk_own_walker_t *ret, zeph_plugin_walk_walk_error_t *err);
 // At most `max` further entries (the host caps `max` at 4096), in depth-first order, sorted by name within each
-// directory; a directory comes before what it holds. Empty at the end. Directories that vanish, may not be
-// read, or lie so deep that no path could name what they hold, are passed over.
+// directory; a directory comes before what it holds. Empty at the end. A directory that the host may not list is among
+// them whatever `only` says, and its path ends in `/`. Those that vanish, or lie so deep that no path could name what
+// they hold, are passed over.
 extern bool zeph_plugin_walk_method_walker_next(zeph_plugin_walk_borrow_walker_t self, uint32_t max, zeph_plugin_walk_list_entry_t *ret, zeph_plugin_walk_walk_error_t *err);
 
 // Imported Functions from `zeph:plugin/files@0.1.0`

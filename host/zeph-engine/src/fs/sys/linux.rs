@@ -6,7 +6,7 @@ use std::mem::MaybeUninit;
 use std::num::NonZeroU64;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{
     Advice, AtFlags, CWD, FileType, Gid, Mode, OFlags, PROC_SUPER_MAGIC, RawDir, RenameFlags,
@@ -86,22 +86,27 @@ impl Kernel {
         path: &str,
         follow: bool,
     ) -> Result<OwnedFd, Errno> {
-        if !self.beneath {
-            return steps::open_beneath(dir, path, follow, peek);
-        }
-        let nofollow = if follow {
-            OFlags::empty()
-        } else {
-            OFlags::NOFOLLOW
-        };
-        let flags = OFlags::PATH | OFlags::CLOEXEC | nofollow;
-        for _ in 0..RENAME_RETRIES {
-            match rustix::fs::openat2(dir, path, flags, Mode::empty(), BENEATH) {
-                Err(Errno::AGAIN | Errno::INTR) => {}
-                done => return done,
-            }
+        if self.beneath
+            && let Some(done) = resolve(dir, Path::new(path), follow)
+        {
+            return done;
         }
         steps::open_beneath(dir, path, follow, peek)
+    }
+
+    /// The same for a path that need not be UTF-8, which no guest can name. Links at its end are not followed.
+    ///
+    /// Errors: `ILSEQ` when it is not UTF-8 and the kernel does not resolve paths beneath a directory itself.
+    pub(in super::super) fn open_any_beneath(
+        &self,
+        dir: BorrowedFd<'_>,
+        path: &Path,
+    ) -> Result<OwnedFd, Errno> {
+        match path.to_str() {
+            Some(path) => self.open_beneath(dir, path, false),
+            None if self.beneath => resolve(dir, path, false).unwrap_or(Err(Errno::ILSEQ)),
+            None => Err(Errno::ILSEQ),
+        }
     }
 
     // Handles are taken by reference throughout: one that were moved in would be closed before its number is used.
@@ -229,6 +234,22 @@ pub(in super::super) fn is_local(handle: impl AsFd) -> bool {
 }
 
 const BENEATH: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_MAGICLINKS);
+
+/// Has the kernel resolve `path` beneath `dir`; none when others rename what is on the way all the time.
+fn resolve(dir: BorrowedFd<'_>, path: &Path, follow: bool) -> Option<Result<OwnedFd, Errno>> {
+    let nofollow = match follow {
+        true => OFlags::empty(),
+        false => OFlags::NOFOLLOW,
+    };
+    let flags = OFlags::PATH | OFlags::CLOEXEC | nofollow;
+    for _ in 0..RENAME_RETRIES {
+        match rustix::fs::openat2(dir, path, flags, Mode::empty(), BENEATH) {
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            done => return Some(done),
+        }
+    }
+    None
+}
 
 fn peek(dir: BorrowedFd<'_>, name: &str) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;

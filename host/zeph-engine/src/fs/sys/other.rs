@@ -8,7 +8,7 @@
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Gid, Mode, OFlags, Timestamps, Uid};
 use rustix::io::Errno;
@@ -41,6 +41,18 @@ impl Kernel {
         follow: bool,
     ) -> Result<OwnedFd, Errno> {
         steps::open_beneath(dir, path, follow, peek)
+    }
+
+    /// The same for a path that need not be UTF-8, which no guest can name.
+    ///
+    /// Errors: `ILSEQ` when it is not UTF-8.
+    pub(in super::super) fn open_any_beneath(
+        &self,
+        dir: BorrowedFd<'_>,
+        path: &Path,
+    ) -> Result<OwnedFd, Errno> {
+        let path = path.to_str().ok_or(Errno::ILSEQ)?;
+        self.open_beneath(dir, path, false)
     }
 
     pub(in super::super) fn reopen(

@@ -337,3 +337,31 @@ fn a_file_that_lost_its_name_is_not_read_under_a_stale_one() {
         .expect("a file that is really called so");
     assert!(spaced.meta.is_file());
 }
+
+/// Whoever would empty it first would lose the rest and keep what is hidden.
+#[test]
+fn a_directory_that_holds_something_hidden_is_not_removed() {
+    let tree = tree();
+    tree.file("ws/plain/f", "").file("ws/above/sub/.env", "");
+    for mut guest in tree.guests_with(&[("ws", FsRights::ALL)], &DENY, &[]) {
+        guest.check(&[
+            ("rmdir sub", NO),
+            ("rmdir above", NO),
+            ("rmdir above/sub", NO),
+            ("rmdir plain", "not-empty"),
+            ("mkdir own", "ok"),
+            ("create own/f x", "ok"),
+            ("rmdir own", "not-empty"),
+            ("unlink own/f", "ok"),
+            ("rmdir own", "ok"),
+        ]);
+    }
+    let mut guest = tree.guest();
+    guest.check(&[("rmdir sub", "not-empty")]);
+    // Too much to be looked through is no reason to keep it.
+    for n in 0..1_000 {
+        tree.file(&format!("ws/plain/{n}"), "");
+    }
+    let mut guest = tree.guest_with(&[("ws", FsRights::ALL)], &DENY, &[]);
+    guest.check(&[("rmdir plain", "not-empty")]);
+}

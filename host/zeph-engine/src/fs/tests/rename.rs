@@ -1,6 +1,9 @@
 //! Renaming between places with different rights, and onto things.
 
+use std::os::unix::ffi::OsStrExt as _;
+
 use super::{Tree, rights};
+use zeph_core::capability::FsRights;
 
 const NO: &str = "not-permitted";
 
@@ -76,4 +79,20 @@ fn replacing_needs_the_right_for_what_is_replaced() {
         let mut guest = tree.guest_with(&[("ws", rights(held))], &[], &[]);
         assert_eq!(guest.run(line), expected, "`{line}` with {held}");
     }
+}
+
+/// A name that is not UTF-8 is one that no guest can say; what lies below it is looked at all the same.
+#[test]
+fn names_that_are_not_utf8_move_along() {
+    let tree = Tree::new();
+    let odd = |path: &[u8]| tree.at("ws").join(std::ffi::OsStr::from_bytes(path));
+    for (top, inner) in [("src", "f"), ("secret", ".env")] {
+        let directory = [top.as_bytes(), b"/caf\xe9"].concat();
+        std::fs::create_dir_all(odd(&directory)).expect("make directory");
+        let file = [&directory, b"/".as_slice(), inner.as_bytes()].concat();
+        std::fs::write(odd(&file), "").expect("write");
+    }
+    let mut guest = tree.guest_with(&[("ws", FsRights::ALL)], &[".env"], &[]);
+    guest.check(&[("rename src dst", "ok"), ("rename secret open", NO)]);
+    assert!(odd(b"dst/caf\xe9/f").exists());
 }

@@ -4,6 +4,7 @@ use std::os::unix::ffi::OsStrExt as _;
 
 use wasmtime::component::Resource;
 
+use super::left_out::leave_out;
 use super::{Guest, Tree, rights};
 use crate::bindings::zeph::plugin::walk::{EntryKind, HostWalker, Options, WalkError};
 use zeph_core::capability::FsRights;
@@ -270,6 +271,83 @@ fn ignore_files_have_the_precedence_of_ripgrep() {
         walk(&mut guest, "target", |o| o.standard_filters = true).expect("walk"),
         "x"
     );
+}
+
+/// The granted directory is a part of a repository: what that says above it counts, and nothing beyond the top of it.
+#[test]
+fn ignore_files_above_the_root_count_within_the_repository() {
+    let tree = Tree::new();
+    tree.file(".gitignore", "kept\n")
+        .dir("ws/.git")
+        .file(
+            "ws/.gitignore",
+            "node_modules\n/pkg/app/built\n*.log\nsecret\n",
+        )
+        .file("ws/pkg/.gitignore", "!important.log\n")
+        .file("ws/pkg/.ignore", "app/other\n");
+    for path in [
+        "node_modules/x",
+        "built",
+        "in/built",
+        "a.log",
+        "important.log",
+        "other",
+        "kept",
+        "in/own.txt",
+    ] {
+        tree.file(&format!("ws/pkg/app/{path}"), "");
+    }
+    tree.file("ws/pkg/app/in/.gitignore", "own.txt\n");
+    let walked = |root: &str, deny: &[&str], below: &str| {
+        let mut guest = tree.guest_with(&[(root, FsRights::ALL)], deny, &[]);
+        walk(&mut guest, below, |o| o.standard_filters = true).expect("walk")
+    };
+    assert_eq!(
+        walked("ws/pkg/app", &[], ""),
+        "important.log in/ in/built kept"
+    );
+    assert_eq!(walked("ws/pkg/app", &[], "in"), "built");
+    assert_eq!(walked("ws", &[], "pkg/app/in"), "built");
+    // A pattern hides it.
+    assert_eq!(
+        walked("ws/pkg/app", &["$/ws/.gitignore"], ""),
+        "a.log built important.log in/ in/built kept node_modules/ node_modules/x"
+    );
+    // A repository of its own.
+    tree.file("ws/pkg/app/.git", "gitdir: elsewhere");
+    assert_eq!(
+        walked("ws/pkg/app", &[], ""),
+        "a.log built important.log in/ in/built kept node_modules/ node_modules/x other"
+    );
+}
+
+/// It is told whatever kinds of entries are asked for, and the rest is walked.
+#[test]
+fn directories_that_may_not_be_listed_are_told() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    if rustix::process::geteuid().is_root() {
+        return leave_out("root may list every directory");
+    }
+    let tree = Tree::new();
+    tree.file("ws/a/f", "")
+        .file("ws/closed/f", "")
+        .file("ws/z", "");
+    let close = |mode| {
+        let mode = std::fs::Permissions::from_mode(mode);
+        std::fs::set_permissions(tree.at("ws/closed"), mode).expect("change");
+    };
+    close(0o000);
+    let mut guest = tree.guest();
+    assert_eq!(
+        walk(&mut guest, "", |_| {}).expect("walk"),
+        "a/ a/f closed// z"
+    );
+    let files = walk(&mut guest, "", |o| o.only = vec!["f".into()]);
+    assert_eq!(files.expect("walk"), "a/f closed//");
+    let flat = walk(&mut guest, "", |o| o.max_depth = Some(1));
+    assert_eq!(flat.expect("walk"), "a/ closed/ z");
+    close(0o700);
 }
 
 #[test]

@@ -46,6 +46,16 @@ pub(super) struct Frame {
     share: Option<Share>,
 }
 
+/// What came of going into a directory.
+#[derive(Debug)]
+pub(super) enum Entered {
+    Inside(Box<Frame>),
+    /// The host may not list it.
+    Closed,
+    /// It vanished, is of no concern to the guest, or lies on a kernel file system.
+    Gone,
+}
+
 /// Where the walk writes down what it was told: everything as a question from where it began.
 #[derive(Debug, Clone)]
 pub(super) struct Trail {
@@ -284,7 +294,7 @@ impl Frame {
         let Some(dir) = &self.dir else { return };
         self.rules = Rules::within(
             (policy, allowance),
-            (dir.as_fd(), &self.trail, &self.path[self.root_len..]),
+            (dir.as_fd(), Some(&self.trail), &self.path[self.root_len..]),
             self.path.len(),
             present,
             above,
@@ -338,7 +348,11 @@ impl Frame {
         path.push_str(above);
         path.push_str(leaf);
         let meta = if filters.sizes && !name.is_escaped {
-            Some(Meta::at(self.dir()?, leaf).ok()?)
+            match Meta::at(self.dir()?, leaf) {
+                // It cannot be opened either: who tries is told.
+                Err(Errno::ACCESS) => None,
+                found => Some(found.ok()?),
+            }
         } else {
             None
         };
@@ -353,14 +367,14 @@ impl Frame {
         })
     }
 
-    /// Opens the directory `name`; none if it vanished, may not be read, or is on a kernel file system.
+    /// Opens the directory `name`.
     pub(super) fn enter(
         &self,
         name: FrameName,
         policy: &FsPolicy,
         filters: &WalkFilters,
         allowance: &Allowance,
-    ) -> Result<Option<Self>, Halt> {
+    ) -> Result<Entered, Halt> {
         let leaf = name.of(&self.text);
         let place = self.place.as_ref().map(|(shade, dir)| {
             let inner = dir.join(leaf);
@@ -372,19 +386,21 @@ impl Frame {
                 .governing(inner)
                 .is_some_and(|root| policy.rights(root).read)
         {
-            return Ok(None);
+            return Ok(Entered::Gone);
         }
-        let Some(opened) = self.opened(leaf, policy.kernel())? else {
-            self.trail.touched.spoil();
-            return Ok(None);
+        let (opened, meta) = match self.opened(leaf, policy.kernel())? {
+            Ok(opened) => opened,
+            Err(end) => {
+                self.trail.touched.spoil();
+                return Ok(end);
+            }
         };
-        let (opened, meta) = opened;
         let path = format!("{}{leaf}/", self.path);
         let below = &path[self.root_len..path.len() - 1];
         // Before its names are read: what changes meanwhile shows in its times.
         self.trail.found(policy, below, &meta);
         let wanted = filters.wants_all(&path[self.root_len..path.len() - 1], self.wanted);
-        Ok(Some(Self {
+        let inner = Self {
             dir: Some(allowance.hold(opened).map_err(Fail::from)?),
             id: meta.id,
             root_len: self.root_len,
@@ -397,26 +413,32 @@ impl Frame {
             path,
             place,
             wanted,
-        }))
+        };
+        Ok(Entered::Inside(Box::new(inner)))
     }
 
-    /// The directory `leaf`; none if it vanished, may not be read, or is on a kernel file system.
-    fn opened(&self, leaf: &str, kernel: &Kernel) -> Result<Option<(OwnedFd, Meta)>, Halt> {
+    /// The directory `leaf`, or why it is not entered.
+    fn opened(
+        &self,
+        leaf: &str,
+        kernel: &Kernel,
+    ) -> Result<Result<(OwnedFd, Meta), Entered>, Halt> {
         let Some(dir) = self.dir() else {
-            return Ok(None);
+            return Ok(Err(Entered::Gone));
         };
         let opened = match sys::open_directory(dir, leaf) {
             Err(Errno::MFILE | Errno::NFILE) => return Err(WalkError::Limit.into()),
-            Err(_) => return Ok(None),
+            Err(Errno::ACCESS | Errno::PERM) => return Ok(Err(Entered::Closed)),
+            Err(_) => return Ok(Err(Entered::Gone)),
             Ok(opened) => opened,
         };
         let Ok(meta) = Meta::of(&opened) else {
-            return Ok(None);
+            return Ok(Err(Entered::Gone));
         };
         if meta.id.dev != self.id.dev && kernel.is_kernel_file(&opened).unwrap_or(true) {
-            return Ok(None);
+            return Ok(Err(Entered::Gone));
         }
-        Ok(Some((opened, meta)))
+        Ok(Ok((opened, meta)))
     }
 }
 

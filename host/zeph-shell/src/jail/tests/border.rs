@@ -119,6 +119,15 @@ fn denials_are_explained() {
             "unshare: unshare failed: Operation not permitted",
             Some("system calls"),
         ),
+        (
+            "Error: listen EPERM: operation not permitted /tmp/x.sock\n    at Server.setupListenHandle",
+            Some("Unix sockets"),
+        ),
+        (
+            "    s=socket.socket(socket.AF_UNIX)\nPermissionError: [Errno 1] Operation not permitted",
+            Some("Unix sockets"),
+        ),
+        ("ping: socket: Operation not permitted", None),
         ("cat: f: No such file or directory", None),
         ("cat: /usr/f: No such file or directory", None),
         ("bash: ./x: Permission denied", None),

@@ -1,6 +1,11 @@
 //! Files that programs outside obey, made where none was: below the uppermost directory too.
 
-use super::harness::Room;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::Path;
+
+use super::super::{Job, note_host_write};
+use super::harness::{Room, finish};
 
 /// What is left of the findings: the paths, and whether each was moved away.
 #[track_caller]
@@ -133,5 +138,103 @@ fn what_links_lead_to_is_held_too() {
     assert_eq!(
         room.host("cat scripts/check scripts/env scripts/free; ls shared/tasks"),
         "ok\nok\nevil\n"
+    );
+}
+
+/// A survey of a large tree holds for a while, but not for what came since.
+#[test]
+fn what_came_before_a_run_is_not_its_work() {
+    let room = Room::new();
+    room.host("mkdir -p lib/deep many && cd many && seq 3000 | xargs touch");
+    let jail = room.jail();
+    let run = |script: &str| super::harness::run(&jail, &room.work, script);
+    assert_eq!(run("true").findings, []);
+    room.host("echo ok > lib/deep/.npmrc");
+    let end = run("echo evil > lib/deep/.npmrc; cat lib/deep/.npmrc");
+    assert_eq!((end.stdout.as_str(), end.findings), ("ok\n", vec![]));
+    assert_eq!(
+        run("touch lib/.envrc").findings[0].path,
+        room.work.join("lib/.envrc")
+    );
+}
+
+/// Written while a command runs: by a call of the host with leave, by the command, and by both.
+#[test]
+fn what_calls_wrote_with_leave_is_left_and_told() {
+    for (script, notes, is_left) in [
+        ("true", true, true),
+        ("true", false, false),
+        ("echo evil > .vscode/tasks.json", true, false),
+        ("echo x > .vscode/more", true, false),
+        ("mv .vscode a && cp -r a .vscode", true, false),
+    ] {
+        let room = Room::new();
+        let jail = room.jail();
+        let variables = BTreeMap::new();
+        let arguments: Vec<OsString> = vec!["-c".into(), script.into()];
+        let prepared = jail.prepare(Job {
+            program: Path::new("/bin/bash"),
+            arguments: &arguments,
+            directory: &room.work,
+            variables: &variables,
+            files: Vec::new(),
+            rc: None,
+            made: None,
+        });
+        let place = room.work.join(".vscode");
+        room.host("mkdir .vscode && echo ok > .vscode/tasks.json");
+        if notes {
+            note_host_write(&place.join("tasks.json"), 0);
+        }
+        let end = finish(prepared.unwrap());
+        assert_eq!(end.findings[0].path, place, "{script}: {end:#?}");
+        assert_eq!(place.exists(), is_left, "{script}: {end:#?}");
+    }
+}
+
+/// More than can be made read-only: the first ones are, changes of the others are told.
+#[test]
+fn very_many_are_told_when_changed() {
+    let room = Room::new();
+    room.host(
+        "for i in $(seq 1000 1800); do mkdir -p packages/p$i; echo ok > packages/p$i/.npmrc; done",
+    );
+    check(&room, "cat packages/p1799/.npmrc >/dev/null", &[]);
+    let script = "for i in packages/*/.npmrc; do echo evil > $i; done 2>/dev/null; grep -l ok packages/*/.npmrc | wc -l";
+    let end = room.run(script);
+    assert_eq!(end.stdout, "200\n", "{end:#?}");
+    assert!(
+        end.findings.len() == 1 && end.findings[0].text.contains("(and 600 more)"),
+        "{end:#?}"
+    );
+}
+
+#[test]
+fn what_cannot_be_protected_is_named() {
+    let room = Room::new();
+    room.host("for i in $(seq 1600); do mkdir -p r$i/.git; echo 'ref: refs/heads/a' > r$i/.git/HEAD; done");
+    let error = room.jail().prepare(Job {
+        program: Path::new("/bin/true"),
+        arguments: &[],
+        directory: &room.work,
+        variables: &BTreeMap::new(),
+        files: Vec::new(),
+        rc: None,
+        made: None,
+    });
+    let error = error.err().unwrap().to_string();
+    assert!(error.contains("most of them named `.git`"), "{error}");
+}
+
+/// Only the directory that was not read holds the other name of a file, or no directory does.
+#[test]
+fn links_into_what_was_not_read_lead_nowhere_else() {
+    let room = Room::new();
+    room.host("mkdir -p build src/many && seq 20100 | sed 's,^,src/many/,' | xargs touch && ln src/many/7 build/out && ln ../outside/secret build/linked");
+    let end = room.run("echo new > build/out; echo new > build/linked");
+    assert_eq!(
+        room.host("cat build/out build/linked"),
+        "new\nhush\n",
+        "{end:#?}"
     );
 }

@@ -134,8 +134,29 @@ fn the_network_is_ones_own() {
 #[test]
 fn a_socket_of_the_host_cannot_be_reached() {
     let room = Room::new();
-    let _listener = std::os::unix::net::UnixListener::bind(room.work.join("daemon.sock")).unwrap();
-    room.check("python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect(\"daemon.sock\")' 2>&1 | tail -1 | cut -d: -f1", "PermissionError\n");
+    let connect = "python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect(\"daemon.sock\")' 2>&1 | tail -1 | cut -d: -f1";
+    let path = room.work.join("daemon.sock");
+    let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    room.check(connect, "ConnectionRefusedError\n");
+    room.check("rm -f daemon.sock 2>/dev/null; mv daemon.sock a 2>/dev/null; ln daemon.sock b 2>/dev/null; ls", "daemon.sock\n");
+    std::fs::remove_file(&path).unwrap();
+    drop(listener);
+}
+
+/// Where a server of the host listens, where one has left its socket, and where there is too much to be looked through.
+#[test]
+fn commands_make_sockets_of_their_own() {
+    let bind = "python3 -c 'import socket; a = socket.socket(socket.AF_UNIX); a.bind(\"own.sock\"); a.listen(); b = socket.socket(socket.AF_UNIX); b.connect(\"own.sock\"); print(\"made\")'; rm own.sock";
+    let room = Room::new();
+    let listen = |name: &str| std::os::unix::net::UnixListener::bind(room.work.join(name)).unwrap();
+    drop(listen("left.sock"));
+    let _listener = listen("daemon.sock");
+    room.check(bind, "made\n");
+    room.check("rm left.sock && ls", "daemon.sock\n");
+    room.host("mkdir -p full && cd full && seq 20100 | xargs touch");
+    let _unseen = listen("full/unseen.sock");
+    room.check(bind, "made\n");
+    room.check("python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect(\"full/unseen.sock\")' 2>&1 | tail -1 | cut -d: -f1", "ConnectionRefusedError\n");
 }
 
 #[test]

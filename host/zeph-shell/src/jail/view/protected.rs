@@ -12,8 +12,14 @@ use crate::jail::place::{Hold, Places};
 use crate::jail::survey::{Survey, lies_in_fetched};
 use crate::jail::{Roots, doors};
 
-/// Everything in the writable directories that is held or watched.
-pub(super) fn places(roots: &Roots, survey: &Survey) -> (Places, Vec<OutsideGit>) {
+/// Everything in the writable directories that is held or watched, of files below their uppermost level that programs obey the first
+/// `doors_max`.
+pub(super) fn places(
+    roots: &Roots,
+    survey: &Survey,
+    doors_max: usize,
+) -> (Places, Vec<OutsideGit>) {
+    let mut doors_left = doors_max;
     let mut places = Places {
         made: Arc::clone(&survey.made),
         ..Places::default()
@@ -56,8 +62,16 @@ pub(super) fn places(roots: &Roots, survey: &Survey) -> (Places, Vec<OutsideGit>
         // Packages bring theirs, which nobody obeys, and have to be replaced and removed as a whole.
         let doors =
             doors.filter(|door| !lies_in_fetched(door, &survey.roots) && !survey.is_made(door));
-        let linked = held_links(survey).filter(|file| within(file, root));
-        for path in doors.chain(linked) {
+        for path in doors {
+            match doors_left.checked_sub(1) {
+                Some(left) => {
+                    doors_left = left;
+                    places.hold(root, path, Hold::ReadOnly);
+                }
+                None => places.compared.push(path.clone()),
+            }
+        }
+        for path in held_links(survey).filter(|file| within(file, root)) {
             places.hold(root, path, Hold::ReadOnly);
         }
         for path in roots.protected.iter().filter(|path| within(path, root)) {

@@ -1,0 +1,162 @@
+//! What calls of the host wrote, with leave, to places that programs obey while commands ran: the look after a run takes it for nobody
+//! else's work as long as it is what the call left.
+//!
+//! A command may change such a file right after the call did, and before it is noted here. So what is known is left where it is, but
+//! told.
+
+use std::collections::HashMap;
+use std::fs::{File, Metadata};
+use std::hash::{BuildHasher as _, Hash as _, Hasher as _, RandomState};
+use std::io::Read as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+
+use crate::held_object;
+
+/// Most entries of one directory that a call wrote; of a larger one nothing is known.
+const ENTRIES_MAX: usize = 2_000;
+
+/// Most paths that are known at one time; more count as made by commands.
+const PATHS_MAX: usize = 20_000;
+
+/// Most bytes of a file whose content is compared. What programs obey is shorter.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+
+/// How much earlier than the clock a file system may date a change.
+const TICK_MS: i64 = 20;
+
+/// What is known in this process: every jail looks after its own runs, and there is one tree.
+static WRITES: LazyLock<Mutex<HostWrites>> = LazyLock::new(Mutex::default);
+
+#[derive(Debug, Default)]
+struct HostWrites {
+    /// Runs that are looked after.
+    n_runs: usize,
+    known: HashMap<PathBuf, u64>,
+    /// So that no command can make a file that looks like another one.
+    keys: RandomState,
+}
+
+/// A run that is looked after. What was written is forgotten with the last one.
+#[derive(Debug)]
+pub(super) struct RunMark(());
+
+/// An entry as it is.
+struct Print {
+    path: PathBuf,
+    hash: u64,
+    /// When it was changed last, in milliseconds; of directories it does not matter.
+    changed_ms: Option<i64>,
+}
+
+/// Notes that a call which began at `since_ms` wrote `path`, or something in it, with leave.
+///
+/// Shape:  absolute, resolved. What has not changed since then is not noted.
+/// Limits: nothing is noted while no run is looked after. Files up to 1 MiB, directories up to 2,000 entries. Blocks.
+pub fn note_host_write(path: &Path, since_ms: i64) {
+    let mut writes = writes();
+    if writes.n_runs == 0 {
+        return;
+    }
+    let Some(prints) = look(path, &writes.keys) else {
+        return;
+    };
+    let above = path.ancestors().skip(1);
+    let above: Vec<Print> = above
+        .filter_map(|path| directory(path, &writes.keys))
+        .collect();
+    let is_new = |print: &Print| {
+        let changed = print.changed_ms;
+        changed.is_none_or(|changed_ms| changed_ms >= since_ms - TICK_MS)
+    };
+    for print in prints.into_iter().chain(above).filter(is_new) {
+        if writes.known.len() < PATHS_MAX || writes.known.contains_key(&print.path) {
+            writes.known.insert(print.path, print.hash);
+        }
+    }
+}
+
+/// Whether what stands at `path`, with all in it, is what calls wrote there.
+pub(super) fn is_as_left(path: &Path) -> bool {
+    let writes = writes();
+    if !writes.known.contains_key(path) {
+        return false;
+    }
+    let prints = look(path, &writes.keys);
+    prints.is_some_and(|prints| {
+        let mut prints = prints.iter();
+        prints.all(|print| writes.known.get(&print.path) == Some(&print.hash))
+    })
+}
+
+impl RunMark {
+    pub(super) fn begin() -> Self {
+        writes().n_runs += 1;
+        Self(())
+    }
+}
+
+impl Drop for RunMark {
+    fn drop(&mut self) {
+        let mut writes = writes();
+        writes.n_runs -= 1;
+        if writes.n_runs == 0 {
+            writes.known = HashMap::new();
+        }
+    }
+}
+
+fn writes() -> MutexGuard<'static, HostWrites> {
+    WRITES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What stands at `path` and all in it; `None` when there is too much, something else than files, links and directories, or nothing.
+fn look(path: &Path, keys: &RandomState) -> Option<Vec<Print>> {
+    let mut found = Vec::new();
+    let mut pending = vec![path.to_owned()];
+    while let Some(path) = pending.pop() {
+        if found.len() + pending.len() > ENTRIES_MAX {
+            return None;
+        }
+        let about = path.symlink_metadata().ok()?;
+        if about.is_dir() {
+            let listed = std::fs::read_dir(&path).ok()?.take(ENTRIES_MAX + 1);
+            for entry in listed {
+                pending.push(entry.ok()?.path());
+            }
+        }
+        found.push(print(path, &about, keys)?);
+    }
+    Some(found)
+}
+
+fn directory(path: &Path, keys: &RandomState) -> Option<Print> {
+    let about = path.symlink_metadata().ok().filter(Metadata::is_dir)?;
+    print(path.to_owned(), &about, keys)
+}
+
+fn print(path: PathBuf, about: &Metadata, keys: &RandomState) -> Option<Print> {
+    let mut hash = keys.build_hasher();
+    (about.dev(), about.ino(), about.mode()).hash(&mut hash);
+    if about.is_file() {
+        content(&path)?.hash(&mut hash);
+    } else if about.is_symlink() {
+        std::fs::read_link(&path).ok()?.hash(&mut hash);
+    } else if !about.is_dir() {
+        return None;
+    }
+    let changed_ms = about.ctime() * 1000 + about.ctime_nsec() / 1_000_000;
+    Some(Print {
+        path,
+        hash: hash.finish(),
+        changed_ms: (!about.is_dir()).then_some(changed_ms),
+    })
+}
+
+fn content(path: &Path) -> Option<Vec<u8>> {
+    let file = File::from(held_object::open_to_read(path).ok()?);
+    let mut bytes = Vec::new();
+    file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes).ok()?;
+    (bytes.len() as u64 <= FILE_BYTES_MAX).then_some(bytes)
+}
