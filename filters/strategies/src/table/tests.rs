@@ -466,4 +466,17 @@ fn omitted_lines_are_named() {
         ".\n├── target\n│   └── debug\n└── src\n    └── lib.rs\n",
         ".\n└── src\n    └── lib.rs\n~ omitted: target with 1 line\n",
     );
+    check(
+        "strip_annotated",
+        options,
+        ".\n|-- target\n|   |-- a\n|   `-- b\n`-- src\n",
+        ".\n`-- src\n~ omitted: target with 2 lines\n",
+    );
+    // Modes and names of files are no branches.
+    check(
+        "strip_annotated",
+        options,
+        "drwxr-xr-x 2 dev dev 4096 target\n-rw-r--r-- 1 dev dev 9 a\n-rw-r--r-- 1 dev dev 9 b\n",
+        "-rw-r--r-- 1 dev dev 9 a\n-rw-r--r-- 1 dev dev 9 b\n~ omitted: target\n",
+    );
 }
