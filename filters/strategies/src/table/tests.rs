@@ -480,3 +480,20 @@ fn omitted_lines_are_named() {
         "-rw-r--r-- 1 dev dev 9 a\n-rw-r--r-- 1 dev dev 9 b\n~ omitted: target\n",
     );
 }
+
+#[test]
+fn a_list_is_noise_below_its_heading_only() {
+    let options =
+        r#"{"patterns": ["^noise"], "lists": [{"heading": "^New packages:$", "item": "^  "}]}"#;
+    check(
+        "strip_noise",
+        options,
+        "  a\nNew packages:\n  b\n  error: c\n  d\nFailed suites:\n  e\n",
+        "  a\n  error: c\n  d\nFailed suites:\n  e\n",
+    );
+    check_options(
+        "strip_noise",
+        r#"{"patterns": ["a"], "lists": [{"heading": "b", "item": "("}]}"#,
+        "unclosed group",
+    );
+}
