@@ -149,11 +149,26 @@ fn close(omitted: &mut Vec<String>, pieces: &mut Vec<Piece>) {
 
 /// Whether a line of a tree stands below another one: `│   ├── a` below `├── node_modules`.
 fn is_below(line: &str, below: &str) -> bool {
-    let depth = |line: &str| {
-        let is_sign =
-            |c: char| matches!(c, '│' | '├' | '└' | '─' | '|' | '`' | '-' | ' ' | '\u{a0}');
-        line.chars().take_while(|c| is_sign(*c)).count()
+    let is_deeper = match (tree_depth(line), tree_depth(below)) {
+        (Some(own), Some(depth)) => depth > own,
+        _ => false,
     };
-    let is_tree = below.contains("── ") || below.contains("-- ");
-    is_tree && depth(below) > depth(line) && severity(below).is_none()
+    is_deeper && severity(below).is_none()
+}
+
+/// How far in the branch of a tree's line stands; `None` for other lines.
+fn tree_depth(line: &str) -> Option<usize> {
+    let is_indent = |c: char| matches!(c, '│' | '|' | ' ' | '\u{a0}');
+    let mut rest = line;
+    let mut depth = 0;
+    loop {
+        if ["├── ", "└── ", "|-- ", "`-- "]
+            .iter()
+            .any(|branch| rest.starts_with(branch))
+        {
+            return Some(depth);
+        }
+        rest = rest.strip_prefix(is_indent)?;
+        depth += 1;
+    }
 }

@@ -24,29 +24,76 @@ pub const DEFINITION: Definition = Definition {
 struct StripNoiseOptions {
     /// Regular expressions of at most 512 characters; a line that matches one is noise.
     patterns: Vec<String>,
+    /// Lists that are noise with what stands above them.
+    #[serde(default)]
+    lists: Vec<ListOptions>,
+}
+
+/// A list that is noise.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ListOptions {
+    /// A regular expression of the line above the list, which is noise too.
+    heading: String,
+    /// A regular expression of each line of the list; elsewhere such lines stay.
+    item: String,
 }
 
 struct StripNoise {
     noise: Automaton,
+    lists: Vec<List>,
+}
+
+struct List {
+    heading: Automaton,
+    item: Automaton,
+}
+
+impl List {
+    fn of(options: &ListOptions) -> Result<Self, String> {
+        Ok(Self {
+            heading: options::matcher(&options.heading)?,
+            item: options::matcher(&options.item)?,
+        })
+    }
+
+    /// Adds the lines of each such list to `noise`.
+    fn find(&self, lines: &Lines<'_>, noise: &mut LineSet) {
+        let (mut heading, mut item) = (self.heading.search(), self.item.search());
+        let mut is_inside = false;
+        for (line_idx, line) in lines.iter().enumerate() {
+            let is_plain = |search: &mut Search<'_>| is_noise(search, lines, line_idx, line);
+            is_inside = (is_inside && is_plain(&mut item)) || is_plain(&mut heading);
+            if is_inside {
+                noise.insert(line_idx);
+            }
+        }
+    }
 }
 
 fn create(options: &str) -> Result<Box<dyn Strategy>, String> {
-    let StripNoiseOptions { patterns } = options::read(options)?;
+    let StripNoiseOptions { patterns, lists } = options::read(options)?;
     if patterns.is_empty() {
         return Err("`patterns` is empty".to_owned());
     }
     Ok(Box::new(StripNoise {
         noise: options::any_of(&patterns)?,
+        lists: lists.iter().map(List::of).collect::<Result<_, _>>()?,
     }))
 }
 
 impl Strategy for StripNoise {
     fn apply(&self, input: &Input<'_>) -> Selection {
+        let mut listed = LineSet::default();
+        self.lists
+            .iter()
+            .for_each(|list| list.find(input.lines, &mut listed));
         let lines = input.lines.iter().enumerate();
         let mut noise = self.noise.search();
         let (mut kept, mut has_noise) = (LineSet::default(), false);
         for (line_idx, line) in lines {
-            match is_noise(&mut noise, input.lines, line_idx, line) {
+            let is_listed = listed.contains(line_idx);
+            match is_listed || is_noise(&mut noise, input.lines, line_idx, line) {
                 true => has_noise = true,
                 false => kept.insert(line_idx),
             }

@@ -466,4 +466,67 @@ fn omitted_lines_are_named() {
         ".\n├── target\n│   └── debug\n└── src\n    └── lib.rs\n",
         ".\n└── src\n    └── lib.rs\n~ omitted: target with 1 line\n",
     );
+    check(
+        "strip_annotated",
+        options,
+        ".\n|-- target\n|   |-- a\n|   `-- b\n`-- src\n",
+        ".\n`-- src\n~ omitted: target with 2 lines\n",
+    );
+    // Modes and names of files are no branches.
+    check(
+        "strip_annotated",
+        options,
+        "drwxr-xr-x 2 dev dev 4096 target\n-rw-r--r-- 1 dev dev 9 a\n-rw-r--r-- 1 dev dev 9 b\n",
+        "-rw-r--r-- 1 dev dev 9 a\n-rw-r--r-- 1 dev dev 9 b\n~ omitted: target\n",
+    );
+}
+
+#[test]
+fn a_list_is_noise_below_its_heading_only() {
+    let options =
+        r#"{"patterns": ["^noise"], "lists": [{"heading": "^New packages:$", "item": "^  "}]}"#;
+    check(
+        "strip_noise",
+        options,
+        "  a\nNew packages:\n  b\n  error: c\n  d\nFailed suites:\n  e\n",
+        "  a\n  error: c\n  d\nFailed suites:\n  e\n",
+    );
+    check_options(
+        "strip_noise",
+        r#"{"patterns": ["a"], "lists": [{"heading": "b", "item": "("}]}"#,
+        "unclosed group",
+    );
+}
+
+#[test]
+fn truncate_knows_diagnostics_in_whatever_language() {
+    let options = r#"{"max_lines": 2, "head": 1, "tail": 1}"#;
+    let told = [
+        "m40.c:1:16: fel: x",
+        "src/m40.c:40:5: błąd: x",
+        "a.c:3: varning: x",
+        "a.cc:3:1: schwerwiegender Fehler: x",
+        "a.c:3:1: erreur\u{a0}: x",
+    ];
+    let other = [
+        "a.c:1:16: note: x",
+        "a.c:1:    name: value",
+        "a.c:1:name: value",
+        "12:30:01: fel: x",
+        "10.0.0.1:80: fel: x",
+        "a.c:1: x = y ? 1 : 2",
+        "a.c:1: a word of many: x",
+        "a b.c:1: fel: x",
+    ];
+    let text = ["first"]
+        .into_iter()
+        .chain(told)
+        .chain(other)
+        .chain(["last"]);
+    let text: String = text.map(|line| format!("{line}\n")).collect();
+    let expect = format!(
+        "first\n~ lines 2-17 omitted except for 5 diagnostic lines\n{}\nlast\n",
+        told.join("\n")
+    );
+    check("truncate", options, &text, &expect);
 }
