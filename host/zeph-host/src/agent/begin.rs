@@ -141,5 +141,6 @@ pub(crate) fn plain_entry(tools: &HostTools, text: &str) -> UserEntry {
         attachments: Vec::new(),
         context: prompt::context(OffsetDateTime::now_utc(), goal.as_deref()),
         is_summary: false,
+        is_by_model: false,
     }
 }

@@ -11,6 +11,7 @@ use zeph_core::failure::one_line;
 use zeph_core::id::ConversationId;
 use zeph_store::{NewSession, NewSessionItem, Store};
 
+use crate::builtin;
 use crate::clock::now_ms;
 use crate::session::Session;
 
@@ -79,10 +80,13 @@ impl StoreJournal {
 }
 
 /// Tells a session of the addresses in entries of its conversation: those that the user named or attached, and those in results of
-/// earlier processes, where `with_results`. A summary is what a model wrote, and so is what failed: it names what was asked for.
+/// earlier processes, where `with_results`. A summary is what a model wrote, and so is what failed: it names what was asked for. What
+/// only repeats the conversation names nothing.
 pub(crate) fn hear(calls: &Session, entries: &[TranscriptEntry], with_results: bool) {
+    let mut tools: Vec<&str> = Vec::new();
     for entry in entries {
         match entry {
+            TranscriptEntry::User(user) if user.is_by_model => calls.hear_model(&user.text),
             TranscriptEntry::User(user) if !user.is_summary => {
                 calls.hear_user(&user.text);
                 let attached = user.attachments.iter();
@@ -90,9 +94,15 @@ pub(crate) fn hear(calls: &Session, entries: &[TranscriptEntry], with_results: b
                     .filter_map(|one| one.text.as_deref())
                     .for_each(|text| calls.hear_result(text));
             }
-            TranscriptEntry::Assistant(answer) if with_results => hear_answer(calls, answer),
+            TranscriptEntry::Assistant(answer) if with_results => {
+                tools = answer.turn.calls().map(|call| call.name.as_str()).collect();
+                hear_answer(calls, answer);
+            }
             TranscriptEntry::Result(result) if with_results && !result.is_error => {
-                calls.hear_result(&result.text);
+                let tool = tools.get(result.index);
+                if !tool.is_some_and(|tool| builtin::only_repeats(tool)) {
+                    calls.hear_result(&result.text);
+                }
             }
             TranscriptEntry::Base(base) => hear(calls, &base.entries, with_results),
             _ => {}

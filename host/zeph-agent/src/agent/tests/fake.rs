@@ -61,6 +61,7 @@ pub(super) fn user_entry(text: &str) -> UserEntry {
         attachments: Vec::new(),
         context: String::new(),
         is_summary: false,
+        is_by_model: false,
     }
 }
 
