@@ -144,10 +144,11 @@ impl Inspected {
             placeholders,
             ..
         } = &self.inspection;
-        let value = |name: &str| shared.secrets.value(name);
+        // One look: a response must hold none of the values that its request was given.
+        let (call, values) = shared.secrets.of_request(secrets, placeholders);
         RequestSecrets {
-            call: shared.secrets.of_uses(secrets),
-            fillings: shared.placeholders.fillings(placeholders, value),
+            call,
+            fillings: shared.placeholders.fillings(placeholders, &values),
         }
     }
 
