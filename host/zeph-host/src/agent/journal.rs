@@ -9,7 +9,7 @@ use zeph_agent::message::Arguments;
 use zeph_agent::transcript::{AssistantEntry, Transcript, TranscriptEntry};
 use zeph_core::failure::one_line;
 use zeph_core::id::ConversationId;
-use zeph_store::{NewSession, NewSessionItem, Store};
+use zeph_store::{AppendEnd, NewSession, NewSessionItem, Store};
 
 use crate::builtin;
 use crate::clock::now_ms;
@@ -32,11 +32,13 @@ pub(crate) struct StoreJournal {
 struct SessionState {
     new: NewSession,
     is_begun: bool,
+    /// The number of the last item that is known: what follows is appended after it.
+    last: i64,
 }
 
 impl StoreJournal {
-    /// For the conversation of `calls`, in `directory`, with a model.
-    pub(crate) fn new(store: Store, calls: Session, directory: String) -> Self {
+    /// For the conversation of `calls`, in `directory`, with a model. `last` is the number of its last item.
+    pub(crate) fn new(store: Store, calls: Session, directory: String, last: i64) -> Self {
         let new = NewSession {
             conversation: calls.conversation,
             title: String::new(),
@@ -50,6 +52,7 @@ impl StoreJournal {
             session: Mutex::new(SessionState {
                 new,
                 is_begun: false,
+                last,
             }),
         }
     }
@@ -143,34 +146,46 @@ impl Journal for StoreJournal {
         if !state.is_begun {
             self.begin(state.new.clone()).await?;
         }
-        let append = || {
-            self.store
-                .append_items(conversation, items.clone(), now_ms())
+        let append = |after| {
+            let appended = self
+                .store
+                .append_items(conversation, items.clone(), after, now_ms());
+            async move { appended.await.map_err(|error| error.to_string()) }
         };
-        let is_there = append().await.map_err(|error| error.to_string())?;
-        if !is_there {
+        let mut end = append(state.last).await?;
+        if end == AppendEnd::NoSession {
             // It was deleted while it is in use: it goes on from here.
             self.begin(state.new).await?;
-            append().await.map_err(|error| error.to_string())?;
+            end = append(0).await?;
         }
-        Ok(())
+        match end {
+            AppendEnd::Appended(last) => {
+                let mut session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+                session.last = last;
+                Ok(())
+            }
+            AppendEnd::NoSession => Err("the conversation was deleted".to_owned()),
+            AppendEnd::Moved => Err(format!(
+                "another process goes on with this conversation; `zeph-host run --resume {conversation}` takes it over from there"
+            )),
+        }
     }
 }
 
-/// The stored conversation.
+/// The stored conversation, and the number of its last item.
 ///
 /// Errors: in words.
 pub(crate) async fn load(
     store: &Store,
     conversation: ConversationId,
-) -> Result<Transcript, String> {
-    let items = store.session_items(conversation).await;
-    let items = items.map_err(|error| error.to_string())?;
+) -> Result<(Transcript, i64), String> {
+    let stored = store.session_items(conversation).await;
+    let stored = stored.map_err(|error| error.to_string())?;
     let mut entries = Vec::new();
-    for item in &items {
+    for item in &stored.items {
         let entry: TranscriptEntry = serde_json::from_str(item)
             .map_err(|error| format!("the stored session cannot be read: {error}"))?;
         entries.push(entry);
     }
-    Ok(Transcript::load(entries))
+    Ok((Transcript::load(entries), stored.last))
 }
