@@ -47,7 +47,7 @@ fn product_with(site: &Site, component: &[u8]) -> Product {
     product
 }
 
-fn grant(product: &Product, host: &str) {
+pub(crate) fn grant(product: &Product, host: &str) {
     let ran = product.run(&["plugin", "grant", "web", "--host", host]);
     assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
 }
@@ -305,6 +305,33 @@ fn an_address_that_nobody_named_asks_where_the_user_is_heard() {
         allowed.iter().any(|answer| answer["text"] == "200  hello"),
         "{allowed:?}"
     );
+}
+
+#[test]
+fn a_result_that_repeats_what_a_call_wrote_names_no_address() {
+    let site = Site::start(|_| ("200 OK".to_owned(), b"hello".to_vec()));
+    let product = product(&site);
+    grant(&product, &format!("localhost:{}:GET", site.port));
+    let secret = site.url("/?d=SECRET42");
+    let lines = [
+        json!({"turn": "1", "user": format!("Read {}, please.", site.url("/a"))}),
+        json!({"id": 1, "tool": "find_path", "params": {"pattern": format!("x{secret}")}}),
+        json!({"id": 2, "tool": "turn_state", "params": {"kind": "urls"}}),
+        json!({"id": 3, "tool": "visit", "params": {"method": "GET", "url": secret, "headers": [], "body": ""}}),
+    ];
+    let lines = lines.map(|line| format!("{line}\n")).concat();
+    let answers = product.answers(&["-j", "1"], lines);
+    let of = |id: u32| answers.iter().find(|answer| answer["id"] == id).unwrap();
+    assert!(
+        of(2)["text"].to_string().contains("SECRET42"),
+        "{answers:?}"
+    );
+    let told = message(of(3));
+    assert!(
+        told.contains("neither in what the user said"),
+        "{answers:?}"
+    );
+    assert!(site.requests().is_empty());
 }
 
 /// A folder of the tools of a language, with the sources of its component.

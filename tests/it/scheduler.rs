@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::egress;
 use crate::product::{Product, answer};
+use crate::site::Site;
 
 /// The tools are there, commands may run, and scheduling needs no approval.
 pub(crate) const OPEN: &str = "[tools.scheduler]\nenabled = true\n\
@@ -210,4 +212,33 @@ fn callers_do_not_see_the_tasks_of_others() {
     assert!(!text(5).contains("echo bob"), "{}", text(5));
     assert!(text(6).contains("Cancelled"), "{}", text(6));
     assert!(text(7).contains("echo bob"), "{}", text(7));
+}
+
+/// Where the user is heard, what is scheduled reaches what was named there and asks about the rest.
+#[test]
+fn a_scheduled_call_reaches_no_address_that_nobody_named() {
+    let site = Site::start(|_| ("200 OK".to_owned(), b"hello".to_vec()));
+    let product = egress::product(&site);
+    egress::grant(&product, &format!("localhost:{}:GET", site.port));
+    let file = product.home.join(".config/zeph-host/config.toml");
+    let config = fs::read_to_string(&file).unwrap();
+    fs::write(&file, format!("{config}\n{OPEN}")).unwrap();
+    let task = |name: &str, path: &str| {
+        let arguments = json!({"method": "GET", "url": site.url(path), "headers": [], "body": ""});
+        json!({"name": name, "at": "+1s", "tool": "visit", "arguments": arguments})
+    };
+    let said = json!({"turn": "1", "user": format!("Read {} later.", site.url("/a"))});
+    let lines = format!("{said}\n")
+        + &line(1, "schedule_deferred", &task("named", "/a"))
+        + &line(2, "schedule_deferred", &task("made", "/a?secret"));
+    let answers = product.answers(&["-j", "1"], lines);
+    for id in [1, 2] {
+        assert_eq!(answer(&answers, id)["status"], "ok", "{answers:?}");
+    }
+    let _host = SchedulerHost::start(&product);
+    for (name, expect) in [("named", "done"), ("made", "refused")] {
+        let task = ended(&product, name);
+        assert_eq!(task["last_run"]["state"], expect, "{task}");
+    }
+    assert_eq!(site.requests().len(), 1, "{:?}", site.requests());
 }

@@ -111,6 +111,7 @@ fn user(text: &str) -> UserEntry {
         attachments: Vec::new(),
         context: String::new(),
         is_summary: false,
+        is_by_model: false,
     }
 }
 

@@ -161,6 +161,7 @@ pub(crate) fn base(
         attachments: Vec::new(),
         context: String::new(),
         is_summary: true,
+        is_by_model: false,
     }));
     std::iter::once(first).chain(tail.iter().cloned()).collect()
 }

@@ -4,11 +4,17 @@ use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderName, HeaderValue, Request};
 use url::Url;
+use zeph_core::execution::SecretValue;
+use zeph_core::failure::one_line;
+use zeph_core::redact::Redactor;
 use zeph_egress::{Egress, OwnClient, OwnLimits};
 
 use crate::error::{ProviderError, ProviderErrorKind};
 use crate::settings::{ApiKey, ProviderKind, ProviderSettings};
 use crate::wire::{Codec, Failure};
+
+/// Most characters of the message of a failure.
+const MESSAGE_CHARS_MAX: usize = 800;
 
 /// Most bytes of an answer.
 const ANSWER_BYTES_MAX: usize = 64 * 1024 * 1024;
@@ -19,6 +25,8 @@ pub(crate) struct Endpoint {
     pub(crate) settings: ProviderSettings,
     pub(crate) base: Url,
     pub(crate) client: OwnClient,
+    /// Removes the key from what is said of failures.
+    redactor: Redactor,
 }
 
 impl Endpoint {
@@ -28,6 +36,7 @@ impl Endpoint {
     pub(crate) fn new(settings: ProviderSettings, egress: &Egress) -> Result<Self, ProviderError> {
         match base_and_client(&settings, egress) {
             Ok((base, client)) => Ok(Self {
+                redactor: redactor(&settings),
                 settings,
                 base,
                 client,
@@ -63,16 +72,30 @@ impl Endpoint {
         request.map_err(|error| Failure::new(ProviderErrorKind::Settings, error.to_string()))
     }
 
+    /// What a failure says, on one line and without the key: a server may repeat what it was sent.
+    pub(crate) fn message(&self, failure: &Failure) -> String {
+        one_line(&self.redactor.text(&failure.message), MESSAGE_CHARS_MAX)
+    }
+
     /// A failure, with the name of the provider and what helps where that is known.
     pub(crate) fn error(&self, failure: &Failure) -> ProviderError {
+        let advice = advice(failure, &self.settings);
         ProviderError {
             provider: self.settings.name.clone(),
             kind: failure.kind,
-            message: advised(failure, &self.settings),
+            message: format!("{}{advice}", self.message(failure)),
             status: failure.status,
             retry_after: failure.retry_after,
         }
     }
+}
+
+fn redactor(settings: &ProviderSettings) -> Redactor {
+    let keys = settings.key.iter().map(|key| SecretValue {
+        name: format!("the key of {}", settings.name),
+        value: key.expose().to_owned(),
+    });
+    Redactor::new(&keys.collect::<Vec<_>>())
 }
 
 /// Errors: what is wrong with the settings.
@@ -105,11 +128,11 @@ fn base_and_client(
     Ok((base, client))
 }
 
-/// The message, with what helps where that is known.
-fn advised(failure: &Failure, settings: &ProviderSettings) -> String {
+/// What helps, where that is known.
+fn advice(failure: &Failure, settings: &ProviderSettings) -> String {
     let message = &failure.message;
     let is_ollama = settings.kind == ProviderKind::Ollama;
-    let advice = match failure.kind {
+    match failure.kind {
         ProviderErrorKind::NotFound if is_ollama => {
             format!("; `ollama pull {}` fetches the model", settings.model)
         }
@@ -121,6 +144,5 @@ fn advised(failure: &Failure, settings: &ProviderSettings) -> String {
             "; `timeout_secs` and `idle_timeout_secs` set the limits".to_owned()
         }
         _ => String::new(),
-    };
-    format!("{message}{advice}")
+    }
 }

@@ -19,8 +19,8 @@ use self::arguments::{inert, shown};
 use crate::compaction::TOKEN_BYTES;
 use crate::error::ProviderError;
 use crate::message::{AssistantTurn, StopReason, Turn, UserTurn};
-use crate::provider::{ModelRequest, Provider, RequestOptions};
-use crate::usage::SideSpending;
+use crate::provider::{ModelEvent, ModelRequest, Provider, RequestOptions, SeenUsage};
+use crate::usage::{SideSpending, Usage};
 
 /// Tokens of an answer: a line, and room for models that think before it.
 const ANSWER_TOKENS_MAX: u32 = 2_048;
@@ -111,14 +111,16 @@ impl Judge {
         &self.provider
     }
 
-    /// The verdict about a call, and what it took. Known secrets and what is named like one are not sent.
+    /// The verdict about a call. Known secrets and what is named like one are not sent. `spent` is what it took so far, also when there is no
+    /// verdict and when the future is dropped.
     ///
     /// Errors: [`NoVerdict`]. Limits: none of time; drop the future to end it.
     pub async fn judge(
         &self,
         call: JudgedCall<'_>,
         redactor: &Redactor,
-    ) -> Result<(Verdict, SideSpending), NoVerdict> {
+        spent: &mut SideSpending,
+    ) -> Result<Verdict, NoVerdict> {
         let text = question(call, redactor).map_err(NoVerdict::TooLong)?;
         let request_bytes = self.system[0].len() + text.len();
         let turns = [Turn::User(UserTurn::text(text))];
@@ -132,16 +134,22 @@ impl Judge {
                 ..RequestOptions::default()
             },
         };
-        let reply = self.provider.respond(request, &mut |_| {}).await;
+        let request_tokens = request_bytes as u64 / TOKEN_BYTES;
+        let prices = self.provider.prices();
+        let spending = |usage: Usage| SideSpending::of_request(usage, prices.cost(&usage));
+        let mut seen = SeenUsage::default();
+        let mut on_event = |event: ModelEvent| {
+            seen.note(&event);
+            *spent = spending(seen.total(|| request_tokens));
+        };
+        let reply = self.provider.respond(request, &mut on_event).await;
         let reply = reply.map_err(NoVerdict::Provider)?;
-        let reply = reply.with_estimate(|| request_bytes as u64 / TOKEN_BYTES);
-        let cost = self.provider.prices().cost(&reply.usage);
-        let spending = SideSpending::of_request(reply.usage, cost);
-        let verdict = match verdict(&reply.turn) {
+        let reply = reply.with_estimate(|| request_tokens);
+        *spent = spending(reply.usage);
+        Ok(match verdict(&reply.turn) {
             Verdict::Deny(reason) => Verdict::Deny(redactor.text(&reason).into_owned()),
             allow @ Verdict::Allow => allow,
-        };
-        Ok((verdict, spending))
+        })
     }
 }
 

@@ -128,7 +128,7 @@ impl HttpModel {
             on_event(ModelEvent::Retry {
                 attempt: number,
                 after,
-                why: failure.message,
+                why: self.endpoint.message(&failure),
                 discards,
             });
             tokio::time::sleep(after).await;

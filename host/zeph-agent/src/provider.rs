@@ -136,6 +136,43 @@ impl Reply {
     }
 }
 
+/// What the attempts at one answer took, read from their events: known also of an answer that fails, or is waited for no longer.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct SeenUsage {
+    before: Usage,
+    attempt: Usage,
+    answer_bytes: u64,
+}
+
+impl SeenUsage {
+    pub(crate) fn note(&mut self, event: &ModelEvent) {
+        match event {
+            ModelEvent::Text(text)
+            | ModelEvent::Thinking(text)
+            | ModelEvent::CallArguments { text, .. } => self.answer_bytes += text.len() as u64,
+            ModelEvent::CallStarted { .. } => {}
+            ModelEvent::Usage(usage) => self.attempt = *usage,
+            ModelEvent::Retry { .. } => {
+                self.before += self.attempt;
+                (self.attempt, self.answer_bytes) = Default::default();
+            }
+        }
+    }
+
+    /// All of it. What a provider answered and did not report is estimated; `request_tokens` is about what the request takes.
+    pub(crate) fn total(&self, request_tokens: impl FnOnce() -> u64) -> Usage {
+        let mut attempt = self.attempt;
+        if self.answer_bytes > 0 && attempt.prompt() == 0 {
+            attempt.input = request_tokens();
+            attempt.estimated = attempt.estimated.saturating_add(attempt.input);
+        }
+        let unreported = (self.answer_bytes / TOKEN_BYTES).saturating_sub(attempt.output);
+        attempt.output = attempt.output.saturating_add(unreported);
+        attempt.estimated = attempt.estimated.saturating_add(unreported);
+        self.before + attempt
+    }
+}
+
 /// A request that was not sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestPreview {

@@ -56,6 +56,9 @@ pub struct UserEntry {
     /// Whether the host wrote it: a summary of what was before.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_summary: bool,
+    /// Whether a model wrote it for later, as the prompt of a schedule: no user said it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_by_model: bool,
 }
 
 /// A file that was attached.

@@ -243,6 +243,7 @@ impl Lab {
             attachments: Vec::new(),
             context: String::new(),
             is_summary: false,
+            is_by_model: false,
         };
         let runtime = tokio::runtime::Builder::new_current_thread()
             .build()

@@ -70,7 +70,7 @@ pub struct SandboxSettings {
     /// Whether commands may use the network (`allow_network`).
     pub network: bool,
     /// The hosts that commands reach although they may not use the network (`allow_hosts` and `hosts`); a host that is there by its
-    /// name goes before a wildcard, else the first one counts.
+    /// name goes before a wildcard, else the first one counts. What a rule says of several entries is there for each of them.
     pub hosts: Vec<ExitHost>,
     /// What commands cannot see, whatever is allowed above: the host's own files, and `hide`.
     pub hide: Vec<PathBuf>,

@@ -6,6 +6,7 @@
 //! message of TLS must ask for that very server (`hello`, `tunnel`). Where the operator wants it, TLS ends here, and every request
 //! is looked at (`inspect`). Everything of an exit ends when it is dropped.
 
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::io;
 use std::net::TcpListener as StdListener;
@@ -82,12 +83,13 @@ impl Default for ExitLimits {
 
 /// Gives the values of secrets for the requests of commands (`secrets` of an inspected host), and what no response may hold.
 pub trait SecretValues: Debug + Send + Sync {
-    /// What requests get by `uses`, now.
-    fn of_uses(&self, uses: &[SecretUse]) -> CallSecrets;
-
-    /// The value that is stored under a name, now.
-    fn value(&self, name: &str) -> Option<String>;
+    /// What a request gets now by `uses`, and those of `names` that have a value. All of it is of one moment: what no response may hold has
+    /// every value that is given.
+    fn of_request(&self, uses: &[SecretUse], names: &[String]) -> (CallSecrets, NamedValues);
 }
+
+/// The values of secrets, by name.
+pub type NamedValues = BTreeMap<String, String>;
 
 /// The exits of the commands of one configuration.
 #[derive(Debug)]

@@ -72,6 +72,11 @@ impl BuiltinWork {
     }
 }
 
+/// Whether the results of the built-in `tool` only repeat what calls wrote, here or in other conversations.
+pub(crate) fn only_repeats(tool: &str) -> bool {
+    [turn_state::NAME, update_plan::NAME].contains(&tool) || scheduler::tools::ALL.contains(&tool)
+}
+
 /// Reads the arguments of a call.
 ///
 /// Errors: `invalid_parameters`.

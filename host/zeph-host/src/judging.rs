@@ -71,8 +71,6 @@ pub(crate) struct JudgeResult {
     /// For the record: `ALLOW` or `DENY: reason`, or why there was no verdict.
     pub(crate) verdict: String,
     ruling: Ruling,
-    /// What the judge took.
-    pub(crate) spent: SideSpending,
 }
 
 /// What a verdict comes to.
@@ -186,23 +184,25 @@ impl JudgeRoom {
             Err(missing) => return Ok(self.without_verdict(missing)),
         };
         let redactor = self.secrets.redactor();
-        let asked = tokio::time::timeout(self.settings.timeout, judge.judge(judged, &redactor));
+        let mut spent = SideSpending::default();
+        let asked = judge.judge(judged, &redactor, &mut spent);
+        let asked = tokio::time::timeout(self.settings.timeout, asked);
         let answer = tokio::select! {
             biased;
-            () = cancelled_call => return Err(cancelled()),
-            answer = asked => answer,
+            () = cancelled_call => None,
+            answer = asked => Some(answer),
         };
-        let result = match answer {
-            Ok(Ok((verdict, spent))) => JudgeResult::of(verdict, spent),
+        if let Some(meter) = meter {
+            meter.add(&spent);
+        }
+        let result = match answer.ok_or_else(cancelled)? {
+            Ok(Ok(verdict)) => JudgeResult::of(verdict),
             Ok(Err(problem)) => self.without_verdict(&problem.to_string()),
             Err(_) => self.without_verdict(&format!(
                 "no answer within {}",
                 crate::run::render::duration(self.settings.timeout)
             )),
         };
-        if let Some(meter) = meter {
-            meter.add(&result.spent);
-        }
         Ok(result)
     }
 
@@ -217,7 +217,6 @@ impl JudgeRoom {
                     "ALLOW: not judged, because `{provider}` gave no verdict ({why}) and `{RULE}.fail_open` is set"
                 ),
                 ruling: Ruling::Allowed,
-                spent: SideSpending::default(),
             },
             false => JudgeResult::missing(format!("DENY: `{provider}` gave no verdict ({why})")),
         }
@@ -304,17 +303,15 @@ impl JudgeRoom {
 }
 
 impl JudgeResult {
-    fn of(verdict: Verdict, spent: SideSpending) -> Self {
+    fn of(verdict: Verdict) -> Self {
         match verdict {
             Verdict::Allow => Self {
                 verdict: "ALLOW".to_owned(),
                 ruling: Ruling::Allowed,
-                spent,
             },
             Verdict::Deny(reason) => Self {
                 verdict: format!("DENY: {reason}"),
                 ruling: Ruling::Denied,
-                spent,
             },
         }
     }
@@ -323,7 +320,6 @@ impl JudgeResult {
         Self {
             verdict,
             ruling: Ruling::Missing,
-            spent: SideSpending::default(),
         }
     }
 }

@@ -11,6 +11,7 @@ use zeph_config::Config;
 use zeph_core::execution::SecretValue;
 use zeph_core::redact::Redactor;
 use zeph_core::secret::SecretUse;
+use zeph_egress::exit::NamedValues;
 use zeph_egress::secret::{CallSecrets, GrantedSecret};
 use zeph_store::{
     Keyring, LoginFolder, ReachableSecrets, SecretFolder, SecretsError, SecretsStamp,
@@ -119,31 +120,27 @@ impl KnownSecrets {
             true => self.lock(),
             false => self.look(),
         };
-        let value = |used: &SecretUse| {
-            let stored = known.stored.iter().find(|secret| secret.name == used.name);
-            stored.map(|secret| secret.value.clone())
-        };
-        let (set, unset): (Vec<_>, Vec<_>) = uses
+        known.of_call(uses, variables)
+    }
+
+    /// What one request of a command gets, and the values of those of `names` that are stored, as of one look: what its response must not
+    /// hold has each of these values.
+    pub(crate) fn of_request(
+        &self,
+        uses: &[SecretUse],
+        names: &[String],
+    ) -> (CallSecrets, NamedValues) {
+        let known = self.look();
+        let stored = names
             .iter()
-            .cloned()
-            .map(|granted| (value(&granted), granted))
-            .partition(|(value, _)| value.is_some());
-        let granted = set.into_iter().filter_map(|(value, granted)| {
-            let value = value?;
-            Some(GrantedSecret { granted, value })
-        });
-        CallSecrets {
-            granted: granted.collect(),
-            unset: unset.into_iter().map(|(_, used)| used).collect(),
-            known: known.redactor_without(variables),
-        }
+            .filter_map(|name| Some((name.clone(), known.value(name)?)));
+        let stored = stored.collect();
+        (known.of_call(uses, &[]), stored)
     }
 
     /// The value of a stored secret, as it is now.
     pub(crate) fn value(&self, name: &str) -> Option<String> {
-        let known = self.look();
-        let secret = known.stored.iter().find(|secret| secret.name == name);
-        secret.map(|secret| secret.value.clone())
+        self.look().value(name)
     }
 
     /// Why no stored secret is used, when one should be.
@@ -176,6 +173,28 @@ impl KnownSecrets {
 }
 
 impl Known {
+    fn value(&self, name: &str) -> Option<String> {
+        let secret = self.stored.iter().find(|secret| secret.name == name);
+        secret.map(|secret| secret.value.clone())
+    }
+
+    fn of_call(&self, uses: &[SecretUse], variables: &[(String, String)]) -> CallSecrets {
+        let (set, unset): (Vec<_>, Vec<_>) = uses
+            .iter()
+            .cloned()
+            .map(|granted| (self.value(&granted.name), granted))
+            .partition(|(value, _)| value.is_some());
+        let granted = set.into_iter().filter_map(|(value, granted)| {
+            let value = value?;
+            Some(GrantedSecret { granted, value })
+        });
+        CallSecrets {
+            granted: granted.collect(),
+            unset: unset.into_iter().map(|(_, used)| used).collect(),
+            known: self.redactor_without(variables),
+        }
+    }
+
     /// What removes every secret but those that are values of `variables`.
     fn redactor_without(&self, variables: &[(String, String)]) -> Redactor {
         let is_handed = |secret: &&SecretValue| {
@@ -342,6 +361,24 @@ mod tests {
             assert_eq!(text.contains(secret), !has_secrets, "{text}");
             assert_eq!(text.contains(token), !has_logins, "{text}");
             assert_eq!(known.value("A").is_some(), has_secrets);
+        }
+    }
+
+    #[test]
+    fn a_value_that_was_replaced_is_given_with_what_removes_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = SecretFolder::new(dir.path().join("secrets"));
+        let known = KnownSecrets {
+            folder: Some(SecretFolder::new(dir.path().join("secrets"))),
+            logins: None,
+            known: Mutex::default(),
+        };
+        let names = ["A".to_owned(), "B".to_owned()];
+        for value in ["value-of-a-secret-1", "value-of-a-secret-2-replaced"] {
+            folder.set("A", value, 1).unwrap();
+            let (call, stored) = known.of_request(&[], &names);
+            assert_eq!(stored, [("A".to_owned(), value.to_owned())].into());
+            assert!(!call.known.text(value).contains(value));
         }
     }
 

@@ -20,6 +20,7 @@ use zeph_core::execution::Execution;
 use zeph_core::failure::ToolFailure;
 use zeph_core::output::{Outcome, ToolOutput};
 use zeph_core::policy::{Decision, GrantModes};
+use zeph_core::tool::Tool;
 use zeph_engine::Cancel;
 use zeph_plugins::rights::RightsSource;
 use zeph_store::{SingleUseRights, TrustState};
@@ -44,7 +45,7 @@ use crate::recording::OpenCall;
 use crate::resolve::Resolver;
 use crate::session::{AskedRequest, Session};
 use crate::telemetry::CallSpan;
-use crate::{authorisation, goal, questions, redact, workspace};
+use crate::{authorisation, builtin, goal, questions, redact, workspace};
 
 /// Makes one call. Every way a call can end leaves through the one exit at the bottom.
 pub(crate) async fn call(
@@ -106,7 +107,10 @@ pub(crate) async fn call(
         turn: turn.filter(|_| done.is_of_turn && !session.is_of_plugin()),
     };
     let output = show(host, session, (about, &redactor), execution).await;
-    session.hear_result(output.produced());
+    let repeats = |tool: &Arc<Tool>| builtin::only_repeats(tool.name.as_str());
+    if !tool.as_ref().is_some_and(repeats) {
+        session.hear_result(output.produced());
+    }
     let end = CallEnd {
         output: &output,
         facts: &facts,

@@ -342,6 +342,18 @@ impl Session {
         Arc::make_mut(heard.get_or_insert_default()).hear_user(text);
     }
 
+    /// Remembers the addresses that were named where a model wrote its schedule. From then on a call that reaches another one asks.
+    pub(crate) fn hear_named(&self, addresses: &[String]) {
+        let mut heard = self.lock_heard();
+        Arc::make_mut(heard.get_or_insert_default()).hear_named(addresses);
+    }
+
+    /// Remembers what a model said in the place of the user: it names nothing, and a result that repeats it does not either.
+    pub(crate) fn hear_model(&self, text: &str) {
+        let mut heard = self.lock_heard();
+        Arc::make_mut(heard.get_or_insert_default()).hear_model(text);
+    }
+
     /// What the user said last, where that is known.
     pub(crate) fn last_said(&self) -> Option<Arc<str>> {
         let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use zeph_core::network::{ExitHost, Passage};
 use zeph_core::secret::SecretUse;
 use zeph_egress::Dialer;
-use zeph_egress::exit::{ExitLimits, ExitProxy, SecretValues};
+use zeph_egress::exit::{ExitLimits, ExitProxy, NamedValues, SecretValues};
 use zeph_egress::secret::CallSecrets;
 use zeph_shell::jail::{Jail, JailPolicy, Network};
 
@@ -72,11 +72,7 @@ pub(crate) fn jail(policy: JailPolicy, parts: &ProductParts) -> io::Result<Jail>
 struct NoSecrets;
 
 impl SecretValues for NoSecrets {
-    fn of_uses(&self, _: &[SecretUse]) -> CallSecrets {
-        CallSecrets::default()
-    }
-
-    fn value(&self, _: &str) -> Option<String> {
-        None
+    fn of_request(&self, _: &[SecretUse], _: &[String]) -> (CallSecrets, NamedValues) {
+        (CallSecrets::default(), NamedValues::new())
     }
 }

@@ -86,7 +86,8 @@ async fn guests(lab: &Lab) -> io::Result<CheckResult> {
     let host = format!("127.0.0.1:{}", server.port);
     let secret = TestSecret::new(&lab.dir().join("secrets"), &host, lab.parts())?;
     let access = format!("http://{host}").parse().map_err(io::Error::other)?;
-    let secrets = secret.values.of_uses(std::slice::from_ref(&secret.used));
+    let used = std::slice::from_ref(&secret.used);
+    let (secrets, _) = secret.values.of_request(used, &[]);
     let exit = (lab.parts().exit)(call_exit(
         access,
         &[opened("127.0.0.1", server.port)?],

@@ -109,7 +109,7 @@ pub use secrets::{
 pub use sequences::{
     ConversationPast, LEARNED_MAX, SequenceObservation, SequenceState, StoredSequence,
 };
-pub use session::{NewSession, NewSessionItem, SessionRecord};
+pub use session::{AppendEnd, NewSession, NewSessionItem, SessionItems, SessionRecord};
 pub use sharing::CallBucket;
 pub use store::Store;
 pub use sweep::{Retention, SweepReport};

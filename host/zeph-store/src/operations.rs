@@ -43,7 +43,7 @@ use crate::schedules::{
 };
 use crate::secrets::audit_keys::AuditKeys;
 use crate::sequences::{ConversationPast, SequenceObservation, StoredSequence};
-use crate::session::{NewSession, NewSessionItem, SessionRecord};
+use crate::session::{AppendEnd, NewSession, NewSessionItem, SessionItems, SessionRecord};
 use crate::sharing::CallBucket;
 use crate::sweep::{Past, SweepReport};
 use crate::tokens::TokenRecord;
@@ -81,15 +81,16 @@ pub(crate) trait Operations {
 
     /// Begins the session of a conversation, which is begun when there is none; one that is there keeps its items and its beginning.
     fn begin_session(&self, session: &NewSession, at_ms: i64) -> Outcome<()>;
-    /// Appends items to a session; false when there is none.
+    /// Appends items to a session whose last one has the number `after`.
     fn append_items(
         &self,
         conversation: ConversationId,
         items: &[NewSessionItem],
+        after: i64,
         at_ms: i64,
-    ) -> Outcome<bool>;
+    ) -> Outcome<AppendEnd>;
     /// The items of a session in order, from the last base on.
-    fn session_items(&self, conversation: ConversationId) -> Outcome<Vec<String>>;
+    fn session_items(&self, conversation: ConversationId) -> Outcome<SessionItems>;
     /// The session of a conversation.
     fn session(&self, conversation: ConversationId) -> Outcome<Option<SessionRecord>>;
     /// The sessions of one directory or of all that were used last, newest first, at most `limit`.

@@ -42,7 +42,7 @@ use crate::schedules::{
 };
 use crate::secrets::audit_keys::AuditKeys;
 use crate::sequences::{ConversationPast, SequenceObservation, StoredSequence};
-use crate::session::{NewSession, NewSessionItem, SessionRecord};
+use crate::session::{AppendEnd, NewSession, NewSessionItem, SessionItems, SessionRecord};
 use crate::sharing::CallBucket;
 use crate::sweep::{Past, SweepReport};
 use crate::tokens::TokenRecord;
@@ -111,12 +111,13 @@ impl Operations for Transaction {
         &self,
         conversation: ConversationId,
         items: &[NewSessionItem],
+        after: i64,
         at_ms: i64,
-    ) -> Outcome<bool> {
-        session::append(self, conversation, items, at_ms)
+    ) -> Outcome<AppendEnd> {
+        session::append(self, conversation, items, after, at_ms)
     }
 
-    fn session_items(&self, conversation: ConversationId) -> Outcome<Vec<String>> {
+    fn session_items(&self, conversation: ConversationId) -> Outcome<SessionItems> {
         session::items(self, conversation)
     }
 

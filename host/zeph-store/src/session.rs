@@ -33,6 +33,26 @@ pub struct NewSessionItem {
     pub is_base: bool,
 }
 
+/// The items of a session.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SessionItems {
+    /// In order, from the last base on; none when there is no such session.
+    pub items: Vec<String>,
+    /// The number of the last one, which the next ones are appended after; 0 when there is none.
+    pub last: i64,
+}
+
+/// What came of appending items.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AppendEnd {
+    /// They are there. The number is that of the last one.
+    Appended(i64),
+    /// There is no such session.
+    NoSession,
+    /// Somebody else has appended something meanwhile, so they are not there.
+    Moved,
+}
+
 /// A stored session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SessionRecord {
@@ -65,28 +85,29 @@ impl Store {
         .await
     }
 
-    /// Appends items in order; false when there is no such session.
+    /// Appends items in order, where the last one has the number `after`.
     ///
     /// Errors: [`StoreError`] when they cannot be recorded; then none is.
     pub async fn append_items(
         &self,
         conversation: ConversationId,
         items: Vec<NewSessionItem>,
+        after: i64,
         at_ms: i64,
-    ) -> Result<bool, StoreError> {
+    ) -> Result<AppendEnd, StoreError> {
         self.run("append to a session", Access::Write, move |operations| {
-            operations.append_items(conversation, &items, at_ms)
+            operations.append_items(conversation, &items, after, at_ms)
         })
         .await
     }
 
-    /// The items of a session in order, from the last base on; none when there is no such session.
+    /// The items of a session.
     ///
     /// Errors: [`StoreError`] when the database cannot be read.
     pub async fn session_items(
         &self,
         conversation: ConversationId,
-    ) -> Result<Vec<String>, StoreError> {
+    ) -> Result<SessionItems, StoreError> {
         self.run("read a session", Access::Read, move |operations| {
             operations.session_items(conversation)
         })

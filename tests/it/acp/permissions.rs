@@ -171,6 +171,37 @@ fn nothing_but_an_offered_answer_allows_a_call() {
 }
 
 #[test]
+fn an_answer_after_the_cancel_of_its_command_approves_nothing() {
+    let model = Model::new([write("a.txt"), says("no")]);
+    let product = product(&model);
+    let mut client = Client::start(&product, &[], plain());
+    let session = client.session(&product.work);
+    client.prompt(&session, "write", |client, request| {
+        client.answer(request, &json!({"outcome": {"outcome": "cancelled"}}));
+    });
+    let turn = client.send_prompt(&session, "/approve write");
+    let asked = client.until(|message| message["method"] == "session/request_permission");
+    client.notify("session/cancel", &json!({"sessionId": session}));
+    let answer = client.wait(turn, |_, request| panic!("{request}")).unwrap();
+    assert_eq!(answer["stopReason"], "cancelled");
+    let allow = json!({"outcome": {"outcome": "selected", "optionId": "allow_always"}});
+    client.answer(&asked, &allow);
+    client.prompt(&session, "/cost", |_, request| panic!("{request}"));
+    let waiting = product.run(&["approve", "--json"]).stdout;
+    assert!(waiting.contains("a.txt"), "{waiting}");
+    // One in time does, and is recorded as one of the editor.
+    let mut n_asked = 0;
+    client.prompt(
+        &session,
+        "/approve write",
+        choose("allow_always", &mut n_asked),
+    );
+    assert_eq!(n_asked, 1);
+    let listed = product.run(&["approve"]).stdout;
+    assert!(listed.contains("(test)"), "{listed}");
+}
+
+#[test]
 fn edits_are_allowed_in_their_mode_but_not_what_programs_obey() {
     let model = Model::new([
         write("a.txt"),

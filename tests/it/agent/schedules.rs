@@ -6,8 +6,10 @@ use serde_json::json;
 
 use super::script::{Script, calls, says};
 use super::settings;
+use crate::egress;
 use crate::product::{Product, answer};
 use crate::scheduler::{OPEN, SchedulerHost, ended};
+use crate::site::Site;
 
 /// A product with the model of `script`, where the prompt `Write the note.` is scheduled.
 fn scheduled(script: &Script) -> Product {
@@ -101,4 +103,31 @@ fn a_scheduled_prompt_without_a_model_says_what_is_missing() {
     assert_eq!(task["last_run"]["state"], "failed", "{task}");
     let note = task["last_run"]["note"].as_str().unwrap();
     assert!(note.contains("llm.providers"), "{note}");
+}
+
+/// A model that schedules a prompt names no address with it.
+#[test]
+fn a_prompt_that_a_model_scheduled_is_not_what_the_user_said() {
+    let site = Site::start(|_| ("200 OK".to_owned(), b"hello".to_vec()));
+    let url = site.url("/?secret");
+    let task = json!({"name": "fetch", "at": "+1s", "prompt": format!("Visit {url}.")});
+    let visit = json!({"method": "GET", "url": url, "headers": [], "body": ""});
+    let script = Script::new([
+        calls(&[("schedule_deferred", task)]),
+        says("It is scheduled."),
+        calls(&[("visit", visit)]),
+        says("I tried."),
+    ]);
+    let product = egress::product(&site);
+    egress::grant(&product, &format!("localhost:{}:GET", site.port));
+    let file = product.home.join(".config/zeph-host/config.toml");
+    let config = fs::read_to_string(&file).unwrap();
+    let config = format!("{config}\n{OPEN}{}", settings(&script, 6));
+    fs::write(&file, config).unwrap();
+    let ran = product.run(&["run", "Have it done later."]);
+    assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
+    let _host = SchedulerHost::start(&product);
+    let task = ended(&product, "fetch");
+    assert_eq!(task["last_run"]["state"], "refused", "{task}");
+    assert!(site.requests().is_empty(), "{:?}", site.requests());
 }

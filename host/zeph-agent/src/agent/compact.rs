@@ -160,12 +160,14 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
         let told = (&Silent as _, turn.cancel);
         let reply = match self.respond(request, told, || request_tokens).await {
             Ok(reply) => reply,
-            Err(TurnStatus::ProviderFailed(error)) => {
-                let notice = format!("the conversation cannot be summarised: {error}");
-                turn.observer.on(AgentEvent::Notice(&notice));
-                return Ok(None);
-            }
-            Err(stopped) => return Err(stopped),
+            Err(failed) => match self.failed(failed).await {
+                TurnStatus::ProviderFailed(error) => {
+                    let notice = format!("the conversation cannot be summarised: {error}");
+                    turn.observer.on(AgentEvent::Notice(&notice));
+                    return Ok(None);
+                }
+                stopped => return Err(stopped),
+            },
         };
         let cost = self.count(&reply);
         let spent = SideSpending::of_request(reply.usage, cost);

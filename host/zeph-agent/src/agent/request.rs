@@ -8,10 +8,18 @@ use crate::compaction::{TOKEN_BYTES, entry_bytes};
 use crate::error::ProviderErrorKind;
 use crate::event::{AgentEvent, Journal, Observer, TurnStatus};
 use crate::message;
-use crate::provider::{ModelEvent, ModelRequest, Reply, RequestOptions, RequestPreview};
+use crate::provider::{ModelEvent, ModelRequest, Reply, RequestOptions, RequestPreview, SeenUsage};
 use crate::tool_host::ToolHost;
 use crate::transcript::{AssistantEntry, TranscriptEntry, UserEntry, derive};
-use crate::usage::{Cost, SideSpending};
+use crate::usage::{Cost, SideSpending, Usage};
+
+/// A request that was not answered, or not to the end.
+#[derive(Debug)]
+pub(super) struct FailedRequest {
+    stopped: Stopped,
+    /// What it took nevertheless.
+    usage: Usage,
+}
 
 impl<H: ToolHost, J: Journal> Agent<H, J> {
     /// The model's answer to the conversation.
@@ -44,9 +52,11 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
             options: RequestOptions::default(),
         };
         let told = (turn.observer, turn.cancel);
-        let reply = self
-            .respond(request, told, || self.context_tokens())
-            .await?;
+        let reply = self.respond(request, told, || self.context_tokens()).await;
+        let reply = match reply {
+            Ok(reply) => reply,
+            Err(failed) => return Err(self.failed(failed).await),
+        };
         let n_entries = self.transcript.entries().len();
         let cost = self.count(&reply);
         self.host.answered(&reply.usage);
@@ -70,16 +80,40 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
         request: ModelRequest<'_>,
         (observer, cancel): (&dyn Observer, &CancellationToken),
         request_tokens: impl FnOnce() -> u64,
-    ) -> Result<Reply, Stopped> {
-        let mut on_event = |event: ModelEvent| tell(&event, observer);
+    ) -> Result<Reply, FailedRequest> {
+        let mut seen = SeenUsage::default();
+        let mut on_event = |event: ModelEvent| {
+            seen.note(&event);
+            tell(&event, observer);
+        };
         let reply = tokio::select! {
             biased;
-            () = cancel.cancelled() => return Err(TurnStatus::Interrupted),
+            () = cancel.cancelled() => Err(TurnStatus::Interrupted),
             reply = self.provider.respond(request, &mut on_event) => {
-                reply.map_err(TurnStatus::ProviderFailed)?
+                reply.map_err(TurnStatus::ProviderFailed)
             }
         };
-        Ok(reply.with_estimate(request_tokens))
+        match reply {
+            Ok(reply) => Ok(reply.with_estimate(request_tokens)),
+            Err(stopped) => Err(FailedRequest {
+                stopped,
+                usage: seen.total(request_tokens),
+            }),
+        }
+    }
+
+    /// Counts and stores what a request took that has no answer; why it has none.
+    pub(super) async fn failed(&mut self, failed: FailedRequest) -> Stopped {
+        let FailedRequest { stopped, usage } = failed;
+        if usage.total() > 0 {
+            let spent = SideSpending::of_request(usage, self.provider.prices().cost(&usage));
+            self.spend(&spent);
+            let stored = self.record(vec![TranscriptEntry::Spent(spent)]).await;
+            if let Err(problem) = stored {
+                tracing::warn!(problem, "what a failed request took is not stored");
+            }
+        }
+        stopped
     }
 
     /// Adds what a request took; what it cost, where prices are known.

@@ -80,12 +80,13 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
         let told = (&Silent as _, turn.cancel);
         let reply = match self.respond(request, told, || request_tokens).await {
             Ok(reply) => reply,
-            Err(TurnStatus::ProviderFailed(error)) => {
-                let notice = format!("the result cannot be summed up: {error}");
-                turn.observer.on(AgentEvent::Notice(&notice));
+            Err(failed) => {
+                if let TurnStatus::ProviderFailed(error) = self.failed(failed).await {
+                    let notice = format!("the result cannot be summed up: {error}");
+                    turn.observer.on(AgentEvent::Notice(&notice));
+                }
                 return None;
             }
-            Err(_) => return None,
         };
         let cost = self.count(&reply);
         *spent += SideSpending::of_request(reply.usage, cost);

@@ -221,9 +221,9 @@ async fn a_judgement_counts_where_its_provider_reports_no_usage() {
         arguments: &json!({ "command": "true" }),
         user: None,
     };
-    let judged = judge.judge(call, &Redactor::default()).await;
-    let (verdict, spent) = judged.unwrap();
-    assert_eq!(verdict, Verdict::Allow);
+    let mut spent = crate::usage::SideSpending::default();
+    let judged = judge.judge(call, &Redactor::default(), &mut spent).await;
+    assert_eq!(judged.unwrap(), Verdict::Allow);
     assert!(spent.usage.total() > 100, "{spent:?}");
     assert_eq!(spent.usage.estimated, spent.usage.total());
     assert!(spent.cost > crate::usage::Cost::default());

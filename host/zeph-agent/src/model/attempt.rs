@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use http::header::{CONTENT_TYPE, LOCATION};
-use zeph_core::failure::one_line;
 use zeph_egress::{DialError, OwnAnswer, OwnError};
 
 use crate::draft::Draft;
@@ -20,9 +19,6 @@ const ERROR_BYTES_MAX: usize = 64 * 1024;
 /// Bytes of texts, thoughts and arguments of one answer. They are parsed, stored and sent again with every later request, and take some ten
 /// times as much memory meanwhile; the longest answers of models have half a megabyte.
 const CONTENT_BYTES_MAX: usize = 8 << 20;
-
-/// Characters of the address of a redirect that are shown.
-const LOCATION_CHARS_MAX: usize = 200;
 
 /// How long the end of a body is waited for once the answer is complete, so that its connection can be used again.
 const DRAIN_MAX: Duration = Duration::from_millis(50);
@@ -158,10 +154,10 @@ fn redirected(answer: &OwnAnswer) -> Failure {
     let to = answer.headers.get(LOCATION);
     let to = to.map_or_else(String::new, |to| {
         let shown = String::from_utf8_lossy(to.as_bytes());
-        format!(" to `{}`", one_line(&shown, LOCATION_CHARS_MAX))
+        format!(": `{shown}`")
     });
     let message = format!(
-        "the provider redirects{to}, which is not followed; set its `base_url` in `[[llm.providers]]` to where it is"
+        "the provider redirects, which is not followed; set its `base_url` in `[[llm.providers]]` to where it is{to}"
     );
     Failure {
         status: Some(answer.status.as_u16()),

@@ -245,6 +245,32 @@ async fn an_answer_without_bounds_is_refused() {
 }
 
 #[tokio::test]
+async fn a_key_that_a_server_repeats_is_in_no_message() {
+    let long = "x".repeat(796);
+    let cut = format!("{STREAM}data: {{\"error\":{{\"message\":\"{long} sk-secret-1\"}}}}\n\n");
+    let refused = |status: &str, body: &str| {
+        let length = body.len();
+        format!("HTTP/1.1 {status}\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}")
+    };
+    for answer in [
+        refused(
+            "401 Unauthorized",
+            "{\"error\":{\"message\":\"wrong key sk-secret-1\"}}",
+        ),
+        refused("503 Unavailable", "got authorization: Bearer sk-secret-1"),
+        refused(
+            "307 Temporary Redirect\r\nlocation: http://127.0.0.1:1/?key=sk-secret-1",
+            "",
+        ),
+        cut,
+    ] {
+        let error = answered(answer).await.unwrap_err();
+        // No beginning of it either, where the message ends in it.
+        assert!(!error.contains("sk-s"), "{error}");
+    }
+}
+
+#[tokio::test]
 async fn a_redirect_is_not_followed_and_names_what_mends_it() {
     let head = "HTTP/1.1 307 Temporary Redirect\r\nlocation: http://127.0.0.1:1/v2\r\ncontent-length: 0\r\n\r\n";
     let error = answered(head.to_owned()).await.unwrap_err();

@@ -42,6 +42,7 @@ pub(crate) fn user(text: &str) -> TranscriptEntry {
         attachments: Vec::new(),
         context: String::new(),
         is_summary: false,
+        is_by_model: false,
     }))
 }
 

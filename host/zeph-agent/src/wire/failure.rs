@@ -3,14 +3,11 @@
 use std::time::Duration;
 
 use serde_json::Value;
-use zeph_core::failure::one_line;
 
 use crate::error::ProviderErrorKind;
 
-/// Most characters of a message of a provider that are handed on.
-const MESSAGE_MAX: usize = 600;
-
-/// A failure that no provider is named in yet.
+/// A failure that no provider is named in yet. What a server says is in it as it came, and may repeat the key: the endpoint, which knows it,
+/// words the message that is handed on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Failure {
     pub(crate) kind: ProviderErrorKind,
@@ -117,11 +114,8 @@ impl Spoken {
 
     fn message(&self) -> String {
         match self.message.trim().is_empty() {
-            true => one_line(
-                &format!("the provider reports `{}`", self.words.trim()),
-                MESSAGE_MAX,
-            ),
-            false => one_line(self.message.trim(), MESSAGE_MAX),
+            true => format!("the provider reports `{}`", self.words.trim()),
+            false => self.message.trim().to_owned(),
         }
     }
 

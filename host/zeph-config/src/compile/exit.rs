@@ -40,6 +40,36 @@ fn is_variable(name: &str) -> bool {
     name.bytes().all(is_plain) && !name.starts_with(|first: char| first.is_ascii_digit())
 }
 
+/// The hosts of `allowed`, each with what `rules` say of it. A rule holds for all of what is listed, whichever entry lists it: an entry
+/// alone lets nothing pass that a rule would not.
+fn ruled(allowed: Vec<HostPattern>, mut rules: Vec<ExitHost>) -> Vec<ExitHost> {
+    let patterns: Vec<HostPattern> = rules.iter().map(|rule| rule.pattern.clone()).collect();
+    // Most others cover the narrowest one, and the first of several that match counts.
+    let n_wider = |rule: &ExitHost| {
+        let covering = patterns.iter().filter(|one| one.covers(&rule.pattern));
+        covering.count()
+    };
+    rules.sort_by_cached_key(|rule| std::cmp::Reverse(n_wider(rule)));
+    let mut hosts = Vec::new();
+    for rule in rules {
+        let listed = allowed
+            .iter()
+            .filter_map(|one| one.intersect(&rule.pattern));
+        for pattern in listed {
+            let is_new = |host: &ExitHost| host.pattern != pattern;
+            if hosts.iter().all(is_new) {
+                let passage = rule.passage.clone();
+                hosts.push(ExitHost { pattern, passage });
+            }
+        }
+    }
+    hosts.extend(allowed.into_iter().map(|pattern| ExitHost {
+        pattern,
+        passage: Passage::Tls,
+    }));
+    hosts
+}
+
 impl Compiling<'_> {
     /// The hosts. What is said of some of them comes first.
     pub(super) fn exit_hosts(&mut self, raw: &RawSandbox) -> Vec<ExitHost> {
@@ -52,17 +82,13 @@ impl Compiling<'_> {
             let message = "has no effect, because `tools.sandbox.allow_network` is true";
             self.merged.warnings.push(format!("`{HOSTS}` {message}"));
         }
-        let mut hosts: Vec<ExitHost> = raw
+        let rules = raw
             .hosts
             .iter()
             .enumerate()
             .filter_map(|(idx, rule)| self.exit_rule(idx, rule, &allowed))
             .collect();
-        hosts.extend(allowed.into_iter().map(|pattern| ExitHost {
-            pattern,
-            passage: Passage::Tls,
-        }));
-        hosts
+        ruled(allowed, rules)
     }
 
     /// One host or wildcard, by its name.
@@ -97,7 +123,7 @@ impl Compiling<'_> {
                 return None;
             }
         };
-        if !allowed.iter().any(|one| one.covers(&pattern)) {
+        if !allowed.iter().any(|one| one.intersect(&pattern).is_some()) {
             self.merged.warnings.push(format!(
                 "`{RULES}`: `{pattern}` is not among `{HOSTS}`, so commands do not reach it"
             ));

@@ -90,7 +90,7 @@ pub(crate) struct RawSandbox {
 #[serde(deny_unknown_fields)]
 #[schemars(inline)]
 pub(crate) struct RawExitHost {
-    /// The hosts, in the form of `allow_hosts`, which must contain them.
+    /// The hosts, in the form of `allow_hosts`. Those that are not among them are not reached.
     pub(crate) host: String,
     /// Whether anything may be spoken there, such as SSH; else only TLS.
     #[serde(default)]

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use zeph_core::network::Passage;
 use zeph_core::policy::{CommandPattern, PermissionSource, ShellLists};
 
 use super::World;
@@ -311,6 +312,63 @@ fn hosts_of_commands_are_what_is_allowed_and_what_is_said_of_them() {
         "*.example.org Tls",
     ];
     assert_eq!(shown(&narrowed), expect);
+}
+
+#[test]
+fn a_rule_holds_whichever_entry_lists_its_host() {
+    let rule =
+        |host: &str, how: &str| format!("[[tools.sandbox.hosts]]\nhost = \"{host}\"\n{how}\n");
+    let inspect = |host: &str| rule(host, "tls = \"inspect\"\nmethods = [\"GET\"]");
+    let both = "tools.sandbox.allow_hosts = [\"*.example.org\", \"api.example.org\"]\n";
+    let shown = |world: &World| {
+        let hosts = world.config().sandbox.hosts.into_iter();
+        let shown = hosts.map(|host| match host.passage {
+            Passage::Inspected(_) => format!("{} inspected", host.pattern),
+            other => format!("{} {other:?}", host.pattern),
+        });
+        shown.collect::<Vec<_>>()
+    };
+    for (rules, project, expect) in [
+        (
+            inspect("*.example.org"),
+            "",
+            &[
+                "*.example.org inspected",
+                "api.example.org inspected",
+                "*.example.org Tls",
+                "api.example.org Tls",
+            ][..],
+        ),
+        // The narrower rule comes first, wherever it stands.
+        (
+            inspect("*.example.org") + &rule("api.example.org", "raw = true"),
+            "",
+            &[
+                "api.example.org Raw",
+                "*.example.org inspected",
+                "*.example.org Tls",
+                "api.example.org Tls",
+            ],
+        ),
+        // A project leaves out the entry that covers the rule.
+        (
+            inspect("*.example.org"),
+            "tools.sandbox.allow_hosts = [\"api.example.org\"]",
+            &["api.example.org inspected", "api.example.org Tls"],
+        ),
+        (
+            inspect("api.example.org"),
+            "tools.sandbox.allow_hosts = [\"*.example.org\"]",
+            &["api.example.org inspected", "*.example.org Tls"],
+        ),
+    ] {
+        let mut world = World::new().user(&format!("{both}{rules}"));
+        if !project.is_empty() {
+            world = world.project(project);
+        }
+        assert_eq!(shown(&world), expect, "{rules}{project}");
+        assert!(world.load().unwrap().warnings.is_empty());
+    }
 }
 
 #[test]

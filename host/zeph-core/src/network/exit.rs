@@ -19,7 +19,8 @@ pub enum Passage {
     Tls,
     /// Anything (`raw = true`).
     Raw,
-    /// Requests of HTTP, which the host reads: TLS ends there (`tls = "inspect"`).
+    /// Requests of HTTP, which the host reads: TLS ends there (`tls = "inspect"`). Plain requests, where the port is 80, are held to the
+    /// same methods and paths.
     Inspected(Inspection),
 }
 

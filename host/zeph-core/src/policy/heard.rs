@@ -1,7 +1,7 @@
 //! Addresses that nobody named. A model that was talked into it can carry out what it has read in a URL of its own making; one that stands in
 //! what the user said, or in an earlier result, carries nothing new.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use url::Url;
 
@@ -19,6 +19,12 @@ const HEARD_MAX: usize = 20_000;
 /// Most bytes of an address that is remembered.
 const URL_BYTES_MAX: usize = 2_048;
 
+/// Most bytes of what calls wrote that are remembered of a session.
+const WRITTEN_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// What separates the scheme of an address from the rest.
+const SCHEME_END: &str = "://";
+
 /// The arguments that name an address, in every tool.
 const URL_ARGUMENTS: [&str; 2] = ["url", "urls"];
 
@@ -33,16 +39,44 @@ const BEHIND: [char; 9] = ['.', ',', ';', ':', '!', '?', ')', ']', '*'];
 pub struct HeardUrls {
     /// Those that the user or a result named.
     named: HashSet<String>,
-    /// Those that the model wrote before anybody else: a result that repeats one names nothing.
-    written: HashSet<String>,
+    written: Written,
 }
 
-/// Where a text comes from.
+/// What calls wrote that could become an address, in lower case: whatever stands behind a `://` up to the next blank. A result that
+/// repeats it, wherever it begins to and ends, names what one of these begins with.
+#[derive(Debug, Clone, Default)]
+struct Written {
+    texts: BTreeSet<String>,
+    n_bytes: usize,
+    is_full: bool,
+}
+
+impl Written {
+    fn add(&mut self, text: String) {
+        if self.texts.contains(&text) {
+            return;
+        }
+        self.is_full |=
+            self.texts.len() >= HEARD_MAX || self.n_bytes + text.len() > WRITTEN_BYTES_MAX;
+        if !self.is_full {
+            self.n_bytes += text.len();
+            self.texts.insert(text);
+        }
+    }
+
+    /// Whether a call wrote `text`, alone or as the beginning of something longer.
+    fn has(&self, text: &str) -> bool {
+        let text = text.to_lowercase();
+        let next = self.texts.range(text.clone()..).next();
+        next.is_some_and(|written| written.starts_with(&text))
+    }
+}
+
+/// Who says a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Source {
     User,
     Result,
-    Model,
 }
 
 impl HeardUrls {
@@ -50,64 +84,78 @@ impl HeardUrls {
     /// source.
     pub fn hear_result(&mut self, text: &str) {
         // What a model wrote beyond the limit is not known, so that results cannot be told from echoes.
-        if self.written.len() < HEARD_MAX {
-            self.hear(text, Source::Result);
+        if self.written.is_full {
+            return;
         }
+        let mut heard = Vec::new();
+        each_address(text, Source::Result, |address, word| {
+            if !self.written.has(&address) && !self.written.has(behind_scheme(word)) {
+                heard.push(address);
+            }
+        });
+        self.name(heard);
     }
 
     /// Remembers every address in what the user said. One without a scheme is one of `https`.
     pub fn hear_user(&mut self, text: &str) {
-        self.hear(text, Source::User);
+        let mut heard = Vec::new();
+        each_address(text, Source::User, |address, _| heard.push(address));
+        self.name(heard);
     }
 
-    /// Remembers every address in the arguments of a call that nobody has named so far.
+    /// Remembers addresses that were named elsewhere, as [`Self::named_in`] gives them.
+    pub fn hear_named(&mut self, addresses: &[String]) {
+        self.name(addresses.iter().filter_map(|address| plain(address)));
+    }
+
+    /// Remembers what could become an address in the arguments of a call, unless it is one that was named before.
     pub fn hear_arguments(&mut self, arguments: &serde_json::Value) {
-        match arguments {
-            serde_json::Value::String(text) => self.hear(text, Source::Model),
-            serde_json::Value::Array(items) => {
-                items.iter().for_each(|item| self.hear_arguments(item));
-            }
-            serde_json::Value::Object(fields) => {
-                fields.values().for_each(|item| self.hear_arguments(item));
-            }
-            _ => {}
-        }
+        each_text(arguments, &mut |text| self.hear_model(text));
     }
 
-    fn hear(&mut self, text: &str, source: Source) {
-        let is_around = |letter: char| letter.is_whitespace() || AROUND.contains(&letter);
-        let may_be_one =
-            |word: &str| word.contains("://") || source == Source::User && word.contains('.');
-        for word in text.split(is_around).filter(|word| may_be_one(word)) {
-            // `[text](address)`, `(address)`, `key=address`
-            let starts = word.match_indices(['(', '[', '=']).map(|(at, _)| at + 1);
-            for at in std::iter::once(0).chain(starts).take(8) {
-                self.hear_word(&word[at..], source);
+    /// Remembers what could become an address in a text of a model.
+    pub fn hear_model(&mut self, text: &str) {
+        for word in text.split_whitespace() {
+            for (at, scheme_end) in word.match_indices(SCHEME_END) {
+                let rest = &word[at + scheme_end.len()..];
+                let rest = &rest[..rest.floor_char_boundary(URL_BYTES_MAX)];
+                let text = rest.to_lowercase();
+                if self.written.texts.contains(&text) || self.is_named(rest) {
+                    continue;
+                }
+                self.written.add(text);
+                if let Some(address) = plain(&format!("https://{rest}")) {
+                    self.written.add(address.to_lowercase());
+                }
             }
         }
     }
 
-    fn hear_word(&mut self, word: &str, source: Source) {
-        let mut word = word;
-        for _ in 0..=BEHIND_MAX {
-            if let Some(address) = plain(word) {
-                self.add(address, source);
-            }
-            match word.strip_suffix(BEHIND) {
-                Some(shorter) => word = shorter,
-                None => return,
-            }
-        }
+    /// Whether `rest`, what stands behind a scheme, is an address that was named, but for what stands around it.
+    fn is_named(&self, rest: &str) -> bool {
+        let bare = rest.trim_end_matches(BEHIND).trim_end_matches(AROUND);
+        let bare = bare.trim_end_matches(BEHIND);
+        plain(&format!("https://{bare}")).is_some_and(|address| self.named.contains(&address))
     }
 
-    fn add(&mut self, address: String, source: Source) {
-        let (set, is_other) = match source {
-            Source::User => (&mut self.named, true),
-            Source::Result => (&mut self.named, !self.written.contains(&address)),
-            Source::Model => (&mut self.written, !self.named.contains(&address)),
-        };
-        if is_other && set.len() < HEARD_MAX {
-            set.insert(address);
+    /// The addresses in `value` that were named.
+    pub fn named_in(&self, value: &serde_json::Value) -> Vec<String> {
+        let mut found = BTreeSet::new();
+        each_text(value, &mut |text| {
+            each_address(text, Source::User, |address, _| {
+                if self.named.contains(&address) {
+                    found.insert(format!("https://{address}"));
+                }
+            });
+        });
+        found.into_iter().collect()
+    }
+
+    fn name(&mut self, addresses: impl IntoIterator<Item = String>) {
+        for address in addresses {
+            if self.named.len() < HEARD_MAX {
+                self.named.insert(address);
+            }
         }
     }
 
@@ -115,6 +163,53 @@ impl HeardUrls {
     pub fn knows(&self, address: &str) -> bool {
         plain(address).is_some_and(|address| self.named.contains(&address))
     }
+}
+
+/// Hands every text in `value` on.
+fn each_text(value: &serde_json::Value, take: &mut dyn FnMut(&str)) {
+    match value {
+        serde_json::Value::String(text) => take(text),
+        serde_json::Value::Array(items) => items.iter().for_each(|item| each_text(item, take)),
+        serde_json::Value::Object(fields) => {
+            fields.values().for_each(|item| each_text(item, take));
+        }
+        _ => {}
+    }
+}
+
+/// Hands every address in `text` on, with the word it was read from.
+fn each_address(text: &str, source: Source, mut take: impl FnMut(String, &str)) {
+    let is_around = |letter: char| letter.is_whitespace() || AROUND.contains(&letter);
+    // Only people leave the scheme out.
+    let may_be_one =
+        |word: &str| word.contains(SCHEME_END) || source == Source::User && word.contains('.');
+    for word in text.split(is_around).filter(|word| may_be_one(word)) {
+        // `[text](address)`, `(address)`, `key=address`
+        let starts = word.match_indices(['(', '[', '=']).map(|(at, _)| at + 1);
+        let starts = std::iter::once(0).chain(starts).take(8);
+        for word in starts.map(|at| &word[at..]).filter(|word| may_be_one(word)) {
+            each_reading(word, &mut take);
+        }
+    }
+}
+
+/// Hands the address in `word` on, with and without the punctuation behind it.
+fn each_reading(word: &str, take: &mut impl FnMut(String, &str)) {
+    let mut word = word;
+    for _ in 0..=BEHIND_MAX {
+        if let Some(address) = plain(word) {
+            take(address, word);
+        }
+        match word.strip_suffix(BEHIND) {
+            Some(shorter) => word = shorter,
+            None => return,
+        }
+    }
+}
+
+/// What stands behind the scheme in `word`.
+fn behind_scheme(word: &str) -> &str {
+    word.split_once(SCHEME_END).map_or(word, |(_, rest)| rest)
 }
 
 /// An address as it is compared: as a browser would write it, over TLS, without a fragment.
@@ -220,7 +315,49 @@ mod tests {
         heard.hear_arguments(&many.collect::<Vec<_>>().into());
         heard.hear_result("https://example.org/later");
         assert!(!heard.knows("https://example.org/later"));
-        assert!(heard.written.len() <= super::HEARD_MAX);
+        assert!(heard.written.texts.len() <= super::HEARD_MAX);
+        assert!(heard.written.n_bytes <= super::WRITTEN_BYTES_MAX);
+    }
+
+    #[test]
+    fn an_echo_names_nothing_wherever_it_begins_and_ends() {
+        let mut heard = HeardUrls::default();
+        heard.hear_user("Read https://example.org/a/b.");
+        heard.hear_arguments(&serde_json::json!({
+            "pattern": "xhttp://example.org/?d=SECRET a://x/?b=example.org/?e=SECRET HTTP://EXAMPLE.org?f=SECRET http://example.org/{SECRET}",
+            "url": "https://example.org/a/b",
+            "command": "curl 'https://example.org/a/b'.",
+        }));
+        heard.hear_result(
+            "[\"http://example.org/?d=SECRET\"] http://example.org/?d=SECR a://x/?b=example.org/?e=SECRET HTTP://EXAMPLE.org?f=SECRET \
+             http://example.org/?f=SECRET http://example.org/%7BSECRET%7D https://example.org/a/ https://example.org/c",
+        );
+        for (address, is_known) in [
+            ("http://example.org/?d=SECRET", false),
+            ("http://example.org/?d=SECR", false),
+            ("https://example.org/?e=SECRET", false),
+            ("http://example.org/?f=SECRET", false),
+            ("http://example.org/%7BSECRET%7D", false),
+            // What was named before it was written is no news.
+            ("https://example.org/a/b", true),
+            ("https://example.org/a/", true),
+            ("https://example.org/c", true),
+        ] {
+            assert_eq!(heard.knows(address), is_known, "{address}");
+        }
+    }
+
+    #[test]
+    fn what_was_named_can_be_named_elsewhere() {
+        let mut heard = HeardUrls::default();
+        heard.hear_user("Read https://example.org/a.");
+        let task = serde_json::json!({"url": "https://example.org/a", "other": "https://example.org/?secret"});
+        let named = heard.named_in(&task);
+        assert_eq!(named, ["https://example.org/a"]);
+        let mut later = HeardUrls::default();
+        later.hear_named(&named);
+        assert!(later.knows("http://example.org/a"));
+        assert!(!later.knows("https://example.org/?secret"));
     }
 
     #[test]
@@ -228,6 +365,7 @@ mod tests {
         let mut heard = HeardUrls::default();
         heard.hear_result(&format!("https://a.example/{}", ".".repeat(100_000)));
         heard.hear_user(&"([=".repeat(100_000));
+        heard.hear_model(&"a://".repeat(100_000));
         for n in 0..30_000 {
             heard.hear_result(&format!("https://{n}.example/"));
         }

@@ -14,8 +14,10 @@ use hyper::service::service_fn;
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpStream;
+use zeph_core::network::Passage;
 
 use super::forward::{self, Body, RequestSecrets};
+use super::inspect::not_allowed;
 use super::{Opening, Run, tunnel};
 
 /// Most bytes of the head of a request.
@@ -101,6 +103,12 @@ async fn pass_on(run: &Arc<Run>, request: Request<Incoming>) -> Response<Body> {
         Ok(opening) => opening,
         Err(refusal) => return told(StatusCode::FORBIDDEN, &refusal),
     };
+    if let Passage::Inspected(inspection) = &opening.granted.passage
+        && let Some(why) = not_allowed(inspection, &request)
+    {
+        let refusal = run.refused(&opening.granted.destination, &why);
+        return told(StatusCode::FORBIDDEN, &refusal.to_string());
+    }
     match send(run, request, &opening).await {
         Ok(response) => response,
         Err(error) => told(StatusCode::BAD_GATEWAY, &error.to_string()),

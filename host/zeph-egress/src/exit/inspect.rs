@@ -70,6 +70,18 @@ where
         })
 }
 
+/// Why a request to an inspected host does not pass, when it does not.
+pub(super) fn not_allowed(inspection: &Inspection, request: &Request<Incoming>) -> Option<String> {
+    let (method, path) = (request.method().as_str(), request.uri().path());
+    let is_allowed = inspection.allows(method, path);
+    (!is_allowed).then(|| {
+        let path = zeph_core::failure::one_line(path, 100);
+        format!(
+            "`{method} {path}` is not among the `methods` and `paths` of its [[tools.sandbox.hosts]]"
+        )
+    })
+}
+
 /// Why TLS with a command did not begin.
 fn not_begun(error: &io::Error) -> String {
     let of_tls = error
@@ -122,14 +134,7 @@ impl Inspected {
         {
             return Some("a request in this connection was for another host".to_owned());
         }
-        let (method, path) = (request.method().as_str(), request.uri().path());
-        let is_allowed = self.inspection.allows(method, path);
-        (!is_allowed).then(|| {
-            let path = zeph_core::failure::one_line(path, 100);
-            format!(
-                "`{method} {path}` is not among the `methods` and `paths` of its [[tools.sandbox.hosts]]"
-            )
-        })
+        not_allowed(&self.inspection, request)
     }
 
     fn secrets(&self) -> RequestSecrets {
@@ -139,10 +144,11 @@ impl Inspected {
             placeholders,
             ..
         } = &self.inspection;
-        let value = |name: &str| shared.secrets.value(name);
+        // One look: a response must hold none of the values that its request was given.
+        let (call, values) = shared.secrets.of_request(secrets, placeholders);
         RequestSecrets {
-            call: shared.secrets.of_uses(secrets),
-            fillings: shared.placeholders.fillings(placeholders, value),
+            call,
+            fillings: shared.placeholders.fillings(placeholders, &values),
         }
     }
 

@@ -11,6 +11,8 @@ use http::header::{HeaderMap, HeaderValue};
 use tokio_rustls::rustls::crypto::{GetRandomFailed, ring};
 use zeph_core::network::{ExitHost, Passage};
 
+use super::NamedValues;
+
 /// How every placeholder begins, so that a person who meets one knows what it is.
 const BEGINNING: &str = "zeph-secret-";
 
@@ -57,17 +59,13 @@ impl Placeholders {
             .map(|(name, text)| (name.as_str(), text.as_str()))
     }
 
-    /// What to fill in for `names`, whose values `value` gives.
-    pub(super) fn fillings(
-        &self,
-        names: &[String],
-        value: impl Fn(&str) -> Option<String>,
-    ) -> Vec<Filling> {
+    /// What to fill in for `names`, whose values are among `values`.
+    pub(super) fn fillings(&self, names: &[String], values: &NamedValues) -> Vec<Filling> {
         let filling = |name: &String| {
             Some(Filling {
                 name: name.clone(),
                 placeholder: self.0.get(name)?.clone(),
-                value: value(name),
+                value: values.get(name).cloned(),
             })
         };
         names.iter().filter_map(filling).collect()

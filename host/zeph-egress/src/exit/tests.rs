@@ -65,23 +65,22 @@ struct Kept;
 const VALUE: &str = "Bearer the-value-of-the-secret";
 
 impl SecretValues for Kept {
-    fn of_uses(&self, uses: &[SecretUse]) -> CallSecrets {
+    fn of_request(&self, uses: &[SecretUse], names: &[String]) -> (CallSecrets, NamedValues) {
         let granted = uses.iter().cloned().map(|granted| GrantedSecret {
             granted,
             value: VALUE.to_owned(),
         });
-        CallSecrets {
+        let call = CallSecrets {
             granted: granted.collect(),
             unset: [].into(),
             known: Redactor::new(&[SecretValue {
                 name: "KEY".to_owned(),
                 value: VALUE.to_owned(),
             }]),
-        }
-    }
-
-    fn value(&self, name: &str) -> Option<String> {
-        (name == "KEY").then(|| VALUE.to_owned())
+        };
+        let stored = names.iter().filter(|name| *name == "KEY");
+        let stored = stored.map(|name| (name.clone(), VALUE.to_owned()));
+        (call, stored.collect())
     }
 }
 

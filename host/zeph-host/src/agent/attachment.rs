@@ -8,10 +8,10 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use globset::{Glob, GlobSet, GlobSetBuilder};
 use zeph_agent::message::{IMAGE_BYTES_MAX, Image};
 use zeph_agent::transcript::Attachment;
 use zeph_core::capability::FsGrant;
+use zeph_engine::fs::FsPolicy;
 use zeph_shell::held_object::open_to_read;
 
 /// Bytes of one attached file.
@@ -73,26 +73,9 @@ fn file(name: &str, grant: &FsGrant) -> Option<PathBuf> {
 pub(crate) fn below(name: &str, grant: &FsGrant) -> Option<PathBuf> {
     let first = grant.roots.first()?;
     let path = first.path.join(name).canonicalize().ok()?;
-    let is_granted = |path: &Path| {
-        let mut roots = grant.roots.iter();
-        roots.any(|root| root.rights.read && path.starts_with(&root.path))
-    };
-    (path.is_file() && is_granted(&path) && !is_hidden(&path, grant)).then_some(path)
-}
-
-/// Whether a path or a directory above it is denied. A pattern that cannot be read hides everything.
-fn is_hidden(path: &Path, grant: &FsGrant) -> bool {
-    let denies = |part: &Path| set(&grant.deny_read).is_none_or(|set| set.is_match(part));
-    let is_excepted = set(&grant.allow_read).is_some_and(|set| set.is_match(path));
-    !is_excepted && path.ancestors().any(denies)
-}
-
-fn set(patterns: &[String]) -> Option<GlobSet> {
-    let mut builder = GlobSetBuilder::new();
-    for pattern in patterns {
-        builder.add(Glob::new(pattern).ok()?);
-    }
-    builder.build().ok()
+    // The guard of tools decides; without one, as where a pattern cannot be read, nothing is visible.
+    let sees = || FsPolicy::new(grant).is_ok_and(|policy| policy.sees(&path));
+    (path.is_file() && sees()).then_some(path)
 }
 
 fn read(name: &str, path: &Path) -> Result<Attachment, String> {
@@ -142,7 +125,44 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::symlink;
 
-    use super::{names, read};
+    use zeph_core::capability::{FsGrant, FsRights, FsRoot};
+
+    use super::{below, names, read};
+
+    #[test]
+    fn what_tools_do_not_see_is_not_attached() {
+        let folder = tempfile::tempdir().unwrap();
+        let top = folder.path().canonicalize().unwrap();
+        fs::create_dir_all(top.join("keys/old")).unwrap();
+        for path in ["keys/a.pem", "keys/old/b.pem", "keys/old/c.txt", "d.key"] {
+            fs::write(top.join(path), path).unwrap();
+        }
+        let grant = |deny: &[&str], allow: &[&str]| FsGrant {
+            roots: vec![FsRoot {
+                path: top.clone(),
+                rights: FsRights {
+                    read: true,
+                    ..FsRights::default()
+                },
+            }],
+            deny_read: deny.iter().map(|&text| text.to_owned()).collect(),
+            allow_read: allow.iter().map(|&text| text.to_owned()).collect(),
+            spelled: Vec::new(),
+        };
+        for (deny, allow, name, is_attached) in [
+            (&["*.pem"][..], &[][..], "keys/old/b.pem", false),
+            (&["keys/*.pem"], &[], "keys/a.pem", false),
+            (&["keys"], &[], "keys/old/c.txt", false),
+            (&["**/keys/**"], &["keys/*.pem"], "keys/a.pem", true),
+            // An exception does not reach beyond a `/` either.
+            (&["**/keys/**"], &["keys/*.pem"], "keys/old/b.pem", false),
+            (&["*.pem"], &[], "d.key", true),
+            (&["{"], &[], "d.key", false),
+        ] {
+            let found = below(name, &grant(deny, allow));
+            assert_eq!(found.is_some(), is_attached, "{name} {deny:?} {allow:?}");
+        }
+    }
 
     #[test]
     fn a_link_that_came_after_the_name_was_resolved_is_not_followed() {

@@ -56,9 +56,13 @@ pub(crate) struct AgentRun {
 ///
 /// Errors: in words.
 pub(crate) async fn begin(host: &Host, start: AgentStart) -> Result<HostAgent, String> {
-    let transcript = match start.resume {
-        Some(conversation) => journal::load(host.store(), conversation).await?,
-        None => Transcript::default(),
+    let (transcript, last) = match (start.resume, start.conversation) {
+        (Some(conversation), _) => journal::load(host.store(), conversation).await?,
+        (None, Some(conversation)) => {
+            let (_, last) = journal::load(host.store(), conversation).await?;
+            (Transcript::default(), last)
+        }
+        (None, None) => (Transcript::default(), 0),
     };
     let caller_id = start.schedule.as_ref().and_then(|run| run.caller.clone());
     let principal = Principal::Model { caller_id };
@@ -72,7 +76,8 @@ pub(crate) async fn begin(host: &Host, start: AgentStart) -> Result<HostAgent, S
     let config = host.config();
     let directory = directory(config);
     journal::hear(&session, transcript.entries(), true);
-    let journal = StoreJournal::new(host.store().clone(), session.clone(), directory.clone());
+    let store = host.store().clone();
+    let journal = StoreJournal::new(store, session.clone(), directory.clone(), last);
     let origin = start.provider.origin();
     journal.uses(&origin.provider, &origin.model);
     let configured = config.agent.goal_text.as_deref();
@@ -141,5 +146,6 @@ pub(crate) fn plain_entry(tools: &HostTools, text: &str) -> UserEntry {
         attachments: Vec::new(),
         context: prompt::context(OffsetDateTime::now_utc(), goal.as_deref()),
         is_summary: false,
+        is_by_model: false,
     }
 }

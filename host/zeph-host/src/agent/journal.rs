@@ -9,8 +9,9 @@ use zeph_agent::message::Arguments;
 use zeph_agent::transcript::{AssistantEntry, Transcript, TranscriptEntry};
 use zeph_core::failure::one_line;
 use zeph_core::id::ConversationId;
-use zeph_store::{NewSession, NewSessionItem, Store};
+use zeph_store::{AppendEnd, NewSession, NewSessionItem, Store};
 
+use crate::builtin;
 use crate::clock::now_ms;
 use crate::session::Session;
 
@@ -31,11 +32,13 @@ pub(crate) struct StoreJournal {
 struct SessionState {
     new: NewSession,
     is_begun: bool,
+    /// The number of the last item that is known: what follows is appended after it.
+    last: i64,
 }
 
 impl StoreJournal {
-    /// For the conversation of `calls`, in `directory`, with a model.
-    pub(crate) fn new(store: Store, calls: Session, directory: String) -> Self {
+    /// For the conversation of `calls`, in `directory`, with a model. `last` is the number of its last item.
+    pub(crate) fn new(store: Store, calls: Session, directory: String, last: i64) -> Self {
         let new = NewSession {
             conversation: calls.conversation,
             title: String::new(),
@@ -49,6 +52,7 @@ impl StoreJournal {
             session: Mutex::new(SessionState {
                 new,
                 is_begun: false,
+                last,
             }),
         }
     }
@@ -79,10 +83,13 @@ impl StoreJournal {
 }
 
 /// Tells a session of the addresses in entries of its conversation: those that the user named or attached, and those in results of
-/// earlier processes, where `with_results`. A summary is what a model wrote, and so is what failed: it names what was asked for.
+/// earlier processes, where `with_results`. A summary is what a model wrote, and so is what failed: it names what was asked for. What
+/// only repeats the conversation names nothing.
 pub(crate) fn hear(calls: &Session, entries: &[TranscriptEntry], with_results: bool) {
+    let mut tools: Vec<&str> = Vec::new();
     for entry in entries {
         match entry {
+            TranscriptEntry::User(user) if user.is_by_model => calls.hear_model(&user.text),
             TranscriptEntry::User(user) if !user.is_summary => {
                 calls.hear_user(&user.text);
                 let attached = user.attachments.iter();
@@ -90,9 +97,15 @@ pub(crate) fn hear(calls: &Session, entries: &[TranscriptEntry], with_results: b
                     .filter_map(|one| one.text.as_deref())
                     .for_each(|text| calls.hear_result(text));
             }
-            TranscriptEntry::Assistant(answer) if with_results => hear_answer(calls, answer),
+            TranscriptEntry::Assistant(answer) if with_results => {
+                tools = answer.turn.calls().map(|call| call.name.as_str()).collect();
+                hear_answer(calls, answer);
+            }
             TranscriptEntry::Result(result) if with_results && !result.is_error => {
-                calls.hear_result(&result.text);
+                let tool = tools.get(result.index);
+                if !tool.is_some_and(|tool| builtin::only_repeats(tool)) {
+                    calls.hear_result(&result.text);
+                }
             }
             TranscriptEntry::Base(base) => hear(calls, &base.entries, with_results),
             _ => {}
@@ -133,34 +146,46 @@ impl Journal for StoreJournal {
         if !state.is_begun {
             self.begin(state.new.clone()).await?;
         }
-        let append = || {
-            self.store
-                .append_items(conversation, items.clone(), now_ms())
+        let append = |after| {
+            let appended = self
+                .store
+                .append_items(conversation, items.clone(), after, now_ms());
+            async move { appended.await.map_err(|error| error.to_string()) }
         };
-        let is_there = append().await.map_err(|error| error.to_string())?;
-        if !is_there {
+        let mut end = append(state.last).await?;
+        if end == AppendEnd::NoSession {
             // It was deleted while it is in use: it goes on from here.
             self.begin(state.new).await?;
-            append().await.map_err(|error| error.to_string())?;
+            end = append(0).await?;
         }
-        Ok(())
+        match end {
+            AppendEnd::Appended(last) => {
+                let mut session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+                session.last = last;
+                Ok(())
+            }
+            AppendEnd::NoSession => Err("the conversation was deleted".to_owned()),
+            AppendEnd::Moved => Err(format!(
+                "another process goes on with this conversation; `zeph-host run --resume {conversation}` takes it over from there"
+            )),
+        }
     }
 }
 
-/// The stored conversation.
+/// The stored conversation, and the number of its last item.
 ///
 /// Errors: in words.
 pub(crate) async fn load(
     store: &Store,
     conversation: ConversationId,
-) -> Result<Transcript, String> {
-    let items = store.session_items(conversation).await;
-    let items = items.map_err(|error| error.to_string())?;
+) -> Result<(Transcript, i64), String> {
+    let stored = store.session_items(conversation).await;
+    let stored = stored.map_err(|error| error.to_string())?;
     let mut entries = Vec::new();
-    for item in &items {
+    for item in &stored.items {
         let entry: TranscriptEntry = serde_json::from_str(item)
             .map_err(|error| format!("the stored session cannot be read: {error}"))?;
         entries.push(entry);
     }
-    Ok(Transcript::load(entries))
+    Ok((Transcript::load(entries), stored.last))
 }

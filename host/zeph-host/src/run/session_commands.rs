@@ -5,12 +5,12 @@
 use zeph_core::id::ApprovalId;
 use zeph_core::lifetime::Lifetime;
 use zeph_shell::transaction::{UndoEnd, UndoStack};
-use zeph_store::{ApprovalRequest, StoreError};
+use zeph_store::{Agreement, ApprovalRequest, StoreError};
 
 use super::approval_text;
 use super::page::Page;
 use super::render::escape;
-use crate::approval::{self, ApprovalAnswer};
+use crate::approval::ApprovalAnswer;
 use crate::clock::now_ms;
 use crate::governance::{self, RevokedSequence};
 use crate::host::Host;
@@ -54,11 +54,11 @@ pub(crate) fn request(request: &ApprovalRequest, width: Option<usize>) -> Page {
     page
 }
 
-/// Records the answer to a request and says what follows from it.
+/// Records the answer to a request, as one that came by `by`, and says what follows from it.
 pub(crate) async fn answer(
     host: &Host,
     request: &ApprovalRequest,
-    answer: ApprovalAnswer,
+    (answer, by): (ApprovalAnswer, Agreement),
 ) -> Result<String, StoreError> {
     let lifetime = match answer {
         ApprovalAnswer::Approved(lifetime) => lifetime,
@@ -67,7 +67,6 @@ pub(crate) async fn answer(
             return Ok("denied; the call is no longer pending\n".to_owned());
         }
     };
-    let by = approval::at_prompt();
     let approved = host
         .store()
         .approve(request.id, lifetime, by, now_ms())

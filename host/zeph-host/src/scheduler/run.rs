@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 use zeph_agent::event::{AgentEvent, Observer, TurnStatus};
+use zeph_agent::transcript::UserEntry;
 use zeph_core::call::ToolRequest;
 use zeph_core::category::ErrorCategory;
 use zeph_core::failure::{ToolFailure, one_line};
@@ -39,19 +40,39 @@ pub(super) async fn run(
 ) -> Ended {
     let label = format!("schedule:{}:{}", schedule.what.name, fence.run);
     match serde_json::from_str(&schedule.what.work) {
-        Ok(Task::Call { tool, arguments }) => {
+        Ok(Task::Call {
+            tool,
+            arguments,
+            named,
+        }) => {
             let request = ToolRequest {
                 tool,
                 arguments: serde_json::Value::Object(arguments),
                 answers: None,
             };
             match session(host, schedule, (&label, fence)).await {
-                Ok(session) => call(host, &session, request, stop).await,
+                Ok(session) => {
+                    if let Some(named) = &named {
+                        session.hear_named(named);
+                    }
+                    call(host, &session, request, stop).await
+                }
                 Err(problem) => (RunState::Failed, problem),
             }
         }
-        Ok(Task::Prompt { prompt, labels }) => {
-            told(host, schedule, (&label, fence), (&prompt, labels), stop).await
+        Ok(Task::Prompt {
+            prompt,
+            labels,
+            named,
+        }) => {
+            // What a model wrote names no more than was named where it wrote it.
+            let named = named.or_else(|| schedule.what.is_model.then(Vec::new));
+            let told = ToldPrompt {
+                text: &prompt,
+                labels,
+                named,
+            };
+            self::told(host, schedule, (&label, fence), told, stop).await
         }
         Err(error) => (
             RunState::Failed,
@@ -112,12 +133,20 @@ fn ended(failure: &ToolFailure) -> Ended {
     (state, one_line(&failure.message, NOTE_CHARS_MAX))
 }
 
+/// A prompt, and what is known of who wrote it.
+struct ToldPrompt<'a> {
+    text: &'a str,
+    labels: Vec<Label>,
+    /// The addresses it may name; none where a person wrote it.
+    named: Option<Vec<String>>,
+}
+
 /// Gives the agent a prompt.
 async fn told(
     host: &Host,
     schedule: &Schedule,
     (label, fence): (&str, RunFence),
-    (prompt, labels): (&str, Vec<Label>),
+    prompt: ToldPrompt<'_>,
     stop: &CancellationToken,
 ) -> Ended {
     let provider = match models::provider(host, None) {
@@ -147,8 +176,15 @@ async fn told(
         Ok(agent) => agent,
         Err(problem) => return (RunState::Failed, one_line(&problem, NOTE_CHARS_MAX)),
     };
-    host.holds(agent.host().session(), labels).await;
-    let user = begin::plain_entry(agent.host(), prompt);
+    let session = agent.host().session();
+    host.holds(session, prompt.labels).await;
+    let user = UserEntry {
+        is_by_model: prompt.named.is_some(),
+        ..begin::plain_entry(agent.host(), prompt.text)
+    };
+    if let Some(named) = &prompt.named {
+        session.hear_named(named);
+    }
     let end = agent.turn(user, &Unheard, stop).await;
     agent.host().session().close().await;
     let text = one_line(&end.text, NOTE_CHARS_MAX);

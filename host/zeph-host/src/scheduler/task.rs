@@ -19,6 +19,9 @@ pub(crate) enum Task {
         /// Its arguments.
         #[serde(default)]
         arguments: Map<String, Value>,
+        /// As of a prompt.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        named: Option<Vec<String>>,
     },
     /// The agent is given a prompt.
     Prompt {
@@ -27,6 +30,10 @@ pub(crate) enum Task {
         /// What the conversation had read that wrote it: the one that is told holds it from the beginning.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         labels: Vec<Label>,
+        /// Of what is done, the addresses that were named where it was scheduled; none where what the user said was not known, or a person
+        /// scheduled it. A run reaches others only where that is allowed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        named: Option<Vec<String>>,
     },
 }
 
@@ -34,7 +41,9 @@ impl Task {
     /// In a few words.
     pub(crate) fn shown(&self) -> String {
         match self {
-            Self::Call { tool, arguments } => {
+            Self::Call {
+                tool, arguments, ..
+            } => {
                 let arguments = Value::Object(arguments.clone());
                 one_line(&format!("{tool} {arguments}"), SHOWN_CHARS_MAX)
             }

@@ -240,11 +240,16 @@ fn task(
         (Some(tool), None) => {
             let arguments = arguments.clone().unwrap_or_default();
             let tool = tool.trim().to_owned();
-            Task::Call { tool, arguments }
+            Task::Call {
+                tool,
+                arguments,
+                named: None,
+            }
         }
         (None, Some(prompt)) if !prompt.trim().is_empty() && arguments.is_none() => Task::Prompt {
             prompt: prompt.clone(),
             labels: Vec::new(),
+            named: None,
         },
         _ => return Err(invalid("give `tool`, with its `arguments`, or `prompt`")),
     };
@@ -275,12 +280,24 @@ async fn put(
         )));
     }
     let doubt = foreseen(host, session, &task).await?;
+    let heard = session.heard().filter(|_| !frame.principal.is_operator());
+    let named = |value: &Value| heard.as_ref().map(|heard| heard.named_in(value));
     let task = match task {
         Task::Prompt { prompt, .. } => Task::Prompt {
+            named: named(&Value::String(prompt.clone())),
             prompt,
             labels: host.authoriser.governance.carried(session, frame.id),
         },
-        task => task,
+        Task::Call {
+            tool, arguments, ..
+        } => {
+            let named = named(&Value::Object(arguments.clone()));
+            Task::Call {
+                tool,
+                arguments,
+                named,
+            }
+        }
     };
     let is_model = matches!(frame.principal, Principal::Model { .. });
     let next_ms = times.next(now_ms());
@@ -333,7 +350,10 @@ async fn foreseen(
     session: &Session,
     task: &Task,
 ) -> Result<Option<String>, ToolFailure> {
-    let Task::Call { tool, arguments } = task else {
+    let Task::Call {
+        tool, arguments, ..
+    } = task
+    else {
         return Ok(None);
     };
     let request = ToolRequest {

@@ -7,7 +7,9 @@ use zeph_config::Config;
 use zeph_core::execution::NetworkReport;
 use zeph_core::secret::SecretUse;
 use zeph_egress::Egress;
-use zeph_egress::exit::{ExitLimits, ExitProxy, OpenExit, SecretValues, trusted_certificates};
+use zeph_egress::exit::{
+    ExitLimits, ExitProxy, NamedValues, OpenExit, SecretValues, trusted_certificates,
+};
 use zeph_egress::secret::CallSecrets;
 use zeph_shell::jail::{Jail, Network, OpenOutlet, OutletDoor, Outlets};
 
@@ -46,12 +48,8 @@ pub(crate) fn outlets(proxy: ExitProxy) -> Arc<dyn Outlets> {
 }
 
 impl SecretValues for KnownSecrets {
-    fn of_uses(&self, uses: &[SecretUse]) -> CallSecrets {
-        self.of_call(uses, &[])
-    }
-
-    fn value(&self, name: &str) -> Option<String> {
-        KnownSecrets::value(self, name)
+    fn of_request(&self, uses: &[SecretUse], names: &[String]) -> (CallSecrets, NamedValues) {
+        KnownSecrets::of_request(self, uses, names)
     }
 }
 

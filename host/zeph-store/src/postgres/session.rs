@@ -7,7 +7,7 @@ use super::conversation;
 use super::transaction::Transaction;
 use super::value::{count, get, parsed};
 use crate::operations::Outcome;
-use crate::session::{NewSession, NewSessionItem, SessionRecord};
+use crate::session::{AppendEnd, NewSession, NewSessionItem, SessionItems, SessionRecord};
 
 /// Begins a session; of one that is there the model is replaced and the use is noted.
 pub(super) fn begin(transaction: &Transaction, session: &NewSession, at_ms: i64) -> Outcome<()> {
@@ -31,13 +31,14 @@ pub(super) fn begin(transaction: &Transaction, session: &NewSession, at_ms: i64)
     row.map(drop)
 }
 
-/// Appends items; false when there is no such session.
+/// Appends items after the one with the number `after`.
 pub(super) fn append(
     transaction: &Transaction,
     conversation: ConversationId,
     items: &[NewSessionItem],
+    after: i64,
     at_ms: i64,
-) -> Outcome<bool> {
+) -> Outcome<AppendEnd> {
     const USE: &str = "
         UPDATE agent_sessions SET last_used_ms = greatest(last_used_ms, $2) WHERE conversation_id = $1";
     const SQL: &str = "
@@ -46,29 +47,42 @@ pub(super) fn append(
     // In the order of all who write: the conversation, then what it owns. Its row also keeps the items of two hosts in order.
     let is_there = "SELECT 1 FROM agent_sessions WHERE conversation_id = $1";
     if transaction.query_opt(is_there, &[&id])?.is_none() {
-        return Ok(false);
+        return Ok(AppendEnd::NoSession);
     }
     conversation::touch(transaction, conversation, at_ms, 0)?;
     if transaction.execute(USE, &[&id, &at_ms])? == 0 {
-        return Ok(false);
+        return Ok(AppendEnd::NoSession);
+    }
+    // Nobody appends to it until this transaction has ended.
+    if last(transaction, &id)? != after {
+        return Ok(AppendEnd::Moved);
     }
     for item in items {
         transaction.execute(SQL, &[&id, &at_ms, &item.is_base, &item.json])?;
     }
-    Ok(true)
+    last(transaction, &id).map(AppendEnd::Appended)
+}
+
+/// The number of the last item; 0 when there is none.
+fn last(transaction: &Transaction, id: &str) -> Outcome<i64> {
+    const SQL: &str = "SELECT coalesce(max(seq), 0) FROM agent_items WHERE conversation_id = $1";
+    let row = transaction.query_opt(SQL, &[&id])?;
+    row.map_or(Ok(0), |row| get(&row, 0))
 }
 
 /// The items from the last base on.
 pub(super) fn items(
     transaction: &Transaction,
     conversation: ConversationId,
-) -> Outcome<Vec<String>> {
+) -> Outcome<SessionItems> {
     const SQL: &str = "
-        SELECT item FROM agent_items WHERE conversation_id = $1 AND seq >=
+        SELECT item, seq FROM agent_items WHERE conversation_id = $1 AND seq >=
             (SELECT coalesce(max(seq), 0) FROM agent_items WHERE conversation_id = $1 AND is_base)
         ORDER BY seq";
     let rows = transaction.query(SQL, &[&conversation.to_string()])?;
-    rows.iter().map(|row| get(row, 0)).collect()
+    let items = rows.iter().map(|row| get(row, 0)).collect::<Outcome<_>>()?;
+    let last = rows.last().map_or(Ok(0), |row| get(row, 1))?;
+    Ok(SessionItems { items, last })
 }
 
 /// One session.

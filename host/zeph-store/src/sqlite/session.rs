@@ -5,7 +5,7 @@ use zeph_core::id::ConversationId;
 
 use super::audit::parsed;
 use super::conversation;
-use crate::session::{NewSession, NewSessionItem, SessionRecord};
+use crate::session::{AppendEnd, NewSession, NewSessionItem, SessionItems, SessionRecord};
 
 const COLUMNS: &str = "conversation_id, title, directory, provider, model, started_at_ms, last_used_ms,
     (SELECT count(*) FROM agent_items WHERE agent_items.conversation_id = agent_sessions.conversation_id)";
@@ -35,13 +35,14 @@ pub(super) fn begin(
     connection.prepare_cached(SQL)?.execute(row).map(drop)
 }
 
-/// Appends items; false when there is no such session.
+/// Appends items after the one with the number `after`.
 pub(super) fn append(
     connection: &Connection,
     conversation: ConversationId,
     items: &[NewSessionItem],
+    after: i64,
     at_ms: i64,
-) -> rusqlite::Result<bool> {
+) -> rusqlite::Result<AppendEnd> {
     const USE: &str = "
         UPDATE agent_sessions SET last_used_ms = max(last_used_ms, ?2) WHERE conversation_id = ?1";
     const SQL: &str = "
@@ -52,29 +53,44 @@ pub(super) fn append(
         .execute(params![id, at_ms])?
         == 0
     {
-        return Ok(false);
+        return Ok(AppendEnd::NoSession);
+    }
+    if last(connection, &id)? != after {
+        return Ok(AppendEnd::Moved);
     }
     conversation::touch(connection, conversation, at_ms, 0)?;
     let mut statement = connection.prepare_cached(SQL)?;
     for item in items {
         statement.execute(params![id, at_ms, item.is_base, item.json])?;
     }
-    Ok(true)
+    Ok(AppendEnd::Appended(last(connection, &id)?))
+}
+
+/// The number of the last item; 0 when there is none.
+fn last(connection: &Connection, id: &str) -> rusqlite::Result<i64> {
+    const SQL: &str = "SELECT coalesce(max(seq), 0) FROM agent_items WHERE conversation_id = ?1";
+    connection
+        .prepare_cached(SQL)?
+        .query_row([id], |row| row.get(0))
 }
 
 /// The items from the last base on.
 pub(super) fn items(
     connection: &Connection,
     conversation: ConversationId,
-) -> rusqlite::Result<Vec<String>> {
+) -> rusqlite::Result<SessionItems> {
     const SQL: &str = "
-        SELECT item FROM agent_items WHERE conversation_id = ?1 AND seq >=
+        SELECT item, seq FROM agent_items WHERE conversation_id = ?1 AND seq >=
             (SELECT coalesce(max(seq), 0) FROM agent_items WHERE conversation_id = ?1 AND is_base)
         ORDER BY seq";
-    connection
-        .prepare_cached(SQL)?
-        .query_map([conversation.to_string()], |row| row.get(0))?
-        .collect()
+    let mut found = SessionItems::default();
+    let mut statement = connection.prepare_cached(SQL)?;
+    let mut rows = statement.query([conversation.to_string()])?;
+    while let Some(row) = rows.next()? {
+        found.items.push(row.get(0)?);
+        found.last = row.get(1)?;
+    }
+    Ok(found)
 }
 
 /// One session.

@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 pub(super) use self::host::FakeHost;
-pub(super) use self::model::{Model, calls, fails, malformed_call, says};
+pub(super) use self::model::{Model, breaks, calls, fails, malformed_call, says};
 pub(super) use self::record::{Memory, Watcher};
 use crate::agent::{Agent, AgentLimits};
 use crate::budget::BudgetLimits;
@@ -61,6 +61,7 @@ pub(super) fn user_entry(text: &str) -> UserEntry {
         attachments: Vec::new(),
         context: String::new(),
         is_summary: false,
+        is_by_model: false,
     }
 }
 

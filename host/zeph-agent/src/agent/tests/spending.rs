@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::fake::{FakeHost, Lab, Model, calls, lab, limits, resumed, says, with_limits};
+use super::fake::{FakeHost, Lab, Model, breaks, calls, lab, limits, resumed, says, with_limits};
 use crate::agent::AgentLimits;
 use crate::budget::BudgetLimits;
 use crate::event::TurnStatus;
@@ -115,6 +115,31 @@ async fn bounds_hold_where_a_provider_reports_no_usage() {
         assert_eq!(usage.estimated, usage.total());
         let later = resumed(Model::new([]), stored(&lab));
         assert_eq!(later.agent.spending().usage, usage);
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_fails_or_is_cancelled_counts_as_far_as_it_came() {
+    for is_cancelled in [false, true] {
+        let mut lab = lab(Model::new([breaks()]), FakeHost::default());
+        if is_cancelled {
+            // At the text: before it comes that the model is waited for.
+            lab.observer.cancel_at(1);
+        }
+        let status = lab.turn("go").await.status;
+        let is_as_meant = match is_cancelled {
+            true => matches!(status, TurnStatus::Interrupted),
+            false => matches!(status, TurnStatus::ProviderFailed(_)),
+        };
+        assert!(is_as_meant, "{status:?}");
+        let spending = *lab.agent.spending();
+        // What was said and not reported is about a hundred tokens.
+        assert_eq!((spending.usage.input, spending.usage.output), (10, 100));
+        assert_eq!(spending.usage.estimated, 99);
+        assert_eq!(spending.cost, Cost::from_usd(10.0));
+        let later = resumed(Model::new([]), stored(&lab));
+        assert_eq!(later.agent.spending().usage, spending.usage);
+        assert_eq!(later.agent.spending().cost, spending.cost);
     }
 }
 

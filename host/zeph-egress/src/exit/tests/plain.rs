@@ -40,6 +40,28 @@ async fn each_plain_request_is_decided_about_by_itself() {
 }
 
 #[tokio::test]
+async fn plain_requests_to_an_inspected_host_are_held_to_its_methods_and_paths() {
+    let inspection = Inspection {
+        methods: Some("GET".parse().unwrap()),
+        paths: Some(vec!["/v1/*".to_owned()]),
+        ..Inspection::default()
+    };
+    let host = exit_host("example.org:80", Passage::Inspected(inspection));
+    let lab = Lab::new(vec![host]).await;
+    for (line, status) in [
+        ("GET http://example.org/v1/a?b=c", "200"),
+        ("GET http://example.org/v2", "403"),
+        ("GET http://example.org/v1/../v2", "403"),
+        ("DELETE http://example.org/v1/a", "403"),
+    ] {
+        let text = ask(&lab, line, "example.org").await;
+        let head = format!("HTTP/1.1 {status}");
+        assert!(text.starts_with(&head), "{line}: {text}");
+        assert_eq!(status == "403", text.contains("is not among"), "{text}");
+    }
+}
+
+#[tokio::test]
 async fn plain_http_elsewhere_is_refused() {
     let lab = Lab::new(tls(&["example.org", "a.example.org:8443"])).await;
     for (line, expect) in [

@@ -87,6 +87,7 @@ mod tests {
             attachments: Vec::new(),
             context: String::new(),
             is_summary: false,
+            is_by_model: false,
         }))
     }
 

@@ -20,6 +20,7 @@ use super::status::counted;
 use super::terminal::ChatTerminal;
 use super::{Chat, Next};
 use crate::agent::{begin, models};
+use crate::approval;
 use crate::clock::now_ms;
 use crate::goal::plan;
 use crate::run::interrupt::Interrupts;
@@ -215,6 +216,7 @@ impl Chat {
         };
         let page = session_commands::request(&request, self.screen.width());
         let answer = terminal.decide(page.as_str())?;
+        let answer = (answer, approval::at_prompt());
         match session_commands::answer(host, &request, answer).await {
             Ok(text) => self.screen.page(&text),
             Err(error) => {

@@ -3,6 +3,7 @@
 use std::io;
 
 use super::{print, say, wrong};
+use crate::approval;
 use crate::goal::plan;
 use crate::host::Host;
 use crate::run::prompt_input::PromptInput;
@@ -53,6 +54,7 @@ async fn approve(host: &Host, which: Option<&str>, width: Option<usize>) -> io::
     };
     say(session_commands::request(&request, width).as_str());
     let answer = tokio::task::block_in_place(ask::about_call)?;
+    let answer = (answer, approval::at_prompt());
     match session_commands::answer(host, &request, answer).await {
         Ok(text) => print(&text),
         Err(error) => {

@@ -52,6 +52,7 @@ async fn put(store: &Store, name: &str, times: &Times, tool: &str) {
     let task = Task::Call {
         tool: tool.to_owned(),
         arguments: serde_json::Map::new(),
+        named: None,
     };
     let schedule = NewSchedule {
         owner: ScheduleOwner {

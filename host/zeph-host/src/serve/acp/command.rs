@@ -121,7 +121,7 @@ fn command(name: &str, argument: &str) -> Result<SlashCommand, String> {
     }
 }
 
-/// Carries a command out; what its user is told.
+/// Carries a command out, unless it is cancelled already; what its user is told.
 pub(super) async fn run(
     session: &Arc<AcpSession>,
     agent: &mut HostAgent,
@@ -130,12 +130,15 @@ pub(super) async fn run(
     cancel: &CancellationToken,
 ) -> String {
     let host = session.host();
+    if cancel.is_cancelled() {
+        return String::new();
+    }
     match command {
         SlashCommand::Approve(None) => match session_commands::approvals(host, None).await {
             Ok(page) => fenced(page.as_str()),
             Err(error) => error.to_string(),
         },
-        SlashCommand::Approve(Some(which)) => approve(session, &which).await,
+        SlashCommand::Approve(Some(which)) => approve(session, &which, cancel).await,
         SlashCommand::Clear => {
             if let Err(problem) = agent.clear().await {
                 return format!("the conversation is not cleared: {problem}");
@@ -174,8 +177,8 @@ fn cost(agent: &HostAgent) -> String {
     )
 }
 
-/// Asks the user about a call that waits.
-async fn approve(session: &Arc<AcpSession>, which: &str) -> String {
+/// Asks the user about a call that waits. An answer that comes after `cancel` is none.
+async fn approve(session: &Arc<AcpSession>, which: &str, cancel: &CancellationToken) -> String {
     let host = session.host();
     let request = match session_commands::waiting(host, Some(which)).await {
         Ok(request) => request,
@@ -194,9 +197,15 @@ async fn approve(session: &Arc<AcpSession>, which: &str) -> String {
         kind: Some(call::kind(tool)),
         ..ToolCallUpdate::default()
     };
-    let Some(answer) = permission::ask(session, described, &question).await else {
+    let answer = tokio::select! {
+        biased;
+        () = cancel.cancelled() => None,
+        answer = permission::ask(session, described, &question) => answer,
+    };
+    let Some(answer) = answer else {
         return "nobody answered; the call waits".to_owned();
     };
+    let answer = (answer, permission::agreement(session));
     match session_commands::answer(host, &request, answer).await {
         Ok(text) => text,
         Err(error) => format!("the answer cannot be recorded: {error}"),

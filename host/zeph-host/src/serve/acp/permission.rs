@@ -39,13 +39,18 @@ const OPTIONS: [PermissionOption; 4] = [
     },
 ];
 
-/// What call `call_id` asks with.
-pub(super) fn prompt(session: &Arc<AcpSession>, call_id: &str) -> ApprovalPrompt {
-    let agreement = Agreement {
+/// The user of the editor behind a session.
+pub(super) fn agreement(session: &AcpSession) -> Agreement {
+    Agreement {
         how: AgreedBy::Elicitation,
         who: None,
         client: session.client().name.clone(),
-    };
+    }
+}
+
+/// What call `call_id` asks with.
+pub(super) fn prompt(session: &Arc<AcpSession>, call_id: &str) -> ApprovalPrompt {
+    let agreement = agreement(session);
     let (session, call_id) = (Arc::clone(session), call_id.to_owned());
     ApprovalPrompt::new(agreement, move |question| {
         let (session, call_id) = (Arc::clone(&session), call_id.clone());

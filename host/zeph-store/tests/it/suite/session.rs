@@ -1,7 +1,7 @@
 //! Sessions of the agent: items in order, from the last base on, found by directory, gone with their conversation.
 
 use zeph_core::id::ConversationId;
-use zeph_store::{NewSession, NewSessionItem};
+use zeph_store::{AppendEnd, NewSession, NewSessionItem, Store};
 
 use crate::database::{Database, on_every_database};
 use crate::setup::NOW_MS;
@@ -23,6 +23,13 @@ fn item(json: &str) -> NewSessionItem {
     }
 }
 
+async fn append(store: &Store, id: ConversationId, items: Vec<NewSessionItem>, after: i64) -> i64 {
+    match store.append_items(id, items, after, NOW_MS).await.unwrap() {
+        AppendEnd::Appended(last) => last,
+        other => panic!("{other:?}"),
+    }
+}
+
 async fn items_come_back_in_order_from_the_last_base_on<D: Database>() {
     let database = D::fresh();
     let store = database.open();
@@ -31,27 +38,31 @@ async fn items_come_back_in_order_from_the_last_base_on<D: Database>() {
         let begun = store.begin_session(session(conversation, "/a"), NOW_MS);
         begun.await.unwrap();
     }
+    let mut last = [0, 0];
     for n in 0..3 {
         let items = vec![item(&format!("{{\"n\":{n}}}"))];
-        assert!(store.append_items(own, items, NOW_MS).await.unwrap());
+        last[0] = append(&store, own, items, last[0]).await;
         let foreign = vec![item("\"not ours\"")];
-        assert!(store.append_items(other, foreign, NOW_MS).await.unwrap());
+        last[1] = append(&store, other, foreign, last[1]).await;
     }
     let all = ["{\"n\":0}", "{\"n\":1}", "{\"n\":2}"];
-    assert_eq!(store.session_items(own).await.unwrap(), all);
+    let stored = store.session_items(own).await.unwrap();
+    assert_eq!(
+        (stored.items, stored.last),
+        (all.map(str::to_owned).to_vec(), last[0])
+    );
     let base = NewSessionItem {
         is_base: true,
         ..item("\"base\"")
     };
-    let appended = store.append_items(own, vec![base, item("\"next\"")], NOW_MS);
-    assert!(appended.await.unwrap());
+    append(&store, own, vec![base, item("\"next\"")], last[0]).await;
     store.close().await.unwrap();
     let store = database.open();
     assert_eq!(
-        store.session_items(own).await.unwrap(),
+        store.session_items(own).await.unwrap().items,
         ["\"base\"", "\"next\""]
     );
-    assert_eq!(store.session_items(other).await.unwrap().len(), 3);
+    assert_eq!(store.session_items(other).await.unwrap().items.len(), 3);
     let record = store.session(own).await.unwrap().unwrap();
     assert_eq!(
         (record.n_items, record.title.as_str()),
@@ -68,8 +79,8 @@ async fn sessions_are_found_by_directory_and_use<D: Database>() {
         let begun = store.begin_session(session(ids[idx], directory), at_ms);
         begun.await.unwrap();
     }
-    let appended = store.append_items(ids[0], vec![item("1")], NOW_MS + 10);
-    assert!(appended.await.unwrap());
+    let appended = store.append_items(ids[0], vec![item("1")], 0, NOW_MS + 10);
+    assert!(matches!(appended.await.unwrap(), AppendEnd::Appended(_)));
     let listed = async |directory: Option<&str>, limit| {
         let listed = store.list_sessions(directory.map(str::to_owned), limit);
         let listed = listed.await.unwrap();
@@ -114,25 +125,33 @@ async fn a_session_goes_with_its_conversation<D: Database>() {
     let database = D::fresh();
     let store = database.open();
     let id = ConversationId::new();
-    assert!(
-        !store
-            .append_items(id, vec![item("1")], NOW_MS)
-            .await
-            .unwrap()
-    );
+    let appended = store.append_items(id, vec![item("1")], 0, NOW_MS);
+    assert_eq!(appended.await.unwrap(), AppendEnd::NoSession);
     store
         .begin_session(session(id, "/a"), NOW_MS)
         .await
         .unwrap();
-    assert!(
-        store
-            .append_items(id, vec![item("1")], NOW_MS)
-            .await
-            .unwrap()
-    );
+    append(&store, id, vec![item("1")], 0).await;
     assert!(store.delete_conversation(id).await.unwrap());
     assert_eq!(store.session(id).await.unwrap(), None);
-    assert!(store.session_items(id).await.unwrap().is_empty());
+    assert!(store.session_items(id).await.unwrap().items.is_empty());
+}
+
+/// Of two that go on from the same item, the first appends.
+async fn what_was_appended_meanwhile_is_in_nobodys_way<D: Database>() {
+    let database = D::fresh();
+    let stores = [database.open(), database.open()];
+    let id = ConversationId::new();
+    let begun = stores[0].begin_session(session(id, "/a"), NOW_MS);
+    begun.await.unwrap();
+    let first = append(&stores[0], id, vec![item("1")], 0).await;
+    assert_eq!(stores[1].session_items(id).await.unwrap().last, first);
+    let second = append(&stores[1], id, vec![item("2")], first).await;
+    let late = stores[0].append_items(id, vec![item("3")], first, NOW_MS);
+    assert_eq!(late.await.unwrap(), AppendEnd::Moved);
+    append(&stores[0], id, vec![item("3")], second).await;
+    let stored = stores[1].session_items(id).await.unwrap();
+    assert_eq!(stored.items, ["1", "2", "3"]);
 }
 
 on_every_database! {
@@ -141,5 +160,8 @@ on_every_database! {
         a_session_that_goes_on_keeps_its_beginning,
         a_session_goes_with_its_conversation,
     ],
-    lasting: [items_come_back_in_order_from_the_last_base_on],
+    lasting: [
+        items_come_back_in_order_from_the_last_base_on,
+        what_was_appended_meanwhile_is_in_nobodys_way,
+    ],
 }

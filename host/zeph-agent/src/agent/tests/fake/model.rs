@@ -19,6 +19,8 @@ pub(in super::super) enum Answer {
     Turn(AssistantTurn, Usage),
     Fails,
     Refused,
+    /// A provider that reports some tokens, says something and fails.
+    Breaks,
 }
 
 impl Answer {
@@ -56,6 +58,10 @@ pub(in super::super) fn malformed_call(tool: &str) -> Answer {
 
 pub(in super::super) fn fails() -> Answer {
     Answer::Fails
+}
+
+pub(in super::super) fn breaks() -> Answer {
+    Answer::Breaks
 }
 
 fn call(index: usize, tool: &str, arguments: Arguments) -> ItemView {
@@ -228,6 +234,16 @@ impl Provider for Model {
                 Answer::Turn(turn, usage) => (turn, usage),
                 Answer::Fails => return Err(failure(ProviderErrorKind::Server, 503)),
                 Answer::Refused => return Err(failure(ProviderErrorKind::Request, 400)),
+                Answer::Breaks => {
+                    on_event(ModelEvent::Usage(Usage {
+                        input: 10,
+                        output: 1,
+                        ..Usage::default()
+                    }));
+                    on_event(ModelEvent::Text("x".repeat(400)));
+                    tokio::task::yield_now().await;
+                    return Err(failure(ProviderErrorKind::Cut, 200));
+                }
             };
             if self.counts.load(Ordering::Relaxed) {
                 let said = request

@@ -10,7 +10,7 @@ use zeph_core::execution::SecretValue;
 use zeph_core::exit::CommandExit;
 use zeph_core::network::{ExitHost, HTTP_PORT, HTTPS_PORT, HostPattern, Inspection, Passage};
 use zeph_core::secret::SecretUse;
-use zeph_egress::exit::SecretValues;
+use zeph_egress::exit::{NamedValues, SecretValues};
 use zeph_egress::secret::{CallSecrets, GrantedSecret};
 use zeph_shell::jail::{EnvironmentPolicy, Jail, JailLabel, JailPolicy, Network, OwnDirectories};
 use zeph_shell::program::ProgramFault;
@@ -113,7 +113,7 @@ impl RegistrySecrets {
 }
 
 impl SecretValues for RegistrySecrets {
-    fn of_uses(&self, uses: &[SecretUse]) -> CallSecrets {
+    fn of_request(&self, uses: &[SecretUse], _: &[String]) -> (CallSecrets, NamedValues) {
         let granted = uses.iter().filter_map(|used| {
             let (_, login) = self.logins.iter().find(|(own, _)| own == used)?;
             Some(GrantedSecret {
@@ -121,15 +121,12 @@ impl SecretValues for RegistrySecrets {
                 value: login.authorization.clone(),
             })
         });
-        CallSecrets {
+        let call = CallSecrets {
             granted: granted.collect(),
             known: self.known.redactor(),
             ..CallSecrets::default()
-        }
-    }
-
-    fn value(&self, _name: &str) -> Option<String> {
-        None
+        };
+        (call, NamedValues::new())
     }
 }
 
