@@ -219,7 +219,7 @@ impl Described {
                 depth_max = 2;
             } else if lines.at(line_idx).is_empty() {
                 depth_max = 0;
-            } else if own > 0 && own <= depth_max && own % 2 == 0 {
+            } else if own > 0 && own <= depth_max && own.is_multiple_of(2) {
                 depth_max = own + 2;
                 let is_group = depth(lines.at(line_idx + 1)) > own;
                 described.n_examples += usize::from(!is_group);
