@@ -78,7 +78,7 @@ fn policy_show_follows_the_checks_and_omits_no_rule() {
          [tools.scoped]\nenabled = true\ndenied_tools = [\"delete_path\"]\n\
          [[tools.scoped.constraints]]\ntool = \"write\"\ndeny_patterns = [\"secret\"]\n\
          [tools.scope]\nenabled = true\nrequire_capability = true\n\
-         [tools.policy]\nenabled = true\n[[tools.policy.rules]]\neffect = \"deny\"\ntool = \"edit\"\n\
+         [tools.policy]\nenabled = true\ndefault_effect = \"allow\"\n[[tools.policy.rules]]\neffect = \"deny\"\ntool = \"edit\"\n\
          [[tools.permissions.bash]]\npattern = \"ls *\"\naction = \"allow\"\n\
          [tools.governance]\nblocked_sequences = [[\"read\", \".env\", \"curl\"]]\n\
          [tools.dependencies]\nenabled = true\n[tools.dependencies.rules.edit]\nrequires = [\"read\"]\n",
