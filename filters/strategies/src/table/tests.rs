@@ -239,6 +239,34 @@ fn dedup_folds_what_differs_in_time_only() {
     check_unknown("dedup", "{}", "x\nx\nx\n");
 }
 
+/// What failed is told by what stands before: a job's failure is not that of the job before it.
+#[test]
+fn dedup_folds_a_diagnostic_only_with_what_stands_between() {
+    let job = |n: u32| format!("job {n} started\ncheckout done\nERROR: exit code 1\n");
+    let jobs: String = (1..=6).map(job).collect();
+    let (shown, _) = select("dedup", "{}", &Lines::of(&jobs));
+    let n_errors = shown
+        .iter()
+        .filter(|line| line.starts_with("ERROR"))
+        .count();
+    assert_eq!(n_errors, 6, "{shown:?}");
+    let block = "retrying\nERROR: connection reset\nWARN: slow\n".repeat(9) + "done\n";
+    check(
+        "dedup",
+        "{}",
+        &block,
+        "retrying\n~ 8 more like it, the last below\nERROR: connection reset\nWARN: slow\n~ 8 more like it, the last below\nERROR: connection reset\n~ 7 more like it, the last below\nretrying\nERROR: connection reset\nWARN: slow\ndone\n",
+    );
+    check(
+        "dedup",
+        "{}",
+        &("ERROR: connection reset\n".repeat(5) + "done\n"),
+        "ERROR: connection reset\n~ 4 more like it, the last below\nERROR: connection reset\ndone\n",
+    );
+    let order = |n: u32| format!("shipped order {} to customer 88120\n", 10_430 + n);
+    check_unknown("dedup", "{}", &(0..30).map(order).collect::<String>());
+}
+
 #[test]
 fn moments_are_told_from_other_numbers() {
     let normal = |line: &str| {
