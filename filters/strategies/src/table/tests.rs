@@ -216,6 +216,15 @@ fn git_diff_cuts_at_hunks_and_counts() {
     check("git_diff", options, &text, &(shown("x") + &shown("y")));
     check("git_diff", "{}", &text, &text);
     check_unknown("git_diff", options, "no diff\n");
+    // A combined diff has a column of signs for each parent.
+    let header = "diff --cc x\n--- a/x\n+++ b/x\n";
+    let hunk = "@@@ -1,2 -1,2 +1,3 @@@\n- a\n -b\n++c\n +d\n  e\n";
+    check(
+        "git_diff",
+        r#"{"max_diff_lines": 5}"#,
+        &format!("{header}{hunk}"),
+        &format!("{header}~ 1 hunk of this file omitted: +2 -2\n"),
+    );
     // Text after a hunk that looks like a part of it belongs to nobody and stays.
     let odd = "@@ -1,1 +1,1 @@\n-a\n+b\n+++ not of the hunk\n@@ -3 +3 @@\n-x\n+y\n";
     check(
