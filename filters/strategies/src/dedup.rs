@@ -2,7 +2,8 @@
 //!
 //! Of such lines the first and the last are shown as they are, wherever they stand: sources that write into one log interleave.
 //! In lines that are no diagnostics, durations of one magnitude and identifiers are ignored too; two different diagnostics
-//! stay two.
+//! stay two. A diagnostic that comes again is folded only when all that stands between came before: otherwise it is about
+//! something else, another job for one.
 
 mod normal;
 
@@ -82,6 +83,16 @@ struct Group {
     n: usize,
 }
 
+impl Group {
+    fn of(line_idx: usize) -> Self {
+        Self {
+            first: line_idx,
+            last: line_idx,
+            n: 1,
+        }
+    }
+}
+
 /// The groups of all lines.
 struct Groups {
     /// What is shown: all but the lines between the first and the last of a group that is folded.
@@ -97,6 +108,8 @@ impl Groups {
         let mut kept = LineSet::default();
         let mut normal = String::new();
         let mut n_bytes = 0;
+        // The last line that is like none before it.
+        let mut last_new = 0;
         for (line_idx, line) in lines.iter().enumerate() {
             // What is indented belongs to the line above it, which may be a diagnostic.
             if line.starts_with([' ', '\t']) || lines.severity(line_idx).is_some() {
@@ -104,7 +117,19 @@ impl Groups {
             } else {
                 normalise_loosely(line, &mut normal);
             }
-            if let Some(group_idx) = by_text.get(normal.as_str()) {
+            let begin = |groups: &mut Vec<_>| {
+                let group_idx = u32::try_from(groups.len()).ok();
+                let group_idx = group_idx.filter(|_| groups.len() < GROUPS_MAX)?;
+                groups.push((Group::of(line_idx), [0; RUN_MIN - 2]));
+                Some(group_idx)
+            };
+            if let Some(group_idx) = by_text.get_mut(normal.as_str()) {
+                let is_elsewhere = groups[*group_idx as usize].0.last < last_new;
+                if is_elsewhere && lines.severity(line_idx).is_some() {
+                    kept.insert(line_idx);
+                    *group_idx = begin(&mut groups).unwrap_or(*group_idx);
+                    continue;
+                }
                 let (group, early) = &mut groups[*group_idx as usize];
                 if let Some(place) = early.get_mut(group.n - 1) {
                     *place = line_idx;
@@ -114,18 +139,12 @@ impl Groups {
                 continue;
             }
             kept.insert(line_idx);
+            last_new = line_idx;
             n_bytes += normal.len();
-            if groups.len() < GROUPS_MAX
-                && n_bytes <= GROUPS_BYTES_MAX
-                && let Ok(group_idx) = u32::try_from(groups.len())
+            if n_bytes <= GROUPS_BYTES_MAX
+                && let Some(group_idx) = begin(&mut groups)
             {
                 by_text.insert(normal.as_str().into(), group_idx);
-                let group = Group {
-                    first: line_idx,
-                    last: line_idx,
-                    n: 1,
-                };
-                groups.push((group, [0; RUN_MIN - 2]));
             }
         }
         let mut folded = Vec::new();

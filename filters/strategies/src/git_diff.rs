@@ -129,6 +129,12 @@ fn n_counted(lines: &Lines<'_>, at: usize) -> Option<usize> {
     Some(n)
 }
 
+/// How many columns of signs stand before the lines of a hunk: a combined diff has one for each parent.
+fn n_columns(header: &str) -> usize {
+    let n_signs = header.bytes().take_while(|byte| *byte == b'@').count();
+    n_signs.saturating_sub(1)
+}
+
 fn span(numbers: &str) -> Option<usize> {
     numbers
         .split_once(',')
@@ -167,13 +173,15 @@ fn show(lines: &Lines<'_>, files: &[File]) -> Vec<Piece> {
                 of_hunk.for_each(|line_idx| keep(&mut pieces, line_idx));
                 continue;
             }
+            let n_columns = n_columns(lines.at(hunk.lines.start));
             let n_signed = |sign| {
                 let of_hunk = lines.range(hunk.lines.clone());
-                of_hunk.filter(|line| line.starts_with(sign)).count()
+                let is_signed = |line: &&str| line.bytes().take(n_columns).any(|byte| byte == sign);
+                of_hunk.filter(is_signed).count()
             };
             n_hunks += 1;
-            n_added += n_signed('+');
-            n_removed += n_signed('-');
+            n_added += n_signed(b'+');
+            n_removed += n_signed(b'-');
         }
         if n_hunks > 0 {
             let note = format!(

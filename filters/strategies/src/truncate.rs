@@ -155,7 +155,7 @@ impl Truncate {
     }
 }
 
-/// Lines count from 1 for readers.
+/// Lines count from 1 for readers. The host makes them those of the whole output where a rule before this one has left some out.
 fn note(middle: &Range<usize>, n_told: usize) -> String {
     let (first, last) = (middle.start + 1, middle.end);
     match n_told {

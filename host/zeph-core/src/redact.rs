@@ -1,8 +1,8 @@
 //! Removes known secrets from what leaves a call: exact values, and the forms that programs give them by chance.
 //!
 //! Found are a value itself; its base64 in a longer text, at every alignment, with either alphabet and over folded lines; hexadecimal;
-//! and all of these percent-encoded, escaped as in JSON, as HTML character references, or two of these one in the other. Whatever part of the
-//! characters is escaped makes no difference. A value of the form `SCHEME CREDENTIAL` counts without its scheme too, and that of `Basic`
+//! and all of these percent-encoded, escaped as in JSON, as HTML character references, with colours or other control sequences in them, or
+//! two of these one in the other. Whatever part of the characters is escaped makes no difference. A value of the form `SCHEME CREDENTIAL` counts without its scheme too, and that of `Basic`
 //! decoded. Not found are values that were compressed, encrypted, hashed, split, reversed or cut.
 //!
 //! A value of fewer than 8 bytes, or of fewer than 4 different ones, occurs by chance and is never looked for: [`is_hideable`].

@@ -4,6 +4,7 @@
 //! never lost, a failure never looks like a success, and the result is shorter or it is the text itself.
 
 mod check;
+mod gap;
 mod guard;
 mod shown;
 
@@ -134,47 +135,31 @@ impl Filters {
     pub fn apply<'a>(&self, output: &Output<'_, 'a>, foreign: &dyn Foreign) -> Filtered<'a> {
         let mut filtered = unfiltered(output.raw);
         filtered.plain = plain(output.raw);
-        if let Some(text) = filtered.plain.filter(|text| text.len() <= TEXT_BYTES_MAX) {
-            let mut lines = Lines::of(text);
-            filtered.size.lines_before = lines.len();
-            if lines.has_blank_run() && !lines.fold() {
-                let text = folded(text);
-                let shorter = self.shorten(output, &Lines::of(&text), foreign, &mut filtered);
-                return sized(filtered, Cow::Owned(shorter.unwrap_or(text)));
-            }
-            let shorter = self.shorten(output, &lines, foreign, &mut filtered);
-            return sized(
-                filtered,
-                shorter.map_or_else(|| lines.to_text(), Cow::Owned),
-            );
-        }
-        let Clean {
-            text,
-            n_overwritten,
-        } = clean(output.raw);
-        filtered.size.lines_before = n_lines(output.raw);
-        let is_small = text.len() < TEXT_BYTES_MIN;
-        if n_overwritten > 0 && !is_small {
+        let clean = match filtered.plain {
+            Some(text) => Clean::of_plain(text),
+            None => clean(output.raw),
+        };
+        filtered.size.lines_before = n_lines(clean.text.as_bytes()) + clean.n_overwritten;
+        if clean.is_lossy() {
             filtered.loss = Loss::Whole;
         }
-        if text.len() > TEXT_BYTES_MAX {
-            return sized(filtered, text);
-        }
-        let shorter = self.shorten(output, &Lines::of(&text), foreign, &mut filtered);
-        sized(filtered, shorter.map_or(text, Cow::Owned))
+        let shorter = self.shorten(output, &clean, foreign, &mut filtered);
+        sized(filtered, shorter.map_or(clean.text, Cow::Owned))
     }
 
-    /// What the rules for a command make of its clean output; `None` when that is to be shown itself.
+    /// What the rules for a command make of its clean output; `None` when that is to be shown itself. Blank lines that follow blank ones
+    /// go with what the rules leave out, but not from content, where they count.
     fn shorten(
         &self,
         output: &Output<'_, '_>,
-        lines: &Lines<'_>,
+        clean: &Clean<'_>,
         foreign: &dyn Foreign,
         filtered: &mut Filtered<'_>,
     ) -> Option<String> {
-        let is_small = lines.n_bytes() < TEXT_BYTES_MIN;
-        let is_done = || is_marked(lines.text());
-        let line = output.command.filter(|_| !is_small && !is_done())?;
+        let text = clean.text.as_ref();
+        let is_of_size = (TEXT_BYTES_MIN..=TEXT_BYTES_MAX).contains(&text.len());
+        let is_done = || is_marked(text);
+        let line = output.command.filter(|_| is_of_size && !is_done())?;
         let chosen = self.choose(line, foreign).ok()?;
         if !chosen.is_for_command() {
             return None;
@@ -185,7 +170,20 @@ impl Filters {
             command: &chosen.spoken.plain,
             is_mixed: chosen.spoken.is_one_of_several,
         };
-        let source = Text { lines };
+        let is_content = chosen.rules.iter().any(|rule| rule.shows_content());
+        let copy;
+        let mut lines = Lines::of(text);
+        let has_runs = !is_content && lines.has_blank_run();
+        let is_copied = has_runs && !lines.fold();
+        if is_copied {
+            copy = folded(text);
+            lines = Lines::of(&copy);
+        }
+        let source = Text {
+            lines: &lines,
+            is_content,
+            is_numbered: clean.has_same_lines && !is_copied,
+        };
         let Some((shorter, loss)) = run.through(&chosen.rules, &source, foreign, filtered) else {
             filtered.rules.clear();
             return None;
@@ -291,14 +289,13 @@ impl Run<'_> {
         if filtered.rules.is_empty() {
             return None;
         }
-        let is_content = rules.iter().any(|rule| rule.shows_content());
         let is_failure = self.exit_code != Some(0);
         guard::restore(
             source,
             &mut shown,
             guard::Restore {
                 told: &told,
-                is_content,
+                is_content: source.is_content,
                 is_failure,
             },
         );
@@ -349,7 +346,12 @@ impl Run<'_> {
             return Err(None);
         }
         let speaker = match &rule.action {
-            Action::Native { .. } => None,
+            Action::Native { definition, .. } => {
+                if definition.name == "truncate" {
+                    gap::renumber(&mut selection.pieces, index, source);
+                }
+                None
+            }
             Action::Foreign { name, .. } => Some(name.as_str()),
         };
         let next = check::check(&mut selection, index, lines, speaker).map_err(Some)?;

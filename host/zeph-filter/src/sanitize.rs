@@ -1,7 +1,8 @@
 //! Turning what a terminal would draw into plain lines.
 //!
-//! Two steps, both linear: [`strip`] takes out control sequences, [`clean`] folds what was overwritten and runs of blank lines
-//! too. A sequence that is cut off or never ends hides nothing: its text is shown. Applying either twice changes nothing.
+//! Two steps, both linear: [`strip`] takes out control sequences, [`clean`] folds what progress has overwritten, too. What can be seen
+//! or separates stays, or is counted. A sequence that is cut off or never ends hides nothing: its text is shown. Applying either twice
+//! changes nothing.
 
 use std::borrow::Cow;
 
@@ -18,10 +19,24 @@ const CSI: char = '\u{9b}';
 
 /// Text without control sequences: CSI, OSC with hyperlinks, DCS and other strings, private modes, single controls.
 ///
-/// Shape:  any text → the same lines; `\t`, `\n` and `\r` stay, an erased line becomes `\r`, a backspace takes a character back.
+/// Shape:  any text → the same lines; `\t`, `\n` and `\r` stay, an erased line becomes `\r`, a backspace takes a character back, a NUL
+///         ends a line.
 /// Limits: linear; borrows when there is nothing to do.
 /// Source: ECMA-48, fifth edition, sections 5.4 and 5.6; C1 controls in their two-byte UTF-8 form.
 pub fn strip(text: &str) -> Cow<'_, str> {
+    strip_counted(text, &mut Changes::default())
+}
+
+/// What [`strip`] changed beyond control sequences.
+#[derive(Debug, Clone, Copy, Default)]
+struct Changes {
+    /// Characters that are gone, and could be seen or stood between others.
+    n_erased: usize,
+    /// Line ends that the text did not have.
+    n_line_ends: usize,
+}
+
+fn strip_counted<'t>(text: &'t str, changes: &mut Changes) -> Cow<'t, str> {
     let Some(first) = next_control(text, 0) else {
         return Cow::Borrowed(text);
     };
@@ -30,7 +45,7 @@ pub fn strip(text: &str) -> Cow<'_, str> {
     let mut next = Some(first);
     while let Some(control) = next {
         out.push_str(&text[copied..control]);
-        copied = skip(text, control, &mut out);
+        copied = skip(text, control, &mut out, changes);
         next = next_control(text, copied);
     }
     out.push_str(&text[copied..]);
@@ -63,7 +78,7 @@ fn is_c1(byte: Option<&u8>) -> bool {
 }
 
 /// Reads the control at `at`, leaves in `out` what it means for the text, and returns where the text goes on.
-fn skip(text: &str, at: usize, out: &mut String) -> usize {
+fn skip(text: &str, at: usize, out: &mut String, changes: &mut Changes) -> usize {
     let Some(control) = text[at..].chars().next() else {
         return text.len();
     };
@@ -72,22 +87,44 @@ fn skip(text: &str, at: usize, out: &mut String) -> usize {
         '\u{1b}' => skip_escape(text, after, out),
         CSI => skip_csi(text, after, out),
         '\u{90}' | '\u{98}' | '\u{9d}' | '\u{9e}' | '\u{9f}' => skip_string(text, after),
-        '\u{85}' => {
+        '\0' if is_of_wide_text(text.as_bytes(), at) => {
+            changes.n_erased += 1;
+            after
+        }
+        '\0' | '\u{85}' => {
+            changes.n_line_ends += 1;
             out.push('\n');
             after
         }
         '\u{8}' => {
-            if out
-                .chars()
-                .next_back()
-                .is_some_and(|c| !matches!(c, '\n' | '\r'))
-            {
+            let before = out.chars().next_back();
+            if let Some(taken) = before.filter(|c| !matches!(c, '\n' | '\r')) {
                 out.pop();
+                let is_seen = is_drawn_over(taken, text[after..].chars().next());
+                changes.n_erased += usize::from(!is_seen);
             }
             after
         }
         _ => after,
     }
+}
+
+/// Whether nothing is missed of a character that a backspace takes back: it comes again, as in bold, or is blank, an underline or a
+/// turning bar.
+fn is_drawn_over(taken: char, next: Option<char>) -> bool {
+    Some(taken) == next || taken.is_whitespace() || matches!(taken, '_' | '|' | '/' | '-' | '\\')
+}
+
+/// Whether a NUL is one of three at least with one byte between each, as in text of two bytes for each character.
+fn is_of_wide_text(bytes: &[u8], at: usize) -> bool {
+    let is_nul = |at: Option<usize>| at.and_then(|at| bytes.get(at)) == Some(&0);
+    let is_pair = |first: Option<usize>| {
+        let later = |n| first.and_then(|first| first.checked_add(n));
+        is_nul(first) && !is_nul(later(1)) && is_nul(later(2))
+    };
+    let [before, earlier] = [2, 4].map(|n| at.checked_sub(n));
+    (is_pair(Some(at)) && (is_pair(Some(at + 2)) || is_pair(before)))
+        || (is_pair(before) && is_pair(earlier))
 }
 
 /// After `ESC`.
@@ -154,12 +191,16 @@ fn skip_string(text: &str, at: usize) -> usize {
 ///
 /// Shape:  as of [`strip`]; what is no UTF-8 becomes U+FFFD.
 pub(crate) fn stripped(raw: &[u8]) -> Cow<'_, str> {
+    stripped_counted(raw, &mut Changes::default())
+}
+
+fn stripped_counted<'r>(raw: &'r [u8], changes: &mut Changes) -> Cow<'r, str> {
     // Most outputs are UTF-8, and finding that out is fast.
     if let Ok(text) = str::from_utf8(raw) {
-        return strip(text);
+        return strip_counted(text, changes);
     }
     let text = String::from_utf8_lossy(raw).into_owned();
-    match strip(&text) {
+    match strip_counted(&text, changes) {
         Cow::Owned(stripped) => Cow::Owned(stripped),
         Cow::Borrowed(_) => Cow::Owned(text),
     }
@@ -182,43 +223,87 @@ pub(crate) fn pieces(raw: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// Lines as they would be seen: of what overwrote itself the last state, of blank lines one.
+/// Fewer bytes are not worth the lines that say where the whole is: overwritten states are shown instead.
+const GAIN_BYTES_MIN: usize = 200;
+
+/// Lines as they would be seen: of progress the last state.
 #[derive(Debug)]
 pub struct Clean<'a> {
     /// The text, with `\n` as the only line end.
     pub text: Cow<'a, str>,
     /// How many states of progress were folded away.
     pub n_overwritten: usize,
+    /// How many characters are gone that could be seen or stood between others.
+    pub n_erased: usize,
+    /// Whether its lines are those of the output, one for one.
+    pub has_same_lines: bool,
 }
 
-/// Takes out control sequences and folds carriage returns and runs of blank lines. An overwritten state that says of an error
-/// or a warning stays, on a line of its own.
+impl<'a> Clean<'a> {
+    /// A text that is clean.
+    pub(crate) fn of_plain(text: &'a str) -> Self {
+        Self {
+            text: text.into(),
+            n_overwritten: 0,
+            n_erased: 0,
+            has_same_lines: true,
+        }
+    }
+
+    /// Whether something is missing that is no control sequence: then the output itself must be kept.
+    pub fn is_lossy(&self) -> bool {
+        self.n_overwritten > 0 || self.n_erased > 0
+    }
+}
+
+/// Takes out control sequences and folds progress. An overwritten state stays on a line of its own when it says of an error or a
+/// warning, when it is of no progress, and all do when little would be gained.
 ///
-/// Shape:  any bytes; `\r\n` is a line end.
+/// Shape:  any bytes; `\r\n` is a line end, and so is `\r` where there is no `\n`.
 /// Limits: linear; borrows when there is nothing to do, else takes one copy.
 pub fn clean(raw: &[u8]) -> Clean<'_> {
     if let Some(text) = plain(raw) {
-        let is_clean = !has_blank_run(text);
-        return Clean {
-            text: if is_clean {
-                text.into()
-            } else {
-                folded(text).into()
-            },
-            n_overwritten: 0,
-        };
+        return Clean::of_plain(text);
     }
-    let mut folded = Folded {
+    let returns = match memchr::memchr(b'\n', raw) {
+        Some(_) => Returns::Overwrite,
+        None => Returns::EndLines,
+    };
+    let clean = drawn(raw, returns);
+    let is_worth_it = raw.len() >= clean.text.len() + GAIN_BYTES_MIN;
+    match clean.n_overwritten > 0 && !is_worth_it {
+        true => drawn(raw, Returns::Separate),
+        false => clean,
+    }
+}
+
+/// What a `\r` means that ends no line with a `\n`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Returns {
+    /// The line is written anew.
+    Overwrite,
+    /// As above, and what is overwritten gets a line of its own.
+    Separate,
+    /// The end of a line.
+    EndLines,
+}
+
+fn drawn(raw: &[u8], returns: Returns) -> Clean<'_> {
+    let mut drawn = Drawn {
         text: String::with_capacity(raw.len()),
+        returns,
         n_overwritten: 0,
-        was_blank: false,
+        changes: Changes::default(),
     };
     for piece in pieces(raw) {
-        folded.add(&stripped(piece));
+        let text = stripped_counted(piece, &mut drawn.changes);
+        drawn.add(&text);
     }
     Clean {
-        text: Cow::Owned(folded.text),
-        n_overwritten: folded.n_overwritten,
+        text: Cow::Owned(drawn.text),
+        n_overwritten: drawn.n_overwritten,
+        n_erased: drawn.changes.n_erased,
+        has_same_lines: drawn.changes.n_line_ends == 0,
     }
 }
 
@@ -234,88 +319,93 @@ pub(crate) fn plain(raw: &[u8]) -> Option<&str> {
 
 /// A plain text without blank lines that follow blank ones.
 pub(crate) fn folded(text: &str) -> String {
-    let mut folded = Folded {
-        text: String::with_capacity(text.len()),
-        n_overwritten: 0,
-        was_blank: false,
-    };
-    folded.add_plain(text);
-    folded.text
+    let mut folded = String::with_capacity(text.len());
+    let (mut start, mut copied, mut was_blank) = (0, 0, false);
+    for end in line_ends(text.as_bytes()).chain([text.len()]) {
+        if start == text.len() {
+            break;
+        }
+        let is_blank = is_blank(&text[start..end]);
+        let after = text.len().min(end + 1);
+        if is_blank && was_blank {
+            folded.push_str(&text[copied..start]);
+            copied = after;
+        }
+        (start, was_blank) = (after, is_blank);
+    }
+    folded.push_str(&text[copied..]);
+    folded
 }
 
-/// What is folded so far.
-struct Folded {
+/// What is drawn so far.
+struct Drawn {
     text: String,
+    returns: Returns,
     n_overwritten: usize,
-    /// Whether the last line is blank.
-    was_blank: bool,
+    changes: Changes,
 }
 
-impl Folded {
-    /// Adds whole lines.
+impl Drawn {
+    /// Adds whole lines without control sequences.
     fn add(&mut self, text: &str) {
         if !text.contains('\r') {
-            self.add_plain(text);
+            self.text.push_str(text);
+            return;
+        }
+        if self.returns == Returns::EndLines {
+            self.changes.n_line_ends += text.matches('\r').count();
+            self.text.push_str(&text.replace('\r', "\n"));
             return;
         }
         for line in text.split_inclusive('\n') {
             let (line, end) = line
                 .strip_suffix('\n')
                 .map_or((line, ""), |line| (line, "\n"));
-            self.add_line(line.trim_end_matches('\r'), end);
+            self.add_states(line.trim_end_matches('\r'));
+            self.text.push_str(end);
         }
     }
 
-    /// Adds whole lines without a carriage return: all but blank ones after blank ones.
-    fn add_plain(&mut self, text: &str) {
-        let (mut start, mut copied) = (0, 0);
-        for end in line_ends(text.as_bytes()).chain([text.len()]) {
-            if start == text.len() {
-                break;
-            }
-            let is_blank = is_blank(&text[start..end]);
-            let after = text.len().min(end + 1);
-            if is_blank && self.was_blank {
-                self.text.push_str(&text[copied..start]);
-                copied = after;
-            }
-            (start, self.was_blank) = (after, is_blank);
-        }
-        self.text.push_str(&text[copied..]);
-    }
-
-    fn add_line(&mut self, seen: &str, end: &str) {
-        let mut states = seen.split('\r').filter(|state| !is_blank(state)).peekable();
-        let is_blank = states.peek().is_none();
-        if is_blank && self.was_blank {
+    fn add_states(&mut self, seen: &str) {
+        if !seen.contains('\r') {
+            self.text.push_str(seen);
             return;
         }
-        self.was_blank = is_blank;
+        let mut states = seen.split('\r').filter(|state| !is_blank(state)).peekable();
         while let Some(state) = states.next() {
-            if states.peek().is_none() {
+            let Some(next) = states.peek() else {
                 self.text.push_str(state);
-            } else if severity(state).is_some() {
-                self.text.push_str(state);
-                self.text.push('\n');
-            } else {
+                return;
+            };
+            let is_folded = self.returns == Returns::Overwrite
+                && severity(state).is_none()
+                && is_progress(state, next);
+            if is_folded {
                 self.n_overwritten += 1;
+                continue;
             }
+            self.text.push_str(state);
+            self.text.push('\n');
+            self.changes.n_line_ends += 1;
         }
-        if is_blank && !seen.contains('\r') {
-            self.text.push_str(seen);
-        }
-        self.text.push_str(end);
     }
 }
 
-fn has_blank_run(text: &str) -> bool {
-    let (mut start, mut was_blank) = (0, false);
-    line_ends(text.as_bytes()).chain([text.len()]).any(|end| {
-        let is_blank = start < text.len() && is_blank(&text[start..end]);
-        let is_run = is_blank && was_blank;
-        (start, was_blank) = (end + 1, is_blank);
-        is_run
-    })
+/// Whether a state is one of progress, of which the next tells the same and more: shares, counts, bars and turning signs, or the
+/// same words with other numbers. Lines of a file that end with `\r` are none, as a rule.
+fn is_progress(state: &str, next: &str) -> bool {
+    fn letters(text: &str) -> impl Iterator<Item = char> {
+        text.chars().filter(|c| c.is_alphabetic())
+    }
+    let is_digit = |c: char| c.is_ascii_digit();
+    let is_count = |(at, _): (usize, &str)| {
+        let (before, after) = (state[..at].trim_end(), state[at + 1..].trim_start());
+        before.ends_with(is_digit) && after.starts_with(is_digit)
+    };
+    state.contains('%')
+        || !state.contains(char::is_alphanumeric)
+        || (state.contains(char::is_alphabetic) && letters(state).eq(letters(next)))
+        || state.match_indices('/').any(is_count)
 }
 
 #[cfg(test)]

@@ -151,7 +151,12 @@ fn scan_shapes(
 }
 
 /// Kinds that others have a name of their own for, whatever has to be checked of them.
-const GENERAL: [&str; 3] = ["OpenAI key", "bearer token", "token in an assignment"];
+const GENERAL: [&str; 4] = [
+    "OpenAI key",
+    "bearer token",
+    "token in an assignment",
+    "token in a URL",
+];
 
 /// The kinds of credentials in one line, of the shapes it may hold; the general ones only when nothing special is there.
 fn kinds(line: &str, shapes: impl Iterator<Item = usize>) -> Vec<&'static str> {

@@ -12,7 +12,8 @@ pub fn normalise(line: &str, normal: &mut String) {
 /// As [`normalise`], with a sign for each identifier and the magnitude of each duration, too.
 ///
 /// Shape:  identifiers are words of at least eight hexadecimal digits, of which some are digits and some are letters, and numbers
-///         of at least five digits; durations are numbers with `ns`, `us`, `µs`, `ms` or `s`, of which the number of digits
+///         of at least five digits behind a name that says so (`id=`, `pid `, `sshd[…]`); any other number may be what the line
+///         tells. Durations are numbers with `ns`, `us`, `µs`, `ms` or `s`, of which the number of digits
 ///         stays, so that a slow one is not taken for a fast one.
 pub(super) fn normalise_loosely(line: &str, normal: &mut String) {
     write::<true>(line, normal);
@@ -21,7 +22,7 @@ pub(super) fn normalise_loosely(line: &str, normal: &mut String) {
 fn write<const LOOSELY: bool>(line: &str, normal: &mut String) {
     normal.clear();
     let bytes = line.as_bytes();
-    let (mut copied, mut at) = (0, 0);
+    let (mut copied, mut at, mut moment_end) = (0, 0, 0);
     while let Some(byte) = bytes.get(at) {
         let class = CLASSES[usize::from(*byte)];
         if class == 0 {
@@ -34,7 +35,7 @@ fn write<const LOOSELY: bool>(line: &str, normal: &mut String) {
         {
             normal.push_str(&line[copied..at]);
             normal.push('\u{1}');
-            (copied, at) = (end, end);
+            (copied, at, moment_end) = (end, end, end);
             continue;
         }
         if !LOOSELY {
@@ -53,7 +54,8 @@ fn write<const LOOSELY: bool>(line: &str, normal: &mut String) {
         }
         let (word, behind) = line[at..].split_at(end - at);
         let fraction = fraction(word, behind);
-        let kind = kind(word, fraction.is_some());
+        let before = &bytes[moment_end..at];
+        let kind = kind(word, fraction.is_some(), || is_named(before, behind));
         let start = std::mem::replace(&mut at, end + fraction.unwrap_or(0));
         if kind != Kind::Word {
             normal.push_str(&line[copied..start]);
@@ -174,7 +176,7 @@ enum Kind {
     Duration(usize),
 }
 
-fn kind(word: &str, has_fraction: bool) -> Kind {
+fn kind(word: &str, has_fraction: bool, is_named: impl Fn() -> bool) -> Kind {
     const IDENTIFIER_CHARS: usize = 8;
     const NUMBER_DIGITS: usize = 5;
     let n_digits = word.bytes().take_while(u8::is_ascii_digit).count();
@@ -189,10 +191,42 @@ fn kind(word: &str, has_fraction: bool) -> Kind {
         IDENTIFIER_CHARS
     };
     let is_hex = || word.bytes().all(|byte| byte.is_ascii_hexdigit());
-    match word.len() >= n_chars_min && (is_number || is_hex()) {
+    let is_identifier = || match is_number {
+        true => is_named(),
+        false => is_hex(),
+    };
+    match word.len() >= n_chars_min && is_identifier() {
         true => Kind::Identifier,
         false => Kind::Word,
     }
+}
+
+/// Whether what stands before a number names it as an identifier, or it stands behind a program's name as the number of its process.
+fn is_named(before: &[u8], behind: &str) -> bool {
+    const NAMES: [&[u8]; 16] = [
+        b"id", b"pid", b"ppid", b"tid", b"uid", b"gid", b"sid", b"cid", b"xid", b"req", b"request",
+        b"session", b"thread", b"trace", b"span", b"txn",
+    ];
+    const BETWEEN_MAX: usize = 3;
+    let is_between = |byte: &&u8| matches!(byte, b' ' | b'=' | b':' | b'"' | b'\'' | b'#' | b'[');
+    let between = before.iter().rev().take(BETWEEN_MAX);
+    let n_between = between.take_while(is_between).count();
+    let (named, between) = before.split_at(before.len() - n_between);
+    let start = named
+        .iter()
+        .rposition(|byte| CLASSES[usize::from(*byte)] & WORD == 0);
+    let name = &named[start.map_or(0, |start| start + 1)..];
+    // `requestId`, `orderID`
+    let is_joined = || {
+        let stem = name
+            .strip_suffix(b"Id")
+            .or_else(|| name.strip_suffix(b"ID"));
+        stem.and_then(<[u8]>::last)
+            .is_some_and(u8::is_ascii_lowercase)
+    };
+    let is_process = || between == b"[" && !name.is_empty() && behind.starts_with(']');
+    let is_name = || NAMES.iter().any(|known| name.eq_ignore_ascii_case(known));
+    n_between > 0 && (is_name() || is_joined() || is_process())
 }
 
 fn push_instead(word: &str, kind: Kind, normal: &mut String) {

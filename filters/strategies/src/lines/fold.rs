@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::ops::Range;
 
-use super::Lines;
+use super::{Lines, n_line_ends};
 use crate::line_set::LineSet;
 use crate::text::is_blank;
 
@@ -89,6 +89,19 @@ impl<'a> Lines<'a> {
     /// Whether the text has other lines than the table, blank ones aside.
     pub(crate) fn is_cut(&self) -> bool {
         self.is_cut
+    }
+
+    /// How many lines of the text stand before one, those that are left out among them; beyond the last, how many there are.
+    ///
+    /// Limits: linear where lines are left out.
+    pub fn n_before(&self, line_idx: usize) -> usize {
+        let is_beyond = line_idx >= self.n_lines;
+        if !self.is_cut && self.n_folded_bytes == 0 {
+            return line_idx.min(self.n_lines);
+        }
+        let is_open = !self.text.is_empty() && !self.text.ends_with('\n');
+        let before = &self.text.as_bytes()[..self.start(line_idx)];
+        n_line_ends(before) + usize::from(is_beyond && is_open)
     }
 
     /// Bytes of the text without lines that are left out.

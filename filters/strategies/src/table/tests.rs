@@ -216,6 +216,15 @@ fn git_diff_cuts_at_hunks_and_counts() {
     check("git_diff", options, &text, &(shown("x") + &shown("y")));
     check("git_diff", "{}", &text, &text);
     check_unknown("git_diff", options, "no diff\n");
+    // A combined diff has a column of signs for each parent.
+    let header = "diff --cc x\n--- a/x\n+++ b/x\n";
+    let hunk = "@@@ -1,2 -1,2 +1,3 @@@\n- a\n -b\n++c\n +d\n  e\n";
+    check(
+        "git_diff",
+        r#"{"max_diff_lines": 5}"#,
+        &format!("{header}{hunk}"),
+        &format!("{header}~ 1 hunk of this file omitted: +2 -2\n"),
+    );
     // Text after a hunk that looks like a part of it belongs to nobody and stays.
     let odd = "@@ -1,1 +1,1 @@\n-a\n+b\n+++ not of the hunk\n@@ -3 +3 @@\n-x\n+y\n";
     check(
@@ -237,6 +246,34 @@ fn dedup_folds_what_differs_in_time_only() {
     );
     check_unknown("dedup", "{}", "x 1\nx 2\nx 3\nx 4\nx 5\n");
     check_unknown("dedup", "{}", "x\nx\nx\n");
+}
+
+/// What failed is told by what stands before: a job's failure is not that of the job before it.
+#[test]
+fn dedup_folds_a_diagnostic_only_with_what_stands_between() {
+    let job = |n: u32| format!("job {n} started\ncheckout done\nERROR: exit code 1\n");
+    let jobs: String = (1..=6).map(job).collect();
+    let (shown, _) = select("dedup", "{}", &Lines::of(&jobs));
+    let n_errors = shown
+        .iter()
+        .filter(|line| line.starts_with("ERROR"))
+        .count();
+    assert_eq!(n_errors, 6, "{shown:?}");
+    let block = "retrying\nERROR: connection reset\nWARN: slow\n".repeat(9) + "done\n";
+    check(
+        "dedup",
+        "{}",
+        &block,
+        "retrying\n~ 8 more like it, the last below\nERROR: connection reset\nWARN: slow\n~ 8 more like it, the last below\nERROR: connection reset\n~ 7 more like it, the last below\nretrying\nERROR: connection reset\nWARN: slow\ndone\n",
+    );
+    check(
+        "dedup",
+        "{}",
+        &("ERROR: connection reset\n".repeat(5) + "done\n"),
+        "ERROR: connection reset\n~ 4 more like it, the last below\nERROR: connection reset\ndone\n",
+    );
+    let order = |n: u32| format!("shipped order {} to customer 88120\n", 10_430 + n);
+    check_unknown("dedup", "{}", &(0..30).map(order).collect::<String>());
 }
 
 #[test]

@@ -1,12 +1,13 @@
 //! The search in a text that comes in pieces: what may become a secret is held back until that is known.
 
-use super::view::{EscapeLayer, View};
+use super::view::{EscapeLayer, View, n_before_controls};
 use super::{Needles, RedactionMark, Redactor};
 
 /// How many escapes one in the other are undone.
 const LAYERS_MAX: usize = 2;
 
-/// A redactor of one text in pieces. What it holds back at most depends on its secrets only: some bytes for each of their characters.
+/// A redactor of one text in pieces. What it holds back at most depends on its secrets only: some bytes for each of their characters,
+/// and four kilobytes of colours and the like between two of them.
 #[derive(Debug)]
 pub struct RedactStream {
     redactor: Redactor,
@@ -132,9 +133,8 @@ impl Needles {
             hits.extend(found.map(|found| {
                 let (start, end) = (view.origin(found.start()), view.origin(found.end()));
                 let secret = Some(self.owners[found.pattern().as_usize()]);
-                // The end of a line that was folded belongs to what comes after.
-                let n_bytes = text[start..end].trim_ascii_end().len();
-                let end = start + n_bytes;
+                // The end of a line that was folded belongs to what comes after, and so does the end of a colour.
+                let end = start + n_before_controls(&text[start..end]);
                 Hit { start, end, secret }
             }));
             if !is_end {

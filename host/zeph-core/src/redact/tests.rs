@@ -67,11 +67,44 @@ fn a_value_is_found_in_every_form_that_programs_give_it() {
         folded(&encoded, "\r\n  "),
         folded(&encoded, "\\n"),
         folded(VALUE, "\n"),
+        folded(VALUE, "\u{1b}[0m\u{1b}[1;31m"),
+        folded(VALUE, "\u{9b}31m"),
+        folded(VALUE, "\u{1b}]8;;https://x.example/y\u{1b}\\"),
+        folded(VALUE, "\u{1b}]8;;\u{7}\u{1b}(B"),
+        folded(VALUE, "\u{1b}[2K\u{0}"),
+        folded(VALUE, "é\u{8}"),
+        folded(VALUE, "\\u001b[0m"),
+        folded(&encoded, "\u{1b}[0m\r\n\u{1b}[1m"),
+        VALUE.chars().map(|c| format!("{c}\u{0}")).collect(),
+        VALUE.chars().map(|c| format!("{c}\u{8}{c}")).collect(),
     ] {
         assert_eq!(redactor.find(text.as_bytes()), Some("S0"), "{text}");
         let clean = redactor.text(&text).into_owned();
         assert_eq!(redactor.find(clean.as_bytes()), None, "{text} → {clean}");
         assert!(clean.contains("[redacted: S0]"), "{text} → {clean}");
+    }
+}
+
+/// What the clean-up of outputs leaves of a text with colours is found in the text itself.
+#[test]
+fn colours_around_a_value_stay() {
+    let redactor = redactor(&[VALUE]);
+    for (text, clean) in [
+        (
+            "\u{1b}[31ms3cr3t-v/+alue\u{1b}[0m.",
+            "\u{1b}[31m[redacted: S0]\u{1b}[0m.",
+        ),
+        (
+            "\u{1b}[31ms3cr\u{1b}[0m3t-v/+alue\u{1b}[0m\n\u{1b}[1mx",
+            "\u{1b}[31m[redacted: S0]\u{1b}[0m\n\u{1b}[1mx",
+        ),
+        ("\u{1b}[1ms3c\u{1b}[0", "\u{1b}[1ms3c\u{1b}[0"),
+        (
+            "12 £\u{8}\u{8}\u{8}\u{8}\u{1b}]0;x",
+            "12 £\u{8}\u{8}\u{8}\u{8}\u{1b}]0;x",
+        ),
+    ] {
+        assert_eq!(redactor.text(text), clean);
     }
 }
 
@@ -202,6 +235,21 @@ fn what_is_held_back_is_bounded() {
             assert!(stream.n_held() < 2_000, "{}", stream.n_held());
         }
     }
+    for endless in [
+        &b"\x1b[0m"[..],
+        b"\x1b]8;;a",
+        b"\0",
+        b"x\x08",
+        b"\x1b[1",
+        b"\xc2",
+    ] {
+        stream.push(b"abcabc");
+        for _ in 0..4_000 {
+            stream.push(endless);
+            assert!(stream.n_held() < 6_000, "{}", stream.n_held());
+        }
+        stream.finish();
+    }
 }
 
 /// A way to escape the characters that `picked` picks.
@@ -228,6 +276,10 @@ fn escaped(text: &str, layer: u8, picked: &[bool]) -> String {
                 }
             }
             2 if pick || character == '&' => escaped.push_str(&format!("&#{code};")),
+            // Not before the value, where a colour stays, and not inside of another one.
+            3 if pick && !escaped.is_empty() && !text.contains('\u{1b}') => {
+                escaped.push_str(&format!("\u{1b}[{};1m{character}", code % 90))
+            }
             _ => escaped.push(character),
         }
     }
@@ -243,7 +295,7 @@ proptest! {
     fn no_escape_and_no_border_of_pieces_hides_a_value(
         value in secret(),
         is_hex: bool,
-        layers in prop::collection::vec((0..3_u8, prop::collection::vec(any::<bool>(), 1..9)), 0..=2),
+        layers in prop::collection::vec((0..4_u8, prop::collection::vec(any::<bool>(), 1..9)), 0..=2),
         cuts in prop::collection::vec(0..60_usize, 0..9),
     ) {
         let redactor = redactor(&[&value]);
@@ -290,7 +342,7 @@ proptest! {
 
     #[test]
     fn text_without_a_value_passes_in_whatever_pieces(
-        text in r#"([a-z%\\&;#u0-9 \n\r"]|é|%41|\\u0041|&amp;){0,200}"#,
+        text in r#"([a-z%\\&;#u0-9 \n\r"]|é|%41|\\u0041|&amp;|\x1b\[1m|\x1b|\x00){0,200}"#,
         cuts in prop::collection::vec(0..60_usize, 0..9),
     ) {
         let redactor = redactor(&[VALUE, "Bearer uu00%41&amp;"]);

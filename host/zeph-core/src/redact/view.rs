@@ -1,13 +1,21 @@
 //! A text with one layer of escapes undone, and where each of its bytes came from.
 
+mod control;
+
 use std::borrow::Cow;
 use std::ops::Range;
+
+pub(super) use control::n_before_controls;
+use control::{control, is_control, n_taken_back};
 
 /// Bytes of a character reference such as `&#x0041;` at most; a longer one is text.
 const REFERENCE_BYTES_MAX: usize = 10;
 
 /// Blanks at the begin of a folded line at most.
 const INDENT_BYTES_MAX: usize = 16;
+
+/// Bytes that are dropped between two characters at most, so that what is held back of a text in pieces is bounded: several links.
+const DROPPED_BYTES_MAX: usize = 4 * 1024;
 
 /// A way to write a character as several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,6 +28,8 @@ pub(super) enum EscapeLayer {
     Reference,
     /// The end of a line, and the blanks that begin the next: base64 is folded so.
     Fold,
+    /// Colours and whatever else steers a terminal: what cleans an output takes it out.
+    Control,
 }
 
 /// What stands at one place of a text.
@@ -28,13 +38,36 @@ enum EscapeUnit {
     Literal,
     /// A character, and how many bytes it is written as; none for what is dropped.
     Escaped(Option<char>, usize),
+    /// So many bytes, which take back the character before them.
+    Back(usize),
     /// One byte of any value, and how many bytes it is written as.
     Byte(u8, usize),
     /// Too little of the text is there to tell.
     Open,
 }
 
-use EscapeUnit::{Byte, Escaped, Literal, Open};
+use EscapeUnit::{Back, Byte, Escaped, Literal, Open};
+
+/// How much was dropped since the text last grew.
+#[derive(Default)]
+struct Dropped {
+    n_grown: usize,
+    n_bytes: usize,
+}
+
+impl Dropped {
+    /// Whether `n_more` bytes are more than may be dropped behind a text of `n_text` bytes.
+    fn is_too_much(&mut self, n_text: usize, n_more: usize) -> bool {
+        if n_text > self.n_grown {
+            *self = Self {
+                n_grown: n_text,
+                n_bytes: 0,
+            };
+        }
+        self.n_bytes += n_more;
+        self.n_bytes > DROPPED_BYTES_MAX
+    }
+}
 
 /// A text as it is searched.
 #[derive(Debug)]
@@ -79,12 +112,13 @@ impl<'t> View<'t> {
 
     /// This view with `layer` undone; `None` when nothing is escaped that way. At its end a text is all there is.
     pub(super) fn without(&self, layer: EscapeLayer, is_end: bool) -> Option<View<'static>> {
-        if !self.bytes.contains(&layer.sign()) {
+        if !layer.may_be_in(&self.bytes) {
             return None;
         }
         let n_bytes = self.bytes.len();
         let mut bytes = Vec::with_capacity(n_bytes);
         let mut origins = Vec::with_capacity(n_bytes + 1);
+        let mut dropped = Dropped::default();
         let mut at = 0;
         while at < n_bytes {
             let rest = &self.bytes[at..];
@@ -98,6 +132,10 @@ impl<'t> View<'t> {
             let n_before = bytes.len();
             let n_escaped = match layer.unit(rest) {
                 Open if !is_end => break,
+                Escaped(None, n) | Back(n) if dropped.is_too_much(n_before, n) => {
+                    bytes.push(rest[0]);
+                    1
+                }
                 Open | Literal => {
                     bytes.push(rest[0]);
                     1
@@ -105,6 +143,13 @@ impl<'t> View<'t> {
                 Byte(byte, n_bytes) => {
                     bytes.push(byte);
                     n_bytes
+                }
+                Back(n_bytes) => {
+                    let n_kept = bytes.len() - n_taken_back(&bytes);
+                    bytes.truncate(n_kept);
+                    origins.truncate(n_kept);
+                    at += n_bytes;
+                    continue;
                 }
                 Escaped(character, n_bytes) => {
                     let mut space = [0; 4];
@@ -145,22 +190,38 @@ impl View<'_> {
 }
 
 impl EscapeLayer {
-    pub(super) const ALL: [Self; 4] = [Self::Percent, Self::Backslash, Self::Reference, Self::Fold];
+    pub(super) const ALL: [Self; 5] = [
+        Self::Percent,
+        Self::Backslash,
+        Self::Reference,
+        Self::Fold,
+        Self::Control,
+    ];
 
-    /// The byte without which nothing is escaped.
-    fn sign(self) -> u8 {
+    /// Whether `byte` may begin what is escaped.
+    fn is_sign(self, byte: u8) -> bool {
         match self {
-            Self::Percent => b'%',
-            Self::Backslash => b'\\',
-            Self::Reference => b'&',
-            Self::Fold => b'\n',
+            Self::Percent => byte == b'%',
+            Self::Backslash => byte == b'\\',
+            Self::Reference => byte == b'&',
+            Self::Fold => matches!(byte, b'\r' | b'\n'),
+            Self::Control => is_control(byte),
         }
+    }
+
+    /// Whether anything may be escaped so. By blocks, so that texts in which nothing is are passed over many bytes at a time.
+    fn may_be_in(self, bytes: &[u8]) -> bool {
+        const BLOCK_BYTES: usize = 64;
+        let has_sign = |block: &[u8]| {
+            let signs = block.iter().map(|byte| self.is_sign(*byte));
+            signs.fold(false, |any, is_sign| any | is_sign)
+        };
+        bytes.chunks(BLOCK_BYTES).any(has_sign)
     }
 
     /// How many of the first bytes of `rest` stand for themselves.
     fn n_plain(self, rest: &[u8]) -> usize {
-        let sign = self.sign();
-        let is_sign = |byte: &u8| *byte == sign || (self == Self::Fold && *byte == b'\r');
+        let is_sign = |byte: &u8| self.is_sign(*byte);
         rest.iter().position(is_sign).unwrap_or(rest.len())
     }
 
@@ -170,6 +231,7 @@ impl EscapeLayer {
             (Self::Backslash, b'\\') => backslash(rest),
             (Self::Reference, b'&') => reference(rest),
             (Self::Fold, b'\r' | b'\n') => fold(rest),
+            (Self::Control, byte) if is_control(byte) => control(rest),
             _ => Literal,
         }
     }

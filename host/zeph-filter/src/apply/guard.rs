@@ -2,7 +2,7 @@
 
 use zeph_strategies::{LineSet, is_blank};
 
-use crate::apply::{Shown, Text};
+use crate::apply::{Shown, Text, gap};
 
 /// Most error lines brought back into one result. Beyond it they are counted: a log of nothing but errors is not told better by
 /// all of them.
@@ -72,9 +72,9 @@ pub(super) fn ends(source: &Text<'_, '_>) -> Option<Shown> {
     if n_lines <= HEAD_LINES + TAIL_LINES {
         return None;
     }
-    let (first, last) = (HEAD_LINES + 1, n_lines - TAIL_LINES);
+    let gap = HEAD_LINES..n_lines - TAIL_LINES;
     let mut shown = Shown::all(HEAD_LINES);
-    shown.push_note(format!("lines {first}-{last} omitted"));
-    shown.push_lines(last..n_lines);
+    shown.push_note(gap::omitted(source, &gap, ""));
+    shown.push_lines(gap.end..n_lines);
     Some(shown)
 }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use zeph_strategies::{Lines, is_blank};
+use zeph_strategies::{Lines, is_blank, n_line_ends};
 
 use crate::apply::Loss;
 use crate::mark::MARK;
@@ -252,6 +252,10 @@ impl ShownIndex<'_> {
 #[derive(Debug)]
 pub(crate) struct Text<'l, 'a> {
     pub(crate) lines: &'l Lines<'a>,
+    /// Whether it is made of what people wrote, in which blank lines count.
+    pub(crate) is_content: bool,
+    /// Whether the lines of the text, those that are left out among them, are those of the output.
+    pub(crate) is_numbered: bool,
 }
 
 impl Text<'_, '_> {
@@ -320,9 +324,14 @@ impl Text<'_, '_> {
             }
         }
         if !has_note {
-            let n_lost: usize = shown.gaps(self.lines.len()).map(|gap| gap.len()).sum();
-            let noun = if n_lost == 1 { "line" } else { "lines" };
-            text.push_str(&format!("{MARK}{n_lost} {noun} omitted\n"));
+            let n_lines = self.lines.n_before(self.lines.len());
+            let n_lost = n_lines.saturating_sub(n_line_ends(text.as_bytes()));
+            let note = match (self.is_numbered, n_lost) {
+                (false, _) => "lines omitted".to_owned(),
+                (true, 1) => "1 line omitted".to_owned(),
+                (true, _) => format!("{n_lost} lines omitted"),
+            };
+            push_note(&note, &mut text);
         }
         if !self.lines.is_ended() {
             text.pop();
@@ -330,11 +339,12 @@ impl Text<'_, '_> {
         text
     }
 
-    /// Writes lines that follow each other, without a blank one that would be the second; whether the last is blank. A clean text has
-    /// no two blank lines in a row.
+    /// Writes lines that follow each other, without a blank one that would be the second; whether the last is blank. Lines that follow
+    /// each other are blank twice only in content.
     fn push_block(&self, lines: Range<usize>, was_blank: bool, out: &mut String) -> bool {
         let is_blank = |line_idx: usize| is_blank(self.lines.at(line_idx));
-        let first = lines.start + usize::from(was_blank && is_blank(lines.start));
+        let is_second = was_blank && !self.is_content && is_blank(lines.start);
+        let first = lines.start + usize::from(is_second);
         self.lines.push_block(first..lines.end, out);
         is_blank(lines.end - 1)
     }

@@ -172,7 +172,11 @@ fn a_failure_is_never_shown_without_its_reason() {
     assert_eq!(green.text.lines().count(), 2);
     let failed = apply(&foreign_rule(), &command, 3, &raw, &foreign);
     assert_eq!(failed.confidence, Some(Confidence::Fallback));
-    assert!(failed.text.contains("[zeph] lines 41-180 omitted\n"));
+    assert!(
+        failed
+            .text
+            .contains("[zeph] lines 41-180 omitted (offset=40)\n")
+    );
     assert!(
         failed.text.contains("all quiet on line 39\n")
             && failed.text.ends_with("all quiet on line 299\n")
@@ -402,4 +406,94 @@ fn a_rule_that_cannot_act_leaves_the_command_to_the_builtin_ones() {
             "{why}"
         );
     }
+}
+
+/// Blank lines of a patch are lines of files, and those of a file without a rule are its own.
+#[test]
+fn blank_lines_of_content_stay() {
+    let filters = Filters::load(BUILTIN, None).0;
+    let hunk = |n: u32| {
+        let lines = format!(
+            "@@ -{n},5 +{n},6 @@\n one\n \n \n \n+two {n}\n three, a line of the usual length\n"
+        );
+        format!("diff --git a/f{n} b/f{n}\n--- a/f{n}\n+++ b/f{n}\n{lines}")
+    };
+    let raw: String = (1..=9).map(hunk).collect();
+    for command in ["git diff", "cat x.patch"] {
+        let filtered = apply(&filters, &line(command, &[]), 0, &raw, &NoForeign);
+        assert_eq!(
+            (filtered.text.as_ref(), filtered.loss),
+            (raw.as_str(), Loss::None),
+            "{command}"
+        );
+    }
+    let long: String = (1..=99).map(hunk).collect();
+    let shorter = apply(&filters, &line("git diff", &[]), 0, &long, &NoForeign).text;
+    assert!(shorter.len() < long.len());
+    assert!(shorter.starts_with(&hunk(1)), "{shorter}");
+}
+
+/// What is missing besides control sequences is a loss, however short the output is and whether or not a rule is for it.
+#[test]
+fn what_clean_up_takes_away_is_kept() {
+    let filters = Filters::load(BUILTIN, None).0;
+    let records: String = (0..3_000).map(|n| format!("{n},name {n}\r")).collect();
+    let progress: String = (0..40).map(|n| format!("{n}% of it\r")).collect();
+    for (raw, n_lines, loss) in [
+        (records, 3_000, Loss::None),
+        (progress + "done\n", 1, Loss::Whole),
+        ("1%\r2%\rdone\n".to_owned(), 3, Loss::None),
+        ("17\u{8}8\n".to_owned(), 1, Loss::Whole),
+        ("a.rs\0b.rs\0".to_owned(), 2, Loss::None),
+    ] {
+        let filtered = apply(&filters, &line("tool", &[]), 0, &raw, &NoForeign);
+        assert_eq!(filtered.text.lines().count(), n_lines, "{raw:?}");
+        assert_eq!(filtered.loss, loss, "{raw:?}");
+    }
+}
+
+/// The lines that a note tells of are those of the stored output, whatever was left out before.
+#[test]
+fn gaps_are_those_of_the_output() {
+    let rules = "[[rules]]\nname = 'a'\nmatch = { prefix = 'tool' }\nstrategy = { type = 'strip_noise', patterns = ['^noise'] }\n[[rules]]\nname = 'b'\nmatch = { prefix = 'tool' }\nstrategy = { type = 'truncate', head = 2, tail = 2 }\n";
+    let filters = Filters::load(&[], Some(("f.toml", rules))).0;
+    // Twelve lines for each: seven are left out before the second rule.
+    let part = |n: u32| {
+        format!(
+            "{}line {n:02} with some words\n\n\n\nnext\n\n\n",
+            "noise, of which there is much more\n".repeat(5)
+        )
+    };
+    let raw: String = (0..20).map(part).collect();
+    let text = apply(&filters, &line("tool", &[]), 0, &raw, &NoForeign).text;
+    // The second line that stays is the seventh, the last two are those of the last part.
+    let notes: Vec<&str> = text.lines().filter(|line| line.starts_with(MARK)).collect();
+    let [note] = notes[..] else {
+        panic!("{text}");
+    };
+    let numbers: Vec<usize> = note
+        .split(|c: char| !c.is_ascii_digit())
+        .filter_map(|number| number.parse().ok())
+        .collect();
+    let lines: Vec<&str> = raw.lines().collect();
+    let [first, last, offset] = numbers[..] else {
+        panic!("{note}");
+    };
+    let shown: Vec<&str> = text
+        .lines()
+        .filter(|line| !line.starts_with(MARK))
+        .collect();
+    assert_eq!(offset, first - 1, "{text}");
+    assert_eq!(
+        (lines[first - 2], lines[last]),
+        (shown[1], shown[2]),
+        "{text}"
+    );
+    // Where states became lines there is no number.
+    let other = raw.replacen("line 01", "line 01 in two\rline 01", 1);
+    let text = apply(&filters, &line("tool", &[]), 0, &other, &NoForeign).text;
+    assert!(text.contains("[zeph] lines omitted\n"), "{text}");
+    let noise = "x\n\n\n".to_owned() + &"noise, of which there is much more\n".repeat(90);
+    let noise = apply(&filters, &line("tool", &[]), 0, &noise, &NoForeign).text;
+    assert!(noise.ends_with("[zeph] 91 lines omitted\n"), "{noise}");
 }

@@ -2,12 +2,21 @@ use std::borrow::Cow;
 
 use proptest::prelude::*;
 
+use super::{Returns, drawn, folded};
+
 fn clean(text: &str) -> String {
     super::clean(text.as_bytes()).text.into_owned()
 }
 
 fn check(raw: &str, expect: &str) {
     assert_eq!(clean(raw), expect, "{raw:?}");
+    assert_eq!(clean(expect), expect, "a second time: {raw:?}");
+}
+
+/// As above, of an output that is long enough for its progress to be folded.
+fn check_folded(raw: &str, expect: &str) {
+    let text = drawn(raw.as_bytes(), Returns::Overwrite).text;
+    assert_eq!(text, expect, "{raw:?}");
     assert_eq!(clean(expect), expect, "a second time: {raw:?}");
 }
 
@@ -20,7 +29,7 @@ fn control_sequences_go() {
     check("\u{1b}[?25lhidden\u{1b}[?25h\u{1b}[?2026h", "hidden");
     check("\u{1b}[>4;2mx\u{1b}[ q", "x");
     check("\u{1b}(Bx\u{1b}=\u{1b}cy", "xy");
-    check("a\u{0}\u{7}\u{7f}b", "ab");
+    check("a\u{7}\u{7f}b", "ab");
     check("N\u{8}NA\u{8}A", "NA");
     check("\u{8}\u{8}a\n\u{8}b", "a\nb");
     check("caf\u{e9} 5° \u{fffd}", "caf\u{e9} 5° \u{fffd}");
@@ -53,15 +62,70 @@ fn what_is_cut_off_hides_nothing() {
 fn progress_is_folded_and_line_ends_are_kept() {
     check("a\r\nb\r\n", "a\nb\n");
     check("a\r\r\nb", "a\nb");
-    check("10%\r50%\r100%\n", "100%\n");
-    check("10%\r100%\r", "100%");
-    check("10%\u{1b}[2K\u{1b}[1Gdone\n", "done\n");
-    check("text\u{1b}[2K\n", "text\n");
-    check("1%\rerror: disk full\r2%\n", "error: disk full\n2%\n");
-    check("a\n\n\n \n\t\nb\n\n\n", "a\n\nb\n\n");
-    check("a\r\n\r\n\r\nb", "a\n\nb");
-    check("\n\n\n", "\n");
+    check_folded("10%\r50%\r100%\n", "100%\n");
+    check_folded("10%\u{1b}[2K\u{1b}[1Gdone\n", "done\n");
+    check_folded("text\u{1b}[2K\n", "text\n");
+    check_folded("1%\rerror: disk full\r2%\n", "error: disk full\n2%\n");
+    check_folded("[1/20] a.c\r[ 2 / 20 ] b.c\rdone\n", "done\n");
+    check_folded("⠋ at work\r⠙ at work\n|\r/\rready\n", "⠙ at work\nready\n");
+    check_folded(
+        "10 MB at 1 MB/s\r   \r20 MB at 3 MB/s\n",
+        "20 MB at 3 MB/s\n",
+    );
+    check("a\n\n\n \nb\n\n\n", "a\n\n\n \nb\n\n\n");
+    check("a\r\n\r\n\r\nb", "a\n\n\nb");
+    check("\n\n\n", "\n\n\n");
     check("", "");
+    assert_eq!(folded("a\n\n\n \n\t\nb\n\n\n"), "a\n\nb\n\n");
+    assert_eq!(folded("\n\n\n"), "\n");
+}
+
+/// Records of a file, names that a NUL ends, and whatever else was overwritten without being progress.
+#[test]
+fn what_is_no_progress_is_lines() {
+    for (raw, expect) in [
+        ("id,name\r1,Ada\r\r2,Eve\r", "id,name\n1,Ada\n\n2,Eve\n"),
+        ("10%\r100%", "10%\n100%"),
+        ("head\n1,Ada\r2,Eve\n", "head\n1,Ada\n2,Eve\n"),
+        ("1,2\r3,4\n", "1,2\n3,4\n"),
+        ("src/a.rs\0b\0\0c d.rs\0", "src/a.rs\nb\n\nc d.rs\n"),
+        ("a\0b\0", "a\nb\n"),
+        // Too little to be gained.
+        ("10%\r50%\r   \r100%\n", "10%\n50%\n100%\n"),
+    ] {
+        check(raw, expect);
+        assert!(!super::clean(raw.as_bytes()).is_lossy(), "{raw:?}");
+        assert!(!super::clean(raw.as_bytes()).has_same_lines, "{raw:?}");
+    }
+    check("h\0e\0l\0l\0o\0\r\0\n\0y\0o\0u\0", "hello\nyou");
+    check("\0h\0e\0y", "hey");
+}
+
+#[test]
+fn what_is_gone_is_counted() {
+    let progress = |n: usize| (0..n).map(|n| format!("{n}% of it\r")).collect::<String>();
+    for (raw, n_overwritten, n_erased) in [
+        (progress(100) + "done\n", 100, 0),
+        ("1234\u{8}5\n".to_owned(), 0, 1),
+        ("12\u{8}\u{8}34".to_owned(), 0, 2),
+        ("a\0b\0c\0".to_owned(), 0, 3),
+        // Bold, underlined, a turning bar.
+        (
+            "B\u{8}B_\u{8}U |\u{8}/\u{8}-\u{8}\\\u{8} \u{8}".to_owned(),
+            0,
+            0,
+        ),
+        ("\u{1b}[1mbold\u{1b}[0m\r\n".to_owned(), 0, 0),
+    ] {
+        let clean = super::clean(raw.as_bytes());
+        assert_eq!(
+            (clean.n_overwritten, clean.n_erased),
+            (n_overwritten, n_erased),
+            "{raw:?}"
+        );
+        assert_eq!(clean.is_lossy(), n_overwritten + n_erased > 0, "{raw:?}");
+        assert!(clean.has_same_lines, "{raw:?}");
+    }
 }
 
 #[test]
@@ -73,9 +137,9 @@ fn clean_text_is_borrowed() {
 #[test]
 fn what_stands_where_a_long_output_is_taken_apart_is_cleaned_as_elsewhere() {
     let unit = "\u{1b}[1ma\u{1b}[0m\u{8}b\n\n\n10%\r20%\r\n\u{1b}]0;x\n\u{9b}31mé\u{85}\n \n";
-    let once = clean(unit);
-    for n in [1, 2_000, 20_000] {
-        assert!(n == 1 || unit.len() * n > 65_536);
+    let once = drawn(unit.as_bytes(), Returns::Overwrite).text;
+    for n in [2_000, 20_000] {
+        assert!(unit.len() * n > 65_536);
         assert_eq!(clean(&unit.repeat(n)), once.repeat(n), "{n}");
         let shifted = format!("{}\n{}", "x".repeat(n), unit.repeat(n));
         assert_eq!(

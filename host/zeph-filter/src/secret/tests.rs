@@ -47,6 +47,10 @@ fn samples() -> Vec<(&'static str, String)> {
             "AWS session token",
             format!("AWS_SESSION_TOKEN={}", word(300)),
         ),
+        (
+            "AWS session token",
+            format!("\"SessionToken\": \"{}==\",", word(300)),
+        ),
         ("GitHub token", format!("ghp_{}", word(36))),
         ("GitHub token", format!("ghs_{}", word(36))),
         (
@@ -58,6 +62,8 @@ fn samples() -> Vec<(&'static str, String)> {
         ("Bitbucket token", format!("ATBB{}", word(28))),
         ("Atlassian token", format!("ATATT3{}", word(180))),
         ("Slack token", format!("xoxb-123456789012-{}", word(24))),
+        ("Slack token", format!("xoxc-123456789012-{}", word(24))),
+        ("Slack token", format!("xoxd-{}%2B{}", word(24), word(24))),
         (
             "Slack app token",
             format!("xapp-1-{}-1234567890-{}", upper(11), hex(64)),
@@ -164,6 +170,8 @@ fn samples() -> Vec<(&'static str, String)> {
         ),
         ("Supabase key", format!("sbp_{}", hex(40))),
         ("Vault token", format!("hvs.{}", word(90))),
+        ("Vault token", format!("X-Vault-Token: s.{}", word(24))),
+        ("Vault token", format!("VAULT_TOKEN=s.{}", word(24))),
         (
             "Terraform Cloud token",
             format!("{}.atlasv1.{}", word(14), word(67)),
@@ -238,6 +246,19 @@ fn samples() -> Vec<(&'static str, String)> {
             "machine example.com login me password hunter2".to_owned(),
         ),
         (
+            "npm registry password",
+            "//registry.example.com/:_auth=dXNlcjpwYXNz".to_owned(),
+        ),
+        (
+            "token in a URL",
+            format!("https://{}@github.com/a/b.git", hex(40)),
+        ),
+        (
+            "password hash",
+            "$argon2id$v=19$m=65536,t=3,p=4$c29tZXNhbHQ$RdescudvJCsgt3ub+b4dWRWJTmaaJObG"
+                .to_owned(),
+        ),
+        (
             "password hash",
             "root:$6$abcdefgh$QmFzZTY0bG9va2luZ3ZhbHVlc29mYWhhc2g:19000:0".to_owned(),
         ),
@@ -264,6 +285,10 @@ fn samples() -> Vec<(&'static str, String)> {
         (
             "password in an assignment",
             format!("SECRET_KEY_BASE={}", hex(64)),
+        ),
+        (
+            "password in an assignment",
+            format!("secret_key_base: {}", hex(128)),
         ),
         (
             "password in an assignment",
@@ -397,6 +422,21 @@ fn a_password_in_a_url_may_hold_what_ends_it() {
     }
 }
 
+/// Each word of an entry may have a line of its own.
+#[test]
+fn a_netrc_entry_may_have_several_lines() {
+    for text in [
+        "machine example.com\n  login me\n  password hunter2x\n",
+        "machine example.com\n\tlogin me\n\tpassword\thunter2x",
+    ] {
+        let found = SECRETS.scan(text.as_bytes());
+        let found: Vec<_> = (found.iter())
+            .map(|secret| (secret.line, secret.kind.as_str()))
+            .collect();
+        assert_eq!(found, [(3, "netrc password")], "{text}");
+    }
+}
+
 /// Quotes say where a value ends; what looks like code or a list is none.
 #[test]
 fn a_password_in_quotes_may_hold_what_ends_it() {
@@ -484,6 +524,11 @@ fn ordinary_text_raises_no_alarm() {
         "-----BEGIN CERTIFICATE-----",
         "npm_config_registry=https://registry.example.com",
         "Authorization: Bearer $TOKEN",
+        "enter the\npassword required",
+        "  password ${PASSWORD}",
+        "x = this.s.aMethodWithAVeryLongName",
+        "see https://some-organisation-with-a-very-long-name-indeed@example.com",
+        "self._auth=HTTPBasicAuth(user, key)",
         "aws_key_name = \"deploy\"",
         "re_export_everything_from_the_module_of_the_same_name",
         "",
@@ -630,6 +675,7 @@ fn credentials() -> impl Strategy<Value = String> {
         .iter()
         .map(|shape| {
             let pattern = shape.pattern.replace(r"\b", "");
+            let pattern = pattern.trim_start_matches('^').trim_end_matches('$');
             let pattern = pattern.replace("(?:^|", "(?:").replace("|$)", ")");
             let short = ["2000}", "4000}", "1500}"]
                 .iter()

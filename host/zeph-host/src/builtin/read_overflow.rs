@@ -134,13 +134,19 @@ fn parse_id(given: &str) -> Result<OverflowId, ToolFailure> {
         .map_err(|_| invalid("`id` must be a valid UUID".to_owned()))
 }
 
-/// The lines from `offset` on, as many as fit.
+/// The lines of a text with what ends them but `\n`: a `\r` before it is one of the bytes that were stored.
+fn lines_of(text: &str) -> impl Iterator<Item = &str> {
+    let lines = text.split_inclusive('\n');
+    lines.map(|line| line.strip_suffix('\n').unwrap_or(line))
+}
+
+/// The lines from `offset` on, as many as fit. The pages of a text, read one after the other, give each of its bytes once.
 fn page(
     text: &str,
     arguments: &ReadOverflowArguments,
     chars_max: usize,
 ) -> Result<RawOutput, ToolFailure> {
-    let n_lines = text.lines().count();
+    let n_lines = lines_of(text).count();
     if arguments.offset >= n_lines.max(1) {
         return Err(invalid(format!(
             "`offset` is {}, but there are {n_lines} lines",
@@ -151,7 +157,8 @@ fn page(
     let mut page = String::new();
     let mut chars_left = chars_max;
     let mut next = (arguments.offset, 0);
-    for (line_idx, line) in text.lines().enumerate().skip(arguments.offset).take(limit) {
+    let lines = lines_of(text).enumerate();
+    for (line_idx, line) in lines.skip(arguments.offset).take(limit) {
         let skipped = if line_idx == arguments.offset {
             arguments.start_char
         } else {
@@ -168,7 +175,8 @@ fn page(
             next = (line_idx, skipped + n_shown);
             break;
         }
-        chars_left -= n_chars + 1;
+        // A line that fills the page leaves no room for its end, which is given all the same.
+        chars_left = chars_left.saturating_sub(n_chars + 1);
         next = (line_idx + 1, 0);
     }
     let (next_line, next_char) = next;

@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 
-use super::{fraction, is_unit, moment, normalise, normalise_loosely};
+use super::{fraction, is_named, is_unit, moment, normalise, normalise_loosely};
 
 /// In two steps, byte by byte: moments first, identifiers in what is left.
 fn slow(line: &str) -> String {
@@ -38,6 +38,7 @@ fn slow_loosely(line: &str) -> String {
             continue;
         }
         let (word, behind) = rest.split_at(n);
+        let before = &normal[..normal.len() - rest.len()];
         let n_digits = word.bytes().take_while(u8::is_ascii_digit).count();
         let part = fraction(word, behind);
         let has_digit = word.contains(|c: char| c.is_ascii_digit());
@@ -45,7 +46,7 @@ fn slow_loosely(line: &str) -> String {
         if has_digit && (part.is_some() || (n_digits > 0 && is_unit(&word[n_digits..]))) {
             loose.push_str(&"\u{2}".repeat(n_digits));
             loose.push_str(&word[n_digits..]);
-        } else if (n_digits == word.len() && n_digits >= 5)
+        } else if (n_digits == word.len() && n_digits >= 5 && is_named(before.as_bytes(), behind))
             || (has_digit && n_digits < word.len() && is_hex && word.len() >= 8)
         {
             loose.push('\u{3}');
@@ -62,6 +63,7 @@ proptest! {
     fn one_pass_finds_what_two_find(parts in prop::collection::vec(prop_oneof![
         "2024-01-0[12]", "2024/01/02T", "03:04:05", "[.,]678", "\\+01:00|Z| ", "Jan  2 ", "\\[ 12\\.345\\]",
         "5f1e0b7a-3c1d-4e7a-9b61-0123456789ab", "[0-9a-f]{7,9}", "[0-9]{1,6}", "\\.[0-9]{1,3}", "µs|µ|ms|s|ns", "[ :.é°a-z\\[-]",
+        "id=|pid |[a-z]\\[|\\]: ",
     ], 0..8)) {
         let line = parts.concat();
         let mut normal = String::new();
@@ -69,5 +71,36 @@ proptest! {
         prop_assert_eq!(&normal, &slow(&line));
         normalise_loosely(&line, &mut normal);
         prop_assert_eq!(&normal, &slow_loosely(&line));
+    }
+}
+
+#[test]
+fn only_numbers_that_are_named_so_are_identifiers() {
+    let normal = |line: &str| {
+        let mut normal = String::new();
+        normalise_loosely(line, &mut normal);
+        normal.replace('\u{3}', "I")
+    };
+    for (line, expect) in [
+        (
+            "shipped order 10430 to customer 88120",
+            "shipped order 10430 to customer 88120",
+        ),
+        (
+            "paid 12000 cents, valid: 55555",
+            "paid 12000 cents, valid: 55555",
+        ),
+        ("request_id=10430 orderID: 10431", "request_id=I orderID: I"),
+        (
+            "{\"pid\": 10430, \"userId\":88120}",
+            "{\"pid\": I, \"userId\":I}",
+        ),
+        ("sshd[48112]: Request #48113", "sshd[I]: Request #I"),
+        (
+            "sizes [48112] 93cf1a42202bc917 id 7",
+            "sizes [48112] I id 7",
+        ),
+    ] {
+        assert_eq!(normal(line), expect, "{line}");
     }
 }

@@ -19,7 +19,7 @@ pub(super) static SHAPES: &[Shape] = &[
     shape(
         "AWS session token",
         "(?i)session_token|sessiontoken",
-        r#"(?i)\baws_?session_?token["']?\s{0,5}[=:]\s{0,5}["']?[A-Za-z0-9/+=]{100,}"#,
+        r#"(?i)\b(?:aws_?)?session_?token["']?\s{0,5}[=:]\s{0,5}["']?[A-Za-z0-9/+=]{100,}"#,
         Check::Shape,
     ),
     shape(
@@ -129,6 +129,13 @@ pub(super) static SHAPES: &[Shape] = &[
         "hv[sbr].",
         r"\bhv[sbr]\.[A-Za-z0-9_-]{20,300}",
         Check::Shape,
+    ),
+    // As versions before 1.10 give them out.
+    shape(
+        "Vault token",
+        "[ =:\t\"']s.{24}",
+        r#"[ =:\t"']s\.[A-Za-z0-9]{24}\b"#,
+        Check::Random,
     ),
     shape(
         "Terraform Cloud token",

@@ -17,6 +17,12 @@ pub(super) static SHAPES: &[Shape] = &[
         Check::Value,
     ),
     shape(
+        "npm registry password",
+        r"_auth=|_password=",
+        r#"(?:^|/:)_(?:auth|password)=["']?([A-Za-z0-9+/]{8,300})"#,
+        Check::Word,
+    ),
+    shape(
         "Docker registry password",
         r#""auth""#,
         r#""auth"\s{0,3}:\s{0,3}"([A-Za-z0-9+/=]{20,400})""#,
@@ -64,11 +70,24 @@ pub(super) static SHAPES: &[Shape] = &[
         r"\bmachine\s{1,5}\S{1,100}\s{1,5}login\s{1,5}\S{1,100}\s{1,5}password\s{1,5}(\S{3,200})",
         Check::Word,
     ),
+    // Where each word has a line of its own. It has to look like a password: prose may have such a line, too.
+    shape(
+        "netrc password",
+        "\\bpassword[ \t]",
+        r"^[ \t]{0,16}password[ \t]([!-~]{6,200})[ \t]{0,5}$",
+        Check::Value,
+    ),
     shape(
         "password hash",
-        "$[65y]$|$2[aby]$",
-        r"\$(?:6|5|y|2[aby])\$[./A-Za-z0-9$=,]{20,200}",
+        "$[65y]$|$gy$|$2[aby]$|$argon2|$scrypt$|$pbkdf2",
+        r"\$(?:6|5|g?y|2[aby]|argon2(?:id|i|d)|scrypt|pbkdf2(?:-sha[0-9]{1,3})?)\$[./+A-Za-z0-9$=,]{20,300}",
         Check::Shape,
+    ),
+    shape(
+        "token in a URL",
+        r"://…@",
+        r"\bhttps?://([A-Za-z0-9_-]{36,255})@[A-Za-z0-9]",
+        Check::Random,
     ),
     shape(
         "bearer token",
@@ -98,13 +117,13 @@ pub(super) static SHAPES: &[Shape] = &[
     shape(
         "password in an assignment",
         PASSWORDS,
-        r#"(?i)(?:(?:password|passwd|passphrase|pwd|secret|api[_-]?key|access[_-]?key)s?(?:[_-]?(?:key|token|value|base))?|[_"'-]pass)["']?\s{0,5}(?::=|=>|=|:)\s{0,5}["']([^\s"']{8,400})["']"#,
+        r#"(?i)(?:(?:password|passwd|passphrase|pwd|secret|api[_-]?key|access[_-]?key)s?(?:[_-]?(?:key|token|value|base)){0,2}|[_"'-]pass)["']?\s{0,5}(?::=|=>|=|:)\s{0,5}["']([^\s"']{8,400})["']"#,
         Check::Quoted,
     ),
     shape(
         "password in an assignment",
         PASSWORDS,
-        r#"(?i)(?:(?:password|passwd|passphrase|pwd|secret|api[_-]?key|access[_-]?key|auth[_-]?(?:token|key)|access[_-]?token|private[_-]?key|credential)s?(?:[_-]?(?:key|token|value|base))?|[_"'-]pass)["']?\s{0,5}(?::=|=>|=|:)\s{0,5}["']?([^\s"',;)\]}]{8,400})"#,
+        r#"(?i)(?:(?:password|passwd|passphrase|pwd|secret|api[_-]?key|access[_-]?key|auth[_-]?(?:token|key)|access[_-]?token|private[_-]?key|credential)s?(?:[_-]?(?:key|token|value|base)){0,2}|[_"'-]pass)["']?\s{0,5}(?::=|=>|=|:)\s{0,5}["']?([^\s"',;)\]}]{8,400})"#,
         Check::Value,
     ),
 ];

@@ -6,8 +6,8 @@ use super::{Check, DOTTED, Shape, shape};
 pub(super) static SHAPES: &[Shape] = &[
     shape(
         "Slack token",
-        r"xox[abeoprs]",
-        r"\bxox[abeoprs](?:\.xox[abp])?-[A-Za-z0-9-]{10,400}",
+        r"xox[abcdeoprs]",
+        r"\bxox[abcdeoprs](?:\.xox[abp])?-[A-Za-z0-9%+/-]{10,400}",
         Check::Shape,
     ),
     shape(

@@ -1,5 +1,7 @@
 //! Paging through and searching in a stored text.
 
+use proptest::prelude::*;
+
 use super::{ReadOverflowArguments, matching, page, parse_id, schema};
 
 fn arguments(offset: usize, limit: Option<usize>, start_char: usize) -> ReadOverflowArguments {
@@ -30,38 +32,61 @@ fn pages() {
     for (arguments, expect) in table {
         assert_eq!(text_of(page(text, &arguments, 1000).unwrap()), expect);
     }
+    let windows = page("a\r\nb\r\n", &arguments(0, None, 0), 1000).unwrap();
+    assert_eq!(text_of(windows), "a\r\nb\r\n");
     let failure = page(text, &arguments(4, None, 0), 1000).unwrap_err();
     assert_eq!(failure.message, "`offset` is 4, but there are 4 lines");
 }
 
-#[test]
-fn following_the_hints_reads_everything() {
-    let text = format!("short\n{}\nlast\n", "é".repeat(950));
+/// All pages of a text, as a model reads them that follows each hint.
+fn read_in_pages(text: &str, chars_max: usize) -> String {
     let mut read = String::new();
     let (mut offset, mut start_char) = (0, 0);
-    for _ in 0..20 {
-        let shown = text_of(page(&text, &arguments(offset, None, start_char), 100).unwrap());
+    loop {
+        let shown = text_of(page(text, &arguments(offset, None, start_char), chars_max).unwrap());
         let (body, hint) = match shown.rsplit_once('[') {
-            Some((body, hint)) => (body.to_owned(), Some(hint.to_owned())),
-            None => (shown, None),
-        };
-        let Some(hint) = hint else {
-            read.push_str(&body);
-            break;
+            Some((body, hint)) => (body.to_owned(), hint.to_owned()),
+            None => (shown, String::new()),
         };
         let number = |key: &str| -> Option<usize> {
             let (_, rest) = hint.split_once(key)?;
             rest.split([',', ']']).next()?.parse().ok()
         };
-        offset = number("offset=").unwrap();
-        start_char = number("start_char=").unwrap_or(0);
-        read.push_str(if start_char > 0 {
-            body.trim_end_matches('\n')
-        } else {
-            &body
+        let Some(next) = number("offset=") else {
+            return read + &body;
+        };
+        let next_char = number("start_char=").unwrap_or(0);
+        assert!((next, next_char) > (offset, start_char), "{hint}");
+        (offset, start_char) = (next, next_char);
+        // What is cut inside a line gets an end for the hint alone.
+        read.push_str(match start_char {
+            0 => &body,
+            _ => body.strip_suffix('\n').unwrap_or(&body),
         });
     }
-    assert_eq!(read, text);
+}
+
+#[test]
+fn following_the_hints_reads_everything() {
+    let text = format!("short\n{}\nlast\n", "é".repeat(950));
+    assert_eq!(read_in_pages(&text, 100), text);
+}
+
+proptest! {
+    /// Lines of a whole number of pages, one character less or more, and any others.
+    #[test]
+    fn pages_give_every_byte_exactly_once(
+        chars_max in 3..9_usize,
+        lines in prop::collection::vec((0..4_usize, 0..3_usize, prop::sample::select(vec!["", "\r", "\r\r"])), 1..6),
+    ) {
+        let line = |(n_pages, n_more, end): &(usize, usize, &str)| {
+            let n_chars = (n_pages * chars_max + n_more).saturating_sub(1);
+            let chars = "aé".chars().cycle().take(n_chars).collect::<String>();
+            format!("{chars}{end}\n")
+        };
+        let text: String = lines.iter().map(line).collect();
+        prop_assert_eq!(read_in_pages(&text, chars_max), text);
+    }
 }
 
 #[test]
