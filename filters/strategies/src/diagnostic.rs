@@ -9,6 +9,7 @@ mod signs;
 use std::ops::Range;
 use std::sync::{LazyLock, OnceLock};
 
+pub(crate) use self::location::is_diagnostic;
 pub use self::location::is_location;
 use self::signs::{Near, PROOFS, SIGNS};
 use crate::Lines;

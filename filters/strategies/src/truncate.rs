@@ -5,6 +5,7 @@ use std::ops::Range;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::diagnostic::is_diagnostic;
 use crate::selection::{count, keep};
 use crate::test_summary::{Report, report};
 use crate::{
@@ -179,6 +180,7 @@ fn told(lines: &Lines<'_>, range: Range<usize>) -> Vec<usize> {
                 told.push(line_idx);
                 continue;
             }
+            None if is_diagnostic(lines.at(line_idx)) => within(&mut n_errors, ERRORS_MAX),
             None => continue,
         };
         if is_wanted {

@@ -4,6 +4,9 @@
 
 use super::head;
 
+/// Most words before the message of a diagnostic: `schwerwiegender Fehler: `.
+const KIND_WORDS_MAX: usize = 3;
+
 /// Whether `line` names a place in a file, the way compilers and traces do below their messages: `--> a.rs:1`, `at f (a.js:1)`,
 /// `File "a.py", line 1`, `a.c:1`.
 pub fn is_location(line: &str) -> bool {
@@ -27,6 +30,38 @@ pub fn is_location(line: &str) -> bool {
     has_extension(text)
 }
 
+/// Whether a compiler says something of a place, in whatever language: `a.c:1:16: fel: …`, `a.c:1: varning: …`. Whether it is an
+/// error cannot be told; a note is none.
+pub(crate) fn is_diagnostic(line: &str) -> bool {
+    let said = || {
+        let (path, rest) = head(line).split_once(':')?;
+        let (_, extension) = path.rsplit_once('.')?;
+        let is_file = (1..=EXTENSION_BYTES_MAX).contains(&extension.len())
+            && extension.bytes().all(|byte| byte.is_ascii_alphanumeric())
+            && extension.contains(|c: char| c.is_ascii_alphabetic())
+            && !path.contains(char::is_whitespace);
+        let rest = number(rest).filter(|_| is_file)?;
+        let rest = number(rest).unwrap_or(rest).strip_prefix(' ')?;
+        let (kind, _) = rest.split_once(": ")?;
+        Some(kind)
+    };
+    let is_kind = |kind: &str| {
+        let mut words = kind.split([' ', '\u{a0}']);
+        let is_word = |word: &str| word.chars().all(char::is_alphabetic);
+        kind.starts_with(char::is_alphabetic)
+            && words.by_ref().take(KIND_WORDS_MAX).all(is_word)
+            && words.next().is_none()
+    };
+    said().is_some_and(|kind| kind != "note" && is_kind(kind))
+}
+
+/// What follows `12:`.
+fn number(text: &str) -> Option<&str> {
+    let (number, rest) = text.split_once(':')?;
+    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then_some(rest)
+}
+
 /// `(a.js:1:2)`, `f:1`.
 fn is_frame(word: &[u8]) -> bool {
     let before = word.iter().position(|byte| matches!(byte, b':' | b'('));
@@ -40,9 +75,11 @@ fn has_number(word: &[u8], n_before: usize) -> bool {
     numbers.any(|pair| pair[1].is_ascii_digit())
 }
 
+/// Most bytes behind the dot in the name of a file.
+const EXTENSION_BYTES_MAX: usize = 6;
+
 /// `a.rs:1`, in the first word.
 fn has_extension(text: &[u8]) -> bool {
-    const EXTENSION_BYTES_MAX: usize = 6;
     let mut colons = memchr::memchr_iter(b':', text);
     let path = colons.find_map(|at| {
         let path = &text[..at];

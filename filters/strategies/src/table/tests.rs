@@ -497,3 +497,35 @@ fn a_list_is_noise_below_its_heading_only() {
         "unclosed group",
     );
 }
+
+#[test]
+fn truncate_knows_diagnostics_in_whatever_language() {
+    let options = r#"{"max_lines": 2, "head": 1, "tail": 1}"#;
+    let told = [
+        "m40.c:1:16: fel: x",
+        "src/m40.c:40:5: błąd: x",
+        "a.c:3: varning: x",
+        "a.cc:3:1: schwerwiegender Fehler: x",
+        "a.c:3:1: erreur\u{a0}: x",
+    ];
+    let other = [
+        "a.c:1:16: note: x",
+        "a.c:1:    name: value",
+        "a.c:1:name: value",
+        "12:30:01: fel: x",
+        "10.0.0.1:80: fel: x",
+        "a.c:1: x = y ? 1 : 2",
+        "a.c:1: a word of many: x",
+        "a b.c:1: fel: x",
+    ];
+    // Below a diagnostic its place is looked for.
+    let between = ["-"; 3];
+    let text = ["first"].into_iter().chain(told).chain(between);
+    let text = text.chain(other).chain(["last"]);
+    let text: String = text.map(|line| format!("{line}\n")).collect();
+    let expect = format!(
+        "first\n~ lines 2-17 omitted except for 5 diagnostic lines\n{}\nlast\n",
+        told.join("\n")
+    );
+    check("truncate", options, &text, &expect);
+}
