@@ -347,3 +347,6 @@ fn words_of(
     }
     words
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,43 +1,92 @@
 //! The output of CTest.
 
 use std::collections::HashSet;
+use std::ops::Range;
 
 use super::{Limits, Mark, Marks};
 use crate::Lines;
 use crate::text::trim_start;
 
-/// Marks what passed, what is said before a test starts, and the list at the end.
+/// Marks what passed, what is said before a test starts, and the list at the end, of one run after the other: each numbers its tests
+/// anew.
 pub(super) fn mark(lines: &Lines<'_>, _: Limits, marks: &mut Marks) {
-    let total_idx = lines.iter().position(is_sign).unwrap_or(lines.len());
-    let (mut passed, mut failed) = (HashSet::new(), HashSet::new());
-    for (number, is_passed) in lines.iter().filter_map(|line| verdict(line)) {
-        if is_passed { &mut passed } else { &mut failed }.insert(number);
+    let mut start = 0;
+    for end in (0..lines.len()).filter(|line_idx| is_sign(lines.at(*line_idx))) {
+        let run = Verdicts::of(lines, start..end);
+        let first = (start..end).find(|line_idx| is_first(lines.at(*line_idx)));
+        mark_tests(lines, first.unwrap_or(end)..end, &run, marks);
+        let next = (end + 1..lines.len()).find(|line_idx| is_first(lines.at(*line_idx)));
+        start = next.unwrap_or(lines.len());
+        mark_list(lines, end + 1..start, &run, marks);
     }
-    for (line_idx, line) in lines.iter().enumerate() {
-        let text = trim_start(line);
-        let mark = if line_idx > total_idx {
-            listed(text)
-                .filter(|number| failed.contains(number))
-                .map(|_| Mark::Told)
-        } else {
-            let is_over = started(text).is_some_and(|n| passed.contains(n) || failed.contains(n));
-            let is_passed = verdict(line).is_some_and(|(_, is_passed)| is_passed);
-            let of_passed = printed(text).is_some_and(|(n, said)| {
-                is_preparation(said) || (passed.contains(n) && lines.severity(line_idx).is_none())
-            });
-            (is_over || is_passed || of_passed || is_header(text)).then_some(Mark::Passing)
+}
+
+/// The numbers of the tests of a run.
+struct Verdicts<'a> {
+    passed: HashSet<&'a str>,
+    failed: HashSet<&'a str>,
+}
+
+impl<'a> Verdicts<'a> {
+    fn of(lines: &Lines<'a>, run: Range<usize>) -> Self {
+        let verdicts = || lines.range(run.clone()).filter_map(verdict);
+        let with = |wanted: bool| {
+            let wanted = verdicts().filter(move |(_, is_passed)| *is_passed == wanted);
+            wanted.map(|(number, _)| number).collect()
         };
-        let is_blank = text.is_empty() || text.starts_with("Use \"--rerun-failed");
-        if let Some(mark) = mark.or(is_blank.then_some(Mark::Passing)) {
-            marks[line_idx] = mark;
+        Self {
+            passed: with(true),
+            failed: with(false),
         }
     }
-    let heading = lines
-        .iter()
-        .position(|line| line == "The following tests FAILED:");
-    if let Some(at) = heading.filter(|at| *at + 1 < lines.len() && marks[*at + 1] == Mark::Told) {
-        marks[at] = Mark::Told;
+}
+
+fn mark_tests(lines: &Lines<'_>, run: Range<usize>, verdicts: &Verdicts<'_>, marks: &mut Marks) {
+    let Verdicts { passed, failed } = verdicts;
+    // Those whose lines begin with their number.
+    let mut told = HashSet::new();
+    for line_idx in run {
+        let line = lines.at(line_idx);
+        let text = trim_start(line);
+        told.extend(text.strip_prefix("test ").filter(|n| is_number(n)));
+        let is_over = started(text).is_some_and(|n| passed.contains(n) || failed.contains(n));
+        let is_passed = verdict(line).is_some_and(|(_, is_passed)| is_passed);
+        let printed = printed(text).filter(|(n, _)| told.contains(n));
+        let of_passed = printed.is_some_and(|(n, said)| {
+            is_preparation(said) || (passed.contains(n) && lines.severity(line_idx).is_none())
+        });
+        if is_over || is_passed || of_passed || is_header(text) || text.is_empty() {
+            marks[line_idx] = Mark::Passing;
+        }
     }
+}
+
+/// What follows a total: the failures once more.
+fn mark_list(lines: &Lines<'_>, list: Range<usize>, verdicts: &Verdicts<'_>, marks: &mut Marks) {
+    let mut heading_idx = None;
+    let mut is_list = false;
+    for line_idx in list {
+        let text = trim_start(lines.at(line_idx));
+        let is_listed = is_list && listed(text).is_some_and(|n| verdicts.failed.contains(n));
+        is_list = is_listed || text == "The following tests FAILED:";
+        if is_listed {
+            marks[line_idx] = Mark::Told;
+            if let Some(heading_idx) = heading_idx.take() {
+                marks[heading_idx] = Mark::Told;
+            }
+        } else if text.is_empty() || text.starts_with("Use \"--rerun-failed") {
+            marks[line_idx] = Mark::Passing;
+        }
+        if is_list && !is_listed {
+            heading_idx = Some(line_idx);
+        }
+    }
+}
+
+/// Whether a run begins with a line.
+fn is_first(line: &str) -> bool {
+    let text = trim_start(line);
+    is_header(text) || started(text).is_some() || verdict(line).is_some()
 }
 
 /// `88% tests passed, 1 tests failed out of 9`, in whatever line.

@@ -2,6 +2,8 @@
 
 mod usual;
 
+use std::ops::Range;
+
 use foldhash::fast::RandomState;
 
 use serde::Deserialize;
@@ -57,19 +59,31 @@ fn is_package(line: &str) -> bool {
         .any(|start| line.starts_with(start))
 }
 
+/// Marks package after package: tests of several may have the same name.
 fn mark_plain(lines: &Lines<'_>, marks: &mut Marks) {
-    let failed: HashSet<&str> = lines
-        .iter()
-        .filter_map(|line| verdict_name(line, "--- FAIL: "))
-        .collect();
-    let passed: HashSet<&str> = (lines.iter())
-        .filter_map(|line| {
-            verdict_name(line, "--- PASS: ").or_else(|| verdict_name(line, "--- SKIP: "))
-        })
-        .collect();
+    let mut start = 0;
+    let ends = (0..lines.len()).filter(|line_idx| is_package(lines.at(*line_idx)));
+    for end in ends.chain([lines.len()]) {
+        mark_package(lines, start..end, marks);
+        if lines.get(end).is_some_and(is_passing) {
+            marks[end] = Mark::Passing;
+        }
+        start = end + 1;
+    }
+}
+
+/// Marks what is said before the line about a package.
+fn mark_package(lines: &Lines<'_>, package: Range<usize>, marks: &mut Marks) {
+    let named = |verdict: &'static str| {
+        let lines = lines.range(package.clone());
+        lines.filter_map(move |line| verdict_name(line, verdict))
+    };
+    let failed: HashSet<&str> = named("--- FAIL: ").collect();
+    let passed: HashSet<&str> = named("--- PASS: ").chain(named("--- SKIP: ")).collect();
     let mut running = None;
     let mut is_trace = false;
-    for (line_idx, line) in lines.iter().enumerate() {
+    for line_idx in package.clone() {
+        let line = lines.at(line_idx);
         is_trace = line.starts_with("goroutine ") || (is_trace && !line.is_empty());
         if let Some(name) = started(line) {
             running = Some(name);
@@ -85,7 +99,7 @@ fn mark_plain(lines: &Lines<'_>, marks: &mut Marks) {
             && running.is_some_and(|name| passed.contains(name) && !failed.contains(name))
         {
             marks[line_idx] = Mark::Passing;
-        } else if is_package(line) || verdict_name(line, "--- FAIL: ").is_some() {
+        } else if verdict_name(line, "--- FAIL: ").is_some() {
             running = None;
         }
     }

@@ -1,6 +1,6 @@
 //! The output of jest, vitest, mocha and Node's own runner.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use super::frames::is_library;
 use super::{Limits, Mark, Marks};
@@ -11,16 +11,25 @@ use crate::{Lines, Severity, severity};
 pub(super) fn mark(lines: &Lines<'_>, limits: Limits, marks: &mut Marks) {
     let names = Names::of(lines);
     let mut report = Report::default();
-    for (line_idx, line) in lines.iter().enumerate() {
+    for line_idx in 0..lines.len() {
         if let Some(mark) = report.mark(lines, line_idx, &names, limits) {
             marks[line_idx] = mark;
-        } else if is_heading(lines, line_idx) && !report.is_inside {
+        } else if is_heading(lines, line_idx, &names) && !report.is_inside {
             marks[line_idx] = Mark::Passing;
-        } else if line.starts_with("> ") {
-            // What npm says it runs.
+        } else if is_script(lines, line_idx) {
             marks[line_idx] = Mark::Passing;
+            marks[line_idx + 1] = Mark::Passing;
         }
     }
+}
+
+/// `> shop@1.0.0 test` above `> mocha`: what npm says it runs.
+fn is_script(lines: &Lines<'_>, line_idx: usize) -> bool {
+    let package = lines.at(line_idx).strip_prefix("> ");
+    let package = package.and_then(|rest| rest.split(' ').next());
+    let version = package.and_then(|package| Some(package.rsplit_once('@')?.1));
+    version.is_some_and(|version| version.starts_with(|c: char| c.is_ascii_digit()))
+        && lines.at(line_idx + 1).starts_with("> ")
 }
 
 /// The line with which each of the runners counts.
@@ -40,12 +49,14 @@ pub(super) fn is_sign(line: &str) -> bool {
 
 /// The names of failures where they are told in full: nearer names and lists repeat them.
 struct Names<'a> {
-    /// Titles of blocks: behind `● `, ` FAIL `, `✖ `, and of mocha's numbers.
+    /// Titles of blocks: behind `● `, ` FAIL ` and `✖ `.
     titles: Vec<&'a str>,
     /// Where mocha and Node begin to tell of their failures.
     list_idx: usize,
-    /// What Node says in its list, with the sign and the time.
+    /// What Node says in its list, line by line.
     listed: HashSet<&'a str>,
+    /// The titles of mocha's list by their number: the names of suites and of the test, one after the other.
+    numbered: HashMap<&'a str, String>,
 }
 
 impl<'a> Names<'a> {
@@ -53,14 +64,16 @@ impl<'a> Names<'a> {
         let titles = lines.iter().filter_map(|line| title(line)).collect();
         let is_list = |line: &str| {
             let text = trim(line);
-            text.ends_with(" failing") || text == "✖ failing tests:"
+            let n_failing = text.strip_suffix(" failing");
+            n_failing.is_some_and(|n| n.parse::<u32>().is_ok()) || text == "✖ failing tests:"
         };
         let list_idx = lines.iter().position(is_list).unwrap_or(0);
         let listed = lines.range(list_idx..lines.len()).map(trim);
         Self {
             titles,
             list_idx,
-            listed: listed.filter(|text| text.starts_with("✖ ")).collect(),
+            listed: listed.filter(|text| !text.is_empty()).collect(),
+            numbered: numbered(lines, list_idx),
         }
     }
 
@@ -68,6 +81,51 @@ impl<'a> Names<'a> {
     fn has(&self, name: &str) -> bool {
         self.titles.iter().any(|title| title.ends_with(name))
     }
+
+    /// Whether mocha's list tells of what a tree calls `2) name`.
+    fn has_numbered(&self, text: &str) -> bool {
+        let named = text.split_once(") ");
+        named.is_some_and(|(number, name)| {
+            let title = self.numbered.get(number);
+            title
+                .and_then(|title| title.strip_suffix(name.trim_end()))
+                .is_some_and(|suites| suites.is_empty() || suites.ends_with(' '))
+        })
+    }
+}
+
+/// The titles of mocha's list, each of which ends with a colon:
+///
+/// ```text
+///   1) cart
+///        adds an item:
+/// ```
+fn numbered<'a>(lines: &Lines<'a>, list_idx: usize) -> HashMap<&'a str, String> {
+    let mut numbered = HashMap::new();
+    for line_idx in list_idx..lines.len() {
+        let Some((number, first)) = trim(lines.at(line_idx)).split_once(") ") else {
+            continue;
+        };
+        if !is_number(number) {
+            continue;
+        }
+        let mut title = first.to_owned();
+        let below = lines.range(line_idx + 1..lines.len()).map(trim);
+        for part in below.take_while(|part| !part.is_empty()) {
+            if title.ends_with(':') {
+                break;
+            }
+            title = format!("{title} {part}");
+        }
+        if let Some(title) = title.strip_suffix(':') {
+            let _ = numbered.entry(number).or_insert_with(|| title.to_owned());
+        }
+    }
+    numbered
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// The title of a block that tells of a failure: `  ● suite › name`, ` FAIL  file > suite > name`.
@@ -95,7 +153,7 @@ struct Report<'a> {
     frames: HashSet<&'a str>,
     has_legend: bool,
     is_summary: bool,
-    /// How far in the name of a failure stands that Node tells again in its list; what is further in is told there too.
+    /// How far in the name of a failure stands that Node tells again in its list; what is further in is, too, if it is there.
     told_depth: Option<usize>,
 }
 
@@ -119,7 +177,7 @@ impl<'a> Report<'a> {
         if self.begin(line, text) {
             return self.is_repeated.then_some(Mark::Told);
         }
-        if let Some(mark) = sign(text, line_idx, names) {
+        if let Some(mark) = sign(lines, line_idx, names) {
             return Some(mark);
         }
         if is_sign(line) {
@@ -141,12 +199,13 @@ impl<'a> Report<'a> {
             return false;
         }
         let depth = line.len() - trim_start(line).len();
-        if self.told_depth.is_some_and(|told| depth > told) {
-            return true;
-        }
         let is_listed = names.listed.contains(trim(line));
-        self.told_depth = is_listed.then_some(depth);
-        is_listed
+        if self.told_depth.is_some_and(|told| depth > told) {
+            return is_listed;
+        }
+        let is_told = is_listed && trim_start(line).starts_with("✖ ");
+        self.told_depth = is_told.then_some(depth);
+        is_told
     }
 
     /// Looks whether a block, a file or a list begins.
@@ -220,7 +279,8 @@ impl<'a> Report<'a> {
 }
 
 /// What passed, and the names in a tree that a block tells again.
-fn sign(text: &str, line_idx: usize, names: &Names<'_>) -> Option<Mark> {
+fn sign(lines: &Lines<'_>, line_idx: usize, names: &Names<'_>) -> Option<Mark> {
+    let text = trim_start(lines.at(line_idx));
     if text.is_empty() {
         return Some(Mark::Passing);
     }
@@ -230,18 +290,31 @@ fn sign(text: &str, line_idx: usize, names: &Names<'_>) -> Option<Mark> {
     {
         return Some(Mark::Passing);
     }
-    let named = text.strip_prefix("✕ ").or_else(|| text.strip_prefix("× "));
-    if let Some(name) = named {
-        return names.has(without_time(name)).then_some(Mark::Told);
-    }
-    if let Some(message) = text.strip_prefix("→ ") {
-        return (!message.is_empty() && !names.titles.is_empty()).then_some(Mark::Told);
-    }
     let in_tree = line_idx < names.list_idx;
-    let is_numbered = text.split_once(") ").is_some_and(|(n, name)| {
-        n.bytes().all(|byte| byte.is_ascii_digit()) && !n.is_empty() && !name.is_empty()
-    });
-    (in_tree && is_numbered).then_some(Mark::Told)
+    let is_told = is_named(text, names)
+        || is_message(lines, line_idx, names)
+        || (in_tree && names.has_numbered(text));
+    is_told.then_some(Mark::Told)
+}
+
+/// `✕ adds (5 ms)`, of which a block tells.
+fn is_named(text: &str, names: &Names<'_>) -> bool {
+    let named = text.strip_prefix("✕ ").or_else(|| text.strip_prefix("× "));
+    named.is_some_and(|name| names.has(without_time(name)))
+}
+
+/// Most messages of one test that are looked past for its name.
+const MESSAGES_MAX: usize = 20;
+
+/// `→ expected 1 to be 2`, below the name of a test.
+fn is_message(lines: &Lines<'_>, line_idx: usize, names: &Names<'_>) -> bool {
+    let is_arrow = |text: &str| text.strip_prefix("→ ").is_some_and(|rest| !rest.is_empty());
+    if !is_arrow(trim_start(lines.at(line_idx))) {
+        return false;
+    }
+    let before = (0..line_idx).rev().map(|above| trim_start(lines.at(above)));
+    let mut others = before.take(MESSAGES_MAX).skip_while(|text| is_arrow(text));
+    others.next().is_some_and(|text| is_named(text, names))
 }
 
 /// `adds (5 ms)` and `adds 5ms` are `adds`.
@@ -284,7 +357,7 @@ fn is_rule(text: &str) -> bool {
 }
 
 /// The name of a suite: what stands below it, further in, is a name in a tree.
-fn is_heading(lines: &Lines<'_>, line_idx: usize) -> bool {
+fn is_heading(lines: &Lines<'_>, line_idx: usize, names: &Names<'_>) -> bool {
     let depth = |line: &str| line.len() - trim_start(line).len();
     let own = depth(lines.at(line_idx));
     let is_word =
@@ -292,18 +365,17 @@ fn is_heading(lines: &Lines<'_>, line_idx: usize) -> bool {
     if !is_word || (own < 2 && !lines.at(line_idx).starts_with('▶')) {
         return false;
     }
+    let is_sign = |line: &str| is_tree_sign(trim_start(line), names);
     let mut below = lines
         .range(line_idx + 1..lines.len())
         .filter(|line| !is_blank(line));
-    let next = below.find(|line| is_tree_sign(trim_start(line)) || depth(line) <= own);
-    next.is_some_and(|next| depth(next) > own && is_tree_sign(trim_start(next)))
+    let next = below.find(|line| is_sign(line) || depth(line) <= own);
+    next.is_some_and(|next| depth(next) > own && is_sign(next))
 }
 
-fn is_tree_sign(text: &str) -> bool {
+fn is_tree_sign(text: &str, names: &Names<'_>) -> bool {
     ["✓ ", "✔ ", "√ ", "✕ ", "✖ ", "× ", "○ "]
         .iter()
         .any(|sign| text.starts_with(sign))
-        || text
-            .split_once(") ")
-            .is_some_and(|(n, _)| n.parse::<u32>().is_ok())
+        || names.has_numbered(text)
 }

@@ -212,6 +212,14 @@ fn failed_name(line: &str) -> Option<&str> {
     Some(name.strip_suffix(" - should panic").unwrap_or(name))
 }
 
+/// `Running tests/a.rs (target/debug/deps/a-0123456789abcdef)`, `Doc-tests shop`.
+fn is_binary(line: &str) -> bool {
+    let is_in = |folder: &str| line.starts_with("Running ") && line.contains(folder);
+    let is_documentation =
+        (line.strip_prefix("Doc-tests ")).is_some_and(|name| !name.contains(' '));
+    is_in("/deps/") || is_in("\\deps\\") || is_documentation
+}
+
 /// The lines that name a binary are of interest only when something in it failed.
 fn mark_binary(lines: &Lines<'_>, result_idx: usize, marks: &mut Marks) {
     if !trim_start(lines.at(result_idx)).starts_with("test result: ok.") {
@@ -219,7 +227,7 @@ fn mark_binary(lines: &Lines<'_>, result_idx: usize, marks: &mut Marks) {
     }
     for line_idx in (0..result_idx).rev() {
         let line = trim_start(lines.at(line_idx));
-        if line.starts_with("Running ") || line.starts_with("Doc-tests ") {
+        if is_binary(line) {
             marks[line_idx] = Mark::Passing;
             return;
         }

@@ -58,6 +58,7 @@ pub(super) fn mark(lines: &Lines<'_>, limits: Limits, marks: &mut Marks) {
                 continue;
             }
             Point::Name(_) => {}
+            Point::Totals => part = Part::Other,
         }
         mark_plain(lines, body, part, marks);
     }
@@ -90,6 +91,8 @@ enum Point<'a> {
     Heading(&'a str),
     /// `____ test_name ____`.
     Name(&'a str),
+    /// What follows the totals is no part of a failure.
+    Totals,
 }
 
 impl<'a> Outline<'a> {
@@ -104,6 +107,8 @@ impl<'a> Outline<'a> {
             let point = match beginning.first() {
                 Some(b'=') => heading(line()).map(Point::Heading),
                 Some(b'_') => failure_name(line()).map(Point::Name),
+                // With `-q` they have no frame.
+                Some(b'0'..=b'9') => is_totals(line()).then_some(Point::Totals),
                 Some(b'F' | b'E') => {
                     let line = line();
                     if line.starts_with("FAILED ") || line.starts_with("ERROR ") {
@@ -126,7 +131,7 @@ impl<'a> Outline<'a> {
     fn names(&self) -> impl Iterator<Item = &'a str> {
         self.points.iter().filter_map(|(_, point)| match point {
             Point::Name(name) => Some(*name),
-            Point::Heading(_) => None,
+            Point::Heading(_) | Point::Totals => None,
         })
     }
 

@@ -27,7 +27,8 @@ pub(super) fn mark(lines: &Lines<'_>, limits: Limits, marks: &mut Marks) {
     let mut part = Part::Plain;
     let (mut n_failures, mut n_lines) = (0, 0);
     let mut frames = HashSet::new();
-    for (line_idx, line) in lines.iter().enumerate() {
+    let start = lines.iter().position(is_sign).unwrap_or(lines.len());
+    for (line_idx, line) in (start..).zip(lines.range(start..lines.len())) {
         let text = trim(line);
         if is_result(text, "ok ") {
             marks[line_idx] = Mark::Passing;
@@ -46,14 +47,12 @@ pub(super) fn mark(lines: &Lines<'_>, limits: Limits, marks: &mut Marks) {
             n_lines = 0;
             frames.clear();
             continue;
-        } else if text.starts_with("# ") || text.starts_with("1..") || is_sign(text) {
+        } else if text.starts_with("# ") || is_plan(text) || is_sign(text) {
             part = Part::Plain;
         }
         let is_hidden = match part {
             Part::Passed => lines.severity(line_idx) != Some(Severity::Error),
-            Part::Plain => {
-                text.starts_with("# Subtest: ") || text.starts_with("1..") || text.is_empty()
-            }
+            Part::Plain => text.starts_with("# Subtest: ") || is_plan(text) || text.is_empty(),
             Part::Failed => {
                 let is_noise = is_noise(text) || (text.contains(":") && !frames.insert(text));
                 n_lines += usize::from(!is_noise && !is_diff_header(text));
@@ -82,6 +81,12 @@ pub(super) fn mark(lines: &Lines<'_>, limits: Limits, marks: &mut Marks) {
 fn is_result(text: &str, verdict: &str) -> bool {
     let rest = text.strip_prefix(verdict).unwrap_or_default();
     rest.starts_with(|c: char| c.is_ascii_digit())
+}
+
+/// `1..3`.
+fn is_plan(text: &str) -> bool {
+    let n = text.strip_prefix("1..").unwrap_or_default();
+    !n.is_empty() && n.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Lines that more are shown of a failure when they are what differs.

@@ -10,13 +10,15 @@ use crate::{Lines, Severity};
 /// Marks what passed, rules between failures, and frames of libraries.
 pub(super) fn mark(lines: &Lines<'_>, limits: Limits, marks: &mut Marks) {
     let end = lines.iter().position(is_sign).unwrap_or(lines.len());
-    let failed: HashSet<&str> = lines.iter().filter_map(|line| failed_name(line)).collect();
+    let failed: HashSet<&str> = (0..end)
+        .filter_map(|line_idx| failed_name(lines, line_idx))
+        .collect();
     let mut failure_idx = 0;
     let mut is_failure = false;
     let mut traceback = Traceback::new(false);
     let mut n_lines = 0;
     for (line_idx, line) in lines.iter().enumerate().take(end) {
-        if failed_name(line).is_some() {
+        if failed_name(lines, line_idx).is_some() {
             is_failure = true;
             failure_idx += 1;
             n_lines = 0;
@@ -62,11 +64,15 @@ fn is_rule(line: &str) -> bool {
     line.len() >= 70 && line.chars().all(|c| c == '=' || c == '-')
 }
 
-/// `test_a (tests.test_b.T.test_a)` in `FAIL: test_a (tests.test_b.T.test_a) (n=2)`.
-fn failed_name(line: &str) -> Option<&str> {
+/// `test_a (tests.test_b.T.test_a)` in `FAIL: test_a (tests.test_b.T.test_a) (n=2)`, which stands below a rule.
+fn failed_name<'a>(lines: &Lines<'a>, line_idx: usize) -> Option<&'a str> {
+    let line = lines.at(line_idx);
     let name = line
         .strip_prefix("FAIL: ")
         .or_else(|| line.strip_prefix("ERROR: "))?;
+    if line_idx == 0 || !is_rule(lines.at(line_idx - 1)) {
+        return None;
+    }
     Some(
         name.split_once(") ")
             .map_or(name, |(first, _)| &name[..first.len() + 1]),

@@ -43,7 +43,9 @@ struct Line<'a> {
 pub(super) fn mark_block(lines: &Lines<'_>, block: Range<usize>, budget: usize, marks: &mut Marks) {
     let mut state = Block {
         is_brief: budget <= BRIEF_LINES,
-        has_verdict: lines.range(block.clone()).any(is_verdict),
+        has_verdict: (lines.range(block.clone()))
+            .take_while(|line| !is_captured(line))
+            .any(is_verdict),
         budget,
         n_shown: 0,
         n_captured: None,
@@ -77,7 +79,7 @@ impl<'a> Block<'a> {
     /// Why a line is not shown, if so.
     fn mark(&mut self, lines: &Lines<'a>, line: Line<'a>) -> Option<Mark> {
         let Line { text, is_place, .. } = line;
-        if text.starts_with("-----") {
+        if is_captured(text) {
             self.n_captured = Some(0);
         }
         if text.starts_with('E') && is_empty_verdict(text) {
@@ -128,6 +130,11 @@ impl<'a> Block<'a> {
             || (self.is_brief && is_cause(text))
             || (!is_place && is_library(text))
     }
+}
+
+/// `----- Captured stdout call -----`, above what the test printed.
+fn is_captured(line: &str) -> bool {
+    line.starts_with("-----")
 }
 
 /// The line of source that failed; of many failures only the message and the place are shown.

@@ -1,0 +1,296 @@
+use crate::{Confidence, Input, Lines, Piece, create};
+
+/// What is shown of an output, as one text; notes are lines that begin with `~`.
+fn shown(text: &str) -> String {
+    let lines = Lines::of(text);
+    let selection = create("test_summary", "").unwrap().apply(&Input {
+        command: "tool",
+        exit_code: Some(1),
+        lines: &lines,
+    });
+    assert_eq!(selection.confidence, Confidence::Full, "{text}");
+    let mut shown = String::new();
+    for piece in selection.pieces {
+        match piece {
+            Piece::Keep(range) => lines
+                .range(range)
+                .for_each(|line| shown.push_str(&format!("{line}\n"))),
+            Piece::Note(note) => shown.push_str(&format!("~ {note}\n")),
+        }
+    }
+    shown
+}
+
+fn check(text: &str, kept: &[&str], left_out: &[&str]) {
+    let shown = shown(text);
+    for line in kept {
+        assert!(
+            shown.lines().any(|shown| shown == *line),
+            "{line:?} is lost of:\n{text}\n{shown}"
+        );
+    }
+    for line in left_out {
+        assert!(
+            !shown.lines().any(|shown| shown == *line),
+            "{line:?} is there of:\n{text}\n{shown}"
+        );
+    }
+}
+
+const RUBOCOP: &str = "\
+Inspecting 24 files
+....C...W...............
+
+Offenses:
+
+lib/cart.rb:41:5: W: Lint/UselessAssignment: Useless assignment to variable - total.
+    total = items.sum(&:price)
+    ^^^^^
+lib/order.rb:12:7: C: Security/YAMLLoad: Prefer using YAML.safe_load over YAML.load.
+      config = YAML.load(File.read(path))
+                    ^^^^
+
+24 files inspected, 3 offenses found
+
+";
+
+const DOCUMENTATION: &str = "\
+Cart
+  adds an item
+  totals the items (FAILED - 1)
+  when empty
+    is free
+
+Failures:
+
+  1) Cart totals the items
+     Failure/Error: expect(cart.total).to eq(12)
+     # ./spec/cart_spec.rb:22:in `block (2 levels) in <top (required)>'
+
+Finished in 0.03 seconds (files took 0.1 seconds to load)
+3 examples, 1 failure
+";
+
+#[test]
+fn what_another_tool_says_before_rspec_stays() {
+    let offences: Vec<&str> = RUBOCOP
+        .lines()
+        .filter(|line| line.contains("lib/"))
+        .collect();
+    for heading in ["Randomized with seed 31547\n\n", ""] {
+        let text = format!("{RUBOCOP}{heading}{DOCUMENTATION}");
+        let gone = [
+            "  adds an item",
+            "    is free",
+            "  totals the items (FAILED - 1)",
+        ];
+        check(&text, &offences, &gone);
+        check(
+            &text,
+            &[
+                "    total = items.sum(&:price)",
+                "  1) Cart totals the items",
+            ],
+            &gone,
+        );
+    }
+}
+
+#[test]
+fn what_examples_of_rspec_print_stays() {
+    // There are more lines that look like examples than examples.
+    let text = DOCUMENTATION.replace("  when empty", "  row 3 was rejected\n  when empty");
+    check(&text, &["  row 3 was rejected"], &[]);
+    let rows = "..F\n  row 3 was rejected\n\nRejected:\n  order 17\n\n";
+    let text = DOCUMENTATION.replace(
+        &DOCUMENTATION[..DOCUMENTATION.find("Failures:").unwrap()],
+        rows,
+    );
+    check(
+        &text,
+        &["  row 3 was rejected", "Rejected:", "  order 17"],
+        &["..F"],
+    );
+}
+
+#[test]
+fn a_list_of_another_tool_is_no_failure_of_rspec() {
+    let rows: String = (0..80).map(|n| format!("     row {n}\n")).collect();
+    let text = format!("  1) seeding\n{rows}\nRandomized with seed 1\n\n{DOCUMENTATION}");
+    check(&text, &["     row 0", "     row 79"], &["  adds an item"]);
+}
+
+#[test]
+fn what_a_program_prints_under_mocha_stays() {
+    let text = "
+> shop@1.0.0 test
+> mocha
+
+> connecting to db…
+> order@2 is stale
+
+  cart
+    ✔ handles case 1
+2) seeding FAILED for table orders: 3 rows rejected
+    1) adds an item
+  Rejected:
+    1) order 17
+
+  1 passing (20ms)
+  1 failing
+
+  1) cart
+       adds an item:
+     Error: no
+
+";
+    check(
+        text,
+        &[
+            "> connecting to db…",
+            "> order@2 is stale",
+            "2) seeding FAILED for table orders: 3 rows rejected",
+            "  Rejected:",
+            "    1) order 17",
+            "       adds an item:",
+        ],
+        &[
+            "> shop@1.0.0 test",
+            "> mocha",
+            "    1) adds an item",
+            "  cart",
+        ],
+    );
+}
+
+#[test]
+fn what_a_program_prints_under_vitest_stays() {
+    let text = "
+→ connecting to db
+   × cart > adds 5ms
+     → expected 1 to be 2
+ FAIL  a.test.js > cart > adds
+AssertionError: expected 1 to be 2
+
+ Test Files  1 failed (1)
+      Tests:  1 failed (1)
+";
+    check(
+        text,
+        &["→ connecting to db"],
+        &["     → expected 1 to be 2"],
+    );
+}
+
+#[test]
+fn packages_of_go_have_tests_of_the_same_name() {
+    let text = "\
+=== RUN   TestStore
+    store_test.go:9: opened
+--- PASS: TestStore (0.00s)
+PASS
+ok  \texample.com/shop/a\t0.01s
+=== RUN   TestStore
+    store_test.go:9: no table
+2026/01/02 10:00:00 the table is missing
+FAIL\texample.com/shop/b\t0.01s
+=== RUN   TestStore
+--- PASS: TestStore (0.00s)
+PASS
+ok  \texample.com/shop/c\t0.01s
+FAIL
+";
+    assert_eq!(
+        shown(text),
+        "\
+ok  \texample.com/shop/a\t0.01s
+=== RUN   TestStore
+    store_test.go:9: no table
+2026/01/02 10:00:00 the table is missing
+FAIL\texample.com/shop/b\t0.01s
+ok  \texample.com/shop/c\t0.01s
+FAIL
+"
+    );
+}
+
+#[test]
+fn runs_of_ctest_number_their_tests_anew() {
+    let run = |verdict: &str, total: &str, list: &str| {
+        format!(
+            "Test project /w\ntest 1\n      Start 1: cart\n\n1: Test command: /w/cart\n1: 3 rows rejected\n1/1 Test #1: cart ....{verdict}    0.00 sec\n\n{total} tests passed, x\n\n{list}"
+        )
+    };
+    let failed = "The following tests FAILED:\n\t  1 - cart (Failed)\nErrors while running CTest\n";
+    let text = format!(
+        "1: before all runs\n{}{}1 - not of the list (old)\n",
+        run("***Failed", "0%", failed),
+        run("   Passed", "100%", "")
+    );
+    let shown = shown(&text);
+    assert_eq!(shown.matches("1: 3 rows rejected").count(), 1, "{shown}");
+    check(
+        &text,
+        &[
+            "1: before all runs",
+            "1 - not of the list (old)",
+            "Errors while running CTest",
+        ],
+        &["\t  1 - cart (Failed)"],
+    );
+}
+
+#[test]
+fn only_what_stands_below_a_rule_is_a_failure_of_unittest() {
+    let rows: String = (0..80).map(|n| format!("row {n}\n")).collect();
+    let rule = "=".repeat(70);
+    let text = format!(
+        "ERROR: cannot reach the index\n{rows}{rule}\nFAIL: test_a (t.T.test_a)\n{}\nAssertionError: no\n\nRan 1 test in 0.1s\n",
+        "-".repeat(70)
+    );
+    check(&text, &["row 0", "row 79", "AssertionError: no"], &[&rule]);
+}
+
+#[test]
+fn what_stands_before_tap_stays() {
+    let text =
+        "ok 3 rows\n1..5 rows are stale\nTAP version 13\nok 1 - a\n1..5 rows\n1..2\nnot ok 2 - b\n";
+    check(
+        text,
+        &[
+            "ok 3 rows",
+            "1..5 rows are stale",
+            "1..5 rows",
+            "not ok 2 - b",
+        ],
+        &["ok 1 - a", "1..2"],
+    );
+}
+
+#[test]
+fn what_a_rust_test_prints_is_no_name_of_a_binary() {
+    let text = "\
+     Running unittests src/lib.rs (target/debug/deps/shop-0123456789abcdef)
+
+running 2 tests
+test a ... ok
+Running migration 4 of 7: 3 rows rejected
+test b ... ok
+
+test result: ok. 2 passed; 0 failed; 0 ignored
+";
+    check(
+        text,
+        &["Running migration 4 of 7: 3 rows rejected"],
+        &["test a ... ok"],
+    );
+}
+
+#[test]
+fn a_failure_of_pytest_ends_where_its_captured_output_or_the_totals_do() {
+    let rows: String = (0..80).map(|n| format!("row {n}\n")).collect();
+    let text = format!(
+        "=== FAILURES ===\n___ test_a ___\n    the table is missing\na.py:3: Missing\n----- Captured stdout call -----\nE  xpected\n1 failed, 2 passed in 0.10s\n{rows}"
+    );
+    check(&text, &["    the table is missing", "row 0", "row 79"], &[]);
+}
