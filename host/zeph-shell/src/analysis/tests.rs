@@ -333,13 +333,11 @@ fn what_prints_last_is_found() {
         Some(("cargo test", &["tail"], false)),
     );
     check(
-        "export A=1; source x; set -e; cargo test",
+        "export A=1; source venv/bin/activate; set -e; cargo test",
         Some(("cargo test", &[], false)),
     );
     check("a; b", Some(("b", &[], true)));
     check("a && b | c | d", Some(("b", &["c", "d"], true)));
-    check("a > log; b", Some(("b", &[], false)));
-    check("a; b > log", Some(("a", &[], false)));
     check("a > log", None);
     check("cd x", None);
     check("x=$(a)", None);
@@ -355,6 +353,58 @@ fn what_prints_last_is_found() {
     check("sudo a", Some(("sudo a", &[], false)));
     check("$x", None);
     check("a | while read l; do b; done", None);
+}
+
+/// Whether others than the last command may have printed.
+#[test]
+fn what_else_is_seen_is_known() {
+    let check = |text: &str, is_one_of_several: bool| {
+        let last = analyse(text).last;
+        let found = last.map(|last| (last.command.text(), last.is_one_of_several));
+        assert_eq!(found, Some(("a".to_owned(), is_one_of_several)), "{text}");
+    };
+    for text in [
+        "b > log; a",
+        "a; b > log",
+        "a; bash x.sh 2>&1 > log",
+        "{ b; c; } >> log; a",
+        "a; bash -c 'b > log'",
+        "source x.sh; a",
+        ". ./x.sh; a",
+        "trap 'echo over' EXIT; a",
+        "set; a",
+        "export -p; a",
+        "declare -f; a",
+        "alias; a",
+        "ulimit -a; a",
+        "shopt; a",
+        "b > /dev/stderr; a",
+        "b >&2; a",
+        "b <> log; a",
+        "b >&-; a",
+    ] {
+        check(text, true);
+    }
+    for text in [
+        "b > log 2>&1; a",
+        "b &> log; a",
+        "b >& log; a",
+        "b &>> log; a",
+        "b 2> log >&2; a",
+        "b > log 2> /dev/null; a",
+        "{ b; c; } > log 2>&1; a",
+        "cat <<E > x\nb\nE\na",
+        "echo x > log; a",
+        "x=1 > log; a",
+        ". .venv/bin/activate && a",
+        "set -euo pipefail; set -o pipefail; a",
+        "trap - EXIT; a",
+        "export A=1; declare -a x=(1); umask 022; ulimit -n 99; shopt -s nullglob; alias x=y; a",
+    ] {
+        check(text, false);
+    }
+    assert_eq!(analyse("a; source x.sh").last, None);
+    assert_eq!(analyse("a & b; wait").last, None);
 }
 
 #[test]
