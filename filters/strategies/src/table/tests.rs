@@ -555,11 +555,10 @@ fn truncate_knows_diagnostics_in_whatever_language() {
         "a.c:1: a word of many: x",
         "a b.c:1: fel: x",
     ];
-    let text = ["first"]
-        .into_iter()
-        .chain(told)
-        .chain(other)
-        .chain(["last"]);
+    // Below a diagnostic its place is looked for.
+    let between = ["-"; 3];
+    let text = ["first"].into_iter().chain(told).chain(between);
+    let text = text.chain(other).chain(["last"]);
     let text: String = text.map(|line| format!("{line}\n")).collect();
     let expect = format!(
         "first\n~ lines 2-17 omitted except for 5 diagnostic lines\n{}\nlast\n",
