@@ -84,9 +84,9 @@ are made; the first one that denies decides. Grants and the sandbox are not test
 can still fail because a capability was not granted.
 
 JSON: {"tool", "decision", "rule", "trace": [{"check", "verdict", "rule", "detail", "would"}]};
-decision is allow, ask or deny. A decision to ask or deny also has "reason", "message", "allow" (rules
-for --allow that would let the call run) and "can_be_approved". An unknown tool or invalid arguments:
-{"tool", "decision", "error"}; the decision is invalid.
+decision is allow, ask or deny. A decision to ask or deny also has "reason", "message", "allow"
+(rules for --allow that would let the call run) and "can_be_approved". For an unknown tool or
+invalid arguments: {"tool", "decision", "error"}; the decision is invalid.
 
 Exit codes:
   0    the call would run
@@ -103,8 +103,9 @@ pub(crate) const POLICY_LONG: &str = concat!(
     policy_examples!(),
     r#"
 
-The host makes the same checks when it starts, and does not start if a rule does not compile. `policy
-show` prints the rules in the order in which the checks of `explain` look at them.
+The host makes the same checks when it starts, and does not start if a rule does not compile.
+
+`policy show` prints the rules in the order in which the checks of `explain` look at them.
 
 `policy check` without a file also warns about rules that name no tool.
 
