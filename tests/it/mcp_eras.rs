@@ -139,6 +139,26 @@ fn a_question_in_the_middle_of_a_call_reaches_clients_without_a_handshake() {
 }
 
 #[test]
+fn a_question_reaches_a_client_that_wants_to_know_how_its_call_is_getting_on() {
+    for mode in ["legacy", "stateless"] {
+        let product = product();
+        let mut client = modern(&product, mode);
+        let ask = |state: Value, responses: Value| {
+            json!({
+                "name": "ask", "arguments": {}, "requestState": state, "inputResponses": responses,
+                "_meta": {"progressToken": "p"},
+            })
+        };
+        let first = json!({"name": "ask", "arguments": {}, "_meta": {"progressToken": "p"}});
+        let required = result(client.request("tools/call", first));
+        let state = required["requestState"].clone();
+        let answers = json!({"question": ada()});
+        let done = result(client.request("tools/call", ask(state, answers)));
+        assert!(text(&done).contains("Ada"), "{mode}: {done}");
+    }
+}
+
+#[test]
 fn a_question_before_a_resource_passes_in_rounds() {
     let product = product();
     let mut client = modern(&product, "stateless");

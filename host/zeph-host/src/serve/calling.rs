@@ -79,6 +79,8 @@ pub(super) enum Reply {
 /// One time the call was made.
 struct Attempt {
     report: CallReport,
+    /// The same, of a call that goes on and waits for the answer.
+    Waiting(InputRequiredResult),
     wants: Option<Wants>,
 }
 

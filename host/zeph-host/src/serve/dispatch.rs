@@ -148,9 +148,15 @@ impl Handler {
         let (calling, reporter) = self.calling(whose, tool, arguments, context);
         let round = resumed.map(|resumed| resumed.round);
         let reply = calling.call(round, &self.shared.tasks, &context.ct).await;
-        // A task goes on telling for as long as a client listens.
-        if let Some(reporter) = reporter.filter(|_| !matches!(reply, Ok(Reply::Task(_)))) {
-            reporter.told().await;
+        match (reporter, &reply) {
+            // A task goes on telling for as long as a client listens.
+            (None, _) | (Some(_), Ok(Reply::Task(_))) => {}
+            // The call holds what it tells with until its answer comes.
+            (Some(reporter), Ok(Reply::Waiting(_))) => reporter.stop(),
+            (Some(reporter), _) => tokio::select! {
+                () = reporter.told() => {}
+                () = context.ct.cancelled() => {}
+            },
         }
         reply
     }

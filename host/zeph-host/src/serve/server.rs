@@ -156,7 +156,7 @@ impl ServerHandler for Handler {
         }
         Ok(match self.make(&caller, tool, request, &context).await? {
             Reply::Ended(result) => result.into(),
-            Reply::Required(required) => required.into(),
+            Reply::Required(required) | Reply::Waiting(required) => required.into(),
             Reply::Task(task) => task.into(),
         })
     }

@@ -175,7 +175,7 @@ impl Calling {
             });
         }
         let state = self.state(About::Waiting(id));
-        Reply::Required(rounds::required([(KEY.to_owned(), form)], state))
+        Reply::Waiting(rounds::required([(KEY.to_owned(), form)], state))
     }
 
     /// Goes on with a call, whose server gets the answer.
