@@ -11,8 +11,9 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::OnceCell;
 use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
 use zeph_config::Workspace;
-use zeph_core::id::{ConversationId, OverflowId};
+use zeph_core::id::{ConversationId, Digest, OverflowId};
 use zeph_core::principal::Principal;
 use zeph_mcp::caller::Caller;
 use zeph_store::StoreError;
@@ -39,14 +40,31 @@ const IDLE_MAX_MS: i64 = 3_600_000;
 #[derive(Debug)]
 pub(crate) struct Conversation {
     session: Session,
-    /// Who may use it.
-    owner: Option<String>,
+    owner: Owner,
     /// Protects the moment of the last use.
     used: Mutex<Instant>,
     /// The full texts of its results, for requests that name one of them and no conversation.
     outputs: Mutex<HashSet<OverflowId>>,
     closed: OnceCell<()>,
     naming: Naming,
+}
+
+/// Who may use a conversation: a caller as long as what let it in is valid. A token made anew under an old name may be another's.
+#[derive(Debug, Clone, Default)]
+struct Owner {
+    id: Option<String>,
+    token: Option<Digest>,
+    right: CancellationToken,
+}
+
+impl Owner {
+    fn of(caller: &Caller) -> Self {
+        Self {
+            id: caller.id.clone(),
+            token: caller.token,
+            right: caller.right.clone(),
+        }
+    }
 }
 
 /// How clients name a conversation.
@@ -61,11 +79,12 @@ pub(super) enum Naming {
 }
 
 impl Conversation {
-    pub(crate) fn new(session: Session, owner: Option<String>) -> Self {
-        Self::named(session, owner, Naming::Own)
+    /// The one of a process.
+    pub(crate) fn new(session: Session) -> Self {
+        Self::named(session, Owner::default(), Naming::Own)
     }
 
-    fn named(session: Session, owner: Option<String>, naming: Naming) -> Self {
+    fn named(session: Session, owner: Owner, naming: Naming) -> Self {
         Self {
             naming,
             session,
@@ -88,7 +107,7 @@ impl Conversation {
     /// What its client names it by, if it can.
     pub(super) fn name(&self, seals: &Seals) -> Option<String> {
         match self.shared() {
-            Some(shared) => Some(shared.text(seals, self.owner.as_deref())),
+            Some(shared) => Some(shared.text(seals, self.owner().as_deref())),
             None if self.naming == Naming::Nameless => None,
             None => Some(self.handle().to_string()),
         }
@@ -107,7 +126,23 @@ impl Conversation {
 
     /// Whether `caller` may use it.
     pub(crate) fn is_of(&self, caller: &Caller) -> bool {
-        self.owner == caller.id
+        let Owner { id, token, right } = &self.owner;
+        *id == caller.id && *token == caller.token && !right.is_cancelled()
+    }
+
+    /// Whose it is, where that is sealed or kept.
+    pub(super) fn owner(&self) -> Option<String> {
+        owner_text(self.owner.id.as_deref(), self.owner.token)
+    }
+
+    /// The token of its caller, if it came with one.
+    pub(super) fn token(&self) -> Option<Digest> {
+        self.owner.token
+    }
+
+    /// Cancelled when what let its caller in is revoked.
+    pub(super) fn right(&self) -> &CancellationToken {
+        &self.owner.right
     }
 
     /// Remembers that a result of it has a full text.
@@ -200,7 +235,7 @@ impl Conversations {
         let session = session(host, None, caller);
         let session = session.with_workspace(own_workspace(host));
         self.insert(
-            Conversation::named(session, caller.id.clone(), naming),
+            Conversation::named(session, Owner::of(caller), naming),
             caller,
         )
     }
@@ -231,7 +266,7 @@ impl Conversations {
         let session = session.with_workspace(workspace_of(host, &handle.home));
         let naming = Naming::Shared(Arc::clone(&handle.home));
         self.insert(
-            Conversation::named(session, caller.id.clone(), naming),
+            Conversation::named(session, Owner::of(caller), naming),
             caller,
         )
     }
@@ -244,14 +279,12 @@ impl Conversations {
         output: OverflowId,
         caller: &Caller,
     ) -> Result<Option<Arc<Conversation>>, NoConversation> {
-        let id = host
-            .store()
-            .conversation_of_output(output, caller.id.clone());
+        let id = host.store().conversation_of_output(output, owner(caller));
         let id = id.await.map_err(|error| unread(&error))?;
         Ok(id.map(|id| {
             let session = session(host, Some(id), caller);
             let session = session.with_workspace(SessionWorkspace::Nowhere);
-            let owner = caller.id.clone();
+            let owner = Owner::of(caller);
             Arc::new(Conversation::named(session, owner, Naming::Nameless))
         }))
     }
@@ -279,7 +312,7 @@ impl Conversations {
                 Naming::Nameless,
             ),
         };
-        Arc::new(Conversation::named(session, caller.id.clone(), naming))
+        Arc::new(Conversation::named(session, Owner::of(caller), naming))
     }
 
     /// Opens a conversation, unless another request has opened the same.
@@ -307,6 +340,14 @@ impl Conversations {
             is_idle(one) && now.saturating_duration_since(one.used()) >= IDLE_MAX
         };
         for (_, conversation) in self.open().extract_if(idle) {
+            self.end(conversation);
+        }
+    }
+
+    /// Ends those whose callers were let in by what has been revoked.
+    pub(crate) fn end_revoked(&self) {
+        let revoked = |_: &ConversationId, one: &mut Arc<Conversation>| one.right().is_cancelled();
+        for (_, conversation) in self.open().extract_if(revoked) {
             self.end(conversation);
         }
     }
@@ -357,6 +398,19 @@ fn make_room(
     let longest = idle.min_by_key(|one| one.used()).map(|one| one.handle());
     let longest = longest.and_then(|handle| open.remove(&handle));
     longest.map(Some).ok_or(NoConversation::TooMany)
+}
+
+/// Whose the things of a caller are, where that is sealed or kept.
+pub(super) fn owner(caller: &Caller) -> Option<String> {
+    owner_text(caller.id.as_deref(), caller.token)
+}
+
+fn owner_text(id: Option<&str>, token: Option<Digest>) -> Option<String> {
+    // The name of a token has no line break, and no colon as the subjects of access tokens have.
+    id.map(|id| match token {
+        Some(token) => format!("{id}\n{}", token.hex()),
+        None => id.to_owned(),
+    })
 }
 
 /// Whether no request and no session uses it. Asked while the map is locked, which alone hands conversations out.

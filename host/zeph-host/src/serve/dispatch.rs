@@ -21,7 +21,7 @@ use zeph_store::CallBucket;
 use super::Shared;
 use super::calling::{Calling, Make, Reply, Show};
 use super::client::{Client, Way};
-use super::conversation::{CONVERSATION_KEY, Conversation};
+use super::conversation::{self, CONVERSATION_KEY, Conversation};
 use super::listed::{Listed, ListedTool};
 use super::native::NativeServer;
 use super::origin::Door;
@@ -129,8 +129,9 @@ impl Handler {
         context: &RequestContext<RoleServer>,
     ) -> Result<Reply, ErrorData> {
         let arguments = request.arguments.unwrap_or_default();
+        let owner = conversation::owner(caller);
         let of_round = rounds::Request {
-            caller: caller.id.as_deref(),
+            caller: owner.as_deref(),
             tool: tool.tool.name.as_str(),
             arguments: &arguments,
         };
@@ -207,6 +208,9 @@ pub(super) fn calling(
     Calling {
         session: conversation.session().clone(),
         home: conversation.shared().map(|shared| shared.home),
+        owner: conversation.owner(),
+        right: conversation.right().clone(),
+        holdings: Arc::clone(&shared.holdings),
         waiting: waiting.map(NativeServer::waiting),
         again: again((shared, conversation), tool, &arguments, &terms),
         held: OnceLock::new(),
@@ -257,6 +261,7 @@ fn again(
         tool: tool.described.name.to_string(),
         arguments: may_repeat.then(|| arguments.clone())?,
         home: conversation.shared().map(|shared| shared.home),
+        token: conversation.token(),
         shows_forms: terms.client.way != Way::Nobody,
         client: terms.client.name.clone(),
         result_chars: terms.result_chars,
@@ -312,8 +317,7 @@ async fn remember(host: &Host, conversation: &Conversation, output: OverflowId) 
     if !host.seals().are_shared() {
         return;
     }
-    let owner = conversation.session().principal().caller_id();
-    let kept = host.store().own_output(output, owner.map(str::to_owned));
+    let kept = host.store().own_output(output, conversation.owner());
     if let Err(error) = kept.await {
         tracing::warn!(
             error = &error as &dyn std::error::Error,

@@ -10,7 +10,9 @@ use zeph_core::id::OverflowId;
 use zeph_mcp::caller::Caller;
 use zeph_store::LongTaskAsker;
 
-use super::conversation::{CONVERSATION_KEY, Conversation, Conversations, Naming, NoConversation};
+use super::conversation::{
+    self, CONVERSATION_KEY, Conversation, Conversations, Naming, NoConversation,
+};
 use super::handle::SharedHandle;
 use super::rounds::Resumed;
 use super::server::Handler;
@@ -97,7 +99,8 @@ impl Handler {
     ) -> Result<Arc<Conversation>, NoConversation> {
         let host = &self.shared.host;
         let conversations = &self.shared.conversations;
-        let shared = SharedHandle::read(handle, host.seals(), caller.id.as_deref());
+        let shared =
+            SharedHandle::read(handle, host.seals(), conversation::owner(caller).as_deref());
         let Some(shared) = shared else {
             return conversations.find(handle, caller);
         };

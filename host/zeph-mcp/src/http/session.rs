@@ -133,7 +133,8 @@ impl Sessions {
         let Some(record) = records.get_mut(id) else {
             return false;
         };
-        let is_owner = record.requester.caller_id == requester.caller_id;
+        let is_owner = record.requester.caller_id == requester.caller_id
+            && record.requester.credential.goes_on(&requester.credential);
         if is_owner {
             record.used = Instant::now();
             record.requester.credential = requester.credential;
