@@ -118,3 +118,24 @@ fn a_session_is_a_conversation_and_its_end_ends_its_runs() {
     assert!(ended.status < 300, "{ended:?}");
     behind.ends();
 }
+
+#[test]
+fn an_approved_call_is_made_again_without_a_handle() {
+    let product = Product::new();
+    let tokens = ["ann", "bob"].map(|name| add_token(&product, &[name]));
+    let server = HttpServer::start(&product, &[]);
+    let arguments = json!({"path": "a.txt", "content": "x"});
+    let made = |token: &str| call(&server, token, &Value::Null, "write", &arguments);
+    let asked = text(&made(&tokens[0]));
+    let (_, rest) = asked.split_once(" approve ").expect(&asked);
+    let id: String = rest
+        .chars()
+        .take_while(|letter| letter.is_ascii_alphanumeric() || *letter == '-')
+        .collect();
+    let approved = product.run(&["approve", &id, "--yes"]);
+    assert_eq!(approved.code, Some(0), "{}", approved.stderr);
+    // It is an approval of the one who asked.
+    assert_eq!(made(&tokens[1])["isError"], true);
+    let done = made(&tokens[0]);
+    assert_eq!(done["isError"], false, "{done}");
+}

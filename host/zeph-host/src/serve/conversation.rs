@@ -36,6 +36,9 @@ const PER_CALLER_MAX: usize = 1_024;
 const IDLE_MAX: Duration = Duration::from_hours(1);
 const IDLE_MAX_MS: i64 = 3_600_000;
 
+/// Calls of one conversation that can be made again without its handle: as many as may wait for a person.
+const ASKED_MAX: usize = 64;
+
 /// A conversation that is open. Requests hold it while they use it.
 #[derive(Debug)]
 pub(crate) struct Conversation {
@@ -45,6 +48,8 @@ pub(crate) struct Conversation {
     used: Mutex<Instant>,
     /// The full texts of its results, for requests that name one of them and no conversation.
     outputs: Mutex<HashSet<OverflowId>>,
+    /// The calls of it that a person is asked about, for requests that make one of them again and name no conversation.
+    asked: Mutex<HashSet<Digest>>,
     closed: OnceCell<()>,
     naming: Naming,
 }
@@ -91,6 +96,7 @@ impl Conversation {
             owner,
             used: Mutex::new(Instant::now()),
             outputs: Mutex::default(),
+            asked: Mutex::default(),
             closed: OnceCell::new(),
         }
     }
@@ -148,6 +154,23 @@ impl Conversation {
     /// Remembers that a result of it has a full text.
     pub(crate) fn remember(&self, output: OverflowId) {
         self.outputs().insert(output);
+    }
+
+    /// Remembers that a person is asked about a call of it.
+    pub(super) fn remember_asked(&self, call: Digest) {
+        let mut asked = self.asked();
+        if asked.len() < ASKED_MAX {
+            asked.insert(call);
+        }
+    }
+
+    /// The call was made or refused: the next such call is another one.
+    pub(super) fn forget_asked(&self, call: Digest) {
+        self.asked().remove(&call);
+    }
+
+    fn asked(&self) -> MutexGuard<'_, HashSet<Digest>> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn outputs(&self) -> MutexGuard<'_, HashSet<OverflowId>> {
@@ -219,6 +242,16 @@ impl Conversations {
         let open = self.open();
         let mut of_caller = open.values().filter(|one| one.is_of(caller));
         let found = of_caller.find(|one| one.outputs().contains(&output))?;
+        found.touch();
+        Some(Arc::clone(found))
+    }
+
+    /// The one of `caller` in which a person was asked about this very call. An approval holds in its conversation: clients that know
+    /// nothing of handles make the call again all the same.
+    pub(super) fn with_asked(&self, call: Digest, caller: &Caller) -> Option<Arc<Conversation>> {
+        let open = self.open();
+        let mut of_caller = open.values().filter(|one| one.is_of(caller));
+        let found = of_caller.find(|one| one.asked().contains(&call))?;
         found.touch();
         Some(Arc::clone(found))
     }

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use zeph_core::call::ToolRequest;
 use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::failure::ToolFailure;
-use zeph_core::id::OverflowId;
+use zeph_core::id::{Digest, OverflowId};
 use zeph_core::output::Outcome;
 use zeph_core::tool::Backend;
 use zeph_engine::{Cancel, Listener};
@@ -65,7 +65,7 @@ impl Handler {
     pub(super) fn calling(
         &self,
         whose: (&Caller, &Arc<Conversation>),
-        tool: &ListedTool,
+        (tool, nameless): (&ListedTool, Option<Digest>),
         arguments: JsonObject,
         context: &RequestContext<RoleServer>,
     ) -> (Arc<Calling>, Option<Reporter>) {
@@ -81,6 +81,7 @@ impl Handler {
             on_output,
             result_chars: result_chars(context),
             remote: self.remote(context),
+            nameless,
             // What a process alone serves is gone with it: nobody could ask.
             outlives_server: matches!(self.door, Door::Http(_)),
         };
@@ -136,17 +137,18 @@ impl Handler {
             arguments: &arguments,
         };
         let brought = (request.request_state.as_deref(), request.input_responses);
+        let nameless = self.nameless(of_round.tool, &arguments, context);
         let seals = self.shared.host.seals();
         let resumed = of_round.resumed(seals, brought, now_ms()).await?;
         let conversation = match &resumed {
             Some(resumed) => self.going_on(caller, context, resumed).await?,
             None => {
-                let output = named_output(tool, &arguments);
-                self.conversation(output, caller, context).await?
+                let named = (named_output(tool, &arguments), nameless);
+                self.conversation_of_call(named, caller, context).await?
             }
         };
         let whose = (caller, &conversation);
-        let (calling, reporter) = self.calling(whose, tool, arguments, context);
+        let (calling, reporter) = self.calling(whose, (tool, nameless), arguments, context);
         let round = resumed.map(|resumed| resumed.round);
         let reply = calling.call(round, &self.shared.tasks, &context.ct).await;
         match (reporter, &reply) {
@@ -170,6 +172,8 @@ pub(super) struct CallTerms {
     pub(super) on_output: Option<OutputListener>,
     pub(super) result_chars: Option<usize>,
     pub(super) remote: RemoteRequest,
+    /// What tells it from all others, when its request names no conversation.
+    pub(super) nameless: Option<Digest>,
     /// Whether its client may ask another server about it.
     pub(super) outlives_server: bool,
 }
@@ -190,6 +194,7 @@ impl CallTerms {
                 trace_parent: None,
                 trace_state: None,
             },
+            nameless: None,
             outlives_server: true,
         }
     }
@@ -228,16 +233,28 @@ pub(super) fn calling(
         patience: shared.host.config().serve.approval_ttl,
         host: shared.host.clone(),
         make: maker(shared, caller, conversation, &tool.described.name),
-        show: shower(shared, conversation, tool),
+        show: shower(shared, conversation, tool, terms.nameless),
     }
 }
 
 /// What makes the result of a report.
-fn shower(shared: &Shared, conversation: &Arc<Conversation>, tool: &ListedTool) -> Show {
+fn shower(
+    shared: &Shared,
+    conversation: &Arc<Conversation>,
+    tool: &ListedTool,
+    nameless: Option<Digest>,
+) -> Show {
     let (output, of) = (tool.output.clone(), Arc::clone(conversation));
     let native = shared.native.clone();
     let seals = Arc::clone(shared.host.seals());
     Box::new(move |report: CallReport| {
+        if let Some(call) = nameless {
+            let failure = report.failure().map(|failure| failure.category);
+            match failure {
+                Some(ErrorCategory::ConfirmationRequired) => of.remember_asked(call),
+                Some(_) | None => of.forget_asked(call),
+            }
+        }
         let result = result::of_output(report.messages, report.output, output.as_ref());
         if let Some(native) = &native {
             native.heard_result(&result);

@@ -146,3 +146,19 @@ async fn what_nobody_uses_is_ended() {
     assert!(conversations.find(&idle, &ann).is_err());
     assert!(conversations.find(&used.handle().to_string(), &ann).is_ok());
 }
+
+#[tokio::test]
+async fn a_call_that_a_person_is_asked_about_leads_its_caller_to_its_conversation() {
+    let host = host().await;
+    let conversations = Conversations::default();
+    let (ann, bob) = (caller(Some("ann")), caller(Some("bob")));
+    let own = conversations.begin(&host, &ann, Naming::Own).unwrap();
+    let (call, other) = (Digest::new([1; 32]), Digest::new([2; 32]));
+    own.remember_asked(call);
+    let found = conversations.with_asked(call, &ann).unwrap();
+    assert!(Arc::ptr_eq(&found, &own));
+    assert!(conversations.with_asked(call, &bob).is_none());
+    assert!(conversations.with_asked(other, &ann).is_none());
+    own.forget_asked(call);
+    assert!(conversations.with_asked(call, &ann).is_none());
+}
