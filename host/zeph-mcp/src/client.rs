@@ -19,8 +19,8 @@ use std::time::Duration;
 use rmcp::RoleClient;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientRequest, CompleteRequest, CompleteRequestParams,
-    CompleteResult, GetPromptRequest, GetPromptRequestParams, GetPromptResult, JsonObject,
-    LoggingLevel, ReadResourceRequest, ReadResourceRequestParams, ReadResourceResult,
+    CompleteResult, ElicitRequestParams, GetPromptRequest, GetPromptRequestParams, GetPromptResult,
+    JsonObject, LoggingLevel, ReadResourceRequest, ReadResourceRequestParams, ReadResourceResult,
     ServerCapabilities, ServerResult, SetLevelRequest, SetLevelRequestParams,
 };
 use rmcp::service::RunningService;
@@ -107,6 +107,34 @@ pub enum Era {
 pub struct Offers {
     /// Questions to the user.
     pub elicitation: bool,
+}
+
+/// The kinds of questions that reach the user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct QuestionKinds {
+    /// Forms.
+    pub forms: bool,
+    /// Addresses to go to.
+    pub addresses: bool,
+}
+
+impl QuestionKinds {
+    /// All of them.
+    pub const ALL: Self = Self {
+        forms: true,
+        addresses: true,
+    };
+
+    fn has_any(self) -> bool {
+        self.forms || self.addresses
+    }
+
+    fn has(self, question: &ElicitRequestParams) -> bool {
+        match question {
+            ElicitRequestParams::UrlElicitationParams { .. } => self.addresses,
+            _ => self.forms,
+        }
+    }
 }
 
 /// How a connection is opened.

@@ -50,7 +50,7 @@ impl Handler {
             return listed;
         }
         if let Some(native) = &self.shared.native {
-            native.settled().await;
+            native.settled(context).await;
             return self.shared.lists.current(&self.shared.host);
         }
         let cancel = Cancel::new();

@@ -79,7 +79,7 @@ impl Calling {
     async fn until_ended(self: &Arc<Self>, first: Attempting, held: &HeldTask) -> CallReport {
         let this = Arc::clone(self);
         let work = async move {
-            let attempt = first.await;
+            let attempt = this.until_over(first, held).await;
             this.go_on(attempt, &Person::Task(held)).await
         };
         tokio::pin!(work);

@@ -20,6 +20,7 @@ use zeph_core::failure::ToolFailure;
 use super::{Attempt, Attempting, Calling, Given, Reply};
 use crate::calls::CallReport;
 use crate::serve::rounds::{self, About};
+use crate::serve::tasks::HeldTask;
 
 /// What the question of a server is called among the answers.
 const KEY: &str = "question";
@@ -155,6 +156,27 @@ impl Calling {
         match &self.waiting {
             Some(waiting) => waiting.next().await,
             None => std::future::pending().await,
+        }
+    }
+
+    /// Waits for the end of an attempt that a task is for. What the server asks meanwhile is put to the task's owner.
+    pub(super) async fn until_over(&self, mut attempt: Attempting, held: &HeldTask) -> Attempt {
+        let _open = self.opened();
+        let mut n_asked = 0;
+        loop {
+            let ServerQuestion { form, answer } = tokio::select! {
+                biased;
+                attempt = &mut attempt => return attempt,
+                question = self.question() => question,
+            };
+            n_asked += 1;
+            let asked = held.request_input(format!("{KEY}-{n_asked}"), rounds::request(form));
+            let given = tokio::time::timeout(self.patience, asked).await;
+            let given = given.ok().flatten();
+            // Without an answer, the server hears that nobody gave one.
+            if let Some(given) = given.and_then(|given| rounds::read(&given).ok()) {
+                drop(answer.send(given));
+            }
         }
     }
 

@@ -154,6 +154,7 @@ impl NativeServer {
         context: &SubscriptionContext,
         stop: &CancellationToken,
     ) {
+        self.relay.heard(context.request_context());
         let mut changes = self.relay.follow();
         loop {
             let change = tokio::select! {
@@ -210,7 +211,7 @@ impl NativeServer {
         T: Serialize + DeserializeOwned,
         F: Future<Output = Result<T, McpError>>,
     {
-        self.settled().await;
+        self.settled(context).await;
         let control = CallControl {
             cancel: context.ct.child_token(),
             ..CallControl::default()
