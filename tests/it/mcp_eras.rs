@@ -209,6 +209,31 @@ fn a_server_knows_which_questions_its_client_shows() {
 }
 
 #[test]
+fn lists_are_those_of_the_moment() {
+    for mode in ["legacy", "stateless"] {
+        let product = product();
+        let mut client = legacy(&product, mode);
+        let mut uris = || {
+            let listed = result(client.request("resources/list", json!({})));
+            let resources = listed["resources"].as_array().unwrap().clone();
+            let uris = resources.iter().map(|one| one["uri"].clone());
+            uris.collect::<Vec<Value>>()
+        };
+        let new = json!("note:new");
+        assert!(!uris().contains(&new), "{mode}");
+        product.file("more", "");
+        assert!(uris().contains(&new), "{mode}");
+        let prompts = result(client.request("prompts/list", json!({})));
+        assert_eq!(prompts["prompts"][0]["name"], "greet", "{prompts}");
+        // What is pinned and not what was accepted is not served.
+        product.file("other", "");
+        let refused = client.request("prompts/list", json!({}));
+        let message = refused["error"]["message"].as_str().unwrap_or_default();
+        assert!(message.contains("mcp approve native"), "{refused}");
+    }
+}
+
+#[test]
 fn a_question_before_a_resource_passes_in_rounds() {
     let product = product();
     let mut client = modern(&product, "stateless");

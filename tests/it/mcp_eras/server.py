@@ -70,7 +70,9 @@ def answer(method, params):
         return {"tools": TOOLS, "ttlMs": 0, "cacheScope": "private", **COMPLETE}
     if method in ("resources/list", "resources/templates/list", "prompts/list"):
         key = {"resources/list": "resources", "prompts/list": "prompts"}.get(method, "resourceTemplates")
-        return {key: [{"name": "greet"}] if key == "prompts" else [], "ttlMs": 0, "cacheScope": "private", **COMPLETE}
+        lists = {"prompts": [{"name": "bow" if os.path.exists("other") else "greet"}],
+                 "resources": [{"uri": "note:new", "name": "new"}] if os.path.exists("more") else []}
+        return {key: lists.get(key, []), "ttlMs": 0, "cacheScope": "private", **COMPLETE}
     if method == "resources/read":
         if params["uri"] == "note:none":
             raise LookupError("there is no such note")

@@ -219,7 +219,7 @@ impl ServerHandler for Handler {
         };
         if let Some(native) = &self.shared.native {
             native.settled(&context).await;
-            resources.extend(native.resources());
+            resources.extend(native.resources(&context).await?);
         }
         Ok(ListResourcesResult::with_all_items(resources))
     }
@@ -233,7 +233,7 @@ impl ServerHandler for Handler {
         let mut templates = vec![resources::template()];
         if let Some(native) = &self.shared.native {
             native.settled(&context).await;
-            templates.extend(native.templates());
+            templates.extend(native.templates(&context).await?);
         }
         Ok(ListResourceTemplatesResult::with_all_items(templates))
     }
@@ -268,7 +268,9 @@ impl ServerHandler for Handler {
         };
         one_page(request)?;
         native.settled(&context).await;
-        Ok(ListPromptsResult::with_all_items(native.prompts()?))
+        Ok(ListPromptsResult::with_all_items(
+            native.prompts(&context).await?,
+        ))
     }
 
     async fn get_prompt(

@@ -71,6 +71,8 @@ pub(crate) struct Keeper {
     pub(crate) wanted: Arc<Notify>,
     /// Told when a call was given up and no other is on its way: the server may hang.
     pub(crate) suspected: Arc<Notify>,
+    /// Told when a list of the server was seen to be another one.
+    pub(crate) renewed: Arc<Notify>,
     /// Whether it was found to know the older revisions alone.
     pub(crate) is_older: AtomicBool,
 }
@@ -203,6 +205,7 @@ impl Keeper {
                     return Setback::Ended(with_last_words(reason.to_string(), process));
                 }
                 () = ears.changed() => tokio::time::sleep_until(looked_at + LIST_PAUSE).await,
+                () = self.renewed.notified() => {}
                 () = self.suspected.notified() => {
                     patience = PROBE;
                     continue;
