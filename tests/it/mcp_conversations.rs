@@ -139,3 +139,24 @@ fn an_approved_call_is_made_again_without_a_handle() {
     let done = made(&tokens[0]);
     assert_eq!(done["isError"], false, "{done}");
 }
+
+#[test]
+fn a_revoked_token_ends_its_background_commands_and_its_conversation() {
+    let product = Product::new();
+    let token = add_token(&product, &["ann"]);
+    let server = HttpServer::start(&product, &["--allow", "bash"]);
+    let behind = Sleep::new();
+    let mut background = behind.command();
+    background["background"] = json!(true);
+    let begun = call(&server, &token, &Value::Null, "bash", &background);
+    behind.begins();
+    let revoked = product.run(&["token", "revoke", "ann"]);
+    assert_eq!(revoked.code, Some(0), "{}", revoked.stderr);
+    behind.ends();
+    let anew = add_token(&product, &["ann"]);
+    let mut meta = modern_meta(&json!({}));
+    meta[HANDLE] = begun["_meta"][HANDLE].clone();
+    let (headers, body) = modern_call("bash", &json!({"command": "true"}), &meta);
+    let reply = server.request("POST /mcp", &format!("{anew}{headers}"), &body);
+    assert!(reply.body.contains("-32602"), "{reply:?}");
+}

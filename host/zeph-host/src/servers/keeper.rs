@@ -11,6 +11,7 @@ use backon::{BackoffBuilder as _, ExponentialBackoff, ExponentialBuilder};
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 use zeph_config::{ServerConfig, ServerTransport};
+use zeph_core::failure::one_line;
 use zeph_core::id::ServerName;
 use zeph_mcp::client::{Connection, ConnectionOptions, Definitions, ServerListener};
 use zeph_plugins::folder::FileStamp;
@@ -248,9 +249,7 @@ impl Keeper {
         let mut notes = definitions.notes.clone();
         if self.room.keeps_changes {
             // The one server of this process: nobody lists it.
-            for note in &notes {
-                tracing::warn!(server = %self.name, note, "not all that an MCP server offers is passed on");
-            }
+            self.tell_omitted(&notes, &offered.left_out);
         }
         notes.extend(offered.notes(&self.name, &self.config, &definitions));
         let about = ServerAbout {
@@ -276,6 +275,16 @@ impl Keeper {
             definitions: Some(Arc::new(definitions)),
         });
         Ok(None)
+    }
+
+    /// Tells what is not offered although the operator did not choose that.
+    fn tell_omitted(&self, notes: &[String], left_out: &[(String, String)]) {
+        let left_out = left_out.iter();
+        let left_out = left_out.filter(|(tool, _)| self.config.offers(tool));
+        let left_out = left_out.map(|(tool, why)| format!("`{}`: {why}", one_line(tool, 80)));
+        for note in notes.iter().cloned().chain(left_out) {
+            tracing::warn!(server = %self.name, note, "not all that an MCP server offers is passed on");
+        }
     }
 
     /// A server that changed while it ran may be what was accepted when it is started to be approved.
