@@ -118,3 +118,45 @@ fn a_session_is_a_conversation_and_its_end_ends_its_runs() {
     assert!(ended.status < 300, "{ended:?}");
     behind.ends();
 }
+
+#[test]
+fn an_approved_call_is_made_again_without_a_handle() {
+    let product = Product::new();
+    let tokens = ["ann", "bob"].map(|name| add_token(&product, &[name]));
+    let server = HttpServer::start(&product, &[]);
+    let arguments = json!({"path": "a.txt", "content": "x"});
+    let made = |token: &str| call(&server, token, &Value::Null, "write", &arguments);
+    let asked = text(&made(&tokens[0]));
+    let (_, rest) = asked.split_once(" approve ").expect(&asked);
+    let id: String = rest
+        .chars()
+        .take_while(|letter| letter.is_ascii_alphanumeric() || *letter == '-')
+        .collect();
+    let approved = product.run(&["approve", &id, "--yes"]);
+    assert_eq!(approved.code, Some(0), "{}", approved.stderr);
+    // It is an approval of the one who asked.
+    assert_eq!(made(&tokens[1])["isError"], true);
+    let done = made(&tokens[0]);
+    assert_eq!(done["isError"], false, "{done}");
+}
+
+#[test]
+fn a_revoked_token_ends_its_background_commands_and_its_conversation() {
+    let product = Product::new();
+    let token = add_token(&product, &["ann"]);
+    let server = HttpServer::start(&product, &["--allow", "bash"]);
+    let behind = Sleep::new();
+    let mut background = behind.command();
+    background["background"] = json!(true);
+    let begun = call(&server, &token, &Value::Null, "bash", &background);
+    behind.begins();
+    let revoked = product.run(&["token", "revoke", "ann"]);
+    assert_eq!(revoked.code, Some(0), "{}", revoked.stderr);
+    behind.ends();
+    let anew = add_token(&product, &["ann"]);
+    let mut meta = modern_meta(&json!({}));
+    meta[HANDLE] = begun["_meta"][HANDLE].clone();
+    let (headers, body) = modern_call("bash", &json!({"command": "true"}), &meta);
+    let reply = server.request("POST /mcp", &format!("{anew}{headers}"), &body);
+    assert!(reply.body.contains("-32602"), "{reply:?}");
+}

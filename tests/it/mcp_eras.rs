@@ -1,10 +1,11 @@
 //! Servers of each generation of the protocol, wrapped for clients of each: how they are found out, and how their questions get through.
 
+use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::mcp_client::{McpClient, result, text};
+use crate::mcp_client::{McpClient, PATIENCE, result, text};
 use crate::product::Product;
 use crate::site::Site;
 
@@ -135,6 +136,100 @@ fn a_question_in_the_middle_of_a_call_reaches_clients_without_a_handshake() {
         let rows = audit(&product);
         let asks = rows.iter().filter(|row| row["tool"] == "mcp_native_ask");
         assert_eq!(asks.count(), 1, "{rows:#?}");
+    }
+}
+
+#[test]
+fn a_question_reaches_a_client_that_wants_to_know_how_its_call_is_getting_on() {
+    for mode in ["legacy", "stateless"] {
+        let product = product();
+        let mut client = modern(&product, mode);
+        let ask = |state: Value, responses: Value| {
+            json!({
+                "name": "ask", "arguments": {}, "requestState": state, "inputResponses": responses,
+                "_meta": {"progressToken": "p"},
+            })
+        };
+        let first = json!({"name": "ask", "arguments": {}, "_meta": {"progressToken": "p"}});
+        let required = result(client.request("tools/call", first));
+        let state = required["requestState"].clone();
+        let answers = json!({"question": ada()});
+        let done = result(client.request("tools/call", ask(state, answers)));
+        assert!(text(&done).contains("Ada"), "{mode}: {done}");
+    }
+}
+
+/// It takes the ten seconds after which a call becomes a task.
+#[test]
+fn a_question_reaches_the_owner_of_a_task() {
+    let product = product();
+    let capable = json!({"elicitation": {}, "extensions": {"io.modelcontextprotocol/tasks": {}}});
+    let mut client = McpClient::modern_of(&product, &command("legacy"), &capable);
+    let begun = client.call("late", json!({}));
+    assert_eq!(begun["resultType"], "task", "{begun}");
+    let task = begun["taskId"].clone();
+    product.file("go", "");
+    let deadline = Instant::now() + PATIENCE;
+    let until = |client: &mut McpClient, status: &str| loop {
+        let state = result(client.request("tasks/get", json!({"taskId": task})));
+        if state["status"] == status {
+            return state;
+        }
+        assert!(Instant::now() < deadline, "{state}");
+        thread::sleep(Duration::from_millis(20));
+    };
+    let asked = until(&mut client, "input_required");
+    let form = &asked["inputRequests"]["question-1"]["params"];
+    assert_eq!(form["message"], "What is your name?", "{asked}");
+    let answers = json!({"taskId": task, "inputResponses": {"question-1": ada()}});
+    result(client.request("tasks/update", answers));
+    let done = until(&mut client, "completed");
+    assert!(text(&done["result"]).contains("Ada"), "{done}");
+}
+
+#[test]
+fn a_server_knows_which_questions_its_client_shows() {
+    for (declared, told) in [
+        (json!({}), "null"),
+        (json!({"elicitation": {}}), r#"{"form": {}}"#),
+        (
+            json!({"elicitation": {"form": {}, "url": {}}}),
+            r#"{"form": {}, "url": {}}"#,
+        ),
+    ] {
+        let product = product();
+        for begin in [McpClient::shaken, McpClient::modern_of] {
+            let mut client = begin(&product, &command("legacy"), &declared);
+            let said = client.call("client", json!({}));
+            assert_eq!(text(&said), told, "{declared}");
+            client.close();
+            client.ended();
+        }
+    }
+}
+
+#[test]
+fn lists_are_those_of_the_moment() {
+    for mode in ["legacy", "stateless"] {
+        let product = product();
+        let mut client = legacy(&product, mode);
+        let mut uris = || {
+            let listed = result(client.request("resources/list", json!({})));
+            let resources = listed["resources"].as_array().unwrap().clone();
+            let uris = resources.iter().map(|one| one["uri"].clone());
+            uris.collect::<Vec<Value>>()
+        };
+        let new = json!("note:new");
+        assert!(!uris().contains(&new), "{mode}");
+        product.file("more", "");
+        assert!(uris().contains(&new), "{mode}");
+        let prompts = result(client.request("prompts/list", json!({})));
+        assert_eq!(prompts["prompts"][0]["name"], "greet", "{prompts}");
+        // What is pinned and not what was accepted is not served.
+        product.file("other", "");
+        let refused = client.request("prompts/list", json!({}));
+        let message = refused["error"]["message"].as_str().unwrap_or_default();
+        assert!(message.contains("mcp approve native"), "{refused}");
     }
 }
 

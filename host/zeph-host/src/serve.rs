@@ -38,6 +38,7 @@ use std::time::{Duration, Instant};
 
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
+use zeph_mcp::holdings::Holdings;
 use zeph_mcp::metrics::Metrics;
 
 use self::conversation::{Conversation, Conversations};
@@ -73,6 +74,8 @@ pub(crate) struct Shared {
     pub(crate) running: Running,
     pub(crate) tasks: Tasks,
     pub(crate) metrics: Arc<Metrics>,
+    /// What callers have beyond their requests.
+    pub(crate) holdings: Arc<Holdings>,
     /// Cancelled when no call may go on.
     pub(crate) closing: CancellationToken,
     /// What ends conversations and keeps tasks; it ends with the server.
@@ -92,6 +95,7 @@ impl Server {
 
     fn of(host: &Host, native: Option<Arc<NativeServer>>) -> Self {
         let closing = CancellationToken::new();
+        let holdings = Arc::<Holdings>::default();
         let shared = Arc::new_cyclic(|shared| Shared {
             host: host.clone(),
             native: native.clone(),
@@ -106,7 +110,8 @@ impl Server {
             ),
             metrics: Arc::default(),
             closing,
-            _sweeping: sweeping(Weak::clone(shared)),
+            _sweeping: sweeping(Weak::clone(shared), &holdings),
+            holdings,
         });
         Self(shared)
     }
@@ -142,11 +147,23 @@ impl Server {
     }
 }
 
-fn sweeping(shared: Weak<Shared>) -> JoinSet<()> {
+fn sweeping(shared: Weak<Shared>, holdings: &Arc<Holdings>) -> JoinSet<()> {
     let mut sweeping = JoinSet::new();
     sweeping.spawn(sweep(Weak::clone(&shared)));
+    sweeping.spawn(end_revoked(Weak::clone(&shared), Arc::clone(holdings)));
     sweeping.spawn(tasks::keep(shared));
     sweeping
+}
+
+/// Ends the conversations of callers that are let in no more, as long as there is a server.
+async fn end_revoked(shared: Weak<Shared>, holdings: Arc<Holdings>) {
+    loop {
+        holdings.revoked().await;
+        match shared.upgrade() {
+            Some(shared) => shared.conversations.end_revoked(),
+            None => return,
+        }
+    }
 }
 
 /// Ends conversations that nobody uses, as long as there is a server.

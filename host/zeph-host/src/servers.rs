@@ -76,6 +76,7 @@ struct Kept {
     config: ServerConfig,
     wanted: Arc<Notify>,
     suspected: Arc<Notify>,
+    renewed: Arc<Notify>,
     /// Calls on their way.
     n_calls: AtomicUsize,
     rate: Option<Rate>,
@@ -126,7 +127,7 @@ impl Servers {
             clock: options.clock,
         });
         let servers = options.servers.into_iter().map(|(name, config)| {
-            let (wanted, suspected) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+            let [wanted, suspected, renewed] = [(); 3].map(|()| Arc::new(Notify::new()));
             if !config.disabled {
                 let keeper = Keeper {
                     room: Arc::clone(&room),
@@ -134,6 +135,7 @@ impl Servers {
                     config: config.clone(),
                     wanted: Arc::clone(&wanted),
                     suspected: Arc::clone(&suspected),
+                    renewed: Arc::clone(&renewed),
                     is_older: AtomicBool::new(false),
                 };
                 tasks.spawn(keeper.run());
@@ -144,6 +146,7 @@ impl Servers {
                 config,
                 wanted,
                 suspected,
+                renewed,
                 n_calls: AtomicUsize::new(0),
                 rate,
             };
@@ -305,6 +308,13 @@ impl Servers {
             self.change(name, &ServerState::Active, &kept.suspected);
         }
         answer
+    }
+
+    /// Lets a server that offers something else than it did be compared with its pin. Until then, it is as if it was being started.
+    pub(crate) fn look_again(&self, name: &ServerName) {
+        if let Some(kept) = self.0.servers.get(name) {
+            self.change(name, &ServerState::Active, &kept.renewed);
+        }
     }
 
     /// Lets a server be started or looked at once more, if it is in this state, and tells its keeper.

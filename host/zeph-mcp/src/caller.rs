@@ -2,6 +2,7 @@
 
 use axum::http::request::Parts;
 use rmcp::model::Extensions;
+use tokio_util::sync::CancellationToken;
 use zeph_core::id::Digest;
 
 use crate::subset::ToolSubset;
@@ -11,6 +12,10 @@ use crate::subset::ToolSubset;
 pub struct Caller {
     /// The name of its token, or the subject of its access token; none where the endpoint is open.
     pub id: Option<String>,
+    /// The token it came with; none for an access token, and where the endpoint is open.
+    pub token: Option<Digest>,
+    /// Cancelled when what let it in is revoked.
+    pub right: CancellationToken,
     /// The tools it is offered and may call.
     pub tools: ToolSubset,
     /// How many calls a minute it may make, if there is a limit.

@@ -19,9 +19,10 @@ use std::time::Duration;
 use rmcp::RoleClient;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientRequest, CompleteRequest, CompleteRequestParams,
-    CompleteResult, GetPromptRequest, GetPromptRequestParams, GetPromptResult, JsonObject,
-    LoggingLevel, ReadResourceRequest, ReadResourceRequestParams, ReadResourceResult,
-    ServerCapabilities, ServerResult, SetLevelRequest, SetLevelRequestParams,
+    CompleteResult, ElicitRequestParams, GetPromptRequest, GetPromptRequestParams, GetPromptResult,
+    JsonObject, LoggingLevel, Prompt, ReadResourceRequest, ReadResourceRequestParams,
+    ReadResourceResult, Resource, ResourceTemplate, ServerCapabilities, ServerResult,
+    SetLevelRequest, SetLevelRequestParams,
 };
 use rmcp::service::RunningService;
 use serde_json::Value;
@@ -107,6 +108,34 @@ pub enum Era {
 pub struct Offers {
     /// Questions to the user.
     pub elicitation: bool,
+}
+
+/// The kinds of questions that reach the user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct QuestionKinds {
+    /// Forms.
+    pub forms: bool,
+    /// Addresses to go to.
+    pub addresses: bool,
+}
+
+impl QuestionKinds {
+    /// All of them.
+    pub const ALL: Self = Self {
+        forms: true,
+        addresses: true,
+    };
+
+    fn has_any(self) -> bool {
+        self.forms || self.addresses
+    }
+
+    fn has(self, question: &ElicitRequestParams) -> bool {
+        match question {
+            ElicitRequestParams::UrlElicitationParams { .. } => self.addresses,
+            _ => self.forms,
+        }
+    }
 }
 
 /// How a connection is opened.
@@ -272,6 +301,42 @@ impl Connection {
         let outputs = found.tools.iter().filter_map(output).collect();
         *self.outputs() = outputs;
         Ok(found)
+    }
+
+    /// The prompts of this moment.
+    ///
+    /// Errors and limits: as for [`definitions`](Self::definitions).
+    pub async fn prompts(&self) -> Result<Vec<Listed<Prompt>>, McpError> {
+        let is_offered = self.0.info.capabilities.prompts.is_some();
+        self.listed::<Prompt>(is_offered).await
+    }
+
+    /// The resources of this moment.
+    ///
+    /// Errors and limits: as for [`definitions`](Self::definitions).
+    pub async fn resources(&self) -> Result<Vec<Listed<Resource>>, McpError> {
+        let is_offered = self.0.info.capabilities.resources.is_some();
+        self.listed::<Resource>(is_offered).await
+    }
+
+    /// The resource templates of this moment.
+    ///
+    /// Errors and limits: as for [`definitions`](Self::definitions).
+    pub async fn templates(&self) -> Result<Vec<Listed<ResourceTemplate>>, McpError> {
+        let is_offered = self.0.info.capabilities.resources.is_some();
+        self.listed::<ResourceTemplate>(is_offered).await
+    }
+
+    async fn listed<D: list::Paged>(&self, is_offered: bool) -> Result<Vec<D::Kept>, McpError> {
+        if !is_offered {
+            return Ok(Vec::new());
+        }
+        let inside = &*self.0;
+        let limit = inside.session.request_timeout.saturating_mul(LISTS);
+        let mut notes = Vec::new();
+        let listing = list::list::<D>(&inside.session, &inside.limits, &mut notes);
+        let found = timeout(limit, listing).await;
+        found.map_err(|_| McpError::Timeout { limit })?
     }
 
     /// Calls a tool by the server's name for it. Structured results are checked against the output schema of the last

@@ -13,7 +13,7 @@ mod unwrap;
 mod wrap;
 
 use self::entry::Entry;
-pub use self::entry::{Server, Transport, is_host};
+pub use self::entry::{OWN_NAME, Server, Transport, is_host};
 pub use self::error::MergeError;
 use self::json::Dialect;
 pub use self::started::{ServerStart, StartedServer};

@@ -32,7 +32,7 @@ use tokio::net::TcpListener;
 use tokio::time::{interval, timeout};
 use tokio_util::sync::CancellationToken;
 
-use self::access::Access;
+use self::access::{Access, Credential};
 use self::address::AllowedNames;
 use self::connection::Connections;
 use self::lease::Progress;
@@ -41,7 +41,9 @@ use self::oauth::{METADATA_PATH, OAuth};
 use self::request::{Mcp, Shared};
 use self::room::BodyRoom;
 use self::session::Sessions;
+use crate::holdings::Holdings;
 use crate::metrics::Metrics;
+use crate::token::TokenDigest;
 
 pub use self::access::{SourceError, TokenSource, TokensRead};
 pub use self::address::{BadAddress, parse_address};
@@ -94,6 +96,8 @@ pub struct EndpointOptions {
     pub tokens: Arc<dyn TokenSource>,
     /// The authorisation server whose access tokens it accepts as well.
     pub oauth: Option<OAuthOptions>,
+    /// What is held for its callers beyond their requests.
+    pub holdings: Arc<Holdings>,
     /// What it counts.
     pub metrics: Arc<Metrics>,
     /// What time it is, in Unix milliseconds.
@@ -163,7 +167,8 @@ impl Endpoint {
         let address = options.address;
         let oauth = options.oauth.take().map(OAuth::new).transpose();
         let oauth = oauth.map_err(EndpointError::Keys)?;
-        let access = Access::new(Arc::clone(&options.tokens), oauth, options.now_ms);
+        let (tokens, holdings) = (Arc::clone(&options.tokens), Arc::clone(&options.holdings));
+        let access = Access::new(tokens, oauth, holdings, options.now_ms);
         let is_open = access.is_open().await.map_err(EndpointError::Tokens)?;
         if is_open && !address.ip().is_loopback() {
             let add_token = format!("{} token add", options.program);
@@ -209,10 +214,16 @@ impl Endpoint {
         let ending = async {
             stop.cancelled().await;
             shared.is_ending.store(true, Ordering::Relaxed);
+            shared.holdings.begin_to_end();
             shared
                 .leases
                 .end(|_, progress| progress == Progress::Stream);
-            if timeout(grace, shared.leases.no_call()).await.is_err() {
+            let idle = async {
+                shared.leases.no_call().await;
+                // A call that outlives its request is held before the request has its answer.
+                shared.holdings.idle().await;
+            };
+            if timeout(grace, idle).await.is_err() {
                 tracing::warn!("calls that still run are cancelled");
             }
             shared.leases.end(|_, _| true);
@@ -252,6 +263,7 @@ impl Endpoint {
             },
             room: Arc::new(BodyRoom::new(max_body_bytes)),
             leases: Arc::default(),
+            holdings: self.options.holdings,
             mcp: protocol(factory, Arc::clone(&sessions), config),
             sessions,
             connections: Arc::new(Connections::default()),
@@ -306,6 +318,10 @@ async fn look_after(shared: &Shared) {
                     // What runs may finish after the end of its time, but not after a revocation.
                     Progress::Call => valid.is_revoked(credential),
                     Progress::Stream => valid.is_over(credential),
+                });
+                shared.holdings.revoke(|token| {
+                    let credential = token.map(TokenDigest::from).map(Credential::Token);
+                    valid.is_revoked(&credential.unwrap_or(Credential::None))
                 });
                 shared.sessions.end_revoked(&valid).await;
             }

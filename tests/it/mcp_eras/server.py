@@ -4,6 +4,7 @@ before it, `stateless` is one of the revisions without; `legacy` refuses what it
 import json
 import os
 import sys
+import time
 
 MODE = sys.argv[1]
 SEEN = os.path.join(os.environ["HOME"], "seen")
@@ -18,6 +19,8 @@ TOOLS = [
     {"name": "ask", "description": "Asks the user", "inputSchema": {"type": "object"}},
     {"name": "seen", "description": "Tells every request so far, of earlier runs too", "inputSchema": {"type": "object"}},
     {"name": "person", "description": DESCRIPTION, "inputSchema": PERSON},
+    {"name": "late", "description": "Asks the user when there is a file `go`", "inputSchema": {"type": "object"}},
+    {"name": "client", "description": "Tells what the client can do", "inputSchema": {"type": "object"}},
     {"name": "echo", "description": "Says it again",
      "inputSchema": {"type": "object", "properties": {"text": {"type": "string"}}}},
 ]
@@ -26,6 +29,7 @@ QUESTION = {
     "requestedSchema": {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]},
 }
 CAPABILITIES = {"tools": {}, "resources": {}, "prompts": {}}
+CLIENT = {}
 COMPLETE = {"resultType": "complete"} if MODE == "stateless" else {}
 
 
@@ -53,6 +57,8 @@ def asked(params, content=content):
 
 
 def answer(method, params):
+    if method == "initialize":
+        CLIENT.update(params["capabilities"])
     if method == "initialize" and MODE != "stateless":
         return {"protocolVersion": params["protocolVersion"], "capabilities": CAPABILITIES,
                 "serverInfo": {"name": MODE, "version": "1"}}
@@ -64,7 +70,9 @@ def answer(method, params):
         return {"tools": TOOLS, "ttlMs": 0, "cacheScope": "private", **COMPLETE}
     if method in ("resources/list", "resources/templates/list", "prompts/list"):
         key = {"resources/list": "resources", "prompts/list": "prompts"}.get(method, "resourceTemplates")
-        return {key: [{"name": "greet"}] if key == "prompts" else [], "ttlMs": 0, "cacheScope": "private", **COMPLETE}
+        lists = {"prompts": [{"name": "bow" if os.path.exists("other") else "greet"}],
+                 "resources": [{"uri": "note:new", "name": "new"}] if os.path.exists("more") else []}
+        return {key: lists.get(key, []), "ttlMs": 0, "cacheScope": "private", **COMPLETE}
     if method == "resources/read":
         if params["uri"] == "note:none":
             raise LookupError("there is no such note")
@@ -77,6 +85,12 @@ def answer(method, params):
     if method == "tools/call" and params["name"] == "seen":
         with open(SEEN, encoding="utf-8") as seen:
             return content(seen.read())
+    if method == "tools/call" and params["name"] == "client":
+        return content(json.dumps(CLIENT.get("elicitation"), sort_keys=True))
+    if method == "tools/call" and params["name"] == "late":
+        while not os.path.exists("go"):
+            time.sleep(0.02)
+        return asked(params)
     if method == "tools/call":
         arguments = params.get("arguments") or {}
         return asked(params) if params["name"] == "ask" else content(json.dumps(arguments))

@@ -16,6 +16,7 @@ use zeph_core::call::ToolRequest;
 use zeph_core::id::Digest;
 use zeph_core::inquiry::{GivenAnswer, GivenAnswers};
 use zeph_engine::Listener;
+use zeph_mcp::holdings::Holdings;
 use zeph_shell::run::OutputListener;
 use zeph_store::{AgreedBy, Agreement, LongTaskHold, LongTaskOwner, WorkHold};
 
@@ -44,6 +45,11 @@ pub(super) struct Calling {
     pub(super) session: Session,
     /// The replica where its conversation began, if others may go on with it.
     pub(super) home: Option<Arc<str>>,
+    /// Whose that is, where that is sealed.
+    pub(super) owner: Option<String>,
+    /// Cancelled when what let its caller in is revoked.
+    pub(super) right: CancellationToken,
+    pub(super) holdings: Arc<Holdings>,
     pub(super) client: Client,
     pub(super) request: ToolRequest,
     /// Ends it.
@@ -73,6 +79,8 @@ pub(super) struct Calling {
 pub(super) enum Reply {
     Ended(CallToolResult),
     Required(InputRequiredResult),
+    /// The same, of a call that goes on and waits for the answer.
+    Waiting(InputRequiredResult),
     Task(CreateTaskResult),
 }
 
@@ -191,7 +199,7 @@ impl Calling {
         }
     }
 
-    fn owner(&self) -> LongTaskOwner {
+    fn task_owner(&self) -> LongTaskOwner {
         LongTaskOwner {
             caller: self.session.principal().caller_id().map(str::to_owned),
             conversation: self.session.conversation,
@@ -287,7 +295,7 @@ impl Calling {
     fn state(&self, about: About) -> String {
         let empty = serde_json::Map::new();
         let request = rounds::Request {
-            caller: self.session.principal().caller_id(),
+            caller: self.owner.as_deref(),
             tool: &self.request.tool,
             arguments: self.request.arguments.as_object().unwrap_or(&empty),
         };

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use zeph_mcp::subset::ToolSubset;
 
-use super::Shared;
 use super::listed::Listed;
+use super::{Shared, exposed};
 
 /// Calls `tell` after each change of the tools that `subset` lets a client see, until `stop` or until nobody listens (`tell` returns false).
 pub(super) async fn follow<T>(
@@ -29,7 +29,7 @@ pub(super) async fn follow<T>(
             return;
         }
         let now = shared.lists.current(&shared.host);
-        if !looks_the_same(&before, &now, subset) && !tell().await {
+        if !looks_the_same(shared, (&before, &now), subset) && !tell().await {
             return;
         }
         before = now;
@@ -37,10 +37,12 @@ pub(super) async fn follow<T>(
 }
 
 /// Whether a client of `subset` sees no difference.
-fn looks_the_same(before: &Arc<Listed>, now: &Arc<Listed>, subset: &ToolSubset) -> bool {
-    let of = |listed: &Arc<Listed>| {
-        let tools = listed.of(subset).map(|tool| tool.described.clone());
-        tools.collect::<Vec<_>>()
-    };
+fn looks_the_same(
+    shared: &Shared,
+    (before, now): (&Arc<Listed>, &Arc<Listed>),
+    subset: &ToolSubset,
+) -> bool {
+    // Of a catalog that is searched, its client lists the same tools whatever is in it.
+    let of = |listed: &Arc<Listed>| exposed::tools(shared, listed, subset);
     Arc::ptr_eq(before, now) || of(before) == of(now)
 }

@@ -9,6 +9,7 @@ use rmcp::model::{
 use rmcp::service::{Peer, PeerRequestOptions, RequestContext, RoleServer, ServiceError};
 use tokio_util::sync::CancellationToken;
 use zeph_core::failure::one_line;
+use zeph_mcp::client::QuestionKinds;
 
 /// Most characters of what a client calls itself in the record.
 const NAME_CHARS_MAX: usize = 80;
@@ -30,6 +31,8 @@ pub(super) struct Client {
     /// None where no request of it is at hand.
     peer: Option<Peer<RoleServer>>,
     pub(super) way: Way,
+    /// Whether it shows addresses that its user is asked to go to.
+    opens_addresses: bool,
     /// Whether it declared the extension for tasks.
     pub(super) has_tasks: bool,
     /// What it calls itself, with its version.
@@ -54,9 +57,11 @@ impl Client {
                 NAME_CHARS_MAX,
             )
         });
+        let kinds = capabilities.elicitation.as_ref();
         Self {
             peer: Some(context.peer.clone()),
             way,
+            opens_addresses: kinds.is_some_and(|kinds| kinds.url.is_some()),
             has_tasks: capabilities.supports_tasks(),
             name,
         }
@@ -67,8 +72,18 @@ impl Client {
         Self {
             peer: None,
             way,
+            opens_addresses: false,
             has_tasks: true,
             name,
+        }
+    }
+
+    /// The questions of others that it puts to its user.
+    pub(super) fn question_kinds(&self) -> QuestionKinds {
+        let forms = self.way != Way::Nobody;
+        QuestionKinds {
+            forms,
+            addresses: forms && self.opens_addresses,
         }
     }
 

@@ -11,8 +11,9 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::OnceCell;
 use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
 use zeph_config::Workspace;
-use zeph_core::id::{ConversationId, OverflowId};
+use zeph_core::id::{ConversationId, Digest, OverflowId};
 use zeph_core::principal::Principal;
 use zeph_mcp::caller::Caller;
 use zeph_store::StoreError;
@@ -35,18 +36,40 @@ const PER_CALLER_MAX: usize = 1_024;
 const IDLE_MAX: Duration = Duration::from_hours(1);
 const IDLE_MAX_MS: i64 = 3_600_000;
 
+/// Calls of one conversation that can be made again without its handle: as many as may wait for a person.
+const ASKED_MAX: usize = 64;
+
 /// A conversation that is open. Requests hold it while they use it.
 #[derive(Debug)]
 pub(crate) struct Conversation {
     session: Session,
-    /// Who may use it.
-    owner: Option<String>,
+    owner: Owner,
     /// Protects the moment of the last use.
     used: Mutex<Instant>,
     /// The full texts of its results, for requests that name one of them and no conversation.
     outputs: Mutex<HashSet<OverflowId>>,
+    /// The calls of it that a person is asked about, for requests that make one of them again and name no conversation.
+    asked: Mutex<HashSet<Digest>>,
     closed: OnceCell<()>,
     naming: Naming,
+}
+
+/// Who may use a conversation: a caller as long as what let it in is valid. A token made anew under an old name may be another's.
+#[derive(Debug, Clone, Default)]
+struct Owner {
+    id: Option<String>,
+    token: Option<Digest>,
+    right: CancellationToken,
+}
+
+impl Owner {
+    fn of(caller: &Caller) -> Self {
+        Self {
+            id: caller.id.clone(),
+            token: caller.token,
+            right: caller.right.clone(),
+        }
+    }
 }
 
 /// How clients name a conversation.
@@ -61,17 +84,19 @@ pub(super) enum Naming {
 }
 
 impl Conversation {
-    pub(crate) fn new(session: Session, owner: Option<String>) -> Self {
-        Self::named(session, owner, Naming::Own)
+    /// The one of a process.
+    pub(crate) fn new(session: Session) -> Self {
+        Self::named(session, Owner::default(), Naming::Own)
     }
 
-    fn named(session: Session, owner: Option<String>, naming: Naming) -> Self {
+    fn named(session: Session, owner: Owner, naming: Naming) -> Self {
         Self {
             naming,
             session,
             owner,
             used: Mutex::new(Instant::now()),
             outputs: Mutex::default(),
+            asked: Mutex::default(),
             closed: OnceCell::new(),
         }
     }
@@ -88,7 +113,7 @@ impl Conversation {
     /// What its client names it by, if it can.
     pub(super) fn name(&self, seals: &Seals) -> Option<String> {
         match self.shared() {
-            Some(shared) => Some(shared.text(seals, self.owner.as_deref())),
+            Some(shared) => Some(shared.text(seals, self.owner().as_deref())),
             None if self.naming == Naming::Nameless => None,
             None => Some(self.handle().to_string()),
         }
@@ -107,12 +132,45 @@ impl Conversation {
 
     /// Whether `caller` may use it.
     pub(crate) fn is_of(&self, caller: &Caller) -> bool {
-        self.owner == caller.id
+        let Owner { id, token, right } = &self.owner;
+        *id == caller.id && *token == caller.token && !right.is_cancelled()
+    }
+
+    /// Whose it is, where that is sealed or kept.
+    pub(super) fn owner(&self) -> Option<String> {
+        owner_text(self.owner.id.as_deref(), self.owner.token)
+    }
+
+    /// The token of its caller, if it came with one.
+    pub(super) fn token(&self) -> Option<Digest> {
+        self.owner.token
+    }
+
+    /// Cancelled when what let its caller in is revoked.
+    pub(super) fn right(&self) -> &CancellationToken {
+        &self.owner.right
     }
 
     /// Remembers that a result of it has a full text.
     pub(crate) fn remember(&self, output: OverflowId) {
         self.outputs().insert(output);
+    }
+
+    /// Remembers that a person is asked about a call of it.
+    pub(super) fn remember_asked(&self, call: Digest) {
+        let mut asked = self.asked();
+        if asked.len() < ASKED_MAX {
+            asked.insert(call);
+        }
+    }
+
+    /// The call was made or refused: the next such call is another one.
+    pub(super) fn forget_asked(&self, call: Digest) {
+        self.asked().remove(&call);
+    }
+
+    fn asked(&self) -> MutexGuard<'_, HashSet<Digest>> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn outputs(&self) -> MutexGuard<'_, HashSet<OverflowId>> {
@@ -188,6 +246,16 @@ impl Conversations {
         Some(Arc::clone(found))
     }
 
+    /// The one of `caller` in which a person was asked about this very call. An approval holds in its conversation: clients that know
+    /// nothing of handles make the call again all the same.
+    pub(super) fn with_asked(&self, call: Digest, caller: &Caller) -> Option<Arc<Conversation>> {
+        let open = self.open();
+        let mut of_caller = open.values().filter(|one| one.is_of(caller));
+        let found = of_caller.find(|one| one.asked().contains(&call))?;
+        found.touch();
+        Some(Arc::clone(found))
+    }
+
     /// Begins one for `caller`. One that is one too many is ended for it.
     ///
     /// Errors: [`NoConversation::TooMany`].
@@ -200,7 +268,7 @@ impl Conversations {
         let session = session(host, None, caller);
         let session = session.with_workspace(own_workspace(host));
         self.insert(
-            Conversation::named(session, caller.id.clone(), naming),
+            Conversation::named(session, Owner::of(caller), naming),
             caller,
         )
     }
@@ -231,7 +299,7 @@ impl Conversations {
         let session = session.with_workspace(workspace_of(host, &handle.home));
         let naming = Naming::Shared(Arc::clone(&handle.home));
         self.insert(
-            Conversation::named(session, caller.id.clone(), naming),
+            Conversation::named(session, Owner::of(caller), naming),
             caller,
         )
     }
@@ -244,14 +312,12 @@ impl Conversations {
         output: OverflowId,
         caller: &Caller,
     ) -> Result<Option<Arc<Conversation>>, NoConversation> {
-        let id = host
-            .store()
-            .conversation_of_output(output, caller.id.clone());
+        let id = host.store().conversation_of_output(output, owner(caller));
         let id = id.await.map_err(|error| unread(&error))?;
         Ok(id.map(|id| {
             let session = session(host, Some(id), caller);
             let session = session.with_workspace(SessionWorkspace::Nowhere);
-            let owner = caller.id.clone();
+            let owner = Owner::of(caller);
             Arc::new(Conversation::named(session, owner, Naming::Nameless))
         }))
     }
@@ -279,7 +345,7 @@ impl Conversations {
                 Naming::Nameless,
             ),
         };
-        Arc::new(Conversation::named(session, caller.id.clone(), naming))
+        Arc::new(Conversation::named(session, Owner::of(caller), naming))
     }
 
     /// Opens a conversation, unless another request has opened the same.
@@ -307,6 +373,14 @@ impl Conversations {
             is_idle(one) && now.saturating_duration_since(one.used()) >= IDLE_MAX
         };
         for (_, conversation) in self.open().extract_if(idle) {
+            self.end(conversation);
+        }
+    }
+
+    /// Ends those whose callers were let in by what has been revoked.
+    pub(crate) fn end_revoked(&self) {
+        let revoked = |_: &ConversationId, one: &mut Arc<Conversation>| one.right().is_cancelled();
+        for (_, conversation) in self.open().extract_if(revoked) {
             self.end(conversation);
         }
     }
@@ -357,6 +431,19 @@ fn make_room(
     let longest = idle.min_by_key(|one| one.used()).map(|one| one.handle());
     let longest = longest.and_then(|handle| open.remove(&handle));
     longest.map(Some).ok_or(NoConversation::TooMany)
+}
+
+/// Whose the things of a caller are, where that is sealed or kept.
+pub(super) fn owner(caller: &Caller) -> Option<String> {
+    owner_text(caller.id.as_deref(), caller.token)
+}
+
+fn owner_text(id: Option<&str>, token: Option<Digest>) -> Option<String> {
+    // The name of a token has no line break, and no colon as the subjects of access tokens have.
+    id.map(|id| match token {
+        Some(token) => format!("{id}\n{}", token.hex()),
+        None => id.to_owned(),
+    })
 }
 
 /// Whether no request and no session uses it. Asked while the map is locked, which alone hands conversations out.

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use zeph_core::call::ToolRequest;
 use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::failure::ToolFailure;
-use zeph_core::id::OverflowId;
+use zeph_core::id::{Digest, OverflowId};
 use zeph_core::output::Outcome;
 use zeph_core::tool::Backend;
 use zeph_engine::{Cancel, Listener};
@@ -21,7 +21,7 @@ use zeph_store::CallBucket;
 use super::Shared;
 use super::calling::{Calling, Make, Reply, Show};
 use super::client::{Client, Way};
-use super::conversation::{CONVERSATION_KEY, Conversation};
+use super::conversation::{self, CONVERSATION_KEY, Conversation};
 use super::listed::{Listed, ListedTool};
 use super::native::NativeServer;
 use super::origin::Door;
@@ -50,7 +50,7 @@ impl Handler {
             return listed;
         }
         if let Some(native) = &self.shared.native {
-            native.settled().await;
+            native.settled(context).await;
             return self.shared.lists.current(&self.shared.host);
         }
         let cancel = Cancel::new();
@@ -65,7 +65,7 @@ impl Handler {
     pub(super) fn calling(
         &self,
         whose: (&Caller, &Arc<Conversation>),
-        tool: &ListedTool,
+        (tool, nameless): (&ListedTool, Option<Digest>),
         arguments: JsonObject,
         context: &RequestContext<RoleServer>,
     ) -> (Arc<Calling>, Option<Reporter>) {
@@ -81,6 +81,7 @@ impl Handler {
             on_output,
             result_chars: result_chars(context),
             remote: self.remote(context),
+            nameless,
             // What a process alone serves is gone with it: nobody could ask.
             outlives_server: matches!(self.door, Door::Http(_)),
         };
@@ -129,28 +130,36 @@ impl Handler {
         context: &RequestContext<RoleServer>,
     ) -> Result<Reply, ErrorData> {
         let arguments = request.arguments.unwrap_or_default();
+        let owner = conversation::owner(caller);
         let of_round = rounds::Request {
-            caller: caller.id.as_deref(),
+            caller: owner.as_deref(),
             tool: tool.tool.name.as_str(),
             arguments: &arguments,
         };
         let brought = (request.request_state.as_deref(), request.input_responses);
+        let nameless = self.nameless(of_round.tool, &arguments, context);
         let seals = self.shared.host.seals();
         let resumed = of_round.resumed(seals, brought, now_ms()).await?;
         let conversation = match &resumed {
             Some(resumed) => self.going_on(caller, context, resumed).await?,
             None => {
-                let output = named_output(tool, &arguments);
-                self.conversation(output, caller, context).await?
+                let named = (named_output(tool, &arguments), nameless);
+                self.conversation_of_call(named, caller, context).await?
             }
         };
         let whose = (caller, &conversation);
-        let (calling, reporter) = self.calling(whose, tool, arguments, context);
+        let (calling, reporter) = self.calling(whose, (tool, nameless), arguments, context);
         let round = resumed.map(|resumed| resumed.round);
         let reply = calling.call(round, &self.shared.tasks, &context.ct).await;
-        // A task goes on telling for as long as a client listens.
-        if let Some(reporter) = reporter.filter(|_| !matches!(reply, Ok(Reply::Task(_)))) {
-            reporter.told().await;
+        match (reporter, &reply) {
+            // A task goes on telling for as long as a client listens.
+            (None, _) | (Some(_), Ok(Reply::Task(_))) => {}
+            // The call holds what it tells with until its answer comes.
+            (Some(reporter), Ok(Reply::Waiting(_))) => reporter.stop(),
+            (Some(reporter), _) => tokio::select! {
+                () = reporter.told() => {}
+                () = context.ct.cancelled() => {}
+            },
         }
         reply
     }
@@ -163,6 +172,8 @@ pub(super) struct CallTerms {
     pub(super) on_output: Option<OutputListener>,
     pub(super) result_chars: Option<usize>,
     pub(super) remote: RemoteRequest,
+    /// What tells it from all others, when its request names no conversation.
+    pub(super) nameless: Option<Digest>,
     /// Whether its client may ask another server about it.
     pub(super) outlives_server: bool,
 }
@@ -183,6 +194,7 @@ impl CallTerms {
                 trace_parent: None,
                 trace_state: None,
             },
+            nameless: None,
             outlives_server: true,
         }
     }
@@ -201,6 +213,9 @@ pub(super) fn calling(
     Calling {
         session: conversation.session().clone(),
         home: conversation.shared().map(|shared| shared.home),
+        owner: conversation.owner(),
+        right: conversation.right().clone(),
+        holdings: Arc::clone(&shared.holdings),
         waiting: waiting.map(NativeServer::waiting),
         again: again((shared, conversation), tool, &arguments, &terms),
         held: OnceLock::new(),
@@ -218,16 +233,28 @@ pub(super) fn calling(
         patience: shared.host.config().serve.approval_ttl,
         host: shared.host.clone(),
         make: maker(shared, caller, conversation, &tool.described.name),
-        show: shower(shared, conversation, tool),
+        show: shower(shared, conversation, tool, terms.nameless),
     }
 }
 
 /// What makes the result of a report.
-fn shower(shared: &Shared, conversation: &Arc<Conversation>, tool: &ListedTool) -> Show {
+fn shower(
+    shared: &Shared,
+    conversation: &Arc<Conversation>,
+    tool: &ListedTool,
+    nameless: Option<Digest>,
+) -> Show {
     let (output, of) = (tool.output.clone(), Arc::clone(conversation));
     let native = shared.native.clone();
     let seals = Arc::clone(shared.host.seals());
     Box::new(move |report: CallReport| {
+        if let Some(call) = nameless {
+            let failure = report.failure().map(|failure| failure.category);
+            match failure {
+                Some(ErrorCategory::ConfirmationRequired) => of.remember_asked(call),
+                Some(_) | None => of.forget_asked(call),
+            }
+        }
         let result = result::of_output(report.messages, report.output, output.as_ref());
         if let Some(native) = &native {
             native.heard_result(&result);
@@ -251,6 +278,7 @@ fn again(
         tool: tool.described.name.to_string(),
         arguments: may_repeat.then(|| arguments.clone())?,
         home: conversation.shared().map(|shared| shared.home),
+        token: conversation.token(),
         shows_forms: terms.client.way != Way::Nobody,
         client: terms.client.name.clone(),
         result_chars: terms.result_chars,
@@ -306,8 +334,7 @@ async fn remember(host: &Host, conversation: &Conversation, output: OverflowId) 
     if !host.seals().are_shared() {
         return;
     }
-    let owner = conversation.session().principal().caller_id();
-    let kept = host.store().own_output(output, owner.map(str::to_owned));
+    let kept = host.store().own_output(output, conversation.owner());
     if let Err(error) = kept.await {
         tracing::warn!(
             error = &error as &dyn std::error::Error,

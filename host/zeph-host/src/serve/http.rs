@@ -61,6 +61,7 @@ pub(crate) async fn listen(
         max_body_bytes: settings.max_body_bytes,
         tokens: Arc::new(StoredTokens(shared.host.store().clone())),
         oauth,
+        holdings: Arc::clone(&shared.holdings),
         metrics: Arc::clone(&shared.metrics),
         now_ms,
         patience: Patience {

@@ -106,8 +106,7 @@ impl NativeServer {
         &self,
         context: &RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.relay.heard(context);
-        self.settled().await;
+        self.settled(context).await;
         match self.standing().map(|standing| standing.state.clone()) {
             Some(ServerState::Failed { reason, .. }) => {
                 let message = format!("MCP server `{}` does not run: {reason}", self.name);
@@ -119,10 +118,11 @@ impl NativeServer {
         }
     }
 
-    /// Waits until the server has been started, or cannot be.
+    /// Waits until the server has been started, or cannot be. It begins with what the client of the first request can show.
     ///
     /// Limits: 25 seconds.
-    pub(super) async fn settled(&self) {
+    pub(super) async fn settled(&self, context: &RequestContext<RoleServer>) {
+        self.relay.heard(context);
         let servers = self.host.servers();
         servers.want(&self.name);
         let mut watch = servers.watch();

@@ -2,15 +2,17 @@
 
 use std::sync::Arc;
 
-use rmcp::model::{ErrorData, ProtocolVersion};
+use rmcp::model::{ErrorData, JsonObject, ProtocolVersion};
 use rmcp::service::{RequestContext, RoleServer};
 use serde_json::Value;
 use tokio::sync::OnceCell;
-use zeph_core::id::OverflowId;
+use zeph_core::id::{Digest, OverflowId};
 use zeph_mcp::caller::Caller;
 use zeph_store::LongTaskAsker;
 
-use super::conversation::{CONVERSATION_KEY, Conversation, Conversations, Naming, NoConversation};
+use super::conversation::{
+    self, CONVERSATION_KEY, Conversation, Conversations, Naming, NoConversation,
+};
 use super::handle::SharedHandle;
 use super::rounds::Resumed;
 use super::server::Handler;
@@ -97,7 +99,8 @@ impl Handler {
     ) -> Result<Arc<Conversation>, NoConversation> {
         let host = &self.shared.host;
         let conversations = &self.shared.conversations;
-        let shared = SharedHandle::read(handle, host.seals(), caller.id.as_deref());
+        let shared =
+            SharedHandle::read(handle, host.seals(), conversation::owner(caller).as_deref());
         let Some(shared) = shared else {
             return conversations.find(handle, caller);
         };
@@ -153,6 +156,36 @@ impl Handler {
             true => Ok(begun),
             false => Err(bad_conversation(NoConversation::Unknown)),
         }
+    }
+
+    /// The conversation of a call that reads `output`: the one in which a person was asked about this very call, when its request
+    /// names nothing.
+    pub(super) async fn conversation_of_call(
+        &self,
+        (output, call): (Option<OverflowId>, Option<Digest>),
+        caller: &Caller,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Arc<Conversation>, ErrorData> {
+        let asked = call.and_then(|call| self.shared.conversations.with_asked(call, caller));
+        match asked {
+            Some(asked) => Ok(asked),
+            None => self.conversation(output, caller, context).await,
+        }
+    }
+
+    /// What tells a call from all others, when its request belongs to no conversation and names none.
+    pub(super) fn nameless(
+        &self,
+        tool: &str,
+        arguments: &JsonObject,
+        context: &RequestContext<RoleServer>,
+    ) -> Option<Digest> {
+        let is_named = context.meta.get(CONVERSATION_KEY).is_some();
+        let is_nameless = matches!(self.door, Door::Http(_)) && !is_in_session(context);
+        (is_nameless && !is_named).then(|| {
+            let call = format!("{tool}\n{}", zeph_store::canonical(arguments));
+            zeph_engine::digest(call.as_bytes())
+        })
     }
 
     /// The conversation in which a call goes on that brings answers.

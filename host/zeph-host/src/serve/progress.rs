@@ -61,6 +61,11 @@ impl Reporter {
     pub(crate) async fn told(self) {
         drop(self.task.await);
     }
+
+    /// Tells nothing more, though the call goes on.
+    pub(crate) fn stop(self) {
+        self.task.abort();
+    }
 }
 
 struct Teller {

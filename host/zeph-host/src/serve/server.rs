@@ -111,7 +111,7 @@ impl ServerHandler for Handler {
         let caller = self.caller(&context)?;
         one_page(request)?;
         tokio::select! {
-            () = self.ready() => {}
+            () = self.ready(&context) => {}
             () = context.ct.cancelled() => {}
             () = self.shared.closing.cancelled() => {}
         }
@@ -156,7 +156,7 @@ impl ServerHandler for Handler {
         }
         Ok(match self.make(&caller, tool, request, &context).await? {
             Reply::Ended(result) => result.into(),
-            Reply::Required(required) => required.into(),
+            Reply::Required(required) | Reply::Waiting(required) => required.into(),
             Reply::Task(task) => task.into(),
         })
     }
@@ -218,8 +218,8 @@ impl ServerHandler for Handler {
             None => Vec::new(),
         };
         if let Some(native) = &self.shared.native {
-            native.settled().await;
-            resources.extend(native.resources());
+            native.settled(&context).await;
+            resources.extend(native.resources(&context).await?);
         }
         Ok(ListResourcesResult::with_all_items(resources))
     }
@@ -227,13 +227,13 @@ impl ServerHandler for Handler {
     async fn list_resource_templates(
         &self,
         request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
         one_page(request)?;
         let mut templates = vec![resources::template()];
         if let Some(native) = &self.shared.native {
-            native.settled().await;
-            templates.extend(native.templates());
+            native.settled(&context).await;
+            templates.extend(native.templates(&context).await?);
         }
         Ok(ListResourceTemplatesResult::with_all_items(templates))
     }
@@ -261,14 +261,16 @@ impl ServerHandler for Handler {
     async fn list_prompts(
         &self,
         request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
         let Some(native) = &self.shared.native else {
             return Ok(ListPromptsResult::default());
         };
         one_page(request)?;
-        native.settled().await;
-        Ok(ListPromptsResult::with_all_items(native.prompts()?))
+        native.settled(&context).await;
+        Ok(ListPromptsResult::with_all_items(
+            native.prompts(&context).await?,
+        ))
     }
 
     async fn get_prompt(
@@ -390,9 +392,9 @@ impl Handler {
     }
 
     /// Waits until the tools are known, but not for long.
-    async fn ready(&self) {
+    async fn ready(&self, context: &RequestContext<RoleServer>) {
         if let Some(native) = &self.shared.native {
-            return native.settled().await;
+            return native.settled(context).await;
         }
         self.shared.host.has_own_plugins().await;
         let settled = self.shared.host.settled();

@@ -65,6 +65,8 @@ struct TaskRoom {
 #[derive(Debug)]
 pub(super) struct TaskStart {
     pub(super) owner: LongTaskOwner,
+    /// Cancelled when what let its owner in is revoked.
+    pub(super) right: CancellationToken,
     pub(super) message: String,
     /// What makes its call again; none when nothing may.
     pub(super) call: Option<String>,
@@ -78,6 +80,8 @@ pub(super) struct HeldTask {
     pub(super) cancelled: CancellationToken,
     /// Another server holds it, or its row is gone.
     pub(super) lost: CancellationToken,
+    /// What let its owner in was revoked.
+    pub(super) right: CancellationToken,
     /// Those who wait for answers, by the keys of their questions.
     asked: Mutex<HashMap<String, oneshot::Sender<Value>>>,
 }
@@ -108,12 +112,12 @@ impl Tasks {
         let put = self.0.store.put_long_task(new, BOUNDS, LEASE).await;
         let put = put.inspect_err(|error| failed(error, "a task cannot be begun"));
         let task = put.ok().flatten()?;
-        let held = self.holds(&task);
+        let held = self.holds(&task, start.right);
         Some((shown::task(&task), held))
     }
 
     /// Notes that this server holds a task.
-    fn holds(&self, task: &LongTask) -> Arc<HeldTask> {
+    fn holds(&self, task: &LongTask, right: CancellationToken) -> Arc<HeldTask> {
         let held = Arc::new(HeldTask {
             store: self.0.store.clone(),
             hold: LongTaskHold {
@@ -122,6 +126,7 @@ impl Tasks {
             },
             cancelled: CancellationToken::new(),
             lost: CancellationToken::new(),
+            right,
             asked: Mutex::default(),
         });
         self.held().insert(task.id, Arc::clone(&held));
@@ -247,11 +252,12 @@ impl HeldTask {
         }
     }
 
-    /// Waits until it is to end: its owner wants that, or another server holds it.
+    /// Waits until it is to end: its owner wants that or is let in no more, or another server holds it.
     pub(super) async fn ended(&self) {
         tokio::select! {
             () = self.cancelled.cancelled() => {}
             () = self.lost.cancelled() => {}
+            () = self.right.cancelled() => {}
         }
     }
 

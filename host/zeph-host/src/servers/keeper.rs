@@ -11,6 +11,7 @@ use backon::{BackoffBuilder as _, ExponentialBackoff, ExponentialBuilder};
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 use zeph_config::{ServerConfig, ServerTransport};
+use zeph_core::failure::one_line;
 use zeph_core::id::ServerName;
 use zeph_mcp::client::{Connection, ConnectionOptions, Definitions, ServerListener};
 use zeph_plugins::folder::FileStamp;
@@ -71,6 +72,8 @@ pub(crate) struct Keeper {
     pub(crate) wanted: Arc<Notify>,
     /// Told when a call was given up and no other is on its way: the server may hang.
     pub(crate) suspected: Arc<Notify>,
+    /// Told when a list of the server was seen to be another one.
+    pub(crate) renewed: Arc<Notify>,
     /// Whether it was found to know the older revisions alone.
     pub(crate) is_older: AtomicBool,
 }
@@ -203,6 +206,7 @@ impl Keeper {
                     return Setback::Ended(with_last_words(reason.to_string(), process));
                 }
                 () = ears.changed() => tokio::time::sleep_until(looked_at + LIST_PAUSE).await,
+                () = self.renewed.notified() => {}
                 () = self.suspected.notified() => {
                     patience = PROBE;
                     continue;
@@ -245,9 +249,7 @@ impl Keeper {
         let mut notes = definitions.notes.clone();
         if self.room.keeps_changes {
             // The one server of this process: nobody lists it.
-            for note in &notes {
-                tracing::warn!(server = %self.name, note, "not all that an MCP server offers is passed on");
-            }
+            self.tell_omitted(&notes, &offered.left_out);
         }
         notes.extend(offered.notes(&self.name, &self.config, &definitions));
         let about = ServerAbout {
@@ -273,6 +275,16 @@ impl Keeper {
             definitions: Some(Arc::new(definitions)),
         });
         Ok(None)
+    }
+
+    /// Tells what is not offered although the operator did not choose that.
+    fn tell_omitted(&self, notes: &[String], left_out: &[(String, String)]) {
+        let left_out = left_out.iter();
+        let left_out = left_out.filter(|(tool, _)| self.config.offers(tool));
+        let left_out = left_out.map(|(tool, why)| format!("`{}`: {why}", one_line(tool, 80)));
+        for note in notes.iter().cloned().chain(left_out) {
+            tracing::warn!(server = %self.name, note, "not all that an MCP server offers is passed on");
+        }
     }
 
     /// A server that changed while it ran may be what was accepted when it is started to be approved.

@@ -38,6 +38,7 @@ use crate::user;
 pub(crate) use self::error::LaunchError;
 pub(crate) use self::install::InstallPin;
 pub(crate) use self::refusal::Refusal;
+pub(crate) use self::values::is_loader;
 
 /// Starts the MCP servers of a host. Cheap to clone.
 #[derive(Debug, Clone)]

@@ -7,7 +7,7 @@ use rmcp::model::{ElicitRequestParams, ElicitResult, ElicitationAction};
 use tokio::sync::Notify;
 use zeph_core::id::ServerName;
 use zeph_egress::Pending;
-use zeph_mcp::client::{ListKind, ServerListener, ServerLog};
+use zeph_mcp::client::{ListKind, QuestionKinds, ServerListener, ServerLog};
 
 /// Listens to one server, and passes on to the listener of the host, if it has one.
 #[derive(Debug)]
@@ -58,6 +58,13 @@ impl ServerListener for Ears {
         tracing::warn!(server = %self.server, line, "an MCP server does what it should not");
         if let Some(next) = &self.next {
             next.complained(line);
+        }
+    }
+
+    fn question_kinds(&self) -> Pending<'_, QuestionKinds> {
+        match &self.next {
+            Some(next) => next.question_kinds(),
+            None => Box::pin(std::future::ready(QuestionKinds::default())),
         }
     }
 

@@ -14,14 +14,14 @@ use rmcp::{ClientHandler, RoleClient};
 use super::complaint::Complaints;
 use super::ending::Ending;
 use super::listener::ServerListener;
-use super::{Offers, question};
+use super::{QuestionKinds, question};
 
 /// Answers what was given, and refuses the rest. Notifications never come this far (see `desk`).
 pub(super) struct Handler {
     pub(super) listener: Arc<dyn ServerListener>,
     pub(super) complaints: Complaints,
     pub(super) ending: Ending,
-    pub(super) offers: Offers,
+    pub(super) questions: QuestionKinds,
     pub(super) version: String,
 }
 
@@ -59,7 +59,7 @@ impl ClientHandler for Handler {
         request: ElicitRequestParams,
         context: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
-        if !self.offers.elicitation {
+        if !self.questions.has(&request) {
             return Err(self.refused("answers of the user (elicitation)"));
         }
         let question = question::cleaned(request).map_err(|problem| {
@@ -76,10 +76,12 @@ impl ClientHandler for Handler {
 
     fn get_info(&self) -> ClientConfig {
         let mut capabilities = ClientCapabilities::default();
-        capabilities.elicitation = self.offers.elicitation.then(|| {
-            ElicitationCapability::new()
-                .with_form(FormElicitationCapability::new())
-                .with_url(UrlElicitationCapability::new())
+        let QuestionKinds { forms, addresses } = self.questions;
+        capabilities.elicitation = self.questions.has_any().then(|| {
+            let mut kinds = ElicitationCapability::new();
+            kinds.form = forms.then(FormElicitationCapability::new);
+            kinds.url = addresses.then(UrlElicitationCapability::new);
+            kinds
         });
         let implementation = Implementation::new("zeph-host", &self.version);
         // What a handshake names; the revisions without one are negotiated apart.

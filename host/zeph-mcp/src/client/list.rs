@@ -16,7 +16,7 @@ use super::session::Session;
 type Page<D> = (Vec<D>, Option<Cursor>, Option<MetaObject>);
 
 /// A kind of definition that has a list.
-trait Paged: Definition {
+pub(super) trait Paged: Definition {
     fn request(params: PaginatedRequestParams) -> ClientRequest;
     /// The page; `None` for another answer.
     fn page(answer: ServerResult) -> Option<Page<Self>>;
@@ -76,7 +76,8 @@ pub(super) async fn all(
     Ok(found)
 }
 
-async fn list<D: Paged>(
+/// One list.
+pub(super) async fn list<D: Paged>(
     session: &Session,
     limits: &DefinitionLimits,
     notes: &mut Vec<String>,

@@ -6,6 +6,8 @@ use rmcp::model::{ElicitRequestParams, ElicitResult, ElicitationAction, LoggingL
 use serde_json::Value;
 use zeph_egress::Pending;
 
+use super::QuestionKinds;
+
 /// A list that a server says has changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ListKind {
@@ -60,7 +62,13 @@ pub trait ServerListener: Debug + Send + Sync + 'static {
     /// complains a bounded number of times.
     fn complained(&self, _line: String) {}
 
-    /// The server asks the user. Called only when [`Offers::elicitation`](super::Offers) is given. While it is open, the limit
+    /// The kinds of questions that reach the user, for the server to know. Asked once for a connection, when it is opened with
+    /// [`Offers::elicitation`](super::Offers), and waited for.
+    fn question_kinds(&self) -> Pending<'_, QuestionKinds> {
+        Box::pin(std::future::ready(QuestionKinds::ALL))
+    }
+
+    /// The server asks the user. Called only when [`Offers::elicitation`](super::Offers) is given, with a question of these kinds. While it is open, the limit
     /// of time of the calls stands still; the future is dropped when the call or the connection ends.
     fn elicit(&self, _question: ElicitRequestParams) -> Pending<'_, ElicitResult> {
         Box::pin(std::future::ready(ElicitResult::new(

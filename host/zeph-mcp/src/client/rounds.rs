@@ -61,7 +61,7 @@ impl Connection {
         for (_, question) in questions {
             n_questions += 1;
             match question {
-                InputRequest::Elicitation(asked) if self.0.session.offers.elicitation => {
+                InputRequest::Elicitation(asked) if self.0.session.questions.has(&asked.params) => {
                     let clean = question::cleaned(asked.params.clone());
                     asked.params = clean.map_err(not_put)?;
                 }

@@ -21,7 +21,7 @@ use super::ending::{EndReason, Ending};
 use super::error::{McpError, McpErrorCode, WORDS_CHARS_MAX};
 use super::listener::ServerListener;
 use super::message::is_unusable;
-use super::{CallControl, Offers, question};
+use super::{CallControl, QuestionKinds, question};
 
 /// Most rounds of one request.
 const ROUNDS_MAX: usize = 10;
@@ -41,7 +41,7 @@ pub(super) struct Session {
     pub(super) desk: Desk,
     pub(super) ending: Ending,
     pub(super) listener: std::sync::Arc<dyn ServerListener>,
-    pub(super) offers: Offers,
+    pub(super) questions: QuestionKinds,
     pub(super) request_timeout: Duration,
     /// Requests that nobody waits for any more.
     pub(super) abandoned: mpsc::Sender<RequestId>,
@@ -150,7 +150,7 @@ impl Session {
         let last = end + USER_PATIENCE;
         loop {
             sleep_until(end).await;
-            if end >= last || !(self.offers.elicitation && self.desk.has_questions()) {
+            if end >= last || !(self.questions.has_any() && self.desk.has_questions()) {
                 return;
             }
             end += STEP;
@@ -189,7 +189,7 @@ impl Session {
     }
 
     async fn elicited(&self, question: ElicitRequest) -> Result<Value, McpError> {
-        if !self.offers.elicitation {
+        if !self.questions.has(&question.params) {
             return Err(McpError::NotGiven("elicitation"));
         }
         let question = question::cleaned(question.params).map_err(not_put)?;

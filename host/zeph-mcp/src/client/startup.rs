@@ -28,7 +28,8 @@ use super::probe::{Probe, ProbeFindings};
 use super::session::{Session, of_rpc, tell_abandoned};
 use super::subscription::Subscriber;
 use super::{
-    Connection, ConnectionOptions, DefinitionLimits, Era, Inside, ServerInfo, ServerTransport, http,
+    Connection, ConnectionOptions, DefinitionLimits, Era, Inside, QuestionKinds, ServerInfo,
+    ServerTransport, http,
 };
 
 /// Most requests that wait for their cancellation to be told.
@@ -45,6 +46,7 @@ struct Common {
     complaints: Complaints,
     desk: Desk,
     ending: Ending,
+    questions: QuestionKinds,
 }
 
 /// Opens a connection.
@@ -55,8 +57,13 @@ pub(super) async fn open(
     options: ConnectionOptions,
     listener: Arc<dyn ServerListener>,
 ) -> Result<Connection, McpError> {
+    let questions = match options.offers.elicitation {
+        true => listener.question_kinds().await,
+        false => QuestionKinds::default(),
+    };
     let complaints = Complaints::new(Arc::clone(&listener));
     let common = Common {
+        questions,
         desk: Desk::new(Arc::clone(&listener), complaints.clone()),
         complaints,
         listener,
@@ -109,7 +116,7 @@ async fn handshake<L: Link + 'static>(
         listener: Arc::clone(&common.listener),
         complaints: common.complaints.clone(),
         ending: common.ending.clone(),
-        offers: options.offers,
+        questions: common.questions,
         version: options.version.clone(),
     };
     let guarded = Guarded::new(link, common.desk.clone(), common.ending.clone(), probe);
@@ -214,7 +221,7 @@ fn connected(
         desk: common.desk,
         ending: common.ending.clone(),
         listener: common.listener,
-        offers: options.offers,
+        questions: common.questions,
         request_timeout: options.request_timeout,
         abandoned,
     };

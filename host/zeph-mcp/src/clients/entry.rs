@@ -3,8 +3,15 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
+use serde_json::Value;
+use url::Url;
+
 use super::error::MergeError;
+use super::wrap::Inner;
 use super::{Client, TokenEntry};
+
+/// The name that the program's own entry gets.
+pub const OWN_NAME: &str = "zeph";
 
 /// The program whose entries the host takes for its own.
 const PROGRAM: &str = "zeph-host";
@@ -127,28 +134,38 @@ impl<'a> Entry<'a> {
         Ok(this)
     }
 
-    /// What happens to an entry of this name that is already there. `text` gives the value of one of its keys, if that is text.
+    /// What happens to an entry of this name that is already there.
     ///
-    /// Errors: it is another program's, and `force` is not given.
-    pub(super) fn over(
-        &self,
-        text: impl Fn(&str) -> Option<String>,
-        force: bool,
-    ) -> Result<Change, MergeError> {
+    /// Errors: it is another program's, or another server behind `wrap`, and `force` is not given.
+    pub(super) fn over(&self, old: &Value, force: bool) -> Result<Change, MergeError> {
+        let text = |key: &str| old.get(key).and_then(Value::as_str);
         let there = text(self.location);
-        let is_at_the_place = |(key, field): &(&str, Field)| {
-            *key == self.location && there.clone().map(Field::Text).as_ref() == Some(field)
-        };
-        if self.fields.iter().any(is_at_the_place) {
-            return Ok(Change::Update);
-        }
-        let is_ours = text("command").is_some_and(|command| is_host(&command));
-        match (is_ours, there.is_some()) {
+        let is_ours =
+            text("command").is_some_and(is_host) || there.is_some_and(|it| self.is_at(it));
+        match (is_ours && Inner::of(old).is_none(), there.is_some()) {
             (true, true) => Ok(Change::Update),
             (true, false) => Ok(Change::Replace),
             (false, _) if force => Ok(Change::Replace),
             (false, _) => Err(MergeError::Foreign(self.name.to_owned())),
         }
+    }
+
+    /// Whether it is this program or at this address; under the name that the program gives, also at another port of the same host.
+    fn is_at(&self, place: &str) -> bool {
+        let own = self.fields.iter().find_map(|(key, field)| match field {
+            Field::Text(own) if *key == self.location => Some(own.as_str()),
+            _ => None,
+        });
+        let without_port = |address: &str| {
+            let mut url = Url::parse(address).ok()?;
+            url.set_port(None).ok()?;
+            Some(url)
+        };
+        let is_moved = |own: &str| {
+            let own = without_port(own);
+            self.name == OWN_NAME && own.is_some() && own == without_port(place)
+        };
+        own.is_some_and(|own| own == place || is_moved(own))
     }
 }
 

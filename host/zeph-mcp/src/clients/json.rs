@@ -241,11 +241,8 @@ fn by_name(object: &CstObject) -> Result<BTreeMap<String, CstObjectProp>, MergeE
 
 fn change(there: &CstObjectProp, entry: &Entry<'_>, force: bool) -> Result<(), MergeError> {
     let object = there.object_value();
-    let text = |key: &str| {
-        let value = object.as_ref()?.get(key)?.value()?;
-        value.to_serde_value()?.as_str().map(str::to_owned)
-    };
-    match (entry.over(text, force)?, &object) {
+    let old = there.value().and_then(|old| old.to_serde_value());
+    match (entry.over(&old.unwrap_or_default(), force)?, &object) {
         (Change::Update, Some(object)) => {
             let fields = &entry.fields;
             fields

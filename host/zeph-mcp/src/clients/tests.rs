@@ -259,6 +259,36 @@ fn an_entry_of_ours_in_toml_keeps_its_comments() {
 }
 
 #[test]
+fn an_entry_of_ours_moves_to_another_port() {
+    let old = |url: &str| json!({"mcpServers": {"zeph": {"type": "http", "url": url}}}).to_string();
+    let client = client("claude-code");
+    let merged = client.merge(&old("http://127.0.0.1:9000/mcp"), &http(None), false);
+    let entry = read(client, &merged.expect("merged"))["mcpServers"]["zeph"].clone();
+    assert_eq!(entry["url"], "http://127.0.0.1:8765/mcp");
+    for other in [
+        "http://127.0.0.1:9000/other",
+        "https://127.0.0.1:9000/mcp",
+        "http://10.0.0.1:8765/mcp",
+    ] {
+        let refused = client.merge(&old(other), &http(None), false);
+        assert_eq!(refused, Err(MergeError::Foreign("zeph".into())), "{other}");
+    }
+    let mut named = http(None);
+    named.name = "figma".to_owned();
+    let old = old("http://127.0.0.1:3845/mcp").replace("zeph", "figma");
+    let refused = client.merge(&old, &named, false);
+    assert_eq!(refused, Err(MergeError::Foreign("figma".into())));
+}
+
+#[test]
+fn the_ends_of_lines_stay_as_they_are() {
+    let old = "# mine\r\n[mcp_servers.other]\r\ncommand = \"x\"\r\n";
+    let merged = client("codex").merge(old, &stdio(), false).expect("merged");
+    assert!(merged.starts_with(old), "{merged:?}");
+    assert_eq!(merged.matches('\n').count(), merged.matches("\r\n").count());
+}
+
+#[test]
 fn an_entry_of_another_program_is_replaced_only_by_force() {
     for (name, text) in [
         (
@@ -273,6 +303,11 @@ fn an_entry_of_another_program_is_replaced_only_by_force() {
         (
             "codex",
             "[mcp_servers.zeph]\ncommand = \"other\"\nenv = { A = \"1\" }\n",
+        ),
+        // Another server, which the program only wraps.
+        (
+            "claude-code",
+            "{\"mcpServers\": {\"zeph\": {\"command\": \"/opt/bin/zeph-host\", \"args\": [\"wrap\", \"--\", \"npx\", \"db\"]}}}",
         ),
     ] {
         let client = client(name);

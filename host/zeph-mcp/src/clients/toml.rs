@@ -19,7 +19,7 @@ pub(super) fn merge(
         None => drop(list.insert(entry.name, Item::Table(table(entry)))),
         Some(there) => change(there, entry, force)?,
     }
-    Ok(document.to_string())
+    Ok(spelled(&document, text))
 }
 
 /// The entries of the table `servers`, in their order. None without that table.
@@ -45,7 +45,7 @@ pub(super) fn edit(
     for (name, edits) in edits {
         edit_entry(table_in(list, name, false)?, edits)?;
     }
-    Ok(document.to_string())
+    Ok(spelled(&document, text))
 }
 
 fn edit_entry(entry: &mut dyn TableLike, edits: &Edits) -> Result<(), MergeError> {
@@ -77,7 +77,19 @@ pub(super) fn restore(
         let old = old.ok_or_else(shape)?.clone();
         *list.get_mut(name).ok_or_else(shape)? = old;
     }
-    Ok(document.to_string())
+    Ok(spelled(&document, text))
+}
+
+/// A document that was read from `text`, with the ends of lines that this has: the document itself knows one kind alone.
+fn spelled(document: &DocumentMut, text: &str) -> String {
+    let spelled = document.to_string();
+    let n_lines = text.matches('\n').count();
+    match text.matches("\r\n").count() {
+        n_crlf if n_crlf > 0 && n_crlf == n_lines => {
+            spelled.replace("\r\n", "\n").replace('\n', "\r\n")
+        }
+        _ => spelled,
+    }
 }
 
 fn parse(text: &str) -> Result<DocumentMut, MergeError> {
@@ -144,9 +156,7 @@ fn table_in<'a>(
 }
 
 fn change(there: &mut Item, entry: &Entry<'_>, force: bool) -> Result<(), MergeError> {
-    let object = there.as_table_like();
-    let text = |key: &str| object?.get(key)?.as_str().map(str::to_owned);
-    let change = entry.over(text, force)?;
+    let change = entry.over(&json(there), force)?;
     match (change, there.as_table_like_mut()) {
         (Change::Update, Some(table)) => {
             let mut fields = entry.fields.iter();

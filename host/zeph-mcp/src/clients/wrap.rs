@@ -46,6 +46,10 @@ pub struct Wrapper<'a> {
     pub is_secret: &'a dyn Fn(&str, &str) -> bool,
     /// Directories among the arguments of a server, which it is allowed to read.
     pub readable: &'a dyn Fn(&[String]) -> Vec<String>,
+    /// What is pinned under the name of a server: its command line, or its address, without secrets.
+    pub pinned: &'a dyn Fn(&str) -> Option<Vec<String>>,
+    /// Whether a variable makes programs load other code than the one that is named. No server gets such a variable.
+    pub loads_code: &'a dyn Fn(&str) -> bool,
     /// The values that the host keeps already, by name.
     pub stored: BTreeMap<String, String>,
 }
@@ -124,6 +128,11 @@ pub enum Unwrappable {
         "its address holds a user or a password; write them as the header `Authorization` to have it wrapped"
     )]
     Login,
+    /// It is reached in another way than this program reaches servers.
+    #[error(
+        "its type is `{0}`; a server behind an address is wrapped only if it is reached over streamable HTTP (`http`)"
+    )]
+    Kind(String),
     /// It runs in a container.
     #[error(
         "`{0}` starts it in a container, and has no access to its service in a sandbox; start the server itself to have it wrapped"
@@ -138,6 +147,11 @@ pub enum Unwrappable {
     /// A variable has a name that no environment has.
     #[error("`{0}` cannot name a variable")]
     Variable(String),
+    /// A variable of it is not passed.
+    #[error(
+        "`{0}` makes programs load other code than the one that is named, so it is not passed; remove it from the entry to have it wrapped"
+    )]
+    Loader(String),
 }
 
 /// What an entry starts.
@@ -159,7 +173,7 @@ impl Client {
         let (mut servers, mut edited) = (Vec::new(), Vec::new());
         let mut names = Names::new(wrapper);
         for (name, entry) in self.entries(text)? {
-            let launch = Launch::of(&entry);
+            let launch = Launch::of(&entry).and_then(|launch| launch.checked(wrapper));
             let rewritten = match launch {
                 Ok(launch) => {
                     let server = names.server(&name, &launch, wrapper);
@@ -266,6 +280,23 @@ impl Launch {
             env,
             forwarded,
         })
+    }
+
+    /// Itself, if the server gets all its variables.
+    ///
+    /// Errors: [`Unwrappable::Loader`].
+    fn checked(self, wrapper: &Wrapper<'_>) -> Result<Self, Unwrappable> {
+        let mut named = self.env.iter().map(|(name, _)| name).chain(&self.forwarded);
+        match named.find(|name| (wrapper.loads_code)(name)) {
+            Some(loader) => Err(Unwrappable::Loader(loader.clone())),
+            None => Ok(self),
+        }
+    }
+
+    /// Its words.
+    fn line(&self) -> Vec<&str> {
+        let words = std::iter::once(&self.command).chain(&self.args);
+        words.map(String::as_str).collect()
     }
 }
 

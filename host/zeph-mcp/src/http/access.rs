@@ -8,10 +8,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
+use tokio_util::sync::CancellationToken;
 use zeph_core::id::Digest;
 
 use super::oauth::{AccessTokenError, OAuth};
 use crate::caller::{CallRate, Caller};
+use crate::holdings::Holdings;
 use crate::subset::ToolSubset;
 use crate::token::{self, KnownToken, TokenDigest};
 
@@ -65,6 +67,7 @@ pub(super) enum Denied {
 pub(super) struct Access {
     source: Arc<dyn TokenSource>,
     oauth: Option<OAuth>,
+    holdings: Arc<Holdings>,
     now_ms: fn() -> i64,
     /// Whether there ever was a token: to revoke the last one does not open a server that runs.
     has_seen_token: AtomicBool,
@@ -81,11 +84,13 @@ impl Access {
     pub(super) fn new(
         source: Arc<dyn TokenSource>,
         oauth: Option<OAuth>,
+        holdings: Arc<Holdings>,
         now_ms: fn() -> i64,
     ) -> Self {
         Self {
             source,
             oauth,
+            holdings,
             now_ms,
             has_seen_token: AtomicBool::new(false),
         }
@@ -113,7 +118,7 @@ impl Access {
         })?;
         let Some(text) = bearer(headers)? else {
             return match self.is_open_with(&tokens) {
-                true => Ok(Admitted::anybody()),
+                true => Ok(Admitted::anybody(self.holdings.right(None))),
                 false => Err(Denied::Missing),
             };
         };
@@ -128,11 +133,14 @@ impl Access {
         if token.has_expired((self.now_ms)()) {
             return Err(Denied::Token);
         }
+        let digest = Digest::new(token.digest.0);
         let caller = Caller {
             id: Some(token.name.clone()),
+            token: Some(digest),
+            right: self.holdings.right(Some(digest)),
             tools: subset(token.tools.as_deref()),
             rate: token.rate.map(|per_minute| CallRate {
-                token: Digest::new(token.digest.0),
+                token: digest,
                 per_minute,
             }),
         };
@@ -180,6 +188,18 @@ impl Access {
     }
 }
 
+impl Credential {
+    /// Whether what the two let in is of one bearer, when the ID of the caller is the same: a token made anew under an old name may be
+    /// another's.
+    pub(super) fn goes_on(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Token(one), Self::Token(other)) => one.is(other),
+            (Self::None, Self::None) | (Self::Access(_), Self::Access(_)) => true,
+            (Self::None | Self::Token(_) | Self::Access(_), _) => false,
+        }
+    }
+}
+
 impl StillValid {
     /// Whether what let a request in was taken back.
     pub(super) fn is_revoked(&self, credential: &Credential) -> bool {
@@ -208,9 +228,12 @@ impl StillValid {
 }
 
 impl Admitted {
-    fn anybody() -> Self {
+    fn anybody(right: CancellationToken) -> Self {
         Self {
-            caller: Caller::default(),
+            caller: Caller {
+                right,
+                ..Caller::default()
+            },
             credential: Credential::None,
         }
     }

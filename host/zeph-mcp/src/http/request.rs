@@ -21,6 +21,7 @@ use super::lease::{HeldBody, Leases, Progress};
 use super::message::{self, BadMessage, BodyLimits, MessageKind, error_response};
 use super::room::{BodyPlace, BodyRoom};
 use super::session::{REQUESTER, Requester, Sessions};
+use crate::holdings::Holdings;
 use crate::metrics::{Gauges, Metrics};
 
 /// The header that names a session.
@@ -48,6 +49,7 @@ pub(super) struct Shared {
     pub(super) body: BodyLimits,
     pub(super) room: Arc<BodyRoom>,
     pub(super) leases: Arc<Leases>,
+    pub(super) holdings: Arc<Holdings>,
     pub(super) sessions: Arc<Sessions>,
     pub(super) connections: Arc<Connections>,
     pub(super) metrics: Arc<Metrics>,

@@ -3,7 +3,7 @@
 //! A session belongs to the caller that opened it; for every other it does not exist. One that nobody uses ends after a while, and so do the
 //! calls of a client that vanished: a stream that breaks may be resumed for some seconds, then its call is cancelled.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use futures_core::Stream;
 use rmcp::model::{
     CancelledNotification, CancelledNotificationParam, ClientJsonRpcMessage, ClientNotification,
-    RequestId, ServerJsonRpcMessage,
+    ErrorData, RequestId, ServerJsonRpcMessage,
 };
 use rmcp::transport::streamable_http_server::SessionManager;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
@@ -66,6 +66,8 @@ struct Record {
     requester: Requester,
     used: Instant,
     n_streams: usize,
+    /// Requests without an answer.
+    open: HashSet<RequestId>,
     /// Calls whose streams broke.
     broken: Vec<Broken>,
 }
@@ -131,7 +133,8 @@ impl Sessions {
         let Some(record) = records.get_mut(id) else {
             return false;
         };
-        let is_owner = record.requester.caller_id == requester.caller_id;
+        let is_owner = record.requester.caller_id == requester.caller_id
+            && record.requester.credential.goes_on(&requester.credential);
         if is_owner {
             record.used = Instant::now();
             record.requester.credential = requester.credential;
@@ -247,6 +250,7 @@ impl SessionManager for Sessions {
             requester: requester(),
             used: Instant::now(),
             n_streams: 0,
+            open: HashSet::new(),
             broken: Vec::new(),
         };
         self.records.locked().insert(id.clone(), record);
@@ -277,13 +281,22 @@ impl SessionManager for Sessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
-        let call = match &message {
-            ClientJsonRpcMessage::Request(request) => Some((None, request.id.clone())),
+        let request = match &message {
+            ClientJsonRpcMessage::Request(request) => Some(request.id.clone()),
             _ => None,
         };
-        let own_id = self.own_id(id);
-        let stream: Events = Box::pin(self.local.create_stream(&own_id, message).await?);
-        Ok(self.watched(id, stream, call))
+        if let Some(request) = &request
+            && !self.records.open(id, request)
+        {
+            let refusal: Events = Box::pin(Refusal(Some(in_progress(request.clone()))));
+            return Ok(self.watched(id, refusal, None));
+        }
+        let stream = self.local.create_stream(&self.own_id(id), message).await;
+        if let (Err(_), Some(request)) = (&stream, &request) {
+            self.records.answered(id, request);
+        }
+        let stream: Events = Box::pin(stream?);
+        Ok(self.watched(id, stream, request.map(|request| (None, request))))
     }
 
     async fn accept_message(
@@ -324,6 +337,13 @@ fn requester() -> Requester {
     REQUESTER.try_with(Clone::clone).unwrap_or(anybody)
 }
 
+/// The answer to a request whose id is that of one in progress: the answers could not be told apart.
+fn in_progress(id: RequestId) -> ServerSseMessage {
+    let message = "the id of the request is that of another one, which is in progress";
+    let error = ErrorData::invalid_request(message, None);
+    ServerSseMessage::from_message(ServerJsonRpcMessage::error(error, Some(id)))
+}
+
 /// The stream that an event belongs to: `INDEX/STREAM`.
 fn stream_of(event_id: &str) -> Option<&str> {
     event_id.split_once('/').map(|(_, stream)| stream)
@@ -332,6 +352,21 @@ fn stream_of(event_id: &str) -> Option<&str> {
 impl Records {
     fn locked(&self) -> MutexGuard<'_, HashMap<SessionId, Record>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes a request; false when one of its id has no answer yet.
+    fn open(&self, session: &SessionId, request: &RequestId) -> bool {
+        let mut records = self.locked();
+        // A session that has just ended refuses it by itself.
+        let record = records.get_mut(session);
+        record.is_none_or(|record| record.open.insert(request.clone()))
+    }
+
+    /// The id of a request is free again.
+    fn answered(&self, session: &SessionId, request: &RequestId) {
+        if let Some(record) = self.locked().get_mut(session) {
+            record.open.remove(request);
+        }
     }
 
     /// The call whose stream is resumed after this event, which is broken no longer.
@@ -351,6 +386,7 @@ impl Records {
             record.broken.retain(|call| {
                 let is_lost = now.duration_since(call.since) > resume_max;
                 if is_lost {
+                    record.open.remove(&call.request);
                     lost.push((id.clone(), call.request.clone()));
                 }
                 !is_lost
@@ -368,6 +404,17 @@ impl Record {
 
 /// What a session has to say.
 type Events = Pin<Box<dyn Stream<Item = ServerSseMessage> + Send + Sync>>;
+
+/// One event, and the end.
+struct Refusal(Option<ServerSseMessage>);
+
+impl Stream for Refusal {
+    type Item = ServerSseMessage;
+
+    fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<ServerSseMessage>> {
+        Poll::Ready(self.0.take())
+    }
+}
 
 /// A stream of a session, which knows whether it ended or broke.
 struct SessionStream {
@@ -390,7 +437,14 @@ impl SessionStream {
             Some(ServerJsonRpcMessage::Response(_) | ServerJsonRpcMessage::Error(_))
         );
         if is_answer {
-            self.request = None;
+            self.answered();
+        }
+    }
+
+    /// The request needs no answer any more.
+    fn answered(&mut self) {
+        if let Some(request) = self.request.take() {
+            self.records.answered(&self.session, &request);
         }
     }
 }
@@ -402,7 +456,7 @@ impl Stream for SessionStream {
         let polled = self.inner.as_mut().poll_next(context);
         match &polled {
             Poll::Ready(Some(event)) => self.note(event),
-            Poll::Ready(None) => self.request = None,
+            Poll::Ready(None) => self.answered(),
             Poll::Pending => {}
         }
         polled

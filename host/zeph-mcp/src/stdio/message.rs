@@ -8,6 +8,8 @@ use serde::Deserialize as _;
 use serde_json::{Map, Value};
 use zeph_core::failure::one_line;
 
+use super::passing::PassingMessage;
+
 /// A good line.
 pub(super) enum Read {
     Message(Box<ClientJsonRpcMessage>),
@@ -48,7 +50,7 @@ pub(super) fn read(line: &[u8]) -> Result<Read, Bad> {
         return Ok(Read::Nothing);
     }
     let value: Value = serde_json::from_slice(line).map_err(|error| Bad {
-        id: None,
+        id: PassingMessage::of(line).request_id(),
         error: ErrorData::parse_error(format!("the line is not JSON: {error}"), None),
     })?;
     match value {

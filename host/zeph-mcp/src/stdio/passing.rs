@@ -1,4 +1,4 @@
-//! A message that is too long to be kept: which request it is, found while it goes by.
+//! A message that is too long to be kept, or cannot be read: which request it is, found while it goes by.
 //!
 //! A client waits for the answer to its request, so the refusal must name it, wherever in the message the id stands. Only keys and values of
 //! the outermost object are looked at: an `id` among the parameters is none. Pure.
@@ -27,6 +27,13 @@ pub(super) struct PassingMessage {
 }
 
 impl PassingMessage {
+    /// All of a message that is at hand.
+    pub(super) fn of(message: &[u8]) -> Self {
+        let mut passing = Self::default();
+        passing.push(message);
+        passing
+    }
+
     /// Reads on.
     pub(super) fn push(&mut self, bytes: &[u8]) {
         for byte in bytes {

@@ -66,6 +66,10 @@ fn pong(id: RequestId) -> ServerJsonRpcMessage {
 async fn each_line_that_is_no_message_has_one_answer_and_the_next_one_works() {
     let too_long = ping("x".repeat(LINE_BYTES_MAX));
     let deep = "[".repeat(500);
+    let nested = format!(
+        r#"{{"jsonrpc":"2.0","id":4,"method":"m","params":{{"a":{deep}{}}}}}"#,
+        "]".repeat(500)
+    );
     let cases: Vec<(&[u8], i64, Value, &str)> = vec![
         (b"{", -32700, Value::Null, "not JSON"),
         (b"\xff\xfe", -32700, Value::Null, "not JSON"),
@@ -108,6 +112,19 @@ async fn each_line_that_is_no_message_has_one_answer_and_the_next_one_works() {
             Value::Null,
             "`id`",
         ),
+        (
+            b"{\"jsonrpc\":\"2.0\",\"id\":4,\"method\":\"m\",\"params\":{\"a\":\"\\ud800\"}}",
+            -32700,
+            json!(4),
+            "not JSON",
+        ),
+        (
+            b"{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"params\":{\"a\":1e999},\"id\":\"a\"}",
+            -32700,
+            json!("a"),
+            "not JSON",
+        ),
+        (nested.as_bytes(), -32700, json!(4), "not JSON"),
         (
             b"{\"jsonrpc\":\"2.0\",\"id\":4}",
             -32600,

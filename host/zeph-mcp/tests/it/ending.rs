@@ -1,8 +1,10 @@
 //! The end of the endpoint.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
+use zeph_mcp::holdings::Holdings;
 
 use crate::server::Served;
 use crate::wire::{GET, Wire, call, call_tool, get, open_session};
@@ -52,4 +54,22 @@ async fn calls_that_do_not_end_are_cancelled() {
     served.ended().await;
     probe.is_cancelled(1).await;
     assert!(call.read_to_end().await.contains("500"));
+}
+
+#[tokio::test]
+async fn what_works_beyond_its_request_may_finish() {
+    let holdings = Arc::<Holdings>::default();
+    let own = Arc::clone(&holdings);
+    let served = Served::start_with(|options| options.holdings = own).await;
+    let session = open_session(served.address, "").await;
+    let mut stream = Wire::open(served.address).await;
+    stream.send(format!("{GET}{session}\r\n")).await;
+    stream.read_until("200 OK").await;
+    let working = holdings.working();
+    served.stop.cancel();
+    stream.read_until("0\r\n\r\n").await;
+    assert!(holdings.is_ending());
+    assert_eq!(get(served.address, "/healthz", "").await.status, 200);
+    drop(working);
+    served.ended().await;
 }

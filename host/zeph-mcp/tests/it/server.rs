@@ -103,6 +103,7 @@ fn options(tokens: &Tokens) -> EndpointOptions {
         max_body_bytes: BODY_BYTES_MAX,
         tokens: Arc::new(tokens.clone()),
         oauth: None::<OAuthOptions>,
+        holdings: Arc::default(),
         metrics: Arc::new(Metrics::default()),
         now_ms,
         patience: Patience::default(),

@@ -137,6 +137,41 @@ async fn a_broken_stream_can_be_resumed() {
 }
 
 #[tokio::test]
+async fn an_id_that_is_in_progress_is_refused_a_second_time() {
+    let served = Served::start().await;
+    let session = open_session(served.address, "").await;
+    let body = message(2, "tools/call", &json!({ "name": "wait", "arguments": {} }));
+    let mut wire = Wire::open(served.address).await;
+    wire.send(format!(
+        "{POST}{session}content-length: {}\r\n\r\n{body}",
+        body.len()
+    ))
+    .await;
+    served.probe.runs(1).await;
+    let list = message(2, "tools/list", &json!({}));
+    let again = async || request(served.address, &format!("{POST}{session}"), &list).await;
+    let second = again().await;
+    assert!(second.body.contains("-32600"), "{second:?}");
+    served.probe.released.add_permits(1);
+    wire.read_until("waited").await;
+    // With the answer the id is free.
+    let third = again().await;
+    assert!(third.body.contains("\"tools\""), "{third:?}");
+}
+
+#[tokio::test]
+async fn a_token_made_anew_does_not_have_the_sessions_of_the_old_one() {
+    let served = Served::start().await;
+    let old = bearer(&served.tokens.add("ci", |_| {}));
+    let session = open_session(served.address, &old).await;
+    served.tokens.revoke("ci");
+    let new = bearer(&served.tokens.add("ci", |_| {}));
+    let list = message(1, "tools/list", &json!({}));
+    let reply = request(served.address, &format!("{POST}{new}{session}"), &list).await;
+    assert_eq!(reply.status, 404, "{reply:?}");
+}
+
+#[tokio::test]
 async fn the_sessions_of_a_caller_are_bounded() {
     let served = Served::start().await;
     let first = open_session(served.address, "").await;

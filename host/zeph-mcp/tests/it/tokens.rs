@@ -1,8 +1,14 @@
 //! Tokens: needed once there is one, looked up for every request, and what they allow.
 
-use serde_json::json;
+use std::sync::Arc;
 
-use crate::server::{Served, Tokens, now_ms};
+use serde_json::json;
+use tokio::time::timeout;
+use zeph_core::id::Digest;
+use zeph_mcp::holdings::Holdings;
+use zeph_mcp::token::TokenDigest;
+
+use crate::server::{PATIENCE, Served, Tokens, now_ms};
 use crate::wire::{
     GET, POST, Wire, bearer, call, call_tool, get, message, meta, open_session, request,
 };
@@ -209,6 +215,21 @@ async fn a_token_revoked_while_in_use_ends_its_streams_and_calls() {
     probe.released.add_permits(1);
     assert!(others.read_to_end().await.contains("waited"));
     assert_eq!(*probe.cancelled.borrow(), 2);
+}
+
+#[tokio::test]
+async fn a_revoked_token_takes_back_what_is_held_by_it() {
+    let holdings = Arc::<Holdings>::default();
+    let own = Arc::clone(&holdings);
+    let served = Served::start_with(|options| options.holdings = own).await;
+    let rights = ["ci", "other"].map(|name| {
+        let token = served.tokens.add(name, |_| {});
+        holdings.right(Some(Digest::new(TokenDigest::of(&token).0)))
+    });
+    served.tokens.revoke("ci");
+    let revoked = timeout(PATIENCE, holdings.revoked());
+    revoked.await.expect("the right is taken back");
+    assert!(rights[0].is_cancelled() && !rights[1].is_cancelled());
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
 use clap::{ArgAction, ArgGroup, Args as ClapArgs, Subcommand};
-use zeph_mcp::clients::CLIENTS;
+use zeph_mcp::clients::{CLIENTS, OWN_NAME};
 
 use super::Json;
 use crate::cli::help::{
@@ -45,7 +45,7 @@ pub(crate) struct McpConfig {
     #[arg(long, value_name = "VARIABLE", requires = "http")]
     pub(crate) token_var: Option<String>,
     /// The name of the server in the client
-    #[arg(long, default_value = "zeph")]
+    #[arg(long, default_value = OWN_NAME)]
     pub(crate) name: String,
 }
 

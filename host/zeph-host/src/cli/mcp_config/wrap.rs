@@ -12,6 +12,7 @@ use zeph_filter::Secrets;
 use zeph_mcp::clients::{
     Client, MovedSecret, StartDirectory, Wrapped, WrappedFile, Wrapper, is_host,
 };
+use zeph_plugins::lock::Lock;
 use zeph_plugins::refusal::quoted;
 use zeph_shell::environment;
 use zeph_store::SecretFolder;
@@ -26,6 +27,7 @@ use crate::cli::{out, secret};
 use crate::clock::now_ms;
 use crate::known_secrets;
 use crate::run::render::escape;
+use crate::servers::launch;
 
 /// Lines around each difference.
 const CONTEXT_LINES: usize = 3;
@@ -40,8 +42,12 @@ pub(super) fn run(
     options: &McpConfig,
 ) -> Result<Exit, CliError> {
     let file = open(context, client, options.file.as_deref())?;
-    let folder = known_secrets::folder(&context.config()?);
-    let wrapped = wrapped(context, client, &file, folder.as_ref())?;
+    let config = context.config()?;
+    let folder = known_secrets::folder(&config);
+    let lock = config.mcp_lock.as_deref().map(Lock::read).transpose();
+    let lock = lock.map_err(|error| CliError::user(error.told()))?;
+    let kept = (folder.as_ref(), lock.as_ref());
+    let wrapped = wrapped(context, client, &file, kept)?;
     if wrapped.text == file.text {
         notes(context, &wrapped, false);
         context.notes(&[file.unchanged("there is nothing to wrap")]);
@@ -62,7 +68,7 @@ fn wrapped(
     context: &Context,
     client: &Client,
     file: &ConfigFile,
-    folder: Option<&SecretFolder>,
+    (folder, lock): (Option<&SecretFolder>, Option<&Lock>),
 ) -> Result<WrappedFile, CliError> {
     let (secrets, _) = Secrets::new(&[]);
     let is_secret = |name: &str, value: &str| is_secret(&secrets, name, value);
@@ -80,6 +86,8 @@ fn wrapped(
         options: &options(context, client)?,
         is_secret: &is_secret,
         readable: &readable,
+        pinned: &|name| pinned(lock?, name),
+        loads_code: &launch::is_loader,
         stored: stored(folder)?,
     };
     let wrapped = client.wrap(&file.text, &wrapper);
@@ -96,6 +104,12 @@ fn options(context: &Context, client: &Client) -> Result<Vec<String>, CliError> 
     }
     options.extend(no_project(context));
     Ok(options)
+}
+
+/// What is pinned under the name of a server.
+fn pinned(lock: &Lock, name: &str) -> Option<Vec<String>> {
+    let server = lock.server(&name.parse().ok()?)?;
+    Some(server.launch.clone())
 }
 
 fn stored(folder: Option<&SecretFolder>) -> Result<BTreeMap<String, String>, CliError> {

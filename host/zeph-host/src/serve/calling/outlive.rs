@@ -14,6 +14,9 @@ use crate::calls::CallReport;
 use crate::host::Host;
 use crate::serve::tasks::{HeldTask, TaskEnd, TaskStart, Tasks};
 
+/// Why a task ends with the token of its caller.
+const REVOKED: &str = "what let its caller in was revoked";
+
 impl Calling {
     /// The run that a call began in the background.
     pub(super) fn run_of(&self, attempt: &Attempt) -> Option<Uuid> {
@@ -29,7 +32,8 @@ impl Calling {
     /// What a task for this call begins with.
     fn start(&self, message: String, call: Option<String>) -> TaskStart {
         TaskStart {
-            owner: self.owner(),
+            owner: self.task_owner(),
+            right: self.right.clone(),
             message,
             call,
         }
@@ -56,7 +60,9 @@ impl Calling {
         };
         self.hold(held.hold);
         let (this, of_work) = (Arc::clone(self), Arc::clone(&held));
+        let working = self.holdings.working();
         tasks.work(held, async move {
+            let _working = working;
             let report = this.until_ended(first, &of_work).await;
             this.task_end(report, &of_work)
         });
@@ -73,7 +79,7 @@ impl Calling {
     async fn until_ended(self: &Arc<Self>, first: Attempting, held: &HeldTask) -> CallReport {
         let this = Arc::clone(self);
         let work = async move {
-            let attempt = first.await;
+            let attempt = this.until_over(first, held).await;
             this.go_on(attempt, &Person::Task(held)).await
         };
         tokio::pin!(work);
@@ -95,6 +101,7 @@ impl Calling {
         match is_cancelled {
             false => TaskEnd::completed(&self.request.tool, &(self.show)(report)),
             true if held.cancelled.is_cancelled() => TaskEnd::cancelled("it was cancelled"),
+            true if held.right.is_cancelled() => TaskEnd::cancelled(REVOKED),
             true if self.again.is_some() && self.stop.is_cancelled() => TaskEnd::Released,
             true => TaskEnd::cancelled("the server was stopped, and the call with it"),
         }
@@ -114,7 +121,9 @@ impl Calling {
             return Err(attempt);
         };
         let (this, of_work) = (Arc::clone(self), Arc::clone(&held));
+        let working = self.holdings.working();
         tasks.work(held, async move {
+            let _working = working;
             this.followed(run_id, attempt.report, &of_work).await
         });
         Ok(CreateTaskResult::new(task))
@@ -132,7 +141,10 @@ impl Calling {
             }
         };
         if is_cancelled {
-            return TaskEnd::cancelled("it was cancelled");
+            return TaskEnd::cancelled(match held.right.is_cancelled() {
+                true => REVOKED,
+                false => "it was cancelled",
+            });
         }
         // When it was told with another call, how it began is all there is to say.
         report.output = output.unwrap_or(report.output);

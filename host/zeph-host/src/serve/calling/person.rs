@@ -50,7 +50,11 @@ impl Calling {
                 Err(failure) => return replaced(attempt.report, failure),
             };
             let mut messages = std::mem::take(&mut attempt.report.messages);
-            attempt = Arc::clone(&self).attempt(given).await;
+            let again = self.begun(given);
+            attempt = match person {
+                Person::Client(_) => again.await,
+                Person::Task(held) => self.until_over(again, held).await,
+            };
             messages.append(&mut attempt.report.messages);
             attempt.report.messages = messages;
         }

@@ -20,6 +20,7 @@ use zeph_core::failure::ToolFailure;
 use super::{Attempt, Attempting, Calling, Given, Reply};
 use crate::calls::CallReport;
 use crate::serve::rounds::{self, About};
+use crate::serve::tasks::HeldTask;
 
 /// What the question of a server is called among the answers.
 const KEY: &str = "question";
@@ -158,6 +159,27 @@ impl Calling {
         }
     }
 
+    /// Waits for the end of an attempt that a task is for. What the server asks meanwhile is put to the task's owner.
+    pub(super) async fn until_over(&self, mut attempt: Attempting, held: &HeldTask) -> Attempt {
+        let _open = self.opened();
+        let mut n_asked = 0;
+        loop {
+            let ServerQuestion { form, answer } = tokio::select! {
+                biased;
+                attempt = &mut attempt => return attempt,
+                question = self.question() => question,
+            };
+            n_asked += 1;
+            let asked = held.request_input(format!("{KEY}-{n_asked}"), rounds::request(form));
+            let given = tokio::time::timeout(self.patience, asked).await;
+            let given = given.ok().flatten();
+            // Without an answer, the server hears that nobody gave one.
+            if let Some(given) = given.and_then(|given| rounds::read(&given).ok()) {
+                drop(answer.send(given));
+            }
+        }
+    }
+
     /// Keeps a call until its client has answered `question`.
     pub(super) fn parked(
         &self,
@@ -175,7 +197,7 @@ impl Calling {
             });
         }
         let state = self.state(About::Waiting(id));
-        Reply::Required(rounds::required([(KEY.to_owned(), form)], state))
+        Reply::Waiting(rounds::required([(KEY.to_owned(), form)], state))
     }
 
     /// Goes on with a call, whose server gets the answer.

@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use zeph_config::Flags;
-use zeph_core::id::OverflowId;
+use zeph_core::id::{Digest, OverflowId};
 use zeph_mcp::caller::Caller;
 
 use super::{Conversations, IDLE_MAX, IDLE_MAX_MS, Naming, NoConversation, PER_CALLER_MAX};
@@ -53,6 +53,30 @@ async fn a_handle_counts_for_the_caller_it_was_given_to() {
         let found = conversations.find(bad, &callers[0]);
         assert_eq!(found.unwrap_err(), NoConversation::Unknown);
     }
+}
+
+#[tokio::test]
+async fn a_conversation_ends_with_the_token_it_was_begun_with() {
+    let host = host().await;
+    let conversations = Conversations::default();
+    let of_token = |byte: u8| Caller {
+        token: Some(Digest::new([byte; 32])),
+        ..caller(Some("ann"))
+    };
+    let (old, anew) = (of_token(1), of_token(2));
+    let [own, other] =
+        [&old, &anew].map(|caller| conversations.begin(&host, caller, Naming::Own).unwrap());
+    let handle = own.handle().to_string();
+    // A token of the same name may be another's.
+    let found = conversations.find(&handle, &anew);
+    assert_eq!(found.unwrap_err(), NoConversation::Unknown);
+    assert_ne!(own.owner(), other.owner());
+    old.right.cancel();
+    let found = conversations.find(&handle, &old);
+    assert_eq!(found.unwrap_err(), NoConversation::Unknown);
+    conversations.end_revoked();
+    assert!(!conversations.open().contains_key(&own.handle()));
+    assert!(conversations.open().contains_key(&other.handle()));
 }
 
 #[tokio::test]
@@ -121,4 +145,20 @@ async fn what_nobody_uses_is_ended() {
     conversations.sweep(Instant::now() + IDLE_MAX * 2);
     assert!(conversations.find(&idle, &ann).is_err());
     assert!(conversations.find(&used.handle().to_string(), &ann).is_ok());
+}
+
+#[tokio::test]
+async fn a_call_that_a_person_is_asked_about_leads_its_caller_to_its_conversation() {
+    let host = host().await;
+    let conversations = Conversations::default();
+    let (ann, bob) = (caller(Some("ann")), caller(Some("bob")));
+    let own = conversations.begin(&host, &ann, Naming::Own).unwrap();
+    let (call, other) = (Digest::new([1; 32]), Digest::new([2; 32]));
+    own.remember_asked(call);
+    let found = conversations.with_asked(call, &ann).unwrap();
+    assert!(Arc::ptr_eq(&found, &own));
+    assert!(conversations.with_asked(call, &bob).is_none());
+    assert!(conversations.with_asked(other, &ann).is_none());
+    own.forget_asked(call);
+    assert!(conversations.with_asked(call, &ann).is_none());
 }

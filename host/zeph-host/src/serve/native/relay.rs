@@ -17,12 +17,12 @@ use rmcp::model::{
     LoggingMessageNotificationParam, ResourceUpdatedNotificationParam,
 };
 use rmcp::service::{Peer, RequestContext, RoleServer};
-use tokio::sync::{broadcast, mpsc};
+use tokio::sync::{broadcast, mpsc, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use zeph_core::redact::Redactor;
 use zeph_egress::Pending;
-use zeph_mcp::client::{ListKind, ServerListener, ServerLog};
+use zeph_mcp::client::{ListKind, QuestionKinds, ServerListener, ServerLog};
 
 use crate::known_secrets::KnownSecrets;
 use crate::serve::calling::WaitingCalls;
@@ -38,7 +38,7 @@ pub(crate) struct Relay {
     waiting: Mutex<Option<mpsc::Receiver<Notice>>>,
     /// The changes, for clients that follow them by a request.
     changes: broadcast::Sender<Change>,
-    client: Mutex<Option<Client>>,
+    client: watch::Sender<Option<Client>>,
     calls: Arc<WaitingCalls>,
     /// What is removed. Not the host itself: that holds this relay, and would never end.
     secrets: OnceLock<Arc<KnownSecrets>>,
@@ -71,7 +71,7 @@ impl Relay {
             notices,
             waiting: Mutex::new(Some(waiting)),
             changes: broadcast::channel(NOTICES_MAX).0,
-            client: Mutex::default(),
+            client: watch::Sender::new(None),
             calls: Arc::default(),
             secrets: OnceLock::new(),
             patience,
@@ -88,10 +88,13 @@ impl Relay {
 
     /// The client of a request is the one who is asked from now on.
     pub(super) fn heard(&self, context: &RequestContext<RoleServer>) {
-        let mut client = lock(&self.client);
-        if client.is_none() {
-            *client = Some(Client::of(context));
-        }
+        self.client.send_if_modified(|client| {
+            let is_first = client.is_none();
+            if is_first {
+                *client = Some(Client::of(context));
+            }
+            is_first
+        });
     }
 
     /// Begins to tell `peer`, a client of the revisions in which a server speaks without being asked.
@@ -147,7 +150,7 @@ impl Relay {
             let question = self.clean_question(question);
             return self.calls.ask(question, self.patience).await;
         }
-        let client = lock(&self.client).clone()?;
+        let client = self.client.borrow().clone()?;
         if client.way != Way::Now {
             tracing::warn!(
                 "an MCP server asks its user something, and the client shows no forms in the middle of this request"
@@ -221,6 +224,20 @@ impl ServerListener for Relay {
     fn logged(&self, mut log: ServerLog) {
         self.redactor().clean_json(&mut log.data);
         self.notice(Notice::Log(log));
+    }
+
+    /// Those of the client, which is waited for: what a server is told at its beginning it cannot be told otherwise later.
+    fn question_kinds(&self) -> Pending<'_, QuestionKinds> {
+        Box::pin(async move {
+            let mut client = self.client.subscribe();
+            tokio::select! {
+                client = client.wait_for(Option::is_some) => {
+                    let client = client.ok().and_then(|client| client.clone());
+                    client.map_or(QuestionKinds::default(), |client| client.question_kinds())
+                }
+                () = self.closing.cancelled() => QuestionKinds::default(),
+            }
+        })
     }
 
     fn elicit(&self, question: ElicitRequestParams) -> Pending<'_, ElicitResult> {

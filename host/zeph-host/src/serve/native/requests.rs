@@ -6,6 +6,7 @@
 )]
 
 use std::future::Future;
+use std::sync::Arc;
 use std::time::Instant;
 
 use rmcp::model::{
@@ -20,7 +21,7 @@ use serde_json::json;
 use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::CancellationToken;
 use zeph_core::call::CallFrame;
-use zeph_mcp::client::{CallControl, McpError, RoundAnswer};
+use zeph_mcp::client::{CallControl, Definitions, Listed, McpError, RoundAnswer};
 
 use super::relay::Change;
 use super::{LiveServer, NativeServer};
@@ -29,35 +30,79 @@ use crate::serve::client::{Client, Way};
 use crate::servers::{Traffic, visible};
 
 impl NativeServer {
-    /// The prompts of the server.
-    pub(in crate::serve) fn prompts(&self) -> Result<Vec<Prompt>, ErrorData> {
+    /// The prompts of the server at this moment.
+    pub(in crate::serve) async fn prompts(
+        &self,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Vec<Prompt>, ErrorData> {
         let live = self.live()?;
-        let prompts = live.definitions.prompts.iter();
-        Ok(prompts
-            .filter_map(|prompt| self.cleaned(prompt.shown.clone()))
-            .collect())
+        let now = self.asked(live.connection.prompts(), context).await?;
+        let accepted = self.accepted(&live, &now, |it| &it.prompts, context);
+        Ok(self.shown(&accepted.await?.prompts))
     }
 
-    /// The resources of the server. None while it cannot be used: stored outputs stand in the same list.
-    pub(in crate::serve) fn resources(&self) -> Vec<Resource> {
+    /// The resources of the server at this moment. None while it cannot be used: stored outputs stand in the same list.
+    pub(in crate::serve) async fn resources(
+        &self,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Vec<Resource>, ErrorData> {
         let Ok(live) = self.live() else {
-            return Vec::new();
+            return Ok(Vec::new());
         };
-        let resources = live.definitions.resources.iter();
-        resources
-            .filter_map(|resource| self.cleaned(resource.shown.clone()))
-            .collect()
+        // They are not pinned.
+        let now = self.asked(live.connection.resources(), context).await?;
+        Ok(self.shown(&now))
     }
 
-    /// The resource templates of the server. None while it cannot be used.
-    pub(in crate::serve) fn templates(&self) -> Vec<ResourceTemplate> {
+    /// The resource templates of the server at this moment. None while it cannot be used.
+    pub(in crate::serve) async fn templates(
+        &self,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Vec<ResourceTemplate>, ErrorData> {
         let Ok(live) = self.live() else {
-            return Vec::new();
+            return Ok(Vec::new());
         };
-        let templates = live.definitions.templates.iter();
-        templates
-            .filter_map(|template| self.cleaned(template.shown.clone()))
-            .collect()
+        let now = self.asked(live.connection.templates(), context).await?;
+        let accepted = self.accepted(&live, &now, |it| &it.templates, context);
+        Ok(self.shown(&accepted.await?.templates))
+    }
+
+    /// A list of the server, unless the client gives it up.
+    async fn asked<T>(
+        &self,
+        listing: impl Future<Output = Result<T, McpError>>,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<T, ErrorData> {
+        let listed = tokio::select! {
+            listed = listing => listed,
+            () = context.ct.cancelled() => Err(McpError::Cancelled),
+        };
+        listed.map_err(|error| self.failed(&error))
+    }
+
+    /// What the server was accepted with. When `now` is another list than the one that was read last, it is compared first.
+    ///
+    /// Errors: it is not what was accepted, and is off.
+    async fn accepted<T>(
+        &self,
+        live: &LiveServer,
+        now: &[Listed<T>],
+        list: fn(&Definitions) -> &[Listed<T>],
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Arc<Definitions>, ErrorData> {
+        let (now, before) = (now.iter(), list(&live.definitions).iter());
+        if now.map(|one| &one.sent).eq(before.map(|one| &one.sent)) {
+            return Ok(Arc::clone(&live.definitions));
+        }
+        self.host.servers().look_again(&self.name);
+        self.settled(context).await;
+        Ok(self.live()?.definitions)
+    }
+
+    /// What clients see of a list.
+    fn shown<T: Clone + Serialize + DeserializeOwned>(&self, list: &[Listed<T>]) -> Vec<T> {
+        let shown = list.iter().map(|one| self.cleaned(one.shown.clone()));
+        shown.flatten().collect()
     }
 
     /// A resource of the server. `frame` is what it is recorded with.
@@ -154,6 +199,7 @@ impl NativeServer {
         context: &SubscriptionContext,
         stop: &CancellationToken,
     ) {
+        self.relay.heard(context.request_context());
         let mut changes = self.relay.follow();
         loop {
             let change = tokio::select! {
@@ -210,7 +256,7 @@ impl NativeServer {
         T: Serialize + DeserializeOwned,
         F: Future<Output = Result<T, McpError>>,
     {
-        self.settled().await;
+        self.settled(context).await;
         let control = CallControl {
             cancel: context.ct.child_token(),
             ..CallControl::default()

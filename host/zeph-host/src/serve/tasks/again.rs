@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
 use zeph_core::category::ErrorCategory;
-use zeph_core::id::ConversationId;
+use zeph_core::id::{ConversationId, Digest};
 use zeph_mcp::caller::Caller;
 use zeph_store::LongTask;
 
@@ -28,19 +29,40 @@ pub(in crate::serve) struct TaskCall {
     pub(in crate::serve) arguments: Map<String, Value>,
     /// The replica where its conversation began, where that is known to others.
     pub(in crate::serve) home: Option<Arc<str>>,
+    /// The token of its caller, if it came with one.
+    #[serde(default)]
+    pub(in crate::serve) token: Option<Digest>,
     /// Whether its client shows forms.
     pub(in crate::serve) shows_forms: bool,
     pub(in crate::serve) client: Option<String>,
     pub(in crate::serve) result_chars: Option<usize>,
 }
 
+impl TaskCall {
+    /// That of a task; `None` when it is not to be made again.
+    fn of(task: &LongTask) -> Option<Self> {
+        serde_json::from_str(task.call.as_deref()?).ok()
+    }
+}
+
+/// What the call of a task that was taken over depends on.
+pub(super) fn right(shared: &Shared, task: &LongTask) -> CancellationToken {
+    let token = TaskCall::of(task).and_then(|call| call.token);
+    match (&task.owner.caller, token) {
+        // An access token lets in until it expires.
+        (Some(_), None) => CancellationToken::new(),
+        (_, token) => shared.holdings.right(token),
+    }
+}
+
 impl Tasks {
     /// Goes on with a task that was taken over.
     pub(super) fn again(&self, shared: &Arc<Shared>, task: &LongTask, held: Arc<HeldTask>) {
-        let of_work = Arc::clone(&held);
+        let (of_work, working) = (Arc::clone(&held), shared.holdings.working());
         let has_files = task.workspace == self.0.workspace;
         match repeated(shared, (task, has_files), &held) {
             Ok((calling, conversation)) => self.work(held, async move {
+                let _working = working;
                 let end = made_again(calling, &of_work).await;
                 drop(conversation);
                 end
@@ -63,8 +85,7 @@ fn repeated(
             "it was cancelled; the server that made the call had ended over it",
         ));
     }
-    let call = task.call.as_deref().map(serde_json::from_str::<TaskCall>);
-    let Some(Ok(call)) = call else {
+    let Some(call) = TaskCall::of(task) else {
         return Err(TaskEnd::unknown("the call is not made again"));
     };
     if task.fence > FENCE_MAX {
@@ -85,6 +106,8 @@ fn repeated(
     };
     let caller = Caller {
         id: task.owner.caller.clone(),
+        token: call.token,
+        right: held.right.clone(),
         ..Caller::default()
     };
     let place = (call.home.as_ref(), has_files);

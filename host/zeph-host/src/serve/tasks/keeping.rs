@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use zeph_store::{LongTaskClaim, StoreError};
 
+use super::again::right;
 use super::{LEASE, Tasks, failed};
 use crate::serve::Shared;
 
@@ -92,7 +93,7 @@ impl Tasks {
 
     /// Takes over what nobody holds, unless this server ends.
     async fn take_over(&self, shared: &std::sync::Arc<Shared>) -> Result<(), StoreError> {
-        if shared.closing.is_cancelled() {
+        if shared.closing.is_cancelled() || shared.holdings.is_ending() {
             return Ok(());
         }
         let claim = LongTaskClaim {
@@ -105,7 +106,7 @@ impl Tasks {
         let claimed = claimed.inspect_err(|error| failed(error, "tasks cannot be taken over"))?;
         for task in claimed {
             tracing::warn!(task = %task.id, "the server of a task has ended over it; it is taken over");
-            let held = self.holds(&task);
+            let held = self.holds(&task, right(shared, &task));
             self.again(shared, &task, held);
         }
         Ok(())

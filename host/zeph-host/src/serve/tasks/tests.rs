@@ -2,6 +2,7 @@ use std::time::Duration;
 
 use rmcp::model::{CallToolResult, InputResponses, TaskStatus};
 use serde_json::json;
+use tokio_util::sync::CancellationToken;
 use zeph_core::id::ConversationId;
 use zeph_store::{Location, LongTaskAsker, LongTaskClaim, LongTaskOwner, Store, StoreOptions};
 
@@ -28,6 +29,7 @@ fn start(caller: &str) -> TaskStart {
             caller: Some(caller.to_owned()),
             conversation: ConversationId::new(),
         },
+        right: CancellationToken::new(),
         message: "it runs".to_owned(),
         call: None,
     }
@@ -68,6 +70,22 @@ async fn a_task_is_known_to_its_owner_alone() {
     assert!(!held.cancelled.is_cancelled());
     tasks.keep().await.unwrap();
     assert!(held.cancelled.is_cancelled());
+}
+
+#[tokio::test]
+async fn a_task_ends_with_what_let_its_owner_in() {
+    let tasks = tasks();
+    let right = CancellationToken::new();
+    let (start, other) = (start("ann"), start("ann"));
+    let start = TaskStart {
+        right: right.clone(),
+        ..start
+    };
+    let (_task, held) = tasks.begin(start).await.unwrap();
+    let (_task, other) = tasks.begin(other).await.unwrap();
+    right.cancel();
+    held.ended().await;
+    assert!(!other.right.is_cancelled());
 }
 
 #[tokio::test]

@@ -35,7 +35,7 @@ pub(crate) enum LaunchError {
     },
     /// A variable of it would make the program load other code.
     #[error(
-        "`{variable}` in `mcp.servers.{server}.env` makes programs load other code than the one that is named, so it is not passed; remove it"
+        "`{variable}` makes programs load other code than the one that is named, so it is not passed; remove it: from `mcp.servers.{server}.env`, or from `--env` of `zeph-host wrap` and `env` of the client's entry"
     )]
     Variable {
         /// The server.

@@ -39,7 +39,7 @@ const LOADERS: [&str; 21] = [
 const LOADER_PREFIXES: [&str; 3] = ["BASH_FUNC_", "DYLD_", "LD_"];
 
 /// Whether a variable makes a program load other code.
-pub(super) fn is_loader(name: &str) -> bool {
+pub(crate) fn is_loader(name: &str) -> bool {
     let begins = LOADER_PREFIXES
         .iter()
         .any(|prefix| name.starts_with(prefix));

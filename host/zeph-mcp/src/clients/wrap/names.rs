@@ -8,6 +8,9 @@ use zeph_core::secret::{NAME_BYTES_MAX, value_problem};
 use super::remote::{Remote, query};
 use super::{Launch, MovedSecret, WrappedServer, Wrapper, is_reference};
 
+/// How what stands in the place of a secret begins.
+const REDACTED: &str = "[redacted: ";
+
 /// The names that are given out.
 pub(super) struct Names {
     servers: BTreeSet<String>,
@@ -29,7 +32,7 @@ impl Names {
         wrapper: &Wrapper<'_>,
     ) -> WrappedServer {
         let mut server = WrappedServer {
-            name: self.server_name(name),
+            name: self.server_name(name, &launch.line(), wrapper),
             readable: (wrapper.readable)(&launch.args),
             ..WrappedServer::default()
         };
@@ -57,7 +60,7 @@ impl Names {
         wrapper: &Wrapper<'_>,
     ) -> WrappedServer {
         let mut server = WrappedServer {
-            name: self.server_name(name),
+            name: self.server_name(name, &[&remote.url], wrapper),
             ..WrappedServer::default()
         };
         for (header, value) in &remote.headers {
@@ -78,13 +81,15 @@ impl Names {
         server
     }
 
-    /// A name of its own, of letters that names of servers have.
-    fn server_name(&mut self, name: &str) -> String {
+    /// A name of its own, of letters that names of servers have. One under which something else than `launch` is pinned is another's:
+    /// of another project, say.
+    fn server_name(&mut self, name: &str, launch: &[&str], wrapper: &Wrapper<'_>) -> String {
         let plain = plain(name.trim(), SERVER_NAME_CHARS_MAX);
         let base = plain.trim_matches(['-', '_']);
         let base = if base.is_empty() { "server" } else { base };
         let name = free(base, SERVER_NAME_CHARS_MAX, |name| {
-            !self.servers.contains(name)
+            let pinned = (wrapper.pinned)(name);
+            !self.servers.contains(name) && pinned.is_none_or(|pinned| may_be(&pinned, launch))
         });
         self.servers.insert(name.clone());
         name
@@ -102,6 +107,14 @@ impl Names {
             value: value.to_owned(),
         }
     }
+}
+
+/// Whether `launch` may be what is pinned. A secret is not pinned, and what a client puts in the place of a variable is not known.
+fn may_be(pinned: &[String], launch: &[&str]) -> bool {
+    let may_be = |(there, word): (&String, &&str)| {
+        there == word || there.contains(REDACTED) || is_reference(word)
+    };
+    pinned.len() == launch.len() && pinned.iter().zip(launch).all(may_be)
 }
 
 /// The arguments that look like secrets. The value of an option is named by the option.

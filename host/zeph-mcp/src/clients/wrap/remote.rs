@@ -33,10 +33,12 @@ impl Remote {
         let key = url_key(client).ok_or(Unwrappable::Remote)?;
         let url = entry.get(key).and_then(Value::as_str);
         let url = url.filter(|url| !is_reference(url));
-        let is_known = entry.get("type").is_none_or(|kind| {
-            let kind = kind.as_str();
-            kind.is_some_and(|kind| KINDS.contains(&kind))
-        });
+        let kind = entry
+            .get("type")
+            .map(|kind| kind.as_str().unwrap_or_default());
+        if let Some(kind) = kind.filter(|kind| !KINDS.contains(kind)) {
+            return Err(Unwrappable::Kind(kind.to_owned()));
+        }
         let is_of_client = OF_CLIENT.iter().any(|key| entry.get(key).is_some());
         let headers = variables(entry.get(headers_key(client))).unwrap_or_default();
         let literal = headers.into_iter().map(|(name, value)| {
@@ -48,12 +50,10 @@ impl Remote {
             return Err(Unwrappable::Login);
         }
         match (url, literal) {
-            (Some(url), Some(headers)) if is_known && !is_of_client && !headers.is_empty() => {
-                Ok(Self {
-                    url: url.to_owned(),
-                    headers,
-                })
-            }
+            (Some(url), Some(headers)) if !is_of_client && !headers.is_empty() => Ok(Self {
+                url: url.to_owned(),
+                headers,
+            }),
             _ => Err(Unwrappable::Remote),
         }
     }

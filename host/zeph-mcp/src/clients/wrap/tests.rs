@@ -25,6 +25,11 @@ fn wrapped(client: &Client, text: &str) -> WrappedFile {
                 .cloned()
                 .collect()
         },
+        pinned: &|name| {
+            let line = ["npx", "[redacted: KEY]"].map(str::to_owned);
+            (name == "db").then(|| line.to_vec())
+        },
+        loads_code: &|name| name == "NODE_OPTIONS",
         stored: BTreeMap::from([("gh_TOKEN".to_owned(), "another value".to_owned())]),
     };
     client.wrap(text, &wrapper).expect("wrapped")
@@ -261,6 +266,7 @@ fn what_cannot_be_wrapped_stays() {
     let text = r#"{"mcpServers": {
         "far": {"url": "https://x.example.com/mcp", "headers": {"Authorization": "Bearer ${env:TOKEN}"}},
         "login": {"url": "https://me:pass@x.example.com/mcp", "headers": {"X-Team": "a"}},
+        "older": {"type": "sse", "url": "https://x.example.com/sse", "headers": {"X-Team": "a"}},
         "ours": {"command": "/usr/bin/zeph-host", "args": ["serve"]},
         "files": {"command": "x", "envFile": ".env"},
         "odd": {"command": {"path": "x"}},
@@ -282,6 +288,7 @@ fn what_cannot_be_wrapped_stays() {
     let expected = [
         Unwrappable::Remote,
         Unwrappable::Login,
+        Unwrappable::Kind("sse".into()),
         Unwrappable::Host,
         Unwrappable::VariableFile,
         Unwrappable::Shape("command"),
@@ -459,4 +466,30 @@ proptest! {
             prop_assert!(!file.text.contains(&json!(value).to_string()), "{}", file.text);
         }
     }
+}
+
+#[test]
+fn a_name_under_which_another_server_is_pinned_is_not_taken() {
+    let name = |command: &str, args: Value| {
+        let entry = json!({"mcpServers": {"db": {"command": command, "args": args}}});
+        let file = wrapped(client("cursor"), &entry.to_string());
+        match &file.servers[0].1 {
+            Wrapped::Changed(server) => server.name.clone(),
+            Wrapped::Unchanged(why) => panic!("{why}"),
+        }
+    };
+    // What is pinned has no secrets, and the client fills in its variables.
+    assert_eq!(name("npx", json!(["--key=k9"])), "db");
+    assert_eq!(name("npx", json!(["${KEY}"])), "db");
+    assert_eq!(name("npx", json!(["--key=k9", "more"])), "db-2");
+    assert_eq!(name("node", json!(["--key=k9"])), "db-2");
+}
+
+#[test]
+fn a_server_with_a_variable_that_is_not_passed_is_not_wrapped() {
+    let entry = json!({"mcpServers": {"a": {"command": "node", "env": {"NODE_OPTIONS": "-r x"}}}});
+    let file = wrapped(client("cursor"), &entry.to_string());
+    let loader = Unwrappable::Loader("NODE_OPTIONS".to_owned());
+    assert_eq!(file.servers[0].1, Wrapped::Unchanged(loader));
+    assert_eq!(file.text, entry.to_string());
 }

@@ -14,11 +14,13 @@ use rmcp::service::{RequestContext, ServiceExt as _};
 use rmcp::{RoleServer, ServerHandler};
 use serde_json::{Map, Value, json};
 use tokio::io::{duplex, split};
+use zeph_egress::Pending;
 use zeph_mcp::client::{
-    CallControl, Connection, Era, ListKind, McpError, Offers, Progress, ServerTransport,
+    CallControl, Connection, Era, ListKind, McpError, Offers, Progress, QuestionKinds,
+    ServerListener, ServerTransport,
 };
 
-use super::{RawServer, Recorder, call, connect, discovery, options, pipes, run};
+use super::{RawServer, Recorder, call, connect, discovery, initialized, options, pipes, run};
 
 /// A server of the library.
 #[derive(Debug, Clone)]
@@ -393,6 +395,47 @@ async fn questions_are_answered_in_both_generations() {
     let (text, ()) = tokio::join!(call(&connection, "greet"), serving);
     assert_eq!(text.unwrap(), "Hello");
     assert_eq!(recorder.heard().n_questions, 1);
+}
+
+/// Hears nothing, and has a user who sees some kinds of questions.
+#[derive(Debug)]
+struct Shows(QuestionKinds);
+
+impl ServerListener for Shows {
+    fn question_kinds(&self) -> Pending<'_, QuestionKinds> {
+        Box::pin(std::future::ready(self.0))
+    }
+}
+
+#[tokio::test]
+async fn a_server_is_told_what_its_user_can_be_asked() {
+    let forms = QuestionKinds {
+        forms: true,
+        addresses: false,
+    };
+    for (kinds, told) in [
+        (QuestionKinds::default(), Value::Null),
+        (forms, json!({ "form": {} })),
+        (QuestionKinds::ALL, json!({ "form": {}, "url": {} })),
+    ] {
+        let (transport, mut server) = pipes();
+        let mut options = options(Era::Initialize);
+        options.offers = Offers { elicitation: true };
+        let opening = Connection::open(transport, options, Arc::new(Shows(kinds)));
+        let asking = async {
+            let request = server.request("initialize").await;
+            assert_eq!(request["params"]["capabilities"]["elicitation"], told);
+            server.answer(&request, initialized()).await;
+            server.request("notifications/initialized").await;
+            // What it was not told of is refused.
+            let link = json!({ "mode": "url", "message": "Log in", "url": "https://example.com", "elicitationId": "1" });
+            server.say(json!({ "jsonrpc": "2.0", "id": "q", "method": "elicitation/create", "params": link })).await;
+            let answer = server.next().await.unwrap();
+            assert_eq!(answer.get("error").is_none(), kinds.addresses, "{answer}");
+        };
+        let (connection, ()) = tokio::join!(opening, asking);
+        drop(connection.unwrap());
+    }
 }
 
 #[tokio::test]
