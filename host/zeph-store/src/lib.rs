@@ -60,7 +60,7 @@ pub use audit::checkpoint::{
     CheckpointDue, CheckpointEvery, CheckpointReport, Checkpoints, FileHead,
 };
 pub use audit::file::AuditFile;
-pub use audit::file::verify::{FileReport, verify_file};
+pub use audit::file::verify::{FileReport, TakenOver, verify_file};
 pub use audit::filter::AuditFilter;
 pub use audit::problem::{AuditPlace, AuditProblem, AuditProblemKind};
 pub use audit::record::{
