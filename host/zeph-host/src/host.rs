@@ -177,7 +177,7 @@ impl Host {
         let (filtering, unused_rules) = Filtering::new(&config);
         // A strategy of a plugin may be what an output waits for.
         let is_for_one_call = expected.is_some();
-        let needs_none = expected.is_some_and(Self::has_own) || options.native.is_some();
+        let needs_none = expected.is_some_and(Self::needs_no_plugins) || options.native.is_some();
         let is_alone = needs_none && !filtering.needs_plugins();
         let mut tasks = JoinSet::new();
         let (hint, hints) = watch::channel(0);
@@ -482,6 +482,12 @@ impl Host {
             .chain(&scheduler::tools::ALL)
             .chain(&zeph_shell::tools::ALL);
         own.any(|own| *own == name)
+    }
+
+    /// Whether a call of `name` is made without any plugin. To schedule a call, its tool has to be known.
+    fn needs_no_plugins(name: &str) -> bool {
+        let schedules = [scheduler::tools::PERIODIC, scheduler::tools::DEFERRED].contains(&name);
+        Self::has_own(name) && !schedules
     }
 
     /// Whether `name` is the tool that runs commands.
