@@ -52,7 +52,10 @@ async fn begin_to_record(
             let begun = store.begin_chain(&audit_keys(config), now_ms()).await;
             Some(begun.map_err(StartError::Store)?)
         }
-        false => None,
+        false => {
+            begin_to_forget(config, store).await;
+            None
+        }
     };
     let retained = store.retain(retention(config), now_ms).await;
     retained.map_err(StartError::Store)?;
@@ -72,6 +75,20 @@ async fn begin_to_record(
     };
     let audit = Audit::open(&config.audit, (store.clone(), keys.as_ref()), place);
     Ok((audit.map_err(StartError::Store)?, keys))
+}
+
+/// Has what was recorded while calls were still recorded go in its time: a chained row goes only where the chain can say so.
+async fn begin_to_forget(config: &Config, store: &Store) {
+    let begun = match store.chain_key().await {
+        Ok(Some(_)) => store.begin_chain(&audit_keys(config), now_ms()).await,
+        Ok(None) => return,
+        Err(error) => Err(error),
+    };
+    // No call depends on it.
+    if let Err(error) = begun {
+        let error: &dyn std::error::Error = &error;
+        tracing::warn!(error, "earlier records of calls are kept beyond their time");
+    }
 }
 
 /// Where the keys of the audit are.
