@@ -180,8 +180,8 @@ impl Operations for ChainedConnection {
         Ok(schedules::runs(self, schedule)?)
     }
 
-    fn next_schedule(&self, directory: &str) -> Outcome<Option<i64>> {
-        Ok(schedules::next(self, directory)?)
+    fn next_schedule(&self, directory: &str, waiting_ms: Option<i64>) -> Outcome<Option<i64>> {
+        Ok(schedules::next(self, directory, waiting_ms)?)
     }
 
     fn claim_schedules(&self, claim: &ScheduleClaim) -> Outcome<Vec<Schedule>> {
