@@ -31,7 +31,7 @@ use zeph_store::{OpenedStore, Store, StoreError};
 pub use self::options::StartError;
 pub(crate) use self::options::{NativeOptions, StartOptions};
 pub(crate) use self::start::{
-    audit_key_folder, fixed, host_of, open_store, place_of_store, user_name,
+    audit_key_folder, check_store, fixed, host_of, open_store, place_of_store, user_name,
 };
 use self::start::{
     authoriser, begin_records, begin_to_open_store, begin_to_seal, idle_rules, keep_plugins,
@@ -170,7 +170,7 @@ impl Host {
         options: StartOptions,
     ) -> Result<(Self, Vec<String>), StartError> {
         let config = user::found(config).map_err(|error| StartError::User(error.to_string()))?;
-        let opening = begin_to_open_store(&config)?;
+        let opening = begin_to_open_store(&config, &options)?;
         let secrets = Arc::new(KnownSecrets::open(&config));
         let shell = start::shell(&config, &options, &secrets)?;
         let expected = options.expected_tool.as_deref();

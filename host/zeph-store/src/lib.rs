@@ -87,7 +87,7 @@ pub use long_tasks::{
     LongTaskNews, LongTaskOwner, LongTaskState, NewLongTask,
 };
 pub use observed::{ObservedCount, ObservedDecision};
-pub use open::{Location, OpenedStore, StoreOpening, StoreOptions};
+pub use open::{Location, OpenedStore, StoreOpening, StoreOptions, WhenDamaged};
 pub use overflow::StoredOutput;
 pub use passages::{PASSAGE_NUMBERS_MAX, PASSAGES_MAX, PassageVector};
 pub use place::host_id;

@@ -74,6 +74,7 @@ mod sequences;
 mod session;
 mod set_aside;
 mod sharing;
+mod signs;
 mod site;
 mod tokens;
 mod trust;

@@ -8,7 +8,7 @@ use zeph_config::{Config, StoreLocation, StoreServer};
 use zeph_egress::Egress;
 use zeph_store::{
     AuditKeyFolder, AuditKeySource, AuditKeys, Keyring, Location, OpenedStore, Retention,
-    ServerUrl, Store, StoreError, StoreOpening, StoreOptions, host_id,
+    ServerUrl, Store, StoreError, StoreOpening, StoreOptions, WhenDamaged, host_id,
 };
 
 use super::{begin_checkpoints, user_of_tools};
@@ -117,15 +117,29 @@ fn retention(config: &Config) -> Retention {
     }
 }
 
-/// Opens the store where the configuration says.
+/// Opens the store where the configuration says, to look at it or to change a few rows: a damaged one stays as it is.
 pub(crate) fn open_store(config: &Config) -> Result<OpenedStore, StartError> {
     let (location, options) = place_of_store(config)?;
     Store::open(location, options).map_err(StartError::Store)
 }
 
-pub(crate) fn begin_to_open_store(config: &Config) -> Result<StoreOpening, StartError> {
+/// Begins to open it for a host. Only for one that makes calls a damaged file is set aside: who only looks must not rename anything.
+pub(crate) fn begin_to_open_store(
+    config: &Config,
+    start: &StartOptions,
+) -> Result<StoreOpening, StartError> {
     let (location, options) = place_of_store(config)?;
-    Store::begin_to_open(location, options).map_err(StartError::Store)
+    let when_damaged = match start.only_looks || start.only_explains {
+        true => WhenDamaged::Refuse,
+        false => WhenDamaged::SetAside,
+    };
+    Store::begin_to_open(location, options, when_damaged).map_err(StartError::Store)
+}
+
+/// Checks every page of the store, where it is a file.
+pub(crate) fn check_store(config: &Config) -> Result<(), StartError> {
+    let (location, options) = place_of_store(config)?;
+    Store::check(&location, &options).map_err(StartError::Store)
 }
 
 /// Where the store is, and how it is opened.
