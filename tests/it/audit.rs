@@ -253,6 +253,19 @@ fn without_the_key_of_the_log_no_call_is_made() {
         "{}",
         verified.stdout
     );
+    // Of the audit file, too: what was said to be lost is no problem.
+    assert_eq!(verified.code, Some(0), "{}", verified.stdout);
+}
+
+#[test]
+fn checkpoints_that_cannot_be_read_are_a_slip_of_the_command_line() {
+    let product = Product::new();
+    product.file("a.txt", "a");
+    product.call("read", json!({"path": "a.txt"}));
+    let ran = product.run(&["audit", "verify", "--against", "nosuch"]);
+    assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+    assert!(ran.stderr.contains("nosuch"), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("store.path"), "{}", ran.stderr);
 }
 
 #[test]

@@ -179,6 +179,16 @@ fn what_could_never_run_is_not_scheduled() {
 }
 
 #[test]
+fn one_call_schedules_a_tool_of_a_plugin() {
+    let product = product(OPEN);
+    let task =
+        json!({"name": "a", "cron": "0 9 * * *", "tool": "read", "arguments": {"path": "a"}});
+    let ran = product.run(&["call", "schedule_periodic", "--args", &task.to_string()]);
+    assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
+    assert!(tasks(&product).contains_key("a"), "{}", ran.stdout);
+}
+
+#[test]
 fn callers_do_not_see_the_tasks_of_others() {
     let product = product(OPEN);
     let by = |id: u32, caller: &str, tool: &str, params: Value| {

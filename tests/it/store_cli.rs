@@ -1,4 +1,8 @@
-//! `zeph-host store` and `doctor` with a store on a PostgreSQL server.
+//! `zeph-host store` and `doctor` with a store on a PostgreSQL server, and commands on a file that is damaged or none of ours.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
 
 use serde_json::json;
 
@@ -89,4 +93,79 @@ fn doctor_looks_at_the_server_of_the_store() {
     let away = store(&["--set", &nobody, "doctor", "--json"]);
     assert_ne!(away["state"], "ok", "{away}");
     assert!(!away.to_string().contains("s3cr3t"), "{away}");
+}
+
+/// The names of what lies in a folder.
+fn names(folder: &Path) -> BTreeSet<String> {
+    let entries = fs::read_dir(folder).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    names.collect()
+}
+
+#[test]
+fn a_file_that_is_no_store_is_left_to_its_owner() {
+    let product = Product::new();
+    let path = product.home.join("thesis.txt");
+    let text = "A text of somebody.\n".repeat(1_000);
+    fs::write(&path, &text).unwrap();
+    let here = format!("store.path=\"{}\"", path.display());
+    let commands: [&[&str]; 7] = [
+        &["doctor"],
+        &["stats"],
+        &["store", "migrate"],
+        &["audit", "verify"],
+        &["grants"],
+        &["explain", "read", "path=a.txt"],
+        &["call", "list_directory", "path=."],
+    ];
+    for command in commands {
+        let args: Vec<&str> = ["--set", &here].iter().chain(command).copied().collect();
+        let ran = product.run(&args);
+        assert_ne!(ran.code, Some(0), "{command:?}: {}", ran.stdout);
+        assert_eq!(fs::read_to_string(&path).unwrap(), text, "{command:?}");
+    }
+    let names = names(&product.home);
+    let is_aside = |name: &String| name.contains("corrupt");
+    assert!(!names.iter().any(is_aside), "{names:?}");
+}
+
+#[test]
+fn a_damaged_store_is_set_aside_by_who_makes_calls_alone() {
+    let product = Product::new();
+    product.file("a.txt", "words\n");
+    succeeded(&product, &["call", "read", "path=a.txt"]);
+    let folder = product.home.join(".local/share/zeph-host");
+    let path = folder.join("zeph.db");
+    // The log of the last commits would heal it.
+    let damaged = ["zeph.db-wal", "zeph.db"].map(|name| {
+        let mut bytes = fs::read(folder.join(name)).unwrap_or_default();
+        let n_header = bytes.len().min(100);
+        bytes[..n_header].fill(0);
+        fs::write(folder.join(name), &bytes).unwrap();
+        bytes
+    });
+    let [_, bytes] = damaged;
+    let copy = format!("sqlite:{}", path.display());
+    let target = folder.join("new.db");
+    let to = format!("sqlite:{}", target.display());
+    let commands: [(&[&str], i32); 4] = [
+        (&["stats"], 3),
+        (&["audit", "verify"], 1),
+        (&["store", "migrate"], 3),
+        (&["store", "copy", &copy, &to], 1),
+    ];
+    for (command, code) in commands {
+        let ran = product.run(command);
+        assert_eq!(ran.code, Some(code), "{command:?}: {}", ran.stderr);
+        let said = format!("{}{}", ran.stdout, ran.stderr);
+        assert!(said.contains("is damaged"), "{command:?}: {said}");
+        assert_eq!(fs::read(&path).unwrap(), bytes, "{command:?}");
+        assert!(!target.exists(), "{command:?}");
+    }
+    let called = succeeded(&product, &["call", "read", "path=a.txt"]);
+    let told = called.stderr.matches("was set aside").count();
+    assert_eq!(told, 1, "{}", called.stderr);
+    let names = names(&folder);
+    let is_aside = |name: &&String| name.starts_with("zeph.db.corrupt-");
+    assert!(names.iter().any(|name| is_aside(&name)), "{names:?}");
 }

@@ -31,7 +31,7 @@ use zeph_store::{OpenedStore, Store, StoreError};
 pub use self::options::StartError;
 pub(crate) use self::options::{NativeOptions, StartOptions};
 pub(crate) use self::start::{
-    audit_key_folder, fixed, host_of, open_store, place_of_store, user_name,
+    audit_key_folder, check_store, fixed, host_of, open_store, place_of_store, user_name,
 };
 use self::start::{
     authoriser, begin_records, begin_to_open_store, begin_to_seal, idle_rules, keep_plugins,
@@ -170,14 +170,14 @@ impl Host {
         options: StartOptions,
     ) -> Result<(Self, Vec<String>), StartError> {
         let config = user::found(config).map_err(|error| StartError::User(error.to_string()))?;
-        let opening = begin_to_open_store(&config)?;
+        let opening = begin_to_open_store(&config, &options)?;
         let secrets = Arc::new(KnownSecrets::open(&config));
         let shell = start::shell(&config, &options, &secrets)?;
         let expected = options.expected_tool.as_deref();
         let (filtering, unused_rules) = Filtering::new(&config);
         // A strategy of a plugin may be what an output waits for.
         let is_for_one_call = expected.is_some();
-        let needs_none = expected.is_some_and(Self::has_own) || options.native.is_some();
+        let needs_none = expected.is_some_and(Self::needs_no_plugins) || options.native.is_some();
         let is_alone = needs_none && !filtering.needs_plugins();
         let mut tasks = JoinSet::new();
         let (hint, hints) = watch::channel(0);
@@ -482,6 +482,12 @@ impl Host {
             .chain(&scheduler::tools::ALL)
             .chain(&zeph_shell::tools::ALL);
         own.any(|own| *own == name)
+    }
+
+    /// Whether a call of `name` is made without any plugin. To schedule a call, its tool has to be known.
+    fn needs_no_plugins(name: &str) -> bool {
+        let schedules = [scheduler::tools::PERIODIC, scheduler::tools::DEFERRED].contains(&name);
+        Self::has_own(name) && !schedules
     }
 
     /// Whether `name` is the tool that runs commands.

@@ -108,9 +108,10 @@ pub struct CopyReport {
 impl Store {
     /// Copies everything from one database to another, which has to be empty. `tell` hears of each table when it was copied.
     ///
-    /// It blocks until that is done. Secrets and the keys of the audit log are not in a database and stay where they are.
-    /// Errors: those of [`Store::open`]; [`StoreError::NotThere`] when there is nothing to copy, [`StoreError::Occupied`] when the target
-    /// holds anything, [`StoreError::CopyDiffers`] when another process wrote to it meanwhile.
+    /// It blocks until that is done. The one it copies from is only read. Secrets and the keys of the audit log are not in a database and
+    /// stay where they are.
+    /// Errors: those of [`Store::open`]; [`StoreError::NotThere`] when there is nothing to copy, [`StoreError::Older`] when one of them is of
+    /// another version, [`StoreError::Occupied`] when the target holds anything, [`StoreError::CopyDiffers`] when another process wrote to it meanwhile.
     pub fn copy(
         from: &Location,
         to: &Location,
@@ -155,12 +156,18 @@ fn open_source(from: &Location, options: &StoreOptions) -> Result<Box<dyn CopyEn
     Ok(match from {
         Location::Memory => return Err(none()),
         Location::File(path) if !path.is_file() => return Err(none()),
-        Location::File(path) => Box::new(sqlite::SqliteEnd::open(path, options, false)?),
-        Location::Server(url) => Box::new(postgres::PostgresEnd::open(
-            (**url).clone(),
-            options,
-            false,
-        )?),
+        Location::File(path) => {
+            let end = sqlite::SqliteEnd::open_source(path, options)?;
+            // A file without anything in it is none.
+            match end.tables()?.is_empty() {
+                true => return Err(none()),
+                false => Box::new(end),
+            }
+        }
+        Location::Server(url) => {
+            let end = postgres::PostgresEnd::open_source((**url).clone(), options)?;
+            Box::new(end.ok_or_else(none)?)
+        }
     })
 }
 
@@ -171,10 +178,11 @@ fn open_target(to: &Location, options: &StoreOptions) -> Result<Box<dyn CopyEnd>
                 place: to.to_string(),
             });
         }
-        Location::File(path) => Box::new(sqlite::SqliteEnd::open(path, options, true)?),
-        Location::Server(url) => {
-            Box::new(postgres::PostgresEnd::open((**url).clone(), options, true)?)
-        }
+        Location::File(path) => Box::new(sqlite::SqliteEnd::open_target(path, options)?),
+        Location::Server(url) => Box::new(postgres::PostgresEnd::open_target(
+            (**url).clone(),
+            options,
+        )?),
     })
 }
 

@@ -87,10 +87,20 @@ pub enum StoreError {
         /// The newest version this program knows.
         known: i64,
     },
-    /// The database belongs to another application; it was left untouched.
-    #[error("`{}` is a database of another application", path.display())]
+    /// What was to be copied, or written to, is of an older program; it was left untouched.
+    #[error("the store `{place}` has schema version {found}; a copy needs version {known}")]
+    Older {
+        /// Where it is.
+        place: String,
+        /// The version it has.
+        found: i64,
+        /// The version of this program.
+        known: i64,
+    },
+    /// The file or the database belongs to another application; it was left untouched.
+    #[error("`{}` is a file or database of another application", path.display())]
     Foreign {
-        /// The database file.
+        /// Where it is.
         path: PathBuf,
     },
     /// The database file was removed or replaced while it was in use.
@@ -137,6 +147,16 @@ pub enum StoreError {
         /// The server, without its password.
         server: String,
         /// What the operating system or the server said.
+        source: ErrorSource,
+    },
+    /// The server of the store answers, and does not let this host in.
+    #[error("cannot {operation}: the server of the store `{server}` refuses the connection")]
+    ServerRefused {
+        /// What was tried.
+        operation: &'static str,
+        /// The server, without its password.
+        server: String,
+        /// What the server said.
         source: ErrorSource,
     },
     /// The server of the store does not take changes.
@@ -214,6 +234,14 @@ pub enum StoreError {
     /// Another key took over while the host was running.
     #[error("the key of the audit log was changed while this host was running")]
     AuditKeyChanged,
+    /// A file with checkpoints of the audit log cannot be read.
+    #[error("cannot read the checkpoints in `{}`", path.display())]
+    Checkpoints {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
     /// The audit file could not be opened, written or rotated.
     #[error("cannot {operation} the audit file `{}`", path.display())]
     AuditFile {
@@ -240,7 +268,10 @@ impl StoreError {
                 Some("wait for the other process or end it, or give this one its own `store.path`")
             }
             Self::Corrupt { .. } => Some(
-                "start the host again: a damaged store is set aside then, and a fresh one started",
+                "put a backup in its place, or start a host that makes calls again (`zeph-host run`, `serve` or `call`): it sets a damaged store aside, and starts a fresh one",
+            ),
+            Self::Older { .. } => Some(
+                "bring it to this version first, with `zeph-host --set store.path=FILE store migrate`; of a backup, do so with a copy",
             ),
             Self::Newer { .. } => Some(
                 "use the newer program, put back a backup that this one made, or set `store.path` to another file",
@@ -268,6 +299,12 @@ impl StoreError {
                 "set `tools.audit.file` to a file in a folder you may write, or remove that key to keep only the table",
             ),
             Self::ServerAway { .. } => Some("see whether the server runs and `store.url` is right"),
+            Self::ServerRefused { .. } => Some(
+                "see whether the user, the password and the database in `store.url` are right, and what the log of the server says",
+            ),
+            Self::Checkpoints { .. } => Some(
+                "name a file that holds checkpoints, as `zeph-host audit checkpoint` prints them",
+            ),
             Self::ServerReadOnly { .. } => Some(
                 "let `store.url` name the server that takes changes, or all of them with `target_session_attrs=read-write`",
             ),

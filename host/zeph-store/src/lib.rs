@@ -60,7 +60,7 @@ pub use audit::checkpoint::{
     CheckpointDue, CheckpointEvery, CheckpointReport, Checkpoints, FileHead,
 };
 pub use audit::file::AuditFile;
-pub use audit::file::verify::{FileReport, verify_file};
+pub use audit::file::verify::{FileReport, TakenOver, verify_file};
 pub use audit::filter::AuditFilter;
 pub use audit::problem::{AuditPlace, AuditProblem, AuditProblemKind};
 pub use audit::record::{
@@ -87,7 +87,7 @@ pub use long_tasks::{
     LongTaskNews, LongTaskOwner, LongTaskState, NewLongTask,
 };
 pub use observed::{ObservedCount, ObservedDecision};
-pub use open::{Location, OpenedStore, StoreOpening, StoreOptions};
+pub use open::{Location, OpenedStore, StoreOpening, StoreOptions, WhenDamaged};
 pub use overflow::StoredOutput;
 pub use passages::{PASSAGE_NUMBERS_MAX, PASSAGES_MAX, PassageVector};
 pub use place::host_id;

@@ -49,6 +49,15 @@ pub struct StoreOptions {
     pub busy_timeout: Duration,
 }
 
+/// What becomes of a damaged file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WhenDamaged {
+    /// It stays as it is, and the store is not opened.
+    Refuse,
+    /// It is renamed, with what lies beside it, and a fresh store is started: for a host that makes calls, which nobody may have to wait for.
+    SetAside,
+}
+
 /// A store that is ready, and what the operator should know about its start.
 #[derive(Debug)]
 pub struct OpenedStore {
@@ -67,16 +76,35 @@ enum OpenDatabase {
 impl Store {
     /// Opens the store, bringing it to the newest schema; it blocks until that is done.
     ///
-    /// A damaged file is renamed to `<path>.corrupt-<at_ms>` with its companions, a fresh store is started, and a
-    /// notice says so. Several hosts may open one file or one server, also at the same time.
+    /// Several hosts may open one file or one server, also at the same time.
     ///
     /// Errors: [`StoreError::File`], [`StoreError::NotAFile`], [`StoreError::ReadOnly`], [`StoreError::DiskFull`] when
-    /// the place cannot be used; [`StoreError::Busy`] when others hold it; [`StoreError::Newer`] and
-    /// [`StoreError::Foreign`] when it is not for this program, which then leaves it as it is; [`StoreError::ServerAway`].
+    /// the place cannot be used; [`StoreError::Busy`] when others hold it; [`StoreError::Corrupt`] when it is damaged;
+    /// [`StoreError::Newer`] and [`StoreError::Foreign`] when it is not for this program, which then leaves it as it is;
+    /// [`StoreError::ServerAway`] and [`StoreError::ServerRefused`].
     pub fn open(location: Location, options: StoreOptions) -> Result<OpenedStore, StoreError> {
+        Self::open_when(location, options, WhenDamaged::Refuse)
+    }
+
+    /// Opens the store for a host that makes calls: a damaged file is renamed to `<path>.corrupt-<at_ms>` with its companions, a fresh
+    /// store is started, and a notice says so.
+    ///
+    /// Errors: those of [`open`](Self::open).
+    pub fn open_or_set_aside(
+        location: Location,
+        options: StoreOptions,
+    ) -> Result<OpenedStore, StoreError> {
+        Self::open_when(location, options, WhenDamaged::SetAside)
+    }
+
+    fn open_when(
+        location: Location,
+        options: StoreOptions,
+        when_damaged: WhenDamaged,
+    ) -> Result<OpenedStore, StoreError> {
         // Not a channel of the runtime: the caller may be one of its threads.
         let (sender, opened) = std::sync::mpsc::sync_channel(1);
-        let store = Self::open_on_thread(location, options, move |opened| {
+        let store = Self::open_on_thread((location, when_damaged), options, move |opened| {
             drop(sender.send(opened));
         })?;
         let notices = opened.recv().unwrap_or(Err(CLOSED))?;
@@ -89,18 +117,29 @@ impl Store {
     pub fn begin_to_open(
         location: Location,
         options: StoreOptions,
+        when_damaged: WhenDamaged,
     ) -> Result<StoreOpening, StoreError> {
         let (sender, opened) = oneshot::channel();
         // Nobody waits any more when the start failed elsewhere; then the queue is closed too.
-        let store = Self::open_on_thread(location, options, move |opened| {
+        let store = Self::open_on_thread((location, when_damaged), options, move |opened| {
             drop(sender.send(opened));
         })?;
         Ok(StoreOpening { store, opened })
     }
 
+    /// Checks every page of the store at `location`, which may be in use. Nothing is looked at on a server, which has means of its own.
+    ///
+    /// Errors: [`StoreError::Corrupt`]; why it cannot be read. Limits: O(size of the file).
+    pub fn check(location: &Location, options: &StoreOptions) -> Result<(), StoreError> {
+        match location {
+            Location::File(path) => sqlite::open::check_file(path, options),
+            Location::Memory | Location::Server(_) => Ok(()),
+        }
+    }
+
     /// Opens the store on the thread that will own it, which says what came of it.
     fn open_on_thread(
-        location: Location,
+        (location, when_damaged): (Location, WhenDamaged),
         options: StoreOptions,
         tell: impl FnOnce(Result<Vec<String>, StoreError>) + Send + 'static,
     ) -> Result<Self, StoreError> {
@@ -114,7 +153,7 @@ impl Store {
             &place,
             is_far.then_some(sender),
             of_callers,
-            move |queue| match open(location, &options) {
+            move |queue| match open(location, &options, when_damaged) {
                 Ok((OpenDatabase::Sqlite(database), notices)) => {
                     tell(Ok(notices));
                     sqlite::writer::run(*database, queue, &desk);
@@ -154,10 +193,11 @@ impl StoreOpening {
 fn open(
     location: Location,
     options: &StoreOptions,
+    when_damaged: WhenDamaged,
 ) -> Result<(OpenDatabase, Vec<String>), StoreError> {
     let (database, notices) = match location {
         Location::Memory => (sqlite::open::open_memory(options)?, Vec::new()),
-        Location::File(path) => sqlite::open::open_file(path, options)?,
+        Location::File(path) => sqlite::open::open_file(path, options, when_damaged)?,
         Location::Server(url) => {
             let database = postgres::writer::Database::open(*url, options)?;
             return Ok((OpenDatabase::Postgres(Box::new(database)), Vec::new()));

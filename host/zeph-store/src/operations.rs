@@ -135,7 +135,7 @@ pub(crate) trait Operations {
     /// The last runs of a schedule, newest first.
     fn schedule_runs(&self, schedule: Uuid) -> Outcome<Vec<ScheduleRun>>;
     /// When the next schedule of a directory comes.
-    fn next_schedule(&self, directory: &str) -> Outcome<Option<i64>>;
+    fn next_schedule(&self, directory: &str, waiting_ms: Option<i64>) -> Outcome<Option<i64>>;
     /// Claims schedules whose time has come, the earliest first.
     fn claim_schedules(&self, claim: &ScheduleClaim) -> Outcome<Vec<Schedule>>;
     /// The schedules of a directory of which a run goes on.

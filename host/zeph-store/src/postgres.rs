@@ -186,8 +186,8 @@ impl Operations for Transaction {
         schedules::runs(self, schedule)
     }
 
-    fn next_schedule(&self, directory: &str) -> Outcome<Option<i64>> {
-        schedules::next(self, directory)
+    fn next_schedule(&self, directory: &str, waiting_ms: Option<i64>) -> Outcome<Option<i64>> {
+        schedules::next(self, directory, waiting_ms)
     }
 
     fn claim_schedules(&self, claim: &ScheduleClaim) -> Outcome<Vec<Schedule>> {

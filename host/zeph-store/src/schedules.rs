@@ -96,6 +96,8 @@ pub struct ScheduleClaim {
     pub directory: String,
     /// Now, by its own clock, in Unix milliseconds. Where the database has a clock of its own, what has not come by that is not due.
     pub now_ms: i64,
+    /// What came before this moment waits while a run of its schedule goes on; none where nothing waits for that.
+    pub waiting_ms: Option<i64>,
     /// How long no other host claims what this one gets.
     pub lease: Duration,
     /// Schedules at most.
@@ -197,7 +199,8 @@ pub struct RunFinish {
     pub state: RunState,
     /// What to know of it.
     pub note: String,
-    /// When its schedule comes next; none leaves that as it is.
+    /// When its schedule comes next; none leaves that as it is. It counts only if the schedule was neither claimed nor changed since the
+    /// run began.
     pub next_ms: Option<i64>,
     /// Now.
     pub at_ms: i64,
@@ -219,7 +222,7 @@ impl Store {
         .await
     }
 
-    /// Removes the schedule of an owner; false when there is none. A run that goes on is not ended by that.
+    /// Removes the schedule of an owner; false when there is none. Who makes a run of it finds out when it says that the run goes on.
     ///
     /// Errors: [`StoreError`] when it cannot be removed.
     pub async fn cancel_schedule(
@@ -257,12 +260,16 @@ impl Store {
         .await
     }
 
-    /// When the next schedule of a directory comes.
+    /// When the next schedule of a directory comes; `waiting_ms` as for a [`ScheduleClaim`].
     ///
     /// Errors: [`StoreError`] when the database cannot be read.
-    pub async fn next_schedule(&self, directory: String) -> Result<Option<i64>, StoreError> {
+    pub async fn next_schedule(
+        &self,
+        directory: String,
+        waiting_ms: Option<i64>,
+    ) -> Result<Option<i64>, StoreError> {
         self.run("find the next schedule", Access::Read, move |operations| {
-            operations.next_schedule(&directory)
+            operations.next_schedule(&directory, waiting_ms)
         })
         .await
     }

@@ -74,6 +74,7 @@ mod sequences;
 mod session;
 mod set_aside;
 mod sharing;
+mod signs;
 mod site;
 mod tokens;
 mod trust;
@@ -181,8 +182,8 @@ impl Operations for ChainedConnection {
         Ok(schedules::runs(self, schedule)?)
     }
 
-    fn next_schedule(&self, directory: &str) -> Outcome<Option<i64>> {
-        Ok(schedules::next(self, directory)?)
+    fn next_schedule(&self, directory: &str, waiting_ms: Option<i64>) -> Outcome<Option<i64>> {
+        Ok(schedules::next(self, directory, waiting_ms)?)
     }
 
     fn claim_schedules(&self, claim: &ScheduleClaim) -> Outcome<Vec<Schedule>> {

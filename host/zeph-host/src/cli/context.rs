@@ -169,7 +169,7 @@ impl Context {
         Ok(loaded)
     }
 
-    /// Starts a host for one call or for many.
+    /// Starts a host for many calls, or to look at what there is.
     pub(crate) async fn start(
         &self,
         config: Config,
@@ -183,6 +183,7 @@ impl Context {
         self.mention_unused(&config);
         let options = StartOptions {
             is_server,
+            only_looks: !is_server,
             allow,
             program: self.program(),
             tell: tell.or_else(|| self.tell_on_stderr()),
@@ -284,6 +285,7 @@ impl Context {
         let options = StartOptions {
             components: self.components.clone(),
             program: self.program(),
+            only_looks: true,
             tell: Some(tell),
             ..StartOptions::default()
         };

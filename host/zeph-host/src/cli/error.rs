@@ -167,7 +167,11 @@ impl From<StartError> for CliError {
 
 impl From<StoreError> for CliError {
     fn from(error: StoreError) -> Self {
-        let mut this = Self::internal(error.to_string());
+        let mut this = match error {
+            // Named on the command line.
+            StoreError::Checkpoints { .. } => Self::user(error.to_string()),
+            _ => Self::internal(error.to_string()),
+        };
         this.hints.extend(error.hint().map(str::to_owned));
         this.because(error)
     }

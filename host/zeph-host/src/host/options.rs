@@ -37,6 +37,8 @@ pub(crate) struct StartOptions {
     pub(crate) expected_tool: Option<String>,
     /// No call is made: nothing is recorded, and the audit log is not opened.
     pub(crate) only_explains: bool,
+    /// No call is made, but for looking at what there is: a damaged store stays as it is, and stops the start.
+    pub(crate) only_looks: bool,
     /// Is told what happens to plugins. Must not block.
     pub(crate) tell: Option<Tell>,
     /// The one server whose tools are served; no plugin is looked at then. Only this program can make it.
@@ -72,6 +74,7 @@ impl Default for StartOptions {
             backends: Backends::default(),
             expected_tool: None,
             only_explains: false,
+            only_looks: false,
             tell: None,
             native: None,
             is_part: false,

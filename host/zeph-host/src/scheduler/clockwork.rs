@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::Notify;
-use tokio::task::{JoinError, JoinSet};
+use tokio::task::{Id, JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 use zeph_config::MissedRuns;
@@ -18,7 +18,7 @@ use zeph_store::{
 };
 
 use super::run;
-use super::step::step;
+use super::step::{corrected, step, waiting_ms};
 use super::task::Task;
 use super::times::Times;
 use crate::clock::now_ms;
@@ -43,8 +43,19 @@ const CLAIMED: Duration = Duration::from_secs(10);
 /// How often it says that its runs go on, and looks for runs whose host has ended.
 const KEPT_MS: i64 = 15_000;
 
-/// Begins the note of a run that makes up for one of unknown end.
+/// How long it waits at least when what is due cannot be had: another host has it, or the clock of the database is behind.
+const REST_MS: i64 = 1_000;
+
+/// How often the end of a run is written until it is there, and how long after the last time.
+const END_TRIES: u32 = 60;
+const END_WAIT: Duration = Duration::from_secs(1);
+
+/// Schedules that are looked at for a clock that was ahead: all there may be.
+const SCHEDULES_MAX: u32 = super::BOUNDS.in_all;
+
+/// Begins the note of a run that makes up for one of unknown end, and ends the note of that one.
 const AGAIN: &str = "again: ";
+const IS_REPEATED: &str = "it is made again";
 
 /// Runs what is scheduled, until it is ended. Nothing where nothing is scheduled.
 #[derive(Debug)]
@@ -129,6 +140,8 @@ pub(crate) struct Movement {
 pub(crate) struct BegunRun {
     pub(crate) schedule: Schedule,
     pub(crate) fence: RunFence,
+    /// Whether it makes up for a run of unknown end.
+    pub(crate) is_again: bool,
 }
 
 /// What a moment brought.
@@ -144,7 +157,7 @@ pub(crate) struct Moment {
 impl Movement {
     /// Begins the runs that are due at `now_ms`, at most `n_free`, beside those that go on, and records what passes.
     ///
-    /// Errors: [`StoreError`]; what was begun until then is lost to this moment and settled as of unknown end later.
+    /// Errors: [`StoreError`], unless something was begun before.
     pub(crate) async fn moment(
         &mut self,
         now_ms: i64,
@@ -154,10 +167,13 @@ impl Movement {
         let mut moment = Moment::default();
         if now_ms.saturating_sub(self.kept_ms).unsigned_abs() >= KEPT_MS.unsigned_abs() {
             moment.lost = self.keep(running).await?;
-            self.settle(now_ms, may_repeat).await?;
+            self.settle(now_ms, running, may_repeat).await?;
+            if now_ms < self.kept_ms || self.kept_ms == i64::MIN {
+                self.correct(now_ms).await?;
+            }
             self.kept_ms = now_ms;
         }
-        moment.next_ms = self.store.next_schedule(self.directory.clone()).await?;
+        moment.next_ms = self.next(now_ms).await?;
         let is_due = moment.next_ms.is_some_and(|next_ms| next_ms <= now_ms);
         if !is_due || n_free == 0 {
             return Ok(moment);
@@ -165,14 +181,81 @@ impl Movement {
         let claim = ScheduleClaim {
             directory: self.directory.clone(),
             now_ms,
+            waiting_ms: waiting_ms(self.missed, now_ms),
             lease: CLAIMED,
             limit: u32::try_from(n_free).unwrap_or(u32::MAX),
         };
-        for schedule in self.store.claim_schedules(claim).await? {
-            moment.begun.extend(self.begin(schedule, now_ms).await?);
-        }
-        moment.next_ms = self.store.next_schedule(self.directory.clone()).await?;
+        let claimed = self.store.claim_schedules(claim).await?;
+        let is_vain = claimed.is_empty();
+        let moved = self.begin_all(claimed, now_ms, &mut moment.begun).await;
+        let next_ms = match moved {
+            Ok(()) => self.next(now_ms).await,
+            Err(error) => Err(error),
+        };
+        moment.next_ms = match next_ms {
+            Ok(next_ms) if is_vain => vain(next_ms, now_ms),
+            Ok(next_ms) => next_ms,
+            Err(error) if moment.begun.is_empty() => return Err(error),
+            // What was begun has to be made; the rest comes with the next look.
+            Err(error) => {
+                unwritten(&error);
+                None
+            }
+        };
         Ok(moment)
+    }
+
+    /// When the next schedule comes.
+    async fn next(&self, now_ms: i64) -> Result<Option<i64>, StoreError> {
+        let waiting_ms = waiting_ms(self.missed, now_ms);
+        self.store
+            .next_schedule(self.directory.clone(), waiting_ms)
+            .await
+    }
+
+    async fn begin_all(
+        &self,
+        claimed: Vec<Schedule>,
+        now_ms: i64,
+        begun: &mut Vec<BegunRun>,
+    ) -> Result<(), StoreError> {
+        for schedule in claimed {
+            begun.extend(self.begin(schedule, now_ms).await?);
+        }
+        Ok(())
+    }
+
+    /// Finds the next time of schedules anew that a clock far ahead has moved on: they would be silent until then.
+    async fn correct(&self, now_ms: i64) -> Result<(), StoreError> {
+        for schedule in self.store.schedules(None, SCHEDULES_MAX).await? {
+            let Some(due_ms) = schedule.what.next_ms else {
+                continue;
+            };
+            if schedule.what.owner.directory != self.directory {
+                continue;
+            }
+            let Ok(times) = serde_json::from_str::<Times>(&schedule.what.times) else {
+                continue;
+            };
+            let next_ms = corrected(&times, (schedule.at_ms, due_ms), now_ms);
+            if next_ms.is_none() {
+                continue;
+            }
+            let begin = RunBegin {
+                run: Uuid::now_v7(),
+                schedule: schedule.id,
+                fence: schedule.fence,
+                due_ms,
+                next_ms,
+                at_ms: now_ms,
+                hold: None,
+                state: RunState::Missed,
+                note: "a clock that was ahead had set this time; the next one was found anew"
+                    .to_owned(),
+            };
+            self.store.begin_run(begin).await.map(drop)?;
+        }
+        Ok(())
     }
 
     /// Says that the runs go on; gives back those that are another host's now.
@@ -196,11 +279,11 @@ impl Movement {
         };
         let is_held = schedule.held.is_some();
         let mut step = step(&times, (due_ms, now_ms), is_held, self.missed);
-        let was_unknown = schedule.last.as_ref().map(|last| last.state) == Some(RunState::Unknown);
-        if was_unknown && step.state == RunState::Running {
+        let runs = step.state == RunState::Running;
+        let is_again = runs && is_ordered(&schedule);
+        if is_again {
             step.note = format!("{AGAIN}{}", step.note);
         }
-        let runs = step.state == RunState::Running;
         let run = Uuid::now_v7();
         let begin = RunBegin {
             run,
@@ -218,7 +301,11 @@ impl Movement {
             fence: schedule.fence,
         };
         let is_ours = self.store.begin_run(begin).await?;
-        Ok((is_ours && runs).then_some(BegunRun { schedule, fence }))
+        Ok((is_ours && runs).then_some(BegunRun {
+            schedule,
+            fence,
+            is_again,
+        }))
     }
 
     /// A schedule that another program wrote, and this one cannot read, does not come again.
@@ -242,29 +329,49 @@ impl Movement {
         self.store.begin_run(begin).await.map(drop)
     }
 
-    /// Ends the runs whose host has ended over them. One whose tool may be called again is made once more, at once.
+    /// Ends the runs that nobody makes any more. One whose tool may be called again is made once more, at once.
     async fn settle(
         &self,
         now_ms: i64,
+        running: &[RunFence],
         may_repeat: &(dyn Fn(&str) -> bool + Sync),
     ) -> Result<(), StoreError> {
         for schedule in self.store.held_schedules(self.directory.clone()).await? {
             let Some(held) = &schedule.held else { continue };
-            let Some(only_over) = lost(held) else {
-                continue;
+            let is_own = held.host == self.own;
+            let only_over = match is_own {
+                true if running.contains(&held.fence) => continue,
+                // Its end could not be written, or its begin was written and not answered.
+                true => false,
+                false => match lost(held) {
+                    Some(only_over) => only_over,
+                    None => continue,
+                },
             };
             let last = schedule.last.as_ref();
             let was_again = last.is_some_and(|last| last.note.starts_with(AGAIN));
-            let repeats = !was_again && is_repeatable(&schedule, may_repeat);
+            // What took its place meanwhile, or was claimed, comes at its own time.
+            let is_same = held.fence.fence == schedule.fence;
+            let repeats = is_same && !was_again && is_repeatable(&schedule, may_repeat);
+            let cause = match is_own {
+                true => "its end could not be recorded",
+                false => "its host ended over it",
+            };
+            let next_ms = schedule
+                .what
+                .next_ms
+                .map_or(now_ms, |at_ms| at_ms.min(now_ms));
             let finish = RunFinish {
                 fence: held.fence,
                 only_over,
                 state: RunState::Unknown,
                 note: match repeats {
-                    true => "its host ended over it; it is made again".to_owned(),
-                    false => "its host ended over it; nobody knows how far it came, so it is not made again".to_owned(),
+                    true => format!("{cause}; {IS_REPEATED}"),
+                    false => {
+                        format!("{cause}; nobody knows how far it came, so it is not made again")
+                    }
                 },
-                next_ms: repeats.then_some(now_ms),
+                next_ms: repeats.then_some(next_ms),
                 at_ms: now_ms,
             };
             self.store.finish_run(finish).await?;
@@ -273,13 +380,24 @@ impl Movement {
     }
 }
 
-/// Whether nobody makes a run any more; if that is so only because its lease is over, it counts only while the lease is.
+/// Whether the next run makes up for the last one, whose end nobody knows.
+fn is_ordered(schedule: &Schedule) -> bool {
+    let last = schedule.last.as_ref();
+    last.is_some_and(|last| last.state == RunState::Unknown && last.note.ends_with(IS_REPEATED))
+}
+
+/// Whether nobody makes a run of another process any more; if that is so only because its lease is over, it counts only while the lease is.
 fn lost(held: &RunHold) -> Option<bool> {
     match process::liveness(&held.host) {
         Liveness::Running => None,
         Liveness::Ended => Some(false),
         Liveness::Elsewhere => held.is_over.then_some(true),
     }
+}
+
+/// When to look again after what is due could not be had.
+fn vain(next_ms: Option<i64>, now_ms: i64) -> Option<i64> {
+    next_ms.map(|at_ms| at_ms.max(now_ms.saturating_add(REST_MS)))
 }
 
 fn is_repeatable(schedule: &Schedule, may_repeat: &(dyn Fn(&str) -> bool + Sync)) -> bool {
@@ -292,47 +410,47 @@ fn is_repeatable(schedule: &Schedule, may_repeat: &(dyn Fn(&str) -> bool + Sync)
 /// The runs of this process that go on.
 #[derive(Default)]
 struct OwnRuns {
-    ends: JoinSet<Uuid>,
-    going_on: HashMap<Uuid, (RunFence, CancellationToken)>,
+    ends: JoinSet<()>,
+    /// By the task that makes them.
+    going_on: HashMap<Id, (RunFence, CancellationToken)>,
 }
 
 impl OwnRuns {
     fn begin(&mut self, host: &Host, begun: BegunRun, cancel: &CancellationToken) {
         let (fence, cancel) = (begun.fence, cancel.child_token());
-        self.going_on.insert(fence.run, (fence, cancel.clone()));
-        self.ends.spawn(one(host.clone(), begun, cancel));
+        let task = self.ends.spawn(one(host.clone(), begun, cancel.clone()));
+        self.going_on.insert(task.id(), (fence, cancel));
     }
 
     /// Forgets those that have ended.
     fn tidy(&mut self) {
-        while let Some(ended) = self.ends.try_join_next() {
+        while let Some(ended) = self.ends.try_join_next_with_id() {
             self.forget(ended);
         }
     }
 
     /// Waits for the end of one.
     async fn end(&mut self) {
-        if let Some(ended) = self.ends.join_next().await {
+        if let Some(ended) = self.ends.join_next_with_id().await {
             self.forget(ended);
         }
     }
 
-    fn forget(&mut self, ended: Result<Uuid, JoinError>) {
-        // A run whose task fails is recorded by another host when its lease is over.
-        if let Ok(run) = ended {
-            self.going_on.remove(&run);
-        }
+    fn forget(&mut self, ended: Result<(Id, ()), JoinError>) {
+        // A run whose task fails is settled like one whose end could not be written.
+        let task = ended.map_or_else(|failed| failed.id(), |(task, ())| task);
+        self.going_on.remove(&task);
     }
 
     fn fences(&self) -> Vec<RunFence> {
         self.going_on.values().map(|(fence, _)| *fence).collect()
     }
 
-    /// Ends what another host has taken over.
+    /// Ends what is not this host's any more.
     fn cancel(&self, lost: &[Uuid]) {
-        let lost = lost.iter().filter_map(|run| self.going_on.get(run));
-        for (fence, cancel) in lost {
-            tracing::warn!(run = %fence.run, "a scheduled run was taken over by another host; it is ended here");
+        let is_lost = |fence: &RunFence| lost.contains(&fence.run);
+        for (fence, cancel) in self.going_on.values().filter(|(fence, _)| is_lost(fence)) {
+            tracing::warn!(run = %fence.run, "a scheduled run is ended: its task was cancelled, or another host has taken it over");
             cancel.cancel();
         }
     }
@@ -361,10 +479,7 @@ async fn work(
                 wait(moment.next_ms, now)
             }
             Err(error) => {
-                tracing::error!(
-                    error = &error as &dyn std::error::Error,
-                    "schedules cannot be read or written"
-                );
+                unwritten(&error);
                 PERIOD
             }
         };
@@ -373,7 +488,8 @@ async fn work(
         tokio::select! {
             biased;
             () = stop.cancelled() => break,
-            () = runs.end(), if is_full => {}
+            // What waits for a run comes with its end.
+            () = runs.end(), if !runs.ends.is_empty() => {}
             () = news.notified(), if !is_full => {}
             () = tokio::time::sleep(wait) => {}
         }
@@ -381,6 +497,13 @@ async fn work(
     while !runs.ends.is_empty() {
         runs.end().await;
     }
+}
+
+fn unwritten(error: &StoreError) {
+    tracing::error!(
+        error = error as &dyn std::error::Error,
+        "schedules cannot be read or written"
+    );
 }
 
 fn wait(next_ms: Option<i64>, now_ms: i64) -> Duration {
@@ -391,14 +514,17 @@ fn wait(next_ms: Option<i64>, now_ms: i64) -> Duration {
     Duration::from_millis(left).min(PERIOD)
 }
 
-/// Makes one run and records its end; gives back which it was.
-async fn one(host: Host, begun: BegunRun, stop: CancellationToken) -> Uuid {
-    let BegunRun { schedule, fence } = begun;
-    let was_again = schedule.last.as_ref().map(|last| last.state) == Some(RunState::Unknown);
+/// Makes one run and records its end.
+async fn one(host: Host, begun: BegunRun, stop: CancellationToken) {
+    let BegunRun {
+        schedule,
+        fence,
+        is_again,
+    } = begun;
     // On a task of its own: a failure of the host has to be recorded, too.
     let mut running = JoinSet::new();
-    let of_run = host.clone();
-    running.spawn(async move { run::run(&of_run, &schedule, fence, &stop).await });
+    let (of_run, cancel) = (host.clone(), stop.clone());
+    running.spawn(async move { run::run(&of_run, &schedule, fence, &cancel).await });
     let (state, note) = match running.join_next().await {
         Some(Ok(ended)) => ended,
         Some(Err(_)) | None => (
@@ -410,20 +536,31 @@ async fn one(host: Host, begun: BegunRun, stop: CancellationToken) -> Uuid {
         fence,
         only_over: false,
         state,
-        note: match was_again {
+        note: match is_again {
             true => format!("{AGAIN}{note}"),
             false => note,
         },
         next_ms: None,
         at_ms: now_ms(),
     };
-    if let Err(error) = host.store().finish_run(finish).await {
-        tracing::error!(
-            error = &error as &dyn std::error::Error,
-            "the end of a scheduled run cannot be recorded"
-        );
+    record_end(host.store(), finish, &stop).await;
+}
+
+/// Records the end of a run. A store that is away for a moment is waited for, unless the host ends.
+async fn record_end(store: &Store, finish: RunFinish, stop: &CancellationToken) {
+    for _ in 0..END_TRIES {
+        match store.finish_run(finish.clone()).await {
+            Ok(_) | Err(StoreError::Closed { .. }) => return,
+            Err(error) => tracing::error!(
+                error = &error as &dyn std::error::Error,
+                "the end of a scheduled run cannot be recorded"
+            ),
+        }
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = tokio::time::sleep(END_WAIT) => {}
+        }
     }
-    fence.run
 }
 
 #[cfg(test)]

@@ -8,6 +8,10 @@ use super::times::Times;
 /// Later than this it was missed: no host was there for it.
 const LATE_MS: i64 = 60_000;
 
+/// How far ahead of now a clock must have been that wrote a schedule, so that its next time is found anew. A clock that is set back by less
+/// runs nothing twice.
+const AHEAD_MS: i64 = 2 * 86_400_000;
+
 /// Most times that passed which are made up for one by one.
 const MADE_UP_MAX: usize = 100;
 
@@ -20,6 +24,20 @@ pub(crate) struct Step {
     pub(crate) next_ms: Option<i64>,
     /// What to know of it.
     pub(crate) note: String,
+}
+
+/// The moment before which times that were missed wait while a run goes on: where each is made up for, none is refused for the one before.
+pub(crate) fn waiting_ms(missed: MissedRuns, now_ms: i64) -> Option<i64> {
+    (missed == MissedRuns::RunAll).then(|| now_ms.saturating_sub(LATE_MS))
+}
+
+/// The next time of a schedule that was written at `at_ms` to come at `next_ms`, where that was by a clock that was ahead; else none.
+pub(crate) fn corrected(times: &Times, (at_ms, next_ms): (i64, i64), now_ms: i64) -> Option<i64> {
+    let was_ahead = at_ms.saturating_sub(now_ms) > AHEAD_MS;
+    if !was_ahead || matches!(times, Times::Once { .. }) {
+        return None;
+    }
+    times.next(now_ms).filter(|right_ms| *right_ms < next_ms)
 }
 
 /// What becomes of the time `due_ms` of a schedule, now; `is_held` says that its last run goes on.

@@ -140,12 +140,15 @@ pub(crate) struct ChainMark {
     /// Events up to this number cannot be verified any more: the operator said that their key is lost.
     #[serde(default)]
     pub(crate) lost_upto: i64,
+    /// The names of the keys that are lost, the last ones.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) lost_keys: Vec<String>,
     /// Chains of hosts that are gone and were removed by this one, the last ones.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) forgotten: Vec<ForgottenChain>,
 }
 
-/// Chains that a mark names at most.
+/// Chains, and lost keys, that a mark names at most.
 const FORGOTTEN_MAX: usize = 100;
 
 /// Up to where the chain of a host that is gone was removed by another.
@@ -184,6 +187,7 @@ impl ChainMark {
             n_removed: 0,
             n_unsound: 0,
             lost_upto: 0,
+            lost_keys: Vec::new(),
             forgotten: Vec::new(),
         }
     }
@@ -193,6 +197,15 @@ impl ChainMark {
         self.forgotten.push(chain);
         let n_more = self.forgotten.len().saturating_sub(FORGOTTEN_MAX);
         self.forgotten.drain(..n_more);
+        self
+    }
+
+    /// The same, when the key is lost that events up to number `n` were made with.
+    pub(crate) fn with_lost_key(mut self, n: i64) -> Self {
+        self.lost_upto = n;
+        self.lost_keys.push(self.key.clone());
+        let n_more = self.lost_keys.len().saturating_sub(FORGOTTEN_MAX);
+        self.lost_keys.drain(..n_more);
         self
     }
 
@@ -238,6 +251,8 @@ pub struct ChainReport {
     pub n_removed_calls: i64,
     /// Events that cannot be verified, because the operator said that their key is lost.
     pub n_lost: u64,
+    /// The names of the keys that the operator said are lost, the last ones.
+    pub lost_keys: Vec<String>,
     /// The codes of the events that were asked for, by number.
     pub codes: BTreeMap<i64, String>,
     /// What is wrong, the first 1,000.

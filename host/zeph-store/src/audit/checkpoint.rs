@@ -49,11 +49,15 @@ impl CheckpointDue {
     /// Whether one is due of `head`, when the last was of event `n` at `at_ms`.
     pub(crate) fn is_due(&self, head: &ChainHead, (n, at_ms): (i64, i64)) -> bool {
         let n_new = u64::try_from(head.count.saturating_sub(n)).unwrap_or(0);
+        // One that was taken ahead of now was by a clock that was wrong: to wait for that moment could take years.
+        let is_ahead = at_ms > self.at_ms;
         let passed_ms = u128::try_from(self.at_ms.saturating_sub(at_ms)).unwrap_or(0);
         match self.every {
             None => true,
             Some(CheckpointEvery::Records(every)) => n_new >= every.max(1),
-            Some(CheckpointEvery::Time(every)) => n_new > 0 && passed_ms >= every.as_millis(),
+            Some(CheckpointEvery::Time(every)) => {
+                n_new > 0 && (is_ahead || passed_ms >= every.as_millis())
+            }
         }
     }
 }
@@ -164,10 +168,9 @@ impl Store {
 impl Checkpoints {
     /// Reads the checkpoints in a file: one in each line, or what `journalctl -o json` or `-o cat` prints. Other lines are skipped.
     ///
-    /// Errors: [`StoreError::File`]; a file of more than 256 MiB is one.
+    /// Errors: [`StoreError::Checkpoints`]; a file of more than 256 MiB is one.
     pub fn read(path: &Path, keys: &AuditKeys) -> Result<Self, StoreError> {
-        let fault = |source| StoreError::File {
-            operation: "read the checkpoints",
+        let fault = |source| StoreError::Checkpoints {
             path: path.to_owned(),
             source,
         };

@@ -26,6 +26,8 @@ pub enum AuditProblemKind {
     Rewritten,
     /// The key it was made with is missing.
     KeyMissing,
+    /// It cannot be read.
+    Damaged,
 }
 
 /// Where a problem is.
@@ -97,6 +99,7 @@ impl AuditProblemKind {
             Self::Truncated => "truncated",
             Self::Rewritten => "rewritten",
             Self::KeyMissing => "key missing",
+            Self::Damaged => "damaged",
         }
     }
 }

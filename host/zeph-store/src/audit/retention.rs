@@ -141,7 +141,8 @@ impl Walk<'_> {
             self.mark.upto_key = mark.key;
         }
         let key = self.keys.named(&self.mark.upto_key);
-        let row = match (kind, key) {
+        // Of an event that nobody can verify, the row goes or stays by its age alone.
+        let row = match (kind, key.or(self.keys.newest())) {
             (Some(EventKind::Begin | EventKind::Carried), Some(key)) => {
                 Some(rows.begin(event, key)?)
             }

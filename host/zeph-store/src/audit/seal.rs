@@ -128,10 +128,13 @@ pub(crate) trait SealedAudit {
         };
         let head = self.newest_event()?;
         let is_lost = keys.named(&mark.key).is_none() && !keys.is_out_of_reach(&mark.key);
+        let mark = match is_lost {
+            true => mark.with_lost_key(head.n),
+            false => mark,
+        };
         let mark = ChainMark {
             key: newest(keys)?.id.clone(),
             at_ms,
-            lost_upto: if is_lost { head.n } else { mark.lost_upto },
             ..mark
         };
         self.seal().set(keys, at_ms, Some(head));

@@ -130,6 +130,7 @@ impl Extent {
             n_removed_events: mark.upto,
             n_removed_calls: mark.n_removed,
             n_lost: all.n_lost,
+            lost_keys: mark.lost_keys.clone(),
             codes: self.codes,
             problems: all.problems.list,
             n_more: all.problems.n_more,
@@ -156,12 +157,12 @@ impl Extent {
             );
             self.at_start(all, AuditProblemKind::Inserted, message);
         }
-        // Rows whose events cannot be verified are not counted.
-        if all.n_lost == 0 && self.n_rows > all.n_calls {
+        // Events that cannot be verified are not counted: there each row is asked for its own.
+        if all.n_lost > 0 || self.n_rows > all.n_calls {
             let message = "no record of the chain is of this call";
             self.inserted(all, unvouched(Missing::Begin)?, message);
         }
-        if all.n_lost == 0 && self.n_ended > all.n_ends {
+        if all.n_lost > 0 || self.n_ended > all.n_ends {
             let message = "no record of the chain is of the end of this call";
             self.inserted(all, unvouched(Missing::End)?, message);
         }

@@ -14,7 +14,7 @@ use super::{Cell, Columns, CopyEnd, HeldRows, TakeRows};
 use crate::error::StoreError;
 use crate::open::StoreOptions;
 use crate::operations::{OperationFault, Outcome};
-use crate::postgres::connection::{Connection, Server, Session};
+use crate::postgres::connection::{BEGIN, Connection, Server, Session};
 use crate::postgres::schema;
 use crate::postgres::url::ServerUrl;
 use crate::postgres::value::storable;
@@ -28,14 +28,30 @@ pub(super) struct PostgresEnd {
 }
 
 impl PostgresEnd {
-    pub(super) fn open(
+    /// The end that is copied from, which is only read; none when there is no store.
+    pub(super) fn open_source(
         url: ServerUrl,
         options: &StoreOptions,
-        writes: bool,
-    ) -> Result<Self, StoreError> {
+    ) -> Result<Option<Self>, StoreError> {
         let server = Server::new(url, options)?;
-        schema::migrate(&server)?;
-        let connection = Connection::new(Arc::clone(&server))?;
+        if !schema::is_there(&server)? {
+            return Ok(None);
+        }
+        let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+        Self::begun(&server, begin).map(Some)
+    }
+
+    /// The end that is copied to.
+    pub(super) fn open_target(url: ServerUrl, options: &StoreOptions) -> Result<Self, StoreError> {
+        let server = Server::new(url, options)?;
+        if !schema::is_there(&server)? {
+            schema::migrate(&server)?;
+        }
+        Self::begun(&server, BEGIN)
+    }
+
+    fn begun(server: &Arc<Server>, begin: &str) -> Result<Self, StoreError> {
+        let connection = Connection::new(Arc::clone(server))?;
         let session = connection.session();
         let session = session.map_err(|fault| server.site.told(OPERATION, fault))?;
         if !session.is_direct {
@@ -48,10 +64,7 @@ impl PostgresEnd {
             session,
             connection,
         };
-        end.run(match writes {
-            true => "BEGIN",
-            false => "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
-        })?;
+        end.run(begin)?;
         Ok(end)
     }
 

@@ -8,8 +8,8 @@ use rusqlite::{Connection, ToSql, params_from_iter};
 
 use super::{Cell, Columns, CopyEnd, HeldRows, ORDER, TakeRows};
 use crate::error::StoreError;
-use crate::open::StoreOptions;
-use crate::sqlite::open::open_file;
+use crate::open::{StoreOptions, WhenDamaged};
+use crate::sqlite::open::{open_file, open_to_read};
 use crate::sqlite::writer::Database;
 
 /// An open file in a transaction, which ends without a trace when this is dropped before the commit.
@@ -18,17 +18,22 @@ pub(super) struct SqliteEnd {
 }
 
 impl SqliteEnd {
-    pub(super) fn open(
-        path: &Path,
-        options: &StoreOptions,
-        writes: bool,
-    ) -> Result<Self, StoreError> {
-        let (database, notices) = open_file(path.to_owned(), options)?;
-        for notice in notices {
-            tracing::warn!("{notice}");
+    /// The end that is copied from: nothing in its file changes.
+    pub(super) fn open_source(path: &Path, options: &StoreOptions) -> Result<Self, StoreError> {
+        Self::begun(open_to_read(path, options)?, "BEGIN")
+    }
+
+    /// The end that is copied to. A file that is there has to be of this version, or empty.
+    pub(super) fn open_target(path: &Path, options: &StoreOptions) -> Result<Self, StoreError> {
+        if path.exists() {
+            drop(open_to_read(path, options)?);
         }
+        let (database, _) = open_file(path.to_owned(), options, WhenDamaged::Refuse)?;
+        Self::begun(database, "BEGIN IMMEDIATE")
+    }
+
+    fn begun(database: Database, begin: &str) -> Result<Self, StoreError> {
         let end = Self { database };
-        let begin = if writes { "BEGIN IMMEDIATE" } else { "BEGIN" };
         end.done(end.connection().execute_batch(begin))?;
         Ok(end)
     }

@@ -41,6 +41,9 @@ const ANSWER_GRACE: Duration = Duration::from_secs(2);
 /// How long the server keeps what a host holds in a transaction that it does not go on with.
 const IDLE_TRANSACTION_TIMEOUT: Duration = Duration::from_secs(60);
 
+/// What begins a transaction. Whatever the default of the server is: what reads after it waited for a lock has to see what others did.
+pub(crate) const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
+
 /// What a session is for, and so what it is set to.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Purpose {
@@ -159,8 +162,8 @@ impl Server {
         let limit = 2 * each.unwrap_or(CONNECT_TIMEOUT) * n_hosts;
         let connected = timeout(limit, self.connect_either_way(purpose, heard)).await;
         match connected {
-            Ok(session) => session.map_err(|error| Away(words_of(&error))),
-            Err(_) => Err(Away(format!("no answer within {} s", limit.as_secs()))),
+            Ok(session) => session.map_err(|error| Away::of_connect(&error)),
+            Err(_) => Err(Away::new(format!("no answer within {} s", limit.as_secs()))),
         }
     }
 
@@ -299,8 +302,8 @@ impl Session {
     /// The same within a bounded time, on a connection that is not of a store.
     pub(crate) async fn text(&self, sql: &str) -> Result<String, Away> {
         let said = timeout(ANSWER_GRACE, self.text_of(sql)).await;
-        let said = said.map_err(|_| Away("no answer".to_owned()))?;
-        said.map_err(|error| Away(words_of(&error)))
+        let said = said.map_err(|_| Away::new("no answer"))?;
+        said.map_err(|error| Away::new(words_of(&error)))
     }
 
     /// Runs a statement that gives nothing.
@@ -354,7 +357,7 @@ impl Connection {
         let limit = self.purpose.patience + ANSWER_GRACE;
         let Ok(answer) = self.block_on(async { timeout(limit, future).await }) else {
             session.is_lost.set(true);
-            return Err(Away(format!("no answer within {} s", limit.as_secs())).into());
+            return Err(Away::new(format!("no answer within {} s", limit.as_secs())).into());
         };
         Ok(answer?)
     }
@@ -391,8 +394,11 @@ impl Connection {
     /// What begins a transaction.
     pub(crate) fn begin(&self, session: &Session) -> String {
         match session.is_direct {
-            true => "BEGIN".to_owned(),
-            false => format!("BEGIN{}", self.server.local_settings(self.purpose.patience)),
+            true => BEGIN.to_owned(),
+            false => format!(
+                "{BEGIN}{}",
+                self.server.local_settings(self.purpose.patience)
+            ),
         }
     }
 

@@ -17,10 +17,33 @@ pub(crate) struct Site {
     pub(super) busy_timeout: Duration,
 }
 
-/// The server cannot be reached, or did not answer; in words.
+/// The server cannot be reached, did not answer, or does not let this host in; in words.
 #[derive(Debug, Clone, thiserror::Error)]
-#[error("{0}")]
-pub(crate) struct Away(pub(super) String);
+#[error("{said}")]
+pub(crate) struct Away {
+    said: String,
+    /// Whether it answered, and there is nothing to wait for: the user, the password or the database is another.
+    has_refused: bool,
+}
+
+impl Away {
+    pub(super) fn new(said: impl Into<String>) -> Self {
+        Self {
+            said: said.into(),
+            has_refused: false,
+        }
+    }
+
+    /// No connection could be made.
+    pub(super) fn of_connect(error: &tokio_postgres::Error) -> Self {
+        let code = error.code().map_or("", SqlState::code);
+        Self {
+            said: words_of(error),
+            // Invalid authorisation, no such database, no right to connect to it.
+            has_refused: code.starts_with("28") || matches!(code, "3D000" | "42501"),
+        }
+    }
+}
 
 /// What an error means for the transaction it ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,11 +133,6 @@ impl Site {
                 path,
                 source,
             },
-            Some(SqlState::DATA_CORRUPTED | SqlState::INDEX_CORRUPTED) => StoreError::Corrupt {
-                operation,
-                path,
-                source,
-            },
             _ if is_lost => self.away(operation, source),
             _ => StoreError::Database {
                 operation,
@@ -129,7 +147,7 @@ impl Site {
         let source = match fault {
             OperationFault::Line(error) | OperationFault::Told(error) => return error,
             OperationFault::Moved => {
-                return self.away(operation, Away("it was replaced".to_owned()));
+                return self.away(operation, Away::new("it was replaced"));
             }
             OperationFault::Database(source) => source,
         };
@@ -137,8 +155,16 @@ impl Site {
             Ok(error) => return self.error(operation, *error),
             Err(source) => source,
         };
-        if source.is::<Away>() {
-            return self.away(operation, source);
+        match source.downcast_ref::<Away>() {
+            Some(away) if away.has_refused => {
+                return StoreError::ServerRefused {
+                    operation,
+                    server: self.server.clone(),
+                    source,
+                };
+            }
+            Some(_) => return self.away(operation, source),
+            None => {}
         }
         StoreError::Database {
             operation,

@@ -109,7 +109,7 @@ async fn listen_once(
         match tokio::time::timeout(PROBE, heard.recv()).await {
             Ok(Some(Heard::Said(said))) => tell(announcer, &said, &schema),
             Ok(Some(Heard::TooMuch)) => announcer.tell(Change::Look),
-            Ok(None) => return Err(Away("the connection ended".to_owned())),
+            Ok(None) => return Err(Away::new("the connection ended")),
             Err(_) => probe(&session).await?,
         }
     }

@@ -173,16 +173,26 @@ pub(super) fn listed(
     with_last(transaction, &rows)
 }
 
-/// When the next schedule of a directory comes that no host has claimed.
-pub(super) fn next(transaction: &Transaction, directory: &str) -> Outcome<Option<i64>> {
+/// When the next schedule of a directory comes that no host has claimed, and that does not wait for a run since before `waiting_ms`.
+pub(super) fn next(
+    transaction: &Transaction,
+    directory: &str,
+    waiting_ms: Option<i64>,
+) -> Outcome<Option<i64>> {
     const SQL: &str = concat!(
         "SELECT next_ms FROM schedules
-        WHERE directory = $1 AND next_ms IS NOT NULL AND (claimed_until_ms IS NULL OR claimed_until_ms <= ",
+        WHERE directory = $1 AND next_ms IS NOT NULL AND (run_id IS NULL OR next_ms >= $2)
+        AND (claimed_until_ms IS NULL OR claimed_until_ms <= ",
         now!(),
         ") ORDER BY next_ms LIMIT 1"
     );
-    let row = transaction.query_opt(SQL, &[&directory])?;
+    let row = transaction.query_opt(SQL, &[&directory, &since(waiting_ms)])?;
     row.map(|row| get(&row, 0)).transpose()
+}
+
+/// The moment from which schedules come although a run goes on.
+fn since(waiting_ms: Option<i64>) -> i64 {
+    waiting_ms.unwrap_or(i64::MIN)
 }
 
 /// Claims schedules whose time has come, by the clock of the server too; those that another host claims at the moment are its own.
@@ -193,7 +203,7 @@ pub(super) fn claim(transaction: &Transaction, claim: &ScheduleClaim) -> Outcome
         " WHERE id = ANY (ARRAY(SELECT id FROM schedules
             WHERE directory = $1 AND next_ms IS NOT NULL AND next_ms <= least($2::bigint, ",
         now!(),
-        ") AND (claimed_until_ms IS NULL OR claimed_until_ms <= ",
+        ") AND (run_id IS NULL OR next_ms >= $5) AND (claimed_until_ms IS NULL OR claimed_until_ms <= ",
         now!(),
         ") ORDER BY next_ms LIMIT $4 FOR UPDATE SKIP LOCKED)) RETURNING ",
         columns!()
@@ -205,6 +215,7 @@ pub(super) fn claim(transaction: &Transaction, claim: &ScheduleClaim) -> Outcome
             &claim.now_ms,
             &milliseconds(claim.lease),
             &i64::from(claim.limit),
+            &since(claim.waiting_ms),
         ],
     )?;
     let mut claimed = with_last(transaction, &rows)?;
@@ -320,7 +331,7 @@ pub(super) fn is_held(transaction: &Transaction, fence: RunFence) -> Outcome<boo
 pub(super) fn finish_run(transaction: &Transaction, finish: &RunFinish) -> Outcome<bool> {
     const SCHEDULE: &str = concat!(
         "UPDATE schedules SET run_id = NULL, run_fence = 0, host_pid = NULL, host_start = NULL, held_until_ms = NULL,
-            next_ms = coalesce($3, next_ms)
+            next_ms = CASE WHEN fence = $2 THEN coalesce($3, next_ms) ELSE next_ms END
         WHERE run_id = $1 AND run_fence = $2 AND (NOT $4::boolean OR held_until_ms <= ",
         now!(),
         ")"

@@ -64,6 +64,49 @@ pub(crate) fn migrate(server: &Arc<Server>) -> Result<(), StoreError> {
     }
 }
 
+/// Whether a store of this version is there. Nothing is changed.
+///
+/// Errors: [`StoreError::Older`], [`StoreError::Newer`], [`StoreError::Foreign`], [`StoreError::ServerAway`], [`StoreError::Busy`].
+pub(crate) fn is_there(server: &Arc<Server>) -> Result<bool, StoreError> {
+    let transaction = Transaction::new(Arc::clone(server))?;
+    let found = found(&transaction);
+    transaction.roll_back();
+    let place = server.site.server.clone();
+    let known = newest_version();
+    match found.map_err(|fault| server.site.told("open the store", fault))? {
+        Found::Nothing => Ok(false),
+        Found::Tables => Err(StoreError::Foreign { path: place.into() }),
+        Found::Version(found) if found < known => Err(StoreError::Older {
+            place,
+            found,
+            known,
+        }),
+        Found::Version(found) if found > known => Err(StoreError::Newer {
+            path: place.into(),
+            found,
+            known,
+        }),
+        Found::Version(_) => Ok(true),
+    }
+}
+
+/// What is there.
+enum Found {
+    Nothing,
+    /// Those of another application.
+    Tables,
+    Version(i64),
+}
+
+fn found(transaction: &Transaction) -> Outcome<Found> {
+    transaction.begin()?;
+    Ok(match version(transaction)? {
+        Some(version) => Found::Version(version),
+        None if has_table(transaction, "conversations")? => Found::Tables,
+        None => Found::Nothing,
+    })
+}
+
 /// Whose the tables are.
 enum Migrated {
     Ours,
@@ -80,7 +123,7 @@ fn migrated(transaction: &Transaction) -> Outcome<Migrated> {
     // Waited for like for any other lock.
     transaction.lock("zeph-host schema")?;
     let found = version(transaction)?;
-    if found.is_none() && is_there(transaction, "conversations")? {
+    if found.is_none() && has_table(transaction, "conversations")? {
         return Ok(Migrated::Foreign);
     }
     let found = found.unwrap_or(0);
@@ -102,7 +145,7 @@ fn migrated(transaction: &Transaction) -> Outcome<Migrated> {
 }
 
 /// Whether there is a table of this name. Asked of the catalog itself: what a name was resolved to before a lock may be remembered after it.
-fn is_there(transaction: &Transaction, table: &str) -> Outcome<bool> {
+fn has_table(transaction: &Transaction, table: &str) -> Outcome<bool> {
     const SQL: &str = "
         SELECT EXISTS (SELECT 1 FROM pg_class
             WHERE relname = $1::text AND relnamespace = current_schema()::regnamespace)";
@@ -111,7 +154,7 @@ fn is_there(transaction: &Transaction, table: &str) -> Outcome<bool> {
 
 /// The version of the schema; none where there is none yet.
 fn version(transaction: &Transaction) -> Outcome<Option<i64>> {
-    if !is_there(transaction, "zeph_host_schema")? {
+    if !has_table(transaction, "zeph_host_schema")? {
         return Ok(None);
     }
     let row = transaction.query_opt("SELECT version FROM zeph_host_schema WHERE id = 1", &[])?;

@@ -236,7 +236,7 @@ impl Transaction {
                 self.trouble.set(Some(Trouble::Final));
                 self.connection.drop_session();
                 self.open.borrow_mut().take();
-                Err(Away(UNKNOWN.to_owned()).into())
+                Err(Away::new(UNKNOWN).into())
             }
             _ => {
                 self.open.borrow_mut().take();

@@ -243,7 +243,7 @@ fn run_together(transaction: &Transaction, jobs: &mut [Box<dyn Job>]) {
     for job in jobs {
         // Once nobody is there, each further try would take its time.
         match is_away {
-            true => job.fail(Away("it does not answer".to_owned()).into()),
+            true => job.fail(Away::new("it does not answer").into()),
             false => run_alone(transaction, job),
         }
         is_away |= transaction.trouble() == Some(Trouble::Lost);

@@ -11,7 +11,7 @@ use crate::conversation::Conversation;
 pub(super) fn listed(connection: &Connection, limit: u32) -> rusqlite::Result<Vec<Conversation>> {
     const SQL: &str = "
         SELECT id, started_at_ms, last_used_ms, n_calls,
-               (SELECT coalesce(sum(n_bytes), 0) FROM tool_overflow WHERE conversation_id = conversations.id)
+               (SELECT coalesce(sum(max(n_bytes, 0)), 0) FROM tool_overflow WHERE conversation_id = conversations.id)
         FROM conversations ORDER BY last_used_ms DESC, id DESC LIMIT ?1";
     connection
         .prepare_cached(SQL)?

@@ -12,10 +12,11 @@ use super::chain::ChainedConnection;
 use super::checkpoint::BACKSTOP_PAGES;
 use super::schema;
 use super::set_aside::{has_orphan_log, set_aside};
+use super::signs::{forget_damage, has_damage_note, was_a_store};
 use super::site::Site;
 use super::writer::Database;
 use crate::error::{ErrorSource, StoreError, file};
-use crate::open::{Location, MEMORY, StoreOptions};
+use crate::open::{Location, MEMORY, StoreOptions, WhenDamaged};
 use crate::place::{self, FileId};
 
 /// Prepared statements kept ready. More than there are different ones.
@@ -24,6 +25,9 @@ const STATEMENTS_MAX: usize = 64;
 /// Bytes of pages that are kept in memory. The store has one connection, calls read the few rows they are about, and the kernel keeps the
 /// file's pages besides; what SQLite would take, twice as much, is memory that a host fills over its first thousand calls.
 const CACHE_BYTES: i64 = 1 << 20;
+
+/// What is tried, for messages.
+const OPEN: &str = "open the store";
 
 /// Bytes the write-ahead log keeps on disk after a checkpoint. A burst may grow it; this gives the space back.
 const LOG_BYTES_KEPT: i64 = 8 << 20;
@@ -81,29 +85,36 @@ pub(crate) fn open_memory(options: &StoreOptions) -> Result<Database, StoreError
     })
 }
 
+/// Opens or creates the file at `path`, and brings it to the newest schema.
 pub(crate) fn open_file(
     path: PathBuf,
     options: &StoreOptions,
+    when_damaged: WhenDamaged,
 ) -> Result<(Database, Vec<String>), StoreError> {
-    // Absolute, so that the file stays the same when the process changes its directory.
-    let absolute = std::path::absolute(&path).map_err(file("find the store", &path))?;
-    let site = Site {
-        path: absolute,
-        busy_timeout: options.busy_timeout,
-    };
+    let site = absolute_site(&path, options)?;
     let path = site.path.as_path();
     place::create_folder_of(path).map_err(file("create the folder of the store", path))?;
     place::check_regular(path)?;
     let _start_lock = place::lock_start(path, options.busy_timeout)?;
     let mut notices = Vec::new();
     if has_orphan_log(path) {
+        if when_damaged == WhenDamaged::Refuse {
+            return Err(orphan_error(&site));
+        }
         let aside = set_aside(path, options.at_ms)?;
         notices.push(orphan_notice(path, &aside));
     }
     place::create_private(path)?;
-    let connection = match connect(&site) {
-        Err(StoreError::Corrupt { source, .. }) if is_damaged(&site) => {
+    let connected = match when_damaged {
+        WhenDamaged::Refuse => connect(&site),
+        WhenDamaged::SetAside => connect_unless_noted(&site),
+    };
+    let connection = match connected {
+        Err(StoreError::Corrupt { source, .. })
+            if when_damaged == WhenDamaged::SetAside && is_damaged(&site) =>
+        {
             let aside = set_aside(path, options.at_ms)?;
+            forget_damage(path);
             notices.push(damage_notice(path, &aside, &source));
             place::create_private(path)?;
             connect(&site)?
@@ -121,15 +132,96 @@ pub(crate) fn open_file(
     ))
 }
 
+/// Opens the file of a store to read all of it, and changes nothing: no schema, no log, no name.
+///
+/// Errors: [`StoreError::Corrupt`], [`StoreError::Foreign`]; [`StoreError::Older`] and [`StoreError::Newer`] for another schema.
+pub(crate) fn open_to_read(path: &Path, options: &StoreOptions) -> Result<Database, StoreError> {
+    let site = absolute_site(path, options)?;
+    place::check_regular(&site.path)?;
+    let log = place::with_suffix(&site.path, "-wal");
+    let has_log = std::fs::metadata(log).is_ok_and(|log| log.len() > 0);
+    let connection = told_if_foreign(&site, connect_to_read(&site))?;
+    // An empty log that this made goes when it is closed; one that holds something is its owner's.
+    connection
+        .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, has_log)
+        .map_err(|source| site.error(OPEN, source))?;
+    Ok(Database {
+        connection: ChainedConnection::new(connection),
+        site,
+        file_id: None,
+    })
+}
+
+fn connect_to_read(site: &Site) -> Result<Connection, StoreError> {
+    let fault = |source| site.error(OPEN, source);
+    let connection = open_connection(site).map_err(fault)?;
+    connection
+        .pragma_update(None, "query_only", true)
+        .map_err(fault)?;
+    let found = check_ours(&connection, site)?;
+    let known = schema::newest_version();
+    if found.is_some_and(|found| found < known) {
+        return Err(StoreError::Older {
+            place: site.path.display().to_string(),
+            found: found.unwrap_or(0),
+            known,
+        });
+    }
+    check_pages(&connection, site)?;
+    Ok(connection)
+}
+
+/// Checks every page of the file at `path`.
+///
+/// Errors: [`StoreError::Corrupt`], and why it cannot be read. Limits: O(size of the file).
+pub(crate) fn check_file(path: &Path, options: &StoreOptions) -> Result<(), StoreError> {
+    let site = absolute_site(path, options)?;
+    check_whole(&site)
+}
+
+/// Where the file at `path` is. Absolute, so that it stays the same when the process changes its directory.
+fn absolute_site(path: &Path, options: &StoreOptions) -> Result<Site, StoreError> {
+    let path = std::path::absolute(path).map_err(file("find the store", path))?;
+    Ok(Site {
+        path,
+        busy_timeout: options.busy_timeout,
+    })
+}
+
 /// Opens an existing file, checks that it is ours to write, and brings it to the newest schema.
 fn connect(site: &Site) -> Result<Connection, StoreError> {
-    const OPERATION: &str = "open the store";
-    let fault = |source| site.error(OPERATION, source);
+    told_if_foreign(site, connect_as_found(site))
+}
+
+/// The same; where damage was met in the file, its pages are all looked at first.
+fn connect_unless_noted(site: &Site) -> Result<Connection, StoreError> {
+    if has_damage_note(&site.path) {
+        check_whole(site)?;
+        forget_damage(&site.path);
+    }
+    connect(site)
+}
+
+/// What SQLite cannot read is damaged only if it was a store once.
+fn told_if_foreign(
+    site: &Site,
+    connected: Result<Connection, StoreError>,
+) -> Result<Connection, StoreError> {
+    match connected {
+        Err(StoreError::Corrupt { .. }) if !was_a_store(&site.path) => Err(StoreError::Foreign {
+            path: site.path.clone(),
+        }),
+        other => other,
+    }
+}
+
+fn connect_as_found(site: &Site) -> Result<Connection, StoreError> {
+    let fault = |source| site.error(OPEN, source);
     let mut connection = open_connection(site).map_err(fault)?;
     if connection.is_readonly("main").map_err(fault)? {
         let source = ErrorSource::from(std::io::Error::from(std::io::ErrorKind::PermissionDenied));
         return Err(StoreError::ReadOnly {
-            operation: OPERATION,
+            operation: OPEN,
             path: site.path.clone(),
             source,
         });
@@ -154,8 +246,9 @@ pub(crate) fn open_connection(site: &Site) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// Refuses a database of another application or of a newer program, before anything is written.
-fn check_ours(connection: &Connection, site: &Site) -> Result<(), StoreError> {
+/// Refuses a database of another application or of a newer program, before anything is written. The version of its schema; none when it is
+/// empty.
+fn check_ours(connection: &Connection, site: &Site) -> Result<Option<i64>, StoreError> {
     let number = |sql: &str| {
         let number = connection.query_row(sql, [], |row| row.get::<_, i64>(0));
         number.map_err(|source| site.error("read the version of the store", source))
@@ -165,7 +258,7 @@ fn check_ours(connection: &Connection, site: &Site) -> Result<(), StoreError> {
     let n_objects = number("SELECT count(*) FROM sqlite_schema")?;
     let is_fresh = application == 0 && found == 0 && n_objects == 0;
     if is_fresh {
-        return Ok(());
+        return Ok(None);
     }
     if application != schema::APPLICATION_ID {
         return Err(StoreError::Foreign {
@@ -180,7 +273,7 @@ fn check_ours(connection: &Connection, site: &Site) -> Result<(), StoreError> {
             known,
         });
     }
-    Ok(())
+    Ok(Some(found))
 }
 
 fn configure(connection: &Connection, site: &Site) -> rusqlite::Result<()> {
@@ -195,40 +288,56 @@ fn configure(connection: &Connection, site: &Site) -> rusqlite::Result<()> {
     connection.pragma_update_and_check(None, "journal_size_limit", LOG_BYTES_KEPT, |_| Ok(()))
 }
 
-/// Checks the whole file; called only after a sign of damage.
+/// Whether the file is damaged; asked only after a sign of it.
+fn is_damaged(site: &Site) -> bool {
+    matches!(check_whole(site), Err(StoreError::Corrupt { .. }))
+}
+
+/// Checks the whole file.
 ///
 /// Limits: O(size of the file). Others who start on the same file wait meanwhile.
-fn is_damaged(site: &Site) -> bool {
-    let verdict = open_connection(site).and_then(|connection| {
-        connection.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0))
-    });
-    match verdict {
-        Ok(verdict) => verdict != "ok",
-        Err(error) => matches!(
-            site.error("check the store", error),
-            StoreError::Corrupt { .. }
-        ),
+fn check_whole(site: &Site) -> Result<(), StoreError> {
+    let connection = open_connection(site).map_err(|source| site.error(CHECK, source))?;
+    check_pages(&connection, site)
+}
+
+const CHECK: &str = "check the store";
+
+fn check_pages(connection: &Connection, site: &Site) -> Result<(), StoreError> {
+    let verdict = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0));
+    match verdict.map_err(|source| site.error(CHECK, source))? {
+        verdict if verdict == "ok" => Ok(()),
+        verdict => Err(StoreError::Corrupt {
+            operation: CHECK,
+            path: site.path.clone(),
+            source: verdict.into(),
+        }),
+    }
+}
+
+/// The log of a store without the store.
+fn orphan_error(site: &Site) -> StoreError {
+    StoreError::Corrupt {
+        operation: OPEN,
+        path: site.path.clone(),
+        source: "its write-ahead log is there, and the file itself is missing".into(),
     }
 }
 
 fn damage_notice(path: &Path, aside: &Path, source: &ErrorSource) -> String {
-    let notice = format!(
+    format!(
         "the store `{}` is damaged ({source}): it was set aside as `{}` and a fresh one was started; conversations, \
          stored outputs and audit rows up to now are only in the file set aside",
         path.display(),
         aside.display(),
-    );
-    tracing::warn!("{notice}");
-    notice
+    )
 }
 
 fn orphan_notice(path: &Path, aside: &Path) -> String {
-    let notice = format!(
+    format!(
         "the store `{}` was missing but its write-ahead log was there: the log was set aside as `{}-wal` and a fresh \
          store was started",
         path.display(),
         aside.display(),
-    );
-    tracing::warn!("{notice}");
-    notice
+    )
 }

@@ -42,22 +42,25 @@ pub(super) fn read(
     conversation: ConversationId,
     id: OverflowId,
 ) -> rusqlite::Result<Option<Vec<u8>>> {
-    const SQL: &str = "SELECT content FROM tool_overflow WHERE id = ?1 AND conversation_id = ?2";
+    const SQL: &str =
+        "SELECT content, n_bytes FROM tool_overflow WHERE id = ?1 AND conversation_id = ?2";
     let key = [id.to_string(), conversation.to_string()];
-    let first: Option<Vec<u8>> = connection
+    let first: Option<(Vec<u8>, i64)> = connection
         .prepare_cached(SQL)?
-        .query_row(key, |row| row.get(0))
+        .query_row(key, |row| Ok((row.get(0)?, row.get(1)?)))
         .optional()?;
-    let Some(mut content) = first else {
+    let Some((mut content, n_bytes)) = first else {
         return Ok(None);
     };
     append_parts(connection, id, &mut content)?;
-    Ok(Some(content))
+    // Another length: some of it was swept.
+    let is_whole = i64::try_from(content.len()).is_ok_and(|len| len == n_bytes);
+    Ok(is_whole.then_some(content))
 }
 
 const NEWEST: &str = "
     SELECT id, n_bytes, created_at_ms FROM tool_overflow
-    WHERE conversation_id = ?1 ORDER BY created_at_ms DESC, rowid DESC LIMIT ?2";
+    WHERE conversation_id = ?1 AND n_bytes >= 0 ORDER BY created_at_ms DESC, rowid DESC LIMIT ?2";
 
 /// The outputs of a conversation, newest first.
 pub(super) fn listed(
@@ -76,28 +79,31 @@ pub(super) fn listed(
     rows.collect()
 }
 
-/// Deletes parts of old outputs, and old outputs that have none: freeing a large row touches each of its pages. Says how many parts and how
-/// many outputs.
+/// Deletes parts of old outputs, and old outputs that have none: freeing a large row touches each of its pages. One that loses a part is gone
+/// for readers from then on, which its length says. Says how many parts and how many outputs.
 pub(super) fn sweep(
     connection: &Connection,
     before_ms: i64,
     n_max: u32,
 ) -> rusqlite::Result<(usize, usize)> {
-    const PARTS: &str = "
+    const PART: &str = "
         DELETE FROM tool_overflow_parts WHERE rowid IN
         (SELECT tool_overflow_parts.rowid FROM tool_overflow JOIN tool_overflow_parts ON overflow_id = id
-         WHERE created_at_ms < ?1 LIMIT 1)";
+         WHERE created_at_ms < ?1 LIMIT 1) RETURNING overflow_id";
+    const GONE: &str = "UPDATE tool_overflow SET n_bytes = -1 WHERE id = ?1 AND n_bytes >= 0";
     const OUTPUTS: &str = "
         DELETE FROM tool_overflow WHERE rowid IN
         (SELECT rowid FROM tool_overflow WHERE created_at_ms < ?1 ORDER BY created_at_ms LIMIT ?2)";
-    let n_parts = connection.prepare_cached(PARTS)?.execute([before_ms])?;
-    let n_outputs = match n_parts {
-        0 => connection
-            .prepare_cached(OUTPUTS)?
-            .execute(params![before_ms, n_max])?,
-        _ => 0,
+    let of: Option<String> = connection
+        .prepare_cached(PART)?
+        .query_row([before_ms], |row| row.get(0))
+        .optional()?;
+    let Some(id) = of else {
+        let mut outputs = connection.prepare_cached(OUTPUTS)?;
+        return Ok((0, outputs.execute(params![before_ms, n_max])?));
     };
-    Ok((n_parts, n_outputs))
+    connection.prepare_cached(GONE)?.execute([id])?;
+    Ok((1, 0))
 }
 
 /// Stores what follows the first part of an output.
@@ -131,9 +137,33 @@ fn append_parts(
 #[cfg(test)]
 mod tests {
     use rusqlite::{Connection, params};
+    use zeph_core::id::{ConversationId, OverflowId};
 
-    use super::NEWEST;
+    use super::{NEWEST, NewOutput, PART_BYTES, listed, put, read, sweep};
     use crate::sqlite::schema;
+
+    #[test]
+    fn an_output_that_lost_a_part_is_gone() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        schema::migrate(&mut connection).unwrap();
+        let (conversation, id) = (ConversationId::new(), OverflowId::new());
+        let content = vec![b'x'; 3 * PART_BYTES];
+        let output = NewOutput {
+            id,
+            conversation,
+            content: &content,
+            rules: None,
+            at_ms: 1,
+        };
+        put(&connection, &output).unwrap();
+        let found = || read(&connection, conversation, id).unwrap();
+        let n_listed = || listed(&connection, conversation, 10).unwrap().len();
+        assert_eq!(found().map(|content| content.len()), Some(content.len()));
+        assert_eq!(sweep(&connection, 2, 8).unwrap(), (1, 0));
+        assert_eq!((found(), n_listed()), (None, 0));
+        assert_eq!(sweep(&connection, 2, 8).unwrap(), (1, 0));
+        assert_eq!(sweep(&connection, 2, 8).unwrap(), (0, 1));
+    }
 
     #[test]
     fn the_newest_outputs_are_found_without_sorting_all_of_a_conversation() {

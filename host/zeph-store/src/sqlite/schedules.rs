@@ -152,18 +152,28 @@ pub(super) fn listed(
     }
 }
 
-/// When the next schedule of a directory comes that no host has claimed.
-pub(super) fn next(connection: &Connection, directory: &str) -> rusqlite::Result<Option<i64>> {
+/// When the next schedule of a directory comes that no host has claimed, and that does not wait for a run since before `waiting_ms`.
+pub(super) fn next(
+    connection: &Connection,
+    directory: &str,
+    waiting_ms: Option<i64>,
+) -> rusqlite::Result<Option<i64>> {
     const SQL: &str = concat!(
         "SELECT next_ms FROM schedules
-        WHERE directory = ?1 AND next_ms IS NOT NULL AND (claimed_until_ms IS NULL OR claimed_until_ms <= ",
+        WHERE directory = ?1 AND next_ms IS NOT NULL AND (run_id IS NULL OR next_ms >= ?2)
+        AND (claimed_until_ms IS NULL OR claimed_until_ms <= ",
         now!(),
         ") ORDER BY next_ms LIMIT 1"
     );
     let mut statement = connection.prepare_cached(SQL)?;
     statement
-        .query_row([directory], |row| row.get(0))
+        .query_row(params![directory, since(waiting_ms)], |row| row.get(0))
         .optional()
+}
+
+/// The moment from which schedules come although a run goes on.
+fn since(waiting_ms: Option<i64>) -> i64 {
+    waiting_ms.unwrap_or(i64::MIN)
 }
 
 /// Claims schedules whose time has come.
@@ -175,7 +185,7 @@ pub(super) fn claim(
         "UPDATE schedules SET fence = fence + 1, claimed_until_ms = ?3 + ",
         now!(),
         " WHERE id IN (SELECT id FROM schedules
-            WHERE directory = ?1 AND next_ms IS NOT NULL AND next_ms <= ?2
+            WHERE directory = ?1 AND next_ms IS NOT NULL AND next_ms <= ?2 AND (run_id IS NULL OR next_ms >= ?5)
             AND (claimed_until_ms IS NULL OR claimed_until_ms <= ",
         now!(),
         ") ORDER BY next_ms LIMIT ?4) RETURNING "
@@ -184,7 +194,8 @@ pub(super) fn claim(
         claim.directory,
         claim.now_ms,
         milliseconds(claim.lease),
-        claim.limit
+        claim.limit,
+        since(claim.waiting_ms)
     ];
     let mut claimed = found(connection, &format!("{CLAIM}{COLUMNS}"), row)?;
     claimed.sort_by_key(|schedule| schedule.what.next_ms);
@@ -291,7 +302,7 @@ pub(super) fn is_held(connection: &Connection, fence: RunFence) -> rusqlite::Res
 pub(super) fn finish_run(connection: &Connection, finish: &RunFinish) -> rusqlite::Result<bool> {
     const SCHEDULE: &str = concat!(
         "UPDATE schedules SET run_id = NULL, run_fence = 0, host_pid = NULL, host_start = NULL, held_until_ms = NULL,
-            next_ms = coalesce(?3, next_ms)
+            next_ms = CASE WHEN fence = ?2 THEN coalesce(?3, next_ms) ELSE next_ms END
         WHERE run_id = ?1 AND run_fence = ?2 AND (NOT ?4 OR held_until_ms <= ",
         now!(),
         ")"

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use rusqlite::ErrorCode;
 
+use super::signs::note_damage;
 use crate::error::{ErrorSource, StoreError};
+use crate::open::MEMORY;
 use crate::operations::OperationFault;
 
 /// Where an error of SQLite belongs: the file it concerns, and how long it waited for others.
@@ -55,8 +57,16 @@ impl Site {
         }
     }
 
-    /// Puts the fault of an operation into words.
+    /// Puts the fault of an operation into words. Damage is noted beside the file: a start looks at a few pages only, and not where it was met.
     pub(crate) fn told(&self, operation: &'static str, fault: OperationFault) -> StoreError {
+        let error = self.worded(operation, fault);
+        if matches!(error, StoreError::Corrupt { .. }) && self.path.as_os_str() != MEMORY {
+            note_damage(&self.path);
+        }
+        error
+    }
+
+    fn worded(&self, operation: &'static str, fault: OperationFault) -> StoreError {
         match fault {
             OperationFault::Line(error) | OperationFault::Told(error) => error,
             OperationFault::Moved => StoreError::Moved {

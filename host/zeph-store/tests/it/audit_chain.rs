@@ -279,6 +279,38 @@ fn another_key_takes_over() {
     assert_eq!(report.problems[0].kind, AuditProblemKind::KeyMissing);
 }
 
+#[test]
+fn lines_of_a_lost_key_are_a_note_where_it_was_said_to_be_lost() {
+    let log = Log::new();
+    write(&log.open(0), 2);
+    let start: serde_json::Value = serde_json::from_str(&log.lines()[0]).unwrap();
+    let lost = start["key"].as_str().unwrap().to_owned();
+    let log = Log {
+        keys: AuditKeys::of_process(),
+        ..log
+    };
+    write(&log.open(0), 2);
+    let kinds = |report: &FileReport| -> Vec<AuditProblemKind> {
+        report.problems.iter().map(|problem| problem.kind).collect()
+    };
+    let accepted = |lost: &str| {
+        let mut report = log.verify();
+        report.accept_lost(&[lost.to_owned()]);
+        report
+    };
+    assert_eq!(kinds(&log.verify()), [AuditProblemKind::KeyMissing]);
+    assert_eq!(kinds(&accepted("another")), [AuditProblemKind::KeyMissing]);
+    let report = accepted(&lost);
+    assert_eq!((kinds(&report), report.n_lines), (Vec::new(), 1 + 4));
+    assert!(report.notes[0].starts_with("5 lines"), "{report:?}");
+    // Lines of that key after some that were verified are nobody's.
+    let mut lines = log.lines();
+    let first = lines[..5].to_vec();
+    lines.extend(first);
+    log.set_lines(&lines);
+    assert!(kinds(&accepted(&lost)).contains(&AuditProblemKind::KeyMissing));
+}
+
 fn head(count: i64, digit: char) -> ChainHead {
     ChainHead {
         origin: "one".to_owned(),

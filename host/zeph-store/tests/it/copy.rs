@@ -253,3 +253,58 @@ fn an_interrupted_copy_leaves_nothing() {
     );
     copy(&file(&path), &server(&database)).unwrap();
 }
+
+#[tokio::test]
+async fn the_source_of_a_copy_is_only_read() {
+    let (folder, path) = full();
+    sql(&path)
+        .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+        .unwrap();
+    let good = std::fs::read(&path).unwrap();
+    let target = path.with_file_name("target.db");
+    let older = |connection: &rusqlite::Connection| {
+        connection.execute_batch("PRAGMA user_version = 1").unwrap();
+    };
+    let mut damaged = good.clone();
+    damaged[..100].fill(0);
+    type Expected = fn(&StoreError) -> bool;
+    let cases: [(&str, Vec<u8>, Expected); 3] = [
+        ("damaged", damaged, |error| {
+            matches!(error, StoreError::Corrupt { .. })
+        }),
+        (
+            "of an older version",
+            {
+                let old = path.with_file_name("old.db");
+                std::fs::write(&old, &good).unwrap();
+                older(&sql(&old));
+                sql(&old)
+                    .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+                    .unwrap();
+                std::fs::read(&old).unwrap()
+            },
+            |error| matches!(error, StoreError::Older { found: 1, .. }),
+        ),
+        ("a text", b"thesis".repeat(100), |error| {
+            matches!(error, StoreError::Foreign { .. })
+        }),
+    ];
+    for (name, bytes, is_expected) in cases {
+        let source = folder.path().join("source.db");
+        std::fs::write(&source, &bytes).unwrap();
+        let error = copy(&file(&source), &file(&target)).unwrap_err();
+        assert!(is_expected(&error), "{name}: {error:?}");
+        assert_eq!(std::fs::read(&source).unwrap(), bytes, "{name}");
+        assert!(!target.exists(), "{name}");
+        // Nor is it written over.
+        let error = copy(&file(&path), &file(&source)).unwrap_err();
+        assert!(is_expected(&error), "{name}: {error:?}");
+        assert_eq!(std::fs::read(&source).unwrap(), bytes, "{name}");
+    }
+    let backup = folder.path().join("backups").join("zeph.db");
+    std::fs::create_dir(backup.parent().unwrap()).unwrap();
+    std::fs::write(&backup, &good).unwrap();
+    copy(&file(&backup), &file(&target)).unwrap();
+    assert_eq!(std::fs::read(&backup).unwrap(), good);
+    assert_eq!(crate::setup::names(backup.parent().unwrap()), ["zeph.db"]);
+}

@@ -21,7 +21,17 @@ pub(crate) fn fresh() -> (TempDir, PathBuf) {
     (dir, path)
 }
 
+/// Opens a store for a host that makes calls.
 pub(crate) fn try_open(path: &Path) -> Result<OpenedStore, StoreError> {
+    let options = StoreOptions {
+        at_ms: NOW_MS,
+        busy_timeout: Duration::from_secs(5),
+    };
+    Store::open_or_set_aside(Location::File(path.to_owned()), options)
+}
+
+/// Opens a store for who only looks.
+pub(crate) fn try_look(path: &Path) -> Result<OpenedStore, StoreError> {
     let options = StoreOptions {
         at_ms: NOW_MS,
         busy_timeout: Duration::from_secs(5),

@@ -5,10 +5,11 @@ use std::path::Path;
 
 use serde_json::json;
 use zeph_config::{Config, StoreLocation};
+use zeph_core::failure::chain;
 use zeph_egress::Egress;
 use zeph_store::{
     AuditFile, AuditKeys, AuditPlace, AuditProblem, AuditProblemKind, ChainReport,
-    CheckpointReport, Checkpoints, FileReport, Store, verify_file,
+    CheckpointReport, Checkpoints, FileReport, Store, StoreError, verify_file,
 };
 
 use crate::audit::checkpoints::{self, CheckpointError, Checkpointer};
@@ -18,7 +19,10 @@ use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::out;
 use crate::clock::now_ms;
-use crate::host::{audit_key_folder, place_of_store};
+use crate::host::{StartError, audit_key_folder, open_store, place_of_store};
+
+/// Characters of the reason why a store cannot be read.
+const REASON_CHARS_MAX: usize = 600;
 
 /// All that was found.
 struct Verification {
@@ -27,6 +31,8 @@ struct Verification {
     against: Option<CheckpointReport>,
     problems: Vec<AuditProblem>,
     n_more: u64,
+    /// Whether the store cannot be read.
+    is_damaged: bool,
     notes: Vec<String>,
 }
 
@@ -36,9 +42,9 @@ pub(super) async fn verify(
     config: &Config,
     options: AuditVerify,
 ) -> Result<Exit, CliError> {
-    let begun = context.store(config)?.chain_key().await?;
+    let begun = begun(context, config).await?;
     let keys = keys(config)?;
-    let found = Verification::of(config, (keys.as_ref(), begun.as_deref()), &options)?;
+    let found = Verification::of(config, (keys.as_ref(), begun), &options)?;
     match options.json.json {
         true => out::json(&found.json())?,
         false => out::data(&found.text())?,
@@ -47,6 +53,31 @@ pub(super) async fn verify(
         true => Exit::Success,
         false => Exit::Failure,
     })
+}
+
+/// The name of the key that vouches for the newest records, if there is one; or why the store cannot say, when it is damaged.
+async fn begun(
+    context: &Context,
+    config: &Config,
+) -> Result<Result<Option<String>, StoreError>, CliError> {
+    let store = match open_store(config) {
+        Ok(opened) => {
+            context.notes(&opened.notices);
+            opened.store
+        }
+        Err(StartError::Store(error @ StoreError::Corrupt { .. })) => return Ok(Err(error)),
+        Err(error) => return Err(error.into()),
+    };
+    or_damage(store.chain_key().await)
+}
+
+/// Sets damage, which is a finding, apart from what stops a verification.
+fn or_damage<T>(found: Result<T, StoreError>) -> Result<Result<T, StoreError>, CliError> {
+    match found {
+        Err(error @ StoreError::Corrupt { .. }) => Ok(Err(error)),
+        Err(error) => Err(error.into()),
+        Ok(found) => Ok(Ok(found)),
+    }
 }
 
 /// The keys of the log; none when none was made.
@@ -64,10 +95,45 @@ fn keys(config: &Config) -> Result<Option<AuditKeys>, CliError> {
     })
 }
 
+/// What is found of each chain, and the key of the newest records; or that the store is damaged.
+fn of_store(
+    config: &Config,
+    keys: Option<&AuditKeys>,
+    events: &BTreeSet<i64>,
+    begun: Result<Option<String>, StoreError>,
+) -> Result<(Vec<ChainReport>, Option<String>, Option<AuditProblem>), CliError> {
+    let (location, store) = place_of_store(config)?;
+    let found = match begun {
+        Ok(begun) => or_damage(Store::verify_audit(&location, &store, keys, events))?
+            .map(|chains| (chains, begun)),
+        Err(error) => Err(error),
+    };
+    Ok(match found {
+        Ok((chains, begun)) => (chains, begun, None),
+        Err(error) => (Vec::new(), None, Some(damaged(&error))),
+    })
+}
+
+/// What is found of the audit file, where there is one and a key.
+fn of_file(
+    config: &Config,
+    keys: Option<&AuditKeys>,
+    lines: &BTreeSet<u64>,
+    chains: &[ChainReport],
+) -> Result<Option<FileReport>, CliError> {
+    let (Some(path), Some(keys)) = (&config.audit.file, keys) else {
+        return Ok(None);
+    };
+    let mut file = verify_file(path, keys, lines)?;
+    let lost = chains.iter().flat_map(|chain| chain.lost_keys.clone());
+    file.accept_lost(&lost.collect::<Vec<_>>());
+    Ok(Some(file))
+}
+
 impl Verification {
     fn of(
         config: &Config,
-        (keys, begun): (Option<&AuditKeys>, Option<&str>),
+        (keys, begun): (Option<&AuditKeys>, Result<Option<String>, StoreError>),
         options: &AuditVerify,
     ) -> Result<Self, CliError> {
         let checkpoints = match (&options.against, keys) {
@@ -79,26 +145,24 @@ impl Verification {
             Some(checkpoints) => (checkpoints.events(), checkpoints.lines()),
             None => (BTreeSet::new(), BTreeSet::new()),
         };
-        let (location, store) = place_of_store(config)?;
-        let mut chains = Store::verify_audit(&location, &store, keys, &events)?;
+        let (mut chains, begun, damage) = of_store(config, keys, &events, begun)?;
         let mut left_out = Vec::new();
         if let Some(host) = &options.host {
             let others = chains.extract_if(.., |chain| chain.host.as_ref() != Some(host));
             let origins = |chain: ChainReport| [chain.forgotten, vec![chain.origin]].concat();
             left_out.extend(others.flat_map(origins));
-            if chains.is_empty() {
+            if chains.is_empty() && damage.is_none() {
                 return Err(no_host(host));
             }
         }
-        let file = match (&config.audit.file, keys) {
-            (Some(path), Some(keys)) => Some(verify_file(path, keys, &lines)?),
-            _ => None,
-        };
-        let of_store = (chains.as_slice(), left_out.as_slice());
-        let against = checkpoints.map(|checkpoints| checkpoints.compare(of_store, file.as_ref()));
-        let mut problems = Vec::new();
+        let file = of_file(config, keys, &lines, &chains)?;
+        let told = (chains.as_slice(), left_out.as_slice());
+        let against = checkpoints.map(|checkpoints| checkpoints.compare(told, file.as_ref()));
+        let is_damaged = damage.is_some();
+        let beside = beside_file(&chains, file.as_ref()).filter(|_| !is_damaged);
+        let mut problems: Vec<_> = damage.into_iter().chain(beside).collect();
         for chain in &chains {
-            problems.extend(unsealed(chain, keys.is_some(), begun));
+            problems.extend(unsealed(chain, keys.is_some(), begun.as_deref()));
             problems.extend(chain.problems.clone());
         }
         problems.extend(file.iter().flat_map(|file| file.problems.clone()));
@@ -108,6 +172,7 @@ impl Verification {
         let of_chains: u64 = sealed.map(|chain| chain.n_more).sum();
         Ok(Self {
             n_more: of_chains + of_file,
+            is_damaged,
             notes: notes(&chains, file.as_ref()),
             chains,
             file,
@@ -145,7 +210,7 @@ impl Verification {
         }
         lines.extend(self.notes.iter().map(|note| format!("note: {note}")));
         lines.extend(self.chains.iter().map(summary));
-        if self.chains.is_empty() {
+        if self.chains.is_empty() && !self.is_damaged {
             lines.push("store: nothing is recorded yet".to_owned());
         }
         if let Some(file) = &self.file {
@@ -229,6 +294,40 @@ fn unsealed(chain: &ChainReport, has_keys: bool, begun: Option<&str>) -> Vec<Aud
         call_id: None,
         message,
     }]
+}
+
+/// A store that cannot be read.
+fn damaged(error: &StoreError) -> AuditProblem {
+    AuditProblem {
+        kind: AuditProblemKind::Damaged,
+        place: AuditPlace::Store {
+            host: None,
+            record: 0,
+        },
+        call_id: None,
+        message: format!(
+            "nothing in it can be verified: {}",
+            chain(error, REASON_CHARS_MAX)
+        ),
+    }
+}
+
+/// A store that knows of no call, beside an audit file with lines that hosts have sealed: it was removed, or another is looked at.
+fn beside_file(chains: &[ChainReport], file: Option<&FileReport>) -> Option<AuditProblem> {
+    let n_lines = file?.n_lines;
+    let is_empty =
+        |chain: &ChainReport| chain.origin.is_empty() && chain.n_before == 0 && chain.n_more == 0;
+    (n_lines > 0 && chains.iter().all(is_empty)).then(|| AuditProblem {
+        kind: AuditProblemKind::Removed,
+        place: AuditPlace::Store {
+            host: None,
+            record: 1,
+        },
+        call_id: None,
+        message: format!(
+            "the audit file has {n_lines} sealed lines, and the store knows of no call"
+        ),
+    })
 }
 
 fn notes(chains: &[ChainReport], file: Option<&FileReport>) -> Vec<String> {

@@ -36,7 +36,12 @@ pub(super) fn store(context: &Context, config: &Config) -> Vec<DoctorCheck> {
     if !path.exists() {
         return vec![writable(GROUP, "database", path, "store.path").required()];
     }
-    match host::open_store(config) {
+    let opened = host::open_store(config).and_then(|opened| {
+        // A start looks at a few pages only.
+        host::check_store(config)?;
+        Ok(opened)
+    });
+    match opened {
         Ok(opened) => {
             context.notes(&opened.notices);
             vec![writable(GROUP, "database", path, "store.path").required()]
@@ -49,7 +54,10 @@ pub(super) fn store(context: &Context, config: &Config) -> Vec<DoctorCheck> {
                 CheckState::Missing,
                 chain(&error, REASON_CHARS_MAX),
             )
-            .how_to_get("set `store.path` to a file in a folder you may write");
+            .how_to_get(hint(
+                &error,
+                "set `store.path` to a file in a folder you may write",
+            ));
             // A full disk is a reason that helps; what the database says of it is not.
             let worse = match disk.state {
                 CheckState::Missing => disk,
@@ -57,6 +65,14 @@ pub(super) fn store(context: &Context, config: &Config) -> Vec<DoctorCheck> {
             };
             vec![worse.required()]
         }
+    }
+}
+
+/// What to do about a store that does not open.
+fn hint(error: &host::StartError, otherwise: &'static str) -> &'static str {
+    match error {
+        host::StartError::Store(error) => error.hint().unwrap_or(otherwise),
+        _ => otherwise,
     }
 }
 
@@ -71,8 +87,10 @@ fn server_of(context: &Context, config: &Config, server: &StoreServer) -> Doctor
         }
         Err(error) => {
             let reason = chain(&error, REASON_CHARS_MAX);
-            DoctorCheck::new("store", name, CheckState::Missing, reason)
-                .how_to_get("see whether the server runs and `store.url` is right")
+            DoctorCheck::new("store", name, CheckState::Missing, reason).how_to_get(hint(
+                &error,
+                "see whether the server runs and `store.url` is right",
+            ))
         }
     };
     check.required()

@@ -8,7 +8,7 @@ use zeph_config::{Config, StoreLocation, StoreServer};
 use zeph_egress::Egress;
 use zeph_store::{
     AuditKeyFolder, AuditKeySource, AuditKeys, Keyring, Location, OpenedStore, Retention,
-    ServerUrl, Store, StoreError, StoreOpening, StoreOptions, host_id,
+    ServerUrl, Store, StoreError, StoreOpening, StoreOptions, WhenDamaged, host_id,
 };
 
 use super::{begin_checkpoints, user_of_tools};
@@ -52,7 +52,10 @@ async fn begin_to_record(
             let begun = store.begin_chain(&audit_keys(config), now_ms()).await;
             Some(begun.map_err(StartError::Store)?)
         }
-        false => None,
+        false => {
+            begin_to_forget(config, store).await;
+            None
+        }
     };
     let retained = store.retain(retention(config), now_ms).await;
     retained.map_err(StartError::Store)?;
@@ -72,6 +75,20 @@ async fn begin_to_record(
     };
     let audit = Audit::open(&config.audit, (store.clone(), keys.as_ref()), place);
     Ok((audit.map_err(StartError::Store)?, keys))
+}
+
+/// Has what was recorded while calls were still recorded go in its time: a chained row goes only where the chain can say so.
+async fn begin_to_forget(config: &Config, store: &Store) {
+    let begun = match store.chain_key().await {
+        Ok(Some(_)) => store.begin_chain(&audit_keys(config), now_ms()).await,
+        Ok(None) => return,
+        Err(error) => Err(error),
+    };
+    // No call depends on it.
+    if let Err(error) = begun {
+        let error: &dyn std::error::Error = &error;
+        tracing::warn!(error, "earlier records of calls are kept beyond their time");
+    }
 }
 
 /// Where the keys of the audit are.
@@ -100,15 +117,29 @@ fn retention(config: &Config) -> Retention {
     }
 }
 
-/// Opens the store where the configuration says.
+/// Opens the store where the configuration says, to look at it or to change a few rows: a damaged one stays as it is.
 pub(crate) fn open_store(config: &Config) -> Result<OpenedStore, StartError> {
     let (location, options) = place_of_store(config)?;
     Store::open(location, options).map_err(StartError::Store)
 }
 
-pub(crate) fn begin_to_open_store(config: &Config) -> Result<StoreOpening, StartError> {
+/// Begins to open it for a host. Only for one that makes calls a damaged file is set aside: who only looks must not rename anything.
+pub(crate) fn begin_to_open_store(
+    config: &Config,
+    start: &StartOptions,
+) -> Result<StoreOpening, StartError> {
     let (location, options) = place_of_store(config)?;
-    Store::begin_to_open(location, options).map_err(StartError::Store)
+    let when_damaged = match start.only_looks || start.only_explains {
+        true => WhenDamaged::Refuse,
+        false => WhenDamaged::SetAside,
+    };
+    Store::begin_to_open(location, options, when_damaged).map_err(StartError::Store)
+}
+
+/// Checks every page of the store, where it is a file.
+pub(crate) fn check_store(config: &Config) -> Result<(), StartError> {
+    let (location, options) = place_of_store(config)?;
+    Store::check(&location, &options).map_err(StartError::Store)
 }
 
 /// Where the store is, and how it is opened.

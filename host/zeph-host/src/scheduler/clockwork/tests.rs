@@ -2,7 +2,7 @@ use jiff::tz::TimeZone;
 use zeph_config::MissedRuns;
 use zeph_core::id::ConversationId;
 use zeph_store::{
-    HostProcess, Location, NewSchedule, RunFinish, RunState, Schedule, ScheduleBounds,
+    HostProcess, Location, NewSchedule, RunFence, RunFinish, RunState, Schedule, ScheduleBounds,
     ScheduleOwner, Store, StoreOptions,
 };
 
@@ -70,10 +70,27 @@ async fn put(store: &Store, name: &str, times: &Times, tool: &str) {
 }
 
 async fn begun(movement: &mut Movement, now_ms: i64) -> Vec<BegunRun> {
+    begun_beside(movement, &[], now_ms).await
+}
+
+/// The same, while these runs go on.
+async fn begun_beside(
+    movement: &mut Movement,
+    going_on: &[RunFence],
+    now_ms: i64,
+) -> Vec<BegunRun> {
     let moment = movement
-        .moment(now_ms, (&[], 4), &|tool| tool == "read")
+        .moment(now_ms, (going_on, 4), &|tool| tool == "read")
         .await;
     moment.unwrap().begun
+}
+
+/// A process of another machine, which nobody here can look at.
+fn far() -> HostProcess {
+    HostProcess {
+        pid: 1,
+        start: "another-machine/boot/pid:[1]/7".to_owned(),
+    }
 }
 
 async fn ended(store: &Store, run: &BegunRun, now_ms: i64) {
@@ -100,13 +117,15 @@ async fn what_is_due_runs_once_whoever_looks() {
         movement(&store, MissedRuns::RunOnce),
         movement(&store, MissedRuns::RunOnce),
     );
+    second.own = far();
     assert!(begun(&mut first, MORNING).await.is_empty());
     let at = hourly().next(MORNING).unwrap();
     assert!(begun(&mut first, at - 1).await.is_empty());
     let runs = begun(&mut first, at).await;
     assert_eq!(runs.len(), 1);
+    let going_on = [runs[0].fence];
     assert!(begun(&mut second, at).await.is_empty());
-    assert!(begun(&mut first, at + 1).await.is_empty());
+    assert!(begun_beside(&mut first, &going_on, at + 1).await.is_empty());
     ended(&store, &runs[0], at + 2).await;
     assert!(begun(&mut second, at + 3).await.is_empty());
     assert_eq!(begun(&mut second, at + HOUR).await.len(), 1);
@@ -139,7 +158,9 @@ async fn a_run_that_goes_on_refuses_the_next_and_says_so() {
     let mut movement = movement(&store, MissedRuns::RunAll);
     let at = hourly().next(MORNING).unwrap();
     let runs = begun(&mut movement, at).await;
-    assert!(begun(&mut movement, at + HOUR).await.is_empty());
+    let going_on = [runs[0].fence];
+    let refused = begun_beside(&mut movement, &going_on, at + HOUR).await;
+    assert!(refused.is_empty());
     assert_eq!(one(&store).await.last.unwrap().state, RunState::Overlapped);
     ended(&store, &runs[0], at + HOUR + 1).await;
     assert_eq!(begun(&mut movement, at + 2 * HOUR).await.len(), 1);
@@ -186,14 +207,116 @@ async fn a_tool_that_may_be_called_again_is_and_once_only() {
 }
 
 #[tokio::test]
+async fn a_run_whose_end_was_not_written_blocks_no_other() {
+    for (tool, n_repeated) in [("bash", 0), ("read", 1)] {
+        let store = store();
+        put(&store, "a", &hourly(), tool).await;
+        let mut movement = movement(&store, MissedRuns::RunOnce);
+        let at = hourly().next(MORNING).unwrap();
+        let runs = begun(&mut movement, at).await;
+        let going_on = [runs[0].fence];
+        let later = at + super::KEPT_MS;
+        assert!(
+            begun_beside(&mut movement, &going_on, later)
+                .await
+                .is_empty()
+        );
+        assert_eq!(one(&store).await.last.unwrap().state, RunState::Running);
+        // It goes on no more, and this process is still there.
+        let again = begun(&mut movement, later + super::KEPT_MS).await;
+        assert_eq!(again.len(), n_repeated, "{tool}");
+        let held = one(&store).await.held.map(|held| held.fence);
+        assert_eq!(held, again.first().map(|run| run.fence), "{tool}");
+        if let Some(again) = again.first() {
+            assert!(again.is_again);
+            ended(&store, again, later + super::KEPT_MS).await;
+        }
+        assert_eq!(begun(&mut movement, at + HOUR).await.len(), 1, "{tool}");
+    }
+}
+
+#[tokio::test]
+async fn each_missed_run_is_made_up_for_one_after_the_other() {
+    let store = store();
+    put(&store, "a", &hourly(), "bash").await;
+    let mut movement = movement(&store, MissedRuns::RunAll);
+    let at = hourly().next(MORNING).unwrap();
+    let mut now = at + 3 * HOUR + HOUR / 2;
+    let mut due = Vec::new();
+    for _ in 0..4 {
+        let runs = begun(&mut movement, now).await;
+        let going_on = [runs[0].fence];
+        // Long before the run ends there are others that are due.
+        now += 1;
+        let moment = movement.moment(now, (&going_on, 4), &|_| false).await;
+        let moment = moment.unwrap();
+        assert!(moment.begun.is_empty());
+        assert!(moment.next_ms.is_none_or(|next_ms| next_ms > now));
+        due.push(one(&store).await.last.unwrap().due_ms);
+        ended(&store, &runs[0], now).await;
+        now += 1;
+    }
+    assert_eq!(due, [at, at + HOUR, at + 2 * HOUR, at + 3 * HOUR]);
+    assert!(begun(&mut movement, now).await.is_empty());
+}
+
+#[tokio::test]
+async fn what_took_the_place_of_a_lost_run_comes_at_its_own_time() {
+    let store = store();
+    let (mut movement, at) = lost(&store, "read").await;
+    put(&store, "a", &hourly(), "read").await;
+    let next = one(&store).await.what;
+    let later = NewSchedule {
+        next_ms: Some(at + HOUR),
+        ..next
+    };
+    store.put_schedule(later, BOUNDS, at).await.unwrap();
+    assert!(begun(&mut movement, at + 1).await.is_empty());
+    let last = one(&store).await.last.unwrap();
+    assert!(last.note.contains("not made again"), "{}", last.note);
+    let runs = begun(&mut movement, at + HOUR).await;
+    assert_eq!(runs.len(), 1);
+    assert!(!runs[0].is_again, "nothing was made again");
+    assert!(!one(&store).await.last.unwrap().note.starts_with("again: "));
+}
+
+#[tokio::test]
+async fn a_clock_that_was_far_ahead_silences_nothing() {
+    let store = store();
+    let at = hourly().next(MORNING).unwrap();
+    let year = 365 * 24 * HOUR;
+    put(&store, "a", &hourly(), "bash").await;
+    let mut ahead = movement(&store, MissedRuns::RunOnce);
+    let runs = begun(&mut ahead, at + year).await;
+    ended(&store, &runs[0], at + year).await;
+    assert!(one(&store).await.what.next_ms > Some(at + year));
+    // The clock is set right, and the host goes on or is started again.
+    for mut movement in [ahead, movement(&store, MissedRuns::RunOnce)] {
+        assert!(begun(&mut movement, at + 1).await.is_empty());
+        assert_eq!(one(&store).await.what.next_ms, Some(at + HOUR));
+    }
+    let mut movement = movement(&store, MissedRuns::RunOnce);
+    assert_eq!(begun(&mut movement, at + HOUR).await.len(), 1);
+}
+
+#[tokio::test]
+async fn what_is_due_and_cannot_be_had_is_not_asked_for_at_once() {
+    let store = store();
+    put(&store, "a", &hourly(), "bash").await;
+    let mut movement = movement(&store, MissedRuns::RunOnce);
+    let at = hourly().next(MORNING).unwrap();
+    let claimed = super::vain(Some(at), at + 5);
+    assert_eq!(claimed, Some(at + 5 + super::REST_MS));
+    assert_eq!(super::vain(Some(at + HOUR), at), Some(at + HOUR));
+    assert_eq!(begun(&mut movement, at).await.len(), 1);
+}
+
+#[tokio::test]
 async fn a_run_held_elsewhere_is_left_alone_until_its_time_is_over() {
     let store = store();
     put(&store, "a", &hourly(), "bash").await;
     let mut far = movement(&store, MissedRuns::RunOnce);
-    far.own = HostProcess {
-        pid: 1,
-        start: "another-machine/boot/pid:[1]/7".to_owned(),
-    };
+    far.own = self::far();
     let at = hourly().next(MORNING).unwrap();
     let fence = begun(&mut far, at).await.remove(0).fence;
     let mut near = movement(&store, MissedRuns::RunOnce);

@@ -38,12 +38,25 @@ pub struct FileReport {
     pub head: String,
     /// The codes of the lines that were asked for, by number.
     pub codes: BTreeMap<u64, String>,
+    /// Lines at the beginning that were made with a key which is missing, and after which another took over.
+    pub taken_over: Option<TakenOver>,
     /// What the operator should know that is not wrong, one sentence each.
     pub notes: Vec<String>,
     /// What is wrong, the first 1,000.
     pub problems: Vec<AuditProblem>,
     /// How many more problems there are.
     pub n_more: u64,
+}
+
+/// Lines whose key is missing, up to the one with which another key took over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TakenOver {
+    /// The name of the key of the last of them.
+    pub key: String,
+    /// How many there are.
+    pub n_lines: u64,
+    /// Where a key is named that is missing; a problem is told of each.
+    places: Vec<AuditPlace>,
 }
 
 /// A line that is not where its number says, or whose line before is gone.
@@ -80,7 +93,32 @@ struct FileCheck<'a> {
     gaps: Vec<Gap>,
     strays: Vec<Stray>,
     problems: Problems,
+    /// What is at the beginning, until another key takes over.
+    missing: Option<TakenOver>,
     report: FileReport,
+}
+
+impl FileReport {
+    /// Makes a note of lines that cannot be verified because the operator said that their key is lost, in place of a problem.
+    ///
+    /// Only what stands before anything that was verified: who has no key cannot put lines there without taking all of those away.
+    pub fn accept_lost(&mut self, lost_keys: &[String]) {
+        let Some(taken_over) = &self.taken_over else {
+            return;
+        };
+        if !lost_keys.contains(&taken_over.key) {
+            return;
+        }
+        let is_of_it = |problem: &AuditProblem| {
+            problem.kind == AuditProblemKind::KeyMissing
+                && taken_over.places.contains(&problem.place)
+        };
+        self.problems.retain(|problem| !is_of_it(problem));
+        self.notes.push(format!(
+            "{} lines of the audit file cannot be verified: their key was lost, and the operator continued with another",
+            taken_over.n_lines
+        ));
+    }
 }
 
 /// Verifies the audit file at `path` with its older generation, while hosts may write to it: what was there when it began is what it looks at.
@@ -109,6 +147,7 @@ fn verify(path: &Path, keys: &AuditKeys, wanted: &BTreeSet<u64>) -> io::Result<F
         gaps: Vec::new(),
         strays: Vec::new(),
         problems: Problems::default(),
+        missing: None,
         report: FileReport::default(),
     };
     for (path, len, file) in files {
@@ -224,6 +263,7 @@ impl FileCheck<'_> {
         let is_same = self.key.as_ref().is_some_and(|key| key.id == mark.key);
         self.key = self.keys.named(&mark.key).cloned();
         if self.key.is_none() && !is_same {
+            self.note_missing(mark, place);
             self.problems.add(AuditProblem {
                 kind: AuditProblemKind::KeyMissing,
                 place: place.clone(),
@@ -242,6 +282,20 @@ impl FileCheck<'_> {
         }
     }
 
+    /// Notes that a key is missing before anything could be verified.
+    fn note_missing(&mut self, mark: &FileMark, place: &AuditPlace) {
+        if self.report.n_lines > 0 {
+            return;
+        }
+        let missing = self.missing.get_or_insert_with(|| TakenOver {
+            key: String::new(),
+            n_lines: 0,
+            places: Vec::new(),
+        });
+        missing.key.clone_from(&mark.key);
+        missing.places.push(place.clone());
+    }
+
     fn in_order(
         &mut self,
         line: &ChainedLine<'_>,
@@ -251,10 +305,17 @@ impl FileCheck<'_> {
     ) {
         self.want(line);
         let Some(key) = &self.key else {
+            if let Some(missing) = &mut self.missing {
+                missing.n_lines += 1;
+            }
             return;
         };
         match line.follows(&before.code, key) {
-            true => self.report.n_lines += 1,
+            true => {
+                self.report.n_lines += 1;
+                let missing = self.missing.take();
+                self.report.taken_over = self.report.taken_over.take().or(missing);
+            }
             false => {
                 let message = "its code is not that of what it says".to_owned();
                 self.problem(AuditProblemKind::Changed, place, whole, message);

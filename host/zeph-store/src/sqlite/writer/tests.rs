@@ -6,7 +6,7 @@ use tokio::task::JoinSet;
 use zeph_core::id::ConversationId;
 
 use crate::error::StoreError;
-use crate::open::{Location, StoreOptions};
+use crate::open::{Location, StoreOptions, WhenDamaged};
 use crate::sqlite::open;
 use crate::store::{Access, Store};
 
@@ -20,7 +20,11 @@ fn full_store(location: Location) -> Store {
     };
     let database = match location {
         Location::Memory => open::open_memory(&options).unwrap(),
-        Location::File(path) => open::open_file(path, &options).unwrap().0,
+        Location::File(path) => {
+            open::open_file(path, &options, WhenDamaged::SetAside)
+                .unwrap()
+                .0
+        }
         Location::Server(_) => panic!("not of SQLite"),
     };
     let connection = &database.connection;

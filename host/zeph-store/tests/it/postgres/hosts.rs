@@ -82,6 +82,27 @@ fn of_days(days: u64) -> Retention {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_default_isolation_of_the_server_is_no_matter() {
+    let Some(database) = database() else { return };
+    for isolation in ["repeatable%20read", "serializable"] {
+        let isolation = isolation.replace("%20", "%5C%20");
+        let settings = format!("%20-cdefault_transaction_isolation%3D{isolation}");
+        let url = database.schema.url();
+        let url = url.replace("&application_name", &format!("{settings}&application_name"));
+        let url: ServerUrl = url.parse().unwrap();
+        let machine = Machine {
+            url: url.of_host(isolation.clone()),
+            dir: tempfile::tempdir().unwrap(),
+        };
+        // Two processes, which number their records together.
+        let (one, two) = (machine.start().await, machine.start().await);
+        tokio::join!(calls(&one, 100, NOW_MS), calls(&two, 100, NOW_MS));
+        let report = machine.own(&isolation);
+        assert_eq!((&report.problems, report.n_calls), (&Vec::new(), 200));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn each_host_has_a_chain_of_its_own() {
     let Some(database) = database() else { return };
     let (one, two) = (

@@ -96,6 +96,32 @@ fn who_may_not_make_tables_may_use_those_that_are_there() {
 }
 
 #[test]
+fn a_server_that_lets_nobody_in_is_no_server_that_is_away() {
+    if !Postgres::is_there() {
+        return;
+    }
+    let url = Postgres::fresh().schema.url();
+    let other_database = {
+        let (before, rest) = url.rsplit_once('/').unwrap();
+        let (_, settings) = rest.split_once('?').unwrap();
+        format!("{before}/no_such_database?{settings}")
+    };
+    let cases = [
+        (url.replace("zeph@", "nobody_of_this_name@"), "role"),
+        (other_database, "database"),
+    ];
+    for (url, said) in cases {
+        let error = try_open_url(&url).unwrap_err();
+        assert!(
+            matches!(error, StoreError::ServerRefused { .. }),
+            "{error:?}"
+        );
+        let told = told(&error);
+        assert!(told.contains(said) && told.contains("store.url"), "{told}");
+    }
+}
+
+#[test]
 fn what_cannot_be_reached_is_told_without_the_password() {
     let cases = [
         "postgres://ann:s3cr3t@127.0.0.1:1/zeph?connect_timeout=1",

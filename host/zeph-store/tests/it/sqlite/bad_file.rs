@@ -6,7 +6,7 @@ use std::path::Path;
 use zeph_core::id::ConversationId;
 use zeph_store::StoreError;
 
-use crate::setup::{NOW_MS, begin, fresh, n_rows, names, open, sql, told, try_open};
+use crate::setup::{NOW_MS, begin, fresh, n_rows, names, open, sql, told, try_look, try_open};
 
 const ASIDE: &str = "zeph.db.corrupt-1753900000123";
 
@@ -36,12 +36,11 @@ async fn a_damaged_file_is_set_aside_and_told() {
         bytes
     };
     let half = good.len() / 2 / 4096 * 4096;
-    let cases: [(&str, Vec<u8>); 8] = [
+    let cases: [(&str, Vec<u8>); 7] = [
         (
-            "garbage",
-            b"this is no database at all, whatever its name says\n".repeat(100),
+            "zeros in place of the header",
+            damaged(&|bytes| bytes[..100].fill(0)),
         ),
-        ("a few bytes", b"xyz".to_vec()),
         (
             "cut in a page",
             damaged(&|bytes| bytes.truncate(half + 100)),
@@ -90,7 +89,8 @@ async fn a_damaged_file_is_set_aside_and_told() {
 #[tokio::test]
 async fn the_log_goes_with_a_damaged_file() {
     let (dir, path) = fresh();
-    fs::write(&path, "no database".repeat(100)).unwrap();
+    let good = filled(&path).await;
+    fs::write(&path, &good[..100]).unwrap();
     fs::write(dir.path().join("zeph.db-wal"), "committed pages").unwrap();
     drop(try_open(&path).unwrap());
     let kept = fs::read_to_string(dir.path().join(format!("{ASIDE}-wal"))).unwrap();
@@ -100,13 +100,15 @@ async fn the_log_goes_with_a_damaged_file() {
 #[tokio::test]
 async fn a_second_damage_at_the_same_moment_gets_its_own_name() {
     let (dir, path) = fresh();
+    let good = filled(&path).await;
     for _ in 0..3 {
-        fs::write(&path, "garbage".repeat(1_000)).unwrap();
+        fs::write(&path, &good[..100]).unwrap();
         // A good log would heal the file.
         fs::remove_file(dir.path().join("zeph.db-wal")).ok();
         assert_eq!(try_open(&path).unwrap().notices.len(), 1);
     }
-    let is_database = |name: &&String| name.contains("corrupt") && !name.ends_with("-shm");
+    let is_companion = |name: &str| name.ends_with("-shm") || name.ends_with("-wal");
+    let is_database = |name: &&String| name.contains("corrupt") && !is_companion(name);
     let n_aside = names(dir.path()).iter().filter(is_database).count();
     assert_eq!(n_aside, 3, "{:?}", names(dir.path()));
 }
@@ -162,11 +164,72 @@ async fn damage_found_later_fails_that_operation_with_a_clear_error() {
         told.starts_with("cannot read a stored output: the store `"),
         "{told}"
     );
-    assert!(told.contains("hint: start the host again"), "{told}");
+    assert!(told.contains("hint: put a backup"), "{told}");
     store
         .audit_begin(begin("read", conversation, NOW_MS))
         .await
         .unwrap();
+    store.close().await.unwrap();
+
+    // The start reads other pages, but it was told to look at all of them.
+    assert!(try_look(&path).is_ok(), "who only looks looks at no more");
+    let opened = try_open(&path).unwrap();
+    assert!(opened.notices[0].contains(ASIDE), "{:?}", opened.notices);
+    drop(opened);
+    assert_eq!(n_rows(&open(&path)).await, 0, "and once only");
+}
+
+#[tokio::test]
+async fn who_only_looks_renames_nothing() {
+    let (_dir, path) = fresh();
+    let good = filled(&path).await;
+    let mut without_header = good.clone();
+    without_header[..100].fill(0);
+    let cut = good[..good.len() / 2 / 4096 * 4096 + 100].to_vec();
+    for bytes in [without_header, cut] {
+        let (dir, path) = fresh();
+        fs::write(&path, &bytes).unwrap();
+        let error = try_look(&path).unwrap_err();
+        assert!(matches!(error, StoreError::Corrupt { .. }), "{error:?}");
+        assert!(told(&error).contains("backup"), "{}", told(&error));
+        assert_eq!(fs::read(&path).unwrap(), bytes);
+        let names = names(dir.path());
+        assert!(
+            !names.iter().any(|name| name.contains("corrupt")),
+            "{names:?}"
+        );
+    }
+    let (dir, path) = fresh();
+    fs::write(dir.path().join("zeph.db-wal"), "pages nobody may lose").unwrap();
+    let error = try_look(&path).unwrap_err();
+    assert!(matches!(error, StoreError::Corrupt { .. }), "{error:?}");
+    assert_eq!(names(dir.path()), ["zeph.db-wal", "zeph.db.lock"]);
+}
+
+#[tokio::test]
+async fn what_was_never_a_store_is_left_to_its_owner() {
+    let (_other, other) = fresh();
+    sql(&other)
+        .execute_batch("PRAGMA application_id = 7; CREATE TABLE bookmarks (url TEXT); VACUUM")
+        .unwrap();
+    let mut damaged = fs::read(&other).unwrap();
+    damaged[100..116].fill(0xff);
+    let cases: [&[u8]; 4] = [
+        &b"this is no database at all, whatever its name says\n".repeat(100),
+        b"xyz",
+        &[0; 8192],
+        &damaged,
+    ];
+    for bytes in cases {
+        for try_to in [try_open, try_look] {
+            let (dir, path) = fresh();
+            fs::write(&path, bytes).unwrap();
+            let error = try_to(&path).unwrap_err();
+            assert!(matches!(error, StoreError::Foreign { .. }), "{error:?}");
+            assert_eq!(fs::read(&path).unwrap(), bytes);
+            assert_eq!(names(dir.path()), ["zeph.db", "zeph.db.lock"]);
+        }
+    }
 }
 
 #[tokio::test]
@@ -184,7 +247,7 @@ async fn a_newer_or_foreign_database_is_refused_and_left_as_it_is() {
         ),
         (
             "PRAGMA application_id = 7",
-            "is a database of another application",
+            "is a file or database of another application",
             "a file of its own",
         ),
     ];

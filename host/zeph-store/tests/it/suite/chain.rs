@@ -6,8 +6,8 @@ use std::time::Duration;
 use tempfile::TempDir;
 use zeph_core::id::{CallId, ConversationId};
 use zeph_store::{
-    AuditKeyFolder, AuditKeySource, AuditKeys, AuditProblemKind, ChainReport, Location, Retention,
-    Store, StoreError, StoreOptions,
+    AuditKeyFolder, AuditKeySource, AuditKeys, AuditProblemKind, ChainReport, CheckpointDue,
+    CheckpointEvery, Location, Retention, Store, StoreError, StoreOptions,
 };
 
 use crate::database::{Database, Postgres, SqliteFile, on_every_database};
@@ -407,6 +407,75 @@ async fn without_its_key_nothing_is_recorded<D: Tampered>() {
     assert!(matches!(error, StoreError::AuditKeyChanged), "{error:?}");
 }
 
+async fn a_lost_key_hides_nothing_that_comes_after_it<D: Tampered>() {
+    let log = Log::<D>::fresh();
+    let (store, _) = log.chained().await;
+    calls(&store, 5, NOW_MS).await;
+    std::fs::remove_file(log.folder().file()).unwrap();
+    let keys = log.folder().add(NOW_MS).unwrap();
+    store.rekey_chain(keys, NOW_MS).await.unwrap();
+    let made = calls(&store, 5, NOW_MS).await;
+    assert_eq!(log.sound().lost_keys.len(), 1);
+    let insert = "
+        INSERT INTO audit ({host}call_id, begun_at_ms, tool, command, conversation_id)
+        VALUES ({of}'00000000-0000-7000-8000-000000000000', 1, 'read', '{}', 'x')";
+    let insert = insert
+        .replace("{host}", D::HOST.0)
+        .replace("{of}", D::HOST.1);
+    log.tamper(&insert);
+    let added = Some("00000000-0000-7000-8000-000000000000".to_owned());
+    assert_eq!(log.problems(), [(AuditProblemKind::Inserted, added)]);
+    log.tamper("DELETE FROM audit WHERE begun_at_ms = 1");
+    // The last call runs on; its end is fabricated.
+    log.tamper(&format!(
+        "UPDATE audit SET finished_at_ms = 1, result = 'success' WHERE call_id = '{}'",
+        made[4]
+    ));
+    let ended = Some(made[4].to_string());
+    assert_eq!(log.problems(), [(AuditProblemKind::Inserted, ended)]);
+    log.tamper(&format!(
+        "UPDATE audit SET finished_at_ms = NULL, result = NULL WHERE call_id = '{}'",
+        made[4]
+    ));
+    log.sound();
+}
+
+async fn retention_takes_calls_whose_key_was_lost<D: Tampered>() {
+    let log = Log::<D>::fresh();
+    let (store, _) = log.chained().await;
+    calls(&store, 5, NOW_MS).await;
+    std::fs::remove_file(log.folder().file()).unwrap();
+    let keys = log.folder().add(NOW_MS).unwrap();
+    store.rekey_chain(keys, NOW_MS).await.unwrap();
+    calls(&store, 5, NOW_MS).await;
+    let retention = |audit_rows_max| Retention {
+        audit_rows_max,
+        ..Retention::default()
+    };
+    let now = NOW_MS + 2 * DAY_MS;
+    store.sweep(retention(8), now).await.unwrap();
+    assert_eq!(n_rows(&store).await, 8);
+    assert_eq!(log.sound().n_removed_calls, 2);
+    store.sweep(retention(3), now).await.unwrap();
+    assert_eq!(n_rows(&store).await, 3);
+    assert_eq!(log.sound().n_removed_calls, 7);
+}
+
+async fn a_checkpoint_of_the_future_silences_none<D: Tampered>() {
+    let log = Log::<D>::fresh();
+    let (store, _) = log.chained().await;
+    let due = |at_ms, every| CheckpointDue { at_ms, every };
+    let ahead = due(NOW_MS + 365 * DAY_MS, None);
+    assert!(store.take_checkpoint(ahead).await.unwrap().is_some());
+    calls(&store, 1, NOW_MS).await;
+    let hourly = Some(CheckpointEvery::Time(Duration::from_hours(1)));
+    let taken = store.take_checkpoint(due(NOW_MS, hourly)).await.unwrap();
+    assert!(taken.is_some());
+    calls(&store, 1, NOW_MS).await;
+    let again = due(NOW_MS + 1_000, hourly);
+    assert!(store.take_checkpoint(again).await.unwrap().is_none());
+}
+
 async fn a_keyring_out_of_reach_stops_no_call<D: Tampered>() {
     let log = Log::<D>::fresh();
     let (store, _) = log.chained().await;
@@ -473,6 +542,9 @@ on_every_database! {
         retention_hides_no_tampering,
         a_removed_beginning_is_no_retention,
         without_its_key_nothing_is_recorded,
+        a_lost_key_hides_nothing_that_comes_after_it,
+        retention_takes_calls_whose_key_was_lost,
+        a_checkpoint_of_the_future_silences_none,
         a_keyring_out_of_reach_stops_no_call,
         a_key_that_was_exchanged_vouches_for_what_it_did,
     ],

@@ -92,6 +92,7 @@ async fn claimed(store: &Store, lease: Duration) -> Vec<Schedule> {
     let claim = ScheduleClaim {
         directory: "/work".to_owned(),
         now_ms: NOW_MS,
+        waiting_ms: None,
         lease,
         limit: 10,
     };
@@ -151,9 +152,12 @@ async fn of_hosts_at_one_time_one_begins_a_run<D: Database>() {
     }
     assert_eq!(begun, 1);
     assert!(due(&store).await.is_empty());
-    let next = store.next_schedule("/work".to_owned()).await.unwrap();
+    let next = store.next_schedule("/work".to_owned(), None).await.unwrap();
     assert_eq!(next, Some(NOW_MS + 1));
-    let elsewhere = store.next_schedule("/other".to_owned()).await.unwrap();
+    let elsewhere = store
+        .next_schedule("/other".to_owned(), None)
+        .await
+        .unwrap();
     assert_eq!(elsewhere, None);
     let held = store.held_schedules("/work".to_owned()).await.unwrap();
     assert_eq!(held.len(), 1);
@@ -226,7 +230,7 @@ async fn a_claim_is_one_hosts_and_ends_by_itself<D: Database>() {
     let store = database.open();
     put(&store, new(None, "a", NOW_MS)).await;
     let first = claimed(&store, Duration::ZERO).await.remove(0);
-    let next = || store.next_schedule("/work".to_owned());
+    let next = || store.next_schedule("/work".to_owned(), None);
     assert_eq!(next().await.unwrap(), Some(NOW_MS));
     let second = claimed(&store, LEASE).await.remove(0);
     assert!(second.fence > first.fence);
@@ -280,6 +284,38 @@ async fn what_has_taken_a_run_over_is_the_only_one_to_write_to_it<D: Database>()
     assert_eq!(states, [RunState::Running, RunState::Unknown]);
 }
 
+async fn what_waits_for_a_run_is_not_due<D: Database>() {
+    let database = D::fresh();
+    let store = database.open();
+    put(&store, new(None, "a", NOW_MS - 20)).await;
+    let schedule = due(&store).await.remove(0);
+    let run = begin(&schedule, Some(NOW_MS - 10), 1);
+    assert!(store.begin_run(run.clone()).await.unwrap());
+    let looked = async |waiting_ms| {
+        let claim = ScheduleClaim {
+            directory: "/work".to_owned(),
+            now_ms: NOW_MS,
+            waiting_ms,
+            lease: Duration::ZERO,
+            limit: 10,
+        };
+        let next = store.next_schedule("/work".to_owned(), waiting_ms);
+        let next = next.await.unwrap();
+        (next, store.claim_schedules(claim).await.unwrap().len())
+    };
+    assert_eq!(looked(Some(NOW_MS - 5)).await, (None, 0));
+    for waiting_ms in [None, Some(NOW_MS - 10)] {
+        assert_eq!(looked(waiting_ms).await, (Some(NOW_MS - 10), 1));
+    }
+    // It was claimed since, so the end of the run moves nothing.
+    let end = RunFinish {
+        next_ms: Some(NOW_MS - 15),
+        ..finish(fence_of(&run), RunState::Unknown)
+    };
+    assert!(store.finish_run(end).await.unwrap());
+    assert_eq!(looked(Some(NOW_MS - 5)).await, (Some(NOW_MS - 10), 1));
+}
+
 async fn many_hosts_share_what_is_due<D: Database>() {
     let database = D::fresh();
     let store = database.open();
@@ -300,6 +336,7 @@ async fn many_hosts_share_what_is_due<D: Database>() {
                 let claim = ScheduleClaim {
                     directory: "/work".to_owned(),
                     now_ms: NOW_MS,
+                    waiting_ms: None,
                     lease: LEASE,
                     limit: 3,
                 };
@@ -327,6 +364,7 @@ on_every_database! {
         only_the_last_runs_are_kept,
         a_claim_is_one_hosts_and_ends_by_itself,
         what_has_taken_a_run_over_is_the_only_one_to_write_to_it,
+        what_waits_for_a_run_is_not_due,
     ],
     lasting: [many_hosts_share_what_is_due],
 }
