@@ -95,13 +95,22 @@ fn keys(config: &Config) -> Result<Option<AuditKeys>, CliError> {
     })
 }
 
+/// What is found of a store.
+struct StoreFindings {
+    /// Of each chain; none when it is damaged.
+    chains: Vec<ChainReport>,
+    /// The key of the newest records.
+    begun: Option<String>,
+    damage: Option<AuditProblem>,
+}
+
 /// What is found of each chain, and the key of the newest records; or that the store is damaged.
 fn of_store(
     config: &Config,
     keys: Option<&AuditKeys>,
     events: &BTreeSet<i64>,
     begun: Result<Option<String>, StoreError>,
-) -> Result<(Vec<ChainReport>, Option<String>, Option<AuditProblem>), CliError> {
+) -> Result<StoreFindings, CliError> {
     let (location, store) = place_of_store(config)?;
     let found = match begun {
         Ok(begun) => or_damage(Store::verify_audit(&location, &store, keys, events))?
@@ -109,8 +118,16 @@ fn of_store(
         Err(error) => Err(error),
     };
     Ok(match found {
-        Ok((chains, begun)) => (chains, begun, None),
-        Err(error) => (Vec::new(), None, Some(damaged(&error))),
+        Ok((chains, begun)) => StoreFindings {
+            chains,
+            begun,
+            damage: None,
+        },
+        Err(error) => StoreFindings {
+            chains: Vec::new(),
+            begun: None,
+            damage: Some(damaged(&error)),
+        },
     })
 }
 
@@ -145,7 +162,11 @@ impl Verification {
             Some(checkpoints) => (checkpoints.events(), checkpoints.lines()),
             None => (BTreeSet::new(), BTreeSet::new()),
         };
-        let (mut chains, begun, damage) = of_store(config, keys, &events, begun)?;
+        let StoreFindings {
+            mut chains,
+            begun,
+            damage,
+        } = of_store(config, keys, &events, begun)?;
         let mut left_out = Vec::new();
         if let Some(host) = &options.host {
             let others = chains.extract_if(.., |chain| chain.host.as_ref() != Some(host));
