@@ -278,7 +278,7 @@ fn escaped(text: &str, layer: u8, picked: &[bool]) -> String {
             2 if pick || character == '&' => escaped.push_str(&format!("&#{code};")),
             // Not before the value, where a colour stays, and not inside of another one.
             3 if pick && !escaped.is_empty() && !text.contains('\u{1b}') => {
-                escaped.push_str(&format!("\u{1b}[{};1m{character}", code % 90))
+                escaped.push_str(&format!("\u{1b}[{};1m{character}", code % 90));
             }
             _ => escaped.push(character),
         }
