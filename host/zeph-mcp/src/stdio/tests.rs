@@ -67,8 +67,9 @@ async fn each_line_that_is_no_message_has_one_answer_and_the_next_one_works() {
     let too_long = ping("x".repeat(LINE_BYTES_MAX));
     let deep = "[".repeat(500);
     let nested = format!(
-        r#"{{"jsonrpc":"2.0","id":4,"method":"m","params":{{"a":{deep}{}}}}}"#,
-        "]".repeat(500)
+        r#"{{"jsonrpc":"2.0","id":4,"method":"m","params":{{"a":{}{}}}}}"#,
+        "[".repeat(200),
+        "]".repeat(200)
     );
     let cases: Vec<(&[u8], i64, Value, &str)> = vec![
         (b"{", -32700, Value::Null, "not JSON"),

@@ -70,7 +70,7 @@ async fn what_stays_of_a_grant_stays_of_one_that_is_still_there<D: Database>() {
         id: left[0].id,
         ..part(&srv, "/srv/a")
     };
-    assert_eq!(left, [expect.clone()]);
+    assert_eq!(left, std::slice::from_ref(&expect));
     let all = store.list_grants(Some(named.clone())).await.unwrap();
     assert_eq!(all, [other, expect]);
     // What cannot be kept revokes nothing.
