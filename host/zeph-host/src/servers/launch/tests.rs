@@ -202,11 +202,8 @@ async fn a_start_that_is_refused_names_the_key() {
     .concat();
     let config = lab.config(&text);
     for (name, expect) in [
-        (
-            "loader",
-            "`NODE_OPTIONS` in `mcp.servers.loader.env` makes programs load other code",
-        ),
-        ("loader2", "`LD_PRELOAD` in `mcp.servers.loader2.env`"),
+        ("loader", "`NODE_OPTIONS` makes programs load other code"),
+        ("loader2", "remove it: from `mcp.servers.loader2.env`"),
         ("secret", "`zeph-host secret set NOT_THERE` stores it"),
         ("directory", "list it in `mcp.servers.directory.allow_read`"),
         (
