@@ -198,7 +198,7 @@ fn an_answer_after_the_cancel_of_its_command_approves_nothing() {
     );
     assert_eq!(n_asked, 1);
     let listed = product.run(&["approve"]).stdout;
-    assert!(listed.contains("(test)"), "{listed}");
+    assert!(listed.contains("(test 1)"), "{listed}");
 }
 
 #[test]

@@ -145,10 +145,10 @@ async fn the_server_is_who_its_certificate_says() {
     }
     let wrong = url("localhost", &format!("sslrootcert={root}")).replace("s3cr3t", "wr0ng");
     let error = try_open_url(&wrong).unwrap_err();
-    assert!(matches!(
-        error,
-        StoreError::Database { .. } | StoreError::ServerAway { .. }
-    ));
+    assert!(
+        matches!(error, StoreError::ServerRefused { .. }),
+        "{error:?}"
+    );
     assert!(
         told(&error).contains("password authentication failed"),
         "{}",
