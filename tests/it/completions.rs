@@ -149,7 +149,7 @@ fn keys_of_tools_and_settings_are_known_and_paths_behind_them() {
     product.file("notes.txt", "a").file("next/b.txt", "b");
     let table: [(&[&str], &[&str]); 11] = [
         (&["call", "read", "pa"], &["path="]),
-        (&["call", "read", "path="], &["next/", "notes.txt"]),
+        (&["call", "read", "path="], &[".", "next/", "notes.txt"]),
         (&["call", "read", "path=no"], &["notes.txt"]),
         (&["call", "read", "path=next/"], &["next/b.txt"]),
         (&["explain", "read", "path=no"], &["notes.txt"]),
@@ -158,7 +158,7 @@ fn keys_of_tools_and_settings_are_known_and_paths_behind_them() {
         (&["run", "--allow", "'write:no"], &["write:notes.txt"]),
         (&["--set", "limits.cpu_s"], &["limits.cpu_secs="]),
         (&["--set", "tools.scoped.enabled="], &["false", "true"]),
-        (&["call", "read", "nosuch="], &["next/", "notes.txt"]),
+        (&["call", "read", "nosuch="], &[".", "next/", "notes.txt"]),
     ];
     for (words, expected) in table {
         let mut offered = offered(&product, words);

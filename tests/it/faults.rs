@@ -73,38 +73,6 @@ fn a_project_file_cannot_widen() {
 }
 
 #[test]
-fn a_corrupt_store_is_set_aside_with_a_message() {
-    let product = Product::new();
-    product.file("a.txt", "a");
-    let store = product.home.join(".local/share/zeph-host/zeph.db");
-    fs::create_dir_all(store.parent().unwrap()).unwrap();
-    fs::write(
-        &store,
-        "this is no database, but it was somebody's ".repeat(200),
-    )
-    .unwrap();
-    let ran = product.feed(&[], read_a());
-    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    assert!(ran.stderr.contains("corrupt"), "{}", ran.stderr);
-    assert_eq!(answer(&ran.json_lines(), 1)["status"], "ok");
-    let names: Vec<_> = fs::read_dir(store.parent().unwrap())
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect();
-    let aside = names
-        .iter()
-        .find(|name| name.contains("corrupt"))
-        .expect("kept");
-    assert!(
-        fs::read_to_string(store.with_file_name(aside))
-            .unwrap()
-            .starts_with("this is no database")
-    );
-    let again = product.feed(&[], read_a());
-    assert!(!again.stderr.contains("corrupt"), "{}", again.stderr);
-}
-
-#[test]
 fn a_store_that_cannot_be_written_stops_the_start() {
     let product = Product::new();
     product.file("a.txt", "a").file("file", "x");

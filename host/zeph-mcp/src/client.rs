@@ -305,7 +305,7 @@ impl Connection {
 
     /// The prompts of this moment.
     ///
-    /// Errors and limits: as for [`definitions`](Self::definitions).
+    /// Errors: as for [`definitions`](Self::definitions), and limits.
     pub async fn prompts(&self) -> Result<Vec<Listed<Prompt>>, McpError> {
         let is_offered = self.0.info.capabilities.prompts.is_some();
         self.listed::<Prompt>(is_offered).await
@@ -313,7 +313,7 @@ impl Connection {
 
     /// The resources of this moment.
     ///
-    /// Errors and limits: as for [`definitions`](Self::definitions).
+    /// Errors: as for [`definitions`](Self::definitions), and limits.
     pub async fn resources(&self) -> Result<Vec<Listed<Resource>>, McpError> {
         let is_offered = self.0.info.capabilities.resources.is_some();
         self.listed::<Resource>(is_offered).await
@@ -321,7 +321,7 @@ impl Connection {
 
     /// The resource templates of this moment.
     ///
-    /// Errors and limits: as for [`definitions`](Self::definitions).
+    /// Errors: as for [`definitions`](Self::definitions), and limits.
     pub async fn templates(&self) -> Result<Vec<Listed<ResourceTemplate>>, McpError> {
         let is_offered = self.0.info.capabilities.resources.is_some();
         self.listed::<ResourceTemplate>(is_offered).await
