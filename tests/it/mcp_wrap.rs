@@ -541,7 +541,7 @@ fn options_that_name_no_server_are_refused() {
             &["wrap", "--name", "a b", "--", "x"],
             "name of an MCP server",
         ),
-        (&["wrap", "--host", "a/b", "--", "x"], "hosts"),
+        (&["wrap", "--host", "a/b", "--", "x"], "`--host`: a host is"),
     ] {
         let ran = product.run(args);
         assert!(matches!(ran.code, Some(2 | 3)), "{args:?}: {ran:?}");

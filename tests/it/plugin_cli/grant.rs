@@ -93,7 +93,7 @@ fn a_plugin_that_is_off_and_was_exchanged_is_granted_nothing() {
         (&list[0]["status"], &list[0]["changed"]),
         (&json!("disabled"), &json!(true))
     );
-    product.refuses(&["list"], 0, &["disabled, changed"]);
+    product.refuses(&["list"], 0, &["off, changed"]);
     product.plugin_json(&["approve", "x", "--yes"]);
     product.plugin_json(&["grant", "x", "--dir", ".:read"]);
 }
