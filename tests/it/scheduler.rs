@@ -181,9 +181,13 @@ fn what_could_never_run_is_not_scheduled() {
 #[test]
 fn one_call_schedules_a_tool_of_a_plugin() {
     let product = product(OPEN);
-    let task =
-        json!({"name": "a", "cron": "0 9 * * *", "tool": "read", "arguments": {"path": "a"}});
-    let ran = product.run(&["call", "schedule_periodic", "--args", &task.to_string()]);
+    let task = [
+        "name=a",
+        "cron=0 9 * * *",
+        "tool=read",
+        r#"arguments={"path":"a"}"#,
+    ];
+    let ran = product.run(&[&["call", "schedule_periodic"][..], &task].concat());
     assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
     assert!(tasks(&product).contains_key("a"), "{}", ran.stdout);
 }
