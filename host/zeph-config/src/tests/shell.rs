@@ -362,7 +362,7 @@ fn a_rule_holds_whichever_entry_lists_its_host() {
             &["api.example.org inspected", "*.example.org Tls"],
         ),
     ] {
-        let mut world = World::new().user(&format!("{both}{rules}"));
+        let mut world = World::new().user(format!("{both}{rules}"));
         if !project.is_empty() {
             world = world.project(project);
         }
