@@ -36,7 +36,7 @@ pub struct FileStamp {
 /// A file that is, or should be, a plugin.
 #[derive(Debug, Clone)]
 pub(crate) struct FolderEntry {
-    /// The name of the file without `.wasm`, which is no name of a plugin where there is no stamp.
+    /// The name of the file without `.wasm`. It is a valid plugin name only if there is a stamp.
     pub(crate) name: PluginId,
     pub(crate) path: PathBuf,
     /// Or why it cannot be one, in one sentence.

@@ -489,7 +489,7 @@ fn gaps_are_those_of_the_output() {
         (shown[1], shown[2]),
         "{text}"
     );
-    // Where states became lines there is no number.
+    // If overwritten states were split into lines, the note gives no line numbers.
     let other = raw.replacen("line 01", "line 01 in two\rline 01", 1);
     let text = apply(&filters, &line("tool", &[]), 0, &other, &NoForeign).text;
     assert!(text.contains("[zeph] lines omitted\n"), "{text}");

@@ -79,7 +79,7 @@ pub(super) struct Calling {
 pub(super) enum Reply {
     Ended(CallToolResult),
     Required(InputRequiredResult),
-    /// The same, of a call that goes on and waits for the answer.
+    /// Input is required, and the call keeps running until it gets the answer.
     Waiting(InputRequiredResult),
     Task(CreateTaskResult),
 }

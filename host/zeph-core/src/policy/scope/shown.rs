@@ -7,12 +7,12 @@ use serde::Serialize;
 use super::{Scoped, Tools};
 use crate::policy::{CommandPattern, Mode};
 
-/// The section as it is in force.
+/// The effective `[tools.scoped]` settings.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ShownScope {
-    /// The only tools there are; none where all are.
+    /// The only tools that are available; `None` if the section lists none.
     pub allowed_tools: Option<Vec<String>>,
-    /// The tools there are not.
+    /// Tools that are not available.
     pub denied_tools: Vec<String>,
     /// What becomes of a call of a tool that is out of scope.
     pub mode: Mode,
@@ -34,7 +34,7 @@ pub struct ShownConstraint {
 }
 
 impl Scoped {
-    /// What it says.
+    /// The settings, for `policy show`.
     pub fn shown(&self) -> ShownScope {
         let (allowed_tools, denied_tools) = match &self.tools {
             Tools::Only(tools) => (Some(tools.clone()), Vec::new()),

@@ -94,7 +94,7 @@ impl Kernel {
         steps::open_beneath(dir, path, follow, peek)
     }
 
-    /// The same for a path that need not be UTF-8, which no guest can name. Links at its end are not followed.
+    /// Like [`open_beneath`](Self::open_beneath), for a path that may not be UTF-8; guests cannot name such a path. A symbolic link at its end is not followed.
     ///
     /// Errors: `ILSEQ` when it is not UTF-8 and the kernel does not resolve paths beneath a directory itself.
     pub(in super::super) fn open_any_beneath(

@@ -43,7 +43,7 @@ impl Kernel {
         steps::open_beneath(dir, path, follow, peek)
     }
 
-    /// The same for a path that need not be UTF-8, which no guest can name.
+    /// Like [`open_beneath`](Self::open_beneath), for a path that may not be UTF-8; guests cannot name such a path.
     ///
     /// Errors: `ILSEQ` when it is not UTF-8.
     pub(in super::super) fn open_any_beneath(

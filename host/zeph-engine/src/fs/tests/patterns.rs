@@ -342,7 +342,7 @@ fn a_file_that_lost_its_name_is_not_read_under_a_stale_one() {
     assert!(spaced.meta.is_file());
 }
 
-/// Whoever would empty it first would lose the rest and keep what is hidden.
+/// Emptying it first would delete the visible files and leave the hidden ones.
 #[test]
 fn a_directory_that_holds_something_hidden_is_not_removed() {
     let tree = tree();

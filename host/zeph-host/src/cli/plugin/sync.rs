@@ -112,7 +112,7 @@ async fn adoption(
 
 /// A plugin of a bundle with the version and the signer that were found of its component: what its lock says of them is nobody's word.
 ///
-/// Errors: its component is not in the bundle, is no plugin or is refused; it is not what the lock of the bundle says.
+/// Errors: the component is missing from the bundle, is not a plugin, is refused, or does not match the bundle's lock.
 async fn found(
     theirs: &LockedPlugin,
     supply: &Supply,

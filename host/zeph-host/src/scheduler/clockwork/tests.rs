@@ -73,7 +73,7 @@ async fn begun(movement: &mut Movement, now_ms: i64) -> Vec<BegunRun> {
     begun_beside(movement, &[], now_ms).await
 }
 
-/// The same, while these runs go on.
+/// Like [`begun`], with the runs in `going_on` still in progress.
 async fn begun_beside(
     movement: &mut Movement,
     going_on: &[RunFence],
