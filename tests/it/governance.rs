@@ -1,16 +1,12 @@
 //! Sequences of calls and labels as a program, a person and a second process meet them.
 
-use std::fs;
-
 use serde_json::{Value, json};
 
 use crate::product::{Product, answer};
 
 fn configured(config: &str) -> Product {
     let product = Product::new();
-    let folder = product.home.join(".config/zeph-host");
-    fs::create_dir_all(&folder).unwrap();
-    fs::write(folder.join("config.toml"), config).unwrap();
+    product.user_config(config);
     product
 }
 

@@ -83,9 +83,7 @@ impl Server {
              [[tools.egress.private]]\nhost = \"localhost\"\nports = [{port}]\n",
             ca_file.display()
         );
-        let folder = product.home.join(".config/zeph-host");
-        std::fs::create_dir_all(&folder).unwrap();
-        std::fs::write(folder.join("config.toml"), config).unwrap();
+        product.user_config(config);
         product
     }
 }

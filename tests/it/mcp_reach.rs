@@ -43,9 +43,7 @@ fn each_remote_server_has_an_account_of_its_own() {
             server.address
         )
     });
-    let folder = product.home.join(".config/zeph-host");
-    fs::create_dir_all(&folder).unwrap();
-    fs::write(folder.join("config.toml"), tables.collect::<String>()).unwrap();
+    product.user_config(tables.collect::<String>());
     let options = [
         "serve",
         "--allow",

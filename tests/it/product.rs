@@ -30,6 +30,14 @@ impl Product {
         }
     }
 
+    /// Writes the configuration file of the user.
+    pub(crate) fn user_config(&self, text: impl AsRef<[u8]>) -> &Self {
+        let folder = self.home.join(".config/zeph-host");
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("config.toml"), text).unwrap();
+        self
+    }
+
     /// Writes a file of the workspace, with its directories.
     pub(crate) fn file(&self, path: &str, content: impl AsRef<[u8]>) -> &Self {
         let path = self.work.join(path);

@@ -101,9 +101,7 @@ fn a_suggested_grant_lets_the_recorded_calls_run_again_and_no_more() {
     // A rule takes away what a grant of a directory gives besides.
     let rules = product.run(&["policy", "suggest", "--from", &file, "--json"]);
     let rules = json_of(&rules);
-    let folder = product.home.join(".config/zeph-host");
-    fs::create_dir_all(&folder).unwrap();
-    fs::write(folder.join("config.toml"), rules["toml"].as_str().unwrap()).unwrap();
+    product.user_config(rules["toml"].as_str().unwrap());
     let again = read(&product, "src/seen.txt", &[]);
     assert_eq!(again.code, Some(0), "{rules}: {again:?}");
     let neighbour = read(&product, "src/neighbour.txt", &[]);

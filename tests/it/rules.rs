@@ -21,9 +21,7 @@ fn bash(id: u32, command: &str) -> String {
 
 fn configured(config: &str) -> Product {
     let product = Product::new();
-    let folder = product.home.join(".config/zeph-host");
-    fs::create_dir_all(&folder).unwrap();
-    fs::write(folder.join("config.toml"), config).unwrap();
+    product.user_config(config);
     product
 }
 

@@ -22,9 +22,7 @@ const ASKING: &str = "[tools.scheduler]\nenabled = true\n";
 
 pub(crate) fn product(config: &str) -> Product {
     let product = Product::new();
-    let folder = product.home.join(".config/zeph-host");
-    fs::create_dir_all(&folder).unwrap();
-    fs::write(folder.join("config.toml"), config).unwrap();
+    product.user_config(config);
     product
 }
 

@@ -1,16 +1,12 @@
 //! What help and answers say is so: the keys of JSON, the exit codes of what is refused, the words that were typed.
 
-use std::fs;
-
 use serde_json::{Value, json};
 
 use crate::product::{Product, Ran};
 
 fn configured(config: &str) -> Product {
     let product = Product::new();
-    let folder = product.home.join(".config/zeph-host");
-    fs::create_dir_all(&folder).unwrap();
-    fs::write(folder.join("config.toml"), config).unwrap();
+    product.user_config(config);
     product
 }
 

@@ -24,9 +24,7 @@ fn allowing(port: u16) -> String {
 /// A product whose operator allowed the registry.
 fn product(port: u16) -> Product {
     let product = Product::new();
-    let folder = product.home.join(".config/zeph-host");
-    fs::create_dir_all(&folder).unwrap();
-    fs::write(folder.join("config.toml"), allowing(port)).unwrap();
+    product.user_config(allowing(port));
     product
 }
 
