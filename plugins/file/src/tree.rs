@@ -235,10 +235,7 @@ pub fn remove_copied(top: &AreaPath<'_>, copied: &Copied) -> RemovalReport {
     if copied.branches.is_empty() {
         removed.file(top);
     }
-    for below in &copied.leaves {
-        removed.file(&at(top, below));
-    }
-    removed.directories(top, &copied.branches);
+    removed.tree(top, &copied.leaves, &copied.branches);
     removed
 }
 
@@ -247,19 +244,22 @@ fn remove_directory(top: &AreaPath<'_>, removed: &mut RemovalReport) {
     match top.root().remove_directory(top.relative()) {
         Ok(()) => removed.directories += 1,
         Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => {
-            look_through(top, removed);
+            let (leaves, branches) = look_through(top, removed);
             if removed.n_failed == 0 {
-                remove_tree(top, removed);
+                removed.tree(top, &leaves, &branches);
             }
         }
         Err(error) => removed.failed(top, error),
     }
 }
 
-/// Notes what stands in the way of removing the directory `top`: what cannot be listed, and names that cannot be said.
-fn look_through(top: &AreaPath<'_>, removed: &mut RemovalReport) {
-    let mut pending = vec![String::new()];
-    while let Some(below) = pending.pop() {
+/// The leaves and the branches of the directory `top`, as in [`Copied`]. Notes what stands in the way of removing it: what cannot be listed,
+/// and names that cannot be said.
+fn look_through(top: &AreaPath<'_>, removed: &mut RemovalReport) -> (Vec<String>, Vec<String>) {
+    let (mut leaves, mut branches) = (Vec::new(), vec![String::new()]);
+    let mut idx = 0;
+    while let Some(below) = branches.get(idx).cloned() {
+        idx += 1;
         let directory = at(top, &below);
         let entries = match directory.root().list(directory.relative()) {
             Ok(entries) => entries,
@@ -278,37 +278,13 @@ fn look_through(top: &AreaPath<'_>, removed: &mut RemovalReport) {
                 let error = io::Error::other("its name is not UTF-8");
                 removed.failed(&top.child(&inner), error);
             } else if entry.kind == Kind::Directory {
-                pending.push(inner);
+                branches.push(inner);
+            } else {
+                leaves.push(inner);
             }
         }
     }
-}
-
-fn remove_tree(top: &AreaPath<'_>, removed: &mut RemovalReport) {
-    let mut directories = vec![String::new()];
-    let mut idx = 0;
-    while let Some(below) = directories.get(idx).cloned() {
-        idx += 1;
-        let directory = at(top, &below);
-        let entries = match directory.root().list(directory.relative()) {
-            Ok(entries) => entries,
-            Err(error) => {
-                removed.failed(&directory, error);
-                continue;
-            }
-        };
-        for entry in entries {
-            let inner = match below.as_str() {
-                "" => entry.name,
-                below => format!("{below}/{}", entry.name),
-            };
-            match entry.kind {
-                Kind::Directory => directories.push(inner),
-                _ => removed.file(&top.child(&inner)),
-            }
-        }
-    }
-    removed.directories(top, &directories);
+    (leaves, branches)
 }
 
 impl RemovalReport {
@@ -332,6 +308,14 @@ impl RemovalReport {
         if self.files.is_multiple_of(REPORT_EVERY) {
             progress::count("deleting", self.files, None);
         }
+    }
+
+    /// Removes the `leaves` below `top`, then its `branches`.
+    fn tree(&mut self, top: &AreaPath<'_>, leaves: &[String], branches: &[String]) {
+        for below in leaves {
+            self.file(&at(top, below));
+        }
+        self.directories(top, branches);
     }
 
     /// Removes directories below `top`, each of which stands before those in it.
