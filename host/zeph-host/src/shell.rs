@@ -184,10 +184,8 @@ impl Native {
 
     /// How long a command may take.
     fn timeout(&self, call: &AuthorizedCall<ShellWork>) -> Duration {
-        let config = self.shell.config();
         let asked = call.arguments().get("timeout").and_then(Value::as_u64);
-        let timeout = asked.map_or(config.timeout, Duration::from_secs);
-        timeout.min(config.timeout_max)
+        self.shell.config().timeout_of(asked)
     }
 }
 

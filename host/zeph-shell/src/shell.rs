@@ -62,6 +62,14 @@ pub struct ShellConfig {
     pub hooks: Hooks,
 }
 
+impl ShellConfig {
+    /// How long a foreground command may take that asks for so many seconds.
+    pub fn timeout_of(&self, asked_secs: Option<u64>) -> Duration {
+        let timeout = asked_secs.map_or(self.timeout, Duration::from_secs);
+        timeout.min(self.timeout_max)
+    }
+}
+
 /// The shell of one configuration. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Shell(pub(crate) Arc<ShellState>);

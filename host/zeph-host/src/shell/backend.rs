@@ -126,14 +126,11 @@ fn shown(
         return None;
     }
     let directory = session.shell().commands().directory();
-    let config = shell.shell().config();
-    let asked = argument("timeout").and_then(Value::as_u64);
-    let timeout = asked.map_or(config.timeout, Duration::from_secs);
     let bound = BoundCall::new(call.tool(), None, call.arguments(), Some(&directory));
     Some(ForegroundCommand {
         text,
         directory,
-        timeout: timeout.min(config.timeout_max),
+        timeout: shell.timeout(call),
         question: ApprovalQuestion {
             call: bound.shown().clone(),
             reason: String::new(),

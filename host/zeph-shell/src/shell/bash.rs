@@ -37,8 +37,7 @@ pub(super) async fn call(
         return in_background(shell, text, options, (session, control.turn_state)).await;
     }
     let config = shell.config();
-    let timeout = options.timeout.map_or(config.timeout, Duration::from_secs);
-    let timeout = timeout.min(config.timeout_max);
+    let timeout = config.timeout_of(options.timeout);
     let turn = session.turn().clone();
     let before = turn.clone();
     let mut command = shell.command(text.to_owned(), turn, timeout, control.on_output);
