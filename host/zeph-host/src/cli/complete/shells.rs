@@ -8,58 +8,34 @@ use std::path::Path;
 use clap::Command;
 use clap_complete::env::{self, EnvCompleter, Shells};
 
-/// The script for bash. It needs no other script, and bash 3.2 reads it.
-const BASH: &str = include_str!("bash.sh");
-
-/// The script for zsh.
-const ZSH: &str = include_str!("zsh.sh");
-
 /// Every shell that can ask.
 pub(super) const SHELLS: Shells<'static> =
-    Shells(&[&Bash, &env::Elvish, &env::Fish, &env::Powershell, &Zsh]);
+    Shells(&[&BASH, &env::Elvish, &env::Fish, &env::Powershell, &ZSH]);
 
-struct Bash;
+/// It needs no other script, and bash 3.2 reads it.
+const BASH: ScriptedShell = ScriptedShell {
+    shell: &env::Bash,
+    script: include_str!("bash.sh"),
+};
 
-struct Zsh;
+const ZSH: ScriptedShell = ScriptedShell {
+    shell: &env::Zsh,
+    script: include_str!("zsh.sh"),
+};
 
-impl EnvCompleter for Bash {
-    fn name(&self) -> &'static str {
-        env::Bash.name()
-    }
-
-    fn is(&self, name: &str) -> bool {
-        env::Bash.is(name)
-    }
-
-    fn write_registration(
-        &self,
-        variable: &str,
-        name: &str,
-        program: &str,
-        completer: &str,
-        script: &mut dyn io::Write,
-    ) -> io::Result<()> {
-        script.write_all(filled(BASH, variable, name, program, completer).as_bytes())
-    }
-
-    fn write_complete(
-        &self,
-        command: &mut Command,
-        words: Vec<OsString>,
-        directory: Option<&Path>,
-        answer: &mut dyn io::Write,
-    ) -> io::Result<()> {
-        env::Bash.write_complete(command, words, directory, answer)
-    }
+/// A shell of clap with another script.
+struct ScriptedShell {
+    shell: &'static dyn EnvCompleter,
+    script: &'static str,
 }
 
-impl EnvCompleter for Zsh {
+impl EnvCompleter for ScriptedShell {
     fn name(&self) -> &'static str {
-        env::Zsh.name()
+        self.shell.name()
     }
 
     fn is(&self, name: &str) -> bool {
-        env::Zsh.is(name)
+        self.shell.is(name)
     }
 
     fn write_registration(
@@ -70,7 +46,7 @@ impl EnvCompleter for Zsh {
         completer: &str,
         script: &mut dyn io::Write,
     ) -> io::Result<()> {
-        script.write_all(filled(ZSH, variable, name, program, completer).as_bytes())
+        script.write_all(filled(self.script, variable, name, program, completer).as_bytes())
     }
 
     fn write_complete(
@@ -80,7 +56,7 @@ impl EnvCompleter for Zsh {
         directory: Option<&Path>,
         answer: &mut dyn io::Write,
     ) -> io::Result<()> {
-        env::Zsh.write_complete(command, words, directory, answer)
+        self.shell.write_complete(command, words, directory, answer)
     }
 }
 
