@@ -7,6 +7,7 @@ use tokio_postgres::error::SqlState;
 
 use crate::error::{ErrorSource, StoreError};
 use crate::operations::OperationFault;
+use crate::store::Job;
 
 /// Where an error of the server belongs: the server, and how long it was waited for others.
 #[derive(Debug, Clone)]
@@ -140,6 +141,11 @@ impl Site {
                 source,
             },
         }
+    }
+
+    /// Answers a job that was run.
+    pub(super) fn answer(&self, job: Box<dyn Job>) {
+        job.answer(&|operation, fault| self.told(operation, fault));
     }
 
     /// Puts the fault of an operation into words.

@@ -66,7 +66,8 @@ impl KeptJobs {
         let (away, done): (Vec<_>, Vec<_>) = jobs
             .into_iter()
             .partition(|job| is_away(job.as_ref()) && !is_over);
-        answer(transaction, done);
+        done.into_iter()
+            .for_each(|job| transaction.site().answer(job));
         let pause = match away.is_empty() {
             true => Duration::ZERO,
             false => RETRY,
@@ -85,18 +86,12 @@ impl KeptJobs {
         if !jobs.is_empty() {
             run_batch(transaction, &mut jobs);
         }
-        answer(transaction, jobs);
+        jobs.into_iter()
+            .for_each(|job| transaction.site().answer(job));
     }
 }
 
 fn is_away(job: &dyn Job) -> bool {
     job.fault()
         .is_some_and(|fault| trouble_of(fault) == Trouble::Lost)
-}
-
-fn answer(transaction: &Transaction, jobs: Vec<Box<dyn Job>>) {
-    let site = transaction.site();
-    for job in jobs {
-        job.answer(&|operation, fault| site.told(operation, fault));
-    }
 }

@@ -88,7 +88,7 @@ impl Readers {
                 Err(error) if self.threads.is_empty() => {
                     let site = &self.server.site;
                     job.fail(OperationFault::Told(error));
-                    return job.answer(&|operation, fault| site.told(operation, fault));
+                    return site.answer(job);
                 }
                 Err(error) => tracing::warn!(%error, "a thread that reads cannot start"),
             }
@@ -142,7 +142,7 @@ fn work(server: Arc<Server>, mut source: Source) {
         transaction.begin_group();
         for mut job in jobs.drain(..) {
             read(&transaction, job.as_mut());
-            job.answer(&|operation, fault| site.told(operation, fault));
+            site.answer(job);
             source.answered();
         }
     }

@@ -186,13 +186,8 @@ pub(super) fn next(
         now!(),
         ") ORDER BY next_ms LIMIT 1"
     );
-    let row = transaction.query_opt(SQL, &[&directory, &since(waiting_ms)])?;
+    let row = transaction.query_opt(SQL, &[&directory, &waiting_ms.unwrap_or(i64::MIN)])?;
     row.map(|row| get(&row, 0)).transpose()
-}
-
-/// The moment from which schedules come although a run goes on.
-fn since(waiting_ms: Option<i64>) -> i64 {
-    waiting_ms.unwrap_or(i64::MIN)
 }
 
 /// Claims schedules whose time has come, by the clock of the server too; those that another host claims at the moment are its own.
@@ -215,7 +210,7 @@ pub(super) fn claim(transaction: &Transaction, claim: &ScheduleClaim) -> Outcome
             &claim.now_ms,
             &milliseconds(claim.lease),
             &i64::from(claim.limit),
-            &since(claim.waiting_ms),
+            &claim.waiting_ms.unwrap_or(i64::MIN),
         ],
     )?;
     let mut claimed = with_last(transaction, &rows)?;

@@ -177,7 +177,7 @@ impl Writer {
             self.n_last = n_writes;
             for job in jobs.drain(..) {
                 if let Some(job) = self.kept.keep(job, &self.transaction) {
-                    job.answer(&|operation, fault| site.told(operation, fault));
+                    site.answer(job);
                 }
             }
             self.batch.reuse(jobs);

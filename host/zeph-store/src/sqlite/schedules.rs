@@ -167,13 +167,10 @@ pub(super) fn next(
     );
     let mut statement = connection.prepare_cached(SQL)?;
     statement
-        .query_row(params![directory, since(waiting_ms)], |row| row.get(0))
+        .query_row(params![directory, waiting_ms.unwrap_or(i64::MIN)], |row| {
+            row.get(0)
+        })
         .optional()
-}
-
-/// The moment from which schedules come although a run goes on.
-fn since(waiting_ms: Option<i64>) -> i64 {
-    waiting_ms.unwrap_or(i64::MIN)
 }
 
 /// Claims schedules whose time has come.
@@ -195,7 +192,7 @@ pub(super) fn claim(
         claim.now_ms,
         milliseconds(claim.lease),
         claim.limit,
-        since(claim.waiting_ms)
+        claim.waiting_ms.unwrap_or(i64::MIN)
     ];
     let mut claimed = found(connection, &format!("{CLAIM}{COLUMNS}"), row)?;
     claimed.sort_by_key(|schedule| schedule.what.next_ms);
