@@ -57,7 +57,7 @@ const USER: &str = "zeph";
 pub struct ExitLimits {
     /// Connections at one time; more wait until one has ended.
     pub connections_max: usize,
-    /// From the beginning of a connection until it is known what it asks for.
+    /// From the beginning of a connection until it is known what it asks for; and until TLS with an inspected host has begun.
     pub request_timeout: Duration,
     /// From there until the first message of TLS is whole.
     pub hello_timeout: Duration,

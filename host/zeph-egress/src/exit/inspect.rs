@@ -6,6 +6,7 @@
 use std::convert::Infallible;
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use http::header::HOST;
 use http::{Request, Response, StatusCode};
@@ -95,6 +96,14 @@ fn not_begun(error: &io::Error) -> String {
     }
 }
 
+fn late(waited: Duration) -> io::Error {
+    let message = format!(
+        "the host did not begin TLS within {} s",
+        waited.as_secs_f64()
+    );
+    io::Error::new(io::ErrorKind::TimedOut, message)
+}
+
 fn acceptor(run: &Run, destination: &Destination) -> io::Result<TlsAcceptor> {
     let config = authority(run)?.server(&destination.host);
     Ok(TlsAcceptor::from(config.map_err(io::Error::other)?))
@@ -167,7 +176,10 @@ impl Inspected {
         let progress = stream.meter().progress();
         let connector = TlsConnector::from(Arc::clone(authority(&self.run)?.trust()));
         let name = ServerName::try_from(destination.host.to_string()).map_err(io::Error::other)?;
-        let stream = connector.connect(name, stream).await?;
+        let patience = self.run.shared.limits.request_timeout;
+        let stream = tokio::time::timeout(patience, connector.connect(name, stream))
+            .await
+            .map_err(|_| late(patience))??;
         forward::pass_on(
             &self.run,
             (stream, progress),

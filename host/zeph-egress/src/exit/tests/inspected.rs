@@ -81,6 +81,26 @@ async fn the_host_behind_an_inspected_one_must_be_the_one_it_says() {
 }
 
 #[tokio::test]
+async fn an_inspected_host_that_says_nothing_is_given_up() {
+    let limits = ExitLimits {
+        request_timeout: Duration::from_secs(1),
+        ..ExitLimits::default()
+    };
+    let hosts = vec![inspected("example.org:22", "GET", &["/*"])];
+    // What serves there waits for the end of a head.
+    let lab = Lab::with(hosts, limits).await;
+    let (stream, head) = lab.connect("example.org:22").await;
+    assert!(head.starts_with("HTTP/1.1 200"), "{head}");
+    let request = "GET / HTTP/1.1\r\nhost: example.org:22\r\nconnection: close\r\n\r\n";
+    let text = lab
+        .fetch_over(stream, "example.org", request)
+        .await
+        .unwrap();
+    assert!(text.starts_with("HTTP/1.1 502"), "{text}");
+    assert!(text.contains("did not begin TLS within 1 s"), "{text}");
+}
+
+#[tokio::test]
 async fn commands_are_given_the_certificate_only_where_a_host_is_inspected() {
     let lab = Lab::new(tls(&["example.org"])).await;
     assert_eq!(lab.proxy.certificates(), None);
