@@ -172,6 +172,8 @@ impl<'a> Report<'a> {
             return Some(Mark::Told);
         }
         if is_rule(text) {
+    /// How far in Node tells of the last assertion.
+    assertion_depth: Option<usize>,
             return Some(Mark::Passing);
         }
         if self.begin(line, text) {
@@ -186,7 +188,10 @@ impl<'a> Report<'a> {
         }
         if !self.is_inside {
             let is_node = line_idx >= names.list_idx && names.list_idx > 0;
-            return self.frame(text, is_node);
+            let is_internal = is_node && self.is_internal(lines, line_idx);
+            return is_internal
+                .then_some(Mark::Detail)
+                .or_else(|| self.frame(text));
         }
         if self.is_repeated {
             return Some(Mark::Told);
@@ -259,17 +264,33 @@ impl<'a> Report<'a> {
             self.has_legend |= !text.starts_with("- ");
             return has_legend.then_some(Mark::Detail);
         }
-        self.frame(text, true)
+        let is_internal = self.is_internal(lines, line_idx);
+        is_internal
+            .then_some(Mark::Detail)
+            .or_else(|| self.frame(text))
+    }
+
+    /// What Node tells of an assertion for its own use, the first and the last of what stands behind the frames. What is further
+    /// in is of the values that it compared.
+    fn is_internal(&mut self, lines: &Lines<'_>, line_idx: usize) -> bool {
+        let line = lines.at(line_idx);
+        let (text, depth) = (trim(line), line.len() - trim_start(line).len());
+        if text.starts_with("generatedMessage: ") {
+            let above = line_idx.checked_sub(1).map_or("", |above| lines.at(above));
+            let is_first = trim_start(above).starts_with("at ") && trim_end(above).ends_with(" {");
+            if is_first {
+                self.assertion_depth = Some(depth);
+            }
+            return is_first;
+        }
+        self.assertion_depth == Some(depth) && text.starts_with("operator: ")
     }
 
     /// A frame of a library, or one that was there before.
-    fn frame(&mut self, text: &'a str, is_failure: bool) -> Option<Mark> {
+    fn frame(&mut self, text: &'a str) -> Option<Mark> {
         let is_frame = text.starts_with("at ") || (self.is_inside && text.starts_with("❯ "));
         if !is_frame {
-            let is_internal = ["generatedMessage: ", "operator: "]
-                .iter()
-                .any(|key| text.starts_with(key));
-            return (is_failure && is_internal).then_some(Mark::Detail);
+            return None;
         }
         let is_hidden = is_library(text)
             || text.contains("node_modules/")

@@ -294,3 +294,158 @@ fn a_failure_of_pytest_ends_where_its_captured_output_or_the_totals_do() {
     );
     check(&text, &["    the table is missing", "row 0", "row 79"], &[]);
 }
+
+/// A failed test of TAP with these lines in its block, which begins two blanks in. The first is the end of the line before them.
+fn tap(details: &str) -> String {
+    format!("TAP version 13\nnot ok 1 - total\n  ---{details}  ...\nok 2 - b\n1..2\n")
+}
+
+#[test]
+fn values_that_tap_compares_stay() {
+    let node = tap("
+  duration_ms: 0.2
+  type: 'test'
+  location: '/w/a.test.js:2:1'
+  error: |-
+    Expected values to be loosely deep-equal:
+
+    {
+      at: '17:00',
+      operator: 'plus'
+    }
+
+    should loosely deep-equal
+    ...
+    ok 3 rows
+    {
+      at: '17:00',
+      operator: 'minus'
+    }
+  name: 'AssertionError'
+  expected:
+    name: 'Ada'
+    type: 'guest'
+    at: '17:00'
+  actual:
+    name: 'Eve'
+    type: 'admin'
+    stack: 'lamp'
+    at: '17:00'
+  operator: 'deepEqual'
+  stack: |-
+    total (/w/cart.js:5:13)
+    Test.run (node:internal/test_runner/test:796:25)
+    total (/w/cart.js:5:13)
+");
+    let shown = shown(&node);
+    for twice in ["      at: '17:00',\n", "    at: '17:00'\n"] {
+        assert_eq!(shown.matches(twice).count(), 2, "{twice}: {shown}");
+    }
+    assert_eq!(shown.matches("cart.js:5:13").count(), 1, "{shown}");
+    check(
+        &node,
+        &[
+            "    ...",
+            "    ok 3 rows",
+            "      operator: 'plus'",
+            "      operator: 'minus'",
+            "    name: 'Ada'",
+            "    type: 'guest'",
+            "    name: 'Eve'",
+            "    type: 'admin'",
+            "    stack: 'lamp'",
+        ],
+        &[
+            "  duration_ms: 0.2",
+            "  type: 'test'",
+            "  name: 'AssertionError'",
+            "  operator: 'deepEqual'",
+            "    Test.run (node:internal/test_runner/test:796:25)",
+            "  ...",
+            "ok 2 - b",
+        ],
+    );
+}
+
+#[test]
+fn texts_that_tap_compares_stay() {
+    let text = tap("
+    operator: deepEqual
+    expected: |-
+      name: Ada
+      total: 12
+
+      rows: 3
+    actual: |-
+      name: Eve
+      total: 12
+      rows: 3
+    at: Test.<anonymous> (/w/test/cart.js:17:7)
+");
+    assert_eq!(
+        shown(&text),
+        "\
+TAP version 13
+not ok 1 - total
+    expected: |-
+      name: Ada
+      total: 12
+
+      rows: 3
+    actual: |-
+      name: Eve
+      total: 12
+      rows: 3
+    at: Test.<anonymous> (/w/test/cart.js:17:7)
+"
+    );
+}
+
+#[test]
+fn a_block_of_tap_ends_where_less_far_in_something_stands() {
+    let text = "\
+TAP version 13
+ok 1 - a
+  ---
+  duration_ms: 1
+name: is missing
+not ok 2 - b
+name: Eve
+name: Eve
+";
+    let shown = shown(text);
+    assert_eq!(shown.matches("name: Eve").count(), 2, "{shown}");
+    check(
+        text,
+        &["name: is missing", "not ok 2 - b"],
+        &["  duration_ms: 1"],
+    );
+}
+
+#[test]
+fn what_node_compares_stays() {
+    let text = "\
+connecting
+
+✖ failing tests:
+
+test at a.test.js:2:1
+✖ total (0.5ms)
+  AssertionError [ERR_ASSERTION]: no
+      at total (/w/a.test.js:2:31) {
+    generatedMessage: true,
+    code: 'ERR_ASSERTION',
+    actual: {
+      generatedMessage: false,
+      operator: 'plus'
+    },
+    operator: 'deepEqual'
+  }
+ℹ tests 1
+";
+    check(
+        text,
+        &["      generatedMessage: false,", "      operator: 'plus'"],
+        &["    generatedMessage: true,", "    operator: 'deepEqual'"],
+    );
+}
