@@ -10,15 +10,33 @@ use crate::text::trim_start;
 /// Marks what passed, what is said before a test starts, and the list at the end, of one run after the other: each numbers its tests
 /// anew.
 pub(super) fn mark(lines: &Lines<'_>, _: Limits, marks: &mut Marks) {
-    let mut start = 0;
-    for end in (0..lines.len()).filter(|line_idx| is_sign(lines.at(*line_idx))) {
-        let run = Verdicts::of(lines, start..end);
-        let first = (start..end).find(|line_idx| is_first(lines.at(*line_idx)));
-        mark_tests(lines, first.unwrap_or(end)..end, &run, marks);
-        let next = (end + 1..lines.len()).find(|line_idx| is_first(lines.at(*line_idx)));
-        start = next.unwrap_or(lines.len());
-        mark_list(lines, end + 1..start, &run, marks);
+    for run in runs(lines) {
+        let verdicts = Verdicts::of(lines, run.tests.clone());
+        mark_tests(lines, run.tests, &verdicts, marks);
+        mark_list(lines, run.list, &verdicts, marks);
     }
+}
+
+/// The lines of one run.
+struct Run {
+    /// From the first that is CTest's to the total.
+    tests: Range<usize>,
+    /// What follows the total, up to the next run.
+    list: Range<usize>,
+}
+
+/// Runs in their order. No line is in two of them, however many totals there are.
+fn runs(lines: &Lines<'_>) -> impl Iterator<Item = Run> {
+    let n_lines = lines.len();
+    let first = move |mut range: Range<usize>| range.find(|line_idx| is_first(lines.at(*line_idx)));
+    let mut start = 0;
+    std::iter::from_fn(move || {
+        let total = (start..n_lines).find(|line_idx| is_sign(lines.at(*line_idx)))?;
+        let tests = first(start..total).unwrap_or(total)..total;
+        start = first(total + 1..n_lines).unwrap_or(n_lines);
+        let list = total + 1..start;
+        Some(Run { tests, list })
+    })
 }
 
 /// The numbers of the tests of a run.
@@ -145,4 +163,33 @@ fn is_header(text: &str) -> bool {
 
 fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_line_is_in_two_runs() {
+        const TOTAL: &str = "100% tests passed, 0 tests failed out of 1\n";
+        const TEST: &str = "1/1 Test #1: a ....   Passed 0.0 sec\n";
+        let totals = TOTAL.repeat(100);
+        for (text, n_runs) in [
+            (totals.clone(), 1),
+            (format!("{TEST}{TOTAL}").repeat(100), 100),
+            (format!("{totals}{TEST}{totals}{TEST}"), 2),
+            (TEST.to_owned(), 0),
+        ] {
+            let lines = Lines::of(&text);
+            let runs: Vec<Run> = runs(&lines).collect();
+            assert_eq!(runs.len(), n_runs, "{text}");
+            let mut at = 0;
+            for run in runs {
+                assert!(at <= run.tests.start && run.tests.start <= run.tests.end);
+                assert!(run.tests.end < run.list.start && run.list.start <= run.list.end);
+                at = run.list.end;
+            }
+            assert!(at <= lines.len());
+        }
+    }
 }

@@ -49,7 +49,7 @@ pub(super) fn is_sign(line: &str) -> bool {
 
 /// The names of failures where they are told in full: nearer names and lists repeat them.
 struct Names<'a> {
-    /// Titles of blocks: behind `● `, ` FAIL ` and `✖ `.
+    /// Titles of blocks: behind `● `, ` FAIL ` and `✖ `. Read backwards they are in order.
     titles: Vec<&'a str>,
     /// Where mocha and Node begin to tell of their failures.
     list_idx: usize,
@@ -61,12 +61,9 @@ struct Names<'a> {
 
 impl<'a> Names<'a> {
     fn of(lines: &Lines<'a>) -> Self {
-        let titles = lines.iter().filter_map(|line| title(line)).collect();
-        let is_list = |line: &str| {
-            let text = trim(line);
-            let n_failing = text.strip_suffix(" failing");
-            n_failing.is_some_and(|n| n.parse::<u32>().is_ok()) || text == "✖ failing tests:"
-        };
+        let mut titles: Vec<&str> = lines.iter().filter_map(title).collect();
+        titles.sort_unstable_by(|one, other| one.bytes().rev().cmp(other.bytes().rev()));
+        let is_list = |line: &str| is_n_failing(line) || trim(line) == "✖ failing tests:";
         let list_idx = lines.iter().position(is_list).unwrap_or(0);
         let listed = lines.range(list_idx..lines.len()).map(trim);
         Self {
@@ -77,24 +74,34 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// Whether a block tells of the test that a tree calls `name`.
+    /// Whether a block tells of the test that a tree calls `name`: its title ends with it.
     fn has(&self, name: &str) -> bool {
-        self.titles.iter().any(|title| title.ends_with(name))
+        let is_before = |title: &&str| title.bytes().rev().lt(name.bytes().rev());
+        let title = self.titles.get(self.titles.partition_point(is_before));
+        title.is_some_and(|title| title.ends_with(name))
     }
 
     /// Whether mocha's list tells of what a tree calls `2) name`.
     fn has_numbered(&self, text: &str) -> bool {
-        let named = text.split_once(") ");
-        named.is_some_and(|(number, name)| {
+        item(text).is_some_and(|(number, name)| {
             let title = self.numbered.get(number);
             title
-                .and_then(|title| title.strip_suffix(name.trim_end()))
+                .and_then(|title| title.strip_suffix(name))
                 .is_some_and(|suites| suites.is_empty() || suites.ends_with(' '))
         })
     }
 }
 
-/// The titles of mocha's list, each of which ends with a colon:
+/// Most lines of a title: the names of suites in each other, and of the test.
+const TITLE_LINES_MAX: usize = 16;
+
+/// `2 failing`.
+fn is_n_failing(line: &str) -> bool {
+    let n_failing = trim(line).strip_suffix(" failing");
+    n_failing.is_some_and(|n| n.parse::<u32>().is_ok())
+}
+
+/// The titles of mocha's list, each of which ends with a colon, if the list begins at `list_idx`:
 ///
 /// ```text
 ///   1) cart
@@ -102,26 +109,34 @@ impl<'a> Names<'a> {
 /// ```
 fn numbered<'a>(lines: &Lines<'a>, list_idx: usize) -> HashMap<&'a str, String> {
     let mut numbered = HashMap::new();
-    for line_idx in list_idx..lines.len() {
-        let Some((number, first)) = trim(lines.at(line_idx)).split_once(") ") else {
+    if !is_n_failing(lines.at(list_idx)) {
+        return numbered;
+    }
+    for line_idx in list_idx + 1..lines.len() {
+        let Some((number, first)) = item(lines.at(line_idx)) else {
             continue;
         };
-        if !is_number(number) {
-            continue;
-        }
         let mut title = first.to_owned();
         let below = lines.range(line_idx + 1..lines.len()).map(trim);
-        for part in below.take_while(|part| !part.is_empty()) {
+        let below = below.take_while(|part| !part.is_empty() && item(part).is_none());
+        for part in below.take(TITLE_LINES_MAX - 1) {
             if title.ends_with(':') {
                 break;
             }
-            title = format!("{title} {part}");
+            title.push(' ');
+            title.push_str(part);
         }
         if let Some(title) = title.strip_suffix(':') {
-            let _ = numbered.entry(number).or_insert_with(|| title.to_owned());
+            numbered.entry(number).or_insert_with(|| title.to_owned());
         }
     }
     numbered
+}
+
+/// The number and the name of `2) name`.
+fn item(line: &str) -> Option<(&str, &str)> {
+    let item = trim(line).split_once(") ");
+    item.filter(|(number, _)| is_number(number))
 }
 
 fn is_number(text: &str) -> bool {
@@ -150,11 +165,15 @@ struct Report<'a> {
     is_repeated: bool,
     file: &'a str,
     blocks: HashSet<(&'a str, &'a str)>,
+    /// Files that blocks are of.
+    files: HashSet<&'a str>,
     frames: HashSet<&'a str>,
     has_legend: bool,
     is_summary: bool,
     /// How far in the name of a failure stands that Node tells again in its list; what is further in is, too, if it is there.
     told_depth: Option<usize>,
+    /// How far in Node tells of the last assertion.
+    assertion_depth: Option<usize>,
 }
 
 impl<'a> Report<'a> {
@@ -172,8 +191,6 @@ impl<'a> Report<'a> {
             return Some(Mark::Told);
         }
         if is_rule(text) {
-    /// How far in Node tells of the last assertion.
-    assertion_depth: Option<usize>,
             return Some(Mark::Passing);
         }
         if self.begin(line, text) {
@@ -226,6 +243,7 @@ impl<'a> Report<'a> {
             self.n_failures += 1;
             self.frames.clear();
             let is_new = self.blocks.insert((self.file, title));
+            self.files.insert(self.file);
             self.is_repeated = !is_new && self.is_summary;
             return true;
         }
@@ -236,14 +254,10 @@ impl<'a> Report<'a> {
             self.is_inside = false;
             self.file = file.split(" (").next().unwrap_or(file).trim();
             // In the list at the end the same file comes again, with the same failures.
-            self.is_repeated = self.is_summary && self.has_file();
+            self.is_repeated = self.is_summary && self.files.contains(self.file);
             return line.starts_with("FAIL");
         }
         false
-    }
-
-    fn has_file(&self) -> bool {
-        self.blocks.iter().any(|(file, _)| *file == self.file)
     }
 
     /// A line of a block.
@@ -399,4 +413,36 @@ fn is_tree_sign(text: &str, names: &Names<'_>) -> bool {
         .iter()
         .any(|sign| text.starts_with(sign))
         || names.has_numbered(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The titles of a list with these lines.
+    fn titles(list: &str) -> HashMap<String, String> {
+        let text = format!("  2 failing\n\n{list}");
+        let numbered = numbered(&Lines::of(&text), 0);
+        let owned = |(number, title): (&str, String)| (number.to_owned(), title);
+        numbered.into_iter().map(owned).collect()
+    }
+
+    #[test]
+    fn a_title_ends_where_the_next_number_stands() {
+        let titles = titles("  1) cart\n  2) cart\n       adds:\n\n  2) again:\n");
+        let expected = HashMap::from([("2".to_owned(), "cart adds".to_owned())]);
+        assert_eq!(titles, expected);
+        let listed = "  1) cart\n       adds:\n";
+        assert!(numbered(&Lines::of(listed), 0).is_empty());
+    }
+
+    #[test]
+    fn titles_hold_no_line_twice_nor_many() {
+        let rows: String = (0..2_000).map(|n| format!("{n}) row\nof it\n")).collect();
+        let rows = rows + "2000) row\n" + &"of it\n".repeat(2_000) + "of it:\n";
+        assert!(titles(&rows).is_empty());
+        let rows = rows.replace("of it", "of it:");
+        let n_bytes: usize = titles(&rows).values().map(String::len).sum();
+        assert!(n_bytes < rows.len(), "{n_bytes}");
+    }
 }

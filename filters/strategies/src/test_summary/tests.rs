@@ -449,3 +449,12 @@ test at a.test.js:2:1
         &["    generatedMessage: true,", "    operator: 'deepEqual'"],
     );
 }
+
+#[test]
+fn a_block_of_vitest_is_found_by_the_end_of_its_title() {
+    let blocks: String = (0..40)
+        .map(|n| format!(" FAIL  a.test.js > cart > adds {n}\nAssertionError: no {n}\n"))
+        .collect();
+    let text = format!("   × adds 7 5ms\n   × adds 41 5ms\n{blocks} Test Files  1 failed (1)\n");
+    check(&text, &["   × adds 41 5ms"], &["   × adds 7 5ms"]);
+}
