@@ -1,15 +1,18 @@
 //! `truncate`: shows the first and the last lines of a long output, and what the middle says of errors and warnings.
 
+mod rows;
+
 use std::ops::Range;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use self::rows::{RowOptions, Rows};
 use crate::diagnostic::is_diagnostic;
 use crate::selection::{count, keep};
 use crate::test_summary::{Report, report};
 use crate::{
-    Automaton, Confidence, Coverage, Definition, Input, Lines, Piece, Selection, Severity,
+    Automaton, Confidence, Coverage, Definition, Input, LineSet, Lines, Piece, Selection, Severity,
     Strategy, is_location, options,
 };
 
@@ -27,6 +30,9 @@ const ERRORS_MAX: usize = 200;
 
 /// Most warnings shown from the middle; a budget of their own, so that they never cost an error its place.
 const WARNINGS_MAX: usize = 200;
+
+/// Most rows of tables shown from the middle, beside those that are errors or warnings.
+const ROWS_MAX: usize = 200;
 
 /// Lines after a diagnostic that are looked at for the place it is about.
 const LOCATION_LINES: usize = 2;
@@ -47,6 +53,9 @@ struct TruncateOptions {
     /// The report of a test runner in the output is shown as `test_summary` does, not truncated.
     #[serde(default)]
     reports: bool,
+    /// Rows of tables that are shown from the middle, too.
+    #[serde(default)]
+    rows: Vec<RowOptions>,
     /// A regular expression of the first line of a record. Records are shown whole, as many as there is room for in `head`, and
     /// the others are counted. What stands in them is content: none of it is taken for an error.
     #[serde(default)]
@@ -67,16 +76,22 @@ fn record() -> String {
 struct Truncate {
     options: TruncateOptions,
     record: Option<Automaton>,
+    rows: Rows,
 }
 
 fn create(options: &str) -> Result<Box<dyn Strategy>, String> {
-    let options: TruncateOptions = options::read(options)?;
+    let mut options: TruncateOptions = options::read(options)?;
+    let rows = Rows::of(std::mem::take(&mut options.rows))?;
     let record = options
         .record
         .as_deref()
         .map(options::matcher)
         .transpose()?;
-    Ok(Box::new(Truncate { options, record }))
+    Ok(Box::new(Truncate {
+        options,
+        record,
+        rows,
+    }))
 }
 
 impl Strategy for Truncate {
@@ -114,9 +129,17 @@ impl Truncate {
             return;
         }
         let middle = range.start + self.options.head..range.end - self.options.tail;
-        let told = told(lines, middle.clone());
+        let rows = match self.rows.is_empty() {
+            true => LineSet::default(),
+            false => self.rows.find(lines),
+        };
+        let told = told(lines, middle.clone(), &rows);
         (range.start..middle.start).for_each(|line_idx| keep(pieces, line_idx));
-        pieces.push(Piece::Note(note(&middle, told.len())));
+        let noun = match self.rows.is_empty() {
+            true => "diagnostic line",
+            false => "notable row",
+        };
+        pieces.push(Piece::Note(note(&middle, told.len(), noun)));
         told.iter().for_each(|line_idx| keep(pieces, *line_idx));
         (middle.end..range.end).for_each(|line_idx| keep(pieces, line_idx));
     }
@@ -156,26 +179,24 @@ impl Truncate {
 }
 
 /// Lines count from 1 for readers. The host makes them those of the whole output where a rule before this one has left some out.
-fn note(middle: &Range<usize>, n_told: usize) -> String {
+fn note(middle: &Range<usize>, told: usize, noun: &str) -> String {
     let (first, last) = (middle.start + 1, middle.end);
-    match n_told {
+    match told {
         0 => format!("lines {first}-{last} omitted"),
-        n => format!(
-            "lines {first}-{last} omitted except for {}",
-            count(n, "diagnostic line")
-        ),
+        n => format!("lines {first}-{last} omitted except for {}", count(n, noun)),
     }
 }
 
-/// The lines of `range` that speak of errors and warnings, with the places they are about.
-fn told(lines: &Lines<'_>, range: Range<usize>) -> Vec<usize> {
-    let (mut n_errors, mut n_warnings) = (0, 0);
+/// The lines of `range` that speak of errors and warnings, with the places they are about, and those of `rows`.
+fn told(lines: &Lines<'_>, range: Range<usize>, rows: &LineSet) -> Vec<usize> {
+    let (mut n_errors, mut n_warnings, mut n_rows) = (0, 0, 0);
     let mut told = Vec::new();
     let mut location_until = 0;
     for line_idx in range {
         let is_wanted = match lines.severity(line_idx) {
             Some(Severity::Error) => within(&mut n_errors, ERRORS_MAX),
             Some(Severity::Warning) => within(&mut n_warnings, WARNINGS_MAX),
+            None if rows.contains(line_idx) => within(&mut n_rows, ROWS_MAX),
             None if line_idx <= location_until && is_location(lines.at(line_idx)) => {
                 told.push(line_idx);
                 continue;

@@ -442,6 +442,62 @@ fn truncate_cuts_between_records_and_counts_them() {
 }
 
 #[test]
+fn truncate_shows_rows_that_are_not_as_the_others() {
+    let pods = |n: u32, row: &str| format!("web-{n}  {row}  3d\n");
+    let running =
+        |from: u32, to: u32| -> String { (from..to).map(|n| pods(n, "2/2  Running")).collect() };
+    let odd = pods(5, "0/1  Pending") + &pods(6, "1/2  Running") + &pods(7, "3/3  Running");
+    let text = [
+        "NAME  READY  STATUS  AGE\n".to_owned(),
+        running(0, 5),
+        odd.clone(),
+        running(8, 30),
+        "\nNAME  STATUS  READY\nnode-1  Ready  1/1\nnode-2  NotReady  1/1\nnode-3  Ready  1/1\n\n"
+            .to_owned(),
+        running(30, 35),
+    ]
+    .concat();
+    let options = r#"{"head": 2, "tail": 2, "rows": [{"columns": ["READY", "STATUS"]}]}"#;
+    let kept = [pods(5, "0/1  Pending"), pods(6, "1/2  Running")].concat();
+    let expect = [
+        "NAME  READY  STATUS  AGE\n",
+        &running(0, 1),
+        "~ lines 3-40 omitted except for 3 notable rows\n",
+        &kept,
+        "node-2  NotReady  1/1\n",
+        &running(33, 35),
+    ];
+    check("truncate", options, &text, &expect.concat());
+}
+
+#[test]
+fn truncate_shows_rows_by_their_values() {
+    let mut text = "Filesystem  Use%  Mounted on\n".to_owned();
+    for n in 0..20 {
+        let used = if n % 10 == 4 { 100 } else { 25 };
+        text += &format!("/dev/sd{n}  {used}%  /mnt/95% {n}\n");
+    }
+    text += "/dev/sdx  1%  /old <gone>\n/dev/sdy  1%  /mnt\n";
+    let options = r#"{"head": 2, "tail": 1, "rows": [{"columns": ["Use%"], "pattern": "^(?:9[0-9]|[0-9]{3})%$"}, {"pattern": "<gone>$"}]}"#;
+    let expect = "\
+Filesystem  Use%  Mounted on
+/dev/sd0  25%  /mnt/95% 0
+~ lines 3-22 omitted except for 3 notable rows
+/dev/sd4  100%  /mnt/95% 4
+/dev/sd14  100%  /mnt/95% 14
+/dev/sdx  1%  /old <gone>
+/dev/sdy  1%  /mnt
+";
+    check("truncate", options, &text, expect);
+    check_options("truncate", r#"{"rows": [{}]}"#, "neither `columns` nor");
+    check_options(
+        "truncate",
+        r#"{"rows": [{"pattern": "("}]}"#,
+        "unclosed group",
+    );
+}
+
+#[test]
 fn findings_that_say_the_same_are_one_with_every_place() {
     let options = r#"{"format": "lint"}"#;
     check(
