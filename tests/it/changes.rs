@@ -218,6 +218,33 @@ fn what_programs_obey_asks_though_the_tool_is_allowed() {
 }
 
 #[test]
+fn a_project_is_copied_with_what_programs_obey_where_that_is_agreed() {
+    let product = Product::new();
+    product
+        .file("sub/.git/hooks/pre-commit", "#!")
+        .file("sub/.vscode/tasks.json", "{}")
+        .file("sub/.npmrc", "x");
+    let copy = |destination: &str| json!({"source": "sub", "destination": destination});
+    check(
+        &product,
+        &["copy_path", "copy_path:other"],
+        &[
+            ("copy_path", copy("other"), "Copied: sub -> other"),
+            ("copy_path", copy("more"), "no rule names it"),
+        ],
+    );
+    // What is typed is its own approval.
+    let typed = ["call", "copy_path", "source=sub", "destination=typed"];
+    let ran = product.run(&typed);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    for copied in ["other", "typed"] {
+        let hook = format!("{copied}/.git/hooks/pre-commit");
+        assert_eq!(product.read(&hook), "#!");
+    }
+    assert!(!product.work.join("more").exists());
+}
+
+#[test]
 fn nobody_reads_a_private_file_while_it_is_rewritten_or_copied() {
     let product = Product::new();
     product.file("secret", "one\n").file("d/inner", "x");

@@ -65,14 +65,17 @@ fn make_private(view: &mut FsCtxView<'_>, path: &str, directory: bool) -> FsOutc
     let start = DirHandle::top(root);
     let entry = policy.entry(start.asking(CREATE), GuestPath::parse(&below)?)?;
     may_create(&policy, &entry)?;
-    view.ctx
-        .may_obey(&policy, entry.root, &entry.real_name(&policy)?)?;
+    let name = entry.real_name(&policy)?;
+    view.ctx.may_obey(&policy, entry.root, &name)?;
     let made = match directory {
         true => rustix::fs::mkdirat(entry.dir(), entry.leaf, PRIVATE[0]),
         false => sys::create_file(entry.dir(), entry.leaf, OFlags::WRONLY, PRIVATE[1]).map(drop),
     };
     made.map_err(|errno: Errno| Fail::from(errno))?;
     view.ctx.created.note_at(entry.dir(), entry.leaf);
+    if directory {
+        view.ctx.drafts.begin(name);
+    }
     view.ctx
         .use_entry(&policy, &entry, directory, FileUses::CREATE);
     Ok(())

@@ -125,7 +125,7 @@ impl FsCtx {
         Ok(())
     }
 
-    /// Whether the entry may be removed although programs obey it: the call created it, or it is part of a package directory.
+    /// Whether the entry may be removed although programs obey it: the call created it, or it is part of a package directory or a draft.
     fn may_remove_obeyed(
         &self,
         policy: &FsPolicy,
@@ -135,7 +135,8 @@ impl FsCtx {
         let name = entry.real_name(policy)?;
         let root = Path::new(&policy.root(entry.root).path);
         let below = name.strip_prefix(root).unwrap_or(&name);
-        if in_packages(root, &name) || self.created.has_at(entry.dir(), entry.leaf, meta) {
+        let is_own = || self.created.has_at(entry.dir(), entry.leaf, meta);
+        if in_packages(root, &name) || self.drafts.contain(&name) || is_own() {
             return Ok(());
         }
         // By its own name alone: taking away what a name leads to runs nothing.

@@ -92,8 +92,15 @@ impl FsCtx {
     ) -> FsOutcome<()> {
         let top = Path::new(&policy.root(root).path);
         match self.leads.name_of(top, name) {
-            Some(found) if !policy.leave().covers(name, found) => Err(refused(name, found)),
-            _ => Ok(()),
+            Some(found) => self.with_leave(policy, name, found),
+            None => Ok(()),
+        }
+    }
+
+    fn with_leave(&mut self, policy: &FsPolicy, name: &Path, found: &'static str) -> FsOutcome<()> {
+        match policy.leave().covers(name, found) || self.drafts.postpone(name, found) {
+            true => Ok(()),
+            false => Err(refused(name, found)),
         }
     }
 
@@ -107,33 +114,38 @@ impl FsCtx {
         self.may_obey(policy, root, name)?;
         let below = name.strip_prefix(&policy.root(root).path).unwrap_or(name);
         match obeyed::name_from(below) {
-            Some(found) if !policy.leave().covers(name, found) => Err(refused(name, found)),
-            _ => Ok(()),
+            Some(found) => self.with_leave(policy, name, found),
+            None => Ok(()),
         }
     }
 
     /// Whether the directory `source` may take the name of `target`, for all that it holds: nothing of it is obeyed under its old name,
-    /// or would be under the new one.
+    /// or would be under the new one. A name in a draft is none that anything is obeyed under.
     pub(super) fn may_move_obeyed(
         &self,
         policy: &FsPolicy,
         source: &ResolvedName<'_>,
         target: &ResolvedName<'_>,
     ) -> FsOutcome<()> {
-        let ends = [source, target].map(|entry| Ok((entry.root, entry.real_name(policy)?)));
-        let [old, new]: [FsOutcome<(RootId, PathBuf)>; 2] = ends;
-        let ends = [old?, new?];
+        let (old, new) = (source.real_name(policy)?, target.real_name(policy)?);
+        let ends: Vec<(RootId, &Path)> = [(source.root, &*old), (target.root, &*new)]
+            .into_iter()
+            .filter(|(_, name)| !self.drafts.contain(name))
+            .collect();
         let mut wanting = ends
             .iter()
             .filter(|(_, name)| !policy.leave().covers(name, ""));
         let Some((_, wanting)) = wanting.next() else {
             return Ok(());
         };
+        if let Some(found) = self.drafts.postponed(&old) {
+            return Err(refused(wanting, found));
+        }
         let tops: Vec<(&Path, &Path)> = ends
             .iter()
-            .map(|(root, name)| (Path::new(&policy.root(*root).path), name.as_path()))
+            .map(|(root, name)| (Path::new(&policy.root(*root).path), *name))
             .collect();
-        match holds(&ends[0].1, &tops, true, ENTRIES_MAX) {
+        match holds(&old, &tops, true, ENTRIES_MAX) {
             Ok(None) => Ok(()),
             Ok(Some(found)) => Err(refused(wanting, found)),
             Err(TooMany) => Err(refused(wanting, obeyed::TOO_MANY)),

@@ -39,6 +39,7 @@ use wasmtime_wasi::p2::{FsError, FsResult};
 use zeph_core::capability::{FsGrant, FsRights, FsRoot};
 
 use super::{FsCtx, FsCtxView, FsPolicy, FsPolicyError};
+use crate::bindings::zeph::plugin::files;
 
 /// A temporary tree with `ws`, which is usually granted, and `out`, which is not and holds the canary `out/secret`.
 struct Tree {
@@ -252,6 +253,12 @@ impl Guest {
         Ok(format!("{:?} {}", stat.type_, stat.size).replace("DescriptorType::", ""))
     }
 
+    /// Makes a directory that only the host's user can open.
+    fn make_private(&mut self, path: String) -> String {
+        let made = files::Host::make_private(&mut self.view(), path, true).expect("no trap");
+        made.map_or_else(|error| error.name().to_owned(), |()| "ok".to_owned())
+    }
+
     /// Makes the call written in `line` and tells what came of it.
     fn run(&mut self, line: &str) -> String {
         let (verb, rest) = line.split_once(' ').expect("verb and path");
@@ -269,6 +276,7 @@ impl Guest {
             "stat" => self.stat(first, follow),
             "lstat" => self.stat(first, nofollow),
             "mkdir" => done(self.view().create_directory_at(root, path)),
+            "private" => Ok(self.make_private(path)),
             "rmdir" => done(self.view().remove_directory_at(root, path)),
             "unlink" => done(self.view().unlink_file_at(root, path)),
             "readlink" => self.view().readlink_at(root, path),

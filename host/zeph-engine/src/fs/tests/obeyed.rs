@@ -164,6 +164,72 @@ fn leave_opens_what_it_covers_and_nothing_else() {
     ]);
 }
 
+const DRAFT: &str = ".zeph-0123456789abcdef.tmp";
+
+/// Fills a directory with a temporary name, which `copy_path` does, and gives it the name `out`.
+fn fill(guest: &mut Guest, what: &[&str], named: &str) {
+    let check = |guest: &mut Guest, line: String, expected: &str| {
+        assert_eq!(guest.run(&line), expected, "{what:?}: `{line}`");
+    };
+    check(guest, format!("private {DRAFT}"), "ok");
+    for line in what {
+        let (verb, rest) = line.split_once(' ').expect("verb and path");
+        check(guest, format!("{verb} {DRAFT}/{rest}"), "ok");
+    }
+    check(guest, format!("rename {DRAFT} out"), named);
+}
+
+#[test]
+fn what_a_draft_holds_is_decided_when_it_gets_its_name() {
+    let cases: &[&[&str]] = &[
+        &["mkdir .vscode", "create .vscode/tasks.json x"],
+        &["create .envrc x"],
+        &[
+            "private sub",
+            "private sub/.git",
+            "create sub/.git/config x",
+        ],
+        &[
+            "create HEAD x",
+            "mkdir objects",
+            "mkdir refs",
+            "create config x",
+        ],
+    ];
+    for what in cases {
+        let tree = tree();
+        fill(&mut tree.guest(), what, NO);
+        let mut guest = tree.guest();
+        fill(&mut guest, &["create a x"], "ok");
+        guest.check(&[("create out/.envrc x", NO)]);
+
+        let tree = tree();
+        let policy = FsPolicy::new(&tree.grant(&[("ws", FsRights::ALL)], &[], &[]));
+        let leave = leave(&format!("write:{}/out", tree.at("ws").display()));
+        let policy = Arc::new(policy.expect("policy").leaving(&leave));
+        fill(&mut Guest::of(policy), what, "ok");
+    }
+}
+
+#[test]
+fn only_a_directory_of_the_call_is_a_draft() {
+    let tree = tree();
+    tree.dir(&format!("ws/{DRAFT}"));
+    let mut guest = tree.guest();
+    guest.check(&[
+        (&format!("create {DRAFT}/.envrc x"), NO),
+        ("private draft", "ok"),
+        ("create draft/.envrc x", NO),
+        ("mkdir .zeph-0000000000000000.tmp", "ok"),
+        ("create .zeph-0000000000000000.tmp/.envrc x", NO),
+        ("private .zeph-1111111111111111.tmp", "ok"),
+        ("create .zeph-1111111111111111.tmp/.envrc x", "ok"),
+        // A part of it is not taken out either.
+        ("rename .zeph-1111111111111111.tmp/.envrc .envrc", NO),
+        ("rename .zeph-1111111111111111.tmp/.envrc b", "ok"),
+    ]);
+}
+
 /// What an allow rule gives a call of `write`.
 fn leave(rule: &str) -> zeph_core::policy::Leave {
     use zeph_core::policy::{AllowRule, Policy};
