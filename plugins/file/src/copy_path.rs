@@ -119,7 +119,7 @@ pub fn whole_copy(
         })
     });
     named.map_err(|broken| {
-        remove(&new);
+        remove(&new, None);
         // The model knows the destination, not the name the copy had while it grew.
         let place = match broken.place.absolute().starts_with(&new.absolute()) {
             true => destination,

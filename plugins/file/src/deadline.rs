@@ -11,6 +11,9 @@ const PART: f64 = 0.85;
 /// Longest time taken for what is left, so that the sum with the present is a time.
 const TIME_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
+/// What a call is told that has to stop.
+pub const TIME_OVER: &str = "the time of the call is used up";
+
 /// A point in time.
 #[derive(Debug, Clone, Copy)]
 pub struct Deadline(Instant);
@@ -22,6 +25,12 @@ impl Deadline {
         Self(Instant::now() + time.mul_f64(PART))
     }
 
+    /// The point half way from now.
+    pub fn half(self) -> Self {
+        let now = Instant::now();
+        Self(now + self.0.saturating_duration_since(now) / 2)
+    }
+
     /// Whether it has passed.
     pub fn is_over(self) -> bool {
         Instant::now() > self.0
@@ -30,10 +39,7 @@ impl Deadline {
     /// Errors: timed out, once it has passed.
     pub fn check(self) -> io::Result<()> {
         match self.is_over() {
-            true => Err(io::Error::new(
-                ErrorKind::TimedOut,
-                "the time of the call is used up",
-            )),
+            true => Err(io::Error::new(ErrorKind::TimedOut, TIME_OVER)),
             false => Ok(()),
         }
     }

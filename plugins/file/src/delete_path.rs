@@ -4,9 +4,10 @@ use std::io::ErrorKind;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use zeph_plugin::{Output, ToolError};
+use zeph_plugin::{Context, Output, ToolError};
 
 use crate::area::{Area, AreaPath};
+use crate::deadline::{Deadline, TIME_OVER};
 use crate::refusal::{explain, missing};
 use crate::sys::{Kind, Links};
 use crate::text::counted;
@@ -33,10 +34,10 @@ pub struct Deleted {
     directories: u64,
 }
 
-/// Runs `delete_path`.
+/// Runs `delete_path` within the time of `context`.
 ///
 /// Errors: the path leads nowhere or is not granted, or not everything could be removed; what is left is named.
-pub fn run(area: &Area, args: &Args) -> Result<Output, ToolError> {
+pub fn run(area: &Area, args: &Args, context: &Context) -> Result<Output, ToolError> {
     let place = area.place(&args.path)?;
     let path = place.shown();
     refuse_root(area, &place, "deleted")?;
@@ -62,8 +63,9 @@ pub fn run(area: &Area, args: &Args) -> Result<Output, ToolError> {
             Err(error) => Err(explain(&place, "deleted", &error)),
         };
     }
-    let removed = tree::remove(&place);
+    let removed = tree::remove(&place, Some(Deadline::of(context)));
     match removed.n_failed {
+        0 if removed.is_late => Err(late(&place, &removed)),
         0 => Ok(output(&place, &removed)),
         _ => Err(incomplete(&place, &removed)),
     }
@@ -84,6 +86,19 @@ pub fn refuse_root(area: &Area, place: &AreaPath<'_>, done: &str) -> Result<(), 
         return Err(ToolError::invalid_parameters(message));
     }
     Ok(())
+}
+
+/// Says what is gone of a directory that takes longer than a call may.
+fn late(place: &AreaPath<'_>, removed: &RemovalReport) -> ToolError {
+    let path = place.shown();
+    let message = match removed.files + removed.directories {
+        0 => format!("`{path}` is not deleted, and nothing in it: {TIME_OVER}"),
+        _ => format!(
+            "`{path}` is deleted only in part: {} removed; {TIME_OVER}, so delete it again for the rest",
+            removed.summary()
+        ),
+    };
+    ToolError::io(ErrorKind::TimedOut, message)
 }
 
 /// Says exactly what is gone and what is left.

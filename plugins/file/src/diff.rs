@@ -55,12 +55,13 @@ pub fn counts(old: &[u8], new: &[u8]) -> (usize, usize) {
     let n_same = n_same(old.iter(), new.iter());
     let start = line_start(old, n_same);
     let n_behind = n_same_end(old, new, n_same);
-    let end = |text: &[u8]| match text.len() - n_behind {
-        at if at == start || text[at - 1] == b'\n' => at,
-        at => line_end(text, at),
+    let [old_at, new_at] = [old, new].map(|text| text.len() - n_behind);
+    let begins_line = |text: &[u8], at: usize| at == start || text[at - 1] == b'\n';
+    // What is the same behind the change begins a line only where it does so in both.
+    let (old_end, new_end) = match begins_line(old, old_at) && begins_line(new, new_at) {
+        true => (old_at, new_at),
+        false => (line_end(old, old_at), line_end(new, new_at)),
     };
-    // Where one of the two ends within a line, so does the other.
-    let (old_end, new_end) = (end(old), end(new));
     (n_lines(&new[start..new_end]), n_lines(&old[start..old_end]))
 }
 

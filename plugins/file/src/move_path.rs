@@ -10,7 +10,7 @@ use zeph_plugin::{Context, Output, ToolError};
 
 use crate::area::{Area, AreaPath};
 use crate::copy_path::{refuse_existing, whole_copy};
-use crate::deadline::Deadline;
+use crate::deadline::{Deadline, TIME_OVER};
 use crate::delete_path::refuse_root;
 use crate::refusal::{explain, missing};
 use crate::replace::Parents;
@@ -101,23 +101,25 @@ fn by_copy(
     let copied = whole_copy(source, kind, destination, end)?;
     let (from, to) = (source.shown(), destination.shown());
     if copied.skipped > 0 {
-        tree::remove(destination);
+        tree::remove(destination, None);
         let entries = counted(copied.skipped, "entry", "entries");
         return Err(ToolError::permanent(format!(
             "`{from}` lies on another file system and holds {entries} that cannot be copied there (links out of it, special \
              files, or names that are not UTF-8); nothing was moved"
         )));
     }
-    let removed = tree::remove_copied(source, &copied);
-    match removed.failures.first() {
-        None => Ok(()),
-        Some((path, error)) => Err(ToolError::io(
-            error.kind(),
-            format!(
-                "`{from}` is copied to `{to}`, but the source is still there: `{path}` could not be deleted"
-            ),
-        )),
-    }
+    let removed = tree::remove_copied(source, &copied, end);
+    let (kind, why) = match removed.failures.first() {
+        Some((path, error)) => (error.kind(), format!("`{path}` could not be deleted")),
+        None if removed.is_late => (ErrorKind::TimedOut, TIME_OVER.to_owned()),
+        None => return Ok(()),
+    };
+    let left = match removed.files + removed.directories {
+        0 => "the source is still there".to_owned(),
+        _ => format!("of the source only {} are deleted", removed.summary()),
+    };
+    let message = format!("`{from}` is copied to `{to}`, but {left}: {why}");
+    Err(ToolError::io(kind, message))
 }
 
 #[cfg(test)]

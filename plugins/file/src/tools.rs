@@ -91,7 +91,7 @@ pub fn tools() -> Vec<Tool> {
             .kind(Kind::Edit)
             .annotations(Annotations { idempotent: true, ..ADDS })
             .returns::<create_directory::CreateDirectoryResult>(),
-        Tool::new("delete_path", |args, _| delete_path::run(&Area::granted(), &args))
+        Tool::new("delete_path", |args, context| delete_path::run(&Area::granted(), &args, context))
             .title("Delete a file or directory")
             .describe(
                 "Deletes a file, a symbolic link (not what it points to) or an empty directory; with `recursive` a \

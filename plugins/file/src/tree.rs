@@ -50,6 +50,8 @@ pub struct RemovalReport {
     pub failures: Vec<(String, io::Error)>,
     /// How many could not be removed.
     pub n_failed: u64,
+    /// Whether the time ended before all was removed.
+    pub is_late: bool,
 }
 
 /// A step of a copy that failed.
@@ -217,49 +219,58 @@ fn stays_inside(below: &str, target: &str) -> bool {
     !target.starts_with('/')
 }
 
-/// Removes what stands at `top`: a file, a link itself, or a directory with all it holds. Of a directory that holds what cannot be removed,
-/// as far as that shows before, nothing is.
-pub fn remove(top: &AreaPath<'_>) -> RemovalReport {
+/// Removes what stands at `top` until `end`: a file, a link itself, or a directory with all it holds. Of a directory that holds what
+/// cannot be removed, as far as that shows before, nothing is.
+pub fn remove(top: &AreaPath<'_>, end: Option<Deadline>) -> RemovalReport {
     let mut removed = RemovalReport::default();
     match top.root().stat(top.relative(), Links::Keep) {
-        Ok(stat) if stat.kind == Kind::Directory => remove_directory(top, &mut removed),
+        Ok(stat) if stat.kind == Kind::Directory => remove_directory(top, end, &mut removed),
         Ok(_) => removed.file(top),
         Err(error) => removed.failed(top, error),
     }
     removed
 }
 
-/// Removes what was copied from `top`, and nothing that another program has put there since.
-pub fn remove_copied(top: &AreaPath<'_>, copied: &Copied) -> RemovalReport {
+/// Removes what was copied from `top` until `end`, and nothing that another program has put there since.
+pub fn remove_copied(top: &AreaPath<'_>, copied: &Copied, end: Deadline) -> RemovalReport {
     let mut removed = RemovalReport::default();
     if copied.branches.is_empty() {
         removed.file(top);
     }
-    removed.tree(top, &copied.leaves, &copied.branches);
+    removed.tree(top, &copied.leaves, &copied.branches, Some(end));
     removed
 }
 
-fn remove_directory(top: &AreaPath<'_>, removed: &mut RemovalReport) {
+fn remove_directory(top: &AreaPath<'_>, end: Option<Deadline>, removed: &mut RemovalReport) {
     // The host looks what is in one that is not empty, and refuses it when it must keep something of that.
     match top.root().remove_directory(top.relative()) {
         Ok(()) => removed.directories += 1,
         Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => {
-            let (leaves, branches) = look_through(top, removed);
+            // A tree that takes longer to look through gets smaller by each call.
+            let (leaves, branches) = look_through(top, end.map(Deadline::half), removed);
             if removed.n_failed == 0 {
-                removed.tree(top, &leaves, &branches);
+                removed.tree(top, &leaves, &branches, end);
             }
         }
         Err(error) => removed.failed(top, error),
     }
 }
 
-/// The leaves and the branches of the directory `top`, as in [`Copied`]. Notes what stands in the way of removing it: what cannot be listed,
-/// and names that cannot be said.
-fn look_through(top: &AreaPath<'_>, removed: &mut RemovalReport) -> (Vec<String>, Vec<String>) {
+/// The leaves and the branches of the directory `top`, as in [`Copied`]; those that were found until `end`. Notes what stands in the way of
+/// removing it: what cannot be listed, and names that cannot be said.
+fn look_through(
+    top: &AreaPath<'_>,
+    end: Option<Deadline>,
+    removed: &mut RemovalReport,
+) -> (Vec<String>, Vec<String>) {
     let (mut leaves, mut branches) = (Vec::new(), vec![String::new()]);
     let mut idx = 0;
     while let Some(below) = branches.get(idx).cloned() {
         idx += 1;
+        if end.is_some_and(Deadline::is_over) {
+            removed.is_late = true;
+            break;
+        }
         let directory = at(top, &below);
         let entries = match directory.root().list(directory.relative()) {
             Ok(entries) => entries,
@@ -310,23 +321,38 @@ impl RemovalReport {
         }
     }
 
-    /// Removes the `leaves` below `top`, then its `branches`.
-    fn tree(&mut self, top: &AreaPath<'_>, leaves: &[String], branches: &[String]) {
+    /// Removes the `leaves` below `top`, then its `branches`, until `end`.
+    fn tree(
+        &mut self,
+        top: &AreaPath<'_>,
+        leaves: &[String],
+        branches: &[String],
+        end: Option<Deadline>,
+    ) {
         for below in leaves {
+            if end.is_some_and(Deadline::is_over) {
+                self.is_late = true;
+                return;
+            }
             self.file(&at(top, below));
         }
-        self.directories(top, branches);
+        self.directories(top, branches, end);
     }
 
     /// Removes directories below `top`, each of which stands before those in it.
-    fn directories(&mut self, top: &AreaPath<'_>, paths: &[String]) {
+    fn directories(&mut self, top: &AreaPath<'_>, paths: &[String], end: Option<Deadline>) {
         for below in paths.iter().rev() {
+            if end.is_some_and(Deadline::is_over) {
+                self.is_late = true;
+                return;
+            }
             let directory = at(top, below);
             match directory.root().remove_directory(directory.relative()) {
                 Ok(()) => self.directories += 1,
-                // What stands in it has been told already.
-                Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty && self.n_failed > 0 => {
-                }
+                // What stands in it has been told already, or was not looked at.
+                Err(error)
+                    if error.kind() == ErrorKind::DirectoryNotEmpty
+                        && (self.n_failed > 0 || self.is_late) => {}
                 Err(error) => self.failed(&directory, error),
             }
         }

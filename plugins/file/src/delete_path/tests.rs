@@ -2,10 +2,12 @@
 
 use serde_json::{Value, json};
 
-use crate::fixture::{Fixture, args};
+use crate::deadline::Deadline;
+use crate::fixture::{Fixture, args, context};
+use crate::tree;
 
 fn told(fixture: &Fixture, arguments: Value) -> String {
-    fixture.told(super::run(&fixture.area, &args(arguments)))
+    fixture.told(super::run(&fixture.area, &args(arguments), &context()))
 }
 
 #[cfg(unix)]
@@ -38,6 +40,38 @@ fn files_links_and_trees() {
         "Deleted: d (3 files, 2 directories)"
     );
     assert_eq!(fixture.tree(), ["kept/", "kept/x"]);
+}
+
+#[test]
+fn what_takes_too_long_says_what_is_gone() {
+    let late = zeph_plugin::Context {
+        remaining_ms: 0,
+        ..context()
+    };
+    let fixture = Fixture::new(&[("d/a", ""), ("d/b/c", "")]);
+    let arguments = args(json!({"path": "d", "recursive": true}));
+    let error = super::run(&fixture.area, &arguments, &late).unwrap_err();
+    assert_eq!(error.category, zeph_plugin::Category::Timeout);
+    assert_eq!(
+        error.message,
+        "`d` is not deleted, and nothing in it: the time of the call is used up"
+    );
+    assert_eq!(fixture.tree(), ["d/", "d/a", "d/b/", "d/b/c"]);
+
+    // The time ends between two steps: what was found until then is what goes.
+    let removed = tree::RemovalReport {
+        files: 7,
+        is_late: true,
+        ..tree::RemovalReport::default()
+    };
+    let place = fixture.area.place("d").unwrap();
+    let error = super::late(&place, &removed);
+    assert_eq!(
+        error.message,
+        "`d` is deleted only in part: 7 files removed; the time of the call is used up, so delete it again for the rest"
+    );
+    let half = Deadline::of(&context()).half();
+    assert!(!half.is_over());
 }
 
 #[test]

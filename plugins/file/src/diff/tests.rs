@@ -60,6 +60,9 @@ fn lines_are_counted_where_no_diff_is_made() {
         ("one two\n", "one 2\n", (1, 1)),
         ("", "a\n", (1, 0)),
         ("a\n", "", (0, 1)),
+        ("b\n", "ab\n", (1, 1)),
+        ("ab\n", "b\n", (1, 1)),
+        ("x\nb\nc\n", "x\nab\nc\n", (1, 1)),
     ] {
         assert_eq!(
             counts(old.as_bytes(), new.as_bytes()),

@@ -11,6 +11,9 @@ use zeph_plugin::walk::{self, WalkError};
 
 use super::{Entry, Kind, Links, Stat, WALK_BATCH};
 
+/// What [`WalkError::Limit`] stands for.
+const TOO_MUCH: &str = "one directory holds more names, or the call has more globs or open directories, than the host takes";
+
 /// Bytes written in one crossing. The host copies each piece, so this bounds its memory.
 const WRITE_BYTES: usize = 1024 * 1024;
 
@@ -324,7 +327,7 @@ fn walk_error(error: WalkError) -> io::Error {
         WalkError::NotADirectory => ErrorKind::NotADirectory.into(),
         WalkError::Denied => ErrorKind::PermissionDenied.into(),
         WalkError::InvalidGlob => io::Error::new(ErrorKind::InvalidInput, "invalid glob"),
-        WalkError::Limit => io::Error::other("the tree is too deep"),
+        WalkError::Limit => io::Error::other(TOO_MUCH),
     }
 }
 

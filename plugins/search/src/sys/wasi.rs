@@ -5,6 +5,9 @@ use zeph_plugin::walk::{EntryKind, Options, WalkError, Walker};
 
 use super::{FILES_MAX, SKIPPED, Seen};
 
+/// What [`WalkError::Limit`] stands for.
+const TOO_MUCH: &str = "one directory holds more names, or the call has more globs or open directories, than the host takes";
+
 /// Entries asked for in one crossing.
 const BATCH: u32 = 4_096;
 
@@ -61,6 +64,6 @@ fn failed(error: WalkError) -> io::Error {
         WalkError::NotADirectory => ErrorKind::NotADirectory.into(),
         WalkError::Denied => ErrorKind::PermissionDenied.into(),
         WalkError::InvalidGlob => ErrorKind::InvalidInput.into(),
-        WalkError::Limit => io::Error::other("one directory holds too many names"),
+        WalkError::Limit => io::Error::other(TOO_MUCH),
     }
 }
