@@ -415,6 +415,26 @@ fn a_rollback_undoes_nothing_that_others_did() {
 }
 
 #[test]
+fn a_rollback_undoes_nothing_that_the_hook_of_another_command_did() {
+    let product = Product::new();
+    let path = |name: &str| product.work.join(name);
+    product.user_config(format!(
+        "[[hooks.file_changed]]\ncommand = \"{WAITS}; echo made > by-hook\"\npaths = [\"**/a.rs\"]\n"
+    ));
+    let mut host = Running::start(&product, &TRANSACTIONS);
+    host.begin("bash", &json!({"command": "echo x > a.rs"}));
+    until(|| path("begun").exists());
+    let fails = "touch second; until [ -e by-hook ]; do sleep 0.01; done; exit 3";
+    host.begin("bash", &json!({"command": fails}));
+    until(|| path("second").exists());
+    product.file("go", "");
+    let answers = host.answers(2);
+    let text = answers[1]["text"].as_str().unwrap();
+    assert!(text.contains("was not rolled back"), "{text}");
+    assert_eq!(product.read("by-hook"), "made\n");
+}
+
+#[test]
 fn a_command_that_waits_for_another_ends_when_it_should() {
     let product = Product::new();
     let mut host = Running::start(&product, &TRANSACTIONS);

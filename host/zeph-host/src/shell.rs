@@ -213,6 +213,8 @@ impl Native {
 
     /// Runs the hooks for the files that changed since `since_ms`.
     pub(crate) async fn files_changed(&self, session: &Session, since_ms: i64) -> HookReport {
+        // The hooks of a command that was a transaction are none: another one may have begun.
+        let _beside = self.transactions.as_ref().map(Transactions::beside);
         let roots = Arc::clone(&self.roots);
         let user = self.user.clone();
         let look = move || file_changes::since(&roots, since_ms);

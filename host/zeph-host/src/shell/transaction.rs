@@ -45,7 +45,7 @@ pub(super) struct Transactions {
     beside: Arc<CallsBeside>,
 }
 
-/// Calls that change files and are no transactions.
+/// Calls, and hooks, that change files and are no transactions.
 #[derive(Debug, Default)]
 struct CallsBeside {
     n_begun: AtomicU64,
@@ -124,7 +124,7 @@ impl Transactions {
         })
     }
 
-    /// Marks a call that changes files and is no transaction.
+    /// Marks a call, or its hooks, that changes files and is no transaction.
     pub(super) fn beside(&self) -> CallBeside {
         self.beside.n_begun.fetch_add(1, Ordering::SeqCst);
         self.beside.n_running.fetch_add(1, Ordering::SeqCst);
