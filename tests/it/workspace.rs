@@ -209,3 +209,39 @@ fn rooms_import_whom_they_may() {
         );
     }
 }
+
+/// Lines of the longest function of the line: it is to be read at a glance.
+const LINE_FN_LINES_MAX: usize = 60;
+
+#[test]
+fn the_functions_of_the_line_are_short() {
+    let line = root().join("host/zeph-host/src/pipeline");
+    let parts = std::fs::read_dir(&line).unwrap().flatten();
+    let parts = parts.map(|part| part.path()).filter(|path| path.is_file());
+    let files = parts.chain([line.with_extension("rs")]);
+    let mut n_functions = 0;
+    for file in files.filter(|path| !path.ends_with("tests.rs")) {
+        let text = std::fs::read_to_string(&file).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        for (at, line) in lines.iter().enumerate() {
+            let inner = line.trim_start();
+            let is_fn = inner.starts_with("fn ")
+                || inner.starts_with("async fn ")
+                || (inner.starts_with("pub") && inner.contains(" fn "));
+            if !is_fn {
+                continue;
+            }
+            // Formatted code: the function ends with the first brace that stands below its first letter.
+            let end = format!("{}}}", &line[..line.len() - inner.len()]);
+            let n_lines = lines[at..].iter().position(|line| *line == end);
+            let n_lines = n_lines.unwrap_or_else(|| panic!("no end: {inner}")) + 1;
+            assert!(
+                n_lines <= LINE_FN_LINES_MAX,
+                "{}: {n_lines} lines: {inner}",
+                file.display()
+            );
+            n_functions += 1;
+        }
+    }
+    assert!(n_functions > 20, "{n_functions} functions were found");
+}

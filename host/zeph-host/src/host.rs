@@ -79,7 +79,7 @@ const CALLS_END: Duration = Duration::from_secs(2);
 #[derive(Debug, Clone)]
 pub struct Host(Arc<Rooms>);
 
-/// The rooms a call passes through. Only the line sees all of them.
+/// The rooms a call passes through. The line, the built-in tools and the recording of calls see all of them; a stage gets what it works with.
 #[derive(Debug)]
 pub(crate) struct Rooms {
     pub(crate) config: Config,

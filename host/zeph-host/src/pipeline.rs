@@ -1,10 +1,11 @@
-//! The line every call follows, from request to audit, whichever door it came through. It alone sees all rooms; a stage gets the one or
-//! two things it works with.
+//! The line every call follows, from request to audit, whichever door it came through. It sees all rooms; a stage gets the one or two
+//! things it works with.
 
 mod execution;
 mod judgement;
 mod nested;
 mod order;
+mod records;
 #[cfg(test)]
 mod tests;
 mod verdict;
@@ -15,18 +16,21 @@ use std::time::Instant;
 
 use uuid::Uuid;
 use zeph_agent::budget::CallMeter;
-use zeph_core::call::{CallFrame, ToolRequest};
-use zeph_core::execution::Execution;
+use zeph_core::call::{CallFrame, ToolRequest, TurnContext};
+use zeph_core::execution::{Execution, ExecutionFacts};
 use zeph_core::failure::ToolFailure;
+use zeph_core::id::CallId;
 use zeph_core::output::{Outcome, ToolOutput};
 use zeph_core::policy::{Decision, GrantModes};
+use zeph_core::redact::Redactor;
 use zeph_core::tool::Tool;
 use zeph_engine::Cancel;
 use zeph_plugins::rights::RightsSource;
-use zeph_store::{SingleUseRights, TrustState};
+use zeph_store::{BeginRecord, ObservedDecision, SingleUseRights, TrustState};
 
 use self::execution::{RunResult, edited};
 use self::judgement::{AllowedCall, Judgement, StartedCall, judge};
+use self::records::CallRecords;
 use self::view::{OutputContext, show};
 use crate::anomaly::WatchedTool;
 use crate::audit::{Audit, RecordBegin};
@@ -38,13 +42,12 @@ use crate::compression::CompressionSubject;
 use crate::dependencies::AskedCall;
 use crate::filtering::{KnownWarnings, OutputSubject};
 use crate::governance::{CallEnd, CallReach};
+use crate::guest::GuestHints;
 use crate::host::Rooms;
 use crate::offers::Offer;
 use crate::quota::CallQuota;
-use crate::recording::OpenCall;
-use crate::resolve::Resolver;
+use crate::resolve::{ResolvedRequest, Resolver};
 use crate::session::{AskedRequest, Session};
-use crate::telemetry::CallSpan;
 use crate::{authorisation, builtin, goal, questions, redact, workspace};
 
 /// Makes one call. Every way a call can end leaves through the one exit at the bottom.
@@ -67,44 +70,79 @@ pub(crate) async fn call(
     goal::tell(&host.store, session, configured, &mut frame).await;
     let turn = frame.turn.clone();
     let messages = tell(host, session).await;
-    let wanted_chars = control.result_chars;
-    let recorder = host.recorder.as_ref();
-    let mut noted = recorder.map(|recorder| recorder.begin(host, &frame, &request));
-    let mut span = CallSpan::begun(&host.telemetry, &frame, &request, control.remote.as_ref());
+    let mut records = CallRecords::begin(host, (&frame, &request), &control);
     // 1 parse, 2 resolve, 3 authorise; the audit knows of the call before anything happens
     let begin = begin(host, session, (frame, request), &control, &asked);
-    let begun = begin.await;
-    let tool = begun.tool();
-    span.of_tool(tool.as_deref());
-    if let Some(noted) = &mut noted {
-        note_decision(noted, &begun, session.trajectory().held().has_untrusted());
+    let mut begun = begin.await;
+    records.decided(session, &begun);
+    let (tool, entry) = (begun.tool(), begun.entry.take());
+    let turn = turn.filter(|_| !session.is_of_plugin());
+    let run = run((host, session), (id, turn), begun, control, &mut records);
+    let ShownCall {
+        output,
+        facts,
+        wanted,
+        redactor,
+    } = run.await;
+    drop(step);
+    if let (Outcome::Done, Some(tool)) = (&output.outcome, &tool) {
+        asked.succeeded(tool);
     }
-    let beside = match session.is_of_plugin() {
-        true => None,
-        false => beside(host, session, &begun.allowed, control.meter.as_ref()).await,
-    };
+    // 8 the one exit
+    let duration = started.elapsed();
+    if let Some(entry) = entry {
+        entry.finish(&output, &facts, duration).await;
+    }
+    let records = records.end(&host.store, &output, duration, &redactor);
+    records.await;
+    CallReport {
+        id,
+        messages,
+        output,
+        duration,
+        request: wanted.grant,
+        asked: wanted.answers,
+    }
+}
+
+/// What came of a call, as it is shown.
+struct ShownCall {
+    output: ToolOutput,
+    facts: ExecutionFacts,
+    wanted: GuestHints,
+    /// Of all that is secret by the end of the call.
+    redactor: Redactor,
+}
+
+/// From the decision to what a model is shown: stages 4 to 7, or why the call does not run. `turn` is what it is made in.
+async fn run(
+    (host, session): (&Rooms, &Session),
+    (id, turn): (CallId, Option<TurnContext>),
+    begun: StartedCall<'_>,
+    control: CallControl,
+    records: &mut CallRecords,
+) -> ShownCall {
+    let (tool, wanted_chars) = (begun.tool(), control.result_chars);
+    let beside = beside(host, session, &begun.allowed, control.meter.as_ref()).await;
     // cache, 4 execute
     let mut done = match begun.allowed {
         Ok(allowed) => edited(host, session, allowed, control).await,
         Err(failure) => RunResult::failed(failure),
     };
-    if let Some(noted) = &mut noted {
-        noted.ran(std::mem::take(&mut done.uses), &done.execution);
-    }
+    records.ran(&mut done);
     // What the call was given is known by now.
     let redactor = host.secrets.redactor();
     let mut facts = redact::facts(&done.execution.facts, &redactor);
     let execution = counted(host, begun.watched, done.execution).await;
     let execution = execution.after_notes(begun.notes);
-    let exit_code = execution.exit_code();
     // 5 filter, 6 redact, 7 overflow
     let about = OutputContext {
         wanted_chars,
         subject: done.subject,
         warnings: done.warnings,
-        exit_code,
+        exit_code: execution.exit_code(),
         beside,
-        turn: turn.filter(|_| done.is_of_turn && !session.is_of_plugin()),
+        turn: turn.filter(|_| done.is_of_turn),
     };
     let output = show(host, session, (about, &redactor), execution).await;
     let repeats = |tool: &Arc<Tool>| builtin::only_repeats(tool.name.as_str());
@@ -117,35 +155,11 @@ pub(crate) async fn call(
         has_violated: done.wanted.grant.is_some(),
     };
     facts.labels = host.authoriser.governance.ended(session, id, end).await;
-    drop(step);
-    if let (Outcome::Done, Some(tool)) = (&output.outcome, &tool) {
-        asked.succeeded(tool);
-    }
-    // 8 the one exit
-    let duration = started.elapsed();
-    if let Some(entry) = begun.entry {
-        entry.finish(&output, &facts, duration).await;
-    }
-    span.ended(&output, duration, &redactor);
-    if let Some(noted) = noted {
-        noted.end(&host.store, &output, duration).await;
-    }
-    CallReport {
-        id,
-        messages,
+    ShownCall {
         output,
-        duration,
-        request: done.wanted.grant,
-        asked: done.wanted.answers,
-    }
-}
-
-/// How a call was decided and what it holds, for its record.
-fn note_decision(noted: &mut OpenCall, begun: &StartedCall<'_>, is_after_untrusted: bool) {
-    let (decision, rule) = &begun.decided;
-    noted.decided(*decision, rule.as_deref(), is_after_untrusted);
-    if let Ok(allowed) = &begun.allowed {
-        noted.allowed(&allowed.call, allowed.rights.as_ref(), &allowed.offer);
+        facts,
+        wanted: done.wanted,
+        redactor,
     }
 }
 
@@ -158,13 +172,16 @@ async fn counted(host: &Rooms, watched: Option<WatchedTool>, execution: Executio
     execution.with_notes(alerts)
 }
 
-/// What the result of an allowed call is compared with the goal as.
+/// What the result of an allowed call is compared with the goal as; nothing for one that a plugin makes.
 async fn beside(
     host: &Rooms,
     session: &Session,
     allowed: &Result<AllowedCall, ToolFailure>,
     meter: Option<&CallMeter>,
 ) -> Option<CompressionSubject> {
+    if session.is_of_plugin() {
+        return None;
+    }
     let call = &allowed.as_ref().ok()?.call;
     let subject = host.compression.subject(&host.store, session, call).await?;
     Some(subject.metered(meter))
@@ -285,63 +302,43 @@ async fn begin<'h>(
     control: &CallControl,
     asked_call: &AskedCall,
 ) -> StartedCall<'h> {
-    let mut draft = host.audit.draft(&frame, &request, &host.secrets.redactor());
-    draft.correlation_id = session.made_by();
-    draft.facts.tokens = session.tokens();
-    let tool = request.tool.clone();
+    let draft = host.audit.draft(&frame, &request, &host.secrets.redactor());
     let offer = offer(host, &request, &control.cancel).await;
     let quota = quota(host, session, control.batch.unwrap_or(frame.id.as_uuid()));
     let mut asked = AuthorisationState::first(0);
     let mut verdict = None;
     loop {
-        // 1 parse, 2 resolve
-        let (frame, request) = (frame.clone(), request.clone());
-        let answers = request.answers.clone();
         let (trust, refused) = trusted(host, control).await;
         let before = quota.before(&host.store).await;
         asked.calls_made = *before.as_ref().unwrap_or(&0);
         let resolver = resolver(host, &offer, &trust);
+        // 1 parse, 2 resolve
         let resolved = match refused.or(before.err()) {
             Some(failure) => Err(failure),
-            None => resolver.resolve(session, frame, request).await,
-        };
-        let resolved = resolved.and_then(|call| workspace::check(session, &call).map(|()| call));
-        let resolved = resolved.and_then(|call| nested::check(control, &call.call).map(|()| call));
-        let resolved = match resolved {
-            Ok(call) => questions::resumed(&host.questions, answers, call).await,
-            Err(failure) => Err(failure),
+            None => {
+                let of = (frame.clone(), request.clone());
+                resolved((host, session), &resolver, of, control).await
+            }
         };
         // 3 authorise
         let mut judged = match resolved {
             Ok(resolved) => {
-                session.hear_call(&resolved.call);
-                let tool = &resolved.call.tool;
-                let of = (&host.dependencies, &host.store);
-                match order::refusal(of, session, (asked_call, tool), &offer, control).await {
-                    Some(refusal) => Judgement::refused(refusal, resolved),
-                    None => judge(&resolver, session, resolved, control, &mut asked).await,
-                }
+                let of = (resolved, asked_call);
+                authorised((host, session), &resolver, of, control, &mut asked).await
             }
-            Err(failure) => Judgement::failed(failure, offer.catalog.resolve_shared(&tool).ok()),
+            Err(failure) => {
+                Judgement::failed(failure, offer.catalog.resolve_shared(&request.tool).ok())
+            }
         };
         judged = verdict::asked(host.judge.as_ref(), session, judged, control, &mut verdict).await;
         let mut draft = draft.clone();
         judged.identify(&mut draft, &offer);
-        let governance = &host.authoriser.governance;
-        draft.facts.labels = session.trajectory().passed_labels(draft.call_id);
-        draft.facts.trust = Some(asked.terms.trust.level().label().to_owned());
-        draft.facts.asked = (!session.principal().is_operator()).then_some(asked.needs_person);
-        governance
-            .decided(session, draft.call_id, &judged.decision)
-            .await;
+        let observed = note_decision((host, session), &mut draft, &judged, &asked).await;
         let once = SingleUseRights {
             quota: quota.to_count(asked.calls_made),
             hold: control.hold.or(session.hold()),
             ..std::mem::take(&mut judged.once)
         };
-        let observed = judgement::observed(&judged.decision, &draft.tool);
-        let would = observed.first();
-        draft.facts.observed = would.map(|seen| format!("{}: {}", seen.would, seen.rule));
         match host.audit.begin(draft, &judged.decision, once).await {
             // What it was decided with may be no more.
             Ok(RecordBegin::RightGone) => host.authoriser.trust.forget(),
@@ -359,6 +356,58 @@ async fn begin<'h>(
             }
         }
     }
+}
+
+/// Stages 1 and 2: the call that a request is, with what a question of its tool was answered.
+async fn resolved(
+    (host, session): (&Rooms, &Session),
+    resolver: &Resolver<'_>,
+    (frame, request): (CallFrame, ToolRequest),
+    control: &CallControl,
+) -> Result<ResolvedRequest, ToolFailure> {
+    let answers = request.answers.clone();
+    let resolved = resolver.resolve(session, frame, request).await?;
+    workspace::check(session, &resolved)?;
+    nested::check(control, &resolved.call)?;
+    questions::resumed(&host.questions, answers, resolved).await
+}
+
+/// Stage 3: what the order of calls and the rules say of a call.
+async fn authorised(
+    (host, session): (&Rooms, &Session),
+    resolver: &Resolver<'_>,
+    (resolved, asked_call): (ResolvedRequest, &AskedCall),
+    control: &CallControl,
+    asked: &mut AuthorisationState,
+) -> Judgement {
+    session.hear_call(&resolved.call);
+    let of = (&host.dependencies, &host.store);
+    let call = (asked_call, &*resolved.call.tool);
+    match order::refusal(of, session, call, resolver.offer, control).await {
+        Some(refusal) => Judgement::refused(refusal, resolved),
+        None => judge(resolver, session, resolved, control, asked).await,
+    }
+}
+
+/// Adds to the record how a call was decided. Returns what rules on trial would have said.
+async fn note_decision(
+    (host, session): (&Rooms, &Session),
+    draft: &mut BeginRecord,
+    judged: &Judgement,
+    asked: &AuthorisationState,
+) -> Vec<ObservedDecision> {
+    draft.correlation_id = session.made_by();
+    draft.facts.tokens = session.tokens();
+    draft.facts.labels = session.trajectory().passed_labels(draft.call_id);
+    draft.facts.trust = Some(asked.terms.trust.level().label().to_owned());
+    draft.facts.asked = (!session.principal().is_operator()).then_some(asked.needs_person);
+    let governance = &host.authoriser.governance;
+    let decided = governance.decided(session, draft.call_id, &judged.decision);
+    decided.await;
+    let observed = judgement::observed(&judged.decision, &draft.tool);
+    let would = observed.first();
+    draft.facts.observed = would.map(|seen| format!("{}: {}", seen.would, seen.rule));
+    observed
 }
 
 /// How a call of `session` counts as `batch`.

@@ -156,7 +156,40 @@ async fn execute(
     };
     let begun_ms = now_ms();
     let control = redact::control(control, &host.secrets.redactor());
-    let mut done = match call.route() {
+    let terms = GuestTerms {
+        rights: rights.as_ref(),
+        offer: &offer,
+        agreement,
+        is_watched,
+    };
+    let mut done = answered((host, session), call, (subject, terms), control).await;
+    if done.execution.result.is_ok() {
+        note_written(obeyed, begun_ms).await;
+    }
+    drop(turn);
+    if let Some(since_ms) = hooked {
+        let commands = session.commands();
+        done.execution = commands.hooked(session, since_ms, done.execution).await;
+    }
+    done
+}
+
+/// What a plugin alone is run with.
+struct GuestTerms<'a> {
+    rights: Option<&'a Rights>,
+    offer: &'a Offer,
+    agreement: Option<Agreement>,
+    is_watched: bool,
+}
+
+/// A call that its backend runs.
+async fn answered(
+    (host, session): (&Rooms, &Session),
+    call: AuthorizedCall<Work>,
+    (subject, terms): (OutputSubject, GuestTerms<'_>),
+    control: CallControl,
+) -> RunResult {
+    match call.route() {
         BackendCall::Shell(call) => {
             let control = turn_state::told(session, call.frame(), &host.secrets, control);
             let execution = Box::pin(session.commands().call(call, session, control)).await;
@@ -179,6 +212,7 @@ async fn execute(
             RunResult::ended(execution, subject)
         }
         BackendCall::Delegated(call) => {
+            let patience = host.config.limits.wall_clock;
             RunResult::ended(backend::call(call, patience, control).await, subject)
         }
         BackendCall::Guest(call) => {
@@ -188,24 +222,15 @@ async fn execute(
             };
             let ran = RunningGuest {
                 call: Arc::new(call),
-                rights: rights.as_ref(),
-                offer: &offer,
+                rights: terms.rights,
+                offer: terms.offer,
                 judged,
-                is_watched,
+                is_watched: terms.is_watched,
             };
             // The largest future of the line.
-            Box::pin(ran.run((host, session), subject, (agreement, control))).await
+            Box::pin(ran.run((host, session), subject, (terms.agreement, control))).await
         }
-    };
-    if done.execution.result.is_ok() {
-        note_written(obeyed, begun_ms).await;
     }
-    drop(turn);
-    if let Some(since_ms) = hooked {
-        let commands = session.commands();
-        done.execution = commands.hooked(session, since_ms, done.execution).await;
-    }
-    done
 }
 
 /// Has the looks after commands that run now know what a call wrote with leave to places that programs obey.
