@@ -1,8 +1,10 @@
 //! Conversations over HTTP: what belongs to one caller and one conversation is nobody else's.
 
+use std::time::Instant;
+
 use serde_json::{Value, json};
 
-use crate::mcp_client::{modern_meta, text};
+use crate::mcp_client::{PATIENCE, modern_meta, text};
 use crate::mcp_ends::Sleep;
 use crate::mcp_http_client::{HttpServer, add_token, message, modern_call};
 use crate::product::Product;
@@ -160,4 +162,40 @@ fn a_revoked_token_ends_its_background_commands_and_its_conversation() {
     let (headers, body) = modern_call("bash", &json!({"command": "true"}), &meta);
     let reply = server.request("POST /mcp", &format!("{anew}{headers}"), &body);
     assert!(reply.body.contains("-32602"), "{reply:?}");
+}
+
+/// What a client with this token is answered about a task.
+fn asked(server: &HttpServer, token: &str, task: &Value) -> String {
+    let id = task.as_str().unwrap();
+    let headers = format!(
+        "{token}mcp-protocol-version: 2026-07-28\r\nmcp-method: tasks/get\r\nmcp-name: {id}\r\n"
+    );
+    let body = message("tasks/get", &json!({"taskId": id, "_meta": capable()}));
+    server.request("POST /mcp", &headers, &body).body
+}
+
+fn capable() -> Value {
+    modern_meta(&json!({"extensions": {"io.modelcontextprotocol/tasks": {}}}))
+}
+
+#[test]
+fn what_a_task_came_to_is_read_with_the_token_that_began_it_alone() {
+    let product = Product::new();
+    let token = add_token(&product, &["ann"]);
+    let server = HttpServer::start(&product, &["--allow", "bash"]);
+    let command = json!({"command": "echo one two three", "background": true});
+    let (headers, body) = modern_call("bash", &command, &capable());
+    let begun = server.request("POST /mcp", &format!("{token}{headers}"), &body);
+    let task = begun.result()["taskId"].clone();
+    let deadline = Instant::now() + PATIENCE;
+    while !asked(&server, &token, &task).contains("completed") {
+        assert!(Instant::now() < deadline, "{begun:?}");
+    }
+    assert!(asked(&server, &token, &task).contains("one two three"));
+    let revoked = product.run(&["token", "revoke", "ann"]);
+    assert_eq!(revoked.code, Some(0), "{}", revoked.stderr);
+    let anew = add_token(&product, &["ann"]);
+    let answer = asked(&server, &anew, &task);
+    assert!(answer.contains("-32602"), "{answer}");
+    assert!(!answer.contains("one two three"), "{answer}");
 }

@@ -81,6 +81,83 @@ fn a_long_call_becomes_a_task_that_can_be_cancelled() {
     assert!(text(&done["result"]).contains("over"), "{done}");
 }
 
+/// A server whose one tool asks once there is a file `ask`, and goes on without an answer once there is a file `go-on`.
+const LATE: &str = r#"
+import json, os, sys, threading, time
+
+def out(message):
+    print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
+
+def wait_for(name):
+    while not os.path.exists(name):
+        time.sleep(0.02)
+
+def call(id):
+    wait_for("ask")
+    schema = {"type": "object", "properties": {"name": {"type": "string"}}}
+    out({"id": "q", "method": "elicitation/create", "params": {"message": "Who?", "requestedSchema": schema}})
+    wait_for("go-on")
+    out({"method": "notifications/cancelled", "params": {"requestId": "q"}})
+    out({"id": id, "result": {"content": [{"type": "text", "text": "went on without an answer"}]}})
+
+for line in sys.stdin:
+    message = json.loads(line)
+    method, id = message.get("method"), message.get("id")
+    if method is None or id is None:
+        continue
+    if method == "initialize":
+        info = {"name": "late", "version": "1"}
+        out({"id": id, "result": {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": info}})
+    elif method == "tools/list":
+        out({"id": id, "result": {"tools": [{"name": "late", "description": "late", "inputSchema": {"type": "object"}}]}})
+    elif method == "tools/call":
+        threading.Thread(target=call, args=[id], daemon=True).start()
+    else:
+        out({"id": id, "error": {"code": -32601, "message": "no"}})
+"#;
+
+/// A client with a task whose server asks it something.
+fn asking(product: &Product) -> (McpClient, Value) {
+    product.file("late.py", LATE);
+    let args = ["wrap", "--name", "late", "--", "python3", "late.py"];
+    let mut client = McpClient::modern_of(product, &args, &capable());
+    let begun = client.call("late", json!({}));
+    assert_eq!(begun["resultType"], "task", "{begun}");
+    let task = begun["taskId"].clone();
+    product.file("ask", "");
+    let asked = ended(&mut client, &task);
+    assert_eq!(asked["status"], "input_required", "{asked}");
+    (client, task)
+}
+
+/// It takes the ten seconds after which a call becomes a task.
+#[test]
+fn a_task_asks_no_more_once_its_call_has_gone_on() {
+    let product = Product::new();
+    let (mut client, task) = asking(&product);
+    product.file("go-on", "");
+    let deadline = Instant::now() + PATIENCE;
+    let done = loop {
+        let state = ended(&mut client, &task);
+        if state["status"] != "input_required" {
+            break state;
+        }
+        assert!(Instant::now() < deadline, "{state}");
+        thread::sleep(Duration::from_millis(20));
+    };
+    assert_eq!(done["status"], "completed", "{done}");
+    assert!(text(&done["result"]).contains("went on"), "{done}");
+}
+
+/// The same.
+#[test]
+fn a_question_that_nobody_answers_keeps_no_server_behind_its_client() {
+    let product = Product::new();
+    let (mut client, _task) = asking(&product);
+    client.close();
+    client.ended();
+}
+
 #[test]
 fn a_task_is_none_of_a_client_that_has_not_begun_it() {
     let product = Product::new();

@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::egress;
+use crate::mcp_client::modern_meta;
+use crate::mcp_http_client::{HttpServer, add_token, modern_call};
 use crate::product::{Product, answer};
 use crate::site::Site;
 
@@ -224,6 +226,55 @@ fn callers_do_not_see_the_tasks_of_others() {
     assert!(!text(5).contains("echo bob"), "{}", text(5));
     assert!(text(6).contains("Cancelled"), "{}", text(6));
     assert!(text(7).contains("echo bob"), "{}", text(7));
+}
+
+/// A call of a client with this token.
+fn called(server: &HttpServer, token: &str, tool: &str, arguments: &Value) -> Value {
+    let (headers, body) = modern_call(tool, arguments, &modern_meta(&json!({})));
+    let reply = server.request("POST /mcp", &format!("{token}{headers}"), &body);
+    reply.result()
+}
+
+#[test]
+fn a_token_schedules_nothing_that_it_may_not_call() {
+    let product = product(OPEN);
+    let bob = add_token(&product, &["bob", "--tools", "schedule_*,list_tasks,read"]);
+    let server = HttpServer::start(&product, &[]);
+    let command = json!({"command": "date >> ran.txt"});
+    let refused = called(&server, &bob, "bash", &command);
+    assert_eq!(refused["isError"], true, "{refused}");
+    let task = deferred("a", "+1s", "date >> ran.txt");
+    let refused = called(&server, &bob, "schedule_deferred", &task);
+    assert_eq!(refused["isError"], true, "{refused}");
+    assert!(refused.to_string().contains("token allows"), "{refused}");
+    let task = json!({"name": "b", "at": "+1h", "tool": "read", "arguments": {"path": "a"}});
+    let done = called(&server, &bob, "schedule_deferred", &task);
+    assert_eq!(done["isError"], false, "{done}");
+    assert_eq!(tasks(&product).into_keys().collect::<Vec<_>>(), ["b"]);
+}
+
+#[test]
+fn tasks_of_a_revoked_token_run_no_more_and_are_none_of_the_next() {
+    let product = product(OPEN);
+    let ann = add_token(&product, &["ann"]);
+    let server = HttpServer::start(&product, &[]);
+    let task = deferred("a", "+6s", "date >> ran.txt");
+    let done = called(&server, &ann, "schedule_deferred", &task);
+    assert_eq!(done["isError"], false, "{done}");
+    let revoked = product.run(&["token", "revoke", "ann"]);
+    assert_eq!(revoked.code, Some(0), "{}", revoked.stderr);
+    let anew = add_token(&product, &["ann"]);
+    let listed = called(&server, &anew, "list_tasks", &json!({}));
+    assert!(listed.to_string().contains("No active"), "{listed}");
+    let shown = product.run(&["scheduler", "list"]).stdout;
+    assert!(shown.contains("its token is gone"), "{shown}");
+    let given_up = ended(&product, "a");
+    assert_eq!(given_up["token_gone"], true, "{given_up}");
+    assert_eq!(given_up["last_run"]["state"], "refused", "{given_up}");
+    assert!(given_up["next_run"].is_null(), "{given_up}");
+    assert!(!product.work.join("ran.txt").exists());
+    let cancelled = product.run(&["scheduler", "cancel", "a", "--caller", "ann"]);
+    assert_eq!(cancelled.code, Some(0), "{}", cancelled.stderr);
 }
 
 /// Where the user is heard, what is scheduled reaches what was named there and asks about the rest.

@@ -22,6 +22,7 @@ use zeph_store::{
 pub(crate) mod objects;
 mod rules;
 mod scheduled;
+pub(crate) mod token;
 
 use self::objects::AgreedObjects;
 use crate::anomaly::TrustRoom;
@@ -169,6 +170,9 @@ async fn decide_with(
     let heard = session.heard();
     let terms = asked.terms.clone();
     let decide = |policy: &Policy, approval| {
+        if let Some(refusal) = token::refusal(session, &call.tool) {
+            return Decision::Deny(refusal);
+        }
         // Looked at each time: the mode may have changed while a person was asked.
         if session.mode() == SessionMode::ReadOnly && !call.tool.annotations.read_only {
             return Decision::Deny(read_only_refusal(call.tool.name.as_str()));
@@ -296,6 +300,9 @@ pub(crate) async fn explain(
         .look(policy, session, (&call, reach))
         .await?;
     let decide = |policy: &Policy, approval| {
+        if let Some(refusal) = token::refusal(session, &call.tool) {
+            return Decision::Deny(refusal);
+        }
         let facts = SessionFacts {
             heard: heard.as_deref(),
             trust: &terms.trust,

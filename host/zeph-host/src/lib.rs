@@ -25,6 +25,7 @@
 //! `calls` (the scheduler of calls for all doors), `executor` (the library), `run` (JSON lines and the terminal), `agent` (a model with
 //! tools, headless and as a chat), `serve` (clients of the Model Context Protocol) and `cli` (the command line).
 
+mod admission;
 mod agent;
 mod announcements;
 mod anomaly;

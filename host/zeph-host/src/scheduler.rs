@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use tokio::sync::Notify;
 use zeph_config::{Config, MissedRuns, SchedulerSettings, StoreLocation};
-use zeph_store::{ScheduleBounds, ScheduleOwner};
+use zeph_store::{Owner, ScheduleBounds, ScheduleOwner};
 
 use crate::workspace;
 
@@ -50,10 +50,10 @@ impl SchedulerRoom {
     }
 
     /// Whose the schedules of a caller are.
-    pub(crate) fn owner(&self, caller: Option<&str>) -> ScheduleOwner {
+    pub(crate) fn owner(&self, caller: Owner) -> ScheduleOwner {
         ScheduleOwner {
             directory: self.directory.clone(),
-            caller: caller.map(str::to_owned),
+            caller,
         }
     }
 }

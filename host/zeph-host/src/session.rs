@@ -8,8 +8,9 @@ use zeph_core::id::{CallId, ConversationId};
 use zeph_core::output::RawOutput;
 use zeph_core::policy::HeardUrls;
 use zeph_core::principal::Principal;
-use zeph_store::{TokenUse, WorkHold};
+use zeph_store::{Owner, TokenUse, WorkHold};
 
+use crate::admission::Admission;
 use crate::clock::now_ms;
 use crate::dependencies::{AskedCall, Progress};
 use crate::filtering::wasm::SessionStrategies;
@@ -27,6 +28,8 @@ pub struct Session {
     /// Owns the outputs stored during the session.
     pub(crate) conversation: ConversationId,
     principal: Principal,
+    /// What let its caller in: no call of the caller's goes beyond it.
+    admission: Arc<Admission>,
     commands: CommandBackend,
     shell: Share,
     strategies: SessionStrategies,
@@ -81,6 +84,7 @@ impl Session {
         Self {
             conversation,
             principal,
+            admission: Arc::default(),
             commands,
             shell,
             strategies,
@@ -106,6 +110,28 @@ impl Session {
     #[must_use]
     pub(crate) fn with_workspace(self, workspace: SessionWorkspace) -> Self {
         Self { workspace, ..self }
+    }
+
+    /// The same for a caller that this let in.
+    #[must_use]
+    pub(crate) fn admitted(self, admission: Admission) -> Self {
+        Self {
+            admission: Arc::new(admission),
+            ..self
+        }
+    }
+
+    /// What let its caller in.
+    pub(crate) fn admission(&self) -> &Admission {
+        &self.admission
+    }
+
+    /// Whose what it leaves behind is.
+    pub(crate) fn owner(&self) -> Owner {
+        Owner {
+            token: self.admission.token,
+            ..Owner::named(self.principal.caller_id())
+        }
     }
 
     /// What it has of files and commands.

@@ -26,6 +26,15 @@ impl ToolSubset {
         Ok(Self(Some(set.build()?)))
     }
 
+    /// The tools of a token with these patterns; all where it has none. A pattern that cannot be read means no tool at all: nothing it was
+    /// meant to exclude may get in.
+    pub fn of_token(patterns: Option<&[String]>) -> Self {
+        let Some(patterns) = patterns else {
+            return Self::ALL;
+        };
+        Self::new(patterns.iter().map(String::as_str)).unwrap_or_else(|_| Self::none())
+    }
+
     /// Whether a tool is in it. A pattern for `plugin__tool` holds however the tool is called, and so does one for the bare name.
     pub fn has(&self, name: &str, qualified_name: &str) -> bool {
         let is_met = |set: &GlobSet| set.is_match(name) || set.is_match(qualified_name);
@@ -51,5 +60,9 @@ mod tests {
         assert!(!has(&[], read));
         assert!(ToolSubset::ALL.has("anything", "any__thing"));
         assert!(ToolSubset::new(["{"]).is_err());
+        let of_token = |pattern: &str| ToolSubset::of_token(Some(&[pattern.to_owned()]));
+        assert!(of_token("read").has("read", "file__read"));
+        assert!(!of_token("{").has("read", "file__read"));
+        assert!(ToolSubset::of_token(None).has("read", "file__read"));
     }
 }

@@ -68,6 +68,7 @@ pub use audit::record::{
     Finish, HostProcess, TokenUse,
 };
 pub use call::{CallBegin, SingleUseRights};
+pub use caller::Owner;
 pub use changes::{Change, Changes};
 pub use conversation::Conversation;
 pub use copy::CopyReport;

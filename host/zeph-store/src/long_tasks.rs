@@ -9,6 +9,7 @@ use std::time::Duration;
 use uuid::Uuid;
 use zeph_core::id::ConversationId;
 
+use crate::caller::Owner;
 use crate::error::StoreError;
 use crate::store::{Access, Store};
 
@@ -29,8 +30,8 @@ pub(crate) use task_columns;
 /// Whose a task is. Nobody else learns that there is one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LongTaskOwner {
-    /// The opaque name of the caller; none for callers that nobody knows.
-    pub caller: Option<String>,
+    /// The caller; nobody for callers that nobody knows.
+    pub caller: Owner,
     /// The conversation its call belongs to.
     pub conversation: ConversationId,
 }
@@ -39,7 +40,7 @@ pub struct LongTaskOwner {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LongTaskAsker {
     /// As in [`LongTaskOwner`].
-    pub caller: Option<String>,
+    pub caller: Owner,
     /// Where the request belongs; none asks about tasks of any conversation of the caller.
     pub conversation: Option<ConversationId>,
 }
@@ -205,9 +206,9 @@ impl Store {
     /// How many tasks a caller has, ended ones included, and how many there are in all.
     ///
     /// Errors: [`StoreError`] when the database cannot be read.
-    pub async fn n_long_tasks(&self, caller: Option<String>) -> Result<(u32, u32), StoreError> {
+    pub async fn n_long_tasks(&self, caller: Owner) -> Result<(u32, u32), StoreError> {
         self.run("count tasks", Access::Read, move |operations| {
-            operations.n_long_tasks(caller.as_deref())
+            operations.n_long_tasks(&caller)
         })
         .await
     }

@@ -21,6 +21,7 @@ use crate::audit::checkpoint::CheckpointDue;
 use crate::audit::filter::AuditFilter;
 use crate::audit::record::{AuditRecord, BeginRecord, Finish, HostProcess};
 use crate::call::{CallBegin, SingleUseRights};
+use crate::caller::Owner;
 use crate::conversation::Conversation;
 use crate::defaults::OwnGrants;
 use crate::error::StoreError;
@@ -156,7 +157,7 @@ pub(crate) trait Operations {
         lease: Duration,
     ) -> Outcome<Option<LongTask>>;
     /// How many tasks a caller has, and how many there are.
-    fn n_long_tasks(&self, caller: Option<&str>) -> Outcome<(u32, u32)>;
+    fn n_long_tasks(&self, caller: &Owner) -> Outcome<(u32, u32)>;
     /// A task of who asks.
     fn long_task(&self, id: Uuid, asker: &LongTaskAsker) -> Outcome<Option<LongTask>>;
     /// Marks a task of who asks as to be ended; false when there is none.
@@ -302,12 +303,12 @@ pub(crate) trait Operations {
     /// Takes one call of a bucket that holds and gains a number a minute; else how long to wait, in milliseconds.
     fn take_call(&self, bucket: &CallBucket, at_ms: i64) -> Outcome<Option<u64>>;
     /// Keeps which caller an output belongs to.
-    fn own_output(&self, id: OverflowId, caller: Option<&str>) -> Outcome<()>;
+    fn own_output(&self, id: OverflowId, caller: &Owner) -> Outcome<()>;
     /// The conversation of an output of this caller.
     fn conversation_of_output(
         &self,
         id: OverflowId,
-        caller: Option<&str>,
+        caller: &Owner,
     ) -> Outcome<Option<ConversationId>>;
     /// When a conversation was used last, in Unix milliseconds.
     fn conversation_used(&self, id: ConversationId) -> Outcome<Option<i64>>;

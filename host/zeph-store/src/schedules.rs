@@ -12,6 +12,7 @@ use uuid::Uuid;
 use zeph_core::id::ConversationId;
 
 use crate::audit::record::HostProcess;
+use crate::caller::Owner;
 use crate::error::StoreError;
 use crate::store::{Access, Store};
 
@@ -22,13 +23,12 @@ pub const SCHEDULE_RUNS_KEPT: u32 = 20;
 pub(crate) const ENDED_KEPT_MS: i64 = 7 * 86_400_000;
 
 /// Whose a schedule is: a name means one schedule of one caller in one directory.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ScheduleOwner {
     /// Where the host that took it works; only hosts that work there run it.
     pub directory: String,
-    /// The opaque name of the caller; none at the terminal.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub caller: Option<String>,
+    /// The caller; nobody at the terminal.
+    pub caller: Owner,
 }
 
 /// What is to be done, and when.

@@ -4,6 +4,7 @@
 use uuid::Uuid;
 use zeph_core::id::{ConversationId, Digest, OverflowId};
 
+use crate::caller::Owner;
 use crate::error::StoreError;
 use crate::store::{Access, Store};
 
@@ -83,15 +84,11 @@ impl Store {
     /// Keeps which caller a stored output belongs to. An output that is gone belongs to nobody.
     ///
     /// Errors: what the database says.
-    pub async fn own_output(
-        &self,
-        id: OverflowId,
-        caller: Option<String>,
-    ) -> Result<(), StoreError> {
+    pub async fn own_output(&self, id: OverflowId, caller: Owner) -> Result<(), StoreError> {
         self.run(
             "keep whose an output is",
             Access::Write,
-            move |operations| operations.own_output(id, caller.as_deref()),
+            move |operations| operations.own_output(id, &caller),
         )
         .await
     }
@@ -102,10 +99,10 @@ impl Store {
     pub async fn conversation_of_output(
         &self,
         id: OverflowId,
-        caller: Option<String>,
+        caller: Owner,
     ) -> Result<Option<ConversationId>, StoreError> {
         self.run("look for an output", Access::Read, move |operations| {
-            operations.conversation_of_output(id, caller.as_deref())
+            operations.conversation_of_output(id, &caller)
         })
         .await
     }

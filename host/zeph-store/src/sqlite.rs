@@ -16,6 +16,7 @@ use crate::audit::filter::AuditFilter;
 use crate::audit::record::{AuditRecord, BeginRecord, Finish, HostProcess};
 use crate::audit::seal::SealedAudit;
 use crate::call::{CallBegin, SingleUseRights};
+use crate::caller::Owner;
 use crate::conversation::Conversation;
 use crate::goals::{Goal, GoalState, TaskGraph};
 use crate::grant_uses::GrantUses;
@@ -215,7 +216,7 @@ impl Operations for ChainedConnection {
         Ok(long_tasks::put(self, task, bounds, lease)?)
     }
 
-    fn n_long_tasks(&self, caller: Option<&str>) -> Outcome<(u32, u32)> {
+    fn n_long_tasks(&self, caller: &Owner) -> Outcome<(u32, u32)> {
         Ok(long_tasks::count(self, caller)?)
     }
 
@@ -405,14 +406,14 @@ impl Operations for ChainedConnection {
         Ok(sharing::take_call(self, bucket, at_ms)?)
     }
 
-    fn own_output(&self, id: OverflowId, caller: Option<&str>) -> Outcome<()> {
+    fn own_output(&self, id: OverflowId, caller: &Owner) -> Outcome<()> {
         Ok(sharing::own_output(self, id, caller)?)
     }
 
     fn conversation_of_output(
         &self,
         id: OverflowId,
-        caller: Option<&str>,
+        caller: &Owner,
     ) -> Outcome<Option<ConversationId>> {
         Ok(sharing::conversation_of_output(self, id, caller)?)
     }

@@ -20,6 +20,7 @@ use super::attachment;
 use super::journal::{self, StoreJournal};
 use super::prompt;
 use super::tools::HostTools;
+use crate::admission::Admission;
 use crate::goal::{self, plan};
 use crate::host::Host;
 
@@ -48,6 +49,8 @@ pub(crate) struct AgentRun {
     pub(crate) label: Arc<str>,
     /// The caller it is for.
     pub(crate) caller: Option<String>,
+    /// What let that in.
+    pub(crate) admission: Admission,
     /// What this host holds of it.
     pub(crate) hold: WorkHold,
 }
@@ -70,6 +73,7 @@ pub(crate) async fn begin(host: &Host, start: AgentStart) -> Result<HostAgent, S
     let session = host.open_session(conversation, principal).await;
     let mut session = session.map_err(|error| error.to_string())?;
     if let Some(run) = &start.schedule {
+        session = session.admitted(run.admission.clone());
         session = session.of_schedule(&run.label).holding(run.hold);
     }
     host.recall(&session).await;

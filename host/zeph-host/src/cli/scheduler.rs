@@ -2,13 +2,14 @@
 
 use serde_json::Value;
 use zeph_config::SchedulerSettings;
-use zeph_store::{Schedule, ScheduleOwner};
+use zeph_store::Schedule;
 
 use super::args::{Scheduler, SchedulerCommand};
 use super::context::{self, Context};
 use super::error::CliError;
 use super::exit::Exit;
 use super::out;
+use crate::admission::Tokens;
 use crate::run::interrupt::Interrupts;
 use crate::scheduler::clockwork::Clockwork;
 use crate::scheduler::{directory, listing};
@@ -59,14 +60,17 @@ fn list(context: &Context, all: bool, is_json: bool) -> Result<Exit, CliError> {
     let here = directory(&config);
     context::block_on(async {
         let mut schedules = store.schedules(None, LIMIT).await?;
+        let tokens = Tokens::read(&store).await?;
         schedules.retain(|one: &Schedule| all || one.what.owner.directory == here);
         match (is_json, schedules.is_empty()) {
             (true, _) => {
-                let rows = schedules.iter().map(|one| listing::as_json(one, &zone));
+                let rows = schedules
+                    .iter()
+                    .map(|one| listing::as_json(one, &zone, &tokens));
                 out::json(&rows.collect::<Vec<Value>>())
             }
             (false, true) => out::styled("No scheduled tasks.\n"),
-            (false, false) => out::styled(&listing::as_table(&schedules, &zone)),
+            (false, false) => out::styled(&listing::as_table(&schedules, &zone, &tokens)),
         }?;
         Ok(Exit::Success)
     })
@@ -79,12 +83,17 @@ fn cancel(
 ) -> Result<Exit, CliError> {
     let config = context.config()?;
     let store = context.store(&config)?;
-    let owner = ScheduleOwner {
-        directory: elsewhere.unwrap_or_else(|| directory(&config)),
-        caller,
-    };
+    let place = elsewhere.unwrap_or_else(|| directory(&config));
     context::block_on(async {
-        if store.cancel_schedule(owner, name.clone()).await? {
+        let mut is_cancelled = false;
+        // One of a token that is gone may have the name of another.
+        for Schedule { what, .. } in store.schedules(None, LIMIT).await? {
+            if what.name == name && what.owner.directory == place && what.owner.caller.id == caller
+            {
+                is_cancelled |= store.cancel_schedule(what.owner, what.name).await?;
+            }
+        }
+        if is_cancelled {
             return Ok(Exit::Success);
         }
         Err(CliError::user(format!("there is no task `{name}` here"))

@@ -9,13 +9,17 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use zeph_config::{Config, Flags};
 use zeph_core::call::ToolRequest;
+use zeph_core::category::ErrorCategory;
+use zeph_core::id::CallId;
 use zeph_core::lifetime::Lifetime;
 use zeph_core::output::Outcome;
-use zeph_core::policy::AllowRule;
+use zeph_core::policy::{AllowRule, Decision};
 use zeph_core::principal::{Operator, Principal};
+use zeph_mcp::subset::ToolSubset;
 use zeph_selftest::guests::guest;
 
 use super::{CallControl, CallReport};
+use crate::admission::Admission;
 use crate::approval::{ApprovalAnswer, ApprovalPrompt, at_prompt};
 use crate::host::{Host, StartOptions};
 use crate::traceless;
@@ -253,6 +257,52 @@ async fn check_all(cases: &str) {
         }
     }
     assert_eq!(found, "");
+}
+
+/// Whatever makes its calls: the caller, a schedule of it. What a plugin calls on its own is the plugin's.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_session_calls_a_tool_that_its_token_does_not_allow() {
+    let config = traceless::config(std::env::temp_dir(), Flags::default());
+    let options = StartOptions {
+        expected_tool: Some("list_runs".to_owned()),
+        ..StartOptions::default()
+    };
+    let host = started(config, options).await;
+    let model = Principal::Model { caller_id: None };
+    let session = host.open_session(None, model).await.unwrap();
+    for (pattern, may_call) in [("list_*", true), ("read_overflow", false)] {
+        let session = session.clone().admitted(Admission {
+            token: None,
+            tools: ToolSubset::new([pattern]).unwrap(),
+        });
+        let cases = [
+            (session.clone(), may_call),
+            (session.of_schedule("schedule:a:1"), may_call),
+            (session.of_plugin(CallId::new()), true),
+        ];
+        for (session, may_call) in cases {
+            let request = ToolRequest {
+                tool: "list_runs".to_owned(),
+                arguments: json!({}),
+                answers: None,
+            };
+            let explained = host.explain(&session, request.clone()).await.unwrap();
+            assert_eq!(
+                matches!(explained, Decision::Allow(_)),
+                may_call,
+                "{pattern}"
+            );
+            let report = host.call(&session, request, CallControl::default()).await;
+            match report.failure() {
+                None => assert!(may_call, "{pattern}"),
+                Some(failure) => {
+                    assert!(!may_call, "{pattern}: {failure:?}");
+                    assert_eq!(failure.category, ErrorCategory::PolicyBlocked);
+                    assert!(failure.message.contains("token allows"), "{failure:?}");
+                }
+            }
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -21,6 +21,7 @@ use super::run;
 use super::step::{corrected, step, waiting_ms};
 use super::task::Task;
 use super::times::Times;
+use crate::admission::{Admission, Tokens};
 use crate::clock::now_ms;
 use crate::host::Host;
 use crate::process::{self, Liveness};
@@ -52,6 +53,10 @@ const END_WAIT: Duration = Duration::from_secs(1);
 
 /// Schedules that are looked at for a clock that was ahead: all there may be.
 const SCHEDULES_MAX: u32 = super::BOUNDS.in_all;
+
+/// What is noted of a schedule whose caller is let in no more.
+const REVOKED: &str =
+    "the token it was made with was revoked or has expired; it does not come again";
 
 /// Begins the note of a run that makes up for one of unknown end, and ends the note of that one.
 const AGAIN: &str = "again: ";
@@ -148,7 +153,7 @@ pub(crate) struct BegunRun {
 #[derive(Debug, Default)]
 pub(crate) struct Moment {
     pub(crate) begun: Vec<BegunRun>,
-    /// Of the runs that go on, those that are another host's now.
+    /// Of the runs that go on, those that are another host's now, or whose caller is let in no more.
     pub(crate) lost: Vec<Uuid>,
     /// When the next time comes, in Unix milliseconds.
     pub(crate) next_ms: Option<i64>,
@@ -274,7 +279,16 @@ impl Movement {
             return Ok(None);
         };
         let Ok(times) = serde_json::from_str::<Times>(&schedule.what.times) else {
-            self.give_up(&schedule, due_ms, now_ms).await?;
+            let why = (
+                RunState::Failed,
+                "its times cannot be read; schedule it again",
+            );
+            self.give_up(&schedule, (due_ms, now_ms), why).await?;
+            return Ok(None);
+        };
+        let Some(admission) = self.admission(&schedule).await? else {
+            let why = (RunState::Refused, REVOKED);
+            self.give_up(&schedule, (due_ms, now_ms), why).await?;
             return Ok(None);
         };
         let is_held = schedule.held.is_some();
@@ -312,8 +326,8 @@ impl Movement {
     async fn give_up(
         &self,
         schedule: &Schedule,
-        due_ms: i64,
-        now_ms: i64,
+        (due_ms, now_ms): (i64, i64),
+        (state, why): (RunState, &str),
     ) -> Result<(), StoreError> {
         let begin = RunBegin {
             run: Uuid::now_v7(),
@@ -323,8 +337,8 @@ impl Movement {
             next_ms: None,
             at_ms: now_ms,
             hold: None,
-            state: RunState::Failed,
-            note: "its times cannot be read; schedule it again".to_owned(),
+            state,
+            note: why.to_owned(),
         };
         self.store.begin_run(begin).await.map(drop)
     }
@@ -333,10 +347,9 @@ impl Movement {
     async fn settle(
         &self,
         now_ms: i64,
-        running: &[RunFence],
         may_repeat: &(dyn Fn(&str) -> bool + Sync),
     ) -> Result<(), StoreError> {
-        for schedule in self.store.held_schedules(self.directory.clone()).await? {
+        for schedule in held {
             let Some(held) = &schedule.held else { continue };
             let is_own = held.host == self.own;
             let only_over = match is_own {
@@ -450,7 +463,7 @@ impl OwnRuns {
     fn cancel(&self, lost: &[Uuid]) {
         let is_lost = |fence: &RunFence| lost.contains(&fence.run);
         for (fence, cancel) in self.going_on.values().filter(|(fence, _)| is_lost(fence)) {
-            tracing::warn!(run = %fence.run, "a scheduled run is ended: its task was cancelled, or another host has taken it over");
+            tracing::warn!(run = %fence.run, "a scheduled run is ended: its task was cancelled, its token is gone, or another host has taken it over");
             cancel.cancel();
         }
     }
@@ -524,7 +537,7 @@ async fn one(host: Host, begun: BegunRun, stop: CancellationToken) {
     // On a task of its own: a failure of the host has to be recorded, too.
     let mut running = JoinSet::new();
     let (of_run, cancel) = (host.clone(), stop.clone());
-    running.spawn(async move { run::run(&of_run, &schedule, fence, &cancel).await });
+    running.spawn(async move { run::run(&of_run, (&schedule, admission), fence, &cancel).await });
     let (state, note) = match running.join_next().await {
         Some(Ok(ended)) => ended,
         Some(Err(_)) | None => (

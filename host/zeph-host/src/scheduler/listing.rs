@@ -8,20 +8,21 @@ use zeph_store::Schedule;
 use super::SchedulerRoom;
 use super::task::Task;
 use super::times::{self, Times};
+use crate::admission::Tokens;
 use crate::run::table;
 
 /// The tasks as a table and as data.
-pub(super) fn listed(schedules: &[Schedule], room: &SchedulerRoom) -> RawOutput {
+pub(super) fn listed(schedules: &[Schedule], room: &SchedulerRoom, tokens: &Tokens) -> RawOutput {
     let rows: Vec<Value> = schedules
         .iter()
-        .map(|schedule| as_json(schedule, &room.time_zone))
+        .map(|schedule| as_json(schedule, &room.time_zone, tokens))
         .collect();
     let text = match schedules.is_empty() {
         true => "No active scheduled tasks.".to_owned(),
         false => format!(
             "Scheduled tasks ({}):\n{}",
             schedules.len(),
-            as_table(schedules, &room.time_zone)
+            as_table(schedules, &room.time_zone, tokens)
         ),
     };
     RawOutput {
@@ -31,7 +32,7 @@ pub(super) fn listed(schedules: &[Schedule], room: &SchedulerRoom) -> RawOutput 
 }
 
 /// One task as data.
-pub(crate) fn as_json(schedule: &Schedule, zone: &TimeZone) -> Value {
+pub(crate) fn as_json(schedule: &Schedule, zone: &TimeZone, tokens: &Tokens) -> Value {
     let shown = |at_ms: i64| times::shown(at_ms, zone);
     let parsed = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_default();
     let last = schedule.last.as_ref().map(|run| {
@@ -46,7 +47,8 @@ pub(crate) fn as_json(schedule: &Schedule, zone: &TimeZone) -> Value {
     });
     json!({
         "name": schedule.what.name,
-        "caller": schedule.what.owner.caller,
+        "caller": schedule.what.owner.caller.id,
+        "token_gone": is_revoked(schedule, tokens),
         "directory": schedule.what.owner.directory,
         "conversation": schedule.what.conversation.to_string(),
         "task": parsed(&schedule.what.work),
@@ -63,14 +65,19 @@ fn is_lost(schedule: &Schedule) -> bool {
     schedule.held.as_ref().is_some_and(|held| held.is_over)
 }
 
+/// Whether the token is gone that its caller came with: then it runs no more.
+fn is_revoked(schedule: &Schedule, tokens: &Tokens) -> bool {
+    tokens.admit(&schedule.what.owner.caller).is_none()
+}
+
 /// The tasks as lines under a head.
-pub(crate) fn as_table(schedules: &[Schedule], zone: &TimeZone) -> String {
-    let rows: Vec<[String; 6]> = schedules.iter().map(|one| row(one, zone)).collect();
+pub(crate) fn as_table(schedules: &[Schedule], zone: &TimeZone, tokens: &Tokens) -> String {
+    let rows: Vec<[String; 6]> = schedules.iter().map(|one| row(one, zone, tokens)).collect();
     let head = ["NAME", "MODE", "KIND", "CRON", "NEXT RUN", "LAST RUN"];
     table::render(head, &rows, None)
 }
 
-fn row(schedule: &Schedule, zone: &TimeZone) -> [String; 6] {
+fn row(schedule: &Schedule, zone: &TimeZone, tokens: &Tokens) -> [String; 6] {
     let times: Option<Times> = serde_json::from_str(&schedule.what.times).ok();
     let task: Option<Task> = serde_json::from_str(&schedule.what.work).ok();
     let mode = match &times {
@@ -78,7 +85,10 @@ fn row(schedule: &Schedule, zone: &TimeZone) -> [String; 6] {
         Some(Times::Periodic { .. }) => "periodic",
         None => "unreadable",
     };
-    let next = schedule.what.next_ms.map(|at_ms| times::shown(at_ms, zone));
+    let next = match is_revoked(schedule, tokens) {
+        true => Some("never: its token is gone".to_owned()),
+        false => schedule.what.next_ms.map(|at_ms| times::shown(at_ms, zone)),
+    };
     let last = schedule.last.as_ref().map(|run| {
         let state = serde_json::to_value(run.state).unwrap_or_default();
         let state = match is_lost(schedule) {

@@ -1,7 +1,7 @@
 //! One run: a call, or a turn of the agent, with the authority that was there when it was scheduled and never more.
 //!
 //! The session is that of the caller: its principal (a person's becomes a program's: what a person typed once is no approval for later), its
-//! caller and its conversation. Rules are those of the configuration, without the `--allow` of the host that happens to run it.
+//! caller, what let that in, and its conversation. Rules are those of the configuration, without the `--allow` of the host that happens to run it.
 
 use std::sync::Arc;
 
@@ -18,6 +18,7 @@ use zeph_engine::Cancel;
 use zeph_store::{RunFence, RunState, Schedule, WorkHold};
 
 use super::task::Task;
+use crate::admission::Admission;
 use crate::agent::approver::Approver;
 use crate::agent::begin::{self, AgentRun, AgentStart};
 use crate::agent::models;
@@ -34,7 +35,7 @@ pub(super) type Ended = (RunState, String);
 /// Runs what `schedule` says, until it has ended or `stop` is thrown.
 pub(super) async fn run(
     host: &Host,
-    schedule: &Schedule,
+    (schedule, admission): (&Schedule, Admission),
     fence: RunFence,
     stop: &CancellationToken,
 ) -> Ended {
@@ -50,7 +51,8 @@ pub(super) async fn run(
                 arguments: serde_json::Value::Object(arguments),
                 answers: None,
             };
-            match session(host, schedule, (&label, fence)).await {
+            let opened = session(host, (schedule, admission), (&label, fence));
+            match opened.await {
                 Ok(session) => {
                     if let Some(named) = &named {
                         session.hear_named(named);
@@ -67,12 +69,18 @@ pub(super) async fn run(
         }) => {
             // What a model wrote names no more than was named where it wrote it.
             let named = named.or_else(|| schedule.what.is_model.then(Vec::new));
-            let told = ToldPrompt {
+            let prompt = ToldPrompt {
                 text: &prompt,
                 labels,
                 named,
             };
-            self::told(host, schedule, (&label, fence), told, stop).await
+            let run = AgentRun {
+                label: Arc::from(label),
+                caller: schedule.what.owner.caller.id.clone(),
+                admission,
+                hold: WorkHold::Run(fence),
+            };
+            told(host, run, prompt, stop).await
         }
         Err(error) => (
             RunState::Failed,
@@ -84,16 +92,17 @@ pub(super) async fn run(
 /// The session of the caller, as it is for a schedule.
 async fn session(
     host: &Host,
-    schedule: &Schedule,
+    (schedule, admission): (&Schedule, Admission),
     (label, fence): (&str, RunFence),
 ) -> Result<Session, String> {
     let opened = host.open_session(Some(schedule.what.conversation), principal(schedule));
     let session = opened.await.map_err(|error| error.to_string())?;
+    let session = session.admitted(admission);
     Ok(session.of_schedule(label).holding(WorkHold::Run(fence)))
 }
 
 fn principal(schedule: &Schedule) -> Principal {
-    let caller_id = schedule.what.owner.caller.clone();
+    let caller_id = schedule.what.owner.caller.id.clone();
     match schedule.what.is_model {
         true => Principal::Model { caller_id },
         false => Principal::Program { caller_id },
@@ -144,8 +153,7 @@ struct ToldPrompt<'a> {
 /// Gives the agent a prompt.
 async fn told(
     host: &Host,
-    schedule: &Schedule,
-    (label, fence): (&str, RunFence),
+    run: AgentRun,
     prompt: ToldPrompt<'_>,
     stop: &CancellationToken,
 ) -> Ended {
@@ -166,11 +174,7 @@ async fn told(
         resume: None,
         // A conversation of its own for each run: what an earlier one read must not lead this one, but for what stands in the prompt.
         conversation: None,
-        schedule: Some(AgentRun {
-            label: Arc::from(label),
-            caller: schedule.what.owner.caller.clone(),
-            hold: WorkHold::Run(fence),
-        }),
+        schedule: Some(run),
     };
     let mut agent = match begin::begin(host, start).await {
         Ok(agent) => agent,

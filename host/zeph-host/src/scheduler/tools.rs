@@ -22,6 +22,7 @@ use super::listing::listed;
 use super::task::Task;
 use super::times::{self, Times};
 use super::{BOUNDS, SchedulerRoom};
+use crate::admission::Tokens;
 use crate::builtin::{BuiltinWork, arguments_of, schema_of};
 use crate::clock::now_ms;
 use crate::host::Rooms;
@@ -187,7 +188,7 @@ pub(crate) async fn call(
         ));
     };
     let frame = call.frame();
-    let owner = room.owner(frame.principal.caller_id());
+    let owner = room.owner(session.owner());
     let now = now_ms();
     match work {
         SchedulerWork::Periodic(asked) => {
@@ -216,7 +217,9 @@ pub(crate) async fn call(
         SchedulerWork::List => {
             let found = host.store.schedules(Some(owner), LISTED_MAX).await;
             let found = found.map_err(|error| unwritten(&error))?;
-            Ok(listed(&found, room))
+            let tokens = Tokens::read(&host.store).await;
+            let tokens = tokens.map_err(|error| unwritten(&error))?;
+            Ok(listed(&found, room, &tokens))
         }
     }
 }

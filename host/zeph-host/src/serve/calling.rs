@@ -18,7 +18,7 @@ use zeph_core::inquiry::{GivenAnswer, GivenAnswers};
 use zeph_engine::Listener;
 use zeph_mcp::holdings::Holdings;
 use zeph_shell::run::OutputListener;
-use zeph_store::{AgreedBy, Agreement, LongTaskHold, LongTaskOwner, WorkHold};
+use zeph_store::{AgreedBy, Agreement, LongTaskHold, LongTaskOwner, Owner, WorkHold};
 
 use self::person::{Person, fitting, replaced};
 pub(super) use self::waiting::WaitingCalls;
@@ -45,8 +45,8 @@ pub(super) struct Calling {
     pub(super) session: Session,
     /// The replica where its conversation began, if others may go on with it.
     pub(super) home: Option<Arc<str>>,
-    /// Whose that is, where that is sealed.
-    pub(super) owner: Option<String>,
+    /// Whose that is.
+    pub(super) owner: Owner,
     /// Cancelled when what let its caller in is revoked.
     pub(super) right: CancellationToken,
     pub(super) holdings: Arc<Holdings>,
@@ -201,7 +201,7 @@ impl Calling {
 
     fn task_owner(&self) -> LongTaskOwner {
         LongTaskOwner {
-            caller: self.session.principal().caller_id().map(str::to_owned),
+            caller: self.owner.clone(),
             conversation: self.session.conversation,
         }
     }
@@ -294,8 +294,9 @@ impl Calling {
 
     fn state(&self, about: About) -> String {
         let empty = serde_json::Map::new();
+        let owner = self.owner.text();
         let request = rounds::Request {
-            caller: self.owner.as_deref(),
+            caller: owner.as_deref(),
             tool: &self.request.tool,
             arguments: self.request.arguments.as_object().unwrap_or(&empty),
         };

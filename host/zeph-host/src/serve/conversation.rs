@@ -16,9 +16,10 @@ use zeph_config::Workspace;
 use zeph_core::id::{ConversationId, Digest, OverflowId};
 use zeph_core::principal::Principal;
 use zeph_mcp::caller::Caller;
-use zeph_store::StoreError;
+use zeph_store::{Owner, Store, StoreError};
 
 use super::handle::SharedHandle;
+use crate::admission::Admission;
 use crate::clock::now_ms;
 use crate::host::Host;
 use crate::seals::Seals;
@@ -44,6 +45,8 @@ const ASKED_MAX: usize = 64;
 pub(crate) struct Conversation {
     session: Session,
     owner: Owner,
+    /// Cancelled when what let its caller in is revoked.
+    right: CancellationToken,
     /// Protects the moment of the last use.
     used: Mutex<Instant>,
     /// The full texts of its results, for requests that name one of them and no conversation.
@@ -52,24 +55,6 @@ pub(crate) struct Conversation {
     asked: Mutex<HashSet<Digest>>,
     closed: OnceCell<()>,
     naming: Naming,
-}
-
-/// Who may use a conversation: a caller as long as what let it in is valid. A token made anew under an old name may be another's.
-#[derive(Debug, Clone, Default)]
-struct Owner {
-    id: Option<String>,
-    token: Option<Digest>,
-    right: CancellationToken,
-}
-
-impl Owner {
-    fn of(caller: &Caller) -> Self {
-        Self {
-            id: caller.id.clone(),
-            token: caller.token,
-            right: caller.right.clone(),
-        }
-    }
 }
 
 /// How clients name a conversation.
@@ -86,14 +71,15 @@ pub(super) enum Naming {
 impl Conversation {
     /// The one of a process.
     pub(crate) fn new(session: Session) -> Self {
-        Self::named(session, Owner::default(), Naming::Own)
+        Self::named(session, &Caller::default(), Naming::Own)
     }
 
-    fn named(session: Session, owner: Owner, naming: Naming) -> Self {
+    fn named(session: Session, caller: &Caller, naming: Naming) -> Self {
         Self {
             naming,
             session,
-            owner,
+            owner: owner(caller),
+            right: caller.right.clone(),
             used: Mutex::new(Instant::now()),
             outputs: Mutex::default(),
             asked: Mutex::default(),
@@ -113,7 +99,7 @@ impl Conversation {
     /// What its client names it by, if it can.
     pub(super) fn name(&self, seals: &Seals) -> Option<String> {
         match self.shared() {
-            Some(shared) => Some(shared.text(seals, self.owner().as_deref())),
+            Some(shared) => Some(shared.text(seals, self.owner.text().as_deref())),
             None if self.naming == Naming::Nameless => None,
             None => Some(self.handle().to_string()),
         }
@@ -132,23 +118,18 @@ impl Conversation {
 
     /// Whether `caller` may use it.
     pub(crate) fn is_of(&self, caller: &Caller) -> bool {
-        let Owner { id, token, right } = &self.owner;
-        *id == caller.id && *token == caller.token && !right.is_cancelled()
+        let Owner { id, token } = &self.owner;
+        *id == caller.id && *token == caller.token && !self.right.is_cancelled()
     }
 
-    /// Whose it is, where that is sealed or kept.
-    pub(super) fn owner(&self) -> Option<String> {
-        owner_text(self.owner.id.as_deref(), self.owner.token)
-    }
-
-    /// The token of its caller, if it came with one.
-    pub(super) fn token(&self) -> Option<Digest> {
-        self.owner.token
+    /// Whose it is: a caller, as long as what let it in is valid.
+    pub(super) fn owner(&self) -> &Owner {
+        &self.owner
     }
 
     /// Cancelled when what let its caller in is revoked.
     pub(super) fn right(&self) -> &CancellationToken {
-        &self.owner.right
+        &self.right
     }
 
     /// Remembers that a result of it has a full text.
@@ -267,10 +248,7 @@ impl Conversations {
     ) -> Result<Arc<Conversation>, NoConversation> {
         let session = session(host, None, caller);
         let session = session.with_workspace(own_workspace(host));
-        self.insert(
-            Conversation::named(session, Owner::of(caller), naming),
-            caller,
-        )
+        self.insert(Conversation::named(session, caller, naming), caller)
     }
 
     /// Goes on with one that `caller` began here or at another replica, and that has not ended.
@@ -298,10 +276,7 @@ impl Conversations {
         let session = session(host, Some(handle.conversation), caller);
         let session = session.with_workspace(workspace_of(host, &handle.home));
         let naming = Naming::Shared(Arc::clone(&handle.home));
-        self.insert(
-            Conversation::named(session, Owner::of(caller), naming),
-            caller,
-        )
+        self.insert(Conversation::named(session, caller, naming), caller)
     }
 
     /// The conversation of an output that `caller` has at any replica, for one request.
@@ -317,8 +292,7 @@ impl Conversations {
         Ok(id.map(|id| {
             let session = session(host, Some(id), caller);
             let session = session.with_workspace(SessionWorkspace::Nowhere);
-            let owner = Owner::of(caller);
-            Arc::new(Conversation::named(session, owner, Naming::Nameless))
+            Arc::new(Conversation::named(session, caller, Naming::Nameless))
         }))
     }
 
@@ -345,7 +319,7 @@ impl Conversations {
                 Naming::Nameless,
             ),
         };
-        Arc::new(Conversation::named(session, Owner::of(caller), naming))
+        Arc::new(Conversation::named(session, caller, naming))
     }
 
     /// Opens a conversation, unless another request has opened the same.
@@ -433,17 +407,12 @@ fn make_room(
     longest.map(Some).ok_or(NoConversation::TooMany)
 }
 
-/// Whose the things of a caller are, where that is sealed or kept.
-pub(super) fn owner(caller: &Caller) -> Option<String> {
-    owner_text(caller.id.as_deref(), caller.token)
-}
-
-fn owner_text(id: Option<&str>, token: Option<Digest>) -> Option<String> {
-    // The name of a token has no line break, and no colon as the subjects of access tokens have.
-    id.map(|id| match token {
-        Some(token) => format!("{id}\n{}", token.hex()),
-        None => id.to_owned(),
-    })
+/// Whose the things of a caller are.
+pub(super) fn owner(caller: &Caller) -> Owner {
+    Owner {
+        id: caller.id.clone(),
+        token: caller.token,
+    }
 }
 
 /// Whether no request and no session uses it. Asked while the map is locked, which alone hands conversations out.
@@ -457,6 +426,10 @@ fn session(host: &Host, conversation: Option<ConversationId>, caller: &Caller) -
         caller_id: caller.id.clone(),
     };
     let session = host.look_on(conversation, principal);
+    let session = session.admitted(Admission {
+        token: caller.token,
+        tools: caller.tools.clone(),
+    });
     match caller.id {
         Some(_) => session,
         None => session.of_anybody(),

@@ -29,6 +29,7 @@ use super::progress::Reporter;
 use super::rounds;
 use super::server::Handler;
 use super::tasks::TaskCall;
+use crate::authorisation::token;
 use crate::calls::{CallControl, CallReport};
 use crate::clock::now_ms;
 use crate::host::Host;
@@ -101,11 +102,8 @@ impl Handler {
     ) -> Result<CallToolResult, ErrorData> {
         let conversation = self.conversation(None, caller, context).await?;
         let name = &tool.tool.name;
-        let message = format!(
-            "`{name}` is not one of the tools that this caller's token allows (`zeph-host token add --tools`)"
-        );
         let control = CallControl {
-            refused: Some(refused(ErrorCategory::PolicyBlocked, message)),
+            refused: Some(token::failure(name.as_str())),
             remote: Some(self.remote(context)),
             ..CallControl::default()
         };
@@ -130,7 +128,7 @@ impl Handler {
         context: &RequestContext<RoleServer>,
     ) -> Result<Reply, ErrorData> {
         let arguments = request.arguments.unwrap_or_default();
-        let owner = conversation::owner(caller);
+        let owner = conversation::owner(caller).text();
         let of_round = rounds::Request {
             caller: owner.as_deref(),
             tool: tool.tool.name.as_str(),
@@ -213,7 +211,7 @@ pub(super) fn calling(
     Calling {
         session: conversation.session().clone(),
         home: conversation.shared().map(|shared| shared.home),
-        owner: conversation.owner(),
+        owner: conversation.owner().clone(),
         right: conversation.right().clone(),
         holdings: Arc::clone(&shared.holdings),
         waiting: waiting.map(NativeServer::waiting),
@@ -252,7 +250,7 @@ fn shower(
             let failure = report.failure().map(|failure| failure.category);
             match failure {
                 Some(ErrorCategory::ConfirmationRequired) => of.remember_asked(call),
-                Some(_) | None => of.forget_asked(call),
+                _ => of.forget_asked(call),
             }
         }
         let result = result::of_output(report.messages, report.output, output.as_ref());
@@ -278,7 +276,6 @@ fn again(
         tool: tool.described.name.to_string(),
         arguments: may_repeat.then(|| arguments.clone())?,
         home: conversation.shared().map(|shared| shared.home),
-        token: conversation.token(),
         shows_forms: terms.client.way != Way::Nobody,
         client: terms.client.name.clone(),
         result_chars: terms.result_chars,
@@ -334,7 +331,9 @@ async fn remember(host: &Host, conversation: &Conversation, output: OverflowId) 
     if !host.seals().are_shared() {
         return;
     }
-    let kept = host.store().own_output(output, conversation.owner());
+    let kept = host
+        .store()
+        .own_output(output, conversation.owner().clone());
     if let Err(error) = kept.await {
         tracing::warn!(
             error = &error as &dyn std::error::Error,

@@ -99,9 +99,8 @@ impl Handler {
     ) -> Result<Arc<Conversation>, NoConversation> {
         let host = &self.shared.host;
         let conversations = &self.shared.conversations;
-        let shared =
-            SharedHandle::read(handle, host.seals(), conversation::owner(caller).as_deref());
-        let Some(shared) = shared else {
+        let owner = conversation::owner(caller).text();
+        let Some(shared) = SharedHandle::read(handle, host.seals(), owner.as_deref()) else {
             return conversations.find(handle, caller);
         };
         let found = conversations.adopt(host, &shared, caller).await?;
@@ -237,7 +236,7 @@ impl Handler {
     ) -> Result<LongTaskAsker, ErrorData> {
         let known = self.known_conversation(caller, context).await?;
         Ok(LongTaskAsker {
-            caller: caller.id.clone(),
+            caller: conversation::owner(caller),
             conversation: known.map(|known| known.handle()),
         })
     }

@@ -138,7 +138,7 @@ impl Access {
             id: Some(token.name.clone()),
             token: Some(digest),
             right: self.holdings.right(Some(digest)),
-            tools: subset(token.tools.as_deref()),
+            tools: ToolSubset::of_token(token.tools.as_deref()),
             rate: token.rate.map(|per_minute| CallRate {
                 token: digest,
                 per_minute,
@@ -263,13 +263,4 @@ fn bearer(headers: &HeaderMap) -> Result<Option<&str>, Denied> {
         true => Ok(Some(text)),
         false => Err(Denied::Malformed),
     }
-}
-
-/// The tools of a token. A pattern that cannot be read means no tool at all: nothing it was meant to exclude may get in.
-fn subset(patterns: Option<&[String]>) -> ToolSubset {
-    let Some(patterns) = patterns else {
-        return ToolSubset::ALL;
-    };
-    let subset = ToolSubset::new(patterns.iter().map(String::as_str));
-    subset.unwrap_or_else(|_| ToolSubset::none())
 }

@@ -9,7 +9,7 @@ use super::clock::{now, now_ms};
 use super::conversation::touch;
 use super::transaction::Transaction;
 use super::value::{count as counted, get, parsed, unreadable};
-use crate::caller::{caller_of_word, caller_word};
+use crate::caller::Owner;
 use crate::long_tasks::{
     LongTask, LongTaskAsker, LongTaskBounds, LongTaskClaim, LongTaskEnd, LongTaskHold,
     LongTaskNews, LongTaskOwner, LongTaskState, NewLongTask, milliseconds, task_columns,
@@ -51,7 +51,7 @@ pub(super) fn put(
     // Others wait: the bounds hold for all hosts together.
     transaction.lock("long tasks")?;
     sweep(transaction, u32::MAX)?;
-    let (of_caller, in_all) = count(transaction, owner.caller.as_deref())?;
+    let (of_caller, in_all) = count(transaction, &owner.caller)?;
     if of_caller >= bounds.of_caller || in_all >= bounds.in_all {
         return Ok(None);
     }
@@ -60,7 +60,7 @@ pub(super) fn put(
         SQL,
         &[
             &id.to_string(),
-            &caller_word(owner.caller.as_deref()),
+            &owner.caller.word(),
             &owner.conversation.to_string(),
             workspace,
             call,
@@ -73,10 +73,10 @@ pub(super) fn put(
 }
 
 /// The tasks of a caller, and all.
-pub(super) fn count(transaction: &Transaction, of: Option<&str>) -> Outcome<(u32, u32)> {
+pub(super) fn count(transaction: &Transaction, of: &Owner) -> Outcome<(u32, u32)> {
     const SQL: &str = "
         SELECT (SELECT count(*) FROM long_tasks WHERE caller = $1), (SELECT count(*) FROM long_tasks)";
-    let row = transaction.query_one(SQL, &[&caller_word(of)])?;
+    let row = transaction.query_one(SQL, &[&of.word()])?;
     let n = |column| -> Outcome<u32> {
         let n: i64 = get(&row, column)?;
         Ok(u32::try_from(n).unwrap_or(u32::MAX))
@@ -215,7 +215,7 @@ pub(super) fn ask(
     if transaction.execute(TASK, &[&id, &hold.fence])? == 0 {
         return Ok(false);
     }
-    transaction.execute(QUESTION, &[&id, &key, &question])?;
+    transaction.execute(QUESTION, &[&hold.task.to_string(), &key, &question])?;
     Ok(true)
 }
 
@@ -310,7 +310,7 @@ fn sweep(transaction: &Transaction, n_max: u32) -> Outcome<()> {
 fn asked(id: Uuid, asker: &LongTaskAsker) -> (String, String, Option<String>) {
     (
         id.to_string(),
-        caller_word(asker.caller.as_deref()),
+        asker.caller.word(),
         asker.conversation.map(|id| id.to_string()),
     )
 }
@@ -322,7 +322,7 @@ fn task(row: &Row) -> Outcome<LongTask> {
     Ok(LongTask {
         id: parsed(row, 0)?,
         owner: LongTaskOwner {
-            caller: caller_of_word(get(row, 1)?),
+            caller: Owner::of_word(get(row, 1)?),
             conversation: parsed(row, 2)?,
         },
         workspace: get(row, 3)?,

@@ -9,7 +9,7 @@ use super::clock::now;
 use super::transaction::Transaction;
 use super::value::{get, label, labelled, parsed};
 use crate::audit::record::HostProcess;
-use crate::caller::{caller_of_word, caller_word};
+use crate::caller::Owner;
 use crate::long_tasks::milliseconds;
 use crate::operations::Outcome;
 use crate::schedules::{
@@ -65,7 +65,7 @@ fn replace(transaction: &Transaction, new: &NewSchedule, at_ms: i64) -> Outcome<
         SQL,
         &[
             &new.owner.directory,
-            &caller_word(new.owner.caller.as_deref()),
+            &new.owner.caller.word(),
             &new.name,
             &new.conversation.to_string(),
             &new.is_model,
@@ -87,7 +87,7 @@ fn insert(transaction: &Transaction, new: &NewSchedule, at_ms: i64) -> Outcome<(
             SQL,
             &[
                 &new.owner.directory,
-                &caller_word(new.owner.caller.as_deref()),
+                &new.owner.caller.word(),
                 &new.name,
                 &new.conversation.to_string(),
                 &new.is_model,
@@ -117,7 +117,7 @@ fn refused(
 ) -> Outcome<Option<PutSchedule>> {
     const SQL: &str = "
         SELECT (SELECT count(*) FROM schedules WHERE directory = $1 AND caller = $2), (SELECT count(*) FROM schedules)";
-    let caller = caller_word(owner.caller.as_deref());
+    let caller = owner.caller.word();
     let row = transaction.query_one(SQL, &[&owner.directory, &caller])?;
     let (own, all): (i64, i64) = (get(&row, 0)?, get(&row, 1)?);
     let (of_caller, in_all) = (i64::from(bounds.of_caller), i64::from(bounds.in_all));
@@ -136,7 +136,7 @@ pub(super) fn cancel(
 ) -> Outcome<bool> {
     const SQL: &str =
         "DELETE FROM schedules WHERE directory = $1 AND caller = $2 AND name = $3 RETURNING id";
-    let caller = caller_word(owner.caller.as_deref());
+    let caller = owner.caller.word();
     let Some(row) = transaction.query_opt(SQL, &[&owner.directory, &caller, &name])? else {
         return Ok(false);
     };
@@ -165,7 +165,7 @@ pub(super) fn listed(
     let limit = i64::from(limit);
     let rows = match owner {
         Some(owner) => {
-            let caller = caller_word(owner.caller.as_deref());
+            let caller = owner.caller.word();
             transaction.query(OWN, &[&owner.directory, &caller, &limit])?
         }
         None => transaction.query(ALL, &[&limit])?,
@@ -391,7 +391,7 @@ fn schedule(row: &Row) -> Outcome<Schedule> {
         what: NewSchedule {
             owner: ScheduleOwner {
                 directory: get(row, 3)?,
-                caller: caller_of_word(get(row, 4)?),
+                caller: Owner::of_word(get(row, 4)?),
             },
             name: get(row, 5)?,
             conversation: parsed(row, 6)?,

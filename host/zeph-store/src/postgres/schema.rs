@@ -31,6 +31,7 @@ const HISTORY: &[&[&str]] = &[
     &[include_str!("schema/passages.sql")],
     &[include_str!("schema/releases.sql")],
     &[include_str!("schema/stamps.sql")],
+    &[include_str!("schema/owners.sql")],
 ];
 
 /// The one row that says which version there is; of another application when it has another name.

@@ -5,6 +5,7 @@ use zeph_core::id::{ConversationId, OverflowId};
 
 use super::transaction::Transaction;
 use super::value::{get, parsed};
+use crate::caller::Owner;
 use crate::operations::Outcome;
 use crate::sharing::{CallBucket, USED_SEALS_KEPT_MS};
 
@@ -60,17 +61,13 @@ pub(super) fn take_call(
 }
 
 /// Keeps whose an output is that is there.
-pub(super) fn own_output(
-    transaction: &Transaction,
-    id: OverflowId,
-    caller: Option<&str>,
-) -> Outcome<()> {
+pub(super) fn own_output(transaction: &Transaction, id: OverflowId, caller: &Owner) -> Outcome<()> {
     const SQL: &str = "
         INSERT INTO output_callers (overflow_id, caller)
         SELECT id, $2::text FROM tool_overflow WHERE id = $1 FOR KEY SHARE
         ON CONFLICT (overflow_id) DO NOTHING";
     transaction
-        .execute(SQL, &[&id.to_string(), &caller])
+        .execute(SQL, &[&id.to_string(), &caller.text()])
         .map(drop)
 }
 
@@ -78,12 +75,12 @@ pub(super) fn own_output(
 pub(super) fn conversation_of_output(
     transaction: &Transaction,
     id: OverflowId,
-    caller: Option<&str>,
+    caller: &Owner,
 ) -> Outcome<Option<ConversationId>> {
     const SQL: &str = "
         SELECT conversation_id FROM tool_overflow JOIN output_callers ON overflow_id = id
         WHERE id = $1 AND caller IS NOT DISTINCT FROM $2::text";
-    let row = transaction.query_opt(SQL, &[&id.to_string(), &caller])?;
+    let row = transaction.query_opt(SQL, &[&id.to_string(), &caller.text()])?;
     row.map(|row| parsed(&row, 0)).transpose()
 }
 

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::audit::{parsed, unreadable};
 use super::clock::{now, now_ms};
 use super::conversation::touch;
-use crate::caller::{caller_of_word, caller_word};
+use crate::caller::Owner;
 use crate::long_tasks::{
     LongTask, LongTaskAsker, LongTaskBounds, LongTaskClaim, LongTaskEnd, LongTaskHold,
     LongTaskNews, LongTaskOwner, LongTaskState, NewLongTask, milliseconds, task_columns,
@@ -39,14 +39,14 @@ pub(super) fn put(
         lifetime,
     } = task;
     sweep(connection, u32::MAX)?;
-    let (of_caller, in_all) = count(connection, owner.caller.as_deref())?;
+    let (of_caller, in_all) = count(connection, &owner.caller)?;
     if of_caller >= bounds.of_caller || in_all >= bounds.in_all {
         return Ok(None);
     }
     touch(connection, owner.conversation, now_ms(connection)?, 0)?;
     let row = params![
         id.to_string(),
-        caller_word(owner.caller.as_deref()),
+        owner.caller.word(),
         owner.conversation.to_string(),
         workspace,
         call,
@@ -59,12 +59,12 @@ pub(super) fn put(
 }
 
 /// The tasks of a caller, and all.
-pub(super) fn count(connection: &Connection, of: Option<&str>) -> rusqlite::Result<(u32, u32)> {
+pub(super) fn count(connection: &Connection, of: &Owner) -> rusqlite::Result<(u32, u32)> {
     const SQL: &str = "
         SELECT (SELECT count(*) FROM long_tasks WHERE caller = ?1), (SELECT count(*) FROM long_tasks)";
     connection
         .prepare_cached(SQL)?
-        .query_row([caller_word(of)], |row| Ok((row.get(0)?, row.get(1)?)))
+        .query_row([of.word()], |row| Ok((row.get(0)?, row.get(1)?)))
 }
 
 /// A task of who asks.
@@ -202,7 +202,7 @@ pub(super) fn ask(
     }
     connection
         .prepare_cached(QUESTION)?
-        .execute([&id, key, question])?;
+        .execute([&hold.task.to_string(), key, question])?;
     Ok(true)
 }
 
@@ -301,7 +301,7 @@ fn sweep(connection: &Connection, n_max: u32) -> rusqlite::Result<usize> {
 fn asked(id: Uuid, asker: &LongTaskAsker) -> (String, String, Option<String>) {
     (
         id.to_string(),
-        caller_word(asker.caller.as_deref()),
+        asker.caller.word(),
         asker.conversation.map(|id| id.to_string()),
     )
 }
@@ -314,7 +314,7 @@ fn task(row: &Row<'_>) -> rusqlite::Result<LongTask> {
     Ok(LongTask {
         id: parsed(row, 0)?,
         owner: LongTaskOwner {
-            caller: caller_of_word(&caller),
+            caller: Owner::of_word(&caller),
             conversation: parsed(row, 2)?,
         },
         workspace: row.get(3)?,

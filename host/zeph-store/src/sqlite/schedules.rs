@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::audit::parsed;
 use super::clock::now;
 use crate::audit::record::HostProcess;
-use crate::caller::{caller_of_word, caller_word};
+use crate::caller::Owner;
 use crate::long_tasks::milliseconds;
 use crate::schedules::{
     ENDED_KEPT_MS, NewSchedule, PutSchedule, RunBegin, RunFence, RunFinish, RunHold, RunState,
@@ -48,10 +48,7 @@ pub(super) fn put(
         times,
         next_ms,
     } = schedule;
-    let (caller, conversation) = (
-        caller_word(owner.caller.as_deref()),
-        conversation.to_string(),
-    );
+    let (caller, conversation) = (owner.caller.word(), conversation.to_string());
     let row: [&dyn ToSql; 9] = [
         &owner.directory,
         &caller,
@@ -119,10 +116,9 @@ pub(super) fn cancel(
         "DELETE FROM schedules WHERE directory = ?1 AND caller = ?2 AND name = ?3 RETURNING id";
     let removed: Option<String> = connection
         .prepare_cached(SQL)?
-        .query_row(
-            params![owner.directory, caller_word(owner.caller.as_deref()), name],
-            |row| row.get(0),
-        )
+        .query_row(params![owner.directory, owner.caller.word(), name], |row| {
+            row.get(0)
+        })
         .optional()?;
     if let Some(id) = &removed {
         connection
@@ -142,7 +138,7 @@ pub(super) fn listed(
         Some(owner) => select(
             connection,
             "directory = ?1 AND caller = ?2 ORDER BY name LIMIT ?3",
-            params![owner.directory, caller_word(owner.caller.as_deref()), limit],
+            params![owner.directory, owner.caller.word(), limit],
         ),
         None => select(
             connection,
@@ -384,7 +380,7 @@ fn schedule(row: &Row<'_>) -> rusqlite::Result<Schedule> {
         what: NewSchedule {
             owner: ScheduleOwner {
                 directory: row.get(3)?,
-                caller: caller_of_word(&caller),
+                caller: Owner::of_word(&caller),
             },
             name: row.get(5)?,
             conversation: parsed(row, 6)?,

@@ -5,6 +5,7 @@ use uuid::Uuid;
 use zeph_core::id::{ConversationId, OverflowId};
 
 use super::audit::parsed;
+use crate::caller::Owner;
 use crate::sharing::{CallBucket, USED_SEALS_KEPT_MS};
 
 /// Uses up a seal; says whether it was there. Forgets those that cannot be opened any more.
@@ -60,12 +61,12 @@ pub(super) fn take_call(
 pub(super) fn own_output(
     connection: &Connection,
     id: OverflowId,
-    caller: Option<&str>,
+    caller: &Owner,
 ) -> rusqlite::Result<()> {
     const SQL: &str = "
         INSERT INTO output_callers (overflow_id, caller) SELECT id, ?2 FROM tool_overflow WHERE id = ?1
         ON CONFLICT (overflow_id) DO NOTHING";
-    let row = params![id.to_string(), caller];
+    let row = params![id.to_string(), caller.text()];
     connection.prepare_cached(SQL)?.execute(row).map(drop)
 }
 
@@ -73,14 +74,14 @@ pub(super) fn own_output(
 pub(super) fn conversation_of_output(
     connection: &Connection,
     id: OverflowId,
-    caller: Option<&str>,
+    caller: &Owner,
 ) -> rusqlite::Result<Option<ConversationId>> {
     const SQL: &str = "
         SELECT conversation_id FROM tool_overflow JOIN output_callers ON overflow_id = id
         WHERE id = ?1 AND caller IS ?2";
     connection
         .prepare_cached(SQL)?
-        .query_row(params![id.to_string(), caller], |row| parsed(row, 0))
+        .query_row(params![id.to_string(), caller.text()], |row| parsed(row, 0))
         .optional()
 }
 

@@ -1,9 +1,9 @@
 use jiff::tz::TimeZone;
 use zeph_config::MissedRuns;
-use zeph_core::id::ConversationId;
+use zeph_core::id::{ConversationId, Digest};
 use zeph_store::{
-    HostProcess, Location, NewSchedule, RunFence, RunFinish, RunState, Schedule, ScheduleBounds,
-    ScheduleOwner, Store, StoreOptions,
+    HostProcess, Location, NewSchedule, Owner, RunFence, RunFinish, RunState, Schedule,
+    ScheduleBounds, ScheduleOwner, Store, StoreOptions, TokenRecord,
 };
 
 use super::{BegunRun, Movement};
@@ -57,7 +57,7 @@ async fn put(store: &Store, name: &str, times: &Times, tool: &str) {
     let schedule = NewSchedule {
         owner: ScheduleOwner {
             directory: HERE.to_owned(),
-            caller: None,
+            caller: Owner::default(),
         },
         name: name.to_owned(),
         conversation: ConversationId::new(),

@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 use zeph_core::category::ErrorCategory;
-use zeph_core::id::{ConversationId, Digest};
+use zeph_core::id::ConversationId;
 use zeph_mcp::caller::Caller;
-use zeph_store::LongTask;
+use zeph_store::{LongTask, Owner};
 
 use super::{HeldTask, TaskEnd, Tasks};
 use crate::serve::Shared;
@@ -29,9 +29,6 @@ pub(in crate::serve) struct TaskCall {
     pub(in crate::serve) arguments: Map<String, Value>,
     /// The replica where its conversation began, where that is known to others.
     pub(in crate::serve) home: Option<Arc<str>>,
-    /// The token of its caller, if it came with one.
-    #[serde(default)]
-    pub(in crate::serve) token: Option<Digest>,
     /// Whether its client shows forms.
     pub(in crate::serve) shows_forms: bool,
     pub(in crate::serve) client: Option<String>,
@@ -47,11 +44,11 @@ impl TaskCall {
 
 /// What the call of a task that was taken over depends on.
 pub(super) fn right(shared: &Shared, task: &LongTask) -> CancellationToken {
-    let token = TaskCall::of(task).and_then(|call| call.token);
-    match (&task.owner.caller, token) {
+    let Owner { id, token } = &task.owner.caller;
+    match (id, token) {
         // An access token lets in until it expires.
         (Some(_), None) => CancellationToken::new(),
-        (_, token) => shared.holdings.right(token),
+        (_, token) => shared.holdings.right(*token),
     }
 }
 

@@ -3,8 +3,10 @@ use std::time::Duration;
 use rmcp::model::{CallToolResult, InputResponses, TaskStatus};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
-use zeph_core::id::ConversationId;
-use zeph_store::{Location, LongTaskAsker, LongTaskClaim, LongTaskOwner, Store, StoreOptions};
+use zeph_core::id::{ConversationId, Digest};
+use zeph_store::{
+    Location, LongTaskAsker, LongTaskClaim, LongTaskOwner, Owner, Store, StoreOptions,
+};
 
 use super::{HeldTask, TaskEnd, TaskStart, Tasks};
 use crate::serve::rounds;
@@ -26,7 +28,7 @@ fn tasks() -> Tasks {
 fn start(caller: &str) -> TaskStart {
     TaskStart {
         owner: LongTaskOwner {
-            caller: Some(caller.to_owned()),
+            caller: Owner::named(Some(caller)),
             conversation: ConversationId::new(),
         },
         right: CancellationToken::new(),
@@ -37,7 +39,7 @@ fn start(caller: &str) -> TaskStart {
 
 fn asker(caller: &str) -> LongTaskAsker {
     LongTaskAsker {
-        caller: Some(caller.to_owned()),
+        caller: Owner::named(Some(caller)),
         conversation: None,
     }
 }
@@ -64,6 +66,15 @@ async fn a_task_is_known_to_its_owner_alone() {
     let problem = tasks.get(&id, asker("bob")).await.unwrap_err();
     assert_eq!(problem.code, unknown.code);
     assert!(tasks.cancel(&id, asker("bob")).await.is_err());
+    // A token of the name may be another's.
+    let of_token = LongTaskAsker {
+        caller: Owner {
+            token: Some(Digest::new([1; 32])),
+            ..Owner::named(Some("ann"))
+        },
+        conversation: None,
+    };
+    assert!(tasks.get(&id, of_token).await.is_err());
     let answers = InputResponses::new();
     assert!(tasks.update(&id, asker("bob"), answers).await.is_err());
     tasks.cancel(&id, asker("ann")).await.unwrap();

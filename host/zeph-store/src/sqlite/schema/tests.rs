@@ -125,3 +125,55 @@ fn an_older_program_refuses_a_newer_store_and_leaves_it() {
     );
     assert_eq!(std::fs::read(&path).unwrap(), before);
 }
+
+#[test]
+fn a_schedule_of_an_older_store_goes_to_the_token_it_was_made_with_or_to_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("zeph.db");
+    let mut connection = Connection::open(&path).unwrap();
+    // The version before schedules knew tokens.
+    MIGRATIONS.to_version(&mut connection, 34).unwrap();
+    let (before, after) = (
+        "01890000-0000-7000-8000-00000000000",
+        "01990000-0000-7000-8000-00000000000",
+    );
+    let made_ms = i64::from_str_radix("018a00000000", 16).unwrap();
+    let digest = format!("sha256:{}", "ab".repeat(32));
+    connection
+        .execute(
+            "INSERT INTO tokens (name, digest, created_at_ms) VALUES ('ann', ?1, ?2)",
+            rusqlite::params![digest, made_ms],
+        )
+        .unwrap();
+    let bound = format!("+ann\n{}", "ab".repeat(32));
+    let gone = |name: &str| format!("+{name}\n{}", "0".repeat(64));
+    let cases = [
+        (after, "@ann", true, bound),
+        (before, "@ann", true, gone("ann")),
+        (after, "@bob", true, gone("bob")),
+        (after, "@ann", false, "@ann".to_owned()),
+        (
+            after,
+            "@oauth:https://a|b",
+            true,
+            "@oauth:https://a|b".to_owned(),
+        ),
+        (after, "", true, String::new()),
+    ];
+    for (n, (id, caller, is_model, _)) in cases.iter().enumerate() {
+        connection
+            .execute(
+                "INSERT INTO schedules (id, revision, directory, caller, name, conversation_id, is_model, work, times, at_ms)
+                 VALUES (?1, 1, '/', ?2, ?3, 'c', ?4, '{}', '{}', 0)",
+                rusqlite::params![format!("{id}{n}"), caller, format!("{n}"), is_model],
+            )
+            .unwrap();
+    }
+    super::migrate(&mut connection).unwrap();
+    for (n, (_, caller, _, expected)) in cases.iter().enumerate() {
+        let sql = "SELECT caller FROM schedules WHERE name = ?1";
+        let name = format!("{n}");
+        let found: String = connection.query_row(sql, [name], |row| row.get(0)).unwrap();
+        assert_eq!(&found, expected, "{n} {caller}");
+    }
+}

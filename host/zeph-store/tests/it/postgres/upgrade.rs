@@ -13,11 +13,12 @@ use crate::setup::{NOW_MS, n_rows};
 use crate::suite::chain::{Log, calls};
 
 /// What makes tables of version 1 of those of version 2, and so on. A version without its line fails the test.
-const BACK: [&str; 4] = [
+const BACK: [&str; 5] = [
     "ALTER TABLE audit DROP COLUMN asked",
     "DROP TABLE passages",
     "DROP TABLE conversation_releases",
     "ALTER TABLE conversation_labels DROP COLUMN stamp",
+    "UPDATE schedules SET caller = caller",
 ];
 
 /// How long a host may take to reach its server again.
@@ -64,6 +65,47 @@ async fn tables_of_every_earlier_version_are_brought_forward() {
         assert_eq!(n_rows(&store).await, 10);
         assert_eq!(n_sound(&log), 10);
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn schedules_of_version_5_go_to_the_tokens_they_were_made_with() {
+    if !Postgres::is_there() {
+        return;
+    }
+    let database = Postgres::fresh();
+    database.open().close().await.unwrap();
+    let schema = &database.schema;
+    let digest = "ab".repeat(32);
+    schema.sql(&format!(
+        "INSERT INTO tokens (name, digest, created_at_ms) VALUES ('ann', 'sha256:{digest}', x'018a00000000'::bigint)"
+    ));
+    let (before, after) = (
+        "01890000-0000-7000-8000-00000000000",
+        "01990000-0000-7000-8000-00000000000",
+    );
+    let cases = [
+        (after, "@ann", true),
+        (before, "@ann", true),
+        (after, "@bob", true),
+        (after, "@ann", false),
+        (after, "@oauth:https://a|b", true),
+        (after, "", true),
+    ];
+    for (n, (id, caller, is_model)) in cases.iter().enumerate() {
+        schema.sql(&format!(
+            "INSERT INTO schedules (id, revision, directory, caller, name, conversation_id, is_model, work, times, at_ms)
+            VALUES ('{id}{n}', 1, '/', '{caller}', '{n}', 'c', {is_model}, '{{}}', '{{}}', 0)"
+        ));
+    }
+    schema.sql("UPDATE zeph_host_schema SET version = 5");
+    database.open().close().await.unwrap();
+    let found = schema
+        .sql("SELECT string_agg(replace(caller, chr(10), '/'), ' ' ORDER BY name) FROM schedules");
+    let none = "0".repeat(64);
+    assert_eq!(
+        found.trim_end_matches('\n'),
+        format!("+ann/{digest} +ann/{none} +bob/{none} @ann @oauth:https://a|b ")
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

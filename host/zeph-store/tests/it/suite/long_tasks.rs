@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use tokio::task::JoinSet;
 use uuid::Uuid;
-use zeph_core::id::ConversationId;
+use zeph_core::id::{ConversationId, Digest};
 use zeph_store::{
     CallBegin, LongTask, LongTaskAsker, LongTaskBounds, LongTaskClaim, LongTaskEnd, LongTaskHold,
-    LongTaskOwner, LongTaskState, NewLongTask, SingleUseRights, Store, WorkHold,
+    LongTaskOwner, LongTaskState, NewLongTask, Owner, SingleUseRights, Store, WorkHold,
 };
 
 use crate::database::{Database, on_every_database};
@@ -28,7 +28,7 @@ fn new(caller: Option<&str>) -> NewLongTask {
     NewLongTask {
         id: Uuid::new_v4(),
         owner: LongTaskOwner {
-            caller: caller.map(str::to_owned),
+            caller: Owner::named(caller),
             conversation: ConversationId::new(),
         },
         workspace: HERE.to_owned(),
@@ -93,7 +93,7 @@ async fn a_task_is_known_to_its_owner_alone<D: Database>() {
     );
     assert_eq!((found.call.as_deref(), found.lifetime), (Some("{}"), LEASE));
     let nobody = LongTaskAsker {
-        caller: None,
+        caller: Owner::default(),
         ..own.clone()
     };
     let elsewhere = LongTaskAsker {
@@ -101,10 +101,17 @@ async fn a_task_is_known_to_its_owner_alone<D: Database>() {
         ..own.clone()
     };
     let bob = LongTaskAsker {
-        caller: Some("bob".to_owned()),
+        caller: Owner::named(Some("bob")),
         conversation: None,
     };
-    for other in [nobody, elsewhere, bob] {
+    let of_token = LongTaskAsker {
+        caller: Owner {
+            token: Some(Digest::new([1; 32])),
+            ..own.caller.clone()
+        },
+        ..own.clone()
+    };
+    for other in [nobody, elsewhere, bob, of_token] {
         assert_eq!(store.long_task(ann.id, other.clone()).await.unwrap(), None);
         assert!(!store.cancel_long_task(ann.id, other.clone()).await.unwrap());
         let answered = store.answer_long_task(ann.id, other, Vec::new());
@@ -247,7 +254,7 @@ async fn tasks_are_bounded_and_forgotten<D: Database>() {
     assert!(of(Some("")).await.is_some());
     assert!(of(Some("x")).await.is_some());
     assert!(of(Some("y")).await.is_none());
-    assert_eq!(store.n_long_tasks(None).await.unwrap(), (3, 5));
+    assert_eq!(store.n_long_tasks(Owner::default()).await.unwrap(), (3, 5));
     // Its time is over, and so is what was kept of it.
     assert!(
         store
@@ -256,7 +263,7 @@ async fn tasks_are_bounded_and_forgotten<D: Database>() {
             .unwrap()
     );
     assert!(of(Some("y")).await.is_some());
-    assert_eq!(store.n_long_tasks(None).await.unwrap(), (2, 5));
+    assert_eq!(store.n_long_tasks(Owner::default()).await.unwrap(), (2, 5));
     let gone = store
         .long_task(brief.id, asker(&brief.owner))
         .await

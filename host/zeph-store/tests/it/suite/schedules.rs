@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use tokio::task::JoinSet;
 use uuid::Uuid;
-use zeph_core::id::ConversationId;
+use zeph_core::id::{ConversationId, Digest};
 use zeph_store::{
-    CallBegin, HostProcess, NewSchedule, PutSchedule, RunBegin, RunFence, RunFinish, RunState,
-    Schedule, ScheduleBounds, ScheduleClaim, ScheduleOwner, SingleUseRights, Store, WorkHold,
+    CallBegin, HostProcess, NewSchedule, Owner, PutSchedule, RunBegin, RunFence, RunFinish,
+    RunState, Schedule, ScheduleBounds, ScheduleClaim, ScheduleOwner, SingleUseRights, Store,
+    WorkHold,
 };
 
 use crate::database::{Database, on_every_database};
@@ -25,7 +26,7 @@ const LEASE: Duration = Duration::from_secs(600);
 fn owner(caller: Option<&str>) -> ScheduleOwner {
     ScheduleOwner {
         directory: "/work".to_owned(),
-        caller: caller.map(str::to_owned),
+        caller: Owner::named(caller),
     }
 }
 
@@ -134,6 +135,34 @@ async fn names_belong_to_one_caller_and_are_bounded<D: Database>() {
     assert_eq!(own(Some("x")).await.unwrap().len(), 1);
     // What had its end long ago makes room.
     assert_eq!(store.schedules(None, 10).await.unwrap().len(), 4);
+}
+
+async fn what_a_token_scheduled_is_none_of_another_token_of_its_name<D: Database>() {
+    let database = D::fresh();
+    let store = database.open();
+    let of_token = |byte: u8| ScheduleOwner {
+        caller: Owner {
+            token: Some(Digest::new([byte; 32])),
+            ..Owner::named(Some("ann"))
+        },
+        ..owner(None)
+    };
+    let owners = [of_token(1), of_token(2), owner(Some("ann"))];
+    for owner in &owners {
+        let schedule = NewSchedule {
+            owner: owner.clone(),
+            ..new(None, "a", NOW_MS)
+        };
+        assert_eq!(put(&store, schedule).await, PutSchedule::Created);
+    }
+    let cancel = |owner: &ScheduleOwner| store.cancel_schedule(owner.clone(), "a".to_owned());
+    assert!(cancel(&owners[0]).await.unwrap());
+    assert!(!cancel(&owners[0]).await.unwrap());
+    for owner in &owners[1..] {
+        let own = store.schedules(Some(owner.clone()), 10).await.unwrap();
+        assert_eq!(own.len(), 1);
+        assert_eq!(&own[0].what.owner, owner);
+    }
 }
 
 async fn of_hosts_at_one_time_one_begins_a_run<D: Database>() {
@@ -359,6 +388,7 @@ async fn many_hosts_share_what_is_due<D: Database>() {
 on_every_database! {
     any: [
         names_belong_to_one_caller_and_are_bounded,
+        what_a_token_scheduled_is_none_of_another_token_of_its_name,
         of_hosts_at_one_time_one_begins_a_run,
         a_run_ends_once_and_what_was_replaced_meanwhile_stays,
         only_the_last_runs_are_kept,

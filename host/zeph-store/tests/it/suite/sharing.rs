@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 use zeph_core::id::{ConversationId, Digest, OverflowId};
-use zeph_store::{CallBucket, Store};
+use zeph_store::{CallBucket, Owner, Store};
 
 use crate::database::{Database, on_every_database};
 use crate::setup::NOW_MS;
@@ -76,24 +76,27 @@ async fn an_output_is_found_by_its_caller_alone<D: Database>() {
         output(&store, conversation).await,
         output(&store, conversation).await,
     );
-    let ann = Some("ann".to_owned());
+    let ann = Owner::named(Some("ann"));
     store.own_output(anns, ann.clone()).await.unwrap();
-    store.own_output(anybodys, None).await.unwrap();
+    store.own_output(anybodys, Owner::default()).await.unwrap();
     // Whose it is does not change, and one that is not there is nobody's.
     store
-        .own_output(anns, Some("bob".to_owned()))
+        .own_output(anns, Owner::named(Some("bob")))
         .await
         .unwrap();
     store
         .own_output(OverflowId::new(), ann.clone())
         .await
         .unwrap();
-    let found = |id, caller: Option<String>| store.conversation_of_output(id, caller);
+    let found = |id, caller: Owner| store.conversation_of_output(id, caller);
     assert_eq!(found(anns, ann.clone()).await.unwrap(), Some(conversation));
-    assert_eq!(found(anybodys, None).await.unwrap(), Some(conversation));
+    assert_eq!(
+        found(anybodys, Owner::default()).await.unwrap(),
+        Some(conversation)
+    );
     for (id, caller) in [
-        (anns, None),
-        (anns, Some("bob".to_owned())),
+        (anns, Owner::default()),
+        (anns, Owner::named(Some("bob"))),
         (anybodys, ann.clone()),
         (OverflowId::new(), ann.clone()),
     ] {

@@ -1,0 +1,35 @@
+//! The tools that the token of a caller allows: its calls are held to them whoever makes them, a client, the run of a schedule or an agent.
+//!
+//! What a plugin calls on its own is what its operator granted the plugin, and no call of the caller.
+
+use zeph_core::category::{ErrorCategory, ErrorPhase};
+use zeph_core::failure::ToolFailure;
+use zeph_core::policy::Refusal;
+use zeph_core::tool::Tool;
+
+use crate::session::Session;
+
+/// Why a call of `tool` is none that the token of the session's caller allows; none when it is.
+pub(super) fn refusal(session: &Session, tool: &Tool) -> Option<Refusal> {
+    let tools = &session.admission().tools;
+    if session.is_of_plugin() || tools.has(tool.name.as_str(), &tool.qualified_name()) {
+        return None;
+    }
+    let failure = failure(tool.name.as_str());
+    Some(Refusal {
+        reason: failure.message.clone(),
+        failure,
+        rule: "token".to_owned(),
+        allow: Vec::new(),
+        can_be_approved: false,
+        trace: Vec::new(),
+    })
+}
+
+/// What a caller is told.
+pub(crate) fn failure(tool: &str) -> ToolFailure {
+    let message = format!(
+        "`{tool}` is not one of the tools that this caller's token allows (`zeph-host token add --tools`)"
+    );
+    ToolFailure::new(ErrorCategory::PolicyBlocked, ErrorPhase::Setup, message)
+}
