@@ -83,17 +83,23 @@ pub(crate) struct Shared {
 }
 
 impl Server {
-    /// A server of the tools of `host`. Must be called inside a runtime.
+    /// A server of the tools of `host` to one client. Must be called inside a runtime.
     pub(crate) fn new(host: &Host) -> Self {
-        Self::of(host, None)
+        Self::of(host, None, false)
+    }
+
+    /// A server of the tools of `host` to many clients, who ask about tasks of servers that are no more, too. Must be called inside a
+    /// runtime.
+    pub(crate) fn of_many(host: &Host) -> Self {
+        Self::of(host, None, true)
     }
 
     /// A server of the tools of one native server. Must be called inside a runtime.
     pub(crate) fn of_native(host: &Host, native: NativeServer) -> Self {
-        Self::of(host, Some(Arc::new(native)))
+        Self::of(host, Some(Arc::new(native)), false)
     }
 
-    fn of(host: &Host, native: Option<Arc<NativeServer>>) -> Self {
+    fn of(host: &Host, native: Option<Arc<NativeServer>>, takes_over: bool) -> Self {
         let closing = CancellationToken::new();
         let holdings = Arc::<Holdings>::default();
         let shared = Arc::new_cyclic(|shared| Shared {
@@ -106,11 +112,11 @@ impl Server {
             tasks: Tasks::new(
                 host.store(),
                 host.config().shell.background_timeout + TASK_MARGIN,
-                workspace::name(host.config()),
+                workspace::files(host.config()),
             ),
             metrics: Arc::default(),
             closing,
-            _sweeping: sweeping(Weak::clone(shared), &holdings),
+            _sweeping: sweeping(Weak::clone(shared), &holdings, takes_over),
             holdings,
         });
         Self(shared)
@@ -147,11 +153,11 @@ impl Server {
     }
 }
 
-fn sweeping(shared: Weak<Shared>, holdings: &Arc<Holdings>) -> JoinSet<()> {
+fn sweeping(shared: Weak<Shared>, holdings: &Arc<Holdings>, takes_over: bool) -> JoinSet<()> {
     let mut sweeping = JoinSet::new();
     sweeping.spawn(sweep(Weak::clone(&shared)));
     sweeping.spawn(end_revoked(Weak::clone(&shared), Arc::clone(holdings)));
-    sweeping.spawn(tasks::keep(shared));
+    sweeping.spawn(tasks::keep(shared, takes_over));
     sweeping
 }
 

@@ -42,6 +42,14 @@ pub(crate) fn name(config: &Config) -> String {
     }
 }
 
+/// The same with the directories that tools work in: servers that say the same make a call in the same files.
+pub(crate) fn files(config: &Config) -> String {
+    let roots = config.file.roots.iter();
+    roots.fold(name(config), |name, root| {
+        format!("{name}\n{}", root.path.display())
+    })
+}
+
 /// What a call needs of a machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Need {
@@ -99,5 +107,24 @@ fn needs(resolved: &ResolvedRequest) -> Need {
             _ => Need::Nothing,
         },
         Work::Mcp(_) | Work::Builtin(_) | Work::Delegated(_) => Need::Nothing,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use zeph_config::Flags;
+
+    use super::{files, name};
+    use crate::traceless;
+
+    #[test]
+    fn servers_in_other_directories_have_other_files() {
+        let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+        let [one, other] = folders
+            .each_ref()
+            .map(|folder| traceless::config(folder.path().to_owned(), Flags::default()));
+        assert_eq!(name(&one), name(&other));
+        assert_ne!(files(&one), files(&other));
+        assert!(files(&one).starts_with(&name(&one)));
     }
 }

@@ -306,10 +306,21 @@ impl Conversations {
     ) -> Arc<Conversation> {
         let session = session(host, Some(id), caller);
         let (session, naming) = match home {
-            Some(home) => (
-                session.with_workspace(workspace_of(host, home)),
-                Naming::Shared(Arc::clone(home)),
-            ),
+            Some(home) => {
+                let workspace = match workspace_of(host, home) {
+                    here if has_files => here,
+                    SessionWorkspace::Nowhere => SessionWorkspace::Nowhere,
+                    // Of the same name, and with other directories.
+                    SessionWorkspace::Here | SessionWorkspace::Elsewhere { .. } => {
+                        SessionWorkspace::Elsewhere {
+                            replica: Arc::clone(home),
+                            shares_files: false,
+                        }
+                    }
+                };
+                let naming = Naming::Shared(Arc::clone(home));
+                (session.with_workspace(workspace), naming)
+            }
             None if has_files => (
                 session.with_workspace(own_workspace(host)),
                 Naming::Nameless,

@@ -269,6 +269,7 @@ fn again(
     terms: &CallTerms,
 ) -> Option<String> {
     let may_repeat = terms.outlives_server
+        && shared.host.seals().are_shared()
         && terms.client.has_tasks
         && shared.native.is_none()
         && shared.host.may_repeat(tool.tool.name.as_str());

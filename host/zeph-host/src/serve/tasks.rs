@@ -1,9 +1,9 @@
 //! Calls that outlive their request: what a client of the extension for tasks gets in place of a result, and asks about later.
 //!
 //! A task belongs to its caller and its conversation; nobody else knows that there is one. It is a row of the store, so that whichever
-//! server of that store is asked answers. The one that makes its call holds it; when that one dies, another takes it over (`again`): a call
-//! that may be made again is, any other ends as of unknown end. Cancelling one ends what it does; a client that goes away ends nothing, and
-//! the record of the call is completed either way.
+//! server of that store is asked answers. The one that makes its call holds it; when that one dies, another over HTTP takes it over
+//! (`again`): a call that may be made again is, between replicas that share their keys, and any other ends as of unknown end. Cancelling one
+//! ends what it does; a client that goes away ends nothing, and the record of the call is completed either way.
 
 mod again;
 mod keeping;
@@ -241,7 +241,8 @@ impl HeldTask {
         let (answer, answered) = oneshot::channel();
         self.asked().insert(key.clone(), answer);
         let question = serde_json::to_string(&request).ok()?;
-        let asked = self.store.ask_long_task(self.hold, key, question).await;
+        let asked = self.store.ask_long_task(self.hold, key.clone(), question);
+        let asked = asked.await;
         let asked = asked.inspect_err(|error| failed(error, "a question cannot be asked"));
         if !asked.is_ok_and(|is_held| is_held) {
             return None;

@@ -12,6 +12,7 @@ use zeph_mcp::caller::Caller;
 use zeph_store::{LongTask, Owner};
 
 use super::{HeldTask, TaskEnd, Tasks};
+use crate::admission::Admission;
 use crate::serve::Shared;
 use crate::serve::calling::Calling;
 use crate::serve::client::{Client, Way};
@@ -53,11 +54,16 @@ pub(super) fn right(shared: &Shared, task: &LongTask) -> CancellationToken {
 }
 
 impl Tasks {
-    /// Goes on with a task that was taken over.
-    pub(super) fn again(&self, shared: &Arc<Shared>, task: &LongTask, held: Arc<HeldTask>) {
+    /// Goes on with a task that was taken over; `admission` is what its owner may do now, none when it is let in no more.
+    pub(super) fn again(
+        &self,
+        shared: &Arc<Shared>,
+        (task, admission): (&LongTask, Option<Admission>),
+        held: Arc<HeldTask>,
+    ) {
         let (of_work, working) = (Arc::clone(&held), shared.holdings.working());
         let has_files = task.workspace == self.0.workspace;
-        match repeated(shared, (task, has_files), &held) {
+        match repeated(shared, (task, has_files), admission, &held) {
             Ok((calling, conversation)) => self.work(held, async move {
                 let _working = working;
                 let end = made_again(calling, &of_work).await;
@@ -75,6 +81,7 @@ impl Tasks {
 fn repeated(
     shared: &Arc<Shared>,
     (task, has_files): (&LongTask, bool),
+    admission: Option<Admission>,
     held: &HeldTask,
 ) -> Result<(Arc<Calling>, Arc<Conversation>), TaskEnd> {
     if task.is_cancelled {
@@ -82,8 +89,12 @@ fn repeated(
             "it was cancelled; the server that made the call had ended over it",
         ));
     }
-    let Some(call) = TaskCall::of(task) else {
+    let call = TaskCall::of(task).filter(|_| shared.host.seals().are_shared());
+    let Some(call) = call else {
         return Err(TaskEnd::unknown("the call is not made again"));
+    };
+    let Some(admission) = admission else {
+        return Err(TaskEnd::unknown("its caller is let in no more"));
     };
     if task.fence > FENCE_MAX {
         return Err(TaskEnd::unknown(
@@ -102,8 +113,9 @@ fn repeated(
         ));
     };
     let caller = Caller {
-        id: task.owner.caller.clone(),
-        token: call.token,
+        id: task.owner.caller.id.clone(),
+        token: admission.token,
+        tools: admission.tools,
         right: held.right.clone(),
         ..Caller::default()
     };

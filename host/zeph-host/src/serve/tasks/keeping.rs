@@ -8,6 +8,7 @@ use zeph_store::{LongTaskClaim, StoreError};
 
 use super::again::right;
 use super::{LEASE, Tasks, failed};
+use crate::admission::Tokens;
 use crate::serve::Shared;
 
 /// How often a server says that its tasks go on. Owners who ask another server wait so long until they are heard.
@@ -22,8 +23,8 @@ const ELSEWHERE_AFTER: Duration = Duration::from_secs(20);
 /// Tasks taken over at one time.
 const CLAIMS_MAX: u32 = 8;
 
-/// Keeps the tasks of a server as long as there is one.
-pub(in crate::serve) async fn keep(shared: Weak<Shared>) {
+/// Keeps the tasks of a server as long as there is one. `takes_over`: whether it looks for those of others, too.
+pub(in crate::serve) async fn keep(shared: Weak<Shared>, takes_over: bool) {
     let Some(tasks) = ready(&shared).await else {
         return;
     };
@@ -40,7 +41,7 @@ pub(in crate::serve) async fn keep(shared: Weak<Shared>) {
             // Nobody could say that its tasks go on while the store was away: all get the time for it.
             claim_at = Instant::now() + LEASE;
         }
-        if Instant::now() >= claim_at {
+        if takes_over && Instant::now() >= claim_at {
             claim_at = Instant::now() + CLAIM_PERIOD;
             let Some(shared) = shared.upgrade() else {
                 return;
@@ -104,10 +105,17 @@ impl Tasks {
         };
         let claimed = self.0.store.claim_long_tasks(claim).await;
         let claimed = claimed.inspect_err(|error| failed(error, "tasks cannot be taken over"))?;
+        if claimed.is_empty() {
+            return Ok(());
+        }
+        let tokens = Tokens::read(&self.0.store).await;
+        let tokens = tokens.inspect_err(|error| failed(error, "tokens cannot be read"));
         for task in claimed {
             tracing::warn!(task = %task.id, "the server of a task has ended over it; it is taken over");
             let held = self.holds(&task, right(shared, &task));
-            self.again(shared, &task, held);
+            let tokens = tokens.as_ref().ok();
+            let admission = tokens.and_then(|tokens| tokens.admit(&task.owner.caller));
+            self.again(shared, (&task, admission), held);
         }
         Ok(())
     }
