@@ -1,11 +1,12 @@
 //! Work for later: tools that schedule calls, and what runs them when their time has come.
 //!
-//! In reading order: when (`times`), what (`task`), the tools (`tools`, `listing`), what becomes of a time that has come (`step`), one run (`run`), and
-//! the clockwork that waits for the next time (`clockwork`). Everything durable is the store's, and a run begins in the transaction that
-//! moves its schedule on.
+//! In reading order: when (`times`), what (`task`), the tools (`tools`, `listing`), what becomes of a time that has come (`step`), one run
+//! (`run`, `live`), and the clockwork that waits for the next time (`clockwork`). Everything durable is the store's, and a run begins in the
+//! transaction that moves its schedule on.
 
 pub(crate) mod clockwork;
 pub(crate) mod listing;
+mod live;
 mod run;
 mod step;
 pub(crate) mod task;

@@ -17,6 +17,7 @@ use zeph_store::{
     StoreError,
 };
 
+use super::live::LiveRun;
 use super::run;
 use super::step::{corrected, step, waiting_ms};
 use super::task::Task;
@@ -43,6 +44,7 @@ const CLAIMED: Duration = Duration::from_secs(10);
 
 /// How often it says that its runs go on, and looks for runs whose host has ended.
 const KEPT_MS: i64 = 15_000;
+const KEEP_PERIOD: Duration = Duration::from_millis(KEPT_MS.unsigned_abs());
 
 /// How long it waits at least when what is due cannot be had: another host has it, or the clock of the database is behind.
 const REST_MS: i64 = 1_000;
@@ -145,6 +147,10 @@ pub(crate) struct Movement {
 pub(crate) struct BegunRun {
     pub(crate) schedule: Schedule,
     pub(crate) fence: RunFence,
+    /// What its caller may do.
+    pub(crate) admission: Admission,
+    /// Says that it goes on.
+    pub(crate) live: LiveRun,
     /// Whether it makes up for a run of unknown end.
     pub(crate) is_again: bool,
 }
@@ -172,7 +178,9 @@ impl Movement {
         let mut moment = Moment::default();
         if now_ms.saturating_sub(self.kept_ms).unsigned_abs() >= KEPT_MS.unsigned_abs() {
             moment.lost = self.keep(running).await?;
-            self.settle(now_ms, running, may_repeat).await?;
+            let held = self.store.held_schedules(self.directory.clone()).await?;
+            moment.lost.extend(self.revoked(&held, running).await?);
+            self.settle(held, now_ms, may_repeat).await?;
             if now_ms < self.kept_ms || self.kept_ms == i64::MIN {
                 self.correct(now_ms).await?;
             }
@@ -314,15 +322,46 @@ impl Movement {
             run,
             fence: schedule.fence,
         };
+        let live = LiveRun::new(run);
         let is_ours = self.store.begin_run(begin).await?;
         Ok((is_ours && runs).then_some(BegunRun {
             schedule,
             fence,
+            admission,
+            live,
             is_again,
         }))
     }
 
-    /// A schedule that another program wrote, and this one cannot read, does not come again.
+    /// What the caller of a schedule may do now; none when it is let in no more.
+    async fn admission(&self, schedule: &Schedule) -> Result<Option<Admission>, StoreError> {
+        let caller = &schedule.what.owner.caller;
+        if caller.token.is_none() {
+            return Ok(Some(Admission::default()));
+        }
+        Ok(Tokens::read(&self.store).await?.admit(caller))
+    }
+
+    /// Of the runs that go on, those whose caller is let in no more.
+    async fn revoked(
+        &self,
+        held: &[Schedule],
+        running: &[RunFence],
+    ) -> Result<Vec<Uuid>, StoreError> {
+        let mut revoked = Vec::new();
+        for schedule in held {
+            let run = schedule.held.as_ref().map(|held| held.fence);
+            let Some(run) = run.filter(|run| running.contains(run)) else {
+                continue;
+            };
+            if self.admission(schedule).await?.is_none() {
+                revoked.push(run.run);
+            }
+        }
+        Ok(revoked)
+    }
+
+    /// A schedule that cannot run any more does not come again; why is recorded.
     async fn give_up(
         &self,
         schedule: &Schedule,
@@ -346,6 +385,7 @@ impl Movement {
     /// Ends the runs that nobody makes any more. One whose tool may be called again is made once more, at once.
     async fn settle(
         &self,
+        held: Vec<Schedule>,
         now_ms: i64,
         may_repeat: &(dyn Fn(&str) -> bool + Sync),
     ) -> Result<(), StoreError> {
@@ -353,7 +393,7 @@ impl Movement {
             let Some(held) = &schedule.held else { continue };
             let is_own = held.host == self.own;
             let only_over = match is_own {
-                true if running.contains(&held.fence) => continue,
+                true if LiveRun::is_there(held.fence.run) => continue,
                 // Its end could not be written, or its begin was written and not answered.
                 true => false,
                 false => match lost(held) {
@@ -367,7 +407,7 @@ impl Movement {
             let is_same = held.fence.fence == schedule.fence;
             let repeats = is_same && !was_again && is_repeatable(&schedule, may_repeat);
             let cause = match is_own {
-                true => "its end could not be recorded",
+                true => "its begin or its end could not be recorded",
                 false => "its host ended over it",
             };
             let next_ms = schedule
@@ -507,8 +547,15 @@ async fn work(
             () = tokio::time::sleep(wait) => {}
         }
     }
+    // Until the last of them has ended, no other host may take them for lost.
     while !runs.ends.is_empty() {
-        runs.end().await;
+        tokio::select! {
+            () = runs.end() => {}
+            () = tokio::time::sleep(KEEP_PERIOD) => match movement.keep(&runs.fences()).await {
+                Ok(lost) => runs.cancel(&lost),
+                Err(error) => unwritten(&error),
+            }
+        }
     }
 }
 
@@ -532,6 +579,8 @@ async fn one(host: Host, begun: BegunRun, stop: CancellationToken) {
     let BegunRun {
         schedule,
         fence,
+        admission,
+        live,
         is_again,
     } = begun;
     // On a task of its own: a failure of the host has to be recorded, too.
@@ -557,6 +606,7 @@ async fn one(host: Host, begun: BegunRun, stop: CancellationToken) {
         at_ms: now_ms(),
     };
     record_end(host.store(), finish, &stop).await;
+    drop(live);
 }
 
 /// Records the end of a run. A store that is away for a moment is waited for, unless the host ends.

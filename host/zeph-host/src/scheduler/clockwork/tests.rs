@@ -222,6 +222,7 @@ async fn a_run_whose_end_was_not_written_blocks_no_other() {
                 .is_empty()
         );
         assert_eq!(one(&store).await.last.unwrap().state, RunState::Running);
+        drop(runs);
         // It goes on no more, and this process is still there.
         let again = begun(&mut movement, later + super::KEPT_MS).await;
         assert_eq!(again.len(), n_repeated, "{tool}");
@@ -233,6 +234,78 @@ async fn a_run_whose_end_was_not_written_blocks_no_other() {
         }
         assert_eq!(begun(&mut movement, at + HOUR).await.len(), 1, "{tool}");
     }
+}
+
+#[tokio::test]
+async fn a_run_of_another_clockwork_of_this_process_goes_on() {
+    let store = store();
+    put(&store, "a", &hourly(), "read").await;
+    let mut leaving = movement(&store, MissedRuns::RunOnce);
+    let at = hourly().next(MORNING).unwrap();
+    let runs = begun(&mut leaving, at).await;
+    let mut next = movement(&store, MissedRuns::RunOnce);
+    assert!(begun(&mut next, at + 1).await.is_empty());
+    assert_eq!(one(&store).await.last.unwrap().state, RunState::Running);
+    // Its time comes again: the one before still counts.
+    assert!(begun(&mut next, at + HOUR).await.is_empty());
+    assert_eq!(one(&store).await.last.unwrap().state, RunState::Overlapped);
+    ended(&store, &runs[0], at + HOUR).await;
+    assert_eq!(begun(&mut next, at + 2 * HOUR).await.len(), 1);
+}
+
+#[tokio::test]
+async fn what_a_token_scheduled_runs_with_its_tools_and_as_long_as_it_is_there() {
+    let store = store();
+    put(&store, "a", &hourly(), "bash").await;
+    let digest = Digest::new([1; 32]);
+    let mut of_token = one(&store).await.what;
+    of_token.owner.caller = Owner {
+        token: Some(digest),
+        ..Owner::named(Some("ann"))
+    };
+    of_token.name = "b".to_owned();
+    store.put_schedule(of_token, BOUNDS, MORNING).await.unwrap();
+    let token = TokenRecord {
+        name: "ann".to_owned(),
+        digest,
+        tools: Some(vec!["read".to_owned()]),
+        rate: None,
+        created_at_ms: MORNING,
+        expires_at_ms: None,
+    };
+    assert!(store.add_token(token.clone()).await.unwrap());
+    let mut movement = movement(&store, MissedRuns::RunOnce);
+    let at = hourly().next(MORNING).unwrap();
+    let runs = begun(&mut movement, at).await;
+    let may_call: Vec<(String, bool)> = runs
+        .iter()
+        .map(|run| {
+            let tools = &run.admission.tools;
+            (run.schedule.what.name.clone(), tools.has("bash", "bash"))
+        })
+        .collect();
+    assert_eq!(may_call, [("a".to_owned(), true), ("b".to_owned(), false)]);
+    // A token made anew under its name has none of it.
+    assert!(store.revoke_token("ann".to_owned()).await.unwrap());
+    let anew = TokenRecord {
+        digest: Digest::new([2; 32]),
+        ..token
+    };
+    assert!(store.add_token(anew).await.unwrap());
+    let going_on: Vec<RunFence> = runs.iter().map(|run| run.fence).collect();
+    let looked = movement.moment(at + super::KEPT_MS, (&going_on, 4), &|_| false);
+    assert_eq!(looked.await.unwrap().lost, [runs[1].fence.run]);
+    for run in &runs {
+        ended(&store, run, at + super::KEPT_MS).await;
+    }
+    let runs = begun(&mut movement, at + HOUR).await;
+    assert_eq!(runs.len(), 1);
+    let given_up = store.schedules(None, 2).await.unwrap();
+    let given_up = given_up.iter().find(|one| one.what.name == "b").unwrap();
+    assert_eq!(given_up.what.next_ms, None);
+    let last = given_up.last.as_ref().unwrap();
+    assert_eq!(last.state, RunState::Refused);
+    assert!(last.note.contains("revoked"), "{}", last.note);
 }
 
 #[tokio::test]
