@@ -286,6 +286,20 @@ impl Store {
         .await
     }
 
+    /// Takes a question back that nobody has to answer any more; false when the task is not held any more.
+    ///
+    /// Errors: [`StoreError`] when it cannot be recorded.
+    pub async fn withdraw_long_task(
+        &self,
+        hold: LongTaskHold,
+        key: String,
+    ) -> Result<bool, StoreError> {
+        self.run("withdraw a question", Access::Write, move |operations| {
+            operations.withdraw_long_task(hold, &key)
+        })
+        .await
+    }
+
     /// Ends a task; false when it is not held any more: how it ends is another host's to say.
     ///
     /// Errors: [`StoreError`] when it cannot be recorded.

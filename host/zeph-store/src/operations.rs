@@ -177,6 +177,8 @@ pub(crate) trait Operations {
     ) -> Outcome<Vec<LongTaskNews>>;
     /// Puts a question of a task that is held; false when it is not.
     fn ask_long_task(&self, hold: LongTaskHold, key: &str, question: &str) -> Outcome<bool>;
+    /// Takes a question of a task back that is held; false when it is not.
+    fn withdraw_long_task(&self, hold: LongTaskHold, key: &str) -> Outcome<bool>;
     /// Ends a task that is held; false when it is not.
     fn end_long_task(&self, hold: LongTaskHold, end: &LongTaskEnd) -> Outcome<bool>;
     /// Lets go of a task that is held; false when it is not.

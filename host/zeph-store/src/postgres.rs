@@ -253,6 +253,10 @@ impl Operations for Transaction {
         long_tasks::ask(self, hold, key, question)
     }
 
+    fn withdraw_long_task(&self, hold: LongTaskHold, key: &str) -> Outcome<bool> {
+        long_tasks::withdraw(self, hold, key)
+    }
+
     fn end_long_task(&self, hold: LongTaskHold, end: &LongTaskEnd) -> Outcome<bool> {
         long_tasks::end(self, hold, end)
     }

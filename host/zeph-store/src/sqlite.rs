@@ -249,6 +249,10 @@ impl Operations for ChainedConnection {
         Ok(long_tasks::ask(self, hold, key, question)?)
     }
 
+    fn withdraw_long_task(&self, hold: LongTaskHold, key: &str) -> Outcome<bool> {
+        Ok(long_tasks::withdraw(self, hold, key)?)
+    }
+
     fn end_long_task(&self, hold: LongTaskHold, end: &LongTaskEnd) -> Outcome<bool> {
         Ok(long_tasks::end(self, hold, end)?)
     }

@@ -231,8 +231,14 @@ pub(super) enum TaskEnd {
 }
 
 impl HeldTask {
-    /// Puts a question to the owner and waits for the answer; none when the task is cancelled or lost meanwhile.
-    pub(super) async fn request_input(&self, key: String, request: InputRequest) -> Option<Value> {
+    /// Puts a question to the owner and waits for the answer; none when the task is cancelled or lost meanwhile, or `over` comes first. Then
+    /// nobody is asked any more.
+    pub(super) async fn request_input(
+        &self,
+        key: String,
+        request: InputRequest,
+        over: impl Future<Output = ()>,
+    ) -> Option<Value> {
         // The keys of a task that is made again are new ones.
         let key = match self.hold.fence {
             1 => key,
@@ -244,12 +250,26 @@ impl HeldTask {
         let asked = self.store.ask_long_task(self.hold, key.clone(), question);
         let asked = asked.await;
         let asked = asked.inspect_err(|error| failed(error, "a question cannot be asked"));
-        if !asked.is_ok_and(|is_held| is_held) {
-            return None;
+        let answer = match asked {
+            Ok(true) => tokio::select! {
+                answer = answered => answer.ok(),
+                () = self.ended() => None,
+                () = over => None,
+            },
+            Ok(false) | Err(_) => None,
+        };
+        if answer.is_none() {
+            self.withdraw(key).await;
         }
-        tokio::select! {
-            answer = answered => answer.ok(),
-            () = self.ended() => None,
+        answer
+    }
+
+    /// Takes a question back.
+    async fn withdraw(&self, key: String) {
+        self.asked().remove(&key);
+        let withdrawn = self.store.withdraw_long_task(self.hold, key).await;
+        if let Err(error) = withdrawn {
+            failed(&error, "a question cannot be withdrawn");
         }
     }
 

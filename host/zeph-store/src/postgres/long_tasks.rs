@@ -204,19 +204,33 @@ pub(super) fn ask(
     key: &str,
     question: &str,
 ) -> Outcome<bool> {
-    const TASK: &str = concat!(
-        "UPDATE long_tasks SET changed_at_ms = ",
-        now!(),
-        " WHERE id = $1 AND fence = $2 AND state = 'working'"
-    );
     const QUESTION: &str = "
         INSERT INTO long_task_questions (task_id, key, question) VALUES ($1, $2, $3)";
-    let id = hold.task.to_string();
-    if transaction.execute(TASK, &[&id, &hold.fence])? == 0 {
+    if !change(transaction, hold)? {
         return Ok(false);
     }
     transaction.execute(QUESTION, &[&hold.task.to_string(), &key, &question])?;
     Ok(true)
+}
+
+/// Takes a question of a task back that is held.
+pub(super) fn withdraw(transaction: &Transaction, hold: LongTaskHold, key: &str) -> Outcome<bool> {
+    const SQL: &str = "DELETE FROM long_task_questions WHERE task_id = $1 AND key = $2";
+    if !change(transaction, hold)? {
+        return Ok(false);
+    }
+    transaction.execute(SQL, &[&hold.task.to_string(), &key])?;
+    Ok(true)
+}
+
+/// Notes that a task changes that is held; false when it is not.
+fn change(transaction: &Transaction, hold: LongTaskHold) -> Outcome<bool> {
+    const SQL: &str = concat!(
+        "UPDATE long_tasks SET changed_at_ms = ",
+        now!(),
+        " WHERE id = $1 AND fence = $2 AND state = 'working'"
+    );
+    Ok(transaction.execute(SQL, &[&hold.task.to_string(), &hold.fence])? > 0)
 }
 
 /// Ends a task that is held.

@@ -186,24 +186,42 @@ pub(super) fn ask(
     key: &str,
     question: &str,
 ) -> rusqlite::Result<bool> {
-    const TASK: &str = concat!(
-        "UPDATE long_tasks SET changed_at_ms = ",
-        now!(),
-        " WHERE id = ?1 AND fence = ?2 AND state = 'working'"
-    );
     const QUESTION: &str = "
         INSERT INTO long_task_questions (task_id, key, question) VALUES (?1, ?2, ?3)";
-    let id = hold.task.to_string();
-    let n_rows = connection
-        .prepare_cached(TASK)?
-        .execute(params![id, hold.fence])?;
-    if n_rows == 0 {
+    if !change(connection, hold)? {
         return Ok(false);
     }
     connection
         .prepare_cached(QUESTION)?
         .execute([&hold.task.to_string(), key, question])?;
     Ok(true)
+}
+
+/// Takes a question of a task back that is held.
+pub(super) fn withdraw(
+    connection: &Connection,
+    hold: LongTaskHold,
+    key: &str,
+) -> rusqlite::Result<bool> {
+    const SQL: &str = "DELETE FROM long_task_questions WHERE task_id = ?1 AND key = ?2";
+    if !change(connection, hold)? {
+        return Ok(false);
+    }
+    connection
+        .prepare_cached(SQL)?
+        .execute([&hold.task.to_string(), key])?;
+    Ok(true)
+}
+
+/// Notes that a task changes that is held; false when it is not.
+fn change(connection: &Connection, hold: LongTaskHold) -> rusqlite::Result<bool> {
+    const SQL: &str = concat!(
+        "UPDATE long_tasks SET changed_at_ms = ",
+        now!(),
+        " WHERE id = ?1 AND fence = ?2 AND state = 'working'"
+    );
+    let row = params![hold.task.to_string(), hold.fence];
+    Ok(connection.prepare_cached(SQL)?.execute(row)? > 0)
 }
 
 /// Ends a task that is held.

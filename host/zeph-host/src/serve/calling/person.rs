@@ -145,9 +145,14 @@ impl Calling {
         match person {
             Person::Client(client) => client.put(form, self.patience, &self.stop).await,
             Person::Task(task) => {
-                let answer = task.request_input(key, rounds::request(form));
-                let answer = tokio::time::timeout(self.patience, answer).await;
-                rounds::read(&answer.ok()??).ok()
+                let over = async {
+                    tokio::select! {
+                        () = self.stop.cancelled() => {}
+                        () = tokio::time::sleep(self.patience) => {}
+                    }
+                };
+                let answer = task.request_input(key, rounds::request(form), over);
+                rounds::read(&answer.await?).ok()
             }
         }
     }

@@ -164,18 +164,30 @@ impl Calling {
         let _open = self.opened();
         let mut n_asked = 0;
         loop {
-            let ServerQuestion { form, answer } = tokio::select! {
+            let ServerQuestion { form, mut answer } = tokio::select! {
                 biased;
                 attempt = &mut attempt => return attempt,
                 question = self.question() => question,
             };
             n_asked += 1;
-            let asked = held.request_input(format!("{KEY}-{n_asked}"), rounds::request(form));
-            let given = tokio::time::timeout(self.patience, asked).await;
-            let given = given.ok().flatten();
+            let mut ended = None;
+            let over = async {
+                tokio::select! {
+                    biased;
+                    attempt = &mut attempt => ended = Some(attempt),
+                    // The server does not want to know any more.
+                    () = answer.closed() => {}
+                    () = tokio::time::sleep(self.patience) => {}
+                }
+            };
+            let key = format!("{KEY}-{n_asked}");
+            let given = held.request_input(key, rounds::request(form), over).await;
             // Without an answer, the server hears that nobody gave one.
             if let Some(given) = given.and_then(|given| rounds::read(&given).ok()) {
                 drop(answer.send(given));
+            }
+            if let Some(ended) = ended {
+                return ended;
             }
         }
     }

@@ -1,6 +1,7 @@
+use std::future::pending;
 use std::time::Duration;
 
-use rmcp::model::{CallToolResult, InputResponses, TaskStatus};
+use rmcp::model::{CallToolResult, InputRequest, InputResponses, TaskStatus};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use zeph_core::id::{ConversationId, Digest};
@@ -114,17 +115,48 @@ async fn the_end_of_the_work_is_the_end_of_the_task() {
     assert!(tasks.held().is_empty());
 }
 
+fn question() -> InputRequest {
+    let form = serde_json::from_value(json!({
+        "mode": "form", "message": "so?", "requestedSchema": {"type": "object", "properties": {}},
+    }));
+    rounds::request(form.unwrap())
+}
+
+#[tokio::test]
+async fn a_question_that_is_over_is_asked_no_more() {
+    let tasks = tasks();
+    let (task, held) = tasks.begin(start("ann")).await.unwrap();
+    let (over, go_on) = (CancellationToken::new(), CancellationToken::new());
+    let (asking, ends) = (std::sync::Arc::clone(&held), over.clone());
+    let may_end = go_on.clone();
+    tasks.work(held, async move {
+        let asked = asking.request_input("a".to_owned(), question(), ends.cancelled());
+        assert_eq!(asked.await, None);
+        may_end.cancelled().await;
+        TaskEnd::cancelled("nobody had to answer")
+    });
+    let id = task.task_id;
+    until(&tasks, &id, TaskStatus::InputRequired).await;
+    over.cancel();
+    until(&tasks, &id, TaskStatus::Working).await;
+    // An answer that comes too late is for nobody.
+    let answers = InputResponses::from([("a".to_owned(), json!({"action": "accept"}))]);
+    tasks.update(&id, asker("ann"), answers).await.unwrap();
+    go_on.cancel();
+    until(&tasks, &id, TaskStatus::Cancelled).await;
+}
+
 #[tokio::test]
 async fn a_question_waits_for_its_answer() {
     let tasks = tasks();
     let (task, held) = tasks.begin(start("ann")).await.unwrap();
     let asking = std::sync::Arc::clone(&held);
     tasks.work(held, async move {
-        let form = serde_json::from_value(json!({
-            "mode": "form", "message": "so?", "requestedSchema": {"type": "object", "properties": {}},
-        }));
-        let request = rounds::request(form.unwrap());
-        match asking.request_input("a".to_owned(), request).await {
+        let request = question();
+        match asking
+            .request_input("a".to_owned(), request, pending())
+            .await
+        {
             Some(answer) => TaskEnd::cancelled(&answer.to_string()),
             None => TaskEnd::failed("nobody answered"),
         }

@@ -162,6 +162,25 @@ async fn questions_are_answered_once_and_reach_who_holds_the_task<D: Database>()
     assert_eq!(found().await.questions, [pair("b", "b?")]);
     let news = store.keep_long_tasks(vec![hold], LEASE).await.unwrap();
     assert_eq!(news[0].answers, [pair("a", "yes")]);
+    // One that is taken back is nobody's to answer.
+    for key in ["c", "c"] {
+        let withdrawn = store.withdraw_long_task(hold, key.to_owned());
+        assert!(withdrawn.await.unwrap());
+    }
+    assert!(
+        store
+            .withdraw_long_task(hold, "b".to_owned())
+            .await
+            .unwrap()
+    );
+    assert_eq!(found().await.questions, []);
+    let lost = LongTaskHold { fence: 2, ..hold };
+    assert!(
+        !store
+            .withdraw_long_task(lost, "a".to_owned())
+            .await
+            .unwrap()
+    );
     assert!(
         store
             .end_long_task(hold, end(LongTaskState::Completed))
