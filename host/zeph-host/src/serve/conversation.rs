@@ -220,21 +220,47 @@ impl Conversations {
         output: OverflowId,
         caller: &Caller,
     ) -> Option<Arc<Conversation>> {
-        let open = self.open();
-        let mut of_caller = open.values().filter(|one| one.is_of(caller));
-        let found = of_caller.find(|one| one.outputs().contains(&output))?;
-        found.touch();
-        Some(Arc::clone(found))
+        let mut found = self.of_caller(caller, |one| one.outputs().contains(&output));
+        found.pop()
     }
 
     /// The one of `caller` in which a person was asked about this very call. An approval holds in its conversation: clients that know
-    /// nothing of handles make the call again all the same.
-    pub(super) fn with_asked(&self, call: Digest, caller: &Caller) -> Option<Arc<Conversation>> {
+    /// nothing of handles make the call again all the same. Of several, because the call was made more than once before anybody was
+    /// asked, it is the one where something was approved.
+    ///
+    /// Errors: [`NoConversation::Unread`].
+    pub(super) async fn with_asked(
+        &self,
+        store: &Store,
+        call: Digest,
+        caller: &Caller,
+    ) -> Result<Option<Arc<Conversation>>, NoConversation> {
+        let mut found = self.of_caller(caller, |one| one.asked().contains(&call));
+        if found.len() > 1 {
+            let approved = store.list_approvals(now_ms()).await;
+            let approved = approved.map_err(|error| unread(&error))?;
+            let is_approved = |one: &Arc<Conversation>| {
+                let here = Some(one.handle());
+                approved
+                    .iter()
+                    .any(|approval| approval.conversation == here)
+            };
+            found.sort_by_key(is_approved);
+        }
+        Ok(found.pop())
+    }
+
+    /// Those of `caller` for which `has` holds; they are used from now on.
+    fn of_caller(
+        &self,
+        caller: &Caller,
+        has: impl Fn(&Conversation) -> bool,
+    ) -> Vec<Arc<Conversation>> {
         let open = self.open();
-        let mut of_caller = open.values().filter(|one| one.is_of(caller));
-        let found = of_caller.find(|one| one.asked().contains(&call))?;
-        found.touch();
-        Some(Arc::clone(found))
+        let found = open.values().filter(|one| one.is_of(caller) && has(one));
+        let found: Vec<_> = found.cloned().collect();
+        found.iter().for_each(|one| one.touch());
+        found
     }
 
     /// Begins one for `caller`. One that is one too many is ended for it.

@@ -165,7 +165,14 @@ impl Handler {
         caller: &Caller,
         context: &RequestContext<RoleServer>,
     ) -> Result<Arc<Conversation>, ErrorData> {
-        let asked = call.and_then(|call| self.shared.conversations.with_asked(call, caller));
+        let asked = match call {
+            Some(call) => {
+                let (store, conversations) = (self.shared.host.store(), &self.shared.conversations);
+                let asked = conversations.with_asked(store, call, caller).await;
+                asked.map_err(bad_conversation)?
+            }
+            None => None,
+        };
         match asked {
             Some(asked) => Ok(asked),
             None => self.conversation(output, caller, context).await,

@@ -3,10 +3,14 @@ use std::time::Instant;
 
 use zeph_config::Flags;
 use zeph_core::id::{Digest, OverflowId};
+use zeph_core::lifetime::Lifetime;
 use zeph_mcp::caller::Caller;
+use zeph_store::{AgreedBy, Agreement, BoundCall};
 
 use super::{Conversations, IDLE_MAX, IDLE_MAX_MS, Naming, NoConversation, PER_CALLER_MAX};
+use crate::clock::now_ms;
 use crate::host::{Host, StartOptions};
+use crate::scheduler::tools;
 use crate::traceless;
 
 /// A host without plugins and without a trace on the disk.
@@ -154,11 +158,42 @@ async fn a_call_that_a_person_is_asked_about_leads_its_caller_to_its_conversatio
     let (ann, bob) = (caller(Some("ann")), caller(Some("bob")));
     let own = conversations.begin(&host, &ann, Naming::Own).unwrap();
     let (call, other) = (Digest::new([1; 32]), Digest::new([2; 32]));
+    let asked = async |call, caller: &Caller| {
+        let found = conversations.with_asked(host.store(), call, caller);
+        found.await.unwrap()
+    };
     own.remember_asked(call);
-    let found = conversations.with_asked(call, &ann).unwrap();
-    assert!(Arc::ptr_eq(&found, &own));
-    assert!(conversations.with_asked(call, &bob).is_none());
-    assert!(conversations.with_asked(other, &ann).is_none());
+    assert!(Arc::ptr_eq(&asked(call, &ann).await.unwrap(), &own));
+    assert!(asked(call, &bob).await.is_none());
+    assert!(asked(other, &ann).await.is_none());
     own.forget_asked(call);
-    assert!(conversations.with_asked(call, &ann).is_none());
+    assert!(asked(call, &ann).await.is_none());
+}
+
+#[tokio::test]
+async fn of_conversations_that_ask_about_one_call_the_approved_one_goes_on() {
+    let host = host().await;
+    let ann = caller(Some("ann"));
+    let call = Digest::new([1; 32]);
+    for approved in 0..3 {
+        let conversations = Conversations::default();
+        let begin = || conversations.begin(&host, &ann, Naming::Own).unwrap();
+        let asked = [begin(), begin(), begin()];
+        for conversation in &asked {
+            conversation.remember_asked(call);
+        }
+        let agreed = Agreement {
+            how: AgreedBy::CommandLine,
+            who: None,
+            client: None,
+        };
+        let tool = tools::tools().remove(0);
+        let bound = BoundCall::new(&tool, None, &serde_json::Map::new(), None);
+        let handle = asked[approved].handle();
+        let store = host.store();
+        let kept = store.approve_call(bound, Lifetime::Once, agreed, handle, now_ms());
+        kept.await.unwrap();
+        let found = conversations.with_asked(host.store(), call, &ann).await;
+        assert_eq!(found.unwrap().unwrap().handle(), handle);
+    }
 }
