@@ -247,8 +247,8 @@ fn shower(
     let seals = Arc::clone(shared.host.seals());
     Box::new(move |report: CallReport| {
         if let Some(call) = nameless {
-            let failure = report.failure().map(|failure| failure.category);
-            match failure {
+            let category = report.failure().map(|failure| failure.category);
+            match category {
                 Some(ErrorCategory::ConfirmationRequired) => of.remember_asked(call),
                 _ => of.forget_asked(call),
             }

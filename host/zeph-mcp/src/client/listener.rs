@@ -68,8 +68,8 @@ pub trait ServerListener: Debug + Send + Sync + 'static {
         Box::pin(std::future::ready(QuestionKinds::ALL))
     }
 
-    /// The server asks the user. Called only when [`Offers::elicitation`](super::Offers) is given, with a question of these kinds. While it is open, the limit
-    /// of time of the calls stands still; the future is dropped when the call or the connection ends.
+    /// The server asks the user. Called only when [`Offers::elicitation`](super::Offers) is given, with a question of these kinds. While it
+    /// is open, the limit of time of the calls stands still; the future is dropped when the call or the connection ends.
     fn elicit(&self, _question: ElicitRequestParams) -> Pending<'_, ElicitResult> {
         Box::pin(std::future::ready(ElicitResult::new(
             ElicitationAction::Decline,

@@ -293,7 +293,7 @@ impl SessionManager for Sessions {
         }
         let stream = self.local.create_stream(&self.own_id(id), message).await;
         if let (Err(_), Some(request)) = (&stream, &request) {
-            self.records.answered(id, request);
+            self.records.free(id, request);
         }
         let stream: Events = Box::pin(stream?);
         Ok(self.watched(id, stream, request.map(|request| (None, request))))
@@ -363,7 +363,7 @@ impl Records {
     }
 
     /// The id of a request is free again.
-    fn answered(&self, session: &SessionId, request: &RequestId) {
+    fn free(&self, session: &SessionId, request: &RequestId) {
         if let Some(record) = self.locked().get_mut(session) {
             record.open.remove(request);
         }
@@ -444,7 +444,7 @@ impl SessionStream {
     /// The request needs no answer any more.
     fn answered(&mut self) {
         if let Some(request) = self.request.take() {
-            self.records.answered(&self.session, &request);
+            self.records.free(&self.session, &request);
         }
     }
 }
