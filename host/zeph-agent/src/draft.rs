@@ -6,7 +6,9 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
-use crate::message::{Arguments, AssistantTurn, Item, ItemView, Origin, StopReason, ToolCall};
+use crate::message::{
+    Arguments, AssistantTurn, Item, ItemView, Origin, StopReason, ToolCall, valid_name,
+};
 use crate::provider::ModelEvent;
 use crate::usage::Usage;
 
@@ -38,7 +40,7 @@ impl Draft {
     }
 
     pub(crate) fn call_started(&mut self, id: &str, name: &str) {
-        let (id, name) = (id.to_owned(), name.to_owned());
+        let (id, name) = (id.to_owned(), valid_name(name).into_owned());
         self.events.push(ModelEvent::CallStarted { id, name });
     }
 
@@ -70,10 +72,11 @@ impl Draft {
         self.items.push(Item { view, wire });
     }
 
-    /// The turn, when it has an end. Two calls of one name and id are told apart: an exact repetition is dropped, another gets a new id.
+    /// The turn, when it has an end. Calls have names that can be sent back. Two calls of one name and id are told apart: an exact repetition is dropped, another gets a new id.
     pub(crate) fn finish(self, origin: Origin) -> Option<AssistantTurn> {
         let mut stop = self.stop?;
-        let items = distinct(self.items);
+        let items = self.items.into_iter().map(Item::with_valid_name);
+        let items = distinct(items);
         let has_calls = items
             .iter()
             .any(|item| matches!(item.view, ItemView::Call(_)));
@@ -106,7 +109,7 @@ pub(crate) fn id_or_made(id: Option<&str>) -> String {
     }
 }
 
-fn distinct(items: Vec<Item>) -> Vec<Item> {
+fn distinct(items: impl ExactSizeIterator<Item = Item>) -> Vec<Item> {
     let mut seen: HashMap<String, ToolCall> = HashMap::new();
     let mut kept = Vec::with_capacity(items.len());
     for mut item in items {

@@ -4,6 +4,7 @@
 //! and a neutral view of each for everybody else: the loop, the terminal, other providers.
 
 mod image;
+mod name;
 
 use std::borrow::Cow;
 
@@ -12,6 +13,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 pub use self::image::{IMAGE_BYTES_MAX, Image};
+pub(crate) use self::name::valid_name;
 use crate::settings::ProviderKind;
 
 /// One turn of a conversation. It borrows what the transcript holds: a request keeps no second copy of the conversation in memory.
@@ -84,12 +86,22 @@ pub struct AssistantTurn {
 
 /// A piece of an answer.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(from = "StoredItem")]
 pub struct Item {
     /// What it says, whoever said it.
     pub view: ItemView,
-    /// As its provider sent it: JSON that is sent back as it is. None for what was found in a text.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// As its provider sent it: JSON that is sent back as it is, but for the name of a tool that cannot be sent. None for what was found in
+    /// a text.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub wire: Option<Box<RawValue>>,
+}
+
+/// A piece of an answer as it is stored; earlier versions kept every name of a tool as it came.
+#[derive(Deserialize)]
+struct StoredItem {
+    view: ItemView,
+    #[serde(default)]
+    wire: Option<Box<RawValue>>,
 }
 
 /// What a piece of an answer says.
@@ -111,7 +123,8 @@ pub enum ItemView {
 pub struct ToolCall {
     /// Unique within its turn. Of the provider, or made here where the provider has none.
     pub id: String,
-    /// The name of the tool, not checked.
+    /// The name of the tool, as every provider takes it back: of another that the model wrote, the characters that no tool has are `_`, and it is
+    /// cut. Whether there is such a tool is not checked.
     pub name: String,
     /// What the model passes.
     pub arguments: Arguments,
@@ -225,6 +238,13 @@ impl AssistantTurn {
             ItemView::Thinking(_) | ItemView::Opaque => false,
         };
         !self.items.iter().any(says)
+    }
+}
+
+impl From<StoredItem> for Item {
+    fn from(stored: StoredItem) -> Self {
+        let StoredItem { view, wire } = stored;
+        Self { view, wire }.with_valid_name()
     }
 }
 

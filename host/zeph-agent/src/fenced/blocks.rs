@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::draft::made_id;
-use crate::message::{Arguments, ToolCall};
+use crate::message::{Arguments, ToolCall, valid_name};
 
 /// Names of the field with the name of the tool, and of the one with its arguments, that models use.
 const NAMES: [&str; 4] = ["name", "tool", "tool_id", "function"];
@@ -22,7 +22,7 @@ pub(super) fn calls(text: &str, has_tool: &dyn Fn(&str) -> bool) -> Vec<ToolCall
         let (name, arguments) = call(&block, has_tool)?;
         Some(ToolCall {
             id: made_id(),
-            name,
+            name: valid_name(&name).into_owned(),
             arguments,
         })
     });

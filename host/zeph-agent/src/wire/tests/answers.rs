@@ -124,6 +124,21 @@ fn calls(turn: &AssistantTurn) -> Vec<(&str, String)> {
 }
 
 #[test]
+fn a_name_that_a_model_invents_is_not_sent_back() {
+    for (kind, answer, _) in ANSWERS {
+        let answer = answer.replace("\"get_", "\"get the ");
+        let turn = try_read(kind, answer.as_bytes()).unwrap();
+        let wires = wires(&turn).concat();
+        assert!(!wires.contains("get the "), "{wires}");
+        assert_ne!(turn.calls().count(), 0, "{kind}");
+        for call in turn.calls() {
+            assert!(call.name.starts_with("get_the_"), "{}", call.name);
+            assert!(wires.contains(&call.name), "{wires}");
+        }
+    }
+}
+
+#[test]
 fn anthropic_keeps_signed_and_redacted_thoughts_in_their_place() {
     let (turn, usage) = read(
         ProviderKind::Anthropic,
