@@ -92,6 +92,14 @@ pub(crate) trait Operations {
     ) -> Outcome<AppendEnd>;
     /// The items of a session in order, from the last base on.
     fn session_items(&self, conversation: ConversationId) -> Outcome<SessionItems>;
+    /// The items of a session in order that were appended after the one with the number `after`.
+    fn session_items_after(
+        &self,
+        conversation: ConversationId,
+        after: i64,
+    ) -> Outcome<SessionItems>;
+    /// The number of the last item of a session; 0 when there is none.
+    fn last_item(&self, conversation: ConversationId) -> Outcome<i64>;
     /// The session of a conversation.
     fn session(&self, conversation: ConversationId) -> Outcome<Option<SessionRecord>>;
     /// The sessions of one directory or of all that were used last, newest first, at most `limit`.

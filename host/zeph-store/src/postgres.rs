@@ -122,6 +122,18 @@ impl Operations for Transaction {
         session::items(self, conversation)
     }
 
+    fn session_items_after(
+        &self,
+        conversation: ConversationId,
+        after: i64,
+    ) -> Outcome<SessionItems> {
+        session::items_after(self, conversation, after)
+    }
+
+    fn last_item(&self, conversation: ConversationId) -> Outcome<i64> {
+        session::last(self, &conversation.to_string())
+    }
+
     fn session(&self, conversation: ConversationId) -> Outcome<Option<SessionRecord>> {
         session::of_conversation(self, conversation)
     }

@@ -36,7 +36,7 @@ pub struct NewSessionItem {
 /// The items of a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SessionItems {
-    /// In order, from the last base on; none when there is no such session.
+    /// In order; none when there is no such session.
     pub items: Vec<String>,
     /// The number of the last one, which the next ones are appended after; 0 when there is none.
     pub last: i64,
@@ -101,7 +101,7 @@ impl Store {
         .await
     }
 
-    /// The items of a session.
+    /// The items of a session, from the last base on.
     ///
     /// Errors: [`StoreError`] when the database cannot be read.
     pub async fn session_items(
@@ -110,6 +110,30 @@ impl Store {
     ) -> Result<SessionItems, StoreError> {
         self.run("read a session", Access::Read, move |operations| {
             operations.session_items(conversation)
+        })
+        .await
+    }
+
+    /// The items of a session that were appended after the one with the number `after`.
+    ///
+    /// Errors: [`StoreError`] when the database cannot be read.
+    pub async fn session_items_after(
+        &self,
+        conversation: ConversationId,
+        after: i64,
+    ) -> Result<SessionItems, StoreError> {
+        self.run("read a session", Access::Read, move |operations| {
+            operations.session_items_after(conversation, after)
+        })
+        .await
+    }
+
+    /// The number of the last item of a session, which the next ones are appended after; 0 when there is none.
+    ///
+    /// Errors: [`StoreError`] when the database cannot be read.
+    pub async fn last_item(&self, conversation: ConversationId) -> Result<i64, StoreError> {
+        self.run("read a session", Access::Read, move |operations| {
+            operations.last_item(conversation)
         })
         .await
     }

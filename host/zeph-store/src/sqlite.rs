@@ -118,6 +118,18 @@ impl Operations for ChainedConnection {
         Ok(session::items(self, conversation)?)
     }
 
+    fn session_items_after(
+        &self,
+        conversation: ConversationId,
+        after: i64,
+    ) -> Outcome<SessionItems> {
+        Ok(session::items_after(self, conversation, after)?)
+    }
+
+    fn last_item(&self, conversation: ConversationId) -> Outcome<i64> {
+        Ok(session::last(self, &conversation.to_string())?)
+    }
+
     fn session(&self, conversation: ConversationId) -> Outcome<Option<SessionRecord>> {
         Ok(session::of_conversation(self, conversation)?)
     }

@@ -62,8 +62,11 @@ pub(crate) async fn begin(host: &Host, start: AgentStart) -> Result<HostAgent, S
     let (transcript, last) = match (start.resume, start.conversation) {
         (Some(conversation), _) => journal::load(host.store(), conversation).await?,
         (None, Some(conversation)) => {
-            let (_, last) = journal::load(host.store(), conversation).await?;
-            (Transcript::default(), last)
+            let last = host.store().last_item(conversation).await;
+            (
+                Transcript::default(),
+                last.map_err(|error| error.to_string())?,
+            )
         }
         (None, None) => (Transcript::default(), 0),
     };

@@ -34,6 +34,8 @@ struct SessionState {
     is_begun: bool,
     /// The number of the last item that is known: what follows is appended after it.
     last: i64,
+    /// What failed to be appended after it. One of these may be there all the same: the answer to a commit can be lost.
+    in_doubt: Vec<Vec<String>>,
 }
 
 impl StoreJournal {
@@ -53,6 +55,7 @@ impl StoreJournal {
                 new,
                 is_begun: false,
                 last,
+                in_doubt: Vec::new(),
             }),
         }
     }
@@ -79,6 +82,38 @@ impl StoreJournal {
         let mut session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
         session.is_begun = true;
         Ok(())
+    }
+
+    async fn add(&self, items: &[NewSessionItem], after: i64) -> Result<AppendEnd, String> {
+        let conversation = self.calls.conversation;
+        let added = self
+            .store
+            .append_items(conversation, items.to_vec(), after, now_ms());
+        let added = added.await;
+        if added.is_err() {
+            let mut session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+            let items = items.iter().map(|item| item.json.clone());
+            session.in_doubt.push(items.collect());
+        }
+        added.map_err(|error| error.to_string())
+    }
+
+    fn goes_on_after(&self, last: i64) {
+        let mut session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        session.last = last;
+        session.in_doubt.clear();
+    }
+
+    /// The number of the last item, when all that was appended since the last known one is what this process failed to append.
+    async fn own_last(&self, state: &SessionState) -> Result<Option<i64>, String> {
+        if state.in_doubt.is_empty() {
+            return Ok(None);
+        }
+        let conversation = self.calls.conversation;
+        let found = self.store.session_items_after(conversation, state.last);
+        let found = found.await.map_err(|error| error.to_string())?;
+        let is_own = state.in_doubt.contains(&found.items);
+        Ok(is_own.then_some(found.last))
     }
 }
 
@@ -146,22 +181,22 @@ impl Journal for StoreJournal {
         if !state.is_begun {
             self.begin(state.new.clone()).await?;
         }
-        let append = |after| {
-            let appended = self
-                .store
-                .append_items(conversation, items.clone(), after, now_ms());
-            async move { appended.await.map_err(|error| error.to_string()) }
-        };
-        let mut end = append(state.last).await?;
+        let mut end = self.add(&items, state.last).await?;
         if end == AppendEnd::NoSession {
             // It was deleted while it is in use: it goes on from here.
-            self.begin(state.new).await?;
-            end = append(0).await?;
+            self.begin(state.new.clone()).await?;
+            self.goes_on_after(0);
+            end = self.add(&items, 0).await?;
+        }
+        if end == AppendEnd::Moved
+            && let Some(last) = self.own_last(&state).await?
+        {
+            self.goes_on_after(last);
+            end = self.add(&items, last).await?;
         }
         match end {
             AppendEnd::Appended(last) => {
-                let mut session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
-                session.last = last;
+                self.goes_on_after(last);
                 Ok(())
             }
             AppendEnd::NoSession => Err("the conversation was deleted".to_owned()),
@@ -188,4 +223,72 @@ pub(crate) async fn load(
         entries.push(entry);
     }
     Ok((Transcript::load(entries), stored.last))
+}
+
+#[cfg(test)]
+mod tests {
+    use zeph_agent::transcript::NoteEntry;
+    use zeph_config::Flags;
+    use zeph_core::principal::Principal;
+
+    use super::*;
+    use crate::host::{Host, StartOptions};
+    use crate::traceless;
+
+    fn note(text: &str) -> TranscriptEntry {
+        TranscriptEntry::Note(NoteEntry {
+            text: text.to_owned(),
+            ended_task: None,
+        })
+    }
+
+    fn item(text: &str) -> NewSessionItem {
+        NewSessionItem {
+            json: serde_json::to_string(&note(text)).unwrap(),
+            is_base: false,
+        }
+    }
+
+    /// A journal with one item, and behind it another one that it did not see.
+    async fn behind(host: &Host) -> StoreJournal {
+        let principal = Principal::Model { caller_id: None };
+        let session = host.open_session(None, principal).await.unwrap();
+        let conversation = session.conversation;
+        let store = host.store().clone();
+        let journal = StoreJournal::new(store.clone(), session, "/work".to_owned(), 0);
+        journal.append(&[note("first")]).await.unwrap();
+        let last = store.last_item(conversation).await.unwrap();
+        let appended = store.append_items(conversation, vec![item("second")], last, 1);
+        assert!(matches!(appended.await.unwrap(), AppendEnd::Appended(_)));
+        journal
+    }
+
+    #[tokio::test]
+    async fn what_lasted_without_its_answer_is_not_of_another_process() {
+        let config = traceless::config(std::env::temp_dir(), Flags::default());
+        let (host, _) = Host::start(config, StartOptions::default()).await.unwrap();
+        let cases: [(&[&str], &str); 3] = [
+            (&["second"], "first second third"),
+            (&["other", "second"], "first second third"),
+            (&["other"], "first second"),
+        ];
+        for (in_doubt, expected) in cases {
+            let journal = behind(&host).await;
+            journal.session.lock().unwrap().in_doubt =
+                in_doubt.iter().map(|text| vec![item(text).json]).collect();
+            let appended = journal.append(&[note("third")]).await;
+            assert_eq!(
+                appended.is_ok(),
+                expected.ends_with("third"),
+                "{appended:?}"
+            );
+            let conversation = journal.calls.conversation;
+            let stored = host.store().session_items(conversation).await.unwrap();
+            let expected: Vec<String> = expected.split(' ').map(|text| item(text).json).collect();
+            assert_eq!(stored.items, expected);
+            // From there on it goes as before.
+            let again = journal.append(&[note("fourth")]).await;
+            assert_eq!(again.is_ok(), appended.is_ok(), "{again:?}");
+        }
+    }
 }

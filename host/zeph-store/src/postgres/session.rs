@@ -64,7 +64,7 @@ pub(super) fn append(
 }
 
 /// The number of the last item; 0 when there is none.
-fn last(transaction: &Transaction, id: &str) -> Outcome<i64> {
+pub(super) fn last(transaction: &Transaction, id: &str) -> Outcome<i64> {
     const SQL: &str = "SELECT coalesce(max(seq), 0) FROM agent_items WHERE conversation_id = $1";
     let row = transaction.query_opt(SQL, &[&id])?;
     row.map_or(Ok(0), |row| get(&row, 0))
@@ -79,7 +79,21 @@ pub(super) fn items(
         SELECT item, seq FROM agent_items WHERE conversation_id = $1 AND seq >=
             (SELECT coalesce(max(seq), 0) FROM agent_items WHERE conversation_id = $1 AND is_base)
         ORDER BY seq";
-    let rows = transaction.query(SQL, &[&conversation.to_string()])?;
+    read(&transaction.query(SQL, &[&conversation.to_string()])?)
+}
+
+/// The items after the one with the number `after`.
+pub(super) fn items_after(
+    transaction: &Transaction,
+    conversation: ConversationId,
+    after: i64,
+) -> Outcome<SessionItems> {
+    const SQL: &str = "
+        SELECT item, seq FROM agent_items WHERE conversation_id = $1 AND seq > $2 ORDER BY seq";
+    read(&transaction.query(SQL, &[&conversation.to_string(), &after])?)
+}
+
+fn read(rows: &[Row]) -> Outcome<SessionItems> {
     let items = rows.iter().map(|row| get(row, 0)).collect::<Outcome<_>>()?;
     let last = rows.last().map_or(Ok(0), |row| get(row, 1))?;
     Ok(SessionItems { items, last })

@@ -1,6 +1,6 @@
 //! Sessions of the agent in SQL.
 
-use rusqlite::{Connection, OptionalExtension as _, Row, params};
+use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, params};
 use zeph_core::id::ConversationId;
 
 use super::audit::parsed;
@@ -67,7 +67,7 @@ pub(super) fn append(
 }
 
 /// The number of the last item; 0 when there is none.
-fn last(connection: &Connection, id: &str) -> rusqlite::Result<i64> {
+pub(super) fn last(connection: &Connection, id: &str) -> rusqlite::Result<i64> {
     const SQL: &str = "SELECT coalesce(max(seq), 0) FROM agent_items WHERE conversation_id = ?1";
     connection
         .prepare_cached(SQL)?
@@ -83,9 +83,28 @@ pub(super) fn items(
         SELECT item, seq FROM agent_items WHERE conversation_id = ?1 AND seq >=
             (SELECT coalesce(max(seq), 0) FROM agent_items WHERE conversation_id = ?1 AND is_base)
         ORDER BY seq";
+    read(connection, SQL, params![conversation.to_string()])
+}
+
+/// The items after the one with the number `after`.
+pub(super) fn items_after(
+    connection: &Connection,
+    conversation: ConversationId,
+    after: i64,
+) -> rusqlite::Result<SessionItems> {
+    const SQL: &str = "
+        SELECT item, seq FROM agent_items WHERE conversation_id = ?1 AND seq > ?2 ORDER BY seq";
+    read(connection, SQL, params![conversation.to_string(), after])
+}
+
+fn read(
+    connection: &Connection,
+    sql: &str,
+    values: &[&dyn ToSql],
+) -> rusqlite::Result<SessionItems> {
     let mut found = SessionItems::default();
-    let mut statement = connection.prepare_cached(SQL)?;
-    let mut rows = statement.query([conversation.to_string()])?;
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query(values)?;
     while let Some(row) = rows.next()? {
         found.items.push(row.get(0)?);
         found.last = row.get(1)?;

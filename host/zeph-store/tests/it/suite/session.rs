@@ -1,7 +1,7 @@
 //! Sessions of the agent: items in order, from the last base on, found by directory, gone with their conversation.
 
 use zeph_core::id::ConversationId;
-use zeph_store::{AppendEnd, NewSession, NewSessionItem, Store};
+use zeph_store::{AppendEnd, NewSession, NewSessionItem, SessionItems, Store};
 
 use crate::database::{Database, on_every_database};
 use crate::setup::NOW_MS;
@@ -152,6 +152,19 @@ async fn what_was_appended_meanwhile_is_in_nobodys_way<D: Database>() {
     append(&stores[0], id, vec![item("3")], second).await;
     let stored = stores[1].session_items(id).await.unwrap();
     assert_eq!(stored.items, ["1", "2", "3"]);
+    assert_eq!(stores[1].last_item(id).await.unwrap(), stored.last);
+    let later = stores[1].session_items_after(id, first).await.unwrap();
+    assert_eq!(
+        (later.items.join(" "), later.last),
+        ("2 3".to_owned(), stored.last)
+    );
+    let none = stores[1]
+        .session_items_after(id, stored.last)
+        .await
+        .unwrap();
+    assert_eq!(none, SessionItems::default());
+    let unknown = ConversationId::new();
+    assert_eq!(stores[1].last_item(unknown).await.unwrap(), 0);
 }
 
 on_every_database! {
