@@ -35,12 +35,52 @@ impl StoreLocation {
         }
     }
 
-    /// The folder of the values of secrets: beside the database.
+    /// The folder of the values of secrets: beside the database. Where the path is a link, beside that, if it is there: so it stayed when
+    /// the file was moved elsewhere.
     pub fn secrets(&self) -> Option<PathBuf> {
         match self {
-            Self::File(path) => Some(path.with_file_name("secrets")),
+            Self::File(path) => Some(beside(path)),
             Self::Memory => None,
             Self::Server(server) => Some(server.folder.as_ref()?.join("secrets")),
         }
+    }
+}
+
+fn beside(path: &Path) -> PathBuf {
+    const SECRETS: &str = "secrets";
+    let secrets = path.with_file_name(SECRETS);
+    if !path.is_symlink() || secrets.exists() {
+        return secrets;
+    }
+    let real = std::fs::canonicalize(path);
+    real.map_or(secrets, |real| real.with_file_name(SECRETS))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn secrets_of_a_link_are_where_there_are_some_or_beside_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        for name in ["real", "link"] {
+            fs::create_dir(root.join(name)).unwrap();
+        }
+        let (file, link) = (root.join("real/zeph.db"), root.join("link/zeph.db"));
+        symlink(&file, &link).unwrap();
+        let secrets = |path: &Path| StoreLocation::File(path.to_owned()).secrets().unwrap();
+        // It leads nowhere.
+        assert_eq!(secrets(&link), root.join("link/secrets"));
+        fs::write(&file, "").unwrap();
+        assert_eq!(secrets(&link), root.join("real/secrets"));
+        fs::create_dir(root.join("real/secrets")).unwrap();
+        assert_eq!(secrets(&link), root.join("real/secrets"));
+        fs::create_dir(root.join("link/secrets")).unwrap();
+        assert_eq!(secrets(&link), root.join("link/secrets"));
+        assert_eq!(secrets(&file), root.join("real/secrets"));
     }
 }

@@ -35,6 +35,14 @@ pub enum StoreError {
         /// What is there.
         kind: &'static str,
     },
+    /// The path of the store is a symbolic link to a file that is not there.
+    #[error("the store `{}` is a link to `{}`, which is not there", path.display(), target.display())]
+    DanglingLink {
+        /// The path.
+        path: PathBuf,
+        /// What the link says.
+        target: PathBuf,
+    },
     /// The store, or the folder it is in, cannot be written.
     #[error("cannot {operation}: the store `{}` or its folder is read-only", path.display())]
     ReadOnly {
@@ -270,6 +278,9 @@ impl StoreError {
             Self::Corrupt { .. } => Some(
                 "put a backup in its place, or start a host that makes calls again (`zeph-host run`, `serve` or `call`): it sets a damaged store aside, and starts a fresh one",
             ),
+            Self::DanglingLink { .. } => Some(
+                "put the file there, or set `store.path` to the place where the store is to be",
+            ),
             Self::Older { .. } => Some(
                 "bring it to this version first, with `zeph-host --set store.path=FILE store migrate`; of a backup, do so with a copy",
             ),
@@ -293,7 +304,7 @@ impl StoreError {
                 "make the key available again, or move the file away and run `zeph-host audit rekey`: earlier records can no longer be verified then",
             ),
             Self::AuditKeyMissing { .. } => Some(
-                "restore the file, or run `zeph-host audit rekey` to go on with a new key: earlier records can no longer be verified then",
+                "restore the file, which may lie beside the store itself where `store.path` is a link, or run `zeph-host audit rekey` to go on with a new key: earlier records can no longer be verified then",
             ),
             Self::AuditFile { .. } => Some(
                 "set `tools.audit.file` to a file in a folder you may write, or remove that key to keep only the table",

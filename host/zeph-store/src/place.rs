@@ -39,6 +39,24 @@ impl FileId {
     }
 }
 
+/// Where the store at `path` is: absolute, so that it stays the same when the process changes its directory, and no link, so that whoever
+/// comes by another name finds the same lock, log and notes beside it. Links among its folders lead to the same ones anyway.
+///
+/// Errors: [`StoreError::DanglingLink`]; [`StoreError::File`] when the path cannot be looked at.
+pub(crate) fn real(path: &Path) -> Result<PathBuf, StoreError> {
+    let path = std::path::absolute(path).map_err(file("find the store", path))?;
+    if !path.is_symlink() {
+        return Ok(path);
+    }
+    fs::canonicalize(&path).map_err(|source| match source.kind() {
+        io::ErrorKind::NotFound => StoreError::DanglingLink {
+            target: fs::read_link(&path).unwrap_or_default(),
+            path,
+        },
+        _ => file("find the store", &path)(source),
+    })
+}
+
 /// `path` with `suffix` appended to its last part.
 pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();

@@ -105,7 +105,7 @@ fn told(
 fn keys_of(location: &Location, data: Option<&Path>) -> Option<PathBuf> {
     match location {
         Location::Memory => None,
-        Location::File(path) => Some(path.with_file_name("secrets")),
+        Location::File(path) => StoreLocation::File(path.clone()).secrets(),
         Location::Server(_) => Some(data?.join("secrets")),
     }
 }

@@ -60,11 +60,10 @@ pub(super) fn site_of(
     let Location::File(path) = location else {
         return Ok(None);
     };
-    let path = std::path::absolute(path).map_err(file("find the store", path))?;
-    Ok(path.is_file().then_some(Site {
-        path,
-        busy_timeout: options.busy_timeout,
-    }))
+    match path.is_file() {
+        true => real_site(path, options).map(Some),
+        false => Ok(None),
+    }
 }
 
 pub(crate) fn open_memory(options: &StoreOptions) -> Result<Database, StoreError> {
@@ -91,7 +90,7 @@ pub(crate) fn open_file(
     options: &StoreOptions,
     when_damaged: WhenDamaged,
 ) -> Result<(Database, Vec<String>), StoreError> {
-    let site = absolute_site(&path, options)?;
+    let site = real_site(&path, options)?;
     let path = site.path.as_path();
     place::create_folder_of(path).map_err(file("create the folder of the store", path))?;
     place::check_regular(path)?;
@@ -136,7 +135,7 @@ pub(crate) fn open_file(
 ///
 /// Errors: [`StoreError::Corrupt`], [`StoreError::Foreign`]; [`StoreError::Older`] and [`StoreError::Newer`] for another schema.
 pub(crate) fn open_to_read(path: &Path, options: &StoreOptions) -> Result<Database, StoreError> {
-    let site = absolute_site(path, options)?;
+    let site = real_site(path, options)?;
     place::check_regular(&site.path)?;
     let log = place::with_suffix(&site.path, "-wal");
     let has_log = std::fs::metadata(log).is_ok_and(|log| log.len() > 0);
@@ -175,15 +174,13 @@ fn connect_to_read(site: &Site) -> Result<Connection, StoreError> {
 ///
 /// Errors: [`StoreError::Corrupt`], and why it cannot be read. Limits: O(size of the file).
 pub(crate) fn check_file(path: &Path, options: &StoreOptions) -> Result<(), StoreError> {
-    let site = absolute_site(path, options)?;
+    let site = real_site(path, options)?;
     check_whole(&site)
 }
 
-/// Where the file at `path` is. Absolute, so that it stays the same when the process changes its directory.
-fn absolute_site(path: &Path, options: &StoreOptions) -> Result<Site, StoreError> {
-    let path = std::path::absolute(path).map_err(file("find the store", path))?;
+fn real_site(path: &Path, options: &StoreOptions) -> Result<Site, StoreError> {
     Ok(Site {
-        path,
+        path: place::real(path)?,
         busy_timeout: options.busy_timeout,
     })
 }

@@ -33,7 +33,7 @@ pub(super) fn store(context: &Context, config: &Config) -> Vec<DoctorCheck> {
         }
         StoreLocation::Server(server) => return vec![server_of(context, config, server)],
     };
-    if !path.exists() {
+    if !path.exists() && !path.is_symlink() {
         return vec![writable(GROUP, "database", path, "store.path").required()];
     }
     let opened = host::open_store(config).and_then(|opened| {

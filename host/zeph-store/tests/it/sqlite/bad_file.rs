@@ -1,6 +1,7 @@
 //! Database files that are damaged, newer, or another program's.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use zeph_core::id::ConversationId;
@@ -84,6 +85,35 @@ async fn a_damaged_file_is_set_aside_and_told() {
         store.close().await.unwrap();
         assert_eq!(n_rows(&open(&path)).await, 1, "{name}");
     }
+}
+
+#[tokio::test]
+async fn a_link_and_its_file_are_one_store() {
+    let (dir, path) = fresh();
+    let good = filled(&path).await;
+    let links = tempfile::tempdir().unwrap();
+    let link = links.path().join("link.db");
+    symlink(&path, &link).unwrap();
+    for name in [&link, &path] {
+        let store = open(name);
+        assert_eq!(n_rows(&store).await, 100);
+        store.close().await.unwrap();
+    }
+    // Damage is found by one name and mended for both.
+    drop(fs::remove_file(dir.path().join("zeph.db-wal")));
+    fs::write(&path, &good[..100]).unwrap();
+    assert_eq!(try_open(&link).unwrap().notices.len(), 1);
+    assert_eq!(fs::read(dir.path().join(ASIDE)).unwrap(), good[..100]);
+    assert_eq!(n_rows(&open(&path)).await, 0);
+    assert!(link.is_symlink());
+    assert_eq!(names(links.path()), ["link.db"]);
+    // What it leads to is gone.
+    fs::rename(&path, dir.path().join("moved.db")).unwrap();
+    for try_to in [try_open, try_look] {
+        let told = told(&try_to(&link).unwrap_err());
+        assert!(told.contains("which is not there"), "{told}");
+    }
+    assert_eq!(names(links.path()), ["link.db"]);
 }
 
 #[tokio::test]
