@@ -10,6 +10,7 @@ use std::thread;
 
 use crate::error::StoreError;
 use crate::open::{Location, StoreOptions};
+use crate::place;
 use crate::store::Store;
 
 /// Tables that say something of their own database and nothing of what is kept in it.
@@ -110,7 +111,8 @@ impl Store {
     ///
     /// It blocks until that is done. The one it copies from is only read. Secrets and the keys of the audit log are not in a database and
     /// stay where they are.
-    /// Errors: those of [`Store::open`]; [`StoreError::NotThere`] when there is nothing to copy, [`StoreError::Older`] when one of them is of
+    /// Errors: those of [`Store::open`]; [`StoreError::NotThere`] when there is nothing to copy, [`StoreError::UnreadableSource`],
+    /// [`StoreError::CopyToItself`], [`StoreError::Older`] when one of them is of
     /// another version, [`StoreError::Occupied`] when the target holds anything, [`StoreError::CopyDiffers`] when another process wrote to it meanwhile.
     pub fn copy(
         from: &Location,
@@ -118,10 +120,9 @@ impl Store {
         options: &StoreOptions,
         tell: &mut (dyn FnMut(&str, u64) + Send),
     ) -> Result<CopyReport, StoreError> {
-        if from == to {
-            return Err(StoreError::Occupied {
+        if are_one(from, to) {
+            return Err(StoreError::CopyToItself {
                 place: to.to_string(),
-                table: "every table".to_owned(),
             });
         }
         // On a thread of its own: the caller may be one of a runtime, where nothing may wait.
@@ -131,6 +132,15 @@ impl Store {
                 operation: "copy the store",
             }))
         })
+    }
+}
+
+fn are_one(from: &Location, to: &Location) -> bool {
+    match (from, to) {
+        (Location::File(from), Location::File(to)) => {
+            matches!((place::real(from), place::real(to)), (Ok(from), Ok(to)) if from == to)
+        }
+        _ => from == to,
     }
 }
 

@@ -183,6 +183,20 @@ pub enum StoreError {
         /// Where it should be.
         place: String,
     },
+    /// A store cannot be read where it lies, to be copied from there.
+    #[error("the store `{}` cannot be read where it is", path.display())]
+    UnreadableSource {
+        /// The database file.
+        path: PathBuf,
+        /// What SQLite said.
+        source: ErrorSource,
+    },
+    /// A store should be copied to itself.
+    #[error("the store `{place}` cannot be copied to itself")]
+    CopyToItself {
+        /// Where it is.
+        place: String,
+    },
     /// What a store should be copied to is not empty; it was left untouched.
     #[error("the store `{place}` is not empty: {table} has rows")]
     Occupied {
@@ -281,12 +295,18 @@ impl StoreError {
             Self::DanglingLink { .. } => Some(
                 "put the file there, or set `store.path` to the place where the store is to be",
             ),
+            Self::Older { place, .. } if is_server(place) => Some(
+                "bring it to this version first, with `zeph-host --set store.url=URL store migrate`",
+            ),
             Self::Older { .. } => Some(
                 "bring it to this version first, with `zeph-host --set store.path=FILE store migrate`; of a backup, do so with a copy",
             ),
             Self::Newer { .. } => Some(
                 "use the newer program, put back a backup that this one made, or set `store.path` to another file",
             ),
+            Self::Foreign { path } if is_server(&path.to_string_lossy()) => {
+                Some("let `store.url` name a database or schema of its own")
+            }
             Self::Foreign { .. } => Some("set `store.path` to a file of its own"),
             Self::Moved { .. } | Self::AuditKeyChanged => Some("start the host again"),
             Self::AuditKeys {
@@ -323,6 +343,10 @@ impl StoreError {
                 "set `store.url` to `postgres://USER:PASSWORD@HOST:PORT/DATABASE?sslmode=verify-full`",
             ),
             Self::NotThere { .. } => Some("name a store that exists: `sqlite:PATH` or a URL"),
+            Self::UnreadableSource { .. } => Some(
+                "copy the file, with its `-wal` if there is one, to a folder you may write, and name that copy",
+            ),
+            Self::CopyToItself { .. } => Some("name another file, or a server"),
             Self::Occupied { .. } => Some("copy to a new file, or to an empty database or schema"),
             Self::CopyDiffers { .. } => Some("end the hosts that use it, and copy again"),
             Self::CopyUnknown { .. } => Some("copy with the program that made the store"),
@@ -332,6 +356,11 @@ impl StoreError {
             | Self::Closed { .. } => None,
         }
     }
+}
+
+/// Whether a place is a URL; those of files are absolute.
+fn is_server(place: &str) -> bool {
+    !place.starts_with('/') && place.contains("://")
 }
 
 /// Names the file operation that failed; for `map_err`.

@@ -20,7 +20,13 @@ pub(super) struct SqliteEnd {
 impl SqliteEnd {
     /// The end that is copied from: nothing in its file changes.
     pub(super) fn open_source(path: &Path, options: &StoreOptions) -> Result<Self, StoreError> {
-        Self::begun(open_to_read(path, options)?, "BEGIN")
+        let opened = open_to_read(path, options).map_err(|error| match error {
+            StoreError::ReadOnly { path, source, .. } => {
+                StoreError::UnreadableSource { path, source }
+            }
+            other => other,
+        });
+        Self::begun(opened?, "BEGIN")
     }
 
     /// The end that is copied to. A file that is there has to be of this version, or empty.

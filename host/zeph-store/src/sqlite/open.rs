@@ -3,6 +3,8 @@
 //! It reads a handful of pages whatever the size of the database; the whole file is checked only when something
 //! signals damage.
 
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
 use rusqlite::config::DbConfig;
@@ -137,9 +139,14 @@ pub(crate) fn open_file(
 pub(crate) fn open_to_read(path: &Path, options: &StoreOptions) -> Result<Database, StoreError> {
     let site = real_site(path, options)?;
     place::check_regular(&site.path)?;
-    let log = place::with_suffix(&site.path, "-wal");
-    let has_log = std::fs::metadata(log).is_ok_and(|log| log.len() > 0);
-    let connection = told_if_foreign(&site, connect_to_read(&site))?;
+    let log = std::fs::metadata(place::with_suffix(&site.path, "-wal"));
+    let has_log = log.as_ref().is_ok_and(|log| log.len() > 0);
+    let connected = match connect_to_read(&site, open_connection) {
+        // No log can be made beside it; where there is none, nobody writes to it either.
+        Err(StoreError::ReadOnly { .. }) if log.is_err() => connect_to_read(&site, open_immutable),
+        other => other,
+    };
+    let connection = told_if_foreign(&site, connected)?;
     // An empty log that this made goes when it is closed; one that holds something is its owner's.
     connection
         .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, has_log)
@@ -151,9 +158,12 @@ pub(crate) fn open_to_read(path: &Path, options: &StoreOptions) -> Result<Databa
     })
 }
 
-fn connect_to_read(site: &Site) -> Result<Connection, StoreError> {
+fn connect_to_read(
+    site: &Site,
+    open: fn(&Site) -> rusqlite::Result<Connection>,
+) -> Result<Connection, StoreError> {
     let fault = |source| site.error(OPEN, source);
-    let connection = open_connection(site).map_err(fault)?;
+    let connection = open(site).map_err(fault)?;
     connection
         .pragma_update(None, "query_only", true)
         .map_err(fault)?;
@@ -241,6 +251,23 @@ pub(crate) fn open_connection(site: &Site) -> rusqlite::Result<Connection> {
     connection.busy_timeout(site.busy_timeout)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     Ok(connection)
+}
+
+/// A connection to a file that nobody changes, in a folder where nothing can be made.
+fn open_immutable(site: &Site) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+        | OpenFlags::SQLITE_OPEN_URI
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | OpenFlags::SQLITE_OPEN_EXRESCODE;
+    let mut uri = b"file:".to_vec();
+    for byte in site.path.as_os_str().as_bytes() {
+        match byte {
+            b'%' | b'?' | b'#' => uri.extend_from_slice(format!("%{byte:02X}").as_bytes()),
+            other => uri.push(*other),
+        }
+    }
+    uri.extend_from_slice(b"?immutable=1");
+    Connection::open_with_flags(PathBuf::from(OsString::from_vec(uri)), flags)
 }
 
 /// Refuses a database of another application or of a newer program, before anything is written. The version of its schema; none when it is

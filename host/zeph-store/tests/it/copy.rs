@@ -1,6 +1,7 @@
 //! Copies between databases: every table, in both directions, or nothing.
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use zeph_core::id::ConversationId;
 use zeph_store::{CopyReport, Location, Store, StoreError, StoreOptions};
 
 use crate::database::{Database as _, Postgres};
-use crate::setup::{NOW_MS, fresh, open, open_url, sql, told};
+use crate::setup::{NOW_MS, as_plain_user, fresh, open, open_url, sql, told};
 
 fn options() -> StoreOptions {
     StoreOptions {
@@ -202,6 +203,48 @@ async fn a_copy_goes_on_like_its_original() {
     );
 }
 
+#[test]
+fn a_store_is_not_copied_to_itself() {
+    let (folder, path) = fresh();
+    drop(open(&path));
+    let link = folder.path().join("link.db");
+    std::os::unix::fs::symlink(&path, &link).unwrap();
+    for (from, to) in [(&path, &path), (&path, &link), (&link, &path)] {
+        let error = copy(&file(from), &file(to)).unwrap_err();
+        let is_told = told(&error).contains("cannot be copied to itself");
+        assert!(is_told, "{}", told(&error));
+    }
+}
+
+#[test]
+fn a_file_that_nobody_may_change_is_copied_from() {
+    let (folder, path) = full();
+    let before = rows(&path);
+    // A backup is one file.
+    sql(&path)
+        .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+        .unwrap();
+    let odd = folder.path().join("100%#?.db");
+    std::fs::rename(&path, &odd).unwrap();
+    for beside in ["zeph.db-wal", "zeph.db-shm", "zeph.db.lock"] {
+        drop(std::fs::remove_file(folder.path().join(beside)));
+    }
+    let (target_folder, target) = fresh();
+    let set_mode = |path: &Path, mode| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    set_mode(&odd, 0o444);
+    set_mode(folder.path(), 0o555);
+    set_mode(target_folder.path(), 0o777);
+    let (from, to) = (file(&odd), file(&target));
+    let names = || std::fs::read_dir(folder.path()).unwrap().count();
+    let copied = as_plain_user(async move { copy(&from, &to).map_err(|error| told(&error)) });
+    assert_eq!(names(), 1);
+    set_mode(folder.path(), 0o755);
+    copied.unwrap();
+    assert_eq!(rows(&target), before);
+}
+
 #[tokio::test]
 async fn what_holds_something_is_not_copied_to() {
     if !Postgres::is_there() {
@@ -222,8 +265,6 @@ async fn what_holds_something_is_not_copied_to() {
     }
     assert_eq!(rows(&other), before);
     assert_eq!(store.list_conversations(10).await.unwrap().len(), 1);
-    let error = copy(&file(&path), &file(&path)).unwrap_err();
-    assert!(matches!(error, StoreError::Occupied { .. }), "{error:?}");
     let missing = path.with_file_name("missing.db");
     let error = copy(&file(&missing), &server(&Postgres::fresh())).unwrap_err();
     assert!(matches!(error, StoreError::NotThere { .. }), "{error:?}");

@@ -1,9 +1,12 @@
 //! What the tests share: a store in a fresh folder, and calls with nothing special about them.
 
 use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::Duration;
 
 use rusqlite::Connection;
+use rustix::process::{Uid, geteuid};
+use rustix::thread::set_thread_res_uid;
 use tempfile::TempDir;
 use zeph_core::id::{CallId, ConversationId};
 use zeph_store::{
@@ -13,6 +16,25 @@ use zeph_store::{
 
 /// The moment at which every test takes place.
 pub(crate) const NOW_MS: i64 = 1_753_900_000_123;
+
+/// A user who owns nothing.
+const NOBODY: u32 = 65_534;
+
+/// Runs `work` on a thread of an ordinary user: root may write everywhere. The credentials are the thread's own and end with it;
+/// threads that it starts have them too.
+pub(crate) fn as_plain_user<T: Send + 'static>(
+    work: impl Future<Output = T> + Send + 'static,
+) -> T {
+    let run = move || {
+        if geteuid().is_root() {
+            let nobody = Uid::from_raw(NOBODY);
+            set_thread_res_uid(nobody, nobody, nobody).unwrap();
+        }
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        runtime.enable_all().build().unwrap().block_on(work)
+    };
+    thread::spawn(run).join().unwrap()
+}
 
 /// A fresh folder and the path of a store in it that is not there yet.
 pub(crate) fn fresh() -> (TempDir, PathBuf) {

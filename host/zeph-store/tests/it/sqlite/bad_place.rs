@@ -3,17 +3,11 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::thread;
 
-use rustix::process::{Uid, geteuid};
-use rustix::thread::set_thread_res_uid;
 use zeph_core::id::ConversationId;
 use zeph_store::StoreError;
 
-use crate::setup::{NOW_MS, begin, fresh, memory, n_rows, open, told, try_open};
-
-/// A user who owns nothing.
-const NOBODY: u32 = 65_534;
+use crate::setup::{NOW_MS, as_plain_user, begin, fresh, memory, n_rows, open, told, try_open};
 
 /// Opening fails, and what is told starts as expected, names the path, and tells what to do.
 fn check_refused(path: &Path, expected_start: &str) {
@@ -63,20 +57,6 @@ fn places_that_cannot_hold_a_store() {
         "cannot create the lock file `/proc/zeph.db.lock`",
     );
     assert_eq!(fs::read_to_string(&plain).unwrap(), "text");
-}
-
-/// Runs `work` on a thread of an ordinary user: root may write everywhere. The credentials are the thread's own and end with it;
-/// threads that it starts have them too.
-fn as_plain_user(work: impl Future<Output = ()> + Send + 'static) {
-    let run = move || {
-        if geteuid().is_root() {
-            let nobody = Uid::from_raw(NOBODY);
-            set_thread_res_uid(nobody, nobody, nobody).unwrap();
-        }
-        let mut runtime = tokio::runtime::Builder::new_current_thread();
-        runtime.enable_all().build().unwrap().block_on(work);
-    };
-    thread::spawn(run).join().unwrap();
 }
 
 #[test]
