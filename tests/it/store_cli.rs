@@ -148,8 +148,9 @@ fn a_damaged_store_is_set_aside_by_who_makes_calls_alone() {
     let copy = format!("sqlite:{}", path.display());
     let target = folder.join("new.db");
     let to = format!("sqlite:{}", target.display());
-    let commands: [(&[&str], i32); 4] = [
+    let commands: [(&[&str], i32); 5] = [
         (&["stats"], 3),
+        (&["index", "--status"], 3),
         (&["audit", "verify"], 1),
         (&["store", "migrate"], 3),
         (&["store", "copy", &copy, &to], 1),

@@ -290,7 +290,7 @@ impl StoreError {
                 Some("wait for the other process or end it, or give this one its own `store.path`")
             }
             Self::Corrupt { .. } => Some(
-                "put a backup in its place, or start a host that makes calls again (`zeph-host run`, `serve` or `call`): it sets a damaged store aside, and starts a fresh one",
+                "put a backup in its place, or start a host that makes calls again (such as `zeph-host run`, `serve`, `call` or `index`): it sets a damaged store aside, and starts a fresh one",
             ),
             Self::DanglingLink { .. } => Some(
                 "put the file there, or set `store.path` to the place where the store is to be",

@@ -61,7 +61,7 @@ pub(super) fn run(context: &Context, options: CallArgs) -> Result<Exit, CliError
                 (host, tool)
             }
             None => {
-                let host = context.start_for(config, &options.tool).await?;
+                let host = context.start_for(config, &options.tool, false).await?;
                 (host, options.tool.clone())
             }
         };

@@ -209,10 +209,16 @@ impl Context {
         self.start_with(config, options).await
     }
 
-    /// Starts a host for one call of this tool.
-    pub(crate) async fn start_for(&self, config: Config, tool: &str) -> Result<Host, CliError> {
+    /// Starts a host for one call of this tool; `only_looks` where that call is made to see what there is.
+    pub(crate) async fn start_for(
+        &self,
+        config: Config,
+        tool: &str,
+        only_looks: bool,
+    ) -> Result<Host, CliError> {
         self.mention_unused(&config);
         let options = StartOptions {
+            only_looks,
             program: self.program(),
             expected_tool: Some(tool.to_owned()),
             tell: self.tell_on_stderr(),

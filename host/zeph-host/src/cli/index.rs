@@ -30,7 +30,7 @@ const REPORTS_MAX: usize = 16;
 pub(super) fn run(context: &Context, options: &Index) -> Result<Exit, CliError> {
     let config = context.config()?;
     context::block_on(async {
-        let host = context.start_for(config, TOOL).await?;
+        let host = context.start_for(config, TOOL, options.status).await?;
         let session = host.open_session(None, context.operator()?).await?;
         let mut interrupts = Interrupts::listen()
             .map_err(|error| CliError::internal("signals cannot be heard").because(error))?;
