@@ -75,7 +75,7 @@ impl KeptJobs {
         self.jobs.extend(away);
         self.retry_at = (!self.jobs.is_empty()).then(|| Instant::now() + pause);
         if self.jobs.is_empty() {
-            tracing::info!("no end of a call is kept any more");
+            tracing::info!("no end of a call waits to be recorded any more");
             self.since = None;
         }
     }

@@ -54,14 +54,11 @@ pub(crate) fn migrate(server: &Arc<Server>) -> Result<(), StoreError> {
     let migrated = migrated(&transaction);
     transaction.roll_back();
     let path = server.site.server.clone().into();
+    let known = newest_version();
     match migrated.map_err(|fault| server.site.told("open the store", fault))? {
-        Migrated::Ours => Ok(()),
-        Migrated::Foreign => Err(StoreError::Foreign { path }),
-        Migrated::Newer(found) => Err(StoreError::Newer {
-            path,
-            found,
-            known: newest_version(),
-        }),
+        Found::Tables => Err(StoreError::Foreign { path }),
+        Found::Version(found) if found > known => Err(StoreError::Newer { path, found, known }),
+        Found::Nothing | Found::Version(_) => Ok(()),
     }
 }
 
@@ -70,7 +67,7 @@ pub(crate) fn migrate(server: &Arc<Server>) -> Result<(), StoreError> {
 /// Errors: [`StoreError::Older`], [`StoreError::Newer`], [`StoreError::Foreign`], [`StoreError::ServerAway`], [`StoreError::Busy`].
 pub(crate) fn is_there(server: &Arc<Server>) -> Result<bool, StoreError> {
     let transaction = Transaction::new(Arc::clone(server))?;
-    let found = found(&transaction);
+    let found = transaction.begin().and_then(|()| found(&transaction));
     transaction.roll_back();
     let place = server.site.server.clone();
     let known = newest_version();
@@ -100,7 +97,6 @@ enum Found {
 }
 
 fn found(transaction: &Transaction) -> Outcome<Found> {
-    transaction.begin()?;
     Ok(match version(transaction)? {
         Some(version) => Found::Version(version),
         None if has_table(transaction, "conversations")? => Found::Tables,
@@ -108,31 +104,23 @@ fn found(transaction: &Transaction) -> Outcome<Found> {
     })
 }
 
-/// Whose the tables are.
-enum Migrated {
-    Ours,
-    Newer(i64),
-    Foreign,
-}
-
-fn migrated(transaction: &Transaction) -> Outcome<Migrated> {
+/// What was there; tables of another application and those of a newer program are left as they are.
+fn migrated(transaction: &Transaction) -> Outcome<Found> {
     transaction.begin()?;
     let known = newest_version();
     if version(transaction)? == Some(known) {
-        return Ok(Migrated::Ours);
+        return Ok(Found::Version(known));
     }
     // Waited for like for any other lock.
     transaction.lock("zeph-host schema")?;
-    let found = version(transaction)?;
-    if found.is_none() && has_table(transaction, "conversations")? {
-        return Ok(Migrated::Foreign);
-    }
-    let found = found.unwrap_or(0);
-    if found > known {
-        return Ok(Migrated::Newer(found));
-    }
+    let found = found(transaction)?;
+    let version = match found {
+        Found::Nothing => 0,
+        Found::Version(version) if version <= known => version,
+        Found::Tables | Found::Version(_) => return Ok(found),
+    };
     transaction.execute(VERSION_TABLE, &[])?;
-    for parts in HISTORY.iter().skip(usize::try_from(found).unwrap_or(0)) {
+    for parts in HISTORY.iter().skip(usize::try_from(version).unwrap_or(0)) {
         for part in *parts {
             transaction.script(part)?;
         }
@@ -142,7 +130,7 @@ fn migrated(transaction: &Transaction) -> Outcome<Migrated> {
         ON CONFLICT (id) DO UPDATE SET version = excluded.version";
     transaction.execute(set, &[&known])?;
     transaction.commit()?;
-    Ok(Migrated::Ours)
+    Ok(found)
 }
 
 /// Whether there is a table of this name. Asked of the catalog itself: what a name was resolved to before a lock may be remembered after it.
