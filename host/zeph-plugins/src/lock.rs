@@ -106,6 +106,14 @@ pub enum LockError {
         /// The version in it.
         found: i64,
     },
+    /// What was to be written says something that no lock file can say. The file was left as it is.
+    #[error("`{}` was not changed: it could not be read afterwards", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with what was to be written.
+        source: Box<LockError>,
+    },
     /// Another process edits it and does not finish.
     #[error("`{}` was being changed by another process for more than {waited_ms} ms", path.display())]
     Held {
@@ -229,7 +237,10 @@ impl LockError {
     /// Whether what stands in the file cannot be trusted, and not only not be changed.
     pub(crate) fn is_of_content(&self) -> bool {
         match self {
-            Self::File { .. } | Self::TooLong { .. } | Self::Held { .. } => false,
+            Self::File { .. }
+            | Self::TooLong { .. }
+            | Self::Unreadable { .. }
+            | Self::Held { .. } => false,
             Self::NotAFile { .. } | Self::Broken { .. } | Self::Newer { .. } => true,
         }
     }
@@ -243,6 +254,9 @@ impl LockError {
                 "restore the file, from version control for one; or remove it, and every plugin and server is accepted as it is now"
             }
             Self::Newer { .. } => "use the newer program",
+            Self::Unreadable { .. } => {
+                "use a shorter URL or path for the plugin; else it is a fault of zeph-host, which its authors would like to hear of"
+            }
             Self::Held { .. } => "wait for the other process, or end it",
         }
     }

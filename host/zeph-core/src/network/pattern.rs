@@ -18,7 +18,7 @@ use super::{BadHost, Destination, HTTPS_PORT, Host};
 /// pattern: `*.amazonaws.com` does not match `anyone.s3.amazonaws.com`. The port is 443 unless one is written.
 ///
 /// `*:*` stands in manifests: whatever host is granted, by name or as an address and on any port. It covers every pattern and, granted
-/// itself, matches nothing.
+/// itself, matches nothing. It is written so whatever the port of others is by default.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct HostPattern {
     names: Names,
@@ -55,7 +55,8 @@ impl HostPattern {
     /// Errors: [`BadHostPattern`]: no host, `*` inside a name, or `*.` before an address, a single label or a public suffix.
     pub fn parse(text: &str, default_port: u16) -> Result<Self, BadHostPattern> {
         if text == WHATEVER_IS_GRANTED {
-            let (names, port) = (Names::WhateverIsGranted, default_port);
+            // The same for plain HTTP: it means every port.
+            let (names, port) = (Names::WhateverIsGranted, HTTPS_PORT);
             return Ok(Self { names, port });
         }
         let (names, port) = split_port(text)?;
@@ -120,7 +121,8 @@ impl HostPattern {
 
     /// The pattern as it is written where the port is `default_port` unless one is named.
     pub(super) fn with_default_port(&self, default_port: u16) -> impl fmt::Display + '_ {
-        let port = (self.port != default_port).then_some(self.port);
+        let is_written = self.port != default_port && !self.is_whatever_is_granted();
+        let port = is_written.then_some(self.port);
         fmt::from_fn(move |f| match (&self.names, port) {
             (names, Some(port)) => write!(f, "{names}:{port}"),
             (names, None) => write!(f, "{names}"),

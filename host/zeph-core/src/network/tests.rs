@@ -274,6 +274,26 @@ fn whatever_is_granted_is_nothing_when_granted() {
     );
 }
 
+/// Whatever a manifest may say of hosts comes back from its text, in whose name the scheme does not stand.
+#[test]
+fn every_pattern_is_read_as_it_was_written() {
+    let hosts = ["*", "a.example.org", "*.example.org", "[::1]"];
+    let ports = ["", ":80", ":443", ":8443"];
+    let named = hosts
+        .iter()
+        .flat_map(|host| ports.map(|port| format!("{host}{port}")));
+    let texts: Vec<String> = named.chain(["*:*".to_owned()]).collect();
+    for (text, plain_http) in texts.iter().flat_map(|text| [(text, false), (text, true)]) {
+        let default_port = HostAccess::default_port(plain_http);
+        let pattern = HostPattern::parse(text, default_port).unwrap();
+        let written = pattern.to_string();
+        assert_eq!(written.parse(), Ok(pattern.clone()), "{text}: {written}");
+        let json = serde_json::to_string(&pattern).unwrap();
+        let read: HostPattern = serde_json::from_str(&json).unwrap();
+        assert_eq!(read, pattern, "{text}: {json}");
+    }
+}
+
 #[test]
 fn what_access_is_written_like() {
     for (text, shown) in [

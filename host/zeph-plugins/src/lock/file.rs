@@ -28,7 +28,7 @@ pub(crate) struct LockFile;
 impl LockFile {
     /// Reads the lock file, lets `change` change it, and replaces it, while every other process that wants to change it waits.
     ///
-    /// Nothing is written when `change` fails or changes nothing. What `change` is given may differ from what was read
+    /// Nothing is written when `change` fails or changes nothing, or when what was to be written could not be read again. What `change` is given may differ from what was read
     /// before. After a success the change is on the disk; a death in the middle leaves the file as it was. A symbolic link
     /// stays, and the file it leads to is replaced.
     ///
@@ -47,6 +47,11 @@ impl LockFile {
         let changed = change(&mut lock)?;
         let after = write::text(&lock);
         if after != before {
+            // A lock that nobody can read switches every plugin off, and no command could change it any more.
+            read::lock(&after, &path).map_err(|source| LockError::Unreadable {
+                path: path.clone(),
+                source: Box::new(source),
+            })?;
             replace(&path, &after)?;
         }
         Ok(changed)

@@ -17,7 +17,7 @@ use zeph_core::capability::Capability;
 use zeph_core::failure::one_line;
 use zeph_core::id::{Digest, Pin, PluginId, ServerName, ToolName};
 use zeph_core::manifest::Want;
-use zeph_core::network::{HostAccess, Methods};
+use zeph_core::network::{BadHostPattern, HostAccess, HostPattern, Methods};
 use zeph_core::schema::Schema;
 use zeph_core::secret::SecretUse;
 use zeph_core::server::ServerTool;
@@ -365,7 +365,7 @@ fn want(raw: Spanned<RawWant>) -> Result<Want, LockProblem> {
             Capability::Directory { path, rights }
         }
         (Host, None, None, Some(name), None) => Capability::Host(HostAccess {
-            name: name.parse().map_err(|error| wrong(format!("{error}")))?,
+            name: host(&name).map_err(|error| wrong(error.to_string()))?,
             methods: methods.clone(),
             plain_http: *plain_http,
         }),
@@ -386,6 +386,14 @@ fn want(raw: Spanned<RawWant>) -> Result<Want, LockProblem> {
     };
     let reason = reason.clone();
     Ok(Want { capability, reason })
+}
+
+/// The hosts of a request. `*:*` of plain HTTP was once written with a port, and is read so.
+fn host(text: &str) -> Result<HostPattern, BadHostPattern> {
+    match text {
+        "*:*:80" => "*:*".parse(),
+        text => text.parse(),
+    }
 }
 
 /// The use of a secret, when it is one. The keys of one belong to nothing else.

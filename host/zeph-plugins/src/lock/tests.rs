@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use serde_json::json;
 use zeph_core::capability::{Capability, LimitName};
 use zeph_core::id::{Digest, Pin, PluginId};
+use zeph_core::manifest::Manifest;
 
 use super::{
     LOCK_BYTES_MAX, Lock, LockError, LockFile, LockedPlugin, NextVersion, PinnedSigner,
@@ -313,6 +314,60 @@ fn limits_beyond_what_toml_must_take_come_back() {
     };
     large.definitions = Definitions::new(vec![want(capability, "all")], Vec::new()).unwrap();
     check_round(vec![large]);
+}
+
+/// A plugin whose manifest requests hosts by this name.
+fn of_hosts(name: &str, more: &str) -> LockedPlugin {
+    let text = format!("[[host]]\nname = \"{name}\"\n{more}reason = \"x\"\n");
+    let manifest = Manifest::parse(&text).unwrap_or_else(|error| panic!("{text}: {error}"));
+    let mut plugin = plugin("reaching");
+    plugin.definitions = Definitions::new(manifest.wants, Vec::new()).unwrap();
+    plugin.pin.tools = plugin.definitions.digest();
+    plugin
+}
+
+#[test]
+fn every_host_of_a_manifest_comes_back() {
+    let named = ["*", "a.example.org", "*.example.org", "10.0.0.1", "[::1]"];
+    let ports = ["", ":80", ":443", ":8443"];
+    let named = named.map(|host| ports.map(|port| format!("{host}{port}")));
+    let named = named.into_iter().flatten().chain(["*:*".to_owned()]);
+    for name in named {
+        for methods in ["", "methods = [\"GET\", \"POST\"]\n"] {
+            for plain in ["", "plain_http = true\n"] {
+                check_round(vec![of_hosts(&name, &format!("{methods}{plain}"))]);
+            }
+        }
+    }
+    // As it was once written of plain HTTP.
+    let plain = of_hosts("*:*", "plain_http = true\n");
+    let text = write::text(&lock_of([plain.clone()]));
+    let lock = parse(&text.replace("\"*:*\"", "\"*:*:80\"")).unwrap();
+    let read = lock.get(&plain.name).unwrap();
+    assert_eq!(read.definitions.wants(), plain.definitions.wants());
+}
+
+#[test]
+fn what_could_not_be_read_again_is_not_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("zeph.lock");
+    add(&path, &["first"]);
+    let text = fs::read_to_string(&path).unwrap();
+    let mut endless = plugin("second");
+    endless.provenance = Some(Provenance {
+        source: PluginSource::Url {
+            url: format!("https://example.org/{}", "a".repeat(3000)),
+        },
+        version: None,
+        signer: None,
+    });
+    let put = |lock: &mut Lock| {
+        lock.put(endless);
+        Ok::<_, LockError>(())
+    };
+    let error = LockFile::edit(&path, put).unwrap_err();
+    assert!(error.told().contains("at most 2048 bytes"), "{error:?}");
+    assert_eq!(fs::read_to_string(&path).unwrap(), text);
 }
 
 #[test]
