@@ -222,6 +222,10 @@ impl OwnClient {
     ) -> Result<OwnAnswer, OwnError> {
         let url = request.uri().to_string();
         let (_, origin) = read(&url)?;
+        if self.is_for_tls(&origin) {
+            let destination = origin.destination;
+            return Err(OwnError::Plain { url, destination });
+        }
         let named = self.origins.iter().find(|named| named.origin == origin);
         let Some(named) = named else {
             let why = "the operator named another host".to_owned();
@@ -235,6 +239,19 @@ impl OwnClient {
             way,
         };
         exchange.send(&request).await
+    }
+
+    /// Whether plain HTTP is asked of a host that is to be spoken with over TLS. Known before its name is looked up: what its addresses are
+    /// would be told otherwise, and is not what is wrong.
+    fn is_for_tls(&self, origin: &Origin) -> bool {
+        let destination = &origin.destination;
+        let named = self.origins.iter();
+        let mut named = named.filter(|named| named.origin.destination == *destination);
+        let is_opened = self.roads.public.private(destination);
+        origin.is_plain
+            && !is_opened.is_some_and(|opened| opened.plain_http)
+            && named.clone().any(|named| !named.origin.is_plain)
+            && !named.any(|named| named.is_plain_allowed)
     }
 }
 

@@ -175,9 +175,9 @@ fn is_json(answer: &OwnAnswer) -> bool {
 /// Why there is no answer, or no more of it.
 pub(crate) fn of_network(error: &OwnError) -> Failure {
     let kind = match error {
-        OwnError::Url { .. } | OwnError::Dial(DialError::Forbidden { .. }) => {
-            ProviderErrorKind::Settings
-        }
+        OwnError::Url { .. }
+        | OwnError::Plain { .. }
+        | OwnError::Dial(DialError::Forbidden { .. }) => ProviderErrorKind::Settings,
         OwnError::TimedOut { .. } | OwnError::Dial(DialError::TimedOut { .. }) => {
             ProviderErrorKind::Timeout
         }

@@ -208,6 +208,9 @@ impl RegistryError {
                 "if it is a host of yours, allow it: `[[plugins.registries]]` with `host = \"{destination}\"` and `private = true`"
             )],
             Self::Connection(OwnError::Protocol(error)) => tls_hints(error),
+            Self::Connection(OwnError::Plain { destination, .. }) => vec![format!(
+                "if `{destination}` is to be spoken with over plain HTTP, set `plain_http = true` in its entry of `plugins.registries`"
+            )],
             Self::TimedOut(_) => {
                 vec!["`plugins.download_timeout_secs` sets how long it may take".to_owned()]
             }

@@ -19,6 +19,14 @@ pub enum OwnError {
         /// What is wrong.
         why: String,
     },
+    /// Plain HTTP, with a host that the operator named for TLS.
+    #[error("`{url}` cannot be fetched: plain HTTP is spoken only where the operator wrote it")]
+    Plain {
+        /// What was to be fetched.
+        url: String,
+        /// Host and port.
+        destination: Destination,
+    },
     /// Resolving, what the addresses are, or connecting.
     #[error(transparent)]
     Dial(#[from] DialError),
@@ -71,7 +79,7 @@ impl OwnError {
     /// Whether the server may have seen the request. When it is `false`, nothing was sent.
     pub fn may_have_arrived(&self) -> bool {
         match self {
-            Self::Url { .. } | Self::Dial(_) => false,
+            Self::Url { .. } | Self::Plain { .. } | Self::Dial(_) => false,
             Self::Protocol(EgressError::Tls { .. } | EgressError::Roots(_)) => false,
             Self::Protocol(EgressError::Http { source, .. }) => !source.is_canceled(),
             Self::TimedOut { phase, .. } => *phase != OwnPhase::Connect,

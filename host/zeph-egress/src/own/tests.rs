@@ -435,7 +435,16 @@ async fn a_host_of_the_operator_is_reached_as_they_said() {
             "{refused}"
         );
     }
+    // Whoever names it besides, and whatever its address is.
     let tls_only = client(&[host(false, true)]);
-    let refused = tls_only.send(server.post(""), patience()).await;
-    assert!(matches!(refused, Err(OwnError::Url { .. })));
+    let named_besides = tls_only.also(&[&server.url()]).unwrap();
+    let public = client(&[host(false, false)]);
+    for client in [tls_only, named_besides, public] {
+        let refused = client.send(server.post(""), patience()).await.unwrap_err();
+        let OwnError::Plain { destination, .. } = &refused else {
+            panic!("{refused}");
+        };
+        assert_eq!(destination.port, server.address.port());
+        assert!(!refused.may_have_arrived());
+    }
 }

@@ -104,6 +104,15 @@ async fn a_private_host_is_reached_only_as_its_operator_said() {
         matches!(error, RegistryError::Forbidden { .. }),
         "{error:?}"
     );
+    // Named for TLS: that is what is wrong, and not where it is.
+    for private in [false, true] {
+        let mut world = World::of(&[&server]);
+        world.allowed[0].plain_http = false;
+        world.allowed[0].private = private;
+        let fetched = world.registries().fetch(&from, Some(digest())).await;
+        let error = fetched.unwrap_err();
+        assert!(error.hints()[0].contains("plain_http = true"), "{error:?}");
+    }
     assert_eq!(server.n_connections(), 0);
 }
 
