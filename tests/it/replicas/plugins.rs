@@ -45,6 +45,13 @@ fn add_and_remove(place: &Place) {
     for replica in &replicas {
         waits_until("it is offered no more", || !offers(replica, "echo"));
     }
+    // What is missing is put in its place again, without a change of the lock.
+    std::fs::remove_file(Path::new(folder[1]).join("hostile.wasm")).unwrap();
+    run(&["plugin", "enable", "hostile"]);
+    run(&["plugin", "sync"]);
+    for replica in &replicas {
+        waits_until("it is offered again", || offers(replica, "echo"));
+    }
 }
 
 #[test]

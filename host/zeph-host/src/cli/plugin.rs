@@ -52,38 +52,60 @@ use crate::announcements;
 use crate::clock::now_ms;
 use crate::host::Host;
 
-/// Runs the command, and tells the servers on the same store when it changed what is offered.
+/// Runs the command, and tells the servers on the same store that what is offered may be different, however the command ended: it may have
+/// changed one plugin and not the next, or nobody read what it printed.
 pub(super) fn run(context: &Context, options: Plugin) -> Result<Exit, CliError> {
-    let is_change = matches!(
-        options.command,
-        Some(
-            PluginCommand::Add(_)
-                | PluginCommand::Remove(_)
-                | PluginCommand::Approve(_)
-                | PluginCommand::Disable(_)
-                | PluginCommand::Enable(_)
-        )
-    );
-    let exit = run_alone(context, options)?;
-    if is_change && exit == Exit::Success {
-        tell_replicas(context)?;
+    let changes_offer = options.command.as_ref().is_some_and(changes_offer);
+    let ended = run_alone(context, options);
+    if changes_offer {
+        let told = tell_replicas(context);
+        return ended.and_then(|exit| told.map(|()| exit));
     }
-    Ok(exit)
+    ended
+}
+
+/// Whether the command writes into a folder of plugins or its lock. `plugin dev` does after each build, and says so itself.
+fn changes_offer(command: &PluginCommand) -> bool {
+    match command {
+        PluginCommand::Add(_)
+        | PluginCommand::Remove(_)
+        | PluginCommand::Approve(_)
+        | PluginCommand::Disable(_)
+        | PluginCommand::Enable(_)
+        | PluginCommand::Update(_)
+        // It writes down what is requested for a plugin without a manifest.
+        | PluginCommand::Grant(_) => true,
+        PluginCommand::Sync(options) => !options.dry_run,
+        PluginCommand::List { .. }
+        | PluginCommand::Info(_)
+        | PluginCommand::Check(_)
+        | PluginCommand::Publish(_)
+        | PluginCommand::Revoke(_)
+        | PluginCommand::Suggest(_)
+        | PluginCommand::Keygen(_)
+        | PluginCommand::Sign(_)
+        | PluginCommand::Verify(_)
+        | PluginCommand::Search(_)
+        | PluginCommand::Outdated(_)
+        | PluginCommand::Bundle(_)
+        | PluginCommand::New(_)
+        | PluginCommand::Dev(_) => false,
+    }
+}
+
+fn tell_replicas(context: &Context) -> Result<(), CliError> {
+    let config = context.config()?;
+    context::block_on(announce(context, &config))
 }
 
 /// Where no server is one of several, folders that are watched are enough.
-fn tell_replicas(context: &Context) -> Result<(), CliError> {
-    let config = context.config()?;
+async fn announce(context: &Context, config: &Config) -> Result<(), CliError> {
     let is_shared = matches!(config.store, StoreLocation::Server(_));
     if config.serve.replica.is_none() && !is_shared {
         return Ok(());
     }
-    let store = context.store(&config)?;
-    let told = context::block_on(async {
-        let told = announcements::plugins_changed(&store).await;
-        Ok(told.map(|()| Exit::Success)?)
-    });
-    told.map(drop)
+    let store = context.store(config)?;
+    Ok(announcements::plugins_changed(&store).await?)
 }
 
 fn run_alone(context: &Context, options: Plugin) -> Result<Exit, CliError> {
@@ -165,3 +187,6 @@ async fn own_holdings(host: &Host, own: &VettedPlugin) -> Result<(bool, Holdings
     let holdings = Holdings::new(&own.manifest, own.pin, grants, host.config(), now_ms());
     Ok((has_defaults, holdings))
 }
+
+#[cfg(test)]
+mod tests;

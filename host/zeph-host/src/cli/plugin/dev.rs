@@ -94,7 +94,9 @@ impl<'a> Dev<'a> {
         let file = source.file;
         let bytes = add::read(&file)?;
         self.install(&name, &file, bytes).await?;
-        let state = self.settle(&name).await?;
+        let state = self.settle(&name).await;
+        super::announce(self.context, &self.context.config()?).await?;
+        let state = state?;
         Ok(format!("plugin `{name}` built in {took}; {state}"))
     }
 
