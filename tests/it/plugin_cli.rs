@@ -9,6 +9,7 @@ mod grant;
 mod look;
 mod new;
 mod registry;
+mod remove;
 mod signatures;
 mod sigstore;
 mod sync;

@@ -6,11 +6,13 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 use zeph_config::lock_of;
-use zeph_store::{Store, StoreError};
+use zeph_core::id::Pin;
+use zeph_store::{Revoke, Store, StoreError};
 
 use super::ManageError;
 use super::install::removed;
 use super::names::KnownPlugin;
+use super::sync::only_one;
 use crate::lock::LockFile;
 use crate::record::Records;
 use crate::signature::SignatureFile;
@@ -27,10 +29,52 @@ pub struct PluginRemoval {
     pub n_grants: usize,
 }
 
-/// Deletes what is on disk. The file goes first: a host that runs would pin it again.
+/// Takes back what was granted to the plugin, before anything of it is deleted: a removal that ends half-way can be made again.
 ///
-/// Errors: `File`, `Lock`; what was deleted before stays deleted, and the same command goes on from there.
-pub fn delete(known: &KnownPlugin, records: &Records) -> Result<PluginRemoval, ManageError> {
+/// Shape:  `all` is everything that is known. Where another folder has the name, only grants that are bound to this plugin alone are taken.
+/// Errors: [`StoreError`].
+pub async fn ungrant(
+    known: &KnownPlugin,
+    all: &[KnownPlugin],
+    store: &Store,
+) -> Result<usize, StoreError> {
+    let others = all.iter();
+    let others = others.filter(|other| other.name == known.name && other.folder != known.folder);
+    let others: Vec<&KnownPlugin> = others.collect();
+    if others.is_empty() {
+        return store.forget_plugin(known.name.clone()).await;
+    }
+    let own = pin(known).filter(|own| others.iter().all(|other| pin(other) != Some(*own)));
+    let grants = store.list_grants(Some(known.name.clone())).await?;
+    let own = grants.iter().filter(|grant| Some(grant.pin) == own);
+    let ids = own.map(|grant| grant.id).collect();
+    store
+        .revoke_grants(known.name.clone(), Revoke::Ids(ids))
+        .await
+}
+
+fn pin(known: &KnownPlugin) -> Option<Pin> {
+    known.locked.as_ref().map(|locked| locked.pin)
+}
+
+/// Deletes what is on disk. The file goes first: a host that runs would pin it again. Blocks, for some seconds where another command
+/// changes the folder.
+///
+/// Shape:  `n_grants` is what was taken back before.
+/// Errors: `File`, `Lock`, `Busy`; what was deleted before stays deleted, and the same command goes on from there.
+pub fn delete(
+    known: &KnownPlugin,
+    records: &Records,
+    n_grants: usize,
+) -> Result<PluginRemoval, ManageError> {
+    if known.file.is_none() && known.locked.is_none() {
+        return Ok(PluginRemoval {
+            file: None,
+            was_pinned: false,
+            n_grants,
+        });
+    }
+    let _only_one = only_one(&known.folder)?;
     if let Some(file) = &known.file {
         match fs::remove_file(file) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -57,20 +101,8 @@ pub fn delete(known: &KnownPlugin, records: &Records) -> Result<PluginRemoval, M
     Ok(PluginRemoval {
         file: known.file.clone(),
         was_pinned: unpinned,
-        n_grants: 0,
+        n_grants,
     })
-}
-
-/// Takes back every grant of the plugin.
-///
-/// Errors: [`StoreError`].
-pub async fn ungrant(
-    known: &KnownPlugin,
-    store: &Store,
-    forgotten: &mut PluginRemoval,
-) -> Result<(), StoreError> {
-    forgotten.n_grants = store.forget_plugin(known.name.clone()).await?;
-    Ok(())
 }
 
 /// Switches a pinned plugin on or off.
@@ -81,7 +113,10 @@ pub fn switch(known: &KnownPlugin, to: Switch) -> Result<SwitchResult, ManageErr
         let Some(locked) = lock.get_mut(&known.name) else {
             return Err(ManageError::State {
                 name: known.name.clone(),
-                state: "is not pinned: its file could not be used".to_owned(),
+                state: format!(
+                    "in `{}` is not pinned: its file could not be used",
+                    known.folder.display()
+                ),
                 hint: Some("`zeph-host plugin list` says why".to_owned()),
             });
         };

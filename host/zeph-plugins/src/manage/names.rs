@@ -97,7 +97,7 @@ pub fn find<'a>(
     }
 }
 
-/// How the plugin of this name stands.
+/// How the plugin of this name stands: of several the one that [`find`] finds among folders of which those that were typed are the first.
 ///
 /// Errors: `FirstParty`, or `Unknown` with the nearest name.
 pub fn standing<'a>(
@@ -105,7 +105,9 @@ pub fn standing<'a>(
     name: &str,
     host: &[PluginId],
 ) -> Result<&'a PluginStanding, ManageError> {
-    match set.standing(name) {
+    let of_name = |standing: &&PluginStanding| standing.name.0 == name;
+    let mut typed = set.standings.iter().filter(|standing| standing.is_typed);
+    match typed.find(of_name).or_else(|| set.standing(name)) {
         Some(standing) => Ok(standing),
         None => {
             let names = set.standings.iter().map(|standing| &standing.name);

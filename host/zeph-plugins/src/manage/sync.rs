@@ -17,6 +17,7 @@ use zeph_core::id::{Digest, Pin, PluginId};
 use zeph_engine::ComponentBytes;
 
 pub use self::adoption::{Adoption, AdoptionItem};
+pub(super) use self::held::only_one;
 use self::held::{HeldFolder, Written};
 use super::ManageError;
 use super::provenance::learn;
@@ -174,7 +175,7 @@ impl SyncFolder {
         locked: &LockedPlugin,
         (bytes, signatures): (&[u8], &FoundSignatures),
     ) -> Result<(), ManageError> {
-        let _only_one = held::only_one(&self.folder)?;
+        let _only_one = only_one(&self.folder)?;
         let delivery = self.prepared(locked, bytes, signatures)?;
         LockFile::edit(&lock_of(&self.folder), |lock| {
             must_be(lock, &locked.name, Some(locked.pin))?;
@@ -192,7 +193,7 @@ impl SyncFolder {
         new: &LockedPlugin,
         (bytes, signatures): (&[u8], &FoundSignatures),
     ) -> Result<(), ManageError> {
-        let _only_one = held::only_one(&self.folder)?;
+        let _only_one = only_one(&self.folder)?;
         let delivery = self.prepared(new, bytes, signatures)?;
         LockFile::edit(&lock_of(&self.folder), |lock| {
             must_be(lock, &new.name, old.map(|old| old.pin))?;
@@ -217,7 +218,7 @@ impl SyncFolder {
         new: &LockedPlugin,
         (bytes, signatures): (&[u8], &FoundSignatures),
     ) -> Result<(), ManageError> {
-        let _only_one = held::only_one(&self.folder)?;
+        let _only_one = only_one(&self.folder)?;
         let delivery = self.prepared(new, bytes, signatures)?;
         LockFile::edit(&lock_of(&self.folder), |lock| {
             let now = self.seen_beside(lock, &new.name);

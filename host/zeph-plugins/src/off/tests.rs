@@ -13,6 +13,7 @@ fn set(status: Status) -> PluginSet {
         name: PluginId("weather".to_owned()),
         path: PathBuf::new(),
         folder_idx: 0,
+        is_typed: false,
         n_bytes: 0,
         status,
         good: None,

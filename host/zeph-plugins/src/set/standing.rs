@@ -44,6 +44,8 @@ pub struct PluginStanding {
     pub path: PathBuf,
     /// Which of the folders that is in, counted from 0.
     pub folder_idx: usize,
+    /// Whether that folder was typed for this run.
+    pub is_typed: bool,
     /// Bytes of the file.
     pub n_bytes: u64,
     /// Whether it can be called.
@@ -138,6 +140,7 @@ impl PluginStanding {
             name,
             path,
             folder_idx,
+            is_typed,
             n_bytes: stamp.map_or(0, |stamp| stamp.n_bytes),
             status,
             good,

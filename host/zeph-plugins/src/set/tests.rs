@@ -13,6 +13,7 @@ use super::{
     VettedPlugin, read_manifest,
 };
 use crate::lock::{Lock, PinnedSigner, PluginSource, Provenance};
+use crate::manage::names;
 use crate::owners::tests::{lock, tool};
 use crate::record::ComponentInfo;
 use crate::signature::CheckedSignature;
@@ -104,6 +105,21 @@ fn a_name_belongs_to_the_first_folder_that_accepted_it_on_or_off() {
     let set = assembled(both, &[notes(), Ok(evil)], 1);
     let expect = [(0, "lookup".to_owned()), (1, "evil__lookup".to_owned())];
     assert_eq!(active(&set), expect);
+}
+
+/// Every command means the same one, whichever of them is active.
+#[test]
+fn a_name_stands_for_the_plugin_of_the_folder_that_was_typed() {
+    let notes = || Ok(lock(&["notes: lookup"]));
+    let both = || vec![candidate("notes", 0), candidate("notes", 1)];
+    for (n_typed, folder_idx) in [(0, 0), (1, 1)] {
+        let set = assembled(both(), &[notes(), notes()], n_typed);
+        let standing = names::standing(&set, "notes", &[]).unwrap();
+        assert_eq!(standing.folder_idx, folder_idx);
+        assert_eq!(active(&set)[0].0, 0);
+    }
+    let set = assembled(vec![candidate("notes", 0)], &[notes(), notes()], 1);
+    assert_eq!(names::standing(&set, "notes", &[]).unwrap().folder_idx, 0);
 }
 
 /// Under `unsigned = "ask"` somebody has to have agreed: a signer that is gone did not, nor did the author of a lock.

@@ -1,8 +1,10 @@
 //! `zeph-host plugin remove`: deletes a plugin, its pin and its grants.
 
 use serde_json::json;
-use zeph_plugins::manage::forget;
+use zeph_config::Config;
+use zeph_core::id::PluginId;
 use zeph_plugins::manage::names::{self, KnownPlugin};
+use zeph_plugins::manage::{ManageError, forget};
 use zeph_plugins::record::Records;
 
 use super::display::{self, Page};
@@ -17,7 +19,15 @@ use crate::cli::out;
 pub(super) fn run(context: &Context, options: &ConfirmedPlugin) -> Result<Exit, CliError> {
     let config = context.config()?;
     let known = names::removable(&config.plugins.typed_first())?;
-    let found = names::find(&known, &options.name, &context.first_party())?;
+    let found = match names::find(&known, &options.name, &context.first_party()) {
+        Ok(found) => found.clone(),
+        Err(error @ ManageError::Unknown { .. }) => {
+            let granted = only_granted(context, &config, &options.name)?;
+            granted.ok_or(error)?
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let found = &found;
     if !agreed(found, options.yes) {
         if options.json.json {
             display::print_json(&json!({ "name": found.name, "removed": false }))?;
@@ -26,11 +36,8 @@ pub(super) fn run(context: &Context, options: &ConfirmedPlugin) -> Result<Exit, 
     }
     let records = Records::new(config.engine.cache_dir.as_deref());
     let store = context.store(&config)?;
-    let mut forgotten = forget::delete(found, &records)?;
-    context::block_on(async {
-        forget::ungrant(found, &store, &mut forgotten).await?;
-        Ok(())
-    })?;
+    let n_grants = context::block_on(async { Ok(forget::ungrant(found, &known, &store).await?) })?;
+    let forgotten = forget::delete(found, &records, n_grants)?;
     let name = &found.name;
     if options.json.json {
         let mut members = display::members(json!(forgotten));
@@ -50,6 +57,28 @@ pub(super) fn run(context: &Context, options: &ConfirmedPlugin) -> Result<Exit, 
     page.line(0, &format!("plugin `{name}` is removed"));
     page.print()?;
     Ok(Exit::Success)
+}
+
+/// What is left of a plugin whose file and pin are gone, if it was granted something.
+fn only_granted(
+    context: &Context,
+    config: &Config,
+    name: &str,
+) -> Result<Option<KnownPlugin>, CliError> {
+    let folder = config.plugins.add_to.as_ref();
+    let Some(folder) = folder.filter(|_| PluginId::problem(name).is_none()) else {
+        return Ok(None);
+    };
+    let name = PluginId(name.to_owned());
+    let store = context.store(config)?;
+    let grants = store.list_grants(Some(name.clone()));
+    let grants = context::block_on(async { Ok(grants.await?) })?;
+    Ok((!grants.is_empty()).then(|| KnownPlugin {
+        name,
+        folder: folder.clone(),
+        file: None,
+        locked: None,
+    }))
 }
 
 /// Whether it may be done; if not, that is said.

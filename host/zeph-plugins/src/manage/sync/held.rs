@@ -254,8 +254,8 @@ impl Drop for Written<'_> {
 
 /// Keeps other commands that change the folder out, until the result is dropped. Waits for one that is at it.
 ///
-/// Errors: `Folder` when it does not end, `File`. Limits: it blocks, for up to 10 s.
-pub(super) fn only_one(folder: &Path) -> Result<File, ManageError> {
+/// Errors: `Busy` when it does not end, `File`. Limits: it blocks, for up to 10 s.
+pub(in crate::manage) fn only_one(folder: &Path) -> Result<File, ManageError> {
     let path = lock_of(folder).with_file_name(GUARD);
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let file = File::options()

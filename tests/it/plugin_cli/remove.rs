@@ -1,0 +1,70 @@
+//! `plugin remove`, and whose plugin is meant where a folder was typed.
+
+use std::fs;
+
+use super::{WANTS, WANTS_MORE, wanting};
+use crate::product::Product;
+
+/// A product whose plugin `x` was granted a host, and a typed folder with another of that name.
+fn two_of_a_name() -> Product {
+    let product = Product::new();
+    product.drop_in("x", &wanting(WANTS));
+    product.plugin_json(&["grant", "x", "--host", "api.example.com"]);
+    product.file("repo/plugins/x.wasm", wanting(WANTS_MORE));
+    product
+}
+
+const TYPED: [&str; 2] = ["--plugins", "repo/plugins"];
+
+fn n_grants(product: &Product) -> usize {
+    let info = product.plugin_json(&["info", "x"]);
+    let wants = info["wants"].as_array().unwrap().iter();
+    wants.filter(|want| want["is_granted"] == true).count()
+}
+
+#[test]
+fn removing_the_plugin_of_a_typed_folder_leaves_the_grants_of_yours() {
+    let product = two_of_a_name();
+    let before = n_grants(&product);
+    assert!(before > 0);
+    let removed = product.plugin_json(&[&["remove", "x", "--yes"][..], &TYPED].concat());
+    assert_eq!(removed["grants"], 0, "{removed}");
+    assert!(!product.work.join("repo/plugins/x.wasm").exists());
+    assert_eq!(n_grants(&product), before);
+    let removed = product.plugin_json(&["remove", "x", "--yes"]);
+    assert_eq!(removed["grants"], 1, "{removed}");
+}
+
+#[test]
+fn every_command_means_the_plugin_of_the_folder_that_was_typed() {
+    let product = two_of_a_name();
+    let info = product.plugin_json(&[&["info", "x"][..], &TYPED].concat());
+    assert_eq!(info["status"], "quarantined", "{info}");
+    let typed = |words: &[&str], code: i32, told: &[&str]| {
+        product.refuses(&[words, &TYPED].concat(), code, told);
+    };
+    typed(
+        &["grant", "x", "--variable", "LANG"],
+        1,
+        &["another plugin is named `x`"],
+    );
+    product.file("repo/plugins/x.wasm", b"junk");
+    fs::remove_file(product.work.join("repo/zeph.lock")).unwrap();
+    let told = ["in `", "repo/plugins` is not pinned"];
+    typed(&["disable", "x"], 1, &told);
+    assert_eq!(product.plugin_json(&["info", "x"])["status"], "active");
+}
+
+#[test]
+fn what_is_left_of_a_plugin_is_its_grants_and_can_be_removed() {
+    let product = Product::new();
+    product.drop_in("x", &wanting(WANTS));
+    product.plugin_json(&["grant", "x", "--host", "api.example.com"]);
+    fs::remove_file(product.plugins().join("x.wasm")).unwrap();
+    fs::remove_file(product.lock()).unwrap();
+    product.refuses(&["remove", "x"], 5, &["`--yes`"]);
+    let removed = product.plugin_json(&["remove", "x", "--yes"]);
+    assert_eq!(removed["grants"], 1, "{removed}");
+    assert_eq!(removed["was_pinned"], false, "{removed}");
+    product.refuses(&["remove", "x", "--yes"], 2, &["no plugin is named `x`"]);
+}
