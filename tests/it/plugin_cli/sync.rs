@@ -302,7 +302,8 @@ fn the_lock_pins_the_signer_and_the_configuration_says_who_may_sign() {
     stranger.refuses(&sync, 1, &["notes"]);
     assert!(!stranger.component("notes").exists() && !stranger.lock().exists());
     let lax = there(&eve);
-    lax.refuses(&sync, 1, &["pins the signer `team`"]);
+    let told = ["pins the signer `team`", "plugins.trust.signers"];
+    lax.refuses(&sync, 1, &told);
 
     // Another signer has to be named, even with `--yes`.
     here.configure(&strict(&format!("{team}{eve}")));
@@ -330,6 +331,22 @@ fn the_lock_pins_the_signer_and_the_configuration_says_who_may_sign() {
         bytes(&good.plugins().join("notes.wasm.minisig")),
         bytes(&here.plugins().join("notes.wasm.minisig"))
     );
+}
+
+#[test]
+fn a_signer_may_be_called_otherwise_where_a_bundle_comes_from() {
+    let here = Product::new();
+    let team = signer(&here, "team");
+    here.configure(&team);
+    here.file("notes.wasm", wanting(WANTS));
+    here.plugin_json(&["sign", "notes.wasm", "--key", "team.key"]);
+    here.plugin_json(&["add", "notes.wasm"]);
+    let there = Product::new();
+    there.configure(&team.replace("\"team\"", "\"partner\""));
+    there.file("b", bundled(&here, "b"));
+    there.plugin_json(&["sync", "--from", "b", "--yes"]);
+    let lock = there.lock_text();
+    assert!(lock.contains("signer = { name = \"partner\""), "{lock}");
 }
 
 /// The lock of a bundle is its author's word: versions and signers are those that are found of the components.

@@ -121,7 +121,7 @@ async fn found(
     let name = &theirs.name;
     let supplied = supply.get(theirs, voucher.policy()).await?;
     let vouched = voucher.vouched(name, theirs.source(), &supplied).await?;
-    voucher.check_pinned(theirs, &vouched)?;
+    voucher.check_claimed(theirs, &vouched)?;
     let good = &vouched.good;
     let pin = match theirs.operator_wants && good.manifest_by == ManifestBy::Nobody {
         true => good.with_wants(theirs.definitions.wants()).pin,

@@ -72,6 +72,29 @@ impl<'a> Voucher<'a> {
         judged(self.config, source, good, &supplied.signatures)
     }
 
+    /// That a plugin which was signed where the bundle comes from is signed by somebody who is known here. Names and keys are those that were
+    /// found: what another machine calls a signer is its own affair.
+    ///
+    /// Errors: nobody who is known signed it, and the configuration knows signers.
+    pub(super) fn check_claimed(
+        &self,
+        bundled: &LockedPlugin,
+        vouched: &Vouched,
+    ) -> Result<(), CliError> {
+        let is_checked = vouched.signer.is_some() || self.policy().signers.is_empty();
+        let Some(PinnedSigner { name: claimed, .. }) = bundled.signer().filter(|_| !is_checked)
+        else {
+            return Ok(());
+        };
+        let name = &bundled.name;
+        let problem = format!(
+            "plugin `{name}` has no signature of a known signer, and the lock of the bundle pins the signer `{claimed}`"
+        );
+        Err(CliError::internal(problem).hint(
+            "if you trust that signer, ask for the public key and name it in `[[plugins.trust.signers]]`, under any name",
+        ))
+    }
+
     /// That a plugin of the lock has the signer that is pinned there. A signer that the configuration does not know cannot be checked; the
     /// digest was.
     ///
