@@ -8,6 +8,7 @@ mod foreign;
 mod grant;
 mod look;
 mod new;
+mod published;
 mod registry;
 mod remove;
 mod signatures;

@@ -138,6 +138,11 @@ impl Changes {
         self.warnings.insert(0, told.to_owned());
     }
 
+    /// Adds something to look at twice that nobody has to agree to by name.
+    pub fn note(&mut self, told: String) {
+        self.warnings.push(told);
+    }
+
     /// Whether both sides are the same.
     pub fn is_empty(&self) -> bool {
         self.wasm.is_none() && self.definitions.is_none()

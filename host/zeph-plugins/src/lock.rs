@@ -17,7 +17,7 @@ mod read;
 mod write;
 
 pub(crate) use file::LockFile;
-pub use provenance::{NextVersion, PinnedSigner, PluginSource, Provenance};
+pub use provenance::{NextVersion, PinnedSigner, PluginSource, Provenance, version_of_tag};
 
 /// Version of the format. A file is written as the first that can say what is in it, which older programs read.
 const VERSION: i64 = 4;

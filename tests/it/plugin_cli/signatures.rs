@@ -20,7 +20,7 @@ fn public(product: &Product, name: &str) -> String {
 }
 
 /// A product with a key pair for each of these names.
-fn with_keys(names: &[&str]) -> Product {
+pub(super) fn with_keys(names: &[&str]) -> Product {
     let product = Product::new();
     for name in names {
         let file = format!("{name}.key");
@@ -31,7 +31,7 @@ fn with_keys(names: &[&str]) -> Product {
 }
 
 /// Writes what the operator decided: the rule, and signers with what else stands in their tables.
-fn trust(product: &Product, unsigned: &str, signers: &[(&str, &str)]) {
+pub(super) fn trust(product: &Product, unsigned: &str, signers: &[(&str, &str)]) {
     let mut text = format!("[plugins.trust]\nunsigned = \"{unsigned}\"\n");
     for (name, more) in signers {
         let key = public(product, name);

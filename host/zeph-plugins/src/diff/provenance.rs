@@ -67,7 +67,11 @@ impl ProvenanceChange {
     /// The risks, each with its sentence.
     pub(super) fn risks(&self) -> Vec<(UpdateRisk, String)> {
         let signer = self.signer.as_ref().and_then(signer_risk);
-        let version = self.version.as_ref().and_then(version_risk);
+        let version = match &self.version {
+            Some(version) => version_risk(version),
+            // Its author did not count: then the tags say which came later.
+            None => self.source.as_ref().and_then(tag_risk),
+        };
         let risks = [
             (UpdateRisk::Signer, signer),
             (UpdateRisk::Downgrade, version),
@@ -133,6 +137,18 @@ fn version_risk(Was { old, new }: &Was<Option<Version>>) -> Option<String> {
         .then(|| format!("it is version {new}; what was accepted is the later version {old}"))
 }
 
+fn tag_risk(Was { old, new }: &Was<Option<PluginSource>>) -> Option<String> {
+    let (old, new) = (
+        old.as_ref()?.tagged_version()?,
+        new.as_ref()?.tagged_version()?,
+    );
+    (new.cmp_precedence(&old).is_lt()).then(|| {
+        format!(
+            "it has the tag of version {new}; what was accepted had that of the later version {old}"
+        )
+    })
+}
+
 fn place(source: Option<&PluginSource>) -> String {
     source.map_or_else(|| NO_SOURCE.to_owned(), PluginSource::place)
 }
@@ -160,4 +176,45 @@ fn push<T>(
     lines.push(DiffLine::new(DiffMark::Changed, 0, name.to_owned()));
     lines.push(DiffLine::new(DiffMark::Removed, 1, shown(old)));
     lines.push(DiffLine::new(DiffMark::Added, 1, shown(new)));
+}
+
+#[cfg(test)]
+mod tests {
+    use zeph_core::id::Digest;
+
+    use super::{PinnedSigner, PluginSource, Provenance, ProvenanceChange, UpdateRisk};
+
+    fn provenance((tag, version): (&str, Option<&str>)) -> Provenance {
+        Provenance {
+            source: PluginSource::Registry {
+                reference: format!("ghcr.io/org/notes:{tag}"),
+                manifest: Digest::new([3; 32]),
+            },
+            version: version.map(|version| version.parse().unwrap()),
+            signer: Some(PinnedSigner {
+                name: "team".to_owned(),
+                key: "minisign 01".to_owned(),
+            }),
+        }
+    }
+
+    /// What its signer says counts; where that says nothing new, the tags do.
+    #[test]
+    fn a_lower_version_is_a_downgrade_and_so_is_a_lower_tag_of_the_same_version() {
+        for (old, new, is_downgrade) in [
+            (("1.2.0", Some("1.2.0")), ("1.0.0", Some("1.0.0")), true),
+            (("1.2.0", Some("1.2.0")), ("9.9.9", Some("1.0.0")), true),
+            (("1.2.0", Some("0.1.0")), ("1.0.0", Some("0.1.0")), true),
+            (("1.0.0", Some("0.1.0")), ("1.2.0", Some("0.1.0")), false),
+            (("1.2.0", Some("0.1.0")), ("1.0.0", Some("0.2.0")), false),
+            (("latest", Some("0.1.0")), ("1.0.0", Some("0.1.0")), false),
+            (("1.2.0", None), ("1.0.0", None), true),
+        ] {
+            let (one, other) = (provenance(old), provenance(new));
+            let change = ProvenanceChange::between(Some(&one), Some(&other)).unwrap();
+            let risks = change.risks();
+            let found = risks.iter().any(|(risk, _)| *risk == UpdateRisk::Downgrade);
+            assert_eq!(found, is_downgrade, "{old:?} {new:?}: {risks:?}");
+        }
+    }
 }

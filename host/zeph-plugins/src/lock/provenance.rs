@@ -18,7 +18,7 @@ const TEXT_BYTES_MAX: usize = 2048;
 pub struct Provenance {
     /// Where it was had from.
     pub source: PluginSource,
-    /// Its version, where the source names one.
+    /// Its version: what was signed counts before the tag, which the registry chooses. `None` where nothing names one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<Version>,
     /// Who signed it, as checked when it was accepted; `None` for one without a signature.
@@ -109,6 +109,16 @@ impl PluginSource {
         }
     }
 
+    /// The version that the tag of a reference is, which its registry chooses; `None` where there is no such tag.
+    pub fn tagged_version(&self) -> Option<Version> {
+        let Self::Registry { reference, .. } = self else {
+            return None;
+        };
+        let rest = reference.strip_prefix(repository(reference))?;
+        let tag = rest.strip_prefix(':')?.split('@').next()?;
+        version_of_tag(tag)
+    }
+
     /// Errors: what is wrong, in one sentence.
     pub(super) fn check(&self) -> Result<(), String> {
         let shown = self.to_string();
@@ -128,6 +138,12 @@ impl PluginSource {
             _ => Ok(()),
         }
     }
+}
+
+/// The version that a tag is, with or without `v` before it.
+pub fn version_of_tag(tag: &str) -> Option<Version> {
+    let text = tag.strip_prefix('v').unwrap_or(tag).replace('_', "+");
+    Version::parse(&text).ok()
 }
 
 /// A reference without its tag and its digest.
@@ -189,7 +205,42 @@ impl LockedPlugin {
 
 #[cfg(test)]
 mod tests {
-    use super::{is_reference, repository};
+    use zeph_core::id::Digest;
+
+    use super::{PluginSource, is_reference, repository, version_of_tag};
+
+    #[test]
+    fn a_tag_is_a_version_with_or_without_its_letter() {
+        for (tag, expect) in [
+            ("1.2.3", Some("1.2.3")),
+            ("v1.2.3", Some("1.2.3")),
+            ("1.2.3_build.5", Some("1.2.3+build.5")),
+            ("1.2", None),
+            ("latest", None),
+            ("", None),
+        ] {
+            let found = version_of_tag(tag).map(|version| version.to_string());
+            assert_eq!(found.as_deref(), expect, "{tag}");
+        }
+    }
+
+    #[test]
+    fn the_tag_of_a_reference_may_be_a_version() {
+        for (reference, expect) in [
+            ("localhost:5000/name:v1.2.0", Some("1.2.0")),
+            ("ghcr.io/org/name:1.2.0@sha256:00", Some("1.2.0")),
+            ("ghcr.io/org/name:latest", None),
+            ("localhost:5000/name", None),
+            ("ghcr.io/org/name@sha256:00", None),
+        ] {
+            let source = PluginSource::Registry {
+                reference: reference.to_owned(),
+                manifest: Digest::new([3; 32]),
+            };
+            let found = source.tagged_version().map(|version| version.to_string());
+            assert_eq!(found.as_deref(), expect, "{reference}");
+        }
+    }
 
     #[test]
     fn a_repository_is_a_reference_without_tag_and_digest() {

@@ -187,6 +187,9 @@ pub(crate) struct PluginPublish {
     /// Sign it with this secret key, made by `plugin keygen` or `minisign -G`
     #[arg(long, value_name = "KEY")]
     pub(crate) sign: Option<PathBuf>,
+    /// When the signature expires, as for `plugin sign` [default: when the one beside the file does that this key made, else never]
+    #[arg(long, value_name = "DATE", requires = "sign")]
+    pub(crate) expires: Option<String>,
     #[command(flatten)]
     pub(crate) json: Json,
 }

@@ -125,6 +125,9 @@ follows the layout of wkg: one layer of the type `application/wasm`, and annotat
 component's metadata. The same file has the same digest every time; the reference with this digest
 is printed.
 
+With --sign, a tag that is a version has to be the version of the component. Without it, the
+signature beside the file (`.minisig`) is published if the configuration accepts it.
+
 The registry must be in `plugins.registries`, and credentials for it in the configuration of docker
 or wkg. An artifact that has the tag loses it to the new one."#
 );

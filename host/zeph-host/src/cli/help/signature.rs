@@ -75,7 +75,8 @@ signers in [plugins.trust] of the configuration. Nothing is installed. The refer
 `file:NAME`. A name is that of an installed plugin unless there is a file called so.
 
 JSON: {"reference", "component", "state": "signed", "signer", "key", "version", "signed_at",
-"expires_at"}, {"state": "unsigned", "passed_over"} or {"state": "refused", "reason", "remedy"}
+"expires_at"}, {"state": "unsigned", "passed_over"} or {"state": "refused", "reason", "remedy"};
+"mistagged" says that the tag is of another version than what was signed, or is null
 
 Exit codes:
   0  a known signer that may offer it signed it

@@ -89,7 +89,8 @@ one and keeps its grants, as far as it still requests them.
 
 Without a terminal it exits with 5 unless `--yes` is given. Another signer than the pinned one, a
 lower version, a withdrawn version, and an unsigned one where you are to be asked have to be named
-as well: `--accept signer`, `downgrade`, `yanked`, `unsigned`."#
+as well: `--accept signer`, `downgrade`, `yanked`, `unsigned`. Of a signed plugin the version that
+was signed counts, and not the tag; the tags count between builds of the same version."#
 );
 
 /// For `-h` of `zeph-host plugin search`.

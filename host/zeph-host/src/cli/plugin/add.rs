@@ -10,7 +10,7 @@ use zeph_core::id::{Digest, PluginId};
 use zeph_core::manifest::{Manifest, Want};
 use zeph_engine::ComponentBytes;
 use zeph_plugins::keeper::locked;
-use zeph_plugins::lock::{LockedPlugin, PluginSource};
+use zeph_plugins::lock::{LockedPlugin, PluginSource, version_of_tag};
 use zeph_plugins::manage::holdings::Holdings;
 use zeph_plugins::manage::install::{self, InstallTarget, Replace};
 use zeph_plugins::manage::sync::{SeenPlugin, SyncFolder};
@@ -23,7 +23,7 @@ use zeph_plugins::signature::FoundSignatures;
 use super::display::{self, Page};
 use super::origin::{Delivery, Origin};
 use super::vouching::{self, Vouched};
-use super::{releases, supply, update};
+use super::{supply, update};
 use crate::cli::args::PluginAdd;
 use crate::cli::ask::{self, Answer, ask};
 use crate::cli::context::{self, Context};
@@ -68,6 +68,9 @@ pub(super) fn run(context: &Context, options: &PluginAdd) -> Result<Exit, CliErr
         let signatures = &addition.signatures;
         let source = Some(&addition.source);
         let vouched = vouching::judged(&config, source, Arc::clone(&good), signatures)?;
+        let mistagged = vouched.mistagged(&addition.source);
+        let mistagged = mistagged.map(|told| format!("plugin `{}`: {told}", addition.name));
+        context.notes(mistagged.as_slice());
         let is_there = matches!(addition.place, InstallTarget::Same(_));
         let must_agree = !is_there || vouched.asks;
         if must_agree && !agreed(&addition, (&vouched, wants), options.yes) {
@@ -221,7 +224,7 @@ impl Addition {
         let folder = target.parent().unwrap_or(Path::new("."));
         let tagged = self.pulled.as_ref().and_then(|pulled| {
             let tag = pulled.source.reference()?.tag()?;
-            releases::version(tag)
+            version_of_tag(tag)
         });
         let new = LockedPlugin {
             provenance: Some(update::provenance(self.source.clone(), tagged, vouched)),

@@ -62,7 +62,7 @@ async fn row(reader: &IndexReader<'_>, locked: &LockedPlugin, indexes: &[OpenedI
         locked: locked.clone(),
     };
     match releases::all(&reader.registries, locked, indexes).await {
-        Ok(releases) => row.newest = releases::newest(&releases, locked.version()).cloned(),
+        Ok(releases) => row.newest = releases::newest(&releases, locked).cloned(),
         Err(error) => row.problem = Some(of_plugin(locked, error)),
     }
     if row.newest.is_none() && row.problem.is_none() {

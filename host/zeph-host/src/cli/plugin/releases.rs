@@ -5,7 +5,7 @@ use zeph_artifact::index::{IndexedPlugin, IndexedVersion};
 use zeph_artifact::reference::{ArtifactSource, Reference};
 use zeph_artifact::registry::Registries;
 use zeph_core::id::Digest;
-use zeph_plugins::lock::{LockedPlugin, PluginSource};
+use zeph_plugins::lock::{LockedPlugin, PluginSource, version_of_tag};
 
 use super::indexes::OpenedIndex;
 use super::search::tag;
@@ -57,7 +57,7 @@ fn of_tag(
     text: &str,
     listed: Option<&IndexedPlugin>,
 ) -> Result<Release, CliError> {
-    let version = version(text);
+    let version = version_of_tag(text);
     let mut versions = listed.iter().flat_map(|listed| &listed.versions);
     let known =
         versions.find(|known| tag(known) == text || Some(&known.version) == version.as_ref());
@@ -82,17 +82,19 @@ fn of_url(listed: &IndexedVersion) -> Option<Release> {
     })
 }
 
-/// The version that a tag is, with or without `v` before it.
-pub(super) fn version(tag: &str) -> Option<Version> {
-    let text = tag.strip_prefix('v').unwrap_or(tag).replace('_', "+");
-    Version::parse(&text).ok()
+/// The newest release after what is pinned that was not withdrawn. Releases are counted by their tags or as an index lists them, and so is what
+/// is pinned, whatever its author calls it.
+pub(super) fn newest<'a>(releases: &'a [Release], locked: &LockedPlugin) -> Option<&'a Release> {
+    let pinned = releases.iter();
+    let pinned = pinned.filter(|release| release.wasm == Some(locked.pin.wasm));
+    let listed = pinned.filter_map(|release| release.version.clone()).max();
+    let tagged = || locked.source().and_then(PluginSource::tagged_version);
+    let current = listed.or_else(tagged);
+    newest_after(releases, current.as_ref().or(locked.version()))
 }
 
 /// The newest release after `current` that was not withdrawn. One before its release counts only for who has one already.
-pub(super) fn newest<'a>(
-    releases: &'a [Release],
-    current: Option<&Version>,
-) -> Option<&'a Release> {
+fn newest_after<'a>(releases: &'a [Release], current: Option<&Version>) -> Option<&'a Release> {
     let wants_pre = current.is_some_and(|current| !current.pre.is_empty());
     let offered = releases.iter().filter(|release| release.yanked.is_none());
     let newer = offered.filter(|release| {
@@ -106,17 +108,21 @@ pub(super) fn newest<'a>(
 
 #[cfg(test)]
 mod tests {
-    use semver::Version;
+    use std::path::Path;
 
+    use semver::Version;
     use serde_json::json;
     use zeph_artifact::index::IndexedPlugin;
+    use zeph_core::id::Digest;
 
-    use super::{Release, newest, of_tag, version};
+    use zeph_plugins::lock::{Lock, LockedPlugin, version_of_tag};
+
+    use super::{Release, newest, newest_after, of_tag};
 
     fn release(text: &str, yanked: bool) -> Release {
         let source = format!("registry.example.org/team/notes:{text}");
         Release {
-            version: version(text),
+            version: version_of_tag(text),
             source: source.parse().unwrap(),
             wasm: None,
             yanked: yanked.then(String::new),
@@ -134,8 +140,8 @@ mod tests {
             release("1.10", false),
         ];
         let newest = |current: &str| {
-            let current: Option<Version> = version(current);
-            let newest = newest(&releases, current.as_ref())?;
+            let current: Option<Version> = version_of_tag(current);
+            let newest = newest_after(&releases, current.as_ref())?;
             newest.version.as_ref().map(ToString::to_string)
         };
         assert_eq!(newest("1.0.0").as_deref(), Some("1.10.0"));
@@ -171,18 +177,36 @@ mod tests {
         }
     }
 
+    /// What is pinned is counted as what is offered is, whatever its author calls it: else one is offered for ever.
     #[test]
-    fn a_tag_is_a_version_with_or_without_its_letter() {
-        for (tag, expect) in [
-            ("1.2.3", Some("1.2.3")),
-            ("v1.2.3", Some("1.2.3")),
-            ("1.2.3_build.5", Some("1.2.3+build.5")),
-            ("1.2", None),
-            ("latest", None),
-            ("", None),
-        ] {
-            let found = version(tag).map(|version| version.to_string());
-            assert_eq!(found.as_deref(), expect, "{tag}");
-        }
+    fn what_is_pinned_is_counted_by_its_tag_or_as_an_index_lists_it() {
+        let newest = |tag: &str, version: &str, releases: &[Release]| {
+            let locked = locked(tag, version);
+            let newest = newest(releases, &locked)?;
+            newest.version.as_ref().map(ToString::to_string)
+        };
+        let mut releases = vec![release("1.0.0", false), release("1.2.0", false)];
+        assert_eq!(newest("1.2.0", "0.1.0", &releases), None);
+        assert_eq!(
+            newest("1.0.0", "0.1.0", &releases).as_deref(),
+            Some("1.2.0")
+        );
+        assert_eq!(
+            newest("latest", "0.1.0", &releases).as_deref(),
+            Some("1.2.0")
+        );
+        releases[1].wasm = Some(Digest::new([7; 32]));
+        assert_eq!(newest("latest", "0.1.0", &releases), None);
+    }
+
+    fn locked(tag: &str, version: &str) -> LockedPlugin {
+        let text = format!(
+            "version = 3\n[[plugin]]\nname = \"notes\"\nfile = \"notes.wasm\"\nwasm = \"{wasm}\"\ntools = \"{wasm}\"\n\
+             accepted = 2026-11-20T08:00:00Z\nversion = \"{version}\"\n\
+             source = {{ reference = \"registry.example.org/team/notes:{tag}\", manifest = \"{wasm}\" }}\n",
+            wasm = Digest::new([7; 32])
+        );
+        let lock = Lock::parse(&text, Path::new("zeph.lock")).unwrap();
+        lock.plugins()[0].clone()
     }
 }

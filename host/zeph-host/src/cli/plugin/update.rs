@@ -8,7 +8,7 @@ use zeph_artifact::reference::{ArtifactSource, Reference};
 use zeph_artifact::registry::Registries;
 use zeph_plugins::diff::{self, Changes, UpdateRisk};
 use zeph_plugins::keeper::locked;
-use zeph_plugins::lock::{LockedPlugin, PluginSource, Provenance};
+use zeph_plugins::lock::{LockedPlugin, PluginSource, Provenance, version_of_tag};
 use zeph_plugins::manage::names;
 use zeph_plugins::manage::sync::SyncFolder;
 use zeph_plugins::set::ManifestBy;
@@ -154,14 +154,14 @@ async fn release(
 ) -> Result<Option<Release>, CliError> {
     let releases = releases::all(registries, old, indexes).await?;
     let Some(to) = &options.to else {
-        return match releases::newest(&releases, old.version()) {
+        return match releases::newest(&releases, old) {
             Some(newest) => Ok(Some(newest.clone())),
             None => moved(registries, old).await,
         };
     };
     let is_asked_for = |release: &&Release| {
         let tag = release.source.reference().and_then(Reference::tag);
-        tag == Some(to) || release.version.is_some() && release.version == releases::version(to)
+        tag == Some(to) || release.version.is_some() && release.version == version_of_tag(to)
     };
     match releases.iter().find(is_asked_for) {
         Some(release) => Ok(Some(release.clone())),
@@ -189,10 +189,7 @@ pub(super) async fn moved(
         return Ok(None);
     };
     let reference: Reference = reference.parse()?;
-    let Some(tag) = reference
-        .tag()
-        .filter(|tag| releases::version(tag).is_none())
-    else {
+    let Some(tag) = reference.tag().filter(|tag| version_of_tag(tag).is_none()) else {
         return Ok(None);
     };
     let reference = reference.tagged(tag)?;
@@ -227,11 +224,15 @@ impl Update {
             supplied,
         } = next;
         let vouched = voucher.vouched(&old.name, Some(&source), &supplied).await?;
+        let mistagged = vouched.mistagged(&source);
         let new = LockedPlugin {
             provenance: Some(provenance(source, version, &vouched)),
             ..pinned_as(old, &vouched)
         };
         let mut changes = diff::between_versions(old, &new, yanked.as_deref());
+        if let Some(told) = mistagged {
+            changes.note(told);
+        }
         if vouched.asks {
             changes.warn(UpdateRisk::Unsigned, "no known signer signed it");
         }
@@ -314,17 +315,23 @@ fn pinned_as(old: &LockedPlugin, vouched: &Vouched) -> LockedPlugin {
     }
 }
 
-/// Where a plugin was had from. The version that its signer signed counts before that of its tag, which its registry chooses.
+/// Where a plugin was had from. Of versions the one in its signature counts first; then what a signed component says before its tag, which
+/// its registry chooses; then that of the tag or of the index; then what the component says.
 pub(super) fn provenance(
     source: PluginSource,
     version: Option<Version>,
     vouched: &Vouched,
 ) -> Provenance {
-    let signed = vouched.signer.as_ref().and_then(|by| by.version.as_deref());
-    let said = vouched.good.about.version.as_deref();
-    let of_text = |text: Option<&str>| text.and_then(releases::version);
+    let of_text = |text: Option<&str>| text.and_then(version_of_tag);
+    let of_signature = vouched.signer.as_ref().and_then(|by| by.version.as_deref());
+    let is_tag = matches!(source, PluginSource::Registry { .. });
+    let signed = || vouched.signed_version().filter(|_| is_tag);
+    let said = || of_text(vouched.good.about.version.as_deref());
     Provenance {
-        version: of_text(signed).or(version).or_else(|| of_text(said)),
+        version: of_text(of_signature)
+            .or_else(signed)
+            .or(version)
+            .or_else(said),
         signer: vouched.signer.as_ref().map(pinned),
         source,
     }

@@ -2,13 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
+use semver::Version;
 use serde_json::{Value, json};
 use zeph_artifact::reference::{ArtifactSource, Reference};
 use zeph_config::Config;
 use zeph_core::failure::one_line;
 use zeph_core::id::PluginId;
 use zeph_core::signer::{SignaturePolicy, SignatureVerdict, Signer, SignerKey};
-use zeph_plugins::lock::PluginSource;
+use zeph_plugins::lock::{PluginSource, version_of_tag};
 use zeph_plugins::manage::names::{self, KnownPlugin};
 use zeph_plugins::manage::{ManageError, source};
 use zeph_plugins::signature::{CheckedSignature, SignedPlugin};
@@ -16,7 +17,7 @@ use zeph_plugins::signature::{CheckedSignature, SignedPlugin};
 use super::display::{self, Page};
 use super::origin::{Origin, package_source};
 use super::sign::Specimen;
-use super::{sign, supply};
+use super::{sign, supply, vouching};
 use crate::cli::args::PluginVerify;
 use crate::cli::context::{self, Context};
 use crate::cli::error::CliError;
@@ -53,7 +54,8 @@ pub(super) fn run(context: &Context, options: &PluginVerify) -> Result<Exit, Cli
     let plugin = SignedPlugin::of_source(&specimen.name, installed.as_ref(), &specimen.good);
     let check = Signatures::under(policy);
     let checked = CheckedSignature::of(&*check, &plugin, &specimen.file, now_ms());
-    report(&plugin, &checked, options)
+    let tagged = installed.as_ref().and_then(PluginSource::tagged_version);
+    report(&plugin, &checked, tagged.as_ref(), options)
 }
 
 /// The name of an installed plugin, when nothing else was typed: a file that is there goes first.
@@ -100,6 +102,10 @@ fn published(
     let reference = from
         .reference()
         .map_or_else(|| from.to_string(), Reference::name);
+    let tagged = from
+        .reference()
+        .and_then(Reference::tag)
+        .and_then(version_of_tag);
     let origin = Origin::Remote(from);
     let delivery = context::block_on(origin.fetch(context, config, options.sha256))?;
     let name = source::name(None, &delivery.source, &[])?;
@@ -110,25 +116,34 @@ fn published(
     let rule = policy.unsigned;
     let check = Signatures::under(policy);
     let verdict = check.verdict(&plugin, &files.unwrap_or_default(), now_ms());
-    report(&plugin, &CheckedSignature { verdict, rule }, options)
+    let checked = CheckedSignature { verdict, rule };
+    report(&plugin, &checked, tagged.as_ref(), options)
 }
 
-/// Prints what was found out, and says it as an exit code.
+/// Prints what was found out, and says it as an exit code. `tagged` is the version that its tag is.
 fn report(
     plugin: &SignedPlugin,
     checked: &CheckedSignature,
+    tagged: Option<&Version>,
     options: &PluginVerify,
 ) -> Result<Exit, CliError> {
+    let by = checked.verdict.signed_by();
+    let signed = by.and_then(|by| vouching::signed_version(by, plugin.version.as_deref()));
+    let both = tagged.zip(signed.as_ref());
+    let mistagged = both.and_then(|(tagged, signed)| vouching::mistagged(tagged, signed));
     match options.json.json {
         true => {
             let mut members = display::members(signature_json(checked));
             members.insert("reference".to_owned(), json!(plugin.reference));
             members.insert("component".to_owned(), json!(plugin.component));
+            members.insert("mistagged".to_owned(), json!(mistagged));
             display::print_json(&Value::Object(members))
         }
-        false => page(plugin, checked).print(),
+        false => page(plugin, checked)
+            .field("tag", mistagged.as_deref())
+            .print(),
     }?;
-    Ok(match checked.verdict.signed_by() {
+    Ok(match by {
         Some(_) => Exit::Success,
         None => Exit::Failure,
     })

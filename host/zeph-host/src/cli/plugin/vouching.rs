@@ -3,12 +3,13 @@
 
 use std::sync::Arc;
 
+use semver::Version;
 use zeph_config::Config;
 use zeph_core::failure::one_line;
 use zeph_core::id::PluginId;
 use zeph_core::signer::{SignaturePolicy, SignatureVerdict, SignedBy, UnsignedRule};
 use zeph_engine::Engine;
-use zeph_plugins::lock::{LockedPlugin, PinnedSigner, PluginSource};
+use zeph_plugins::lock::{LockedPlugin, PinnedSigner, PluginSource, version_of_tag};
 use zeph_plugins::manage::trial;
 use zeph_plugins::set::VettedPlugin;
 use zeph_plugins::signature::{FoundSignatures, SignedPlugin};
@@ -36,6 +37,18 @@ pub(super) struct Vouched {
     pub(super) signer: Option<SignedBy>,
     /// Whether its operator has to agree to it, because nobody signed it.
     pub(super) asks: bool,
+}
+
+impl Vouched {
+    /// The version that its signer signed, in the signature or in the component.
+    pub(super) fn signed_version(&self) -> Option<Version> {
+        signed_version(self.signer.as_ref()?, self.good.about.version.as_deref())
+    }
+
+    /// That the tag it was had by is of another version than what was signed, in one sentence.
+    pub(super) fn mistagged(&self, source: &PluginSource) -> Option<String> {
+        mistagged(&source.tagged_version()?, &self.signed_version()?)
+    }
 }
 
 impl<'a> Voucher<'a> {
@@ -151,6 +164,19 @@ pub(super) fn judged(
         }),
         refused => Err(refusal(&name, &refused, rule)),
     }
+}
+
+/// The version that a signature counts for, where `own` is what the component says; `None` where neither says one.
+pub(super) fn signed_version(by: &SignedBy, own: Option<&str>) -> Option<Version> {
+    let said = by.version.as_deref().and_then(version_of_tag);
+    said.or_else(|| own.and_then(version_of_tag))
+}
+
+/// That a tag is of another version than what was signed: its registry chooses the tag. `None` where they agree.
+pub(super) fn mistagged(tagged: &Version, signed: &Version) -> Option<String> {
+    let differs = tagged.cmp_precedence(signed).is_ne();
+    differs
+        .then(|| format!("its tag is of version {tagged}, and what was signed is version {signed}"))
 }
 
 /// A signer as the lock pins it.
