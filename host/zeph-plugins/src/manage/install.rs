@@ -124,9 +124,7 @@ pub fn copy(bytes: &[u8], place: &InstallTarget) -> Result<(), ManageError> {
 ///
 /// Errors: `File`; then some of them may be missing, and the component is not there yet.
 pub fn copy_signatures(found: &FoundSignatures, place: &InstallTarget) -> Result<(), ManageError> {
-    let (InstallTarget::Free(component)
-    | InstallTarget::Taken(component)
-    | InstallTarget::Same(component)) = place;
+    let component = place.file();
     // What is the same keeps what vouches for it.
     if matches!(place, InstallTarget::Same(_)) && found.is_empty() {
         return Ok(());
