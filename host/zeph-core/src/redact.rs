@@ -3,7 +3,7 @@
 //! Found are a value itself; its base64 in a longer text, at every alignment, with either alphabet and over folded lines; hexadecimal;
 //! and all of these percent-encoded, escaped as in JSON, as HTML character references, with colours or other control sequences in them, or
 //! two of these one in the other. Whatever part of the characters is escaped makes no difference. A value of the form `SCHEME CREDENTIAL` counts without its scheme too, and that of `Basic`
-//! decoded. Not found are values that were compressed, encrypted, hashed, split, reversed or cut.
+//! decoded. Of a value of several lines, such as a key, every line that may be secret by itself is found too. Not found are values that were compressed, encrypted, hashed, split, reversed or cut.
 //!
 //! A value of fewer than 8 bytes, or of fewer than 4 different ones, occurs by chance and is never looked for: [`is_hideable`].
 
@@ -47,8 +47,8 @@ struct Needles {
     owners: Vec<usize>,
     marks: Vec<String>,
     names: Vec<String>,
-    /// Whether some text begins with this byte.
-    begins: [bool; 256],
+    /// The indexes of the texts that begin with a byte, the longest first.
+    begins: Vec<Vec<usize>>,
     len_max: usize,
 }
 
@@ -66,9 +66,12 @@ impl Redactor {
         let (Some(automaton), false) = (automaton, texts.is_empty()) else {
             return Self(None);
         };
-        let mut begins = [false; 256];
-        for first in texts.iter().filter_map(|text| text.first()) {
-            begins[usize::from(*first)] = true;
+        let mut begins = vec![Vec::new(); 256];
+        for (idx, first) in texts.iter().map(|text| text[0]).enumerate() {
+            begins[usize::from(first)].push(idx);
+        }
+        for of_byte in &mut begins {
+            of_byte.sort_by_key(|idx| std::cmp::Reverse(texts[*idx].len()));
         }
         let names: Vec<String> = secrets.iter().map(|secret| secret.name.clone()).collect();
         let mark = |name: &String| {
@@ -104,6 +107,14 @@ impl Redactor {
         }
         stream.finish();
         Some(&needles.names[stream.first_hit()?])
+    }
+
+    /// Whether `bytes` hold a secret in any form, whatever the case of its letters: for what is in one case, such as names of headers.
+    ///
+    /// Limits: time for each form of each secret; for short texts.
+    pub fn is_in_any_case(&self, bytes: &[u8]) -> bool {
+        let needles = self.0.as_ref();
+        needles.is_some_and(|needles| needles.are_in_any_case(bytes))
     }
 
     /// `text` without any secret.

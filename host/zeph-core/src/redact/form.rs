@@ -12,6 +12,15 @@ const BYTES_MIN: usize = 8;
 /// Fewer different bytes are a line of dashes.
 const DIFFERENT_BYTES_MIN: usize = 4;
 
+/// Lines of a value that are looked for alone at most: a key of RSA with 16,384 bits has two hundred.
+const LINES_MAX: usize = 256;
+
+/// A line with blanks in it is looked for alone from so many bytes on: `apiVersion: v1` is ordinary text.
+const LINE_BYTES_MIN: usize = 16;
+
+/// A part of a line is looked for alone from so many bytes on: as long as keys and tokens are.
+const WORD_BYTES_MIN: usize = 20;
+
 /// Whether `value` is long and varied enough to be found and removed without harm to other text: 8 bytes, 4 different ones.
 pub fn is_hideable(value: &str) -> bool {
     let different: BTreeSet<u8> = value.bytes().collect();
@@ -38,6 +47,7 @@ pub(super) fn texts(value: &str) -> BTreeSet<Vec<u8>> {
 /// The value, and what it is without the scheme that stands before it in a header.
 fn parts(value: &str) -> Vec<String> {
     let mut parts = vec![value.to_owned()];
+    parts.extend(of_lines(value));
     if let Some((scheme, credential)) = value.split_once(' ') {
         let credential = credential.trim();
         parts.push(credential.to_owned());
@@ -53,6 +63,35 @@ fn parts(value: &str) -> Vec<String> {
     }
     parts.retain(|part| is_hideable(part));
     parts
+}
+
+/// What a value of several lines is besides: joined, and each line and each long word that may be secret by itself. Programs write such a
+/// value with other ends of lines, indented, behind the signs of a diff or in part.
+fn of_lines(value: &str) -> Vec<String> {
+    // Variables and JSON hold keys with escaped ends of lines, which programs undo.
+    let text = value.replace("\\r", "\r").replace("\\n", "\n");
+    let lines = text.split(['\r', '\n']).map(str::trim);
+    let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
+    let mut parts = vec![lines.concat()];
+    if lines.len() == 1 {
+        return parts;
+    }
+    for line in lines.into_iter().take(LINES_MAX) {
+        let is_whole = line.len() >= LINE_BYTES_MIN || !line.contains(char::is_whitespace);
+        let words = line.split(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | ',' | '='));
+        let words = words.filter(|word| word.len() >= WORD_BYTES_MIN);
+        let alone = Some(line).filter(|_| is_whole).into_iter().chain(words);
+        let alone = alone.filter(|part| is_telling(part));
+        parts.extend(alone.map(str::to_owned));
+    }
+    parts
+}
+
+/// Whether a part of a value is no address, no frame of a key and no ordinary word: it holds digits among letters.
+fn is_telling(part: &str) -> bool {
+    let has = |is_one: fn(&u8) -> bool| part.bytes().any(|byte| is_one(&byte));
+    let is_mixed = has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic);
+    is_mixed && !part.contains("://") && !part.contains("-----")
 }
 
 /// What may be encoded in base64: the value, and the value escaped as most programs do it.

@@ -152,13 +152,25 @@ impl Needles {
         }
     }
 
+    /// Whether a secret is in `text`, in any view of it and any case of its letters.
+    pub(super) fn are_in_any_case(&self, text: &[u8]) -> bool {
+        views(text, true).iter().any(|view| {
+            self.texts.iter().any(|text| {
+                let mut places = view.bytes.windows(text.len());
+                places.any(|place| place.eq_ignore_ascii_case(text))
+            })
+        })
+    }
+
     /// Where in `bytes` a secret may begin that does not end in them.
     fn begun(&self, bytes: &[u8]) -> Option<usize> {
         let first = (bytes.len() + 1).saturating_sub(self.len_max);
         let begins = |at: &usize| {
             let rest = &bytes[*at..];
-            let is_begun = |text: &Vec<u8>| text.len() > rest.len() && text.starts_with(rest);
-            self.begins[usize::from(rest[0])] && self.texts.iter().any(is_begun)
+            let of_byte = self.begins[usize::from(rest[0])].iter();
+            let texts = of_byte.map(|idx| &self.texts[*idx]);
+            let mut longer = texts.take_while(|text| text.len() > rest.len());
+            longer.any(|text| text.starts_with(rest))
         };
         (first..bytes.len()).find(begins)
     }

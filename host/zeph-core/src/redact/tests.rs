@@ -123,6 +123,83 @@ fn a_credential_is_found_without_its_scheme() {
     }
 }
 
+/// A key in PEM, of `n` lines.
+fn key(n: usize) -> String {
+    let byte = |at: usize| (at * at * 13 + at * 37 + at / 256).to_le_bytes()[0];
+    let lines = (0..n)
+        .map(|line| STANDARD.encode((0..48).map(|at| byte(line * 48 + at)).collect::<Vec<_>>()));
+    let lines: Vec<String> = lines.collect();
+    let body = lines.join("\n");
+    format!("-----BEGIN PRIVATE KEY-----\n{body}\nQm9keQ==\n-----END PRIVATE KEY-----\n")
+}
+
+#[test]
+fn a_value_of_several_lines_is_found_in_whatever_lines_it_is_written() {
+    let key = key(26);
+    let line = key.lines().nth(3).unwrap();
+    let account = serde_json::to_string_pretty(&json!({
+        "type": "service_account",
+        "private_key": key,
+        "token_uri": "https://oauth2.example.com/v1/token",
+    }))
+    .unwrap();
+    let of_variable = key.trim_end().replace('\n', "\\n");
+    for value in [&key, &key.replace('\n', "\r\n"), &account, &of_variable] {
+        let redactor = redactor(&[value]);
+        let before = |sign: &str| {
+            let lines = key.lines().map(|line| format!("{sign}{line}\n"));
+            lines.collect::<String>()
+        };
+        for text in [
+            key.clone(),
+            key.replace('\n', "\r\n"),
+            key.replace('\n', "\\n"),
+            key.replace('\n', " "),
+            key.replace('\n', ""),
+            before("    "),
+            before("+"),
+            before("12: "),
+            format!("{line}\n"),
+            STANDARD.encode(before("  ")),
+        ] {
+            let clean = redactor.text(&text);
+            assert!(!clean.contains(line), "{text} → {clean}");
+            assert_eq!(redactor.find(clean.as_bytes()), None, "{text} → {clean}");
+            assert!(clean.contains("[redacted: S0]"), "{text} → {clean}");
+        }
+        for other in [
+            "\"type\": \"service_account\",\n",
+            "https://oauth2.example.com/v1/token",
+            "-----BEGIN PRIVATE KEY-----\n",
+        ] {
+            assert_eq!(redactor.text(other), other);
+        }
+    }
+    let redactor = redactor(&[
+        "hunter2-x\n",
+        "apiVersion: v1\nuser: me\npassword: hunter3-x3",
+    ]);
+    assert_eq!(redactor.text("is hunter2-x."), "is [redacted: S0].");
+    assert_eq!(
+        redactor.text("apiVersion: v1\n  password: hunter3-x3\n"),
+        "apiVersion: v1\n  [redacted: S1]\n"
+    );
+}
+
+/// However many texts a key of many lines is looked for as.
+#[test]
+fn what_a_key_of_many_lines_holds_back_is_bounded() {
+    let redactor = redactor(&[&key(300)]);
+    let mut stream = redactor.stream(RedactionMark::Name);
+    let mut given = Vec::new();
+    for _ in 0..300 {
+        given.extend(stream.push(b"a line of a log\n"));
+        assert!(stream.n_held() < 100, "{}", stream.n_held());
+    }
+    given.extend(stream.finish());
+    assert_eq!(given, b"a line of a log\n".repeat(300));
+}
+
 #[test]
 fn other_text_stays_as_it_is() {
     let redactor = redactor(&[VALUE, "1", "--------", "aaaaaaaaaaaa"]);

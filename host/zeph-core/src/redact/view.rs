@@ -11,7 +11,7 @@ use control::{control, is_control, n_taken_back};
 /// Bytes of a character reference such as `&#x0041;` at most; a longer one is text.
 const REFERENCE_BYTES_MAX: usize = 10;
 
-/// Blanks at the begin of a folded line at most.
+/// Blanks at the beginning of a folded line at most.
 const INDENT_BYTES_MAX: usize = 16;
 
 /// Bytes that are dropped between two characters at most, so that what is held back of a text in pieces is bounded: several links.

@@ -18,7 +18,7 @@ pub(super) fn is_control(byte: u8) -> bool {
     (byte < 0x20 && !matches!(byte, b'\t' | b'\n' | b'\r')) || matches!(byte, 0x7f | 0xc2)
 }
 
-/// The control at the begin of `rest`.
+/// The control at the beginning of `rest`.
 ///
 /// Source: ECMA-48, fifth edition, sections 5.4 and 5.6.
 pub(super) fn control(rest: &[u8]) -> EscapeUnit {
