@@ -334,6 +334,39 @@ fn a_result_that_repeats_what_a_call_wrote_names_no_address() {
     assert!(site.requests().is_empty());
 }
 
+/// The key of an argument that the tool does not have, of a refused call, and what was written before the user said anything.
+#[test]
+fn what_a_call_wrote_where_nothing_reads_it_names_no_address() {
+    let site = Site::start(|_| ("200 OK".to_owned(), b"hello".to_vec()));
+    let product = product(&site);
+    grant(&product, &format!("localhost:{}:GET", site.port));
+    let secret = |n: u32| site.url(&format!("/?d=SECRET{n}"));
+    let visit = |id: u32| json!({"id": id, "tool": "visit", "params": {"method": "GET", "url": secret(id), "headers": [], "body": ""}});
+    let lines = [
+        json!({"id": 11, "tool": "find_path", "params": {"pattern": format!("x{}", secret(1))}}),
+        json!({"turn": "1", "user": format!("Read {}, please.", site.url("/a"))}),
+        json!({"id": 12, "tool": "find_path", "params": {"pattern": "*.none", secret(2): 1}}),
+        json!({"id": 13, "tool": "bash", "params": {"command": 7, secret(3): 1}}),
+        json!({"id": 14, "tool": secret(4), "params": {}}),
+        json!({"id": 15, "tool": "find_path", "params": {"pattern": format!("x{}", secret(1))}}),
+        visit(1),
+        visit(2),
+        visit(3),
+        visit(4),
+    ];
+    let lines = lines.map(|line| format!("{line}\n")).concat();
+    let answers = product.answers(&["-j", "1"], lines);
+    for id in 1..=4 {
+        let answer = answers.iter().find(|answer| answer["id"] == id).unwrap();
+        let told = message(answer);
+        assert!(
+            told.contains("neither in what the user said"),
+            "{answers:?}"
+        );
+    }
+    assert!(site.requests().is_empty());
+}
+
 /// A folder of the tools of a language, with the sources of its component.
 fn sources(language: &str) -> PathBuf {
     let from = Path::new(env!("CARGO_MANIFEST_DIR"))

@@ -165,7 +165,8 @@ fn breaks_line(character: char) -> bool {
         )
 }
 
-fn is_tag(character: char) -> bool {
+/// Whether only a model reads `character`.
+pub(crate) fn is_tag(character: char) -> bool {
     matches!(character, '\u{E0000}'..='\u{E00FF}' | '\u{E01F0}'..='\u{E0FFF}')
 }
 

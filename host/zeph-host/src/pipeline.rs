@@ -70,6 +70,7 @@ pub(crate) async fn call(
     goal::tell(&host.store, session, configured, &mut frame).await;
     let turn = frame.turn.clone();
     let messages = tell(host, session).await;
+    session.hear_request(&request);
     let mut records = CallRecords::begin(host, (&frame, &request), &control);
     // 1 parse, 2 resolve, 3 authorise; the audit knows of the call before anything happens
     let begin = begin(host, session, (frame, request), &control, &asked);
@@ -380,7 +381,7 @@ async fn authorised(
     control: &CallControl,
     asked: &mut AuthorisationState,
 ) -> Judgement {
-    session.hear_call(&resolved.call);
+    session.hear_resolved(&resolved.call);
     let of = (&host.dependencies, &host.store);
     let call = (asked_call, &*resolved.call.tool);
     match order::refusal(of, session, call, resolver.offer, control).await {

@@ -37,8 +37,8 @@ pub struct Session {
     quota: Arc<SessionQuota>,
     /// Messages for the model that came with a report it was not shown. Protects the list for the moment of exchanging it.
     untold: Arc<Mutex<Vec<String>>>,
-    /// The addresses it was told of, once it is told what its user says. Protects the exchange of the whole.
-    heard: Arc<Mutex<Option<Arc<HeardUrls>>>>,
+    /// The addresses it was told of. Protects the exchange of the whole.
+    heard: Arc<Mutex<Hearing>>,
     /// What it works towards.
     goals: GoalPlace,
     /// What the outputs of its turns held.
@@ -62,6 +62,23 @@ pub struct Session {
     is_anonymous: bool,
     /// What it has of files and commands.
     workspace: SessionWorkspace,
+}
+
+/// The addresses a session was told of.
+#[derive(Debug, Default)]
+struct Hearing {
+    /// None where nobody will say what the user does: nothing is kept for nothing.
+    urls: Option<Arc<HeardUrls>>,
+    /// Whether the user said something by now.
+    has_user: bool,
+}
+
+impl Hearing {
+    /// For what the user says, or names elsewhere.
+    fn of_user(&mut self) -> &mut HeardUrls {
+        self.has_user = true;
+        Arc::make_mut(self.urls.get_or_insert_default())
+    }
 }
 
 /// A call that was asked for: its place in the order of calls is that of this moment, and so is its turn.
@@ -361,23 +378,25 @@ impl Session {
         self.untold.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Its user may be heard later: what its calls write and get until then is remembered.
+    pub(crate) fn expects_user(&self) {
+        self.lock_heard().urls.get_or_insert_default();
+    }
+
     /// Remembers what the user said, and the addresses in it. From then on a call that reaches another one asks.
     pub fn hear_user(&self, text: &str) {
         *self.said.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::from(text));
-        let mut heard = self.lock_heard();
-        Arc::make_mut(heard.get_or_insert_default()).hear_user(text);
+        self.lock_heard().of_user().hear_user(text);
     }
 
     /// Remembers the addresses that were named where a model wrote its schedule. From then on a call that reaches another one asks.
     pub(crate) fn hear_named(&self, addresses: &[String]) {
-        let mut heard = self.lock_heard();
-        Arc::make_mut(heard.get_or_insert_default()).hear_named(addresses);
+        self.lock_heard().of_user().hear_named(addresses);
     }
 
     /// Remembers what a model said in the place of the user: it names nothing, and a result that repeats it does not either.
     pub(crate) fn hear_model(&self, text: &str) {
-        let mut heard = self.lock_heard();
-        Arc::make_mut(heard.get_or_insert_default()).hear_model(text);
+        self.lock_heard().of_user().hear_model(text);
     }
 
     /// What the user said last, where that is known.
@@ -388,24 +407,34 @@ impl Session {
 
     /// Remembers the addresses in a result, where the user is heard.
     pub(crate) fn hear_result(&self, text: &str) {
-        if let Some(heard) = self.lock_heard().as_mut() {
+        if let Some(heard) = self.lock_heard().urls.as_mut() {
             Arc::make_mut(heard).hear_result(text);
         }
     }
 
-    /// Remembers the addresses in the arguments of a call, where the user is heard: a result that repeats one does not name it.
-    pub(crate) fn hear_arguments(&self, arguments: &serde_json::Value) {
-        if let Some(heard) = self.lock_heard().as_mut() {
-            Arc::make_mut(heard).hear_arguments(arguments);
+    /// Remembers the addresses in the name and the arguments of a call, where the user is heard: a result that repeats one does not name it.
+    pub(crate) fn hear_call(&self, tool: &str, arguments: &serde_json::Value) {
+        if let Some(heard) = self.lock_heard().urls.as_mut() {
+            let heard = Arc::make_mut(heard);
+            heard.hear_model(tool);
+            heard.hear_arguments(arguments);
         }
     }
 
-    /// The same of a call that is about to be decided. What an operator types is said by its user.
-    pub(crate) fn hear_call(&self, call: &ResolvedCall) {
+    /// Remembers the addresses in a request as it was written, before anything of it is left out or refused. What an operator types is
+    /// said by its user.
+    pub(crate) fn hear_request(&self, request: &ToolRequest) {
+        if !self.principal.is_operator() {
+            self.hear_call(&request.tool, &request.arguments);
+        }
+    }
+
+    /// Remembers the addresses in the arguments of a call as its tool gets them, which may be read from a text of the request.
+    pub(crate) fn hear_resolved(&self, call: &ResolvedCall) {
         if call.frame.principal.is_operator() {
             return;
         }
-        if let Some(heard) = self.lock_heard().as_mut() {
+        if let Some(heard) = self.lock_heard().urls.as_mut() {
             let heard = Arc::make_mut(heard);
             let values = call.arguments.values.values();
             values.for_each(|value| heard.hear_arguments(value));
@@ -414,10 +443,11 @@ impl Session {
 
     /// The addresses it was told of; `None` where what its user says is not known.
     pub(crate) fn heard(&self) -> Option<Arc<HeardUrls>> {
-        self.lock_heard().clone()
+        let heard = self.lock_heard();
+        heard.urls.clone().filter(|_| heard.has_user)
     }
 
-    fn lock_heard(&self) -> MutexGuard<'_, Option<Arc<HeardUrls>>> {
+    fn lock_heard(&self) -> MutexGuard<'_, Hearing> {
         self.heard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -1,10 +1,13 @@
 //! Addresses that nobody named. A model that was talked into it can carry out what it has read in a URL of its own making; one that stands in
 //! what the user said, or in an earlier result, carries nothing new.
 
+mod written;
+
 use std::collections::{BTreeSet, HashSet};
 
 use url::Url;
 
+use self::written::Written;
 use super::{Finding, SessionFacts, Verdict};
 use crate::call::ResolvedCall;
 use crate::failure::one_line;
@@ -19,17 +22,14 @@ const HEARD_MAX: usize = 20_000;
 /// Most bytes of an address that is remembered.
 const URL_BYTES_MAX: usize = 2_048;
 
-/// Most bytes of what calls wrote that are remembered of a session.
-const WRITTEN_BYTES_MAX: usize = 4 * 1024 * 1024;
-
 /// What separates the scheme of an address from the rest.
 const SCHEME_END: &str = "://";
 
 /// The arguments that name an address, in every tool.
 const URL_ARGUMENTS: [&str; 2] = ["url", "urls"];
 
-/// What stands around an address in a text, and never in it.
-const AROUND: [char; 9] = ['"', '\'', '<', '>', '`', '|', '\\', '{', '}'];
+/// What stands around an address in a text, and never in it. An ellipsis stands where the rest of one was cut off.
+const AROUND: [char; 10] = ['"', '\'', '<', '>', '`', '|', '\\', '{', '}', '…'];
 
 /// What may end an address, and may as well belong to the sentence around it.
 const BEHIND: [char; 9] = ['.', ',', ';', ':', '!', '?', ')', ']', '*'];
@@ -39,37 +39,8 @@ const BEHIND: [char; 9] = ['.', ',', ';', ':', '!', '?', ')', ']', '*'];
 pub struct HeardUrls {
     /// Those that the user or a result named.
     named: HashSet<String>,
+    /// What calls wrote.
     written: Written,
-}
-
-/// What calls wrote that could become an address, in lower case: whatever stands behind a `://` up to the next blank. A result that
-/// repeats it, wherever it begins to and ends, names what one of these begins with.
-#[derive(Debug, Clone, Default)]
-struct Written {
-    texts: BTreeSet<String>,
-    n_bytes: usize,
-    is_full: bool,
-}
-
-impl Written {
-    fn add(&mut self, text: String) {
-        if self.texts.contains(&text) {
-            return;
-        }
-        self.is_full |=
-            self.texts.len() >= HEARD_MAX || self.n_bytes + text.len() > WRITTEN_BYTES_MAX;
-        if !self.is_full {
-            self.n_bytes += text.len();
-            self.texts.insert(text);
-        }
-    }
-
-    /// Whether a call wrote `text`, alone or as the beginning of something longer.
-    fn has(&self, text: &str) -> bool {
-        let text = text.to_lowercase();
-        let next = self.texts.range(text.clone()..).next();
-        next.is_some_and(|written| written.starts_with(&text))
-    }
 }
 
 /// Who says a text.
@@ -84,12 +55,14 @@ impl HeardUrls {
     /// source.
     pub fn hear_result(&mut self, text: &str) {
         // What a model wrote beyond the limit is not known, so that results cannot be told from echoes.
-        if self.written.is_full {
+        if self.written.is_full() {
             return;
         }
         let mut heard = Vec::new();
+        // What is added behind an echo, such as the end of a sentence, makes it no source either.
+        let is_echo = |text: &str| self.written.has(text.trim_end_matches(BEHIND));
         each_address(text, Source::Result, |address, word| {
-            if !self.written.has(&address) && !self.written.has(behind_scheme(word)) {
+            if !is_echo(&address) && !is_echo(behind_scheme(word)) {
                 heard.push(address);
             }
         });
@@ -114,28 +87,44 @@ impl HeardUrls {
     }
 
     /// Remembers what could become an address in a text of a model.
+    ///
+    /// Limits: nothing is read of a text once there is no room for more.
     pub fn hear_model(&mut self, text: &str) {
         for word in text.split_whitespace() {
-            for (at, scheme_end) in word.match_indices(SCHEME_END) {
-                let rest = &word[at + scheme_end.len()..];
-                let rest = &rest[..rest.floor_char_boundary(URL_BYTES_MAX)];
-                let text = rest.to_lowercase();
-                if self.written.texts.contains(&text) || self.is_named(rest) {
-                    continue;
-                }
-                self.written.add(text);
-                if let Some(address) = plain(&format!("https://{rest}")) {
-                    self.written.add(address.to_lowercase());
-                }
+            if self.written.is_full() {
+                return;
             }
+            let schemes = word.match_indices(SCHEME_END).take(HEARD_MAX + 1);
+            let places = schemes.map(|(at, scheme_end)| at + scheme_end.len());
+            let places: Vec<usize> = places.filter(|at| !self.is_named(&word[*at..])).collect();
+            for place in self.written.add(word, &places) {
+                self.hear_normalised(&word[place..]);
+            }
+        }
+    }
+
+    /// Remembers `rest`, what stands behind a scheme, as a program may write it that reads it as an address.
+    fn hear_normalised(&mut self, rest: &str) {
+        let rest = &rest[..rest.floor_char_boundary(URL_BYTES_MAX)];
+        // The name of a host ends there, whatever the word goes on with.
+        let host_end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+        let host = &rest[..host_end];
+        let rest = host.find(AROUND).map_or(rest, |end| &rest[..end]);
+        let address = plain(&format!("https://{rest}"));
+        if let Some(address) = address.filter(|address| !Written::is_same(address, rest)) {
+            drop(self.written.add(&address, &[0]));
         }
     }
 
     /// Whether `rest`, what stands behind a scheme, is an address that was named, but for what stands around it.
     fn is_named(&self, rest: &str) -> bool {
+        let rest = &rest[..rest.floor_char_boundary(URL_BYTES_MAX)];
         let bare = rest.trim_end_matches(BEHIND).trim_end_matches(AROUND);
         let bare = bare.trim_end_matches(BEHIND);
-        plain(&format!("https://{bare}")).is_some_and(|address| self.named.contains(&address))
+        // Most of a long word is no address.
+        !bare.contains(AROUND)
+            && plain(&format!("https://{bare}"))
+                .is_some_and(|address| self.named.contains(&address))
     }
 
     /// The addresses in `value` that were named.
@@ -165,13 +154,16 @@ impl HeardUrls {
     }
 }
 
-/// Hands every text in `value` on.
+/// Hands every text in `value` on, keys as well.
 fn each_text(value: &serde_json::Value, take: &mut dyn FnMut(&str)) {
     match value {
         serde_json::Value::String(text) => take(text),
         serde_json::Value::Array(items) => items.iter().for_each(|item| each_text(item, take)),
         serde_json::Value::Object(fields) => {
-            fields.values().for_each(|item| each_text(item, take));
+            for (key, item) in fields {
+                take(key);
+                each_text(item, take);
+            }
         }
         _ => {}
     }
@@ -315,8 +307,8 @@ mod tests {
         heard.hear_arguments(&many.collect::<Vec<_>>().into());
         heard.hear_result("https://example.org/later");
         assert!(!heard.knows("https://example.org/later"));
-        assert!(heard.written.texts.len() <= super::HEARD_MAX);
-        assert!(heard.written.n_bytes <= super::WRITTEN_BYTES_MAX);
+        assert!(heard.written.n_texts() <= super::HEARD_MAX);
+        assert!(heard.written.n_bytes() <= super::written::WRITTEN_BYTES_MAX);
     }
 
     #[test]
@@ -344,6 +336,50 @@ mod tests {
             ("https://example.org/c", true),
         ] {
             assert_eq!(heard.knows(address), is_known, "{address}");
+        }
+    }
+
+    #[test]
+    fn an_echo_of_a_key_names_nothing_however_it_is_quoted() {
+        let mut heard = HeardUrls::default();
+        let written = "https://example.org/?d=SECRET4-and-much-more";
+        heard.hear_arguments(&serde_json::json!({
+            "path": "a",
+            "https://example.org/?d=SECRET4-and-much-more": {"https://example.org/\u{e0041}?e=SECRET4": 1},
+        }));
+        for echo in [
+            format!("ignored the unknown argument `{written}`"),
+            format!("No lines match: {written}."),
+            "`https://example.org/?d=SECRET4-and…`".to_owned(),
+            "https://example.org/?d=SECRET4-and...".to_owned(),
+            "https://example.org/?%64=SECRET4-%61nd".to_owned(),
+            "https://example.org/?e=SECRET4".to_owned(),
+        ] {
+            heard.hear_result(&echo);
+            assert!(heard.named.is_empty(), "{echo}: {:?}", heard.named);
+        }
+        heard.hear_result("see https://example.org/docs…");
+        assert!(heard.knows("https://example.org/docs"));
+    }
+
+    /// A file of minified JSON.
+    #[test]
+    fn a_long_word_of_addresses_leaves_room_for_others() {
+        let quotes = ["\"", "\\\""];
+        for (quote, path) in quotes
+            .into_iter()
+            .flat_map(|quote| [(quote, ""), (quote, "/p/q")])
+        {
+            let mut heard = HeardUrls::default();
+            let links = (0..2_300).map(|n| format!("{quote}https://{n}.example{path}{quote}"));
+            let word = format!("[{}]", links.collect::<Vec<_>>().join(","));
+            for _ in 0..3 {
+                heard.hear_model(&word);
+            }
+            assert!(heard.written.n_bytes() < 3 * word.len(), "{quote}{path}");
+            heard.hear_result("https://77.example/p/q https://example.org/later");
+            assert!(heard.knows("https://example.org/later"), "{quote}{path}");
+            assert_eq!(heard.knows("https://77.example/p/q"), path.is_empty());
         }
     }
 

@@ -152,7 +152,7 @@ pub(crate) fn hear(calls: &Session, entries: &[TranscriptEntry], with_results: b
 fn hear_answer(calls: &Session, answer: &AssistantEntry) {
     for call in answer.turn.calls() {
         if let Arguments::Object(arguments) = &call.arguments {
-            calls.hear_arguments(&arguments.clone().into());
+            calls.hear_call(&call.name, &arguments.clone().into());
         }
     }
 }

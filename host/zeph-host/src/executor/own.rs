@@ -54,6 +54,7 @@ impl Host {
         caller: Caller,
     ) -> Result<HostExecutor, StoreError> {
         let session = self.open_session(conversation, caller.principal()).await?;
+        session.expects_user();
         Ok(HostExecutor {
             host: self.clone(),
             session,

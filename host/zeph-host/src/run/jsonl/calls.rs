@@ -70,6 +70,7 @@ struct RunningLine {
 
 impl JsonLinesCalls {
     pub(super) fn new(host: &Host, session: &Session, options: JsonLinesOptions) -> Self {
+        session.expects_user();
         Self {
             running: calls::RunningCalls::new(host, options.jobs),
             session: session.clone(),
