@@ -130,14 +130,14 @@ pub fn check_url(known: &Redactor, url: &str) -> Result<(), SecretInUrl> {
     }
 }
 
-/// Removes every known secret from the headers of a response, in names too. Values keep their length.
+/// Removes every known secret from the headers of a response, in names too, which are in lower case. Values keep their length.
 pub fn clean_headers(known: &Redactor, headers: &mut HeaderMap) {
     if known.is_empty() {
         return;
     }
     let names: Vec<HeaderName> = headers.keys().cloned().collect();
     for name in names {
-        if known.find(name.as_str().as_bytes()).is_some() {
+        if known.is_in_any_case(name.as_str().as_bytes()) {
             headers.remove(name);
         }
     }

@@ -114,10 +114,11 @@ fn add_secrets(
     Ok(())
 }
 
-/// The answer without the secrets that it may echo.
+/// The answer without the secrets that it may echo. What is not searched is not passed on: it is made anew of its status, its headers and
+/// its body, without what hyper keeps beside them, such as the words behind the status.
 ///
 /// Errors: it got a secret and cannot be searched.
-fn clean(mut response: Response<Incoming>, secrets: &RequestSecrets) -> io::Result<Response<Body>> {
+fn clean(response: Response<Incoming>, secrets: &RequestSecrets) -> io::Result<Response<Body>> {
     if secrets.is_empty() {
         return Ok(response.map(|body| body.boxed_unsync()));
     }
@@ -128,9 +129,13 @@ fn clean(mut response: Response<Incoming>, secrets: &RequestSecrets) -> io::Resu
         ));
     }
     let known = &secrets.call.known;
-    secret::clean_headers(known, response.headers_mut());
+    let (mut parts, body) = response.into_parts();
+    secret::clean_headers(known, &mut parts.headers);
     let redactor = known.stream(RedactionMark::Length);
-    Ok(response.map(|body| Searched { body, redactor }.boxed_unsync()))
+    let mut clean = Response::new(Searched { body, redactor }.boxed_unsync());
+    *clean.status_mut() = parts.status;
+    *clean.headers_mut() = parts.headers;
+    Ok(clean)
 }
 
 /// A body whose secrets become stars.

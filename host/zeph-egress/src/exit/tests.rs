@@ -144,7 +144,8 @@ fn tls(patterns: &[&str]) -> Vec<ExitHost> {
         .collect()
 }
 
-/// Answers a request of HTTP with its own head as the body, whatever it is; what is no request with itself.
+/// Answers a request of HTTP with its own head as the body, and with its `authorization` behind the status, whatever it is; what is no
+/// request with itself.
 async fn echo<S: AsyncRead + AsyncWrite + Unpin>(mut stream: S) -> io::Result<()> {
     let mut seen = Vec::new();
     let mut buffer = [0; 4096];
@@ -155,8 +156,12 @@ async fn echo<S: AsyncRead + AsyncWrite + Unpin>(mut stream: S) -> io::Result<()
         }
         seen.extend_from_slice(&buffer[..n_bytes]);
     }
+    let text = String::from_utf8_lossy(&seen);
+    let sent = text.split("\r\n");
+    let reason = sent.filter_map(|line| line.strip_prefix("authorization: "));
     let head = format!(
-        "HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+        "HTTP/1.1 200 {}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+        reason.last().unwrap_or("OK"),
         seen.len()
     );
     stream.write_all(head.as_bytes()).await?;
