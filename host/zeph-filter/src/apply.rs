@@ -20,7 +20,7 @@ use crate::choose::Chosen;
 use crate::load::Filters;
 use crate::mark::is_marked;
 use crate::rule::{Action, Rule};
-use crate::sanitize::{Clean, clean, folded, plain};
+use crate::sanitize::{Clean, clean, clean_whole, folded, plain};
 pub(crate) use shown::{Shown, ShownIndex, Text};
 
 /// Shorter outputs pass as they are, in bytes: what there is to gain is less than what a reader needs to understand a gap.
@@ -97,7 +97,8 @@ pub enum Loss {
 pub struct Filtered<'a> {
     /// The text.
     pub text: Cow<'a, str>,
-    /// What it lacks. When this is not `None`, the raw bytes must be kept where the model can read them, or `plain` be shown.
+    /// What it lacks. When this is not `None`, the raw bytes must be kept where the model can read them, or the [whole](Self::whole) be
+    /// shown.
     pub loss: Loss,
     /// The rules whose work is in the text, in order.
     pub rules: Vec<String>,
@@ -196,7 +197,24 @@ impl Filters {
     }
 }
 
-impl Filtered<'_> {
+impl<'a> Filtered<'a> {
+    /// The same where nothing is left out of `raw`, the output, but control sequences: for one of which too little goes to say so.
+    #[must_use]
+    pub fn whole(self, raw: &'a [u8]) -> Self {
+        let text = clean_whole(raw).text;
+        let size = Size {
+            lines_before: n_lines(text.as_bytes()),
+            ..self.size
+        };
+        let whole = Self {
+            loss: Loss::None,
+            rules: Vec::new(),
+            size,
+            ..self
+        };
+        sized(whole, text)
+    }
+
     /// Notes which rules are tried, and which cannot be.
     fn take(&mut self, chosen: &Chosen<'_>) {
         let names = chosen.rules.iter().map(|rule| rule.name.clone());

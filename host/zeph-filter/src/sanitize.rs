@@ -30,6 +30,9 @@ pub fn strip(text: &str) -> Cow<'_, str> {
 /// What [`strip`] changed beyond control sequences.
 #[derive(Debug, Clone, Copy, Default)]
 struct Changes {
+    /// Whether what can be seen or stands between others is not to go: a backspace takes back what is drawn over alone, and every NUL ends
+    /// a line.
+    keeps_all: bool,
     /// Characters that are gone, and could be seen or stood between others.
     n_erased: usize,
     /// Line ends that the text did not have.
@@ -87,7 +90,7 @@ fn skip(text: &str, at: usize, out: &mut String, changes: &mut Changes) -> usize
         '\u{1b}' => skip_escape(text, after, out),
         CSI => skip_csi(text, after, out),
         '\u{90}' | '\u{98}' | '\u{9d}' | '\u{9e}' | '\u{9f}' => skip_string(text, after),
-        '\0' if is_of_wide_text(text.as_bytes(), at) => {
+        '\0' if !changes.keeps_all && is_of_wide_text(text.as_bytes(), at) => {
             changes.n_erased += 1;
             after
         }
@@ -99,9 +102,11 @@ fn skip(text: &str, at: usize, out: &mut String, changes: &mut Changes) -> usize
         '\u{8}' => {
             let before = out.chars().next_back();
             if let Some(taken) = before.filter(|c| !matches!(c, '\n' | '\r')) {
-                out.pop();
                 let is_seen = is_drawn_over(taken, text[after..].chars().next());
-                changes.n_erased += usize::from(!is_seen);
+                if is_seen || !changes.keeps_all {
+                    out.pop();
+                    changes.n_erased += usize::from(!is_seen);
+                }
             }
             after
         }
@@ -269,12 +274,32 @@ pub fn clean(raw: &[u8]) -> Clean<'_> {
         Some(_) => Returns::Overwrite,
         None => Returns::EndLines,
     };
-    let clean = drawn(raw, returns);
+    let clean = drawn(raw, returns, Changes::default());
     let is_worth_it = raw.len() >= clean.text.len() + GAIN_BYTES_MIN;
     match clean.n_overwritten > 0 && !is_worth_it {
-        true => drawn(raw, Returns::Separate),
+        true => drawn(raw, Returns::Separate, Changes::default()),
         false => clean,
     }
+}
+
+/// Takes out control sequences and nothing else: overwritten states have lines of their own, what a backspace erased stays, and a NUL ends
+/// a line.
+///
+/// Shape:  as of [`clean`]; never [lossy](Clean::is_lossy).
+/// Limits: as of [`clean`].
+pub(crate) fn clean_whole(raw: &[u8]) -> Clean<'_> {
+    if let Some(text) = plain(raw) {
+        return Clean::of_plain(text);
+    }
+    let returns = match memchr::memchr(b'\n', raw) {
+        Some(_) => Returns::Separate,
+        None => Returns::EndLines,
+    };
+    let keeping = Changes {
+        keeps_all: true,
+        ..Changes::default()
+    };
+    drawn(raw, returns, keeping)
 }
 
 /// What a `\r` means that ends no line with a `\n`.
@@ -288,12 +313,12 @@ enum Returns {
     EndLines,
 }
 
-fn drawn(raw: &[u8], returns: Returns) -> Clean<'_> {
+fn drawn(raw: &[u8], returns: Returns, changes: Changes) -> Clean<'_> {
     let mut drawn = Drawn {
         text: String::with_capacity(raw.len()),
         returns,
         n_overwritten: 0,
-        changes: Changes::default(),
+        changes,
     };
     for piece in pieces(raw) {
         let text = stripped_counted(piece, &mut drawn.changes);

@@ -173,7 +173,7 @@ impl Filtering {
             .collect()
     }
 
-    /// Shortens one text, as it is.
+    /// Shortens one text, as it is. Where what that saves is not worth its notice, control sequences alone are taken out.
     pub(crate) fn shorten<'a>(
         &self,
         line: &CommandLine,
@@ -187,6 +187,10 @@ impl Filtering {
             raw,
         };
         let mut filtered = self.0.filters.apply(&output, strategies);
+        let is_worth_it = filtered.text.len() + NOTICE_BYTES_MAX <= raw.len();
+        if filtered.loss != Loss::None && !is_worth_it {
+            filtered = filtered.whole(raw);
+        }
         let found = self.0.secrets.as_ref();
         let found = found.map(|secrets| secrets.scan_filtered(raw, &filtered));
         filtered
@@ -262,10 +266,9 @@ pub(crate) struct Shortened<'a> {
 }
 
 impl Shortened<'_> {
-    /// Whether what stays is worth its notice; otherwise the text itself is to be shown.
-    pub(crate) fn is_worth_it(&self, n_raw_bytes: usize) -> bool {
-        let is_lossy = self.filtered.loss != Loss::None;
-        self.is_enabled && (!is_lossy || self.filtered.text.len() + NOTICE_BYTES_MAX <= n_raw_bytes)
+    /// Whether what stays is to be shown; otherwise the text itself is.
+    pub(crate) fn is_shown(&self) -> bool {
+        self.is_enabled
     }
 }
 
@@ -353,7 +356,7 @@ fn look(
 ) -> FilteredResult {
     let body = &parts.body;
     let shortened = filtering.shorten(line, exit_code, body.as_bytes(), strategies);
-    let is_worth_it = shortened.is_worth_it(body.len());
+    let is_shown = shortened.is_shown();
     let Shortened {
         filtered,
         line,
@@ -361,7 +364,7 @@ fn look(
         ..
     } = shortened;
     let is_other = filtered.text.as_ref() != body.as_str();
-    let shorter = (is_worth_it && is_other).then(|| Shorter {
+    let shorter = (is_shown && is_other).then(|| Shorter {
         text: parts.with_trailer(&filtered.text),
         line,
         original: (filtered.loss != Loss::None).then(|| body.clone()),

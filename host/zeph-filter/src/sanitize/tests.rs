@@ -2,7 +2,7 @@ use std::borrow::Cow;
 
 use proptest::prelude::*;
 
-use super::{Returns, drawn, folded};
+use super::{Changes, Returns, clean_whole, drawn, folded};
 
 fn clean(text: &str) -> String {
     super::clean(text.as_bytes()).text.into_owned()
@@ -15,7 +15,7 @@ fn check(raw: &str, expect: &str) {
 
 /// As above, of an output that is long enough for its progress to be folded.
 fn check_folded(raw: &str, expect: &str) {
-    let text = drawn(raw.as_bytes(), Returns::Overwrite).text;
+    let text = drawn(raw.as_bytes(), Returns::Overwrite, Changes::default()).text;
     assert_eq!(text, expect, "{raw:?}");
     assert_eq!(clean(expect), expect, "a second time: {raw:?}");
 }
@@ -101,6 +101,28 @@ fn what_is_no_progress_is_lines() {
     check("\0h\0e\0y", "hey");
 }
 
+/// Where what is erased is not worth saying, control sequences go all the same.
+#[test]
+fn the_whole_is_clean_and_keeps_what_was_erased() {
+    for (raw, expect) in [
+        (
+            "\u{1b}]0;pwned\u{7}\u{1b}[31mred\u{1b}[0m ab\u{8}X\u{1b}[2J\n",
+            "red abX\n",
+        ),
+        ("a\0b\0c\0", "a\nb\nc\n"),
+        ("12\u{8}\u{8}34", "1234"),
+        ("B\u{8}B_\u{8}U |\u{8}/\u{8}-", "BU -"),
+        ("10%\r50%\r100%\r\nend\r\n", "10%\n50%\n100%\nend\n"),
+        ("10%\r100%", "10%\n100%"),
+        ("plain\n", "plain\n"),
+    ] {
+        let whole = clean_whole(raw.as_bytes());
+        assert_eq!(whole.text, expect, "{raw:?}");
+        assert!(!whole.is_lossy(), "{raw:?}");
+        assert_eq!(clean(expect), expect, "a second time: {raw:?}");
+    }
+}
+
 #[test]
 fn what_is_gone_is_counted() {
     let progress = |n: usize| (0..n).map(|n| format!("{n}% of it\r")).collect::<String>();
@@ -137,7 +159,7 @@ fn clean_text_is_borrowed() {
 #[test]
 fn what_stands_where_a_long_output_is_taken_apart_is_cleaned_as_elsewhere() {
     let unit = "\u{1b}[1ma\u{1b}[0m\u{8}b\n\n\n10%\r20%\r\n\u{1b}]0;x\n\u{9b}31mé\u{85}\n \n";
-    let once = drawn(unit.as_bytes(), Returns::Overwrite).text;
+    let once = drawn(unit.as_bytes(), Returns::Overwrite, Changes::default()).text;
     for n in [2_000, 20_000] {
         assert!(unit.len() * n > 65_536);
         assert_eq!(clean(&unit.repeat(n)), once.repeat(n), "{n}");

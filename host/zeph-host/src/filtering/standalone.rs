@@ -97,7 +97,7 @@ impl Looked {
             raw,
         } = printed;
         let shortened = filtering.shorten(line, *exit_code, raw, strategies);
-        let is_worth_it = shortened.is_worth_it(raw.len());
+        let is_shown = shortened.is_shown();
         let Shortened {
             filtered,
             line,
@@ -109,7 +109,7 @@ impl Looked {
         let is_data = filtered.rules.is_empty() && !is_text(raw);
         Self {
             is_lossy: filtered.loss != Loss::None,
-            text: (is_worth_it && !is_same && !is_data).then(|| filtered.text.into_owned()),
+            text: (is_shown && !is_same && !is_data).then(|| filtered.text.into_owned()),
             remarks: filtered.notes,
             rules: filtered.rules,
             counted,

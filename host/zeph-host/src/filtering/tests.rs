@@ -130,11 +130,32 @@ fn what_saves_no_more_than_its_notice_is_not_shortened() {
         let shortened = filtering.shorten(&line, Some(0), noise.as_bytes(), &NoForeign);
         assert_eq!(shortened.filtered.text, expect);
         assert_eq!(shortened.filtered.loss != Loss::None, is_shortened);
-        assert!(shortened.is_worth_it(noise.len()), "{n_saved}");
+        assert!(shortened.is_shown(), "{n_saved}");
         let parts = Parts::without_trailer(&noise);
         let shown = look(&filtering, &line, Some(0), &parts, &NoForeign);
         let shorter = shown.shorter.expect("a return is no end of a line");
         assert_eq!(shorter.text, expect, "{n_saved}");
         assert_eq!(shorter.original.is_some(), is_shortened, "{n_saved}");
+    }
+}
+
+/// A backspace and a few NULs are no way around the clean-up.
+#[test]
+fn what_is_erased_leaves_no_control_sequence_in_the_text() {
+    let filtering = filtering();
+    let line = analyse("some-tool");
+    for (raw, expect) in [
+        (
+            "\u{1b}]0;pwned\u{7}\u{1b}[31mred\u{1b}[0m ab\u{8}X\u{1b}[2J\n",
+            "red abX\n",
+        ),
+        ("a\0b\0c\0", "a\nb\nc\n"),
+    ] {
+        let parts = Parts::without_trailer(raw);
+        let shown = look(&filtering, &line, Some(0), &parts, &NoForeign);
+        let shorter = shown.shorter.expect("it is cleaned up");
+        assert_eq!(shorter.text, expect);
+        assert_eq!(shorter.original, None);
+        assert_eq!(shorter.line, None);
     }
 }
