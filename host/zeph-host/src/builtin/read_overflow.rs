@@ -1,6 +1,6 @@
 //! `read_overflow`: reads back an output that was too long to show, in pages or by pattern.
 
-use regex::RegexBuilder;
+use regex::{Regex, RegexBuilder};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -17,6 +17,15 @@ use crate::overflow::Overflow;
 /// What a regular expression may cost to compile, in bytes.
 const REGEX_BYTES_MAX: usize = 1024 * 1024;
 
+/// Most characters that are shown of a line that matches.
+const LINE_CHARS_MAX: usize = 500;
+
+/// Most characters of the numbers before it, and the end of the line.
+const NUMBERS_CHARS_MAX: usize = 60;
+
+/// Of what is shown of a long line, this part stands before the match.
+const BEFORE_SHARE: usize = 5;
+
 /// The tool's name.
 pub(super) const NAME: &str = "read_overflow";
 
@@ -29,11 +38,12 @@ pub(crate) struct ReadOverflowArguments {
     #[serde(default)]
     #[schemars(with = "u32")]
     offset: usize,
-    /// How many lines to return at most. Without it, as many as fit.
+    /// How many lines to return at most, 1 or more. Without it, as many as fit.
     #[serde(default)]
     #[schemars(with = "u32")]
     limit: Option<usize>,
-    /// Only lines that match this regular expression, each with its line number.
+    /// Only lines that match this regular expression, each with its line number; of a long line what stands around each match, with its
+    /// `start_char`.
     #[serde(default)]
     #[schemars(with = "String")]
     pattern: Option<String>,
@@ -97,6 +107,11 @@ pub(crate) async fn call(
     arguments: &ReadOverflowArguments,
 ) -> Result<RawOutput, ToolFailure> {
     let id = parse_id(&arguments.id)?;
+    if arguments.limit == Some(0) {
+        return Err(invalid(
+            "`limit` is 0; without it, as many lines as fit are returned".to_owned(),
+        ));
+    }
     let stored = overflow
         .store()
         .overflow(conversation, id)
@@ -186,8 +201,9 @@ fn page(
         ));
     } else if next_line < n_lines {
         let n_left = n_lines - next_line;
+        let lines = if n_left == 1 { "line" } else { "lines" };
         page.push_str(&format!(
-            "[{n_left} more lines: continue with offset={next_line}]"
+            "[{n_left} more {lines}: continue with offset={next_line}]"
         ));
     }
     Ok(RawOutput {
@@ -198,7 +214,8 @@ fn page(
     })
 }
 
-/// The lines that match, each as `number: text`, counted from 0 as `offset` is.
+/// The lines that match, each as `number: text`, counted from 0 as `offset` is. Of a long line every place that matches is shown, with
+/// the `start_char` of what is shown of it.
 fn matching(
     text: &str,
     pattern: &str,
@@ -209,31 +226,110 @@ fn matching(
         .size_limit(REGEX_BYTES_MAX)
         .build()
         .map_err(|error| invalid(format!("`pattern`: {}", one_line(&error.to_string(), 300))))?;
+    let line_chars_max = LINE_CHARS_MAX.min(chars_max.saturating_sub(NUMBERS_CHARS_MAX));
     let limit = arguments.limit.unwrap_or(usize::MAX);
-    let (mut found, mut n_shown, mut n_matches) = (String::new(), 0, 0);
-    let mut chars_left = chars_max;
-    let lines = text.lines().enumerate().skip(arguments.offset);
-    for (line_idx, line) in lines.filter(|(_, line)| regex.is_match(line)) {
-        n_matches += 1;
-        let shown = format!("{line_idx}: {}\n", one_line(line, 500));
-        let n_chars = shown.chars().count();
-        let is_full = n_shown == limit || n_chars > chars_left || n_shown + 1 < n_matches;
-        if !is_full {
-            found.push_str(&shown);
+    let (mut shown, mut chars_left, mut n_shown) = (String::new(), chars_max, 0);
+    let (mut n_matching, mut n_begun, mut next) = (0, 0, None);
+    for (line_idx, line) in text.lines().enumerate().skip(arguments.offset) {
+        if next.is_some() {
+            n_matching += usize::from(regex.is_match(line));
+            continue;
+        }
+        let skipped = match line_idx == arguments.offset {
+            true => arguments.start_char,
+            false => 0,
+        };
+        let mut n_places = 0;
+        for place in places(line, skipped, &regex, line_chars_max) {
+            let entry = place.entry(line_idx, line_chars_max);
+            let n_chars = entry.chars().count();
+            if n_shown == limit || n_chars > chars_left {
+                let at = match n_places {
+                    0 => skipped,
+                    _ => place.match_char,
+                };
+                next = Some((line_idx, at));
+                break;
+            }
+            shown.push_str(&entry);
             chars_left -= n_chars;
             n_shown += 1;
+            n_places += 1;
         }
+        n_begun += usize::from(n_places > 0);
+        n_matching += usize::from(n_places > 0 || next.is_some());
     }
-    if n_matches == 0 {
-        found = format!("No lines match: {pattern}");
-    } else if n_shown < n_matches {
-        found.push_str(&format!(
-            "[showing {n_shown} of {n_matches} matching lines]"
-        ));
+    if n_matching == 0 {
+        shown = format!("No lines match: {pattern}");
+    }
+    match next {
+        Some((line, 0)) => shown.push_str(&format!(
+            "[showing {n_begun} of {n_matching} matching lines: continue with offset={line}]"
+        )),
+        Some((line, start_char)) => shown.push_str(&format!(
+            "[showing {n_begun} of {n_matching} matching lines; line {line} has more matches: continue with offset={line}, start_char={start_char}]"
+        )),
+        None => {}
     }
     Ok(RawOutput {
-        structured: Some(json!({ "matches_total": n_matches, "matches_shown": n_shown })),
-        ..RawOutput::text(found)
+        structured: Some(
+            json!({ "matches_total": n_matching, "matches_shown": n_begun, "next_offset": next.map(|(line, _)| line) }),
+        ),
+        ..RawOutput::text(shown)
+    })
+}
+
+/// A part of a line that matches.
+struct Place<'t> {
+    text: &'t str,
+    /// Whether that is the whole line.
+    is_whole: bool,
+    /// Where in the line it begins, in characters.
+    start_char: usize,
+    /// Where in the line the match begins, in characters.
+    match_char: usize,
+}
+
+impl Place<'_> {
+    fn entry(&self, line_idx: usize, chars_max: usize) -> String {
+        let text = one_line(self.text, chars_max);
+        match self.is_whole {
+            true => format!("{line_idx}: {text}\n"),
+            false => format!("{line_idx}, start_char={}: {text}\n", self.start_char),
+        }
+    }
+}
+
+/// The places of a line that match, from a character on: the line itself when it is short, else up to `chars_max` characters for each
+/// match that begins in none of the places before.
+fn places<'t>(
+    line: &'t str,
+    from_char: usize,
+    regex: &Regex,
+    chars_max: usize,
+) -> impl Iterator<Item = Place<'t>> {
+    let is_whole = from_char == 0 && line.chars().nth(chars_max).is_none();
+    let mut at = match from_char {
+        0 => Some(0),
+        _ => line.char_indices().nth(from_char).map(|(at, _)| at),
+    };
+    std::iter::from_fn(move || {
+        let found = regex.find_at(line, at?)?;
+        let before = line[..found.start()].char_indices().rev();
+        let before = before.take(chars_max / BEFORE_SHARE).last();
+        let start = match is_whole {
+            true => 0,
+            false => before.map_or(found.start(), |(at, _)| at),
+        };
+        let end = line[start..].char_indices().nth(chars_max);
+        let end = end.map_or(line.len(), |(n_bytes, _)| start + n_bytes);
+        at = Some(end.max(found.end())).filter(|next| *next < line.len());
+        Some(Place {
+            text: &line[start..end],
+            is_whole,
+            start_char: line[..start].chars().count(),
+            match_char: line[..found.start()].chars().count(),
+        })
     })
 }
 

@@ -25,7 +25,7 @@ fn pages() {
         (arguments(0, None, 0), "a\nb\nc\nd\n"),
         (
             arguments(1, Some(2), 0),
-            "b\nc\n[1 more lines: continue with offset=3]",
+            "b\nc\n[1 more line: continue with offset=3]",
         ),
         (arguments(3, None, 0), "d\n"),
     ];
@@ -97,13 +97,82 @@ fn searches() {
     assert_eq!(found("^error", None).unwrap(), "1: error: x\n3: error: y\n");
     assert_eq!(
         found("^error", Some(1)).unwrap(),
-        "1: error: x\n[showing 1 of 2 matching lines]"
+        "1: error: x\n[showing 1 of 2 matching lines: continue with offset=3]"
     );
     assert_eq!(found("nothing", None).unwrap(), "No lines match: nothing");
     assert_eq!(
         found("(", None).unwrap_err().category.label(),
         "invalid_parameters"
     );
+}
+
+/// All that is found, as a model reads it that follows each hint.
+fn search_in_pages(
+    text: &str,
+    pattern: &str,
+    limit: Option<usize>,
+    chars_max: usize,
+) -> Vec<String> {
+    let mut read = Vec::new();
+    let (mut offset, mut start_char) = (0, 0);
+    loop {
+        let arguments = arguments(offset, limit, start_char);
+        let shown = text_of(matching(text, pattern, &arguments, chars_max).unwrap());
+        assert!(shown.chars().count() < chars_max + 200, "{shown}");
+        let number = |key: &str| -> Option<usize> {
+            let (_, rest) = shown
+                .lines()
+                .last()?
+                .strip_prefix("[showing")?
+                .split_once(key)?;
+            rest.split([',', ']']).next()?.parse().ok()
+        };
+        let entries = shown.lines().filter(|line| !line.starts_with("[showing"));
+        read.extend(entries.map(str::to_owned));
+        let Some(next) = number("offset=") else {
+            return read;
+        };
+        let next_char = number("start_char=").unwrap_or(0);
+        assert!((next, next_char) > (offset, start_char), "{shown}");
+        (offset, start_char) = (next, next_char);
+    }
+}
+
+#[test]
+fn every_match_of_a_long_line_is_shown_and_can_be_read_on() {
+    let words = |n: usize| "\"é\": 1, ".repeat(n);
+    let json = format!(
+        "{{{}needle-1, {}needle-2, needle-3{}}}",
+        words(5_000),
+        words(5_000),
+        words(100)
+    );
+    let text = format!("short\n{json}\nneedle-4\n");
+    for (limit, chars_max) in [(None, 10_000), (None, 200), (Some(1), 10_000)] {
+        let found = search_in_pages(&text, "needle-[0-9]", limit, chars_max);
+        assert_eq!(found.len(), 3, "{found:?}");
+        for (entry, needles) in
+            found
+                .iter()
+                .zip([&["needle-1"][..], &["needle-2", "needle-3"], &["needle-4"]])
+        {
+            assert!(
+                needles.iter().all(|needle| entry.contains(needle)),
+                "{entry}"
+            );
+        }
+        assert_eq!(found[2], "2: needle-4");
+        // From the number on, the page goes on with what was shown.
+        let start = found[0].strip_prefix("1, start_char=").unwrap();
+        let (start, shown) = start.split_once(": ").unwrap();
+        let start = start.parse().unwrap();
+        let read = text_of(page(&text, &arguments(1, None, start), 1_000).unwrap());
+        let head: String = shown.chars().take(40).collect();
+        assert!(read.trim_start().starts_with(&head), "{head} {read}");
+    }
+    // What matches everywhere, and nothing.
+    let everywhere = search_in_pages(&words(500), "", None, 600);
+    assert_eq!(everywhere.len(), 10, "{everywhere:?}");
 }
 
 #[test]
