@@ -7,7 +7,7 @@ use zeph_strategies::Case;
 /// One word that makes a line worth a closer look.
 ///
 /// Written `word|word`. In a word, `[…]` is any one of some characters. `(?i)` before the first is for words in upper and lower
-/// case, `\b` before one for those that no letter, digit or `_` precedes; after one, `{n}` asks for `n` letters, digits, `_` or
+/// case, `\b` before one for those that no letter, digit or `_` precedes, `^` for those that begin a line; after one, `{n}` asks for `n` letters, digits, `_` or
 /// `-`, `{=}` for a value that is given to a name which ends with the word or goes on behind it, and `…c` for the character `c`
 /// before the next space.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,6 +15,8 @@ pub(super) struct Hint {
     pub(super) word: String,
     pub(super) case: Case,
     is_at_border: bool,
+    /// Whether the word is the end of a line and what begins the next.
+    begins_line: bool,
     n_after: usize,
     is_assigned: bool,
     later: Option<u8>,
@@ -36,6 +38,10 @@ impl Hint {
     }
 
     fn of_word(written: &str, case: Case) -> Vec<Self> {
+        let (begins_line, written) = match written.strip_prefix('^') {
+            Some(written) => (true, written),
+            None => (false, written),
+        };
         let bare = written.strip_prefix(r"\b");
         let is_at_border = bare.is_some();
         let word = bare.unwrap_or(written);
@@ -50,9 +56,13 @@ impl Hint {
         let words = expand(word).into_iter();
         words
             .map(|word| Self {
-                word,
+                word: match begins_line {
+                    true => format!("\n{word}"),
+                    false => word,
+                },
                 case,
                 is_at_border,
+                begins_line,
                 n_after: after.parse().unwrap_or(0),
                 is_assigned: after == "=",
                 later,
@@ -79,6 +89,17 @@ impl Hint {
 }
 
 impl Hint {
+    /// Whether the first line of `text` is one that it may begin.
+    pub(super) fn begins(&self, text: &[u8]) -> bool {
+        let word = self.word.trim_start_matches('\n');
+        self.begins_line && text.starts_with(word.as_bytes()) && self.fits(text, 0, word.len())
+    }
+
+    /// A place in the line that is suspected for the word at `start`.
+    pub(super) fn place(&self, start: usize) -> usize {
+        start + usize::from(self.begins_line)
+    }
+
     /// Which bytes may follow the word.
     pub(super) fn next(&self) -> &'static [u8] {
         match self.n_after {
@@ -88,15 +109,19 @@ impl Hint {
     }
 }
 
-/// Whether the rest of a name, a quote or none and blanks or none stand before a `=` or `:`.
+/// Whether the rest of a name, a quote or none, which may be escaped, and blanks or none stand before a `=` or `:`.
 fn is_assigned(text: &[u8]) -> bool {
     // Longer than all that the shapes let follow a word.
     const NAME_BYTES_MAX: usize = 16;
     const BLANKS_MAX: usize = 5;
+    // Of JSON in JSON in JSON.
+    const BACKSLASHES_MAX: usize = 3;
     let is_name = |byte: &&u8| byte.is_ascii_alphabetic() || matches!(byte, b'_' | b'-');
     let near = text.iter().take(NAME_BYTES_MAX);
     let text = &text[near.take_while(is_name).count()..];
-    let text = match text {
+    let near = text.iter().take(BACKSLASHES_MAX);
+    let n_backslashes = near.take_while(|byte| **byte == b'\\').count();
+    let text = match &text[n_backslashes..] {
         [b'"' | b'\'', rest @ ..] => rest,
         _ => text,
     };

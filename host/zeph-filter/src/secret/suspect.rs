@@ -51,10 +51,12 @@ pub(super) fn suspects(text: &str) -> Vec<Suspect> {
     let hints = &*HINTS;
     let bytes = text.as_bytes();
     let mut suspects = Suspects::of(text);
+    let first = hints.hints.iter().filter(|(hint, _)| hint.begins(bytes));
+    first.for_each(|(_, shape_idx)| suspects.add(0, *shape_idx));
     hints.words.each(bytes, |hit| {
         let (hint, shape_idx) = &hints.hints[hit.word_idx];
         if hint.fits(bytes, hit.start, hit.end) {
-            suspects.add(hit.start, *shape_idx);
+            suspects.add(hint.place(hit.start), *shape_idx);
         }
         0
     });

@@ -172,6 +172,8 @@ fn samples() -> Vec<(&'static str, String)> {
         ("Vault token", format!("hvs.{}", word(90))),
         ("Vault token", format!("X-Vault-Token: s.{}", word(24))),
         ("Vault token", format!("VAULT_TOKEN=s.{}", word(24))),
+        ("Vault token", format!("\ns.{}", word(24))),
+        ("Vault unseal key", format!("Unseal Key 1: {}", word(44))),
         (
             "Terraform Cloud token",
             format!("{}.atlasv1.{}", word(14), word(67)),
@@ -202,6 +204,55 @@ fn samples() -> Vec<(&'static str, String)> {
         ("Okta token", format!("Authorization: SSWS 00{}", word(40))),
         ("Facebook token", format!("EAA{}", word(150))),
         ("Alibaba key", format!("LTAI{}", word(20))),
+        (
+            "Docker registry password",
+            format!("\"identitytoken\": \"{}\"", word(40)),
+        ),
+        (
+            "private key",
+            "client-key-data: LS0tLS1CRUdJTiBSU0EgUFJJVkFURSBLRVktLS0tLQ".to_owned(),
+        ),
+        (
+            "netrc password",
+            "machine example.com  login me  password hunter2".to_owned(),
+        ),
+        (
+            "netrc password",
+            "machine example.com password hunter2 login me".to_owned(),
+        ),
+        (
+            "netrc password",
+            "default login me password hunter2".to_owned(),
+        ),
+        (
+            "password hash",
+            format!("me:$apr1${}${}", word(8), word(22)),
+        ),
+        ("password hash", format!("me:$1${}${}:", word(8), word(22))),
+        (
+            "password hash",
+            format!("userPassword:: {{SSHA}}{}", word(38)),
+        ),
+        (
+            "password in an assignment",
+            r#"{\"password\": \"aB3xK9mQ2pLz\"}"#.to_owned(),
+        ),
+        (
+            "password in an assignment",
+            "<db.password>aB3xK9mQ2pLz</db.password>".to_owned(),
+        ),
+        (
+            "password in an assignment",
+            "define('DB_PASSWORD', \"aB3xK9mQ2pLz\");".replace('"', "'"),
+        ),
+        (
+            "password in an assignment",
+            "db.example.org:5432:app:me:aB3xK9mQ2pLz".to_owned(),
+        ),
+        (
+            "password in an assignment",
+            format!("RAILS_MASTER_KEY={}", hex(32)),
+        ),
         ("age secret key", format!("AGE-SECRET-KEY-1{}", upper(58))),
         ("private key", "-----BEGIN RSA PRIVATE KEY-----".to_owned()),
         (
@@ -531,6 +582,20 @@ fn ordinary_text_raises_no_alarm() {
         "self._auth=HTTPBasicAuth(user, key)",
         "aws_key_name = \"deploy\"",
         "re_export_everything_from_the_module_of_the_same_name",
+        "sed -E 's/(a)(b)/$1$2/'",
+        "the default login is password protected",
+        "The default password admin1 opens the login page",
+        "machine learning password reset login page",
+        "client-certificate-data: LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0t",
+        "LS0tLS1CRUdJTiBSU0EgUFVCTElDIEtFWS0tLS0t",
+        "unseal key shares: 5",
+        "{SSHA} is salted, {SSHA512} as well",
+        "<password>your-password-1</password>",
+        "<password>${db.password1}</password>",
+        "define('CACHE_KEY', 'v2_items_of_cache1');",
+        "main.rs:12:8:error:expected1",
+        "console.log(\"password\\\": \\\"<password-1>\\\"\")",
+        "s.lower().replace_all_of_these",
         "",
     ] {
         assert_eq!(kinds(text), [""; 0], "{text}");
@@ -621,6 +686,8 @@ fn hints_are_read_as_written() {
         "pass_key = ",
         "pass\" : ",
         "pass'\t\t\t\t\t=",
+        "pass\\\"=",
+        "pass\\\\\\\":",
     ] {
         assert!(fits("pass{=}", given, 0, 4), "{given}");
     }
@@ -630,9 +697,19 @@ fn hints_are_read_as_written() {
         "pass 1=",
         "passages, as:",
         "pass\"\"=",
+        "pass\\=",
+        "pass\\\\\\\\\":",
     ] {
         assert!(!fits("pass{=}", other, 0, 4), "{other}");
     }
+}
+
+#[test]
+fn what_begins_a_line_is_found_in_the_first_one_and_in_others() {
+    let token = format!("s.{}", made_up(WORD, 24));
+    let found = SECRETS.scan(format!("{token}\nthis.{token}\n{token}\n").as_bytes());
+    let lines: Vec<usize> = found.iter().map(|secret| secret.line).collect();
+    assert_eq!(lines, [1, 3]);
 }
 
 #[test]

@@ -133,8 +133,14 @@ pub(super) static SHAPES: &[Shape] = &[
     // As versions before 1.10 give them out.
     shape(
         "Vault token",
-        "[ =:\t\"']s.{24}",
-        r#"[ =:\t"']s\.[A-Za-z0-9]{24}\b"#,
+        "[ =:\t\"']s.{24}|^s.{24}",
+        r#"(?:^|[ =:\t"'])s\.[A-Za-z0-9]{24}\b"#,
+        Check::Random,
+    ),
+    shape(
+        "Vault unseal key",
+        "(?i)unseal key",
+        r"(?i)\bunseal key(?: [0-9]{1,2})?: {1,3}([A-Za-z0-9+/=]{32,100})",
         Check::Random,
     ),
     shape(

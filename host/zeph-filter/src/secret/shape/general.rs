@@ -29,6 +29,12 @@ pub(super) static SHAPES: &[Shape] = &[
         Check::Value,
     ),
     shape(
+        "Docker registry password",
+        r#""identitytoken""#,
+        r#""identitytoken"\s{0,3}:\s{0,3}"([A-Za-z0-9+/=._-]{16,4000})""#,
+        Check::Word,
+    ),
+    shape(
         "age secret key",
         r"AGE-SECRET-KEY",
         r"\bAGE-SECRET-KEY-1[A-Z0-9]{58}",
@@ -38,6 +44,13 @@ pub(super) static SHAPES: &[Shape] = &[
         "private key",
         r"PRIVATE KEY",
         r"-----BEGIN (?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)?-----",
+        Check::Shape,
+    ),
+    // The same in base64, in a file of kubectl for one. Certificates begin with the same letters.
+    shape(
+        "private key",
+        "LS0tLS1CRUdJTi",
+        "LS0tLS1CRUdJTi(?:BQUklWQVRF|BSU0EgUFJJVkFU|BFQyBQUklWQVRF|BEU0EgUFJJVkFU|BPUEVOU1NIIFBSSVZB|BFTkNSWVBURUQgUFJJ|BQR1AgUFJJVkFU)",
         Check::Shape,
     ),
     shape(
@@ -70,17 +83,37 @@ pub(super) static SHAPES: &[Shape] = &[
         r"\bmachine\s{1,5}\S{1,100}\s{1,5}login\s{1,5}\S{1,100}\s{1,5}password\s{1,5}(\S{3,200})",
         Check::Word,
     ),
+    // In another order, or of no machine: prose has such words, too.
+    shape(
+        "netrc password",
+        "\\bdefault[ \t]",
+        r"\bdefault[ \t]{1,5}login\s{1,5}\S{1,100}\s{1,5}password\s{1,5}(\S{3,200})",
+        Check::Value,
+    ),
+    shape(
+        "netrc password",
+        "\\bmachine|\\bdefault[ \t]",
+        r"\b(?:machine\s{1,5}\S{1,100}|default)[ \t]{1,5}password\s{1,5}(\S{3,200})\s{1,5}login\s{1,5}\S",
+        Check::Value,
+    ),
     // Where each word has a line of its own. It has to look like a password: prose may have such a line, too.
     shape(
         "netrc password",
         "\\bpassword[ \t]",
-        r"^[ \t]{0,16}password[ \t]([!-~]{6,200})[ \t]{0,5}$",
+        r"^[ \t]{0,16}password[ \t]{1,5}([!-~]{6,200})[ \t]{0,5}$",
         Check::Value,
     ),
     shape(
         "password hash",
         "$[65y]$|$gy$|$2[aby]$|$argon2|$scrypt$|$pbkdf2",
         r"\$(?:6|5|g?y|2[aby]|argon2(?:id|i|d)|scrypt|pbkdf2(?:-sha[0-9]{1,3})?)\$[./+A-Za-z0-9$=,]{20,300}",
+        Check::Shape,
+    ),
+    // Of a web server and of a directory. What a replacement writes, such as `$1$2`, is shorter.
+    shape(
+        "password hash",
+        "$1$|$apr1$|{SSHA|{SMD5",
+        r"\$(?:1|apr1)\$[./A-Za-z0-9]{1,8}\$[./A-Za-z0-9]{22}|\{(?:SSHA(?:256|384|512)?|SMD5)\}[A-Za-z0-9+/]{24,200}",
         Check::Shape,
     ),
     shape(
@@ -97,8 +130,8 @@ pub(super) static SHAPES: &[Shape] = &[
     ),
     shape(
         "token in an assignment",
-        "(?i)token[\"'=: \t\r\x0b\x0c]",
-        r#"(?i)(?:^|[^a-z])token["']?\s{0,3}[:=]\s{0,3}["']?([A-Za-z0-9+/=_.-]{16,400})(?:[\s"',;]|$)"#,
+        "(?i)token[\\\"'=: \t\r\x0b\x0c]",
+        r#"(?i)(?:^|[^a-z])token(?:\\{0,3}["'])?\s{0,3}[:=]\s{0,3}(?:\\{0,3}["'])?([A-Za-z0-9+/=_.-]{16,400})(?:[\s"',;\\]|$)"#,
         Check::Random,
     ),
     shape(
@@ -113,20 +146,39 @@ pub(super) static SHAPES: &[Shape] = &[
         r#"\bcurl (?:[^\n]{0,300} )?(?:-u ?|--user[ =])["']?[^\s:"']{1,100}:([^\s"']{6,200})"#,
         Check::Value,
     ),
+    shape(
+        "password in an assignment",
+        "(?i)password>|passwd>|passphrase>|secret>|apikey>",
+        r"(?i)(?:password|passwd|passphrase|secret|apikey)>([^<\s]{6,200})</",
+        Check::Value,
+    ),
+    shape(
+        "password in an assignment",
+        r"\bdefine(",
+        r#"\bdefine\(\s{0,3}["'][A-Za-z0-9_]{0,60}(?:PASSWORD|PASSWD|SECRET|(?:API|AUTH|ACCESS|SECRET|PRIVATE|LOGGED_IN|NONCE)_(?:KEY|SALT))["']\s{0,3},\s{0,3}["']([^\s"']{8,200})["']"#,
+        Check::Value,
+    ),
+    // A line of `.pgpass`, with a port of PostgreSQL or any.
+    shape(
+        "password in an assignment",
+        ":543[0-9]:|:6432:|:*:",
+        r#"(?:^|[ \t"'])[A-Za-z0-9._*/-]{1,200}:(?:543[0-9]|6432|\*):[^\s:"']{1,64}:[^\s:"']{1,64}:([^\s:"']{6,200})(?:[\s"']|$)"#,
+        Check::Value,
+    ),
     // In quotes a value may hold what ends or explains it elsewhere.
     shape(
         "password in an assignment",
         PASSWORDS,
-        r#"(?i)(?:(?:password|passwd|passphrase|pwd|secret|api[_-]?key|access[_-]?key)s?(?:[_-]?(?:key|token|value|base)){0,2}|[_"'-]pass)["']?\s{0,5}(?::=|=>|=|:)\s{0,5}["']([^\s"']{8,400})["']"#,
+        r#"(?i)(?:(?:password|passwd|passphrase|pwd|secret|api[_-]?key|access[_-]?key|master[_-]?key)s?(?:[_-]?(?:key|token|value|base)){0,2}|[_"'-]pass)(?:\\{0,3}["'])?\s{0,5}(?::=|=>|=|:)\s{0,5}\\{0,3}["']([^\s"']{8,400})["']"#,
         Check::Quoted,
     ),
     shape(
         "password in an assignment",
         PASSWORDS,
-        r#"(?i)(?:(?:password|passwd|passphrase|pwd|secret|api[_-]?key|access[_-]?key|auth[_-]?(?:token|key)|access[_-]?token|private[_-]?key|credential)s?(?:[_-]?(?:key|token|value|base)){0,2}|[_"'-]pass)["']?\s{0,5}(?::=|=>|=|:)\s{0,5}["']?([^\s"',;)\]}]{8,400})"#,
+        r#"(?i)(?:(?:password|passwd|passphrase|pwd|secret|api[_-]?key|access[_-]?key|master[_-]?key|auth[_-]?(?:token|key)|access[_-]?token|private[_-]?key|credential)s?(?:[_-]?(?:key|token|value|base)){0,2}|[_"'-]pass)(?:\\{0,3}["'])?\s{0,5}(?::=|=>|=|:)\s{0,5}(?:\\{0,3}["'])?([^\s"',;)\]}]{8,400})"#,
         Check::Value,
     ),
 ];
 
 /// What a line must hold in which a value is given to the name of a secret.
-const PASSWORDS: &str = "(?i)passw{=}|passphrase{=}|[_\"'-]pass{=}|pwd[sktvb_\"' :=\t\r\x0b\x0c-]|secret{=}|api[_-]key{=}|apikey{=}|access[_-]key{=}|accesskey{=}|auth[_-]token{=}|authtoken{=}|auth[_-]key{=}|authkey{=}|access[_-]token{=}|accesstoken{=}|private[_-]key{=}|privatekey{=}|credential{=}";
+const PASSWORDS: &str = "(?i)passw{=}|passphrase{=}|[_\"'-]pass{=}|pwd[sktvb_\"' :=\t\r\x0b\x0c-]|secret{=}|api[_-]key{=}|apikey{=}|access[_-]key{=}|accesskey{=}|master[_-]key{=}|masterkey{=}|auth[_-]token{=}|authtoken{=}|auth[_-]key{=}|authkey{=}|access[_-]token{=}|accesstoken{=}|private[_-]key{=}|privatekey{=}|credential{=}";
