@@ -158,10 +158,10 @@ async fn echo<S: AsyncRead + AsyncWrite + Unpin>(mut stream: S) -> io::Result<()
     }
     let text = String::from_utf8_lossy(&seen);
     let sent = text.split("\r\n");
-    let reason = sent.filter_map(|line| line.strip_prefix("authorization: "));
+    let mut reason = sent.filter_map(|line| line.strip_prefix("authorization: "));
     let head = format!(
         "HTTP/1.1 200 {}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
-        reason.last().unwrap_or("OK"),
+        reason.next().unwrap_or("OK"),
         seen.len()
     );
     stream.write_all(head.as_bytes()).await?;
