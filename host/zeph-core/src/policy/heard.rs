@@ -122,7 +122,8 @@ impl HeardUrls {
         let bare = rest.trim_end_matches(BEHIND).trim_end_matches(AROUND);
         let bare = bare.trim_end_matches(BEHIND);
         // Most of a long word is no address.
-        !bare.contains(AROUND)
+        bare.len() < URL_BYTES_MAX
+            && !bare.contains(AROUND)
             && plain(&format!("https://{bare}"))
                 .is_some_and(|address| self.named.contains(&address))
     }
