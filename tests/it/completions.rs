@@ -4,6 +4,7 @@ use std::os::unix::fs::symlink;
 use std::process::Command;
 
 use crate::product::Product;
+use crate::terminal::Prompt;
 
 /// Loads the script as a user's shell does, and asks for the last of some words: the line, then its words as bash cuts them, then what is
 /// to be completed.
@@ -16,29 +17,35 @@ _clap_complete_zeph_host zeph-host "$last" "" 2>/dev/null
 printf '%s\n' "${COMPREPLY[@]}"
 "#;
 
-/// What bash offers for the last of these words: what would stand in the place of its last piece.
+/// The shell of a user who finds the program in its path.
 #[expect(
     clippy::disallowed_methods,
     reason = "the shell of a person, outside of any jail"
 )]
-fn offered(product: &Product, words: &[&str]) -> Vec<String> {
+fn bash(product: &Product) -> Command {
     let host = product.command(&[]);
     let bin = product.home.join("bin");
     std::fs::create_dir_all(&bin).unwrap();
     drop(symlink(host.get_program(), bin.join("zeph-host")));
-    let line = format!("zeph-host {}", words.join(" "));
-    let cut = cut(words);
-    let last = cut.last().filter(|last| !["=", ":"].contains(last));
     let mut bash = Command::new("bash");
-    bash.args(["--norc", "-c", BASH, "bash", &line]);
-    // Without the quote that is still open.
-    bash.arg(last.map_or("", |last| last.trim_start_matches('\'')));
-    bash.arg("zeph-host").args(&cut);
-    bash.current_dir(&product.work).env_clear();
+    bash.arg("--norc").current_dir(&product.work).env_clear();
     for (name, value) in host.get_envs() {
         bash.env(name, value.unwrap());
     }
     bash.env("PATH", format!("{}:/usr/bin:/bin", bin.display()));
+    bash
+}
+
+/// What bash offers for the last of these words: what would stand in the place of its last piece.
+fn offered(product: &Product, words: &[&str]) -> Vec<String> {
+    let line = format!("zeph-host {}", words.join(" "));
+    let cut = cut(words);
+    let last = cut.last().filter(|last| !["=", ":"].contains(last));
+    let mut bash = bash(product);
+    bash.args(["-c", BASH, "bash", &line]);
+    // Without the quote that is still open.
+    bash.arg(last.map_or("", |last| last.trim_start_matches('\'')));
+    bash.arg("zeph-host").args(&cut);
     let ran = bash.output().unwrap();
     let lines = String::from_utf8(ran.stdout).unwrap();
     lines
@@ -171,6 +178,75 @@ fn keys_of_tools_and_settings_are_known_and_paths_behind_them() {
         &["--set", "limits.cpu_secs=5", "call", "re"],
         &["read"],
     );
+}
+
+/// Stands in the place of the program: prints the words that it is run with. The script completes for it, too.
+const SHOW: &str = r#"show() { printf 'is %s;' "$@"; echo e''nd.; }
+eval "$(zeph-host completions bash)"
+complete -o nospace -o bashdefault -F _clap_complete_zeph_host show; echo rea''dy"#;
+
+/// Names are of those who made the files: a shell must not run them, nor read them as anything but one word.
+#[test]
+fn names_that_a_shell_would_run_are_completed_as_one_word() {
+    let product = Product::new();
+    let names = [
+        "a$(id>PWNED)",
+        "b;id",
+        "c`id`",
+        "d&x",
+        "e'f",
+        "f*g",
+        "g\"h",
+        "h i",
+        "i\\j",
+        "j!k",
+        "k|l",
+        "l>m",
+        "m(n",
+        "n{o,p}",
+        "o#p",
+        "p=q;r",
+        "q:r;s",
+        "r\n;id",
+        "s\x0b;id",
+        "t$HOME",
+    ];
+    for name in names {
+        product.file(&format!("in/{name}"), "");
+    }
+    product.file("in/u;v/w", "");
+    let mut bash = bash(&product);
+    bash.arg("-i")
+        .envs([("PS1", "$ "), ("TERM", "dumb"), ("LC_ALL", "C.UTF-8")]);
+    let mut prompt = Prompt::run(bash, Some((400, 40)), "$ ");
+    prompt.type_line(SHOW);
+    prompt.until("ready");
+
+    let whole = names.iter().filter(|name| !name.contains(char::is_control));
+    let mut table: Vec<(String, String)> = whole
+        .map(|name| (format!("in/{}\t", &name[..1]), (*name).to_owned()))
+        .collect();
+    let quoted = [
+        ("'in/a\t", "a$(id>PWNED)"),
+        ("\"in/b\t", "b;id"),
+        // No escape within the quote that is open: nothing is offered.
+        ("\"in/a\t\"", "a"),
+        ("'in/e\t'", "e"),
+        ("in/a\\$\t", "a$(id>PWNED)"),
+        ("in/i\\\t", "i\\j"),
+        ("in/u\t\t", "u;v/w"),
+        ("in/r\t", "r"),
+        ("in/s\t", "s"),
+    ];
+    table.extend(quoted.map(|(typed, name)| (typed.to_owned(), name.to_owned())));
+    for (typed, name) in table {
+        prompt.type_line(&format!("show call read path={typed}"));
+        prompt.until("end.");
+        let expected = format!("is call;is read;is path=in/{name};end.");
+        let shown = prompt.shown();
+        assert!(shown.contains(&expected), "{typed:?}: {shown:?}");
+    }
+    assert!(!product.work.join("PWNED").exists());
 }
 
 /// The words that zsh, fish and others send, answered one candidate a line.

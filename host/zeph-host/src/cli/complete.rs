@@ -20,7 +20,7 @@ use zeph_plugins::author::Language;
 use zeph_plugins::component::Component;
 use zeph_plugins::lock::Lock;
 
-use self::shells::SHELLS;
+use self::shells::{SHELLS, is_printable};
 use super::args::{CliArgs, Global};
 use super::context::{self, Context};
 use super::error::CliError;
@@ -280,13 +280,15 @@ fn agents() -> Vec<CompletionCandidate> {
     candidates(["claude", "codex"].map(|agent| (agent.to_owned(), String::new())))
 }
 
-/// Names with what is said of them: its first line.
+/// Names with what is said of them: its first line. A name that cannot stand on a line is omitted.
 fn candidates(named: impl IntoIterator<Item = (String, String)>) -> Vec<CompletionCandidate> {
     let candidate = |(name, help): (String, String)| {
-        let help = help.lines().next().map(str::to_owned);
+        let help = help.lines().next();
+        let help = help.map(|line| line.replace(char::is_control, " "));
         CompletionCandidate::new(name).help(help.map(Into::into))
     };
-    named.into_iter().map(candidate).collect()
+    let named = named.into_iter().filter(|(name, _)| is_printable(name));
+    named.map(candidate).collect()
 }
 
 #[cfg(test)]

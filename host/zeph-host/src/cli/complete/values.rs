@@ -7,6 +7,7 @@ use clap_complete::engine::{CompletionCandidate, PathCompleter, ValueCompleter a
 use serde_json::Value;
 use zeph_config::Config;
 
+use super::shells::is_printable;
 use super::{candidates, config, known_tools, tools, typed};
 
 /// `KEY=VALUE` of the tool that was typed: its keys, and after one of them what it can be, or a path.
@@ -120,5 +121,6 @@ fn paths(config: &Config, before: &str, rest: &str) -> Vec<CompletionCandidate> 
         completer = completer.current_dir(&root.path);
     }
     let paths = completer.complete(OsStr::new(rest)).into_iter();
+    let paths = paths.filter(|path| path.get_value().to_str().is_some_and(is_printable));
     paths.map(|path| path.add_prefix(before)).collect()
 }
