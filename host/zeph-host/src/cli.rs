@@ -145,26 +145,25 @@ fn refuse(error: &clap::Error, typed: &[OsString]) -> Exit {
     }
 }
 
-/// The command of a command line that is wrong. Where it is wrong before its command, a word `hook` means that.
+/// The command of a command line that is wrong: what clap read, else the first word that is the name of one.
 fn meant_command(typed: &[OsString]) -> Option<String> {
-    let read = CliArgs::command()
-        .ignore_errors(true)
-        .try_get_matches_from(typed);
+    let mut command = CliArgs::command().ignore_errors(true);
+    let read = command.try_get_matches_from_mut(typed);
     let found = read
         .ok()
         .and_then(|read| read.subcommand_name().map(str::to_owned));
-    found.or_else(|| has_word(typed, "hook").then(|| "hook".to_owned()))
+    found.or_else(|| {
+        let words = typed.iter().skip(1).take_while(|word| *word != "--");
+        let mut words = words.filter_map(|word| word.to_str());
+        let named = words.find_map(|word| command.find_subcommand(word))?;
+        Some(named.get_name().to_owned())
+    })
 }
 
 /// Whether `--json` is on a command line that is wrong.
 fn asks_for_events(typed: &[OsString]) -> bool {
-    has_word(typed, "--json")
-}
-
-/// Whether `word` was typed before a `--`.
-fn has_word(typed: &[OsString], word: &str) -> bool {
     let mut words = typed.iter().take_while(|typed| *typed != "--");
-    words.any(|typed| typed == word)
+    words.any(|typed| typed == "--json")
 }
 
 fn dispatch(

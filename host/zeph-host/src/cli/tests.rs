@@ -61,7 +61,11 @@ fn a_hook_is_meant_wherever_its_line_is_wrong() {
         ("-vx hook claude pre-tool-use", true),
         ("hook claude pre-tool-use --no-such-option", true),
         ("hook --no-such-option", true),
+        ("--root hook hook --no-such-option", true),
         ("call hook --no-such-option", false),
+        ("--bogus call bash hook", false),
+        ("--no-projet explain hook path=x", false),
+        ("--color=purple plugin remove hook", false),
         ("--no-projet call read -- hook", false),
         ("run --jsn", false),
     ];
