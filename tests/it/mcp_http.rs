@@ -62,6 +62,11 @@ fn a_token_is_needed_from_its_making_on_without_a_restart() {
             && record["error_category"] == "policy_blocked"
     });
 
+    // The names of other tools are not for this caller.
+    let unknown = format!("{:?}", server.call(&token, "nosuch", &json!({})));
+    let is_told = unknown.contains("no tool is named `nosuch`; there are: list_directory");
+    assert!(is_told && !unknown.contains("bash"), "{unknown}");
+
     let again = product.run(&["token", "add", "ci"]);
     assert_eq!((again.code, again.stdout.as_str()), (Some(2), ""));
     let listed: Value = serde_json::from_str(&product.run(&["token", "--json"]).stdout).unwrap();

@@ -200,6 +200,9 @@ fn a_long_catalog_is_searched() {
         let params = json!({"name": "call_tool", "arguments": {"name": "nothing"}});
         let unknown = client.request("tools/call", params);
         assert_eq!(unknown["error"]["code"], -32602, "{unknown}");
+        let message = unknown["error"]["message"].as_str().unwrap();
+        let expected = "no tool is named `nothing`; find tools with `find_tool`";
+        assert_eq!(message, expected);
     }
     let mut client = McpClient::modern(&product, &[], &json!({}));
     let params = json!({"name": "find_tool", "arguments": {"query": "read"}});

@@ -9,6 +9,9 @@ use crate::id::ToolName;
 use crate::nearest::nearest;
 use crate::tool::Tool;
 
+/// Most names that the answer to an unknown one lists: it is read by a model, and a whole catalog can be long.
+const NAMES_MAX: usize = 10;
+
 /// Every tool a session can call, by name, in a fixed order.
 #[derive(Debug, Clone, Default)]
 pub struct Catalog {
@@ -77,19 +80,59 @@ impl Catalog {
     }
 
     fn not_found(&self, name: &str) -> ToolFailure {
-        let shown = one_line(name, 80);
-        let names = self.tools.keys().map(ToolName::as_str);
-        let message = match nearest(&shown, names) {
-            Some(near) => format!("no tool is named `{shown}`; did you mean `{near}`?"),
-            None => format!(
-                "no tool is named `{shown}`; there are: {}",
-                self.tools
-                    .keys()
-                    .map(ToolName::as_str)
-                    .collect::<Vec<_>>()
-                    .join(", ")
+        let names: Vec<&str> = self.tools.keys().map(ToolName::as_str).collect();
+        unknown_tool(name, &names)
+    }
+}
+
+/// The failure of a call of a tool that there is not: with the nearest of the names that its caller may know, else with the first of them.
+pub fn unknown_tool(name: &str, names: &[&str]) -> ToolFailure {
+    let shown = one_line(name, 80);
+    let more = match (nearest(&shown, names.iter().copied()), names) {
+        (Some(near), _) => format!("; did you mean `{near}`?"),
+        (None, []) => String::new(),
+        (None, names) => {
+            let first = names.iter().copied().take(NAMES_MAX).collect::<Vec<_>>();
+            let others = match names.len() - first.len() {
+                0 => String::new(),
+                n_others => format!(" and {n_others} more"),
+            };
+            format!("; there are: {}{others}", first.join(", "))
+        }
+    };
+    let message = format!("no tool is named `{shown}`{more}");
+    ToolFailure::new(ErrorCategory::ToolNotFound, ErrorPhase::Setup, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::unknown_tool;
+
+    #[test]
+    fn an_unknown_name_is_answered_with_few_others() {
+        let many: Vec<String> = (0..13).map(|number| format!("tool{number:02}")).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        let first = many[..10].join(", ");
+        let table = [
+            ("x", vec![], "no tool is named `x`".to_owned()),
+            (
+                "x",
+                vec!["read", "write"],
+                "no tool is named `x`; there are: read, write".to_owned(),
             ),
-        };
-        ToolFailure::new(ErrorCategory::ToolNotFound, ErrorPhase::Setup, message)
+            (
+                "raed",
+                vec!["read", "write"],
+                "no tool is named `raed`; did you mean `read`?".to_owned(),
+            ),
+            (
+                "x",
+                many,
+                format!("no tool is named `x`; there are: {first} and 3 more"),
+            ),
+        ];
+        for (name, names, expect) in table {
+            assert_eq!(unknown_tool(name, &names).message, expect);
+        }
     }
 }

@@ -42,7 +42,7 @@ pub(super) fn tools(shared: &Shared, listed: &Listed, subset: &ToolSubset) -> Ve
 }
 
 /// Whether the catalog is searched and not listed.
-fn is_searched(shared: &Shared, listed: &Listed, subset: &ToolSubset) -> bool {
+pub(super) fn is_searched(shared: &Shared, listed: &Listed, subset: &ToolSubset) -> bool {
     match shared.host.config().serve.expose {
         // Its client knows how many tools it has.
         _ if shared.native.is_some() => false,

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rmcp::model::Tool as McpTool;
-use zeph_core::catalog::Catalog;
+use zeph_core::catalog::{Catalog, unknown_tool};
 use zeph_core::failure::{ToolFailure, one_line};
 use zeph_core::tool::Tool;
 use zeph_mcp::client::ToolDefinition;
@@ -139,13 +139,24 @@ impl Listed {
             .flatten()
     }
 
-    /// What a caller is told who names a tool that there is not.
-    pub(crate) fn not_found(&self, name: &str) -> String {
-        let resolved = self.catalog.as_ref().map(|catalog| catalog.resolve(name));
-        match resolved {
-            Some(Err(failure)) => failure.message,
-            Some(Ok(_)) | None => format!("no tool is named `{}`", one_line(name, 100)),
+    /// What a caller is told who names a tool that there is not: names of tools that it is listed, or, where it is listed none of them, what
+    /// finds them.
+    pub(crate) fn not_found(&self, subset: &ToolSubset, is_searched: bool, name: &str) -> String {
+        if self.catalog.is_none() {
+            return format!("no tool is named `{}`", one_line(name, 100));
         }
+        if is_searched {
+            let shown = one_line(name, 100);
+            return format!(
+                "no tool is named `{shown}`; find tools with `{}`",
+                search::FIND
+            );
+        }
+        let names: Vec<&str> = self
+            .of(subset)
+            .map(|tool| tool.described.name.as_ref())
+            .collect();
+        unknown_tool(name, &names).message
     }
 }
 

@@ -141,7 +141,8 @@ impl ServerHandler for Handler {
             if let Some(failure) = of_native.or_else(of_host) {
                 return Ok(result::of_failure(failure, None).into());
             }
-            let message = listed.not_found(&request.name);
+            let is_searched = exposed::is_searched(&self.shared, &listed, &caller.tools);
+            let message = listed.not_found(&caller.tools, is_searched, &request.name);
             return Err(ErrorData::invalid_params(message, None));
         };
         if let Err(failure) = within_rate(&self.shared, &caller).await {
