@@ -166,6 +166,11 @@ fn a_bundle_installs_on_a_machine_without_a_network() {
     there.file("plugins.bundle", &bundle);
     let sync = ["sync", "--from", "plugins.bundle"];
     there.refuses(&sync, 5, &["--from plugins.bundle --yes"]);
+    let asked = there.plugin(&[&sync[..], &["--json"]].concat());
+    assert_eq!(asked.code, Some(5), "{asked:?}");
+    let asked: Value = serde_json::from_str(&asked.stdout).unwrap();
+    assert_eq!(actions(&asked), [line("notes", "install", false)]);
+    assert_eq!(asked["plugins"][0]["needs_consent"], true, "{asked}");
     assert!(!there.component("notes").exists() && !there.lock().exists());
     let planned = there.plugin_json(&[&sync[..], &["--dry-run"]].concat());
     assert_eq!(actions(&planned), [line("notes", "install", false)]);

@@ -177,6 +177,14 @@ impl Work<'_> {
                 done.push(self.carry_out(item).await);
             }
         } else {
+            if self.options.json.json {
+                // A reader of JSON has not seen yet what there is to agree to.
+                done.extend(plan.items.into_iter().map(|item| Done {
+                    is_waiting: self.asks(&item),
+                    ..Done::planned(item)
+                }));
+                self.print(&done)?;
+            }
             tell_problems(&done);
             return Ok(Exit::Confirm);
         }
@@ -195,12 +203,7 @@ impl Work<'_> {
     /// Shows what the bundle pins otherwise, and asks. Without any of it nothing is asked: the lock was accepted.
     fn agreed(&self, plan: &SyncPlan) -> bool {
         let PluginSync { json, consent, .. } = self.options;
-        let removes = self.options.prune
-            && plan
-                .items
-                .iter()
-                .any(|item| item.action == SyncAction::Beyond);
-        if self.adoption.items.is_empty() && !removes {
+        if self.adoption.items.is_empty() && !plan.items.iter().any(|item| self.asks(item)) {
             return true;
         }
         if !json.json {
@@ -212,6 +215,14 @@ impl Work<'_> {
         };
         let risks: Vec<UpdateRisk> = self.adoption.risks();
         consent::given((question, &self.command()), consent, json.json, &risks)
+    }
+
+    /// Whether a person has to agree to what is done about this plugin.
+    fn asks(&self, item: &SyncItem) -> bool {
+        match &item.locked {
+            Some(locked) => self.adoption.item(&locked.name).is_some(),
+            None => self.options.prune && item.action == SyncAction::Beyond,
+        }
     }
 
     fn command(&self) -> String {
