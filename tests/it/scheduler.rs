@@ -97,7 +97,8 @@ fn a_deferred_call_runs_once_and_the_audit_says_who_made_it() {
     assert_eq!(label, format!("schedule:note:{run}"));
     let listed = product.answers(&[], line(1, "list_tasks", &json!({})));
     let text = answer(&listed, 1)["text"].as_str().unwrap();
-    assert!(text.starts_with("Scheduled tasks (1):"), "{text}");
+    assert!(text.starts_with("Scheduled tasks (1):\nNAME "), "{text:?}");
+    assert!(!text.contains('\x1b'), "{text:?}");
     assert_eq!(product.run(&["scheduler", "cancel", "note"]).code, Some(0));
     assert_ne!(product.run(&["scheduler", "cancel", "note"]).code, Some(0));
     assert!(tasks(&product).is_empty());

@@ -64,6 +64,14 @@ pub(crate) fn render<const N: usize>(
     shown
 }
 
+/// Rows under a head without a style, for what is not a terminal: models, files.
+///
+/// Shape: as [`render`] without a width.
+pub(crate) fn plain<const N: usize>(head: [&str; N], rows: &[[String; N]]) -> String {
+    // Cells hold no escapes: only the head's own are removed.
+    anstream::adapter::strip_str(&render(head, rows, None)).to_string()
+}
+
 fn pad(shown: &mut String, n_chars: usize, width: usize, is_last: bool) {
     if is_last {
         shown.truncate(shown.trim_end_matches(' ').len());
@@ -75,7 +83,7 @@ fn pad(shown: &mut String, n_chars: usize, width: usize, is_last: bool) {
 
 #[cfg(test)]
 mod tests {
-    use super::render;
+    use super::{plain, render};
 
     fn check(width: Option<usize>, expect: &str) {
         let rows = [
@@ -87,6 +95,12 @@ mod tests {
         ];
         let shown = render(["NAME", "WHAT"], &rows, width);
         assert_eq!(anstream::adapter::strip_str(&shown).to_string(), expect);
+    }
+
+    #[test]
+    fn a_plain_table_has_no_escapes() {
+        let shown = plain(["NAME", "WHAT"], &[["a".to_owned(), "b".to_owned()]]);
+        assert_eq!(shown, "NAME  WHAT\na     b\n");
     }
 
     #[test]

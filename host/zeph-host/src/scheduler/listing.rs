@@ -11,6 +11,8 @@ use super::times::{self, Times};
 use crate::admission::Tokens;
 use crate::run::table;
 
+const HEAD: [&str; 6] = ["NAME", "MODE", "KIND", "CRON", "NEXT RUN", "LAST RUN"];
+
 /// The tasks as a table and as data.
 pub(super) fn listed(schedules: &[Schedule], room: &SchedulerRoom, tokens: &Tokens) -> RawOutput {
     let rows: Vec<Value> = schedules
@@ -22,7 +24,7 @@ pub(super) fn listed(schedules: &[Schedule], room: &SchedulerRoom, tokens: &Toke
         false => format!(
             "Scheduled tasks ({}):\n{}",
             schedules.len(),
-            as_table(schedules, &room.time_zone, tokens)
+            table::plain(HEAD, &rows_of(schedules, &room.time_zone, tokens))
         ),
     };
     RawOutput {
@@ -70,11 +72,13 @@ fn is_revoked(schedule: &Schedule, tokens: &Tokens) -> bool {
     tokens.admit(&schedule.what.owner.caller).is_none()
 }
 
-/// The tasks as lines under a head.
+/// The tasks as lines under a head, styled for a terminal.
 pub(crate) fn as_table(schedules: &[Schedule], zone: &TimeZone, tokens: &Tokens) -> String {
-    let rows: Vec<[String; 6]> = schedules.iter().map(|one| row(one, zone, tokens)).collect();
-    let head = ["NAME", "MODE", "KIND", "CRON", "NEXT RUN", "LAST RUN"];
-    table::render(head, &rows, None)
+    table::render(HEAD, &rows_of(schedules, zone, tokens), None)
+}
+
+fn rows_of(schedules: &[Schedule], zone: &TimeZone, tokens: &Tokens) -> Vec<[String; 6]> {
+    schedules.iter().map(|one| row(one, zone, tokens)).collect()
 }
 
 fn row(schedule: &Schedule, zone: &TimeZone, tokens: &Tokens) -> [String; 6] {
