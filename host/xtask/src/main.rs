@@ -29,7 +29,7 @@ Commands:
                            container, crates, lists of contents, checksums. --check makes it twice and compares;
                            --program FILE packs a program that is there
   package [FOLDER]         Make the crates only, with the components compiled inside
-  ci                       Format check, licences, clippy and every test: what .ci/run calls
+  ci                       Format check, licences, clippy, a check for macOS and every test: what .ci/run calls
 
 Every command first adds the wasm32-wasip2 target when it is missing, and installs bubblewrap when apt and root
 rights allow it.

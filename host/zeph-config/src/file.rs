@@ -86,7 +86,7 @@ pub(crate) fn read(path: &Path, bytes_max: u64) -> Result<String, String> {
         .map_err(|error| format!("cannot be read: {error}"))?;
     if bytes.len() as u64 > bytes_max {
         return Err(format!(
-            "is longer than {bytes_max} bytes ({} bytes), the limit of a configuration file",
+            "is longer than {bytes_max} bytes ({} bytes), the limit of such a file",
             metadata.len()
         ));
     }

@@ -39,7 +39,7 @@ fn a_file_over_the_limit_is_refused() {
     let world = World::new().project(vec![b'#'; 3 * 1024 * 1024]);
     assert_eq!(
         world.errors(),
-        "PROJECT: is longer than 1048576 bytes (3145728 bytes), the limit of a configuration file"
+        "PROJECT: is longer than 1048576 bytes (3145728 bytes), the limit of such a file"
     );
 }
 

@@ -192,7 +192,7 @@ pub(crate) enum CliCommand {
     Jail(JailArgs),
     /// Print shell completions
     #[command(
-        after_help = "Example:\n  zeph-host completions bash >~/.local/share/bash-completion/completions/zeph-host"
+        after_help = "Example:\n  mkdir -p ~/.local/share/bash-completion/completions\n  zeph-host completions bash >~/.local/share/bash-completion/completions/zeph-host"
     )]
     Completions(Completions),
     /// Print the manual page
