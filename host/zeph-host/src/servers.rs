@@ -21,6 +21,7 @@ mod opener;
 mod own;
 pub(crate) mod pending;
 mod pin;
+pub(crate) mod reserved;
 mod set;
 mod setback;
 #[cfg(test)]

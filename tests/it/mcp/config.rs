@@ -368,6 +368,23 @@ fn servers_are_wrapped_after_a_preview_and_come_back_to_the_byte() {
     assert!(again.stderr.contains("no server is wrapped"), "{again:?}");
 }
 
+/// Two launches under one name would each be off while the other one is pinned.
+#[test]
+fn servers_of_two_projects_that_never_ran_get_names_of_their_own() {
+    let product = Product::new();
+    let name = |file: &str, script: &str| {
+        let entry = json!({"mcpServers": {"db": {"command": "node", "args": [script]}}});
+        product.file(file, entry.to_string());
+        let wrapped = write(&product, &["claude-code", "--file", file, "--wrap"]);
+        assert_eq!(wrapped.code, Some(0), "{wrapped:?}");
+        json_of(&product, file)["mcpServers"]["db"]["args"][2].clone()
+    };
+    assert_eq!(name("a.json", "a.js"), "db");
+    assert_eq!(name("b.json", "b.js"), "db-2");
+    // The same launch is the same server, in whichever project.
+    assert_eq!(name("c.json", "a.js"), "db");
+}
+
 #[test]
 fn a_wrapped_file_that_was_edited_keeps_the_edits() {
     let product = Product::new();

@@ -46,7 +46,7 @@ pub struct Wrapper<'a> {
     pub is_secret: &'a dyn Fn(&str, &str) -> bool,
     /// Directories among the arguments of a server, which it is allowed to read.
     pub readable: &'a dyn Fn(&[String]) -> Vec<String>,
-    /// What is pinned under the name of a server: its command line, or its address, without secrets.
+    /// What is pinned under the name of a server, or what the name was given for: its command line, or its address, without secrets.
     pub pinned: &'a dyn Fn(&str) -> Option<Vec<String>>,
     /// Whether a variable makes programs load other code than the one that is named. No server gets such a variable.
     pub loads_code: &'a dyn Fn(&str) -> bool,
@@ -87,6 +87,8 @@ pub enum Wrapped {
 pub struct WrappedServer {
     /// The name under which the host knows it.
     pub name: String,
+    /// Its command line, or its address, as [`Wrapper::pinned`] returns it: without what looks like a secret.
+    pub launch: Vec<String>,
     /// Directories it may read besides the one it is started in.
     pub readable: Vec<String>,
     /// What the host keeps for it from now on.

@@ -15,6 +15,7 @@ use crate::cli::ask::accepted;
 use crate::cli::context::{self, Context};
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
+use crate::cli::out;
 use crate::cli::page::print_json;
 use crate::host::Host;
 use crate::run::page::Page;
@@ -75,8 +76,15 @@ fn of_wrapped(
     }
     let is_agreed = agreed(&name, options, "approve");
     if is_agreed {
+        let ChangedServer { old, new } = &changed;
+        let has_run = old.launch == new.launch && old.install == new.install;
         accept(config, changed)?;
         pending::forget(config, &name);
+        if !has_run {
+            out::note(
+                "what it says is compared at its next start, and may have to be approved, too",
+            );
+        }
     }
     print(&name, &[changes], is_agreed, options)?;
     match is_agreed {

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
 use similar::TextDiff;
+use zeph_config::Config;
 use zeph_core::execution::SecretValue;
-use zeph_core::id::Digest;
+use zeph_core::id::{Digest, ServerName};
 use zeph_core::redact::Redactor;
 use zeph_filter::Secrets;
 use zeph_mcp::clients::{
@@ -27,13 +28,16 @@ use crate::cli::{out, secret};
 use crate::clock::now_ms;
 use crate::known_secrets;
 use crate::run::render::escape;
-use crate::servers::launch;
+use crate::servers::{launch, reserved};
 
 /// Lines around each difference.
 const CONTEXT_LINES: usize = 3;
 
 /// Hexadecimal digits by which a copy is told from others.
 const DIGEST_DIGITS: usize = 12;
+
+/// What is pinned under a name.
+type PinnedLaunch<'a> = &'a dyn Fn(&str) -> Option<Vec<String>>;
 
 /// Runs the command.
 pub(super) fn run(
@@ -46,15 +50,18 @@ pub(super) fn run(
     let folder = known_secrets::folder(&config);
     let lock = config.mcp_lock.as_deref().map(Lock::read).transpose();
     let lock = lock.map_err(|error| CliError::user(error.told()))?;
-    let kept = (folder.as_ref(), lock.as_ref());
-    let wrapped = wrapped(context, client, &file, kept)?;
+    let pinned = |name: &str| pinned(&config, lock.as_ref(), name);
+    let wrapped = wrapped(context, client, &file, (folder.as_ref(), &pinned))?;
     if wrapped.text == file.text {
         notes(context, &wrapped, false);
         context.notes(&[file.unchanged("there is nothing to wrap")]);
         return Ok(Exit::Success);
     }
     match options.write {
-        true => write(context, (client, options), &file, &wrapped, folder.as_ref()),
+        true => {
+            reserve(&config, &wrapped)?;
+            write(context, (client, options), &file, &wrapped, folder.as_ref())
+        }
         false => {
             notes(context, &wrapped, false);
             context.notes(&["nothing was changed; --write changes the file".to_owned()]);
@@ -68,7 +75,7 @@ fn wrapped(
     context: &Context,
     client: &Client,
     file: &ConfigFile,
-    (folder, lock): (Option<&SecretFolder>, Option<&Lock>),
+    (folder, pinned): (Option<&SecretFolder>, PinnedLaunch<'_>),
 ) -> Result<WrappedFile, CliError> {
     let (secrets, _) = Secrets::new(&[]);
     let is_secret = |name: &str, value: &str| is_secret(&secrets, name, value);
@@ -86,7 +93,7 @@ fn wrapped(
         options: &options(context, client)?,
         is_secret: &is_secret,
         readable: &readable,
-        pinned: &|name| pinned(lock?, name),
+        pinned,
         loads_code: &launch::is_loader,
         stored: stored(folder)?,
     };
@@ -106,10 +113,29 @@ fn options(context: &Context, client: &Client) -> Result<Vec<String>, CliError> 
     Ok(options)
 }
 
-/// What is pinned under the name of a server.
-fn pinned(lock: &Lock, name: &str) -> Option<Vec<String>> {
-    let server = lock.server(&name.parse().ok()?)?;
-    Some(server.launch.clone())
+/// What is pinned under the name of a server, or what the name was given for when nothing is.
+fn pinned(config: &Config, lock: Option<&Lock>, name: &str) -> Option<Vec<String>> {
+    let name = name.parse().ok()?;
+    let server = lock.and_then(|lock| lock.server(&name));
+    let launch = server.map(|server| server.launch.clone());
+    launch.or_else(|| reserved::of(config, &name))
+}
+
+/// Keeps the names for what they were given, until the servers run and are pinned.
+fn reserve(config: &Config, wrapped: &WrappedFile) -> Result<(), CliError> {
+    for (_, wrapped) in &wrapped.servers {
+        let Wrapped::Changed(server) = wrapped else {
+            continue;
+        };
+        let name: Result<ServerName, _> = server.name.parse();
+        let Ok(name) = name else {
+            continue;
+        };
+        reserved::keep(config, &name, &server.launch, now_ms()).map_err(|why| {
+            CliError::internal(format!("the name `{name}` cannot be kept for a server")).hint(why)
+        })?;
+    }
+    Ok(())
 }
 
 fn stored(folder: Option<&SecretFolder>) -> Result<BTreeMap<String, String>, CliError> {

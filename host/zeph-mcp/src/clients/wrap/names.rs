@@ -33,6 +33,7 @@ impl Names {
     ) -> WrappedServer {
         let mut server = WrappedServer {
             name: self.server_name(name, &launch.line(), wrapper),
+            launch: without_secrets(launch, wrapper),
             readable: (wrapper.readable)(&launch.args),
             ..WrappedServer::default()
         };
@@ -49,7 +50,9 @@ impl Names {
                 false => {}
             }
         }
-        server.exposed.extend(exposed_args(&launch.args, wrapper));
+        let exposed = secret_args(&launch.args, wrapper).into_iter();
+        let exposed = exposed.map(|idx| format!("argument {}", idx + 1));
+        server.exposed.extend(exposed);
         server
     }
 
@@ -61,6 +64,7 @@ impl Names {
     ) -> WrappedServer {
         let mut server = WrappedServer {
             name: self.server_name(name, &[&remote.url], wrapper),
+            launch: vec![remote.url.clone()],
             ..WrappedServer::default()
         };
         for (header, value) in &remote.headers {
@@ -77,6 +81,7 @@ impl Names {
         }
         if query(&remote.url).any(|(name, value)| (wrapper.is_secret)(name, value)) {
             server.exposed.push("the address".to_owned());
+            server.launch = vec![redacted("address")];
         }
         server
     }
@@ -117,21 +122,37 @@ fn may_be(pinned: &[String], launch: &[&str]) -> bool {
     pinned.len() == launch.len() && pinned.iter().zip(launch).all(may_be)
 }
 
-/// The arguments that look like secrets. The value of an option is named by the option.
-fn exposed_args(args: &[String], wrapper: &Wrapper<'_>) -> Vec<String> {
+/// A word in the place of a secret.
+fn redacted(what: &str) -> String {
+    format!("{REDACTED}{what}]")
+}
+
+/// The command line without the arguments that look like secrets.
+fn without_secrets(launch: &Launch, wrapper: &Wrapper<'_>) -> Vec<String> {
+    let mut args = launch.args.clone();
+    for idx in secret_args(&launch.args, wrapper) {
+        args[idx] = redacted("argument");
+    }
+    std::iter::once(launch.command.clone())
+        .chain(args)
+        .collect()
+}
+
+/// The places of the arguments that look like secrets. The value of an option is named by the option.
+fn secret_args(args: &[String], wrapper: &Wrapper<'_>) -> Vec<usize> {
     let mut name = "argument".to_owned();
-    let mut exposed = Vec::new();
+    let mut places = Vec::new();
     for (idx, arg) in args.iter().enumerate() {
         let option = arg.trim_start_matches('-');
         if !is_reference(arg) && (wrapper.is_secret)(&name, arg) {
-            exposed.push(format!("argument {}", idx + 1));
+            places.push(idx);
         }
         name = match option.len() < arg.len() && !option.contains('=') {
             true => option.replace('-', "_"),
             false => "argument".to_owned(),
         };
     }
-    exposed
+    places
 }
 
 /// `text` with a `-` for each character that names do not have.

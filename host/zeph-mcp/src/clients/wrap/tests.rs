@@ -485,6 +485,26 @@ fn a_name_under_which_another_server_is_pinned_is_not_taken() {
     assert_eq!(name("node", json!(["--key=k9"])), "db-2");
 }
 
+/// As it is kept until the server ran: with it, a second server of this name gets another one.
+#[test]
+fn what_a_name_was_given_for_holds_no_secret() {
+    let launch = |entry: Value| {
+        let entry = json!({"mcpServers": {"a": entry}});
+        let file = wrapped(client("cursor"), &entry.to_string());
+        match &file.servers[0].1 {
+            Wrapped::Changed(server) => server.launch.clone(),
+            Wrapped::Unchanged(why) => panic!("{why}"),
+        }
+    };
+    let args = json!({"command": "node", "args": ["a.js", "--key", "sk-9", "${KEY}"]});
+    let expected = ["node", "a.js", "--key", "[redacted: argument]", "${KEY}"];
+    assert_eq!(launch(args), expected);
+    let plain = json!({"url": "https://a.example.com/mcp"});
+    assert_eq!(launch(plain), ["https://a.example.com/mcp"]);
+    let secret = json!({"url": "https://a.example.com/mcp?TOKEN=1"});
+    assert_eq!(launch(secret), ["[redacted: address]"]);
+}
+
 #[test]
 fn a_server_with_a_variable_that_is_not_passed_is_not_wrapped() {
     let entry = json!({"mcpServers": {"a": {"command": "node", "env": {"NODE_OPTIONS": "-r x"}}}});
