@@ -76,6 +76,7 @@ pub(crate) use network::SessionNetwork;
 pub use outlet::{OpenOutlet, OutletDoor, Outlets};
 pub use policy::{EnvironmentPolicy, JailLimits, JailPolicy, Mode, Network, OwnDirectories};
 pub use run_setup::{Guard, PreparedRun, Start};
+pub use sockets::SocketWalls;
 pub(crate) use standing_jail::StandingJail;
 pub use support::{Bubblewrap, Support};
 pub use watch::{DeniedPath, PathWatch, is_private};

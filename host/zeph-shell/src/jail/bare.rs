@@ -10,6 +10,7 @@ use super::aftermath::Aftermath;
 use super::cgroup::Cgroup;
 use super::policy::{JailPolicy, Network};
 use super::run_setup::{StageReport, Whole};
+use super::sockets::SocketWalls;
 use super::{Guard, JailError, JailLabel, Job, PreparedRun, search};
 use crate::environment::{self, Surroundings};
 
@@ -80,6 +81,7 @@ pub(super) fn prepare(
             opened: None,
             user: policy.user.clone(),
             scratch: None,
+            sockets: SocketWalls::default(),
             outlet: None,
         },
     })

@@ -6,6 +6,7 @@ use std::path::{Component, Path, PathBuf};
 
 use super::mount::within_any;
 use super::policy::{JailPolicy, Network};
+use super::sockets::SocketWalls;
 
 /// Most bytes that are looked at, from the end.
 const TAIL_BYTES_MAX: usize = 16 * 1024;
@@ -71,24 +72,33 @@ enum JailRefusal {
 }
 
 /// Says in one sentence what of the jail a command ran into, judging by the end of what it wrote to its error stream. Names
-/// only paths that stand in `tail` already.
+/// only paths that stand in `tail` already. `walls` are those of the run.
 ///
 /// Shape:  `None` when nothing in `tail` looks like the jail's doing.
 /// Limits: looks at the last 16 KiB.
-pub fn explain(tail: &str, policy: &JailPolicy) -> Option<String> {
+pub fn explain(tail: &str, policy: &JailPolicy, walls: SocketWalls) -> Option<String> {
     let start = tail.len().saturating_sub(TAIL_BYTES_MAX);
     let start = (start..=tail.len()).find(|at| tail.is_char_boundary(*at))?;
     let tail = &tail[start..];
     let mut lines = tail.lines().rev();
     let of_lines = lines.find_map(|line| of_line(line, policy));
-    of_lines.or_else(|| of_sockets(tail))
+    of_lines.or_else(|| of_sockets(tail, walls))
 }
 
-/// Says so when the system call that makes a Unix socket was refused: the line that says what for may be another one.
-fn of_sockets(tail: &str) -> Option<String> {
+/// Says so when the system call that makes a Unix socket was refused, or nobody answered at one that may be covered: the line that says what
+/// for may be another one.
+fn of_sockets(tail: &str, walls: SocketWalls) -> Option<String> {
     let has = |words: &[&str]| words.iter().any(|words| tail.contains(words));
     let is_refused = has(&["Operation not permitted", "operation not permitted"]);
-    (is_refused && has(&SOCKETS)).then(|| {
+    let is_silent = has(&["Connection refused", "connection refused", "ECONNREFUSED"]);
+    if walls.are_covered && is_silent && has(&SOCKETS) {
+        return Some(
+            "the jail covers Unix sockets that were served when a command begins, those of earlier commands as well: commands reach a \
+             server that goes on in the background by a port of the loopback"
+                .to_owned(),
+        );
+    }
+    (walls.are_refused && is_refused && has(&SOCKETS)).then(|| {
         "the jail lets a command make Unix sockets only where it can cover those of other programs: here there are too many, or they \
          may lie in directories that hold too much to be looked through; use a port of the loopback instead"
             .to_owned()

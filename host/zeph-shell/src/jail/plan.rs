@@ -20,6 +20,7 @@ use super::policy::{JailLimits, JailPolicy, Network};
 use super::private::OpenWatch;
 use super::roots::Roots;
 use super::run_setup::{StageReport, Whole};
+use super::sockets::SocketWalls;
 use super::survey::Survey;
 use super::view::{self, View};
 use super::watch::{self, Judge};
@@ -122,6 +123,7 @@ fn full(
     };
     let ends = Ends::of_job(jail, &mut job)?;
     let sockets = sockets(&jail.policy, &view);
+    let walls = walls(sockets, &view);
     let opened = jail.open_outlet(ends.outlet, ends.numbers.outlet);
     let mut inherited = ends.inherited;
     let about = PlanSettings {
@@ -151,6 +153,7 @@ fn full(
             aftermath: Aftermath::new(view, survey, &jail.told),
             user: jail.policy.user.clone(),
             scratch: None,
+            sockets: walls,
             outlet: opened.served,
         },
     })
@@ -204,6 +207,14 @@ pub(super) fn sockets(policy: &JailPolicy, view: &View) -> Sockets {
     }
 }
 
+/// The same, as it is told of a run.
+pub(super) fn walls(sockets: Sockets, view: &View) -> SocketWalls {
+    SocketWalls {
+        are_refused: sockets.unix == Family::Refused,
+        are_covered: view.covers_sockets,
+    }
+}
+
 /// The inner stage without namespaces around it.
 fn alone(
     jail: &Jail,
@@ -221,6 +232,7 @@ fn alone(
         internet,
         unix: Family::Refused,
     };
+    let walls = walls(sockets, &view);
     let named = search::program(&job, &variables(jail, &job, &view))?;
     let mut job = Job {
         program: &named,
@@ -257,6 +269,7 @@ fn alone(
             aftermath: Aftermath::new(view, survey, &jail.told),
             user: jail.policy.user.clone(),
             scratch: Some(scratch),
+            sockets: walls,
             outlet: None,
         },
     })

@@ -11,6 +11,7 @@ use zeph_core::user::{ToolUser, run_as};
 use super::aftermath::{Aftermath, AftermathFinding};
 use super::cgroup::Cgroup;
 use super::private::OpenWatch;
+use super::sockets::SocketWalls;
 use super::{JailLabel, OpenOutlet};
 
 /// Said when the process that ends a run was ended itself.
@@ -57,6 +58,8 @@ pub struct Guard {
     pub(super) user: Option<ToolUser>,
     /// The private directory of a run that has no mounts of its own; removed with the guard.
     pub(super) scratch: Option<TempDir>,
+    /// What it met when it wanted to make or use named sockets.
+    pub(super) sockets: SocketWalls,
     /// The way out of the run, where it has one.
     pub(super) outlet: Option<Box<dyn OpenOutlet>>,
 }
@@ -164,6 +167,11 @@ impl Guard {
             .as_ref()
             .map(OpenWatch::opened)
             .unwrap_or_default()
+    }
+
+    /// What stood between the run and named sockets.
+    pub fn socket_walls(&self) -> SocketWalls {
+        self.sockets
     }
 
     /// Ends every process of the run's cgroup; without one it does nothing. Never blocks for long; may be called again.

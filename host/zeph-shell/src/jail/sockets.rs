@@ -22,6 +22,15 @@ const LIST: &str = "/proc/net/unix";
 /// Columns of the list before the path.
 const COLUMNS: usize = 7;
 
+/// What stands between a run and named sockets.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SocketWalls {
+    /// Whether it could make none.
+    pub are_refused: bool,
+    /// Whether some that are served were covered.
+    pub are_covered: bool,
+}
+
 /// The sockets that somebody serves.
 #[derive(Debug, Default)]
 pub(super) struct NamedSockets {

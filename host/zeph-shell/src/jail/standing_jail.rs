@@ -23,6 +23,7 @@ use super::mount::Mount;
 use super::plan::{self, Ends, Numbers, PlanSettings, RC_NUMBER};
 use super::private::OpenWatch;
 use super::run_setup::{StageReport, Whole};
+use super::sockets::SocketWalls;
 use super::view::View;
 use super::{Guard, Jail, JailError, JailLabel, Job, OpenOutlet, as_user, bare, memory};
 use crate::spawn::Launch;
@@ -68,7 +69,12 @@ struct Object {
 }
 
 /// What goes with a command that was let in.
-type Entered = (Aftermath, Option<Box<dyn OpenOutlet>>, Option<OpenWatch>);
+struct Entered {
+    aftermath: Aftermath,
+    outlet: Option<Box<dyn OpenOutlet>>,
+    opened: Option<OpenWatch>,
+    sockets: SocketWalls,
+}
 
 impl Jail {
     /// Makes a jail for a command that is not known yet, which will get `files` under their numbers. It stands once what comes back
@@ -136,15 +142,16 @@ impl Jail {
         job: &Job<'_>,
     ) -> Result<Guard, Box<StandingJail>> {
         match self.try_to_enter(&mut standing, job) {
-            Ok((aftermath, outlet, opened)) => Ok(Guard {
+            Ok(entered) => Ok(Guard {
                 told: StageReport::ready(standing.status),
                 whole: Whole::ByTheKernel,
                 group: standing.group,
-                aftermath,
+                aftermath: entered.aftermath,
                 user: self.policy.user.clone(),
                 scratch: None,
-                outlet,
-                opened,
+                sockets: entered.sockets,
+                outlet: entered.outlet,
+                opened: entered.opened,
             }),
             Err(reason) => {
                 tracing::debug!(reason, "a jail that was made ahead is thrown away");
@@ -174,9 +181,10 @@ impl Jail {
             return Err("a mount of the host has come or gone".to_owned());
         }
         let opened = self.open_outlet(standing.outlet.take(), standing.numbers.outlet);
+        let sockets = plan::sockets(&self.policy, &view);
         let about = PlanSettings {
             stage: Stage::Inside,
-            sockets: plan::sockets(&self.policy, &view),
+            sockets,
             directory: &directory,
             outlet: opened.told,
             watch: None,
@@ -185,8 +193,12 @@ impl Jail {
         let rc = plan::closing(job.rc.unwrap_or_default());
         let watch = self.watch_found(&survey).map_err(told)?;
         standing.tell(&plan.encode(), &rc)?;
-        let aftermath = Aftermath::new(view, &survey, &self.told);
-        Ok((aftermath, opened.served, watch))
+        Ok(Entered {
+            sockets: plan::walls(sockets, &view),
+            aftermath: Aftermath::new(view, &survey, &self.told),
+            outlet: opened.served,
+            opened: watch,
+        })
     }
 }
 

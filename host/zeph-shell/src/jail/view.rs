@@ -62,6 +62,8 @@ pub(super) struct View {
     pub(super) visible: Vec<PathBuf>,
     /// Whether named sockets may be made: none of others can be reached.
     pub(super) makes_sockets: bool,
+    /// Whether sockets of others are covered.
+    pub(super) covers_sockets: bool,
 }
 
 /// Where commands find the certificates they are to trust, if these are others than those of the machine.
@@ -129,6 +131,7 @@ pub(super) fn make(
         home,
         visible,
         makes_sockets: !sockets.is_open,
+        covers_sockets: !sockets.served.is_empty(),
     })
 }
 
@@ -298,6 +301,7 @@ fn looked(
         home: scratch.to_owned(),
         visible: Vec::new(),
         makes_sockets: false,
+        covers_sockets: false,
     }
 }
 

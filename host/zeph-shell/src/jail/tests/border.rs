@@ -127,6 +127,14 @@ fn denials_are_explained() {
             "    s=socket.socket(socket.AF_UNIX)\nPermissionError: [Errno 1] Operation not permitted",
             Some("Unix sockets"),
         ),
+        (
+            "    s.connect('app.sock')\nConnectionRefusedError: [Errno 111] Connection refused",
+            Some("port of the loopback"),
+        ),
+        (
+            "curl: (7) Failed to connect to 127.0.0.1 port 80: Connection refused",
+            None,
+        ),
         ("ping: socket: Operation not permitted", None),
         ("cat: f: No such file or directory", None),
         ("cat: /usr/f: No such file or directory", None),
@@ -134,7 +142,11 @@ fn denials_are_explained() {
         ("error: test failed", None),
         ("", None),
     ] {
-        let got = explain(tail, &room.policy);
+        let walls = SocketWalls {
+            are_refused: true,
+            are_covered: true,
+        };
+        let got = explain(tail, &room.policy, walls);
         match expect {
             Some(words) => assert!(
                 got.as_deref().is_some_and(|got| got.contains(words)),
@@ -142,6 +154,19 @@ fn denials_are_explained() {
             ),
             None => assert_eq!(got, None, "{tail}"),
         }
+    }
+}
+
+/// Of sockets only that is said which the run met.
+#[test]
+fn sockets_that_are_allowed_explain_nothing() {
+    let room = Room::new();
+    for tail in [
+        "x b.sock\nchattr: Operation not permitted while setting flags on b.sock",
+        "connect ECONNREFUSED /tmp/a.sock",
+    ] {
+        let told = explain(tail, &room.policy, SocketWalls::default());
+        assert_eq!(told, None, "{tail}");
     }
 }
 
