@@ -15,7 +15,6 @@ use std::fs::DirBuilder;
 use std::os::fd::{OwnedFd, RawFd};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 mod aftermath;
@@ -38,6 +37,7 @@ mod names;
 #[cfg_attr(target_vendor = "apple", path = "jail/network/apple.rs")]
 mod network;
 mod new_repositories;
+mod news;
 mod outlet;
 mod path_rules;
 mod place;
@@ -86,6 +86,7 @@ use apple as system_jail;
 #[cfg(target_os = "linux")]
 use plan as system_jail;
 
+use aftermath::ToldUnread;
 use new_repositories::NewRepositories;
 use private::OpenWatch;
 use roots::{GrantedPaths, Roots};
@@ -263,8 +264,8 @@ pub struct Jail {
     survey: Mutex<Option<Arc<Survey>>>,
     /// The mounts of the system.
     system: SystemMounts,
-    /// Whether it was reported that the directories are too full to be looked through.
-    told: Arc<AtomicBool>,
+    /// Which directories were reported as too full to be looked through.
+    told: Arc<ToldUnread>,
     /// The repositories that commands made.
     made: Arc<NewRepositories>,
     /// What serves the ways out of commands that may reach hosts.
@@ -420,13 +421,15 @@ impl Jail {
             let fresh = survey.taken.elapsed() < survey.cost * FRESH_FOR;
             let is_same = survey.roots == roots.writable;
             let may_hold = survey.n_entries > CHEAP_ENTRIES && fresh && is_same;
-            if may_hold && !sweep::has_news(survey) {
+            if may_hold && !news::has_news(survey, &self.policy.private) {
                 return Arc::clone(survey);
             }
         }
-        let private = &self.policy.private;
-        let survey = survey::take((&roots.writable, &roots.readable), (&self.made, private));
-        let survey = Arc::new(survey);
+        let before = held.take();
+        let before = before.filter(|before| before.roots == roots.writable);
+        let directories = (roots.writable.as_slice(), roots.readable.as_slice());
+        let of_jail = (&self.made, &*self.policy.private);
+        let survey = Arc::new(survey::take(directories, of_jail, before.as_deref()));
         *held = Some(Arc::clone(&survey));
         survey
     }

@@ -7,8 +7,7 @@
 use std::collections::{BTreeSet, HashSet};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::fs::RenameFlags;
 use zeph_core::text::plain_line;
@@ -19,7 +18,7 @@ use super::names::Names;
 use super::new_repositories::{self, Extent, Loose};
 use super::place::{Before, PlaceWatch};
 use super::place_state::{self, PlaceState};
-use super::survey::Survey;
+use super::survey::{Survey, lies_in_fetched};
 use super::sweep::{self, DirectoryOrigin, NewDoor, Sweep};
 use super::view::View;
 use super::{git, gitruns, host_writes};
@@ -43,6 +42,25 @@ pub struct AftermathFinding {
     pub text: String,
 }
 
+/// The directories of which was said that they are too full to be looked through.
+#[derive(Debug, Default)]
+pub(super) struct ToldUnread(Mutex<HashSet<PathBuf>>);
+
+impl ToldUnread {
+    /// Notes what is told now; says whether it is more than was told before. Packages count the first time only: they come and go.
+    fn grows(&self, survey: &Survey) -> bool {
+        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_first = told.is_empty();
+        let mut grows = false;
+        for folder in &survey.unread {
+            let is_known = folder.ancestors().any(|above| told.contains(above));
+            grows |= !is_known && (is_first || !lies_in_fetched(folder, &survey.roots));
+        }
+        told.extend(survey.unread.iter().cloned());
+        grows
+    }
+}
+
 /// What to look at.
 #[derive(Debug, Default)]
 pub(super) struct Aftermath {
@@ -51,7 +69,7 @@ pub(super) struct Aftermath {
     guarded: HashSet<PathBuf>,
     loose: Vec<Loose>,
     survey: Option<Arc<Survey>>,
-    told: Arc<AtomicBool>,
+    told: Arc<ToldUnread>,
     /// What was known before the run.
     findings: Vec<AftermathFinding>,
     /// Until the end of the look.
@@ -59,8 +77,8 @@ pub(super) struct Aftermath {
 }
 
 impl Aftermath {
-    /// `told` is whether it was said already that the directories are too full.
-    pub(super) fn new(view: View, survey: &Arc<Survey>, told: &Arc<AtomicBool>) -> Self {
+    /// `told` is of which directories it was said already that they are too full.
+    pub(super) fn new(view: View, survey: &Arc<Survey>, told: &Arc<ToldUnread>) -> Self {
         Self {
             watched: view.watched,
             kept: view.kept,
@@ -146,27 +164,25 @@ impl Aftermath {
         }
     }
 
-    /// What could not be looked at: each time if the command made it so, once if it always is.
+    /// What could not be looked at: each time if the command made it so, else whenever it is more than before.
     fn unread(&self, survey: &Survey, sweep: &Sweep) -> Option<AftermathFinding> {
         let made = sweep.unread.iter();
         let made: Vec<&PathBuf> = made
             .filter(|folder| folder.of != DirectoryOrigin::Fetched)
             .map(|folder| &folder.path)
             .collect();
-        let other = sweep.unread.iter().map(|folder| &folder.path);
-        let mut unread: Vec<&PathBuf> = other.chain(&survey.unread).collect();
-        if made.is_empty() && (unread.is_empty() || self.told.swap(true, Ordering::Relaxed)) {
-            return None;
-        }
-        if !made.is_empty() {
-            unread = made;
-        }
+        let grows = self.told.grows(survey);
+        let unread = match (made.is_empty(), grows) {
+            (false, _) => made,
+            (true, true) => survey.unread.iter().collect(),
+            (true, false) => return None,
+        };
         let path = unread.iter().min_by_key(|path| path.components().count())?;
         Some(AftermathFinding {
             path: path.to_path_buf(),
             text: format!(
-                "{} directories hold too much to be looked through (`{}` is one): what commands make there is not held back, \
-                 even if editors, shells or git obey it",
+                "{} directories hold too much to be looked through (`{}` is one): what editors, shells or git obey there is neither \
+                 kept from changes nor held back when a command makes it, but for what was found there before",
                 unread.len(),
                 plain_line(&path.display().to_string(), PATH_CHARS_MAX)
             ),

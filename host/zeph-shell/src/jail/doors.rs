@@ -25,6 +25,11 @@ pub(super) fn is_door_when_new(path: &Path) -> bool {
     name_at(path, ANYWHERE).is_some()
 }
 
+/// Whether a path that was not there before is a door from now on, which commands may make.
+pub(super) fn is_permitted(path: &Path) -> bool {
+    name_at(path, WHERE_PRESENT).is_some()
+}
+
 /// Whether a path is a start-up file of the directory it lies in, should that be a home.
 pub(super) fn is_start_up(path: &Path) -> bool {
     name_at(path, HOME).is_some()

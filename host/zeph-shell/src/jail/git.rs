@@ -93,6 +93,11 @@ pub(super) fn target_of(pointer: &Path, about: &Metadata) -> Option<PathBuf> {
     }
 }
 
+/// Whether git, started at `path`, takes it for a repository.
+pub(super) fn is_repository(path: &Path) -> bool {
+    path.join(".git").symlink_metadata().is_ok() || is_git_directory(path)
+}
+
 fn is_git_directory(path: &Path) -> bool {
     is_laid_open(|name| path.join(name).exists())
 }

@@ -2,7 +2,7 @@
 //! outside obey, files with other names elsewhere, sockets of the host.
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{DirEntry, Metadata};
 use std::os::unix::fs::{DirEntryExt as _, FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
@@ -18,7 +18,10 @@ use super::new_repositories::{Extent, NewRepositories};
 use super::private::PrivateFiles;
 use super::{doors, git};
 
-/// Most entries that are looked at, over all directories. It takes some 30 ms; the upper levels come first.
+mod carried;
+
+/// Most entries that are looked at, over all directories. It takes some 30 ms; the upper levels come first. What an earlier look found
+/// beyond them stays known.
 const ENTRIES_MAX: usize = 20_000;
 
 /// Most names that are looked at for those that linked files have where the survey did not come: a tenth of a second.
@@ -39,6 +42,8 @@ pub(super) struct Survey {
     pub(super) doors: Vec<PathBuf>,
     /// Files that have another name outside the directories, or in a part of them that was not looked at.
     pub(super) linked: Vec<PathBuf>,
+    /// Files with several names, and how many each has.
+    pub(super) links: HashMap<FileKey, u64>,
     /// Files whose content is private; folders of packages are looked through last, and those that were not count as having none.
     pub(super) private: PrivateFiles,
     /// Named sockets.
@@ -47,7 +52,9 @@ pub(super) struct Survey {
     pub(super) complete: bool,
     /// Writable directories that were looked through, as they were just before.
     pub(super) folders: HashMap<PathBuf, DirectoryStamp>,
-    /// Writable directories that were not.
+    /// The same of those that can only be read.
+    pub(super) shown: HashMap<PathBuf, DirectoryStamp>,
+    /// Writable directories that were not looked through.
     pub(super) unread: Vec<PathBuf>,
     /// The time of the file system's clock when it began.
     pub(super) clock: Timespec,
@@ -77,6 +84,16 @@ impl DirectoryStamp {
         })
     }
 
+    /// Whether it is the directory that `other` was taken of.
+    fn is_of(self, other: Self) -> bool {
+        (self.device, self.inode) == (other.device, other.inode)
+    }
+
+    /// Whether it changed since `then`, taken in a look that began at `clock`, as far as can be told.
+    pub(super) fn differs(self, then: Self, clock: Timespec) -> bool {
+        self != then || self.is_as_new_as(clock)
+    }
+
     /// Whether it changed so late that another change right after `clock` might not show.
     pub(super) fn is_as_new_as(self, clock: Timespec) -> bool {
         let (seconds, nanoseconds) = self.changed;
@@ -94,107 +111,190 @@ pub(super) fn lies_in_fetched(path: &Path, roots: &[PathBuf]) -> bool {
     below.unwrap_or(path).iter().any(is_fetched)
 }
 
+/// Which file: the number of its file system, and its number there.
+pub(super) type FileKey = (u64, u64);
+
 /// One file with several names: the names seen, and how many there are.
-type LinkNames = HashMap<(u64, u64), (BTreeSet<PathBuf>, u64)>;
+type LinkNames = HashMap<FileKey, (BTreeSet<PathBuf>, u64)>;
 
 /// A directory to be looked through.
-struct Folder {
-    path: PathBuf,
-    use_of: Use,
-    is_private: bool,
+pub(super) struct Folder {
+    pub(super) path: PathBuf,
+    pub(super) use_of: Use,
+    pub(super) is_private: bool,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Use {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Use {
     Writable,
     ReadOnly,
 }
 
-/// Looks through `writable`, and through `read_only` for sockets and private files alone.
+/// A look that goes on.
+struct Look<'a> {
+    survey: Survey,
+    names: LinkNames,
+    private: &'a PrivatePaths,
+    /// How many entries may still be looked at.
+    left: usize,
+}
+
+/// Looks through `writable`, and through `read_only` for sockets and private files alone. What is beyond the limit is taken over from
+/// the look `before` this one; the first of all looks for it by name.
 pub(super) fn take(
     (writable, read_only): (&[PathBuf], &[PathBuf]),
     (made, private): (&Arc<NewRepositories>, &PrivatePaths),
+    before: Option<&Survey>,
 ) -> Survey {
-    let taken = Instant::now();
-    let mut survey = Survey {
-        roots: writable.to_vec(),
-        repositories: Vec::new(),
-        loose: Vec::new(),
-        made: Arc::clone(made),
-        doors: Vec::new(),
-        linked: Vec::new(),
-        private: PrivateFiles::default(),
-        sockets: Vec::new(),
-        complete: true,
-        folders: HashMap::new(),
-        unread: Vec::new(),
-        clock: clock_gettime(ClockId::Realtime),
-        taken,
-        cost: Duration::ZERO,
-        n_entries: 0,
+    let mut look = Look {
+        survey: Survey::empty(writable, made),
+        names: LinkNames::new(),
+        private,
+        left: ENTRIES_MAX,
     };
-    let mut names = LinkNames::new();
-    let mut left = ENTRIES_MAX;
-    let with = |paths: &[PathBuf], use_of| -> Vec<Folder> {
-        let path = paths.iter().cloned();
-        let folder = |path: PathBuf| Folder {
-            is_private: private.holds(&path),
+    let writable = writable.iter().map(|path| (path, Use::Writable));
+    let read_only = read_only.iter().map(|path| (path, Use::ReadOnly));
+    let folders = writable.chain(read_only);
+    let folders = folders.map(|(path, use_of)| look.folder(path.clone(), use_of));
+    let folders: VecDeque<Folder> = folders.collect();
+    look.through(folders, |_| true);
+    look.survey.n_entries = ENTRIES_MAX - look.left;
+    if !look.survey.complete {
+        let not_read = look.survey.unread.clone();
+        match before {
+            Some(before) => carried::over(&mut look, before),
+            None => carried::look_for_places(&mut look.survey),
+        }
+        look_for_names(&mut look.names, &not_read, &look.survey.roots);
+    }
+    let Look {
+        mut survey, names, ..
+    } = look;
+    survey.note_links(names, before);
+    survey.cost = survey.taken.elapsed();
+    survey
+}
+
+impl Look<'_> {
+    fn folder(&self, path: PathBuf, use_of: Use) -> Folder {
+        Folder {
+            is_private: self.private.holds(&path),
             path,
             use_of,
-        };
-        path.map(folder).collect()
-    };
-    let mut next: VecDeque<Folder> = with(writable, Use::Writable).into();
-    next.extend(with(read_only, Use::ReadOnly));
-    let mut last = VecDeque::new();
-    while let Some(folder) = next.pop_front().or_else(|| last.pop_front()) {
-        if folder.is_private {
-            survey.private.add(private, &folder.path);
         }
-        let stamp = DirectoryStamp::of(&folder.path);
-        let entries = std::fs::read_dir(&folder.path).into_iter().flatten();
-        let mut of_git = Vec::new();
-        let mut whole = true;
-        for entry in entries.flatten() {
-            let Some(rest) = left.checked_sub(1) else {
-                whole = false;
-                break;
-            };
-            left = rest;
-            let name = entry.file_name();
-            if let Some(inner) = look(&entry, &folder, (&mut survey, &mut names), private) {
-                let queue = match is_fetched(&name) {
+    }
+
+    /// Looks through folders and those below them that are not known and that it `may_enter`; folders of packages come last.
+    fn through(&mut self, mut next: VecDeque<Folder>, may_enter: impl Fn(&Path) -> bool) {
+        let mut last = VecDeque::new();
+        while let Some(folder) = next.pop_front().or_else(|| last.pop_front()) {
+            for inner in self.list(folder) {
+                let queue = match inner.path.file_name().is_some_and(is_fetched) {
                     true => &mut last,
                     false => &mut next,
                 };
-                queue.push_back(inner);
+                let is_known = self.survey.folders.contains_key(&inner.path);
+                if !is_known && may_enter(&inner.path) {
+                    queue.push_back(inner);
+                }
             }
-            if LAID_OPEN.iter().any(|part| name == *part) {
+        }
+    }
+
+    /// Looks through one folder and gives those in it.
+    fn list(&mut self, folder: Folder) -> Vec<Folder> {
+        if folder.is_private {
+            self.survey.private.add(self.private, &folder.path);
+        }
+        let stamp = DirectoryStamp::of(&folder.path);
+        let entries = std::fs::read_dir(&folder.path).into_iter().flatten();
+        let (mut inner, mut of_git) = (Vec::new(), Vec::new());
+        let mut whole = true;
+        for entry in entries.flatten() {
+            let Some(rest) = self.left.checked_sub(1) else {
+                whole = false;
+                break;
+            };
+            self.left = rest;
+            inner.extend(self.look(&entry, &folder));
+            let name = entry.file_name();
+            if is_of_git(&name) {
                 of_git.push(name);
             }
         }
-        survey.complete &= whole;
-        let may_hold_private = !whole && !private.is_empty();
-        if may_hold_private && !lies_in_fetched(&folder.path, writable) {
-            survey.private.missed(&folder.path);
+        self.survey.complete &= whole;
+        let may_hold_private = !whole && !self.private.is_empty();
+        if may_hold_private && !lies_in_fetched(&folder.path, &self.survey.roots) {
+            self.survey.private.missed(&folder.path);
         }
-        if folder.use_of == Use::Writable {
-            survey.note(folder.path, stamp.filter(|_| whole), &of_git);
+        self.survey.note(folder, stamp.filter(|_| whole), &of_git);
+        inner
+    }
+
+    /// Notes what matters about an entry, and gives it back when it is a directory to go into.
+    fn look(&mut self, entry: &DirEntry, folder: &Folder) -> Option<Folder> {
+        let matter = Matter::of(entry, folder, self.private)?;
+        let path = matter.path;
+        if matter.is_private && !matter.is_directory && !folder.is_private {
+            self.survey.private.add(self.private, &path);
         }
+        if matter.is_socket {
+            self.survey.sockets.push(path.clone());
+        }
+        if matter.makes_repository {
+            self.survey.found_repository(&folder.path);
+        } else if matter.is_door {
+            self.survey.doors.push(path.clone());
+        } else if matter.may_be_linked {
+            note(&mut self.names, path.clone(), &entry.metadata().ok()?);
+        }
+        let inner = Folder {
+            path,
+            use_of: folder.use_of,
+            is_private: matter.is_private,
+        };
+        matter.is_directory.then_some(inner)
     }
-    if !survey.complete {
-        look_for_names(&mut names, &survey.unread, writable);
+}
+
+/// What of an entry a survey notes, and what is therefore news once a survey is older than the entry.
+pub(super) struct Matter {
+    pub(super) path: PathBuf,
+    /// A directory to go into.
+    pub(super) is_directory: bool,
+    pub(super) is_private: bool,
+    pub(super) is_socket: bool,
+    pub(super) makes_repository: bool,
+    /// A file that programs obey.
+    pub(super) is_door: bool,
+    /// A file that may have other names.
+    pub(super) may_be_linked: bool,
+}
+
+impl Matter {
+    /// Of an entry of `folder`; in one that can only be read, sockets and private files alone matter.
+    pub(super) fn of(entry: &DirEntry, folder: &Folder, private: &PrivatePaths) -> Option<Self> {
+        let kind = entry.file_type().ok()?;
+        let path = entry.path();
+        let is_git = entry.file_name() == ".git";
+        let is_git_folder = is_git && kind.is_dir();
+        let is_writable = folder.use_of == Use::Writable;
+        let is_door = is_writable && !is_git && doors::is_door(&path);
+        Some(Self {
+            is_directory: kind.is_dir() && !is_git,
+            is_private: !is_git_folder && (folder.is_private || private.names(&path)),
+            is_socket: kind.is_socket(),
+            makes_repository: is_git && is_writable,
+            is_door,
+            may_be_linked: is_writable && !is_git && !is_door && kind.is_file(),
+            path,
+        })
     }
-    survey.linked = elsewhere(names);
-    if !survey.complete {
-        // Build tools link what they made; the other name is most likely where nothing was looked at.
-        survey
-            .linked
-            .retain(|file| !lies_in_fetched(file, writable));
-    }
-    survey.cost = taken.elapsed();
-    survey.n_entries = ENTRIES_MAX - left;
-    survey
+}
+
+/// Whether a name is one of those that make a directory a git directory.
+pub(super) fn is_of_git(name: &OsStr) -> bool {
+    LAID_OPEN.iter().any(|part| name == *part)
 }
 
 /// What a git directory may hold that has no working directory around it.
@@ -211,68 +311,90 @@ impl Survey {
 
     /// Whether a path lies in a repository that commands made with all that is in it.
     pub(super) fn is_made(&self, path: &Path) -> bool {
-        let mut loose = self.loose.iter();
-        loose.any(|work| {
-            path.starts_with(work)
-                && !self.roots.contains(work)
-                && self.made.extent(work) == Some(Extent::Whole)
-        })
+        let is_whole = |work: &Path| self.made.extent(work) == Some(Extent::Whole);
+        let mut above = path.ancestors();
+        above.any(|work| is_whole(work) && !self.roots.iter().any(|root| root == work))
+    }
+
+    /// A survey that has seen nothing yet.
+    fn empty(roots: &[PathBuf], made: &Arc<NewRepositories>) -> Self {
+        Self {
+            roots: roots.to_vec(),
+            repositories: Vec::new(),
+            loose: Vec::new(),
+            made: Arc::clone(made),
+            doors: Vec::new(),
+            linked: Vec::new(),
+            links: HashMap::new(),
+            private: PrivateFiles::default(),
+            sockets: Vec::new(),
+            complete: true,
+            folders: HashMap::new(),
+            shown: HashMap::new(),
+            unread: Vec::new(),
+            clock: clock_gettime(ClockId::Realtime),
+            taken: Instant::now(),
+            cost: Duration::ZERO,
+            n_entries: 0,
+        }
     }
 
     /// Notes a directory that was looked through, or was not.
-    fn note(&mut self, folder: PathBuf, stamp: Option<DirectoryStamp>, of_git: &[OsString]) {
+    fn note(&mut self, folder: Folder, stamp: Option<DirectoryStamp>, of_git: &[OsString]) {
+        let Folder { path, use_of, .. } = folder;
+        if use_of == Use::ReadOnly {
+            self.shown.extend(stamp.map(|stamp| (path, stamp)));
+            return;
+        }
         let is_laid_open = git::is_laid_open(|name| of_git.iter().any(|of| of == name));
-        if is_laid_open && self.repositories.last() != Some(&folder) {
-            self.found_repository(&folder);
+        if is_laid_open && self.repositories.last() != Some(&path) {
+            self.found_repository(&path);
         }
         match stamp {
-            Some(stamp) => drop(self.folders.insert(folder, stamp)),
-            None => self.unread.push(folder),
+            Some(stamp) => drop(self.folders.insert(path, stamp)),
+            None => self.unread.push(path),
         }
     }
-}
 
-/// Notes what matters about an entry, and gives it back when it is a directory to go into.
-fn look(
-    entry: &DirEntry,
-    folder: &Folder,
-    (survey, names): (&mut Survey, &mut LinkNames),
-    private: &PrivatePaths,
-) -> Option<Folder> {
-    let kind = entry.file_type().ok()?;
-    let path = entry.path();
-    let is_private = folder.is_private || private.names(&path);
-    if is_private && !folder.is_private && !kind.is_dir() {
-        survey.private.add(private, &path);
-    }
-    let git = entry.file_name() == ".git";
-    if kind.is_socket() {
-        survey.sockets.push(path.clone());
-    }
-    if folder.use_of == Use::Writable {
-        if git {
-            survey.found_repository(&folder.path);
-        } else if doors::is_door(&path) {
-            survey.doors.push(path.clone());
-        } else if kind.is_file() {
-            note(names, path.clone(), &entry.metadata().ok()?);
+    /// Notes the files of which not every name was seen, those of the look `before` among them.
+    fn note_links(&mut self, names: LinkNames, before: Option<&Self>) {
+        self.links = names.iter().map(|(key, (_, n))| (*key, *n)).collect();
+        let seen = names
+            .iter()
+            .filter(|(_, (seen, n))| seen.len() as u64 >= *n);
+        let seen: HashSet<FileKey> = seen.map(|(key, _)| *key).collect();
+        self.linked = elsewhere(names);
+        if self.complete {
+            return;
         }
+        let is_linked = |path: &Path| {
+            let about = path.symlink_metadata().ok();
+            about.is_some_and(|about| {
+                about.is_file() && n_names(&about) > 1 && !seen.contains(&key(&about))
+            })
+        };
+        let linked = before.map_or(&[][..], |before| &before.linked);
+        carried::keep(&mut self.linked, linked, is_linked);
+        // Build tools link what they made; the other name is most likely where nothing was looked at.
+        let roots = &self.roots;
+        self.linked.retain(|file| !lies_in_fetched(file, roots));
     }
-    let inner = Folder {
-        path,
-        use_of: folder.use_of,
-        is_private,
-    };
-    (kind.is_dir() && !git).then_some(inner)
 }
 
 fn note(names: &mut LinkNames, path: PathBuf, about: &Metadata) {
-    if about.nlink() > 1 {
-        let key = (about.dev(), about.ino());
-        let (seen, total) = names.entry(key).or_default();
+    if n_names(about) > 1 {
+        let (seen, total) = names.entry(key(about)).or_default();
         seen.insert(path);
-        *total = about.nlink();
+        *total = n_names(about);
     }
+}
+
+pub(super) fn key(about: &Metadata) -> FileKey {
+    (about.dev(), about.ino())
+}
+
+pub(super) fn n_names(about: &Metadata) -> u64 {
+    about.nlink()
 }
 
 /// Looks for the other names of linked files below `unread`, which the survey did not read: a name that lies there leads nowhere else.

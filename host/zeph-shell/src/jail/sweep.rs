@@ -4,9 +4,11 @@
 //! A name cannot appear in a directory without changing its time of change, which no command can set. So directories of the
 //! survey are only asked for that time; those that changed are read, and what is new below them.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::fs::DirEntry;
 use std::path::{Path, PathBuf};
+
+use rustix::time::Timespec;
 
 use super::survey::{DirectoryStamp, Survey, is_fetched, lies_in_fetched};
 use super::{doors, git};
@@ -21,6 +23,8 @@ pub(super) struct Sweep {
     pub(super) repositories: Vec<PathBuf>,
     /// New files and folders that programs obey.
     pub(super) doors: Vec<NewDoor>,
+    /// New ones that commands may make, and that are protected from now on.
+    pub(super) permitted: Vec<PathBuf>,
     /// Directories that were not looked through.
     pub(super) unread: Vec<Unread>,
 }
@@ -57,86 +61,136 @@ struct Folder {
     of: DirectoryOrigin,
 }
 
-/// Whether something came since `survey` that a new one would name: it must be protected in the next run, which did not make it.
-pub(super) fn has_news(survey: &Survey) -> bool {
-    let Sweep {
-        repositories,
-        doors,
-        unread,
-    } = since(survey);
-    !(repositories.is_empty() && doors.is_empty() && unread.is_empty())
+/// A look at what changed that goes on.
+struct Look<'a> {
+    survey: &'a Survey,
+    known: HashSet<&'a PathBuf>,
+    doors: HashSet<&'a PathBuf>,
+    unread: HashSet<&'a PathBuf>,
+    sweep: Sweep,
+    /// How many entries may still be read.
+    left: usize,
+    /// What is new in directories of the survey: after all of these, so that it keeps none of them from being read.
+    new: VecDeque<Folder>,
+    /// Folders of packages: after everything else.
+    last: VecDeque<Folder>,
 }
 
 /// Looks at what changed since `survey`.
 pub(super) fn since(survey: &Survey) -> Sweep {
-    let mut sweep = Sweep::default();
-    let known: HashSet<&PathBuf> = survey.repositories.iter().collect();
-    let doors: HashSet<&PathBuf> = survey.doors.iter().collect();
-    let unread: HashSet<&PathBuf> = survey.unread.iter().collect();
-    let mut next: Vec<Folder> = changed(survey);
-    // Folders of packages come after everything else.
-    let mut last = Vec::new();
-    let mut left = ENTRIES_MAX;
-    while let Some(folder) = next.pop().or_else(|| last.pop()) {
-        let listed = std::fs::read_dir(&folder.path).into_iter().flatten();
-        let entries: Vec<DirEntry> = listed.flatten().take(left + 1).collect();
-        if entries.len() > left {
-            let Folder { path, of } = folder;
-            left = 0;
-            sweep.unread.push(Unread { path, of });
-            continue;
-        }
-        left -= entries.len();
-        let is_repository = is_repository(&entries) && !known.contains(&folder.path);
-        if is_repository {
-            sweep.repositories.push(folder.path.clone());
-        }
-        let is_new = !survey.folders.contains_key(&folder.path);
-        let of = match folder.of {
-            DirectoryOrigin::Ordinary if is_repository && is_new => DirectoryOrigin::Repository,
-            of => of,
+    let mut look = Look {
+        survey,
+        known: survey.repositories.iter().collect(),
+        doors: survey.doors.iter().collect(),
+        unread: survey.unread.iter().collect(),
+        sweep: Sweep::default(),
+        left: ENTRIES_MAX,
+        new: VecDeque::new(),
+        last: VecDeque::new(),
+    };
+    for path in changed(&survey.folders, survey.clock) {
+        let of = origin(path, &survey.roots);
+        let folder = Folder {
+            path: path.clone(),
+            of,
         };
-        for entry in entries {
-            let path = entry.path();
-            if doors.contains(&path) || entry.file_name() == ".git" {
-                continue;
-            }
-            let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
-            if let Some(of) = door(&path, is_directory, of, &survey.roots) {
-                sweep.doors.push(NewDoor { path, of });
-            } else if is_directory && !survey.folders.contains_key(&path) && !unread.contains(&path)
-            {
-                let of = below(&path, of);
-                let folder = Folder { path, of };
-                if of == DirectoryOrigin::Fetched {
-                    &mut last
-                } else {
-                    &mut next
-                }
-                .push(folder);
-            }
+        match of {
+            DirectoryOrigin::Fetched => look.last.push_back(folder),
+            _ => look.read(folder),
         }
     }
+    while let Some(folder) = look.new.pop_front().or_else(|| look.last.pop_front()) {
+        look.read(folder);
+    }
+    let mut sweep = look.sweep;
     sweep.doors.sort();
     sweep.repositories.sort();
     sweep
 }
 
-/// Directories of the survey that something appeared in or vanished from.
-fn changed(survey: &Survey) -> Vec<Folder> {
-    let folders = survey.folders.iter();
-    let changed = folders.filter(|(path, before)| {
-        DirectoryStamp::of(path)
-            .is_some_and(|now| now != **before || now.is_as_new_as(survey.clock))
+impl Look<'_> {
+    fn read(&mut self, folder: Folder) {
+        let listed = std::fs::read_dir(&folder.path).into_iter().flatten();
+        let entries: Vec<DirEntry> = listed.flatten().take(self.left + 1).collect();
+        if entries.len() > self.left {
+            self.left = 0;
+            self.ask(&folder);
+            let Folder { path, of } = folder;
+            self.sweep.unread.push(Unread { path, of });
+            return;
+        }
+        self.left -= entries.len();
+        let is_repository = is_repository(&entries) && !self.known.contains(&folder.path);
+        if is_repository {
+            self.sweep.repositories.push(folder.path.clone());
+        }
+        let is_new = !self.survey.folders.contains_key(&folder.path);
+        let of = match folder.of {
+            DirectoryOrigin::Ordinary if is_repository && is_new => DirectoryOrigin::Repository,
+            of => of,
+        };
+        for entry in entries {
+            if entry.file_name() != ".git" {
+                let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
+                self.look(entry.path(), is_directory, of);
+            }
+        }
+    }
+
+    /// Looks at one entry of a directory that is `of` this kind.
+    fn look(&mut self, path: PathBuf, is_directory: bool, of: DirectoryOrigin) {
+        if self.doors.contains(&path) {
+            return;
+        }
+        if let Some(of) = door(&path, is_directory, of, &self.survey.roots) {
+            self.sweep.doors.push(NewDoor { path, of });
+            return;
+        }
+        if doors::is_permitted(&path) {
+            self.sweep.permitted.push(path.clone());
+        }
+        let is_known = self.survey.folders.contains_key(&path) || self.unread.contains(&path);
+        if is_directory && !is_known {
+            let of = below(&path, of);
+            let queue = match of {
+                DirectoryOrigin::Fetched => &mut self.last,
+                _ => &mut self.new,
+            };
+            queue.push_back(Folder { path, of });
+        }
+    }
+
+    /// Asks for single names in a directory of the survey that is too full to be read: commands must not make them unseen by filling it.
+    fn ask(&mut self, folder: &Folder) {
+        if folder.of == DirectoryOrigin::Fetched || !self.survey.folders.contains_key(&folder.path)
+        {
+            return;
+        }
+        let is_there = |path: &Path| path.symlink_metadata().is_ok();
+        if !self.known.contains(&folder.path) && is_there(&folder.path.join(".git")) {
+            self.sweep.repositories.push(folder.path.clone());
+        }
+        let asked = doors::of_directory().map(|name| folder.path.join(name));
+        let new = asked.filter(|path| !self.doors.contains(path) && is_there(path));
+        let new = new.map(|path| NewDoor {
+            path,
+            of: folder.of,
+        });
+        self.sweep.doors.extend(new);
+    }
+}
+
+/// Those of `folders`, stamped in a look that began at `clock`, that something appeared in or vanished from; the uppermost come first.
+pub(super) fn changed(
+    folders: &HashMap<PathBuf, DirectoryStamp>,
+    clock: Timespec,
+) -> Vec<&PathBuf> {
+    let changed = folders.iter().filter(|(path, before)| {
+        DirectoryStamp::of(path).is_some_and(|now| now.differs(**before, clock))
     });
     let mut paths: Vec<&PathBuf> = changed.map(|(path, _)| path).collect();
-    // The uppermost come first, from the end.
-    paths.sort_by_key(|path| std::cmp::Reverse((path.components().count(), *path)));
-    let folders = paths.into_iter().map(|path| Folder {
-        path: path.clone(),
-        of: origin(path, &survey.roots),
-    });
-    folders.collect()
+    paths.sort_by_cached_key(|path| (path.components().count(), path.as_path()));
+    paths
 }
 
 fn origin(path: &Path, roots: &[PathBuf]) -> DirectoryOrigin {
