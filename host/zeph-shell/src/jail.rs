@@ -215,7 +215,8 @@ pub enum JailError {
     },
     /// More places of the writable directories must be protected than can be.
     #[error(
-        "the directories commands may change hold more than {limit} protected places{}; choose a smaller one",
+        "the directories commands may change hold more than {limit} protected places{}; choose a smaller one, or remove or move some of \
+         them outside the jail",
         most.as_ref().map(|name| format!(", most of them named `{name}`")).unwrap_or_default()
     )]
     TooMuch {

@@ -147,7 +147,8 @@ impl Aftermath {
         obeyed
     }
 
-    /// Remembers the repositories and worktrees that were not there before: what commands made they may remove.
+    /// Remembers the repositories and worktrees that were not there before: what commands made they may remove. Files that they may make
+    /// are remembered, too: they take no place from the user's own.
     fn note_made(&self, survey: &Survey, sweep: &Sweep) {
         for work in &sweep.repositories {
             let extent = match survey.folders.contains_key(work) {
@@ -161,6 +162,9 @@ impl Aftermath {
         let worktrees = inside.flat_map(|git| git::worktrees(git));
         for worktree in worktrees.filter(|worktree| !self.guarded.contains(worktree)) {
             survey.made.note(&worktree, Extent::Git);
+        }
+        for door in &sweep.permitted {
+            survey.made.note_door(door);
         }
     }
 

@@ -1,6 +1,8 @@
 //! Repositories that no mount protects: those that commands made since the host began, and those among packages and products. They
 //! can be changed, moved and removed like everything else a command made; what git would obey in them is looked at after each run
 //! that changed it.
+//!
+//! Also the files that commands may make although programs obey them: they are protected once they are there, the user's own before them.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -10,8 +12,8 @@ use std::sync::{Mutex, PoisonError};
 
 use super::{git, place_state};
 
-/// Most repositories that are remembered; more are protected like the user's own.
-const MADE_MAX: usize = 1_000;
+/// Most repositories, and most files, that are remembered; more are protected like the user's own.
+const MADE_MAX: usize = 20_000;
 
 /// What is obeyed in a git directory, with what leads to it.
 const OBEYED: [&str; 5] = ["hooks", "config", "config.worktree", "commondir", "gitdir"];
@@ -21,6 +23,8 @@ const OBEYED: [&str; 5] = ["hooks", "config", "config.worktree", "commondir", "g
 pub(super) struct NewRepositories {
     /// Protects what is known; held for a look at it.
     known: Mutex<HashMap<PathBuf, (Object, Extent)>>,
+    /// Protects files that programs obey; held for a look at them.
+    doors: Mutex<HashMap<PathBuf, Object>>,
 }
 
 /// Which object a name stood for.
@@ -50,11 +54,29 @@ impl NewRepositories {
         let (then, extent) = known.get(path)?;
         (object(path)? == *then).then_some(*extent)
     }
+
+    /// Remembers a file that programs obey and that commands may make.
+    pub(super) fn note_door(&self, path: &Path) {
+        let mut doors = self.doors.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(object) = object_at(path).filter(|_| doors.len() < MADE_MAX) {
+            doors.insert(path.to_owned(), object);
+        }
+    }
+
+    /// Whether commands made the file that programs obey at `path`.
+    pub(super) fn is_made_door(&self, path: &Path) -> bool {
+        let doors = self.doors.lock().unwrap_or_else(PoisonError::into_inner);
+        let then = doors.get(path);
+        then.is_some_and(|then| object_at(path) == Some(*then))
+    }
 }
 
 fn object(path: &Path) -> Option<Object> {
-    let git = path.join(".git").symlink_metadata();
-    let about = git.or_else(|_| path.symlink_metadata()).ok()?;
+    object_at(&path.join(".git")).or_else(|| object_at(path))
+}
+
+fn object_at(path: &Path) -> Option<Object> {
+    let about = path.symlink_metadata().ok()?;
     Some((about.dev(), about.ino()))
 }
 

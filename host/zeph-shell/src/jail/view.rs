@@ -13,7 +13,7 @@ use std::sync::Arc;
 use zeph_jail::plan::{MountCheck, PathAccess, Rule};
 
 use self::base::{base, home, own_mounts};
-use self::protected::{held_links, places};
+use self::protected::{Doors, held_links, places};
 use super::aftermath::AftermathFinding;
 use super::git::OutsideGit;
 use super::mount::{Mode, Mount, within_any};
@@ -34,8 +34,8 @@ const COMPARED_MAX: usize = 4_000;
 /// Most places that are held. Each is a mount; more repositories than that in one directory are a collection, not a project.
 const HELD_MAX: usize = 1_500;
 
-/// Where all would be more than that: most files that programs obey, below the uppermost level of a root, that are made read-only. Each is
-/// a mount, and so is every directory on the way to it. Changes of more are told.
+/// Where all would be more than that: how many files that programs obey, below the uppermost level of a root, are made read-only at least.
+/// Each is a mount, and so is every directory on the way to it. Changes of more are told.
 const DOORS_MAX: usize = 200;
 
 /// Bytes of a directory that is empty for good.
@@ -119,15 +119,19 @@ pub(super) fn make(
     checks.extend(places.held.iter().chain(&elsewhere).map(MountPlace::check));
     let held: HashSet<&PathBuf> = held_links(survey).collect();
     let linked = survey.linked.iter().filter(|file| !held.contains(file));
+    let linked: Vec<&PathBuf> = linked.collect();
+    let mut findings = roots.findings();
+    findings.extend(left_out(&linked));
+    findings.extend(left_out(&places.compared.iter().collect::<Vec<_>>()));
     Ok(View {
-        kept: compared(linked).chain(doors(&places)).collect(),
+        kept: compared(&linked).chain(doors(&places)).collect(),
         checks,
         mounts,
         rules,
         watched: places.watched,
         guarded: places.guarded,
         loose: places.loose.iter().map(|path| Loose::now(path)).collect(),
-        findings: roots.findings(),
+        findings,
         home,
         visible,
         makes_sockets: !sockets.is_open,
@@ -143,8 +147,8 @@ fn held(
     survey: &Survey,
     sockets: &[PathBuf],
 ) -> Result<(Places, Vec<OutsideGit>), JailError> {
-    let at_most = |doors_max: usize| {
-        let (mut places, outside) = places(roots, survey, doors_max);
+    let at_most = |doors: &Doors, doors_max: usize| {
+        let (mut places, outside) = places(roots, survey, (doors, doors_max));
         let inside = sockets
             .iter()
             .filter(|path| within_any(path, &roots.writable));
@@ -159,7 +163,12 @@ fn held(
             }),
         }
     };
-    at_most(usize::MAX).or_else(|_| at_most(DOORS_MAX))
+    let doors = Doors::all(survey);
+    at_most(&doors, usize::MAX).or_else(|too_much| {
+        let (doors, limits) = doors.ranked(survey, DOORS_MAX);
+        let fitting = limits.iter().find_map(|limit| at_most(&doors, *limit).ok());
+        fitting.ok_or(too_much)
+    })
 }
 
 /// The name that most of `places` have.
@@ -220,7 +229,7 @@ pub(super) fn alone(
     scratch: &Path,
 ) -> Result<View, JailError> {
     let home = home(policy, roots);
-    let (places, outside) = places(roots, survey, usize::MAX);
+    let (places, outside) = places(roots, survey, (&Doors::all(survey), usize::MAX));
     let base = base(policy, system, roots, &home);
     let mut around = PathRules::new(roots);
     for path in &base.visible {
@@ -268,7 +277,7 @@ pub(super) fn looked_at(
     survey: &Survey,
     scratch: &Path,
 ) -> View {
-    let (places, _) = places(roots, survey, usize::MAX);
+    let (places, _) = places(roots, survey, (&Doors::all(survey), usize::MAX));
     let base = base(policy, system, roots, &home(policy, roots));
     View {
         visible: base.visible,
@@ -285,12 +294,14 @@ fn looked(
 ) -> View {
     findings.extend(roots.findings());
     let places = places.sorted();
+    let all_linked: Vec<&PathBuf> = survey.linked.iter().collect();
+    findings.extend(left_out(&all_linked));
     let linked: HashSet<&PathBuf> = survey.linked.iter().collect();
     let held = places.held.iter();
     let obeyed = held.filter(|place| place.hold == Hold::ReadOnly && !linked.contains(&place.path));
     let obeyed = obeyed.filter_map(|place| PlaceState::now(&place.path, Why::Obeyed));
     View {
-        kept: obeyed.chain(compared(survey.linked.iter())).collect(),
+        kept: obeyed.chain(compared(&all_linked)).collect(),
         mounts: Vec::new(),
         checks: Vec::new(),
         rules: Vec::new(),
@@ -320,10 +331,22 @@ fn own_checks(policy: &JailPolicy) -> impl Iterator<Item = MountCheck> {
     read.chain(write).map(|place| place.check())
 }
 
-fn compared<'a>(linked: impl Iterator<Item = &'a PathBuf>) -> impl Iterator<Item = PlaceState> {
-    linked
-        .take(COMPARED_MAX)
-        .filter_map(|file| PlaceState::now(file, Why::Linked))
+fn compared(linked: &[&PathBuf]) -> impl Iterator<Item = PlaceState> {
+    let first = linked.iter().take(COMPARED_MAX);
+    first.filter_map(|file| PlaceState::now(file, Why::Linked))
+}
+
+/// How many files are not even compared.
+fn left_out(files: &[&PathBuf]) -> Option<AftermathFinding> {
+    let (first, more) = files.get(COMPARED_MAX..)?.split_first()?;
+    Some(AftermathFinding {
+        path: first.to_path_buf(),
+        text: format!(
+            "`{}` and {} more files should stay as they are, but there are too many: a change of one is neither prevented nor told",
+            first.display(),
+            more.len()
+        ),
+    })
 }
 
 fn mounts_of(place: &MountPlace) -> Vec<Mount> {

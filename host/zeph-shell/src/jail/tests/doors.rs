@@ -192,6 +192,68 @@ fn what_calls_wrote_with_leave_is_left_and_told() {
     }
 }
 
+/// A command fills a directory beyond what is looked at: what lies deeper stays protected, and what is new there is held back.
+#[test]
+fn a_full_directory_opens_nothing() {
+    let room = Room::new();
+    room.host("git init -q proj && mkdir -p proj/src/.vscode && cd proj/src && echo ok | tee .envrc > .vscode/tasks.json && ln ../../../outside/secret linked");
+    let jail = room.jail();
+    let run = |script: &str| super::harness::run(&jail, &room.work, script);
+    let end = run("mkdir pad && cd pad && seq 20500 | xargs touch");
+    assert_eq!(end.findings, []);
+    assert_eq!(run("true").findings, []);
+    run(
+        "cd proj; for f in src/.envrc src/.vscode/tasks.json src/linked .git/config .git/hooks/pre-commit; do echo evil > $f; done",
+    );
+    assert_eq!(
+        room.host("cat proj/src/.envrc proj/src/.vscode/tasks.json ../outside/secret; grep -c evil proj/.git/config; ls proj/.git/hooks | grep -v sample; true"),
+        "ok\nok\nhush\n0\n"
+    );
+    let new = room.work.join("proj/src/new/.idea");
+    let end = run("mkdir -p proj/src/new/.idea");
+    assert_eq!(end.findings[0].path, new, "{end:#?}");
+    assert!(!new.exists());
+    // In one step, too.
+    let end = run("seq 100500 | sed 's,^,pad/x,' | xargs touch; echo x > proj/src/.npmrc");
+    assert!(!room.work.join("proj/src/.npmrc").exists(), "{end:#?}");
+}
+
+/// Files that commands may make are no reason to leave the user's own unprotected, in this process and in the next.
+#[test]
+fn decoys_take_no_place_from_the_files_of_the_user() {
+    let room = Room::new();
+    room.host(
+        "mkdir -p a/b/c/.vscode && cd a/b/c && echo ok | tee .envrc .npmrc > .vscode/tasks.json",
+    );
+    let jail = room.jail();
+    let run = |script: &str| super::harness::run(&jail, &room.work, script);
+    let end = run(
+        "mkdir z && cd z && seq 1600 | xargs mkdir && seq 1600 | sed s,$,/.tool-versions, | xargs touch; ls | wc -l",
+    );
+    assert_eq!(end.stdout, "1600\n", "{end:#?}");
+    let script = "cd a/b/c; for f in .envrc .npmrc .vscode/tasks.json; do echo evil > $f; done";
+    run(script);
+    room.run(script);
+    assert_eq!(
+        room.host("cd a/b/c; cat .envrc .npmrc .vscode/tasks.json"),
+        "ok\nok\nok\n"
+    );
+    // What a command made it may remove: it is not held while the rest would not fit.
+    assert_eq!(run("rm -rf z; ls").stdout, "a\n");
+}
+
+/// Each is a repository that the command may change and remove, in the process that knows who made it.
+#[test]
+fn very_many_new_repositories_are_in_nobodys_way() {
+    let room = Room::new();
+    let jail = room.jail();
+    let run = |script: &str| super::harness::run(&jail, &room.work, script);
+    run(
+        "mkdir z && cd z && for i in $(seq 1600); do echo $i/.git/objects $i/.git/refs; done | xargs mkdir -p && for i in $(seq 1600); do echo 'ref: refs/heads/a' > $i/.git/HEAD; done",
+    );
+    assert_eq!(run("rm -rf z; ls; echo ended").stdout, "ended\n");
+}
+
 /// More than can be made read-only: the first ones are, changes of the others are told.
 #[test]
 fn very_many_are_told_when_changed() {
@@ -224,6 +286,7 @@ fn what_cannot_be_protected_is_named() {
     });
     let error = error.err().unwrap().to_string();
     assert!(error.contains("most of them named `.git`"), "{error}");
+    assert!(error.contains("outside the jail"), "{error}");
 }
 
 /// Only the directory that was not read holds the other name of a file, or no directory does.

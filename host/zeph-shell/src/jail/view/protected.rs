@@ -1,8 +1,9 @@
 //! What is protected in the writable directories: files that programs obey, hidden ones, and those with names elsewhere.
 
 use std::collections::HashSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use super::LINKED_MAX;
 use crate::jail::git::{self, OutsideGit};
@@ -12,16 +13,55 @@ use crate::jail::place::{Hold, Places};
 use crate::jail::survey::{Survey, lies_in_fetched};
 use crate::jail::{Roots, doors};
 
-/// Everything in the writable directories that is held or watched, of files below their uppermost level that programs obey the first
-/// `doors_max`.
+/// Files below the uppermost level that programs obey, to be made read-only.
+#[derive(Debug)]
+pub(super) struct Doors(Vec<PathBuf>);
+
+impl Doors {
+    /// All that `survey` found.
+    pub(super) fn all(survey: &Survey) -> Self {
+        // Packages bring theirs, which nobody obeys, and have to be replaced and removed as a whole.
+        let is_own =
+            |door: &&PathBuf| !lies_in_fetched(door, &survey.roots) && !survey.is_made(door);
+        Self(survey.doors.iter().filter(is_own).cloned().collect())
+    }
+
+    /// The same where not all can be held, and how many of the first ones to hold if that can be, else how many fewer, `held_min` at
+    /// last. What no command can have made comes first, then what is older, and what commands are known to have made last: however many
+    /// they make, they take no place from the others.
+    pub(super) fn ranked(self, survey: &Survey, held_min: usize) -> (Self, [usize; 3]) {
+        let is_made = |path: &Path| survey.made.is_made_door(path);
+        let ranked = self.0.into_iter().map(|path| {
+            let may_be_made = !doors::is_door_when_new(&path);
+            (is_made(&path), may_be_made, made_at(&path), path)
+        });
+        let mut ranked: Vec<(bool, bool, _, PathBuf)> = ranked.collect();
+        ranked.sort();
+        let n_own = ranked.partition_point(|(is_made, ..)| !is_made);
+        let n_certain = ranked[..n_own].partition_point(|(_, may_be_made, ..)| !may_be_made);
+        let paths = ranked.into_iter().map(|(.., path)| path);
+        let limits = [n_own, n_certain.max(held_min), held_min];
+        (Self(paths.collect()), limits)
+    }
+}
+
+/// When a file was made, which no command can set; of an unknown time, it counts as new.
+fn made_at(path: &Path) -> (bool, Option<SystemTime>) {
+    let about = path.symlink_metadata().ok();
+    let made = about.and_then(|about| about.created().ok());
+    (made.is_none(), made)
+}
+
+/// Everything in the writable directories that is held or watched, of `doors` the first `doors_max`.
 pub(super) fn places(
     roots: &Roots,
     survey: &Survey,
-    doors_max: usize,
+    (doors, doors_max): (&Doors, usize),
 ) -> (Places, Vec<OutsideGit>) {
-    let mut doors_left = doors_max;
+    let (held_doors, compared) = doors.0.split_at(doors_max.min(doors.0.len()));
     let mut places = Places {
         made: Arc::clone(&survey.made),
+        compared: compared.to_vec(),
         ..Places::default()
     };
     let mut outside = Vec::new();
@@ -58,18 +98,8 @@ pub(super) fn places(
                 places.hold(root, &work.join(name), Hold::ReadOnly);
             }
         }
-        let doors = survey.doors.iter().filter(|door| within(door, root));
-        // Packages bring theirs, which nobody obeys, and have to be replaced and removed as a whole.
-        let doors =
-            doors.filter(|door| !lies_in_fetched(door, &survey.roots) && !survey.is_made(door));
-        for path in doors {
-            match doors_left.checked_sub(1) {
-                Some(left) => {
-                    doors_left = left;
-                    places.hold(root, path, Hold::ReadOnly);
-                }
-                None => places.compared.push(path.clone()),
-            }
+        for path in held_doors.iter().filter(|door| within(door, root)) {
+            places.hold(root, path, Hold::ReadOnly);
         }
         for path in held_links(survey).filter(|file| within(file, root)) {
             places.hold(root, path, Hold::ReadOnly);
