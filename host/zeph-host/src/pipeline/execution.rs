@@ -1,5 +1,6 @@
 //! Stage 4 of the line, and what stands around it: the editor's files, the cache and the order of calls.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use zeph_core::call::ObeyedPath;
@@ -149,6 +150,7 @@ async fn execute(
         Some(rights) if rights.can_change => (files.reach, files.obeyed),
         _ => (Vec::new(), Vec::new()),
     };
+    let named = changed.clone();
     let patience = host.config.limits.wall_clock;
     let turn = match host.order.wait(changed, patience, &control.cancel).await {
         Ok(turn) => turn,
@@ -164,7 +166,7 @@ async fn execute(
     };
     let mut done = answered((host, session), call, (subject, terms), control).await;
     if done.execution.result.is_ok() {
-        note_written(obeyed, begun_ms).await;
+        note_written(obeyed, named, begun_ms).await;
     }
     drop(turn);
     if let Some(since_ms) = hooked {
@@ -233,14 +235,14 @@ async fn answered(
     }
 }
 
-/// Has the looks after commands that run now know what a call wrote with leave to places that programs obey.
-async fn note_written(obeyed: Vec<ObeyedPath>, begun_ms: i64) {
+/// Has the looks after commands that run now know what a call, which `named` these paths, wrote with leave to places that programs obey.
+async fn note_written(obeyed: Vec<ObeyedPath>, named: Vec<PathBuf>, begun_ms: i64) {
     if obeyed.is_empty() {
         return;
     }
     let note = move || {
         for place in &obeyed {
-            note_host_write(&place.path, begun_ms);
+            note_host_write(&place.path, &named, begun_ms);
         }
     };
     if let Err(error) = tokio::task::spawn_blocking(note).await {

@@ -94,6 +94,12 @@ impl Aftermath {
     /// Looks at every place. Findings name what was done.
     pub(super) fn look(mut self) -> Vec<AftermathFinding> {
         let mut findings = std::mem::take(&mut self.findings);
+        // More than one look may come to a place.
+        let mut met = HashSet::new();
+        let mut put_aside = |path: &Path| match met.insert(path.to_owned()) {
+            true => put_aside(path),
+            false => Vec::new(),
+        };
         let roots = self.survey.iter().flat_map(|survey| &survey.roots);
         let names: Vec<Names> = roots.map(|root| Names::of(root)).collect();
         let is_absent = |path: &Path| names.iter().any(|names| names.lacks(path));
@@ -107,19 +113,19 @@ impl Aftermath {
                 // What is in a new repository is looked at below; `git init` fills the directory of hooks with examples.
                 (Before::Absent, _)
                     if watch.path.ends_with(".git") || holds_samples(&watch.path) => {}
-                (Before::Absent, _) => findings.push(put_aside(&watch.path)),
+                (Before::Absent, _) => findings.extend(put_aside(&watch.path)),
                 (Before::Link(target), _) => findings.push(put_back(&watch.path, target)),
             }
         }
         findings.extend(place_state::told(&self.kept));
         let new = place_state::new_in(&self.kept);
-        findings.extend(new.iter().map(|path| put_aside(path)));
+        findings.extend(new.iter().flat_map(|path| put_aside(path)));
         if let Some(survey) = &self.survey {
             let sweep = sweep::since(survey);
             let obeyed = self.obeyed(survey, &sweep);
             self.note_made(survey, &sweep);
-            findings.extend(obeyed.iter().map(|path| put_aside(path)));
-            findings.extend(doors(&sweep.doors));
+            findings.extend(obeyed.iter().flat_map(|path| put_aside(path)));
+            findings.extend(doors(&sweep.doors, &mut put_aside));
             findings.extend(self.unread(survey, &sweep));
         }
         findings
@@ -195,7 +201,10 @@ impl Aftermath {
 }
 
 /// New files that programs obey: held back in the user's directories, told where they came with something whole.
-fn doors(doors: &[NewDoor]) -> Vec<AftermathFinding> {
+fn doors(
+    doors: &[NewDoor],
+    mut put_aside: impl FnMut(&Path) -> Vec<AftermathFinding>,
+) -> Vec<AftermathFinding> {
     let mut findings: Vec<AftermathFinding> = Vec::new();
     let of = |wanted: &[DirectoryOrigin]| -> Vec<&NewDoor> {
         let doors = doors.iter();
@@ -204,7 +213,7 @@ fn doors(doors: &[NewDoor]) -> Vec<AftermathFinding> {
     findings.extend(
         of(&[DirectoryOrigin::Ordinary])
             .iter()
-            .map(|door| put_aside(&door.path)),
+            .flat_map(|door| put_aside(&door.path)),
     );
     let came = of(&[DirectoryOrigin::Repository, DirectoryOrigin::Fetched]);
     findings.extend(told(&came, "came with a new repository or with packages: editors, shells and tools obey it once they are used there"));
@@ -257,11 +266,16 @@ fn holds_samples(path: &Path) -> bool {
         && entries.all(|entry| entry.path().extension().is_some_and(|end| end == "sample"))
 }
 
-/// Moves aside what appeared at `path`, unless a call of the host wrote it with leave.
-fn put_aside(path: &Path) -> AftermathFinding {
-    if host_writes::is_as_left(path) {
-        return left_alone(path);
+/// Moves aside what appeared at `path`, unless a call of the host wrote it with leave: then only what else is in it.
+fn put_aside(path: &Path) -> Vec<AftermathFinding> {
+    match host_writes::not_written(path) {
+        None => vec![move_aside(path)],
+        Some(strangers) if strangers.is_empty() => vec![left_alone(path)],
+        Some(strangers) => strangers.iter().map(|path| move_aside(path)).collect(),
     }
+}
+
+fn move_aside(path: &Path) -> AftermathFinding {
     let text = match aside(path) {
         Some(name) => format!(
             "`{}` appeared while the command ran, and programs outside the jail obey it; it was renamed to `{}`: rename it back if you want it",
@@ -290,7 +304,7 @@ fn left_alone(path: &Path) -> AftermathFinding {
 }
 
 fn put_back(path: &Path, target: &Path) -> AftermathFinding {
-    if host_writes::is_as_left(path) {
+    if host_writes::not_written(path).is_some_and(|strangers| strangers.is_empty()) {
         return left_alone(path);
     }
     let moved = now(path).is_absent() || aside(path).is_some();

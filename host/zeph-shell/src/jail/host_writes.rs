@@ -50,11 +50,12 @@ struct Print {
     changed_ms: Option<i64>,
 }
 
-/// Notes that a call which began at `since_ms` wrote `path`, or something in it, with leave.
+/// Notes that a call which began at `since_ms` wrote `path`, with leave. What is in a directory it wrote only as far as it is a copy of what
+/// lies at one of the paths that it `named`: anybody may have put something into a new directory at once.
 ///
 /// Shape:  absolute, resolved. What has not changed since then is not noted.
 /// Limits: nothing is noted while no run is looked after. Files up to 1 MiB, directories up to 2,000 entries. Blocks.
-pub fn note_host_write(path: &Path, since_ms: i64) {
+pub fn note_host_write(path: &Path, named: &[PathBuf], since_ms: i64) {
     let mut writes = writes();
     if writes.n_runs == 0 {
         return;
@@ -70,24 +71,52 @@ pub fn note_host_write(path: &Path, since_ms: i64) {
         let changed = print.changed_ms;
         changed.is_none_or(|changed_ms| changed_ms >= since_ms - TICK_MS)
     };
-    for print in prints.into_iter().chain(above).filter(is_new) {
+    let is_its_work = |print: &Print| print.path == path || is_copy(&print.path, path, named);
+    let written = prints.into_iter().filter(is_its_work);
+    for print in written.chain(above).filter(is_new) {
         if writes.known.len() < PATHS_MAX || writes.known.contains_key(&print.path) {
             writes.known.insert(print.path, print.hash);
         }
     }
 }
 
-/// Whether what stands at `path`, with all in it, is what calls wrote there.
-pub(super) fn is_as_left(path: &Path) -> bool {
-    let writes = writes();
-    if !writes.known.contains_key(path) {
+/// Whether what stands at `path`, below `top`, is the same as at the same place below one of the paths `named`.
+fn is_copy(path: &Path, top: &Path, named: &[PathBuf]) -> bool {
+    let Ok(below) = path.strip_prefix(top) else {
+        return false;
+    };
+    let mut sources = named.iter().filter(|source| !source.starts_with(top));
+    sources.any(|source| is_same(&source.join(below), path))
+}
+
+fn is_same(one: &Path, other: &Path) -> bool {
+    let (Ok(of_one), Ok(of_other)) = (one.symlink_metadata(), other.symlink_metadata()) else {
+        return false;
+    };
+    if of_one.file_type() != of_other.file_type() {
         return false;
     }
-    let prints = look(path, &writes.keys);
-    prints.is_some_and(|prints| {
-        let mut prints = prints.iter();
-        prints.all(|print| writes.known.get(&print.path) == Some(&print.hash))
-    })
+    if of_one.is_symlink() {
+        let target = std::fs::read_link(one).ok();
+        return target.is_some() && target == std::fs::read_link(other).ok();
+    }
+    of_one.is_dir() || content(one).is_some_and(|bytes| Some(bytes) == content(other))
+}
+
+/// What stands at `path`, or in it, that no call wrote: of a directory with nothing but that only the directory. `None` when no call wrote
+/// what stands at `path` itself, or when too much is in it.
+pub(super) fn not_written(path: &Path) -> Option<Vec<PathBuf>> {
+    let writes = writes();
+    writes.known.get(path)?;
+    let prints = look(path, &writes.keys)?;
+    let other = prints
+        .into_iter()
+        .filter(|print| writes.known.get(&print.path) != Some(&print.hash));
+    let mut other: Vec<PathBuf> = other.map(|print| print.path).collect();
+    other.sort();
+    // A directory comes before what is in it.
+    other.dedup_by(|inner, outer| inner.starts_with(outer));
+    (other.first().map(PathBuf::as_path) != Some(path)).then_some(other)
 }
 
 impl RunMark {

@@ -158,37 +158,68 @@ fn what_came_before_a_run_is_not_its_work() {
     );
 }
 
+/// Runs `script` beside a call of the host that does `written` with leave, and notes what it `wrote`; the paths that it names are those
+/// that it wrote, and `template`. Gives the findings: the paths, and whether each is still there.
+fn beside_a_call(script: &str, written: &str, wrote: &[&str]) -> Vec<(String, bool)> {
+    let room = Room::new();
+    room.host("mkdir template && echo ok > template/tasks.json");
+    let jail = room.jail();
+    let variables = BTreeMap::new();
+    let arguments: Vec<OsString> = vec!["-c".into(), script.into()];
+    let prepared = jail.prepare(Job {
+        program: Path::new("/bin/bash"),
+        arguments: &arguments,
+        directory: &room.work,
+        variables: &variables,
+        files: Vec::new(),
+        rc: None,
+        made: None,
+    });
+    room.host(written);
+    for path in wrote {
+        let path = room.work.join(path);
+        let named = [path.clone(), room.work.join("template")];
+        note_host_write(&path, &named, 0);
+    }
+    let found = finish(prepared.unwrap()).findings.into_iter();
+    let found = found.map(|finding| {
+        let path = finding.path.strip_prefix(&room.work).unwrap();
+        (path.display().to_string(), finding.path.exists())
+    });
+    found.collect()
+}
+
 /// Written while a command runs: by a call of the host with leave, by the command, and by both.
 #[test]
 fn what_calls_wrote_with_leave_is_left_and_told() {
-    for (script, notes, is_left) in [
-        ("true", true, true),
-        ("true", false, false),
-        ("echo evil > .vscode/tasks.json", true, false),
-        ("echo x > .vscode/more", true, false),
-        ("mv .vscode a && cp -r a .vscode", true, false),
+    let file = "mkdir .vscode && echo ok > .vscode/tasks.json";
+    let both = "mkdir .vscode && echo evil > .vscode/tasks.json";
+    let copy = "cp -r template .vscode";
+    let copy_and_more = "cp -r template .vscode && echo evil > .vscode/more";
+    let task = ".vscode/tasks.json";
+    for (script, written, wrote, found, is_left) in [
+        ("true", file, task, ".vscode", true),
+        ("true", file, "other", ".vscode", false),
+        ("echo evil > .vscode/tasks.json", file, task, task, false),
+        ("echo x > .vscode/more", file, task, ".vscode/more", false),
+        (
+            "mv .vscode a && cp -r a .vscode",
+            file,
+            task,
+            ".vscode",
+            false,
+        ),
+        ("true", "mkdir .vscode", ".vscode", ".vscode", true),
+        // The command was quick: a call makes a directory with nothing in it.
+        ("true", both, ".vscode", task, false),
+        ("true", copy, ".vscode", ".vscode", true),
+        ("true", copy_and_more, ".vscode", ".vscode/more", false),
+        // More than one look comes to a file in the uppermost directory.
+        ("true", "echo ok > .envrc", ".envrc", ".envrc", true),
     ] {
-        let room = Room::new();
-        let jail = room.jail();
-        let variables = BTreeMap::new();
-        let arguments: Vec<OsString> = vec!["-c".into(), script.into()];
-        let prepared = jail.prepare(Job {
-            program: Path::new("/bin/bash"),
-            arguments: &arguments,
-            directory: &room.work,
-            variables: &variables,
-            files: Vec::new(),
-            rc: None,
-            made: None,
-        });
-        let place = room.work.join(".vscode");
-        room.host("mkdir .vscode && echo ok > .vscode/tasks.json");
-        if notes {
-            note_host_write(&place.join("tasks.json"), 0);
-        }
-        let end = finish(prepared.unwrap());
-        assert_eq!(end.findings[0].path, place, "{script}: {end:#?}");
-        assert_eq!(place.exists(), is_left, "{script}: {end:#?}");
+        let told = beside_a_call(script, written, &[wrote]);
+        let expect = [(found.to_owned(), is_left)];
+        assert_eq!(told, expect, "{script}; {written}");
     }
 }
 
