@@ -661,7 +661,7 @@ impl Operations for ChainedConnection {
     }
 
     fn chain_key(&self) -> Outcome<Option<String>> {
-        Ok(chain::newest_mark(self)?.map(|(_, mark)| mark.key))
+        Ok(chain::newest_mark(self)?.map(|stored| stored.mark.key))
     }
 
     fn begin_chain(&self, keys: &AuditKeys, at_ms: i64) -> Outcome<()> {

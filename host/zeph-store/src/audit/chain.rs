@@ -12,6 +12,7 @@ use uuid::Uuid;
 use zeph_core::id::CallId;
 
 use super::code::{Code, from_hex, hex};
+use super::mark::MarkState;
 use super::problem::AuditProblem;
 use crate::error::StoreError;
 use crate::open::{Location, StoreOptions};
@@ -200,8 +201,20 @@ impl ChainMark {
         self
     }
 
-    /// The same, when the key is lost that events up to number `n` were made with.
-    pub(crate) fn with_lost_key(mut self, n: i64) -> Self {
+    /// The same, with newer marks that somebody changed, of which nothing is taken over. `key` seals what comes.
+    pub(super) fn with_changed(mut self, n_changed: i64, key: &AuditKey, state: MarkState) -> Self {
+        if n_changed > 0 && state == MarkState::Sound {
+            self.key = key.id.clone();
+        }
+        self.n_unsound = self.n_unsound.saturating_add(n_changed);
+        self
+    }
+
+    /// The same, when the key is lost that events up to number `n` were made with. What it said of rows nobody can verify; there are no more of
+    /// them from before the chain than `(seq, n_rows)`: up to a number, and how many.
+    pub(crate) fn with_lost_key(mut self, n: i64, (seq, n_rows): (i64, i64)) -> Self {
+        self.before_seq = self.before_seq.min(seq);
+        self.before_rows = self.before_rows.min(n_rows);
         self.lost_upto = n;
         self.lost_keys.push(self.key.clone());
         let n_more = self.lost_keys.len().saturating_sub(FORGOTTEN_MAX);

@@ -7,6 +7,7 @@ use zeph_core::id::CallId;
 
 use super::chain::{ChainMark, EventContent, EventHead, EventKind};
 use super::code::{Code, NO_CODE};
+use super::mark::{MarkState, StoredMark};
 use crate::error::StoreError;
 use crate::operations::{OperationFault, Outcome};
 use crate::secrets::audit_keys::{AuditKey, AuditKeys};
@@ -98,8 +99,10 @@ pub(crate) trait SealedAudit {
     fn hold_chain(&self) -> Outcome<()>;
     /// The newest event.
     fn newest_event(&self) -> Outcome<NewestEvent>;
-    /// What the newest event of the chain itself says.
-    fn newest_mark(&self) -> Outcome<Option<ChainMark>>;
+    /// The newest event of the chain itself before event `n`.
+    fn mark_before(&self, n: i64) -> Outcome<Option<StoredMark>>;
+    /// The number of the oldest event; 1 when there is none.
+    fn first_event(&self) -> Outcome<i64>;
     /// Adds an event as it is.
     fn insert_event(
         &self,
@@ -114,7 +117,7 @@ pub(crate) trait SealedAudit {
     fn begin_chain(&self, keys: &AuditKeys, at_ms: i64) -> Outcome<()> {
         self.hold_chain()?;
         self.seal().set(keys, at_ms, None);
-        match self.newest_mark()? {
+        match self.mark_before(i64::MAX)? {
             Some(_) => Ok(()),
             None => self.start_chain(keys, at_ms).map(drop),
         }
@@ -123,13 +126,13 @@ pub(crate) trait SealedAudit {
     /// Lets the newest of `keys` vouch for what comes.
     fn rekey_chain(&self, keys: &AuditKeys, at_ms: i64) -> Outcome<()> {
         self.hold_chain()?;
-        let Some(mark) = self.newest_mark()? else {
+        let Some((mark, state)) = self.mark_to_follow(keys)? else {
             return self.begin_chain(keys, at_ms);
         };
         let head = self.newest_event()?;
-        let is_lost = keys.named(&mark.key).is_none() && !keys.is_out_of_reach(&mark.key);
+        let is_lost = state == MarkState::KeyMissing && !keys.is_out_of_reach(&mark.key);
         let mark = match is_lost {
-            true => mark.with_lost_key(head.n),
+            true => mark.with_lost_key(head.n, self.rows_before()?),
             false => mark,
         };
         let mark = ChainMark {
@@ -139,6 +142,34 @@ pub(crate) trait SealedAudit {
         };
         self.seal().set(keys, at_ms, Some(head));
         self.append_mark(EventKind::Key, &mark)
+    }
+
+    /// What the next mark goes on from, and what is known of it: the newest that nobody changed. Those that were changed are counted for ever,
+    /// and nothing of what they say is taken over; `None` when there is no chain.
+    fn mark_to_follow(&self, keys: &AuditKeys) -> Outcome<Option<(ChainMark, MarkState)>> {
+        let Some(newest_mark) = self.mark_before(i64::MAX)? else {
+            return Ok(None);
+        };
+        let mut n_changed = 0;
+        let mut next = Some(newest_mark.clone());
+        while let Some(stored) = next {
+            let state = stored.state(keys);
+            if state != MarkState::Changed {
+                let mark = stored.mark.with_changed(n_changed, newest(keys)?, state);
+                return Ok(Some((mark, state)));
+            }
+            n_changed += 1;
+            next = self.mark_before(stored.n())?;
+        }
+        let stored = newest_mark.mark;
+        let start = ChainMark::start(newest(keys)?, stored.at_ms, self.rows_before()?);
+        let mark = ChainMark {
+            origin: stored.origin,
+            upto: self.first_event()? - 1,
+            n_unsound: n_changed,
+            ..start
+        };
+        Ok(Some((mark, MarkState::Sound)))
     }
 
     /// The number that the next event gets; `None` when calls are not chained.
@@ -238,8 +269,9 @@ pub(crate) trait SealedAudit {
 
     /// Goes on with the key that vouches for what comes: another may have taken over while this host ran.
     fn renew_keys(&self, keys: &mut AuditKeys) -> Outcome<()> {
-        let mark = self.newest_mark()?.map(|mark| mark.key);
-        let Some(id) = mark.filter(|id| newest(keys).is_ok_and(|key| key.id != *id)) else {
+        let mark = self.mark_before(i64::MAX)?;
+        let key = mark.map(|stored| stored.mark.key);
+        let Some(id) = key.filter(|id| newest(keys).is_ok_and(|key| key.id != *id)) else {
             return Ok(());
         };
         let renewed = keys.read_again(&id);

@@ -8,6 +8,7 @@ use self::suspects::Suspect;
 use super::chain::{ChainMark, ChainReport, EventKind};
 use super::code::{Code, hex};
 use super::event::{EventRows, RowState, StoredEvent, call_text};
+use super::mark::MarkState;
 use super::problem::{AuditPlace, AuditProblem, AuditProblemKind, Problems};
 use super::seal::NewestEvent;
 use crate::secrets::audit_keys::{AuditKey, AuditKeys};
@@ -20,7 +21,10 @@ const SPAN_MIN: i64 = 4_096;
 pub(crate) struct Extent {
     /// Of a store that several hosts share: whose chain it is.
     pub(crate) host: Option<String>,
+    /// What the newest mark says, as far as it is believed; its number, and what is known of it.
     pub(crate) mark: ChainMark,
+    pub(crate) mark_n: i64,
+    pub(crate) mark_state: MarkState,
     pub(crate) newest: NewestEvent,
     /// Rows since the chain began, those of them with an end, and rows from before.
     pub(crate) n_rows: u64,
@@ -43,6 +47,8 @@ pub(crate) struct SpanStart {
     pub(crate) previous: Option<Code>,
     /// The name of the key.
     pub(crate) key: String,
+    /// What the chain said of itself last; none where retention cut it.
+    pub(crate) mark: Option<ChainMark>,
 }
 
 /// What was found in a span.
@@ -93,6 +99,7 @@ impl Extent {
         (span.from == self.mark.upto + 1).then(|| SpanStart {
             previous: self.mark.upto_code(),
             key: self.mark.upto_key.clone(),
+            mark: None,
         })
     }
 
@@ -112,6 +119,7 @@ impl Extent {
             all.n_lost += report.n_lost;
         }
         suspects::told(&all.suspects, self.host.as_deref(), &mut all.problems);
+        self.judge_mark(&mut all);
         self.compare(&mut all, unvouched)?;
         let mark = &self.mark;
         Ok(ChainReport {
@@ -137,6 +145,37 @@ impl Extent {
         })
     }
 
+    /// Tells of a newest mark that cannot be believed, unless its events tell it.
+    fn judge_mark(&self, all: &mut SpanReport) {
+        let place = self.place(self.mark_n);
+        let (kind, message) = match self.mark_state {
+            MarkState::Sound => return,
+            MarkState::KeyMissing => (
+                AuditProblemKind::KeyMissing,
+                format!(
+                    "the key `{}` is missing, so what the log says of itself cannot be verified",
+                    self.mark.key
+                ),
+            ),
+            MarkState::Changed => (
+                AuditProblemKind::Changed,
+                "what the log says of itself is not what was recorded".to_owned(),
+            ),
+        };
+        let is_told = |problem: &AuditProblem| {
+            problem.kind == kind
+                && (kind == AuditProblemKind::KeyMissing || problem.place == place)
+        };
+        if !all.problems.list.iter().any(is_told) {
+            all.problems.add(AuditProblem {
+                kind,
+                place,
+                call_id: None,
+                message,
+            });
+        }
+    }
+
     /// Compares what events vouch for with what there is.
     fn compare<E>(
         &self,
@@ -145,7 +184,7 @@ impl Extent {
     ) -> Result<(), E> {
         if self.mark.n_unsound > 0 {
             let message = format!(
-                "{} records were not sound when retention removed them",
+                "{} records were not sound when retention removed them or the log went on from them",
                 self.mark.n_unsound
             );
             self.at_start(all, AuditProblemKind::Changed, message);
@@ -204,6 +243,8 @@ pub(crate) struct SpanCheck<'a> {
     key: Option<&'a AuditKey>,
     /// The name of the key that was told to be missing.
     missing: Option<String>,
+    /// What the chain said of itself last.
+    mark: Option<ChainMark>,
     /// The event before; its code is not known after a gap.
     previous: (i64, Option<Code>),
     report: SpanReport,
@@ -221,6 +262,7 @@ impl<'a> SpanCheck<'a> {
             keys,
             key: None,
             missing: None,
+            mark: start.mark,
             previous: (span.from - 1, start.previous),
             report: SpanReport::default(),
         };
@@ -246,10 +288,12 @@ impl<'a> SpanCheck<'a> {
             self.previous = (event.head.n, Some(event.code));
             return Ok(());
         }
-        if let (Some(EventKind::Key | EventKind::Start), Some(body)) = (event.kind(), &event.body)
-            && let Ok(mark) = serde_json::from_str::<ChainMark>(body)
-        {
-            self.set_key(&mark.key, event.head.n);
+        let body = event.body.as_deref();
+        if let Some(mark) = body.and_then(|body| serde_json::from_str::<ChainMark>(body).ok()) {
+            if let Some(EventKind::Key | EventKind::Start) = event.kind() {
+                self.set_key(&mark.key, event.head.n);
+            }
+            self.mark(event, mark);
         }
         if let Some(key) = self.key {
             self.code(event, key);
@@ -258,6 +302,19 @@ impl<'a> SpanCheck<'a> {
         }
         self.previous = (event.head.n, Some(event.code));
         Ok(())
+    }
+
+    /// Compares what the chain says of itself with what it said last.
+    fn mark(&mut self, event: &StoredEvent, mark: ChainMark) {
+        let before = self.mark.replace(mark);
+        let is_sound = match (&before, &self.mark) {
+            (Some(before), Some(mark)) => mark.follows(before, event),
+            _ => true,
+        };
+        if !is_sound {
+            let message = "what the log says of itself contradicts what it said before".to_owned();
+            self.problem(AuditProblemKind::Changed, event.head.n, None, message);
+        }
     }
 
     /// Goes on with the key of this name.

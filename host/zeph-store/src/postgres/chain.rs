@@ -14,11 +14,21 @@ use tokio_postgres::types::ToSql;
 use super::transaction::{Ahead, LOCK, Statement, Transaction};
 use super::trust;
 use super::value::{get, unreadable};
-use crate::audit::chain::{ChainHead, ChainMark, EventHead};
+use crate::audit::chain::{ChainHead, EventHead};
 use crate::audit::code::{Code, hex};
 use crate::audit::event::StoredEvent;
+use crate::audit::mark::StoredMark;
 use crate::audit::seal::{NewestEvent, Seal, SealedAudit, call_of};
 use crate::operations::Outcome;
+
+/// The columns that [`event`] reads, for a query.
+macro_rules! event_columns {
+    () => {
+        "n, kind, seq, call, begun, body, tag, code"
+    };
+}
+
+use event_columns;
 
 impl SealedAudit for Transaction {
     fn seal(&self) -> &Seal {
@@ -56,9 +66,14 @@ impl SealedAudit for Transaction {
         newest_event(self, self.host())
     }
 
-    fn newest_mark(&self) -> Outcome<Option<ChainMark>> {
+    fn mark_before(&self, n: i64) -> Outcome<Option<StoredMark>> {
         add_new(self)?;
-        newest_mark(self, self.host())
+        mark_before(self, self.host(), n)
+    }
+
+    fn first_event(&self) -> Outcome<i64> {
+        add_new(self)?;
+        first_event(self, self.host())
     }
 
     fn insert_event(
@@ -77,7 +92,8 @@ impl SealedAudit for Transaction {
     }
 
     fn rows_before(&self) -> Outcome<(i64, i64)> {
-        const SQL: &str = "SELECT coalesce(max(seq), 0), count(*) FROM audit WHERE host = $1";
+        const SQL: &str = "
+            SELECT coalesce(max(seq), 0), count(*) FILTER (WHERE chain_n IS NULL) FROM audit WHERE host = $1";
         let row = self.query_one(SQL, &[&self.host()])?;
         Ok((get(&row, 0)?, get(&row, 1)?))
     }
@@ -183,34 +199,51 @@ pub(super) fn newest_of(row: Option<&Row>) -> Outcome<NewestEvent> {
     })
 }
 
-fn newest_mark(transaction: &Transaction, host: &str) -> Outcome<Option<ChainMark>> {
+/// The number of the oldest event of a host; 1 when there is none.
+fn first_event(transaction: &Transaction, host: &str) -> Outcome<i64> {
+    const SQL: &str = "SELECT coalesce(min(n), 1) FROM audit_chain WHERE host = $1";
+    get(&transaction.query_one(SQL, &[&host])?, 0)
+}
+
+fn newest_mark(transaction: &Transaction, host: &str) -> Outcome<Option<StoredMark>> {
     mark_before(transaction, host, i64::MAX)
 }
 
-/// What the newest event of the chain itself before event `n` says.
-fn mark_before(transaction: &Transaction, host: &str, n: i64) -> Outcome<Option<ChainMark>> {
-    const SQL: &str = "
-        SELECT body FROM audit_chain WHERE host = $1 AND body IS NOT NULL AND n < $2 ORDER BY n DESC LIMIT 1";
+/// The newest event of the chain itself before event `n`.
+fn mark_before(transaction: &Transaction, host: &str, n: i64) -> Outcome<Option<StoredMark>> {
+    const SQL: &str = concat!(
+        "SELECT ",
+        event_columns!(),
+        ", (SELECT code FROM audit_chain AS earlier WHERE earlier.host = audit_chain.host
+            AND earlier.n = audit_chain.n - 1)
+        FROM audit_chain WHERE host = $1 AND body IS NOT NULL AND n < $2 ORDER BY n DESC LIMIT 1"
+    );
     let Some(row) = transaction.query_opt(SQL, &[&host, &n])? else {
         return Ok(None);
     };
-    let mark = serde_json::from_str(get(&row, 0)?);
-    mark.map(Some).map_err(|error| unreadable(0, error))
+    let event = event(&row)?;
+    let mark = serde_json::from_str(event.body.as_deref().unwrap_or_default());
+    let previous: Option<&[u8]> = get(&row, 8)?;
+    Ok(Some(StoredMark {
+        event,
+        mark: mark.map_err(|error| unreadable(5, error))?,
+        previous: previous.is_some().then(|| code_of(&row, 8)).transpose()?,
+    }))
 }
 
 /// The name of the key that vouches for the newest records of this host.
 pub(super) fn key(transaction: &Transaction) -> Outcome<Option<String>> {
-    Ok(newest_mark(transaction, transaction.host())?.map(|mark| mark.key))
+    Ok(newest_mark(transaction, transaction.host())?.map(|stored| stored.mark.key))
 }
 
 /// The newest event of this host, for checkpoints.
 pub(super) fn head(transaction: &Transaction) -> Outcome<Option<ChainHead>> {
-    let Some(mark) = newest_mark(transaction, transaction.host())? else {
+    let Some(stored) = newest_mark(transaction, transaction.host())? else {
         return Ok(None);
     };
     let newest = newest_event(transaction, transaction.host())?;
     Ok(Some(ChainHead {
-        origin: mark.origin.to_string(),
+        origin: stored.mark.origin.to_string(),
         count: newest.n,
         head: hex(&newest.code),
     }))
@@ -234,15 +267,6 @@ fn hosts(transaction: &Transaction) -> Outcome<Vec<String>> {
     let rows = transaction.query(SQL, &[])?;
     rows.iter().map(|row| get(row, 0)).collect()
 }
-
-/// The columns that [`event`] reads, for a query.
-macro_rules! event_columns {
-    () => {
-        "n, kind, seq, call, begun, body, tag, code"
-    };
-}
-
-use event_columns;
 
 fn event(row: &Row) -> Outcome<StoredEvent> {
     let tag: Option<&[u8]> = get(row, 6)?;

@@ -13,10 +13,12 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use zeph_core::id::CallId;
 
+use self::check::EVENT_COLUMNS;
 use super::audit::unreadable;
 use super::writer::execute;
-use crate::audit::chain::{ChainHead, ChainMark, EventHead};
+use crate::audit::chain::{ChainHead, EventHead};
 use crate::audit::code::{Code, hex};
+use crate::audit::mark::StoredMark;
 use crate::audit::seal::{self, NewestEvent, Seal, SealedAudit};
 use crate::audit::value::{TaggedValue, put};
 use crate::operations::Outcome;
@@ -75,8 +77,12 @@ impl SealedAudit for ChainedConnection {
         Ok(newest_event(self)?)
     }
 
-    fn newest_mark(&self) -> Outcome<Option<ChainMark>> {
-        Ok(newest_mark(self)?.map(|(_, mark)| mark))
+    fn mark_before(&self, n: i64) -> Outcome<Option<StoredMark>> {
+        Ok(mark_before(self, n)?)
+    }
+
+    fn first_event(&self) -> Outcome<i64> {
+        Ok(first_event(self)?)
     }
 
     fn insert_event(
@@ -89,7 +95,8 @@ impl SealedAudit for ChainedConnection {
     }
 
     fn rows_before(&self) -> Outcome<(i64, i64)> {
-        const SQL: &str = "SELECT coalesce(max(seq), 0), count(*) FROM audit";
+        const SQL: &str =
+            "SELECT coalesce(max(seq), 0), count(*) FILTER (WHERE chain_n IS NULL) FROM audit";
         Ok(self.query_row(SQL, [], |row| Ok((row.get(0)?, row.get(1)?)))?)
     }
 }
@@ -129,8 +136,16 @@ fn newest_event(connection: &Connection) -> rusqlite::Result<NewestEvent> {
     Ok(found.optional()?.unwrap_or(NewestEvent::NONE))
 }
 
-/// The newest event of the chain itself, with its number.
-pub(super) fn newest_mark(connection: &Connection) -> rusqlite::Result<Option<(i64, ChainMark)>> {
+/// The number of the oldest event; 1 when there is none.
+fn first_event(connection: &Connection) -> rusqlite::Result<i64> {
+    const SQL: &str = "SELECT coalesce(min(n), 1) FROM audit_chain";
+    connection
+        .prepare_cached(SQL)?
+        .query_row([], |row| row.get(0))
+}
+
+/// The newest event of the chain itself.
+pub(super) fn newest_mark(connection: &Connection) -> rusqlite::Result<Option<StoredMark>> {
     mark_before(connection, i64::MAX)
 }
 
@@ -138,25 +153,33 @@ pub(super) fn newest_mark(connection: &Connection) -> rusqlite::Result<Option<(i
 pub(super) fn mark_before(
     connection: &Connection,
     n: i64,
-) -> rusqlite::Result<Option<(i64, ChainMark)>> {
-    const SQL: &str =
-        "SELECT n, body FROM audit_chain WHERE body IS NOT NULL AND n < ?1 ORDER BY n DESC LIMIT 1";
-    let mut statement = connection.prepare_cached(SQL)?;
+) -> rusqlite::Result<Option<StoredMark>> {
+    let sql = format!(
+        "SELECT {EVENT_COLUMNS}, (SELECT code FROM audit_chain AS earlier WHERE earlier.n = audit_chain.n - 1)
+         FROM audit_chain WHERE body IS NOT NULL AND n < ?1 ORDER BY n DESC LIMIT 1"
+    );
+    let mut statement = connection.prepare_cached(&sql)?;
     let found = statement.query_row([n], |row| {
-        let mark = serde_json::from_str(row.get_ref(1)?.as_str()?);
-        Ok((row.get(0)?, mark.map_err(|error| unreadable(1, error))?))
+        let event = check::event(row)?;
+        let mark = serde_json::from_str(event.body.as_deref().unwrap_or_default());
+        let has_previous = row.get_ref(8)?.as_blob_or_null()?.is_some();
+        Ok(StoredMark {
+            event,
+            mark: mark.map_err(|error| unreadable(5, error))?,
+            previous: has_previous.then(|| code_of(row, 8)).transpose()?,
+        })
     });
     found.optional()
 }
 
 /// The newest event, for checkpoints.
 pub(super) fn head(connection: &Connection) -> rusqlite::Result<Option<ChainHead>> {
-    let Some((_, mark)) = newest_mark(connection)? else {
+    let Some(stored) = newest_mark(connection)? else {
         return Ok(None);
     };
     let newest = newest_event(connection)?;
     Ok(Some(ChainHead {
-        origin: mark.origin.to_string(),
+        origin: stored.mark.origin.to_string(),
         count: newest.n,
         head: hex(&newest.code),
     }))

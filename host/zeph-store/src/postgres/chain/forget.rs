@@ -8,6 +8,7 @@ use super::sweep::{bounds, limits};
 use super::{hold, hosts, newest_event, newest_mark};
 use crate::audit::chain::{EventKind, ForgottenChain};
 use crate::audit::code::hex;
+use crate::audit::mark::MarkState;
 use crate::audit::retention::Limits;
 use crate::audit::seal::SealedAudit as _;
 use crate::operations::Outcome;
@@ -39,7 +40,9 @@ pub(in crate::postgres) fn forget(
         hold(transaction, &host)?;
         // It may have come back, or another host has done it, while this one waited.
         if is_past(transaction, &host, &limits)? && is_gone(transaction, &host)? {
-            announce(transaction, &host, past.at_ms)?;
+            if !announce(transaction, &host, past.at_ms)? {
+                return Ok(0);
+            }
             return remove_some(transaction, &host, i64::from(n_max));
         }
     }
@@ -63,16 +66,20 @@ fn is_gone(transaction: &Transaction, host: &str) -> Outcome<bool> {
     get(&transaction.query_one(SQL, &[&host, &GONE_MS])?, 0)
 }
 
-/// Says in the chain of this host up to where that of `host` is removed.
-fn announce(transaction: &Transaction, host: &str, at_ms: i64) -> Outcome<()> {
-    let (Some(theirs), Some(own)) = (newest_mark(transaction, host)?, transaction.newest_mark()?)
-    else {
-        return Ok(());
+/// Says in the chain of this host up to where that of `host` is removed; false when it cannot say so, because nobody can verify that chain.
+fn announce(transaction: &Transaction, host: &str, at_ms: i64) -> Outcome<bool> {
+    let Some(theirs) = newest_mark(transaction, host)?.map(|stored| stored.mark) else {
+        return Ok(true);
+    };
+    let keys = transaction.seal().keys();
+    let own = keys.map(|keys| transaction.mark_to_follow(&keys));
+    let Some((own, MarkState::Sound)) = own.transpose()?.flatten() else {
+        return Ok(false);
     };
     let newest = newest_event(transaction, host)?;
     let is_known = |known: &ForgottenChain| known.is_of(host, &theirs) && known.upto == newest.n;
     if own.forgotten.iter().any(is_known) {
-        return Ok(());
+        return Ok(true);
     }
     let forgotten = ForgottenChain {
         host: host.to_owned(),
@@ -82,7 +89,8 @@ fn announce(transaction: &Transaction, host: &str, at_ms: i64) -> Outcome<()> {
         upto_key: theirs.key,
         at_ms,
     };
-    transaction.append_mark(EventKind::Cut, &own.with_forgotten(forgotten))
+    transaction.append_mark(EventKind::Cut, &own.with_forgotten(forgotten))?;
+    Ok(true)
 }
 
 /// Rows first, then events; the newest of them last, so that a host that comes back finds where its chain is.

@@ -1,10 +1,11 @@
 //! Retention of the rows of this host: the oldest events go with their rows, and an event says up to where.
 
 use super::rows::FetchedRows;
-use super::{event, event_columns, newest_mark};
+use super::{event, event_columns};
 use crate::audit::chain::{ChainMark, EventKind};
 use crate::audit::columns::FIRST_OF_END;
 use crate::audit::event::{RowFacts, StoredEvent};
+use crate::audit::mark::MarkState;
 use crate::audit::retention::{self, ChainSweep, Limits, RetentionPlan};
 use crate::audit::seal::{NewEvent, SealedAudit as _};
 use crate::audit::value::record_bytes;
@@ -108,13 +109,13 @@ fn remove_unchained(transaction: &Transaction, limits: &Limits, n_max: u32) -> O
 }
 
 fn remove_chained(transaction: &Transaction, limits: Limits, n_max: u32) -> Outcome<ChainSweep> {
-    let (Some(keys), Some(mark)) = (
-        transaction.seal().keys(),
-        newest_mark(transaction, transaction.host())?,
-    ) else {
+    let Some(keys) = transaction.seal().keys() else {
         return Ok(ChainSweep::default());
     };
-    super::add_new(transaction)?;
+    // Nothing goes by what nobody can verify.
+    let Some((mark, MarkState::Sound)) = transaction.mark_to_follow(&keys)? else {
+        return Ok(ChainSweep::default());
+    };
     let upto = mark.upto;
     let events = events(transaction, &mark, n_max)?;
     let mut rows = FetchedRows::fetch(transaction, transaction.host(), &events)?;

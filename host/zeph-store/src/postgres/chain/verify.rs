@@ -8,10 +8,13 @@ use std::thread;
 use tokio_postgres::types::ToSql;
 
 use super::rows::FetchedRows;
-use super::{code_of, event, event_columns, hosts, mark_before, newest_event, newest_mark};
+use super::{
+    code_of, event, event_columns, first_event, hosts, mark_before, newest_event, newest_mark,
+};
 use crate::audit::chain::{ChainMark, ChainReport, EventKind, ForgottenChain};
 use crate::audit::code::hex;
 use crate::audit::event::StoredEvent;
+use crate::audit::mark::MarkState;
 use crate::audit::problem::PROBLEMS_MAX;
 use crate::audit::verify::{Extent, Missing, Span, SpanCheck, SpanReport, SpanStart, Unvouched};
 use crate::error::StoreError;
@@ -78,15 +81,14 @@ fn of_server(
         id: get(&main.query_one("SELECT pg_export_snapshot()", &[])?, 0)?,
     };
     let hosts = hosts(main)?;
-    let forgotten = forgotten(main, &hosts)?;
+    // Without keys, no key of a chain is here.
+    let keys = keys.cloned().unwrap_or_else(AuditKeys::of_process);
+    let cuts = cuts(main, &hosts, &keys)?;
     let mut reports = Vec::new();
     for host in hosts {
-        let extent = extent(main, &host, &forgotten, wanted)?;
-        reports.push(match (extent, keys) {
-            (Some(extent), Some(keys)) => snapshot.chain(main, extent, keys)?,
-            // None of its keys is here.
-            (Some(extent), None) => snapshot.chain(main, extent, &AuditKeys::of_process())?,
-            (None, _) => unchained(main, host)?,
+        reports.push(match extent(main, &host, (&keys, &cuts), wanted)? {
+            Some(extent) => snapshot.chain(main, extent, &keys)?,
+            None => unchained(main, host)?,
         });
     }
     Ok(reports)
@@ -94,12 +96,22 @@ fn of_server(
 
 const IS_MADE: &str = "SELECT to_regclass('audit_chain') IS NOT NULL";
 
-/// What hosts said they removed of the chains of others.
-fn forgotten(main: &Transaction, hosts: &[String]) -> Outcome<Vec<ForgottenChain>> {
+/// What hosts say they removed of the chains of others, but for what somebody else made them say; and whether that could be verified.
+fn cuts(
+    main: &Transaction,
+    hosts: &[String],
+    keys: &AuditKeys,
+) -> Outcome<Vec<(ForgottenChain, MarkState)>> {
     let mut all = Vec::new();
     for host in hosts {
-        let mark = newest_mark(main, host)?;
-        all.extend(mark.into_iter().flat_map(|mark| mark.forgotten));
+        let Some(stored) = newest_mark(main, host)? else {
+            continue;
+        };
+        let state = stored.state(keys);
+        if state != MarkState::Changed {
+            let chains = stored.mark.forgotten.into_iter();
+            all.extend(chains.map(|chain| (chain, state)));
+        }
     }
     Ok(all)
 }
@@ -125,7 +137,7 @@ fn count(n: i64) -> u64 {
 fn extent(
     main: &Transaction,
     host: &str,
-    forgotten: &[ForgottenChain],
+    (keys, cuts): (&AuditKeys, &[(ForgottenChain, MarkState)]),
     wanted: &BTreeSet<i64>,
 ) -> Outcome<Option<Extent>> {
     // What another host removed is gone in the order of rows, then of events: both are past what it said.
@@ -133,16 +145,26 @@ fn extent(
         SELECT count(*) FILTER (WHERE seq > $2), count(*) FILTER (WHERE seq > $2 AND finished_at_ms IS NOT NULL),
                count(*) FILTER (WHERE seq <= $2)
         FROM audit WHERE host = $1 AND coalesce(chain_n > $3, TRUE)";
-    let Some(mut mark) = newest_mark(main, host)? else {
+    let Some(stored) = newest_mark(main, host)? else {
         return Ok(None);
     };
-    let cut = forgotten.iter().filter(|cut| cut.is_of(host, &mark));
-    let cut = cut.max_by_key(|cut| cut.upto).cloned();
-    let of_others = match cut.filter(|cut| cut.upto > mark.upto) {
-        Some(cut) => {
+    let mut state = stored.state(keys);
+    let cut = cuts.iter().filter(|(cut, _)| cut.is_of(host, &stored.mark));
+    let cut = cut.max_by_key(|(cut, _)| cut.upto).cloned();
+    let cut = cut.filter(|(cut, _)| cut.upto > stored.mark.upto);
+    // What stood before a mark that is to go may be gone.
+    if cut.as_ref().is_some_and(|(cut, _)| cut.upto >= stored.n()) {
+        state = MarkState::Sound;
+    }
+    let mut mark = stored.believed(state, first_event(main, host)?);
+    let of_others = match cut {
+        Some((cut, state_of_cut)) => {
             mark.upto = cut.upto;
             mark.upto_code = cut.upto_code;
             mark.upto_key = cut.upto_key;
+            if state == MarkState::Sound {
+                state = state_of_cut;
+            }
             cut.upto
         }
         None => i64::MIN,
@@ -156,6 +178,8 @@ fn extent(
         n_before: count(get(&rows, 2)?),
         codes: codes(main, host, &mark, wanted)?,
         mark,
+        mark_n: stored.n(),
+        mark_state: state,
     }))
 }
 
@@ -260,10 +284,14 @@ fn start_of(
         return Ok(start);
     }
     let previous = transaction.query_opt(SQL, &[&host, &(span.from - 1)])?;
-    let mark = mark_before(transaction, host, span.from)?;
+    let mark = mark_before(transaction, host, span.from)?.map(|stored| stored.mark);
+    let key = mark
+        .as_ref()
+        .map_or(&extent.mark.upto_key, |mark| &mark.key);
     Ok(SpanStart {
         previous: previous.map(|row| code_of(&row, 0)).transpose()?,
-        key: mark.map_or_else(|| extent.mark.upto_key.clone(), |mark| mark.key),
+        key: key.clone(),
+        mark,
     })
 }
 

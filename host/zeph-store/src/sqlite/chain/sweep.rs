@@ -3,10 +3,11 @@
 use rusqlite::{Connection, params};
 
 use super::check::{self, EVENT_COLUMNS, RowChecker};
-use super::{ChainedConnection, newest_mark, put_row};
+use super::{ChainedConnection, put_row};
 use crate::audit::chain::{ChainMark, EventKind};
 use crate::audit::columns::{FIRST_OF_END, N_BEGIN, N_END, begin_columns, end_columns};
 use crate::audit::event::{RowFacts, StoredEvent};
+use crate::audit::mark::MarkState;
 use crate::audit::retention::{self, ChainSweep, Limits};
 use crate::audit::seal::{NewEvent, SealedAudit as _};
 use crate::operations::Outcome;
@@ -25,7 +26,8 @@ pub(in crate::sqlite) fn sweep(
     if !has_any(connection, &limits)? {
         return Ok(ChainSweep::default());
     }
-    let Some((_, mark)) = newest_mark(connection)? else {
+    // Nothing goes by what nobody can verify.
+    let Some((mark, MarkState::Sound)) = connection.mark_to_follow(&keys)? else {
         return Ok(ChainSweep::default());
     };
     let events = events(connection, &mark, n_max)?;

@@ -41,7 +41,10 @@ fn verify(
 ) -> rusqlite::Result<ChainReport> {
     // While nobody else can write, all threads begin to read: so all of them see the same.
     execute(main, "BEGIN IMMEDIATE")?;
-    let extent = extent(main, wanted)?;
+    let extent = match keys {
+        Some(keys) => extent(main, keys, wanted)?,
+        None => None,
+    };
     let Some((extent, keys)) = extent.zip(keys) else {
         let report = unchained(main);
         roll_back(main);
@@ -87,10 +90,16 @@ fn unchained(connection: &Connection) -> rusqlite::Result<ChainReport> {
     })
 }
 
-fn extent(connection: &Connection, wanted: &BTreeSet<i64>) -> rusqlite::Result<Option<Extent>> {
-    let Some((_, mark)) = newest_mark(connection)? else {
+fn extent(
+    connection: &Connection,
+    keys: &AuditKeys,
+    wanted: &BTreeSet<i64>,
+) -> rusqlite::Result<Option<Extent>> {
+    let Some(stored) = newest_mark(connection)? else {
         return Ok(None);
     };
+    let state = stored.state(keys);
+    let mark = stored.believed(state, super::first_event(connection)?);
     let count = |condition: &str| {
         let sql = format!("SELECT count(*) FROM audit WHERE seq {condition}");
         connection.query_row(&sql, [mark.before_seq], |row| row.get::<_, u64>(0))
@@ -103,6 +112,8 @@ fn extent(connection: &Connection, wanted: &BTreeSet<i64>) -> rusqlite::Result<O
         n_before: count("<= ?1")?,
         codes: codes(connection, &mark, wanted)?,
         mark,
+        mark_n: stored.n(),
+        mark_state: state,
     }))
 }
 
@@ -133,10 +144,14 @@ fn start_of(connection: &Connection, extent: &Extent, span: Span) -> rusqlite::R
     let mut statement = connection.prepare_cached("SELECT code FROM audit_chain WHERE n = ?1")?;
     let mut rows = statement.query([span.from - 1])?;
     let previous = rows.next()?.map(|row| super::code_of(row, 0)).transpose()?;
-    let mark = mark_before(connection, span.from)?;
+    let mark = mark_before(connection, span.from)?.map(|stored| stored.mark);
+    let key = mark
+        .as_ref()
+        .map_or(&extent.mark.upto_key, |mark| &mark.key);
     Ok(SpanStart {
         previous,
-        key: mark.map_or_else(|| extent.mark.upto_key.clone(), |(_, mark)| mark.key),
+        key: key.clone(),
+        mark,
     })
 }
 

@@ -1,5 +1,7 @@
 //! The chain over the audit table: what was recorded verifies, and every kind of tampering shows.
 
+mod forged;
+
 use std::collections::BTreeSet;
 use std::time::Duration;
 
