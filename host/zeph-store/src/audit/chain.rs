@@ -128,7 +128,7 @@ pub(crate) struct ChainMark {
     pub(crate) key: String,
     /// When, in Unix milliseconds.
     pub(crate) at_ms: i64,
-    /// Rows up to this number are from before the chain, and how many there were.
+    /// Rows up to this number that name no event are from before the chain, and how many of them there can be.
     pub(crate) before_seq: i64,
     pub(crate) before_rows: i64,
     /// Events up to this number were removed. The last of them had this code, and was made with the key of this name.
@@ -198,6 +198,16 @@ impl ChainMark {
         self.forgotten.push(chain);
         let n_more = self.forgotten.len().saturating_sub(FORGOTTEN_MAX);
         self.forgotten.drain(..n_more);
+        self
+    }
+
+    /// The same, when these rows, which name no event, were removed. Those that are not from before the chain were nobody's.
+    pub(crate) fn without_rows(mut self, removed: &[i64]) -> Self {
+        let n_before = removed.iter().filter(|seq| **seq <= self.before_seq).count();
+        let number = |n: usize| i64::try_from(n).unwrap_or(i64::MAX);
+        self.before_rows = self.before_rows.saturating_sub(number(n_before)).max(0);
+        let n_others = number(removed.len() - n_before);
+        self.n_unsound = self.n_unsound.saturating_add(n_others);
         self
     }
 

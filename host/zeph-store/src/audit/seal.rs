@@ -110,8 +110,10 @@ pub(crate) trait SealedAudit {
         content: (Option<&str>, Option<&Code>),
         code: &Code,
     ) -> Outcome<()>;
-    /// The newest row that no chain vouches for, and how many of them there are.
+    /// The number of the newest row, and how many rows name no event.
     fn rows_before(&self) -> Outcome<(i64, i64)>;
+    /// Whether any row up to number `seq` names no event.
+    fn has_before(&self, seq: i64) -> Outcome<bool>;
 
     /// Chains calls from now on; the chain begins when there is none.
     fn begin_chain(&self, keys: &AuditKeys, at_ms: i64) -> Outcome<()> {
@@ -208,6 +210,20 @@ pub(crate) trait SealedAudit {
             return Ok(());
         };
         self.insert_mark(kind, mark, head).map(drop)
+    }
+
+    /// Says what was removed.
+    fn append_cut(&self, mark: ChainMark) -> Outcome<()> {
+        let has_none = mark.before_rows > 0 && !self.has_before(mark.before_seq)?;
+        let before_rows = match has_none {
+            true => 0,
+            false => mark.before_rows,
+        };
+        let mark = ChainMark {
+            before_rows,
+            ..mark
+        };
+        self.append_mark(EventKind::Cut, &mark)
     }
 
     /// Adds an event of the chain itself after `head`; gives it back.

@@ -191,7 +191,7 @@ impl Extent {
         }
         if i64::try_from(self.n_before).unwrap_or(i64::MAX) > self.mark.before_rows {
             let message = format!(
-                "there are {} calls from before the chain; there were {} when it began",
+                "there are {} calls from before the chain, and there can be no more than {}",
                 self.n_before, self.mark.before_rows
             );
             self.at_start(all, AuditProblemKind::Inserted, message);

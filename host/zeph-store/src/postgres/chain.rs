@@ -97,6 +97,12 @@ impl SealedAudit for Transaction {
         let row = self.query_one(SQL, &[&self.host()])?;
         Ok((get(&row, 0)?, get(&row, 1)?))
     }
+
+    fn has_before(&self, seq: i64) -> Outcome<bool> {
+        const SQL: &str = "
+            SELECT EXISTS (SELECT FROM audit WHERE host = $1 AND seq <= $2 AND chain_n IS NULL)";
+        get(&self.query_one(SQL, &[&self.host(), &seq])?, 0)
+    }
 }
 
 /// Adds events: many with one statement.

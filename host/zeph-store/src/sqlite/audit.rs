@@ -202,24 +202,26 @@ pub(super) fn sweep(
     const OLD: &str = "
         DELETE FROM audit WHERE seq IN (SELECT seq FROM
         (SELECT seq, chain_n FROM audit WHERE begun_at_ms < ?1 AND (finished_at_ms IS NOT NULL OR begun_at_ms < ?2)
-         ORDER BY begun_at_ms LIMIT ?3) WHERE chain_n IS NULL)";
+         ORDER BY begun_at_ms LIMIT ?3) WHERE chain_n IS NULL) RETURNING seq";
     // Rows go from the old end only, so the numbers tell how many there are at most.
     const MANY: &str = "
         DELETE FROM audit WHERE seq IN (SELECT seq FROM
         (SELECT seq, chain_n FROM audit WHERE seq <= (SELECT max(seq) FROM audit) - ?1
              AND (finished_at_ms IS NOT NULL OR begun_at_ms < ?2)
-         ORDER BY seq LIMIT ?3) WHERE chain_n IS NULL)";
+         ORDER BY seq LIMIT ?3) WHERE chain_n IS NULL) RETURNING seq";
     let running_ms = running_ms(past);
     let limits = [(OLD, past.audit_ms), (MANY, past.audit_rows_max)];
-    let mut n_alone = 0;
+    let mut alone: Vec<i64> = Vec::new();
     for (sql, limit) in limits {
         let Some(limit) = limit else { continue };
         let row = params![limit, running_ms, n_max];
-        n_alone += connection.prepare_cached(sql)?.execute(row)?;
+        let mut statement = connection.prepare_cached(sql)?;
+        let removed = statement.query_map(row, |row| row.get(0))?;
+        alone.extend(removed.collect::<rusqlite::Result<Vec<i64>>>()?);
     }
-    let swept = chain::sweep::sweep(connection, past, n_max)?;
+    let swept = chain::sweep::sweep(connection, past, n_max, &alone)?;
     Ok(ChainSweep {
-        n_removed: swept.n_removed + n_alone,
+        n_removed: swept.n_removed + alone.len(),
         ..swept
     })
 }

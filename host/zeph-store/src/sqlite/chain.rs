@@ -99,6 +99,14 @@ impl SealedAudit for ChainedConnection {
             "SELECT coalesce(max(seq), 0), count(*) FILTER (WHERE chain_n IS NULL) FROM audit";
         Ok(self.query_row(SQL, [], |row| Ok((row.get(0)?, row.get(1)?)))?)
     }
+
+    fn has_before(&self, seq: i64) -> Outcome<bool> {
+        const SQL: &str =
+            "SELECT EXISTS (SELECT 1 FROM audit WHERE seq <= ?1 AND chain_n IS NULL)";
+        Ok(self
+            .prepare_cached(SQL)?
+            .query_row([seq], |row| row.get(0))?)
+    }
 }
 
 fn insert(

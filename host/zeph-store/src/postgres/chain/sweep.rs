@@ -29,12 +29,14 @@ pub(in crate::postgres) fn sweep(
     for n_looked in [i64::from(n_max), N_LOOKED_MAX] {
         let (has_chained, has_others) = has_any(transaction, &limits, n_looked)?;
         let mut swept = ChainSweep::default();
-        if has_chained {
+        if has_chained || has_others {
             transaction.hold_chain()?;
-            swept = remove_chained(transaction, limits, n_max)?;
-        }
-        if has_others {
-            swept.n_removed += remove_unchained(transaction, &limits, n_max)?;
+            let alone = match has_others {
+                true => remove_unchained(transaction, &limits, n_max)?,
+                false => Vec::new(),
+            };
+            swept = remove_chained(transaction, limits, n_max, &alone)?;
+            swept.n_removed += alone.len();
         }
         if swept.n_removed + swept.n_carried > 0 {
             return Ok(swept);
@@ -85,16 +87,20 @@ pub(super) fn bounds(limits: &Limits) -> (i64, i64) {
     )
 }
 
-/// Rows from before the chain go alone: no event is of them.
-fn remove_unchained(transaction: &Transaction, limits: &Limits, n_max: u32) -> Outcome<usize> {
+/// Rows from before the chain go alone: no event is of them. Gives back their numbers.
+fn remove_unchained(
+    transaction: &Transaction,
+    limits: &Limits,
+    n_max: u32,
+) -> Outcome<Vec<i64>> {
     const SQL: &str = "
         DELETE FROM audit WHERE seq IN (SELECT seq FROM
             (SELECT seq, begun_at_ms, finished_at_ms, chain_n FROM audit WHERE host = $1 AND seq >= $6
              ORDER BY seq LIMIT 4096) AS oldest
             WHERE chain_n IS NULL AND (begun_at_ms < $2 OR seq <= $3) AND (finished_at_ms IS NOT NULL OR begun_at_ms < $4)
-            LIMIT $5)";
+            LIMIT $5) RETURNING seq";
     let (before_ms, upto_seq) = bounds(limits);
-    let n_rows = transaction.execute(
+    let rows = transaction.query(
         SQL,
         &[
             &transaction.host(),
@@ -105,10 +111,16 @@ fn remove_unchained(transaction: &Transaction, limits: &Limits, n_max: u32) -> O
             &transaction.oldest_row.get(),
         ],
     )?;
-    Ok(usize::try_from(n_rows).unwrap_or(usize::MAX))
+    rows.iter().map(|row| get(row, 0)).collect()
 }
 
-fn remove_chained(transaction: &Transaction, limits: Limits, n_max: u32) -> Outcome<ChainSweep> {
+/// Removes rows with their events, and says so, and that rows were removed `alone`.
+fn remove_chained(
+    transaction: &Transaction,
+    limits: Limits,
+    n_max: u32,
+    alone: &[i64],
+) -> Outcome<ChainSweep> {
     let Some(keys) = transaction.seal().keys() else {
         return Ok(ChainSweep::default());
     };
@@ -117,14 +129,18 @@ fn remove_chained(transaction: &Transaction, limits: Limits, n_max: u32) -> Outc
         return Ok(ChainSweep::default());
     };
     let upto = mark.upto;
+    let mark = mark.without_rows(alone);
+    let said = (!alone.is_empty()).then(|| mark.clone());
     let events = events(transaction, &mark, n_max)?;
     let mut rows = FetchedRows::fetch(transaction, transaction.host(), &events)?;
-    let plan = retention::plan(events, &mut rows, (&keys, mark), limits, n_max)?;
-    carry_out(transaction, &plan, &rows, upto)?;
-    Ok(ChainSweep {
+    let mut plan = retention::plan(events, &mut rows, (&keys, mark), limits, n_max)?;
+    plan.cut = plan.cut.or(said);
+    let swept = ChainSweep {
         n_removed: plan.remove.len(),
         n_carried: plan.carry.len(),
-    })
+    };
+    carry_out(transaction, plan, &rows, upto)?;
+    Ok(swept)
 }
 
 fn events(transaction: &Transaction, mark: &ChainMark, n_max: u32) -> Outcome<Vec<StoredEvent>> {
@@ -141,7 +157,7 @@ fn events(transaction: &Transaction, mark: &ChainMark, n_max: u32) -> Outcome<Ve
 /// Does what is planned, for a chain whose events up to `upto` were removed before.
 fn carry_out(
     transaction: &Transaction,
-    plan: &RetentionPlan,
+    plan: RetentionPlan,
     rows: &FetchedRows,
     upto: i64,
 ) -> Outcome<()> {
@@ -154,9 +170,9 @@ fn carry_out(
     for (event, facts) in &plan.carry {
         carry(transaction, event, *facts, rows)?;
     }
-    if let Some(mark) = &plan.cut {
+    if let Some(mark) = plan.cut {
         transaction.execute(CUT, &[&transaction.host(), &mark.upto, &upto])?;
-        transaction.append_mark(EventKind::Cut, mark)?;
+        transaction.append_cut(mark)?;
     }
     Ok(())
 }

@@ -142,8 +142,9 @@ fn extent(
 ) -> Outcome<Option<Extent>> {
     // What another host removed is gone in the order of rows, then of events: both are past what it said.
     const ROWS: &str = "
-        SELECT count(*) FILTER (WHERE seq > $2), count(*) FILTER (WHERE seq > $2 AND finished_at_ms IS NOT NULL),
-               count(*) FILTER (WHERE seq <= $2)
+        SELECT count(*) FILTER (WHERE seq > $2 OR chain_n IS NOT NULL),
+               count(*) FILTER (WHERE (seq > $2 OR chain_n IS NOT NULL) AND finished_at_ms IS NOT NULL),
+               count(*) FILTER (WHERE seq <= $2 AND chain_n IS NULL)
         FROM audit WHERE host = $1 AND coalesce(chain_n > $3, TRUE)";
     let Some(stored) = newest_mark(main, host)? else {
         return Ok(None);
@@ -300,7 +301,7 @@ fn unbegun(main: &Transaction, host: &str, mark: &ChainMark) -> Outcome<Vec<Unvo
     const SQL: &str = "
         SELECT a.call_id, coalesce(a.chain_n, 0) FROM audit a
         LEFT JOIN audit_chain c ON c.host = a.host AND c.n = a.chain_n AND c.seq = a.seq AND c.kind IN (2, 4)
-        WHERE a.host = $1 AND a.seq > $2 AND c.n IS NULL LIMIT $3";
+        WHERE a.host = $1 AND (a.seq > $2 OR a.chain_n IS NOT NULL) AND c.n IS NULL LIMIT $3";
     calls_of(main, SQL, &[&host, &mark.before_seq, &LIMIT])
 }
 
@@ -308,8 +309,9 @@ fn unbegun(main: &Transaction, host: &str, mark: &ChainMark) -> Outcome<Vec<Unvo
 fn unended(main: &Transaction, host: &str, mark: &ChainMark) -> Outcome<Vec<Unvouched>> {
     const SQL: &str = "
         SELECT a.call_id, coalesce(a.chain_n, 0) FROM audit a
-        WHERE a.host = $1 AND a.seq > $2 AND a.finished_at_ms IS NOT NULL
-            AND NOT EXISTS (SELECT FROM audit_chain c WHERE c.host = $1 AND c.kind = $4 AND c.seq = a.seq)
+        WHERE a.host = $1 AND (a.seq > $2 OR a.chain_n IS NOT NULL) AND a.finished_at_ms IS NOT NULL
+            AND NOT EXISTS (SELECT FROM audit_chain c WHERE c.host = $1 AND c.kind = $4 AND c.seq = a.seq
+                AND coalesce(c.begun, 0) = coalesce(a.chain_n, 0))
         LIMIT $3";
     let finish = EventKind::Finish.number();
     calls_of(main, SQL, &[&host, &mark.before_seq, &LIMIT, &finish])

@@ -13,23 +13,26 @@ use crate::audit::seal::{NewEvent, SealedAudit as _};
 use crate::operations::Outcome;
 use crate::sweep::Past;
 
-/// Removes up to `n_max` chained rows that are past their time.
+/// Removes up to `n_max` chained rows that are past their time, and says so, and that rows were removed `alone`: without an event.
 pub(in crate::sqlite) fn sweep(
     connection: &ChainedConnection,
     past: &Past,
     n_max: u32,
+    alone: &[i64],
 ) -> Outcome<ChainSweep> {
     let Some(keys) = connection.seal().keys() else {
         return Ok(ChainSweep::default());
     };
     let limits = Limits::new(past, newest_row(connection)?);
-    if !has_any(connection, &limits)? {
+    if alone.is_empty() && !has_any(connection, &limits)? {
         return Ok(ChainSweep::default());
     }
     // Nothing goes by what nobody can verify.
     let Some((mark, MarkState::Sound)) = connection.mark_to_follow(&keys)? else {
         return Ok(ChainSweep::default());
     };
+    let mark = mark.without_rows(alone);
+    let said = (!alone.is_empty()).then(|| mark.clone());
     let events = events(connection, &mark, n_max)?;
     let mut rows = RowChecker::new(connection)?;
     let plan = retention::plan(events, &mut rows, (&keys, mark), limits, n_max)?;
@@ -41,15 +44,16 @@ pub(in crate::sqlite) fn sweep(
     for (event, facts) in &plan.carry {
         carry(connection, event, *facts)?;
     }
-    if let Some(mark) = &plan.cut {
-        const CUT: &str = "DELETE FROM audit_chain WHERE n <= ?1";
-        connection.prepare_cached(CUT)?.execute([mark.upto])?;
-        connection.append_mark(EventKind::Cut, mark)?;
-    }
-    Ok(ChainSweep {
+    let swept = ChainSweep {
         n_removed: plan.remove.len(),
         n_carried: plan.carry.len(),
-    })
+    };
+    if let Some(mark) = plan.cut.or(said) {
+        const CUT: &str = "DELETE FROM audit_chain WHERE n <= ?1";
+        connection.prepare_cached(CUT)?.execute([mark.upto])?;
+        connection.append_cut(mark)?;
+    }
+    Ok(swept)
 }
 
 fn newest_row(connection: &Connection) -> rusqlite::Result<i64> {

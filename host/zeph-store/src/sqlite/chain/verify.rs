@@ -90,6 +90,9 @@ fn unchained(connection: &Connection) -> rusqlite::Result<ChainReport> {
     })
 }
 
+/// Whether a row is not from before the chain. A file may use a number again.
+const SINCE: &str = "(seq > ?1 OR chain_n IS NOT NULL)";
+
 fn extent(
     connection: &Connection,
     keys: &AuditKeys,
@@ -101,15 +104,15 @@ fn extent(
     let state = stored.state(keys);
     let mark = stored.believed(state, super::first_event(connection)?);
     let count = |condition: &str| {
-        let sql = format!("SELECT count(*) FROM audit WHERE seq {condition}");
+        let sql = format!("SELECT count(*) FROM audit WHERE {condition}");
         connection.query_row(&sql, [mark.before_seq], |row| row.get::<_, u64>(0))
     };
     Ok(Some(Extent {
         host: None,
         newest: super::newest_event(connection)?,
-        n_rows: count("> ?1")?,
-        n_ended: count("> ?1 AND finished_at_ms IS NOT NULL")?,
-        n_before: count("<= ?1")?,
+        n_rows: count(SINCE)?,
+        n_ended: count(&format!("{SINCE} AND finished_at_ms IS NOT NULL"))?,
+        n_before: count(&format!("NOT {SINCE}"))?,
         codes: codes(connection, &mark, wanted)?,
         mark,
         mark_n: stored.n(),
@@ -191,15 +194,16 @@ fn unbegun(connection: &Connection, mark: &ChainMark) -> rusqlite::Result<Vec<Un
     const SQL: &str = "
         SELECT a.call_id, coalesce(a.chain_n, 0) FROM audit a
         LEFT JOIN audit_chain c ON c.n = a.chain_n AND c.seq = a.seq AND c.kind IN (2, 4)
-        WHERE a.seq > ?1 AND c.n IS NULL LIMIT ?2";
+        WHERE (a.seq > ?1 OR a.chain_n IS NOT NULL) AND c.n IS NULL LIMIT ?2";
     calls_of(connection, SQL, &[&mark.before_seq, &LIMIT])
 }
 
 fn unended(connection: &Connection, mark: &ChainMark) -> rusqlite::Result<Vec<Unvouched>> {
     const SQL: &str = "
         SELECT call_id, coalesce(chain_n, 0) FROM audit
-        WHERE seq > ?1 AND finished_at_ms IS NOT NULL
-            AND seq NOT IN (SELECT seq FROM audit_chain WHERE kind = ?3 AND seq IS NOT NULL)
+        WHERE (seq > ?1 OR chain_n IS NOT NULL) AND finished_at_ms IS NOT NULL
+            AND (seq, coalesce(chain_n, 0)) NOT IN
+                (SELECT seq, coalesce(begun, 0) FROM audit_chain WHERE kind = ?3 AND seq IS NOT NULL)
         LIMIT ?2";
     let finish = EventKind::Finish.number();
     calls_of(connection, SQL, &[&mark.before_seq, &LIMIT, &finish])

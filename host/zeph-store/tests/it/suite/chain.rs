@@ -1,5 +1,6 @@
 //! The chain over the audit table: what was recorded verifies, and every kind of tampering shows.
 
+mod before;
 mod forged;
 
 use std::collections::BTreeSet;
