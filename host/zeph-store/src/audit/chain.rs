@@ -138,6 +138,9 @@ pub(crate) struct ChainMark {
     /// Calls that were removed with them in all, and how many of their events were not sound then.
     pub(crate) n_removed: i64,
     pub(crate) n_unsound: i64,
+    /// Events that were removed while nobody could verify them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(crate) n_unverified: i64,
     /// Events up to this number cannot be verified any more: the operator said that their key is lost.
     #[serde(default)]
     pub(crate) lost_upto: i64,
@@ -147,6 +150,14 @@ pub(crate) struct ChainMark {
     /// Chains of hosts that are gone and were removed by this one, the last ones.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) forgotten: Vec<ForgottenChain>,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde hands over a reference"
+)]
+fn is_zero(n: &i64) -> bool {
+    *n == 0
 }
 
 /// Chains, and lost keys, that a mark names at most.
@@ -187,6 +198,7 @@ impl ChainMark {
             upto_key: key.id.clone(),
             n_removed: 0,
             n_unsound: 0,
+            n_unverified: 0,
             lost_upto: 0,
             lost_keys: Vec::new(),
             forgotten: Vec::new(),
@@ -272,6 +284,8 @@ pub struct ChainReport {
     pub n_removed_events: i64,
     /// Calls that retention removed.
     pub n_removed_calls: i64,
+    /// Events that retention removed while nobody could verify them.
+    pub n_unverified: i64,
     /// Events that cannot be verified, because the operator said that their key is lost.
     pub n_lost: u64,
     /// The names of the keys that the operator said are lost, the last ones.

@@ -84,6 +84,7 @@ impl ChainMark {
             && self.upto >= before.upto
             && self.n_removed >= before.n_removed
             && self.n_unsound >= before.n_unsound
+            && self.n_unverified >= before.n_unverified
             && self.forgotten.len() >= before.forgotten.len()
             && (self.lost_upto == before.lost_upto
                 || self.lost_upto > before.lost_upto && loses_key)

@@ -1,12 +1,15 @@
 //! Which of the oldest events go with their rows, and which rows are vouched for anew. Pure.
 //!
 //! Events go without a gap. A row that is not to go yet, because its call still runs or its clock was ahead, gets a new event at the end.
-//! What goes is verified once more, and what was not sound is counted for ever.
+//! What goes is verified once more, and what was not sound is counted for ever. What cannot be verified now, because its key is out of reach, waits
+//! until it can, but for rows that are too many; it is counted, too, and so is what nobody can verify any more.
+
+use std::collections::HashMap;
 
 use super::chain::{ChainMark, EventKind};
 use super::code::{Code, hex};
 use super::event::{EventRows, RowFacts, RowState, StoredEvent};
-use crate::secrets::audit_keys::AuditKeys;
+use crate::secrets::audit_keys::{AuditKey, AuditKeys};
 use crate::sweep::Past;
 
 /// How long the row of a call without an end is kept at least, in milliseconds: longer than any call runs.
@@ -51,6 +54,10 @@ struct Walk<'a> {
     limits: Limits,
     mark: ChainMark,
     previous: Option<Code>,
+    /// The ends of calls among the events, by the event of their begin, with their keys.
+    ends: HashMap<i64, (StoredEvent, Option<&'a AuditKey>)>,
+    /// Whether any of the events is of a row that is too many.
+    has_too_many: bool,
     plan: RetentionPlan,
 }
 
@@ -72,7 +79,11 @@ impl Limits {
 
     fn is_past(&self, row: RowFacts, seq: i64) -> bool {
         let is_old = self.before_ms.is_some_and(|limit| row.begun_at_ms < limit);
-        is_old || self.upto_seq.is_some_and(|limit| seq <= limit)
+        is_old || self.is_too_many(seq)
+    }
+
+    fn is_too_many(&self, seq: i64) -> bool {
+        self.upto_seq.is_some_and(|limit| seq <= limit)
     }
 }
 
@@ -98,6 +109,10 @@ pub(crate) fn plan<R: EventRows>(
         keys,
         limits,
         previous: mark.upto_code(),
+        ends: ends(&events, keys, &mark.upto_key),
+        has_too_many: events
+            .iter()
+            .any(|event| event.head.seq.is_some_and(|seq| limits.is_too_many(seq))),
         mark,
         plan: RetentionPlan {
             remove: Vec::new(),
@@ -106,6 +121,34 @@ pub(crate) fn plan<R: EventRows>(
         },
     };
     walk.run(events, rows, usize::try_from(n_max).unwrap_or(usize::MAX))
+}
+
+/// The name of the key from an event on, where it says that.
+fn key_from(event: &StoredEvent) -> Option<String> {
+    let Some(EventKind::Key | EventKind::Start) = event.kind() else {
+        return None;
+    };
+    let mark = serde_json::from_str::<ChainMark>(event.body.as_ref()?);
+    Some(mark.ok()?.key)
+}
+
+/// The ends of calls, the first of which has the key of this name.
+fn ends<'a>(
+    events: &[StoredEvent],
+    keys: &'a AuditKeys,
+    key: &str,
+) -> HashMap<i64, (StoredEvent, Option<&'a AuditKey>)> {
+    let mut key = keys.named(key);
+    let mut ends = HashMap::new();
+    for event in events {
+        if let Some(id) = key_from(event) {
+            key = keys.named(&id);
+        }
+        if let (Some(EventKind::Finish), Some(begun)) = (event.kind(), event.head.begun) {
+            ends.insert(begun, (event.clone(), key));
+        }
+    }
+    ends
 }
 
 impl Walk<'_> {
@@ -134,15 +177,15 @@ impl Walk<'_> {
 
     /// Goes past an event; false when it has to stay.
     fn pass<R: EventRows>(&mut self, event: &StoredEvent, rows: &mut R) -> Result<bool, R::Fault> {
-        let kind = event.kind();
-        if let (Some(EventKind::Key | EventKind::Start), Some(body)) = (kind, &event.body)
-            && let Ok(mark) = serde_json::from_str::<ChainMark>(body)
-        {
-            self.mark.upto_key = mark.key;
+        let key_id = key_from(event).unwrap_or_else(|| self.mark.upto_key.clone());
+        let key = self.keys.named(&key_id);
+        let is_lost = event.head.n <= self.mark.lost_upto;
+        if key.is_none() && !is_lost && self.waits(event) {
+            return Ok(false);
         }
-        let key = self.keys.named(&self.mark.upto_key);
+        self.mark.upto_key = key_id;
         // Of an event that nobody can verify, the row goes or stays by its age alone.
-        let row = match (kind, key.or(self.keys.newest())) {
+        let row = match (event.kind(), key.or(self.keys.newest())) {
             (Some(EventKind::Begin | EventKind::Carried), Some(key)) => {
                 Some(rows.begin(event, key)?)
             }
@@ -158,14 +201,37 @@ impl Walk<'_> {
             let previous = self.previous.as_ref()?;
             event.code_as(event.head.n, key, previous)
         });
-        let is_sound =
-            is_next && code == Some(event.code) && matches!(row, None | Some(RowState::Sound(_)));
-        // What nobody can verify any more is no finding of now.
-        if !is_sound && key.is_some() && event.head.n > self.mark.lost_upto {
-            self.mark.n_unsound += 1;
+        let is_sound = is_next
+            && code == Some(event.code)
+            && matches!(row, None | Some(RowState::Sound(_)))
+            && !self.has_changed_end(event, rows)?;
+        match key.is_none() || is_lost {
+            true => self.mark.n_unverified += 1,
+            false => self.mark.n_unsound += i64::from(!is_sound),
         }
         self.previous = Some(event.code);
         Ok(true)
+    }
+
+    /// Whether an event that cannot be verified now stays: it goes only for rows that are too many.
+    fn waits(&self, event: &StoredEvent) -> bool {
+        match event.head.seq {
+            Some(seq) => !self.limits.is_too_many(seq),
+            None => !self.has_too_many,
+        }
+    }
+
+    /// Whether the row that the event says began has another end than was recorded. Its event may be one that is not looked at yet: by then the row
+    /// is gone.
+    fn has_changed_end<R: EventRows>(
+        &self,
+        event: &StoredEvent,
+        rows: &mut R,
+    ) -> Result<bool, R::Fault> {
+        let Some((end, Some(key))) = self.ends.get(&event.head.n) else {
+            return Ok(false);
+        };
+        Ok(matches!(rows.end(end, key)?, RowState::Changed(_)))
     }
 
     /// Removes a row, or carries it; false when it has to stay where it is.

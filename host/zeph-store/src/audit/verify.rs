@@ -137,6 +137,7 @@ impl Extent {
             n_before: self.n_before,
             n_removed_events: mark.upto,
             n_removed_calls: mark.n_removed,
+            n_unverified: mark.n_unverified,
             n_lost: all.n_lost,
             lost_keys: mark.lost_keys.clone(),
             codes: self.codes,

@@ -256,7 +256,8 @@ fn chain_json(chain: &ChainReport) -> serde_json::Value {
     let mut value = json!({
         "origin": chain.origin, "calls": chain.n_calls, "records": chain.n_events,
         "before": chain.n_before, "removed_records": chain.n_removed_events,
-        "removed_calls": chain.n_removed_calls, "lost": chain.n_lost, "count": chain.count,
+        "removed_calls": chain.n_removed_calls, "unverified": chain.n_unverified,
+        "lost": chain.n_lost, "count": chain.count,
         "head": chain.head,
     });
     if let Some(host) = &chain.host {
@@ -377,6 +378,12 @@ fn notes_of(chain: &ChainReport) -> Vec<String> {
         notes.push(format!(
             "retention removed {} calls, with the records up to {}",
             chain.n_removed_calls, chain.n_removed_events
+        ));
+    }
+    if chain.n_unverified > 0 {
+        notes.push(format!(
+            "{} of the removed records could not be verified then: their key was lost or out of reach",
+            chain.n_unverified
         ));
     }
     if chain.n_lost > 0 {

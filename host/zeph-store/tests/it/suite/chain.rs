@@ -2,6 +2,7 @@
 
 mod before;
 mod forged;
+mod unreachable;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -339,8 +340,9 @@ async fn retention_hides_no_tampering<D: Tampered>() {
     let (store, _) = log.chained().await;
     let made = calls(&store, 20, NOW_MS - 10 * DAY_MS).await;
     let changed = format!(
-        "UPDATE audit SET command = 'x' WHERE call_id = '{}'; DELETE FROM audit WHERE call_id = '{}'",
-        made[2], made[3]
+        "UPDATE audit SET command = 'x' WHERE call_id = '{}'; DELETE FROM audit WHERE call_id = '{}';
+         UPDATE audit SET result = 'error' WHERE call_id = '{}'",
+        made[2], made[3], made[6]
     );
     log.tamper(&changed);
     let retention = Retention {
@@ -352,7 +354,7 @@ async fn retention_hides_no_tampering<D: Tampered>() {
     let problems = log.report().problems;
     assert_eq!(problems.len(), 1, "{problems:#?}");
     assert!(
-        problems[0].message.starts_with("2 records were not sound"),
+        problems[0].message.starts_with("3 records were not sound"),
         "{problems:#?}"
     );
 }

@@ -11,7 +11,7 @@ use crate::setup::{NOW_MS, n_rows};
 const OF_THREE_DAYS: Retention = Retention {
     audit: Duration::from_hours(24 * 3),
     audit_rows_max: 0,
-    outputs: Duration::MAX,
+    outputs: Duration::ZERO,
 };
 
 /// Inserts a call that names no event, as row `seq`.
