@@ -109,7 +109,7 @@ async fn measure(dir: &Path) -> Result<(), Box<dyn std::error::Error + Send + Sy
 async fn sealed(dir: &Path) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
     let path = dir.join("sealed.db");
     let store = open(&path)?;
-    let keys = store.begin_chain(&AuditKeySource::Process, 1).await?;
+    let keys = store.begin_chain(&AuditKeySource::Process, 1).await?.keys;
     let conversation = ConversationId::new();
     let (mut begins, mut finishes) = (Vec::new(), Vec::new());
     for _ in 0..N_CALLS {

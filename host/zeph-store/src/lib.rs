@@ -59,6 +59,7 @@ pub use audit::chain::{ChainHead, ChainReport};
 pub use audit::checkpoint::{
     CheckpointDue, CheckpointEvery, CheckpointReport, Checkpoints, FileHead,
 };
+pub use audit::earlier::{BegunChain, EarlierChain};
 pub use audit::file::AuditFile;
 pub use audit::file::verify::{FileReport, TakenOver, verify_file};
 pub use audit::filter::AuditFilter;

@@ -39,6 +39,20 @@ impl fmt::Display for Location {
     }
 }
 
+impl Location {
+    /// What the keys of the audit know its chain by: on a server, each host has one.
+    pub(crate) fn chain_place(&self) -> String {
+        match self {
+            Self::Memory => MEMORY.to_owned(),
+            Self::File(path) => {
+                let absolute = std::path::absolute(path);
+                absolute.as_ref().unwrap_or(path).display().to_string()
+            }
+            Self::Server(url) => format!("{url} {}", url.host()),
+        }
+    }
+}
+
 /// How to open a store.
 #[derive(Debug, Clone)]
 pub struct StoreOptions {
@@ -144,12 +158,13 @@ impl Store {
         tell: impl FnOnce(Result<Vec<String>, StoreError>) + Send + 'static,
     ) -> Result<Self, StoreError> {
         let place = PathBuf::from(location.to_string());
+        let chain_place = location.chain_place();
         // A file is read faster than a thread is woken.
         let is_far = matches!(location, Location::Server(_));
         let (sender, rights) = mpsc::channel(QUEUE_JOBS_MAX);
         let desk = Arc::new(WriterDesk::default());
         let of_callers = (!is_far).then(|| Arc::clone(&desk));
-        Self::start(
+        let mut store = Self::start(
             &place,
             is_far.then_some(sender),
             of_callers,
@@ -164,7 +179,9 @@ impl Store {
                 }
                 Err(error) => tell(Err(error)),
             },
-        )
+        )?;
+        store.chain_place = chain_place.into();
+        Ok(store)
     }
 }
 

@@ -16,8 +16,9 @@ use zeph_core::lifetime::{GrantLifetime, Lifetime};
 use zeph_core::policy::{Label, Mode, TrustLevel, TrustSubject};
 
 use crate::approvals::{Agreement, ApprovalRequest, StoredApproval};
-use crate::audit::chain::ChainHead;
+use crate::audit::chain::{ChainHead, ChainMark};
 use crate::audit::checkpoint::CheckpointDue;
+use crate::audit::earlier::ChainBegin;
 use crate::audit::filter::AuditFilter;
 use crate::audit::record::{AuditRecord, BeginRecord, Finish, HostProcess};
 use crate::call::{CallBegin, SingleUseRights};
@@ -451,10 +452,10 @@ pub(crate) trait Operations {
 
     /// The name of the key that vouches for the newest records; `None` when the chain has not begun.
     fn chain_key(&self) -> Outcome<Option<String>>;
-    /// Chains the calls of this connection from now on; the chain begins when there is none.
-    fn begin_chain(&self, keys: &AuditKeys, at_ms: i64) -> Outcome<()>;
-    /// Lets the newest of `keys` vouch for what comes.
-    fn rekey_chain(&self, keys: &AuditKeys, at_ms: i64) -> Outcome<()>;
+    /// Chains the calls of this connection from now on; the chain begins when there is none. Gives back the newest mark.
+    fn begin_chain(&self, keys: &AuditKeys, begin: &ChainBegin) -> Outcome<ChainMark>;
+    /// Lets the newest of `keys` vouch for what comes. Gives back the newest mark.
+    fn rekey_chain(&self, keys: &AuditKeys, begin: &ChainBegin) -> Outcome<ChainMark>;
     /// The newest event of the chain.
     fn chain_head(&self) -> Outcome<Option<ChainHead>>;
     /// The newest event, when a checkpoint of it is due; it counts as handed out then.

@@ -14,8 +14,9 @@ use zeph_core::lifetime::Lifetime;
 use zeph_core::policy::{Label, TrustLevel, TrustSubject};
 
 use crate::approvals::{Agreement, ApprovalRequest, StoredApproval};
-use crate::audit::chain::ChainHead;
+use crate::audit::chain::{ChainHead, ChainMark};
 use crate::audit::checkpoint::CheckpointDue;
+use crate::audit::earlier::ChainBegin;
 use crate::audit::filter::AuditFilter;
 use crate::audit::record::{AuditRecord, BeginRecord, Finish, HostProcess};
 use crate::audit::seal::SealedAudit;
@@ -660,12 +661,12 @@ impl Operations for Transaction {
         chain::key(self)
     }
 
-    fn begin_chain(&self, keys: &AuditKeys, at_ms: i64) -> Outcome<()> {
-        SealedAudit::begin_chain(self, keys, at_ms)
+    fn begin_chain(&self, keys: &AuditKeys, begin: &ChainBegin) -> Outcome<ChainMark> {
+        SealedAudit::begin_chain(self, keys, begin)
     }
 
-    fn rekey_chain(&self, keys: &AuditKeys, at_ms: i64) -> Outcome<()> {
-        SealedAudit::rekey_chain(self, keys, at_ms)
+    fn rekey_chain(&self, keys: &AuditKeys, begin: &ChainBegin) -> Outcome<ChainMark> {
+        SealedAudit::rekey_chain(self, keys, begin)
     }
 
     fn chain_head(&self) -> Outcome<Option<ChainHead>> {

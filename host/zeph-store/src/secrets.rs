@@ -8,6 +8,7 @@ pub(crate) mod audit_keys;
 pub(crate) mod file;
 mod keyring;
 pub(crate) mod seal_keys;
+mod sealed_chains;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -113,6 +114,14 @@ pub enum SecretsError {
         /// What is wrong with it. No part of its content.
         problem: String,
     },
+    /// What is remembered of sealed audit logs makes no sense.
+    #[error("`{}` does not say which audit logs were sealed: {problem}", path.display())]
+    Chains {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it. No part of its content.
+        problem: String,
+    },
     /// Another process holds the lock.
     #[error("`{}` is held by another process for more than 5 s", path.display())]
     Held {
@@ -141,6 +150,10 @@ impl SecretsError {
             )),
             Self::Keys { path, .. } => Some(format!(
                 "restore `{}`, or move it away and run `zeph-host audit rekey`: earlier records can no longer be verified then",
+                path.display()
+            )),
+            Self::Chains { path, .. } => Some(format!(
+                "run `zeph-host audit verify`, and delete `{}`: another is made, from what is in the store",
                 path.display()
             )),
             Self::Keyring(error) => Some(error.hint().to_owned()),

@@ -10,8 +10,9 @@ use zeph_core::lifetime::Lifetime;
 use zeph_core::policy::{Label, TrustLevel, TrustSubject};
 
 use crate::approvals::{Agreement, ApprovalRequest, StoredApproval};
-use crate::audit::chain::ChainHead;
+use crate::audit::chain::{ChainHead, ChainMark};
 use crate::audit::checkpoint::CheckpointDue;
+use crate::audit::earlier::ChainBegin;
 use crate::audit::filter::AuditFilter;
 use crate::audit::record::{AuditRecord, BeginRecord, Finish, HostProcess};
 use crate::audit::seal::SealedAudit;
@@ -664,12 +665,12 @@ impl Operations for ChainedConnection {
         Ok(chain::newest_mark(self)?.map(|stored| stored.mark.key))
     }
 
-    fn begin_chain(&self, keys: &AuditKeys, at_ms: i64) -> Outcome<()> {
-        SealedAudit::begin_chain(self, keys, at_ms)
+    fn begin_chain(&self, keys: &AuditKeys, begin: &ChainBegin) -> Outcome<ChainMark> {
+        SealedAudit::begin_chain(self, keys, begin)
     }
 
-    fn rekey_chain(&self, keys: &AuditKeys, at_ms: i64) -> Outcome<()> {
-        SealedAudit::rekey_chain(self, keys, at_ms)
+    fn rekey_chain(&self, keys: &AuditKeys, begin: &ChainBegin) -> Outcome<ChainMark> {
+        SealedAudit::rekey_chain(self, keys, begin)
     }
 
     fn chain_head(&self) -> Outcome<Option<ChainHead>> {

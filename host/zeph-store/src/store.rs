@@ -33,6 +33,8 @@ pub struct Store {
     writer: Arc<StoreLink>,
     /// Where the begin and the end of calls are written as well.
     pub(crate) audit_file: Option<Arc<AuditFile>>,
+    /// What the keys of the audit know the store by.
+    pub(crate) chain_place: Arc<str>,
     /// What handles in this process hear of each other and of other hosts.
     pub(crate) announcer: Announcer,
 }
@@ -251,6 +253,7 @@ impl Store {
         Ok(Self {
             writer: Arc::new(StoreLink::new(queue, rights, desk, thread)),
             audit_file: None,
+            chain_place: Arc::from(path.to_string_lossy()),
             announcer: Announcer::new(),
         })
     }

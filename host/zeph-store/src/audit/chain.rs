@@ -12,10 +12,12 @@ use uuid::Uuid;
 use zeph_core::id::CallId;
 
 use super::code::{Code, from_hex, hex};
+use super::earlier::{self, BegunChain, ChainBegin, EarlierChain};
 use super::mark::MarkState;
 use super::problem::AuditProblem;
 use crate::error::StoreError;
 use crate::open::{Location, StoreOptions};
+use crate::operations::Operations;
 use crate::secrets::audit_keys::{AuditKey, AuditKeySource, AuditKeys};
 use crate::store::{Access, Store};
 use crate::{postgres, sqlite};
@@ -147,6 +149,9 @@ pub(crate) struct ChainMark {
     /// The names of the keys that are lost, the last ones.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) lost_keys: Vec<String>,
+    /// The chain that was sealed here before this one, and was not there when this one began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) earlier: Option<EarlierChain>,
     /// Chains of hosts that are gone and were removed by this one, the last ones.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) forgotten: Vec<ForgottenChain>,
@@ -201,6 +206,7 @@ impl ChainMark {
             n_unverified: 0,
             lost_upto: 0,
             lost_keys: Vec::new(),
+            earlier: None,
             forgotten: Vec::new(),
         }
     }
@@ -268,6 +274,8 @@ pub struct ChainReport {
     pub host: Option<String>,
     /// Names the chain; empty when it has not begun.
     pub origin: String,
+    /// The chain that was sealed here before this one, and was not there when this one began.
+    pub earlier: Option<EarlierChain>,
     /// The names of the chains of others that its host removed, the last ones.
     pub forgotten: Vec<String>,
     /// Calls whose rows are as they were recorded.
@@ -303,27 +311,38 @@ const BEGIN: &str = "begin the audit chain";
 impl Store {
     /// Vouches for every call from now on, with the newest key of `source`. Must come before the first call is recorded.
     ///
-    /// While the key is in a keyring that cannot be reached, another one takes over.
-    /// Returns the keys, for the audit file.
+    /// While the key is in a keyring that cannot be reached, another one takes over. Where the keys remember another chain of this store and there is
+    /// none, one begins that says so.
     /// Errors: [`StoreError::AuditKeys`], [`StoreError::AuditKeyMissing`]; then nothing must be recorded.
     pub async fn begin_chain(
         &self,
         source: &AuditKeySource,
         at_ms: i64,
-    ) -> Result<AuditKeys, StoreError> {
+    ) -> Result<BegunChain, StoreError> {
         let begun = self.chain_key().await?;
         let keys = keys(source, begun.as_deref(), at_ms)?;
-        if begun.as_ref().is_some_and(|id| keys.is_out_of_reach(id)) {
-            self.rekey_chain(keys.clone(), at_ms).await?;
-            return Ok(keys);
-        }
+        let is_out_of_reach = begun.as_ref().is_some_and(|id| keys.is_out_of_reach(id));
+        let begin = self.chain_begin(&keys, at_ms)?;
         let own = keys.clone();
         // On the connection that will chain calls, even where nothing has to be written.
-        self.run(BEGIN, Access::Write, move |operations| {
-            operations.begin_chain(&own, at_ms)
+        let work = move |operations: &dyn Operations| match is_out_of_reach {
+            true => operations.rekey_chain(&own, &begin),
+            false => operations.begin_chain(&own, &begin),
+        };
+        let mark = self.run(BEGIN, Access::Write, work).await?;
+        earlier::remember(&keys, &self.chain_place, (begin.sealed, mark.origin));
+        let notice = earlier::notice(&mark);
+        Ok(BegunChain { keys, notice })
+    }
+
+    /// How a chain begins that nobody accepted to be another one.
+    fn chain_begin(&self, keys: &AuditKeys, at_ms: i64) -> Result<ChainBegin, StoreError> {
+        let sealed = earlier::sealed(keys, &self.chain_place);
+        Ok(ChainBegin {
+            at_ms,
+            sealed: sealed.map_err(|source| StoreError::AuditKeys { source })?,
+            is_accepted: false,
         })
-        .await?;
-        Ok(keys)
     }
 
     /// Verifies the audit table of the store at `location`, which may be in use: what was recorded when it began is what it looks at. Hosts
@@ -337,22 +356,25 @@ impl Store {
         keys: Option<&AuditKeys>,
         wanted: &BTreeSet<i64>,
     ) -> Result<Vec<ChainReport>, StoreError> {
-        match location {
+        let mut reports = match location {
             Location::Server(url) => {
-                postgres::chain::verify::verify((**url).clone(), options, keys, wanted)
+                postgres::chain::verify::verify((**url).clone(), options, keys, wanted)?
             }
             Location::File(_) | Location::Memory => {
                 let report = sqlite::chain::verify::verify_file(location, options, keys, wanted)?;
-                Ok(vec![report])
+                vec![report]
             }
-        }
+        };
+        earlier::tell_missed(&mut reports, location, keys)
+            .map_err(|source| StoreError::AuditKeys { source })?;
+        Ok(reports)
     }
 
     /// The name of the key that vouches for the newest records; `None` when the chain has not begun.
     ///
     /// Errors: what the database says.
     pub async fn chain_key(&self) -> Result<Option<String>, StoreError> {
-        let work = |operations: &dyn crate::operations::Operations| operations.chain_key();
+        let work = |operations: &dyn Operations| operations.chain_key();
         self.run("read the audit chain", Access::Read, work).await
     }
 
@@ -360,20 +382,25 @@ impl Store {
     ///
     /// Errors: what the database says.
     pub async fn chain_head(&self) -> Result<Option<ChainHead>, StoreError> {
-        let work = |operations: &dyn crate::operations::Operations| operations.chain_head();
+        let work = |operations: &dyn Operations| operations.chain_head();
         self.run("read the audit chain", Access::Read, work).await
     }
 
-    /// Lets the newest key of `keys` vouch for what comes. Hosts that run meanwhile read it from its folder.
+    /// Lets the newest key of `keys` vouch for what comes, for the operator, who accepts that an earlier chain is gone. Hosts that run meanwhile read
+    /// it from its folder.
     ///
-    /// Errors: what the database says.
+    /// Errors: [`StoreError::AuditKeys`]; what the database says.
     pub async fn rekey_chain(&self, keys: AuditKeys, at_ms: i64) -> Result<(), StoreError> {
-        self.run(
-            "change the key of the audit chain",
-            Access::Write,
-            move |operations| operations.rekey_chain(&keys, at_ms),
-        )
-        .await
+        let begin = ChainBegin {
+            is_accepted: true,
+            ..self.chain_begin(&keys, at_ms)?
+        };
+        let own = keys.clone();
+        let work = move |operations: &dyn Operations| operations.rekey_chain(&own, &begin);
+        let what = "change the key of the audit chain";
+        let mark = self.run(what, Access::Write, work).await?;
+        earlier::remember(&keys, &self.chain_place, (begin.sealed, mark.origin));
+        Ok(())
     }
 }
 

@@ -7,6 +7,7 @@ use zeph_core::id::CallId;
 
 use super::chain::{ChainMark, EventContent, EventHead, EventKind};
 use super::code::{Code, NO_CODE};
+use super::earlier::{ChainBegin, EarlierChain};
 use super::mark::{MarkState, StoredMark};
 use crate::error::StoreError;
 use crate::operations::{OperationFault, Outcome};
@@ -19,8 +20,8 @@ pub(crate) struct Seal(RefCell<Option<Sealing>>);
 #[derive(Debug)]
 struct Sealing {
     keys: AuditKeys,
-    /// When calls were chained, for a chain that has to begin again.
-    at_ms: i64,
+    /// When calls were chained and what was sealed before, for a chain that has to begin again.
+    begin: ChainBegin,
     /// The newest event that is known: that of the transaction, once it was read.
     head: Option<NewestEvent>,
     /// The newest event at the end of an earlier transaction. Only when another host has gone on from it, the key is looked at anew.
@@ -69,10 +70,10 @@ impl Seal {
         self.0.borrow().as_ref().map(|sealing| sealing.keys.clone())
     }
 
-    fn set(&self, keys: &AuditKeys, at_ms: i64, head: Option<NewestEvent>) {
+    fn set(&self, keys: &AuditKeys, begin: ChainBegin, head: Option<NewestEvent>) {
         *self.0.borrow_mut() = Some(Sealing {
             keys: keys.clone(),
-            at_ms,
+            begin,
             head,
             seen: None,
         });
@@ -83,6 +84,13 @@ impl Seal {
         let sealing = self.0.borrow();
         let key = sealing.as_ref().map(|sealing| newest(&sealing.keys));
         Ok(key.transpose()?.map(work))
+    }
+
+    /// A chain that has to begin again is another than that of `mark`.
+    fn know(&self, mark: &ChainMark) {
+        if let Some(sealing) = self.0.borrow_mut().as_mut() {
+            sealing.begin.sealed = Some(mark.origin);
+        }
     }
 
     fn advance(&self, head: NewestEvent) {
@@ -115,21 +123,23 @@ pub(crate) trait SealedAudit {
     /// Whether any row up to number `seq` names no event.
     fn has_before(&self, seq: i64) -> Outcome<bool>;
 
-    /// Chains calls from now on; the chain begins when there is none.
-    fn begin_chain(&self, keys: &AuditKeys, at_ms: i64) -> Outcome<()> {
+    /// Chains calls from now on; the chain begins when there is none. Gives back the newest mark.
+    fn begin_chain(&self, keys: &AuditKeys, begin: &ChainBegin) -> Outcome<ChainMark> {
         self.hold_chain()?;
-        self.seal().set(keys, at_ms, None);
-        match self.mark_before(i64::MAX)? {
-            Some(_) => Ok(()),
-            None => self.start_chain(keys, at_ms).map(drop),
-        }
+        self.seal().set(keys, *begin, None);
+        let mark = match self.mark_before(i64::MAX)? {
+            Some(stored) => stored.mark,
+            None => self.start_chain(keys, begin)?.1,
+        };
+        self.seal().know(&mark);
+        Ok(mark)
     }
 
-    /// Lets the newest of `keys` vouch for what comes.
-    fn rekey_chain(&self, keys: &AuditKeys, at_ms: i64) -> Outcome<()> {
+    /// Lets the newest of `keys` vouch for what comes. Gives back the newest mark.
+    fn rekey_chain(&self, keys: &AuditKeys, begin: &ChainBegin) -> Outcome<ChainMark> {
         self.hold_chain()?;
         let Some((mark, state)) = self.mark_to_follow(keys)? else {
-            return self.begin_chain(keys, at_ms);
+            return self.begin_chain(keys, begin);
         };
         let head = self.newest_event()?;
         let is_lost = state == MarkState::KeyMissing && !keys.is_out_of_reach(&mark.key);
@@ -137,13 +147,20 @@ pub(crate) trait SealedAudit {
             true => mark.with_lost_key(head.n, self.rows_before()?),
             false => mark,
         };
+        let earlier = mark.earlier.map(|earlier| EarlierChain {
+            is_accepted: earlier.is_accepted || begin.is_accepted,
+            ..earlier
+        });
         let mark = ChainMark {
             key: newest(keys)?.id.clone(),
-            at_ms,
+            at_ms: begin.at_ms,
+            earlier,
             ..mark
         };
-        self.seal().set(keys, at_ms, Some(head));
-        self.append_mark(EventKind::Key, &mark)
+        self.seal().set(keys, *begin, Some(head));
+        self.seal().know(&mark);
+        self.append_mark(EventKind::Key, &mark)?;
+        Ok(mark)
     }
 
     /// What the next mark goes on from, and what is known of it: the newest that nobody changed. Those that were changed are counted for ever,
@@ -167,6 +184,7 @@ pub(crate) trait SealedAudit {
         let start = ChainMark::start(newest(keys)?, stored.at_ms, self.rows_before()?);
         let mark = ChainMark {
             origin: stored.origin,
+            earlier: stored.earlier,
             upto: self.first_event()? - 1,
             n_unsound: n_changed,
             ..start
@@ -252,14 +270,24 @@ pub(crate) trait SealedAudit {
         Ok(head)
     }
 
-    fn start_chain(&self, keys: &AuditKeys, at_ms: i64) -> Outcome<NewestEvent> {
-        let mark = ChainMark::start(newest(keys)?, at_ms, self.rows_before()?);
-        self.insert_mark(EventKind::Start, &mark, NewestEvent::NONE)
+    /// Begins the chain; gives back its first event, and what that says.
+    fn start_chain(
+        &self,
+        keys: &AuditKeys,
+        begin: &ChainBegin,
+    ) -> Outcome<(NewestEvent, ChainMark)> {
+        let start = ChainMark::start(newest(keys)?, begin.at_ms, self.rows_before()?);
+        let mark = ChainMark {
+            earlier: begin.earlier(),
+            ..start
+        };
+        let head = self.insert_mark(EventKind::Start, &mark, NewestEvent::NONE)?;
+        Ok((head, mark))
     }
 
     /// The newest event, read once in a transaction; `None` when calls are not chained.
     fn head(&self) -> Outcome<Option<NewestEvent>> {
-        let (mut keys, at_ms, seen) = {
+        let (mut keys, begin, seen) = {
             let sealing = self.seal().0.borrow();
             let Some(sealing) = sealing.as_ref() else {
                 return Ok(None);
@@ -267,17 +295,17 @@ pub(crate) trait SealedAudit {
             if let Some(head) = sealing.head {
                 return Ok(Some(head));
             }
-            (sealing.keys.clone(), sealing.at_ms, sealing.seen)
+            (sealing.keys.clone(), sealing.begin, sealing.seen)
         };
         self.hold_chain()?;
         let mut head = self.newest_event()?;
         if seen != Some(head) {
             self.renew_keys(&mut keys)?;
-            self.seal().set(&keys, at_ms, None);
+            self.seal().set(&keys, begin, None);
         }
         if head == NewestEvent::NONE {
-            // Retention may remove the whole chain of a host that was away.
-            head = self.start_chain(&keys, at_ms)?;
+            // Retention may remove the whole chain of a host that was away. Who else did it, nobody accepted.
+            head = self.start_chain(&keys, &begin)?.0;
         }
         self.seal().advance(head);
         Ok(Some(head))

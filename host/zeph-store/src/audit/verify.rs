@@ -125,6 +125,7 @@ impl Extent {
         Ok(ChainReport {
             host: self.host.clone(),
             origin: mark.origin.to_string(),
+            earlier: mark.earlier,
             forgotten: mark
                 .forgotten
                 .iter()

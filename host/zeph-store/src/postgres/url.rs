@@ -57,6 +57,11 @@ impl ServerUrl {
         self
     }
 
+    /// Which host the audit rows that are written belong to.
+    pub(crate) fn host(&self) -> &str {
+        &self.host
+    }
+
     /// The same server for the audit rows of another host.
     #[must_use]
     pub fn of_host(self, host: String) -> Self {

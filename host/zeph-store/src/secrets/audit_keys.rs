@@ -5,7 +5,7 @@
 //! reached; the older ones stay, so that what they vouch for can still be verified.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -88,6 +88,11 @@ impl AuditKeys {
         }
     }
 
+    /// Where they come from; none for those of a process.
+    pub(crate) fn folder(&self) -> Option<&AuditKeyFolder> {
+        self.folder.as_ref()
+    }
+
     /// The key that new records are vouched for with.
     pub(crate) fn newest(&self) -> Option<&AuditKey> {
         self.keys.last()
@@ -154,6 +159,11 @@ impl AuditKeyFolder {
     pub fn with_keyring(self, keyring: Keyring) -> Self {
         let keyring = Some(keyring);
         Self { keyring, ..self }
+    }
+
+    /// The folder.
+    pub(super) fn folder(&self) -> &Path {
+        &self.path
     }
 
     /// The file that has the keys, or names those that the keyring has.

@@ -52,6 +52,14 @@ pub(super) const AUDIT_KEYS: FileNames = FileNames {
     broken: |path, problem| SecretsError::Keys { path, problem },
 };
 
+/// The file of the chains that were sealed.
+pub(super) const AUDIT_CHAINS: FileNames = FileNames {
+    file: "audit-chains.json",
+    next: "audit-chains.next",
+    lock: "audit-chains.lock",
+    broken: |path, problem| SecretsError::Chains { path, problem },
+};
+
 /// Pause between two tries for the lock, and how many there are: 5 s.
 const PAUSE: Duration = Duration::from_millis(2);
 const TRIES_MAX: u32 = 2_500;

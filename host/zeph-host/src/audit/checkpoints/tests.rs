@@ -12,7 +12,7 @@ async fn host(store: &Store, socket: &Path) -> Checkpointer {
     let keys = store.begin_chain(&AuditKeySource::Process, now_ms());
     Checkpointer {
         store: store.clone(),
-        keys: keys.await.unwrap(),
+        keys: keys.await.unwrap().keys,
         target: Target::Journal(socket.to_owned()),
         every: Some(CheckpointEvery::Records(1)),
         seen: AtomicI64::new(-1),

@@ -380,6 +380,12 @@ fn notes_of(chain: &ChainReport) -> Vec<String> {
             chain.n_removed_calls, chain.n_removed_events
         ));
     }
+    if let Some(earlier) = chain.earlier.filter(|earlier| earlier.is_accepted) {
+        notes.push(format!(
+            "an earlier log that was sealed in this store is gone, which the operator accepted (log {})",
+            earlier.origin
+        ));
+    }
     if chain.n_unverified > 0 {
         notes.push(format!(
             "{} of the removed records could not be verified then: their key was lost or out of reach",

@@ -28,6 +28,9 @@ key wrote the log anew. Both show against checkpoints that are kept elsewhere
 (`tools.audit.checkpoint_target`, `audit checkpoint`). Records that were never written, because
 the user who runs the host replaced the program itself, do not show at all.
 
+A log that begins anew where another was sealed before is reported: its seals were deleted, or the
+store was removed. If you removed it yourself, `zeph-host audit rekey` accepts that.
+
 The exit code is 1 when anything is wrong. A line that is not whole because a host died while it
 wrote it is reported, and is not wrong. Calls from before the log was sealed are counted and not
 covered."#

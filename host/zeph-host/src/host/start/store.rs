@@ -7,7 +7,7 @@ use tokio::task::JoinSet;
 use zeph_config::{Config, StoreLocation, StoreServer};
 use zeph_egress::Egress;
 use zeph_store::{
-    AuditKeyFolder, AuditKeySource, AuditKeys, Keyring, Location, OpenedStore, Retention,
+    AuditKeyFolder, AuditKeySource, BegunChain, Keyring, Location, OpenedStore, Retention,
     ServerUrl, Store, StoreError, StoreOpening, StoreOptions, WhenDamaged, host_id,
 };
 
@@ -27,15 +27,16 @@ pub(crate) async fn begin_records(
     options: &StartOptions,
     (store, egress): (&Store, &Egress),
     tasks: &mut JoinSet<()>,
-) -> Result<(Audit, Option<String>), StartError> {
-    let (audit, keys) = begin_to_record(config, store, options.only_explains).await?;
+) -> Result<(Audit, Vec<String>), StartError> {
+    let (audit, begun) = begin_to_record(config, store, options.only_explains).await?;
     if !options.only_explains {
         let begun = heartbeat::begin(config, store, tasks).await;
         begun.map_err(StartError::Store)?;
     }
+    let (keys, notice) = begun.map_or((None, None), |begun| (Some(begun.keys), begun.notice));
     let records = (&audit, keys);
-    let notice = begin_checkpoints(config, records, egress, (tasks, options.is_part));
-    Ok((audit, notice))
+    let checkpoints = begin_checkpoints(config, records, egress, (tasks, options.is_part));
+    Ok((audit, notice.into_iter().chain(checkpoints).collect()))
 }
 
 /// Opens the audit and lets the store sweep itself; for a host that only explains neither.
@@ -43,11 +44,11 @@ async fn begin_to_record(
     config: &Config,
     store: &Store,
     only_explains: bool,
-) -> Result<(Audit, Option<AuditKeys>), StartError> {
+) -> Result<(Audit, Option<BegunChain>), StartError> {
     if only_explains {
         return Ok((Audit::off(store.clone()), None));
     }
-    let keys = match config.audit.enabled {
+    let begun = match config.audit.enabled {
         true => {
             let begun = store.begin_chain(&audit_keys(config), now_ms()).await;
             Some(begun.map_err(StartError::Store)?)
@@ -73,14 +74,18 @@ async fn begin_to_record(
             .then(|| user_of_tools(config))
             .flatten(),
     };
-    let audit = Audit::open(&config.audit, (store.clone(), keys.as_ref()), place);
-    Ok((audit.map_err(StartError::Store)?, keys))
+    let keys = begun.as_ref().map(|begun| &begun.keys);
+    let audit = Audit::open(&config.audit, (store.clone(), keys), place);
+    Ok((audit.map_err(StartError::Store)?, begun))
 }
 
 /// Has what was recorded while calls were still recorded go in its time: a chained row goes only where the chain can say so.
 async fn begin_to_forget(config: &Config, store: &Store) {
     let begun = match store.chain_key().await {
-        Ok(Some(_)) => store.begin_chain(&audit_keys(config), now_ms()).await,
+        Ok(Some(_)) => store
+            .begin_chain(&audit_keys(config), now_ms())
+            .await
+            .map(drop),
         Ok(None) => return,
         Err(error) => Err(error),
     };

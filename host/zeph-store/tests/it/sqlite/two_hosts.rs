@@ -27,7 +27,7 @@ fn folder(path: &Path) -> AuditKeyFolder {
 async fn chained(path: &Path) -> (Store, AuditKeys) {
     let store = open(path);
     let source = AuditKeySource::Folder(folder(path));
-    let keys = store.begin_chain(&source, NOW_MS).await.unwrap();
+    let keys = store.begin_chain(&source, NOW_MS).await.unwrap().keys;
     (store, keys)
 }
 
@@ -121,7 +121,7 @@ async fn plays_a_host_for_another_test() {
 async fn call_without_end(path: &Path) {
     let opened = try_open(path).unwrap_or_else(|error| panic!("{}", told(&error)));
     let source = AuditKeySource::Folder(folder(path));
-    let keys = opened.store.begin_chain(&source, NOW_MS).await.unwrap();
+    let keys = opened.store.begin_chain(&source, NOW_MS).await.unwrap().keys;
     let file = AuditFile::open(&path.with_file_name("audit.jsonl"), 200_000).unwrap();
     let store = opened.store.with_audit_file(file.chained(keys));
     let retention = Retention {

@@ -1,6 +1,7 @@
 //! The chain over the audit table: what was recorded verifies, and every kind of tampering shows.
 
 mod before;
+mod earlier;
 mod forged;
 mod unreachable;
 
@@ -88,8 +89,8 @@ impl<D: Tampered> Log<D> {
     pub(crate) async fn chained(&self) -> (Store, AuditKeys) {
         let store = self.open();
         let source = AuditKeySource::Folder(self.folder());
-        let keys = store.begin_chain(&source, NOW_MS).await.unwrap();
-        (store, keys)
+        let begun = store.begin_chain(&source, NOW_MS).await.unwrap();
+        (store, begun.keys)
     }
 
     /// What is found of each host.

@@ -1,0 +1,100 @@
+//! A log whose seals are deleted: it is not sealed anew as if nothing had been there.
+
+use zeph_store::{AuditKeySource, AuditProblemKind, BegunChain, Store};
+
+use super::{Log, Tampered, calls};
+use crate::database::on_every_database;
+use crate::setup::NOW_MS;
+
+/// What is done to a log while no host runs.
+const REMOVALS: [&str; 3] = [
+    "UPDATE audit SET command = 'x', chain_n = NULL; DELETE FROM audit_chain",
+    "UPDATE audit SET command = 'x'; DELETE FROM audit_chain",
+    "DELETE FROM audit; DELETE FROM audit_chain",
+];
+
+async fn begun<D: Tampered>(log: &Log<D>) -> (Store, BegunChain) {
+    let store = log.open();
+    let source = AuditKeySource::Folder(log.folder());
+    let begun = store.begin_chain(&source, NOW_MS).await.unwrap();
+    (store, begun)
+}
+
+fn is_missed<D: Tampered>(log: &Log<D>, origin: &str) -> bool {
+    let problems = log.report().problems;
+    problems.iter().any(|problem| {
+        problem.kind == AuditProblemKind::Removed && problem.message.contains(origin)
+    })
+}
+
+async fn seals_that_were_deleted_are_missed_for_ever<D: Tampered>() {
+    for removal in REMOVALS {
+        let log = Log::<D>::fresh();
+        let (store, first) = begun(&log).await;
+        assert_eq!(first.notice, None);
+        calls(&store, 5, NOW_MS).await;
+        let origin = log.sound().origin;
+        store.close().await.unwrap();
+        log.tamper(removal);
+        if removal == REMOVALS[2] {
+            assert!(is_missed(&log, &origin), "no host started since");
+        }
+        // The log goes on, and every start says so.
+        for _ in 0..2 {
+            let (store, again) = begun(&log).await;
+            let notice = again.notice.unwrap();
+            assert!(notice.contains(&origin), "{notice}");
+            calls(&store, 5, NOW_MS).await;
+            assert!(is_missed(&log, &origin), "{removal}");
+            store.close().await.unwrap();
+        }
+        // Only who has the key says that this may be.
+        let (store, _) = begun(&log).await;
+        let keys = log.folder().add(NOW_MS).unwrap();
+        store.rekey_chain(keys, NOW_MS).await.unwrap();
+        let report = log.report();
+        assert!(report.earlier.unwrap().is_accepted);
+        assert!(!is_missed(&log, &origin), "{removal}");
+        store.close().await.unwrap();
+        assert_eq!(begun(&log).await.1.notice, None);
+        if removal == REMOVALS[2] {
+            log.sound();
+        }
+    }
+}
+
+async fn seals_that_were_deleted_under_a_running_host_are_missed<D: Tampered>() {
+    let log = Log::<D>::fresh();
+    let (store, _) = begun(&log).await;
+    calls(&store, 3, NOW_MS).await;
+    let origin = log.sound().origin;
+    log.tamper(REMOVALS[0]);
+    calls(&store, 1, NOW_MS).await;
+    assert!(is_missed(&log, &origin));
+    store.close().await.unwrap();
+    let (store, again) = begun(&log).await;
+    assert!(again.notice.is_some());
+    calls(&store, 1, NOW_MS).await;
+    assert!(is_missed(&log, &origin));
+}
+
+/// Two stores with one folder of keys are two logs.
+async fn another_store_under_the_same_keys_is_not_missed<D: Tampered>() {
+    let (log, other) = (Log::<D>::fresh(), Log::<D>::fresh());
+    let (store, _) = begun(&log).await;
+    calls(&store, 1, NOW_MS).await;
+    let source = AuditKeySource::Folder(log.folder());
+    let second = other.open();
+    let begun = second.begin_chain(&source, NOW_MS).await.unwrap();
+    assert_eq!(begun.notice, None);
+    assert_eq!(log.sound().n_calls, 1);
+}
+
+on_every_database! {
+    any: [],
+    lasting: [
+        seals_that_were_deleted_are_missed_for_ever,
+        seals_that_were_deleted_under_a_running_host_are_missed,
+        another_store_under_the_same_keys_is_not_missed,
+    ],
+}
