@@ -257,6 +257,35 @@ fn without_the_key_of_the_log_no_call_is_made() {
     assert_eq!(verified.code, Some(0), "{}", verified.stdout);
 }
 
+/// A store that was removed is missed, until its operator says that it may be gone.
+#[test]
+fn a_log_that_begins_anew_is_reported_until_the_operator_accepts_it() {
+    let product = Product::new();
+    product.file("a.txt", "a");
+    product.call("read", json!({"path": "a.txt"}));
+    let folder = product.home.join(".local/share/zeph-host");
+    for name in ["zeph.db", "zeph.db-wal", "zeph.db-shm"] {
+        drop(fs::remove_file(folder.join(name)));
+    }
+    let made = product.run(&["call", "read", "path=a.txt"]);
+    assert_eq!(made.code, Some(0), "{}", made.stderr);
+    assert!(made.stderr.contains("begun anew"), "{}", made.stderr);
+    let missed = product.run(&["audit", "verify"]);
+    assert_eq!(missed.code, Some(1), "{}", missed.stdout);
+    for part in ["begins anew", "audit rekey"] {
+        assert!(missed.stdout.contains(part), "{}", missed.stdout);
+    }
+    let rekeyed = product.run(&["audit", "rekey"]);
+    assert_eq!(rekeyed.code, Some(0), "{}", rekeyed.stderr);
+    let accepted = product.run(&["audit", "verify"]);
+    assert_eq!(accepted.code, Some(0), "{}", accepted.stdout);
+    assert!(
+        accepted.stdout.contains("the operator accepted"),
+        "{}",
+        accepted.stdout
+    );
+}
+
 #[test]
 fn checkpoints_that_cannot_be_read_are_a_slip_of_the_command_line() {
     let product = Product::new();

@@ -199,9 +199,9 @@ impl Host {
         if options.is_server && config.serve.replica.is_some() {
             tasks.spawn(announcements::follow(store.clone(), hint));
         }
-        let (audit, notice) =
+        let (audit, of_records) =
             begin_records(&config, &options, (&store, &egress), &mut tasks).await?;
-        notices.extend(notice.into_iter().chain(secrets.problem()));
+        notices.extend(of_records.into_iter().chain(secrets.problem()));
         let embeddings = Embeddings::new(&config, &secrets, &egress, &store);
         let known = (&store, &secrets, embeddings.clone());
         let authoriser = authoriser(&config, &options, known);

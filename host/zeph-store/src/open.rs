@@ -164,22 +164,23 @@ impl Store {
         let (sender, rights) = mpsc::channel(QUEUE_JOBS_MAX);
         let desk = Arc::new(WriterDesk::default());
         let of_callers = (!is_far).then(|| Arc::clone(&desk));
-        let mut store = Self::start(
-            &place,
-            is_far.then_some(sender),
-            of_callers,
-            move |queue| match open(location, &options, when_damaged) {
-                Ok((OpenDatabase::Sqlite(database), notices)) => {
-                    tell(Ok(notices));
-                    sqlite::writer::run(*database, queue, &desk);
-                }
-                Ok((OpenDatabase::Postgres(database), notices)) => {
-                    tell(Ok(notices));
-                    postgres::writer::run(*database, queue, rights);
-                }
-                Err(error) => tell(Err(error)),
-            },
-        )?;
+        let mut store =
+            Self::start(
+                &place,
+                is_far.then_some(sender),
+                of_callers,
+                move |queue| match open(location, &options, when_damaged) {
+                    Ok((OpenDatabase::Sqlite(database), notices)) => {
+                        tell(Ok(notices));
+                        sqlite::writer::run(*database, queue, &desk);
+                    }
+                    Ok((OpenDatabase::Postgres(database), notices)) => {
+                        tell(Ok(notices));
+                        postgres::writer::run(*database, queue, rights);
+                    }
+                    Err(error) => tell(Err(error)),
+                },
+            )?;
         store.chain_place = chain_place.into();
         Ok(store)
     }

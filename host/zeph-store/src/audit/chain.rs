@@ -221,7 +221,10 @@ impl ChainMark {
 
     /// The same, when these rows, which name no event, were removed. Those that are not from before the chain were nobody's.
     pub(crate) fn without_rows(mut self, removed: &[i64]) -> Self {
-        let n_before = removed.iter().filter(|seq| **seq <= self.before_seq).count();
+        let n_before = removed
+            .iter()
+            .filter(|seq| **seq <= self.before_seq)
+            .count();
         let number = |n: usize| i64::try_from(n).unwrap_or(i64::MAX);
         self.before_rows = self.before_rows.saturating_sub(number(n_before)).max(0);
         let n_others = number(removed.len() - n_before);

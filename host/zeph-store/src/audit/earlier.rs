@@ -137,7 +137,8 @@ fn tell_empty(reports: &mut Vec<ChainReport>, location: &Location, origin: Uuid)
             && report.n_more == 0
     };
     if let Some(report) = reports.iter_mut().find(is_empty) {
-        let message = format!("a log was sealed in this store, and nothing of it is there (log {origin})");
+        let message =
+            format!("a log was sealed in this store, and nothing of it is there (log {origin})");
         tell(report, message);
     }
 }

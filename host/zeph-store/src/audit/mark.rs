@@ -78,8 +78,7 @@ impl StoredMark {
 impl ChainMark {
     /// Whether it may be said by `event` where `before` was said last: marks go on from each other, and what they count only grows.
     pub(crate) fn follows(&self, before: &Self, event: &StoredEvent) -> bool {
-        let loses_key =
-            event.kind() == Some(EventKind::Key) && self.lost_upto == event.head.n - 1;
+        let loses_key = event.kind() == Some(EventKind::Key) && self.lost_upto == event.head.n - 1;
         self.origin == before.origin
             && self.upto >= before.upto
             && self.n_removed >= before.n_removed
@@ -161,7 +160,14 @@ mod tests {
             assert_eq!(believed.upto_code(), Some(NO_CODE));
         }
         // Under a good seal, but about itself: an earlier version of the program let it pass.
-        let sealed = stored(&keys, 9, ChainMark { lost_upto: 9, ..mark });
+        let sealed = stored(
+            &keys,
+            9,
+            ChainMark {
+                lost_upto: 9,
+                ..mark
+            },
+        );
         assert_eq!(sealed.state(&keys), MarkState::Changed);
     }
 

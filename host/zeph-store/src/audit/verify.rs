@@ -165,8 +165,7 @@ impl Extent {
             ),
         };
         let is_told = |problem: &AuditProblem| {
-            problem.kind == kind
-                && (kind == AuditProblemKind::KeyMissing || problem.place == place)
+            problem.kind == kind && (kind == AuditProblemKind::KeyMissing || problem.place == place)
         };
         if !all.problems.list.iter().any(is_told) {
             all.problems.add(AuditProblem {

@@ -93,7 +93,9 @@ mod tests {
         let origin = Uuid::new_v4();
         folder.remember_chain(here, origin).unwrap();
         let chains = (1..STORES_MAX).map(|n| format!("\"/nosuch/{n}.db\": \"{origin}\""));
-        let chains: Vec<String> = chains.chain([format!("\"{here}\": \"{origin}\"")]).collect();
+        let chains: Vec<String> = chains
+            .chain([format!("\"{here}\": \"{origin}\"")])
+            .collect();
         let text = format!("{{\"version\": 1, \"chains\": {{{}}}}}", chains.join(","));
         let file = folder.file().with_file_name("audit-chains.json");
         std::fs::write(&file, text).unwrap();

@@ -101,8 +101,7 @@ impl SealedAudit for ChainedConnection {
     }
 
     fn has_before(&self, seq: i64) -> Outcome<bool> {
-        const SQL: &str =
-            "SELECT EXISTS (SELECT 1 FROM audit WHERE seq <= ?1 AND chain_n IS NULL)";
+        const SQL: &str = "SELECT EXISTS (SELECT 1 FROM audit WHERE seq <= ?1 AND chain_n IS NULL)";
         Ok(self
             .prepare_cached(SQL)?
             .query_row([seq], |row| row.get(0))?)
@@ -158,10 +157,7 @@ pub(super) fn newest_mark(connection: &Connection) -> rusqlite::Result<Option<St
 }
 
 /// The newest event of the chain itself before event `n`.
-pub(super) fn mark_before(
-    connection: &Connection,
-    n: i64,
-) -> rusqlite::Result<Option<StoredMark>> {
+pub(super) fn mark_before(connection: &Connection, n: i64) -> rusqlite::Result<Option<StoredMark>> {
     let sql = format!(
         "SELECT {EVENT_COLUMNS}, (SELECT code FROM audit_chain AS earlier WHERE earlier.n = audit_chain.n - 1)
          FROM audit_chain WHERE body IS NOT NULL AND n < ?1 ORDER BY n DESC LIMIT 1"

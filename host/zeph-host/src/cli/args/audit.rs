@@ -39,7 +39,7 @@ pub(crate) enum AuditCommand {
     /// Print the calls for another program, or send them to a collector
     #[command(after_help = AUDIT_EXPORT_EXAMPLES)]
     Export(AuditExport),
-    /// Continue the log with a new key, because the old one was lost or became known
+    /// Continue the log with a new key, because the old one was lost or became known, or an earlier log is gone
     Rekey,
 }
 

@@ -88,11 +88,7 @@ pub(super) fn bounds(limits: &Limits) -> (i64, i64) {
 }
 
 /// Rows from before the chain go alone: no event is of them. Gives back their numbers.
-fn remove_unchained(
-    transaction: &Transaction,
-    limits: &Limits,
-    n_max: u32,
-) -> Outcome<Vec<i64>> {
+fn remove_unchained(transaction: &Transaction, limits: &Limits, n_max: u32) -> Outcome<Vec<i64>> {
     const SQL: &str = "
         DELETE FROM audit WHERE seq IN (SELECT seq FROM
             (SELECT seq, begun_at_ms, finished_at_ms, chain_n FROM audit WHERE host = $1 AND seq >= $6

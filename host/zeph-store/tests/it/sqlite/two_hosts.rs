@@ -121,7 +121,12 @@ async fn plays_a_host_for_another_test() {
 async fn call_without_end(path: &Path) {
     let opened = try_open(path).unwrap_or_else(|error| panic!("{}", told(&error)));
     let source = AuditKeySource::Folder(folder(path));
-    let keys = opened.store.begin_chain(&source, NOW_MS).await.unwrap().keys;
+    let keys = opened
+        .store
+        .begin_chain(&source, NOW_MS)
+        .await
+        .unwrap()
+        .keys;
     let file = AuditFile::open(&path.with_file_name("audit.jsonl"), 200_000).unwrap();
     let store = opened.store.with_audit_file(file.chained(keys));
     let retention = Retention {

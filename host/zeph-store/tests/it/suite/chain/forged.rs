@@ -42,9 +42,8 @@ async fn a_forged_mark_exempts_nothing<D: Tampered>() {
         log.tamper(&statements);
         let changed = |when: &str| {
             let problems = log.report().problems;
-            let is_changed = |problem: &zeph_store::AuditProblem| {
-                problem.kind == AuditProblemKind::Changed
-            };
+            let is_changed =
+                |problem: &zeph_store::AuditProblem| problem.kind == AuditProblemKind::Changed;
             assert!(
                 problems.iter().any(is_changed),
                 "{when}: {forgery}: {problems:#?}"
