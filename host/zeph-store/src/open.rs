@@ -48,7 +48,7 @@ impl Location {
                 let absolute = std::path::absolute(path);
                 absolute.as_ref().unwrap_or(path).display().to_string()
             }
-            Self::Server(url) => format!("{url} {}", url.host()),
+            Self::Server(url) => format!("{url} {} {}", url.options(), url.host()),
         }
     }
 }

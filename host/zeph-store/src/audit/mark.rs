@@ -24,11 +24,23 @@ pub(crate) enum MarkState {
     Sound,
     /// Its key is not here.
     KeyMissing,
-    /// It is not what was written, or exempts itself from being verified.
+    /// It is not what was written.
     Changed,
 }
 
 impl StoredMark {
+    /// What the event says, after one with the code `previous`.
+    ///
+    /// Errors: it makes no sense.
+    pub(crate) fn of(event: StoredEvent, previous: Option<Code>) -> serde_json::Result<Self> {
+        let (mark, _) = read(&event)?;
+        Ok(Self {
+            event,
+            mark,
+            previous,
+        })
+    }
+
     /// Its number.
     pub(crate) fn n(&self) -> i64 {
         self.event.head.n
@@ -37,17 +49,13 @@ impl StoredMark {
     /// Whether it is as it was written.
     pub(crate) fn state(&self, keys: &AuditKeys) -> MarkState {
         let n = self.n();
-        if self.mark.upto >= n || self.mark.lost_upto >= n {
-            return MarkState::Changed;
-        }
         let Some(key) = keys.named(&self.mark.key) else {
             return MarkState::KeyMissing;
         };
         // The last event that was removed is known by the mark alone.
-        let previous = match n - 1 == self.mark.upto {
-            true => self.mark.upto_code(),
-            false => self.previous,
-        };
+        let is_first = n - 1 == self.mark.upto;
+        let of_cut = self.mark.upto_code().filter(|_| is_first);
+        let previous = self.previous.or(of_cut);
         let code = previous.and_then(|previous| self.event.code_as(n, key, &previous));
         match code == Some(self.event.code) {
             true => MarkState::Sound,
@@ -73,6 +81,27 @@ impl StoredMark {
             },
         }
     }
+}
+
+/// What an event of the chain itself says, and whether the chain began anew before it, under numbers that were used before.
+///
+/// Earlier versions did that when retention had removed all events. No mark speaks for events as new as itself, so what it says of such numbers
+/// is of events that are gone.
+///
+/// Errors: it makes no sense.
+pub(super) fn read(event: &StoredEvent) -> serde_json::Result<(ChainMark, bool)> {
+    let body = event.body.as_deref().unwrap_or_default();
+    let mut mark: ChainMark = serde_json::from_str(body)?;
+    let n = event.head.n;
+    let is_anew = mark.upto >= n;
+    if is_anew {
+        mark.upto = 0;
+        mark.upto_code = hex(&NO_CODE);
+    }
+    if mark.lost_upto >= n {
+        mark.lost_upto = 0;
+    }
+    Ok((mark, is_anew))
 }
 
 impl ChainMark {
@@ -129,7 +158,7 @@ mod tests {
         let mut forged = stored.clone();
         change(&mut forged.mark);
         forged.event.body = serde_json::to_string(&forged.mark).ok();
-        forged
+        StoredMark::of(forged.event, forged.previous).unwrap()
     }
 
     #[test]
@@ -159,16 +188,24 @@ mod tests {
             assert_eq!((believed.upto, believed.lost_upto), (0, 0));
             assert_eq!(believed.upto_code(), Some(NO_CODE));
         }
-        // Under a good seal, but about itself: an earlier version of the program let it pass.
-        let sealed = stored(
-            &keys,
-            9,
-            ChainMark {
-                lost_upto: 9,
-                ..mark
-            },
-        );
-        assert_eq!(sealed.state(&keys), MarkState::Changed);
+    }
+
+    /// An earlier version began anew at 1 when retention had removed all events.
+    #[test]
+    fn a_mark_says_nothing_of_events_as_new_as_itself() {
+        let keys = AuditKeys::of_process();
+        let start = ChainMark::start(keys.newest().unwrap(), 1, (0, 0));
+        let mark = ChainMark {
+            upto: 37,
+            lost_upto: 12,
+            ..start
+        };
+        let StoredMark {
+            event, previous, ..
+        } = stored(&keys, 2, mark);
+        let sealed = StoredMark::of(event, previous).unwrap();
+        assert_eq!(sealed.state(&keys), MarkState::Sound);
+        assert_eq!((sealed.mark.upto, sealed.mark.lost_upto), (0, 0));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use self::suspects::Suspect;
 use super::chain::{ChainMark, ChainReport, EventKind};
 use super::code::{Code, hex};
 use super::event::{EventRows, RowState, StoredEvent, call_text};
-use super::mark::MarkState;
+use super::mark::{self, MarkState};
 use super::problem::{AuditPlace, AuditProblem, AuditProblemKind, Problems};
 use super::seal::NewestEvent;
 use crate::secrets::audit_keys::{AuditKey, AuditKeys};
@@ -289,10 +289,12 @@ impl<'a> SpanCheck<'a> {
             self.previous = (event.head.n, Some(event.code));
             return Ok(());
         }
-        let body = event.body.as_deref();
-        if let Some(mark) = body.and_then(|body| serde_json::from_str::<ChainMark>(body).ok()) {
+        if let Ok((mark, is_anew)) = mark::read(event) {
             if let Some(EventKind::Key | EventKind::Start) = event.kind() {
                 self.set_key(&mark.key, event.head.n);
+            }
+            if is_anew {
+                self.mark = None;
             }
             self.mark(event, mark);
         }

@@ -228,13 +228,10 @@ fn mark_before(transaction: &Transaction, host: &str, n: i64) -> Outcome<Option<
         return Ok(None);
     };
     let event = event(&row)?;
-    let mark = serde_json::from_str(event.body.as_deref().unwrap_or_default());
     let previous: Option<&[u8]> = get(&row, 8)?;
-    Ok(Some(StoredMark {
-        event,
-        mark: mark.map_err(|error| unreadable(5, error))?,
-        previous: previous.is_some().then(|| code_of(&row, 8)).transpose()?,
-    }))
+    let previous = previous.is_some().then(|| code_of(&row, 8)).transpose()?;
+    let stored = StoredMark::of(event, previous);
+    stored.map(Some).map_err(|error| unreadable(5, error))
 }
 
 /// The name of the key that vouches for the newest records of this host.

@@ -62,6 +62,11 @@ impl ServerUrl {
         &self.host
     }
 
+    /// What sessions on the server begin with, such as the schema they use.
+    pub(crate) fn options(&self) -> &str {
+        self.config.get_options().unwrap_or_default()
+    }
+
     /// The same server for the audit rows of another host.
     #[must_use]
     pub fn of_host(self, host: String) -> Self {

@@ -165,13 +165,9 @@ pub(super) fn mark_before(connection: &Connection, n: i64) -> rusqlite::Result<O
     let mut statement = connection.prepare_cached(&sql)?;
     let found = statement.query_row([n], |row| {
         let event = check::event(row)?;
-        let mark = serde_json::from_str(event.body.as_deref().unwrap_or_default());
         let has_previous = row.get_ref(8)?.as_blob_or_null()?.is_some();
-        Ok(StoredMark {
-            event,
-            mark: mark.map_err(|error| unreadable(5, error))?,
-            previous: has_previous.then(|| code_of(row, 8)).transpose()?,
-        })
+        let previous = has_previous.then(|| code_of(row, 8)).transpose()?;
+        StoredMark::of(event, previous).map_err(|error| unreadable(5, error))
     });
     found.optional()
 }

@@ -167,6 +167,8 @@ fn carry_out(
         carry(transaction, event, *facts, rows)?;
     }
     if let Some(mark) = plan.cut {
+        // The newest event is read before it goes, too: the chain goes on from it.
+        transaction.next_event()?;
         transaction.execute(CUT, &[&transaction.host(), &mark.upto, &upto])?;
         transaction.append_cut(mark)?;
     }

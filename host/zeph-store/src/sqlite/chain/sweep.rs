@@ -50,6 +50,8 @@ pub(in crate::sqlite) fn sweep(
     };
     if let Some(mark) = plan.cut.or(said) {
         const CUT: &str = "DELETE FROM audit_chain WHERE n <= ?1";
+        // The newest event is read before it goes, too: the chain goes on from it.
+        connection.next_event()?;
         connection.prepare_cached(CUT)?.execute([mark.upto])?;
         connection.append_cut(mark)?;
     }
