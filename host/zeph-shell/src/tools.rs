@@ -25,7 +25,7 @@ pub const ALL: [&str; 3] = [BASH, LIST_RUNS, KILL_RUN];
 pub(crate) struct BashArguments {
     /// The command line, as typed at a prompt. Several lines, pipes and here-documents are fine.
     pub(crate) command: String,
-    /// Start it and return at once. Its output comes by itself at the begin of the next turn.
+    /// Start it and return at once. Its output comes by itself at the beginning of the next turn.
     #[serde(default)]
     pub(crate) background: bool,
     /// Seconds after which it is ended, when it may take longer (or should take less) than usual.
@@ -82,7 +82,7 @@ fn list_runs() -> Tool {
     Tool {
         title: Some("List background runs".to_owned()),
         description: "Lists the commands that `bash` runs in the background: `run_id`, how long each has been running, and the \
-            command. The output of one that has ended comes by itself at the begin of the next turn."
+            command. The output of one that has ended comes by itself at the beginning of the next turn."
             .to_owned(),
         annotations: Annotations {
             read_only: true,
@@ -98,7 +98,7 @@ fn kill_run() -> Tool {
     Tool {
         title: Some("End a background run".to_owned()),
         description: "Ends a command that `bash` runs in the background, with everything it started. What it printed until \
-            then comes at the begin of the next turn."
+            then comes at the beginning of the next turn."
             .to_owned(),
         annotations: Annotations {
             // It ends only what a call of this session started, and that was authorised.

@@ -30,7 +30,7 @@ pub fn read(printout: &Printout) -> Vec<Diagnostic> {
     for text in [&printout.stdout, &printout.stderr] {
         let mut object = String::new();
         for line in text.lines() {
-            // Objects are indented; their braces alone stand at the begin of a line.
+            // Objects are indented; their braces alone stand at the beginning of a line.
             if line == "{" || !object.is_empty() {
                 object.push_str(line);
                 if line == "}" {
