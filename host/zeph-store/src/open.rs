@@ -8,6 +8,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::error::StoreError;
+use crate::place;
 use crate::postgres;
 use crate::postgres::url::ServerUrl;
 use crate::sqlite;
@@ -44,10 +45,7 @@ impl Location {
     pub(crate) fn chain_place(&self) -> String {
         match self {
             Self::Memory => MEMORY.to_owned(),
-            Self::File(path) => {
-                let absolute = std::path::absolute(path);
-                absolute.as_ref().unwrap_or(path).display().to_string()
-            }
+            Self::File(path) => place::by_any_name(path).display().to_string(),
             Self::Server(url) => format!("{url} {} {}", url.options(), url.host()),
         }
     }

@@ -57,6 +57,17 @@ pub(crate) fn real(path: &Path) -> Result<PathBuf, StoreError> {
     })
 }
 
+/// The same for every name of the file at `path`, whether it is there yet or not.
+pub(crate) fn by_any_name(path: &Path) -> PathBuf {
+    let path = real(path).unwrap_or_else(|_| path.to_owned());
+    let known = path.ancestors().find_map(|folder| {
+        let missing = path.strip_prefix(folder).ok()?;
+        let folder = folder.canonicalize().ok()?;
+        Some(folder.components().chain(missing.components()).collect())
+    });
+    known.unwrap_or(path)
+}
+
 /// `path` with `suffix` appended to its last part.
 pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
@@ -167,3 +178,6 @@ pub(crate) fn lock_start(path: &Path, timeout: Duration) -> Result<File, StoreEr
         source,
     })
 }
+
+#[cfg(test)]
+mod tests;
