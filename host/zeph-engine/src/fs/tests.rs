@@ -39,7 +39,7 @@ use wasmtime_wasi::p2::{FsError, FsResult};
 use zeph_core::capability::{FsGrant, FsRights, FsRoot};
 
 use super::{FsCtx, FsCtxView, FsPolicy, FsPolicyError};
-use crate::bindings::zeph::plugin::files;
+use crate::bindings::zeph::plugin::files::Host as _;
 
 /// A temporary tree with `ws`, which is usually granted, and `out`, which is not and holds the canary `out/secret`.
 struct Tree {
@@ -255,7 +255,7 @@ impl Guest {
 
     /// Makes a directory that only the host's user can open.
     fn make_private(&mut self, path: String) -> String {
-        let made = files::Host::make_private(&mut self.view(), path, true).expect("no trap");
+        let made = self.view().make_private(path, true).expect("no trap");
         made.map_or_else(|error| error.name().to_owned(), |()| "ok".to_owned())
     }
 

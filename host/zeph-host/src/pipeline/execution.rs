@@ -28,7 +28,7 @@ use crate::offers::Offer;
 use crate::resolve::not_active;
 use crate::serve::acp::files::FileCall;
 use crate::session::Session;
-use crate::work::BackendCall;
+use crate::work::{BackendCall, Work};
 use crate::{builtin, guest, redact, servers, turn_state};
 
 /// What came of running a call.

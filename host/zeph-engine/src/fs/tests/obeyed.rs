@@ -197,15 +197,15 @@ fn what_a_draft_holds_is_decided_when_it_gets_its_name() {
         ],
     ];
     for what in cases {
-        let tree = tree();
-        fill(&mut tree.guest(), what, NO);
-        let mut guest = tree.guest();
+        let closed = tree();
+        fill(&mut closed.guest(), what, NO);
+        let mut guest = closed.guest();
         fill(&mut guest, &["create a x"], "ok");
         guest.check(&[("create out/.envrc x", NO)]);
 
-        let tree = tree();
-        let policy = FsPolicy::new(&tree.grant(&[("ws", FsRights::ALL)], &[], &[]));
-        let leave = leave(&format!("write:{}/out", tree.at("ws").display()));
+        let open = tree();
+        let policy = FsPolicy::new(&open.grant(&[("ws", FsRights::ALL)], &[], &[]));
+        let leave = leave(&format!("write:{}/out", open.at("ws").display()));
         let policy = Arc::new(policy.expect("policy").leaving(&leave));
         fill(&mut Guest::of(policy), what, "ok");
     }
