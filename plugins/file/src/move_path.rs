@@ -108,7 +108,7 @@ fn by_copy(
              files, or names that are not UTF-8); nothing was moved"
         )));
     }
-    let removed = tree::remove_copied(source, &copied, end);
+    let removed = tree::remove_copied(source, &copied, Some(end));
     let (kind, why) = match removed.failures.first() {
         Some((path, error)) => (error.kind(), format!("`{path}` could not be deleted")),
         None if removed.is_late => (ErrorKind::TimedOut, TIME_OVER.to_owned()),

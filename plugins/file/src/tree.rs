@@ -232,12 +232,12 @@ pub fn remove(top: &AreaPath<'_>, end: Option<Deadline>) -> RemovalReport {
 }
 
 /// Removes what was copied from `top` until `end`, and nothing that another program has put there since.
-pub fn remove_copied(top: &AreaPath<'_>, copied: &Copied, end: Deadline) -> RemovalReport {
+pub fn remove_copied(top: &AreaPath<'_>, copied: &Copied, end: Option<Deadline>) -> RemovalReport {
     let mut removed = RemovalReport::default();
     if copied.branches.is_empty() {
         removed.file(top);
     }
-    removed.tree(top, &copied.leaves, &copied.branches, Some(end));
+    removed.tree(top, &copied.leaves, &copied.branches, end);
     removed
 }
 
