@@ -499,9 +499,10 @@ fn what_a_name_was_given_for_holds_no_secret() {
     let args = json!({"command": "node", "args": ["a.js", "--key", "sk-9", "${KEY}"]});
     let expected = ["node", "a.js", "--key", "[redacted: argument]", "${KEY}"];
     assert_eq!(launch(args), expected);
-    let plain = json!({"url": "https://a.example.com/mcp"});
-    assert_eq!(launch(plain), ["https://a.example.com/mcp"]);
-    let secret = json!({"url": "https://a.example.com/mcp?TOKEN=1"});
+    let far = |url: &str| json!({"url": url, "headers": {"X-Team": "a"}});
+    let plain = "https://a.example.com/mcp";
+    assert_eq!(launch(far(plain)), [plain]);
+    let secret = far("https://a.example.com/mcp?key=sk-1");
     assert_eq!(launch(secret), ["[redacted: address]"]);
 }
 

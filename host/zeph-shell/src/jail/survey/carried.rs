@@ -10,7 +10,7 @@ use super::{DirectoryStamp, Folder, Look, Survey, Use, is_fetched, is_of_git, li
 use crate::jail::{doors, git};
 
 /// Most entries that are looked at of directories which changed or came since the look before, and that this one did not come to.
-const ENTRIES_MAX: usize = 100_000;
+const ENTRIES_MAX: usize = if cfg!(test) { 25_000 } else { 100_000 };
 
 /// Most directories that stay under watch: each costs a system call before and after a run. Others are told.
 const FOLDERS_MAX: usize = 50_000;
