@@ -305,6 +305,7 @@ async fn begin<'h>(
 ) -> StartedCall<'h> {
     let draft = host.audit.draft(&frame, &request, &host.secrets.redactor());
     let offer = offer(host, &request, &control.cancel).await;
+    let tool = offer.catalog.resolve_shared(&request.tool).ok();
     let quota = quota(host, session, control.batch.unwrap_or(frame.id.as_uuid()));
     let mut asked = AuthorisationState::first(0);
     let mut verdict = None;
@@ -314,12 +315,10 @@ async fn begin<'h>(
         asked.calls_made = *before.as_ref().unwrap_or(&0);
         let resolver = resolver(host, &offer, &trust);
         // 1 parse, 2 resolve
+        let of = (frame.clone(), request.clone());
         let resolved = match refused.or(before.err()) {
             Some(failure) => Err(failure),
-            None => {
-                let of = (frame.clone(), request.clone());
-                resolved((host, session), &resolver, of, control).await
-            }
+            None => resolved((host, session), &resolver, of, control).await,
         };
         // 3 authorise
         let mut judged = match resolved {
@@ -327,9 +326,7 @@ async fn begin<'h>(
                 let of = (resolved, asked_call);
                 authorised((host, session), &resolver, of, control, &mut asked).await
             }
-            Err(failure) => {
-                Judgement::failed(failure, offer.catalog.resolve_shared(&request.tool).ok())
-            }
+            Err(failure) => Judgement::failed(failure, tool),
         };
         judged = verdict::asked(host.judge.as_ref(), session, judged, control, &mut verdict).await;
         let mut draft = draft.clone();
