@@ -10,12 +10,16 @@ use super::Place;
 use crate::guest::HOSTILE;
 use crate::mcp_client::{MODERN, modern_meta};
 use crate::mcp_ends::waits_until;
-use crate::mcp_http_client::{HttpServer, message};
+use crate::mcp_http_client::{HttpServer, Reply, message};
+
+/// How often a list is asked for that nobody answers in time: with an empty cache, it waits for the compiler.
+const TRIES: usize = 4;
 
 fn offers(server: &HttpServer, tool: &str) -> bool {
     let headers = format!("mcp-protocol-version: {MODERN}\r\nmcp-method: tools/list\r\n");
     let body = message("tools/list", &json!({"_meta": modern_meta(&json!({}))}));
-    let listed = server.request("POST /mcp", &headers, &body);
+    let ask = |_| Reply::try_read(server.begin("POST /mcp", &headers, &body)).ok();
+    let listed = (0..TRIES).find_map(ask).expect("an answer");
     assert_eq!(listed.status, 200, "{listed:?}");
     listed.body.contains(&format!("\"name\":\"{tool}\""))
 }
@@ -105,7 +109,9 @@ fn a_replica_takes_what_another_one_compiled() {
             &keys,
         ];
         let replica = place.replica(name, &args);
-        waits_until("it is offered", || offers(&replica, "echo"));
+        if !offers(&replica, "echo") {
+            waits_until("it is offered", || offers(&replica, "echo"));
+        }
         compiled(own, ".cwasm");
         std::fs::metadata(compiled(&shared, ".sealed"))
             .unwrap()

@@ -392,7 +392,7 @@ impl Handler {
         self.shared.native.as_deref().ok_or_else(none)
     }
 
-    /// Waits until the tools are known, but not for long.
+    /// Waits until the tools of the program are known, however long they take to be compiled, and for others not for long.
     async fn ready(&self, context: &RequestContext<RoleServer>) {
         if let Some(native) = &self.shared.native {
             return native.settled(context).await;
