@@ -13,8 +13,8 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 use zeph_config::MissedRuns;
 use zeph_store::{
-    HostProcess, RunBegin, RunFence, RunFinish, RunHold, RunState, Schedule, ScheduleClaim, Store,
-    StoreError,
+    HostProcess, Owner, RunBegin, RunFence, RunFinish, RunHold, RunState, Schedule, ScheduleClaim,
+    Store, StoreError,
 };
 
 use super::live::LiveRun;
@@ -348,17 +348,23 @@ impl Movement {
         held: &[Schedule],
         running: &[RunFence],
     ) -> Result<Vec<Uuid>, StoreError> {
-        let mut revoked = Vec::new();
-        for schedule in held {
-            let run = schedule.held.as_ref().map(|held| held.fence);
-            let Some(run) = run.filter(|run| running.contains(run)) else {
-                continue;
-            };
-            if self.admission(schedule).await?.is_none() {
-                revoked.push(run.run);
-            }
+        let of_tokens: Vec<(&Owner, Uuid)> = held
+            .iter()
+            .filter_map(|schedule| {
+                let run = schedule.held.as_ref()?.fence;
+                let caller = &schedule.what.owner.caller;
+                let is_own = running.contains(&run) && caller.token.is_some();
+                is_own.then_some((caller, run.run))
+            })
+            .collect();
+        if of_tokens.is_empty() {
+            return Ok(Vec::new());
         }
-        Ok(revoked)
+        let tokens = Tokens::read(&self.store).await?;
+        let revoked = of_tokens
+            .into_iter()
+            .filter(|(caller, _)| tokens.admit(caller).is_none());
+        Ok(revoked.map(|(_, run)| run).collect())
     }
 
     /// A schedule that cannot run any more does not come again; why is recorded.
