@@ -36,21 +36,26 @@ impl Drafts {
     /// Whether the decision about the real path `path`, which is or is inside of `obeyed` of the list, waits for the name of its directory.
     pub(super) fn postpone(&mut self, path: &Path, obeyed: &'static str) -> bool {
         let mut drafts = self.0.iter_mut();
-        let draft = drafts.find(|draft| path.starts_with(&draft.path));
-        draft
-            .map(|draft| draft.obeyed.get_or_insert(obeyed))
-            .is_some()
+        let Some(draft) = drafts.find(|draft| path.starts_with(&draft.path)) else {
+            return false;
+        };
+        draft.obeyed.get_or_insert(obeyed);
+        true
     }
 
     /// Whether the real path `path` is one of the directories, or in one.
     pub(super) fn contain(&self, path: &Path) -> bool {
-        self.0.iter().any(|draft| path.starts_with(&draft.path))
+        self.of(path).is_some()
     }
 
     /// What was made in the directory of `path` that waits for a decision.
     pub(super) fn postponed(&self, path: &Path) -> Option<&'static str> {
+        self.of(path)?.obeyed
+    }
+
+    fn of(&self, path: &Path) -> Option<&Draft> {
         let mut drafts = self.0.iter();
-        drafts.find(|draft| path.starts_with(&draft.path))?.obeyed
+        drafts.find(|draft| path.starts_with(&draft.path))
     }
 }
 
