@@ -129,7 +129,7 @@ impl Session {
         Self { workspace, ..self }
     }
 
-    /// The same for a caller that this let in.
+    /// Limits the session to what `admission` allows its caller.
     #[must_use]
     pub(crate) fn admitted(self, admission: Admission) -> Self {
         Self {

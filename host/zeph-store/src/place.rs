@@ -39,8 +39,8 @@ impl FileId {
     }
 }
 
-/// Where the store at `path` is: absolute, so that it stays the same when the process changes its directory, and no link, so that whoever
-/// comes by another name finds the same lock, log and notes beside it. Links among its folders lead to the same ones anyway.
+/// The absolute path of the store at `path`, with a symbolic link at its end resolved: the lock, the log and the notes beside the store are
+/// then the same for every name of it. Links among its folders are left, since they lead to the same folder anyway.
 ///
 /// Errors: [`StoreError::DanglingLink`]; [`StoreError::File`] when the path cannot be looked at.
 pub(crate) fn real(path: &Path) -> Result<PathBuf, StoreError> {

@@ -55,7 +55,7 @@ impl HostPattern {
     /// Errors: [`BadHostPattern`]: no host, `*` inside a name, or `*.` before an address, a single label or a public suffix.
     pub fn parse(text: &str, default_port: u16) -> Result<Self, BadHostPattern> {
         if text == WHATEVER_IS_GRANTED {
-            // The same for plain HTTP: it means every port.
+            // It covers every port, so the default port does not matter.
             let (names, port) = (Names::WhateverIsGranted, HTTPS_PORT);
             return Ok(Self { names, port });
         }

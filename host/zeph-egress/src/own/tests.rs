@@ -435,7 +435,7 @@ async fn a_host_of_the_operator_is_reached_as_they_said() {
             "{refused}"
         );
     }
-    // Whoever names it besides, and whatever its address is.
+    // Also where something else names the host, and where its address is public.
     let tls_only = client(&[host(false, true)]);
     let named_besides = tls_only.also(&[&server.url()]).unwrap();
     let public = client(&[host(false, false)]);

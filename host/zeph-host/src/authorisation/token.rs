@@ -1,6 +1,6 @@
-//! The tools that the token of a caller allows: its calls are held to them whoever makes them, a client, the run of a schedule or an agent.
+//! The tools that a caller's token allows. They apply to every call in the caller's name: of a client, of a scheduled run, of an agent.
 //!
-//! What a plugin calls on its own is what its operator granted the plugin, and no call of the caller.
+//! Calls that a plugin makes itself are exempt: they depend on what the operator granted the plugin.
 
 use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::failure::ToolFailure;

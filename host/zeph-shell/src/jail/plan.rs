@@ -207,7 +207,7 @@ pub(super) fn sockets(policy: &JailPolicy, view: &View) -> Sockets {
     }
 }
 
-/// The same, as it is told of a run.
+/// Which sockets a run was refused or had covered, to explain its errors.
 pub(super) fn walls(sockets: Sockets, view: &View) -> SocketWalls {
     SocketWalls {
         are_refused: sockets.unix == Family::Refused,

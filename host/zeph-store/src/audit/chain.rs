@@ -219,7 +219,7 @@ impl ChainMark {
         self
     }
 
-    /// The same, when these rows, which name no event, were removed. Those that are not from before the chain were nobody's.
+    /// Counts `removed` rows that name no event: those from before the chain become fewer, and any other is unsound.
     pub(crate) fn without_rows(mut self, removed: &[i64]) -> Self {
         let n_before = removed
             .iter()
@@ -232,7 +232,7 @@ impl ChainMark {
         self
     }
 
-    /// The same, with newer marks that somebody changed, of which nothing is taken over. `key` seals what comes.
+    /// Counts newer marks that were changed as unsound; nothing they say is taken over. `key` seals what comes.
     pub(super) fn with_changed(mut self, n_changed: i64, key: &AuditKey, state: MarkState) -> Self {
         if n_changed > 0 && state == MarkState::Sound {
             self.key = key.id.clone();
@@ -241,8 +241,8 @@ impl ChainMark {
         self
     }
 
-    /// The same, when the key is lost that events up to number `n` were made with. What it said of rows nobody can verify; there are no more of
-    /// them from before the chain than `(seq, n_rows)`: up to a number, and how many.
+    /// Notes that the key of the events up to number `n` is lost. What the mark said of rows from before the chain cannot be verified any more,
+    /// so it is limited to what is there: at most `n_rows` rows, up to number `seq`.
     pub(crate) fn with_lost_key(mut self, n: i64, (seq, n_rows): (i64, i64)) -> Self {
         self.before_seq = self.before_seq.min(seq);
         self.before_rows = self.before_rows.min(n_rows);

@@ -21,7 +21,7 @@ pub(super) struct Written {
 }
 
 impl Written {
-    /// Whether something was not remembered for want of room.
+    /// Whether the limit was reached, so that something is not remembered.
     pub(super) fn is_full(&self) -> bool {
         self.is_full
     }

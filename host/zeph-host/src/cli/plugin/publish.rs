@@ -182,7 +182,7 @@ impl AttachedSignature {
         }
     }
 
-    /// The same for people.
+    /// When the signature expires, as people read it.
     fn expires(&self) -> Option<String> {
         let at = self.expires_at?;
         Some(time::shown(at.saturating_mul(1000)))

@@ -85,8 +85,8 @@ impl<'a> Voucher<'a> {
         judged(self.config, source, good, &supplied.signatures)
     }
 
-    /// That a plugin which was signed where the bundle comes from is signed by somebody who is known here. Names and keys are those that were
-    /// found: what another machine calls a signer is its own affair.
+    /// Refuses a plugin that was signed on the machine of the bundle and by no signer known here. The names that machine gives to signers
+    /// do not count.
     ///
     /// Errors: nobody who is known signed it, and the configuration knows signers.
     pub(super) fn check_claimed(
