@@ -7,12 +7,12 @@ use std::ops::Range;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use self::rows::{RowOptions, Rows};
+use self::rows::{NotableRows, RowBudget, RowOptions, Rows};
 use crate::diagnostic::is_diagnostic;
 use crate::selection::{count, keep};
 use crate::test_summary::{Report, report};
 use crate::{
-    Automaton, Confidence, Coverage, Definition, Input, LineSet, Lines, Piece, Selection, Severity,
+    Automaton, Confidence, Coverage, Definition, Input, Lines, Piece, Selection, Severity,
     Strategy, is_location, options,
 };
 
@@ -30,9 +30,6 @@ const ERRORS_MAX: usize = 200;
 
 /// Most warnings shown from the middle; a budget of their own, so that they never cost an error its place.
 const WARNINGS_MAX: usize = 200;
-
-/// Most rows of tables shown from the middle, beside those that are errors or warnings.
-const ROWS_MAX: usize = 200;
 
 /// Lines after a diagnostic that are looked at for the place it is about.
 const LOCATION_LINES: usize = 2;
@@ -130,16 +127,18 @@ impl Truncate {
         }
         let middle = range.start + self.options.head..range.end - self.options.tail;
         let rows = match self.rows.is_empty() {
-            true => LineSet::default(),
+            true => NotableRows::default(),
             false => self.rows.find(lines),
         };
-        let told = told(lines, middle.clone(), &rows);
+        let mut budget = RowBudget::of(&rows);
+        let told = told(lines, middle.clone(), (&rows, &mut budget));
         (range.start..middle.start).for_each(|line_idx| keep(pieces, line_idx));
         let noun = match self.rows.is_empty() {
             true => "diagnostic line",
             false => "notable row",
         };
-        pieces.push(Piece::Note(note(&middle, told.len(), noun)));
+        let note = note(&middle, told.len(), noun) + &budget.more();
+        pieces.push(Piece::Note(note));
         told.iter().for_each(|line_idx| keep(pieces, *line_idx));
         (middle.end..range.end).for_each(|line_idx| keep(pieces, line_idx));
     }
@@ -187,16 +186,20 @@ fn note(middle: &Range<usize>, told: usize, noun: &str) -> String {
     }
 }
 
-/// The lines of `range` that speak of errors and warnings, with the places they are about, and those of `rows`.
-fn told(lines: &Lines<'_>, range: Range<usize>, rows: &LineSet) -> Vec<usize> {
-    let (mut n_errors, mut n_warnings, mut n_rows) = (0, 0, 0);
+/// The lines of `range` that speak of errors and warnings, with the places they are about, and those of `rows` that the budget takes.
+fn told(
+    lines: &Lines<'_>,
+    range: Range<usize>,
+    (rows, budget): (&NotableRows, &mut RowBudget<'_>),
+) -> Vec<usize> {
+    let (mut n_errors, mut n_warnings) = (0, 0);
     let mut told = Vec::new();
     let mut location_until = 0;
     for line_idx in range {
         let is_wanted = match lines.severity(line_idx) {
             Some(Severity::Error) => within(&mut n_errors, ERRORS_MAX),
             Some(Severity::Warning) => within(&mut n_warnings, WARNINGS_MAX),
-            None if rows.contains(line_idx) => within(&mut n_rows, ROWS_MAX),
+            None if rows.contains(line_idx) => budget.takes(line_idx),
             None if line_idx <= location_until && is_location(lines.at(line_idx)) => {
                 told.push(line_idx);
                 continue;

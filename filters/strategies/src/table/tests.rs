@@ -457,7 +457,7 @@ fn truncate_shows_rows_that_are_not_as_the_others() {
         running(30, 35),
     ]
     .concat();
-    let options = r#"{"head": 2, "tail": 2, "rows": [{"columns": ["READY", "STATUS"]}]}"#;
+    let options = r#"{"head": 2, "tail": 2, "rows": [{"columns": ["READY", "STATUS"], "usual": "^(?:Running|Ready)$"}]}"#;
     let kept = [pods(5, "0/1  Pending"), pods(6, "1/2  Running")].concat();
     let expect = [
         "NAME  READY  STATUS  AGE\n",
@@ -466,6 +466,29 @@ fn truncate_shows_rows_that_are_not_as_the_others() {
         &kept,
         "node-2  NotReady  1/1\n",
         &running(33, 35),
+    ];
+    check("truncate", options, &text, &expect.concat());
+}
+
+#[test]
+fn truncate_counts_rows_that_say_the_same() {
+    let pods = |kind: &str, n: u32, said: &str| -> String {
+        (0..n).map(|n| format!("{kind}-{n}  {said}\n")).collect()
+    };
+    let text = [
+        "NAME  READY  STATUS\n".to_owned(),
+        pods("well", 30, "1/1  Running"),
+        pods("new", 60, "0/1  Pending"),
+        pods("old", 22, "0/1  Error"),
+        pods("last", 30, "1/1  Running"),
+    ]
+    .concat();
+    let options = r#"{"head": 1, "tail": 1, "rows": [{"columns": ["READY", "STATUS"], "usual": "^Running$"}]}"#;
+    let expect = [
+        "NAME  READY  STATUS\n~ lines 2-142 omitted except for 40 notable rows; 40 more say 0/1 Pending; 2 more say 0/1 Error\n",
+        &pods("new", 20, "0/1  Pending"),
+        &pods("old", 20, "0/1  Error"),
+        "last-29  1/1  Running\n",
     ];
     check("truncate", options, &text, &expect.concat());
 }
@@ -489,7 +512,15 @@ Filesystem  Use%  Mounted on
 /dev/sdy  1%  /mnt
 ";
     check("truncate", options, &text, expect);
-    check_options("truncate", r#"{"rows": [{}]}"#, "neither `columns` nor");
+    for rows in [
+        r#"{}"#,
+        r#"{"columns": ["A"]}"#,
+        r#"{"columns": ["A"], "pattern": "a", "usual": "b"}"#,
+    ] {
+        let options = format!(r#"{{"rows": [{rows}]}}"#);
+        check_options("truncate", &options, "one of `pattern`, `usual` and");
+    }
+    check_options("truncate", r#"{"rows": [{"usual": "a"}]}"#, "no `columns`");
     check_options(
         "truncate",
         r#"{"rows": [{"pattern": "("}]}"#,
