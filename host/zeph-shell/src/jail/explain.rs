@@ -60,8 +60,14 @@ const SEEN: [&str; 8] = [
     "/usr", "/bin", "/sbin", "/lib", "/lib64", "/proc", "/dev", "/tmp",
 ];
 
-/// What programs print beside a refusal when it was a Unix socket that they wanted to make.
-const SOCKETS: [&str; 3] = ["AF_UNIX", ".sock", "listen EPERM"];
+/// What programs print when a system call was refused.
+const REFUSED: [&str; 2] = ["Operation not permitted", "operation not permitted"];
+
+/// What programs print beside that when it was a Unix socket that they wanted to make.
+const SOCKETS: [&str; 2] = ["AF_UNIX", "listen EPERM"];
+
+/// What programs print when nobody serves a port or a socket.
+const SILENT: [&str; 3] = ["Connection refused", "connection refused", "ECONNREFUSED"];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum JailRefusal {
@@ -76,7 +82,7 @@ enum JailRefusal {
 ///
 /// Shape:  `None` when nothing in `tail` looks like the jail's doing.
 /// Limits: looks at the last 16 KiB.
-pub fn explain(tail: &str, policy: &JailPolicy, walls: SocketWalls) -> Option<String> {
+pub fn explain(tail: &str, policy: &JailPolicy, walls: &SocketWalls) -> Option<String> {
     let start = tail.len().saturating_sub(TAIL_BYTES_MAX);
     let start = (start..=tail.len()).find(|at| tail.is_char_boundary(*at))?;
     let tail = &tail[start..];
@@ -85,24 +91,33 @@ pub fn explain(tail: &str, policy: &JailPolicy, walls: SocketWalls) -> Option<St
     of_lines.or_else(|| of_sockets(tail, walls))
 }
 
-/// Says so when the system call that makes a Unix socket was refused, or nobody answered at one that may be covered: the line that says what
-/// for may be another one.
-fn of_sockets(tail: &str, walls: SocketWalls) -> Option<String> {
-    let has = |words: &[&str]| words.iter().any(|words| tail.contains(words));
-    let is_refused = has(&["Operation not permitted", "operation not permitted"]);
-    let is_silent = has(&["Connection refused", "connection refused", "ECONNREFUSED"]);
-    if walls.are_covered && is_silent && has(&SOCKETS) {
-        return Some(
-            "the jail covers Unix sockets that were served when a command begins, those of earlier commands as well: commands reach a \
-             server that goes on in the background by a port of the loopback"
-                .to_owned(),
-        );
+/// Says so when the system call that makes a Unix socket was refused, or nobody answered at one that is covered. The line that says for what
+/// may be another one; that of a connection names the socket, since ports are refused with the same words.
+fn of_sockets(tail: &str, walls: &SocketWalls) -> Option<String> {
+    let is_covered = |word: &&str| {
+        let name = Path::new(word).file_name();
+        name.is_some() && walls.covered.iter().any(|path| path.file_name() == name)
+    };
+    if has(tail, &SILENT)
+        && let Some(name) = words(tail).find(is_covered)
+    {
+        return Some(format!(
+            "the jail covers `{name}`, as it does every Unix socket that was served when a command begins, those of earlier commands as \
+             well: commands reach a server that goes on in the background by a port of the loopback"
+        ));
     }
-    (walls.are_refused && is_refused && has(&SOCKETS)).then(|| {
+    let mut refused = tail.lines().filter(|line| has(line, &REFUSED)).peekable();
+    let is_named = |line: &str| words(line).any(|word| word.ends_with(".sock"));
+    let is_socket = refused.peek().is_some() && (has(tail, &SOCKETS) || refused.any(is_named));
+    (walls.are_refused && is_socket).then(|| {
         "the jail lets a command make Unix sockets only where it can cover those of other programs: here there are too many, or they \
          may lie in directories that hold too much to be looked through; use a port of the loopback instead"
             .to_owned()
     })
+}
+
+fn has(text: &str, phrases: &[&str]) -> bool {
+    phrases.iter().any(|phrase| text.contains(phrase))
 }
 
 /// Says so when a command failed for want of the network, judging by the end of what it printed: some package managers report errors
@@ -197,14 +212,18 @@ fn is_writable(place: &Path, policy: &JailPolicy) -> bool {
 
 /// The last word that looks like a path: quoted, or between a colon or space and a colon.
 fn path_in(text: &str) -> Option<&str> {
-    let borders = |c: char| {
+    words(text).rev().find(|word| {
+        word.contains('/') && word.len() > 1 && !word.contains("://") && !word.ends_with("/bash")
+    })
+}
+
+/// What stands between blanks, quotes, brackets and commas, without colons around it. Some are empty.
+fn words(text: &str) -> impl DoubleEndedIterator<Item = &str> {
+    let is_border = |c: char| {
         matches!(
             c,
             '\'' | '"' | '`' | '‘' | '’' | '(' | ')' | '[' | ']' | ','
         ) || c.is_whitespace()
     };
-    let mut words = text.split(borders).rev().map(|word| word.trim_matches(':'));
-    words.find(|word| {
-        word.contains('/') && word.len() > 1 && !word.contains("://") && !word.ends_with("/bash")
-    })
+    text.split(is_border).map(|word| word.trim_matches(':'))
 }

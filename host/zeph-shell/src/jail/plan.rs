@@ -211,7 +211,7 @@ pub(super) fn sockets(policy: &JailPolicy, view: &View) -> Sockets {
 pub(super) fn walls(sockets: Sockets, view: &View) -> SocketWalls {
     SocketWalls {
         are_refused: sockets.unix == Family::Refused,
-        are_covered: view.covers_sockets,
+        covered: Arc::clone(&view.covered_sockets),
     }
 }
 

@@ -171,7 +171,7 @@ impl Guard {
 
     /// What stood between the run and named sockets.
     pub fn socket_walls(&self) -> SocketWalls {
-        self.sockets
+        self.sockets.clone()
     }
 
     /// Ends every process of the run's cgroup; without one it does nothing. Never blocks for long; may be called again.

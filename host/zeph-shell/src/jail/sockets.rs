@@ -6,6 +6,7 @@ use std::os::fd::AsRawFd as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rustix::io::Errno;
 
@@ -23,12 +24,12 @@ const LIST: &str = "/proc/net/unix";
 const COLUMNS: usize = 7;
 
 /// What stands between a run and named sockets.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SocketWalls {
     /// Whether it could make none.
     pub are_refused: bool,
-    /// Whether some that are served were covered.
-    pub are_covered: bool,
+    /// Those that were served and covered.
+    pub covered: Arc<[PathBuf]>,
 }
 
 /// The sockets that somebody serves.

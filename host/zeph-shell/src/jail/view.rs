@@ -62,8 +62,8 @@ pub(super) struct View {
     pub(super) visible: Vec<PathBuf>,
     /// Whether named sockets may be made: none of others can be reached.
     pub(super) makes_sockets: bool,
-    /// Whether sockets of others are covered.
-    pub(super) covers_sockets: bool,
+    /// Sockets of others that are served, and covered.
+    pub(super) covered_sockets: Arc<[PathBuf]>,
 }
 
 /// Where commands find the certificates they are to trust, if these are others than those of the machine.
@@ -135,7 +135,7 @@ pub(super) fn make(
         home,
         visible,
         makes_sockets: !sockets.is_open,
-        covers_sockets: !sockets.served.is_empty(),
+        covered_sockets: sockets.served.into(),
     })
 }
 
@@ -312,7 +312,7 @@ fn looked(
         home: scratch.to_owned(),
         visible: Vec::new(),
         makes_sockets: false,
-        covers_sockets: false,
+        covered_sockets: Arc::default(),
     }
 }
 

@@ -204,7 +204,7 @@ fn explanation(policy: &JailPolicy, finished: &CommandResult) -> Option<String> 
         return None;
     }
     let captured = &finished.captured;
-    jail::explain(tail(&captured.stderr), policy, finished.socket_walls)
+    jail::explain(tail(&captured.stderr), policy, &finished.socket_walls)
         .or_else(|| jail::explain_offline(tail(&captured.stdout), policy))
 }
 

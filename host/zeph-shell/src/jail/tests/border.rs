@@ -132,6 +132,23 @@ fn denials_are_explained() {
             Some("port of the loopback"),
         ),
         (
+            "connection to server on socket \"/w/.s.PGSQL.5432\" failed: Connection refused",
+            Some("`/w/.s.PGSQL.5432`"),
+        ),
+        ("connect ECONNREFUSED /tmp/other.sock", None),
+        (
+            "    self.sock = self._create_connection(\n    sock.connect(sa)\nConnectionRefusedError: [Errno 111] Connection refused",
+            None,
+        ),
+        (
+            "    self.sock = open_raw(self.port)\nPermissionError: [Errno 1] Operation not permitted",
+            None,
+        ),
+        (
+            "nginx: bind() to unix:/w/x.sock failed (1: Operation not permitted)",
+            Some("Unix sockets"),
+        ),
+        (
             "curl: (7) Failed to connect to 127.0.0.1 port 80: Connection refused",
             None,
         ),
@@ -144,9 +161,9 @@ fn denials_are_explained() {
     ] {
         let walls = SocketWalls {
             are_refused: true,
-            are_covered: true,
+            covered: ["/w/app.sock", "/w/.s.PGSQL.5432"].map(Into::into).into(),
         };
-        let got = explain(tail, &room.policy, walls);
+        let got = explain(tail, &room.policy, &walls);
         match expect {
             Some(words) => assert!(
                 got.as_deref().is_some_and(|got| got.contains(words)),
@@ -165,7 +182,7 @@ fn sockets_that_are_allowed_explain_nothing() {
         "x b.sock\nchattr: Operation not permitted while setting flags on b.sock",
         "connect ECONNREFUSED /tmp/a.sock",
     ] {
-        let told = explain(tail, &room.policy, SocketWalls::default());
+        let told = explain(tail, &room.policy, &SocketWalls::default());
         assert_eq!(told, None, "{tail}");
     }
 }
