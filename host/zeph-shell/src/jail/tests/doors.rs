@@ -273,6 +273,20 @@ fn decoys_take_no_place_from_the_files_of_the_user() {
     assert_eq!(run("rm -rf z; ls").stdout, "a\n");
 }
 
+/// A file that is renamed or linked keeps the time of its birth: decoys made of older files are newer than the user's all the same.
+#[test]
+fn decoys_made_of_older_files_take_no_place_either() {
+    let room = Room::new();
+    room.run("mkdir -p f z && seq 1700 | sed s,^,f/, | xargs touch && seq 1700 | sed s,^,z/, | xargs mkdir");
+    room.host("mkdir -p user/deep && echo ok > user/deep/.tool-versions");
+    let end = room.run(
+        "for i in $(seq 850); do mv f/$i z/$i/.tool-versions; done; for i in $(seq 851 1700); do ln f/$i z/$i/.tool-versions; done; ls z/*/.tool-versions | wc -l",
+    );
+    assert_eq!(end.stdout, "1700\n", "{end:#?}");
+    room.run("echo evil > user/deep/.tool-versions");
+    assert_eq!(room.host("cat user/deep/.tool-versions"), "ok\n");
+}
+
 /// Each is a repository that the command may change and remove, in the process that knows who made it.
 #[test]
 fn very_many_new_repositories_are_in_nobodys_way() {

@@ -1,9 +1,11 @@
 //! What is protected in the writable directories: files that programs obey, hidden ones, and those with names elsewhere.
 
 use std::collections::HashSet;
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use super::LINKED_MAX;
 use crate::jail::git::{self, OutsideGit};
@@ -27,13 +29,13 @@ impl Doors {
     }
 
     /// The same where not all can be held, and how many of the first ones to hold if that can be, else how many fewer, `held_min` at
-    /// last. What no command can have made comes first, then what is older, and what commands are known to have made last: however many
-    /// they make, they take no place from the others.
+    /// last. What no command can have made comes first, then what has had its name for longer, and what commands are known to have made
+    /// last: however many they make, they take no place from the others.
     pub(super) fn ranked(self, survey: &Survey, held_min: usize) -> (Self, [usize; 3]) {
         let is_made = |path: &Path| survey.made.is_made_door(path);
         let ranked = self.0.into_iter().map(|path| {
             let may_be_made = !doors::is_door_when_new(&path);
-            (is_made(&path), may_be_made, made_at(&path), path)
+            (is_made(&path), may_be_made, named_at(&path), path)
         });
         let mut ranked: Vec<(bool, bool, _, PathBuf)> = ranked.collect();
         ranked.sort();
@@ -45,11 +47,33 @@ impl Doors {
     }
 }
 
-/// When a file was made, which no command can set; of an unknown time, it counts as new.
-fn made_at(path: &Path) -> (bool, Option<SystemTime>) {
+/// When a file can have got its name at the latest; of an unknown time, it counts as new. A file that is renamed or linked keeps the time
+/// of its birth and changes then, so the latest of its times counts, and that of the birth of its directory. No command can make that time
+/// earlier, and later only of files that it may change. An edit makes it later, too.
+///
+/// Limits: that `.hg` of `.hg/hgrc` got its name is not seen. Its time of change says nothing: any file made in it sets it.
+fn named_at(path: &Path) -> (bool, Option<SystemTime>) {
     let about = path.symlink_metadata().ok();
-    let made = about.and_then(|about| about.created().ok());
-    (made.is_none(), made)
+    let folder = path.parent().map(Path::symlink_metadata);
+    let folder = folder.and_then(Result::ok);
+    let born = |about: &Metadata| about.created().ok();
+    let times = [
+        about.as_ref().and_then(born),
+        about.as_ref().and_then(changed_at),
+        folder.as_ref().and_then(born),
+    ];
+    let latest = times
+        .into_iter()
+        .flatten()
+        .max()
+        .filter(|_| about.is_some());
+    (latest.is_none(), latest)
+}
+
+fn changed_at(about: &Metadata) -> Option<SystemTime> {
+    let seconds = u64::try_from(about.ctime()).ok()?;
+    let nanoseconds = u32::try_from(about.ctime_nsec()).ok()?;
+    SystemTime::UNIX_EPOCH.checked_add(Duration::new(seconds, nanoseconds))
 }
 
 /// Everything in the writable directories that is held or watched, of `doors` the first `doors_max`.
