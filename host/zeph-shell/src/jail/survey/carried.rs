@@ -5,6 +5,7 @@ use std::collections::{HashSet, VecDeque};
 use std::hash::Hash;
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use super::{DirectoryStamp, Folder, Look, Survey, Use, is_fetched, is_of_git, lies_in_fetched};
 use crate::jail::{doors, git};
@@ -13,7 +14,7 @@ use crate::jail::{doors, git};
 const ENTRIES_MAX: usize = if cfg!(test) { 25_000 } else { 100_000 };
 
 /// Most directories that stay under watch: each costs a system call before and after a run. Others are told.
-const FOLDERS_MAX: usize = 50_000;
+const FOLDERS_MAX: usize = if cfg!(test) { 1_000 } else { 50_000 };
 
 /// Most entries that the first look of all reads beyond its limit, by name alone: a tenth of a second.
 const NAMES_MAX: usize = 200_000;
@@ -56,19 +57,28 @@ pub(super) fn over(look: &mut Look<'_>, before: &Survey) {
 
 /// Takes over the directories that did not change, and gives the others, the uppermost first.
 fn folders(survey: &mut Survey, before: &Survey) -> Vec<(PathBuf, DirectoryStamp)> {
+    let not_met = before.folders.iter();
+    let not_met = not_met.filter(|(path, _)| !survey.folders.contains_key(*path));
+    let still = not_met.filter_map(|(path, then)| {
+        let now = DirectoryStamp::of(path).filter(|now| now.is_of(*then))?;
+        Some((path, *then, now))
+    });
+    let mut still: Vec<(&PathBuf, DirectoryStamp, DirectoryStamp)> = still.collect();
+    let room = FOLDERS_MAX.saturating_sub(survey.folders.len());
+    if still.len() > room {
+        // Those that a command made to fill the watch came after what was to be displaced.
+        still.sort_by_cached_key(|(path, ..)| {
+            let is_fetched = lies_in_fetched(path, &survey.roots);
+            (is_fetched, born(path), path.components().count(), *path)
+        });
+        let beyond = still.drain(room..).map(|(path, ..)| path.clone());
+        survey.unread.extend(beyond);
+    }
     let mut changed = Vec::new();
-    for (path, then) in &before.folders {
-        if survey.folders.contains_key(path) {
-            continue;
-        }
-        let now = DirectoryStamp::of(path).filter(|now| now.is_of(*then));
-        match now {
-            None => {}
-            Some(_) if survey.folders.len() + changed.len() >= FOLDERS_MAX => {
-                survey.unread.push(path.clone());
-            }
-            Some(now) if now.differs(*then, before.clock) => changed.push((path.clone(), now)),
-            Some(now) => drop(survey.folders.insert(path.clone(), now)),
+    for (path, then, now) in still {
+        match now.differs(then, before.clock) {
+            true => changed.push((path.clone(), now)),
+            false => drop(survey.folders.insert(path.clone(), now)),
         }
     }
     changed.sort_by_cached_key(|(path, _)| {
@@ -76,6 +86,13 @@ fn folders(survey: &mut Survey, before: &Survey) -> Vec<(PathBuf, DirectoryStamp
         (is_fetched, path.components().count(), path.clone())
     });
     changed
+}
+
+/// When a directory was made; of an unknown time, it counts as new.
+fn born(path: &Path) -> (bool, Option<SystemTime>) {
+    let about = path.symlink_metadata();
+    let born = about.and_then(|about| about.created()).ok();
+    (born.is_none(), born)
 }
 
 /// Takes over the single places that are still there.
@@ -122,7 +139,9 @@ pub(super) fn look_for_places(survey: &mut Survey) {
         .cloned()
         .collect();
     let mut left = NAMES_MAX;
-    while let Some(folder) = next.pop_front() {
+    while left > 0
+        && let Some(folder) = next.pop_front()
+    {
         let mut of_git = Vec::new();
         for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
             if left == 0 {
@@ -162,6 +181,7 @@ mod tests {
     use zeph_core::policy::PrivatePaths;
 
     use super::super::{ENTRIES_MAX, Survey, take};
+    use super::FOLDERS_MAX;
 
     fn look(root: &Path, before: Option<&Survey>) -> Survey {
         let roots = [root.to_owned()];
@@ -219,6 +239,29 @@ mod tests {
         let survey = look(&root, Some(&survey));
         assert!(survey.doors.contains(&deep.join("new/.idea")));
         assert!(!survey.doors.contains(&places[2]));
+    }
+
+    /// More directories than stay under watch: those that were there before are not displaced.
+    #[test]
+    fn many_new_directories_displace_none_that_were_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let places = project(&root);
+        let mut survey = look(&root, None);
+        let were_there: Vec<PathBuf> = survey.folders.keys().cloned().collect();
+        fill(&root.join("a"));
+        let many = root.join("a/many");
+        std::fs::create_dir(&many).unwrap();
+        for number in 0..FOLDERS_MAX + 500 {
+            std::fs::create_dir(many.join(number.to_string())).unwrap();
+        }
+        for _ in 0..3 {
+            survey = look(&root, Some(&survey));
+            let is_watched = |path: &&PathBuf| survey.folders.contains_key(*path);
+            assert_eq!(were_there.iter().find(|path| !is_watched(path)), None);
+            assert!(knows(&survey, &places));
+        }
+        assert!(!survey.unread.is_empty());
     }
 
     #[test]
