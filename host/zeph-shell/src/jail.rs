@@ -59,6 +59,7 @@ mod support;
 mod survey;
 mod sweep;
 mod system;
+mod told;
 mod toolchain;
 mod trusted;
 mod view;
@@ -86,12 +87,12 @@ use apple as system_jail;
 #[cfg(target_os = "linux")]
 use plan as system_jail;
 
-use aftermath::ToldUnread;
 use new_repositories::NewRepositories;
 use private::OpenWatch;
 use roots::{GrantedPaths, Roots};
 use survey::Survey;
 use system::SystemMounts;
+use told::Told;
 use zeph_core::user::{ToolUser, run_as};
 use zeph_jail::plan::MadeFile;
 
@@ -265,8 +266,8 @@ pub struct Jail {
     survey: Mutex<Option<Arc<Survey>>>,
     /// The mounts of the system.
     system: SystemMounts,
-    /// Which directories were reported as too full to be looked through.
-    told: Arc<ToldUnread>,
+    /// What was reported as neither looked at nor compared.
+    told: Arc<Told>,
     /// The repositories that commands made.
     made: Arc<NewRepositories>,
     /// What serves the ways out of commands that may reach hosts.

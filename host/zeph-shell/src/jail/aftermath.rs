@@ -7,7 +7,7 @@
 use std::collections::{BTreeSet, HashSet};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use rustix::fs::RenameFlags;
 use zeph_core::text::plain_line;
@@ -18,8 +18,9 @@ use super::names::Names;
 use super::new_repositories::{self, Extent, Loose};
 use super::place::{Before, PlaceWatch};
 use super::place_state::{self, PlaceState};
-use super::survey::{Survey, lies_in_fetched};
+use super::survey::Survey;
 use super::sweep::{self, DirectoryOrigin, NewDoor, Sweep};
+use super::told::{LeftOut, Told};
 use super::view::View;
 use super::{git, gitruns, host_writes};
 use crate::held_object;
@@ -42,25 +43,6 @@ pub struct AftermathFinding {
     pub text: String,
 }
 
-/// The directories of which was said that they are too full to be looked through.
-#[derive(Debug, Default)]
-pub(super) struct ToldUnread(Mutex<HashSet<PathBuf>>);
-
-impl ToldUnread {
-    /// Notes what is told now; says whether it is more than was told before. Packages count the first time only: they come and go.
-    fn grows(&self, survey: &Survey) -> bool {
-        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_first = told.is_empty();
-        let mut grows = false;
-        for folder in &survey.unread {
-            let is_known = folder.ancestors().any(|above| told.contains(above));
-            grows |= !is_known && (is_first || !lies_in_fetched(folder, &survey.roots));
-        }
-        told.extend(survey.unread.iter().cloned());
-        grows
-    }
-}
-
 /// What to look at.
 #[derive(Debug, Default)]
 pub(super) struct Aftermath {
@@ -68,8 +50,9 @@ pub(super) struct Aftermath {
     kept: Vec<PlaceState>,
     guarded: HashSet<PathBuf>,
     loose: Vec<Loose>,
+    left_out: LeftOut,
     survey: Option<Arc<Survey>>,
-    told: Arc<ToldUnread>,
+    told: Arc<Told>,
     /// What was known before the run.
     findings: Vec<AftermathFinding>,
     /// Until the end of the look.
@@ -77,13 +60,14 @@ pub(super) struct Aftermath {
 }
 
 impl Aftermath {
-    /// `told` is of which directories it was said already that they are too full.
-    pub(super) fn new(view: View, survey: &Arc<Survey>, told: &Arc<ToldUnread>) -> Self {
+    /// `told` is what was said already of what is neither looked at nor compared.
+    pub(super) fn new(view: View, survey: &Arc<Survey>, told: &Arc<Told>) -> Self {
         Self {
             watched: view.watched,
             kept: view.kept,
             guarded: view.guarded.into_iter().collect(),
             loose: view.loose,
+            left_out: view.left_out,
             survey: Some(Arc::clone(survey)),
             told: Arc::clone(told),
             findings: view.findings,
@@ -94,6 +78,7 @@ impl Aftermath {
     /// Looks at every place. Findings name what was done.
     pub(super) fn look(mut self) -> Vec<AftermathFinding> {
         let mut findings = std::mem::take(&mut self.findings);
+        findings.extend(self.told.left_out(&self.left_out));
         // More than one look may come to a place.
         let mut met = HashSet::new();
         let mut put_aside = |path: &Path| match met.insert(path.to_owned()) {
@@ -181,12 +166,12 @@ impl Aftermath {
             .filter(|folder| folder.of != DirectoryOrigin::Fetched)
             .map(|folder| &folder.path)
             .collect();
-        let grows = self.told.grows(survey);
-        let unread = match (made.is_empty(), grows) {
-            (false, _) => made,
-            (true, true) => survey.unread.iter().collect(),
-            (true, false) => return None,
+        let unread = match made.is_empty() {
+            false => made,
+            true if self.told.has_more(survey) => survey.unread.iter().collect(),
+            true => return None,
         };
+        self.told.note(&unread);
         let path = unread.iter().min_by_key(|path| path.components().count())?;
         Some(AftermathFinding {
             path: path.to_path_buf(),

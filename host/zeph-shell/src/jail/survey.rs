@@ -40,7 +40,7 @@ pub(super) struct Survey {
     pub(super) made: Arc<NewRepositories>,
     /// Files that programs outside obey, below the uppermost level.
     pub(super) doors: Vec<PathBuf>,
-    /// Files that have another name outside the directories, or in a part of them that was not looked at.
+    /// Files that have another name outside the directories, or in a part of them that was not looked at; those among packages last.
     pub(super) linked: Vec<PathBuf>,
     /// Files with several names, and how many each has.
     pub(super) links: HashMap<FileKey, u64>,
@@ -363,7 +363,7 @@ impl Survey {
             .iter()
             .filter(|(_, (seen, n))| seen.len() as u64 >= *n);
         let seen: HashSet<FileKey> = seen.map(|(key, _)| *key).collect();
-        self.linked = elsewhere(names);
+        self.linked = elsewhere(names, &self.roots);
         if self.complete {
             return;
         }
@@ -430,12 +430,12 @@ fn look_for_names(names: &mut LinkNames, unread: &[PathBuf], roots: &[PathBuf]) 
     }
 }
 
-/// Files of which not every name was seen.
-fn elsewhere(names: LinkNames) -> Vec<PathBuf> {
+/// Files of which not every name was seen; those among packages come last.
+fn elsewhere(names: LinkNames, roots: &[PathBuf]) -> Vec<PathBuf> {
     let files = names.into_values();
     let outside = files.filter(|(seen, total)| (seen.len() as u64) < *total);
     let mut paths: Vec<PathBuf> = outside.flat_map(|(seen, _)| seen).collect();
-    paths.sort_by_key(|path| (depth(path), path.clone()));
+    paths.sort_by_cached_key(|path| (lies_in_fetched(path, roots), depth(path), path.clone()));
     paths
 }
 

@@ -22,7 +22,8 @@ use super::path_rules::PathRules;
 use super::place::{Hold, MountPlace, PlaceKind, PlaceWatch, Places};
 use super::place_state::{PlaceState, Why};
 use super::policy::JailPolicy;
-use super::survey::Survey;
+use super::survey::{Survey, lies_in_fetched};
+use super::told::LeftOut;
 use super::{JailError, Roots, sockets, system};
 
 /// Most files with names elsewhere that are made read-only; each is a mount. Changes of more are told.
@@ -54,6 +55,8 @@ pub(super) struct View {
     pub(super) guarded: Vec<PathBuf>,
     /// Repositories that are looked at when they were changed.
     pub(super) loose: Vec<Loose>,
+    /// What should be compared and is not.
+    pub(super) left_out: LeftOut,
     /// What the caller should know of this view.
     pub(super) findings: Vec<AftermathFinding>,
     /// The home inside.
@@ -119,19 +122,19 @@ pub(super) fn make(
     checks.extend(places.held.iter().chain(&elsewhere).map(MountPlace::check));
     let held: HashSet<&PathBuf> = held_links(survey).collect();
     let linked = survey.linked.iter().filter(|file| !held.contains(file));
-    let linked: Vec<&PathBuf> = linked.collect();
-    let mut findings = roots.findings();
-    findings.extend(left_out(&linked));
-    findings.extend(left_out(&places.compared.iter().collect::<Vec<_>>()));
+    let mut compared = ComparedFiles::default();
+    compared.add(linked, Why::Linked, roots);
+    compared.add(places.compared.iter(), Why::OneOfMany, roots);
     Ok(View {
-        kept: compared(&linked).chain(doors(&places)).collect(),
+        kept: compared.kept,
+        left_out: compared.left_out,
         checks,
         mounts,
         rules,
         watched: places.watched,
         guarded: places.guarded,
         loose: places.loose.iter().map(|path| Loose::now(path)).collect(),
-        findings,
+        findings: roots.findings(),
         home,
         visible,
         makes_sockets: !sockets.is_open,
@@ -181,12 +184,6 @@ fn most_frequent(places: &[MountPlace]) -> Option<String> {
         .into_iter()
         .max_by_key(|(name, count)| (*count, *name));
     most.map(|(name, _)| name.to_string_lossy().into_owned())
-}
-
-/// Files that programs obey and that are not held, because there are too many.
-fn doors(places: &Places) -> impl Iterator<Item = PlaceState> {
-    let doors = places.compared.iter().take(COMPARED_MAX);
-    doors.filter_map(|path| PlaceState::now(path, Why::OneOfMany))
 }
 
 /// The rules of the full jail, whose root, home and directories in memory are private.
@@ -294,14 +291,15 @@ fn looked(
 ) -> View {
     findings.extend(roots.findings());
     let places = places.sorted();
-    let all_linked: Vec<&PathBuf> = survey.linked.iter().collect();
-    findings.extend(left_out(&all_linked));
+    let mut compared = ComparedFiles::default();
+    compared.add(survey.linked.iter(), Why::Linked, roots);
     let linked: HashSet<&PathBuf> = survey.linked.iter().collect();
     let held = places.held.iter();
     let obeyed = held.filter(|place| place.hold == Hold::ReadOnly && !linked.contains(&place.path));
     let obeyed = obeyed.filter_map(|place| PlaceState::now(&place.path, Why::Obeyed));
     View {
-        kept: obeyed.chain(compared(&all_linked)).collect(),
+        kept: obeyed.chain(compared.kept).collect(),
+        left_out: compared.left_out,
         mounts: Vec::new(),
         checks: Vec::new(),
         rules: Vec::new(),
@@ -331,22 +329,26 @@ fn own_checks(policy: &JailPolicy) -> impl Iterator<Item = MountCheck> {
     read.chain(write).map(|place| place.check())
 }
 
-fn compared(linked: &[&PathBuf]) -> impl Iterator<Item = PlaceState> {
-    let first = linked.iter().take(COMPARED_MAX);
-    first.filter_map(|file| PlaceState::now(file, Why::Linked))
+/// Files that should stay as they are and that no mount protects.
+#[derive(Debug, Default)]
+struct ComparedFiles {
+    kept: Vec<PlaceState>,
+    left_out: LeftOut,
 }
 
-/// How many files are not even compared.
-fn left_out(files: &[&PathBuf]) -> Option<AftermathFinding> {
-    let (first, more) = files.get(COMPARED_MAX..)?.split_first()?;
-    Some(AftermathFinding {
-        path: first.to_path_buf(),
-        text: format!(
-            "`{}` and {} more files should stay as they are, but there are too many: a change of one is neither prevented nor told",
-            first.display(),
-            more.len()
-        ),
-    })
+impl ComparedFiles {
+    /// Adds the first of some files, with those among packages last, and counts the others. Of packages none is counted: package managers
+    /// link very many files to their stores, and no user can do anything about it.
+    fn add<'a>(&mut self, files: impl Iterator<Item = &'a PathBuf>, why: Why, roots: &Roots) {
+        let mut files = files;
+        let first = files.by_ref().take(COMPARED_MAX);
+        self.kept
+            .extend(first.filter_map(|file| PlaceState::now(file, why)));
+        for file in files.take_while(|file| !lies_in_fetched(file, &roots.writable)) {
+            self.left_out.first.get_or_insert_with(|| file.clone());
+            self.left_out.n += 1;
+        }
+    }
 }
 
 fn mounts_of(place: &MountPlace) -> Vec<Mount> {

@@ -111,6 +111,41 @@ fn what_cannot_be_looked_at_is_told_once() {
     );
 }
 
+/// A command makes a directory that cannot be looked at beside one of the user: each is told, and once.
+#[test]
+fn what_cannot_be_looked_at_of_the_user_is_told_after_that_of_a_command() {
+    let room = Room::new();
+    room.host("mkdir -p lib/a && cd lib/a && seq 20100 | xargs touch");
+    let jail = room.jail();
+    let run = |script: &str| super::harness::run(&jail, &room.work, script).findings;
+    let of_command = run("mkdir pad && cd pad && seq 25500 | xargs touch");
+    assert!(of_command[0].path.ends_with("pad"), "{of_command:?}");
+    let of_user = run("true");
+    assert!(
+        of_user.len() == 1 && of_user[0].text.contains("too much"),
+        "{of_user:?}"
+    );
+    assert_eq!(run("true"), []);
+}
+
+/// As package managers link to their stores; of the user's own files, too many to be compared are told once.
+#[test]
+fn very_many_hard_links_are_told_once_and_none_of_packages() {
+    let room = Room::new();
+    room.host("mkdir ../outside/store && cd ../outside/store && seq 4200 | xargs touch");
+    room.host("mkdir node_modules && cp -al ../outside/store node_modules/a");
+    let jail = room.jail();
+    let run = || super::harness::run(&jail, &room.work, "true").findings;
+    assert_eq!(run(), []);
+    room.host("cp -al ../outside/store own");
+    let told = run();
+    assert!(
+        told.len() == 1 && told[0].text.contains("and 135 more files"),
+        "{told:?}"
+    );
+    assert_eq!(run(), []);
+}
+
 /// A link beyond the first ones, and one in a folder of packages, are not made read-only.
 #[test]
 fn hard_links_that_are_not_held_are_told_when_changed() {

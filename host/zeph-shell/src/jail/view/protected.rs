@@ -151,7 +151,8 @@ pub(super) fn places(
 /// replaced as a whole: those are compared instead, like what is beyond the limit.
 pub(super) fn held_links(survey: &Survey) -> impl Iterator<Item = &PathBuf> {
     let linked = survey.linked.iter();
+    // Those among packages are the last ones.
     linked
-        .filter(|file| !lies_in_fetched(file, &survey.roots))
+        .take_while(|file| !lies_in_fetched(file, &survey.roots))
         .take(LINKED_MAX)
 }
