@@ -90,7 +90,7 @@ use plan as system_jail;
 use new_repositories::NewRepositories;
 use private::OpenWatch;
 use roots::{GrantedPaths, Roots};
-use survey::Survey;
+use survey::{Survey, SurveyScope};
 use system::SystemMounts;
 use told::Told;
 use zeph_core::user::{ToolUser, run_as};
@@ -429,9 +429,13 @@ impl Jail {
         }
         let before = held.take();
         let before = before.filter(|before| before.roots == roots.writable);
-        let directories = (roots.writable.as_slice(), roots.readable.as_slice());
-        let of_jail = (&self.made, &*self.policy.private);
-        let survey = Arc::new(survey::take(directories, of_jail, before.as_deref()));
+        let scope = SurveyScope {
+            writable: &roots.writable,
+            read_only: &roots.readable,
+            made: &self.made,
+            private: &self.policy.private,
+        };
+        let survey = Arc::new(survey::take(scope, before.as_deref()));
         *held = Some(Arc::clone(&survey));
         survey
     }

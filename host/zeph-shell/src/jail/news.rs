@@ -134,7 +134,7 @@ mod tests {
     use zeph_core::policy::PrivatePaths;
 
     use super::has_news;
-    use crate::jail::survey;
+    use crate::jail::survey::{self, SurveyScope};
 
     type Make = fn(&Path);
 
@@ -188,9 +188,13 @@ mod tests {
             touch(&base.join("project/one"));
             std::fs::hard_link(base.join("project/one"), base.join("project/two")).unwrap();
             let private = PrivatePaths::new(&["/**/*.pem".to_owned()]).unwrap();
-            let (writable, shown) = ([base.join("project")], [base.join("shown")]);
-            let made = Arc::default();
-            let survey = survey::take((&writable, &shown), (&made, &private), None);
+            let scope = SurveyScope {
+                writable: &[base.join("project")],
+                read_only: &[base.join("shown")],
+                made: &Arc::default(),
+                private: &private,
+            };
+            let survey = survey::take(scope, None);
             make(&base);
             assert_eq!(has_news(&survey, &private), expect, "{name}");
         }

@@ -139,21 +139,27 @@ struct Look<'a> {
     left: usize,
 }
 
-/// Looks through `writable`, and through `read_only` for sockets and private files alone. What is beyond the limit is taken over from
-/// the look `before` this one; the first of all looks for it by name.
-pub(super) fn take(
-    (writable, read_only): (&[PathBuf], &[PathBuf]),
-    (made, private): (&Arc<NewRepositories>, &PrivatePaths),
-    before: Option<&Survey>,
-) -> Survey {
+/// Directories to be looked through, and what is known of them.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SurveyScope<'a> {
+    pub(super) writable: &'a [PathBuf],
+    /// Those in which sockets and private files alone matter.
+    pub(super) read_only: &'a [PathBuf],
+    /// What commands made.
+    pub(super) made: &'a Arc<NewRepositories>,
+    pub(super) private: &'a PrivatePaths,
+}
+
+/// Looks through directories. What is beyond the limit is taken over from the look `before` this one; the first of all looks for it by name.
+pub(super) fn take(scope: SurveyScope<'_>, before: Option<&Survey>) -> Survey {
     let mut look = Look {
-        survey: Survey::empty(writable, made),
+        survey: Survey::empty(scope.writable, scope.made),
         names: LinkNames::new(),
-        private,
+        private: scope.private,
         left: ENTRIES_MAX,
     };
-    let writable = writable.iter().map(|path| (path, Use::Writable));
-    let read_only = read_only.iter().map(|path| (path, Use::ReadOnly));
+    let writable = scope.writable.iter().map(|path| (path, Use::Writable));
+    let read_only = scope.read_only.iter().map(|path| (path, Use::ReadOnly));
     let folders = writable.chain(read_only);
     let folders = folders.map(|(path, use_of)| look.folder(path.clone(), use_of));
     let folders: VecDeque<Folder> = folders.collect();

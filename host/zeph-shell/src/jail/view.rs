@@ -150,7 +150,7 @@ fn held(
     survey: &Survey,
     sockets: &[PathBuf],
 ) -> Result<(Places, Vec<OutsideGit>), JailError> {
-    let at_most = |doors: &Doors, doors_max: usize| {
+    let at_most = |doors: &Doors, doors_max: Option<usize>| {
         let (mut places, outside) = places(roots, survey, (doors, doors_max));
         let inside = sockets
             .iter()
@@ -167,9 +167,11 @@ fn held(
         }
     };
     let doors = Doors::all(survey);
-    at_most(&doors, usize::MAX).or_else(|too_much| {
+    at_most(&doors, None).or_else(|too_much| {
         let (doors, limits) = doors.ranked(survey, DOORS_MAX);
-        let fitting = limits.iter().find_map(|limit| at_most(&doors, *limit).ok());
+        let fitting = limits
+            .iter()
+            .find_map(|limit| at_most(&doors, Some(*limit)).ok());
         fitting.ok_or(too_much)
     })
 }
@@ -226,7 +228,7 @@ pub(super) fn alone(
     scratch: &Path,
 ) -> Result<View, JailError> {
     let home = home(policy, roots);
-    let (places, outside) = places(roots, survey, (&Doors::all(survey), usize::MAX));
+    let (places, outside) = places(roots, survey, (&Doors::all(survey), None));
     let base = base(policy, system, roots, &home);
     let mut around = PathRules::new(roots);
     for path in &base.visible {
@@ -274,7 +276,7 @@ pub(super) fn looked_at(
     survey: &Survey,
     scratch: &Path,
 ) -> View {
-    let (places, _) = places(roots, survey, (&Doors::all(survey), usize::MAX));
+    let (places, _) = places(roots, survey, (&Doors::all(survey), None));
     let base = base(policy, system, roots, &home(policy, roots));
     View {
         visible: base.visible,

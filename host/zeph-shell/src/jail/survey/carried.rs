@@ -180,16 +180,17 @@ mod tests {
 
     use zeph_core::policy::PrivatePaths;
 
-    use super::super::{ENTRIES_MAX, Survey, take};
+    use super::super::{ENTRIES_MAX, Survey, SurveyScope, take};
     use super::FOLDERS_MAX;
 
     fn look(root: &Path, before: Option<&Survey>) -> Survey {
-        let roots = [root.to_owned()];
-        take(
-            (&roots, &[]),
-            (&Arc::default(), &PrivatePaths::default()),
-            before,
-        )
+        let scope = SurveyScope {
+            writable: &[root.to_owned()],
+            read_only: &[],
+            made: &Arc::default(),
+            private: &PrivatePaths::default(),
+        };
+        take(scope, before)
     }
 
     fn fill(folder: &Path) {

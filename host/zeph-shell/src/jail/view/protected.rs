@@ -76,13 +76,15 @@ fn changed_at(about: &Metadata) -> Option<SystemTime> {
     SystemTime::UNIX_EPOCH.checked_add(Duration::new(seconds, nanoseconds))
 }
 
-/// Everything in the writable directories that is held or watched, of `doors` the first `doors_max`.
+/// Everything in the writable directories that is held or watched, of `doors` the first `doors_max`, or all.
 pub(super) fn places(
     roots: &Roots,
     survey: &Survey,
-    (doors, doors_max): (&Doors, usize),
+    (doors, doors_max): (&Doors, Option<usize>),
 ) -> (Places, Vec<OutsideGit>) {
-    let (held_doors, compared) = doors.0.split_at(doors_max.min(doors.0.len()));
+    let n_doors = doors.0.len();
+    let n_held = doors_max.map_or(n_doors, |max| max.min(n_doors));
+    let (held_doors, compared) = doors.0.split_at(n_held);
     let mut places = Places {
         made: Arc::clone(&survey.made),
         compared: compared.to_vec(),
