@@ -172,7 +172,7 @@ struct Report<'a> {
     is_summary: bool,
     /// How far in the name of a failure stands that Node tells again in its list; what is further in is, too, if it is there.
     told_depth: Option<usize>,
-    /// How far in Node tells of the last assertion.
+    /// How far in Node tells of an assertion, until something stands less far in.
     assertion_depth: Option<usize>,
 }
 
@@ -289,6 +289,9 @@ impl<'a> Report<'a> {
     fn is_internal(&mut self, lines: &Lines<'_>, line_idx: usize) -> bool {
         let line = lines.at(line_idx);
         let (text, depth) = (trim(line), line.len() - trim_start(line).len());
+        if self.assertion_depth.is_some_and(|inside| depth < inside) {
+            self.assertion_depth = None;
+        }
         if text.starts_with("generatedMessage: ") {
             let above = line_idx.checked_sub(1).map_or("", |above| lines.at(above));
             let is_first = trim_start(above).starts_with("at ") && trim_end(above).ends_with(" {");

@@ -441,11 +441,16 @@ test at a.test.js:2:1
     },
     operator: 'deepEqual'
   }
+    operator: of the line
 ℹ tests 1
 ";
     check(
         text,
-        &["      generatedMessage: false,", "      operator: 'plus'"],
+        &[
+            "      generatedMessage: false,",
+            "      operator: 'plus'",
+            "    operator: of the line",
+        ],
         &["    generatedMessage: true,", "    operator: 'deepEqual'"],
     );
 }
