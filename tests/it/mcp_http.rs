@@ -103,6 +103,43 @@ fn holds(folder: &std::path::Path, text: &[u8]) -> bool {
         })
 }
 
+/// The answer to what a call asked belongs to a call that was counted, and to the conversation that the call began.
+#[test]
+fn an_answer_is_no_further_call_of_its_token() {
+    let product = Product::new();
+    product.file("a", "");
+    let token = add_token(&product, &["ci", "--rate", "1"]);
+    let server = HttpServer::start(&product, &[]);
+    let call = |round: &Value| {
+        let meta = modern_meta(&json!({"elicitation": {}}));
+        let mut params =
+            json!({ "name": "delete_path", "arguments": {"path": "a"}, "_meta": meta });
+        params
+            .as_object_mut()
+            .unwrap()
+            .extend(round.as_object().unwrap().clone());
+        let headers = "mcp-protocol-version: 2026-07-28\r\nmcp-method: tools/call\r\nmcp-name: delete_path\r\n";
+        let body = message("tools/call", &params);
+        server
+            .request("POST /mcp", &format!("{token}{headers}"), &body)
+            .result()
+    };
+    let asked = call(&json!({}));
+    assert_eq!(asked["resultType"], "input_required", "{asked}");
+    let handle = &asked["_meta"]["zeph.host/conversation"];
+    assert!(handle.is_string(), "{asked}");
+    // One that brings no answer is a call.
+    let again = call(&json!({"requestState": asked["requestState"]}));
+    assert!(again.to_string().contains("rate_limited"), "{again}");
+    let accept = json!({"action": "accept", "content": {}});
+    let round =
+        json!({"requestState": asked["requestState"], "inputResponses": {"approval": accept}});
+    let done = call(&round);
+    assert_eq!(done["isError"], false, "{done}");
+    assert_eq!(&done["_meta"]["zeph.host/conversation"], handle, "{done}");
+    assert!(!product.work.join("a").exists());
+}
+
 #[test]
 fn any_other_address_needs_a_token_to_start() {
     let product = Product::new();

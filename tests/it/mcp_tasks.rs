@@ -45,6 +45,26 @@ fn a_command_in_the_background_is_a_task_that_carries_its_output() {
     assert!(!text(&next).contains("finished"), "{next}");
 }
 
+/// Whatever a server was killed over is told as unknown by the next one, which makes no call again.
+#[test]
+fn a_task_of_a_killed_server_ends_at_the_next() {
+    let product = Product::new();
+    let conversation = "--conversation=01900000-0000-7000-8000-000000000001";
+    let args = ["--allow", "bash", conversation];
+    let mut client = McpClient::modern(&product, &args, &capable());
+    let command = json!({"command": "sleep 1000", "background": true});
+    let begun = client.call("bash", command);
+    assert_eq!(begun["resultType"], "task", "{begun}");
+    client.kill();
+    let mut client = McpClient::modern(&product, &args, &capable());
+    let done = ended(&mut client, &begun["taskId"]);
+    assert_eq!(done["status"], "failed", "{done}");
+    assert!(
+        done["statusMessage"].to_string().contains("not made again"),
+        "{done}"
+    );
+}
+
 #[test]
 fn cancelling_a_task_ends_what_it_runs() {
     let product = Product::new();

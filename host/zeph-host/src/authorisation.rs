@@ -147,6 +147,7 @@ pub(crate) async fn decide(
     control: &CallControl,
     asked: &mut AuthorisationState,
 ) -> Result<AuthorisationResult, ToolFailure> {
+    token::count(&room.store, session).await?;
     let agreed = AgreedObjects::of(room, session, &call, asked.owner).await?;
     let policy = room.policy_of(session);
     let of = (&call, asked.reach);
@@ -383,7 +384,7 @@ async fn asked_later(
     };
     let recorded = room
         .store
-        .record_request(bound, asking, session.conversation, now_ms())
+        .record_request(bound, asking, session.asker(), now_ms())
         .await;
     let request = recorded.map_err(|error| cannot_ask(&error))?;
     let refusal = refusal.with_approve_command(&format!("{} approve {}", room.program, request.id));

@@ -83,23 +83,17 @@ pub(crate) struct Shared {
 }
 
 impl Server {
-    /// A server of the tools of `host` to one client. Must be called inside a runtime.
+    /// A server of the tools of `host`. Must be called inside a runtime.
     pub(crate) fn new(host: &Host) -> Self {
-        Self::of(host, None, false)
-    }
-
-    /// A server of the tools of `host` to many clients, who ask about tasks of servers that are no more, too. Must be called inside a
-    /// runtime.
-    pub(crate) fn of_many(host: &Host) -> Self {
-        Self::of(host, None, true)
+        Self::of(host, None)
     }
 
     /// A server of the tools of one native server. Must be called inside a runtime.
     pub(crate) fn of_native(host: &Host, native: NativeServer) -> Self {
-        Self::of(host, Some(Arc::new(native)), false)
+        Self::of(host, Some(Arc::new(native)))
     }
 
-    fn of(host: &Host, native: Option<Arc<NativeServer>>, takes_over: bool) -> Self {
+    fn of(host: &Host, native: Option<Arc<NativeServer>>) -> Self {
         let closing = CancellationToken::new();
         let holdings = Arc::<Holdings>::default();
         let shared = Arc::new_cyclic(|shared| Shared {
@@ -116,7 +110,7 @@ impl Server {
             ),
             metrics: Arc::default(),
             closing,
-            _sweeping: sweeping(Weak::clone(shared), &holdings, takes_over),
+            _sweeping: sweeping(Weak::clone(shared), &holdings),
             holdings,
         });
         Self(shared)
@@ -153,11 +147,11 @@ impl Server {
     }
 }
 
-fn sweeping(shared: Weak<Shared>, holdings: &Arc<Holdings>, takes_over: bool) -> JoinSet<()> {
+fn sweeping(shared: Weak<Shared>, holdings: &Arc<Holdings>) -> JoinSet<()> {
     let mut sweeping = JoinSet::new();
     sweeping.spawn(sweep(Weak::clone(&shared)));
     sweeping.spawn(end_revoked(Weak::clone(&shared), Arc::clone(holdings)));
-    sweeping.spawn(tasks::keep(shared, takes_over));
+    sweeping.spawn(tasks::keep(shared));
     sweeping
 }
 

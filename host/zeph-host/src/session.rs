@@ -8,7 +8,7 @@ use zeph_core::id::{CallId, ConversationId};
 use zeph_core::output::RawOutput;
 use zeph_core::policy::HeardUrls;
 use zeph_core::principal::Principal;
-use zeph_store::{Owner, TokenUse, WorkHold};
+use zeph_store::{ApprovalAsker, Owner, TokenUse, WorkHold};
 
 use crate::admission::Admission;
 use crate::clock::now_ms;
@@ -148,6 +148,14 @@ impl Session {
         Owner {
             token: self.admission.token,
             ..Owner::named(self.principal.caller_id())
+        }
+    }
+
+    /// Who asks for an approval of its calls.
+    pub(crate) fn asker(&self) -> ApprovalAsker {
+        ApprovalAsker {
+            conversation: self.conversation,
+            caller: self.owner(),
         }
     }
 

@@ -9,6 +9,7 @@ use zeph_core::id::{ApprovalId, ConversationId, Digest, ToolName};
 use zeph_core::lifetime::Lifetime;
 
 use self::call::BoundCall;
+use crate::caller::Owner;
 use crate::error::StoreError;
 use crate::store::{Access, Store};
 
@@ -22,7 +23,7 @@ pub(crate) const ONCE_MS_MAX: i64 = DAY_MS;
 
 const DAY_MS: i64 = 86_400_000;
 
-/// Most requests that wait; the oldest go first. Nobody reads more, and they stay below 64 MiB.
+/// Most requests that wait; beyond it the oldest of the caller who has most go. Nobody reads more, and they stay below 64 MiB.
 pub(crate) const REQUESTS_MAX: u32 = 1_000;
 
 /// Most requests of one conversation, so that one that asks without end does not push out the others.
@@ -111,6 +112,15 @@ pub struct ApprovalReason {
     pub rules: Vec<String>,
 }
 
+/// Who asks for an approval.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ApprovalAsker {
+    /// The conversation of the call.
+    pub conversation: ConversationId,
+    /// Whose it is: what one caller asks for does not push out what others do.
+    pub caller: Owner,
+}
+
 /// A call that waits for a person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ApprovalRequest {
@@ -149,23 +159,24 @@ pub struct StoredApproval {
 }
 
 impl Store {
-    /// Keeps `call` of `conversation` as a question for a person; the same call that waits already keeps its id.
+    /// Keeps `call` of `asker` as a question for a person; the same call that waits already keeps its id.
     ///
     /// A conversation the store does not know is begun.
-    /// Limits: 1,000 requests, 100 of a conversation, for 7 days; beyond it the oldest are forgotten.
+    /// Limits: 100 requests of a conversation and 1,000 in all, for 7 days; beyond it the oldest of the conversation, and of the caller who
+    /// has most, are forgotten.
     /// Errors: what the database says.
     pub async fn record_request(
         &self,
         call: BoundCall,
         why: ApprovalReason,
-        conversation: ConversationId,
+        asker: ApprovalAsker,
         at_ms: i64,
     ) -> Result<ApprovalRequest, StoreError> {
         const OPERATION: &str = "record a request for approval";
         let request = ApprovalRequest {
             id: ApprovalId::new(),
             call: call.shown().clone(),
-            conversation,
+            conversation: asker.conversation,
             reason: why.reason,
             rules: why.rules,
             at_ms,
@@ -173,7 +184,7 @@ impl Store {
         let put = request.clone();
         let id = self
             .run(OPERATION, Access::Write, move |operations| {
-                operations.put_request(&put)
+                operations.put_request(&put, &asker.caller)
             })
             .await?;
         Ok(ApprovalRequest { id, ..request })

@@ -52,8 +52,8 @@ mod vectors;
 
 pub use approvals::call::{BoundCall, canonical, rule_scope};
 pub use approvals::{
-    AgreedBy, AgreedRules, Agreement, ApprovalReason, ApprovalRequest, RefusedObjects, ShownCall,
-    StoredApproval,
+    AgreedBy, AgreedRules, Agreement, ApprovalAsker, ApprovalReason, ApprovalRequest,
+    RefusedObjects, ShownCall, StoredApproval,
 };
 pub use audit::chain::{ChainHead, ChainReport};
 pub use audit::checkpoint::{

@@ -62,10 +62,11 @@ pub struct NewLongTask {
     pub lifetime: Duration,
 }
 
-/// How many tasks there may be, ended ones included.
+/// How many tasks may work at one time, and how many ended ones are kept beside them: beyond that the oldest go, of callers in all those of
+/// the caller who has most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LongTaskBounds {
-    /// Of one caller.
+    /// Of one caller; of each conversation where nobody knows whose it is.
     pub of_caller: u32,
     /// In all.
     pub in_all: u32,
@@ -181,14 +182,16 @@ pub struct LongTaskClaim {
     pub workspace: String,
     /// How long it holds what it takes, until it says more.
     pub lease: Duration,
-    /// How much longer nobody has held tasks of other workspaces, which are only to be settled.
+    /// Whether this host makes calls again. A task whose call nobody may make again is any host's to settle.
+    pub repeats: bool,
+    /// How much longer nobody has held the others that this host can only settle: those of other workspaces, or all.
     pub elsewhere_after: Duration,
     /// Tasks at most.
     pub limit: u32,
 }
 
 impl Store {
-    /// Begins a task that this host holds for `lease`, in a conversation that is begun when there is none. None when there are too many.
+    /// Begins a task that this host holds for `lease`, in a conversation that is begun when there is none. None when too many work.
     ///
     /// Errors: [`StoreError`] when it cannot be recorded.
     pub async fn put_long_task(
@@ -203,12 +206,12 @@ impl Store {
         .await
     }
 
-    /// How many tasks a caller has, ended ones included, and how many there are in all.
+    /// How many tasks of an owner work, as they count against [`LongTaskBounds::of_caller`], and how many do in all.
     ///
     /// Errors: [`StoreError`] when the database cannot be read.
-    pub async fn n_long_tasks(&self, caller: Owner) -> Result<(u32, u32), StoreError> {
+    pub async fn n_long_tasks(&self, owner: LongTaskOwner) -> Result<(u32, u32), StoreError> {
         self.run("count tasks", Access::Read, move |operations| {
-            operations.n_long_tasks(&caller)
+            operations.n_long_tasks(&owner)
         })
         .await
     }

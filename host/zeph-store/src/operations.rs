@@ -32,7 +32,7 @@ use crate::grants::{GrantRecord, ListedGrants, Revoke};
 use crate::indexes::SeenIndex;
 use crate::long_tasks::{
     LongTask, LongTaskAsker, LongTaskBounds, LongTaskClaim, LongTaskEnd, LongTaskHold,
-    LongTaskNews, NewLongTask,
+    LongTaskNews, LongTaskOwner, NewLongTask,
 };
 use crate::observed::{ObservedCount, ObservedDecision};
 use crate::overflow::StoredOutput;
@@ -166,7 +166,7 @@ pub(crate) trait Operations {
         lease: Duration,
     ) -> Outcome<Option<LongTask>>;
     /// How many tasks a caller has, and how many there are.
-    fn n_long_tasks(&self, caller: &Owner) -> Outcome<(u32, u32)>;
+    fn n_long_tasks(&self, owner: &LongTaskOwner) -> Outcome<(u32, u32)>;
     /// A task of who asks.
     fn long_task(&self, id: Uuid, asker: &LongTaskAsker) -> Outcome<Option<LongTask>>;
     /// Marks a task of who asks as to be ended; false when there is none.
@@ -347,7 +347,7 @@ pub(crate) trait Operations {
     fn reputation(&self, plugin: &PluginId) -> Outcome<Reputation>;
 
     /// Adds a request, or renews the one for the same call of the same conversation; gives back the id it waits under.
-    fn put_request(&self, request: &ApprovalRequest) -> Outcome<ApprovalId>;
+    fn put_request(&self, request: &ApprovalRequest, caller: &Owner) -> Outcome<ApprovalId>;
     /// The request `id` when it still waits at `now_ms`.
     fn request(&self, id: ApprovalId, now_ms: i64) -> Outcome<Option<ApprovalRequest>>;
     /// The requests that wait at `now_ms`, of one conversation or of all, newest first.

@@ -30,7 +30,7 @@ use crate::grants::{GrantRecord, ListedGrants, Revoke};
 use crate::indexes::SeenIndex;
 use crate::long_tasks::{
     LongTask, LongTaskAsker, LongTaskBounds, LongTaskClaim, LongTaskEnd, LongTaskHold,
-    LongTaskNews, NewLongTask,
+    LongTaskNews, LongTaskOwner, NewLongTask,
 };
 use crate::observed::{ObservedCount, ObservedDecision};
 use crate::operations::{NewGrants, NewOutput, Operations, Outcome};
@@ -233,8 +233,8 @@ impl Operations for Transaction {
         long_tasks::put(self, task, bounds, lease)
     }
 
-    fn n_long_tasks(&self, caller: &Owner) -> Outcome<(u32, u32)> {
-        long_tasks::count(self, caller)
+    fn n_long_tasks(&self, owner: &LongTaskOwner) -> Outcome<(u32, u32)> {
+        long_tasks::count(self, owner)
     }
 
     fn long_task(&self, id: Uuid, asker: &LongTaskAsker) -> Outcome<Option<LongTask>> {
@@ -493,8 +493,8 @@ impl Operations for Transaction {
         reputation::of_plugin(self, plugin)
     }
 
-    fn put_request(&self, request: &ApprovalRequest) -> Outcome<ApprovalId> {
-        approvals::put_request(self, request)
+    fn put_request(&self, request: &ApprovalRequest, caller: &Owner) -> Outcome<ApprovalId> {
+        approvals::put_request(self, request, caller)
     }
 
     fn request(&self, id: ApprovalId, now_ms: i64) -> Outcome<Option<ApprovalRequest>> {

@@ -25,7 +25,7 @@ use crate::grants::{GrantRecord, ListedGrants, Revoke};
 use crate::indexes::SeenIndex;
 use crate::long_tasks::{
     LongTask, LongTaskAsker, LongTaskBounds, LongTaskClaim, LongTaskEnd, LongTaskHold,
-    LongTaskNews, NewLongTask,
+    LongTaskNews, LongTaskOwner, NewLongTask,
 };
 use crate::observed::{ObservedCount, ObservedDecision};
 use crate::operations::{NewGrants, NewOutput, Operations, Outcome};
@@ -229,8 +229,8 @@ impl Operations for ChainedConnection {
         Ok(long_tasks::put(self, task, bounds, lease)?)
     }
 
-    fn n_long_tasks(&self, caller: &Owner) -> Outcome<(u32, u32)> {
-        Ok(long_tasks::count(self, caller)?)
+    fn n_long_tasks(&self, owner: &LongTaskOwner) -> Outcome<(u32, u32)> {
+        Ok(long_tasks::count(self, owner)?)
     }
 
     fn long_task(&self, id: Uuid, asker: &LongTaskAsker) -> Outcome<Option<LongTask>> {
@@ -479,8 +479,8 @@ impl Operations for ChainedConnection {
         Ok(reputation::of_plugin(self, plugin)?)
     }
 
-    fn put_request(&self, request: &ApprovalRequest) -> Outcome<ApprovalId> {
-        Ok(approvals::put_request(self, request)?)
+    fn put_request(&self, request: &ApprovalRequest, caller: &Owner) -> Outcome<ApprovalId> {
+        Ok(approvals::put_request(self, request, caller)?)
     }
 
     fn request(&self, id: ApprovalId, now_ms: i64) -> Outcome<Option<ApprovalRequest>> {

@@ -377,12 +377,33 @@ fn servers_of_two_projects_that_never_ran_get_names_of_their_own() {
         product.file(file, entry.to_string());
         let wrapped = write(&product, &["claude-code", "--file", file, "--wrap"]);
         assert_eq!(wrapped.code, Some(0), "{wrapped:?}");
-        json_of(&product, file)["mcpServers"]["db"]["args"][2].clone()
+        let name = json_of(&product, file)["mcpServers"]["db"]["args"][2].clone();
+        let is_told = wrapped
+            .stderr
+            .contains("`db` is the name of another server");
+        assert_eq!(is_told, name != "db", "{wrapped:?}");
+        name
     };
     assert_eq!(name("a.json", "a.js"), "db");
     assert_eq!(name("b.json", "b.js"), "db-2");
     // The same launch is the same server, in whichever project.
     assert_eq!(name("c.json", "a.js"), "db");
+}
+
+/// A name that no server ran under is given back with the entry.
+#[test]
+fn an_entry_that_is_turned_back_and_edited_keeps_its_name() {
+    let product = Product::new();
+    for script in ["a.js", "b.js", "c.js"] {
+        let entry = json!({"mcpServers": {"db": {"command": "node", "args": [script]}}});
+        product.file("a.json", entry.to_string());
+        let wrapped = write(&product, &["claude-code", "--file", "a.json", "--wrap"]);
+        assert_eq!(wrapped.code, Some(0), "{wrapped:?}");
+        let name = json_of(&product, "a.json")["mcpServers"]["db"]["args"][2].clone();
+        assert_eq!(name, "db", "{script}");
+        let undone = product.run(&["mcp-config", "claude-code", "--file", "a.json", "--unwrap"]);
+        assert_eq!(undone.code, Some(0), "{undone:?}");
+    }
 }
 
 #[test]

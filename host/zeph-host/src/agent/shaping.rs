@@ -62,10 +62,11 @@ impl Shaping {
         }
     }
 
-    /// All tools, sorted by name.
+    /// All tools that it may call, sorted by name.
     pub(crate) fn all(&self) -> Vec<ToolDefinition> {
         let catalog = self.host.catalog();
-        let mut all: Vec<_> = catalog.tools().map(|tool| self.definition(tool)).collect();
+        let tools = self.allowed(&catalog);
+        let mut all: Vec<_> = tools.map(|tool| self.definition(tool)).collect();
         all.sort_by(|one, other| one.name.cmp(&other.name));
         all
     }
@@ -214,9 +215,19 @@ impl Shaping {
     /// Every tool, sorted by name, but for those whose names mean something else here.
     fn candidates(&self) -> Vec<Candidate> {
         let catalog = self.host.catalog();
-        let tools = catalog.tools();
+        let tools = self.allowed(&catalog);
         let tools = tools.filter(|tool| !search::RESERVED.contains(&tool.name.as_str()));
         tools.map(|tool| self.candidate(tool, &catalog)).collect()
+    }
+
+    /// The tools that the token allows under which it was scheduled; all where there is none.
+    fn allowed<'a>(&'a self, catalog: &'a Catalog) -> impl Iterator<Item = &'a Tool> {
+        catalog.tools().filter(|tool| self.is_allowed(tool))
+    }
+
+    fn is_allowed(&self, tool: &Tool) -> bool {
+        let tools = &self.session.admission().tools;
+        tools.has(tool.name.as_str(), &tool.qualified_name())
     }
 
     fn candidate(&self, tool: &Tool, catalog: &Arc<Catalog>) -> Candidate {
@@ -308,7 +319,10 @@ impl Shaping {
                 .is_some_and(|names| !names.contains(name))
         };
         let catalog = self.host.catalog();
-        let tool = catalog.resolve(name).ok().filter(|_| is_hidden)?;
+        let tool = catalog.resolve(name).ok()?;
+        if !is_hidden || !self.is_allowed(tool) {
+            return None;
+        }
         let text = tools_as_text(&[self.definition(tool)]);
         Some(format!(
             "[`{name}` was not listed, because the conversation did not seem to need it; this is its definition]\n{text}"

@@ -86,8 +86,9 @@ pub(crate) async fn ask_later(
         reason: clean(&refused.reason),
         rules: refused.rules.iter().map(clean).collect(),
     };
-    let (conversation, now) = (session.conversation, now_ms());
-    let recorded = room.store.record_request(bound, why, conversation, now);
+    let recorded = room
+        .store
+        .record_request(bound, why, session.asker(), now_ms());
     match (recorded.await, &mut execution.result) {
         (Ok(request), Err(failure)) => {
             let command = format!("{} approve {}", room.program, request.id);

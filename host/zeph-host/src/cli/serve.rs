@@ -59,7 +59,7 @@ async fn http(
     options: &Serve,
     ends: (&mut Interrupts, &CancellationToken),
 ) -> Result<Exit, CliError> {
-    let server = Server::of_many(host);
+    let server = Server::new(host);
     let (names, program) = (options.allow_host.clone(), context.program());
     let endpoint = http::listen(&server, address, names, program).await?;
     context.notes(&[format!("listening on {}", endpoint.url())]);

@@ -10,11 +10,12 @@ use serde_json::{Value, json};
 use zeph_config::{Config, Flags};
 use zeph_core::call::ToolRequest;
 use zeph_core::category::ErrorCategory;
-use zeph_core::id::CallId;
+use zeph_core::id::{CallId, Digest};
 use zeph_core::lifetime::Lifetime;
 use zeph_core::output::Outcome;
 use zeph_core::policy::{AllowRule, Decision};
 use zeph_core::principal::{Operator, Principal};
+use zeph_mcp::caller::CallRate;
 use zeph_mcp::subset::ToolSubset;
 use zeph_selftest::guests::guest;
 
@@ -22,6 +23,7 @@ use super::{CallControl, CallReport};
 use crate::admission::Admission;
 use crate::approval::{ApprovalAnswer, ApprovalPrompt, at_prompt};
 use crate::host::{Host, StartOptions};
+use crate::session::Session;
 use crate::traceless;
 
 #[derive(Debug, Deserialize)]
@@ -272,8 +274,8 @@ async fn no_session_calls_a_tool_that_its_token_does_not_allow() {
     let session = host.open_session(None, model).await.unwrap();
     for (pattern, may_call) in [("list_*", true), ("read_overflow", false)] {
         let session = session.clone().admitted(Admission {
-            token: None,
             tools: ToolSubset::new([pattern]).unwrap(),
+            ..Admission::default()
         });
         let cases = [
             (session.clone(), may_call),
@@ -303,6 +305,40 @@ async fn no_session_calls_a_tool_that_its_token_does_not_allow() {
             }
         }
     }
+}
+
+/// A schedule makes the calls of its caller where no door counts them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_token_scheduled_is_counted_as_its_calls() {
+    let config = traceless::config(std::env::temp_dir(), Flags::default());
+    let options = StartOptions {
+        expected_tool: Some("list_runs".to_owned()),
+        ..StartOptions::default()
+    };
+    let host = started(config, options).await;
+    let model = Principal::Model { caller_id: None };
+    let session = host.open_session(None, model).await.unwrap();
+    let session = session.of_schedule("schedule:a:1").admitted(Admission {
+        rate: Some(CallRate {
+            token: Digest::new([1; 32]),
+            per_minute: 1,
+        }),
+        ..Admission::default()
+    });
+    let of_plugin = session.of_plugin(CallId::new());
+    let category = async |session: &Session| {
+        let request = ToolRequest {
+            tool: "list_runs".to_owned(),
+            arguments: json!({}),
+            answers: None,
+        };
+        let report = host.call(session, request, CallControl::default()).await;
+        report.failure().map(|failure| failure.category)
+    };
+    assert_eq!(category(&session).await, None);
+    let limited = Some(ErrorCategory::RateLimited);
+    assert_eq!(category(&session).await, limited);
+    assert_eq!(category(&of_plugin).await, None);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -463,9 +463,11 @@ fn session(host: &Host, conversation: Option<ConversationId>, caller: &Caller) -
         caller_id: caller.id.clone(),
     };
     let session = host.look_on(conversation, principal);
+    // Its calls are counted as they come in.
     let session = session.admitted(Admission {
         token: caller.token,
         tools: caller.tools.clone(),
+        rate: None,
     });
     match caller.id {
         Some(_) => session,

@@ -1,6 +1,7 @@
 //! A call of a client: the tool it names, whether it may be made now, and what makes it.
 
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use rmcp::model::{CallToolRequestParams, CallToolResult, ErrorData, JsonObject, MetaObject};
 use rmcp::service::{RequestContext, RoleServer};
@@ -16,7 +17,6 @@ use zeph_engine::{Cancel, Listener};
 use zeph_mcp::caller::Caller;
 use zeph_mcp::result::{self, OVERFLOW_SCHEME};
 use zeph_shell::run::OutputListener;
-use zeph_store::CallBucket;
 
 use super::Shared;
 use super::calling::{Calling, Make, Reply, Show};
@@ -26,9 +26,10 @@ use super::listed::{Listed, ListedTool};
 use super::native::NativeServer;
 use super::origin::Door;
 use super::progress::Reporter;
-use super::rounds;
+use super::rounds::{self, Resumed};
 use super::server::Handler;
 use super::tasks::TaskCall;
+use crate::admission::count_call;
 use crate::authorisation::token;
 use crate::calls::{CallControl, CallReport};
 use crate::clock::now_ms;
@@ -100,6 +101,9 @@ impl Handler {
         request: CallToolRequestParams,
         context: &RequestContext<RoleServer>,
     ) -> Result<CallToolResult, ErrorData> {
+        if let Err(result) = self.count(caller, tool).await {
+            return Ok(*result);
+        }
         let conversation = self.conversation(None, caller, context).await?;
         let name = &tool.tool.name;
         let control = CallControl {
@@ -117,6 +121,19 @@ impl Handler {
         let result = result::of_output(report.messages, report.output, tool.output.as_ref());
         let seals = self.shared.host.seals();
         Ok(with_conversation(result, &conversation, seals))
+    }
+
+    /// Counts a call of `tool`. One too many is not recorded, so that it cannot push out the records of others.
+    ///
+    /// Errors: the result for the caller.
+    async fn count(&self, caller: &Caller, tool: &ListedTool) -> Result<(), Box<CallToolResult>> {
+        let store = self.shared.host.store();
+        let counted = count_call(store, caller.rate.as_ref()).await;
+        counted.map_err(|failure| {
+            let (name, category) = (&tool.described.name, failure.category.label());
+            self.shared.metrics.call(name, category, Duration::ZERO);
+            Box::new(result::of_failure(failure, tool.output.as_ref()))
+        })
     }
 
     /// Makes a call of `tool`, or goes on with one that asked.
@@ -138,6 +155,12 @@ impl Handler {
         let nameless = self.nameless(of_round.tool, &arguments, context);
         let seals = self.shared.host.seals();
         let resumed = of_round.resumed(seals, brought, now_ms()).await?;
+        // What goes on was counted when it began.
+        if !resumed.as_ref().is_some_and(Resumed::brings_answer)
+            && let Err(result) = self.count(caller, tool).await
+        {
+            return Ok(Reply::Ended(*result));
+        }
         let conversation = match &resumed {
             Some(resumed) => self.going_on(caller, context, resumed).await?,
             None => {
@@ -149,6 +172,7 @@ impl Handler {
         let (calling, reporter) = self.calling(whose, (tool, nameless), arguments, context);
         let round = resumed.map(|resumed| resumed.round);
         let reply = calling.call(round, &self.shared.tasks, &context.ct).await;
+        let reply = reply.map(|reply| in_conversation(reply, &conversation, seals));
         match (reporter, &reply) {
             // A task goes on telling for as long as a client listens.
             (None, _) | (Some(_), Ok(Reply::Task(_))) => {}
@@ -343,38 +367,6 @@ async fn remember(host: &Host, conversation: &Conversation, output: OverflowId) 
     }
 }
 
-/// Counts a call of a caller, for all replicas. One too many is not recorded, so that it cannot push out the records of others.
-///
-/// Errors: `rate_limited`; `server_error` when it cannot be counted.
-pub(super) async fn within_rate(shared: &Shared, caller: &Caller) -> Result<(), ToolFailure> {
-    let Some(rate) = &caller.rate else {
-        return Ok(());
-    };
-    let bucket = CallBucket {
-        token: rate.token,
-        per_minute: rate.per_minute,
-    };
-    let taken = shared.host.store().take_call(bucket, now_ms()).await;
-    let taken = taken.map_err(|error| {
-        tracing::error!(
-            error = &error as &dyn std::error::Error,
-            "a call cannot be counted"
-        );
-        refused(
-            ErrorCategory::ServerError,
-            "the store cannot count the call",
-        )
-    })?;
-    let Some(wait_ms) = taken else {
-        return Ok(());
-    };
-    let message = format!("more than {} calls a minute", rate.per_minute);
-    Err(ToolFailure {
-        retry_after_ms: Some(wait_ms),
-        ..refused(ErrorCategory::RateLimited, message)
-    })
-}
-
 /// The stored output that a call of a tool reads.
 fn named_output(tool: &ListedTool, arguments: &JsonObject) -> Option<OverflowId> {
     let is_reader = tool.tool.backend == Backend::Builtin;
@@ -418,9 +410,26 @@ fn with_conversation(
     conversation: &Conversation,
     seals: &Seals,
 ) -> CallToolResult {
+    name_conversation(&mut result.meta, conversation, seals);
+    result
+}
+
+/// A reply that is no result yet names the conversation, too: what its client does next belongs there.
+fn in_conversation(mut reply: Reply, conversation: &Conversation, seals: &Seals) -> Reply {
+    match &mut reply {
+        // What a call ends with names it already.
+        Reply::Ended(_) => {}
+        Reply::Required(required) | Reply::Waiting(required) => {
+            name_conversation(&mut required.meta, conversation, seals);
+        }
+        Reply::Task(task) => name_conversation(&mut task.meta, conversation, seals),
+    }
+    reply
+}
+
+fn name_conversation(meta: &mut Option<MetaObject>, conversation: &Conversation, seals: &Seals) {
     if let Some(handle) = conversation.name(seals) {
-        let meta = result.meta.get_or_insert_with(MetaObject::new);
+        let meta = meta.get_or_insert_with(MetaObject::new);
         meta.0.insert(CONVERSATION_KEY.to_owned(), handle.into());
     }
-    result
 }

@@ -15,9 +15,9 @@ use zeph_mcp::result;
 use zeph_mcp::subset::ToolSubset;
 
 use super::Shared;
-use super::dispatch::within_rate;
 use super::listed::{Listed, ListedTool};
 use super::search::{self, Entry};
+use crate::admission::count_call;
 use crate::builtin;
 
 /// A request for one of the server's own tools, or for a tool of the catalog.
@@ -135,7 +135,7 @@ async fn found(
     caller: &Caller,
     arguments: &JsonObject,
 ) -> CallToolResult {
-    if let Err(failure) = within_rate(shared, caller).await {
+    if let Err(failure) = count_call(shared.host.store(), caller.rate.as_ref()).await {
         return result::of_failure(failure, None);
     }
     let entry = |tool: &ListedTool| Entry {

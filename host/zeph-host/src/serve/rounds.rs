@@ -81,6 +81,13 @@ pub(super) enum Round {
     Waiting { id: Uuid, given: InputResponses },
 }
 
+impl Resumed {
+    /// Whether the call goes on with it; else it is made anew, and asks again.
+    pub(super) fn brings_answer(&self) -> bool {
+        !matches!(self.round, Round::Approval { answer: None, .. })
+    }
+}
+
 impl Request<'_> {
     /// The state that goes out with questions.
     pub(super) fn seal(
@@ -112,7 +119,12 @@ impl Request<'_> {
         let Some(state) = state else { return Ok(None) };
         let opened = self.with_subject(|subject| seals.open::<State>(subject, state, now_ms));
         let Opened { content, ticket } = opened.map_err(refused)?;
-        seals.check(ticket).await.map_err(refused)?;
+        let counts = match content.about {
+            // The call uses up the seal of its questions, and an approval with it; here nothing does.
+            About::Questions(_) => seals.redeem(ticket).await,
+            About::Approval(_) | About::Waiting(_) => seals.check(ticket).await,
+        };
+        counts.map_err(refused)?;
         let responses = responses.unwrap_or_default();
         let round = match content.about {
             About::Approval(call) => Round::Approval {

@@ -27,7 +27,6 @@ use zeph_mcp::caller::Caller;
 use zeph_mcp::result;
 
 use super::calling::Reply;
-use super::dispatch::within_rate;
 use super::exposed::Own;
 use super::native::NativeServer;
 use super::origin::Door;
@@ -145,12 +144,6 @@ impl ServerHandler for Handler {
             let message = listed.not_found(&caller.tools, is_searched, &request.name);
             return Err(ErrorData::invalid_params(message, None));
         };
-        if let Err(failure) = within_rate(&self.shared, &caller).await {
-            let category = failure.category.label();
-            let metrics = &self.shared.metrics;
-            metrics.call(&tool.described.name, category, Duration::ZERO);
-            return Ok(result::of_failure(failure, tool.output.as_ref()).into());
-        }
         if !tool.is_of(&caller.tools) {
             let refused = self.refuse(&caller, tool, request, &context).await?;
             return Ok(refused.into());

@@ -1,8 +1,9 @@
 //! Calls that outlive their request: what a client of the extension for tasks gets in place of a result, and asks about later.
 //!
 //! A task belongs to its caller and its conversation; nobody else knows that there is one. It is a row of the store, so that whichever
-//! server of that store is asked answers. The one that makes its call holds it; when that one dies, another over HTTP takes it over
-//! (`again`): a call that may be made again is, between replicas that share their keys, and any other ends as of unknown end. Cancelling one
+//! server of that store is asked answers. The one that makes its call holds it; when that one dies, another takes it over
+//! (`again`): a call that may be made again is, between replicas that share their keys, and any other ends as of unknown end, whatever
+//! server looks. Cancelling one
 //! ends what it does; a client that goes away ends nothing, and the record of the call is completed either way.
 
 mod again;
@@ -28,7 +29,7 @@ use zeph_store::{
 pub(super) use self::again::TaskCall;
 pub(super) use self::keeping::keep;
 
-/// Tasks at one time, ended ones included, at all servers of a store.
+/// Tasks that work at one time, and ended ones that are kept, at all servers of a store.
 const BOUNDS: LongTaskBounds = LongTaskBounds {
     of_caller: 64,
     in_all: 1_024,
@@ -111,7 +112,14 @@ impl Tasks {
         };
         let put = self.0.store.put_long_task(new, BOUNDS, LEASE).await;
         let put = put.inspect_err(|error| failed(error, "a task cannot be begun"));
-        let task = put.ok().flatten()?;
+        let put = put.ok()?;
+        if put.is_none() {
+            tracing::warn!(
+                of_caller = BOUNDS.of_caller,
+                "as many tasks work as may: a call gets none, and its request waits for it"
+            );
+        }
+        let task = put?;
         let held = self.holds(&task, start.right);
         Some((shown::task(&task), held))
     }

@@ -2,8 +2,8 @@
 //! server before it ran. Nothing but names follows from it: what may run is pinned by the process that wraps it.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::PathBuf;
+use std::{fs, io};
 
 use zeph_config::Config;
 use zeph_core::id::ServerName;
@@ -40,6 +40,19 @@ pub(crate) fn keep(
     match server::look(&place, &reserved).map_err(|error| error.to_string())? {
         ServerSight::Pinned | ServerSight::Same => Ok(()),
         ServerSight::Changed(_) => Err("another command has just given it away".to_owned()),
+    }
+}
+
+/// Gives a name back; the servers that ran under it keep it. Blocks.
+///
+/// Errors: why it cannot be given back, in one line.
+pub(crate) fn release(config: &Config, name: &ServerName) -> Result<(), String> {
+    let Some(place) = place(config, name) else {
+        return Ok(());
+    };
+    match fs::remove_file(place) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error.to_string()),
+        _ => Ok(()),
     }
 }
 

@@ -87,6 +87,8 @@ pub enum Wrapped {
 pub struct WrappedServer {
     /// The name under which the host knows it.
     pub name: String,
+    /// The name it would have, were that not another server's.
+    pub instead_of: Option<String>,
     /// Its command line, or its address, as [`Wrapper::pinned`] returns it: without what looks like a secret.
     pub launch: Vec<String>,
     /// Directories it may read besides the one it is started in.

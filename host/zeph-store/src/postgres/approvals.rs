@@ -10,6 +10,7 @@ use crate::approvals::{
     Agreement, ApprovalRequest, ONCE_MS_MAX, REQUEST_MS_MAX, REQUESTS_MAX,
     REQUESTS_PER_CONVERSATION_MAX, StoredApproval, agreed,
 };
+use crate::caller::Owner;
 use crate::operations::Outcome;
 use crate::sqlite::label;
 
@@ -19,21 +20,26 @@ mod row;
 pub(super) fn put_request(
     transaction: &Transaction,
     request: &ApprovalRequest,
+    caller: &Owner,
 ) -> Outcome<ApprovalId> {
     // There are bounds on how many there are.
     transaction.lock("approval requests")?;
     touch(transaction, request.conversation, request.at_ms, 0)?;
-    let id = insert_request(transaction, request)?;
+    let id = insert_request(transaction, request, caller)?;
     forget_old_requests(transaction, request.conversation, request.at_ms)?;
     Ok(id)
 }
 
-fn insert_request(transaction: &Transaction, request: &ApprovalRequest) -> Outcome<ApprovalId> {
+fn insert_request(
+    transaction: &Transaction,
+    request: &ApprovalRequest,
+    caller: &Owner,
+) -> Outcome<ApprovalId> {
     const SQL: &str = "
         INSERT INTO approval_requests AS known
             (id, tool, digest, directory, arguments, arguments_bytes, conversation_id, reason, rules, at_ms,
-             call_digest, objects)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+             call_digest, objects, caller)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
         ON CONFLICT (conversation_id, tool, digest) DO UPDATE
         SET at_ms = greatest(known.at_ms, excluded.at_ms), reason = excluded.reason, rules = excluded.rules
         RETURNING id";
@@ -54,6 +60,7 @@ fn insert_request(transaction: &Transaction, request: &ApprovalRequest) -> Outco
             &request.at_ms,
             &objects.map(|objects| objects.call_digest.to_string()),
             &objects.map(row::paths),
+            &caller.word(),
         ],
     )?;
     parsed(&row, 0)
@@ -65,9 +72,13 @@ fn forget_old_requests(
     at_ms: i64,
 ) -> Outcome<()> {
     const TOO_OLD: &str = "DELETE FROM approval_requests WHERE at_ms < $1";
+    // Each caller keeps its newest, as many as the others do.
     const TOO_MANY: &str = "
-        DELETE FROM approval_requests WHERE id IN
-        (SELECT id FROM approval_requests ORDER BY at_ms DESC, seq DESC OFFSET $1)";
+        DELETE FROM approval_requests WHERE seq IN
+        (SELECT seq FROM (SELECT seq, at_ms,
+            row_number() OVER (PARTITION BY caller ORDER BY at_ms DESC, seq DESC) AS nth FROM approval_requests) AS ranked
+         ORDER BY nth, at_ms DESC, seq DESC OFFSET $1)
+        AND (SELECT count(*) FROM approval_requests) > $1";
     const TOO_MANY_OF_ONE: &str = "
         DELETE FROM approval_requests WHERE id IN
         (SELECT id FROM approval_requests WHERE conversation_id = $1

@@ -51,10 +51,11 @@ pub(super) fn put(
     // Others wait: the bounds hold for all hosts together.
     transaction.lock("long tasks")?;
     sweep(transaction, u32::MAX)?;
-    let (of_caller, in_all) = count(transaction, &owner.caller)?;
+    let (of_caller, in_all) = count(transaction, owner)?;
     if of_caller >= bounds.of_caller || in_all >= bounds.in_all {
         return Ok(None);
     }
+    forget_ended(transaction, owner, bounds)?;
     touch(transaction, owner.conversation, now_ms(transaction)?, 0)?;
     let row = transaction.query_one(
         SQL,
@@ -72,16 +73,48 @@ pub(super) fn put(
     self::task(&row).map(Some)
 }
 
-/// The tasks of a caller, and all.
-pub(super) fn count(transaction: &Transaction, of: &Owner) -> Outcome<(u32, u32)> {
+/// The tasks of an owner that work, and all that do. What belongs to nobody is counted by conversation.
+pub(super) fn count(transaction: &Transaction, of: &LongTaskOwner) -> Outcome<(u32, u32)> {
     const SQL: &str = "
-        SELECT (SELECT count(*) FROM long_tasks WHERE caller = $1), (SELECT count(*) FROM long_tasks)";
-    let row = transaction.query_one(SQL, &[&of.word()])?;
+        SELECT (SELECT count(*) FROM long_tasks
+                WHERE state = 'working' AND caller = $1 AND ($1 <> '' OR conversation_id = $2)),
+            (SELECT count(*) FROM long_tasks WHERE state = 'working')";
+    let row = transaction.query_one(SQL, &[&of.caller.word(), &of.conversation.to_string()])?;
     let n = |column| -> Outcome<u32> {
         let n: i64 = get(&row, column)?;
         Ok(u32::try_from(n).unwrap_or(u32::MAX))
     };
     Ok((n(0)?, n(1)?))
+}
+
+/// Forgets the oldest of the tasks that have ended, where there are too many of an owner or in all.
+fn forget_ended(
+    transaction: &Transaction,
+    of: &LongTaskOwner,
+    bounds: LongTaskBounds,
+) -> Outcome<()> {
+    const OF_ONE: &str = "
+        DELETE FROM long_tasks WHERE id IN (SELECT id FROM long_tasks
+            WHERE state <> 'working' AND caller = $1 AND ($1 <> '' OR conversation_id = $2)
+            ORDER BY changed_at_ms DESC, id OFFSET $3)";
+    // Each caller keeps its newest, as many as the others do.
+    const IN_ALL: &str = "
+        DELETE FROM long_tasks WHERE id IN (SELECT id FROM (SELECT id, changed_at_ms,
+                row_number() OVER (PARTITION BY caller ORDER BY changed_at_ms DESC, id) AS nth
+                FROM long_tasks WHERE state <> 'working') AS ranked
+            ORDER BY nth, changed_at_ms DESC, id OFFSET $1)
+        AND (SELECT count(*) FROM long_tasks WHERE state <> 'working') > $1";
+    transaction.execute(
+        OF_ONE,
+        &[
+            &of.caller.word(),
+            &of.conversation.to_string(),
+            &i64::from(bounds.of_caller),
+        ],
+    )?;
+    transaction
+        .execute(IN_ALL, &[&i64::from(bounds.in_all)])
+        .map(drop)
 }
 
 /// A task of who asks.
@@ -285,7 +318,7 @@ pub(super) fn claim(transaction: &Transaction, claim: &LongTaskClaim) -> Outcome
         " WHERE id = ANY (ARRAY(SELECT id FROM long_tasks
             WHERE state = 'working' AND held_until_ms <= ",
         now!(),
-        " AND (workspace = $1 OR held_until_ms <= ",
+        " AND (call IS NULL OR workspace = $1 AND $5 OR held_until_ms <= ",
         now!(),
         " - $3::bigint) ORDER BY held_until_ms LIMIT $4 FOR UPDATE SKIP LOCKED)) RETURNING ",
         task_columns!(now!())
@@ -298,6 +331,7 @@ pub(super) fn claim(transaction: &Transaction, claim: &LongTaskClaim) -> Outcome
             &milliseconds(claim.lease),
             &milliseconds(claim.elsewhere_after),
             &i64::from(claim.limit),
+            &claim.repeats,
         ],
     )?;
     let claimed: Vec<LongTask> = rows.iter().map(task).collect::<Outcome<_>>()?;

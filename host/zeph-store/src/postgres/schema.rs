@@ -32,6 +32,7 @@ const HISTORY: &[&[&str]] = &[
     &[include_str!("schema/releases.sql")],
     &[include_str!("schema/stamps.sql")],
     &[include_str!("schema/owners.sql")],
+    &[include_str!("schema/askers.sql")],
 ];
 
 /// The one row that says which version there is; of another application when it has another name.

@@ -11,6 +11,7 @@ use crate::approvals::{
     Agreement, ApprovalRequest, ONCE_MS_MAX, REQUEST_MS_MAX, REQUESTS_MAX,
     REQUESTS_PER_CONVERSATION_MAX, StoredApproval, agreed,
 };
+use crate::caller::Owner;
 
 mod row;
 
@@ -18,9 +19,10 @@ mod row;
 pub(super) fn put_request(
     connection: &Connection,
     request: &ApprovalRequest,
+    caller: &Owner,
 ) -> rusqlite::Result<ApprovalId> {
     touch(connection, request.conversation, request.at_ms, 0)?;
-    let id = insert_request(connection, request)?;
+    let id = insert_request(connection, request, caller)?;
     forget_old_requests(connection, request.conversation, request.at_ms)?;
     Ok(id)
 }
@@ -29,12 +31,13 @@ pub(super) fn put_request(
 fn insert_request(
     connection: &Connection,
     request: &ApprovalRequest,
+    caller: &Owner,
 ) -> rusqlite::Result<ApprovalId> {
     const SQL: &str = "
         INSERT INTO approval_requests
             (id, tool, digest, directory, arguments, arguments_bytes, conversation_id, reason, rules, at_ms,
-             call_digest, objects)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
+             call_digest, objects, caller)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
         ON CONFLICT (conversation_id, tool, digest) DO UPDATE
         SET at_ms = max(at_ms, excluded.at_ms), reason = excluded.reason, rules = excluded.rules
         RETURNING id";
@@ -54,6 +57,7 @@ fn insert_request(
             .as_ref()
             .map(|objects| objects.call_digest.to_string()),
         call.objects.as_ref().map(row::paths),
+        caller.word(),
     ];
     let mut statement = connection.prepare_cached(SQL)?;
     statement.query_row(row, |row| parsed(row, 0))
@@ -65,9 +69,13 @@ fn forget_old_requests(
     at_ms: i64,
 ) -> rusqlite::Result<()> {
     const TOO_OLD: &str = "DELETE FROM approval_requests WHERE at_ms < ?1";
+    // Each caller keeps its newest, as many as the others do.
     const TOO_MANY: &str = "
-        DELETE FROM approval_requests WHERE id IN
-        (SELECT id FROM approval_requests ORDER BY at_ms DESC, rowid DESC LIMIT -1 OFFSET ?1)";
+        DELETE FROM approval_requests WHERE rowid IN
+        (SELECT n FROM (SELECT rowid AS n, at_ms,
+            row_number() OVER (PARTITION BY caller ORDER BY at_ms DESC, rowid DESC) AS nth FROM approval_requests)
+         ORDER BY nth, at_ms DESC, n DESC LIMIT -1 OFFSET ?1)
+        AND (SELECT count(*) FROM approval_requests) > ?1";
     const TOO_MANY_OF_ONE: &str = "
         DELETE FROM approval_requests WHERE id IN
         (SELECT id FROM approval_requests WHERE conversation_id = ?1

@@ -39,10 +39,11 @@ pub(super) fn put(
         lifetime,
     } = task;
     sweep(connection, u32::MAX)?;
-    let (of_caller, in_all) = count(connection, &owner.caller)?;
+    let (of_caller, in_all) = count(connection, owner)?;
     if of_caller >= bounds.of_caller || in_all >= bounds.in_all {
         return Ok(None);
     }
+    forget_ended(connection, owner, bounds)?;
     touch(connection, owner.conversation, now_ms(connection)?, 0)?;
     let row = params![
         id.to_string(),
@@ -58,13 +59,45 @@ pub(super) fn put(
     statement.query_row(row, self::task).map(Some)
 }
 
-/// The tasks of a caller, and all.
-pub(super) fn count(connection: &Connection, of: &Owner) -> rusqlite::Result<(u32, u32)> {
+/// The tasks of an owner that work, and all that do. What belongs to nobody is counted by conversation.
+pub(super) fn count(connection: &Connection, of: &LongTaskOwner) -> rusqlite::Result<(u32, u32)> {
     const SQL: &str = "
-        SELECT (SELECT count(*) FROM long_tasks WHERE caller = ?1), (SELECT count(*) FROM long_tasks)";
+        SELECT (SELECT count(*) FROM long_tasks
+                WHERE state = 'working' AND caller = ?1 AND (?1 <> '' OR conversation_id = ?2)),
+            (SELECT count(*) FROM long_tasks WHERE state = 'working')";
     connection
         .prepare_cached(SQL)?
-        .query_row([of.word()], |row| Ok((row.get(0)?, row.get(1)?)))
+        .query_row([of.caller.word(), of.conversation.to_string()], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })
+}
+
+/// Forgets the oldest of the tasks that have ended, where there are too many of an owner or in all.
+fn forget_ended(
+    connection: &Connection,
+    of: &LongTaskOwner,
+    bounds: LongTaskBounds,
+) -> rusqlite::Result<()> {
+    const OF_ONE: &str = "
+        DELETE FROM long_tasks WHERE id IN (SELECT id FROM long_tasks
+            WHERE state <> 'working' AND caller = ?1 AND (?1 <> '' OR conversation_id = ?2)
+            ORDER BY changed_at_ms DESC, id LIMIT -1 OFFSET ?3)";
+    // Each caller keeps its newest, as many as the others do.
+    const IN_ALL: &str = "
+        DELETE FROM long_tasks WHERE id IN (SELECT id FROM (SELECT id, changed_at_ms,
+                row_number() OVER (PARTITION BY caller ORDER BY changed_at_ms DESC, id) AS nth
+                FROM long_tasks WHERE state <> 'working')
+            ORDER BY nth, changed_at_ms DESC, id LIMIT -1 OFFSET ?1)
+        AND (SELECT count(*) FROM long_tasks WHERE state <> 'working') > ?1";
+    connection.prepare_cached(OF_ONE)?.execute(params![
+        of.caller.word(),
+        of.conversation.to_string(),
+        bounds.of_caller
+    ])?;
+    connection
+        .prepare_cached(IN_ALL)?
+        .execute([bounds.in_all])
+        .map(drop)
 }
 
 /// A task of who asks.
@@ -281,7 +314,8 @@ pub(super) fn claim(
         WHERE id IN (SELECT id FROM long_tasks, (SELECT ",
         now!(),
         " AS ms) AS now
-            WHERE state = 'working' AND held_until_ms <= now.ms AND (workspace = ?1 OR held_until_ms <= now.ms - ?3)
+            WHERE state = 'working' AND held_until_ms <= now.ms
+                AND (call IS NULL OR workspace = ?1 AND ?5 OR held_until_ms <= now.ms - ?3)
             ORDER BY held_until_ms LIMIT ?4)
         RETURNING ",
         task_columns!(now!())
@@ -291,7 +325,8 @@ pub(super) fn claim(
         claim.workspace,
         milliseconds(claim.lease),
         milliseconds(claim.elsewhere_after),
-        claim.limit
+        claim.limit,
+        claim.repeats
     ];
     let mut statement = connection.prepare_cached(SQL)?;
     let claimed: Vec<LongTask> = statement

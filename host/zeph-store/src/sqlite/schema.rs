@@ -620,6 +620,13 @@ const HISTORY: &[M<'static>] = &[
     UPDATE long_tasks SET call = NULL WHERE caller LIKE '@%' AND instr(caller, ':') = 0;
     ",
     ),
+    M::up(
+        "
+    -- Who asks for an approval: empty for nobody, else as in `long_tasks`. What one caller asks for does not push out what others do.
+    ALTER TABLE approval_requests ADD COLUMN caller TEXT NOT NULL DEFAULT '';
+    CREATE INDEX approval_requests_by_caller ON approval_requests (caller, at_ms);
+    ",
+    ),
 ];
 
 const MIGRATIONS: Migrations<'static> = Migrations::from_slice(HISTORY);

@@ -1,10 +1,12 @@
 //! `mcp-config CLIENT --unwrap`: a client's file as it was before its servers were wrapped.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use zeph_mcp::clients::{Client, Unwrapped, UnwrappedFile};
+use zeph_core::id::ServerName;
+use zeph_mcp::clients::{Client, ServerStart, Unwrapped, UnwrappedFile};
 use zeph_store::SecretFolder;
 
 use super::file::{Backup, ConfigFile};
@@ -16,6 +18,7 @@ use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::secret;
 use crate::known_secrets;
+use crate::servers::reserved;
 
 /// Most copies that are read, the newest first.
 const COPIES_MAX: usize = 100;
@@ -41,6 +44,7 @@ pub(super) fn run(
         copies
             .iter()
             .for_each(|(path, _)| drop(fs::remove_file(path)));
+        release(context, client, (&file.text, text))?;
         let note = format!("`{}` is as it was before", file.path.display());
         context.notes(&[format!("{}: {note}", client.title)]);
         return Ok(Exit::Success);
@@ -54,6 +58,31 @@ pub(super) fn run(
     };
     let unwrapped = client.unwrap(&file.text, &copies_of(&file.path), &value);
     write(context, client, &file, &unwrapped.map_err(bad)?)
+}
+
+/// Gives the names back that servers had before and have no longer: an entry that is edited and wrapped again keeps its name.
+fn release(
+    context: &Context,
+    client: &Client,
+    (before, now): (&str, &str),
+) -> Result<(), CliError> {
+    let config = context.config()?;
+    let left: BTreeSet<ServerName> = names(client, now).collect();
+    for name in names(client, before).filter(|name| !left.contains(name)) {
+        if let Err(why) = reserved::release(&config, &name) {
+            context.notes(&[format!("the name `{name}` stays taken: {why}")]);
+        }
+    }
+    Ok(())
+}
+
+/// The names of the wrapped servers of a file.
+fn names(client: &Client, text: &str) -> impl Iterator<Item = ServerName> {
+    let started = client.started(text).unwrap_or_default();
+    started.into_iter().filter_map(|server| match server.start {
+        ServerStart::Wrapped { name, .. } => ServerName::new(name?).ok(),
+        ServerStart::Host | ServerStart::Bare | ServerStart::Remote => None,
+    })
 }
 
 /// The copy of the file that became this text, the copy of the file that became that one, and so on.
@@ -105,6 +134,7 @@ fn write(
     unwrapped: &UnwrappedFile,
 ) -> Result<Exit, CliError> {
     file.replace(&unwrapped.text, Backup::Numbered)?;
+    release(context, client, (&file.text, &unwrapped.text))?;
     let mut exit = Exit::Success;
     for (name, unwrapped) in &unwrapped.servers {
         let note = match unwrapped {

@@ -202,7 +202,13 @@ fn notes(context: &Context, wrapped: &WrappedFile, is_done: bool) {
             }
         };
         if is_done {
-            context.notes(&[format!("`{name}` is wrapped, as `{}`", server.name)]);
+            let known = &server.name;
+            context.notes(&[match &server.instead_of {
+                None => format!("`{name}` is wrapped, as `{known}`"),
+                Some(other) => format!(
+                    "`{name}` is wrapped, as `{known}`: `{other}` is the name of another server, which started or was wrapped before"
+                ),
+            }]);
         }
         for folder in &server.readable {
             let note = format!(

@@ -17,14 +17,14 @@ const KEEP_PERIOD: Duration = Duration::from_secs(2);
 /// How often it looks for tasks that nobody holds.
 const CLAIM_PERIOD: Duration = Duration::from_secs(3);
 
-/// How much longer servers that have other files leave them to those that have the right ones.
+/// How much longer servers that cannot make a call again leave it to those that can.
 const ELSEWHERE_AFTER: Duration = Duration::from_secs(20);
 
 /// Tasks taken over at one time.
 const CLAIMS_MAX: u32 = 8;
 
-/// Keeps the tasks of a server as long as there is one. `takes_over`: whether it looks for those of others, too.
-pub(in crate::serve) async fn keep(shared: Weak<Shared>, takes_over: bool) {
+/// Keeps the tasks of a server as long as there is one, and looks for those that nobody keeps.
+pub(in crate::serve) async fn keep(shared: Weak<Shared>) {
     let Some(tasks) = ready(&shared).await else {
         return;
     };
@@ -41,7 +41,7 @@ pub(in crate::serve) async fn keep(shared: Weak<Shared>, takes_over: bool) {
             // Nobody could say that its tasks go on while the store was away: all get the time for it.
             claim_at = Instant::now() + LEASE;
         }
-        if takes_over && Instant::now() >= claim_at {
+        if Instant::now() >= claim_at {
             claim_at = Instant::now() + CLAIM_PERIOD;
             let Some(shared) = shared.upgrade() else {
                 return;
@@ -100,6 +100,7 @@ impl Tasks {
         let claim = LongTaskClaim {
             workspace: self.0.workspace.clone(),
             lease: LEASE,
+            repeats: shared.host.seals().are_shared(),
             elsewhere_after: ELSEWHERE_AFTER,
             limit: CLAIMS_MAX,
         };

@@ -181,6 +181,7 @@ async fn what_another_server_took_over_is_lost_here() {
     let claim = LongTaskClaim {
         workspace: "here".to_owned(),
         lease: HOUR,
+        repeats: true,
         elsewhere_after: HOUR,
         limit: 8,
     };

@@ -31,8 +31,10 @@ impl Names {
         launch: &Launch,
         wrapper: &Wrapper<'_>,
     ) -> WrappedServer {
+        let (name, instead_of) = self.server_name(name, &launch.line(), wrapper);
         let mut server = WrappedServer {
-            name: self.server_name(name, &launch.line(), wrapper),
+            name,
+            instead_of,
             launch: without_secrets(launch, wrapper),
             readable: (wrapper.readable)(&launch.args),
             ..WrappedServer::default()
@@ -62,8 +64,10 @@ impl Names {
         remote: &Remote,
         wrapper: &Wrapper<'_>,
     ) -> WrappedServer {
+        let (name, instead_of) = self.server_name(name, &[&remote.url], wrapper);
         let mut server = WrappedServer {
-            name: self.server_name(name, &[&remote.url], wrapper),
+            name,
+            instead_of,
             launch: vec![remote.url.clone()],
             ..WrappedServer::default()
         };
@@ -87,8 +91,13 @@ impl Names {
     }
 
     /// A name of its own, of letters that names of servers have. One under which something else than `launch` is pinned is another's:
-    /// of another project, say.
-    fn server_name(&mut self, name: &str, launch: &[&str], wrapper: &Wrapper<'_>) -> String {
+    /// of another project, say. With the name it would have had.
+    fn server_name(
+        &mut self,
+        name: &str,
+        launch: &[&str],
+        wrapper: &Wrapper<'_>,
+    ) -> (String, Option<String>) {
         let plain = plain(name.trim(), SERVER_NAME_CHARS_MAX);
         let base = plain.trim_matches(['-', '_']);
         let base = if base.is_empty() { "server" } else { base };
@@ -97,7 +106,8 @@ impl Names {
             !self.servers.contains(name) && pinned.is_none_or(|pinned| may_be(&pinned, launch))
         });
         self.servers.insert(name.clone());
-        name
+        let instead_of = (name != base).then(|| base.to_owned());
+        (name, instead_of)
     }
 
     fn secret(&mut self, server: &str, variable: &str, value: &str) -> MovedSecret {

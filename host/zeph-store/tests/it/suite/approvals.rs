@@ -9,8 +9,8 @@ use zeph_core::id::{ApprovalId, ConversationId, Digest, PluginId, ToolName};
 use zeph_core::lifetime::Lifetime;
 use zeph_core::tool::{Annotations, Backend, Tool, ToolKind};
 use zeph_store::{
-    ApprovalReason, ApprovalRequest, BoundCall, CallBegin, SingleUseRights, Store, StoredApproval,
-    rule_scope,
+    ApprovalAsker, ApprovalReason, ApprovalRequest, BoundCall, CallBegin, Owner, SingleUseRights,
+    Store, StoredApproval, rule_scope,
 };
 
 use crate::database::{Database, on_every_database};
@@ -64,11 +64,24 @@ async fn ask_at(
     conversation: ConversationId,
     at_ms: i64,
 ) -> ApprovalRequest {
+    let asker = ApprovalAsker {
+        conversation,
+        caller: Owner::default(),
+    };
+    ask_as(store, call, asker, at_ms).await
+}
+
+async fn ask_as(
+    store: &Store,
+    call: BoundCall,
+    asker: ApprovalAsker,
+    at_ms: i64,
+) -> ApprovalRequest {
     let asking = ApprovalReason {
         reason: "`rm ` asks".to_owned(),
         rules: vec!["bash:rm *".to_owned(), "bash:ls".to_owned()],
     };
-    let recorded = store.record_request(call, asking, conversation, at_ms);
+    let recorded = store.record_request(call, asking, asker, at_ms);
     recorded.await.unwrap()
 }
 

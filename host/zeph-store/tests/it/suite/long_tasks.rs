@@ -61,6 +61,7 @@ async fn claim(store: &Store, workspace: &str, elsewhere_after: Duration) -> Vec
     let claim = LongTaskClaim {
         workspace: workspace.to_owned(),
         lease: LEASE,
+        repeats: true,
         elsewhere_after,
         limit: 10,
     };
@@ -254,26 +255,120 @@ async fn who_takes_a_task_over_is_the_only_one_to_write_to_it<D: Database>() {
     );
 }
 
-async fn tasks_are_bounded_and_forgotten<D: Database>() {
+/// A task of a caller that is to begin.
+async fn begun(store: &Store, caller: Option<&str>) -> Option<LongTask> {
+    let put = store.put_long_task(new(caller), BOUNDS, LEASE);
+    put.await.unwrap()
+}
+
+async fn is_known(store: &Store, task: &LongTask) -> bool {
+    let asked = store.long_task(task.id, asker(&task.owner));
+    asked.await.unwrap().is_some()
+}
+
+async fn tasks_that_work_are_bounded<D: Database>() {
     let database = D::fresh();
     let store = database.open();
-    let of = async |caller: Option<&str>| {
-        let task = new(caller);
-        store.put_long_task(task, BOUNDS, LEASE).await.unwrap()
+    let ann = begun(&store, Some("ann")).await.unwrap();
+    for _ in 0..2 {
+        assert!(begun(&store, Some("ann")).await.is_some());
+    }
+    assert!(begun(&store, Some("ann")).await.is_none());
+    let counted = store.n_long_tasks(ann.owner.clone());
+    assert_eq!(counted.await.unwrap(), (3, 3));
+    // What has ended makes room.
+    let ended = store.end_long_task(hold(&ann), end(LongTaskState::Completed));
+    assert!(ended.await.unwrap());
+    assert!(begun(&store, Some("ann")).await.is_some());
+    assert!(begun(&store, Some("ann")).await.is_none());
+    assert!(begun(&store, Some("")).await.is_some());
+    assert!(begun(&store, Some("bob")).await.is_some());
+    assert!(begun(&store, Some("eve")).await.is_none());
+}
+
+/// Servers of one user on standard streams are nobody's to the store.
+async fn conversations_of_nobody_do_not_share_a_bound<D: Database>() {
+    let database = D::fresh();
+    let store = database.open();
+    for _ in 0..BOUNDS.in_all {
+        let task = begun(&store, None).await.unwrap();
+        let counted = store.n_long_tasks(task.owner).await.unwrap();
+        assert_eq!(counted.0, 1);
+    }
+    let bounds = LongTaskBounds {
+        in_all: 100,
+        ..BOUNDS
     };
-    let brief = NewLongTask {
-        lifetime: Duration::ZERO,
+    let one = new(None);
+    for n in 0..4 {
+        let task = NewLongTask {
+            id: Uuid::new_v4(),
+            ..one.clone()
+        };
+        let put = store.put_long_task(task, bounds, LEASE).await.unwrap();
+        assert_eq!(put.is_some(), n < 3);
+    }
+}
+
+async fn ended_tasks_go_of_who_has_most<D: Database>() {
+    let database = D::fresh();
+    let store = database.open();
+    let done = async |caller: Option<&str>| {
+        let task = begun(&store, caller).await.unwrap();
+        let ended = store.end_long_task(hold(&task), end(LongTaskState::Completed));
+        assert!(ended.await.unwrap());
+        task
+    };
+    let bob = done(Some("bob")).await;
+    let mut ann = Vec::new();
+    for _ in 0..20 {
+        ann.push(done(Some("ann")).await);
+    }
+    // Nobody's, in conversations of their own, are one caller's among all.
+    let mut nobody = Vec::new();
+    for _ in 0..20 {
+        nobody.push(done(None).await);
+    }
+    assert!(begun(&store, Some("eve")).await.is_some());
+    assert!(is_known(&store, &bob).await);
+    let mut n_kept = 0;
+    for task in ann.iter().chain(&nobody) {
+        n_kept += u32::from(is_known(&store, task).await);
+    }
+    assert_eq!(n_kept, BOUNDS.in_all - 1);
+}
+
+async fn a_task_that_nobody_may_repeat_is_any_hosts_to_settle<D: Database>() {
+    let database = D::fresh();
+    let store = database.open();
+    let once = NewLongTask {
+        call: None,
         ..new(None)
     };
-    let hold = put(&store, &brief, LEASE).await;
-    for _ in 0..2 {
-        assert!(of(None).await.is_some());
+    let once = put(&store, &once, Duration::ZERO).await;
+    let again = put(&store, &new(None), Duration::ZERO).await;
+    let settles = |elsewhere_after| LongTaskClaim {
+        workspace: HERE.to_owned(),
+        lease: LEASE,
+        repeats: false,
+        elsewhere_after,
+        limit: 10,
+    };
+    for (elsewhere_after, expect) in [(LEASE, once.task), (Duration::ZERO, again.task)] {
+        let claimed = store.claim_long_tasks(settles(elsewhere_after)).await;
+        let claimed: Vec<Uuid> = claimed.unwrap().iter().map(|task| task.id).collect();
+        assert_eq!(claimed, [expect]);
     }
-    assert!(of(None).await.is_none());
-    assert!(of(Some("")).await.is_some());
-    assert!(of(Some("x")).await.is_some());
-    assert!(of(Some("y")).await.is_none());
-    assert_eq!(store.n_long_tasks(Owner::default()).await.unwrap(), (3, 5));
+}
+
+async fn tasks_are_forgotten<D: Database>() {
+    let database = D::fresh();
+    let store = database.open();
+    let brief = NewLongTask {
+        lifetime: Duration::ZERO,
+        ..new(Some("ann"))
+    };
+    let hold = put(&store, &brief, LEASE).await;
     // Its time is over, and so is what was kept of it.
     assert!(
         store
@@ -281,8 +376,7 @@ async fn tasks_are_bounded_and_forgotten<D: Database>() {
             .await
             .unwrap()
     );
-    assert!(of(Some("y")).await.is_some());
-    assert_eq!(store.n_long_tasks(Owner::default()).await.unwrap(), (2, 5));
+    assert!(begun(&store, Some("ann")).await.is_some());
     let gone = store
         .long_task(brief.id, asker(&brief.owner))
         .await
@@ -339,7 +433,11 @@ on_every_database! {
         a_task_is_known_to_its_owner_alone,
         questions_are_answered_once_and_reach_who_holds_the_task,
         who_takes_a_task_over_is_the_only_one_to_write_to_it,
-        tasks_are_bounded_and_forgotten,
+        tasks_that_work_are_bounded,
+        conversations_of_nobody_do_not_share_a_bound,
+        ended_tasks_go_of_who_has_most,
+        a_task_that_nobody_may_repeat_is_any_hosts_to_settle,
+        tasks_are_forgotten,
         a_task_goes_with_its_conversation,
     ],
     lasting: [many_hosts_take_each_task_once],

@@ -3,9 +3,9 @@
 use serde_json::json;
 use zeph_core::id::ConversationId;
 use zeph_core::lifetime::Lifetime;
-use zeph_store::Retention;
+use zeph_store::{ApprovalAsker, Owner, Retention};
 
-use super::{DAY_MS, approved, ask, ask_at, bound, call, n_waiting, take, take_at};
+use super::{DAY_MS, approved, ask, ask_as, ask_at, bound, call, n_waiting, take, take_at};
 use crate::database::{Database, on_every_database};
 use crate::setup::{NOW_MS, agreement};
 
@@ -88,6 +88,26 @@ async fn the_oldest_requests_make_room<D: Database>() {
     assert_eq!(store.approval_request(kept.id, NOW_MS).await.unwrap(), None);
 }
 
+async fn what_one_caller_asks_for_leaves_that_of_others<D: Database>() {
+    let database = D::fresh();
+    let store = database.open();
+    let of = |caller: &str| ApprovalAsker {
+        conversation: ConversationId::new(),
+        caller: Owner::named(Some(caller)),
+    };
+    let kept = ask_as(&store, call(), of("ann"), NOW_MS - DAY_MS).await;
+    // Each in a conversation of its own.
+    let mut newest = None;
+    for n in 0..1_001 {
+        newest = Some(ask_as(&store, call(), of("eve"), NOW_MS + n).await);
+    }
+    assert_eq!(n_waiting(&store).await, 1_000);
+    for request in [kept, newest.unwrap()] {
+        let found = store.approval_request(request.id, NOW_MS).await.unwrap();
+        assert_eq!(found, Some(request));
+    }
+}
+
 async fn a_conversation_takes_its_own_along<D: Database>() {
     let database = D::fresh();
     let store = database.open();
@@ -115,6 +135,7 @@ on_every_database! {
         an_approval_for_once_waits_a_day_and_the_others_for_good,
         a_sweep_takes_what_has_ended_and_nothing_else,
         the_oldest_requests_make_room,
+        what_one_caller_asks_for_leaves_that_of_others,
         a_conversation_takes_its_own_along,
     ],
     lasting: [],
