@@ -140,6 +140,26 @@ fn an_answer_is_no_further_call_of_its_token() {
     assert!(!product.work.join("a").exists());
 }
 
+/// Nobody would have it, while it shut an open server and took its name.
+#[test]
+fn a_token_that_cannot_be_printed_is_none() {
+    let product = Product::new();
+    let full = fs::OpenOptions::new()
+        .write(true)
+        .open("/dev/full")
+        .unwrap();
+    let added = product
+        .command(&["token", "add", "ci"])
+        .stdout(full)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&added.stderr).into_owned();
+    assert_eq!(added.status.code(), Some(1), "{said}");
+    assert!(said.contains("no token was made"), "{said}");
+    assert_eq!(product.run(&["token", "--json"]).stdout.trim(), "[]");
+    add_token(&product, &["ci"]);
+}
+
 #[test]
 fn any_other_address_needs_a_token_to_start() {
     let product = Product::new();

@@ -44,12 +44,13 @@ fn token(key: &Ed25519KeyPair, claims: &Value) -> String {
     format!("authorization: Bearer {text}.{signature}\r\n")
 }
 
-#[test]
-fn access_tokens_of_the_configured_server_let_their_subjects_in() {
-    let product = Product::new();
+fn new_key() -> Ed25519KeyPair {
     let pkcs8 = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new()).unwrap();
-    let key = Ed25519KeyPair::from_pkcs8(pkcs8.as_ref()).unwrap();
-    let url = issuer(&key);
+    Ed25519KeyPair::from_pkcs8(pkcs8.as_ref()).unwrap()
+}
+
+/// A server that takes access tokens of the issuer at `url`.
+fn server_for(product: &Product, url: &str) -> HttpServer {
     let settings = [
         format!("mcp.serve.oauth.issuer={url}"),
         format!("mcp.serve.oauth.audience={AUDIENCE}"),
@@ -59,7 +60,41 @@ fn access_tokens_of_the_configured_server_let_their_subjects_in() {
         .iter()
         .flat_map(|setting| ["--set", setting])
         .collect();
-    let server = HttpServer::start(&product, &args);
+    HttpServer::start(product, &args)
+}
+
+/// Its holder would throw a token away that is called invalid.
+#[test]
+fn a_token_that_cannot_be_checked_is_not_called_invalid() {
+    let product = Product::new();
+    // Nobody listens where the keys were.
+    let away = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    let url = format!("http://{away}");
+    let server = server_for(&product, &url);
+    let now = SystemTime::UNIX_EPOCH.elapsed().unwrap().as_secs();
+    let claims = json!({ "iss": url, "aud": [AUDIENCE], "sub": "alice", "exp": now + 600 });
+    let reply = server.call(
+        &token(&new_key(), &claims),
+        "list_directory",
+        &json!({ "path": "." }),
+    );
+    assert_eq!(reply.status, 503, "{reply:?}");
+    let head = reply.head.to_ascii_lowercase();
+    assert!(
+        head.contains("retry-after: ") && !head.contains("www-authenticate"),
+        "{reply:?}"
+    );
+}
+
+#[test]
+fn access_tokens_of_the_configured_server_let_their_subjects_in() {
+    let product = Product::new();
+    let key = new_key();
+    let url = issuer(&key);
+    let server = server_for(&product, &url);
     let listing = json!({ "path": "." });
 
     let reply = server.call("", "list_directory", &listing);

@@ -35,8 +35,8 @@ impl StoreLocation {
         }
     }
 
-    /// The folder of the values of secrets: beside the database. Where the path is a link, beside that, if it is there: so it stayed when
-    /// the file was moved elsewhere.
+    /// The folder of the values of secrets: beside the database. Where the path is a link and nothing is there, beside the link, if it is
+    /// there: so it stayed when the file was moved elsewhere. Never the other way round: the link may lie where tools make folders.
     pub fn secrets(&self) -> Option<PathBuf> {
         match self {
             Self::File(path) => Some(beside(path)),
@@ -49,11 +49,13 @@ impl StoreLocation {
 fn beside(path: &Path) -> PathBuf {
     const SECRETS: &str = "secrets";
     let secrets = path.with_file_name(SECRETS);
-    if !path.is_symlink() || secrets.exists() {
+    if !path.is_symlink() {
         return secrets;
     }
-    let real = std::fs::canonicalize(path);
-    real.map_or(secrets, |real| real.with_file_name(SECRETS))
+    match std::fs::canonicalize(path).map(|real| real.with_file_name(SECRETS)) {
+        Ok(of_file) if of_file.exists() || !secrets.exists() => of_file,
+        _ => secrets,
+    }
 }
 
 #[cfg(test)]
@@ -64,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn secrets_of_a_link_are_where_there_are_some_or_beside_the_file() {
+    fn secrets_of_a_link_are_beside_the_file_unless_they_stayed_beside_the_link() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
         for name in ["real", "link"] {
@@ -77,10 +79,11 @@ mod tests {
         assert_eq!(secrets(&link), root.join("link/secrets"));
         fs::write(&file, "").unwrap();
         assert_eq!(secrets(&link), root.join("real/secrets"));
-        fs::create_dir(root.join("real/secrets")).unwrap();
-        assert_eq!(secrets(&link), root.join("real/secrets"));
         fs::create_dir(root.join("link/secrets")).unwrap();
         assert_eq!(secrets(&link), root.join("link/secrets"));
+        // What is made beside the link later takes nothing away.
+        fs::create_dir(root.join("real/secrets")).unwrap();
+        assert_eq!(secrets(&link), root.join("real/secrets"));
         assert_eq!(secrets(&file), root.join("real/secrets"));
     }
 }

@@ -45,7 +45,11 @@ async fn add(config: &Config, store: &Store, options: TokenAdd) -> Result<Exit, 
             )),
         );
     }
-    out::data(&format!("{}\n", token.text))?;
+    if let Err(error) = out::data(&format!("{}\n", token.text)) {
+        // Nobody has it.
+        store.revoke_token(name.clone()).await?;
+        return Err(error.hint(format!("no token was made; the name `{name}` is free")));
+    }
     out::remark("it is not shown again; clients send it as `Authorization: Bearer TOKEN`");
     Ok(Exit::Success)
 }

@@ -59,8 +59,26 @@ pub(super) enum Denied {
     Token,
     #[error("the access token is refused: {0}")]
     Access(AccessTokenError),
+    #[error("the access token cannot be checked: {0}")]
+    Unchecked(AccessTokenError),
     #[error("the tokens of this server cannot be read")]
     Source,
+}
+
+impl Denied {
+    /// Whether the server is at fault: the same request may be let in a moment later.
+    pub(super) fn is_fault(&self) -> bool {
+        matches!(self, Self::Source | Self::Unchecked(_))
+    }
+}
+
+impl From<AccessTokenError> for Denied {
+    fn from(error: AccessTokenError) -> Self {
+        match error {
+            AccessTokenError::NoKeys => Self::Unchecked(error),
+            error => Self::Access(error),
+        }
+    }
 }
 
 /// Who may use the endpoint.
@@ -152,7 +170,7 @@ impl Access {
 
     async fn admit_access(&self, oauth: &OAuth, text: &str) -> Result<Admitted, Denied> {
         let subject = oauth.subject(text, (self.now_ms)()).await;
-        let subject = subject.map_err(Denied::Access)?;
+        let subject = subject.map_err(Denied::from)?;
         let caller = Caller {
             id: Some(subject.caller_id),
             ..Caller::default()

@@ -27,7 +27,7 @@ use crate::metrics::{Gauges, Metrics};
 /// The header that names a session.
 const SESSION_ID: &str = "mcp-session-id";
 
-/// Seconds after which a client may try again while the server ends.
+/// Seconds after which a client may try again while the server ends, or does not get at what says who may use it.
 const RETRY_SECS: &str = "5";
 
 /// The code of JSON-RPC for a server that cannot answer now.
@@ -289,11 +289,13 @@ impl Shared {
     }
 
     fn denied(&self, headers: &HeaderMap, denied: &Denied) -> Response {
-        let status = match denied {
-            Denied::Source => StatusCode::SERVICE_UNAVAILABLE,
-            _ => StatusCode::UNAUTHORIZED,
-        };
-        let mut response = (status, format!("{denied}\n")).into_response();
+        let text = format!("{denied}\n");
+        // A client that were told of a bad token would throw it away.
+        if denied.is_fault() {
+            let retry = [(RETRY_AFTER, HeaderValue::from_static(RETRY_SECS))];
+            return (StatusCode::SERVICE_UNAVAILABLE, retry, text).into_response();
+        }
+        let mut response = (StatusCode::UNAUTHORIZED, text).into_response();
         let challenge = self.challenge(headers, denied);
         // The texts of denials are plain; one that were not would go without.
         if let Ok(challenge) = HeaderValue::from_str(&challenge) {
@@ -306,7 +308,7 @@ impl Shared {
     fn challenge(&self, headers: &HeaderMap, denied: &Denied) -> String {
         let mut challenge = "Bearer realm=\"zeph-host\"".to_owned();
         let error = match denied {
-            Denied::Missing | Denied::Source => None,
+            Denied::Missing | Denied::Source | Denied::Unchecked(_) => None,
             Denied::Malformed => Some("invalid_request"),
             Denied::Token | Denied::Access(_) => Some("invalid_token"),
         };

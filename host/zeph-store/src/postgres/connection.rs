@@ -320,6 +320,13 @@ impl Connection {
         Self::for_purpose(server, Purpose::reading(STATEMENT_TIMEOUT))
     }
 
+    /// The same for statements that read a few rows and that calls wait for: a server that says nothing is not waited for much longer
+    /// than others are.
+    pub(crate) fn of_rights(server: Arc<Server>) -> Result<Self, StoreError> {
+        let purpose = Purpose::reading(server.site.busy_timeout);
+        Self::for_purpose(server, purpose)
+    }
+
     /// The same for statements that write and that calls wait for.
     pub(crate) fn of_writer(server: Arc<Server>) -> Result<Self, StoreError> {
         let purpose = Purpose {

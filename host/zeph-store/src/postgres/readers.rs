@@ -41,6 +41,9 @@ pub(super) struct Readers {
     rights: Option<(watch::Sender<bool>, JoinHandle<()>)>,
 }
 
+/// What makes the transaction of a thread.
+type Connect = fn(Arc<Server>) -> Result<Transaction, StoreError>;
+
 /// Where a thread takes its work from.
 #[derive(Clone)]
 struct Source {
@@ -68,7 +71,7 @@ impl Readers {
             n_open: Arc::clone(&n_open),
             is_over: is_over.clone(),
         };
-        let thread = start(&server, source(rights, true))?;
+        let thread = start(&server, source(rights, true), Transaction::of_rights)?;
         Ok(Self {
             server,
             queue,
@@ -83,7 +86,7 @@ impl Readers {
     pub(super) fn read(&mut self, mut job: Box<dyn Job>) {
         let n_open = self.n_open.fetch_add(1, Ordering::AcqRel) + 1;
         if n_open > self.threads.len() && self.threads.len() < READERS_MAX {
-            match start(&self.server, self.source.clone()) {
+            match start(&self.server, self.source.clone(), Transaction::new) {
                 Ok(thread) => self.threads.push(thread),
                 Err(error) if self.threads.is_empty() => {
                     let site = &self.server.site;
@@ -113,19 +116,23 @@ impl Readers {
     }
 }
 
-fn start(server: &Arc<Server>, source: Source) -> Result<JoinHandle<()>, StoreError> {
+fn start(
+    server: &Arc<Server>,
+    source: Source,
+    connect: Connect,
+) -> Result<JoinHandle<()>, StoreError> {
     let place = Path::new(&server.site.server);
     let started = Arc::clone(server);
     thread::Builder::new()
         .name("zeph-store-read".to_owned())
-        .spawn(move || work(started, source))
+        .spawn(move || work(started, source, connect))
         .map_err(file("start a thread for", place))
 }
 
 /// The life of a thread: until nothing comes any more.
-fn work(server: Arc<Server>, mut source: Source) {
+fn work(server: Arc<Server>, mut source: Source, connect: Connect) {
     let site = server.site.clone();
-    let transaction = match Transaction::new(server) {
+    let transaction = match connect(server) {
         Ok(transaction) => transaction,
         // What waits fails as closed.
         Err(error) => {

@@ -88,6 +88,11 @@ impl Transaction {
         Ok(Self::on(Connection::of_writer(server)?))
     }
 
+    /// The same for the thread that reads what every call waits for.
+    pub(super) fn of_rights(server: Arc<Server>) -> Result<Self, StoreError> {
+        Ok(Self::on(Connection::of_rights(server)?))
+    }
+
     fn on(connection: Connection) -> Self {
         Self {
             connection,

@@ -55,7 +55,9 @@ impl Keys {
         if let Some(key) = self.among_those_younger_than(STALE_MAX, header) {
             return Ok(key);
         }
-        match self.known().is_younger_than(STALE_MAX) {
+        // Where the newest keys could not be fetched, this may be one of them.
+        let known = self.known();
+        match known.is_younger_than(STALE_MAX) && known.fetched >= known.tried {
             true => Err(AccessTokenError::UnknownKey),
             false => Err(AccessTokenError::NoKeys),
         }
