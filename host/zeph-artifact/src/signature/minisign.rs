@@ -176,6 +176,11 @@ impl MinisignSignature {
             && is_of(key, &self.covered(), &self.global)
     }
 
+    /// Whether `key` wrote the trusted comment, over whatever message the signature is.
+    pub fn is_comment_of(&self, key: &SignerKey) -> bool {
+        self.means(key) && is_of(key, &self.covered(), &self.global)
+    }
+
     fn covered(&self) -> Vec<u8> {
         [&self.signature, self.trusted_comment.as_bytes()].concat()
     }

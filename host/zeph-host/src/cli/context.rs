@@ -1,9 +1,10 @@
 //! What a command works with: its surroundings, the configuration, and, when it makes calls, the host.
 
+use std::collections::BTreeSet;
 use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -37,6 +38,8 @@ pub(crate) struct Context {
     components: Vec<Component>,
     /// The person who typed the command.
     operator: Option<Operator>,
+    /// The warnings about the configuration that were printed: a command may read it more than once.
+    warned: Mutex<BTreeSet<String>>,
     /// Whether it was said that plugins lie here that are not used.
     has_mentioned: AtomicBool,
     /// Writes down what calls use, where that is wanted.
@@ -77,6 +80,7 @@ impl Context {
             quiet: global.quiet > 0,
             components,
             operator: None,
+            warned: Mutex::default(),
             has_mentioned: AtomicBool::new(false),
             recorder: OnceLock::new(),
         };
@@ -103,6 +107,7 @@ impl Context {
             quiet: self.quiet,
             components: self.components.clone(),
             operator: self.operator.clone(),
+            warned: Mutex::default(),
             has_mentioned: AtomicBool::new(true),
             recorder: self.recorder.clone(),
         }
@@ -165,7 +170,14 @@ impl Context {
     /// The configuration with the origin of each value.
     pub(crate) fn load(&self) -> Result<LoadedConfig, CliError> {
         let loaded = Config::load(&self.surroundings, &self.flags)?;
-        self.notes(&loaded.warnings);
+        let new: Vec<String> = {
+            let mut warned = self.warned.lock().unwrap_or_else(PoisonError::into_inner);
+            let all = loaded.warnings.iter();
+            all.filter(|warning| warned.insert((*warning).clone()))
+                .cloned()
+                .collect()
+        };
+        self.notes(&new);
         Ok(loaded)
     }
 

@@ -15,6 +15,7 @@ use zeph_artifact::signature::minisign::MinisignSignature;
 use zeph_artifact::signature::secret::SecretKey;
 use zeph_artifact::trust::MINISIGN_TYPE;
 use zeph_config::Config;
+use zeph_core::signer::UnsignedRule;
 use zeph_engine::{Export, Import, Inspection, Metadata};
 use zeph_plugins::lock::version_of_tag;
 use zeph_plugins::manage::check::{self, Checked, Depth, ToolListing, Trial};
@@ -201,13 +202,17 @@ fn attached(
     let beside = FoundSignatures::beside(&source.file).map_err(CliError::user)?;
     let beside = beside.minisign;
     let Some(key) = key else {
-        return Ok(beside.and_then(|file| accepted(context, config, (reference, good), file)));
+        let accepted = beside.and_then(|file| accepted(context, config, (reference, good), file));
+        if accepted.is_some() {
+            must_be_tagged_so(reference, good)?;
+        }
+        return Ok(accepted);
     };
     must_be_tagged_so(reference, good)?;
     let document = signatures::document(&SignedPlugin::published(&reference.name(), good));
     let expires_at = match expires {
         Some(at_ms) => Some(at_ms.div_euclid(1000)),
-        None => kept_expiry(key, &document, beside.as_deref())?,
+        None => kept_expiry(key, beside.as_deref())?,
     };
     signature(key, (&document, good), reference, expires_at).map(Some)
 }
@@ -234,15 +239,11 @@ fn signature(
     Ok(AttachedSignature::of(file, key, expires_at))
 }
 
-/// When the signature that this key made of the same plugin before, beside the file, stops counting, in Unix seconds.
+/// When the signature that this key made before, beside the file, stops counting, in Unix seconds: of this build or of an earlier one.
 ///
 /// Errors: it is past.
-fn kept_expiry(
-    key: &SecretKey,
-    document: &DigestDocument,
-    beside: Option<&[u8]>,
-) -> Result<Option<i64>, CliError> {
-    let Some(expires_at) = beside.and_then(|file| expiry(key, document, file)) else {
+fn kept_expiry(key: &SecretKey, beside: Option<&[u8]>) -> Result<Option<i64>, CliError> {
+    let Some(expires_at) = beside.and_then(|file| expiry(key, file)) else {
         return Ok(None);
     };
     match expires_at > now_ms().div_euclid(1000) {
@@ -255,10 +256,10 @@ fn kept_expiry(
     }
 }
 
-fn expiry(key: &SecretKey, document: &DigestDocument, beside: &[u8]) -> Option<i64> {
-    let (text, public) = (document.text(), key.public());
+fn expiry(key: &SecretKey, beside: &[u8]) -> Option<i64> {
+    let public = key.public();
     let all = MinisignSignature::all(beside).ok()?;
-    let mut own = all.iter().filter(|one| one.is_of(&public, text.as_bytes()));
+    let mut own = all.iter().filter(|one| one.is_comment_of(&public));
     SignedFacts::read(&own.next()?.trusted_comment)
         .ok()?
         .expires_at
@@ -282,10 +283,11 @@ fn accepted(
         let expires_at = by.expires_at_ms.map(|at_ms| at_ms.div_euclid(1000));
         return Some(AttachedSignature::of(file, by.key.clone(), expires_at));
     }
-    context.notes(&[
-        "the signature beside the file was not published: no signer of `plugins.trust.signers` who may offer it there made it; `--sign KEY` signs it"
-            .to_owned(),
-    ]);
+    let refusal = verdict.refusal(UnsignedRule::Refuse, None);
+    let why = refusal.map_or_else(String::new, |refusal| format!(": {}", refusal.problem));
+    context.notes(&[format!(
+        "the signature beside the file was not published{why}; `--sign KEY` signs it"
+    )]);
     None
 }
 
