@@ -12,7 +12,7 @@ use http::Request;
 use http::header::ACCEPT;
 use tokio::sync::Semaphore;
 use url::Url;
-use zeph_core::network::{Destination, PrivateHost};
+use zeph_core::network::{Destination, HTTP_PORT, HTTPS_PORT, PrivateHost};
 
 pub use self::answer::{OwnAnswer, OwnBody};
 pub use self::error::{OwnError, OwnPhase};
@@ -246,13 +246,19 @@ impl OwnClient {
     fn is_for_tls(&self, origin: &Origin) -> bool {
         let destination = &origin.destination;
         let named = self.origins.iter();
-        let mut named = named.filter(|named| named.origin.destination == *destination);
+        let mut named = named.filter(|named| is_meant(&named.origin.destination, destination));
         let is_opened = self.roads.public.private(destination);
         origin.is_plain
             && !is_opened.is_some_and(|opened| opened.plain_http)
             && named.clone().any(|named| !named.origin.is_plain)
             && !named.any(|named| named.is_plain_allowed)
     }
+}
+
+/// Whether `asked` is the host that was `named`. One that was named without a port is named with that of TLS.
+fn is_meant(named: &Destination, asked: &Destination) -> bool {
+    named.host == asked.host
+        && (named.port == asked.port || (named.port, asked.port) == (HTTPS_PORT, HTTP_PORT))
 }
 
 /// Errors: `Url`.

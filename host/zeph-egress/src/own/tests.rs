@@ -447,4 +447,17 @@ async fn a_host_of_the_operator_is_reached_as_they_said() {
         assert_eq!(destination.port, server.address.port());
         assert!(!refused.may_have_arrived());
     }
+    // Named without a port, as most are.
+    let without_port = OwnHost {
+        destination: Destination {
+            port: 443,
+            ..destination(server.address)
+        },
+        ..host(false, true)
+    };
+    let url = format!("http://{}/", server.address.ip());
+    let client = client(&[without_port]).also(&[&url]).unwrap();
+    let request = Request::post(url).body(Bytes::new()).unwrap();
+    let refused = client.send(request, patience()).await.unwrap_err();
+    assert!(matches!(refused, OwnError::Plain { .. }), "{refused}");
 }
