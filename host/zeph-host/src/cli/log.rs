@@ -60,7 +60,13 @@ fn of_flags(verbose: u8, quiet: u8) -> Targets {
         (2, _) => (LevelFilter::DEBUG, LevelFilter::INFO),
         _ => (LevelFilter::TRACE, LevelFilter::DEBUG),
     };
+    // It counts what a client does, a request that is none or a stream that is closed, as a fault of this program.
+    let of_protocol = match verbose {
+        0 => LevelFilter::OFF,
+        _ => theirs,
+    };
     Targets::new()
         .with_default(theirs)
+        .with_target("rmcp", of_protocol)
         .with_target("zeph", ours)
 }
