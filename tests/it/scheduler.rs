@@ -278,6 +278,26 @@ fn tasks_of_a_revoked_token_run_no_more_and_are_none_of_the_next() {
     assert_eq!(cancelled.code, Some(0), "{}", cancelled.stderr);
 }
 
+/// Who comes to a server that lets everybody in is not the person at the terminal, who has no name either.
+#[test]
+fn what_anybody_scheduled_ends_when_the_server_is_closed() {
+    let product = product(OPEN);
+    let own = deferred("own", "+1h", "date");
+    let arguments = ["call", "schedule_deferred", "--args", &own.to_string()];
+    let done = product.run(&arguments);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let server = HttpServer::start(&product, &[]);
+    let task = deferred("a", "+6s", "date >> ran.txt");
+    let done = called(&server, "", "schedule_deferred", &task);
+    assert_eq!(done["isError"], false, "{done}");
+    let listed = called(&server, "", "list_tasks", &json!({})).to_string();
+    assert!(!listed.contains("own"), "{listed}");
+    add_token(&product, &["ci"]);
+    let given_up = ended(&product, "a");
+    assert_eq!(given_up["last_run"]["state"], "refused", "{given_up}");
+    assert!(!product.work.join("ran.txt").exists());
+}
+
 /// Where the user is heard, what is scheduled reaches what was named there and asks about the rest.
 #[test]
 fn a_scheduled_call_reaches_no_address_that_nobody_named() {

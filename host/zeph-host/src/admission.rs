@@ -37,6 +37,10 @@ impl Tokens {
 
     /// What `owner` may do; none when its token was revoked or has expired.
     pub(crate) fn admit(&self, owner: &Owner) -> Option<Admission> {
+        // As long as the server lets everybody in.
+        if owner.is_anonymous() {
+            return self.0.is_empty().then(Admission::default);
+        }
         let Some(digest) = owner.token else {
             return Some(Admission::default());
         };

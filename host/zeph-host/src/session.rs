@@ -145,6 +145,9 @@ impl Session {
 
     /// Whose what it leaves behind is.
     pub(crate) fn owner(&self) -> Owner {
+        if self.is_anonymous {
+            return Owner::anonymous();
+        }
         Owner {
             token: self.admission.token,
             ..Owner::named(self.principal.caller_id())

@@ -7,7 +7,7 @@ use zeph_core::id::Digest;
 pub struct Owner {
     /// The opaque name of the caller; none at the terminal, and for callers that nobody knows.
     pub id: Option<String>,
-    /// The token it came with, if it came with one.
+    /// The token it came with, if it came with one. Of whoever was let in as everybody is, one that nobody has.
     pub token: Option<Digest>,
 }
 
@@ -18,6 +18,19 @@ impl Owner {
             id: id.map(str::to_owned),
             token: None,
         }
+    }
+
+    /// Whoever comes to a server that lets everybody in: not the person at the terminal, who has no name either.
+    pub fn anonymous() -> Self {
+        Self {
+            id: None,
+            token: Some(Digest::new([0; 32])),
+        }
+    }
+
+    /// Whether this is one who was let in as everybody is.
+    pub fn is_anonymous(&self) -> bool {
+        self.id.is_none() && self.token.is_some()
     }
 
     /// As it is sealed, and kept where nobody is null.
@@ -32,7 +45,8 @@ impl Owner {
     /// As it stands in columns that are never null: nobody, a caller without letters and one with a token differ.
     pub(crate) fn word(&self) -> String {
         match (&self.id, self.token) {
-            (None, _) => String::new(),
+            (None, None) => String::new(),
+            (None, Some(_)) => "?".to_owned(),
             (Some(id), None) => format!("@{id}"),
             (Some(id), Some(token)) => format!("+{id}\n{}", token.hex()),
         }
@@ -40,6 +54,9 @@ impl Owner {
 
     /// The one of a word.
     pub(crate) fn of_word(word: &str) -> Self {
+        if word == "?" {
+            return Self::anonymous();
+        }
         let Some(with_token) = word.strip_prefix('+') else {
             return Self::named(word.strip_prefix('@'));
         };
@@ -65,6 +82,7 @@ mod tests {
         let forged = format!("ann\n{}", Digest::new([7; 32]).hex());
         let ids = [None, Some(""), Some("ann"), Some("a\nb"), Some(&*forged)];
         let mut owners: Vec<Owner> = ids.map(Owner::named).to_vec();
+        owners.extend([Owner::anonymous(), Owner::named(Some("?"))]);
         owners.extend(ids[1..].iter().map(|id| Owner {
             token,
             ..Owner::named(*id)

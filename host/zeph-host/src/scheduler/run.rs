@@ -97,6 +97,10 @@ async fn session(
 ) -> Result<Session, String> {
     let opened = host.open_session(Some(schedule.what.conversation), principal(schedule));
     let session = opened.await.map_err(|error| error.to_string())?;
+    let session = match schedule.what.owner.caller.is_anonymous() {
+        true => session.of_anybody(),
+        false => session,
+    };
     let session = session.admitted(admission);
     Ok(session.of_schedule(label).holding(WorkHold::Run(fence)))
 }
