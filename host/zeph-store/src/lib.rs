@@ -55,11 +55,11 @@ pub use approvals::{
     AgreedBy, AgreedRules, Agreement, ApprovalAsker, ApprovalReason, ApprovalRequest,
     RefusedObjects, ShownCall, StoredApproval,
 };
-pub use audit::chain::{ChainHead, ChainReport};
+pub use audit::chain::{ChainHead, ChainReport, ForgottenChain};
 pub use audit::checkpoint::{
     CheckpointDue, CheckpointEvery, CheckpointReport, Checkpoints, FileHead,
 };
-pub use audit::earlier::{BegunChain, EarlierChain};
+pub use audit::earlier::{BegunChain, ChainRemoval, EarlierChain, RemovalStatement};
 pub use audit::file::AuditFile;
 pub use audit::file::verify::{FileReport, TakenOver, verify_file};
 pub use audit::filter::AuditFilter;

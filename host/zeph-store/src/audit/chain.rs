@@ -12,7 +12,7 @@ use uuid::Uuid;
 use zeph_core::id::CallId;
 
 use super::code::{Code, from_hex, hex};
-use super::earlier::{self, BegunChain, ChainBegin, EarlierChain};
+use super::earlier::{self, BegunChain, ChainBegin, EarlierChain, RemovalStatement};
 use super::mark::MarkState;
 use super::problem::AuditProblem;
 use crate::error::StoreError;
@@ -170,16 +170,19 @@ const FORGOTTEN_MAX: usize = 100;
 
 /// Up to where the chain of a host that is gone was removed by another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct ForgottenChain {
-    /// The host that is gone, and the name of its chain.
-    pub(crate) host: String,
-    pub(crate) origin: Uuid,
-    /// The last event that was removed, its code, and the name of its key.
-    pub(crate) upto: i64,
-    pub(crate) upto_code: String,
-    pub(crate) upto_key: String,
+pub struct ForgottenChain {
+    /// The host that is gone.
+    pub host: String,
+    /// Names its chain.
+    pub origin: Uuid,
+    /// The number of the last event that was removed.
+    pub upto: i64,
+    /// The code of that event, as hexadecimal digits.
+    pub upto_code: String,
+    /// The name of its key.
+    pub upto_key: String,
     /// When, in Unix milliseconds.
-    pub(crate) at_ms: i64,
+    pub at_ms: i64,
 }
 
 impl ForgottenChain {
@@ -275,12 +278,14 @@ pub struct ChainHead {
 pub struct ChainReport {
     /// Of a store that several hosts share: the host whose chain it is.
     pub host: Option<String>,
+    /// Whether it is of the host that verifies.
+    pub is_own: bool,
     /// Names the chain; empty when it has not begun.
     pub origin: String,
-    /// The chain that was sealed here before this one, and was not there when this one began.
+    /// The chain that was sealed here before this one and was not there when this one began, or is not there now.
     pub earlier: Option<EarlierChain>,
-    /// The names of the chains of others that its host removed, the last ones.
-    pub forgotten: Vec<String>,
+    /// What its host says that it removed of the chains of others, the last ones; nothing that somebody else made it say.
+    pub forgotten: Vec<RemovalStatement>,
     /// Calls whose rows are as they were recorded.
     pub n_calls: u64,
     /// Events that were verified: begins and ends of calls, and those of the chain itself.
@@ -351,7 +356,7 @@ impl Store {
     /// Verifies the audit table of the store at `location`, which may be in use: what was recorded when it began is what it looks at. Hosts
     /// that record calls in a file wait for some milliseconds meanwhile.
     ///
-    /// A report for each host of a store that several share, by name; else one. Without `keys` only that the chain has begun is known.
+    /// A report for each host of a store that several share, by name; else one. Without `keys` no record of a chain can be verified.
     /// Errors: what the database says. Limits: O(size of the table); the first 1,000 problems of each chain are told.
     pub fn verify_audit(
         location: &Location,

@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use super::chain::{ChainHead, ChainReport};
 use super::code::{CODE_BYTES, from_hex, hex};
+use super::earlier::RemovalStatement;
 use super::file::verify::FileReport;
 use super::problem::{AuditPlace, AuditProblem, AuditProblemKind, Problems};
 use crate::error::StoreError;
@@ -243,29 +244,29 @@ impl Checkpoints {
         files.map(|file| file.count).collect()
     }
 
-    /// Compares them with what was found in the store and in the audit file. `left_out`: the origins of chains that are in the store and
-    /// not to be looked at.
+    /// Compares them with what was found in the store and in the audit file. `left_out`: the chains that are in the store and not to be looked
+    /// at.
     ///
     /// A log that has a checkpoint and is not there is a problem: when a whole store is removed, its host begins another log.
     pub fn compare(
         self,
-        (chains, left_out): (&[ChainReport], &[String]),
+        (chains, left_out): (&[ChainReport], &[ChainReport]),
         file: Option<&FileReport>,
     ) -> CheckpointReport {
-        let forgotten = chains.iter().flat_map(|chain| &chain.forgotten);
-        let told: BTreeSet<&String> = left_out.iter().chain(forgotten).collect();
+        let all = chains.iter().chain(left_out);
+        let said: Vec<&RemovalStatement> = all.flat_map(|chain| &chain.forgotten).collect();
         let mut gone = BTreeSet::new();
         let mut report = CheckpointReport::default();
         let mut problems = self.problems.clone();
         for (line, body) in &self.good {
             let Some(chain) = chains.iter().find(|chain| chain.origin == body.origin) else {
                 report.n_others += 1;
-                if !told.contains(&body.origin) && gone.insert(&body.origin) {
-                    let origin = &body.origin;
-                    let message = format!(
-                        "the log it is of is not in this store: that was removed or replaced, or is another store with the same key (log {origin})"
-                    );
-                    problems.add(self.problem(*line, AuditProblemKind::Removed, message));
+                let is_left_out = left_out.iter().any(|chain| chain.origin == body.origin);
+                if !is_left_out
+                    && let Some((kind, message)) = missed(body, &said)
+                    && gone.insert(&body.origin)
+                {
+                    problems.add(self.problem(*line, kind, message));
                 }
                 continue;
             };
@@ -293,6 +294,27 @@ impl Checkpoints {
         report.problems = problems.list;
         report
     }
+}
+
+/// What is wrong with a log that has a checkpoint and is not there, unless a host that can be believed removed it.
+fn missed(body: &CheckpointBody, said: &[&RemovalStatement]) -> Option<(AuditProblemKind, String)> {
+    let origin = &body.origin;
+    let of_it = said
+        .iter()
+        .filter(|statement| statement.covers(origin, (body.count, &body.head)));
+    let (kind, why) = match of_it.max_by_key(|statement| statement.is_verified) {
+        Some(statement) if statement.is_verified => return None,
+        Some(_) => (
+            AuditProblemKind::KeyMissing,
+            "another host says that it removed it, and the key of that host is not here",
+        ),
+        None => (
+            AuditProblemKind::Removed,
+            "that was removed or replaced, or is another store with the same key",
+        ),
+    };
+    let message = format!("the log it is of is not in this store: {why} (log {origin})");
+    Some((kind, message))
 }
 
 /// What the audit says to a checkpoint.

@@ -1,24 +1,51 @@
 //! Chains that begin where another one was sealed before: its seals were deleted, or the store was removed or replaced.
 //!
 //! Which chain was sealed in which store is remembered beside the keys. A chain that begins anew says so in each of its marks, until the operator
-//! accepts it.
+//! accepts it. Another host of the server may have removed the earlier one when it was past its time: that counts as far as its word can be verified.
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
+use zeph_core::failure::one_line;
 
-use super::chain::{ChainMark, ChainReport};
+use super::chain::{ChainMark, ChainReport, ForgottenChain};
 use super::problem::{AuditPlace, AuditProblem, AuditProblemKind, PROBLEMS_MAX};
 use crate::open::Location;
 use crate::secrets::SecretsError;
 use crate::secrets::audit_keys::AuditKeys;
 
-/// A chain that was sealed in a store before, and was not there when another began.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// Characters of the name of a host that is kept and shown: anybody who can write to the server may have chosen it.
+const HOST_CHARS_MAX: usize = 100;
+
+/// A chain that was sealed in a store before, and is not there, or was not when another began.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EarlierChain {
     /// Names it.
     pub origin: Uuid,
     /// Whether the operator said that it may be gone.
     pub is_accepted: bool,
+    /// Which host says that it removed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub removal: Option<ChainRemoval>,
+}
+
+/// Who says that a chain was removed because it was past its time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChainRemoval {
+    /// The host that says so.
+    pub host: String,
+    /// Whether its seal could be verified.
+    pub is_verified: bool,
+}
+
+/// What a host says of the chain of another one that was gone: that it removed it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RemovalStatement {
+    /// The host that says so.
+    pub by: String,
+    /// What it removed.
+    pub chain: ForgottenChain,
+    /// Whether its seal could be verified.
+    pub is_verified: bool,
 }
 
 /// How a chain begins or goes on.
@@ -48,18 +75,73 @@ impl ChainBegin {
         self.sealed.map(|origin| EarlierChain {
             origin,
             is_accepted,
+            removal: None,
         })
+    }
+}
+
+impl RemovalStatement {
+    /// What `statements` say of the chain `origin` of `host`: first what could be verified.
+    pub(crate) fn find(statements: &[Self], host: &str, origin: Uuid) -> Option<ChainRemoval> {
+        // No host removes the chain that it goes on with.
+        let of_it = statements.iter().filter(|statement| {
+            let chain = &statement.chain;
+            statement.by != host && chain.host == host && chain.origin == origin
+        });
+        let best = of_it.max_by_key(|statement| statement.is_verified)?;
+        Some(ChainRemoval {
+            host: one_line(&best.by, HOST_CHARS_MAX),
+            is_verified: best.is_verified,
+        })
+    }
+
+    /// Whether it is of the chain that had event `n` with the code `head`, as far as that can be told.
+    pub(super) fn covers(&self, origin: &str, (n, head): (i64, &str)) -> bool {
+        let ForgottenChain {
+            upto, upto_code, ..
+        } = &self.chain;
+        self.chain.origin.to_string() == origin && (n < *upto || n == *upto && head == upto_code)
+    }
+}
+
+impl EarlierChain {
+    /// The same, with what is said of its removal now.
+    pub(super) fn explained(mut self, removal: Option<ChainRemoval>) -> Self {
+        self.removal = removal.or(self.removal);
+        self
+    }
+
+    /// What is wrong, unless the operator accepted it or the chain was removed in its time; to follow "… and".
+    pub(super) fn missed(&self) -> Option<(AuditProblemKind, String)> {
+        let origin = self.origin;
+        match &self.removal {
+            _ if self.is_accepted => None,
+            Some(ChainRemoval {
+                is_verified: true, ..
+            }) => None,
+            Some(ChainRemoval { host, .. }) => Some((
+                AuditProblemKind::KeyMissing,
+                format!(
+                    "host `{host}` says that it removed an earlier one, which was past its time (log {origin}); its key is not on this machine, so \
+                     this cannot be verified here: `zeph-host audit verify` on the machine of that host lists what it removed, and \
+                     `zeph-host audit rekey` accepts it"
+                ),
+            )),
+            None => Some((
+                AuditProblemKind::Removed,
+                format!(
+                    "an earlier one is not in the store any more: its seals were deleted, or the store was removed or replaced (log {origin}); if you \
+                     did that, `zeph-host audit rekey` accepts it"
+                ),
+            )),
+        }
     }
 }
 
 /// What the operator should know of a chain with this mark.
 pub(super) fn notice(mark: &ChainMark) -> Option<String> {
-    let earlier = mark.earlier.filter(|earlier| !earlier.is_accepted)?;
-    Some(format!(
-        "the audit log was begun anew, because an earlier one that was sealed in this store is not in it any more (log {}); \
-         `zeph-host audit verify` says more",
-        earlier.origin
-    ))
+    let (_, what) = mark.earlier.as_ref()?.missed()?;
+    Some(format!("the audit log was begun anew, and {what}"))
 }
 
 /// What the keys remember of the store at `place`.
@@ -85,7 +167,8 @@ pub(super) fn remember(keys: &AuditKeys, place: &str, (sealed, origin): (Option<
     }
 }
 
-/// Adds to `reports` on the store at `location` which chains are missed: those that were there when another began, and the one that is remembered.
+/// Says of each of `reports` on the store at `location` whether it is of this host, and what is missed: seals that were there, and chains that
+/// were there when another began, or that are remembered.
 ///
 /// Errors: [`SecretsError`].
 pub(super) fn tell_missed(
@@ -93,59 +176,84 @@ pub(super) fn tell_missed(
     location: &Location,
     keys: Option<&AuditKeys>,
 ) -> Result<(), SecretsError> {
-    // What a host said that it removed is not missed.
-    let told: Vec<String> = reports
+    let sealed = keys.map(|keys| sealed(keys, &location.chain_place()));
+    if let Some(origin) = sealed.transpose()?.flatten() {
+        let own = own_report(reports, location);
+        if own.origin.is_empty() {
+            own.earlier = Some(EarlierChain {
+                origin,
+                is_accepted: false,
+                removal: None,
+            });
+        }
+    }
+    let statements: Vec<RemovalStatement> = reports
         .iter()
         .flat_map(|report| report.forgotten.clone())
         .collect();
     for report in reports.iter_mut() {
-        let earlier = report.earlier.filter(|earlier| !earlier.is_accepted);
-        let missed = earlier.filter(|earlier| !told.contains(&earlier.origin.to_string()));
-        if let Some(EarlierChain { origin, .. }) = missed {
-            let message = format!(
-                "the log begins anew here, and an earlier one is not in the store any more: its seals were deleted, or the store was removed \
-                 or replaced (log {origin}); if you did that, `zeph-host audit rekey` accepts it"
-            );
-            tell(report, message);
+        report.is_own = report.host.as_deref() == own_host(location);
+        let host = report.host.as_deref().unwrap_or_default();
+        report.earlier = report.earlier.take().map(|earlier| {
+            let removal = RemovalStatement::find(&statements, host, earlier.origin);
+            earlier.explained(removal)
+        });
+        if let Some(missed) = missed(report, keys.is_some()) {
+            tell(report, missed);
         }
-    }
-    let sealed = keys.map(|keys| sealed(keys, &location.chain_place()));
-    let sealed = sealed.transpose()?.flatten();
-    let missed = sealed.filter(|origin| !told.contains(&origin.to_string()));
-    if let Some(origin) = missed {
-        tell_empty(reports, location, origin);
     }
     Ok(())
 }
 
-/// Tells that the chain `origin` was sealed where nothing is recorded.
-fn tell_empty(reports: &mut Vec<ChainReport>, location: &Location, origin: Uuid) {
-    let host = match location {
-        Location::Server(url) => Some(url.host().to_owned()),
+/// The host whose chain a store at `location` goes on with, where several share it.
+fn own_host(location: &Location) -> Option<&str> {
+    match location {
+        Location::Server(url) => Some(url.host()),
         Location::File(_) | Location::Memory => None,
-    };
-    if !reports.iter().any(|report| report.host == host) {
-        reports.push(ChainReport {
-            host: host.clone(),
-            ..ChainReport::default()
-        });
-    }
-    let is_empty = |report: &&mut ChainReport| {
-        report.host == host
-            && report.origin.is_empty()
-            && report.n_before == 0
-            && report.n_more == 0
-    };
-    if let Some(report) = reports.iter_mut().find(is_empty) {
-        let message =
-            format!("a log was sealed in this store, and nothing of it is there (log {origin})");
-        tell(report, message);
     }
 }
 
-fn tell(report: &mut ChainReport, message: String) {
+/// The report on the chain of this host; an empty one where nothing of it is there.
+fn own_report<'a>(reports: &'a mut Vec<ChainReport>, location: &Location) -> &'a mut ChainReport {
+    let host = own_host(location);
+    let known = reports
+        .iter()
+        .position(|report| report.host.as_deref() == host);
+    let at = known.unwrap_or(reports.len());
+    if known.is_none() {
+        reports.push(ChainReport {
+            host: host.map(str::to_owned),
+            ..ChainReport::default()
+        });
+    }
+    &mut reports[at]
+}
+
+/// What was sealed and is not there.
+fn missed(report: &ChainReport, has_keys: bool) -> Option<(AuditProblemKind, String)> {
+    let is_sealed = !report.origin.is_empty();
+    let beginning = match is_sealed {
+        true => "the log begins anew here",
+        false => "no log is sealed here any more",
+    };
+    let earlier = report.earlier.as_ref().and_then(EarlierChain::missed);
+    if let Some((kind, what)) = earlier {
+        return Some((kind, format!("{beginning}, and {what}")));
+    }
+    let what = match report.n_more {
+        _ if is_sealed => return None,
+        0 if report.is_own && has_keys && report.n_before > 0 => {
+            "there is a key, and no call is sealed with it".to_owned()
+        }
+        0 => return None,
+        n_sealed => format!("{n_sealed} calls were sealed, and the seals are not there"),
+    };
+    Some((AuditProblemKind::Removed, what))
+}
+
+fn tell(report: &mut ChainReport, (kind, message): (AuditProblemKind, String)) {
     let problem = AuditProblem {
-        kind: AuditProblemKind::Removed,
+        kind,
         place: AuditPlace::Store {
             host: report.host.clone(),
             record: 1,

@@ -7,7 +7,7 @@ use zeph_core::id::CallId;
 
 use super::chain::{ChainMark, EventContent, EventHead, EventKind};
 use super::code::{Code, NO_CODE};
-use super::earlier::{ChainBegin, EarlierChain};
+use super::earlier::{ChainBegin, ChainRemoval, EarlierChain};
 use super::mark::{MarkState, StoredMark};
 use crate::error::StoreError;
 use crate::operations::{OperationFault, Outcome};
@@ -122,13 +122,18 @@ pub(crate) trait SealedAudit {
     fn rows_before(&self) -> Outcome<(i64, i64)>;
     /// Whether any row up to number `seq` names no event.
     fn has_before(&self, seq: i64) -> Outcome<bool>;
+    /// Which other host says that it removed the chain `origin` of this one.
+    fn removal_of(&self, keys: &AuditKeys, origin: Uuid) -> Outcome<Option<ChainRemoval>>;
 
-    /// Chains calls from now on; the chain begins when there is none. Gives back the newest mark.
+    /// Chains calls from now on; the chain begins when there is none. Gives back the newest mark, with what is known of an earlier chain now.
     fn begin_chain(&self, keys: &AuditKeys, begin: &ChainBegin) -> Outcome<ChainMark> {
         self.hold_chain()?;
         self.seal().set(keys, *begin, None);
         let mark = match self.mark_before(i64::MAX)? {
-            Some(stored) => stored.mark,
+            Some(stored) => ChainMark {
+                earlier: self.explained(keys, stored.mark.earlier)?,
+                ..stored.mark
+            },
             None => self.start_chain(keys, begin)?.1,
         };
         self.seal().know(&mark);
@@ -278,11 +283,26 @@ pub(crate) trait SealedAudit {
     ) -> Outcome<(NewestEvent, ChainMark)> {
         let start = ChainMark::start(newest(keys)?, begin.at_ms, self.rows_before()?);
         let mark = ChainMark {
-            earlier: begin.earlier(),
+            earlier: self.explained(keys, begin.earlier())?,
             ..start
         };
         let head = self.insert_mark(EventKind::Start, &mark, NewestEvent::NONE)?;
         Ok((head, mark))
+    }
+
+    /// An earlier chain with what other hosts say of it, if it is missed.
+    fn explained(
+        &self,
+        keys: &AuditKeys,
+        earlier: Option<EarlierChain>,
+    ) -> Outcome<Option<EarlierChain>> {
+        Ok(match earlier {
+            Some(earlier) if earlier.missed().is_some() => {
+                let removal = self.removal_of(keys, earlier.origin)?;
+                Some(earlier.explained(removal))
+            }
+            other => other,
+        })
     }
 
     /// The newest event, read once in a transaction; `None` when calls are not chained.

@@ -125,12 +125,7 @@ impl Extent {
         Ok(ChainReport {
             host: self.host.clone(),
             origin: mark.origin.to_string(),
-            earlier: mark.earlier,
-            forgotten: mark
-                .forgotten
-                .iter()
-                .map(|chain| chain.origin.to_string())
-                .collect(),
+            earlier: mark.earlier.clone(),
             n_calls: all.n_calls,
             n_events: all.n_events,
             count: self.newest.n,
@@ -144,6 +139,7 @@ impl Extent {
             codes: self.codes,
             problems: all.problems.list,
             n_more: all.problems.n_more,
+            ..ChainReport::default()
         })
     }
 

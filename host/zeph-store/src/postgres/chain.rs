@@ -10,16 +10,19 @@ pub(crate) mod verify;
 
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
+use uuid::Uuid;
 
 use super::transaction::{Ahead, LOCK, Statement, Transaction};
 use super::trust;
 use super::value::{get, unreadable};
 use crate::audit::chain::{ChainHead, EventHead};
 use crate::audit::code::{Code, hex};
+use crate::audit::earlier::{ChainRemoval, RemovalStatement};
 use crate::audit::event::StoredEvent;
 use crate::audit::mark::StoredMark;
 use crate::audit::seal::{NewestEvent, Seal, SealedAudit, call_of};
 use crate::operations::Outcome;
+use crate::secrets::audit_keys::AuditKeys;
 
 /// The columns that [`event`] reads, for a query.
 macro_rules! event_columns {
@@ -102,6 +105,11 @@ impl SealedAudit for Transaction {
         const SQL: &str = "
             SELECT EXISTS (SELECT FROM audit WHERE host = $1 AND seq <= $2 AND chain_n IS NULL)";
         get(&self.query_one(SQL, &[&self.host(), &seq])?, 0)
+    }
+
+    fn removal_of(&self, keys: &AuditKeys, origin: Uuid) -> Outcome<Option<ChainRemoval>> {
+        let said = forget::statements(self, &hosts(self)?, keys)?;
+        Ok(RemovalStatement::find(&said, self.host(), origin))
     }
 }
 

@@ -11,6 +11,7 @@ use std::ops::Deref;
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
+use uuid::Uuid;
 use zeph_core::id::CallId;
 
 use self::check::EVENT_COLUMNS;
@@ -18,10 +19,12 @@ use super::audit::unreadable;
 use super::writer::execute;
 use crate::audit::chain::{ChainHead, EventHead};
 use crate::audit::code::{Code, hex};
+use crate::audit::earlier::ChainRemoval;
 use crate::audit::mark::StoredMark;
 use crate::audit::seal::{self, NewestEvent, Seal, SealedAudit};
 use crate::audit::value::{TaggedValue, put};
 use crate::operations::Outcome;
+use crate::secrets::audit_keys::AuditKeys;
 
 /// A connection whose calls are chained once it has the keys.
 #[derive(Debug)]
@@ -105,6 +108,11 @@ impl SealedAudit for ChainedConnection {
         Ok(self
             .prepare_cached(SQL)?
             .query_row([seq], |row| row.get(0))?)
+    }
+
+    /// The chain of a file is that of all its hosts.
+    fn removal_of(&self, _: &AuditKeys, _: Uuid) -> Outcome<Option<ChainRemoval>> {
+        Ok(None)
     }
 }
 

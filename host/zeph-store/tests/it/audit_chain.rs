@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use uuid::Uuid;
 use zeph_core::id::{CallId, ConversationId};
 use zeph_store::{
     AuditEvent, AuditFile, AuditKeyFolder, AuditKeys, AuditPlace, AuditProblemKind, BeginRecord,
-    ChainHead, ChainReport, Checkpoints, FileReport, verify_file,
+    ChainHead, ChainReport, Checkpoints, FileReport, ForgottenChain, RemovalStatement, verify_file,
 };
 
 use crate::setup::{NOW_MS, begin, success};
@@ -330,12 +331,63 @@ fn report() -> ChainReport {
     }
 }
 
+/// A log that is not in the store.
+const FOUR: Uuid = Uuid::from_u128(4);
+
+/// A log that is not looked at, whose host says that it removed the log `four` up to record 5.
+fn of_other(is_verified: bool) -> ChainReport {
+    let chain = ForgottenChain {
+        host: "gone".to_owned(),
+        origin: FOUR,
+        upto: 5,
+        upto_code: "5".repeat(64),
+        upto_key: String::new(),
+        at_ms: NOW_MS,
+    };
+    ChainReport {
+        host: Some("other".to_owned()),
+        origin: "two".to_owned(),
+        forgotten: vec![RemovalStatement {
+            by: "other".to_owned(),
+            chain,
+            is_verified,
+        }],
+        ..ChainReport::default()
+    }
+}
+
 fn compared(dir: &Path, keys: &AuditKeys, lines: &[String]) -> zeph_store::CheckpointReport {
     let path = dir.join("checkpoints");
     fs::write(&path, lines.join("\n")).unwrap();
     Checkpoints::read(&path, keys)
         .unwrap()
-        .compare((&[report()], &["two".to_owned()]), None)
+        .compare((&[report()], &[of_other(true)]), None)
+}
+
+#[test]
+fn a_log_with_a_checkpoint_was_removed_only_by_who_can_be_believed() {
+    let log = Log::new();
+    let path = log.dir.path().join("checkpoints");
+    let removed = AuditProblemKind::Removed;
+    for (n, digit, is_verified, expected) in [
+        (4, '4', true, None),
+        (5, '5', true, None),
+        (5, '6', true, Some(removed)),
+        (6, '6', true, Some(removed)),
+        (4, '4', false, Some(AuditProblemKind::KeyMissing)),
+        (6, '6', false, Some(removed)),
+    ] {
+        let head = ChainHead {
+            origin: FOUR.to_string(),
+            ..head(n, digit)
+        };
+        fs::write(&path, log.keys.checkpoint(&head, None, NOW_MS)).unwrap();
+        let checkpoints = Checkpoints::read(&path, &log.keys).unwrap();
+        let found = checkpoints.compare((&[report()], &[of_other(is_verified)]), None);
+        let kinds: Vec<_> = found.problems.iter().map(|problem| problem.kind).collect();
+        let expected: Vec<_> = expected.into_iter().collect();
+        assert_eq!(kinds, expected, "{n} {digit} {is_verified}: {found:?}");
+    }
 }
 
 #[test]

@@ -5,11 +5,12 @@ use std::path::Path;
 
 use serde_json::json;
 use zeph_config::{Config, StoreLocation};
-use zeph_core::failure::chain;
+use zeph_core::failure::{chain, one_line};
 use zeph_egress::Egress;
 use zeph_store::{
-    AuditFile, AuditKeys, AuditPlace, AuditProblem, AuditProblemKind, ChainReport,
-    CheckpointReport, Checkpoints, FileReport, Store, StoreError, verify_file,
+    AuditFile, AuditKeys, AuditPlace, AuditProblem, AuditProblemKind, ChainRemoval, ChainReport,
+    CheckpointReport, Checkpoints, EarlierChain, FileReport, RemovalStatement, Store, StoreError,
+    verify_file,
 };
 
 use crate::audit::checkpoints::{self, CheckpointError, Checkpointer};
@@ -23,6 +24,9 @@ use crate::host::{StartError, audit_key_folder, open_store, place_of_store};
 
 /// Characters of the reason why a store cannot be read.
 const REASON_CHARS_MAX: usize = 600;
+
+/// Characters of the name of a host that another one removed.
+const HOST_CHARS_MAX: usize = 100;
 
 /// All that was found.
 struct Verification {
@@ -42,9 +46,9 @@ pub(super) async fn verify(
     config: &Config,
     options: AuditVerify,
 ) -> Result<Exit, CliError> {
-    let begun = begun(context, config).await?;
+    let opened = opened(context, config).await?;
     let keys = keys(config)?;
-    let found = Verification::of(config, (keys.as_ref(), begun), &options)?;
+    let found = Verification::of(config, (keys.as_ref(), opened), &options)?;
     match options.json.json {
         true => out::json(&found.json())?,
         false => out::data(&found.text())?,
@@ -55,11 +59,8 @@ pub(super) async fn verify(
     })
 }
 
-/// The name of the key that vouches for the newest records, if there is one; or why the store cannot say, when it is damaged.
-async fn begun(
-    context: &Context,
-    config: &Config,
-) -> Result<Result<Option<String>, StoreError>, CliError> {
+/// Opens the store, which brings it to the newest schema; or why it cannot be read, when it is damaged.
+async fn opened(context: &Context, config: &Config) -> Result<Result<(), StoreError>, CliError> {
     let store = match open_store(config) {
         Ok(opened) => {
             context.notes(&opened.notices);
@@ -68,7 +69,7 @@ async fn begun(
         Err(StartError::Store(error @ StoreError::Corrupt { .. })) => return Ok(Err(error)),
         Err(error) => return Err(error.into()),
     };
-    or_damage(store.chain_key().await)
+    or_damage(store.chain_key().await.map(drop))
 }
 
 /// Sets damage, which is a finding, apart from what stops a verification.
@@ -95,39 +96,21 @@ fn keys(config: &Config) -> Result<Option<AuditKeys>, CliError> {
     })
 }
 
-/// What is found of a store.
-struct StoreFindings {
-    /// Of each chain; none when it is damaged.
-    chains: Vec<ChainReport>,
-    /// The key of the newest records.
-    begun: Option<String>,
-    damage: Option<AuditProblem>,
-}
-
-/// What is found of each chain, and the key of the newest records; or that the store is damaged.
+/// What is found of each chain; none when the store is damaged, and that it is.
 fn of_store(
     config: &Config,
     keys: Option<&AuditKeys>,
     events: &BTreeSet<i64>,
-    begun: Result<Option<String>, StoreError>,
-) -> Result<StoreFindings, CliError> {
+    opened: Result<(), StoreError>,
+) -> Result<(Vec<ChainReport>, Option<AuditProblem>), CliError> {
     let (location, store) = place_of_store(config)?;
-    let found = match begun {
-        Ok(begun) => or_damage(Store::verify_audit(&location, &store, keys, events))?
-            .map(|chains| (chains, begun)),
+    let found = match opened {
+        Ok(()) => or_damage(Store::verify_audit(&location, &store, keys, events))?,
         Err(error) => Err(error),
     };
     Ok(match found {
-        Ok((chains, begun)) => StoreFindings {
-            chains,
-            begun,
-            damage: None,
-        },
-        Err(error) => StoreFindings {
-            chains: Vec::new(),
-            begun: None,
-            damage: Some(damaged(&error)),
-        },
+        Ok(chains) => (chains, None),
+        Err(error) => (Vec::new(), Some(damaged(&error))),
     })
 }
 
@@ -150,7 +133,7 @@ fn of_file(
 impl Verification {
     fn of(
         config: &Config,
-        (keys, begun): (Option<&AuditKeys>, Result<Option<String>, StoreError>),
+        (keys, opened): (Option<&AuditKeys>, Result<(), StoreError>),
         options: &AuditVerify,
     ) -> Result<Self, CliError> {
         let checkpoints = match (&options.against, keys) {
@@ -162,16 +145,10 @@ impl Verification {
             Some(checkpoints) => (checkpoints.events(), checkpoints.lines()),
             None => (BTreeSet::new(), BTreeSet::new()),
         };
-        let StoreFindings {
-            mut chains,
-            begun,
-            damage,
-        } = of_store(config, keys, &events, begun)?;
+        let (mut chains, damage) = of_store(config, keys, &events, opened)?;
         let mut left_out = Vec::new();
         if let Some(host) = &options.host {
-            let others = chains.extract_if(.., |chain| chain.host.as_ref() != Some(host));
-            let origins = |chain: ChainReport| [chain.forgotten, vec![chain.origin]].concat();
-            left_out.extend(others.flat_map(origins));
+            left_out.extend(chains.extract_if(.., |chain| chain.host.as_ref() != Some(host)));
             if chains.is_empty() && damage.is_none() {
                 return Err(no_host(host));
             }
@@ -182,10 +159,7 @@ impl Verification {
         let is_damaged = damage.is_some();
         let beside = beside_file(&chains, file.as_ref()).filter(|_| !is_damaged);
         let mut problems: Vec<_> = damage.into_iter().chain(beside).collect();
-        for chain in &chains {
-            problems.extend(unsealed(chain, keys.is_some(), begun.as_deref()));
-            problems.extend(chain.problems.clone());
-        }
+        problems.extend(chains.iter().flat_map(|chain| chain.problems.clone()));
         problems.extend(file.iter().flat_map(|file| file.problems.clone()));
         problems.extend(against.iter().flat_map(|against| against.problems.clone()));
         let of_file = file.as_ref().map_or(0, |file| file.n_more);
@@ -263,6 +237,14 @@ fn chain_json(chain: &ChainReport) -> serde_json::Value {
     if let Some(host) = &chain.host {
         value["host"] = host.as_str().into();
     }
+    if !chain.forgotten.is_empty() {
+        let logs = chain.forgotten.iter().map(|RemovalStatement { chain, .. }| {
+            json!({
+                "host": chain.host, "origin": chain.origin, "records": chain.upto, "head": chain.upto_code,
+            })
+        });
+        value["removed_logs"] = logs.collect();
+    }
     value
 }
 
@@ -280,42 +262,6 @@ fn summary(chain: &ChainReport) -> String {
         false => format!("{} calls in {} records", chain.n_calls, chain.n_events),
     };
     format!("{}: {what}", subject(chain))
-}
-
-/// What is wrong with a table that is not sealed.
-fn unsealed(chain: &ChainReport, has_keys: bool, begun: Option<&str>) -> Vec<AuditProblem> {
-    if !chain.origin.is_empty() {
-        return Vec::new();
-    }
-    // Of hosts on other machines nothing is known but what the store says.
-    let is_own = chain.host.is_none();
-    let (kind, message) = match begun.filter(|_| is_own) {
-        Some(key) => (
-            AuditProblemKind::KeyMissing,
-            format!("the key `{key}` is missing, so nothing can be verified"),
-        ),
-        None if chain.n_more > 0 => (
-            AuditProblemKind::Removed,
-            format!(
-                "{} calls were sealed, and the seals are not there",
-                chain.n_more
-            ),
-        ),
-        None if is_own && has_keys && chain.n_before > 0 => (
-            AuditProblemKind::Removed,
-            "there is a key, and no call is sealed with it".to_owned(),
-        ),
-        None => return Vec::new(),
-    };
-    vec![AuditProblem {
-        kind,
-        place: AuditPlace::Store {
-            host: chain.host.clone(),
-            record: 1,
-        },
-        call_id: None,
-        message,
-    }]
 }
 
 /// A store that cannot be read.
@@ -380,10 +326,12 @@ fn notes_of(chain: &ChainReport) -> Vec<String> {
             chain.n_removed_calls, chain.n_removed_events
         ));
     }
-    if let Some(earlier) = chain.earlier.filter(|earlier| earlier.is_accepted) {
+    notes.extend(chain.earlier.as_ref().and_then(note_of_earlier));
+    if let Some(RemovalStatement { chain: last, .. }) = chain.forgotten.last() {
         notes.push(format!(
-            "an earlier log that was sealed in this store is gone, which the operator accepted (log {})",
-            earlier.origin
+            "retention removed the logs of hosts that were gone: {}, the last of host {} (`--json` lists them)",
+            chain.forgotten.len(),
+            one_line(&last.host, HOST_CHARS_MAX)
         ));
     }
     if chain.n_unverified > 0 {
@@ -404,6 +352,21 @@ fn notes_of(chain: &ChainReport) -> Vec<String> {
             .for_each(|note| note.insert_str(0, &format!("host {host}: ")));
     }
     notes
+}
+
+/// Of an earlier log that is gone and not missed.
+fn note_of_earlier(earlier: &EarlierChain) -> Option<String> {
+    let origin = earlier.origin;
+    let removal = earlier.removal.as_ref();
+    match removal.filter(|removal| removal.is_verified) {
+        _ if earlier.is_accepted => Some(format!(
+            "an earlier log that was sealed in this store is gone, which the operator accepted (log {origin})"
+        )),
+        Some(ChainRemoval { host, .. }) => Some(format!(
+            "an earlier log is gone: host {host} removed it when it was past its time (log {origin})"
+        )),
+        None => None,
+    }
 }
 
 fn no_host(host: &str) -> CliError {

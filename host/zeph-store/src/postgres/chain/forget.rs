@@ -8,12 +8,14 @@ use super::sweep::{bounds, limits};
 use super::{hold, hosts, newest_event, newest_mark};
 use crate::audit::chain::{EventKind, ForgottenChain};
 use crate::audit::code::hex;
+use crate::audit::earlier::RemovalStatement;
 use crate::audit::mark::MarkState;
 use crate::audit::retention::Limits;
 use crate::audit::seal::SealedAudit as _;
 use crate::operations::Outcome;
 use crate::postgres::transaction::Transaction;
 use crate::postgres::value::get;
+use crate::secrets::audit_keys::AuditKeys;
 use crate::sweep::Past;
 
 /// How long no process of a host has to have run, in milliseconds.
@@ -91,6 +93,31 @@ fn announce(transaction: &Transaction, host: &str, at_ms: i64) -> Outcome<bool> 
     };
     transaction.append_mark(EventKind::Cut, &own.with_forgotten(forgotten))?;
     Ok(true)
+}
+
+/// What `hosts` say they removed of the chains of others, but for what somebody else made them say; and whether that could be verified.
+pub(super) fn statements(
+    transaction: &Transaction,
+    hosts: &[String],
+    keys: &AuditKeys,
+) -> Outcome<Vec<RemovalStatement>> {
+    let mut all = Vec::new();
+    for host in hosts {
+        let Some(stored) = newest_mark(transaction, host)? else {
+            continue;
+        };
+        let state = stored.state(keys);
+        if state == MarkState::Changed {
+            continue;
+        }
+        let said = stored.mark.forgotten.into_iter();
+        all.extend(said.map(|chain| RemovalStatement {
+            by: host.clone(),
+            chain,
+            is_verified: state == MarkState::Sound,
+        }));
+    }
+    Ok(all)
 }
 
 /// Rows first, then events; the newest of them last, so that a host that comes back finds where its chain is.

@@ -7,12 +7,14 @@ use std::thread;
 
 use tokio_postgres::types::ToSql;
 
+use super::forget::statements;
 use super::rows::FetchedRows;
 use super::{
     code_of, event, event_columns, first_event, hosts, mark_before, newest_event, newest_mark,
 };
-use crate::audit::chain::{ChainMark, ChainReport, EventKind, ForgottenChain};
+use crate::audit::chain::{ChainMark, ChainReport, EventKind};
 use crate::audit::code::hex;
+use crate::audit::earlier::RemovalStatement;
 use crate::audit::event::StoredEvent;
 use crate::audit::mark::MarkState;
 use crate::audit::problem::PROBLEMS_MAX;
@@ -83,38 +85,24 @@ fn of_server(
     let hosts = hosts(main)?;
     // Without keys, no key of a chain is here.
     let keys = keys.cloned().unwrap_or_else(AuditKeys::of_process);
-    let cuts = cuts(main, &hosts, &keys)?;
+    let said = statements(main, &hosts, &keys)?;
     let mut reports = Vec::new();
     for host in hosts {
-        reports.push(match extent(main, &host, (&keys, &cuts), wanted)? {
+        let of_host = said.iter().filter(|statement| statement.by == host);
+        let forgotten = of_host.cloned().collect();
+        let report = match extent(main, &host, (&keys, &said), wanted)? {
             Some(extent) => snapshot.chain(main, extent, &keys)?,
             None => unchained(main, host)?,
+        };
+        reports.push(ChainReport {
+            forgotten,
+            ..report
         });
     }
     Ok(reports)
 }
 
 const IS_MADE: &str = "SELECT to_regclass('audit_chain') IS NOT NULL";
-
-/// What hosts say they removed of the chains of others, but for what somebody else made them say; and whether that could be verified.
-fn cuts(
-    main: &Transaction,
-    hosts: &[String],
-    keys: &AuditKeys,
-) -> Outcome<Vec<(ForgottenChain, MarkState)>> {
-    let mut all = Vec::new();
-    for host in hosts {
-        let Some(stored) = newest_mark(main, host)? else {
-            continue;
-        };
-        let state = stored.state(keys);
-        if state != MarkState::Changed {
-            let chains = stored.mark.forgotten.into_iter();
-            all.extend(chains.map(|chain| (chain, state)));
-        }
-    }
-    Ok(all)
-}
 
 /// The report on a host without a chain.
 fn unchained(main: &Transaction, host: String) -> Outcome<ChainReport> {
@@ -137,7 +125,7 @@ fn count(n: i64) -> u64 {
 fn extent(
     main: &Transaction,
     host: &str,
-    (keys, cuts): (&AuditKeys, &[(ForgottenChain, MarkState)]),
+    (keys, said): (&AuditKeys, &[RemovalStatement]),
     wanted: &BTreeSet<i64>,
 ) -> Outcome<Option<Extent>> {
     // What another host removed is gone in the order of rows, then of events: both are past what it said.
@@ -150,23 +138,26 @@ fn extent(
         return Ok(None);
     };
     let mut state = stored.state(keys);
-    let cut = cuts.iter().filter(|(cut, _)| cut.is_of(host, &stored.mark));
-    let cut = cut.max_by_key(|(cut, _)| cut.upto).cloned();
-    let cut = cut.filter(|(cut, _)| cut.upto > stored.mark.upto);
+    let cuts = said
+        .iter()
+        .filter(|cut| cut.chain.is_of(host, &stored.mark) && cut.chain.upto > stored.mark.upto);
+    let cut = cuts.max_by_key(|cut| cut.chain.upto);
     // What stood before a mark that is to go may be gone.
-    if cut.as_ref().is_some_and(|(cut, _)| cut.upto >= stored.n()) {
+    if cut.is_some_and(|cut| cut.chain.upto >= stored.n()) {
         state = MarkState::Sound;
     }
     let mut mark = stored.believed(state, first_event(main, host)?);
     let of_others = match cut {
-        Some((cut, state_of_cut)) => {
-            mark.upto = cut.upto;
-            mark.upto_code = cut.upto_code;
-            mark.upto_key = cut.upto_key;
-            if state == MarkState::Sound {
-                state = state_of_cut;
+        Some(RemovalStatement {
+            chain, is_verified, ..
+        }) => {
+            mark.upto = chain.upto;
+            mark.upto_code.clone_from(&chain.upto_code);
+            mark.upto_key.clone_from(&chain.upto_key);
+            if state == MarkState::Sound && !is_verified {
+                state = MarkState::KeyMissing;
             }
-            cut.upto
+            chain.upto
         }
         None => i64::MIN,
     };

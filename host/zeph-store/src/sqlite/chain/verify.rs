@@ -41,18 +41,16 @@ fn verify(
 ) -> rusqlite::Result<ChainReport> {
     // While nobody else can write, all threads begin to read: so all of them see the same.
     execute(main, "BEGIN IMMEDIATE")?;
-    let extent = match keys {
-        Some(keys) => extent(main, keys, wanted)?,
-        None => None,
-    };
-    let Some((extent, keys)) = extent.zip(keys) else {
+    // Without keys, no key of the chain is here.
+    let keys = keys.cloned().unwrap_or_else(AuditKeys::of_process);
+    let Some(extent) = extent(main, &keys, wanted)? else {
         let report = unchained(main);
         roll_back(main);
         return report;
     };
     let spans = extent.spans();
     let together = Barrier::new(spans.len() + 1);
-    let (extent_of_all, wait) = (&extent, &together);
+    let (extent_of_all, keys, wait) = (&extent, &keys, &together);
     let reports = thread::scope(|scope| {
         let threads: Vec<_> = spans
             .iter()
@@ -80,7 +78,7 @@ fn verify(
     extent.report(reports, &mut |missing| unvouched(main, &mark, missing))
 }
 
-/// The report on a table without a chain, or without keys.
+/// The report on a table without a chain.
 fn unchained(connection: &Connection) -> rusqlite::Result<ChainReport> {
     let count = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, u64>(0));
     Ok(ChainReport {

@@ -49,10 +49,23 @@ impl Machine {
 
     /// A process of the host.
     async fn start(&self) -> Store {
+        self.begin().await.0
+    }
+
+    /// A process of the host, and what its operator is told.
+    async fn begin(&self) -> (Store, Option<String>) {
         let store = Store::open(self.location(), options()).unwrap().store;
         let source = AuditKeySource::Folder(self.folder());
-        store.begin_chain(&source, NOW_MS).await.unwrap();
-        store
+        let begun = store.begin_chain(&source, NOW_MS).await.unwrap();
+        (store, begun.notice)
+    }
+
+    /// The same keys as on another machine.
+    fn share_keys(&self, other: &Self) {
+        let folder = self.folder();
+        folder.read_or_make(NOW_MS).unwrap();
+        other.folder().read_or_make(NOW_MS).unwrap();
+        std::fs::copy(other.folder().file(), folder.file()).unwrap();
     }
 
     /// What this machine finds of all hosts.
@@ -187,8 +200,7 @@ async fn processes_of_one_host_and_those_after_them_go_on_with_its_chain() {
     drop(processes);
     // A copy of the machine, keys and all, is the same host.
     let copy = Machine::new(&database, "one");
-    copy.folder().read_or_make(NOW_MS).unwrap();
-    std::fs::copy(machine.folder().file(), copy.folder().file()).unwrap();
+    copy.share_keys(&machine);
     let (again, copied) = (machine.start().await, copy.start().await);
     tokio::join!(calls(&again, 10, NOW_MS), calls(&copied, 10, NOW_MS));
     let after = machine.own("one");
@@ -266,12 +278,102 @@ async fn what_a_host_that_is_gone_left_goes_when_its_newest_record_may() {
         .schema
         .sql("SELECT body FROM audit_chain WHERE body LIKE '%forgotten%'");
     assert!(said.contains(&origin), "{said}");
-    // It comes back, with another chain.
-    let back = gone.start().await;
+    // It comes back, with another chain. What was said of the other one is verified where the key of the other host is.
+    let (back, notice) = gone.begin().await;
     calls(&back, 4, NOW_MS).await;
     let report = gone.own("gone");
-    assert_eq!((&report.problems, report.n_calls), (&Vec::new(), 4));
+    assert_eq!(report.n_calls, 4);
     assert_ne!(report.origin, origin);
+    let [problem] = &report.problems[..] else {
+        panic!("{report:#?}");
+    };
+    assert_eq!(problem.kind, AuditProblemKind::KeyMissing);
+    for told in [&problem.message, &notice.unwrap()] {
+        for part in ["`here`", "audit rekey", &origin] {
+            assert!(told.contains(part), "{told}");
+        }
+    }
+    // Its operator accepts it, once.
+    let keys = gone.folder().add(NOW_MS).unwrap();
+    back.rekey_chain(keys, NOW_MS).await.unwrap();
+    assert_eq!(gone.own("gone").problems, []);
+    assert_eq!(gone.begin().await.1, None);
+}
+
+/// A host that was away comes back to one whose word it can verify: nothing is to be done, then and whatever becomes of that host.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_chain_that_was_removed_in_its_time_is_not_missed() {
+    let Some(database) = database() else { return };
+    let (gone, here) = (
+        Machine::new(&database, "gone"),
+        Machine::new(&database, "here"),
+    );
+    here.share_keys(&gone);
+    let left = gone.start().await;
+    calls(&left, 3, NOW_MS - 10 * DAY_MS).await;
+    let origin = gone.own("gone").origin;
+    drop(left);
+    let host = here.start().await;
+    calls(&host, 2, NOW_MS).await;
+    assert!(host.sweep(of_days(3), NOW_MS).await.unwrap().n_audit >= 3);
+    let n_left = "SELECT count(*) FROM audit_chain WHERE host = 'gone'";
+    assert_eq!(database.schema.sql(n_left).trim(), "0");
+    let removed = |report: &ChainReport| {
+        assert_eq!(report.problems, []);
+        let earlier = report.earlier.clone().unwrap();
+        assert_eq!(earlier.origin.to_string(), origin);
+        let removal = earlier.removal.unwrap();
+        assert_eq!((removal.host.as_str(), removal.is_verified), ("here", true));
+    };
+    removed(&gone.own("gone"));
+    for removal in ["", "DELETE FROM audit_chain WHERE host = 'here'"] {
+        database.schema.sql(&format!("SELECT 1; {removal}"));
+        let (back, notice) = gone.begin().await;
+        assert_eq!(notice, None);
+        calls(&back, 1, NOW_MS).await;
+        removed(&gone.own("gone"));
+    }
+}
+
+/// Whoever can write to the server can make a host say anything, but seal nothing.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_word_that_cannot_be_verified_excuses_a_removed_chain() {
+    use AuditProblemKind::{KeyMissing, Removed};
+    const NOBODYS: &str = "0000000000000000";
+    let Some(database) = database() else { return };
+    let one = Machine::new(&database, "one");
+    calls(&one.start().await, 2, NOW_MS).await;
+    let kinds = || -> Vec<AuditProblemKind> {
+        let problems = one.own("one").problems.into_iter();
+        problems.map(|problem| problem.kind).collect()
+    };
+    for (key, of_host, kind) in [
+        (Some(NOBODYS), "one", KeyMissing),
+        // As if it were sealed with the key that is here.
+        (None, "one", Removed),
+        (Some(NOBODYS), "two", Removed),
+    ] {
+        let origin = one.own("one").origin;
+        let sql = "SELECT body FROM audit_chain WHERE host = 'one' AND n = 1";
+        let mut mark: serde_json::Value = serde_json::from_str(&database.schema.sql(sql)).unwrap();
+        if let Some(key) = key {
+            mark["key"] = key.into();
+        }
+        mark["forgotten"] = serde_json::json!([{
+            "host": of_host, "origin": origin, "upto": 9, "upto_code": "0".repeat(64),
+            "upto_key": NOBODYS, "at_ms": 1,
+        }]);
+        let zeros = "00".repeat(32);
+        database.schema.sql(&format!(
+            "DELETE FROM audit; DELETE FROM audit_chain;
+             INSERT INTO audit_chain (host, n, kind, body, code) VALUES ('x', 1, 5, '{mark}', '\\x{zeros}')"
+        ));
+        assert_eq!(kinds(), [kind], "nothing is there: {key:?} {of_host}");
+        let (store, notice) = one.begin().await;
+        calls(&store, 2, NOW_MS).await;
+        assert_eq!(kinds(), [kind], "it began anew: {key:?} {of_host}");
+        assert!(notice.unwrap().contains(&origin), "{key:?} {of_host}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

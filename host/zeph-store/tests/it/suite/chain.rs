@@ -111,6 +111,7 @@ impl<D: Tampered> Log<D> {
         let report = reports.pop().unwrap_or_default();
         ChainReport {
             host: None,
+            is_own: false,
             ..report
         }
     }
