@@ -286,6 +286,38 @@ fn a_log_that_begins_anew_is_reported_until_the_operator_accepts_it() {
     );
 }
 
+/// What is remembered of sealed logs is no key: nobody has to give up anything for it.
+#[test]
+fn a_damaged_memory_of_sealed_logs_stops_no_call() {
+    let product = Product::new();
+    product.file("a.txt", "a");
+    let read = || {
+        let ran = product.run(&["call", "read", "path=a.txt"]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        ran.stderr
+    };
+    read();
+    let memory = product
+        .home
+        .join(".local/share/zeph-host/secrets/audit-chains.json");
+    fs::write(&memory, "{").unwrap();
+    let told = read();
+    for part in ["audit-chains.json", "delete"] {
+        assert!(told.contains(part), "{told}");
+    }
+    let verified = product.run(&["audit", "verify"]);
+    assert_eq!(verified.code, Some(1), "{}", verified.stderr);
+    for part in ["audit-chains.json:0: damaged", "2 calls", "1 problem"] {
+        assert!(verified.stdout.contains(part), "{}", verified.stdout);
+    }
+    let rekeyed = product.run(&["audit", "rekey"]);
+    assert_eq!(rekeyed.code, Some(0), "{}", rekeyed.stderr);
+    fs::remove_file(&memory).unwrap();
+    assert!(!read().contains("audit-chains.json"));
+    let verified = product.run(&["audit", "verify"]);
+    assert_eq!(verified.code, Some(0), "{}", verified.stdout);
+}
+
 #[test]
 fn checkpoints_that_cannot_be_read_are_a_slip_of_the_command_line() {
     let product = Product::new();

@@ -320,6 +320,9 @@ impl StoreError {
                     "set `store.path` to a file in a folder you may write, where the keys are kept, too; or record nothing, with `tools.audit.file = \"none\"` and `store.path = \":memory:\"`",
                 )
             }
+            Self::AuditKeys {
+                source: SecretsError::Held { .. },
+            } => Some("wait for the other process, or end it"),
             Self::AuditKeys { .. } => Some(
                 "make the key available again, or move the file away and run `zeph-host audit rekey`: earlier records can no longer be verified then",
             ),

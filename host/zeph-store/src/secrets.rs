@@ -153,7 +153,7 @@ impl SecretsError {
                 path.display()
             )),
             Self::Chains { path, .. } => Some(format!(
-                "run `zeph-host audit verify`, and delete `{}`: another is made, from what is in the store",
+                "restore `{}`, or delete it if `zeph-host audit verify` finds nothing else: another is made, from what is in the store",
                 path.display()
             )),
             Self::Keyring(error) => Some(error.hint().to_owned()),

@@ -320,7 +320,7 @@ impl Store {
     /// Vouches for every call from now on, with the newest key of `source`. Must come before the first call is recorded.
     ///
     /// While the key is in a keyring that cannot be reached, another one takes over. Where the keys remember another chain of this store and there is
-    /// none, one begins that says so.
+    /// none, one begins that says so; also where it cannot be read what they remember.
     /// Errors: [`StoreError::AuditKeys`], [`StoreError::AuditKeyMissing`]; then nothing must be recorded.
     pub async fn begin_chain(
         &self,
@@ -330,7 +330,7 @@ impl Store {
         let begun = self.chain_key().await?;
         let keys = keys(source, begun.as_deref(), at_ms)?;
         let is_out_of_reach = begun.as_ref().is_some_and(|id| keys.is_out_of_reach(id));
-        let begin = self.chain_begin(&keys, at_ms)?;
+        let (begin, unknown) = self.chain_begin(&keys, at_ms);
         let own = keys.clone();
         // On the connection that will chain calls, even where nothing has to be written.
         let work = move |operations: &dyn Operations| match is_out_of_reach {
@@ -339,18 +339,19 @@ impl Store {
         };
         let mark = self.run(BEGIN, Access::Write, work).await?;
         earlier::remember(&keys, &self.chain_place, (begin.sealed, mark.origin));
-        let notice = earlier::notice(&mark);
-        Ok(BegunChain { keys, notice })
+        let notices = earlier::notice(&mark).into_iter().chain(unknown).collect();
+        Ok(BegunChain { keys, notices })
     }
 
-    /// How a chain begins that nobody accepted to be another one.
-    fn chain_begin(&self, keys: &AuditKeys, at_ms: i64) -> Result<ChainBegin, StoreError> {
-        let sealed = earlier::sealed(keys, &self.chain_place);
-        Ok(ChainBegin {
+    /// How a chain begins that nobody accepted to be another one; and why it is not known what was sealed before.
+    fn chain_begin(&self, keys: &AuditKeys, at_ms: i64) -> (ChainBegin, Option<String>) {
+        let (sealed, unknown) = earlier::sealed(keys, &self.chain_place);
+        let begin = ChainBegin {
             at_ms,
-            sealed: sealed.map_err(|source| StoreError::AuditKeys { source })?,
+            sealed,
             is_accepted: false,
-        })
+        };
+        (begin, unknown)
     }
 
     /// Verifies the audit table of the store at `location`, which may be in use: what was recorded when it began is what it looks at. Hosts
@@ -373,8 +374,7 @@ impl Store {
                 vec![report]
             }
         };
-        earlier::tell_missed(&mut reports, location, keys)
-            .map_err(|source| StoreError::AuditKeys { source })?;
+        earlier::tell_missed(&mut reports, location, keys);
         Ok(reports)
     }
 
@@ -401,7 +401,7 @@ impl Store {
     pub async fn rekey_chain(&self, keys: AuditKeys, at_ms: i64) -> Result<(), StoreError> {
         let begin = ChainBegin {
             is_accepted: true,
-            ..self.chain_begin(&keys, at_ms)?
+            ..self.chain_begin(&keys, at_ms).0
         };
         let own = keys.clone();
         let work = move |operations: &dyn Operations| operations.rekey_chain(&own, &begin);

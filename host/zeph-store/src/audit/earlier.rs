@@ -5,22 +5,24 @@
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
-use zeph_core::failure::one_line;
+use zeph_core::failure::{chain, one_line};
 
 use super::chain::{ChainMark, ChainReport, ForgottenChain};
 use super::problem::{AuditPlace, AuditProblem, AuditProblemKind, PROBLEMS_MAX};
 use crate::open::Location;
-use crate::secrets::SecretsError;
-use crate::secrets::audit_keys::AuditKeys;
+use crate::secrets::audit_keys::{AuditKeyFolder, AuditKeys};
 
 /// Characters of the name of a host that is kept and shown: anybody who can write to the server may have chosen it.
 const HOST_CHARS_MAX: usize = 100;
 
+/// Characters of the reason why it is not known which chains were sealed.
+const REASON_CHARS_MAX: usize = 600;
+
 /// A chain that was sealed in a store before, and is not there, or was not when another began.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EarlierChain {
-    /// Names it.
-    pub origin: Uuid,
+    /// Names it; none where it was not known whether there was one.
+    pub origin: Option<Uuid>,
     /// Whether the operator said that it may be gone.
     pub is_accepted: bool,
     /// Which host says that it removed it.
@@ -48,13 +50,24 @@ pub struct RemovalStatement {
     pub is_verified: bool,
 }
 
+/// What is remembered of the chain that was last sealed in a store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SealedChain {
+    /// There was none.
+    None,
+    /// Its name.
+    Known(Uuid),
+    /// What is remembered cannot be read.
+    Unknown,
+}
+
 /// How a chain begins or goes on.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ChainBegin {
     /// Now, in Unix milliseconds.
     pub(crate) at_ms: i64,
     /// The chain that was last sealed in this store.
-    pub(crate) sealed: Option<Uuid>,
+    pub(crate) sealed: SealedChain,
     /// Whether the operator accepts that an earlier chain is gone.
     pub(crate) is_accepted: bool,
 }
@@ -64,17 +77,21 @@ pub(crate) struct ChainBegin {
 pub struct BegunChain {
     /// The keys, for the audit file.
     pub keys: AuditKeys,
-    /// What the operator should know, as one sentence.
-    pub notice: Option<String>,
+    /// What the operator should know, one sentence each.
+    pub notices: Vec<String>,
 }
 
 impl ChainBegin {
     /// The chain that was sealed here before one that begins.
     pub(crate) fn earlier(&self) -> Option<EarlierChain> {
-        let is_accepted = self.is_accepted;
-        self.sealed.map(|origin| EarlierChain {
+        let origin = match self.sealed {
+            SealedChain::None => return None,
+            SealedChain::Known(origin) => Some(origin),
+            SealedChain::Unknown => None,
+        };
+        Some(EarlierChain {
             origin,
-            is_accepted,
+            is_accepted: self.is_accepted,
             removal: None,
         })
     }
@@ -105,17 +122,25 @@ impl RemovalStatement {
 }
 
 impl EarlierChain {
-    /// The same, with what is said of its removal now.
+    /// The same, with what is said of its removal now, if it is missed.
     pub(super) fn explained(mut self, removal: Option<ChainRemoval>) -> Self {
-        self.removal = removal.or(self.removal);
+        if self.missed().is_some() {
+            self.removal = removal.or(self.removal);
+        }
         self
     }
 
     /// What is wrong, unless the operator accepted it or the chain was removed in its time; to follow "… and".
     pub(super) fn missed(&self) -> Option<(AuditProblemKind, String)> {
-        let origin = self.origin;
+        if self.is_accepted {
+            return None;
+        }
+        let Some(origin) = self.origin else {
+            let what = "whether an earlier one was sealed in this store was not known then; if there was none, or you removed it, \
+                        `zeph-host audit rekey` accepts it";
+            return Some((AuditProblemKind::Damaged, what.to_owned()));
+        };
         match &self.removal {
-            _ if self.is_accepted => None,
             Some(ChainRemoval {
                 is_verified: true, ..
             }) => None,
@@ -144,22 +169,29 @@ pub(super) fn notice(mark: &ChainMark) -> Option<String> {
     Some(format!("the audit log was begun anew, and {what}"))
 }
 
-/// What the keys remember of the store at `place`.
-///
-/// Errors: [`SecretsError`].
-pub(super) fn sealed(keys: &AuditKeys, place: &str) -> Result<Option<Uuid>, SecretsError> {
-    match keys.folder() {
-        Some(folder) => folder.sealed_chain(place),
-        None => Ok(None),
+/// What the keys remember of the store at `place`; and why not, as one sentence for the operator. No call waits for him to mend it.
+pub(super) fn sealed(keys: &AuditKeys, place: &str) -> (SealedChain, Option<String>) {
+    let Some(folder) = keys.folder() else {
+        return (SealedChain::None, None);
+    };
+    match folder.sealed_chain(place) {
+        Ok(origin) => (origin.map_or(SealedChain::None, SealedChain::Known), None),
+        Err(error) => {
+            let why = chain(&error, REASON_CHARS_MAX);
+            let hint = error.hint().map(|hint| format!("; {hint}"));
+            let hint = hint.unwrap_or_default();
+            let problem = format!("it is not known which audit logs were sealed: {why}{hint}");
+            (SealedChain::Unknown, Some(problem))
+        }
     }
 }
 
 /// Remembers the chain of a store, if another is remembered. A folder that cannot be written stops no call.
-pub(super) fn remember(keys: &AuditKeys, place: &str, (sealed, origin): (Option<Uuid>, Uuid)) {
+pub(super) fn remember(keys: &AuditKeys, place: &str, (sealed, origin): (SealedChain, Uuid)) {
     let Some(folder) = keys.folder() else {
         return;
     };
-    if sealed != Some(origin)
+    if ![SealedChain::Known(origin), SealedChain::Unknown].contains(&sealed)
         && let Err(error) = folder.remember_chain(place, origin)
     {
         let error: &dyn std::error::Error = &error;
@@ -169,23 +201,13 @@ pub(super) fn remember(keys: &AuditKeys, place: &str, (sealed, origin): (Option<
 
 /// Says of each of `reports` on the store at `location` whether it is of this host, and what is missed: seals that were there, and chains that
 /// were there when another began, or that are remembered.
-///
-/// Errors: [`SecretsError`].
 pub(super) fn tell_missed(
     reports: &mut Vec<ChainReport>,
     location: &Location,
     keys: Option<&AuditKeys>,
-) -> Result<(), SecretsError> {
-    let sealed = keys.map(|keys| sealed(keys, &location.chain_place()));
-    if let Some(origin) = sealed.transpose()?.flatten() {
-        let own = own_report(reports, location);
-        if own.origin.is_empty() {
-            own.earlier = Some(EarlierChain {
-                origin,
-                is_accepted: false,
-                removal: None,
-            });
-        }
+) {
+    if let Some(keys) = keys {
+        tell_remembered(reports, location, keys);
     }
     let statements: Vec<RemovalStatement> = reports
         .iter()
@@ -195,14 +217,43 @@ pub(super) fn tell_missed(
         report.is_own = report.host.as_deref() == own_host(location);
         let host = report.host.as_deref().unwrap_or_default();
         report.earlier = report.earlier.take().map(|earlier| {
-            let removal = RemovalStatement::find(&statements, host, earlier.origin);
+            let origin = earlier.origin;
+            let removal =
+                origin.and_then(|origin| RemovalStatement::find(&statements, host, origin));
             earlier.explained(removal)
         });
         if let Some(missed) = missed(report, keys.is_some()) {
-            tell(report, missed);
+            let place = AuditPlace::Store {
+                host: report.host.clone(),
+                record: 1,
+            };
+            tell(report, place, missed);
         }
     }
-    Ok(())
+}
+
+/// Notes which chain is remembered where none is, or that it is not known which.
+fn tell_remembered(reports: &mut Vec<ChainReport>, location: &Location, keys: &AuditKeys) {
+    match sealed(keys, &location.chain_place()) {
+        (SealedChain::None, _) => {}
+        (SealedChain::Known(origin), _) => {
+            let own = own_report(reports, location);
+            if own.origin.is_empty() {
+                own.earlier = Some(EarlierChain {
+                    origin: Some(origin),
+                    is_accepted: false,
+                    removal: None,
+                });
+            }
+        }
+        (SealedChain::Unknown, problem) => {
+            let file = keys.folder().map(AuditKeyFolder::chains_file);
+            let file = file.unwrap_or_default();
+            let place = AuditPlace::File { file, line: 0 };
+            let told = (AuditProblemKind::Damaged, problem.unwrap_or_default());
+            tell(own_report(reports, location), place, told);
+        }
+    }
 }
 
 /// The host whose chain a store at `location` goes on with, where several share it.
@@ -251,13 +302,10 @@ fn missed(report: &ChainReport, has_keys: bool) -> Option<(AuditProblemKind, Str
     Some((AuditProblemKind::Removed, what))
 }
 
-fn tell(report: &mut ChainReport, (kind, message): (AuditProblemKind, String)) {
+fn tell(report: &mut ChainReport, place: AuditPlace, (kind, message): (AuditProblemKind, String)) {
     let problem = AuditProblem {
         kind,
-        place: AuditPlace::Store {
-            host: report.host.clone(),
-            record: 1,
-        },
+        place,
         call_id: None,
         message,
     };

@@ -7,7 +7,7 @@ use zeph_core::id::CallId;
 
 use super::chain::{ChainMark, EventContent, EventHead, EventKind};
 use super::code::{Code, NO_CODE};
-use super::earlier::{ChainBegin, ChainRemoval, EarlierChain};
+use super::earlier::{ChainBegin, ChainRemoval, EarlierChain, SealedChain};
 use super::mark::{MarkState, StoredMark};
 use crate::error::StoreError;
 use crate::operations::{OperationFault, Outcome};
@@ -89,7 +89,7 @@ impl Seal {
     /// A chain that has to begin again is another than that of `mark`.
     fn know(&self, mark: &ChainMark) {
         if let Some(sealing) = self.0.borrow_mut().as_mut() {
-            sealing.begin.sealed = Some(mark.origin);
+            sealing.begin.sealed = SealedChain::Known(mark.origin);
         }
     }
 
@@ -296,13 +296,14 @@ pub(crate) trait SealedAudit {
         keys: &AuditKeys,
         earlier: Option<EarlierChain>,
     ) -> Outcome<Option<EarlierChain>> {
-        Ok(match earlier {
-            Some(earlier) if earlier.missed().is_some() => {
-                let removal = self.removal_of(keys, earlier.origin)?;
-                Some(earlier.explained(removal))
-            }
-            other => other,
-        })
+        let missed = earlier
+            .as_ref()
+            .filter(|earlier| earlier.missed().is_some());
+        let Some(origin) = missed.and_then(|earlier| earlier.origin) else {
+            return Ok(earlier);
+        };
+        let removal = self.removal_of(keys, origin)?;
+        Ok(earlier.map(|earlier| earlier.explained(removal)))
     }
 
     /// The newest event, read once in a transaction; `None` when calls are not chained.

@@ -1,7 +1,7 @@
 //! Which chain was last sealed in which store: beside the keys, where nobody reaches who can only write to a database.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -32,6 +32,11 @@ impl FileContent for ChainsFile {
 }
 
 impl AuditKeyFolder {
+    /// The file that says which chains were sealed.
+    pub(crate) fn chains_file(&self) -> PathBuf {
+        self.folder().join(AUDIT_CHAINS.file)
+    }
+
     /// The chain that was last sealed in the store at `place`, with a key of this folder.
     ///
     /// Errors: [`SecretsError`].

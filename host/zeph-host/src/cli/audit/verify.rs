@@ -356,7 +356,10 @@ fn notes_of(chain: &ChainReport) -> Vec<String> {
 
 /// Of an earlier log that is gone and not missed.
 fn note_of_earlier(earlier: &EarlierChain) -> Option<String> {
-    let origin = earlier.origin;
+    let Some(origin) = earlier.origin else {
+        let note = "whether an earlier log was sealed in this store was not known, which the operator accepted";
+        return earlier.is_accepted.then(|| note.to_owned());
+    };
     let removal = earlier.removal.as_ref();
     match removal.filter(|removal| removal.is_verified) {
         _ if earlier.is_accepted => Some(format!(

@@ -33,10 +33,11 @@ pub(crate) async fn begin_records(
         let begun = heartbeat::begin(config, store, tasks).await;
         begun.map_err(StartError::Store)?;
     }
-    let (keys, notice) = begun.map_or((None, None), |begun| (Some(begun.keys), begun.notice));
+    let (keys, notices) = begun.map(|begun| (begun.keys, begun.notices)).unzip();
     let records = (&audit, keys);
     let checkpoints = begin_checkpoints(config, records, egress, (tasks, options.is_part));
-    Ok((audit, notice.into_iter().chain(checkpoints).collect()))
+    let notices = notices.into_iter().flatten();
+    Ok((audit, notices.chain(checkpoints).collect()))
 }
 
 /// Opens the audit and lets the store sweep itself; for a host that only explains neither.

@@ -1,5 +1,7 @@
 //! A log whose seals are deleted: it is not sealed anew as if nothing had been there.
 
+use std::fs;
+
 use zeph_store::{AuditKeySource, AuditProblemKind, BegunChain, Store};
 
 use super::{Log, Tampered, calls};
@@ -31,7 +33,7 @@ async fn seals_that_were_deleted_are_missed_for_ever<D: Tampered>() {
     for removal in REMOVALS {
         let log = Log::<D>::fresh();
         let (store, first) = begun(&log).await;
-        assert_eq!(first.notice, None);
+        assert!(first.notices.is_empty());
         calls(&store, 5, NOW_MS).await;
         let origin = log.sound().origin;
         store.close().await.unwrap();
@@ -40,7 +42,7 @@ async fn seals_that_were_deleted_are_missed_for_ever<D: Tampered>() {
         // The log goes on, and every start says so.
         for _ in 0..2 {
             let (store, again) = begun(&log).await;
-            let notice = again.notice.unwrap();
+            let notice = &again.notices[0];
             assert!(notice.contains(&origin), "{notice}");
             calls(&store, 5, NOW_MS).await;
             assert!(is_missed(&log, &origin), "{removal}");
@@ -54,7 +56,7 @@ async fn seals_that_were_deleted_are_missed_for_ever<D: Tampered>() {
         assert!(report.earlier.unwrap().is_accepted);
         assert!(!is_missed(&log, &origin), "{removal}");
         store.close().await.unwrap();
-        assert_eq!(begun(&log).await.1.notice, None);
+        assert!(begun(&log).await.1.notices.is_empty());
         if removal == REMOVALS[2] {
             log.sound();
         }
@@ -71,9 +73,49 @@ async fn seals_that_were_deleted_under_a_running_host_are_missed<D: Tampered>() 
     assert!(is_missed(&log, &origin));
     store.close().await.unwrap();
     let (store, again) = begun(&log).await;
-    assert!(again.notice.is_some());
+    assert_eq!(again.notices.len(), 1);
     calls(&store, 1, NOW_MS).await;
     assert!(is_missed(&log, &origin));
+}
+
+/// What is remembered is no key: without it, calls are made and verified.
+async fn a_memory_that_cannot_be_read_stops_nothing<D: Tampered>() {
+    for content in ["{", "{\"version\": 2, \"chains\": {}}"] {
+        let log = Log::<D>::fresh();
+        let (store, _) = begun(&log).await;
+        calls(&store, 3, NOW_MS).await;
+        store.close().await.unwrap();
+        let file = log.folder().file().with_file_name("audit-chains.json");
+        let is_damaged = |log: &Log<D>| {
+            let problems = log.report().problems;
+            let kinds: Vec<_> = problems.iter().map(|problem| problem.kind).collect();
+            assert_eq!(kinds, [AuditProblemKind::Damaged], "{problems:#?}");
+        };
+        fs::write(&file, content).unwrap();
+        let (store, again) = begun(&log).await;
+        let [notice] = &again.notices[..] else {
+            panic!("{:?}", again.notices);
+        };
+        assert!(notice.contains("audit-chains.json"), "{notice}");
+        calls(&store, 1, NOW_MS).await;
+        store.close().await.unwrap();
+        is_damaged(&log);
+        assert_eq!(log.report().n_calls, 4);
+        // A log that begins meanwhile cannot know whether there was another.
+        log.tamper(REMOVALS[2]);
+        let (store, _) = begun(&log).await;
+        calls(&store, 1, NOW_MS).await;
+        store.close().await.unwrap();
+        fs::remove_file(&file).unwrap();
+        let (store, again) = begun(&log).await;
+        assert_eq!(again.notices.len(), 1, "{:?}", again.notices);
+        is_damaged(&log);
+        let keys = log.folder().add(NOW_MS).unwrap();
+        store.rekey_chain(keys, NOW_MS).await.unwrap();
+        store.close().await.unwrap();
+        assert!(begun(&log).await.1.notices.is_empty());
+        log.sound();
+    }
 }
 
 /// Two stores with one folder of keys are two logs.
@@ -84,7 +126,7 @@ async fn another_store_under_the_same_keys_is_not_missed<D: Tampered>() {
     let source = AuditKeySource::Folder(log.folder());
     let second = other.open();
     let begun = second.begin_chain(&source, NOW_MS).await.unwrap();
-    assert_eq!(begun.notice, None);
+    assert!(begun.notices.is_empty());
     assert_eq!(log.sound().n_calls, 1);
 }
 
@@ -114,6 +156,7 @@ on_every_database! {
         seals_that_were_deleted_are_missed_for_ever,
         seals_that_were_deleted_are_missed_whatever_rows_are_left,
         seals_that_were_deleted_under_a_running_host_are_missed,
+        a_memory_that_cannot_be_read_stops_nothing,
         another_store_under_the_same_keys_is_not_missed,
     ],
 }
