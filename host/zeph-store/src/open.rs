@@ -46,7 +46,7 @@ impl Location {
         match self {
             Self::Memory => MEMORY.to_owned(),
             Self::File(path) => place::by_any_name(path).display().to_string(),
-            Self::Server(url) => format!("{url} {} {}", url.options(), url.host()),
+            Self::Server(url) => url.chain_place(),
         }
     }
 }

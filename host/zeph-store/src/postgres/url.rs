@@ -10,6 +10,9 @@ use tokio_postgres::config::{ChannelBinding, Host, SslMode};
 
 use crate::error::StoreError;
 
+/// The port of a server where nothing names one.
+const PORT: u16 = 5432;
+
 /// Which host a store belongs to when nothing says so.
 const HOST: &str = "host";
 
@@ -60,6 +63,41 @@ impl ServerUrl {
     /// Which host the audit rows that are written belong to.
     pub(crate) fn host(&self) -> &str {
         &self.host
+    }
+
+    /// The servers, each with its port where the URL names one.
+    fn servers(&self) -> Vec<(String, Option<u16>)> {
+        let hosts = self.config.get_hosts().iter().map(|host| match host {
+            Host::Tcp(name) if name.contains(':') => format!("[{name}]"),
+            Host::Tcp(name) => name.clone(),
+            #[cfg(unix)]
+            Host::Unix(path) => path.display().to_string(),
+        });
+        let addresses = self.config.get_hostaddrs().iter().map(ToString::to_string);
+        let names: Vec<String> = match self.config.get_hosts().is_empty() {
+            true => addresses.collect(),
+            false => hosts.collect(),
+        };
+        let ports = self.config.get_ports();
+        let port = |idx: usize| ports.get(idx).or(ports.first()).copied();
+        let names = names.into_iter().enumerate();
+        names.map(|(idx, name)| (name, port(idx))).collect()
+    }
+
+    /// What the keys of the audit know the chain of this host by: the same for other names of the loopback, and where the usual port is left out.
+    pub(crate) fn chain_place(&self) -> String {
+        let servers = self.servers().into_iter().map(|(name, port)| {
+            let name = match name.as_str() {
+                "127.0.0.1" | "[::1]" | "::1" => "localhost",
+                name => name,
+            };
+            format!("{name}:{}", port.unwrap_or(PORT))
+        });
+        let servers = servers.collect::<Vec<_>>().join(",");
+        let user = self.config.get_user().unwrap_or_default();
+        let database = self.config.get_dbname().unwrap_or(user);
+        let (options, host) = (self.options(), self.host());
+        format!("postgres://{user}@{servers}/{database} {options} {host}")
     }
 
     /// What sessions on the server begin with, such as the schema they use.
@@ -212,22 +250,10 @@ impl fmt::Display for ServerUrl {
         if let Some(user) = self.config.get_user() {
             write!(f, "{user}@")?;
         }
-        let ports = self.config.get_ports();
-        let hosts = self.config.get_hosts().iter().map(|host| match host {
-            Host::Tcp(name) if name.contains(':') => format!("[{name}]"),
-            Host::Tcp(name) => name.clone(),
-            #[cfg(unix)]
-            Host::Unix(path) => path.display().to_string(),
-        });
-        let addresses = self.config.get_hostaddrs().iter().map(ToString::to_string);
-        let names: Vec<String> = match self.config.get_hosts().is_empty() {
-            true => addresses.collect(),
-            false => hosts.collect(),
-        };
-        for (idx, name) in names.iter().enumerate() {
+        for (idx, (name, port)) in self.servers().iter().enumerate() {
             let comma = if idx == 0 { "" } else { "," };
             write!(f, "{comma}{name}")?;
-            if let Some(port) = ports.get(idx).or(ports.first()) {
+            if let Some(port) = port {
                 write!(f, ":{port}")?;
             }
         }
@@ -241,5 +267,35 @@ impl fmt::Display for ServerUrl {
 impl fmt::Debug for ServerUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "ServerUrl({self})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ServerUrl;
+
+    #[test]
+    fn spellings_of_one_server_are_one_place_of_a_chain() {
+        let place = |url: &str| {
+            let url: ServerUrl = url.parse().unwrap();
+            url.of_host("one".to_owned()).chain_place()
+        };
+        let known = place("postgres://ann:x@localhost:5432/calls");
+        for same in [
+            "postgresql://ann@127.0.0.1/calls",
+            "postgres://ann:other@[::1]:5432/calls?sslmode=disable",
+        ] {
+            assert_eq!(place(same), known, "{same}");
+        }
+        for other in [
+            "postgres://ann@localhost:5433/calls",
+            "postgres://bob@localhost/calls",
+            "postgres://ann@localhost/others",
+            "postgres://ann@db.example.com/calls?sslmode=require",
+        ] {
+            assert_ne!(place(other), known, "{other}");
+        }
+        let named = place("postgres://ann@localhost");
+        assert_eq!(named, place("postgres://ann@localhost/ann"));
     }
 }

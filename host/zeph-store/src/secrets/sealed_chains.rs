@@ -50,21 +50,26 @@ impl AuditKeyFolder {
 
     /// Remembers, durably, that the chain `origin` is sealed in the store at `place`.
     ///
-    /// Errors: [`SecretsError`]. Limits: 1,000 stores, of which those are forgotten first that are no files any more; blocks for up to 5 s when
-    /// another process holds the lock.
+    /// Errors: [`SecretsError`]; then what was remembered stays. Limits: 1,000 stores, of which files that are gone are forgotten where there is no
+    /// room for another; blocks for up to 5 s when another process holds the lock.
     pub(crate) fn remember_chain(&self, place: &str, origin: Uuid) -> Result<(), SecretsError> {
         let folder = Folder::make(self.folder(), AUDIT_CHAINS)?;
         let _only_one = folder.hold()?;
         let mut file = folder.parsed::<ChainsFile>()?;
-        if file.chains.len() >= STORES_MAX {
-            file.chains
-                .retain(|known, _| known == place || Path::new(known).exists());
+        if file.chains.len() >= STORES_MAX && !file.chains.contains_key(place) {
+            // Places that are no absolute paths are on servers, which only look gone when they are away.
+            let is_gone =
+                |known: &str| Path::new(known).is_absolute() && !Path::new(known).exists();
+            file.chains.retain(|known, _| !is_gone(known));
         }
-        if file.chains.len() < STORES_MAX || file.chains.contains_key(place) {
-            file.chains.insert(place.to_owned(), origin);
-            folder.write(&mut file)?;
+        if file.chains.len() >= STORES_MAX && !file.chains.contains_key(place) {
+            return Err(SecretsError::Chains {
+                path: self.chains_file(),
+                problem: format!("it has {STORES_MAX} stores, which is the limit"),
+            });
         }
-        Ok(())
+        file.chains.insert(place.to_owned(), origin);
+        folder.write(&mut file)
     }
 }
 
@@ -97,17 +102,37 @@ mod tests {
         let here = here.to_str().unwrap();
         let origin = Uuid::new_v4();
         folder.remember_chain(here, origin).unwrap();
-        let chains = (1..STORES_MAX).map(|n| format!("\"/nosuch/{n}.db\": \"{origin}\""));
-        let chains: Vec<String> = chains
-            .chain([format!("\"{here}\": \"{origin}\"")])
+        let server = "postgres://ann@localhost:5432/calls  one";
+        let gone = (2..STORES_MAX).map(|n| format!("/nosuch/{n}.db"));
+        let places = gone.chain([here.to_owned(), server.to_owned()]);
+        let chains: Vec<String> = places
+            .map(|place| format!("\"{place}\": \"{origin}\""))
             .collect();
         let text = format!("{{\"version\": 1, \"chains\": {{{}}}}}", chains.join(","));
-        let file = folder.file().with_file_name("audit-chains.json");
-        std::fs::write(&file, text).unwrap();
+        std::fs::write(folder.chains_file(), text).unwrap();
         folder.remember_chain("/new.db", origin).unwrap();
-        for known in [here, "/new.db"] {
+        for known in [here, server, "/new.db"] {
             assert_eq!(folder.sealed_chain(known).unwrap(), Some(origin), "{known}");
         }
-        assert_eq!(folder.sealed_chain("/nosuch/1.db").unwrap(), None);
+        assert_eq!(folder.sealed_chain("/nosuch/2.db").unwrap(), None);
+    }
+
+    #[test]
+    fn a_full_memory_says_so_and_forgets_no_server() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = AuditKeyFolder::new(dir.path().join("secrets"));
+        let origin = Uuid::new_v4();
+        folder.remember_chain("postgres://0", origin).unwrap();
+        let chains = (0..STORES_MAX).map(|n| format!("\"postgres://{n}\": \"{origin}\""));
+        let chains = chains.collect::<Vec<_>>().join(",");
+        let text = format!("{{\"version\": 1, \"chains\": {{{chains}}}}}");
+        std::fs::write(folder.chains_file(), text).unwrap();
+        let error = folder.remember_chain("/new.db", origin).unwrap_err();
+        assert!(error.to_string().contains("limit"), "{error}");
+        let newer = Uuid::new_v4();
+        folder.remember_chain("postgres://1", newer).unwrap();
+        assert_eq!(folder.sealed_chain("postgres://1").unwrap(), Some(newer));
+        let known = folder.sealed_chain("postgres://0").unwrap();
+        assert_eq!(known, Some(origin));
     }
 }
