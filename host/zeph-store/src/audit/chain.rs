@@ -152,7 +152,7 @@ pub(crate) struct ChainMark {
     /// The chain that was sealed here before this one, and was not there when this one began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) earlier: Option<EarlierChain>,
-    /// Chains of hosts that are gone and were removed by this one, the last ones.
+    /// Chains of hosts that are gone and were removed by this one, or by one that it removed since; the last ones.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) forgotten: Vec<ForgottenChain>,
 }
@@ -216,6 +216,7 @@ impl ChainMark {
 
     /// The same, with another chain that was removed.
     pub(crate) fn with_forgotten(mut self, chain: ForgottenChain) -> Self {
+        self.forgotten.retain(|known| *known != chain);
         self.forgotten.push(chain);
         let n_more = self.forgotten.len().saturating_sub(FORGOTTEN_MAX);
         self.forgotten.drain(..n_more);

@@ -6,7 +6,7 @@
 
 use super::sweep::{bounds, limits};
 use super::{hold, hosts, newest_event, newest_mark};
-use crate::audit::chain::{EventKind, ForgottenChain};
+use crate::audit::chain::{ChainMark, EventKind, ForgottenChain};
 use crate::audit::code::hex;
 use crate::audit::earlier::RemovalStatement;
 use crate::audit::mark::MarkState;
@@ -69,15 +69,20 @@ fn is_gone(transaction: &Transaction, host: &str) -> Outcome<bool> {
 }
 
 /// Says in the chain of this host up to where that of `host` is removed; false when it cannot say so, because nobody can verify that chain.
+///
+/// What `host` said of the chains that it removed is said on, if that can be verified: else it would go with its chain.
 fn announce(transaction: &Transaction, host: &str, at_ms: i64) -> Outcome<bool> {
-    let Some(theirs) = newest_mark(transaction, host)?.map(|stored| stored.mark) else {
+    let Some(stored) = newest_mark(transaction, host)? else {
         return Ok(true);
     };
-    let keys = transaction.seal().keys();
-    let own = keys.map(|keys| transaction.mark_to_follow(&keys));
-    let Some((own, MarkState::Sound)) = own.transpose()?.flatten() else {
+    let Some(keys) = transaction.seal().keys() else {
         return Ok(false);
     };
+    let Some((own, MarkState::Sound)) = transaction.mark_to_follow(&keys)? else {
+        return Ok(false);
+    };
+    let is_sound = stored.state(&keys) == MarkState::Sound;
+    let theirs = stored.mark;
     let newest = newest_event(transaction, host)?;
     let is_known = |known: &ForgottenChain| known.is_of(host, &theirs) && known.upto == newest.n;
     if own.forgotten.iter().any(is_known) {
@@ -91,7 +96,9 @@ fn announce(transaction: &Transaction, host: &str, at_ms: i64) -> Outcome<bool> 
         upto_key: theirs.key,
         at_ms,
     };
-    transaction.append_mark(EventKind::Cut, &own.with_forgotten(forgotten))?;
+    let said = theirs.forgotten.into_iter().filter(|_| is_sound);
+    let mark = said.chain([forgotten]).fold(own, ChainMark::with_forgotten);
+    transaction.append_mark(EventKind::Cut, &mark)?;
     Ok(true)
 }
 

@@ -335,6 +335,35 @@ async fn a_chain_that_was_removed_in_its_time_is_not_missed() {
     }
 }
 
+/// What a host said of the chains that it removed outlives its own chain, too.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_host_said_that_is_gone_is_said_on() {
+    let Some(database) = database() else { return };
+    let [first, second, third] =
+        ["first", "second", "third"].map(|host| Machine::new(&database, host));
+    second.share_keys(&first);
+    third.share_keys(&first);
+    calls(&first.start().await, 3, NOW_MS - 20 * DAY_MS).await;
+    let origin = first.own("first").origin;
+    let host = second.start().await;
+    calls(&host, 3, NOW_MS - 10 * DAY_MS).await;
+    host.sweep(of_days(15), NOW_MS).await.unwrap();
+    drop(host);
+    let host = third.start().await;
+    calls(&host, 1, NOW_MS).await;
+    host.sweep(of_days(3), NOW_MS).await.unwrap();
+    let left = database.schema.sql("SELECT DISTINCT host FROM audit_chain");
+    assert_eq!(left.trim(), "third");
+    let (back, notices) = first.begin().await;
+    assert!(notices.is_empty(), "{notices:?}");
+    calls(&back, 1, NOW_MS).await;
+    let report = first.own("first");
+    assert_eq!(report.problems, []);
+    let earlier = report.earlier.unwrap();
+    assert_eq!(earlier.origin.unwrap().to_string(), origin);
+    assert_eq!(earlier.removal.unwrap().host, "third");
+}
+
 /// Whoever can write to the server can make a host say anything, but seal nothing.
 #[tokio::test(flavor = "multi_thread")]
 async fn no_word_that_cannot_be_verified_excuses_a_removed_chain() {
