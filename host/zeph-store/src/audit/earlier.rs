@@ -13,7 +13,7 @@ use crate::open::Location;
 use crate::secrets::audit_keys::{AuditKeyFolder, AuditKeys};
 
 /// Characters of the name of a host that is kept and shown: anybody who can write to the server may have chosen it.
-const HOST_CHARS_MAX: usize = 100;
+pub(super) const HOST_CHARS_MAX: usize = 100;
 
 /// Characters of the reason why it is not known which chains were sealed.
 const REASON_CHARS_MAX: usize = 600;

@@ -4,6 +4,9 @@ use std::fmt;
 use std::path::PathBuf;
 
 use serde::Serialize;
+use zeph_core::failure::one_line;
+
+use super::earlier::HOST_CHARS_MAX;
 
 /// Problems that are told one by one; more are only counted.
 pub(crate) const PROBLEMS_MAX: usize = 1_000;
@@ -111,7 +114,11 @@ impl fmt::Display for AuditPlace {
             Self::Store {
                 host: Some(host),
                 record,
-            } => write!(f, "store, host {host}, record {record}"),
+            } => {
+                // Whoever can write to the server may have chosen it.
+                let host = one_line(host, HOST_CHARS_MAX);
+                write!(f, "store, host {host}, record {record}")
+            }
             Self::File { file, line } => write!(f, "{}:{line}", file.display()),
         }
     }

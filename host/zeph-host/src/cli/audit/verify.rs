@@ -25,7 +25,7 @@ use crate::host::{StartError, audit_key_folder, open_store, place_of_store};
 /// Characters of the reason why a store cannot be read.
 const REASON_CHARS_MAX: usize = 600;
 
-/// Characters of the name of a host that another one removed.
+/// Characters of the name of a host: whoever can write to the server may have chosen it.
 const HOST_CHARS_MAX: usize = 100;
 
 /// All that was found.
@@ -251,7 +251,7 @@ fn chain_json(chain: &ChainReport) -> serde_json::Value {
 /// What a chain is of, at the beginning of a line.
 fn subject(chain: &ChainReport) -> String {
     match &chain.host {
-        Some(host) => format!("store, host {host}"),
+        Some(host) => format!("store, host {}", one_line(host, HOST_CHARS_MAX)),
         None => "store".to_owned(),
     }
 }
