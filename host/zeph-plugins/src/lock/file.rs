@@ -8,6 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::fs::OFlags;
+use tempfile::NamedTempFile;
 
 use super::{LOCK_BYTES_MAX, Lock, LockError, read, write};
 
@@ -37,6 +38,18 @@ impl LockFile {
         path: &Path,
         change: impl FnOnce(&mut Lock) -> Result<T, E>,
     ) -> Result<T, E> {
+        Self::edit_then(path, change, || Ok(()))
+    }
+
+    /// Changes the lock file together with something beside it, which `commit` does: only after the new text lies on the disk and could be read
+    /// again, so that a lock that cannot be written leaves both as they were. The text is moved into place last.
+    ///
+    /// Errors: those of [`edit`](Self::edit) and of `commit`; then the lock is as it was.
+    pub(crate) fn edit_then<T, E: From<LockError>>(
+        path: &Path,
+        change: impl FnOnce(&mut Lock) -> Result<T, E>,
+        commit: impl FnOnce() -> Result<(), E>,
+    ) -> Result<T, E> {
         let path = target(path)?;
         let _only_one = hold(&path)?;
         let mut lock = match text(&path)? {
@@ -46,13 +59,11 @@ impl LockFile {
         let before = write::text(&lock);
         let changed = change(&mut lock)?;
         let after = write::text(&lock);
-        if after != before {
-            // A lock that nobody can read switches every plugin off, and no command could change it any more.
-            read::lock(&after, &path).map_err(|source| LockError::Unreadable {
-                path: path.clone(),
-                source: Box::new(source),
-            })?;
-            replace(&path, &after)?;
+        let written = (after != before).then(|| written(&path, &after));
+        let written = written.transpose()?;
+        commit()?;
+        if let Some(written) = written {
+            put_in_place(written, &path)?;
         }
         Ok(changed)
     }
@@ -135,26 +146,40 @@ fn hold(path: &Path) -> Result<File, LockError> {
     })
 }
 
-/// Writes `text` beside the file, makes it durable, and moves it into place.
-fn replace(path: &Path, text: &str) -> Result<(), LockError> {
+/// Writes `text` beside the file and makes it durable, if it can be read again: a lock that nobody can read switches every plugin off, and no
+/// command could change it any more.
+fn written(path: &Path, text: &str) -> Result<NamedTempFile, LockError> {
+    read::lock(text, path).map_err(|source| LockError::Unreadable {
+        path: path.to_owned(),
+        source: Box::new(source),
+    })?;
     check_length(path, text.len() as u64)?;
     let mode = match fs::metadata(path) {
         Ok(metadata) => metadata.permissions().mode() & 0o777,
         Err(_) => FILE_MODE,
     };
-    let folder = path.parent().unwrap_or(Path::new("/"));
     let written = || {
         let mut file = tempfile::Builder::new()
             .prefix(".zeph.lock.")
-            .tempfile_in(folder)?;
+            .tempfile_in(folder_of(path))?;
         file.write_all(text.as_bytes())?;
         file.as_file()
             .set_permissions(Permissions::from_mode(mode))?;
         file.as_file().sync_all()?;
-        file.persist(path).map_err(|error| error.error)?;
-        File::open(folder)?.sync_all()
+        Ok(file)
     };
     written().map_err(fault("write", path))
+}
+
+fn put_in_place(written: NamedTempFile, path: &Path) -> Result<(), LockError> {
+    let persisted = written.persist(path).map_err(|error| error.error);
+    persisted
+        .and_then(|_| File::open(folder_of(path))?.sync_all())
+        .map_err(fault("write", path))
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().unwrap_or(Path::new("/"))
 }
 
 /// `.NAME` and `suffix`, in the folder of `path`.

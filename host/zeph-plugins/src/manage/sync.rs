@@ -177,10 +177,11 @@ impl SyncFolder {
     ) -> Result<(), ManageError> {
         let _only_one = only_one(&self.folder)?;
         let delivery = self.prepared(locked, bytes, signatures)?;
-        LockFile::edit(&lock_of(&self.folder), |lock| {
-            must_be(lock, &locked.name, Some(locked.pin))?;
-            delivery.put_in_place()
-        })
+        LockFile::edit_then(
+            &lock_of(&self.folder),
+            |lock| must_be(lock, &locked.name, Some(locked.pin)),
+            || delivery.put_in_place(),
+        )
     }
 
     /// Puts a new plugin, or another version of one, in its place and pins it, in one step for everybody who respects the lock. Blocks.
@@ -195,16 +196,17 @@ impl SyncFolder {
     ) -> Result<(), ManageError> {
         let _only_one = only_one(&self.folder)?;
         let delivery = self.prepared(new, bytes, signatures)?;
-        LockFile::edit(&lock_of(&self.folder), |lock| {
+        let change = |lock: &mut Lock| {
             must_be(lock, &new.name, old.map(|old| old.pin))?;
             let disabled = lock.get(&new.name).is_some_and(|locked| locked.disabled);
             lock.put(LockedPlugin {
                 disabled,
                 ..new.clone()
             });
-            // A host that looks between the two finds a plugin that is not what was accepted, and waits.
-            delivery.put_in_place()
-        })
+            Ok(())
+        };
+        // A host that looks between the two finds a plugin that is not what was accepted, and waits.
+        LockFile::edit_then(&lock_of(&self.folder), change, || delivery.put_in_place())
     }
 
     /// Puts a component and its signatures in their places as `plugin add` does: what is new is pinned; what takes the place of another
@@ -220,7 +222,7 @@ impl SyncFolder {
     ) -> Result<(), ManageError> {
         let _only_one = only_one(&self.folder)?;
         let delivery = self.prepared(new, bytes, signatures)?;
-        LockFile::edit(&lock_of(&self.folder), |lock| {
+        let change = |lock: &mut Lock| {
             let now = self.seen_beside(lock, &new.name);
             let was_pinned = seen.pin.is_none() && now.pin.map(|pin| pin.wasm) == now.wasm;
             if now.wasm != seen.wasm || (now.pin != seen.pin && !was_pinned) {
@@ -234,8 +236,9 @@ impl SyncFolder {
                 }
                 None => lock.put(new.clone()),
             }
-            delivery.put_in_place()
-        })
+            Ok(())
+        };
+        LockFile::edit_then(&lock_of(&self.folder), change, || delivery.put_in_place())
     }
 
     /// Writes a component and its signatures beside their places.

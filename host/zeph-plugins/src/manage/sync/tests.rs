@@ -436,3 +436,52 @@ fn an_update_pins_and_replaces_in_one_step() {
     let error = folder.update(Some(&old), &new, (b"2", &NONE)).unwrap_err();
     assert!(matches!(error, ManageError::Meanwhile(_)), "{error:?}");
 }
+
+/// The component is put in place only where the lock could be written: else it would be in use, or off, with a lock that knows nothing of it.
+#[test]
+fn a_lock_that_cannot_be_written_leaves_the_component_as_it_was() {
+    let old = from(locked("notes", b"1"), "1.0.0", None);
+    let mut new = from(locked("notes", b"2"), "1.1.0", None);
+    let path = format!("/{}", "a".repeat(3000));
+    new.provenance.as_mut().unwrap().source = PluginSource::File { path: path.into() };
+    let world = World::new(std::slice::from_ref(&old));
+    world.put("notes.wasm", b"1");
+    let text = fs::read_to_string(lock_of(&world.folder)).unwrap();
+    let folder = world.open();
+    let content = (&b"2"[..], &NONE);
+    let other = LockedPlugin {
+        name: PluginId("other".to_owned()),
+        ..new.clone()
+    };
+    for refused in [
+        folder.add(SeenPlugin::default(), &other, content),
+        folder.add(folder.seen(&new.name).unwrap(), &new, content),
+        folder.update(Some(&old), &new, content),
+    ] {
+        let error = refused.unwrap_err();
+        assert!(matches!(error, ManageError::Lock(_)), "{error:?}");
+    }
+    assert_eq!(world.files(), ["notes.wasm"]);
+    assert_eq!(fs::read(world.folder.join("notes.wasm")).unwrap(), b"1");
+    assert_eq!(fs::read_to_string(lock_of(&world.folder)).unwrap(), text);
+}
+
+/// The other way round, too: where the component cannot be put in place, the lock says what it said.
+#[test]
+fn a_component_that_cannot_be_put_in_place_leaves_the_lock_as_it_was() {
+    let world = World::new(&[]);
+    // No file can be moved over a directory.
+    fs::create_dir(world.folder.join("notes.wasm")).unwrap();
+    let text = fs::read_to_string(lock_of(&world.folder)).unwrap();
+    let new = from(locked("notes", b"2"), "1.1.0", None);
+    let refused = world.open().add(SeenPlugin::default(), &new, (b"2", &NONE));
+    let error = refused.unwrap_err();
+    assert!(matches!(error, ManageError::File { .. }), "{error:?}");
+    assert_eq!(fs::read_to_string(lock_of(&world.folder)).unwrap(), text);
+    let beside = fs::read_dir(world.folder.parent().unwrap()).unwrap();
+    let names = beside.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let temporary: Vec<_> = names
+        .filter(|name| name.starts_with(".zeph.lock."))
+        .collect();
+    assert_eq!(temporary, [".zeph.lock.guard"]);
+}
