@@ -58,6 +58,8 @@ pub enum Revoke {
     All,
     /// Those with these numbers; numbers of other plugins' grants are passed over.
     Ids(Vec<i64>),
+    /// Those that count for exactly this plugin, and not for others that have or had its name.
+    Pin(Pin),
 }
 
 /// The grants of one query, and the rows among them that cannot be read.

@@ -1,6 +1,7 @@
 //! `plugin remove`, and whose plugin is meant where a folder was typed.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 
 use super::{WANTS, WANTS_MORE, wanting};
 use crate::product::Product;
@@ -67,4 +68,55 @@ fn what_is_left_of_a_plugin_is_its_grants_and_can_be_removed() {
     assert_eq!(removed["grants"], 1, "{removed}");
     assert_eq!(removed["was_pinned"], false, "{removed}");
     product.refuses(&["remove", "x", "--yes"], 2, &["no plugin is named `x`"]);
+}
+
+/// Grants count for a component: a name is not enough to know whose they are.
+#[test]
+fn removing_a_plugin_leaves_the_grants_of_another_of_that_name() {
+    let product = Product::new();
+    product.file("repo/plugins/x.wasm", wanting(WANTS));
+    let grant = ["grant", "x", "--host", "api.example.com"];
+    product.plugin_json(&[&grant[..], &TYPED].concat());
+    let n_granted = || {
+        let info = product.plugin_json(&[&["info", "x"][..], &TYPED].concat());
+        let wants = info["wants"].as_array().unwrap().iter();
+        wants.filter(|want| want["is_granted"] == true).count()
+    };
+    let before = n_granted();
+    assert!(before > 0);
+    product.file("x.wasm", wanting(WANTS_MORE));
+    product.plugin_json(&["add", "x.wasm"]);
+    let removed = product.plugin(&["remove", "x", "--yes"]);
+    assert_eq!(removed.code, Some(0), "{removed:?}");
+    let told = "grants of other components named `x` remain";
+    assert!(removed.stderr.contains(told), "{removed:?}");
+    assert_eq!(n_granted(), before);
+
+    // No plugin that is known here has the name.
+    let told = ["no plugin is named `x`", "api.example.com", "sha256:"];
+    product.refuses(&["remove", "x"], 5, &told);
+    assert_eq!(n_granted(), before);
+    let revoked = product.plugin(&["remove", "x", "--yes"]);
+    assert!(!revoked.stdout.contains("is removed"), "{revoked:?}");
+    for word in told {
+        assert!(revoked.stdout.contains(word), "no {word:?} in {revoked:?}");
+    }
+    assert_eq!(n_granted(), before - 1);
+}
+
+#[test]
+fn a_removal_that_is_refused_takes_no_grant() {
+    let product = Product::new();
+    product.drop_in("x", &wanting(WANTS));
+    product.plugin_json(&["grant", "x", "--host", "api.example.com"]);
+    let before = n_grants(&product);
+    // What keeps other commands out cannot be had.
+    let guard = product.lock().with_file_name(".zeph.sync.guard");
+    let _none = fs::remove_file(&guard);
+    symlink("nowhere", &guard).unwrap();
+    product.refuses(&["remove", "x", "--yes"], 1, &[".zeph.sync.guard"]);
+    assert_eq!(n_grants(&product), before);
+    fs::remove_file(&guard).unwrap();
+    let removed = product.plugin_json(&["remove", "x", "--yes"]);
+    assert_eq!(removed["grants"], 1, "{removed}");
 }

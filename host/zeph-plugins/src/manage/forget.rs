@@ -1,8 +1,7 @@
 //! Out of the folder again: file, pin, grants, and what the cache knows of the file.
 
-use std::fs;
-use std::io;
-use std::path::PathBuf;
+use std::fs::File;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use zeph_config::lock_of;
@@ -13,95 +12,89 @@ use super::ManageError;
 use super::install::removed;
 use super::names::KnownPlugin;
 use super::sync::only_one;
-use crate::lock::LockFile;
+use crate::lock::{Lock, LockFile};
 use crate::record::Records;
 use crate::signature::SignatureFile;
 
+/// A removal that has begun: other commands that change the folder wait until it is dropped.
+#[derive(Debug)]
+pub struct PluginRemoval<'a> {
+    known: &'a KnownPlugin,
+    /// What its lock pins.
+    pin: Option<Pin>,
+    _only_one: File,
+}
+
 /// What is gone.
 #[derive(Debug, Serialize)]
-pub struct PluginRemoval {
+pub struct RemovedPlugin {
     /// The file, when there was one.
     pub file: Option<PathBuf>,
     /// Whether it was pinned.
     pub was_pinned: bool,
-    /// How many grants it had.
-    #[serde(rename = "grants")]
-    pub n_grants: usize,
 }
 
-/// Takes back what was granted to the plugin, before anything of it is deleted: a removal that ends half-way can be made again.
-///
-/// Shape:  `all` is everything that is known. Where another folder has the name, only grants that are bound to this plugin alone are taken.
-/// Errors: [`StoreError`].
-pub async fn ungrant(
-    known: &KnownPlugin,
-    all: &[KnownPlugin],
-    store: &Store,
-) -> Result<usize, StoreError> {
-    let others = all.iter();
-    let others = others.filter(|other| other.name == known.name && other.folder != known.folder);
-    let others: Vec<&KnownPlugin> = others.collect();
-    if others.is_empty() {
-        return store.forget_plugin(known.name.clone()).await;
+impl<'a> PluginRemoval<'a> {
+    /// Keeps other commands out of the folder, and looks what is pinned by now. Blocks, for some seconds where another one changes the folder.
+    ///
+    /// Errors: `Busy`, `File`, `Lock`; nothing is changed.
+    pub fn begin(known: &'a KnownPlugin) -> Result<Self, ManageError> {
+        let only_one = only_one(&known.folder)?;
+        let lock = Lock::read(&lock_of(&known.folder))?;
+        Ok(Self {
+            known,
+            pin: lock.get(&known.name).map(|locked| locked.pin),
+            _only_one: only_one,
+        })
     }
-    let own = pin(known).filter(|own| others.iter().all(|other| pin(other) != Some(*own)));
-    let grants = store.list_grants(Some(known.name.clone())).await?;
-    let own = grants.iter().filter(|grant| Some(grant.pin) == own);
-    let ids = own.map(|grant| grant.id).collect();
-    store
-        .revoke_grants(known.name.clone(), Revoke::Ids(ids))
-        .await
-}
 
-fn pin(known: &KnownPlugin) -> Option<Pin> {
-    known.locked.as_ref().map(|locked| locked.pin)
-}
-
-/// Deletes what is on disk. The file goes first: a host that runs would pin it again. Blocks, for some seconds where another command
-/// changes the folder.
-///
-/// Shape:  `n_grants` is what was taken back before.
-/// Errors: `File`, `Lock`, `Busy`; what was deleted before stays deleted, and the same command goes on from there.
-pub fn delete(
-    known: &KnownPlugin,
-    records: &Records,
-    n_grants: usize,
-) -> Result<PluginRemoval, ManageError> {
-    if known.file.is_none() && known.locked.is_none() {
-        return Ok(PluginRemoval {
-            file: None,
-            was_pinned: false,
-            n_grants,
-        });
+    /// Revokes what was granted to the plugin, before anything of it is deleted: a removal that ends half-way can be made again. Says how
+    /// many grants that were.
+    ///
+    /// Shape:  `all` is everything that is known. Grants that count for another component of that name stay, and so do those that count for
+    ///         the same one in another folder.
+    /// Errors: [`StoreError`]; nothing is revoked.
+    pub async fn ungrant(&self, all: &[KnownPlugin], store: &Store) -> Result<usize, StoreError> {
+        let KnownPlugin { name, folder, .. } = self.known;
+        let is_shared = all
+            .iter()
+            .any(|other| other.name == *name && other.folder != *folder && other.pin() == self.pin);
+        match self.pin {
+            Some(pin) if !is_shared => store.revoke_grants(name.clone(), Revoke::Pin(pin)).await,
+            _ => Ok(0),
+        }
     }
-    let _only_one = only_one(&known.folder)?;
-    if let Some(file) = &known.file {
-        match fs::remove_file(file) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(ManageError::File {
-                    operation: "delete",
-                    path: file.clone(),
-                    source: error,
-                });
+
+    /// Deletes what is on disk. The file goes first: a host that runs would pin it again. Blocks.
+    ///
+    /// Errors: `File`, `Lock`; what was deleted before stays deleted, and the same command goes on from there.
+    pub fn delete(self, records: &Records) -> Result<RemovedPlugin, ManageError> {
+        let KnownPlugin {
+            name, folder, file, ..
+        } = self.known;
+        if let Some(file) = file {
+            delete(file)?;
+            records.forget(file);
+            for signature in SignatureFile::ALL {
+                delete(&signature.beside(file))?;
             }
-            _ => records.forget(file),
         }
-        for signature in SignatureFile::ALL {
-            let path = signature.beside(file);
-            removed(&path).map_err(|source| ManageError::File {
-                operation: "delete",
-                path,
-                source,
-            })?;
-        }
+        let was_pinned = LockFile::edit(&lock_of(folder), |lock| {
+            Ok::<_, ManageError>(lock.remove(name).is_some())
+        })?;
+        Ok(RemovedPlugin {
+            file: file.clone(),
+            was_pinned,
+        })
     }
-    let unpinned = LockFile::edit(&lock_of(&known.folder), |lock| {
-        Ok::<_, ManageError>(lock.remove(&known.name).is_some())
-    })?;
-    Ok(PluginRemoval {
-        file: known.file.clone(),
-        was_pinned: unpinned,
-        n_grants,
+}
+
+/// Deletes a file that may be gone.
+fn delete(file: &Path) -> Result<(), ManageError> {
+    removed(file).map_err(|source| ManageError::File {
+        operation: "delete",
+        path: file.to_owned(),
+        source,
     })
 }
 

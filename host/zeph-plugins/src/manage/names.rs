@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use zeph_config::lock_of;
-use zeph_core::id::PluginId;
+use zeph_core::id::{Pin, PluginId};
 use zeph_core::nearest::nearest;
 use zeph_core::tool::Backend;
 
@@ -23,6 +23,13 @@ pub struct KnownPlugin {
     pub file: Option<PathBuf>,
     /// Its pin, when it has one.
     pub locked: Option<LockedPlugin>,
+}
+
+impl KnownPlugin {
+    /// What its lock pins.
+    pub fn pin(&self) -> Option<Pin> {
+        self.locked.as_ref().map(|locked| locked.pin)
+    }
 }
 
 /// Every name of the folders, in their order; files first, then pins whose file is gone.

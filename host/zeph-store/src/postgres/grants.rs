@@ -49,6 +49,10 @@ pub(super) fn revoke(
             "DELETE FROM grants WHERE plugin = $1 AND id = ANY($2::bigint[])",
             &[&plugin.0, ids],
         )?,
+        Revoke::Pin(Pin { wasm, tools }) => transaction.execute(
+            "DELETE FROM grants WHERE plugin = $1 AND wasm = $2 AND tools = $3",
+            &[&plugin.0, &wasm.to_string(), &tools.to_string()],
+        )?,
     };
     Ok(usize::try_from(n_rows).unwrap_or(usize::MAX))
 }

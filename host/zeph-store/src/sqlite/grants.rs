@@ -46,6 +46,9 @@ pub(super) fn revoke(
                 .map(|id| statement.execute(params![plugin.0, id]))
                 .sum()
         }
+        Revoke::Pin(Pin { wasm, tools }) => connection
+            .prepare_cached("DELETE FROM grants WHERE plugin = ?1 AND wasm = ?2 AND tools = ?3")?
+            .execute(params![plugin.0, wasm.to_string(), tools.to_string()]),
     }
 }
 

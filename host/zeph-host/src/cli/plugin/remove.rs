@@ -1,11 +1,13 @@
 //! `zeph-host plugin remove`: deletes a plugin, its pin and its grants.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use zeph_config::Config;
 use zeph_core::id::PluginId;
+use zeph_plugins::manage::ManageError;
+use zeph_plugins::manage::forget::{PluginRemoval, RemovedPlugin};
 use zeph_plugins::manage::names::{self, KnownPlugin};
-use zeph_plugins::manage::{ManageError, forget};
 use zeph_plugins::record::Records;
+use zeph_store::{GrantRecord, Revoke, Store};
 
 use super::display::{self, Page};
 use crate::cli::args::ConfirmedPlugin;
@@ -19,71 +21,139 @@ use crate::cli::out;
 pub(super) fn run(context: &Context, options: &ConfirmedPlugin) -> Result<Exit, CliError> {
     let config = context.config()?;
     let known = names::removable(&config.plugins.typed_first())?;
-    let found = match names::find(&known, &options.name, &context.first_party()) {
-        Ok(found) => found.clone(),
+    match names::find(&known, &options.name, &context.first_party()) {
+        Ok(found) => remove(context, &config, (found, &known), options),
         Err(error @ ManageError::Unknown { .. }) => {
-            let granted = only_granted(context, &config, &options.name)?;
-            granted.ok_or(error)?
+            let store = context.store(&config)?;
+            context::block_on(async {
+                let name = PluginId(options.name.clone());
+                let grants = store.list_grants(Some(name.clone())).await?;
+                match grants.is_empty() {
+                    true => Err(error.into()),
+                    false => revoke(&store, &name, &grants, options).await,
+                }
+            })
         }
-        Err(error) => return Err(error.into()),
-    };
-    let found = &found;
-    if !agreed(found, options.yes) {
-        if options.json.json {
-            display::print_json(&json!({ "name": found.name, "removed": false }))?;
-        }
-        return Ok(Exit::Confirm);
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn remove(
+    context: &Context,
+    config: &Config,
+    (found, known): (&KnownPlugin, &[KnownPlugin]),
+    options: &ConfirmedPlugin,
+) -> Result<Exit, CliError> {
+    let name = &found.name;
+    if !agreed(&question(found), options.yes) {
+        return not_agreed(name, options);
     }
     let records = Records::new(config.engine.cache_dir.as_deref());
-    let store = context.store(&config)?;
-    let n_grants = context::block_on(async { Ok(forget::ungrant(found, &known, &store).await?) })?;
-    let forgotten = forget::delete(found, &records, n_grants)?;
+    let store = context.store(config)?;
+    let removal = PluginRemoval::begin(found)?;
+    context::block_on(async {
+        let n_grants = removal.ungrant(known, &store).await?;
+        let left = store.list_grants(Some(name.clone())).await?;
+        let removed = removal.delete(&records)?;
+        if options.json.json {
+            print_json(name, &removed, n_grants)?;
+        } else {
+            let mut page = Page::new();
+            page.line(0, &format!("plugin `{name}` is removed"));
+            page.print()?;
+        }
+        note_others(context, (found, known), &left);
+        Ok(Exit::Success)
+    })
+}
+
+fn print_json(name: &PluginId, removed: &RemovedPlugin, n_grants: usize) -> Result<(), CliError> {
+    let mut members = display::members(json!(removed));
+    members.insert("name".to_owned(), json!(name));
+    members.insert("removed".to_owned(), json!(true));
+    members.insert("grants".to_owned(), json!(n_grants));
+    display::print_json(&members.into())
+}
+
+/// Says what has the name still: plugins in other folders, and grants that count for none of them.
+fn note_others(
+    context: &Context,
+    (found, known): (&KnownPlugin, &[KnownPlugin]),
+    left: &[GrantRecord],
+) {
     let name = &found.name;
+    let is_other = |other: &&KnownPlugin| other.name == *name && other.folder != found.folder;
+    let others: Vec<&KnownPlugin> = known.iter().filter(is_other).collect();
+    let files = others.iter().filter_map(|other| other.file.as_ref());
+    let mut notes: Vec<String> = files
+        .map(|file| format!("there is another plugin `{name}`: `{}`", file.display()))
+        .collect();
+    let counts = |grant: &GrantRecord| others.iter().any(|other| other.pin() == Some(grant.pin));
+    if !left.iter().all(counts) {
+        notes.push(format!(
+            "grants of other components named `{name}` remain; `{} plugin revoke {name} --all` revokes them",
+            context.program()
+        ));
+    }
+    context.notes(&notes);
+}
+
+/// Revokes what was granted under a name that no plugin of the folders has: it may be the name of one in a folder that was not typed this time.
+async fn revoke(
+    store: &Store,
+    name: &PluginId,
+    grants: &[GrantRecord],
+    options: &ConfirmedPlugin,
+) -> Result<Exit, CliError> {
+    if !options.yes {
+        let mut page = Page::for_stderr();
+        page.line(0, &format!("no plugin is named `{name}`; it was granted"));
+        push_grants(&mut page, grants);
+        page.print_to_stderr();
+    }
+    if !agreed(&format!("Revoke what `{name}` was granted?"), options.yes) {
+        return not_agreed(name, options);
+    }
+    let ids = grants.iter().map(|grant| grant.id).collect();
+    let n_revoked = store.revoke_grants(name.clone(), Revoke::Ids(ids)).await?;
     if options.json.json {
-        let mut members = display::members(json!(forgotten));
-        members.insert("name".to_owned(), json!(name));
-        members.insert("removed".to_owned(), json!(true));
-        display::print_json(&members.into())?;
+        display::print_json(&json!({
+            "name": name,
+            "removed": false,
+            "file": null,
+            "was_pinned": false,
+            "grants": n_revoked,
+            "revoked": grants.iter().map(bound_json).collect::<Value>(),
+        }))?;
         return Ok(Exit::Success);
     }
-    let others = known
-        .iter()
-        .filter(|known| known.name == *name && known.folder != found.folder);
-    for other in others.filter_map(|known| known.file.as_ref()) {
-        let file = other.display();
-        context.notes(&[format!("there is another plugin `{name}`: `{file}`")]);
-    }
     let mut page = Page::new();
-    page.line(0, &format!("plugin `{name}` is removed"));
+    page.line(
+        0,
+        &format!("no plugin is named `{name}`; what it was granted is revoked"),
+    );
+    push_grants(&mut page, grants);
     page.print()?;
     Ok(Exit::Success)
 }
 
-/// What is left of a plugin whose file and pin are gone, if it was granted something.
-fn only_granted(
-    context: &Context,
-    config: &Config,
-    name: &str,
-) -> Result<Option<KnownPlugin>, CliError> {
-    let folder = config.plugins.add_to.as_ref();
-    let Some(folder) = folder.filter(|_| PluginId::problem(name).is_none()) else {
-        return Ok(None);
-    };
-    let name = PluginId(name.to_owned());
-    let store = context.store(config)?;
-    let grants = store.list_grants(Some(name.clone()));
-    let grants = context::block_on(async { Ok(grants.await?) })?;
-    Ok((!grants.is_empty()).then(|| KnownPlugin {
-        name,
-        folder: folder.clone(),
-        file: None,
-        locked: None,
-    }))
+/// Grants, each with the component that it counts for.
+fn push_grants(page: &mut Page, grants: &[GrantRecord]) {
+    for grant in grants {
+        page.line(1, &display::grant(grant));
+        page.dim(2, &format!("for component {}", grant.pin.wasm));
+    }
+}
+
+fn bound_json(grant: &GrantRecord) -> Value {
+    let mut members = display::members(display::grant_json(grant));
+    members.insert("pin".to_owned(), json!(grant.pin));
+    members.into()
 }
 
 /// Whether it may be done; if not, that is said.
-fn agreed(known: &KnownPlugin, yes: bool) -> bool {
-    let answer = ask(&question(known), yes);
+fn agreed(question: &str, yes: bool) -> bool {
+    let answer = ask(question, yes);
     match answer {
         Answer::Yes => {}
         Answer::No => out::remark("nothing was removed"),
@@ -92,6 +162,13 @@ fn agreed(known: &KnownPlugin, yes: bool) -> bool {
         }
     }
     answer == Answer::Yes
+}
+
+fn not_agreed(name: &PluginId, options: &ConfirmedPlugin) -> Result<Exit, CliError> {
+    if options.json.json {
+        display::print_json(&json!({ "name": name, "removed": false }))?;
+    }
+    Ok(Exit::Confirm)
 }
 
 fn question(known: &KnownPlugin) -> String {

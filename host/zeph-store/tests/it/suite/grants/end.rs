@@ -44,6 +44,35 @@ async fn revoking_names_numbers_of_its_plugin_only<D: Database>() {
     assert!(next.id > ids[5], "{next:?}");
 }
 
+/// A name may have meant another plugin before, and may mean another one elsewhere.
+async fn revoking_a_pin_leaves_the_grants_of_every_other<D: Database>() {
+    let database = D::fresh();
+    let store = database.open();
+    grant(&store, GrantLifetime::Once).await;
+    take(&store).await;
+    for n in 1..=2 {
+        grant_to(&store, pin(n), GrantLifetime::Always).await;
+    }
+    let given = store.add_grants(
+        plugin("other"),
+        pin(1),
+        vec![host("a.example")],
+        GrantLifetime::Always,
+        NOW_MS,
+    );
+    given.await.unwrap();
+    let n_revoked = |n| store.revoke_grants(plugin("notes"), Revoke::Pin(pin(n)));
+    assert_eq!(n_revoked(3).await.unwrap(), 0);
+    // What a running call holds is among them.
+    assert_eq!(n_revoked(1).await.unwrap(), 2);
+    let left = store.list_grants(None).await.unwrap();
+    let left: Vec<_> = left
+        .iter()
+        .map(|grant| (grant.plugin.0.as_str(), grant.pin))
+        .collect();
+    assert_eq!(left, [("notes", pin(2)), ("other", pin(1))]);
+}
+
 /// Another command may revoke all of it between the look and the change.
 async fn what_stays_of_a_grant_stays_of_one_that_is_still_there<D: Database>() {
     let database = D::fresh();
@@ -200,6 +229,7 @@ async fn a_sweep_deletes_what_has_ended<D: Database>() {
 on_every_database! {
     any: [
         revoking_names_numbers_of_its_plugin_only,
+        revoking_a_pin_leaves_the_grants_of_every_other,
         what_stays_of_a_grant_stays_of_one_that_is_still_there,
         an_approved_version_gets_the_grants_of_the_one_before,
         a_grant_held_by_a_call_moves_with_the_others,
