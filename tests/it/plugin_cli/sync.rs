@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use super::registry::docker_registry::DockerRegistry;
 use super::{WANTS, WANTS_MORE, wanting, with_section};
 use crate::product::Product;
 
@@ -205,6 +206,42 @@ fn a_bundle_installs_on_a_machine_without_a_network() {
     let info = there.plugin_json(&["info", "notes"]);
     assert_eq!(info["status"], "active", "{info}");
     assert_eq!(info["wants"][1]["is_granted"], true, "{info}");
+}
+
+/// Of what nobody signed the tags count, as for `plugin add` and `plugin update`, whatever its author says.
+#[test]
+fn versions_in_a_bundle_are_counted_by_their_tags() {
+    let Some(registry) = DockerRegistry::start(false) else {
+        return;
+    };
+    let host = format!("127.0.0.1:{}", registry.port);
+    let product = || {
+        let product = Product::new();
+        product.configure(&format!(
+            "[[plugins.registries]]\nhost = \"{host}\"\nplain_http = true\nprivate = true\n"
+        ));
+        product
+    };
+    for (name, version) in [("unchanged", "0.1.0"), ("unversioned", "nightly")] {
+        let [old, new] = [(WANTS, "1.0.0"), (WANTS_MORE, "1.2.0")].map(|(manifest, tag)| {
+            let product = product();
+            let reference = format!("{host}/org/{name}:{tag}");
+            let plugin = with_section(&wanting(manifest), "version", version.as_bytes());
+            product.file("x.wasm", plugin);
+            product.plugin_json(&["publish", "x.wasm", &reference]);
+            product.plugin_json(&["add", &reference]);
+            product
+        });
+        let (older, newer) = (bundled(&old, "b"), bundled(&new, "b"));
+        let sync = ["sync", "--from", "b", "--yes"];
+        new.file("b", older);
+        new.refuses(&sync, 5, &["the later version 1.2.0", "--accept downgrade"]);
+        old.file("b", newer);
+        let synced = old.plugin_json(&sync);
+        assert_eq!(actions(&synced), [line(name, "replace", true)]);
+        let lock = old.lock_text();
+        assert!(lock.contains("version = \"1.2.0\""), "{lock}");
+    }
 }
 
 #[test]

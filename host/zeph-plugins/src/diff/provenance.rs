@@ -68,9 +68,9 @@ impl ProvenanceChange {
     pub(super) fn risks(&self) -> Vec<(UpdateRisk, String)> {
         let signer = self.signer.as_ref().and_then(signer_risk);
         let version = match &self.version {
-            Some(version) => version_risk(version),
+            Some(version) if are_in_order(version) => version_risk(version),
             // Its author did not count: then the tags say which came later.
-            None => self.source.as_ref().and_then(tag_risk),
+            _ => self.source.as_ref().and_then(tag_risk),
         };
         let risks = [
             (UpdateRisk::Signer, signer),
@@ -129,6 +129,12 @@ fn signer_risk(Was { old, new }: &Was<Option<PinnedSigner>>) -> Option<String> {
             visible_line(old)
         )),
     }
+}
+
+/// Whether both sides have a version, and one of them is the later: what was built from the same version is as old.
+fn are_in_order(Was { old, new }: &Was<Option<Version>>) -> bool {
+    let both = old.as_ref().zip(new.as_ref());
+    both.is_some_and(|(old, new)| new.cmp_precedence(old).is_ne())
 }
 
 fn version_risk(Was { old, new }: &Was<Option<Version>>) -> Option<String> {
@@ -209,6 +215,16 @@ mod tests {
             (("1.2.0", Some("0.1.0")), ("1.0.0", Some("0.2.0")), false),
             (("latest", Some("0.1.0")), ("1.0.0", Some("0.1.0")), false),
             (("1.2.0", None), ("1.0.0", None), true),
+            (("1.2.0", Some("0.1.0")), ("1.0.0", None), true),
+            (("1.2.0", None), ("1.0.0", Some("0.1.0")), true),
+            (("1.0.0", Some("0.1.0")), ("1.2.0", None), false),
+            (("1.2.0", Some("1.2.0")), ("latest", None), false),
+            (("1.2.0", Some("0.1.0+b")), ("1.0.0", Some("0.1.0+a")), true),
+            (
+                ("1.0.0", Some("0.1.0+b")),
+                ("1.2.0", Some("0.1.0+a")),
+                false,
+            ),
         ] {
             let (one, other) = (provenance(old), provenance(new));
             let change = ProvenanceChange::between(Some(&one), Some(&other)).unwrap();

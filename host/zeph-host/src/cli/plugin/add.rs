@@ -10,7 +10,7 @@ use zeph_core::id::{Digest, PluginId};
 use zeph_core::manifest::{Manifest, Want};
 use zeph_engine::ComponentBytes;
 use zeph_plugins::keeper::locked;
-use zeph_plugins::lock::{LockedPlugin, PluginSource, version_of_tag};
+use zeph_plugins::lock::{LockedPlugin, PluginSource};
 use zeph_plugins::manage::holdings::Holdings;
 use zeph_plugins::manage::install::{self, InstallTarget, Replace};
 use zeph_plugins::manage::sync::{SeenPlugin, SyncFolder};
@@ -222,12 +222,8 @@ impl Addition {
     fn put_in_place(&self, vouched: &Vouched) -> Result<(), CliError> {
         let target = self.place.file();
         let folder = target.parent().unwrap_or(Path::new("."));
-        let tagged = self.pulled.as_ref().and_then(|pulled| {
-            let tag = pulled.source.reference()?.tag()?;
-            version_of_tag(tag)
-        });
         let new = LockedPlugin {
-            provenance: Some(update::provenance(self.source.clone(), tagged, vouched)),
+            provenance: Some(update::provenance(self.source.clone(), None, vouched)),
             ..locked(target, &vouched.good, now_ms())
         };
         // What is the same keeps what vouches for it.

@@ -316,10 +316,10 @@ fn pinned_as(old: &LockedPlugin, vouched: &Vouched) -> LockedPlugin {
 }
 
 /// Where a plugin was had from. Of versions the one in its signature counts first; then what a signed component says before its tag, which
-/// its registry chooses; then that of the tag or of the index; then what the component says.
+/// its registry chooses; then that of the tag, or `listed` of the index; then what the component says.
 pub(super) fn provenance(
     source: PluginSource,
-    version: Option<Version>,
+    listed: Option<Version>,
     vouched: &Vouched,
 ) -> Provenance {
     let of_text = |text: Option<&str>| text.and_then(version_of_tag);
@@ -330,7 +330,8 @@ pub(super) fn provenance(
     Provenance {
         version: of_text(of_signature)
             .or_else(signed)
-            .or(version)
+            .or_else(|| source.tagged_version())
+            .or(listed)
             .or_else(said),
         signer: vouched.signer.as_ref().map(pinned),
         source,
