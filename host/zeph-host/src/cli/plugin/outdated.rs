@@ -36,7 +36,7 @@ pub(super) fn run(context: &Context, json: Json) -> Result<Exit, CliError> {
         let (indexes, mut problems) = reader.all().await;
         let mut rows = Vec::new();
         for locked in lock.plugins() {
-            rows.push(row(&reader, locked, &indexes).await);
+            rows.push(row(context, &reader, locked, &indexes).await);
         }
         match json.json {
             true => print_json(&rows),
@@ -53,7 +53,12 @@ pub(super) fn run(context: &Context, json: Json) -> Result<Exit, CliError> {
     })
 }
 
-async fn row(reader: &IndexReader<'_>, locked: &LockedPlugin, indexes: &[OpenedIndex]) -> Row {
+async fn row(
+    context: &Context,
+    reader: &IndexReader<'_>,
+    locked: &LockedPlugin,
+    indexes: &[OpenedIndex],
+) -> Row {
     let mut row = Row {
         newest: None,
         has_moved: false,
@@ -62,7 +67,12 @@ async fn row(reader: &IndexReader<'_>, locked: &LockedPlugin, indexes: &[OpenedI
         locked: locked.clone(),
     };
     match releases::all(&reader.registries, locked, indexes).await {
-        Ok(releases) => row.newest = releases::newest(&releases, locked).cloned(),
+        Ok(releases) => {
+            row.newest = releases::newest(&releases, locked).cloned();
+            if row.newest.is_none() {
+                context.notes(releases::passed_over(&releases, locked).as_slice());
+            }
+        }
         Err(error) => row.problem = Some(of_plugin(locked, error)),
     }
     if row.newest.is_none() && row.problem.is_none() {

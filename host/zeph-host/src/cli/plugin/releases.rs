@@ -9,6 +9,7 @@ use zeph_plugins::lock::{LockedPlugin, PluginSource, version_of_tag};
 
 use super::indexes::OpenedIndex;
 use super::search::tag;
+use super::vouching::mistagged;
 use crate::cli::error::CliError;
 
 /// A version that can be fetched.
@@ -83,20 +84,66 @@ fn of_url(listed: &IndexedVersion) -> Option<Release> {
 }
 
 /// The newest release after what is pinned that was not withdrawn. Releases are counted by their tags or as an index lists them, and so is what
-/// is pinned, whatever its author calls it.
+/// is pinned, whatever its author calls it. A tag that is offered no longer may have been a mistake: then what was signed counts, where that is
+/// the earlier version.
 pub(super) fn newest<'a>(releases: &'a [Release], locked: &LockedPlugin) -> Option<&'a Release> {
+    let tagged = locked.source().and_then(PluginSource::tagged_version);
+    let current = match (listed_version(releases, locked), tagged) {
+        (Some(listed), _) => Some(listed),
+        (None, Some(tagged)) => Some(match signed(locked) {
+            Some(signed) if !is_offered(releases, &tagged) => tagged.min(signed.clone()),
+            _ => tagged,
+        }),
+        (None, None) => locked.version().cloned(),
+    };
+    newest_after(releases, current.as_ref())
+}
+
+/// That [`newest`] counts from a tag that is later than what was signed, and what is offered between the two, in one sentence. Whether that
+/// is newer than what is pinned shows only the signature of the release: its publisher may have set a wrong tag once, or may not count.
+pub(super) fn passed_over(releases: &[Release], locked: &LockedPlugin) -> Option<String> {
+    let signed = signed(locked)?;
+    let tagged = locked.source()?.tagged_version()?;
+    if listed_version(releases, locked).is_some() || !is_offered(releases, &tagged) {
+        return None;
+    }
+    let is_before = |release: &&Release| {
+        let version = release.version.as_ref();
+        version.is_some_and(|version| version.cmp_precedence(&tagged).is_lt())
+    };
+    let release = newest_after(releases.iter().filter(is_before), Some(signed))?;
+    let (name, version) = (&locked.name, release.version.as_ref()?);
+    let mistagged = mistagged(&tagged, signed)?;
+    Some(format!(
+        "plugin `{name}`: {mistagged}; its source offers {version}, too: `zeph-host plugin update {name} --to {version}` shows the difference"
+    ))
+}
+
+/// The version of what is pinned, as an index lists it.
+fn listed_version(releases: &[Release], locked: &LockedPlugin) -> Option<Version> {
     let pinned = releases.iter();
     let pinned = pinned.filter(|release| release.wasm == Some(locked.pin.wasm));
-    let listed = pinned.filter_map(|release| release.version.clone()).max();
-    let tagged = || locked.source().and_then(PluginSource::tagged_version);
-    let current = listed.or_else(tagged);
-    newest_after(releases, current.as_ref().or(locked.version()))
+    pinned.filter_map(|release| release.version.clone()).max()
+}
+
+/// The version of a plugin that somebody signed.
+fn signed(locked: &LockedPlugin) -> Option<&Version> {
+    locked.version().filter(|_| locked.signer().is_some())
+}
+
+fn is_offered(releases: &[Release], version: &Version) -> bool {
+    let mut offered = releases.iter().filter(|release| release.yanked.is_none());
+    offered.any(|release| release.version.as_ref() == Some(version))
 }
 
 /// The newest release after `current` that was not withdrawn. One before its release counts only for who has one already.
-fn newest_after<'a>(releases: &'a [Release], current: Option<&Version>) -> Option<&'a Release> {
+fn newest_after<'a>(
+    releases: impl IntoIterator<Item = &'a Release>,
+    current: Option<&Version>,
+) -> Option<&'a Release> {
     let wants_pre = current.is_some_and(|current| !current.pre.is_empty());
-    let offered = releases.iter().filter(|release| release.yanked.is_none());
+    let releases = releases.into_iter();
+    let offered = releases.filter(|release| release.yanked.is_none());
     let newer = offered.filter(|release| {
         release.version.as_ref().is_some_and(|version| {
             let is_newer = current.is_none_or(|current| version.cmp_precedence(current).is_gt());
@@ -117,7 +164,7 @@ mod tests {
 
     use zeph_plugins::lock::{Lock, LockedPlugin, version_of_tag};
 
-    use super::{Release, newest, newest_after, of_tag};
+    use super::{Release, newest, newest_after, of_tag, passed_over};
 
     fn release(text: &str, yanked: bool) -> Release {
         let source = format!("registry.example.org/team/notes:{text}");
@@ -181,7 +228,7 @@ mod tests {
     #[test]
     fn what_is_pinned_is_counted_by_its_tag_or_as_an_index_lists_it() {
         let newest = |tag: &str, version: &str, releases: &[Release]| {
-            let locked = locked(tag, version);
+            let locked = locked(tag, version, "");
             let newest = newest(releases, &locked)?;
             newest.version.as_ref().map(ToString::to_string)
         };
@@ -199,11 +246,54 @@ mod tests {
         assert_eq!(newest("latest", "0.1.0", &releases), None);
     }
 
-    fn locked(tag: &str, version: &str) -> LockedPlugin {
+    /// One wrong tag must not hide every release after it, and an author who does not count is offered nothing for ever.
+    #[test]
+    fn what_was_signed_counts_where_its_later_tag_is_gone() {
+        let signer = "signer = { name = \"team\", key = \"minisign 01\" }\n";
+        for (tag, version, offered, expect, between) in [
+            // The wrong tag is gone, or was withdrawn.
+            ("10.0.0", "1.0.0", "1.0.0 1.1.0", Some("1.1.0"), None),
+            ("10.0.0", "1.0.0", "1.1.0 -10.0.0", Some("1.1.0"), None),
+            ("10.0.0", "1.1.0", "1.0.0 1.1.0", None, None),
+            // It is still there.
+            ("10.0.0", "1.0.0", "1.1.0 10.0.0", None, Some("1.1.0")),
+            ("10.0.0", "1.1.0", "1.0.0 10.0.0", None, None),
+            (
+                "10.0.0",
+                "1.0.0",
+                "1.1.0 10.0.0 10.0.1",
+                Some("10.0.1"),
+                Some("1.1.0"),
+            ),
+            // Its author does not count.
+            ("1.2.0", "0.1.0", "1.2.0", None, None),
+            ("1.2.0", "0.1.0", "1.2.0 1.3.0", Some("1.3.0"), None),
+            // Its tag is the earlier one.
+            ("1.0.0", "2.0.0", "1.0.0 1.1.0", Some("1.1.0"), None),
+            ("1.0.0", "2.0.0", "1.1.0", Some("1.1.0"), None),
+        ] {
+            let releases = offered.split(' ').map(|text| match text.strip_prefix('-') {
+                Some(yanked) => release(yanked, true),
+                None => release(text, false),
+            });
+            let releases: Vec<Release> = releases.collect();
+            let locked = locked(tag, version, signer);
+            let newest = newest(&releases, &locked);
+            let newest = newest.and_then(|newest| newest.version.as_ref());
+            let newest = newest.map(ToString::to_string);
+            assert_eq!(newest.as_deref(), expect, "{tag} {version}: {offered}");
+            let told = passed_over(&releases, &locked);
+            let to = between.map(|between| format!("update notes --to {between}`"));
+            assert_eq!(told.is_some(), to.is_some(), "{told:?}");
+            assert!(told.unwrap_or_default().contains(&to.unwrap_or_default()));
+        }
+    }
+
+    fn locked(tag: &str, version: &str, signer: &str) -> LockedPlugin {
         let text = format!(
             "version = 3\n[[plugin]]\nname = \"notes\"\nfile = \"notes.wasm\"\nwasm = \"{wasm}\"\ntools = \"{wasm}\"\n\
              accepted = 2026-11-20T08:00:00Z\nversion = \"{version}\"\n\
-             source = {{ reference = \"registry.example.org/team/notes:{tag}\", manifest = \"{wasm}\" }}\n",
+             source = {{ reference = \"registry.example.org/team/notes:{tag}\", manifest = \"{wasm}\" }}\n{signer}",
             wasm = Digest::new([7; 32])
         );
         let lock = Lock::parse(&text, Path::new("zeph.lock")).unwrap();

@@ -99,7 +99,7 @@ async fn next(
     for problem in &problems {
         context.notes(&problem.problems);
     }
-    let release = release(&reader.registries, old, &indexes, options).await?;
+    let release = release(context, &reader.registries, old, &indexes, options).await?;
     let Some(release) = release else {
         return Ok(None);
     };
@@ -147,6 +147,7 @@ fn of_file(
 
 /// The release that was asked for, else the newest, else what its tag stands for by now.
 async fn release(
+    context: &Context,
     registries: &Registries,
     old: &LockedPlugin,
     indexes: &[OpenedIndex],
@@ -154,10 +155,11 @@ async fn release(
 ) -> Result<Option<Release>, CliError> {
     let releases = releases::all(registries, old, indexes).await?;
     let Some(to) = &options.to else {
-        return match releases::newest(&releases, old) {
-            Some(newest) => Ok(Some(newest.clone())),
-            None => moved(registries, old).await,
-        };
+        if let Some(newest) = releases::newest(&releases, old) {
+            return Ok(Some(newest.clone()));
+        }
+        context.notes(releases::passed_over(&releases, old).as_slice());
+        return moved(registries, old).await;
     };
     let is_asked_for = |release: &&Release| {
         let tag = release.source.reference().and_then(Reference::tag);
