@@ -10,7 +10,7 @@ use zeph_engine::ComponentBytes;
 
 use super::ManageError;
 use super::names::KnownPlugin;
-use super::sync::SeenPlugin;
+use super::sync::{SeenPlugin, only_one};
 use crate::folder::FILES_MAX;
 use crate::signature::{FoundSignatures, SignatureFile};
 
@@ -103,10 +103,31 @@ fn is_same(file: &Path, wasm: Digest) -> bool {
     ComponentBytes::read(file).is_ok_and(|bytes| zeph_engine::digest(&bytes) == wasm)
 }
 
+/// Puts `bytes` with their signatures where `place` says, while other commands that change the folder wait. Blocks, for some seconds where
+/// another one changes it.
+///
+/// Errors: `Busy`, `File`; what was there stays, but some of its signatures may be missing.
+pub fn put(
+    bytes: &[u8],
+    found: &FoundSignatures,
+    place: &InstallTarget,
+) -> Result<(), ManageError> {
+    let folder = folder_of(place.file());
+    make(folder).map_err(|source| ManageError::File {
+        operation: "make",
+        path: folder.to_owned(),
+        source,
+    })?;
+    let _only_one = only_one(folder)?;
+    // Those of the component that was there would have this one refused.
+    copy_signatures(found, place)?;
+    copy(bytes, place)
+}
+
 /// Puts `bytes` where `place` says. A host that looks meanwhile sees the old or the new, whole.
 ///
 /// Errors: `File`; then nothing is changed, but that the folder may have been made.
-pub fn copy(bytes: &[u8], place: &InstallTarget) -> Result<(), ManageError> {
+fn copy(bytes: &[u8], place: &InstallTarget) -> Result<(), ManageError> {
     let (target, replace) = match place {
         InstallTarget::Same(_) => return Ok(()),
         InstallTarget::Free(target) => (target, Replace::No),
@@ -152,11 +173,19 @@ pub(super) fn removed(path: &Path) -> io::Result<()> {
     }
 }
 
-fn write(bytes: &[u8], target: &Path, replace: Replace) -> io::Result<()> {
-    let folder = target.parent().unwrap_or(Path::new("."));
-    // One that everybody may write into would not be looked at.
+fn folder_of(file: &Path) -> &Path {
+    file.parent().unwrap_or(Path::new("."))
+}
+
+/// One that everybody may write into would not be looked at.
+fn make(folder: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
-    builder.recursive(true).mode(0o755).create(folder)?;
+    builder.recursive(true).mode(0o755).create(folder)
+}
+
+fn write(bytes: &[u8], target: &Path, replace: Replace) -> io::Result<()> {
+    let folder = folder_of(target);
+    make(folder)?;
     // Its name does not end in `.wasm`, so that no host takes it for a plugin.
     let mut temporary = tempfile::Builder::new()
         .prefix(".adding-")

@@ -115,7 +115,7 @@ impl<'a> Dev<'a> {
         let place = install::place(name, wasm, &known, folder, Replace::Yes)?;
         let signatures = FoundSignatures::beside(file).map_err(CliError::internal)?;
         if let InstallTarget::Same(_) = place {
-            return Ok(install::copy_signatures(&signatures, &place)?);
+            return Ok(install::put(&bytes, &signatures, &place)?);
         }
         let tell = super::progress(self.context);
         let engine =
@@ -129,9 +129,7 @@ impl<'a> Dev<'a> {
             let file = display::path(file);
             CliError::from(error).hint(format!("`zeph-host plugin check {file}` says more"))
         })?;
-        // Those of an earlier build would have this one refused.
-        install::copy_signatures(&signatures, &place)?;
-        Ok(install::copy(&bytes, &place)?)
+        Ok(install::put(&bytes, &signatures, &place)?)
     }
 
     /// What a host makes of it, which pins what is new; and the approval of a change, where that is wanted.

@@ -1,14 +1,16 @@
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 
 use zeph_core::id::{Pin, PluginId};
 use zeph_engine::digest;
 
-use super::{InstallTarget, Replace, copy, place};
+use super::{InstallTarget, Replace, copy, place, put};
 use crate::definitions::Definitions;
 use crate::lock::LockedPlugin;
 use crate::manage::ManageError;
 use crate::manage::names::KnownPlugin;
+use crate::signature::FoundSignatures;
 
 const NEW: &[u8] = b"new";
 const OLD: &[u8] = b"old";
@@ -119,4 +121,31 @@ fn a_copy_never_overwrites_what_came_meanwhile() {
     assert_eq!(fs::read(&target).unwrap(), OLD);
     let left: Vec<_> = fs::read_dir(target.parent().unwrap()).unwrap().collect();
     assert_eq!(left.len(), 1, "{left:?}");
+}
+
+#[test]
+fn nothing_is_put_in_place_while_another_command_changes_the_folder() {
+    let folders = Folders::new();
+    let folder = folders.both[1].join("new/plugins");
+    let signed = FoundSignatures {
+        minisign: Some(b"signature".to_vec()),
+        ..FoundSignatures::default()
+    };
+    let target = InstallTarget::Free(folder.join("x.wasm"));
+    let names = || {
+        let entries = fs::read_dir(&folder).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let mut names: Vec<_> = names.collect();
+        names.sort();
+        names
+    };
+    // The guard cannot be had.
+    let guard = folder.with_file_name(".zeph.sync.guard");
+    fs::create_dir(folder.parent().unwrap()).unwrap();
+    symlink("nowhere", &guard).unwrap();
+    put(NEW, &signed, &target).unwrap_err();
+    assert!(names().is_empty());
+    fs::remove_file(&guard).unwrap();
+    put(NEW, &signed, &target).unwrap();
+    assert_eq!(names(), ["x.wasm", "x.wasm.minisig"]);
 }
