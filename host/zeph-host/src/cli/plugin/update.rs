@@ -15,7 +15,7 @@ use zeph_plugins::set::ManifestBy;
 use zeph_store::Store;
 
 use super::display::{self, Page};
-use super::indexes::{IndexReader, OpenedIndex};
+use super::indexes::IndexReader;
 use super::registry::Transfer;
 use super::releases::{self, Release};
 use super::supply::{self, Supplied};
@@ -99,7 +99,11 @@ async fn next(
     for problem in &problems {
         context.notes(&problem.problems);
     }
-    let release = release(context, &reader.registries, old, &indexes, options).await?;
+    let releases = releases::all(&reader.registries, old, &indexes).await?;
+    let release = match &options.to {
+        Some(to) => Some(asked_for(&releases, old, to)?.clone()),
+        None => newest(context, &reader.registries, old, &releases).await?,
+    };
     let Some(release) = release else {
         return Ok(None);
     };
@@ -145,37 +149,38 @@ fn of_file(
     }))
 }
 
-/// The release that was asked for, else the newest, else what its tag stands for by now.
-async fn release(
+/// The newest release, else what its tag stands for by now.
+async fn newest(
     context: &Context,
     registries: &Registries,
     old: &LockedPlugin,
-    indexes: &[OpenedIndex],
-    options: &PluginUpdate,
+    releases: &[Release],
 ) -> Result<Option<Release>, CliError> {
-    let releases = releases::all(registries, old, indexes).await?;
-    let Some(to) = &options.to else {
-        if let Some(newest) = releases::newest(&releases, old) {
-            return Ok(Some(newest.clone()));
-        }
-        context.notes(releases::passed_over(&releases, old).as_slice());
-        return moved(registries, old).await;
-    };
+    if let Some(newest) = releases::newest(releases, old) {
+        return Ok(Some(newest.clone()));
+    }
+    context.notes(releases::passed_over(releases, old).as_slice());
+    moved(registries, old).await
+}
+
+/// The release of the version or tag `to`.
+fn asked_for<'a>(
+    releases: &'a [Release],
+    old: &LockedPlugin,
+    to: &str,
+) -> Result<&'a Release, CliError> {
     let is_asked_for = |release: &&Release| {
         let tag = release.source.reference().and_then(Reference::tag);
         tag == Some(to) || release.version.is_some() && release.version == version_of_tag(to)
     };
-    match releases.iter().find(is_asked_for) {
-        Some(release) => Ok(Some(release.clone())),
-        None => {
-            let problem = format!(
-                "plugin `{}` has no version `{to}` where it comes from",
-                old.name
-            );
-            Err(CliError::user(problem)
-                .hint("`zeph-host plugin outdated` shows the newest; a version is a tag of its repository, or stands in an index"))
-        }
-    }
+    releases.iter().find(is_asked_for).ok_or_else(|| {
+        let problem = format!(
+            "plugin `{}` has no version `{to}` where it comes from",
+            old.name
+        );
+        CliError::user(problem)
+            .hint("`zeph-host plugin outdated` shows the newest; a version is a tag of its repository, or stands in an index")
+    })
 }
 
 /// What the tag of a plugin stands for now, if that is no version (such as `latest`) and something else than what was accepted.
