@@ -73,12 +73,10 @@ pub(super) enum For<'t> {
 
 /// Whether a variable may lead a program to what its words do not name.
 pub(super) fn leads(name: &str, value: &Value, whom: For<'_>) -> bool {
-    let runs_project = |program: &str| {
-        let base = program.rsplit('/').next().unwrap_or(program);
-        program.contains('/') || RUN_PROJECTS.contains(&base)
-    };
+    let is_of_project =
+        matches!(whom, For::Program(program) if program.contains('/') && is_inside(program));
     let is_own = match whom {
-        For::Program(program) => runs_project(program),
+        For::Program(program) => is_of_project || RUN_PROJECTS.contains(&base_name(program)),
         For::Shell | For::All => false,
     };
     if leading::is_known(name) {
@@ -86,8 +84,7 @@ pub(super) fn leads(name: &str, value: &Value, whom: For<'_>) -> bool {
             || leads_to_installed(&value.text) && leading::is_installed(name);
         let is_library = is_own && LIBRARIES.contains(&name) && is_below(&value.text);
         // A program of the project is no more led by where its configuration would be.
-        let is_path = matches!(whom, For::Program(program) if program.contains('/'));
-        let is_home = is_path && (name == "HOME" || name.starts_with("XDG_"));
+        let is_home = is_of_project && (name == "HOME" || name.starts_with("XDG_"));
         return !is_tame && !is_library && !is_home;
     }
     whom != For::Shell
@@ -105,25 +102,32 @@ pub(super) fn is_start_up(whom: For<'_>) -> bool {
     let For::Program(program) = whom else {
         return false;
     };
-    SHELLS.contains(&program.rsplit('/').next().unwrap_or(program))
+    SHELLS.contains(&base_name(program))
+}
+
+fn base_name(program: &str) -> &str {
+    program.rsplit('/').next().unwrap_or(program)
 }
 
 /// Whether all entries of a search path are folders of the project.
 fn is_below(path: &str) -> bool {
-    let is_below = |entry: &str| {
-        let rest = ["$PWD", "${PWD}", "$(pwd)"]
-            .iter()
-            .find_map(|here| entry.strip_prefix(here));
-        let rest = rest.unwrap_or(entry);
-        let is_plain = rest
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || "-_./".contains(c));
-        is_plain && !rest.contains("..") && (rest.len() < entry.len() || !rest.starts_with('/'))
-    };
     let is_same =
         |entry: &str| entry.starts_with('$') && entry.to_ascii_uppercase().contains("PATH");
     path.split(':')
-        .all(|entry| is_below(entry) || is_same(entry))
+        .all(|entry| is_inside(entry) || is_same(entry))
+}
+
+/// Whether a path leads to something in the project: it begins in the directory the line is in, and does not leave it.
+fn is_inside(path: &str) -> bool {
+    let rest = ["$PWD", "${PWD}", "$(pwd)"]
+        .iter()
+        .find_map(|here| path.strip_prefix(here));
+    let rest = rest.unwrap_or(path);
+    let is_plain = rest
+        .chars()
+        .all(|c| c.is_ascii_alphanumeric() || "-_./".contains(c));
+    let is_here = rest.len() < path.len();
+    is_plain && !rest.contains("..") && (rest.is_empty() || rest.starts_with('/') == is_here)
 }
 
 /// Whether a variable decides which program a name means, or what else a program runs; an element of an array too.
