@@ -27,12 +27,13 @@ impl Reader<'_, '_> {
         let mut text = String::new();
         while !self.rest().is_empty() {
             let line = self.document_line(pending)?;
-            let bare = line.strip_suffix('\n').unwrap_or(&line);
+            let written = line.strip_suffix('\n').unwrap_or(&line);
             let bare = match pending.strips_tabs {
-                true => bare.trim_start_matches('\t'),
-                false => bare,
+                true => written.trim_start_matches('\t'),
+                false => written,
             };
-            if bare == pending.delimiter {
+            // Bash looks before it removes the tabs, too: a delimiter may begin with one.
+            if bare == pending.delimiter || written == pending.delimiter {
                 return Ok(text);
             }
             // In a substitution bash takes `EOF)` for the end too, with a warning.

@@ -392,6 +392,10 @@ impl Reader<'_, '_> {
                 WordPart::Expansion(_) => return self.fail("a delimiter holds an expansion"),
             }
         }
+        // Elsewhere no line is such a delimiter: its tabs are gone.
+        if strips_tabs && delimiter.starts_with('\t') {
+            self.only_bash()?;
+        }
         let slot = self.shared.documents.len();
         self.shared.documents.push(Word::default());
         self.pending.push(PendingDocument {
