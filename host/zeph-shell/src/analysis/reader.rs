@@ -59,8 +59,12 @@ struct Reader<'t, 's> {
     depth: usize,
     place: TextPlace,
     pending: Vec<PendingDocument>,
-    /// Whether it was read as arithmetic first.
-    is_retried: bool,
+    /// Whether bash may find the end of something around by counting brackets, whatever the grammar says about them.
+    is_counted: bool,
+    /// Whether double quotes stand around, outside of substitutions too.
+    is_in_quotes: bool,
+    /// Whether the word that is read holds double quotes between double quotes.
+    has_inner_quotes: bool,
     /// Whether something around waits for a here-document of its own.
     is_pending_outside: bool,
     shared: &'s mut ReaderState,
@@ -90,7 +94,9 @@ impl<'t, 's> Reader<'t, 's> {
             depth,
             place: TextPlace::Top,
             pending: Vec::new(),
-            is_retried: false,
+            is_counted: false,
+            is_in_quotes: false,
+            has_inner_quotes: false,
             is_pending_outside: false,
             shared,
         }
@@ -190,6 +196,9 @@ impl<'t, 's> Reader<'t, 's> {
             self.pass(c)?;
         }
         if self.peek() == Some('#') {
+            if self.is_counted {
+                return self.fail("a comment may hold what ends something around it");
+            }
             let end = self.rest().find('\n').unwrap_or(self.rest().len());
             self.at += end;
         }

@@ -11,6 +11,7 @@ mod known;
 mod nested;
 mod options;
 mod oracle;
+mod quotes;
 mod shapes;
 mod ways;
 

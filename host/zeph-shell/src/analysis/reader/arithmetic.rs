@@ -21,6 +21,13 @@ impl Reader<'_, '_> {
     ///
     /// Quotes, escapes and comments decide where bash sees the end, so a text with them is read as commands.
     pub(super) fn arithmetic(&mut self, end: ArithmeticEnd) -> Result<Option<Vec<List>>, Syntax> {
+        let was_counted = std::mem::replace(&mut self.is_counted, true);
+        let lists = self.formula(end);
+        self.is_counted = was_counted;
+        lists
+    }
+
+    fn formula(&mut self, end: ArithmeticEnd) -> Result<Option<Vec<List>>, Syntax> {
         let mut lists = Vec::new();
         let mut depth = 0usize;
         loop {
@@ -65,7 +72,8 @@ impl Reader<'_, '_> {
     }
 
     fn arithmetic_dollar(&mut self) -> Result<Option<Vec<List>>, Syntax> {
-        let word = self.nested(|reader| reader.dollar(Quoting::Unquoted))?;
+        // All of it is expanded as if it stood in double quotes.
+        let word = self.nested(|reader| reader.dollar(Quoting::Quoted))?;
         let is_expansion = match word.parts.as_slice() {
             [WordPart::Expansion(expansion)] if expansion.kind == ExpansionKind::Prompt => {
                 return self.fail("arithmetic runs what a variable holds");

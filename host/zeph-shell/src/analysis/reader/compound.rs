@@ -53,12 +53,15 @@ impl Reader<'_, '_> {
             return Ok(control(ControlKind::Arithmetic, vec![word], Vec::new()));
         }
         self.at = start;
+        let was_counted = self.is_counted;
+        self.is_counted |= self.looks_at("((");
         self.pass('(')?;
         let list = self.nested(Self::list)?;
         if !self.takes(")") {
             return self.fail("a parenthesis is not closed");
         }
         self.no_arithmetic(start)?;
+        self.is_counted = was_counted;
         Ok(CommandShape::Subshell(list))
     }
 
@@ -189,6 +192,10 @@ impl Reader<'_, '_> {
             loop {
                 self.blanks()?;
                 let pattern = self.word()?;
+                // Bash writes the command anew there, without the parenthesis before the pattern.
+                if self.place == TextPlace::Substitution && pattern.plain() == Some("esac") {
+                    return self.fail("a pattern of `case` may end it");
+                }
                 is_exhaustive |= pattern.plain() == Some("*");
                 words.push(pattern);
                 self.blanks()?;
@@ -205,25 +212,38 @@ impl Reader<'_, '_> {
     }
 
     /// Whether some versions of bash do not see this `case`, which has been passed over, so that the `)` of a pattern ends the substitution:
-    /// behind `time` and `!`, and where a `$((` turned out to be no arithmetic.
+    /// behind `time` and `!`, and where parentheses are counted.
     fn is_doubtful_case(&self) -> bool {
         let before = self.text.get(..self.at).unwrap_or_default();
         let before = before.strip_suffix("case").unwrap_or(before).trim_end();
         let is_behind = ["time", "!", "-p", "--"]
             .iter()
             .any(|word| before.ends_with(word));
-        self.place == TextPlace::Substitution && (is_behind || self.is_retried)
+        self.is_counted || self.place == TextPlace::Substitution && is_behind
     }
 
     /// Reads a test up to `]]`. Which word is which operator does not matter, only what the words run.
+    ///
+    /// Behind `=~` and in patterns bash counts parentheses, and all between them is one word.
     fn test(&mut self) -> Result<CommandShape, Syntax> {
+        let was_counted = self.is_counted;
+        let words = self.test_words()?;
+        self.is_counted = was_counted;
+        Ok(CommandShape::Test(words))
+    }
+
+    fn test_words(&mut self) -> Result<Vec<Word>, Syntax> {
         let mut words = Vec::new();
+        let mut depth = 0_usize;
         loop {
             while let Some(c @ (' ' | '\t')) = self.peek() {
                 self.pass(c)?;
             }
             if self.takes_word("]]") {
-                return Ok(CommandShape::Test(words));
+                return match depth {
+                    0 => Ok(words),
+                    _ => self.fail("a parenthesis is not closed"),
+                };
             }
             match self.peek() {
                 None => return self.fail("a test is not closed"),
@@ -237,7 +257,16 @@ impl Reader<'_, '_> {
                 }
                 Some('&') if !self.takes("&&") => return self.fail("a test is not understood"),
                 Some('&') => {}
-                Some(c @ ('(' | ')' | '|' | '<' | '>')) => self.pass(c)?,
+                Some('(') => {
+                    self.pass('(')?;
+                    self.is_counted = true;
+                    depth += 1;
+                }
+                Some(')') => {
+                    self.pass(')')?;
+                    depth = depth.saturating_sub(1);
+                }
+                Some(c @ ('|' | '<' | '>')) => self.pass(c)?,
                 Some(_) => words.push(self.word()?),
             }
         }

@@ -36,6 +36,9 @@ impl Reader<'_, '_> {
             Some('\'') if quoting == Quoting::Unquoted => {
                 // Elsewhere it is a `$` and a quote.
                 self.only_bash()?;
+                if self.is_counted && self.is_in_quotes {
+                    return self.fail("quotes around a substitution may undo those in it");
+                }
                 let text = self.ansi_quoted()?;
                 return Ok(one(match text {
                     Some(text) => WordPart::Quoted(text),
@@ -100,12 +103,12 @@ impl Reader<'_, '_> {
             return Ok((lists, ExpansionKind::Arithmetic));
         }
         self.at = start;
-        let was_retried = self.is_retried;
-        self.is_retried |= self.looks_at("((");
+        let was_counted = self.is_counted;
+        self.is_counted |= self.looks_at("((");
         self.pass('(')?;
         let list = self.substituted()?;
         self.no_arithmetic(start)?;
-        self.is_retried = was_retried;
+        self.is_counted = was_counted;
         Ok((vec![list], ExpansionKind::Value))
     }
 
@@ -133,6 +136,9 @@ impl Reader<'_, '_> {
         let start = self.at;
         self.at += 2;
         let list = self.substituted()?;
+        if list.pipelines.is_empty() {
+            return self.fail("a process substitution that runs nothing is no word");
+        }
         Ok(WordPart::Expansion(Expansion {
             source: self.since(start).to_owned(),
             lists: vec![list],
@@ -154,6 +160,7 @@ impl Reader<'_, '_> {
             if c == '`' {
                 break;
             }
+            self.has_inner_quotes |= c == '"' && quoting == Quoting::Quoted;
             if c != '\\' {
                 text.push(c);
                 continue;
@@ -189,7 +196,12 @@ impl Reader<'_, '_> {
         if matches!(self.peek(), Some(' ' | '\t' | '\n' | '|' | '(')) {
             return self.fail("an expansion runs commands in a way only newer shells know");
         }
-        self.nested(|reader| reader.parameter_inside(quoting))
+        let start = self.at;
+        let lists = self.nested(|reader| reader.parameter_inside(quoting))?;
+        if self.is_counted && !is_balanced(self.since(start)) {
+            return self.fail("an expansion holds what may end something around it");
+        }
+        Ok(lists)
     }
 
     fn parameter_inside(&mut self, quoting: Quoting) -> Result<Vec<List>, Syntax> {
@@ -217,6 +229,7 @@ impl Reader<'_, '_> {
                     continue;
                 }
                 Some('"') => {
+                    self.has_inner_quotes |= quoting == Quoting::Quoted;
                     self.pass('"')?;
                     self.quoted(QuotedUntil::Quote)?
                 }
@@ -227,7 +240,12 @@ impl Reader<'_, '_> {
                     }
                     continue;
                 }
-                Some('$') => self.dollar(quoting)?,
+                Some('$') => {
+                    let dollar = self.at;
+                    let word = self.dollar(quoting)?;
+                    self.no_bare_text(start, dollar, &word)?;
+                    word
+                }
                 Some('`') => one(WordPart::Expansion(self.backquoted(quoting)?)),
                 Some('<' | '>') if self.looks_at("<(") || self.looks_at(">(") => {
                     return self.fail("a process substitution stands inside an expansion");
@@ -238,6 +256,19 @@ impl Reader<'_, '_> {
                 }
             };
             lists.extend(lists_of(inner));
+        }
+    }
+
+    /// Refuses the text of a `$'…'` in `${…}`, which stands there since `dollar`, where bash may put it in without quotes and read it again: where
+    /// double quotes stand around. Line ends and blanks do nothing there.
+    fn no_bare_text(&self, start: usize, dollar: usize, word: &Word) -> Result<(), Syntax> {
+        if !self.is_in_quotes || !self.since(dollar).replace("\\\n", "").starts_with("$'") {
+            return Ok(());
+        }
+        let is_blank = |c: char| matches!(c, ' ' | '\t' | '\n' | '\r');
+        match word.parts.as_slice() {
+            [WordPart::Quoted(text)] if start < dollar && text.chars().all(is_blank) => Ok(()),
+            _ => self.fail("quotes around a substitution may undo those in it"),
         }
     }
 
@@ -284,6 +315,34 @@ fn has_open_subscript(inside: &str) -> bool {
         }
     }
     depth > 0
+}
+
+/// Whether brackets are certainly paired in a text, as bash counts them: what is quoted does not count.
+fn is_balanced(text: &str) -> bool {
+    if !text.contains(['(', ')', '[', ']']) {
+        return true;
+    }
+    let is_plain = !text.contains(['\'', '`', '\\']);
+    let n_quotes = text.matches('"').count();
+    let is_flat = n_quotes == 0 || n_quotes == 2 && !text.contains("$(");
+    is_plain && is_flat && is_paired(text, '(', ')') && is_paired(text, '[', ']')
+}
+
+fn is_paired(text: &str, open: char, close: char) -> bool {
+    let mut depth = 0_usize;
+    let mut is_quoted = false;
+    for c in text.chars() {
+        is_quoted ^= c == '"';
+        if c == open && !is_quoted {
+            depth += 1;
+        } else if c == close && !is_quoted {
+            let Some(outer) = depth.checked_sub(1) else {
+                return false;
+            };
+            depth = outer;
+        }
+    }
+    depth == 0
 }
 
 /// What the expansions of a word run.

@@ -227,6 +227,7 @@ impl Reader<'_, '_> {
                 Some(c) if !ends_word(c) || c == '<' || c == '>' => {}
                 _ => break,
             }
+            let start = self.at;
             let word = self.word()?;
             if let Some(descriptor) = self.descriptor(&word) {
                 // Elsewhere `{v}>f` and `10>f` are a word and a redirection.
@@ -239,6 +240,9 @@ impl Reader<'_, '_> {
             self.no_element(&word)?;
             if words.is_empty() && has_open_subscript(&word, false) {
                 return self.fail("a subscript holds what elsewhere ends a word");
+            }
+            if words.is_empty() && self.is_in_quotes && self.has_bare_subscript(start, &word) {
+                return self.fail("quotes around a substitution may undo those of a subscript");
             }
             if words.is_empty()
                 && word
@@ -261,6 +265,13 @@ impl Reader<'_, '_> {
             shape: CommandShape::Simple { assignments, words },
             redirects,
         })
+    }
+
+    /// Whether a `$'…'` stands in a word since `start` that may begin with a subscript: its text may lose its quotes.
+    fn has_bare_subscript(&self, start: usize, word: &Word) -> bool {
+        let is_subscript = |text: &str| text.split_once('[').is_some_and(|(name, _)| is_name(name));
+        let begins = matches!(word.parts.first(), Some(WordPart::Text(text)) if is_subscript(text));
+        begins && self.since(start).replace("\\\n", "").contains("$'")
     }
 
     /// Reads `word` as an assignment, with the elements of an array that follow it.
@@ -379,6 +390,9 @@ impl Reader<'_, '_> {
 
     /// Reads the delimiter of a here-document.
     fn here(&mut self, strips_tabs: bool) -> Result<RedirectKind, Syntax> {
+        if self.is_counted {
+            return self.fail("a here-document may hold what ends something around it");
+        }
         let word = self.word()?;
         let mut delimiter = String::new();
         let mut is_quoted = false;

@@ -14,7 +14,21 @@ pub(super) enum QuotedUntil {
 
 impl Reader<'_, '_> {
     /// Reads a word; there must be one.
+    ///
+    /// Bash expands braces before all else and takes double quotes between double quotes for the end of the outer ones: it may cut such a word
+    /// in other places.
     pub(super) fn word(&mut self) -> Result<Word, Syntax> {
+        let start = self.at;
+        let had_inner_quotes = std::mem::take(&mut self.has_inner_quotes);
+        let word = self.word_parts();
+        let has_inner_quotes = std::mem::replace(&mut self.has_inner_quotes, had_inner_quotes);
+        if has_inner_quotes && may_expand_braces(self.since(start)) {
+            return self.fail("braces are expanded before quotes are paired");
+        }
+        word
+    }
+
+    fn word_parts(&mut self) -> Result<Word, Syntax> {
         let mut word = Word::default();
         loop {
             match self.peek() {
@@ -86,6 +100,13 @@ impl Reader<'_, '_> {
 
     /// Reads the inside of `"…"`, with its closing quote, or of a here-document.
     pub(super) fn quoted(&mut self, until: QuotedUntil) -> Result<Word, Syntax> {
+        let was_in_quotes = std::mem::replace(&mut self.is_in_quotes, true);
+        let word = self.quoted_parts(until);
+        self.is_in_quotes = was_in_quotes;
+        word
+    }
+
+    fn quoted_parts(&mut self, until: QuotedUntil) -> Result<Word, Syntax> {
         // `""` is a word too.
         let mut word = Word {
             parts: vec![WordPart::Quoted(String::new())],
@@ -134,6 +155,13 @@ impl Reader<'_, '_> {
             }
         }
     }
+}
+
+/// Whether a brace that is none of `${` stands in a text, and what separates alternatives.
+fn may_expand_braces(text: &str) -> bool {
+    let is_brace = |at: usize| !text.get(..at).unwrap_or_default().ends_with('$');
+    let has_brace = text.match_indices('{').any(|(at, _)| is_brace(at));
+    has_brace && (text.contains(',') || text.contains(".."))
 }
 
 /// What stands around an expansion.

@@ -223,14 +223,14 @@ impl Dice {
         }
     }
 
-    fn roll(&mut self, n: usize) -> usize {
+    pub(super) fn roll(&mut self, n: usize) -> usize {
         self.state ^= self.state << 13;
         self.state ^= self.state >> 7;
         self.state ^= self.state << 17;
         usize::try_from(self.state >> 33).unwrap() % n
     }
 
-    fn pick<'t>(&mut self, from: &[&'t str]) -> &'t str {
+    pub(super) fn pick<'t>(&mut self, from: &[&'t str]) -> &'t str {
         from[self.roll(from.len())]
     }
 
@@ -288,6 +288,8 @@ impl Dice {
                     format!("{program} <<{delimiter}\n{body}\nE")
                 }
                 2 | 3 => self.shaped(),
+                // Bash reads it, writes it anew and reads that.
+                4 => format!("echo \"$({}\n)\"", self.shaped()),
                 _ => self.list(3),
             };
             text.push_str(&line);

@@ -20,7 +20,7 @@ use zeph_core::command::{Becomes, CommandLine, SimpleCommand};
 
 use super::super::analyse;
 use super::generated::{Dice, numbers};
-use super::{corpus, known};
+use super::{corpus, known, quotes};
 
 /// Lines that share a bash.
 const BATCH: usize = 250;
@@ -414,6 +414,31 @@ fn every_program_that_mutated_lines_run_is_known_or_asked_about() {
         ran.missed.len()
     );
     assert!(ran.n_lines * 2 > n, "only {} of {n} run", ran.n_lines);
+}
+
+/// `n_lines` lines that the analysis knows. A batch number gives the same lines in every run.
+fn known_lines(n_lines: usize, batch: usize, text: impl Fn(&mut Dice) -> String) -> Vec<Line> {
+    let mut dice = Dice::new(seed(batch));
+    let lines = std::iter::repeat_with(|| Line::new(text(&mut dice)));
+    lines.filter(Line::is_known).take(n_lines).collect()
+}
+
+#[test]
+fn every_program_that_quotes_or_brackets_hide_is_known_or_asked_about() {
+    let n: usize = if is_slow() { 30_000 } else { 500 };
+    let n_batches = n.div_ceil(BATCH);
+    let texts = [quotes::quoted, quotes::bracketed];
+    let ran = run(n_batches, |at| {
+        let lines = known_lines(n / n_batches, at, texts[at % texts.len()]);
+        (lines, Outside::Words)
+    });
+    let shown = ran.missed[..ran.missed.len().min(20)].join("\n");
+    assert!(
+        ran.missed.is_empty(),
+        "{} missed:\n{shown}",
+        ran.missed.len()
+    );
+    assert!(ran.n_lines * 10 > n, "only {} of {n} run", ran.n_lines);
 }
 
 #[test]
