@@ -6,7 +6,7 @@
 //!
 //! In reading order: `policy` and `globs` (what is granted), `refusal` (what was not), `path`, `resolve` and `trace` (from a path
 //! to an object), `handle`, `allowance` and `created` (what a call holds, how much, and what it made), `open`, `stat`, `file`, `streams`, `listing`, `mutate`, `rename` (the operations),
-//! `aliases` and `sweep` (looking further than one object), `obeyed` (what needs leave), `drafts` (what is decided later), `seen` (nothing is replaced that changed since it was read), `touched` (what a call was told), `uses` (what it used), `walk` (trees in batches), `host` (the border), `sys` (the
+//! `aliases` and `sweep` (looking further than one object), `obeyed` and `laid_open` (what needs leave), `drafts` (what is decided later), `seen` (nothing is replaced that changed since it was read), `touched` (what a call was told), `uses` (what it used), `walk` (trees in batches), `host` (the border), `sys` (the
 //! operating system).
 //!
 //! What it does not do: limit bytes written to disk, keep other programs from changing the tree, or carry over access
@@ -20,6 +20,7 @@ mod file;
 mod globs;
 mod handle;
 mod host;
+mod laid_open;
 mod listing;
 mod mode;
 mod mutate;
@@ -55,7 +56,6 @@ use zeph_core::policy::PrivatePaths;
 
 use self::aliases::HiddenFiles;
 use self::allowance::Allowance;
-use self::drafts::Drafts;
 use self::error::{Code, Fail, FsOutcome};
 use self::new_objects::Created;
 use self::read_log::ReadLog;
@@ -77,7 +77,6 @@ pub use self::walk::Walker;
 pub struct FsCtx {
     policy: Arc<FsPolicy>,
     created: Created,
-    drafts: Drafts,
     allowance: Allowance,
     hidden_files: HiddenFiles,
     seen: ReadLog,
@@ -96,7 +95,6 @@ impl FsCtx {
         Self {
             policy,
             created: Created::default(),
-            drafts: Drafts::default(),
             allowance: Allowance::default(),
             hidden_files: HiddenFiles::default(),
             seen: ReadLog::default(),

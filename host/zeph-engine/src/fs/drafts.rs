@@ -1,62 +1,92 @@
 //! Directories that a call fills under a temporary name before it gives them the one they are for.
 //!
-//! Nothing obeys what stands below such a name, so whether it may be made is decided when the directory takes its own: there the name
-//! is known that rules and approvals are about.
+//! Nothing obeys what stands below such a name, so whether the call may make it is decided when it leaves the draft: there the name is
+//! known that rules and approvals are about. A draft is the very directory that the call made, for as long as that has a temporary
+//! name. What other calls fill, or left, stays where it is, so that no draft gets another name while its call fills it.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path};
+
+use rustix::fs::CWD;
+
+use super::FsCtx;
+use super::error::FsOutcome;
+use super::obeyed::refused;
+use super::policy::{FsPolicy, RootId};
+use super::sys::Meta;
 
 /// How a temporary name begins and ends, as the file tools choose it; between stand [`RANDOM_DIGITS`] hexadecimal digits.
 const HEAD: &str = ".zeph-";
 const TAIL: &str = ".tmp";
 const RANDOM_DIGITS: usize = 16;
 
-/// Most directories of a call that count. `copy_path` makes one.
-const DRAFTS_MAX: usize = 16;
+/// How drafts are named in a refusal.
+const DRAFT: &str = ".zeph-*.tmp";
 
-/// The directories of one call.
-#[derive(Debug, Default)]
-pub(super) struct Drafts(Vec<Draft>);
+impl FsCtx {
+    /// Whether what has the real path `name`, below the root `top`, lies in a draft of this call.
+    pub(super) fn is_in_draft(&self, top: &Path, name: &Path) -> bool {
+        let above = name.parent();
+        above.is_some_and(|above| temporary(top, above).any(|path| self.is_draft(path)))
+    }
 
-#[derive(Debug)]
-struct Draft {
-    path: PathBuf,
-    /// The first name on the list that was made in it.
-    obeyed: Option<&'static str>,
-}
+    /// Whether the real path `name` is a draft of this call.
+    pub(super) fn is_draft(&self, name: &Path) -> bool {
+        let text = name.to_str().filter(|_| has_temporary_name(name));
+        let found = text.and_then(|path| Some((path, Meta::at(CWD, path).ok()?)));
+        found.is_some_and(|(path, meta)| self.created.has_draft_at(CWD, path, &meta))
+    }
 
-impl Drafts {
-    /// Notes the directory with the real path `path`, which the call has just made.
-    pub(super) fn begin(&mut self, path: PathBuf) {
-        let leaf = path.file_name().and_then(|leaf| leaf.to_str());
-        if self.0.len() < DRAFTS_MAX && leaf.is_some_and(is_temporary) {
-            self.0.push(Draft { path, obeyed: None });
+    /// Whether what has the real path `name` may get or lose it as far as drafts go.
+    ///
+    /// Errors: it is, or lies in, a directory with a temporary name that this call did not make, without leave.
+    pub(super) fn may_move_draft(
+        &self,
+        policy: &FsPolicy,
+        root: RootId,
+        name: &Path,
+    ) -> FsOutcome<()> {
+        let top = Path::new(&policy.root(root).path);
+        let is_foreign = |path: &Path| self.is_directory_of_others(path);
+        match temporary(top, name).any(is_foreign) && !policy.leave().covers(name, DRAFT) {
+            true => Err(refused(name, DRAFT)),
+            false => Ok(()),
         }
     }
 
-    /// Whether the decision about the real path `path`, which is or is inside of `obeyed` of the list, waits for the name of its directory.
-    pub(super) fn postpone(&mut self, path: &Path, obeyed: &'static str) -> bool {
-        let mut drafts = self.0.iter_mut();
-        let Some(draft) = drafts.find(|draft| path.starts_with(&draft.path)) else {
+    fn is_directory_of_others(&self, path: &Path) -> bool {
+        let Ok(meta) = Meta::at(CWD, path) else {
             return false;
         };
-        draft.obeyed.get_or_insert(obeyed);
-        true
+        let is_own = |path| self.created.has_at(CWD, path, &meta);
+        meta.is_dir() && !path.to_str().is_some_and(is_own)
     }
+}
 
-    /// Whether the real path `path` is one of the directories, or in one.
-    pub(super) fn contain(&self, path: &Path) -> bool {
-        self.of(path).is_some()
-    }
+/// Whether the text of a symbolic link names a draft on its way: it would give what stands in there a name that programs obey.
+pub(super) fn names_draft(target: &str) -> bool {
+    let parts = Path::new(target).components();
+    let mut names = parts.filter_map(|part| match part {
+        Component::Normal(name) => name.to_str(),
+        _ => None,
+    });
+    names.any(|name| {
+        // As the most lenient file system compares names.
+        let ascii = name.chars().filter(char::is_ascii);
+        is_temporary(&ascii.collect::<String>().to_ascii_lowercase())
+    })
+}
 
-    /// What was made in the directory of `path` that waits for a decision.
-    pub(super) fn postponed(&self, path: &Path) -> Option<&'static str> {
-        self.of(path)?.obeyed
-    }
+/// The directories with a temporary name among `name` and those above it, below the root `top`.
+fn temporary<'a>(top: &'a Path, name: &'a Path) -> impl Iterator<Item = &'a Path> {
+    let inside = move |path: &&Path| *path != top && path.starts_with(top);
+    let within = name.ancestors().take_while(inside);
+    within.filter(|path| has_temporary_name(path))
+}
 
-    fn of(&self, path: &Path) -> Option<&Draft> {
-        let mut drafts = self.0.iter();
-        drafts.find(|draft| path.starts_with(&draft.path))
-    }
+/// Whether a directory of the real path `path` has such a name as a draft has.
+pub(super) fn has_temporary_name(path: &Path) -> bool {
+    let leaf = path.file_name().and_then(|leaf| leaf.to_str());
+    leaf.is_some_and(is_temporary)
 }
 
 fn is_temporary(leaf: &str) -> bool {

@@ -7,9 +7,11 @@ use rustix::io::Errno;
 use zeph_core::capability::FsRights;
 
 use super::FsCtxView;
+use super::drafts::has_temporary_name;
 use super::error::{Code, Fail, FsOutcome};
 use super::handle::DirHandle;
 use super::mutate::may_create;
+use super::obeyed::NameUse;
 use super::path::GuestPath;
 use super::refusal::CREATE;
 use super::sys;
@@ -66,15 +68,16 @@ fn make_private(view: &mut FsCtxView<'_>, path: &str, directory: bool) -> FsOutc
     let entry = policy.entry(start.asking(CREATE), GuestPath::parse(&below)?)?;
     may_create(&policy, &entry)?;
     let name = entry.real_name(&policy)?;
-    view.ctx.may_obey(&policy, entry.root, &name)?;
+    view.ctx
+        .may_obey(&policy, (entry.root, &name), NameUse::Make)?;
     let made = match directory {
         true => rustix::fs::mkdirat(entry.dir(), entry.leaf, PRIVATE[0]),
         false => sys::create_file(entry.dir(), entry.leaf, OFlags::WRONLY, PRIVATE[1]).map(drop),
     };
     made.map_err(|errno: Errno| Fail::from(errno))?;
-    view.ctx.created.note_at(entry.dir(), entry.leaf);
-    if directory {
-        view.ctx.drafts.begin(name);
+    match directory && has_temporary_name(&name) {
+        true => view.ctx.created.note_draft(entry.dir(), entry.leaf),
+        false => view.ctx.created.note_at(entry.dir(), entry.leaf),
     }
     view.ctx
         .use_entry(&policy, &entry, directory, FileUses::CREATE);

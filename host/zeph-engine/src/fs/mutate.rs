@@ -12,10 +12,11 @@ use zeph_core::capability::FsRights;
 use zeph_core::obeyed;
 
 use super::FsCtx;
+use super::drafts::names_draft;
 use super::error::{Code, FsOutcome};
 use super::globs::normalize;
 use super::handle::DirHandle;
-use super::obeyed::{in_packages, refused};
+use super::obeyed::{NameUse, in_packages, refused};
 use super::path::{GuestPath, leaves, passes_through};
 use super::policy::FsPolicy;
 use super::read_log::HeldDirectories;
@@ -38,7 +39,8 @@ impl FsCtx {
         }
         let entry = policy.entry(dir.asking(CREATE), path)?;
         may_create(&policy, &entry)?;
-        self.may_obey(&policy, entry.root, &entry.real_name(&policy)?)?;
+        let name = entry.real_name(&policy)?;
+        self.may_obey(&policy, (entry.root, &name), NameUse::Make)?;
         rustix::fs::mkdirat(entry.dir(), entry.leaf, Mode::from_raw_mode(0o777))?;
         self.created.note_at(entry.dir(), entry.leaf);
         self.use_entry(&policy, &entry, true, FileUses::CREATE);
@@ -97,7 +99,7 @@ impl FsCtx {
 
     /// Forgets an object, described by `meta`, that has just lost a name, if it was the last one: its number may be another file's now.
     pub(super) fn forget_gone(&mut self, meta: &Meta) {
-        if meta.links <= 1 {
+        if meta.links <= 1 || meta.is_dir() {
             self.created.forget(meta.id);
             self.seen.forget_object(meta.id);
         }
@@ -136,7 +138,7 @@ impl FsCtx {
         let root = Path::new(&policy.root(entry.root).path);
         let below = name.strip_prefix(root).unwrap_or(&name);
         let is_own = || self.created.has_at(entry.dir(), entry.leaf, meta);
-        if in_packages(root, &name) || self.drafts.contain(&name) || is_own() {
+        if in_packages(root, &name) || self.is_in_draft(root, &name) || is_own() {
             return Ok(());
         }
         // By its own name alone: taking away what a name leads to runs nothing.
@@ -167,7 +169,8 @@ impl FsCtx {
     /// Makes a symbolic link, which needs the right to create.
     ///
     /// The target must be relative and stay in the root: programs outside the guard follow links too. Where patterns hide
-    /// things, a target that passes through a directory (`a/../b`) is refused: it would tell whether `a` exists.
+    /// things, a target that passes through a directory (`a/../b`) is refused: it would tell whether `a` exists. So is one that passes
+    /// through a draft.
     pub(super) fn symlink(&mut self, dir: &DirHandle, target: &str, path: &str) -> FsOutcome<()> {
         let policy = Arc::clone(&self.policy);
         if target.is_empty() {
@@ -181,12 +184,13 @@ impl FsCtx {
         }
         let entry = policy.entry(dir.asking(CREATE), GuestPath::parse(path)?)?;
         may_create(&policy, &entry)?;
-        self.may_lead(&policy, entry.root, &entry.real_name(&policy)?)?;
+        let name = entry.real_name(&policy)?;
+        self.may_lead(&policy, (entry.root, &name), NameUse::Make)?;
         if entry.slash {
             return Err(Code::NotDirectory.into());
         }
         let probes = passes_through(target) && !policy.patterns().is_empty();
-        if probes || target_leaves(&policy, &entry, target)? {
+        if probes || names_draft(target) || target_leaves(&policy, &entry, target)? {
             return Err(Code::NotPermitted.into());
         }
         rustix::fs::symlinkat(target, entry.dir(), entry.leaf)?;
@@ -246,11 +250,12 @@ impl FsCtx {
         }
         let entry = policy.entry(to.asking(CREATE), GuestPath::parse(new)?)?;
         may_create(&policy, &entry)?;
-        self.may_obey(&policy, entry.root, &entry.real_name(&policy)?)?;
+        let own = self.created.has(&source.fd, &source.meta);
+        let name = entry.real_name(&policy)?;
+        self.may_obey(&policy, (entry.root, &name), NameUse::given_to_own(own))?;
         if entry.slash {
             return Err(Code::NotDirectory.into());
         }
-        let own = self.created.has(&source.fd, &source.meta);
         // A guest that may read and write a file under its old name gains nothing by a new one, wherever it stands.
         let missing = needed.without(policy.rights(source.root));
         if !own && missing != NONE {

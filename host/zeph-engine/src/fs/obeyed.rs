@@ -5,15 +5,18 @@
 //! to: the target of a link with such a name, and the directory in which git is configured to find its hooks.
 
 use std::collections::{BTreeSet, HashMap};
-use std::fs;
+use std::ffi::OsString;
+use std::fs::{self, DirEntry};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Component, Path, PathBuf};
 
 use zeph_core::obeyed::{self, ANYWHERE, HOME, KEPT_BY_TOOLS, WHERE_PRESENT};
 
 use super::FsCtx;
 use super::error::{Fail, FsOutcome};
+use super::laid_open::{GitParts, is_of_laid_open};
 use super::policy::{FsPolicy, RootId};
-use super::resolve::ResolvedName;
 
 /// Names looked at before a directory is moved.
 const ENTRIES_MAX: usize = 100_000;
@@ -24,22 +27,14 @@ const GIT_FILE_BYTES_MAX: u64 = 1 << 20;
 /// Most hooks that are looked at for links; git knows some thirty.
 const HOOKS_MAX: usize = 64;
 
+/// Links followed from one name, as on Linux.
+const LINKS_MAX: usize = 40;
+
 /// Parts of the longest name on the list.
 pub(super) const LISTED_PARTS_MAX: usize = 3;
 
 /// How git's own files are named in a refusal.
 const GIT: &str = ".git";
-
-/// In a git directory: what is obeyed, and what makes a directory one.
-const GIT_PARTS: [&str; 7] = [
-    "config",
-    "config.worktree",
-    "hooks",
-    "commondir",
-    "HEAD",
-    "objects",
-    "refs",
-];
 
 /// An object that a call tried to change and that programs obey.
 #[derive(Debug, PartialEq, Eq)]
@@ -64,12 +59,27 @@ impl Leads {
         if is_of_laid_open(path, top) {
             return Some(GIT);
         }
+        self.find(top, path, |target| path.starts_with(target))
+    }
+
+    /// The name on the list that leads to something below the real path `path`; `top` is its root. Another directory or a link there would
+    /// bring something else in its place.
+    pub(super) fn below(&mut self, top: &Path, path: &Path) -> Option<&'static str> {
+        self.find(top, path, |target| target.starts_with(path))
+    }
+
+    fn find(
+        &mut self,
+        top: &Path,
+        path: &Path,
+        is_meant: impl Fn(&Path) -> bool,
+    ) -> Option<&'static str> {
         let directories = path.ancestors().skip(1);
         let mut directories = directories.take_while(|directory| directory.starts_with(top));
         directories.find_map(|directory| {
             let leads = self.of(directory, directory == top).iter();
             let mut leads = leads.filter(|(target, _)| !directory.starts_with(target));
-            let found = leads.find(|(target, _)| path.starts_with(target));
+            let found = leads.find(|(target, _)| is_meant(target));
             found.map(|(_, name)| *name)
         })
     }
@@ -80,6 +90,25 @@ impl Leads {
     }
 }
 
+/// What a call does with a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NameUse {
+    /// It makes an object of this name, or gives the name to one that it made: in a draft that is decided later.
+    Make,
+    /// It changes, moves or removes what stands there, or brings something there that it found.
+    Change,
+}
+
+impl NameUse {
+    /// The name is given to an object that is the call's own, or not.
+    pub(super) fn given_to_own(is_own: bool) -> Self {
+        match is_own {
+            true => Self::Make,
+            false => Self::Change,
+        }
+    }
+}
+
 impl FsCtx {
     /// Whether the object with the real path `name` may be changed, made, moved or removed.
     ///
@@ -87,18 +116,27 @@ impl FsCtx {
     pub(super) fn may_obey(
         &mut self,
         policy: &FsPolicy,
-        root: RootId,
-        name: &Path,
+        place: (RootId, &Path),
+        name_use: NameUse,
     ) -> FsOutcome<()> {
+        let (root, name) = place;
         let top = Path::new(&policy.root(root).path);
         match self.leads.name_of(top, name) {
-            Some(found) => self.with_leave(policy, name, found),
+            Some(found) => self.with_leave(policy, place, found, name_use),
             None => Ok(()),
         }
     }
 
-    fn with_leave(&mut self, policy: &FsPolicy, name: &Path, found: &'static str) -> FsOutcome<()> {
-        match policy.leave().covers(name, found) || self.drafts.postpone(name, found) {
+    fn with_leave(
+        &self,
+        policy: &FsPolicy,
+        (root, name): (RootId, &Path),
+        found: &'static str,
+        name_use: NameUse,
+    ) -> FsOutcome<()> {
+        let top = Path::new(&policy.root(root).path);
+        let is_later = || name_use == NameUse::Make && self.is_in_draft(top, name);
+        match policy.leave().covers(name, found) || is_later() {
             true => Ok(()),
             false => Err(refused(name, found)),
         }
@@ -108,60 +146,62 @@ impl FsCtx {
     pub(super) fn may_lead(
         &mut self,
         policy: &FsPolicy,
-        root: RootId,
-        name: &Path,
+        place: (RootId, &Path),
+        name_use: NameUse,
     ) -> FsOutcome<()> {
-        self.may_obey(policy, root, name)?;
-        let below = name.strip_prefix(&policy.root(root).path).unwrap_or(name);
-        match obeyed::name_from(below) {
-            Some(found) => self.with_leave(policy, name, found),
+        self.may_obey(policy, place, name_use)?;
+        let (root, name) = place;
+        let top = Path::new(&policy.root(root).path);
+        let below = name.strip_prefix(top).unwrap_or(name);
+        match obeyed::name_from(below).or_else(|| self.leads.below(top, name)) {
+            Some(found) => self.with_leave(policy, place, found, name_use),
             None => Ok(()),
         }
     }
 
-    /// Whether the directory `source` may take the name of `target`, for all that it holds: nothing of it is obeyed under its old name,
-    /// or would be under the new one. A name in a draft is none that anything is obeyed under.
+    /// Whether the directory `source`, which is the call's own or not, may take the name of `target`, for all that it holds: nothing of
+    /// it is obeyed under its old name, or would be under the new one. Nothing is obeyed under a name in a draft; what the call brings
+    /// into one from elsewhere is looked at all the same.
     pub(super) fn may_move_obeyed(
-        &self,
+        &mut self,
         policy: &FsPolicy,
-        source: &ResolvedName<'_>,
-        target: &ResolvedName<'_>,
+        source: (RootId, &Path),
+        target: (RootId, &Path),
+        is_own: bool,
     ) -> FsOutcome<()> {
-        let (old, new) = (source.real_name(policy)?, target.real_name(policy)?);
-        let ends: Vec<(RootId, &Path)> = [(source.root, &*old), (target.root, &*new)]
-            .into_iter()
-            .filter(|(_, name)| !self.drafts.contain(name))
-            .collect();
+        let top = |root: RootId| Path::new(&policy.root(root).path);
+        let (old, new) = (source.1, target.1);
+        let leaves_draft = self.is_in_draft(top(source.0), old) || self.is_draft(old);
+        let stays_draft = is_own && self.is_in_draft(top(target.0), new);
+        let ends = [(source, leaves_draft), (target, stays_draft)];
+        let ends = ends.into_iter().filter(|(_, is_drafted)| !is_drafted);
+        let ends: Vec<(&Path, &Path)> = ends.map(|((root, name), _)| (top(root), name)).collect();
         let mut wanting = ends
             .iter()
             .filter(|(_, name)| !policy.leave().covers(name, ""));
         let Some((_, wanting)) = wanting.next() else {
             return Ok(());
         };
-        if let Some(found) = self.drafts.postponed(&old) {
-            return Err(refused(wanting, found));
-        }
-        let tops: Vec<(&Path, &Path)> = ends
+        let led_to = ends
             .iter()
-            .map(|(root, name)| (Path::new(&policy.root(*root).path), *name))
-            .collect();
-        match holds(&old, &tops, true, ENTRIES_MAX) {
-            Ok(None) => Ok(()),
-            Ok(Some(found)) => Err(refused(wanting, found)),
-            Err(TooMany) => Err(refused(wanting, obeyed::TOO_MANY)),
+            .find_map(|(top, name)| self.leads.below(top, name));
+        let held = || holds(old, &ends, true, ENTRIES_MAX).unwrap_or(Some(obeyed::TOO_MANY));
+        match led_to.or_else(held) {
+            None => Ok(()),
+            Some(found) => Err(refused(wanting, found)),
         }
     }
 }
 
 /// A name on the list that the directory `top` contains, if any.
 ///
-/// Shape: `names` are the real names that the directory has or is to get, each with its root. Directories of packages are skipped if
-/// `in_packages` is false, because nothing obeys their contents.
-/// Errors: [`TooMany`] if there are too many entries to look through.
+/// Shape: `names` are the real names that the directory has or is to get, each with its root. If `is_kept` is false, because the directory
+/// is to be removed, directories of packages are skipped, whose contents nothing obeys, and what git obeys is told by its name alone.
+/// Errors: [`TooMany`] if there are too many entries to look through, or some that cannot be looked at.
 pub fn holds(
     top: &Path,
     names: &[(&Path, &Path)],
-    in_packages: bool,
+    is_kept: bool,
     entries_max: usize,
 ) -> Result<Option<&'static str>, TooMany> {
     // Below a name that is itself none of the list, each entry is one by its own last names or by none.
@@ -177,25 +217,53 @@ pub fn holds(
     let mut left = entries_max;
     let mut pending = vec![PathBuf::new()];
     while let Some(below) = pending.pop() {
-        let listed = fs::read_dir(top.join(&below)).into_iter().flatten();
-        for entry in listed.flatten() {
+        let mut parts = GitParts::default();
+        for entry in listed(&top.join(&below))? {
             left = left.checked_sub(1).ok_or(TooMany)?;
-            let inner = below.join(entry.file_name());
+            let entry = entry.map_err(|_| TooMany)?;
+            let leaf = entry.file_name();
+            let kind = entry.file_type().map_err(|_| TooMany)?;
+            let inner = below.join(&leaf);
             let found = names.iter().find_map(|(root, name)| {
                 let whole = name.join(&inner);
-                name_of(whole.strip_prefix(root).ok()?)
+                let whole = whole.strip_prefix(root).ok()?;
+                let redirected = || obeyed::name_from(whole).filter(|_| is_kept);
+                name_of(whole).or_else(|| kind.is_symlink().then(redirected).flatten())
             });
             if found.is_some() {
                 return Ok(found);
             }
-            let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
-            let is_fetched = obeyed::is_fetched(&entry.file_name());
-            if is_directory && (in_packages || !is_fetched) {
+            parts.note(&leaf);
+            if kind.is_dir() && (is_kept || !obeyed::is_fetched(&leaf)) {
                 pending.push(inner);
             }
         }
+        if is_kept && parts.are_laid_open() {
+            return Ok(Some(GIT));
+        }
     }
     Ok(None)
+}
+
+/// The entries of `directory`; none if it is gone, or another user's that cannot be listed.
+///
+/// Errors: [`TooMany`] if it cannot be listed although it is there: its path is too long, or a call took the right away.
+fn listed(directory: &Path) -> Result<impl Iterator<Item = io::Result<DirEntry>>, TooMany> {
+    let listed = match fs::read_dir(directory) {
+        Ok(listed) => Some(listed),
+        Err(error) => match error.kind() {
+            ErrorKind::NotFound | ErrorKind::NotADirectory => None,
+            ErrorKind::PermissionDenied if !is_own(directory) => None,
+            _ => return Err(TooMany),
+        },
+    };
+    Ok(listed.into_iter().flatten())
+}
+
+fn is_own(path: &Path) -> bool {
+    let user = rustix::process::geteuid().as_raw();
+    path.symlink_metadata()
+        .is_ok_and(|about| about.uid() == user)
 }
 
 /// The name on the list that `below` is, where no directory above it is one: of a deep path only the last names count.
@@ -227,30 +295,6 @@ pub(super) fn refused(name: &Path, found: &'static str) -> Fail {
     }))
 }
 
-/// Whether the last name of `path` is, or with others would make, part of a git directory that has no working directory around it; or
-/// the path lies among the hooks of one.
-fn is_of_laid_open(path: &Path, top: &Path) -> bool {
-    let part = |path: &Path| {
-        let leaf = path.file_name()?.to_str()?;
-        GIT_PARTS
-            .into_iter()
-            .find(|part| part.eq_ignore_ascii_case(leaf))
-    };
-    let mut inner = path.ancestors().take_while(|path| path.starts_with(top));
-    inner.any(|path| {
-        let (Some(leaf), Some(directory)) = (part(path), path.parent()) else {
-            return false;
-        };
-        let has = |name: &str| name == leaf || directory.join(name).symlink_metadata().is_ok();
-        let is_whole = has("HEAD") && (has("commondir") || (has("objects") && has("refs")));
-        // Its objects and references are data.
-        let is_obeyed = !matches!(leaf, "objects" | "refs");
-        is_whole
-            && (GIT_PARTS[..4].iter().any(|part| has(part))
-                && (is_obeyed || path.symlink_metadata().is_err()))
-    })
-}
-
 /// Where names of the list in `directory` lead by symbolic links, and git by its configuration.
 fn leads_of(directory: &Path, is_top: bool) -> Vec<(PathBuf, &'static str)> {
     let mut leads = Vec::new();
@@ -267,10 +311,8 @@ fn leads_of(directory: &Path, is_top: bool) -> Vec<(PathBuf, &'static str)> {
             continue;
         };
         let path = directory.join(name);
-        if (first_is_link || is_link(&path) == Some(true))
-            && let Ok(target) = path.canonicalize()
-        {
-            leads.push((target, *name));
+        if first_is_link || is_link(&path) == Some(true) {
+            leads.extend(led_to(&path).into_iter().map(|target| (target, *name)));
         }
     }
     if matches!(known.get(GIT), Some(Some(_))) {
@@ -298,7 +340,7 @@ fn hooks_of(work: &Path) -> BTreeSet<PathBuf> {
     let hooks = fs::read_dir(common.join("hooks")).into_iter().flatten();
     let hooks = hooks.flatten().take(HOOKS_MAX);
     let links = hooks.filter(|hook| hook.file_type().is_ok_and(|kind| kind.is_symlink()));
-    found.extend(links.filter_map(|hook| hook.path().canonicalize().ok()));
+    found.extend(links.flat_map(|hook| led_to(&hook.path())));
     found
 }
 
@@ -316,11 +358,35 @@ fn named_in(config: &Path, work: &Path) -> Vec<PathBuf> {
             _ => None,
         }
     });
-    let named = named.map(|path| {
-        path.canonicalize()
-            .unwrap_or_else(|_| super::globs::normalize(&path))
-    });
-    named.collect()
+    named.flat_map(|path| led_to(&path)).collect()
+}
+
+/// What the absolute `path` leads to, whether it is there or not, after the symbolic links on the way: another one in the place of
+/// any of them leads elsewhere.
+fn led_to(path: &Path) -> Vec<PathBuf> {
+    let parts = |path: &Path| -> Vec<OsString> {
+        let parts = path.components().rev();
+        parts.map(|part| part.as_os_str().to_owned()).collect()
+    };
+    let (mut met, mut here, mut pending) = (Vec::new(), PathBuf::new(), parts(path));
+    while let Some(part) = pending.pop() {
+        if part == "." {
+            continue;
+        }
+        if part == ".." {
+            here.pop();
+            continue;
+        }
+        here.push(part);
+        let text = fs::read_link(&here).ok();
+        if let Some(text) = text.filter(|_| met.len() < LINKS_MAX) {
+            met.push(here.clone());
+            here.pop();
+            pending.extend(parts(&text));
+        }
+    }
+    met.push(here);
+    met
 }
 
 fn pointed(file: &Path, prefix: &str) -> Option<PathBuf> {

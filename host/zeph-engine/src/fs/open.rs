@@ -15,6 +15,7 @@ use super::FsCtx;
 use super::error::{Code, Fail, FsOutcome};
 use super::handle::{DirHandle, FileHandle, Handle};
 use super::mutate::may_create;
+use super::obeyed::NameUse;
 use super::path::GuestPath;
 use super::policy::FsPolicy;
 use super::refusal::{CREATE, NONE};
@@ -206,7 +207,7 @@ impl FsCtx {
         }
         if request.writes() && !own {
             let name = policy.kernel().name(&found.fd)?;
-            self.may_obey(policy, found.root, &name)?;
+            self.may_obey(policy, (found.root, &name), NameUse::Change)?;
             self.is_file_as_read(policy, &name, &found.fd)?;
         }
         if request.reads() && shared {
@@ -260,7 +261,8 @@ impl FsCtx {
     ) -> FsOutcome<Handle> {
         let entry = policy.entry(dir.asking(request.rights()), path)?;
         may_create(policy, &entry)?;
-        self.may_obey(policy, entry.root, &entry.real_name(policy)?)?;
+        let name = entry.real_name(policy)?;
+        self.may_obey(policy, (entry.root, &name), NameUse::Make)?;
         if entry.slash {
             return Err(Code::IsDirectory.into());
         }

@@ -19,6 +19,7 @@ use super::FsCtx;
 use super::error::{Code, Fail, FsOutcome};
 use super::handle::DirHandle;
 use super::mutate::{may_create, target_leaves, widening};
+use super::obeyed::NameUse;
 use super::path::GuestPath;
 use super::policy::FsPolicy;
 use super::read_log::HeldDirectories;
@@ -90,15 +91,20 @@ impl FsCtx {
         target: &ResolvedName<'_>,
     ) -> FsOutcome<()> {
         let (old, new) = (source.real_name(policy)?, target.real_name(policy)?);
-        if !self.created.has_at(source.dir(), source.leaf, meta) {
-            self.may_obey(policy, source.root, &old)?;
+        let (from, to) = ((source.root, &*old), (target.root, &*new));
+        self.may_move_draft(policy, source.root, &old)?;
+        self.may_move_draft(policy, target.root, &new)?;
+        let is_own = self.created.has_at(source.dir(), source.leaf, meta);
+        if !is_own {
+            self.may_obey(policy, from, NameUse::Change)?;
         }
+        let given = NameUse::given_to_own(is_own);
         match meta.is_link() {
-            true => self.may_lead(policy, target.root, &new)?,
-            false => self.may_obey(policy, target.root, &new)?,
+            true => self.may_lead(policy, to, given)?,
+            false => self.may_obey(policy, to, given)?,
         }
         match meta.is_dir() {
-            true => self.may_move_obeyed(policy, source, target),
+            true => self.may_move_obeyed(policy, from, to, is_own),
             false => Ok(()),
         }
     }

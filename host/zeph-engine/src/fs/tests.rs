@@ -6,6 +6,7 @@
 mod atomic;
 mod escape;
 mod files;
+mod guard_model;
 mod hardlinks;
 mod hostile;
 #[path = "../../../../tests/left_out.rs"]

@@ -230,6 +230,154 @@ fn only_a_directory_of_the_call_is_a_draft() {
     ]);
 }
 
+/// A draft is the directory that the call made, under its temporary name: neither what takes its place, nor what comes in from elsewhere,
+/// nor the same directory under another name.
+#[test]
+fn a_draft_is_an_object_and_no_path() {
+    let inner = format!("t/{DRAFT}");
+    let git = ["objects", "refs"].map(|name| format!("mkdir {inner}/{name}"));
+    let files = ["HEAD", "config"].map(|name| format!("create {inner}/{name} x"));
+    let fill: Vec<String> = ["mkdir t".to_owned(), format!("private {inner}")]
+        .into_iter()
+        .chain(git)
+        .chain(files)
+        .collect();
+    let cases: &[&[(&str, &str)]] = &[
+        &[("rename t u", NO)],
+        &[(&format!("rename {inner} out"), NO)],
+        &[(&format!("rename {inner} .zeph-0000000000000000.tmp"), NO)],
+        &[
+            (&format!("rename src {inner}/src"), "ok"),
+            (&format!("create {inner}/src/.envrc x"), "ok"),
+            (&format!("rename {inner}/src src"), NO),
+            (&format!("rename {inner}/src/a.rs {inner}/.exrc"), NO),
+        ],
+        &[(&format!("rename repo.git {inner}/repo.git"), NO)],
+        &[(&format!("symlink {inner} alias"), NO)],
+        &[(&format!("symlink {} alias", inner.to_uppercase()), NO)],
+        &[
+            (&format!("private {DRAFT}"), "ok"),
+            (&format!("rename {inner}/config {DRAFT}/config"), "ok"),
+            (&format!("rename {inner} now"), "ok"),
+            (&format!("rename {DRAFT}/config now/config"), NO),
+            ("create now/.envrc x", NO),
+        ],
+    ];
+    for case in cases {
+        let tree = tree();
+        bare_repository(&tree, "ws/repo.git");
+        let mut guest = tree.guest();
+        for line in &fill {
+            assert_eq!(guest.run(line), "ok", "{line}");
+        }
+        guest.check(case);
+    }
+}
+
+#[test]
+fn what_another_call_drafts_is_not_moved() {
+    let tree = tree();
+    let mut maker = tree.guest();
+    let kept = format!("{DRAFT}/sub");
+    assert_eq!(maker.run(&format!("private {DRAFT}")), "ok");
+    assert_eq!(maker.run(&format!("mkdir {kept}")), "ok");
+    tree.guest().check(&[
+        (&format!("rename {DRAFT} out"), NO),
+        (&format!("rename {kept} out"), NO),
+        (&format!("rename src {kept}/src"), NO),
+        (&format!("create {kept}/.envrc x"), NO),
+        (&format!("create {kept}/a x"), "ok"),
+    ]);
+    maker.check(&[
+        (&format!("create {kept}/.envrc x"), "ok"),
+        (&format!("unlink {kept}/.envrc"), "ok"),
+        (&format!("rename {DRAFT} out"), "ok"),
+        ("create out/.envrc x", NO),
+    ]);
+}
+
+fn bare_repository(tree: &Tree, path: &str) {
+    tree.dir(&format!("{path}/objects"))
+        .dir(&format!("{path}/refs"))
+        .file(&format!("{path}/HEAD"), "ref: refs/heads/main")
+        .file(&format!("{path}/config"), "[core]\n\tbare = true\n")
+        .file(&format!("{path}/hooks/post-receive"), "#!");
+}
+
+#[test]
+fn a_directory_with_a_git_directory_in_it_is_not_moved() {
+    let tree = tree();
+    bare_repository(&tree, "ws/deep/down/repo");
+    tree.guest().check(&[
+        ("rename deep other", NO),
+        ("rename deep/down/repo repo", NO),
+        ("rename deep/down/repo/objects objects", "ok"),
+        ("rename deep other", "ok"),
+    ]);
+}
+
+#[test]
+fn a_link_that_redirects_an_obeyed_name_does_not_move_with_its_directory() {
+    let tree = tree();
+    tree.dir("ws/d")
+        .dir("ws/conf")
+        .link("ws/d/.cargo", "../conf");
+    tree.guest().check(&[("rename d e", NO)]);
+}
+
+#[test]
+fn what_leads_to_an_obeyed_object_is_not_made_anew() {
+    let tree = tree();
+    tree.file("ws/.git/config", "[core]\n\thooksPath = tools/hooks\n")
+        .file("ws/tools/hooks/pre-push", "#!")
+        .file("ws/evil/hooks/pre-push", "#!")
+        .dir("ws/real/editor")
+        .link("ws/conf", "real")
+        .link("ws/.idea", "conf/editor");
+    tree.guest().check(&[
+        ("rename tools t", NO),
+        ("rename real r", NO),
+        ("rename conf c", NO),
+        ("rmdir real/editor", "ok"),
+        ("unlink conf", "ok"),
+        ("unlink tools/hooks/pre-push", "ok"),
+        ("rmdir tools/hooks", "ok"),
+        ("rmdir tools", "ok"),
+    ]);
+    // Another call, which does not know where all that led.
+    tree.guest().check(&[
+        ("symlink evil conf", NO),
+        ("rename evil conf", NO),
+        ("mkdir conf", "ok"),
+        ("mkdir conf/editor", NO),
+        ("symlink evil tools", NO),
+        ("rename evil tools", NO),
+        ("mkdir tools", "ok"),
+        ("mkdir tools/hooks", NO),
+    ]);
+}
+
+/// What cannot be looked at might be obeyed.
+#[test]
+fn a_directory_that_cannot_be_looked_through_is_not_moved() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let tree = tree();
+    tree.dir("ws/d/shut");
+    let shut = tree.at("ws/d/shut");
+    let mode = std::fs::Permissions::from_mode;
+    std::fs::set_permissions(&shut, mode(0o300)).expect("shut");
+    // The superuser may list it all the same.
+    let expected = match std::fs::read_dir(&shut) {
+        Ok(_) => "ok",
+        Err(_) => NO,
+    };
+    tree.guest().check(&[("rename d e", expected)]);
+    for place in [shut, tree.at("ws/e/shut")] {
+        std::fs::set_permissions(place, mode(0o700)).ok();
+    }
+}
+
 /// What an allow rule gives a call of `write`.
 fn leave(rule: &str) -> zeph_core::policy::Leave {
     use zeph_core::policy::{AllowRule, Policy};
