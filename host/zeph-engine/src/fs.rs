@@ -52,6 +52,7 @@ use wasmtime::component::{HasData, Linker, ResourceTable};
 use wasmtime_wasi::p2::bindings::filesystem::preopens;
 use wasmtime_wasi::p2::bindings::sync::filesystem::types;
 use wasmtime_wasi::p2::{FsError, FsResult};
+use zeph_core::draft::LiveDraft;
 use zeph_core::policy::PrivatePaths;
 
 use self::aliases::HiddenFiles;
@@ -77,6 +78,7 @@ pub use self::walk::Walker;
 pub struct FsCtx {
     policy: Arc<FsPolicy>,
     created: Created,
+    drafts: Vec<LiveDraft>,
     allowance: Allowance,
     hidden_files: HiddenFiles,
     seen: ReadLog,
@@ -95,6 +97,7 @@ impl FsCtx {
         Self {
             policy,
             created: Created::default(),
+            drafts: Vec::new(),
             allowance: Allowance::default(),
             hidden_files: HiddenFiles::default(),
             seen: ReadLog::default(),

@@ -72,7 +72,7 @@ pub use aftermath::AftermathFinding;
 pub use cgroup::{CgroupKind, Cgroups, Parent as CgroupParent};
 pub use explain::explain;
 pub(crate) use explain::explain_offline;
-pub use host_writes::note_host_write;
+pub use host_writes::HostWrite;
 pub(crate) use network::SessionNetwork;
 pub use outlet::{OpenOutlet, OutletDoor, Outlets};
 pub use policy::{EnvironmentPolicy, JailLimits, JailPolicy, Mode, Network, OwnDirectories};

@@ -4,14 +4,16 @@
 //! known that rules and approvals are about. A draft is the very directory that the call made, for as long as that has a temporary
 //! name. What other calls fill, or left, stays where it is, so that no draft gets another name while its call fills it.
 
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::CWD;
+use zeph_core::draft::LiveDraft;
 
 use super::FsCtx;
 use super::error::FsOutcome;
 use super::obeyed::refused;
 use super::policy::{FsPolicy, RootId};
+use super::resolve::ResolvedName;
 use super::sys::Meta;
 
 /// How a temporary name begins and ends, as the file tools choose it; between stand [`RANDOM_DIGITS`] hexadecimal digits.
@@ -22,7 +24,19 @@ const RANDOM_DIGITS: usize = 16;
 /// How drafts are named in a refusal.
 const DRAFT: &str = ".zeph-*.tmp";
 
+/// Most directories of a call that are announced at one time. `copy_path` makes one.
+const LIVE_MAX: usize = 16;
+
 impl FsCtx {
+    /// Remembers the directory `entry` with the real path `name`, made a moment ago under a temporary name, as a draft. What looks for
+    /// changes of commands leaves it alone until the call ends.
+    pub(super) fn begin_draft(&mut self, entry: &ResolvedName<'_>, name: PathBuf) {
+        self.created.note_draft(entry.dir(), entry.leaf);
+        if self.drafts.len() < LIVE_MAX {
+            self.drafts.push(LiveDraft::begin(name));
+        }
+    }
+
     /// Whether what has the real path `name`, below the root `top`, lies in a draft of this call.
     pub(super) fn is_in_draft(&self, top: &Path, name: &Path) -> bool {
         let above = name.parent();

@@ -76,7 +76,7 @@ fn make_private(view: &mut FsCtxView<'_>, path: &str, directory: bool) -> FsOutc
     };
     made.map_err(|errno: Errno| Fail::from(errno))?;
     match directory && has_temporary_name(&name) {
-        true => view.ctx.created.note_draft(entry.dir(), entry.leaf),
+        true => view.ctx.begin_draft(&entry, name),
         false => view.ctx.created.note_at(entry.dir(), entry.leaf),
     }
     view.ctx

@@ -12,7 +12,7 @@ use zeph_engine::GuestWork;
 use zeph_engine::fs::Touched;
 use zeph_plugins::rights::Rights;
 use zeph_plugins::set::PluginSet;
-use zeph_shell::jail::note_host_write;
+use zeph_shell::jail::HostWrite;
 use zeph_store::Agreement;
 
 use super::judgement::AllowedCall;
@@ -157,6 +157,7 @@ async fn execute(
         Err(failure) => return RunResult::failed(failure),
     };
     let begun_ms = now_ms();
+    let writing = begin_writing(&obeyed, named, begun_ms).await;
     let control = redact::control(control, &host.secrets.redactor());
     let terms = GuestTerms {
         rights: rights.as_ref(),
@@ -166,7 +167,7 @@ async fn execute(
     };
     let mut done = answered((host, session), call, (subject, terms), control).await;
     if done.execution.result.is_ok() {
-        note_written(obeyed, named, begun_ms).await;
+        note_written(writing, obeyed).await;
     }
     drop(turn);
     if let Some(since_ms) = hooked {
@@ -235,14 +236,29 @@ async fn answered(
     }
 }
 
-/// Has the looks after commands that run now know what a call, which `named` these paths, wrote with leave to places that programs obey.
-async fn note_written(obeyed: Vec<ObeyedPath>, named: Vec<PathBuf>, begun_ms: i64) {
+/// A call that `named` these paths and has leave to write to the places `obeyed`, if there are any.
+async fn begin_writing(
+    obeyed: &[ObeyedPath],
+    named: Vec<PathBuf>,
+    begun_ms: i64,
+) -> Option<HostWrite> {
     if obeyed.is_empty() {
-        return;
+        return None;
     }
+    let looked = tokio::task::spawn_blocking(move || HostWrite::begin(named, begun_ms)).await;
+    looked
+        .inspect_err(|error| tracing::error!(%error, "looking at what a call names has panicked"))
+        .ok()
+}
+
+/// Has the looks after commands that run now know what a call wrote with leave to places that programs obey.
+async fn note_written(writing: Option<HostWrite>, obeyed: Vec<ObeyedPath>) {
+    let Some(writing) = writing else {
+        return;
+    };
     let note = move || {
         for place in &obeyed {
-            note_host_write(&place.path, &named, begun_ms);
+            writing.note(&place.path);
         }
     };
     if let Err(error) = tokio::task::spawn_blocking(note).await {

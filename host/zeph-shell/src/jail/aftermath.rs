@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::fs::RenameFlags;
+use zeph_core::draft::is_in_live_draft;
 use zeph_core::text::plain_line;
 
 use super::host_writes::RunMark;
@@ -82,8 +83,8 @@ impl Aftermath {
         // More than one look may come to a place.
         let mut met = HashSet::new();
         let mut put_aside = |path: &Path| match met.insert(path.to_owned()) {
-            true => put_aside(path),
-            false => Vec::new(),
+            true if !is_in_live_draft(path) => put_aside(path),
+            _ => Vec::new(),
         };
         let roots = self.survey.iter().flat_map(|survey| &survey.roots);
         let names: Vec<Names> = roots.map(|root| Names::of(root)).collect();

@@ -50,43 +50,90 @@ struct Print {
     changed_ms: Option<i64>,
 }
 
-/// Notes that a call which began at `since_ms` wrote `path`, with leave. What is in a directory it wrote only as far as it is a copy of what
-/// lies at one of the paths that it `named`: anybody may have put something into a new directory at once.
-///
-/// Shape:  absolute, resolved. What has not changed since then is not noted.
-/// Limits: nothing is noted while no run is looked after. Files up to 1 MiB, directories up to 2,000 entries. Blocks.
-pub fn note_host_write(path: &Path, named: &[PathBuf], since_ms: i64) {
-    let mut writes = writes();
-    if writes.n_runs == 0 {
-        return;
-    }
-    let Some(prints) = look(path, &writes.keys) else {
-        return;
-    };
-    let above = path.ancestors().skip(1);
-    let above: Vec<Print> = above
-        .filter_map(|path| directory(path, &writes.keys))
-        .collect();
-    let is_new = |print: &Print| {
-        let changed = print.changed_ms;
-        changed.is_none_or(|changed_ms| changed_ms >= since_ms - TICK_MS)
-    };
-    let is_its_work = |print: &Print| print.path == path || is_copy(&print.path, path, named);
-    let written = prints.into_iter().filter(is_its_work);
-    for print in written.chain(above).filter(is_new) {
-        if writes.known.len() < PATHS_MAX || writes.known.contains_key(&print.path) {
-            writes.known.insert(print.path, print.hash);
-        }
-    }
+/// A call of the host that may write, with leave, to places that programs obey.
+#[derive(Debug)]
+pub struct HostWrite {
+    named: Vec<PathBuf>,
+    since_ms: i64,
+    /// What stood at the paths that it named and in them: a move keeps it.
+    before: HashMap<PathBuf, u64>,
 }
 
-/// Whether what stands at `path`, below `top`, is the same as at the same place below one of the paths `named`.
-fn is_copy(path: &Path, top: &Path, named: &[PathBuf]) -> bool {
-    let Ok(below) = path.strip_prefix(top) else {
-        return false;
-    };
-    let mut sources = named.iter().filter(|source| !source.starts_with(top));
-    sources.any(|source| is_same(&source.join(below), path))
+impl HostWrite {
+    /// A call that `named` these paths, absolute and resolved, and begins at `since_ms`.
+    ///
+    /// Limits: nothing is looked at while no run is looked after. Files up to 1 MiB, directories up to 2,000 entries. Blocks.
+    pub fn begin(named: Vec<PathBuf>, since_ms: i64) -> Self {
+        let keys = keys_in_use();
+        let looks = keys.iter().flat_map(|keys| {
+            let found = named.iter().filter_map(move |path| look(path, keys));
+            found.flatten()
+        });
+        let before = looks.map(|print| (print.path, print.hash)).collect();
+        Self {
+            named,
+            since_ms,
+            before,
+        }
+    }
+
+    /// Notes that the call wrote `path`. What is in a directory it wrote only as far as it stood, or still stands, at one of the paths
+    /// that it named: anybody may have put something into a new directory at once.
+    ///
+    /// Shape:  absolute, resolved. What the call neither moved nor changed is not noted.
+    /// Limits: those of [`begin`](Self::begin). Blocks.
+    pub fn note(&self, path: &Path) {
+        let Some(keys) = keys_in_use() else {
+            return;
+        };
+        let Some(prints) = look(path, &keys) else {
+            return;
+        };
+        let above = path.ancestors().skip(1);
+        let above = above.filter_map(|path| directory(path, &keys));
+        let above = above.filter(|print| self.is_new(print));
+        let is_its_work = |print: &Print| {
+            let is_written = || print.path == path || self.is_copy(&print.path, path);
+            self.is_moved(print, path) || self.is_new(print) && is_written()
+        };
+        let written = prints.into_iter().filter(is_its_work);
+        let written: Vec<Print> = written.chain(above).collect();
+        let mut writes = writes();
+        if writes.n_runs == 0 {
+            return;
+        }
+        for print in written {
+            if writes.known.len() < PATHS_MAX || writes.known.contains_key(&print.path) {
+                writes.known.insert(print.path, print.hash);
+            }
+        }
+    }
+
+    fn is_new(&self, print: &Print) -> bool {
+        let changed = print.changed_ms;
+        changed.is_none_or(|changed_ms| changed_ms >= self.since_ms - TICK_MS)
+    }
+
+    /// Whether the entry, which stands below `top` or is it, stood at the same place below one of the paths that the call named.
+    fn is_moved(&self, print: &Print, top: &Path) -> bool {
+        let mut places = self.places(&print.path, top);
+        places.any(|place| self.before.get(&place) == Some(&print.hash))
+    }
+
+    /// Whether what stands at `path`, below `top`, is the same as at the same place below one of the paths that the call named.
+    fn is_copy(&self, path: &Path, top: &Path) -> bool {
+        self.places(path, top).any(|place| is_same(&place, path))
+    }
+
+    /// The place of `path`, which lies below `top`, in each of the other paths that the call named.
+    fn places(&self, path: &Path, top: &Path) -> impl Iterator<Item = PathBuf> {
+        let below = path.strip_prefix(top).ok();
+        let sources = self
+            .named
+            .iter()
+            .filter(move |source| !source.starts_with(top));
+        sources.filter_map(move |source| Some(source.join(below?)))
+    }
 }
 
 fn is_same(one: &Path, other: &Path) -> bool {
@@ -106,9 +153,11 @@ fn is_same(one: &Path, other: &Path) -> bool {
 /// What stands at `path`, or in it, that no call wrote: of a directory with nothing but that only the directory. `None` when no call wrote
 /// what stands at `path` itself, or when too much is in it.
 pub(super) fn not_written(path: &Path) -> Option<Vec<PathBuf>> {
+    let keys = keys_in_use()?;
+    writes().known.get(path)?;
+    // Nobody waits for it.
+    let prints = look(path, &keys)?;
     let writes = writes();
-    writes.known.get(path)?;
-    let prints = look(path, &writes.keys)?;
     let other = prints
         .into_iter()
         .filter(|print| writes.known.get(&print.path) != Some(&print.hash));
@@ -134,6 +183,12 @@ impl Drop for RunMark {
             writes.known = HashMap::new();
         }
     }
+}
+
+/// The keys of hashes; none while no run is looked after.
+fn keys_in_use() -> Option<RandomState> {
+    let writes = writes();
+    (writes.n_runs > 0).then(|| writes.keys.clone())
 }
 
 fn writes() -> MutexGuard<'static, HostWrites> {

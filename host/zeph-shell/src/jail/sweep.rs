@@ -9,6 +9,7 @@ use std::fs::DirEntry;
 use std::path::{Path, PathBuf};
 
 use rustix::time::Timespec;
+use zeph_core::draft::is_in_live_draft;
 
 use super::survey::{DirectoryStamp, Survey, is_fetched, lies_in_fetched};
 use super::{doors, git};
@@ -110,6 +111,9 @@ pub(super) fn since(survey: &Survey) -> Sweep {
 
 impl Look<'_> {
     fn read(&mut self, folder: Folder) {
+        if is_in_live_draft(&folder.path) {
+            return;
+        }
         let listed = std::fs::read_dir(&folder.path).into_iter().flatten();
         let entries: Vec<DirEntry> = listed.flatten().take(self.left + 1).collect();
         if entries.len() > self.left {

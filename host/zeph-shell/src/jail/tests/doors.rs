@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use super::super::{Job, note_host_write};
+use zeph_core::draft::LiveDraft;
+
+use super::super::{HostWrite, Job};
 use super::harness::{Room, finish};
 
 /// What is left of the findings: the paths, and whether each was moved away.
@@ -194,8 +196,12 @@ fn what_came_before_a_run_is_not_its_work() {
 }
 
 /// Runs `script` beside a call of the host that does `written` with leave, and notes what it `wrote`; the paths that it names are those
-/// that it wrote, and `template`. Gives the findings: the paths, and whether each is still there.
-fn beside_a_call(script: &str, written: &str, wrote: &[&str]) -> Vec<(String, bool)> {
+/// that it wrote, and `template`, and it began at `since_ms`. Gives the findings: the paths, and whether each is still there.
+fn beside_a_call(
+    script: &str,
+    (written, since_ms): (&str, i64),
+    wrote: &[&str],
+) -> Vec<(String, bool)> {
     let room = Room::new();
     room.host("mkdir template && echo ok > template/tasks.json");
     let jail = room.jail();
@@ -210,12 +216,11 @@ fn beside_a_call(script: &str, written: &str, wrote: &[&str]) -> Vec<(String, bo
         rc: None,
         made: None,
     });
+    let paths: Vec<PathBuf> = wrote.iter().map(|path| room.work.join(path)).collect();
+    let template = std::iter::once(room.work.join("template"));
+    let call = HostWrite::begin(paths.iter().cloned().chain(template).collect(), since_ms);
     room.host(written);
-    for path in wrote {
-        let path = room.work.join(path);
-        let named = [path.clone(), room.work.join("template")];
-        note_host_write(&path, &named, 0);
-    }
+    paths.iter().for_each(|path| call.note(path));
     let found = finish(prepared.unwrap()).findings.into_iter();
     let found = found.map(|finding| {
         let path = finding.path.strip_prefix(&room.work).unwrap();
@@ -252,9 +257,45 @@ fn what_calls_wrote_with_leave_is_left_and_told() {
         // More than one look comes to a file in the uppermost directory.
         ("true", "echo ok > .envrc", ".envrc", ".envrc", true),
     ] {
-        let told = beside_a_call(script, written, &[wrote]);
+        let told = beside_a_call(script, (written, 0), &[wrote]);
         let expect = [(found.to_owned(), is_left)];
         assert_eq!(told, expect, "{script}; {written}");
+    }
+}
+
+/// What a call fills under a temporary name is its own until it has another; what others left under such a name is not.
+#[test]
+fn drafts_of_calls_that_run_are_left_alone() {
+    let draft = ".zeph-0123456789abcdef.tmp";
+    let fill = format!("mkdir -p {draft}/.vscode {draft}/sub && echo x > {draft}/sub/.envrc");
+    let lives = |is_alive: bool| {
+        let room = Room::new();
+        let live = is_alive.then(|| LiveDraft::begin(room.work.join(draft)));
+        let findings = room.run(&fill).findings;
+        drop(live);
+        (
+            findings.len(),
+            room.work.join(draft).join(".vscode").exists(),
+        )
+    };
+    assert_eq!(lives(true), (0, true));
+    assert_eq!(lives(false), (2, false));
+}
+
+/// A move changes nothing in what it moves: that it is older than the call, and gone from where it was, makes it nobody else's.
+#[test]
+fn what_calls_moved_with_leave_is_left_and_told() {
+    let moved = "mv template .vscode";
+    let moved_and_more = "mv template .vscode && echo evil > .vscode/more";
+    let other = "mv template .vscode && echo evil > .vscode/tasks.json";
+    let (task, more) = (".vscode/tasks.json", ".vscode/more");
+    for (written, found, is_left) in [
+        (moved, ".vscode", true),
+        (moved_and_more, more, false),
+        (other, task, false),
+    ] {
+        let told = beside_a_call("true", (written, i64::MAX), &[".vscode"]);
+        assert_eq!(told, [(found.to_owned(), is_left)], "{written}");
     }
 }
 
