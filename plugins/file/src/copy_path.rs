@@ -46,7 +46,7 @@ pub struct Copy {
 
 /// Runs `copy_path` within the time of `context`.
 ///
-/// Errors: a path that leads nowhere or is not granted, a destination that exists, no time left; nothing is left behind then.
+/// Errors: a path that leads nowhere or is not granted, a destination that exists, no time left; what is left behind then is named.
 pub fn run(area: &Area, args: &Args, context: &Context) -> Result<Output, ToolError> {
     let source = area.place(&args.source)?;
     let destination = area.place(&args.destination)?;
@@ -88,8 +88,9 @@ pub fn refuse_existing(destination: &AreaPath<'_>) -> Result<(), ToolError> {
     }
 }
 
-/// Copies `source` to the free name `destination`, or leaves nothing behind.
+/// Copies `source` to the free name `destination`, or leaves nothing behind that it does not name.
 ///
+/// Limits: half of the time until `end`; the rest is for taking back what was copied, or removing the source of a move.
 /// Errors: the source cannot be read, the destination not written, or the time is over.
 pub fn whole_copy(
     source: &AreaPath<'_>,
@@ -98,9 +99,10 @@ pub fn whole_copy(
     end: Deadline,
 ) -> Result<Copied, ToolError> {
     let new = temporary(destination);
+    let half = end.half();
     let copied = match kind {
-        Kind::Directory => copy_tree(source, &new, end),
-        Kind::File => copy_file(source, &new, end).map(|bytes| Copied {
+        Kind::Directory => copy_tree(source, &new, half),
+        Kind::File => copy_file(source, &new, half).map(|bytes| Copied {
             files: 1,
             bytes,
             ..Copied::default()
@@ -119,14 +121,29 @@ pub fn whole_copy(
         })
     });
     named.map_err(|broken| {
-        remove(&new, None);
+        let left = take_back(&new, end);
         // The model knows the destination, not the name the copy had while it grew.
         let place = match broken.place.absolute().starts_with(&new.absolute()) {
             true => destination,
             false => &broken.place,
         };
-        explain(place, broken.done, &broken.error)
+        let mut error = explain(place, broken.done, &broken.error);
+        error.message.push_str(&left);
+        error
     })
+}
+
+/// Removes the copy at `new` until `end`. What is said of what is left of it: nothing when all is gone.
+pub fn take_back(new: &AreaPath<'_>, end: Deadline) -> String {
+    let removed = remove(new, end);
+    let is_absent = || new.root().stat(new.relative(), Links::Keep).is_err();
+    match removed.is_late || removed.n_failed > 0 {
+        true if !is_absent() => format!(
+            "; a part of the copy is left at `{}`: delete it",
+            new.shown()
+        ),
+        _ => String::new(),
+    }
 }
 
 fn output(source: &AreaPath<'_>, destination: &AreaPath<'_>, copied: Copied) -> Output {

@@ -63,7 +63,7 @@ pub fn run(area: &Area, args: &Args, context: &Context) -> Result<Output, ToolEr
             Err(error) => Err(explain(&place, "deleted", &error)),
         };
     }
-    let removed = tree::remove(&place, Some(Deadline::of(context)));
+    let removed = tree::remove(&place, Deadline::of(context));
     match removed.n_failed {
         0 if removed.is_late => Err(late(&place, &removed)),
         0 => Ok(output(&place, &removed)),

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use zeph_plugin::{Context, Output, ToolError};
 
 use crate::area::{Area, AreaPath};
-use crate::copy_path::{refuse_existing, whole_copy};
+use crate::copy_path::{refuse_existing, take_back, whole_copy};
 use crate::deadline::{Deadline, TIME_OVER};
 use crate::delete_path::refuse_root;
 use crate::refusal::{explain, missing};
@@ -101,14 +101,14 @@ fn by_copy(
     let copied = whole_copy(source, kind, destination, end)?;
     let (from, to) = (source.shown(), destination.shown());
     if copied.skipped > 0 {
-        tree::remove(destination, None);
+        let left = take_back(destination, end);
         let entries = counted(copied.skipped, "entry", "entries");
         return Err(ToolError::permanent(format!(
             "`{from}` lies on another file system and holds {entries} that cannot be copied there (links out of it, special \
-             files, or names that are not UTF-8); nothing was moved"
+             files, or names that are not UTF-8); nothing was moved{left}"
         )));
     }
-    let removed = tree::remove_copied(source, &copied, Some(end));
+    let removed = tree::remove_copied(source, &copied, end);
     let (kind, why) = match removed.failures.first() {
         Some((path, error)) => (error.kind(), format!("`{path}` could not be deleted")),
         None if removed.is_late => (ErrorKind::TimedOut, TIME_OVER.to_owned()),

@@ -221,7 +221,7 @@ fn stays_inside(below: &str, target: &str) -> bool {
 
 /// Removes what stands at `top` until `end`: a file, a link itself, or a directory with all it holds. Of a directory that holds what
 /// cannot be removed, as far as that shows before, nothing is.
-pub fn remove(top: &AreaPath<'_>, end: Option<Deadline>) -> RemovalReport {
+pub fn remove(top: &AreaPath<'_>, end: Deadline) -> RemovalReport {
     let mut removed = RemovalReport::default();
     match top.root().stat(top.relative(), Links::Keep) {
         Ok(stat) if stat.kind == Kind::Directory => remove_directory(top, end, &mut removed),
@@ -232,7 +232,7 @@ pub fn remove(top: &AreaPath<'_>, end: Option<Deadline>) -> RemovalReport {
 }
 
 /// Removes what was copied from `top` until `end`, and nothing that another program has put there since.
-pub fn remove_copied(top: &AreaPath<'_>, copied: &Copied, end: Option<Deadline>) -> RemovalReport {
+pub fn remove_copied(top: &AreaPath<'_>, copied: &Copied, end: Deadline) -> RemovalReport {
     let mut removed = RemovalReport::default();
     if copied.branches.is_empty() {
         removed.file(top);
@@ -241,13 +241,13 @@ pub fn remove_copied(top: &AreaPath<'_>, copied: &Copied, end: Option<Deadline>)
     removed
 }
 
-fn remove_directory(top: &AreaPath<'_>, end: Option<Deadline>, removed: &mut RemovalReport) {
+fn remove_directory(top: &AreaPath<'_>, end: Deadline, removed: &mut RemovalReport) {
     // The host looks what is in one that is not empty, and refuses it when it must keep something of that.
     match top.root().remove_directory(top.relative()) {
         Ok(()) => removed.directories += 1,
         Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => {
             // A tree that takes longer to look through gets smaller by each call.
-            let (leaves, branches) = look_through(top, end.map(Deadline::half), removed);
+            let (leaves, branches) = look_through(top, end.half(), removed);
             if removed.n_failed == 0 {
                 removed.tree(top, &leaves, &branches, end);
             }
@@ -260,14 +260,14 @@ fn remove_directory(top: &AreaPath<'_>, end: Option<Deadline>, removed: &mut Rem
 /// removing it: what cannot be listed, and names that cannot be said.
 fn look_through(
     top: &AreaPath<'_>,
-    end: Option<Deadline>,
+    end: Deadline,
     removed: &mut RemovalReport,
 ) -> (Vec<String>, Vec<String>) {
     let (mut leaves, mut branches) = (Vec::new(), vec![String::new()]);
     let mut idx = 0;
     while let Some(below) = branches.get(idx).cloned() {
         idx += 1;
-        if end.is_some_and(Deadline::is_over) {
+        if end.is_over() {
             removed.is_late = true;
             break;
         }
@@ -322,15 +322,9 @@ impl RemovalReport {
     }
 
     /// Removes the `leaves` below `top`, then its `branches`, until `end`.
-    fn tree(
-        &mut self,
-        top: &AreaPath<'_>,
-        leaves: &[String],
-        branches: &[String],
-        end: Option<Deadline>,
-    ) {
+    fn tree(&mut self, top: &AreaPath<'_>, leaves: &[String], branches: &[String], end: Deadline) {
         for below in leaves {
-            if end.is_some_and(Deadline::is_over) {
+            if end.is_over() {
                 self.is_late = true;
                 return;
             }
@@ -340,9 +334,9 @@ impl RemovalReport {
     }
 
     /// Removes directories below `top`, each of which stands before those in it.
-    fn directories(&mut self, top: &AreaPath<'_>, paths: &[String], end: Option<Deadline>) {
+    fn directories(&mut self, top: &AreaPath<'_>, paths: &[String], end: Deadline) {
         for below in paths.iter().rev() {
-            if end.is_some_and(Deadline::is_over) {
+            if end.is_over() {
                 self.is_late = true;
                 return;
             }

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use crate::deadline::Deadline;
 use crate::fixture::{Fixture, args, context};
 
 fn told(fixture: &Fixture, source: &str, destination: &str) -> String {
@@ -95,6 +96,24 @@ fn refusals_leave_nothing() {
     let too_long = told(&fixture, "d", &format!("new/{}", "n".repeat(300)));
     assert!(too_long.starts_with("permanent: "), "{too_long}");
     assert_eq!(fixture.tree(), ["d/", "d/a", "f"]);
+}
+
+/// What a call has no time to take back is named, so that somebody can.
+#[test]
+fn what_is_left_of_a_copy_is_named() {
+    let fixture = Fixture::new(&[("copy/a", "1"), ("copy/b/c", "2")]);
+    let copy = fixture.area.place("copy").unwrap();
+    let at = |remaining_ms| {
+        let context = zeph_plugin::Context {
+            remaining_ms,
+            ..context()
+        };
+        super::take_back(&copy, Deadline::of(&context))
+    };
+    assert_eq!(at(0), "; a part of the copy is left at `copy`: delete it");
+    assert_eq!(at(60_000), "");
+    assert_eq!(fixture.tree(), [""; 0]);
+    assert_eq!(at(60_000), "");
 }
 
 #[test]

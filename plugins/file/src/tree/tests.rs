@@ -13,7 +13,7 @@ fn what_was_not_copied_is_not_removed() {
         .into();
     let copied = copy_tree(&from, &to, Deadline::of(&context())).unwrap();
     fixture.put("d/a/new", b"3");
-    let removed = remove_copied(&from, &copied, None);
+    let removed = remove_copied(&from, &copied, Deadline::of(&context()));
     let failures: Vec<&str> = removed
         .failures
         .iter()
