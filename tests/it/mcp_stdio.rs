@@ -90,6 +90,30 @@ fn what_a_rule_hides_is_not_offered() {
 }
 
 #[test]
+fn a_call_of_what_a_rule_hides_is_refused_recorded_and_counted() {
+    for rules in [
+        "[tools.scoped]\nenabled = true\ndenied_tools = [\"bash\"]\n",
+        "[[tools.permissions.bash]]\npattern = \"*\"\naction = \"deny\"\n",
+    ] {
+        let product = Product::new();
+        product.user_config(rules);
+        let quota = ["--set", "tools.max_tool_calls_per_session=2"];
+        let mut client = McpClient::legacy(&product, &quota, &json!({}));
+        for _ in 0..2 {
+            let refused = client.call("bash", json!({"command": "true"}));
+            let error = &refused["structuredContent"]["error"];
+            assert_eq!(error["category"], "policy_blocked", "{refused}");
+        }
+        let over = client.call("list_directory", json!({"path": "."}));
+        assert_eq!(over["isError"], true, "the quota is used up: {over}");
+        drop(client);
+        let records = product.run(&["audit", "query", "--json"]).json_lines();
+        let of_bash = records.iter().filter(|record| record["tool"] == "bash");
+        assert_eq!(of_bash.count(), 2, "{records:?}");
+    }
+}
+
+#[test]
 fn failures_are_results_with_their_block_and_their_data() {
     let product = Product::new();
     for mut client in McpClient::each(&product, &[]) {

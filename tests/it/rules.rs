@@ -274,3 +274,18 @@ fn a_deny_rule_holds_in_every_form_of_a_command() {
     assert_eq!(answer(&answers, 8)["status"], "ok", "{answers:?}");
     assert!(product.work.join("kept/x").exists());
 }
+
+#[test]
+fn a_denied_tool_is_refused_whatever_its_arguments_are() {
+    for rules in [
+        "[tools.scoped]\nenabled = true\ndenied_tools = [\"bash\"]\n",
+        "[[tools.permissions.bash]]\npattern = \"*\"\naction = \"deny\"\n",
+    ] {
+        let product = configured(rules);
+        for command in ["call", "explain"] {
+            let ran = product.run(&[command, "bash", "command=echo hi"]);
+            assert_eq!(ran.code, Some(4), "{command}, {rules}: {ran:?}");
+            assert!(!ran.stderr.contains("missing required"), "{ran:?}");
+        }
+    }
+}

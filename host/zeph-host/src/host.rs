@@ -269,13 +269,22 @@ impl Host {
 
     /// The tools of this moment, without those that no rule lets run.
     pub(crate) fn catalog(&self) -> Arc<Catalog> {
-        let catalog = Arc::clone(&self.0.offers.now().catalog);
-        let is_hidden = |tool: &Tool| self.0.authoriser.policy.hides(tool);
-        let hides_any = catalog.tools().any(is_hidden);
+        let catalog = self.whole_catalog();
+        let hides_any = catalog.tools().any(|tool| self.hides(tool));
         match hides_any {
-            true => Arc::new(catalog.without(is_hidden)),
+            true => Arc::new(catalog.without(|tool| self.hides(tool))),
             false => catalog,
         }
+    }
+
+    /// Every tool of this moment: also those that no rule lets run, whose calls are refused and recorded as such.
+    pub(crate) fn whole_catalog(&self) -> Arc<Catalog> {
+        Arc::clone(&self.0.offers.now().catalog)
+    }
+
+    /// Whether no rule lets a call of this tool run.
+    pub(crate) fn hides(&self, tool: &Tool) -> bool {
+        self.0.authoriser.policy.hides(tool)
     }
 
     /// Follows the tools: plugins come, change and go while the host runs.

@@ -152,11 +152,12 @@ pub(super) async fn typed_arguments(
     name: &str,
     given: &[String],
 ) -> Result<Value, CliError> {
-    if host.catalog().resolve(name).is_err() {
+    if host.whole_catalog().resolve(name).is_err() {
         // It may belong to a plugin that is loaded for the first time.
         host.settled().await;
     }
-    let tools = host.catalog();
+    // A tool that is denied too: that the rules deny it is for the call itself to say.
+    let tools = host.whole_catalog();
     let Ok(tool) = tools.resolve(name) else {
         return Ok(Value::Null);
     };

@@ -121,14 +121,14 @@ async fn serve_lines(
             Signal::ExternalBreak(_) => return Ok(Left::Interrupted(ending.came())),
             _ => continue,
         };
-        let mut tools = host.catalog();
-        let mut typed = prompt_input::read(&line, &tools);
+        // A call of a tool that is denied is made too, and says so.
+        let mut typed = prompt_input::read(&line, &host.whole_catalog());
         if typed.is_err() && !host.plugins().is_settled {
             // It may name a tool whose plugin is still being compiled.
             host.settled().await;
-            tools = host.catalog();
-            typed = prompt_input::read(&line, &tools);
+            typed = prompt_input::read(&line, &host.whole_catalog());
         }
+        let tools = host.catalog();
         match typed {
             Ok(PromptInput::Nothing) => {}
             Ok(PromptInput::Quit) => return Ok(Left::Asked),

@@ -33,6 +33,8 @@ pub(crate) struct ListedTool {
     pub(crate) tool: Tool,
     pub(crate) described: McpTool,
     pub(crate) output: Option<OutputSchema>,
+    /// Whether no rule lets it run. Then it is listed for nobody, and a call of it is refused and recorded like any other that rules deny.
+    pub(super) is_hidden: bool,
 }
 
 impl ListedTool {
@@ -42,6 +44,7 @@ impl ListedTool {
             tool: tool.clone(),
             described: described(tool, exposed, output.as_ref()),
             output,
+            is_hidden: false,
         }
     }
 
@@ -68,34 +71,49 @@ impl ListedTool {
             tool: tool.clone(),
             described: shown,
             output,
+            is_hidden: false,
         }
     }
 
-    /// Whether a caller may see and call it.
+    /// The tool, hidden when no rule lets it run.
+    pub(super) fn hidden_by(self, is_hidden: impl Fn(&Tool) -> bool) -> Self {
+        Self {
+            is_hidden: is_hidden(&self.tool),
+            ..self
+        }
+    }
+
+    /// Whether the token of a caller lets it call the tool.
     pub(crate) fn is_of(&self, subset: &ToolSubset) -> bool {
         subset.has(self.tool.name.as_str(), &self.tool.qualified_name())
     }
 }
 
 impl Listed {
-    fn new(generation: u64, catalog: Arc<Catalog>) -> Self {
+    fn new(generation: u64, catalog: Arc<Catalog>, is_hidden: impl Fn(&Tool) -> bool) -> Self {
         let names = ExposedNames::of(catalog.tools(), &search::RESERVED);
         let named = catalog.tools().filter_map(|tool| {
             let exposed = names.exposed(&tool.name)?;
-            Some(ListedTool::of(tool, exposed))
+            Some(ListedTool::of(tool, exposed).hidden_by(&is_hidden))
         });
         Self::sorted(generation, named.collect(), Some(Arc::clone(&catalog)))
     }
 
     /// The tools of a native server, and the one that reads back what was cut of their results.
-    fn native(generation: u64, catalog: &Catalog, native: &NativeServer) -> Self {
+    fn native(
+        generation: u64,
+        catalog: &Catalog,
+        native: &NativeServer,
+        is_hidden: impl Fn(&Tool) -> bool,
+    ) -> Self {
         let mut tools = native.tools();
         let is_free = tools
             .iter()
             .all(|tool| tool.described.name != builtin::READ_OVERFLOW);
         let reader = catalog.resolve(builtin::READ_OVERFLOW).ok();
         let reader = reader.filter(|_| is_free);
-        tools.extend(reader.map(|tool| ListedTool::of(tool, builtin::READ_OVERFLOW)));
+        let named = |tool| ListedTool::of(tool, builtin::READ_OVERFLOW).hidden_by(is_hidden);
+        tools.extend(reader.map(named));
         Self::sorted(generation, tools, None)
     }
 
@@ -108,12 +126,13 @@ impl Listed {
         }
     }
 
-    /// Those of a caller, in order.
+    /// Those that a caller sees, in order.
     pub(crate) fn of(&self, subset: &ToolSubset) -> impl Iterator<Item = &ListedTool> {
-        self.tools.iter().filter(|tool| tool.is_of(subset))
+        let is_seen = |tool: &&ListedTool| !tool.is_hidden && tool.is_of(subset);
+        self.tools.iter().filter(is_seen)
     }
 
-    /// The tool that a request names: as it is exposed, as it is in the catalog, or as `plugin__tool`.
+    /// The tool that a request names: as it is exposed, as it is in the catalog, or as `plugin__tool`. Also one that is hidden.
     pub(crate) fn find(&self, name: &str) -> Option<&ListedTool> {
         let exposed = self
             .tools
@@ -184,14 +203,48 @@ impl Lists {
         match kept.as_ref() {
             Some(listed) if listed.generation == generation => Arc::clone(listed),
             _ => {
-                let catalog = host.catalog();
+                let catalog = host.whole_catalog();
+                let is_hidden = |tool: &Tool| host.hides(tool);
                 let listed = Arc::new(match &self.native {
-                    None => Listed::new(generation, catalog),
-                    Some(native) => Listed::native(generation, &catalog, native),
+                    None => Listed::new(generation, catalog, is_hidden),
+                    Some(native) => Listed::native(generation, &catalog, native, is_hidden),
                 });
                 *kept = Some(Arc::clone(&listed));
                 listed
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use zeph_core::catalog::Catalog;
+    use zeph_core::tool::Tool;
+    use zeph_mcp::subset::ToolSubset;
+
+    use super::Listed;
+    use crate::builtin;
+
+    #[test]
+    fn a_hidden_tool_is_found_and_listed_for_nobody() {
+        let reader = builtin::READ_OVERFLOW;
+        let catalog = Arc::new(Catalog::new(builtin::tools()).unwrap());
+        for hides in [false, true] {
+            let is_hidden = |tool: &Tool| hides && tool.name.as_str() == reader;
+            let listed = Listed::new(1, Arc::clone(&catalog), is_hidden);
+            let is_listed = |subset| {
+                let mut tools = listed.of(subset);
+                tools.any(|tool| tool.tool.name.as_str() == reader)
+            };
+            assert_eq!(is_listed(&ToolSubset::ALL), !hides);
+            assert_eq!(listed.find(reader).map(|tool| tool.is_hidden), Some(hides));
+            let none = ToolSubset::none();
+            assert!(!is_listed(&none));
+            assert!(!listed.find(reader).unwrap().is_of(&none));
+            let told = listed.not_found(&ToolSubset::ALL, false, "no_such_tool");
+            assert!(!hides || !told.contains(reader), "{told}");
         }
     }
 }

@@ -158,7 +158,7 @@ impl NativeServer {
         }
     }
 
-    /// Its tools; none while it is off.
+    /// Its tools, those too that no rule lets run; none while it is off.
     pub(super) fn tools(&self) -> Vec<ListedTool> {
         let Some(standing) = self.standing() else {
             return Vec::new();
@@ -166,14 +166,15 @@ impl NativeServer {
         let Some(definitions) = &standing.definitions else {
             return Vec::new();
         };
-        let catalog = self.host.catalog();
-        // One that no rule lets run is not in the catalog.
+        let catalog = self.host.whole_catalog();
+        // One whose name is taken is not in the catalog.
         let is_offered =
             |offered: &&OfferedTool| catalog.resolve(offered.tool.name.as_str()).is_ok();
         let offered = standing.tools.iter().filter(is_offered);
         let listed = offered.filter_map(|offered| {
             let definition = definitions.tool(offered.own_name())?;
-            Some(ListedTool::native(offered, definition))
+            let tool = ListedTool::native(offered, definition);
+            Some(tool.hidden_by(|tool| self.host.hides(tool)))
         });
         listed.collect()
     }
