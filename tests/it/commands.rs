@@ -281,6 +281,31 @@ fn a_turn_carries_directory_and_variables_on() {
 }
 
 #[test]
+fn a_call_at_the_terminal_waits_for_what_it_began_in_the_background() {
+    let product = Product::new();
+    let call = |command: &str, more: &[&str]| {
+        let command = format!("command={command}");
+        let args = ["call", "bash", &command, "background=true"];
+        product.run(&[&args[..], more].concat())
+    };
+    let failed = call("echo finished; touch gone; exit 3", &[]);
+    assert_eq!(failed.code, Some(3), "{failed:?}");
+    assert!(failed.stdout.contains("finished"), "{failed:?}");
+    assert!(product.work.join("gone").exists());
+    let done = call("echo finished", &["--output", "json"]);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let answers = done.json_lines();
+    assert_eq!(answers.len(), 1, "{answers:?}");
+    assert_eq!(answers[0]["text"], "finished\n", "{answers:?}");
+    let none = call(
+        "echo finished",
+        &["--set", "tools.shell.max_background_runs=0"],
+    );
+    assert_eq!(none.code, Some(1), "{none:?}");
+    assert!(none.stderr.contains("max_background_runs"), "{none:?}");
+}
+
+#[test]
 fn the_end_of_a_background_run_is_told_with_the_next_turn() {
     let product = Product::new();
     let mut host = product.start(&["--allow", "bash", "--jobs", "1"]);

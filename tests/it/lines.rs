@@ -269,3 +269,48 @@ fn an_interrupt_answers_what_runs_as_cancelled() {
         .count();
     assert!(cancelled > 0, "{rest:#?}");
 }
+
+#[test]
+fn the_end_of_the_input_ends_and_tells_what_runs_in_the_background() {
+    let product = Product::new();
+    let mut host = product.start(&["--allow", "bash", "--jobs", "1"]);
+    let mut input = host.stdin.take().unwrap();
+    let mut lines = BufReader::new(host.stdout.take().unwrap()).lines();
+    let mut call = |tool: &str, params: Value| -> Value {
+        let line = json!({"id": 1, "turn": "a", "tool": tool, "params": params});
+        writeln!(input, "{line}").unwrap();
+        serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap()
+    };
+    let mut begin = |command: &str| {
+        let begun = call("bash", json!({"command": command, "background": true}));
+        begun["structured"]["run_id"].as_str().unwrap().to_owned()
+    };
+    let ended = begin("echo finished; exit 3");
+    let ending = begin("sleep 1000");
+    // Within the turn nothing is told; the list says when it has ended.
+    while call("list_runs", json!({}))["text"]
+        .as_str()
+        .unwrap()
+        .contains(&ended)
+    {}
+    drop(input);
+    let told: Vec<Value> = lines
+        .map(|line| serde_json::from_str(&line.unwrap()).unwrap())
+        .collect();
+    assert!(host.wait().unwrap().success());
+    assert_eq!(told.len(), 2, "{told:?}");
+    for (run_id, code, words) in [
+        (&ended, "3", "\nfinished\n"),
+        (&ending, "null", "[terminated by shutdown]"),
+    ] {
+        let header = format!("[background complete] run_id={run_id} exit_code={code}\n");
+        let is_it = |line: &&Value| line["text"].as_str().unwrap().starts_with(&header);
+        let line = told.iter().find(is_it);
+        let line = line.unwrap_or_else(|| panic!("{header} in {told:?}"));
+        assert_eq!(line["role"], "user");
+        assert!(line["text"].as_str().unwrap().contains(words), "{line}");
+        let records = product.run(&["audit", "query", "--json"]).json_lines();
+        let is_it = |record: &&Value| record["correlation_id"] == run_id.as_str();
+        assert!(records.iter().any(|record| is_it(&record)), "{records:?}");
+    }
+}

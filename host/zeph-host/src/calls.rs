@@ -26,6 +26,7 @@ use zeph_core::server::ServerTool;
 use zeph_engine::{Cancel, Listener};
 use zeph_plugins::refusal::GrantRequest;
 use zeph_shell::run::OutputListener;
+use zeph_shell::tools::BASH;
 use zeph_store::WorkHold;
 
 use crate::approval::ApprovalPrompt;
@@ -140,6 +141,13 @@ impl CallReport {
         }
     }
 
+    /// The run that a call of `tool` began in the background.
+    pub(crate) fn begun_run(&self, tool: &str) -> Option<Uuid> {
+        let is_begin = tool == BASH && self.output.outcome == Outcome::Done;
+        let structured = self.output.structured.as_ref().filter(|_| is_begin)?;
+        structured.get("run_id")?.as_str()?.parse().ok()
+    }
+
     /// All that a model is to read of it: what ended in the background meanwhile, then the result.
     pub fn for_model(&self) -> String {
         let texts = self.messages.iter().chain([&self.output.text]);
@@ -226,6 +234,13 @@ impl<K> RunningCalls<K> {
         let (host, session) = (self.host.clone(), session.clone());
         self.tasks
             .spawn(async move { TaskEnd::Told(host.take_completed(&session).await) });
+    }
+
+    /// Ends what runs in the background of `session`. It takes a job like a call.
+    pub(crate) fn end_runs(&mut self, session: &Session) {
+        let (host, session) = (self.host.clone(), session.clone());
+        self.tasks
+            .spawn(async move { TaskEnd::Told(host.end_runs(&session).await) });
     }
 
     /// Cancels the running calls that `is_meant` picks. Returns how many that are.

@@ -308,6 +308,14 @@ impl Host {
         pipeline::tell(&self.0, session).await
     }
 
+    /// Ends what runs in the background of `session`, whose door closes: each end is recorded. Returns those that were not told yet, as
+    /// messages.
+    ///
+    /// Limits: as [`Session::close`].
+    pub(crate) async fn end_runs(&self, session: &Session) -> Vec<String> {
+        pipeline::end_runs(&self.0, session).await
+    }
+
     /// Waits for the end of a command in the background of `session`; `None` when it was told before.
     pub(crate) async fn ended_run(&self, session: &Session, run_id: Uuid) -> Option<ToolOutput> {
         pipeline::ended_run(&self.0, session, run_id).await

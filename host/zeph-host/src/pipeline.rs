@@ -26,6 +26,7 @@ use zeph_core::redact::Redactor;
 use zeph_core::tool::Tool;
 use zeph_engine::Cancel;
 use zeph_plugins::rights::RightsSource;
+use zeph_shell::background::BackgroundEnd;
 use zeph_store::{BeginRecord, ObservedDecision, SingleUseRights, TrustState};
 
 use self::execution::{RunResult, edited};
@@ -228,8 +229,18 @@ pub(crate) async fn tell(host: &Rooms, session: &Session) -> Vec<String> {
     if session.is_of_plugin() {
         return Vec::new();
     }
+    told(host, session, session.shell().take_completed()).await
+}
+
+/// Ends what runs in the background of `session`, whose door closes. Returns every end that was not told yet.
+pub(crate) async fn end_runs(host: &Rooms, session: &Session) -> Vec<String> {
+    session.close().await;
+    told(host, session, session.shell().commands().take_completed()).await
+}
+
+async fn told(host: &Rooms, session: &Session, ended: Vec<BackgroundEnd>) -> Vec<String> {
     let mut messages = session.take_untold();
-    for completed in session.shell().take_completed() {
+    for completed in ended {
         let ended = BackgroundResult::from(completed);
         let mut header = ended.header.clone();
         let output = end_of(host, session, ended).await;

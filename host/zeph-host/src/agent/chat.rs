@@ -32,6 +32,7 @@ use super::approver::{Approver, Asked};
 use super::begin::{self, AgentStart, HostAgent};
 use crate::host::Host;
 use crate::run::interrupt::{Interruption, Interrupts};
+use crate::run::render::escape;
 
 pub(crate) use self::input::is_dumb;
 
@@ -105,7 +106,10 @@ pub(crate) async fn serve(
         };
         chat.greet();
         let next = chat.talk(&mut terminal, interrupts).await;
-        chat.agent.host().session().close().await;
+        let tools = chat.agent.host();
+        let ends = tools.host().end_runs(tools.session()).await;
+        let show = |end: &String| chat.screen.say(&format!("{}\n", escape(end)));
+        ends.iter().for_each(show);
         // The model that `/model` chose stays in use.
         provider = Arc::clone(chat.agent.provider());
         match next? {

@@ -78,7 +78,9 @@ pub(crate) async fn run(
             }
         }
     };
-    agent.host().session().close().await;
+    let tools = agent.host();
+    let ends = tools.host().end_runs(tools.session()).await;
+    ends.iter().for_each(|end| output.notice(end));
     output.finish(agent, end, interruption)
 }
 

@@ -4,6 +4,7 @@ mod loose;
 
 use std::fs::File;
 use std::io::{self, IsTerminal as _, Read};
+use std::time::Instant;
 
 use serde_json::{Map, Value};
 use zeph_core::call::ToolRequest;
@@ -79,6 +80,7 @@ pub(super) fn run(context: &Context, options: CallArgs) -> Result<Exit, CliError
             .map_err(|error| CliError::internal("signals cannot be heard").because(error))?;
         let request = one::typed(&tool, arguments);
         let called = answered(&host, &session, request, &mut interrupts).await?;
+        let called = followed(&host, &session, (&tool, called), &mut interrupts).await;
         let exit = exit(&called);
         if let Some(report) = &called.report {
             print(report, options.output)?;
@@ -117,6 +119,39 @@ async fn answered(
                 request.answers = Some(answers);
             }
             _ => return Ok(called),
+        }
+    }
+}
+
+/// Waits for the command that the call began in the background: there is no later call to tell its end with. The first signal ends it.
+async fn followed(
+    host: &Host,
+    session: &Session,
+    (tool, mut called): (&str, SingleCallEnd),
+    interrupts: &mut Interrupts,
+) -> SingleCallEnd {
+    let Some(report) = &mut called.report else {
+        return called;
+    };
+    let Some(run_id) = report.begun_run(tool) else {
+        return called;
+    };
+    let since = Instant::now();
+    let mut ended = std::pin::pin!(host.ended_run(session, run_id));
+    loop {
+        tokio::select! {
+            biased;
+            output = &mut ended => {
+                report.output = output.unwrap_or_else(|| report.output.clone());
+                report.duration += since.elapsed();
+                return called;
+            }
+            signal = interrupts.next() => {
+                if called.interruption.replace(signal).is_some() {
+                    return SingleCallEnd { report: None, ..called };
+                }
+                session.close().await;
+            }
         }
     }
 }

@@ -80,7 +80,7 @@ async fn stdio(
 ) -> Result<Exit, CliError> {
     let principal = Principal::Model { caller_id: None };
     let session = host.open_session(options.conversation, principal).await?;
-    let conversation = Conversation::new(session);
+    let conversation = Conversation::new(host, session);
     let server = Server::new(host);
     match stdio::serve(&server, conversation, ends).await {
         Ok(Ended::AtEnd) => Ok(Exit::Success),

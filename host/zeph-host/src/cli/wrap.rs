@@ -87,7 +87,7 @@ async fn serve(
 ) -> Result<Exit, CliError> {
     let principal = Principal::Model { caller_id: None };
     let session = host.open_session(None, principal).await?;
-    let conversation = Conversation::new(session);
+    let conversation = Conversation::new(host, session);
     let server = Server::of_native(host, native);
     match stdio::serve(
         &server,

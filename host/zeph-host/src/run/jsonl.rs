@@ -2,7 +2,8 @@
 //!
 //! One loop owns everything: it starts calls while fewer than `jobs` run, passes answers on, and hears cancels, signals
 //! and a closed output. Input is read only while little waits, so memory is bounded whatever comes in. A call that runs
-//! is never dropped: it is cancelled and its end awaited, so that its audit row is completed.
+//! is never dropped: it is cancelled and its end awaited, so that its audit row is completed. After the last call, what runs in the
+//! background is ended and told.
 
 pub(crate) mod answer;
 mod calls;
@@ -42,7 +43,7 @@ pub(crate) struct JsonLinesOptions {
 /// How the door was closed.
 #[derive(Debug)]
 pub(crate) enum JsonLinesEnd {
-    /// The input ended, and everything was answered.
+    /// The input ended, and everything was answered and ended.
     AtEnd,
     /// A signal came; every call was cancelled and answered, unless a second signal came.
     Interrupted(Interruption),
@@ -73,6 +74,7 @@ pub(crate) async fn serve(
         let is_reading = ended.is_none();
         if !is_reading {
             draining.cancel();
+            calls.end_runs();
         }
         if !is_reading && calls.is_done() {
             break;

@@ -99,11 +99,15 @@ pub(crate) async fn serve(
     ));
     let watches = (&terminal, &ending);
     let left = serve_lines(host, session, &options, &mut editor, watches, interrupts).await;
-    match terminal.is_lost() {
+    let ends = host.end_runs(session).await;
+    if terminal.is_lost() {
         // Whatever went wrong then went wrong because of it.
-        true => Ok(Left::Interrupted(Interruption::HangUp)),
-        false => left,
+        return Ok(Left::Interrupted(Interruption::HangUp));
     }
+    for end in ends {
+        print(&format!("{}\n", escape(&end)))?;
+    }
+    left
 }
 
 async fn serve_lines(

@@ -131,7 +131,7 @@ async fn call(
             calling.await
         }
     };
-    session.close().await;
+    drop(host.end_runs(session).await);
     match &report.output.outcome {
         Outcome::Done => (RunState::Done, String::new()),
         Outcome::Failed(failure) => ended(failure),
@@ -194,7 +194,7 @@ async fn told(
         session.hear_named(named);
     }
     let end = agent.turn(user, &Unheard, stop).await;
-    agent.host().session().close().await;
+    drop(host.end_runs(agent.host().session()).await);
     let text = one_line(&end.text, NOTE_CHARS_MAX);
     match &end.status {
         TurnStatus::Done if end.needs_approval => (RunState::Refused, text),

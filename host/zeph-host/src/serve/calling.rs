@@ -162,7 +162,8 @@ impl Calling {
             }
         };
         drop(open);
-        let run_id = may_outlive.then(|| self.run_of(&attempt)).flatten();
+        let begun_run = || attempt.report.begun_run(&self.request.tool);
+        let run_id = may_outlive.then(begun_run).flatten();
         let attempt = match run_id {
             Some(run_id) => match self.follow(run_id, attempt, tasks).await {
                 Ok(task) => return Ok(Reply::Task(task)),

@@ -43,6 +43,7 @@ const ASKED_MAX: usize = 64;
 /// A conversation that is open. Requests hold it while they use it.
 #[derive(Debug)]
 pub(crate) struct Conversation {
+    host: Host,
     session: Session,
     owner: Owner,
     /// Cancelled when what let its caller in is revoked.
@@ -70,12 +71,13 @@ pub(super) enum Naming {
 
 impl Conversation {
     /// The one of a process.
-    pub(crate) fn new(session: Session) -> Self {
-        Self::named(session, &Caller::default(), Naming::Own)
+    pub(crate) fn new(host: &Host, session: Session) -> Self {
+        Self::named((host, session), &Caller::default(), Naming::Own)
     }
 
-    fn named(session: Session, caller: &Caller, naming: Naming) -> Self {
+    fn named((host, session): (&Host, Session), caller: &Caller, naming: Naming) -> Self {
         Self {
+            host: host.clone(),
             naming,
             session,
             owner: owner(caller),
@@ -168,7 +170,9 @@ impl Conversation {
 
     /// Ends what runs in its background. The caller waits for that, also when it was asked for before.
     pub(crate) async fn close(&self) {
-        self.closed.get_or_init(|| self.session.close()).await;
+        // Nobody can be told of it any more.
+        let end = || async { drop(self.host.end_runs(&self.session).await) };
+        self.closed.get_or_init(end).await;
     }
 }
 
@@ -274,7 +278,7 @@ impl Conversations {
     ) -> Result<Arc<Conversation>, NoConversation> {
         let session = session(host, None, caller);
         let session = session.with_workspace(own_workspace(host));
-        self.insert(Conversation::named(session, caller, naming), caller)
+        self.insert(Conversation::named((host, session), caller, naming), caller)
     }
 
     /// Goes on with one that `caller` began here or at another replica, and that has not ended.
@@ -302,7 +306,7 @@ impl Conversations {
         let session = session(host, Some(handle.conversation), caller);
         let session = session.with_workspace(workspace_of(host, &handle.home));
         let naming = Naming::Shared(Arc::clone(&handle.home));
-        self.insert(Conversation::named(session, caller, naming), caller)
+        self.insert(Conversation::named((host, session), caller, naming), caller)
     }
 
     /// The conversation of an output that `caller` has at any replica, for one request.
@@ -318,7 +322,11 @@ impl Conversations {
         Ok(id.map(|id| {
             let session = session(host, Some(id), caller);
             let session = session.with_workspace(SessionWorkspace::Nowhere);
-            Arc::new(Conversation::named(session, caller, Naming::Nameless))
+            Arc::new(Conversation::named(
+                (host, session),
+                caller,
+                Naming::Nameless,
+            ))
         }))
     }
 
@@ -356,7 +364,7 @@ impl Conversations {
                 Naming::Nameless,
             ),
         };
-        Arc::new(Conversation::named(session, caller, naming))
+        Arc::new(Conversation::named((host, session), caller, naming))
     }
 
     /// Opens a conversation, unless another request has opened the same.

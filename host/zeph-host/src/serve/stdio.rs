@@ -74,7 +74,7 @@ pub(crate) async fn serve(
         server.close().await;
         // The answers to the calls that were just cancelled.
         serving.join_next().await;
-        session.close().await;
+        drop(server.0.host.end_runs(&session).await);
     };
     tokio::select! {
         () = closing => Ok(ended),

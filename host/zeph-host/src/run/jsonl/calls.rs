@@ -41,6 +41,8 @@ pub(super) struct JsonLinesCalls {
     running: calls::RunningCalls<RunningLine>,
     answers: VecDeque<String>,
     is_abandoned: bool,
+    /// Whether what runs in the background was ended.
+    has_ended_runs: bool,
     /// The turn that was named last.
     turn: Option<TurnOf>,
     /// Who makes the calls of lines that name nobody.
@@ -79,6 +81,7 @@ impl JsonLinesCalls {
             waiting_bytes: 0,
             answers: VecDeque::new(),
             is_abandoned: false,
+            has_ended_runs: false,
             turn: None,
             caller_id: None,
             tally: Tally::default(),
@@ -88,6 +91,15 @@ impl JsonLinesCalls {
     /// Whether nothing waits, runs or is unwritten.
     pub(super) fn is_done(&self) -> bool {
         self.waiting.is_empty() && self.running.is_idle() && self.answers.is_empty()
+    }
+
+    /// Ends what runs in the background once no call is left, and tells each end. For an input that has ended.
+    pub(super) fn end_runs(&mut self) {
+        let is_last = self.waiting.is_empty() && self.running.is_idle();
+        if is_last && !self.has_ended_runs {
+            self.has_ended_runs = true;
+            self.running.end_runs(&self.session);
+        }
     }
 
     /// Whether another line may be read.

@@ -232,12 +232,13 @@ impl AcpSession {
         {
             tracing::warn!("a turn has not ended in time");
         }
-        self.session.close().await;
+        self.end_runs().await;
     }
 
     /// Ends what runs in the background, of a session whose turn is over.
     pub(super) async fn end_runs(&self) {
-        self.session.close().await;
+        // Its client takes no updates of it any more.
+        drop(self.host.end_runs(&self.session).await);
     }
 
     /// Waits until no turn runs.

@@ -5,30 +5,17 @@ use std::sync::Arc;
 use rmcp::model::CreateTaskResult;
 use uuid::Uuid;
 use zeph_core::category::ErrorCategory;
-use zeph_core::output::Outcome;
 use zeph_store::LongTaskHold;
 
 use super::person::Person;
 use super::{Attempt, Attempting, Calling, Given};
 use crate::calls::CallReport;
-use crate::host::Host;
 use crate::serve::tasks::{HeldTask, TaskEnd, TaskStart, Tasks};
 
 /// Why a task ends with the token of its caller.
 const REVOKED: &str = "what let its caller in was revoked";
 
 impl Calling {
-    /// The run that a call began in the background.
-    pub(super) fn run_of(&self, attempt: &Attempt) -> Option<Uuid> {
-        let arguments = &self.request.arguments;
-        let is_begin = arguments.get("background") == Some(&true.into());
-        let is_done = attempt.report.output.outcome == Outcome::Done;
-        let structured = attempt.report.output.structured.as_ref();
-        let run_id = structured.and_then(|structured| structured.get("run_id")?.as_str());
-        let run_id = run_id.filter(|_| is_begin && is_done && Host::has_own(&self.request.tool));
-        run_id.and_then(|run_id| run_id.parse().ok())
-    }
-
     /// What a task for this call begins with.
     fn start(&self, message: String, call: Option<String>) -> TaskStart {
         TaskStart {
