@@ -109,6 +109,15 @@ pub(super) fn no_run(run_id: &str) -> ToolFailure {
 }
 
 pub(super) fn too_many_runs(runs_max: usize) -> ToolFailure {
+    // Waiting would not help: none is ever there to end.
+    if runs_max == 0 {
+        let message = "commands do not run in the background here (`tools.shell.max_background_runs` is 0); run it without `background`";
+        return new(
+            ErrorCategory::PermanentFailure,
+            ErrorPhase::Execution,
+            message,
+        );
+    }
     new(
         ErrorCategory::RateLimited,
         ErrorPhase::Execution,
@@ -129,4 +138,20 @@ pub(super) fn closed() -> ToolFailure {
 
 fn new(category: ErrorCategory, phase: ErrorPhase, message: impl Into<String>) -> ToolFailure {
     ToolFailure::new(category, phase, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::too_many_runs;
+
+    #[test]
+    fn where_no_command_runs_in_the_background_waiting_is_not_advised() {
+        for (runs_max, is_retryable) in [(0, false), (1, true), (8, true)] {
+            let failure = too_many_runs(runs_max);
+            assert_eq!(failure.category.is_retryable(), is_retryable, "{runs_max}");
+            let says_wait = failure.message.contains("wait for one to end");
+            assert_eq!(says_wait, is_retryable, "{}", failure.message);
+            assert!(failure.message.contains("tools.shell.max_background_runs"));
+        }
+    }
 }
