@@ -114,6 +114,45 @@ fn the_public_network_needs_a_grant_by_name() {
 }
 
 #[test]
+fn plain_http_is_for_private_hosts_that_are_opened_for_it() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let product = Product::new();
+    product.user_config(format!(
+        "[[tools.egress.private]]\nhost = \"127.0.0.1\"\nports = [{port}]\nplain_http = true\n"
+    ));
+    let refused = product.call("fetch", json!({"url": "http://example.org/"}));
+    let (category, message) = failure(&refused);
+    assert_eq!(category, "policy_blocked", "{refused}");
+    assert!(message.contains("`https://` alone"), "{message}");
+    assert!(!message.contains("plugin grant"), "{message}");
+    let grant = |host: &str| product.run(&["plugin", "grant", "scrape", "--host", host]);
+    let public = grant("http://example.org:GET");
+    assert_ne!(public.code, Some(0), "{public:?}");
+    let url = format!("http://127.0.0.1:{port}/");
+    let refused = product.call("fetch", json!({"url": url}));
+    let private = format!("127.0.0.1:{port}");
+    let (_, message) = failure(&refused);
+    let command = format!("plugin grant scrape --host {private}");
+    assert!(message.contains(&command), "{message}");
+    assert_eq!(grant(&private).code, Some(0));
+    let serving = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            let mut byte = [0];
+            stream.read_exact(&mut byte).unwrap();
+            head.extend(byte);
+        }
+        let answer = "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 5\r\nconnection: close\r\n\r\nplain";
+        stream.write_all(answer.as_bytes()).unwrap();
+    });
+    let fetched = product.call("fetch", json!({"url": url}));
+    assert_eq!(text(&fetched), "plain", "{fetched}");
+    serving.join().unwrap();
+}
+
+#[test]
 fn a_status_has_its_category() {
     let site = Site::start(|path| match path.trim_start_matches('/') {
         "429" => Reply::status(429).header("retry-after", "7"),

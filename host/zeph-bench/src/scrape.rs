@@ -38,7 +38,7 @@ pub(crate) fn scrape(bench: &Bench) -> Result<Vec<Row>> {
     ])?;
     let port = site.port;
     let directory = &bench.corpus.tiny;
-    let host = format!("http://127.0.0.1:{port}");
+    let host = format!("127.0.0.1:{port}");
     let mut granting = bench.installed.command(directory);
     granting.args(["plugin", "grant", "scrape", "--host", &host]);
     wall(&mut granting)?;

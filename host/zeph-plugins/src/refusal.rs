@@ -8,7 +8,7 @@ use zeph_core::capability::{Capability, FsRights};
 use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::failure::{ToolFailure, one_line};
 use zeph_core::id::{Pin, PluginId};
-use zeph_core::network::HostAccess;
+use zeph_core::network::{HostAccess, PrivateHost};
 use zeph_core::program;
 use zeph_engine::MissingGrant;
 
@@ -59,7 +59,10 @@ pub fn explain(
                 path,
                 rights: right,
             } => directory(path, *right, rights, config),
-            MissingGrant::Host { access, closed } => host(access, closed.as_deref(), rights),
+            MissingGrant::Host { access, closed } => {
+                let is_opened = is_opened_plain(&config.egress.private, access);
+                host((access, is_opened), closed.as_deref(), rights)
+            }
             MissingGrant::Request { reason } => RefusalText {
                 sentence: format!("was refused a request: {reason}"),
                 missing: None,
@@ -244,14 +247,44 @@ fn service(capability: &Capability, rights: &Rights) -> RefusalText {
     }
 }
 
-/// A request to a host, or by a method there, that no grant of the call covers.
-fn host(access: &HostAccess, closed: Option<&str>, rights: &Rights) -> RefusalText {
-    let covers = |capability: &Capability| matches!(capability, Capability::Host(held) if held.covers(access));
-    let is_granted = rights.granted.iter().any(|grant| covers(&grant.capability));
-    let is_wanted = rights.wants_anything || rights.wanted.iter().any(covers);
+/// Whether the operator opened a private host for plain HTTP, which then needs no more than a grant for `https`.
+fn is_opened_plain(private: &[PrivateHost], access: &HostAccess) -> bool {
+    let is_it = |one: &PrivateHost| {
+        Some(&one.host) == access.name.host() && one.ports.contains(&access.name.port())
+    };
+    access.plain_http && private.iter().any(|one| one.plain_http && is_it(one))
+}
+
+/// A request to a host, or by a method there, that no grant of the call covers. With it whether its host is opened for plain HTTP.
+fn host(
+    (access, is_opened): (&HostAccess, bool),
+    closed: Option<&str>,
+    rights: &Rights,
+) -> RefusalText {
+    let covered_by = |capability: &Capability, access: &HostAccess| matches!(capability, Capability::Host(held) if held.covers(access));
+    let wants = |access: &HostAccess| {
+        let mut wanted = rights.wanted.iter();
+        rights.wants_anything || wanted.any(|capability| covered_by(capability, access))
+    };
+    let over_tls = HostAccess {
+        plain_http: false,
+        ..access.clone()
+    };
+    let speaks_tls_only = access.plain_http && !wants(access) && wants(&over_tls);
+    let access = match speaks_tls_only && is_opened {
+        true => &over_tls,
+        false => access,
+    };
+    let mut granted = rights.granted.iter();
+    let is_granted = granted.any(|grant| covered_by(&grant.capability, access));
+    let is_wanted = wants(access);
     let why = match (is_wanted, is_granted) {
         (true, false) => "it was not granted",
         (true, true) => "this tool promises to only read",
+        (false, _) if speaks_tls_only => {
+            "it reaches hosts by `https://` alone, but for private ones that the operator opened for plain HTTP (`plain_http = true` in \
+             [[tools.egress.private]])"
+        }
         (false, _) => "its manifest does not ask for it, so it cannot be granted",
     };
     let can_be_granted = is_wanted && !is_granted;
