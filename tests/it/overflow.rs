@@ -1,8 +1,9 @@
 //! Long results: cut for the model, kept whole for who asks.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::product::Product;
+use crate::running::Running;
 
 fn long_text() -> String {
     (0..2_000)
@@ -102,4 +103,25 @@ fn what_is_too_long_to_keep_says_so() {
             .contains("tools.overflow.max_overflow_bytes"),
         "{got}"
     );
+}
+
+#[test]
+fn a_page_is_whole_and_a_failed_command_keeps_its_bytes_below_a_low_threshold() {
+    let product = Product::new();
+    let args = ["--allow", "bash", "--set", "tools.overflow.threshold=100"];
+    let mut host = Running::start(&product, &args);
+    for (command, n_bytes) in [
+        ("seq 1000; exit 3", 3_893),
+        ("head -c 202 /dev/zero | tr '\\0' x; exit 3", 202),
+    ] {
+        let cut = host.call("bash", &json!({"command": command}));
+        let text = cut["text"].as_str().unwrap();
+        assert!(text.contains("\n[exit code 3]"), "{text}");
+        assert!(text.contains(&format!("— {n_bytes} bytes")), "{text}");
+        let page = host.call("read_overflow", &json!({"id": cut["overflow"]}));
+        assert_eq!(page["overflow"], Value::Null, "{page}");
+        let page = page["text"].as_str().unwrap();
+        assert!(!page.contains("exit code"), "{page}");
+        assert!(page.contains("continue with offset="), "{page}");
+    }
 }

@@ -14,6 +14,7 @@ use zeph_core::policy::AuthorizedCall;
 use zeph_core::tool::Tool;
 
 use crate::host::Rooms;
+use crate::overflow::PAGE_CHARS_MIN;
 use crate::scheduler::{self, tools::SchedulerWork};
 use crate::session::Session;
 
@@ -22,6 +23,11 @@ pub(crate) const READ_OVERFLOW: &str = read_overflow::NAME;
 
 /// The names of all built-in tools: their schemas take longer to make than a command may take to start.
 pub(crate) const NAMES: [&str; 3] = [read_overflow::NAME, turn_state::NAME, update_plan::NAME];
+
+/// Characters that a result of this tool has room for, whatever the threshold for results is.
+pub(crate) fn room_chars(tool: &str) -> Option<usize> {
+    (tool == READ_OVERFLOW).then_some(PAGE_CHARS_MIN)
+}
 
 /// Every built-in tool.
 pub(crate) fn tools() -> Vec<Tool> {

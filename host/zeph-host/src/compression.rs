@@ -195,7 +195,7 @@ impl Compression {
             Some(earlier) => (earlier.line, earlier.original, earlier.rules),
             None => (None, None, Vec::new()),
         };
-        let original = original.or_else(|| only_text(&shown.raw).map(str::to_owned));
+        let original = original.or_else(|| shown.printed().map(str::to_owned));
         shown.shorter = Some(Shorter {
             text: rendered,
             line,

@@ -76,6 +76,8 @@ pub(crate) enum OutputSubject {
 pub(crate) struct FilteredResult {
     /// As the tool gave it.
     pub(crate) raw: RawOutput,
+    /// Bytes at the end of its text that the host added to what a command printed.
+    pub(crate) n_added: usize,
     /// What is shown of its text, when that is not all of it.
     pub(crate) shorter: Option<Shorter>,
     /// What the caller should know, one sentence each.
@@ -106,6 +108,12 @@ impl FilteredResult {
             raw,
             ..Self::default()
         }
+    }
+
+    /// What was printed of an output that is one text and nothing else.
+    pub(crate) fn printed(&self) -> Option<&str> {
+        let text = only_text(&self.raw)?;
+        Some(&text[..text.len().saturating_sub(self.n_added)])
     }
 }
 
@@ -304,6 +312,7 @@ pub(crate) async fn stage(
         true => trailer::split(text, raw.structured.as_ref()),
         false => Parts::without_trailer(text),
     };
+    let n_added = parts.n_added;
     let plugins = plugins(&room.offers, &filtering, &line).await;
     let strategies = room.components.strategies(session, plugins);
     let takes_time = text.len() >= BLOCKING_BYTES_MIN || filtering.acts_on(&line);
@@ -324,10 +333,17 @@ pub(crate) async fn stage(
                 let beside = search_results::beside(&filtering, &in_text, &raw);
                 shown.notes.extend(beside);
             }
-            FilteredResult { raw, ..shown }
+            FilteredResult {
+                raw,
+                n_added,
+                ..shown
+            }
         }
         // The text is still there: a filter that failed costs nothing but its savings.
-        None => FilteredResult::whole(raw),
+        None => FilteredResult {
+            n_added,
+            ..FilteredResult::whole(raw)
+        },
     }
 }
 
@@ -373,6 +389,7 @@ fn look(
     });
     FilteredResult {
         raw: RawOutput::default(),
+        n_added: 0,
         shorter,
         notes: filtered.notes,
         counted,

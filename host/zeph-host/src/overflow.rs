@@ -13,6 +13,13 @@ use crate::filtering::{self, FilteredResult, Shorter};
 /// Most characters that a caller can have of one result beyond the configured threshold.
 const WANTED_CHARS_MAX: usize = 131_072;
 
+/// Characters that a page of a stored text has room for, however low the threshold is: a page that is cut and stored again could not be
+/// read back either.
+pub(crate) const PAGE_CHARS_MIN: usize = 500;
+
+/// Of these, characters that are kept free for the lines below a page.
+const PAGE_NOTICE_CHARS: usize = 300;
+
 /// How the line ends that stands for the middle of a text that is too long.
 pub(crate) const OMITTED: &str = " characters omitted …]";
 
@@ -36,9 +43,9 @@ impl Overflow {
         &self.store
     }
 
-    /// Characters a text may have before it is cut.
-    pub(crate) fn threshold_chars(&self) -> usize {
-        self.settings.threshold_chars
+    /// Characters of a stored text on one page.
+    pub(crate) fn page_chars(&self) -> usize {
+        page_chars(self.settings.threshold_chars)
     }
 
     /// The threshold of a call whose caller would take `wanted` characters: it can be raised, within bounds, and never lowered.
@@ -46,6 +53,11 @@ impl Overflow {
         let raised = wanted.map_or(0, |wanted| wanted.min(WANTED_CHARS_MAX));
         raised.max(self.settings.threshold_chars)
     }
+}
+
+/// Characters of a page, where results may have so many.
+pub(crate) fn page_chars(threshold_chars: usize) -> usize {
+    threshold_chars.max(PAGE_CHARS_MIN) - PAGE_NOTICE_CHARS
 }
 
 /// Cuts the text to the configured threshold, or to what the caller can have; the full text goes to the store and the output carries its handle.
@@ -59,13 +71,14 @@ pub(crate) async fn fit(
 ) -> ToolOutput {
     let FilteredResult {
         mut raw,
+        n_added,
         shorter,
         notes: of_filters,
         counted,
     } = shown;
     notes.extend(of_filters);
     // One text is moved: a copy of the longest would be as long as all a call may print.
-    let full = match raw.content.as_mut_slice() {
+    let mut full = match raw.content.as_mut_slice() {
         [Content::Text(text)] => std::mem::take(text),
         _ => raw.to_text(),
     };
@@ -84,6 +97,8 @@ pub(crate) async fn fit(
         },
         Some(shown) => {
             if !is_shortened {
+                // How a command ended is shown, and is none of its bytes.
+                full.truncate(full.len().saturating_sub(n_added));
                 kept = Some(keep(room, (conversation, None), full, Vec::new()).await);
             }
             shown

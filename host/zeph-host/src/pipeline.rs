@@ -124,7 +124,9 @@ async fn run(
     control: CallControl,
     records: &mut CallRecords,
 ) -> ShownCall {
-    let (tool, wanted_chars) = (begun.tool(), control.result_chars);
+    let tool = begun.tool();
+    let room_chars = |tool: &Arc<Tool>| builtin::room_chars(tool.name.as_str());
+    let wanted_chars = control.result_chars.max(tool.as_ref().and_then(room_chars));
     let beside = beside(host, session, &begun.allowed, control.meter.as_ref()).await;
     // cache, 4 execute
     let mut done = match begun.allowed {

@@ -23,6 +23,9 @@ const LINE_CHARS_MAX: usize = 500;
 /// Most characters of the numbers before it, and the end of the line.
 const NUMBERS_CHARS_MAX: usize = 60;
 
+/// Most characters that are shown of a pattern.
+const PATTERN_CHARS_MAX: usize = 200;
+
 /// Of what is shown of a long line, this part stands before the match.
 const BEFORE_SHARE: usize = 5;
 
@@ -134,8 +137,8 @@ pub(crate) async fn call(
         })?;
     overflow.store().count_read_back(conversation, id);
     let text = String::from_utf8_lossy(&stored);
-    // A page never needs to be stored again: it stays below the threshold, notices included.
-    let chars_max = overflow.threshold_chars().saturating_sub(300).max(200);
+    // A page never needs to be stored again: it has room, notices included.
+    let chars_max = overflow.page_chars();
     match &arguments.pattern {
         Some(pattern) => matching(&text, pattern, arguments, chars_max),
         None => page(&text, arguments, chars_max),
@@ -260,7 +263,7 @@ fn matching(
         n_matching += usize::from(n_places > 0 || next.is_some());
     }
     if n_matching == 0 {
-        shown = format!("No lines match: {pattern}");
+        shown = format!("No lines match: {}", one_line(pattern, PATTERN_CHARS_MAX));
     }
     match next {
         Some((line, 0)) => shown.push_str(&format!(

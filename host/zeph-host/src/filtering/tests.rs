@@ -30,6 +30,12 @@ fn the_hosts_own_lines_are_told_from_the_output_by_the_envelope() {
         json!({"exit_code": null}),
         "é\n",
     );
+    // Where the output has no line feed at its end, the one before the host's lines is the host's as well.
+    let printed =
+        |stdout: &str| json!({"exit_code": 3, "stdout": stdout, "stderr": "e", "truncated": false});
+    check_split("oute\n[exit code 3]", printed("out"), "oute");
+    check_split("out\ne\n[exit code 3]", printed("out\n\n"), "out\ne\n");
+    check_split("oute\n[exit code 3]", printed("longer"), "oute\n");
     let both = "out\n[exit code 1]\n[sandbox: none]";
     check_split(both, json!({"exit_code": 1, "sandbox": "none"}), "out\n");
     // What a command prints to look like the host stays its own.

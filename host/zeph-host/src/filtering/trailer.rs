@@ -9,6 +9,8 @@ pub(super) struct Parts {
     /// What the command printed.
     pub(super) body: String,
     trailer: String,
+    /// Bytes of the text beyond the body: the trailer, and the line feed before it if the command printed none.
+    pub(super) n_added: usize,
 }
 
 impl Parts {
@@ -17,6 +19,7 @@ impl Parts {
         Self {
             body: text.to_owned(),
             trailer: String::new(),
+            n_added: 0,
         }
     }
 
@@ -38,10 +41,23 @@ pub(super) fn split(text: &str, envelope: Option<&Value>) -> Parts {
             .rfind('\n')
             .map_or(0, |end| end + 1);
     }
+    let n_printed = envelope.and_then(n_printed);
+    let has_added_end = n_lines > 0 && n_printed.is_some_and(|printed| printed + 1 == start);
+    let end = match has_added_end && text[..start].ends_with('\n') {
+        true => start - 1,
+        false => start,
+    };
     Parts {
-        body: text[..start].to_owned(),
+        body: text[..end].to_owned(),
         trailer: text[start..].to_owned(),
+        n_added: text.len() - end,
     }
+}
+
+/// Bytes of both streams; not those of the text when the middle of that is missing.
+fn n_printed(envelope: &Value) -> Option<usize> {
+    let len = |stream: &str| envelope.get(stream)?.as_str().map(str::len);
+    Some(len("stdout")? + len("stderr")?)
 }
 
 /// One line for every end but a good one, one for every jail but the full one.

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::{ReadOverflowArguments, matching, page, parse_id, schema};
+use crate::overflow::{PAGE_CHARS_MIN, page_chars};
 
 fn arguments(offset: usize, limit: Option<usize>, start_char: usize) -> ReadOverflowArguments {
     ReadOverflowArguments {
@@ -70,6 +71,21 @@ fn read_in_pages(text: &str, chars_max: usize) -> String {
 fn following_the_hints_reads_everything() {
     let text = format!("short\n{}\nlast\n", "é".repeat(950));
     assert_eq!(read_in_pages(&text, 100), text);
+}
+
+#[test]
+fn a_page_with_its_notice_has_room_whatever_the_threshold_is() {
+    let text = format!("{}\n{}", "é".repeat(20_000), "line\n".repeat(4_000));
+    for threshold in [1, 250, 500, 5_000] {
+        for offset in [0, 1] {
+            let arguments = arguments(offset, None, 0);
+            let shown = page(&text, &arguments, page_chars(threshold)).unwrap();
+            let shown = text_of(shown);
+            let room = threshold.max(PAGE_CHARS_MIN);
+            assert!(shown.chars().count() <= room, "{threshold}: {shown}");
+            assert!(shown.contains("continue with offset="), "{threshold}");
+        }
+    }
 }
 
 proptest! {
