@@ -135,9 +135,20 @@ fn the_number_shown_can_be_set() {
 fn lints_come_with_clippy() {
     let product = package("pub fn f() -> u32 {\n    return 1;\n}\n");
     assert_eq!(text(&call(&product, json!({}))), "No diagnostics");
-    let answer = call(&product, json!({"level": "clippy"}));
-    let lint = "src/lib.rs:2:5: warning[clippy::needless_return]: unneeded `return` statement";
-    assert_eq!(text(&answer), lint, "{answer}");
+    for params in [
+        json!({"kind": "clippy"}),
+        json!({"level": "clippy"}),
+        json!({"kind": "clippy", "level": "check"}),
+    ] {
+        let answer = call(&product, params);
+        let lint = "src/lib.rs:2:5: warning[clippy::needless_return]: unneeded `return` statement";
+        assert_eq!(text(&answer), lint, "{answer}");
+    }
+    let answer = call(&product, json!({"kind": "foo"}));
+    assert_eq!(
+        answer["error"]["category"], "invalid_parameters",
+        "{answer}"
+    );
 }
 
 #[test]

@@ -132,6 +132,20 @@ fn a_run_has_no_more_authority_than_the_rules_give_when_it_comes() {
 }
 
 #[test]
+fn a_deferred_call_has_its_time_under_either_name() {
+    let product = product(OPEN);
+    let task =
+        |key: &str| json!({"name": key, key: "+1h", "tool": "read", "arguments": {"path": "a"}});
+    for key in ["at", "run_at"] {
+        let answers = product.answers(&[], line(1, "schedule_deferred", &task(key)));
+        assert_eq!(answer(&answers, 1)["status"], "ok", "{answers:?}");
+    }
+    let answers = product.answers(&[], line(1, "schedule_deferred", &task("never")));
+    let message = answer(&answers, 1)["error"]["message"].as_str().unwrap();
+    assert!(message.contains("`at`"), "{message}");
+}
+
+#[test]
 fn what_could_never_run_is_not_scheduled() {
     let product = product(OPEN);
     let params = |more: Value| {

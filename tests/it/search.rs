@@ -55,6 +55,34 @@ fn code_is_found_by_name_words_and_form() {
 }
 
 #[test]
+fn a_symbol_is_found_in_files_of_a_pattern() {
+    let product = project();
+    product.file(
+        "tools/auth.py",
+        "def auth_layer(token):\n    return token\n",
+    );
+    let found = |params: Value| places(&product.call("search_code", params));
+    let both = ["definition src/auth.rs:2", "definition tools/auth.py:1"];
+    let mut symbols = found(json!({"symbol": "auth_layer"}));
+    symbols.sort();
+    assert_eq!(symbols, both);
+    let python = found(json!({"query": "auth_layer", "file_pattern": "*.py"}));
+    assert_eq!(python, ["definition tools/auth.py:1"]);
+    let used =
+        json!({"symbol": "auth_layer", "file_pattern": "src/**/*.rs", "include_references": true});
+    let used = found(used);
+    assert_eq!(
+        used,
+        ["definition src/auth.rs:2", "reference src/main.rs:3"]
+    );
+    let missing = product.call("search_code", json!({"file_pattern": "*.py"}));
+    assert_eq!(
+        missing["error"]["category"], "invalid_parameters",
+        "{missing}"
+    );
+}
+
+#[test]
 fn what_may_not_be_read_is_neither_found_nor_kept() {
     let product = project();
     product.file("secret/keys.rs", "fn hidden_function() {}\n");

@@ -28,7 +28,10 @@ pub struct Args {
     pub path: String,
     /// `check`: errors and warnings of the compiler. `clippy`: lints of Rust as well; slower.
     #[serde(default)]
-    pub level: Level,
+    pub kind: Option<Level>,
+    /// Another name of `kind`.
+    #[serde(default)]
+    pub level: Option<Level>,
     /// Most diagnostics shown. All are counted.
     #[serde(default)]
     #[schemars(range(min = 1, max = 1000))]
@@ -71,7 +74,8 @@ fn run(args: &Args) -> Result<Output, ToolError> {
             format!("`{}` cannot be read: {error}", args.path),
         )
     })?;
-    let Some(project) = Project::around(&path, args.level) else {
+    let level = args.kind.or(args.level).unwrap_or_default();
+    let Some(project) = Project::around(&path, level) else {
         return Err(ToolError::not_found(format!(
             "there is no project that it knows at `{}` or above: no Cargo.toml, tsconfig.json, pyproject.toml, go.mod or the like",
             args.path

@@ -116,6 +116,17 @@ impl Query {
         }
     }
 
+    /// The same words, with the name of `symbol` as the one that is meant.
+    #[must_use]
+    pub fn named(self, symbol: &str) -> Self {
+        let Self { name, lower, .. } = Self::of(symbol);
+        Self {
+            name,
+            lower,
+            ..self
+        }
+    }
+
     /// The query as one name, when it is one.
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref()

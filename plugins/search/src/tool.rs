@@ -8,7 +8,8 @@ use serde::Deserialize;
 use zeph_plugin::{Context, Kind as ToolKind, Output, Tool, ToolError, settings};
 
 use crate::answer::{Answer, Bounds, Places, SearchState, answer};
-use crate::index::{self, Index};
+use crate::glob::Glob;
+use crate::index::{self, Index, IndexedFile};
 use crate::language::{LANGUAGES, Reading, of_path};
 use crate::lsp::{Lsp, Spot};
 use crate::outline;
@@ -31,14 +32,24 @@ const QUERY_MAX: usize = 2_000;
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct Args {
     /// A name, words, or for `pattern` code with holes: `$NAME` for any one node, `$$$ARGS` for any number. Empty: only bring the index
-    /// up to date.
-    pub query: String,
+    /// up to date. Required unless `symbol` is given.
+    #[serde(default)]
+    pub query: Option<String>,
+    /// The name of a function, type or the like. Without `query`, only its definitions are looked for.
+    #[serde(default)]
+    pub symbol: Option<String>,
     /// What to look for. `any`: definitions, references and words together.
     #[serde(default)]
     pub kind: Kind,
     /// The directory to search, absolute or relative to the working directory.
     #[serde(default = "here")]
     pub path: String,
+    /// Search only files that match this glob: `*.py` matches names at any depth, `src/**/*.{ts,tsx}` paths relative to `path`.
+    #[serde(default)]
+    pub file_pattern: Option<String>,
+    /// Whether the places that use a name are results of `any` and `definition` too. Without it, they are of `any` with a `query`.
+    #[serde(default)]
+    pub include_references: Option<bool>,
     /// Most results.
     #[serde(default = "ten")]
     #[schemars(range(min = 1, max = 100))]
@@ -111,12 +122,60 @@ pub fn tools() -> Vec<Tool> {
     ]
 }
 
-fn run(args: &Args, context: &Context) -> Result<Output, ToolError> {
-    if args.query.len() > QUERY_MAX {
-        return Err(ToolError::invalid_parameters(format!(
-            "`query` is longer than {QUERY_MAX} bytes"
-        )));
+impl Args {
+    /// What is looked for, in one text.
+    ///
+    /// Errors: it is missing or too long.
+    fn text(&self) -> Result<String, ToolError> {
+        let given = [&self.query, &self.symbol];
+        let given: Vec<&str> = given.into_iter().flatten().map(String::as_str).collect();
+        if given.is_empty() {
+            return Err(ToolError::invalid_parameters(
+                "missing required argument `query`: give `query`, `symbol` or both",
+            ));
+        }
+        let text = given.join(" ");
+        match text.len() > QUERY_MAX {
+            true => Err(ToolError::invalid_parameters(format!(
+                "`query` is longer than {QUERY_MAX} bytes"
+            ))),
+            false => Ok(text),
+        }
     }
+
+    /// Whether nothing is looked for but a name.
+    fn is_symbol_alone(&self) -> bool {
+        let query = self.query.as_deref().unwrap_or_default();
+        self.symbol.is_some() && query.trim().is_empty()
+    }
+
+    fn layers(&self) -> Layers {
+        let is_any = self.kind == Kind::Any;
+        let has_all = is_any && !self.is_symbol_alone();
+        let references = match self.kind {
+            Kind::Any | Kind::Definition => self.include_references.unwrap_or(has_all),
+            kind => kind == Kind::Reference,
+        };
+        Layers {
+            definitions: is_any || self.kind == Kind::Definition,
+            references,
+            text: has_all || self.kind == Kind::Text,
+        }
+    }
+
+    /// `text` as the layers look for it.
+    fn query(&self, text: &str) -> Query {
+        let query = Query::of(text);
+        match &self.symbol {
+            Some(symbol) => query.named(symbol),
+            None => query,
+        }
+    }
+}
+
+fn run(args: &Args, context: &Context) -> Result<Output, ToolError> {
+    let text = args.text()?;
+    let files_of = args.file_pattern.as_deref().map(Glob::parse).transpose()?;
     let working = sys::working_directory();
     let (top, below) = place(&working, &args.path)?;
     let Settings { cache, lsp } = settings::<Settings>()?;
@@ -129,13 +188,18 @@ fn run(args: &Args, context: &Context) -> Result<Output, ToolError> {
         file,
         time: args.refresh.then(|| time.mul_f64(REFRESH_PART)),
     };
-    let (index, files) = ground.index(&args.path)?;
+    let (mut index, files) = ground.index(&args.path)?;
+    if let Some(glob) = files_of {
+        let is_meant = |file: &IndexedFile| glob.matches(&file.path, &ground.below);
+        index.files.retain(is_meant);
+    }
     let mut state = SearchState {
         files,
         ..SearchState::default()
     };
     let until = args.refresh.then_some(until);
-    let hits = hits(args, (&index, &ground), (&lsp, until), &mut state)?;
+    let asked = (args, text.as_str());
+    let hits = hits(asked, (&index, &ground), (&lsp, until), &mut state)?;
     let bounds = Bounds {
         results: args.max_results as usize,
         tokens: args.max_tokens as usize,
@@ -216,20 +280,16 @@ impl Ground {
 }
 
 fn hits(
-    args: &Args,
+    (args, given): (&Args, &str),
     (index, ground): (&Index, &Ground),
     (lsp, until): (&Lsp, Option<Instant>),
     state: &mut SearchState,
 ) -> Result<Vec<Hit>, ToolError> {
-    let text = args.query.trim();
+    let text = given.trim();
     if args.kind == Kind::Pattern && !text.is_empty() {
-        return pattern_hits(&args.query, index, ground);
+        return pattern_hits(given, index, ground);
     }
-    let layers = Layers {
-        definitions: matches!(args.kind, Kind::Any | Kind::Definition),
-        references: matches!(args.kind, Kind::Any | Kind::Reference),
-        text: matches!(args.kind, Kind::Any | Kind::Text),
-    };
+    let layers = args.layers();
     let mut others = Vec::new();
     if layers.text {
         let meaning = passages::search(index, ground, text, until);
@@ -246,7 +306,7 @@ fn hits(
     if text.is_empty() {
         return Ok(Vec::new());
     }
-    let query = Query::of(&args.query);
+    let query = args.query(given);
     let known = match lsp.server.is_empty() {
         true => Vec::new(),
         false => known(index, ground, &query),
@@ -331,4 +391,58 @@ fn pattern_hits(text: &str, index: &Index, ground: &Ground) -> Result<Vec<Hit>, 
         }));
     }
     Ok(hits)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::Args;
+
+    fn args(given: Value) -> Args {
+        serde_json::from_value(given).unwrap()
+    }
+
+    #[test]
+    fn what_is_looked_for_is_a_query_a_symbol_or_both() {
+        for (given, text) in [
+            (json!({"query": "a b"}), "a b"),
+            (json!({"query": ""}), ""),
+            (json!({"symbol": "f"}), "f"),
+            (json!({"query": "a b", "symbol": "f"}), "a b f"),
+        ] {
+            let found = args(given.clone()).text();
+            assert_eq!(found.unwrap(), text, "{given}");
+        }
+        let missing = args(json!({"file_pattern": "*.py"})).text();
+        assert!(missing.unwrap_err().message.contains("`query`"));
+        assert!(args(json!({"query": "x".repeat(2_001)})).text().is_err());
+        let both = args(json!({"query": "a b", "symbol": "m::f"}));
+        assert_eq!(both.query("a b m::f").name(), Some("f"));
+    }
+
+    #[test]
+    fn references_are_included_where_they_are_asked_for() {
+        for (given, expected) in [
+            (json!({"query": "a"}), [true, true, true]),
+            (
+                json!({"query": "a", "include_references": false}),
+                [true, false, true],
+            ),
+            (json!({"symbol": "a"}), [true, false, false]),
+            (
+                json!({"query": " ", "symbol": "a", "include_references": true}),
+                [true, true, false],
+            ),
+            (
+                json!({"symbol": "a", "kind": "reference", "include_references": false}),
+                [false, true, false],
+            ),
+            (json!({"query": "a", "kind": "text"}), [false, false, true]),
+        ] {
+            let layers = args(given.clone()).layers();
+            let layers = [layers.definitions, layers.references, layers.text];
+            assert_eq!(layers, expected, "{given}");
+        }
+    }
 }

@@ -85,8 +85,12 @@ pub(crate) struct PeriodicArguments {
 pub(crate) struct DeferredArguments {
     /// A name of your choice. A task of this name is replaced.
     name: String,
-    /// When: ISO 8601, or `+1h30m`, `in 5 minutes`, `tomorrow 09:30`.
-    at: String,
+    /// When: ISO 8601, or `+1h30m`, `in 5 minutes`, `tomorrow 09:30`. Required.
+    #[serde(default)]
+    at: Option<String>,
+    /// Another name of `at`.
+    #[serde(default)]
+    run_at: Option<String>,
     /// The tool to call. Give this or `prompt`.
     #[serde(default)]
     tool: Option<String>,
@@ -204,7 +208,9 @@ pub(crate) async fn call(
             .await
         }
         SchedulerWork::Deferred(asked) => {
-            let times = Times::once(&asked.at, &room.time_zone, now).map_err(invalid)?;
+            let at = asked.at.as_ref().or(asked.run_at.as_ref());
+            let at = at.ok_or_else(|| invalid("missing required argument `at`"))?;
+            let times = Times::once(at, &room.time_zone, now).map_err(invalid)?;
             let task = task(&asked.tool, &asked.arguments, &asked.prompt)?;
             put(
                 (host, session, room),

@@ -1,0 +1,189 @@
+//! Globs over the paths of files: which of them a search is about.
+
+use zeph_plugin::ToolError;
+
+/// Longest pattern, in bytes.
+const PATTERN_MAX: usize = 500;
+/// Most patterns that the braces of one come to.
+const ALTERNATIVES_MAX: usize = 100;
+
+/// A glob. `*` and `?` stop at a slash, `**` does not; `{a,b}` is either. Without a slash it is about names, at any depth.
+#[derive(Debug)]
+pub struct Glob {
+    alternatives: Vec<Vec<String>>,
+}
+
+impl Glob {
+    /// Reads a pattern.
+    ///
+    /// Errors: it is empty or too long, or a brace of it has no partner.
+    pub fn parse(pattern: &str) -> Result<Self, ToolError> {
+        let invalid = |why: &str| {
+            ToolError::invalid_parameters(format!("`file_pattern` is not a valid glob: {why}"))
+        };
+        if pattern.len() > PATTERN_MAX {
+            return Err(invalid(&format!("it is longer than {PATTERN_MAX} bytes")));
+        }
+        let mut open = vec![pattern.trim().to_owned()];
+        let mut alternatives = Vec::new();
+        while let Some(pattern) = open.pop() {
+            match expanded(&pattern).map_err(invalid)? {
+                Some(more) => open.extend(more),
+                None => alternatives.push(segments(&pattern)),
+            }
+            if open.len() + alternatives.len() > ALTERNATIVES_MAX {
+                return Err(invalid("its braces come to too many patterns"));
+            }
+        }
+        match alternatives.iter().any(Vec::is_empty) {
+            true => Err(invalid("it is empty")),
+            false => Ok(Self { alternatives }),
+        }
+    }
+
+    /// Whether a file is meant. `below` is the directory that paths of the pattern are relative to; a file outside is not meant.
+    pub fn matches(&self, path: &str, below: &str) -> bool {
+        let Some(rest) = path.strip_prefix(below) else {
+            return false;
+        };
+        let parts: Vec<&str> = rest.trim_start_matches('/').split('/').collect();
+        let mut alternatives = self.alternatives.iter();
+        alternatives.any(|pattern| are_matched(pattern, &parts))
+    }
+}
+
+/// The patterns that the first braces come to, if there are any.
+///
+/// Errors: a brace has no partner.
+fn expanded(pattern: &str) -> Result<Option<Vec<String>>, &'static str> {
+    let Some(begin) = pattern.find('{') else {
+        return match pattern.contains('}') {
+            true => Err("a `}` has no `{`"),
+            false => Ok(None),
+        };
+    };
+    let (mut depth, mut from, mut parts) = (0_u32, begin + 1, Vec::new());
+    for (at, letter) in pattern.char_indices().skip_while(|(at, _)| *at < begin) {
+        match letter {
+            '{' => depth += 1,
+            ',' if depth == 1 => {
+                parts.push(&pattern[from..at]);
+                from = at + 1;
+            }
+            '}' if depth == 1 => {
+                parts.push(&pattern[from..at]);
+                let (before, after) = (&pattern[..begin], &pattern[at + 1..]);
+                let whole = |part: &str| format!("{before}{part}{after}");
+                return Ok(Some(parts.into_iter().map(whole).collect()));
+            }
+            '}' => depth -= 1,
+            _ => {}
+        }
+    }
+    Err("a `{` has no `}`")
+}
+
+/// The parts of a pattern between slashes.
+fn segments(pattern: &str) -> Vec<String> {
+    let is_name = !pattern.contains('/');
+    let parts = pattern
+        .split('/')
+        .filter(|part| !part.is_empty() && *part != ".");
+    let mut segments: Vec<String> = parts.map(str::to_owned).collect();
+    if is_name && !segments.is_empty() {
+        segments.insert(0, "**".to_owned());
+    }
+    // One stands for any number of them.
+    segments.dedup_by(|one, other| one == "**" && other == "**");
+    segments
+}
+
+/// Whether the parts of a path fit: each pattern one part, `**` any number. Each `**` takes as few as it can, and more when what follows
+/// does not fit: time is the product of both lengths at most.
+fn are_matched(pattern: &[String], parts: &[&str]) -> bool {
+    goes_on(
+        pattern,
+        parts,
+        |one| one == "**",
+        |one, part| {
+            let (pattern, part): (Vec<char>, Vec<char>) =
+                (one.chars().collect(), part.chars().collect());
+            goes_on(
+                &pattern,
+                &part,
+                |one| *one == '*',
+                |one, letter| *one == '?' || one == letter,
+            )
+        },
+    )
+}
+
+/// Matches items one by one; one that `is_any` stands for any number of them.
+fn goes_on<P, T>(
+    pattern: &[P],
+    items: &[T],
+    is_any: impl Fn(&P) -> bool,
+    fits: impl Fn(&P, &T) -> bool,
+) -> bool {
+    let (mut at, mut item) = (0, 0);
+    // The last one that stands for any number, and the first item that it does not take.
+    let mut last: Option<(usize, usize)> = None;
+    while item < items.len() {
+        match pattern.get(at) {
+            Some(one) if is_any(one) => {
+                last = Some((at, item));
+                at += 1;
+            }
+            Some(one) if fits(one, &items[item]) => {
+                at += 1;
+                item += 1;
+            }
+            _ => {
+                let Some((any, taken)) = &mut last else {
+                    return false;
+                };
+                *taken += 1;
+                (at, item) = (*any + 1, *taken);
+            }
+        }
+    }
+    pattern[at..].iter().all(is_any)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Glob;
+
+    #[test]
+    fn files_are_meant_by_name_or_by_path() {
+        for (pattern, path, below, expected) in [
+            ("*.py", "a.py", "", true),
+            ("*.py", "src/deep/a.py", "", true),
+            ("*.py", "src/a.pyc", "", false),
+            ("*.py", "src/a.rs", "", false),
+            ("src/*.rs", "src/a.rs", "", true),
+            ("src/*.rs", "src/deep/a.rs", "", false),
+            ("src/**/*.rs", "src/a.rs", "", true),
+            ("src/**/*.rs", "src/deep/er/a.rs", "", true),
+            ("./src/**", "src/deep/a.rs", "", true),
+            ("**/test_*.py", "a/b/test_x.py", "", true),
+            ("**/a/**/b/*.c", "x/a/y/a/b/z/b/f.c", "", true),
+            ("*.{ts,tsx}", "web/a.tsx", "", true),
+            ("{src,lib}/**/*.{c,{h,hpp}}", "lib/x/a.hpp", "", true),
+            ("*.{ts,tsx}", "web/a.js", "", false),
+            ("f?.rs", "fé.rs", "", true),
+            ("f?.rs", "f.rs", "", false),
+            ("src/*.rs", "crate/src/a.rs", "crate", true),
+            ("crate/src/*.rs", "crate/src/a.rs", "crate", false),
+            ("main.rs", "src/main.rs", "", true),
+            ("*a*a*a*a*b", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "", false),
+        ] {
+            let glob = Glob::parse(pattern).unwrap();
+            assert_eq!(glob.matches(path, below), expected, "{pattern} {path}");
+        }
+        let many = "{a,b}".repeat(10);
+        for wrong in ["", " ", "/", "a{b", "a}b", &many, &"x".repeat(501)] {
+            assert!(Glob::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+}
