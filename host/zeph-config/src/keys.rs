@@ -17,6 +17,22 @@ const KEY_CHARS_MAX: usize = 100;
 /// The table of MCP servers.
 const SERVERS: &str = "mcp.servers";
 
+/// Names of tables and keys that agents with a vector database have, and what is there in their place.
+const ELSEWHERE: [(&str, &str); 3] = [
+    (
+        "index",
+        "`search_code` needs no setting and reads a project when it is called; `zeph-host index` reads it ahead",
+    ),
+    (
+        "memory",
+        "conversations and outputs are kept in the store (`store`), and no database of vectors is needed",
+    ),
+    (
+        "vector_backend",
+        "vectors are kept in the store (`store`), and made by the model that `agent.embedding` names",
+    ),
+];
+
 /// Tables whose limits no rule lifts, and none can be tried out.
 const HARD_LIMITS: [&str; 6] = [
     "limits",
@@ -175,6 +191,10 @@ impl Keys {
             return format!(
                 "`{section}` is a hard limit: it always applies and cannot be observed, so there is no key `{key}`; rules, constraints and grants have a mode"
             );
+        }
+        let is_it = |(known, _): &&(&str, &str)| *known == name && section.is_empty();
+        if let Some((_, instead)) = ELSEWHERE.iter().find(is_it) {
+            return format!("unknown key `{key}`: {instead}");
         }
         let siblings: Vec<&str> = self.siblings(section).collect();
         let everywhere = || self.names();

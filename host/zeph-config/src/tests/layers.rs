@@ -112,6 +112,30 @@ ZEPH_TOOLS_ENABLED: `tools.enabled`: found the string \"perhaps\", wanted true o
 }
 
 #[test]
+fn tables_of_other_agents_say_what_there_is_instead() {
+    for (text, key, instead) in [
+        ("[index]\nenabled = true\n", "index", "`zeph-host index`"),
+        (
+            "[memory]\nvector_backend = \"qdrant\"\n",
+            "memory",
+            "`store`",
+        ),
+        (
+            "vector_backend = \"qdrant\"\n",
+            "vector_backend",
+            "`agent.embedding`",
+        ),
+    ] {
+        let errors = World::new().user(text).errors();
+        assert!(
+            errors.contains(&format!("unknown key `{key}`: ")),
+            "{errors}"
+        );
+        assert!(errors.contains(instead), "{errors}");
+    }
+}
+
+#[test]
 fn project_files_are_found_up_to_the_top_of_the_repository_and_all_count() {
     let world = World::new()
         .directory("home/repo/a/.zeph")
