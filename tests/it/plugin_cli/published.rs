@@ -146,9 +146,15 @@ fn a_signature_is_published_with_its_expiry_and_one_beside_the_file_as_it_is() {
     assert_eq!(published["signature_expires"], "2999-01-01T00:00:00Z");
     let wrong = product.plugin(&["publish", "weather.wasm", &world.at("9.9.9")]);
     assert_eq!(wrong.code, Some(2), "{wrong:?}");
-    assert!(wrong.stderr.contains("the tag is of version 9.9.9"), "{wrong:?}");
+    assert!(
+        wrong.stderr.contains("the tag is of version 9.9.9"),
+        "{wrong:?}"
+    );
     // A new build, with the signature of the old one beside it.
-    product.file("weather.wasm", with_section(&wanting(WANTS), "version", b"1.0.1"));
+    product.file(
+        "weather.wasm",
+        with_section(&wanting(WANTS), "version", b"1.0.1"),
+    );
     let published = publish("1.0.1", &["--sign", "acme.key"]);
     assert_eq!(published["signature_expires"], end, "{published}");
     // Nobody who uses this configuration would accept that one.
