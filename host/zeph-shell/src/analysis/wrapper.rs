@@ -36,6 +36,8 @@ pub(super) enum WrappedCommand {
     Words(Vec<Value>),
     /// A command, word by word, that is covered by the rule of its runner.
     Within(Vec<Value>),
+    /// Words that may be such a command: only what rules that deny or ask say of it counts.
+    Guess(Vec<Value>),
     /// A text that `sh` reads, or whichever shell a user has.
     Text(Value),
     /// A text that bash reads.
@@ -53,7 +55,9 @@ impl WrappedCommand {
     fn is_text(&self, value: &Value) -> bool {
         match self {
             Self::Text(text) | Self::Bash(text) | Self::Same(text) => text == value,
-            Self::Words(words) | Self::Within(words) => words.first() == Some(value),
+            Self::Words(words) | Self::Within(words) | Self::Guess(words) => {
+                words.first() == Some(value)
+            }
             Self::Input | Self::Statements => false,
         }
     }

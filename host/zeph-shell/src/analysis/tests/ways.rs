@@ -41,6 +41,38 @@ fn a_command_is_seen_under_its_usual_name_too() {
 }
 
 #[test]
+fn a_command_behind_the_options_of_its_runner_is_seen() {
+    check("runners");
+}
+
+/// Where the options are known, nothing else is taken for a command; what is a guess is never unknown.
+#[test]
+fn the_words_of_what_a_runner_runs_are_no_commands() {
+    for (text, n_commands) in [
+        ("npx prettier --write src", 2),
+        ("npx --yes prettier --write .", 2),
+        ("npx -p typescript tsc -p rm", 2),
+        ("uv run pytest -k rm tests", 2),
+        ("uv run --with x --extra dev pytest -k at", 2),
+        ("uv run -m pytest -k rm", 2),
+        ("poetry run python manage.py rm", 2),
+        ("conda run -n base --no-capture-output python x.py at", 2),
+        ("env-cmd -f .env node x.js at", 3),
+        ("cargo run -- at x", 1),
+        ("npm run test -- at", 1),
+        ("git log run -- rm", 1),
+        ("rg exec -- rm", 1),
+        ("npx --unheard-of jest -t at", 3),
+        ("npm exec jest -- at", 3),
+        ("kubectl exec pod -- at", 2),
+    ] {
+        let line = analyse(text);
+        assert!(line.unknown.is_empty(), "{text}: {:?}", line.unknown);
+        assert_eq!(line.commands.len(), n_commands, "{text}: {line:#?}");
+    }
+}
+
+#[test]
 fn a_variable_that_is_a_number_reads_its_value_as_one() {
     check("integers");
 }

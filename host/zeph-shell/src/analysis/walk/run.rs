@@ -1,6 +1,6 @@
 //! Commands, what they wrap, and the texts that shells read.
 
-use zeph_core::command::{Hole, SimpleCommand, Wraps};
+use zeph_core::command::{Hole, SimpleCommand, Unknown, Wraps};
 
 use super::super::place;
 use super::super::reader;
@@ -9,6 +9,10 @@ use super::super::value::Value;
 use super::super::wrapper::{self, WrappedCommand};
 use super::{DROPS_PATTERNS, Piped, ScriptWalk, WRAPPERS_MAX, WalkPosition, uncertain};
 
+/// Why the walk ends early.
+const TOO_DEEP: &str = "it is wrapped too deeply";
+const TOO_MANY: &str = "it holds too many commands";
+
 impl ScriptWalk {
     /// Takes in a command and what it wraps.
     pub(super) fn run(&mut self, at: WalkPosition<'_>, values: &[Value], redirects: &[Redirect]) {
@@ -16,7 +20,7 @@ impl ScriptWalk {
             return;
         };
         if at.wrappers > WRAPPERS_MAX || at.depth > reader::DEPTH_MAX {
-            return self.unknown("it is wrapped too deeply", &name.text);
+            return self.unknown(TOO_DEEP, &name.text);
         }
         if !name.is_name {
             self.unknown(
@@ -94,6 +98,7 @@ impl ScriptWalk {
                     };
                     self.run(at, words, redirects);
                 }
+                WrappedCommand::Guess(words) => self.guess(at, words, redirects),
                 WrappedCommand::Text(text) => self.text(at, text, Dialect::Portable),
                 WrappedCommand::Bash(text) => self.text(at, text, Dialect::Bash),
                 WrappedCommand::Same(text) => self.same(at, text),
@@ -103,13 +108,28 @@ impl ScriptWalk {
         }
     }
 
+    /// Takes in words that may be a command: its commands are seen, and what is not known of them does not count.
+    fn guess(&mut self, at: WalkPosition<'_>, words: &[Value], redirects: &[Redirect]) {
+        let n_unknown = self.line.unknown.len();
+        let n_moves = self.line.moves.len();
+        let at = WalkPosition {
+            is_within: true,
+            ..at
+        };
+        self.run(at, words, redirects);
+        self.line.moves.truncate(n_moves);
+        let added = self.line.unknown.split_off(n_unknown);
+        let ends = |unknown: &Unknown| [TOO_DEEP, TOO_MANY].contains(&unknown.reason.as_str());
+        self.line.unknown.extend(added.into_iter().filter(ends));
+    }
+
     /// Takes in a text that a shell of its own reads.
     pub(super) fn text(&mut self, at: WalkPosition<'_>, text: &Value, dialect: Dialect) {
         if !text.is_literal {
             self.unknown("the text it runs is made while it runs", &text.text);
         }
         if at.wrappers >= WRAPPERS_MAX {
-            return self.unknown("it is wrapped too deeply", &text.text);
+            return self.unknown(TOO_DEEP, &text.text);
         }
         let functions = std::mem::take(&mut self.functions);
         let exported = self.numbers.literals.exported();
@@ -146,7 +166,7 @@ impl ScriptWalk {
             self.unknown("the text it runs is made while it runs", &text.text);
         }
         if at.wrappers >= WRAPPERS_MAX {
-            return self.unknown("it is wrapped too deeply", &text.text);
+            return self.unknown(TOO_DEEP, &text.text);
         }
         // A trap runs whenever a signal comes.
         let around = self.numbers.enter(None, false);
@@ -218,7 +238,7 @@ impl ScriptWalk {
             self.line.commands.push(command_of(name, arguments, wraps));
         }
         if self.is_full() {
-            self.unknown("it holds too many commands", &name.text);
+            self.unknown(TOO_MANY, &name.text);
         }
         !self.is_full()
     }

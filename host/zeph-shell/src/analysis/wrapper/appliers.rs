@@ -157,9 +157,9 @@ fn parallel(arguments: &[Value]) -> Look {
     let mut inner: Vec<WrappedCommand> = guesses(command)
         .into_iter()
         .filter_map(|guess| match guess {
-            WrappedCommand::Words(words) | WrappedCommand::Within(words) => {
-                Some(WrappedCommand::Text(joined(&words)))
-            }
+            WrappedCommand::Words(words)
+            | WrappedCommand::Within(words)
+            | WrappedCommand::Guess(words) => Some(WrappedCommand::Text(joined(&words))),
             WrappedCommand::Text(_)
             | WrappedCommand::Bash(_)
             | WrappedCommand::Same(_)

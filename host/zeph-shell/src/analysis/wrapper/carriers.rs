@@ -45,15 +45,15 @@ const CARRIERS: &[(&str, &[&str])] = &[
     ),
     ("go", &["-toolexec", "-exec", "-vettool"]),
     ("hg", &["--command", "--program"]),
-    ("just", &["--command", "--shell", "-c"]),
+    ("just", &["--shell"]),
     ("man", &["--pager", "-P", "--html", "-H"]),
     ("meson", &["--wrapper", "--gdb-path"]),
+    ("mise", &["-c"]),
     ("mosh", &["--ssh", "--client"]),
     ("nano", &["--speller", "-s"]),
     ("nc", &["-c", "-e"]),
     ("ncat", &["-c", "-e"]),
     ("netcat", &["-c", "-e"]),
-    ("nix", &["--command", "-c"]),
     ("nix-shell", &["--run", "--command"]),
     ("nodemon", &["--exec", "-x"]),
     ("npm", &["--call", "--script-shell"]),
@@ -73,7 +73,42 @@ const CARRIERS: &[(&str, &[&str])] = &[
     ("zip", &["--unzip-command", "-TT"]),
 ];
 
+/// Programs whose option is followed by a command that takes all other words: `nix develop -c PROGRAM …`.
+const TAKE_ALL: &[(&str, &[&str])] = &[
+    ("just", &["--command", "-c"]),
+    ("nix", &["--command", "-c"]),
+];
+
 pub(super) fn look(name: &str, arguments: &[Value]) -> Option<Look> {
+    Some(
+        match (option_value(name, arguments), all_behind(name, arguments)) {
+            (Some(look), Some(behind)) => look.and(behind),
+            (look, behind) => return look.or(behind),
+        },
+    )
+}
+
+/// The command behind an option that takes all words.
+fn all_behind(name: &str, arguments: &[Value]) -> Option<Look> {
+    let (_, options) = TAKE_ALL.iter().find(|(carrier, _)| *carrier == name)?;
+    let (at, value) = arguments.iter().enumerate().find_map(|(at, word)| {
+        let glued = || {
+            options
+                .iter()
+                .find_map(|option| after(word, &format!("{option}=")))
+        };
+        match options.contains(&word.text.as_str()) {
+            true => Some((at, None)),
+            false => Some((at, Some(glued()?))),
+        }
+    })?;
+    let rest = arguments.get(at + 1..).unwrap_or_default();
+    let words: Vec<Value> = value.into_iter().chain(rest.iter().cloned()).collect();
+    Some(Look::words(Wraps::WithEffect, &words))
+}
+
+/// The commands that are values of options.
+fn option_value(name: &str, arguments: &[Value]) -> Option<Look> {
     let (_, options) = CARRIERS.iter().find(|(carrier, _)| *carrier == name)?;
     let mut inner = named(arguments, options);
     match name {

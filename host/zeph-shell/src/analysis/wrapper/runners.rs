@@ -4,36 +4,45 @@
 use zeph_core::command::Wraps;
 
 use super::super::value::Value;
-use super::{Look, WrappedCommand};
+use super::{Look, UNREADABLE, WrappedCommand};
 
 /// Runners, the subcommands behind which a command stands (none: right behind the name), and the words between.
 const RUNNERS: &[(&str, &[&str], usize)] = &[
     ("asdf", &["exec"], 0),
+    ("aws-vault", &["exec"], 1),
     ("buildah", &["unshare"], 0),
     ("bun", &["exec", "x"], 0),
     ("bundle", &["exec"], 0),
     ("bunx", &[], 0),
     ("c8", &[], 0),
+    ("cabal", &["exec"], 0),
+    ("chamber", &["exec"], 1),
     ("conda", &["run"], 0),
     ("corepack", &[], 0),
+    ("devbox", &["run"], 0),
     ("direnv", &["exec"], 1),
     ("doppler", &["run"], 0),
     ("env-cmd", &[], 0),
     ("dotenvx", &["run"], 0),
     ("fnm", &["exec"], 0),
+    ("guix", &["environment", "shell"], UP_TO_DASHES),
     ("hatch", &["run"], 0),
     ("infisical", &["run"], 0),
+    ("kcov", &[], 1),
     ("lerna", &["exec"], 0),
     ("libtool", &["--mode=execute"], 0),
     ("mamba", &["run"], 0),
     ("meson", &["devenv"], 0),
     ("micromamba", &["run"], 0),
-    ("mise", &["exec", "x"], 0),
+    ("mise", &["exec", "x"], UP_TO_DASHES),
+    ("nodenv", &["exec"], 0),
     ("npm", &["exec", "x"], 0),
     ("npx", &[], 0),
+    ("nvm", &["exec"], 0),
     ("nx", &["exec"], 0),
     ("nyc", &[], 0),
     ("op", &["run"], 0),
+    ("opam", &["exec"], 0),
     ("pdm", &["run"], 0),
     ("pipenv", &["run"], 0),
     ("pipx", &["run"], 0),
@@ -42,10 +51,15 @@ const RUNNERS: &[(&str, &[&str], usize)] = &[
     ("pnpx", &[], 0),
     ("podman", &["unshare"], 0),
     ("poetry", &["run"], 0),
+    ("py-spy", &["record"], 0),
     ("pyenv", &["exec"], 0),
     ("rbenv", &["exec"], 0),
+    ("rtx", &["exec", "x"], UP_TO_DASHES),
     ("rustup", &["run"], 1),
     ("rye", &["run"], 0),
+    ("samply", &["record"], 0),
+    ("sops", &["exec-env", "exec-file"], 1),
+    ("stack", &["exec"], 0),
     ("terragrunt", &["exec"], 0),
     ("tox", &["exec"], 0),
     ("uv", &["run"], 0),
@@ -54,10 +68,110 @@ const RUNNERS: &[(&str, &[&str], usize)] = &[
     ("yarn", &["exec", "dlx"], 0),
 ];
 
-/// The command behind the subcommand. Options before it may take values, so a word that is one may be taken for the command: it is
-/// only looked at.
+/// Any number of words, up to `--`.
+const UP_TO_DASHES: usize = usize::MAX;
+
+/// Runners that take a word before the command, or none: `nvm exec 20 PROGRAM`, `env-cmd .env PROGRAM`.
+const MAY_TAKE_A_WORD: [&str; 2] = ["env-cmd", "nvm"];
+
+/// Those that give a word with spaces to a shell.
+const SHELL_RUNNERS: [&str; 7] = ["bun", "hatch", "lerna", "pixi", "pnpm", "sops", "yarn"];
+
+/// Options of runners that take the next word.
+///
+/// Sources: the `--help` of the programs.
+const VALUED: &[(&str, &str)] = &[
+    ("aws-vault", "-d --duration -t --mfa-token --region"),
+    ("bun bunx", "-p --package --cwd"),
+    ("bundle", "--gemfile"),
+    (
+        "c8 nyc",
+        "-r --reporter -n --include -x --exclude -e --extension -c --config -o --report-dir --reports-dir --temp-dir \
+         --temp-directory --cwd --src --nycrc-path",
+    ),
+    (
+        "conda mamba micromamba",
+        "-n --name -p --prefix -r --root-prefix --cwd",
+    ),
+    (
+        "doppler",
+        "-p --project -c --config -t --token --name-transformer --fallback --mount",
+    ),
+    ("env-cmd", "-f --file -e --environments -r --rc-file"),
+    ("fnm", "--using"),
+    (
+        "hatch",
+        "-e --env -p --project --data-dir --cache-dir --config",
+    ),
+    ("infisical", "-e --env --projectId --path --token -t --tags"),
+    ("lerna", "--scope --ignore --since --concurrency --loglevel"),
+    ("mise rtx", "-C --cd -E --env -j --jobs -c --command"),
+    (
+        "npm npx",
+        "-p --package -w --workspace -c --call -C --prefix --cache --loglevel --registry --script-shell --userconfig",
+    ),
+    (
+        "op",
+        "--account --config --env-file --environment --session",
+    ),
+    ("opam", "--root --switch"),
+    ("pipx", "--spec --python --pip-args -i --index-url"),
+    ("pixi", "-e --environment -p --platform --manifest-path"),
+    (
+        "pnpm pnpx",
+        "--package -C --dir -F --filter --reporter --allow-build",
+    ),
+    ("poetry", "-C --directory -P --project"),
+    ("py-spy", "-o --output -f --format -d --duration -r --rate"),
+    ("samply", "-o --output -r --rate -d --duration"),
+    ("tox", "-e -c --conf --workdir"),
+    (
+        "uv uvx",
+        "--with --with-editable --with-requirements --env-file -p --python --extra --no-extra --group --no-group --only-group \
+         --directory --project --package --from --index --default-index -i --index-url --extra-index-url -f --find-links -w \
+         --cache-dir --config-file --color --index-strategy --keyring-provider --resolution --prerelease --link-mode \
+         --exclude-newer -P --upgrade-package --refresh-package --reinstall-package -C --config-setting --python-platform -c \
+         --constraints -b --build-constraints --overrides",
+    ),
+    ("volta", "--node --npm --pnpm --yarn --env"),
+    ("yarn", "-p --package"),
+];
+
+/// Options that take no value, of all runners that have them.
+const FLAGS: &str = "-q -v -y --all-extras --bun --exact --frozen --isolated --live-stream --locked --no-capture-output --no-config \
+                     --no-dev --no-install --no-project --no-sync --offline --quiet --silent --verbose --yes";
+
+/// Options that take no value, of single runners.
+const OWN_FLAGS: &[(&str, &str)] = &[("npm npx nyc", "-s"), ("uv uvx", "-m -s --module --script")];
+
+/// Most words that are taken for the beginning of a command; with more, it is not known.
+const GUESSES_MAX: usize = 8;
+
+/// Words of programs that no table knows behind which `--` and a command may stand.
+const RUNS: [&str; 3] = ["exec", "run", "shell"];
+
+/// Programs with such words that give what stands behind `--` to something of their own: what they built, a script, a search.
+const FOR_THEIR_OWN: &str = "bazel bazelisk cargo dart deno dotnet flutter gh git go grep just make rg swift task turbo zig";
+
+/// Where a command may begin.
+struct Beginning {
+    at: usize,
+    is_certain: bool,
+}
+
+/// The command behind the subcommand. What stands behind `--` is one, and so is the first word that is no option. Behind an option that is not
+/// known stands either its value or the command; both are looked at.
 pub(super) fn look(name: &str, arguments: &[Value]) -> Option<Look> {
-    let (_, subcommands, between) = RUNNERS.iter().find(|(runner, ..)| *runner == name)?;
+    if name == "start-server-and-test" {
+        let texts = arguments.iter().filter(|word| has_space(word)).cloned();
+        return Some(super::carriers::with(
+            texts.map(WrappedCommand::Text).collect(),
+        ));
+    }
+    let Some((_, subcommands, between)) = RUNNERS.iter().find(|(runner, ..)| *runner == name)
+    else {
+        return of_unknown(name, arguments);
+    };
     let mut rest = arguments;
     if !subcommands.is_empty() {
         let at = rest
@@ -65,24 +179,118 @@ pub(super) fn look(name: &str, arguments: &[Value]) -> Option<Look> {
             .position(|word| subcommands.contains(&word.text.as_str()))?;
         rest = rest.get(at + 1..)?;
     }
-    let at = rest.iter().position(|word| !word.text.starts_with('-'))?;
-    let command = rest.get(at + between..)?;
-    let is_program = |first: &&Value| first.is_name && !first.text.contains(char::is_whitespace);
-    let first = command.first()?;
-    if first.text.contains(char::is_whitespace) && SHELL_RUNNERS.contains(&name) {
-        return Some(Look::one(
-            Wraps::WithEffect,
-            WrappedCommand::Text(first.clone()),
-        ));
+    let mut look = Look::nothing();
+    let beginnings = beginnings(name, rest, *between);
+    if beginnings.len() >= GUESSES_MAX {
+        look.unknown = Some(UNREADABLE);
     }
-    let program = Some(first).filter(is_program);
-    let inner = program.map(|_| WrappedCommand::Within(command.to_vec()));
-    Some(Look {
-        wraps: Wraps::Nothing,
-        inner: inner.into_iter().collect(),
-        unknown: None,
+    for beginning in beginnings {
+        let inner = inner(
+            name,
+            rest.get(beginning.at..).unwrap_or_default(),
+            beginning.is_certain,
+        );
+        if matches!(inner, Some(WrappedCommand::Text(_))) {
+            look.wraps = Wraps::WithEffect;
+        }
+        look.inner.extend(inner);
+    }
+    Some(look)
+}
+
+/// Where the command may begin in the words behind the subcommand.
+fn beginnings(name: &str, rest: &[Value], between: usize) -> Vec<Beginning> {
+    let (valued, flags) = (of_runner(VALUED, name), of_runner(OWN_FLAGS, name));
+    let mut found: Vec<Beginning> = Vec::new();
+    let mut n_words = 0;
+    let mut n_before = usize::from(MAY_TAKE_A_WORD.contains(&name)).saturating_add(between);
+    let mut may_be_value = false;
+    let mut at = 0;
+    while let Some(word) = rest.get(at).filter(|_| found.len() < GUESSES_MAX) {
+        at += 1;
+        let text = word.text.as_str();
+        if text == "--" {
+            found.push(Beginning {
+                at,
+                is_certain: true,
+            });
+            return found;
+        }
+        if text.len() > 1 && text.starts_with('-') {
+            at += usize::from(holds(valued, text));
+            let is_whole = text.contains('=') || holds(FLAGS, text) || holds(flags, text);
+            may_be_value = !is_whole && !holds(valued, text);
+            continue;
+        }
+        let was_option = std::mem::take(&mut may_be_value);
+        n_before = n_before.saturating_add(usize::from(was_option));
+        if n_words >= between {
+            let is_second = MAY_TAKE_A_WORD.contains(&name) && !was_option;
+            let is_certain = found.is_empty() || is_second;
+            found.push(Beginning {
+                at: at - 1,
+                is_certain,
+            });
+        }
+        n_words += 1;
+        if n_words > n_before {
+            break;
+        }
+    }
+    let dashes = rest.iter().position(|word| word.text == "--");
+    found.extend(dashes.map(|at| Beginning {
+        at: at + 1,
+        is_certain: false,
+    }));
+    found
+}
+
+/// What a table has for a runner.
+fn of_runner(table: &[(&str, &'static str)], name: &str) -> &'static str {
+    let mut rows = table.iter();
+    let row = rows.find(|(names, _)| holds(names, name));
+    row.map_or("", |(_, options)| options)
+}
+
+fn holds(list: &str, word: &str) -> bool {
+    list.split(' ').any(|known| known == word)
+}
+
+/// What `words` run, if they can be a command.
+fn inner(name: &str, words: &[Value], is_certain: bool) -> Option<WrappedCommand> {
+    let (first, rest) = words.split_first()?;
+    if has_space(first) {
+        let is_text = SHELL_RUNNERS.contains(&name);
+        return is_text.then(|| WrappedCommand::Text(first.clone()));
+    }
+    if !first.is_name || first.text.starts_with('-') {
+        return None;
+    }
+    // `hatch run ENVIRONMENT:PROGRAM`.
+    let program = match first.text.rsplit_once(':') {
+        Some((_, program)) if name == "hatch" => first.part(program),
+        _ => first.clone(),
+    };
+    let words = [&[program], rest].concat();
+    Some(match is_certain {
+        true => WrappedCommand::Within(words),
+        false => WrappedCommand::Guess(words),
     })
 }
 
-/// Those that give a word with spaces to a shell.
-const SHELL_RUNNERS: [&str; 4] = ["bun", "lerna", "pnpm", "yarn"];
+/// What stands behind `--` of a program that no table knows and that is told to run something.
+fn of_unknown(name: &str, arguments: &[Value]) -> Option<Look> {
+    let dashes = arguments.iter().position(|word| word.text == "--")?;
+    let (own, command) = arguments.split_at(dashes);
+    let runs = own.iter().any(|word| RUNS.contains(&word.text.as_str()));
+    let is_for_its_own = holds(FOR_THEIR_OWN, name);
+    let inner = inner(name, command.get(1..)?, false).filter(|_| runs && !is_for_its_own)?;
+    Some(Look {
+        inner: vec![inner],
+        ..Look::nothing()
+    })
+}
+
+fn has_space(word: &Value) -> bool {
+    word.text.contains(char::is_whitespace)
+}
