@@ -57,6 +57,19 @@ const LONG: &[(&[&str], &str, char)] = &[
     (&["git"], "--delete", 'd'),
 ];
 
+/// Beginnings of commands, a short option of theirs, and the long one that means the same.
+///
+/// Sources: the manual pages of the programs.
+const SAME: &[(&str, char, &str)] = &[
+    ("docker run", 'p', "--publish"),
+    ("docker run", 'v', "--volume"),
+    ("git commit", 'n', "--no-verify"),
+    ("npm", 'g', "--global"),
+    ("pnpm", 'g', "--global"),
+    ("podman run", 'p', "--publish"),
+    ("podman run", 'v', "--volume"),
+];
+
 /// A text taken apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Apart {
@@ -114,8 +127,11 @@ impl Apart {
                 apart.take_of_pattern(&name, &word, &mut rest);
             }
         }
-        apart.letters.sort_unstable();
         apart.rest = rest.join(" ");
+        if is_command {
+            apart.add_same();
+        }
+        apart.letters.sort_unstable();
         let has_some = !apart.letters.is_empty() || !apart.long.is_empty();
         has_some.then_some(apart)
     }
@@ -158,6 +174,25 @@ impl Apart {
                 rest.extend(value.map(str::to_owned));
             }
             None => rest.push(word.to_owned()),
+        }
+    }
+
+    /// Adds options that mean the same as those that are there: a pattern may spell either.
+    fn add_same(&mut self) {
+        let is_of = |start: &str| {
+            let rest = self.rest.strip_prefix(start);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+        };
+        let same = SAME.iter().filter(|(start, ..)| is_of(start));
+        let same: Vec<(char, &str)> = same.map(|(_, letter, long)| (*letter, *long)).collect();
+        for (letter, long) in same {
+            let has_letter = self.letters.contains(&letter);
+            let has_long = self.long.iter().any(|option| option == long);
+            match (has_letter, has_long) {
+                (true, false) => self.long.push(long.to_owned()),
+                (false, true) => self.letters.push(letter),
+                _ => {}
+            }
         }
     }
 

@@ -500,6 +500,12 @@ fn deny_rules_hold_however_short_options_are_written() {
         ("ssh -vv *", "ssh -v -v host", "deny"),
         ("find * -delete*", "find . -type d -name let", "allow"),
         ("tar -xf *", "tar -x -v -f a.tar", "deny"),
+        ("git commit --no-verify*", "git commit -n -m x", "deny"),
+        ("git commit --no-verify*", "git commit -anm x", "deny"),
+        ("git commit -n*", "git -C . commit --no-verify", "deny"),
+        ("git commit --no-verify*", "git commit -m n", "allow"),
+        ("git push --no-verify*", "git push -n origin", "allow"),
+        ("npm install --global*", "npm install x -g", "deny"),
     ]);
 }
 

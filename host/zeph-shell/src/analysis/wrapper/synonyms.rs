@@ -14,24 +14,94 @@ const WORDS: &[(&[&str], &[&str], &str)] = &[
     (&["cargo"], &["rm"], "remove"),
     (&["cargo"], &["t"], "test"),
     (&["helm"], &["del", "delete", "un"], "uninstall"),
+    (&["npm"], &["c"], "config"),
     (
         &["npm"],
-        &["add", "i", "in", "ins", "inst", "insta", "instal"],
+        &[
+            "cit",
+            "clean-install",
+            "clean-install-test",
+            "ic",
+            "install-ci-test",
+            "install-clean",
+            "isntall-clean",
+            "sit",
+        ],
+        "ci",
+    ),
+    (&["npm"], &["x"], "exec"),
+    (&["npm"], &["create", "innit"], "init"),
+    (
+        &["npm"],
+        &[
+            "add",
+            "i",
+            "in",
+            "ins",
+            "inst",
+            "insta",
+            "instal",
+            "install-test",
+            "isnt",
+            "isnta",
+            "isntal",
+            "isntall",
+            "it",
+        ],
         "install",
     ),
-    (&["npm"], &["clean-install", "ic", "install-clean"], "ci"),
-    (&["npm"], &["pub", "publ", "publi", "publis"], "publish"),
+    (&["npm"], &["it"], "install-test"),
+    (&["npm"], &["ln"], "link"),
+    (&["npm"], &["add-user", "adduser"], "login"),
+    (&["npm"], &["author"], "owner"),
+    (&["npm"], &["rum", "run-script", "urn"], "run"),
+    (&["npm"], &["t", "tst"], "test"),
     (
         &["npm"],
         &["r", "remove", "rm", "un", "unlink"],
         "uninstall",
     ),
-    (&["npm"], &["rum", "run-script", "urn"], "run"),
-    (&["npm"], &["t", "tst"], "test"),
-    (&["npm"], &["up", "upgrade", "udpate"], "update"),
-    (&["npm"], &["x"], "exec"),
+    (&["npm"], &["u", "udpate", "up", "upgrade"], "update"),
+    (&["pnpm"], &["t", "tst"], "test"),
+    (&["pnpm"], &["up", "upgrade"], "update"),
     (&["pnpm"], &["i"], "install"),
     (&["pnpm"], &["rm", "un", "uninstall"], "remove"),
+];
+
+/// Commands of npm that it takes any beginning for that is no other's.
+///
+/// Source: `npm help`.
+const NPM: &[&str] = &[
+    "access",
+    "config",
+    "deprecate",
+    "dist-tag",
+    "exec",
+    "init",
+    "install",
+    "link",
+    "login",
+    "logout",
+    "owner",
+    "publish",
+    "rebuild",
+    "run",
+    "star",
+    "start",
+    "test",
+    "token",
+    "uninstall",
+    "unpublish",
+    "update",
+];
+
+/// Fewest letters of such a beginning that names can be told by.
+const BEGINNING_MIN: usize = 3;
+
+/// Programs of GNU that have a `g` before their name where others have it without.
+const GNU: &[&str] = &[
+    "chgrp", "chmod", "chown", "cp", "dd", "find", "ln", "make", "mkdir", "mv", "rm", "rmdir",
+    "sed", "shred", "tar", "tee", "touch", "truncate", "unlink",
 ];
 
 /// Programs, and first words of theirs that only say what the word behind them is about.
@@ -56,9 +126,11 @@ pub(in super::super) fn usual(name: &str, arguments: &[Value]) -> Vec<Usual> {
     if let Some(words) = without_subject(name, arguments) {
         return vec![(Value::literal(name), words)];
     }
-    let places = (first..arguments.len()).filter_map(|at| {
-        let whole = whole_word(name, &arguments[at].text)?;
-        Some(replaced(arguments, at, whole))
+    let places = (first..arguments.len()).flat_map(|at| {
+        let word = &arguments[at].text;
+        let begun = begun(name, word).filter(|_| may_be_first(arguments, at));
+        let whole = whole_words(name, word).chain(begun);
+        whole.map(move |whole| replaced(arguments, at, whole))
     });
     let found: Vec<Vec<Value>> = places.collect();
     let other = || match name {
@@ -81,11 +153,28 @@ pub(in super::super) fn usual(name: &str, arguments: &[Value]) -> Vec<Usual> {
 }
 
 /// What a word of a program is short or another name for.
-fn whole_word(name: &str, word: &str) -> Option<&'static str> {
-    let is_here = |(names, known, _): &&(&[&str], &[&str], &str)| {
+fn whole_words(name: &str, word: &str) -> impl Iterator<Item = &'static str> {
+    let is_here = move |(names, known, _): &&(&[&str], &[&str], &str)| {
         names.contains(&name) && known.contains(&word)
     };
-    WORDS.iter().find(is_here).map(|(.., whole)| *whole)
+    WORDS.iter().filter(is_here).map(|(.., whole)| *whole)
+}
+
+/// The command of npm that a word is the beginning of.
+fn begun(name: &str, word: &str) -> Option<&'static str> {
+    let is_begun = |whole: &&&str| whole.len() > word.len() && whole.starts_with(word);
+    let is_long = name == "npm" && word.len() >= BEGINNING_MIN && !NPM.contains(&word);
+    let mut whole = NPM.iter().filter(is_begun).filter(|_| is_long);
+    whole.next().copied()
+}
+
+/// Whether only options and their values stand before a word.
+fn may_be_first(arguments: &[Value], at: usize) -> bool {
+    let is_option = |at: usize| {
+        let word = arguments.get(at);
+        word.is_some_and(|word| word.text.starts_with('-'))
+    };
+    (0..at).all(|before| is_option(before) || before > 0 && is_option(before - 1))
 }
 
 fn replaced(arguments: &[Value], at: usize, text: &str) -> Vec<Value> {
@@ -135,21 +224,41 @@ fn usual_program(name: &str, arguments: &[Value]) -> Option<(Value, Vec<Value>)>
             is_tool.then(|| (tool.clone(), rest.to_vec()))
         }
         "python" | "pypy" => {
-            let at = arguments
-                .iter()
-                .position(|word| word.text.starts_with("-m"))?;
-            let is_before = arguments
-                .iter()
-                .take(at)
-                .all(|word| word.text.starts_with('-'));
-            let (module, rest) = match arguments.get(at)?.text.strip_prefix("-m")? {
-                "" => (arguments.get(at + 1)?.clone(), arguments.get(at + 2..)?),
-                glued => (Value::literal(glued), arguments.get(at + 1..)?),
-            };
+            let (module, rest) = module(arguments)?;
             let name = module.text.strip_suffix(".__main__").map(Value::literal);
-            (is_before && module.is_name).then(|| (name.unwrap_or(module), rest.to_vec()))
+            module
+                .is_name
+                .then(|| (name.unwrap_or(module), rest.to_vec()))
         }
-        _ => None,
+        _ => {
+            let bare = name.strip_prefix('g').filter(|bare| GNU.contains(bare))?;
+            Some((Value::literal(bare), arguments.to_vec()))
+        }
+    }
+}
+
+/// The module that Python runs, and its arguments: behind `-m`, which may stand with other letters, and behind options with values.
+fn module(arguments: &[Value]) -> Option<(Value, &[Value])> {
+    let mut at = 0;
+    loop {
+        let word = arguments.get(at)?;
+        at += 1;
+        let letters = word.text.strip_prefix('-').filter(|l| !l.is_empty())?;
+        if letters.starts_with('-') {
+            at += usize::from(letters == "-check-hash-based-pycs");
+            continue;
+        }
+        // The others take no value.
+        let Some(found) = letters.find(['c', 'm', 'Q', 'W', 'X']) else {
+            continue;
+        };
+        let (letter, rest) = letters.get(found..)?.split_at(1);
+        match (letter, rest) {
+            ("c", _) => return None,
+            ("m", "") => return Some((arguments.get(at)?.clone(), arguments.get(at + 1..)?)),
+            ("m", rest) => return Some((word.part(rest), arguments.get(at..)?)),
+            (_, rest) => at += usize::from(rest.is_empty()),
+        }
     }
 }
 
@@ -160,5 +269,11 @@ fn is_forced(arguments: &[Value]) -> bool {
 
 fn is_destruction(arguments: &[Value]) -> bool {
     let mut words = arguments.iter().map(|word| word.text.as_str());
-    words.any(|word| word == "apply") && words.any(|word| ["-destroy", "--destroy"].contains(&word))
+    let destroys = |word: &str| {
+        let (option, value) = word.split_once('=').unwrap_or((word, "true"));
+        // Everything else is true, or an error.
+        let is_off = ["0", "f", "false"].contains(&value.to_ascii_lowercase().as_str());
+        ["-destroy", "--destroy"].contains(&option) && !is_off
+    };
+    words.any(|word| word == "apply") && words.any(destroys)
 }
