@@ -17,6 +17,7 @@ mod allow;
 mod bad;
 mod check;
 mod command;
+mod data_words;
 mod decision;
 mod facts;
 mod finding;

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::allow::{AllowRule, is_exactly};
 use super::bad::BadRule;
 use super::command::CommandPattern;
+use super::data_words;
 use super::pattern::Pattern;
 use super::redirection::{SpelledRedirection, Write};
 use super::subject::{LinePart, LineTexts, RuleSubject, Text, tool_key};
@@ -115,7 +116,31 @@ impl PermissionRule {
         fits || self.spelled.as_ref().is_some_and(spells)
     }
 
+    /// Whether it fits a part, and does so without the words that are only data.
     fn fit_part(&self, line: &LineTexts<'_>, part: &LinePart<'_>) -> PermissionFit {
+        let fit = self.fit_as_written(line, part);
+        if fit == PermissionFit::No || self.action == Action::Allow {
+            return fit;
+        }
+        match data_words::masked(part.command, &self.text.text, self.preset.is_some()) {
+            Some(masked) => self.fit_as_written(line, &LinePart::new(part.idx, &masked)),
+            None => fit,
+        }
+    }
+
+    /// Whether it fits the text of a line, and not only by words of a part that are data.
+    fn fits_whole(&self, line: &LineTexts<'_>) -> bool {
+        let is_excused = |part: &LinePart<'_>| {
+            self.fit_as_written(line, part) != PermissionFit::No
+                && self.fit_part(line, part) == PermissionFit::No
+        };
+        self.text.fits(&line.whole.lower)
+            && (self.action == Action::Allow
+                || !line.unknown.is_empty()
+                || !line.parts.iter().any(is_excused))
+    }
+
+    fn fit_as_written(&self, line: &LineTexts<'_>, part: &LinePart<'_>) -> PermissionFit {
         let may_fit = || match self.action {
             Action::Allow => false,
             Action::Ask => part.may_be_asked_by(&self.text),

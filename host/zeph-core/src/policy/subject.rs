@@ -161,7 +161,7 @@ impl<'a> LineTexts<'a> {
 }
 
 impl<'a> LinePart<'a> {
-    fn new(idx: usize, command: &'a SimpleCommand) -> Self {
+    pub(super) fn new(idx: usize, command: &'a SimpleCommand) -> Self {
         let text = Text::new(command.text());
         let name = command.name.len() - command.base_name().len();
         let bare = (name > 0).then(|| command.text()[name..].to_lowercase());

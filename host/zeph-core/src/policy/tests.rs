@@ -12,6 +12,7 @@ use crate::principal::{Operator, Principal};
 use crate::tool::{Annotations, Backend, Tool, ToolKind};
 
 mod commands;
+mod data_words;
 mod flow;
 mod lab;
 mod modes;

@@ -209,7 +209,7 @@ impl<'a> LineQuery<'a> {
         match self.source {
             PermissionSource::Rules(permissions) => permissions.ask(&self.subject.names, |rule| {
                 let is_for_parts = rule.text.is_any() && !line.parts.is_empty();
-                !is_for_parts && rule.text.fits(&line.whole.lower)
+                !is_for_parts && rule.fits_whole(line)
             }),
             PermissionSource::Lists(lists) => of_lists(lists, |pattern: &CommandPattern| {
                 pattern.fits_whole(line).into()
