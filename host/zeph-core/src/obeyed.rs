@@ -10,10 +10,11 @@ use std::ffi::OsStr;
 use std::path::{Component, Path};
 
 /// Names in any directory, whether they exist or not. A name may begin or end in `*`; `/` separates directories.
-pub const ANYWHERE: [&str; 70] = [
+pub const ANYWHERE: [&str; 75] = [
     "*.code-workspace",
     "*.sublime-project",
     ".aider.conf.yml",
+    ".amazonq",
     ".autoenv",
     ".autoenv.zsh",
     ".captainhook.json",
@@ -24,6 +25,7 @@ pub const ANYWHERE: [&str; 70] = [
     ".config/mise",
     ".config/mise.toml",
     ".continue",
+    ".crush.json",
     ".cursor",
     ".devcontainer",
     ".devcontainer.json",
@@ -77,15 +79,18 @@ pub const ANYWHERE: [&str; 70] = [
     ".ycm_extra_conf.py",
     ".zed",
     ".zeph",
+    "crush.json",
     "lefthook-local.*",
     "lefthook.*",
     "mise*.toml",
+    "opencode.json*",
+    "prek.toml",
     "simple-git-hooks.*",
 ];
 
 /// Names that are protected once they exist. Commands may create them, because programs ask before they obey a new one, or because
 /// build tools write them; file tools may not.
-pub const WHERE_PRESENT: [&str; 20] = [
+pub const WHERE_PRESENT: [&str; 25] = [
     ".bazelrc",
     ".buckconfig*",
     ".gitmodules",
@@ -106,6 +111,11 @@ pub const WHERE_PRESENT: [&str; 20] = [
     "user.bazelrc",
     ".gradle/init.d",
     ".gradle/init.gradle*",
+    ".commitlintrc*",
+    ".vs",
+    "bunfig.toml",
+    "commitlint.config.*",
+    "lint-staged.config.*",
 ];
 
 /// Names that build tools and version control maintain themselves: commands may write them, file tools may not.

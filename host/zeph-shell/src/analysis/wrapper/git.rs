@@ -160,7 +160,12 @@ impl GitParts {
             _ => {}
         }
         self.inner.extend(named(rest, COMMANDS));
-        let helpers = rest.iter().filter_map(|argument| after(argument, "ext::"));
+        let address = |argument: &Value| match argument.text.split_once('=') {
+            Some((option, address)) if option.starts_with("--") => argument.part(address),
+            _ => argument.clone(),
+        };
+        let helpers = rest.iter().map(address);
+        let helpers = helpers.filter_map(|address| after(&address, "ext::"));
         self.inner.extend(helpers.map(WrappedCommand::Text));
     }
 
