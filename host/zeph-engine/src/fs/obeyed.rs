@@ -18,6 +18,8 @@ use super::error::{Fail, FsOutcome};
 use super::laid_open::{GitParts, is_of_laid_open};
 use super::policy::{FsPolicy, RootId};
 
+mod elsewhere;
+
 /// Names looked at before a directory is moved.
 const ENTRIES_MAX: usize = 100_000;
 
@@ -47,7 +49,12 @@ pub(super) struct ObeyedObject {
 
 /// Where the names of directories lead, as far as a call asked.
 #[derive(Debug, Default)]
-pub struct Leads(HashMap<PathBuf, Vec<(PathBuf, &'static str)>>);
+pub struct Leads {
+    /// By the directory that has them.
+    of: HashMap<PathBuf, Vec<(PathBuf, &'static str)>>,
+    /// All of a root.
+    elsewhere: HashMap<PathBuf, Vec<(PathBuf, &'static str)>>,
+}
 
 impl Leads {
     /// The name on the list that the real path `path` is or is inside of; `top` is its root.
@@ -76,16 +83,26 @@ impl Leads {
     ) -> Option<&'static str> {
         let directories = path.ancestors().skip(1);
         let mut directories = directories.take_while(|directory| directory.starts_with(top));
-        directories.find_map(|directory| {
+        let above = directories.find_map(|directory| {
             let leads = self.of(directory, directory == top).iter();
             let mut leads = leads.filter(|(target, _)| !directory.starts_with(target));
             let found = leads.find(|(target, _)| is_meant(target));
             found.map(|(_, name)| *name)
-        })
+        });
+        above.or_else(|| self.elsewhere(top, path))
+    }
+
+    /// The name on the list that leads to `path` from a directory of the root beside it.
+    fn elsewhere(&mut self, top: &Path, path: &Path) -> Option<&'static str> {
+        let known = self.elsewhere.entry(top.to_owned());
+        let leads = known.or_insert_with(|| elsewhere::leads_in(top));
+        let mut leads = leads.iter();
+        let found = leads.find(|(target, _)| path.starts_with(target));
+        found.map(|(_, name)| *name)
     }
 
     fn of(&mut self, directory: &Path, is_top: bool) -> &[(PathBuf, &'static str)] {
-        let known = self.0.entry(directory.to_owned());
+        let known = self.of.entry(directory.to_owned());
         known.or_insert_with(|| leads_of(directory, is_top))
     }
 }
@@ -332,7 +349,12 @@ fn hooks_of(work: &Path) -> BTreeSet<PathBuf> {
     let Some(own) = own else {
         return BTreeSet::new();
     };
-    let common = pointed(&own.join("commondir"), "").unwrap_or_else(|| own.clone());
+    hooks_of_git(&own, work)
+}
+
+/// The same of its git directory `own`.
+fn hooks_of_git(own: &Path, work: &Path) -> BTreeSet<PathBuf> {
+    let common = pointed(&own.join("commondir"), "").unwrap_or_else(|| own.to_owned());
     let mut found = BTreeSet::new();
     for config in [common.join("config"), own.join("config.worktree")] {
         found.extend(named_in(&config, work));

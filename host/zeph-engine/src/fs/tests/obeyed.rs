@@ -91,6 +91,46 @@ fn links_lead_to_the_object_that_is_obeyed() {
     ]);
 }
 
+/// Not only what lies above a path leads to it.
+#[test]
+fn hooks_are_obeyed_where_a_repository_beside_them_was_told_to_find_them() {
+    let tree = Tree::new();
+    let absolute = format!("[core]\nhooksPath = {}\n", tree.at("ws/absolute").display());
+    tree.file(
+        "ws/sub/.git/config",
+        "[core]\n\thooksPath = ../hk2\n[include]\n\tpath = ../../shared.cfg\n",
+    )
+    .file("ws/deep/er/.git/config", &absolute)
+    .file("ws/b.git/config", "[core]\n\thooksPath = ../bare-hooks\n")
+    .file("ws/b.git/HEAD", "ref: refs/heads/main")
+    .file("ws/b.git/objects/x", "x")
+    .file("ws/b.git/refs/x", "x")
+    .file("ws/hk2/pre-commit", "#!")
+    .file("ws/absolute/pre-commit", "#!")
+    .file("ws/bare-hooks/post-receive", "#!")
+    .file("ws/shared.cfg", "[core]\n")
+    .file("ws/settings/tasks.json", "{}")
+    .file("ws/hk3/pre-commit", "#!")
+    .file(
+        "ws/node_modules/x/.git/config",
+        "[core]\n\thooksPath = ../../../hk3\n",
+    )
+    .dir("ws/other")
+    .link("ws/other/.vscode", "../settings");
+    for mut guest in tree.guests_with(&[("ws", FsRights::ALL)], &[], &[]) {
+        guest.check(&[
+            ("write hk2/pre-commit x", NO),
+            ("create hk2/pre-push x", NO),
+            ("rename hk2 hk4", NO),
+            ("write absolute/pre-commit x", NO),
+            ("write bare-hooks/post-receive x", NO),
+            ("write shared.cfg x", NO),
+            ("write settings/tasks.json x", NO),
+            ("write hk3/pre-commit x", "ok"),
+        ]);
+    }
+}
+
 #[test]
 fn hooks_are_obeyed_where_git_was_told_to_find_them() {
     let tree = tree();
