@@ -61,7 +61,7 @@ impl Preset {
                 .map(move |pattern| (pattern, action))
         });
         let rules = patterns.map(|(pattern, action)| {
-            let rule = PermissionRule::new(&pattern, action, directory)?;
+            let rule = PermissionRule::new("bash", &pattern, action, directory)?;
             Ok(rule.of_preset(self.name()))
         });
         rules.collect()

@@ -76,7 +76,7 @@ fn policy() -> Result<Policy, BadRule> {
         } else {
             Action::Allow
         };
-        permissions.push(PermissionRule::new(&pattern, action, "/w")?);
+        permissions.push(PermissionRule::new("bash", &pattern, action, "/w")?);
     }
     let sections = vec![("tools.policy".to_owned(), rules)];
     Ok(Policy {

@@ -31,6 +31,7 @@ mod leave;
 mod mode;
 mod names;
 mod options;
+mod path_glob;
 mod pattern;
 mod permission;
 mod possible;

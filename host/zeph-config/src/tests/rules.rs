@@ -166,6 +166,60 @@ action = "allow"
 }
 
 #[test]
+fn a_path_is_denied_however_its_rule_is_spelt() {
+    let deny = |pattern: &str| {
+        let all = "[[tools.permissions.read]]\npattern = \"*\"\naction = \"allow\"\n";
+        let rule =
+            format!("[[tools.permissions.read]]\npattern = \"{pattern}\"\naction = \"deny\"\n");
+        [rule.clone() + all, rule]
+    };
+    let paths = |pattern: &str| {
+        let rule = format!("tool = \"*\"\neffect = \"deny\"\npaths = [\"{pattern}\"]\n");
+        let sections = [
+            ("policy", "enabled = true\ndefault_effect = \"allow\"\n"),
+            ("authorization", "enabled = true\n"),
+            ("policy", ""),
+        ];
+        sections.map(|(section, settings)| {
+            format!("[tools.{section}]\n{settings}[[tools.{section}.rules]]\n{rule}")
+        })
+    };
+    for pattern in [
+        "src/*",
+        "./src/*",
+        "src//*",
+        "src/../src/*",
+        "../repo/src/*",
+        "./src/**",
+        "src/x/",
+    ] {
+        let [user, project] = deny(pattern);
+        let [policy, authorization, of_project] = paths(pattern);
+        for world in [
+            World::new().user(user),
+            World::new().project(project),
+            World::new().user(policy),
+            World::new().project(of_project),
+            World::new().user(authorization),
+        ] {
+            check(
+                &world,
+                &[("read: REPO/src/x", "deny"), ("read: REPO/x", "allow")],
+            );
+        }
+    }
+    for pattern in ["~/../home/repo/src/*", "~/./repo/src//*"] {
+        let [user, _] = deny(pattern);
+        check(&World::new().user(user), &[("read: REPO/src/x", "deny")]);
+    }
+    for text in deny("src/*/../x").into_iter().chain(paths("src/*/../x")) {
+        let errors = World::new().user(text).errors();
+        let told = "`src/*/../x` does not compile: it has `..` behind a wildcard";
+        assert!(errors.contains(told), "{errors}");
+    }
+}
+
+#[test]
 fn policy_comes_before_authorization_and_then_the_default() {
     let world = |default: &str| {
         World::new().user(format!(

@@ -2,6 +2,7 @@
 
 use super::bad::BadRule;
 use super::pattern::Pattern;
+use super::permission::path_pattern;
 use super::redirection::{SpelledRedirection, Write};
 use super::subject::{LinePart, LineTexts, RuleSubject, Text, tool_key};
 
@@ -26,8 +27,8 @@ impl AllowRule {
     ///
     /// Shape: both parts are globs, matched without regard to case. `PATTERN` is matched against each simple command of a
     /// command line, or every path the call names (absolute, resolved), or the address of `fetch` and `web_scrape`, or every string argument; all must
-    /// match. A relative pattern over paths is resolved against `directory`.
-    /// Errors: [`BadRule`] if a glob is invalid or too long, or a part is empty.
+    /// match. A relative pattern over paths is resolved against `directory`, and `.`, `..`, doubled and closing slashes are dissolved.
+    /// Errors: [`BadRule`] if a glob is invalid, too long or has `..` behind a wildcard, or a part is empty.
     pub fn parse(text: &str, directory: &str) -> Result<Self, BadRule> {
         let (tool, pattern) = match text.split_once(':') {
             Some((tool, pattern)) => (tool, Some(pattern)),
@@ -37,7 +38,7 @@ impl AllowRule {
             return Err(BadRule::new(text, "write `TOOL` or `TOOL:PATTERN`"));
         }
         let whole = |error: BadRule| BadRule::new(text, error.reason);
-        let pattern = pattern.map(|pattern| Patterns::new(pattern, directory));
+        let pattern = pattern.map(|pattern| Patterns::new(tool, pattern, directory));
         Ok(Self {
             text: text.to_owned(),
             tool: Pattern::new(&tool_key(tool)).map_err(whole)?,
@@ -121,10 +122,10 @@ impl AllowRule {
 }
 
 impl Patterns {
-    fn new(pattern: &str, directory: &str) -> Result<Self, BadRule> {
+    fn new(tool: &str, pattern: &str, directory: &str) -> Result<Self, BadRule> {
         Ok(Self {
             text: Pattern::new(pattern)?,
-            path: Pattern::path(pattern, directory)?,
+            path: path_pattern(tool, pattern, directory)?,
             spelled: SpelledRedirection::read(pattern, directory)?,
         })
     }

@@ -9,18 +9,19 @@ use regex_automata::nfa::thompson::NFA;
 
 use super::bad::BadRule;
 use super::options::Apart;
+use super::path_glob::PathGlob;
 use super::possible::{Reading, automaton};
 
 /// Most bytes of a pattern. The longest useful one is an exact command line; a longer text is a mistake.
 const PATTERN_BYTES_MAX: usize = 16 * 1024;
 
 /// Characters with a special meaning.
-const SPECIAL: [char; 7] = ['*', '?', '[', ']', '{', '}', '\\'];
+pub(super) const SPECIAL: [char; 7] = ['*', '?', '[', ']', '{', '}', '\\'];
 
 /// A checked glob.
 #[derive(Debug, Clone)]
 pub(super) struct Pattern {
-    /// As it was given.
+    /// As it was given; one over paths in its plain spelling.
     pub(super) text: String,
     /// What every text it fits begins with, in lower case.
     fixed: String,
@@ -72,13 +73,17 @@ impl Pattern {
     }
 
     /// Compiles a pattern over paths; a relative one starts in `directory`.
+    ///
+    /// Errors: as [`PathGlob::read`] and [`new`](Self::new).
     pub(super) fn path(text: &str, directory: &str) -> Result<Self, BadRule> {
-        if text.starts_with(['/', '*', '{', '[']) || directory.is_empty() {
-            return Self::new(text);
-        }
-        let joined = format!("{}/{text}", globset::escape(directory));
-        let mut pattern = Self::new(&joined).map_err(|error| BadRule::new(text, error.reason))?;
-        text.clone_into(&mut pattern.text);
+        Self::of_paths(&PathGlob::read(text, directory)?, directory)
+            .map_err(|error| BadRule::new(text, error.reason))
+    }
+
+    /// Compiles a pattern over paths that was read with the same `directory`.
+    pub(super) fn of_paths(glob: &PathGlob, directory: &str) -> Result<Self, BadRule> {
+        let mut pattern = Self::new(&glob.glob())?;
+        pattern.text = glob.plain(directory);
         Ok(pattern)
     }
 
@@ -190,7 +195,6 @@ impl Pattern {
 
 /// The text before the first and behind the last special character.
 fn plain_ends(glob: &str) -> (&str, &str) {
-    const SPECIAL: [char; 7] = ['*', '?', '[', ']', '{', '}', '\\'];
     let head = glob.find(SPECIAL).map_or(glob, |at| &glob[..at]);
     let tail = glob.rfind(SPECIAL).map_or(glob, |at| &glob[at + 1..]);
     (head, tail)

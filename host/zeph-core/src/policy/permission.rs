@@ -12,7 +12,7 @@ use super::command::CommandPattern;
 use super::data_words;
 use super::pattern::Pattern;
 use super::redirection::{SpelledRedirection, Write};
-use super::subject::{LinePart, LineTexts, RuleSubject, Text, tool_key};
+use super::subject::{LinePart, LineTexts, RuleSubject, SHELL, Text, tool_key};
 use super::{Finding, PathLayer, Policy, Verdict};
 
 mod line;
@@ -47,12 +47,17 @@ impl PermissionRule {
     /// Compiles a rule.
     ///
     /// Shape: `pattern` is a glob over the whole text of the command, path, address or argument, without regard to case; `*` is any text. Over
-    /// paths a relative pattern is resolved against `directory`.
-    /// Errors: [`BadRule`] if the glob is invalid or longer than 16 KiB.
-    pub fn new(pattern: &str, action: Action, directory: &str) -> Result<Self, BadRule> {
+    /// paths a relative pattern is resolved against `directory`, and `.`, `..`, doubled and closing slashes are dissolved.
+    /// Errors: [`BadRule`] if the glob is invalid or longer than 16 KiB, or, unless `tool` is the shell, has `..` behind a wildcard.
+    pub fn new(
+        tool: &str,
+        pattern: &str,
+        action: Action,
+        directory: &str,
+    ) -> Result<Self, BadRule> {
         Ok(Self {
             text: Pattern::new(pattern)?,
-            path: Pattern::path(pattern, directory)?,
+            path: path_pattern(tool, pattern, directory)?,
             spelled: SpelledRedirection::read(pattern, directory)?,
             action,
             preset: None,
@@ -153,6 +158,14 @@ impl PermissionRule {
     fn fits_write(&self, line: &LineTexts<'_>, write: &Write<'_>) -> bool {
         let spells = |spelled: &SpelledRedirection| spelled.fits(line, write);
         self.text.is_any() || self.spelled.as_ref().is_some_and(spells)
+    }
+}
+
+/// `pattern` as it is over the paths of calls of `tool`. What is written for commands is no path, whatever stands in it.
+pub(super) fn path_pattern(tool: &str, pattern: &str, directory: &str) -> Result<Pattern, BadRule> {
+    match tool_key(tool).as_str() {
+        SHELL => Pattern::new(pattern),
+        _ => Pattern::path(pattern, directory),
     }
 }
 

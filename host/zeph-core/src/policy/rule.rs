@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::bad::BadRule;
 use super::facts::SessionFacts;
 use super::mode::Mode;
+use super::path_glob::PathGlob;
 use super::pattern::Pattern;
 use super::possible::{Possible, Reading, automaton};
 use super::reach::Reach;
@@ -86,8 +87,8 @@ pub struct PolicyRule {
     paths: Vec<Pattern>,
     /// The folders of those `paths` that are for all below a folder. A command that is pointed at one goes through it.
     folders: Vec<Pattern>,
-    /// Each of `paths` as the file or folder that it is, where it is one; else as it was written.
-    trees: Vec<Result<PathBuf, String>>,
+    /// Each of `paths` as the file or folder that it is, where it is one.
+    trees: Vec<Option<PathBuf>>,
     env: Vec<String>,
     trust_level: Option<TrustLevel>,
     args_match: Option<String>,
@@ -129,24 +130,23 @@ struct RuleTarget<'a> {
 impl PolicyRule {
     /// Compiles a rule; relative globs over paths start in `directory`.
     ///
-    /// Errors: [`BadRule`] names the glob or the expression that does not compile or is longer than 1024 bytes.
+    /// Errors: [`BadRule`] names the glob or the expression that does not compile or is longer than 1024 bytes, and the glob with `..`
+    /// behind a wildcard.
     pub fn new(text: &PolicyRuleText, directory: &str) -> Result<Self, BadRule> {
-        let path = |glob: &str| Pattern::path(glob, directory);
-        let folders = text.paths.iter().filter_map(|glob| folder(glob));
+        let paths = || text.paths.iter();
+        let globs = paths().map(|glob| PathGlob::read(glob, directory));
+        let globs = globs.collect::<Result<Vec<_>, _>>()?;
+        let folders = globs.iter().filter_map(PathGlob::folder);
         Ok(Self {
             effect: text.effect,
             tool: Pattern::new(&tool_key(&text.tool))?,
-            paths: text
-                .paths
-                .iter()
-                .map(|glob| path(glob))
+            paths: paths()
+                .map(|glob| Pattern::path(glob, directory))
                 .collect::<Result<_, _>>()?,
-            folders: folders.map(path).collect::<Result<_, _>>()?,
-            trees: text
-                .paths
-                .iter()
-                .map(|glob| hidden::tree(glob, directory))
-                .collect(),
+            folders: folders
+                .map(|folder| Pattern::of_paths(&folder, directory))
+                .collect::<Result<_, _>>()?,
+            trees: globs.iter().map(PathGlob::tree).collect(),
             env: text.env.clone(),
             trust_level: text.trust_level,
             args_match: text.args_match.as_deref().map(checked).transpose()?,
@@ -215,14 +215,6 @@ impl PolicyRule {
         };
         expression.is_none_or(spells)
     }
-}
-
-/// The folder that a glob over all below it is about.
-fn folder(glob: &str) -> Option<&str> {
-    let folder = glob
-        .strip_suffix("/**")
-        .or_else(|| glob.strip_suffix("/*"))?;
-    (!folder.is_empty() && !folder.ends_with('*')).then_some(folder)
 }
 
 impl PolicyRules {

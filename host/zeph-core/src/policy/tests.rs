@@ -21,6 +21,7 @@ mod obeyed;
 mod paths;
 mod precedence;
 mod redirections;
+mod spellings;
 mod trajectory;
 mod unknowns;
 

@@ -31,7 +31,7 @@ impl Compiling<'_> {
                         continue;
                     }
                 };
-                match PermissionRule::new(&pattern, action, &directory) {
+                match PermissionRule::new(tool, &pattern, action, &directory) {
                     Ok(rule) if observes => rules.push(rule.observing()),
                     Ok(rule) => rules.push(rule),
                     Err(bad) => {
@@ -101,9 +101,11 @@ impl Compiling<'_> {
 
     /// A pattern over paths with the home directory in place of `~`; commands are matched as they are written.
     fn with_home(&self, tool: &str, pattern: &str) -> String {
-        match (&self.surroundings.home, pattern.strip_prefix("~/")) {
+        let rest = pattern.strip_prefix('~');
+        let rest = rest.filter(|rest| rest.is_empty() || rest.starts_with('/'));
+        match (&self.surroundings.home, rest) {
             (Some(home), Some(rest)) if !policy::is_shell(tool) => {
-                format!("{}/{rest}", globset::escape(&home.to_string_lossy()))
+                globset::escape(&home.to_string_lossy()) + rest
             }
             _ => pattern.to_owned(),
         }

@@ -1,6 +1,6 @@
 //! Paths that rules hide from tools that do not name them: a search in a parent directory, a glob, a command.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::matches::Matches;
 use super::{PolicyRule, PolicyRules};
@@ -44,7 +44,7 @@ impl PolicyRules {
                 continue;
             }
             let trees = rule.trees.iter().flatten().cloned();
-            let reason = match rule.trees.iter().all(Result::is_ok) {
+            let reason = match rule.trees.iter().all(Option::is_some) {
                 _ if rule.trees.is_empty() => None,
                 _ if !rule.is_always() => Some("the rule has other conditions"),
                 _ if has_exceptions => Some("a rule before it makes exceptions"),
@@ -108,19 +108,5 @@ impl PolicyRule {
     /// Whether it depends on nothing but tool and paths.
     fn is_always(&self) -> bool {
         self.env.is_empty() && self.trust_level.is_none() && self.args_match.is_none()
-    }
-}
-
-/// The one file or folder that a glob is about, with all below it; else the glob.
-pub(super) fn tree(glob: &str, directory: &str) -> Result<PathBuf, String> {
-    const SPECIAL: [char; 7] = ['*', '?', '[', ']', '{', '}', '\\'];
-    let top = glob
-        .strip_suffix("/**")
-        .or_else(|| glob.strip_suffix("/*"))
-        .unwrap_or(glob);
-    let is_one = !top.is_empty() && !top.contains(SPECIAL);
-    match is_one && (top.starts_with('/') || !directory.is_empty()) {
-        true => Ok(Path::new(directory).join(top)),
-        false => Err(glob.to_owned()),
     }
 }

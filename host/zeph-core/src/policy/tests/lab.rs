@@ -149,7 +149,7 @@ pub(super) fn permissions(tool: &str, rules: &[&str]) -> PermissionSource {
             "ask" => Action::Ask,
             _ => Action::Deny,
         };
-        PermissionRule::new(pattern, action, "/w").unwrap()
+        PermissionRule::new(tool, pattern, action, "/w").unwrap()
     });
     PermissionSource::Rules(Permissions::new([(tool.to_owned(), rules.collect())]))
 }

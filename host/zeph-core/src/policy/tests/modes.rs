@@ -45,7 +45,7 @@ impl Said {
             let rules = self.permissions.iter();
             let rules = rules.filter(|(_, _, observes)| with_observed || !observes);
             let rules = rules.map(|(pattern, action, observes)| {
-                let rule = PermissionRule::new(pattern, *action, "/w").unwrap();
+                let rule = PermissionRule::new("bash", pattern, *action, "/w").unwrap();
                 if *observes { rule.observing() } else { rule }
             });
             let rules: Vec<_> = rules.collect();

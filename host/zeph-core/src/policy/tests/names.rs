@@ -80,6 +80,7 @@ fn of_two_rules_for_one_tool_the_stricter_counts() {
     let policy = |short: &str, long: &str| {
         let rules = |action: &str| {
             crate::policy::PermissionRule::new(
+                "greet",
                 "*",
                 match action {
                     "allow" => crate::policy::Action::Allow,

@@ -27,7 +27,7 @@ fn flags(flags: &[&str]) -> Policy {
 
 /// Rules of two tools.
 fn both(shell: &[&str], write: &[&str]) -> Policy {
-    let rules = |texts: &[&str]| {
+    let rules = |tool: &str, texts: &[&str]| {
         let rules = texts.iter().map(|text| {
             let (action, pattern) = text.split_once(' ').unwrap();
             let action = match action {
@@ -35,14 +35,14 @@ fn both(shell: &[&str], write: &[&str]) -> Policy {
                 "ask" => Action::Ask,
                 _ => Action::Deny,
             };
-            PermissionRule::new(pattern, action, "/w").unwrap()
+            PermissionRule::new(tool, pattern, action, "/w").unwrap()
         });
         rules.collect::<Vec<_>>()
     };
     Policy {
         permissions: PermissionSource::Rules(Permissions::new([
-            ("bash".to_owned(), rules(shell)),
-            ("write".to_owned(), rules(write)),
+            ("bash".to_owned(), rules("bash", shell)),
+            ("write".to_owned(), rules("write", write)),
         ])),
         directory: "/w".into(),
         ..Policy::default()
