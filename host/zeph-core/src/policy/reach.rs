@@ -1,5 +1,7 @@
 //! Which paths a call names, as rules over paths see them: those that are known, and what is known of the others.
 
+use std::borrow::Cow;
+
 use super::pattern::Pattern;
 use super::redirection::Write;
 use super::subject::{RuleSubject, Text};
@@ -9,6 +11,8 @@ use crate::command::{CommandLine, WordPlace, WordPlaces};
 #[derive(Debug, Default)]
 pub(super) struct Reach {
     pub(super) paths: Vec<Text>,
+    /// Those of `paths` that a command works in.
+    pub(super) directories: Vec<String>,
     pub(super) unknown: Vec<Doubt>,
     /// Whether it is a command: what a command is pointed at it may go through, folders too.
     pub(super) is_command: bool,
@@ -41,8 +45,8 @@ impl Reach {
         };
         let mut reach = Self {
             paths,
-            unknown: Vec::new(),
             is_command: true,
+            ..Self::default()
         };
         reach.add_directories(line);
         reach.add_redirections(line);
@@ -72,9 +76,12 @@ impl Reach {
 
     fn add_directories(&mut self, line: &CommandLine) {
         match &line.places.directories {
-            Some(directories) => self
-                .paths
-                .extend(directories.iter().map(|path| Text::of_path(path))),
+            Some(directories) => {
+                let texts = directories.iter().map(|path| Text::of_path(path));
+                self.paths.extend(texts);
+                let names = directories.iter().map(|path| path.to_string_lossy());
+                self.directories.extend(names.map(Cow::into_owned));
+            }
             None => self.unknown.push(Doubt::about("the working directory")),
         }
     }

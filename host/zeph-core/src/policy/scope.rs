@@ -221,12 +221,19 @@ impl Constraint {
             // What a device keeps is nothing.
             path == Path::new("/dev/null") || allowed.any(|allowed| path.starts_with(allowed))
         };
-        let mut paths = reach.paths.iter().map(|path| path.given.as_str());
-        let outside = paths.find(|path| !is_allowed(Path::new(path)));
+        let paths = reach.paths.iter().map(|path| path.given.as_str());
+        let outside: Vec<&str> = paths.filter(|path| !is_allowed(Path::new(path))).collect();
+        let is_place = |path: &&&str| reach.directories.iter().any(|place| place == **path);
+        // What a command names says more than where it works.
+        let named = outside.iter().find(|path| !is_place(path));
+        let outside = named.or(outside.first()).copied();
         let unknown = || reach.unknown.first().map(|doubt| doubt.word.as_str());
         let what = outside.or_else(unknown)?;
         let shown = crate::failure::one_line(what, 200);
         Some(match outside {
+            Some(_) if named.is_none() && !reach.directories.is_empty() => format!(
+                "the command works in `{shown}`, outside the allowed paths, and may reach all that lies there without naming it"
+            ),
             Some(_) => format!("`{shown}` is outside the allowed paths"),
             None => format!("`{shown}` may be outside the allowed paths"),
         })

@@ -3,7 +3,10 @@
 use serde_json::json;
 
 use super::lab::{call, decide, naming, permissions, rule, rules};
-use crate::policy::{Effect, PathLayer, Policy, PolicyRuleText, SessionFacts};
+use crate::policy::{
+    Constraint, Decision, Effect, PathLayer, Policy, PolicyRuleText, Scoped, SessionFacts,
+    authorise,
+};
 
 fn over(effect: Effect, tool: &str, paths: &[&str]) -> PolicyRuleText {
     PolicyRuleText {
@@ -86,6 +89,37 @@ fn an_allowed_path_allows_commands_that_name_nothing_else() {
     assert_eq!(decide(&policy, naming("cat", &["src/a", "/etc/x"])), "ask");
     assert_eq!(decide(&policy, naming("cat", &["src/a", "?"])), "ask");
     assert_eq!(decide(&policy, naming("cat", &["/w/…"])), "ask");
+}
+
+#[test]
+fn a_constraint_of_commands_says_that_where_they_work_counts() {
+    let refusal = |allowed: &str, words: &[&str]| {
+        let constraint = Constraint::new(&[], vec![allowed.into()]).unwrap();
+        let policy = Policy {
+            scoped: Some(Scoped::new(
+                None,
+                Vec::new(),
+                vec![("bash".to_owned(), constraint)],
+            )),
+            permissions: permissions("bash", &["allow *"]),
+            ..Policy::default()
+        };
+        match authorise(&policy, &SessionFacts::default(), naming("cat", words)) {
+            Decision::Deny(refusal) => refusal.failure.message,
+            _ => String::new(),
+        }
+    };
+    let place = "the command works in `/w`, outside the allowed paths";
+    for words in [&["out/x"][..], &[]] {
+        let told = refusal("/w/out", words);
+        assert!(told.contains(place), "{told}");
+    }
+    let told = refusal("/w/out", &["out/x", "src/x"]);
+    assert!(
+        told.contains("`/w/src/x` is outside the allowed paths"),
+        "{told}"
+    );
+    assert_eq!(refusal("/w", &["out/x"]), "");
 }
 
 #[test]
