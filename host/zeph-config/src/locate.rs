@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::environment::CONFIG_VARIABLE;
+use super::paths::without_parents;
 use super::surroundings::{Flags, Surroundings};
 
 /// The directory of this program below each base directory.
@@ -35,7 +36,7 @@ pub(crate) fn lock_beside(user_file: &Path) -> PathBuf {
 /// A configuration file of the operator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UserFile {
-    /// Absolute, as far as the working directory is; it need not exist.
+    /// Absolute, as far as the working directory is, and without `..`; it need not exist.
     pub path: PathBuf,
     /// Named by `--config` or the variable, so that it has to exist.
     pub named: bool,
@@ -48,7 +49,7 @@ pub fn user_file(surroundings: &Surroundings, flags: &Flags) -> Option<UserFile>
         (!text.is_empty()).then(|| PathBuf::from(text))
     };
     if let Some(path) = flags.config.clone().or_else(variable) {
-        let path = surroundings.working_directory.join(path);
+        let path = without_parents(surroundings.working_directory.join(path));
         return Some(UserFile { path, named: true });
     }
     let base = surroundings.config_home.as_ref()?;

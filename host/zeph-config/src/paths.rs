@@ -137,12 +137,23 @@ impl Pattern {
 /// A path as written and as it resolves now; one when they agree. What is written with `..` is no name of anything.
 pub(crate) fn spellings(path: &Path) -> Vec<PathBuf> {
     let resolved = resolve(path);
-    let has_parent = path.components().any(|part| part == Component::ParentDir);
-    if resolved == path || has_parent {
+    if resolved == path || has_parent(path) {
         vec![resolved]
     } else {
         vec![path.to_owned(), resolved]
     }
+}
+
+/// `path` as it leads now where it is written with `..`, which is no name of anything where paths are compared; else as it is.
+pub(crate) fn without_parents(path: PathBuf) -> PathBuf {
+    match has_parent(&path) {
+        true => resolve(&path),
+        false => path,
+    }
+}
+
+fn has_parent(path: &Path) -> bool {
+    path.components().any(|part| part == Component::ParentDir)
 }
 
 thread_local! {

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use super::locate::PROGRAM;
 use super::origin::{ConfigErrors, Problem, ValueOrigin};
-use super::paths::PathBase;
+use super::paths::{PathBase, without_parents};
 
 /// The environment of a run.
 #[derive(Debug, Clone)]
@@ -21,7 +21,7 @@ pub struct Surroundings {
     pub working_directory: PathBuf,
     /// The same as the shell spells it (`$PWD`), when that is another path to it.
     pub typed_directory: Option<PathBuf>,
-    /// The user's home, when there is one.
+    /// The user's home, when there is one. Absolute, and like the other homes without `..`.
     pub home: Option<PathBuf>,
     /// `$XDG_CONFIG_HOME`, else `~/.config`.
     pub config_home: Option<PathBuf>,
@@ -65,6 +65,7 @@ impl Surroundings {
             )],
         })?;
         let home = std::env::home_dir().filter(|home| home.is_absolute());
+        let home = home.map(without_parents);
         let base = |variable: &str, below_home: &str| {
             base_directory(home.as_deref(), variable, below_home)
         };
@@ -158,5 +159,6 @@ fn base_directory(home: Option<&Path>, variable: &str, below_home: &str) -> Opti
     std::env::var_os(variable)
         .map(PathBuf::from)
         .filter(|path| path.is_absolute())
+        .map(without_parents)
         .or_else(|| home.map(|home| home.join(below_home)))
 }

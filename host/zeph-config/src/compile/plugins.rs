@@ -14,7 +14,7 @@ use super::super::environment::FOLDERS;
 use super::super::locate::{PLUGINS_FOLDER, PROGRAM, lock_of};
 use super::super::origin::{ValueOrigin, path_text};
 use super::super::own::OwnFiles;
-use super::super::paths::spellings;
+use super::super::paths::{spellings, without_parents};
 use super::super::raw::{RawMcp, RawPlugins, RawTools};
 use super::Compiling;
 use super::registries::downloads;
@@ -153,7 +153,7 @@ impl Compiling<'_> {
         open: &[PathBuf],
     ) -> Option<PathBuf> {
         let shown = one_line(text, 200);
-        let folder = match self.base().absolute(text) {
+        let folder = match self.base().absolute(text).map(without_parents) {
             _ if text.is_empty() => Err("an empty path".to_owned()),
             // It would be another folder in every repository, and none of them is trusted by itself.
             _ if !is_full(text) && !is_typed => Err(format!(

@@ -1,8 +1,9 @@
 //! Which layer wins, and that each value remembers where it was said.
 
 use std::fs;
+use std::path::{Component, PathBuf};
 
-use crate::{Config, ValueOrigin};
+use crate::{Config, SandboxSettings, ValueOrigin};
 
 use super::World;
 
@@ -201,6 +202,46 @@ fn a_project_file_named_by_the_operator_is_the_operators() {
     let mut world = World::new().project("[run]\njobs = 9\n");
     world.flags.config = Some(".zeph/config.toml".into());
     assert_eq!(world.config().run.jobs.get(), 9);
+}
+
+/// The jail compares paths, and `..` is no name of anything.
+#[test]
+fn what_the_operator_names_with_dots_is_what_it_leads_to() {
+    let mut world = World::new()
+        .directory("home/cfg/sub")
+        .directory("home/team")
+        .directory("home/repo/deep/er")
+        .symlink("home/repo/deep/link", "home/cfg/sub");
+    let file = world.home().join("cfg/e.toml");
+    fs::write(&file, "[run]\njobs = 3\n").unwrap();
+    let has_dots = |path: &PathBuf| path.components().any(|part| part == Component::ParentDir);
+    let check = |world: &World| {
+        let config = world.config();
+        assert_eq!(config.run.jobs.get(), 3);
+        assert_eq!(config.mcp_lock, Some(world.home().join("cfg/zeph.lock")));
+        assert_eq!(
+            config.plugins.folders.last(),
+            Some(&world.home().join("team"))
+        );
+        let SandboxSettings { hide, protect, .. } = config.sandbox;
+        let folders = config.plugins.folders.into_iter();
+        let all: Vec<PathBuf> = folders.chain(hide).chain(protect).collect();
+        assert!(!all.iter().any(has_dots), "{all:?}");
+    };
+    world.flags.plugins = vec!["../team".into()];
+    for path in [
+        "../cfg/e.toml",
+        "deep/../../cfg/e.toml",
+        "nothing/../../cfg/e.toml",
+        // Where a link leads, as the system has it.
+        "deep/link/../e.toml",
+        "../cfg/sub/../e.toml",
+    ] {
+        world.flags.config = Some(path.into());
+        check(&world);
+    }
+    world.flags.config = None;
+    check(&world.env("ZEPH_HOST_CONFIG", "../cfg/e.toml"));
 }
 
 #[test]
