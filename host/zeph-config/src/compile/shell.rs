@@ -15,6 +15,9 @@ use super::super::raw::{RawSandbox, RawShell};
 use super::super::{SandboxLimits, SandboxSettings, ShellSettings, TransactionSettings};
 use super::{Compiling, or_unlimited, size};
 
+/// Where programs put temporary files.
+const TMP: &str = "/tmp";
+
 impl Compiling<'_> {
     /// How commands run. A directory that they share with the file tools has the names of `file_paths` for them, too.
     pub(super) fn shell(&mut self, raw: &RawShell, file_paths: &[String]) -> ShellSettings {
@@ -66,10 +69,13 @@ impl Compiling<'_> {
         hide.extend(own.paths());
         let mut protect = self.absolute("tools.sandbox.protect", &raw.protect);
         protect.extend_from_slice(protected);
+        let read = self.places("tools.sandbox.allow_read", &raw.allow_read, allowed);
+        let write = self.places("tools.sandbox.allow_write", &raw.allow_write, allowed);
+        self.warn_of_tmp(&read, &write);
         SandboxSettings {
             disabled: raw.disabled,
-            read: self.places("tools.sandbox.allow_read", &raw.allow_read, allowed),
-            write: self.places("tools.sandbox.allow_write", &raw.allow_write, allowed),
+            read,
+            write,
             network: raw.allow_network,
             hosts: self.exit_hosts(raw),
             hide: each_once(hide),
@@ -82,6 +88,17 @@ impl Compiling<'_> {
                 tmp_bytes: raw.tmp_bytes,
                 shm_bytes: raw.shm_bytes,
             },
+        }
+    }
+
+    /// What is read in place of the private `/tmp` takes away what programs expect to write to.
+    fn warn_of_tmp(&mut self, read: &[PathBuf], write: &[PathBuf]) {
+        let tmp = std::fs::canonicalize(TMP).unwrap_or_else(|_| TMP.into());
+        let holds_tmp = |places: &[PathBuf]| places.iter().any(|place| tmp.starts_with(place));
+        if holds_tmp(read) && !holds_tmp(write) {
+            self.merged.warnings.push(format!(
+                "`tools.sandbox.allow_read` gives commands the `{TMP}` of the machine, to read: their temporary files go to `$TMPDIR`, a private directory elsewhere. Without that they have a `{TMP}` of their own"
+            ));
         }
     }
 

@@ -427,6 +427,8 @@ fn variables(jail: &Jail, job: &Job<'_>, view: &View) -> BTreeMap<String, String
         visible: Some(&view.visible),
     };
     let mut variables = environment::make(&policy.environment, surroundings);
+    let temporary = view.temporary.as_ref();
+    variables.extend(temporary.map(|path| ("TMPDIR".to_owned(), path.display().to_string())));
     if jail.certificates().is_some() {
         variables.extend(environment::of_certificates(view::CERTIFICATES));
     }

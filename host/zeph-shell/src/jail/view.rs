@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use zeph_jail::plan::{MountCheck, PathAccess, Rule};
 
-use self::base::{base, home, own_mounts};
+use self::base::{base, home, own_mounts, temporary};
 use self::protected::{Doors, held_links, places};
 use super::aftermath::AftermathFinding;
 use super::git::OutsideGit;
@@ -61,6 +61,8 @@ pub(super) struct View {
     pub(super) findings: Vec<AftermathFinding>,
     /// The home inside.
     pub(super) home: PathBuf,
+    /// Where temporary files are put, if that is not the private `/tmp`.
+    pub(super) temporary: Option<PathBuf>,
     /// Paths of the host that can be seen.
     pub(super) visible: Vec<PathBuf>,
     /// Whether named sockets may be made: none of others can be reached.
@@ -135,6 +137,7 @@ pub(super) fn make(
         guarded: places.guarded,
         loose: places.loose.iter().map(|path| Loose::now(path)).collect(),
         findings: roots.findings(),
+        temporary: temporary(roots, &home),
         home,
         visible,
         makes_sockets: !sockets.is_open,
@@ -310,6 +313,7 @@ fn looked(
         loose: places.loose.iter().map(|path| Loose::now(path)).collect(),
         findings,
         home: scratch.to_owned(),
+        temporary: None,
         visible: Vec::new(),
         makes_sockets: false,
         covered_sockets: Arc::default(),

@@ -52,6 +52,24 @@ fn what_may_be_read_is_exactly_what_is_named() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn temporary_files_have_a_place_where_tmp_is_that_of_the_machine() {
+    let mut room = room();
+    let beside = tempfile::NamedTempFile::new_in("/tmp").unwrap();
+    let seen = format!("[ -e {} ] && echo seen", beside.path().display());
+    room.policy.allow_read = Some(vec![room.work.clone(), "/tmp".into()]);
+    room.policy.allow_write = named(&room, &["build"]);
+    let script =
+        "f=$(mktemp) && echo x > $f && cat $f; (echo x > /tmp/of-a-test) 2>/dev/null || echo kept";
+    let end = room.run(&format!("{seen}; {script}"));
+    assert_eq!(end.stdout, "seen\nx\nkept\n", "{end:#?}");
+    // Without the entry it is private as ever.
+    room.policy.allow_read = Some(vec![room.work.clone()]);
+    let end = room.run(&format!("{seen}; echo $TMPDIR; mktemp -u | grep -c ^/tmp/"));
+    assert_eq!(end.stdout, "/tmp\n1\n", "{end:#?}");
+}
+
+#[test]
 fn a_write_that_is_left_out_is_explained() {
     let mut room = room();
     room.policy.allow_write = named(&room, &["build"]);

@@ -28,6 +28,13 @@ pub(super) fn home(policy: &JailPolicy, roots: &Roots) -> PathBuf {
     }
 }
 
+/// Where temporary files are put when `/tmp` is that of the machine and cannot be changed.
+pub(super) fn temporary(roots: &Roots, home: &Path) -> Option<PathBuf> {
+    let tmp = Path::new("/tmp");
+    let is_fixed = within_any(tmp, &roots.readable) && !within_any(tmp, &roots.writable);
+    is_fixed.then(|| home.join(".tmp"))
+}
+
 /// The `system`, the private places, the toolchains, the directories of the policy.
 pub(super) fn base(
     policy: &JailPolicy,
@@ -37,6 +44,7 @@ pub(super) fn base(
 ) -> BaseView {
     let mut mounts = system;
     mounts.extend(private_places(policy, home));
+    mounts.extend(temporary(roots, home).map(Mount::Directory));
     let tools = toolchain::mounts(policy, Some(home), &roots.writable);
     mounts.extend(tools);
     mounts.extend(
