@@ -301,3 +301,86 @@ fn doctor_sees_a_full_disk() {
         );
     }
 }
+
+#[test]
+#[cfg(target_os = "linux")]
+fn config_check_fails_where_the_host_would_not_start() {
+    let product = Product::new();
+    product.file("a.txt", "a");
+    for (settings, told) in [
+        (
+            &["tools.scope.enabled=true", "tools.scope.run_as_user=nosuch"][..],
+            "no such user",
+        ),
+        (&["store.path=/proc/x/zeph.db"], "`store.path`"),
+        (&["tools.audit.file=/proc/x.jsonl"], "`tools.audit.file`"),
+    ] {
+        let set = settings.iter().flat_map(|setting| ["--set", setting]);
+        let set: Vec<&str> = set.collect();
+        for command in [&["config", "check"][..], &["call", "read", "path=a.txt"]] {
+            let ran = product.run(&[&set[..], command].concat());
+            assert_eq!(ran.code, Some(3), "{settings:?} {command:?} {}", ran.stderr);
+        }
+        let ran = product.run(&[&set[..], &["config", "check"]].concat());
+        assert!(ran.stderr.contains(told), "{settings:?} {}", ran.stderr);
+        assert!(!ran.stderr.contains("all right"), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn config_check_notes_what_a_start_notes() {
+    let product = Product::new();
+    product.user_config(
+        "[tools.scoped]\nenabled = true\ndenied_tools = [\"delete_pth\"]\n\
+         [[tools.permissions.bsah]]\npattern = \"*\"\naction = \"deny\"\n\
+         [tools.compression]\nstrategies.nosuch = \"moderate\"\n\
+         [tools.filters]\nfilters_path = \"/nonexistent.toml\"\n\
+         [tools.egress]\nca_file = \"/nonexistent.pem\"\n",
+    );
+    let ran = product.run(&["config", "check"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    for told in [
+        "`tools.scoped.denied_tools`: no tool is named `delete_pth`",
+        "`tools.permissions.bsah`: no tool is named `bsah`",
+        "`tools.compression.strategies.nosuch`: no tool is named `nosuch`",
+        "/nonexistent.toml",
+        "`tools.egress.ca_file`: /nonexistent.pem cannot be read",
+    ] {
+        assert_eq!(ran.stderr.matches(told).count(), 1, "{told} {}", ran.stderr);
+    }
+    // Strategies of the program itself are for tools that may be off.
+    let ran = product.run(&["--set", "plugins.enabled=false", "config", "check"]);
+    assert!(
+        !ran.stderr.contains("`tools.compression.strategies.fetch`"),
+        "{}",
+        ran.stderr
+    );
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn commands_run_however_the_files_of_the_operator_are_named() {
+    let product = Product::new();
+    let base = product.work.parent().unwrap();
+    for folder in ["cfg", "pl", "xc"] {
+        fs::create_dir(base.join(folder)).unwrap();
+    }
+    fs::write(base.join("cfg/e.toml"), "[run]\njobs = 3\n").unwrap();
+    let beside = |name: &str| product.work.join("..").join(name).display().to_string();
+    let call = ["call", "bash", "command=echo hi"];
+    for (flags, variable) in [
+        (&["--config", "../cfg/e.toml"][..], None),
+        (&["--plugins", "../pl"], None),
+        (&[], Some(("ZEPH_HOST_CONFIG", "../cfg/e.toml".to_owned()))),
+        (&[], Some(("XDG_CONFIG_HOME", beside("xc")))),
+        (&[], Some(("HOME", beside("home")))),
+    ] {
+        let mut command = product.command(&[flags, &call].concat());
+        command.envs(variable.clone());
+        let output = command.output().unwrap();
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{flags:?} {variable:?} {told}");
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(text.contains("hi"), "{flags:?} {variable:?} {text}");
+    }
+}

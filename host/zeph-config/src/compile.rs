@@ -111,6 +111,7 @@ impl Compiling<'_> {
         let mut agent = self.agent(&raw.agent, &providers);
         agent.summarizes_output = tools.summarize_output;
         let shaping = self.shaping(tools);
+        let compression = self.compression(&tools.compression);
         let scheduler = self.scheduler(&tools.scheduler);
         let governance = self.governance(&tools.governance);
         let judge = self.judge(&tools.adversarial_policy, &providers, reach.judge_file);
@@ -122,7 +123,7 @@ impl Compiling<'_> {
             shell: reach.shell,
             sandbox: reach.sandbox,
             filters: kept.filters,
-            compression: compression::compression(&tools.compression),
+            compression,
             egress,
             rules: reach.rules,
             anomaly: rules::anomaly(&tools.anomaly),

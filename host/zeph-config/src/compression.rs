@@ -23,6 +23,8 @@ pub struct CompressionSettings {
     pub preserved_chars_max: usize,
     /// By the name of a tool; outputs of others stay as they are (`strategies`).
     pub strategies: BTreeMap<String, CompressionStrategy>,
+    /// The names of tools among them that the operator gave, in a file, a variable or a flag.
+    pub named: Vec<String>,
 }
 
 /// How much is left of an output.

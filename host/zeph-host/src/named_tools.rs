@@ -40,11 +40,24 @@ pub(crate) fn named_tools(config: &Config) -> Vec<NamedTool> {
             &judge.exempt_tools,
         );
     }
+    if config.compression.enabled {
+        for tool in &config.compression.named {
+            let key = format!("tools.compression.strategies.{tool}");
+            name(key, std::slice::from_ref(tool));
+        }
+    }
+    name("tools.filters.tools".to_owned(), &config.filters.tools);
     name(
         "tools.governance.always_available".to_owned(),
         &config.rules.policy.governance.always_available,
     );
     named
+}
+
+/// Whether a rule or a list names any tool.
+pub(crate) fn names_any(config: &Config) -> bool {
+    let rules = (&config.rules.policy, &BTreeMap::new());
+    !problems(rules, &named_tools(config), std::iter::empty()).is_empty()
 }
 
 /// What is wrong with rules and lists that no tool of `tools` can meet, one sentence each.

@@ -55,6 +55,21 @@ pub(crate) fn found(mut config: Config) -> Result<Config, UserError> {
     Ok(config)
 }
 
+/// Whether there is the user that tools work as, and the host may become that user. Changes nothing.
+///
+/// Errors: as [`found`], but for the folder and the directories.
+pub(crate) fn check(config: &Config) -> Result<(), UserError> {
+    let scope = config.rules.policy.scope.as_ref();
+    let Some(name) = scope.and_then(|scope| scope.run_as_user.clone()) else {
+        return Ok(());
+    };
+    let checked = facts(&name).and_then(|facts| {
+        let is_own = facts.uid == rustix::process::geteuid().as_raw();
+        if is_own { Ok(()) } else { may_become(&facts) }
+    });
+    checked.map_err(|reason| UserError { name, reason })
+}
+
 /// What the system knows of a user, its groups included.
 fn facts(name: &str) -> Result<UserFacts, String> {
     let Some(user) = uzers::get_user_by_name(name) else {

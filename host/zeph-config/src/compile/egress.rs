@@ -6,6 +6,7 @@ use std::time::Duration;
 use zeph_core::network::{Destination, EgressLimits, EgressSettings, HTTP_PORT, PrivateHost};
 
 use super::{Compiling, size};
+use crate::origin::path_text;
 use crate::raw::RawEgress;
 
 const CA_FILE: &str = "tools.egress.ca_file";
@@ -77,7 +78,16 @@ impl Compiling<'_> {
             return None;
         }
         let path = self.base().absolute(text);
-        path.map_err(|message| self.merged.problem(CA_FILE, &message))
-            .ok()
+        let path = path
+            .map_err(|message| self.merged.problem(CA_FILE, &message))
+            .ok()?;
+        // It may come later: it is read when the first connection is made.
+        if let Err(error) = std::fs::File::open(&path) {
+            self.merged.warnings.push(format!(
+                "`{CA_FILE}`: {} cannot be read ({error}); until it can, no HTTPS connection is made",
+                path_text(&path)
+            ));
+        }
+        Some(path)
     }
 }

@@ -129,3 +129,12 @@ fn a_relative_file_of_policies_is_beside_the_file_that_names_it() {
     std::fs::write(&file, "Deny this.\n").unwrap();
     assert_eq!(world.config().judge.unwrap().policies, ["Deny this."]);
 }
+
+#[test]
+fn strategies_that_the_operator_names_are_told_from_those_of_the_program() {
+    assert!(World::new().config().compression.named.is_empty());
+    let world = World::new()
+        .user("[tools.compression.strategies]\ngrep = \"none\"\n")
+        .set("tools.compression.strategies.mine=moderate");
+    assert_eq!(world.config().compression.named, ["grep", "mine"]);
+}

@@ -9,9 +9,10 @@ use super::args::{Config as Options, ConfigCommand, ConfigShow};
 use super::context::Context;
 use super::error::CliError;
 use super::exit::Exit;
-use super::{out, policy};
-use crate::named_tools;
+use super::{doctor, out, policy};
+use crate::filtering::Filtering;
 use crate::run::render::{DIM, escape, push_styled};
+use crate::{named_tools, user};
 
 /// Characters of the longest line that has its origin behind it: with it, three of four settings and where they are set fit on a terminal
 /// of a hundred columns.
@@ -26,6 +27,7 @@ pub(super) fn run(context: &Context, options: Options) -> Result<Exit, CliError>
         Some(ConfigCommand::Check { file: None }) => {
             let config = context.load()?.config;
             check_store(&config)?;
+            check_machine(context, &config)?;
             check_names(context, &config)?;
             all_right(context, "the configuration");
             Ok(())
@@ -90,9 +92,23 @@ fn check(context: &Context, file: &Path) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Notes lists that name tools which are not there. Only where there are such lists: what tools there are is known once plugins are read.
+/// What a start would find on this machine, as far as that shows without changing anything.
+///
+/// Errors: what keeps a host from starting. What it does without is noted.
+fn check_machine(context: &Context, config: &Config) -> Result<(), CliError> {
+    user::check(config).map_err(|error| CliError::start(error.to_string()))?;
+    if let Some((problem, hint)) = doctor::unwritable(config) {
+        return Err(CliError::start(problem).hint(hint));
+    }
+    let (_, notices) = Filtering::new(config);
+    context.notes(&notices);
+    Ok(())
+}
+
+/// Notes rules and lists that name tools which are not there. Only where there are such: what tools there are is known once plugins are
+/// read.
 fn check_names(context: &Context, config: &Config) -> Result<(), CliError> {
-    if !named_tools::named_tools(config).is_empty() {
+    if named_tools::names_any(config) {
         context.notes(&policy::idle_rules(context, config)?);
     }
     Ok(())

@@ -13,6 +13,7 @@ use serde::Serialize;
 use serde_json::json;
 use zeph_config::{Config, ConfigErrors, Flags, LoadedConfig};
 
+pub(super) use self::places::unwritable;
 use super::args::Doctor;
 use super::context::Context;
 use super::error::CliError;

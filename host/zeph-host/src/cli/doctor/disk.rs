@@ -40,6 +40,14 @@ pub(super) fn with_room(check: DoctorCheck, folder: &Path, key: &str) -> DoctorC
     }
 }
 
+/// Whether the error says that nothing more fits.
+pub(super) fn is_full(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+    )
+}
+
 /// The free bytes of the disk of `folder`, where they can be found out.
 ///
 /// Errors: nothing more can be written there.
@@ -47,10 +55,7 @@ fn free_bytes(folder: &Path) -> io::Result<Option<u64>> {
     let tried =
         tempfile::tempfile_in(folder).and_then(|mut file| file.write_all(&[0; TRIAL_BYTES]));
     if let Err(error) = tried
-        && matches!(
-            error.kind(),
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
-        )
+        && is_full(&error)
     {
         return Err(error);
     }

@@ -9,7 +9,8 @@ use zeph_core::failure::chain;
 use zeph_shell::doctor::{self, Layer};
 use zeph_shell::jail::Jail;
 
-use super::{CheckState, DoctorCheck, disk};
+use super::disk::{self, is_full};
+use super::{CheckState, DoctorCheck};
 use crate::cli::context::Context;
 use crate::host;
 
@@ -139,6 +140,17 @@ pub(super) fn audit(config: &Config) -> Vec<DoctorCheck> {
         .collect()
 }
 
+/// The place of the database or of the record of calls that cannot be written, and what helps.
+pub(in crate::cli) fn unwritable(config: &Config) -> Option<(String, String)> {
+    let store = match &config.store {
+        StoreLocation::File(path) => Some(writable("store", "database", path, "store.path")),
+        StoreLocation::Memory | StoreLocation::Server(_) => None,
+    };
+    let mut checks = store.into_iter().chain(audit(config));
+    let missing = checks.find(|check| check.state == CheckState::Missing)?;
+    Some((missing.detail, missing.how_to_get.unwrap_or_default()))
+}
+
 /// The folders of plugins.
 pub(super) fn plugins(config: &Config) -> Vec<DoctorCheck> {
     const GROUP: &str = "plugins";
@@ -222,7 +234,8 @@ fn writable(group: &'static str, name: &str, path: &Path, key: &str) -> DoctorCh
         false => Access::WRITE_OK,
     };
     let shown = path.display();
-    if access(there, wanted).is_ok() && (there == path || there.is_dir()) {
+    let is_place = there == path || there.is_dir() && takes_files(there);
+    if access(there, wanted).is_ok() && is_place {
         let detail = match there == path {
             true => shown.to_string(),
             false => format!("{shown} is made when it is needed"),
@@ -233,6 +246,12 @@ fn writable(group: &'static str, name: &str, path: &Path, key: &str) -> DoctorCh
     let detail = format!("{shown} cannot be written");
     DoctorCheck::new(group, name, CheckState::Missing, detail)
         .how_to_get(format!("set `{key}` to a place you may write"))
+}
+
+/// Whether a file can be made in `folder`: some file systems let nobody, whatever the rights there. A full disk is another matter.
+fn takes_files(folder: &Path) -> bool {
+    let tried = tempfile::tempfile_in(folder);
+    tried.map_or_else(|error| is_full(&error), |_| true)
 }
 
 /// The nearest thing that exists at or above `path`.
