@@ -155,6 +155,11 @@ fn what_programs_obey_asks_though_the_tool_is_allowed() {
                 "holds `.vscode`",
             ),
             (
+                "delete_path",
+                json!({"path": ".", "recursive": true}),
+                "may not be deleted: it is an allowed directory",
+            ),
+            (
                 "move_path",
                 json!({"source": "sub", "destination": "other"}),
                 "holds `.vscode`",

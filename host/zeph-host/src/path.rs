@@ -32,7 +32,7 @@ impl Look {
         };
         let mut facts = FileFacts::default();
         let mut leads = Leads::default();
-        for (_, given) in given(&self.arguments) {
+        for (argument, given) in given(&self.arguments) {
             // Two forms of what a path names: the object its last link leads to, and the name itself.
             let path = directory.join(given);
             let object = resolve(&path);
@@ -44,6 +44,8 @@ impl Look {
             if self.is_ours && forms.iter().all(|form| self.root_of(form).is_none()) {
                 facts.outside = facts.outside.or_else(|| Some(self.outside(given)));
             }
+            let taken = self.taken_root(argument, given, &forms[1]);
+            facts.outside = facts.outside.or(taken);
             facts.reach.extend(forms);
         }
         if !self.can_change {
@@ -108,6 +110,20 @@ impl Look {
             path: ends.first()?.1.to_owned(),
             name,
             inside: true,
+        })
+    }
+
+    /// That the call would take an allowed directory away, which nothing that is agreed to changes.
+    fn taken_root(&self, argument: &str, given: &str, entry: &Path) -> Option<String> {
+        let done = match (self.kind, argument) {
+            (ToolKind::Delete, "path") => "deleted",
+            (ToolKind::Move, "source") => "moved",
+            _ => return None,
+        };
+        let holds_root = self.roots.iter().any(|root| root.starts_with(entry));
+        (self.is_ours && holds_root).then(|| {
+            let shown = one_line(given, 200);
+            format!("`{shown}` may not be {done}: it is an allowed directory or holds one")
         })
     }
 
@@ -223,6 +239,53 @@ mod tests {
                 Vec::new()
             };
             assert_eq!(found, expect, "{place} {path}");
+        }
+    }
+
+    #[test]
+    fn an_allowed_directory_is_not_taken_away_whatever_is_agreed_to() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        std::fs::create_dir_all(root.join("sub/.git")).unwrap();
+        std::os::unix::fs::symlink(&root, root.join("link")).unwrap();
+        let facts = |kind, arguments: serde_json::Value, is_ours| {
+            let look = Look {
+                arguments: arguments.as_object().unwrap().clone(),
+                roots: vec![root.clone(), root.join("sub/.git")],
+                kind,
+                can_change: true,
+                is_ours,
+            };
+            look.facts().outside
+        };
+        for (kind, arguments, expect) in [
+            (ToolKind::Delete, json!({"path": "."}), Some("deleted")),
+            (ToolKind::Delete, json!({"path": root}), Some("deleted")),
+            (ToolKind::Delete, json!({"path": "sub"}), Some("deleted")),
+            (ToolKind::Delete, json!({"path": "link"}), None),
+            (ToolKind::Delete, json!({"path": "other"}), None),
+            (ToolKind::Edit, json!({"path": "."}), None),
+            (
+                ToolKind::Move,
+                json!({"source": ".", "destination": "x"}),
+                Some("moved"),
+            ),
+            (
+                ToolKind::Move,
+                json!({"source": "x", "destination": "."}),
+                None,
+            ),
+        ] {
+            let told = facts(kind, arguments.clone(), true);
+            let expect = expect.map(|done| format!("may not be {done}: it is an allowed"));
+            assert_eq!(told.is_some(), expect.is_some(), "{arguments} {told:?}");
+            assert!(
+                told.unwrap_or_default()
+                    .contains(&expect.unwrap_or_default()),
+                "{arguments}"
+            );
+            // What a plugin of somebody calls a path is for that plugin to say.
+            assert_eq!(facts(kind, arguments.clone(), false), None, "{arguments}");
         }
     }
 

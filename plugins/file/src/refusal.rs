@@ -94,6 +94,8 @@ fn near_name(place: &AreaPath<'_>) -> Option<String> {
     entries
         .into_iter()
         .take(NAMES_MAX)
+        // A name that leads nowhere, or to what is hidden, is there and helps nobody.
+        .filter(|entry| entry.name != place.name())
         .map(|entry| (likeness(&entry.name), entry.name))
         .filter(|(likeness, _)| *likeness >= LIKENESS_MIN)
         .max_by(|one, two| one.0.total_cmp(&two.0))

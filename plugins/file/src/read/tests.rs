@@ -132,6 +132,12 @@ fn what_is_no_file_is_refused() {
         read("src/mian.rs"),
         "permanent: `src/mian.rs` does not exist; did you mean `src/main.rs`?"
     );
+    #[cfg(unix)]
+    {
+        // Where a link leads to what is hidden, the tool sees what it sees of one that leads nowhere.
+        fixture.link("nothing", "main.rs");
+        assert_eq!(read("main.rs"), "permanent: `main.rs` does not exist");
+    }
     assert_eq!(
         read("nothing/like/it"),
         "permanent: `nothing/like/it` does not exist"
