@@ -425,7 +425,7 @@ fn known_lines(n_lines: usize, batch: usize, text: impl Fn(&mut Dice) -> String)
 
 #[test]
 fn every_program_that_quotes_or_brackets_hide_is_known_or_asked_about() {
-    let n: usize = if is_slow() { 30_000 } else { 500 };
+    let n: usize = if is_slow() { 10_000 } else { 500 };
     let n_batches = n.div_ceil(BATCH);
     let texts = [quotes::quoted, quotes::bracketed];
     let ran = run(n_batches, |at| {
