@@ -88,8 +88,8 @@ fn a_preset_tells_tasks_from_values() {
         ("rake *push*", "rake|test|TEST=test/push_test.rb", "allow"),
         ("rake *push*", "rake|push|TEST=x", "ask"),
     ] {
-        let ask = PermissionRule::new(rule, Action::Ask, "/w").unwrap();
-        let allow = PermissionRule::new("*", Action::Allow, "/w").unwrap();
+        let ask = PermissionRule::new("bash", rule, Action::Ask, "/w").unwrap();
+        let allow = PermissionRule::new("bash", "*", Action::Allow, "/w").unwrap();
         let rules = vec![ask.of_preset("developer"), allow.of_preset("developer")];
         let policy = Policy {
             permissions: PermissionSource::Rules(Permissions::new([("bash".to_owned(), rules)])),
