@@ -26,7 +26,7 @@ use super::listed::{Listed, ListedTool};
 use super::native::NativeServer;
 use super::origin::Door;
 use super::progress::Reporter;
-use super::rounds::{self, Resumed};
+use super::rounds;
 use super::server::Handler;
 use super::tasks::TaskCall;
 use crate::admission::count_call;
@@ -155,10 +155,8 @@ impl Handler {
         let nameless = self.nameless(of_round.tool, &arguments, context);
         let seals = self.shared.host.seals();
         let resumed = of_round.resumed(seals, brought, now_ms()).await?;
-        // What goes on was counted when it began.
-        if !resumed.as_ref().is_some_and(Resumed::brings_answer)
-            && let Err(result) = self.count(caller, tool).await
-        {
+        let is_new = resumed.as_ref().is_none_or(|resumed| !resumed.was_counted);
+        if is_new && let Err(result) = self.count(caller, tool).await {
             return Ok(Reply::Ended(*result));
         }
         let conversation = match &resumed {

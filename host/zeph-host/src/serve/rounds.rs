@@ -59,6 +59,8 @@ pub(super) struct Resumed {
     pub(super) conversation: ConversationId,
     /// The replica where that began, if others may go on with it.
     pub(super) home: Option<Arc<str>>,
+    /// Whether it goes on with a call that was counted, and is none itself.
+    pub(super) was_counted: bool,
     pub(super) round: Round,
 }
 
@@ -79,13 +81,6 @@ pub(super) enum Round {
     },
     /// A call that waits, and what came back for its server.
     Waiting { id: Uuid, given: InputResponses },
-}
-
-impl Resumed {
-    /// Whether the call goes on with it; else it is made anew, and asks again.
-    pub(super) fn brings_answer(&self) -> bool {
-        !matches!(self.round, Round::Approval { answer: None, .. })
-    }
 }
 
 impl Request<'_> {
@@ -119,12 +114,15 @@ impl Request<'_> {
         let Some(state) = state else { return Ok(None) };
         let opened = self.with_subject(|subject| seals.open::<State>(subject, state, now_ms));
         let Opened { content, ticket } = opened.map_err(refused)?;
-        let counts = match content.about {
-            // The call uses up the seal of its questions, and an approval with it; here nothing does.
-            About::Questions(_) => seals.redeem(ticket).await,
-            About::Approval(_) | About::Waiting(_) => seals.check(ticket).await,
+        // Questions have a seal of their own, which the call uses up. The first answers go on with the call that was counted; those that
+        // are sent again are a call.
+        let is_first = match content.about {
+            About::Questions(_) => seals.redeem(ticket).await.is_ok(),
+            About::Approval(_) | About::Waiting(_) => {
+                seals.check(ticket).await.map_err(refused)?;
+                true
+            }
         };
-        counts.map_err(refused)?;
         let responses = responses.unwrap_or_default();
         let round = match content.about {
             About::Approval(call) => Round::Approval {
@@ -142,9 +140,11 @@ impl Request<'_> {
                 given: responses,
             },
         };
+        let asks_anew = matches!(round, Round::Approval { answer: None, .. });
         Ok(Some(Resumed {
             conversation: content.conversation,
             home: content.home,
+            was_counted: is_first && !asks_anew,
             round,
         }))
     }
