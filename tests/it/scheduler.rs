@@ -297,7 +297,7 @@ fn tasks_of_a_revoked_token_run_no_more_and_are_none_of_the_next() {
 fn what_anybody_scheduled_ends_when_the_server_is_closed() {
     let product = product(OPEN);
     let own = deferred("own", "+1h", "date");
-    let arguments = ["call", "schedule_deferred", "--args", &own.to_string()];
+    let arguments = ["call", "schedule_deferred", "--json", &own.to_string()];
     let done = product.run(&arguments);
     assert_eq!(done.code, Some(0), "{done:?}");
     let server = HttpServer::start(&product, &[]);

@@ -350,8 +350,12 @@ impl Explainer<'_> {
         let explained =
             refusal::explain(good, self.rights, &end.refused, self.config, self.program);
         // What no grant would help, the host's own plugins say in words of their own, but for what stands in the configuration of the network.
-        let is_about_network =
-            |refused: &MissingGrant| matches!(refused, MissingGrant::Request { .. });
+        let is_about_network = |refused: &MissingGrant| {
+            matches!(
+                refused,
+                MissingGrant::Request { .. } | MissingGrant::Host { .. }
+            )
+        };
         let is_told = *origin == PluginOrigin::Folder || end.refused.iter().any(is_about_network);
         explained.filter(|explained| is_told || explained.request.is_some())
     }

@@ -36,6 +36,14 @@ fn the_hosts_own_lines_are_told_from_the_output_by_the_envelope() {
     check_split("oute\n[exit code 3]", printed("out"), "oute");
     check_split("out\ne\n[exit code 3]", printed("out\n\n"), "out\ne\n");
     check_split("oute\n[exit code 3]", printed("longer"), "oute\n");
+    let cut = |stdout: &str, stderr: &str| json!({"exit_code": 3, "stdout": stdout, "stderr": stderr, "truncated": true});
+    check_split("long out\n[exit code 3]", cut("l[…]ut", ""), "long out");
+    check_split("long out\n[exit code 3]", cut("", "l[…]ut\n"), "long out\n");
+    check_split(
+        "long oute\n[exit code 3]",
+        cut("l[…]ut", "e"),
+        "long oute\n",
+    );
     let both = "out\n[exit code 1]\n[sandbox: none]";
     check_split(both, json!({"exit_code": 1, "sandbox": "none"}), "out\n");
     // What a command prints to look like the host stays its own.

@@ -41,8 +41,8 @@ pub(super) fn split(text: &str, envelope: Option<&Value>) -> Parts {
             .rfind('\n')
             .map_or(0, |end| end + 1);
     }
-    let n_printed = envelope.and_then(n_printed);
-    let has_added_end = n_lines > 0 && n_printed.is_some_and(|printed| printed + 1 == start);
+    let has_added_end =
+        n_lines > 0 && envelope.is_some_and(|envelope| is_end_added(envelope, start));
     let end = match has_added_end && text[..start].ends_with('\n') {
         true => start - 1,
         false => start,
@@ -54,10 +54,21 @@ pub(super) fn split(text: &str, envelope: Option<&Value>) -> Parts {
     }
 }
 
-/// Bytes of both streams; not those of the text when the middle of that is missing.
-fn n_printed(envelope: &Value) -> Option<usize> {
-    let len = |stream: &str| envelope.get(stream)?.as_str().map(str::len);
-    Some(len("stdout")? + len("stderr")?)
+/// Whether the last of the `n_bytes` of what was printed is a line feed that the host added. Of streams whose middle is omitted, the ends
+/// say it; where both have something, nobody knows which one printed last.
+fn is_end_added(envelope: &Value, n_bytes: usize) -> bool {
+    let stream = |name: &str| envelope.get(name).and_then(Value::as_str);
+    let (Some(out), Some(err)) = (stream("stdout"), stream("stderr")) else {
+        return false;
+    };
+    if envelope.get("truncated") != Some(&Value::Bool(true)) {
+        return out.len() + err.len() + 1 == n_bytes;
+    }
+    match (out, err) {
+        ("", "") => false,
+        (one, "") | ("", one) => !one.ends_with('\n'),
+        _ => false,
+    }
 }
 
 /// One line for every end but a good one, one for every jail but the full one.
