@@ -261,9 +261,8 @@ async fn check_all(cases: &str) {
     assert_eq!(found, "");
 }
 
-/// Whatever makes its calls: the caller, a schedule of it. What a plugin calls on its own is the plugin's.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn no_session_calls_a_tool_that_its_token_does_not_allow() {
+/// A host that has `list_runs`, and a session of a model that nobody knows.
+async fn of_a_model() -> (Host, Session) {
     let config = traceless::config(std::env::temp_dir(), Flags::default());
     let options = StartOptions {
         expected_tool: Some("list_runs".to_owned()),
@@ -272,6 +271,13 @@ async fn no_session_calls_a_tool_that_its_token_does_not_allow() {
     let host = started(config, options).await;
     let model = Principal::Model { caller_id: None };
     let session = host.open_session(None, model).await.unwrap();
+    (host, session)
+}
+
+/// Whatever makes its calls: the caller, a schedule of it. What a plugin calls on its own is the plugin's.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_session_calls_a_tool_that_its_token_does_not_allow() {
+    let (host, session) = of_a_model().await;
     for (pattern, may_call) in [("list_*", true), ("read_overflow", false)] {
         let session = session.clone().admitted(Admission {
             tools: ToolSubset::new([pattern]).unwrap(),
@@ -310,14 +316,7 @@ async fn no_session_calls_a_tool_that_its_token_does_not_allow() {
 /// A schedule makes the calls of its caller where no door counts them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_token_scheduled_is_counted_as_its_calls() {
-    let config = traceless::config(std::env::temp_dir(), Flags::default());
-    let options = StartOptions {
-        expected_tool: Some("list_runs".to_owned()),
-        ..StartOptions::default()
-    };
-    let host = started(config, options).await;
-    let model = Principal::Model { caller_id: None };
-    let session = host.open_session(None, model).await.unwrap();
+    let (host, session) = of_a_model().await;
     let session = session.of_schedule("schedule:a:1").admitted(Admission {
         rate: Some(CallRate {
             token: Digest::new([1; 32]),
