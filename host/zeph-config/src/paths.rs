@@ -134,7 +134,7 @@ impl Pattern {
     }
 }
 
-/// A path as written and as it resolves now; one when they agree. What is written with `..` is no name of anything.
+/// A path as written and as it resolves now; one when they agree. A spelling with `..` is left out: paths are compared by their names.
 pub(crate) fn spellings(path: &Path) -> Vec<PathBuf> {
     let resolved = resolve(path);
     if resolved == path || has_parent(path) {
@@ -144,7 +144,7 @@ pub(crate) fn spellings(path: &Path) -> Vec<PathBuf> {
     }
 }
 
-/// `path` as it leads now where it is written with `..`, which is no name of anything where paths are compared; else as it is.
+/// Resolves `path` if it contains `..`, because paths are compared by their names; any other path is returned unchanged.
 pub(crate) fn without_parents(path: PathBuf) -> PathBuf {
     match has_parent(&path) {
         true => resolve(&path),

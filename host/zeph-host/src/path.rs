@@ -284,7 +284,7 @@ mod tests {
                     .contains(&expect.unwrap_or_default()),
                 "{arguments}"
             );
-            // What a plugin of somebody calls a path is for that plugin to say.
+            // Only the plugin itself knows which of its arguments are paths.
             assert_eq!(facts(kind, arguments.clone(), false), None, "{arguments}");
         }
     }

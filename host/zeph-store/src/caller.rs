@@ -7,7 +7,7 @@ use zeph_core::id::Digest;
 pub struct Owner {
     /// The opaque name of the caller; none at the terminal, and for callers that nobody knows.
     pub id: Option<String>,
-    /// The token it came with, if it came with one. Of whoever was let in as everybody is, one that nobody has.
+    /// The token it came with, if any. Anonymous clients of an open server have a placeholder that no token matches.
     pub token: Option<Digest>,
 }
 
@@ -28,7 +28,7 @@ impl Owner {
         }
     }
 
-    /// Whether this is one who was let in as everybody is.
+    /// Whether this is an anonymous client of an open server.
     pub fn is_anonymous(&self) -> bool {
         self.id.is_none() && self.token.is_some()
     }

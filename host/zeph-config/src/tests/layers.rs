@@ -204,7 +204,7 @@ fn a_project_file_named_by_the_operator_is_the_operators() {
     assert_eq!(world.config().run.jobs.get(), 9);
 }
 
-/// The jail compares paths, and `..` is no name of anything.
+/// The jail compares paths by their names, so no `..` may remain in them.
 #[test]
 fn what_the_operator_names_with_dots_is_what_it_leads_to() {
     let mut world = World::new()

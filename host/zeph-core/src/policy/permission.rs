@@ -161,7 +161,7 @@ impl PermissionRule {
     }
 }
 
-/// `pattern` as it is over the paths of calls of `tool`. What is written for commands is no path, whatever stands in it.
+/// Compiles `pattern` for the paths of calls of `tool`. A pattern for commands is never read as a path.
 pub(super) fn path_pattern(tool: &str, pattern: &str, directory: &str) -> Result<Pattern, BadRule> {
     match tool_key(tool).as_str() {
         SHELL => Pattern::new(pattern),

@@ -2,9 +2,9 @@
 //!
 //! A task belongs to its caller and its conversation; nobody else knows that there is one. It is a row of the store, so that whichever
 //! server of that store is asked answers. The one that makes its call holds it; when that one dies, another takes it over
-//! (`again`): a call that may be made again is, between replicas that share their keys, and any other ends as of unknown end, whatever
-//! server looks. Cancelling one
-//! ends what it does; a client that goes away ends nothing, and the record of the call is completed either way.
+//! (`again`). A call that may be made again is, between replicas that share their keys; any other task is ended as unknown by whichever
+//! server finds it. Cancelling a task ends what it does; a client that goes away ends nothing, and the record of the call is completed
+//! either way.
 
 mod again;
 mod keeping;

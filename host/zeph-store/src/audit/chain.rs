@@ -285,7 +285,7 @@ pub struct ChainReport {
     pub origin: String,
     /// The chain that was sealed here before this one and was not there when this one began, or is not there now.
     pub earlier: Option<EarlierChain>,
-    /// What its host says that it removed of the chains of others, the last ones; nothing that somebody else made it say.
+    /// The last chains of other hosts that this host reports to have removed. Reports with a broken seal are left out.
     pub forgotten: Vec<RemovalStatement>,
     /// Calls whose rows are as they were recorded.
     pub n_calls: u64,

@@ -12,7 +12,7 @@ use super::problem::{AuditPlace, AuditProblem, AuditProblemKind, PROBLEMS_MAX};
 use crate::open::Location;
 use crate::secrets::audit_keys::{AuditKeyFolder, AuditKeys};
 
-/// Characters of the name of a host that is kept and shown: anybody who can write to the server may have chosen it.
+/// Most characters of a host's name that are kept and shown. Anyone who can write to the server may have chosen it.
 pub(super) const HOST_CHARS_MAX: usize = 100;
 
 /// Characters of the reason why it is not known which chains were sealed.
@@ -122,7 +122,7 @@ impl RemovalStatement {
 }
 
 impl EarlierChain {
-    /// The same, with what is said of its removal now, if it is missed.
+    /// Adds the newest report of its removal, if it counts as missing.
     pub(super) fn explained(mut self, removal: Option<ChainRemoval>) -> Self {
         if self.missed().is_some() {
             self.removal = removal.or(self.removal);

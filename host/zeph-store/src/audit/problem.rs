@@ -115,7 +115,6 @@ impl fmt::Display for AuditPlace {
                 host: Some(host),
                 record,
             } => {
-                // Whoever can write to the server may have chosen it.
                 let host = one_line(host, HOST_CHARS_MAX);
                 write!(f, "store, host {host}, record {record}")
             }

@@ -184,7 +184,7 @@ fn a_name_is_not_taken_away_from_behind_a_wildcard() {
             AllowRule::parse(&format!("read:{glob}"), "/w").is_err(),
             "{glob}"
         );
-        // A command is no path.
+        // A pattern for commands is never read as a path.
         assert!(
             PermissionRule::new("shell", glob, Action::Deny, "/w").is_ok(),
             "{glob}"

@@ -25,7 +25,7 @@ use crate::host::{StartError, audit_key_folder, open_store, place_of_store};
 /// Characters of the reason why a store cannot be read.
 const REASON_CHARS_MAX: usize = 600;
 
-/// Characters of the name of a host: whoever can write to the server may have chosen it.
+/// Most characters of a host's name that are shown. Anyone who can write to the server may have chosen it.
 const HOST_CHARS_MAX: usize = 100;
 
 /// All that was found.

@@ -126,7 +126,7 @@ fn listed_version(releases: &[Release], locked: &LockedPlugin) -> Option<Version
     pinned.filter_map(|release| release.version.clone()).max()
 }
 
-/// The version of a plugin that somebody signed.
+/// The signed version of a plugin.
 fn signed(locked: &LockedPlugin) -> Option<&Version> {
     locked.version().filter(|_| locked.signer().is_some())
 }
