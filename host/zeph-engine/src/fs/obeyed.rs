@@ -89,15 +89,15 @@ impl Leads {
             let found = leads.find(|(target, _)| is_meant(target));
             found.map(|(_, name)| *name)
         });
-        above.or_else(|| self.elsewhere(top, path))
+        above.or_else(|| self.elsewhere(top, is_meant))
     }
 
-    /// The name on the list that leads to `path` from a directory of the root beside it.
-    fn elsewhere(&mut self, top: &Path, path: &Path) -> Option<&'static str> {
+    /// The name on the list that leads to what is meant from a directory of the root beside it.
+    fn elsewhere(&mut self, top: &Path, is_meant: impl Fn(&Path) -> bool) -> Option<&'static str> {
         let known = self.elsewhere.entry(top.to_owned());
         let leads = known.or_insert_with(|| elsewhere::leads_in(top));
         let mut leads = leads.iter();
-        let found = leads.find(|(target, _)| path.starts_with(target));
+        let found = leads.find(|(target, _)| is_meant(target));
         found.map(|(_, name)| *name)
     }
 

@@ -131,6 +131,30 @@ fn hooks_are_obeyed_where_a_repository_beside_them_was_told_to_find_them() {
     }
 }
 
+/// Another directory in the place of one above them would bring other hooks.
+#[test]
+fn what_lies_above_hooks_of_a_repository_beside_it_stays_in_its_place() {
+    let tree = Tree::new();
+    tree.file("ws/sub/.git/config", "[core]\n\thooksPath = ../tools/hk\n")
+        .file("ws/tools/hk/pre-commit", "#!")
+        .file("ws/settings/editor/tasks.json", "{}")
+        .dir("ws/other")
+        .link("ws/other/.vscode", "../settings/editor")
+        .file("ws/plain/hk/a", "x");
+    for mut guest in tree.guests_with(&[("ws", FsRights::ALL)], &[], &[]) {
+        guest.check(&[
+            ("rename tools old", NO),
+            ("rename settings old", NO),
+            ("rename plain old", "ok"),
+            ("rename old plain", "ok"),
+        ]);
+    }
+    std::fs::remove_dir_all(tree.at("ws/tools")).expect("remove");
+    for mut guest in tree.guests_with(&[("ws", FsRights::ALL)], &[], &[]) {
+        guest.check(&[("rename plain tools", NO), ("symlink plain tools", NO)]);
+    }
+}
+
 #[test]
 fn hooks_are_obeyed_where_git_was_told_to_find_them() {
     let tree = tree();
