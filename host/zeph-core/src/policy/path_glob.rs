@@ -9,10 +9,14 @@ use globset::escape;
 use super::bad::BadRule;
 use super::pattern::SPECIAL;
 
+/// Most braces that begin one in another. Each is read by a call of its own.
+const BRACES_MAX: usize = 8;
+
 /// A pattern over paths without `.`, `..`, doubled and closing slashes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PathGlob {
-    /// The directory it starts in, as it is called: `/` for an absolute one. None for one that begins with a wildcard, which fits anywhere.
+    /// The directory it starts in, as it is called: `/` for an absolute one. None for one that begins with `*`, which fits anywhere, and for
+    /// one that begins with a brace whose alternatives start in several places.
     start: Option<PathBuf>,
     /// What follows the directory.
     rest: String,
@@ -22,15 +26,62 @@ impl PathGlob {
     /// Reads `text`. A relative pattern starts in `directory`, which is absolute and resolved; without one it starts nowhere.
     ///
     /// Shape: `..` takes the name before it away, as it is written; a closing `/` is omitted, so that the directory itself is meant.
-    /// Errors: [`BadRule`] for a `..` behind a part with special characters, since it stands for many names.
+    /// Errors: [`BadRule`] for a `..` behind a part with special characters, since it stands for many names, and for more than 8 braces that
+    /// begin one in another.
     pub(super) fn read(text: &str, directory: &str) -> Result<Self, BadRule> {
-        let mut start = match text.chars().next() {
+        Self::nested(text, directory, BRACES_MAX)
+    }
+
+    /// Reads `text`, which may begin with as many braces one in another as `n_braces`.
+    fn nested(text: &str, directory: &str, n_braces: usize) -> Result<Self, BadRule> {
+        if let Some((alternatives, rest)) = alternatives(text).filter(|_| !directory.is_empty()) {
+            let Some(n_braces) = n_braces.checked_sub(1) else {
+                return Err(BadRule::new(text, "too many braces begin one in another"));
+            };
+            let is_plain = |text: &&str| !text.contains(['/', '*', '{', '[', '.', '\\']);
+            if alternatives.iter().all(is_plain) {
+                return Self::dissolved(text, text, Some(PathBuf::from(directory)));
+            }
+            // What stands in the same part belongs to each alternative.
+            let is_simple = |at: &usize| !rest[..*at].contains(SPECIAL);
+            let end = rest.find('/').filter(is_simple).unwrap_or(rest.len());
+            let read = |end: &str| -> Result<Vec<String>, BadRule> {
+                let globs = alternatives.iter().map(|alternative| {
+                    let text = format!("{alternative}{end}");
+                    Self::nested(&text, directory, n_braces).map(|glob| glob.alternative())
+                });
+                globs.collect()
+            };
+            let (mut globs, mut behind) = (read(&rest[..end])?, &rest[end..]);
+            // Below the root, the slash between the two is there already.
+            if globs.iter().any(|glob| glob == "/") {
+                (globs, behind) = (read(rest)?, "");
+            }
+            return Self::behind(text, &format!("{{{}}}", globs.join(",")), behind);
+        }
+        let start = match text.chars().next() {
             Some('/') => Some(PathBuf::from("/")),
-            None | Some('*' | '{' | '[') => None,
+            None | Some('*' | '{') => None,
+            Some('[') if begins_with_slash(text) => None,
             Some(_) => (!directory.is_empty()).then(|| PathBuf::from(directory)),
         };
+        Self::dissolved(text, text, start)
+    }
+
+    /// The pattern `text` whose first part is the brace `first`, with `rest` behind it.
+    fn behind(text: &str, first: &str, rest: &str) -> Result<Self, BadRule> {
+        let behind = Self::dissolved(text, &format!("*{rest}"), None)?;
+        let rest = behind.rest.strip_prefix('*').unwrap_or_default();
+        Ok(Self {
+            start: None,
+            rest: format!("{first}{rest}"),
+        })
+    }
+
+    /// Dissolves what stands for nothing in `parts`, which `text` was read as.
+    fn dissolved(text: &str, parts: &str, mut start: Option<PathBuf>) -> Result<Self, BadRule> {
         let mut kept: Vec<&str> = Vec::new();
-        for part in text.split('/') {
+        for part in parts.split('/') {
             match (part, kept.last(), &mut start) {
                 ("" | ".", ..) => {}
                 ("..", Some(last), _) if last.contains(SPECIAL) => {
@@ -54,6 +105,17 @@ impl PathGlob {
         match &self.start {
             None => self.rest.clone(),
             Some(start) => below(&escape(&start.to_string_lossy()), &self.rest),
+        }
+    }
+
+    /// As it is matched in a brace, where a comma of the directory would divide it.
+    fn alternative(&self) -> String {
+        match &self.start {
+            None => self.rest.clone(),
+            Some(start) => {
+                let start = escape(&start.to_string_lossy()).replace(',', "[,]");
+                below(&start, &self.rest)
+            }
         }
     }
 
@@ -86,6 +148,42 @@ impl PathGlob {
         let tree: PathBuf = self.start.as_ref()?.join(rest).components().collect();
         (tree.parent().is_some() && !rest.contains(SPECIAL)).then_some(tree)
     }
+}
+
+/// The alternatives of the brace that `text` begins with, without empty ones, and what stands behind it.
+fn alternatives(text: &str) -> Option<(Vec<&str>, &str)> {
+    if !text.starts_with('{') {
+        return None;
+    }
+    let (mut depth, mut begin, mut found) = (0_usize, 1, Vec::new());
+    let (mut is_escaped, mut is_class) = (false, false);
+    for (at, c) in text.char_indices() {
+        match c {
+            _ if std::mem::take(&mut is_escaped) => {}
+            ']' => is_class = false,
+            _ if is_class => {}
+            '\\' => is_escaped = true,
+            '[' => is_class = true,
+            '{' => depth += 1,
+            ',' | '}' if depth == 1 => {
+                found.push(&text[begin..at]);
+                begin = at + 1;
+                if c == '}' {
+                    found.retain(|alternative| !alternative.is_empty());
+                    return (!found.is_empty()).then_some((found, &text[begin..]));
+                }
+            }
+            '}' => depth -= 1,
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Whether the class that `text` begins with holds the slash.
+fn begins_with_slash(text: &str) -> bool {
+    let class = text.split(']').next();
+    class.is_some_and(|class| class.contains('/'))
 }
 
 /// What stands before the `/**` or `/*` at the end of `rest`.

@@ -97,7 +97,8 @@ proptest! {
     #[test]
     fn a_plain_pattern_is_not_changed(text in r"/?[ab*?\[\]{},.\\!^-]{1,6}(/[ab*?\[\]{},.\\!^-]{1,6}){0,3}") {
         prop_assume!(!text.split('/').any(|part| part == "." || part == ".."));
-        let is_relative = !text.starts_with(['/', '*', '{', '[']);
+        prop_assume!(!text.starts_with(['{', '[']));
+        let is_relative = !text.starts_with(['/', '*']);
         let expect = if is_relative { format!("/w/{text}") } else { text.clone() };
         prop_assert_eq!(PathGlob::read(&text, "/w").unwrap().glob(), expect);
     }
@@ -210,5 +211,28 @@ fn a_rule_spells_only_what_is_left_of_it() {
         ("", ""),
     ] {
         assert_eq!(of(text), plain, "{text}");
+    }
+}
+
+#[test]
+fn a_pattern_that_begins_with_a_brace_or_a_class_starts_in_the_directory() {
+    for (glob, path, fits) in [
+        ("{src,lib}/**", "/w/src/f", true),
+        ("{src,lib}/**", "/v/src/f", false),
+        ("{./doc,lib}/**", "/w/doc/a", true),
+        ("{./doc,lib}/**", "/w/lib/a", true),
+        ("{/v/x,lib}/*", "/v/x/a", true),
+        ("{/v/x,lib}/*", "/w/lib/a", true),
+        ("{**/.env,lib/*}", "/v/.env", true),
+        ("{**/.env,lib/*}", "/w/lib/a", true),
+        ("{../v/a,b}c", "/v/ac", true),
+        ("{{./a,b},c}/d", "/w/b/d", true),
+        ("{/,lib}/a", "/a", true),
+        ("{/,lib}/a", "/w/lib/a", true),
+        ("[st]est/*", "/w/test/a", true),
+        ("[st]est/*", "/v/test/a", false),
+    ] {
+        let pattern = Pattern::path(glob, "/w").unwrap();
+        assert_eq!(pattern.fits(path), fits, "{glob} {path}");
     }
 }
