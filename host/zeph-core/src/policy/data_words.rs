@@ -27,9 +27,10 @@ const TEXTS: &[Texts] = &[
         flags: "aenqsv",
         options: "-m --message",
     },
+    // Not `stash`: its `show` hands `-m` to diff, which knows it without a value.
     Texts {
         names: "git",
-        subcommands: "merge notes stash tag",
+        subcommands: "merge notes tag",
         flags: "aq",
         options: "-m --message",
     },

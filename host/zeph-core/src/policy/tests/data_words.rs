@@ -43,6 +43,7 @@ fn texts_and_small_letters_are_not_the_options_that_a_rule_means() {
         ),
         ("git *--output*", "git|log|-S|--grep|--output=y", "deny"),
         ("git *--output*", "git|branch|-m|--output", "deny"),
+        ("git *--output*", "git|stash|show|-m|--output=a.txt", "deny"),
         ("rg *--pre *", "rg|-E|-e|--pre|cmd", "deny"),
         // A rule about the text, or about both letters.
         ("git commit -m *--wip*", "git|commit|-m|a --wip", "deny"),
