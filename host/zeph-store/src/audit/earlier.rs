@@ -9,7 +9,7 @@ use zeph_core::failure::{chain, one_line};
 
 use super::chain::{ChainMark, ChainReport, ForgottenChain};
 use super::problem::{AuditPlace, AuditProblem, AuditProblemKind, PROBLEMS_MAX};
-use crate::open::Location;
+use crate::open::{Location, MEMORY};
 use crate::secrets::audit_keys::{AuditKeyFolder, AuditKeys};
 
 /// Most characters of a host's name that are kept and shown. Anyone who can write to the server may have chosen it.
@@ -169,9 +169,14 @@ pub(super) fn notice(mark: &ChainMark) -> Option<String> {
     Some(format!("the audit log was begun anew, and {what}"))
 }
 
+/// The folder that remembers the chain of the store at `place`: none for a store in memory, whose chain ends with its process.
+fn lasting<'k>(keys: &'k AuditKeys, place: &str) -> Option<&'k AuditKeyFolder> {
+    keys.folder().filter(|_| place != MEMORY)
+}
+
 /// What the keys remember of the store at `place`; and why not, as one sentence for the operator. No call waits for him to mend it.
 pub(super) fn sealed(keys: &AuditKeys, place: &str) -> (SealedChain, Option<String>) {
-    let Some(folder) = keys.folder() else {
+    let Some(folder) = lasting(keys, place) else {
         return (SealedChain::None, None);
     };
     match folder.sealed_chain(place) {
@@ -188,7 +193,7 @@ pub(super) fn sealed(keys: &AuditKeys, place: &str) -> (SealedChain, Option<Stri
 
 /// Remembers the chain of a store, if another is remembered. A folder that cannot be written stops no call.
 pub(super) fn remember(keys: &AuditKeys, place: &str, (sealed, origin): (SealedChain, Uuid)) {
-    let Some(folder) = keys.folder() else {
+    let Some(folder) = lasting(keys, place) else {
         return;
     };
     if ![SealedChain::Known(origin), SealedChain::Unknown].contains(&sealed)

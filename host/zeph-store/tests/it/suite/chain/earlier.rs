@@ -2,11 +2,11 @@
 
 use std::fs;
 
-use zeph_store::{AuditKeySource, AuditProblemKind, BegunChain, Store};
+use zeph_store::{AuditKeyFolder, AuditKeySource, AuditProblemKind, BegunChain, Store};
 
 use super::{Log, Tampered, calls};
 use crate::database::on_every_database;
-use crate::setup::NOW_MS;
+use crate::setup::{NOW_MS, memory};
 
 /// What is done to a log while no host runs.
 const REMOVALS: [&str; 3] = [
@@ -147,6 +147,20 @@ async fn seals_that_were_deleted_are_missed_whatever_rows_are_left<D: Tampered>(
         let problems = log.report().problems;
         assert_eq!(problems.len(), 1, "one sentence: {removal}: {problems:#?}");
         assert!(is_missed(&log, &origin), "{removal}: {problems:#?}");
+    }
+}
+
+/// The log of a store in memory ends with its process: nothing is missed of the one before.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_in_memory_begins_a_log_of_its_own_each_time() {
+    let dir = tempfile::tempdir().unwrap();
+    let source = AuditKeySource::Folder(AuditKeyFolder::new(dir.path().join("secrets")));
+    for _ in 0..3 {
+        let store = memory();
+        let begun = store.begin_chain(&source, NOW_MS).await.unwrap();
+        assert_eq!(begun.notices, Vec::<String>::new());
+        calls(&store, 2, NOW_MS).await;
+        store.close().await.unwrap();
     }
 }
 
