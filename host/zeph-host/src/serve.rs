@@ -33,6 +33,7 @@ pub(crate) mod stdio;
 mod tasks;
 mod unknown;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
@@ -78,6 +79,8 @@ pub(crate) struct Shared {
     pub(crate) holdings: Arc<Holdings>,
     /// Cancelled when no call may go on.
     pub(crate) closing: CancellationToken,
+    /// Whether clients reach it over HTTP.
+    is_over_http: AtomicBool,
     /// What ends conversations and keeps tasks; it ends with the server.
     _sweeping: JoinSet<()>,
 }
@@ -110,6 +113,7 @@ impl Server {
             ),
             metrics: Arc::default(),
             closing,
+            is_over_http: AtomicBool::new(false),
             _sweeping: sweeping(Weak::clone(shared), &holdings),
             holdings,
         });
@@ -144,6 +148,14 @@ impl Server {
         self.0.running.ended().await;
         self.0.conversations.close().await;
         self.0.tasks.close().await;
+    }
+}
+
+impl Shared {
+    /// Whether it takes over the tasks of servers that ended. Where replicas share them, a server over stdio leaves them to the replicas: it would make
+    /// calls of other callers again with the rights of its own client, and end with that client.
+    fn takes_over(&self) -> bool {
+        self.is_over_http.load(Ordering::Relaxed) || !self.host.seals().are_shared()
     }
 }
 

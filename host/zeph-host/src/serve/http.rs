@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use tokio_util::sync::CancellationToken;
 use zeph_egress::{Egress, OwnClient, OwnLimits};
@@ -95,6 +96,7 @@ pub(crate) async fn serve(
     endpoint: Endpoint,
     (interrupts, draining): (&mut Interrupts, &CancellationToken),
 ) -> Interruption {
+    server.0.is_over_http.store(true, Ordering::Relaxed);
     let stop = CancellationToken::new();
     let handlers = server.clone();
     let serving = endpoint.serve(move || Ok(handlers.over_http()), stop.clone());

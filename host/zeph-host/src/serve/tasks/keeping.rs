@@ -46,7 +46,7 @@ pub(in crate::serve) async fn keep(shared: Weak<Shared>) {
             let Some(shared) = shared.upgrade() else {
                 return;
             };
-            if tasks.take_over(&shared).await.is_err() {
+            if shared.takes_over() && tasks.take_over(&shared).await.is_err() {
                 claim_at = Instant::now() + LEASE;
             }
         }
