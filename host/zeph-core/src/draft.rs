@@ -1,39 +1,70 @@
 //! Directories that calls of this process fill right now under a temporary name, before they give them the one they are for.
 //!
-//! What looks for changes of commands leaves them alone: half filled, they are nobody's result, and nothing obeys what stands in them.
+//! What looks for changes of commands leaves them alone: half filled, they are nobody's result. Whoever fills one looks through it when
+//! it stays behind, and is told here whether others had left it alone.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-static LIVE: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+/// Which directory: the number of its file system, and its number there. Who fills one holds it open, so that no other gets them.
+pub type DirectoryId = (u64, u64);
+
+static LIVE: Mutex<Vec<Arc<FilledDirectory>>> = Mutex::new(Vec::new());
+
+#[derive(Debug)]
+struct FilledDirectory {
+    path: PathBuf,
+    id: DirectoryId,
+    is_passed_over: AtomicBool,
+}
 
 /// A directory that is being filled, until this is dropped.
 #[derive(Debug)]
-pub struct LiveDraft(PathBuf);
+pub struct LiveDraft(Arc<FilledDirectory>);
 
 impl LiveDraft {
-    /// Notes the directory with the real path `path`.
-    pub fn begin(path: PathBuf) -> Self {
-        live().push(path.clone());
-        Self(path)
+    /// Notes the directory `id` with the real path `path`.
+    pub fn begin(path: PathBuf, id: DirectoryId) -> Self {
+        let directory = Arc::new(FilledDirectory {
+            path,
+            id,
+            is_passed_over: AtomicBool::new(false),
+        });
+        live().push(Arc::clone(&directory));
+        Self(directory)
+    }
+
+    /// Ends it. Whether somebody may have left it alone because of this, so that what others put into it was not looked at.
+    pub fn end(self) -> bool {
+        let directory = Arc::clone(&self.0);
+        drop(self);
+        directory.is_passed_over.load(Ordering::Relaxed)
     }
 }
 
 impl Drop for LiveDraft {
     fn drop(&mut self) {
-        let mut live = live();
-        if let Some(at) = live.iter().position(|path| *path == self.0) {
-            live.swap_remove(at);
-        }
+        live().retain(|directory| !Arc::ptr_eq(directory, &self.0));
     }
 }
 
-/// Whether the real path `path` is a directory that is being filled, or lies in one.
-pub fn is_in_live_draft(path: &Path) -> bool {
-    live().iter().any(|draft| path.starts_with(draft))
+/// Whether the real path `path` is a directory that is being filled, or lies in one. `id_at` tells which directory stands at a path:
+/// one that has taken the place of another is none that is being filled.
+pub fn is_in_live_draft(path: &Path, id_at: impl Fn(&Path) -> Option<DirectoryId>) -> bool {
+    let mut above = Vec::new();
+    for directory in live().iter() {
+        if path.starts_with(&directory.path) {
+            // Before it is looked at: the call may end meanwhile.
+            directory.is_passed_over.store(true, Ordering::Relaxed);
+            above.push(Arc::clone(directory));
+        }
+    }
+    let mut above = above.iter();
+    above.any(|directory| id_at(&directory.path) == Some(directory.id))
 }
 
-fn live() -> MutexGuard<'static, Vec<PathBuf>> {
+fn live() -> MutexGuard<'static, Vec<Arc<FilledDirectory>>> {
     LIVE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -45,15 +76,38 @@ mod tests {
     #[test]
     fn a_draft_lives_as_long_as_its_calls() {
         let (draft, inner) = (Path::new("/drafts/one"), Path::new("/drafts/one/a"));
+        let is_live = |path: &Path| is_in_live_draft(path, |_| Some((1, 2)));
         let lives = [
-            LiveDraft::begin(draft.into()),
-            LiveDraft::begin(draft.into()),
+            LiveDraft::begin(draft.into(), (1, 2)),
+            LiveDraft::begin(draft.into(), (1, 2)),
         ];
         for live in lives {
-            assert!(is_in_live_draft(draft) && is_in_live_draft(inner));
-            assert!(!is_in_live_draft(Path::new("/drafts/one.more")));
+            assert!(is_live(draft) && is_live(inner));
+            assert!(!is_live(Path::new("/drafts/one.more")));
             drop(live);
         }
-        assert!(!is_in_live_draft(draft));
+        assert!(!is_live(draft));
+    }
+
+    #[test]
+    fn what_takes_the_place_of_a_draft_is_none() {
+        let path = Path::new("/drafts/two");
+        for other in [None, Some((1, 3)), Some((2, 2))] {
+            let live = LiveDraft::begin(path.into(), (1, 2));
+            assert!(!is_in_live_draft(path, |_| other), "{other:?}");
+            drop(live);
+        }
+    }
+
+    #[test]
+    fn the_call_is_told_that_others_left_its_draft_alone() {
+        let path = Path::new("/drafts/three");
+        for (looked_at, is_passed_over) in [(None, false), (Some("/drafts/three/a"), true)] {
+            let live = LiveDraft::begin(path.into(), (1, 2));
+            if let Some(inner) = looked_at {
+                assert!(is_in_live_draft(Path::new(inner), |_| Some((1, 2))));
+            }
+            assert_eq!(live.end(), is_passed_over);
+        }
     }
 }

@@ -117,6 +117,7 @@ impl Plugin {
             used_files: tries.used_files,
             used_network: tries.used_network,
             files: tries.files,
+            left: tries.left,
             asked,
             can_be_repeated: is_said && !tries.met_change,
             touched: tries.touched,

@@ -52,11 +52,11 @@ use wasmtime::component::{HasData, Linker, ResourceTable};
 use wasmtime_wasi::p2::bindings::filesystem::preopens;
 use wasmtime_wasi::p2::bindings::sync::filesystem::types;
 use wasmtime_wasi::p2::{FsError, FsResult};
-use zeph_core::draft::LiveDraft;
 use zeph_core::policy::PrivatePaths;
 
 use self::aliases::HiddenFiles;
 use self::allowance::Allowance;
+use self::drafts::Drafts;
 use self::error::{Code, Fail, FsOutcome};
 use self::new_objects::Created;
 use self::read_log::ReadLog;
@@ -78,7 +78,7 @@ pub use self::walk::Walker;
 pub struct FsCtx {
     policy: Arc<FsPolicy>,
     created: Created,
-    drafts: Vec<LiveDraft>,
+    drafts: Drafts,
     allowance: Allowance,
     hidden_files: HiddenFiles,
     seen: ReadLog,
@@ -95,9 +95,9 @@ impl FsCtx {
     /// Begins a call under `policy`.
     pub fn new(policy: Arc<FsPolicy>) -> Self {
         Self {
+            drafts: Drafts::new(Arc::clone(&policy)),
             policy,
             created: Created::default(),
-            drafts: Vec::new(),
             allowance: Allowance::default(),
             hidden_files: HiddenFiles::default(),
             seen: ReadLog::default(),

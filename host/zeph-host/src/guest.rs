@@ -86,6 +86,8 @@ pub(crate) struct GuestUses {
     pub(crate) tools: Vec<String>,
     /// The granted directories in which its command used something, and whether something was changed there.
     pub(crate) directories: Vec<(PathBuf, bool)>,
+    /// What somebody should know of what it left behind, one sentence each.
+    pub(crate) left: Vec<String>,
 }
 
 impl GuestRun {
@@ -175,7 +177,9 @@ pub(crate) async fn call(
     }
     facts.attempts = attempts.repeated();
     let note = run.execution.result.is_err().then(|| attempts.note());
-    let execution = run.execution.with_notes(note.flatten());
+    let notes = note.flatten().into_iter();
+    let left = std::mem::take(&mut uses.left);
+    let execution = run.execution.with_notes(notes.chain(left));
     GuestRun {
         execution: Execution { facts, ..execution },
         uses,
@@ -204,6 +208,7 @@ impl RunningCall<'_> {
             let mut end = self.attempt(attempts.deadline(), noted).await;
             uses.files.add(std::mem::take(&mut end.files));
             uses.refused.extend(end.refused.iter().cloned());
+            uses.left.append(&mut end.left);
             facts.used_grants |= end.used_files || end.used_network;
             if let Some(asked) = end.asked.take() {
                 let explainer = self.rules.explainer;

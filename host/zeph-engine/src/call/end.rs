@@ -57,6 +57,8 @@ pub struct CallEnd {
     pub files: UsedFiles,
     /// Whether a request was let out to the network.
     pub used_network: bool,
+    /// What the caller should know of what it left behind, one sentence each.
+    pub left: Vec<String>,
     /// What it has to know from the user, when that is why it gave nothing.
     pub asked: Option<AskedCall>,
     /// Whether the same call may end otherwise: its failure is what the guest said of what it works with, and no limit, no crash
@@ -86,6 +88,7 @@ pub(super) struct Tries {
     pub(super) met_change: bool,
     pub(super) touched: Option<Touched>,
     pub(super) files: UsedFiles,
+    pub(super) left: Vec<String>,
 }
 
 impl Tries {
@@ -128,6 +131,7 @@ impl Tries {
             used_network,
             met_change: state.fs.met_change(),
             files: state.fs.take_used(),
+            left: state.fs.end_drafts(),
             touched,
             refused,
         }

@@ -1,20 +1,28 @@
 //! Directories that a call fills under a temporary name before it gives them the one they are for.
 //!
-//! Nothing obeys what stands below such a name, so whether the call may make it is decided when it leaves the draft: there the name is
-//! known that rules and approvals are about. A draft is the very directory that the call made, for as long as that has a temporary
+//! Whether the call may make what programs obey below such a name is decided when that leaves the draft: there the name is known that
+//! rules and approvals are about. Nothing is to obey it until then, so what stays behind under a temporary name is looked through when
+//! the call ends, however it ends (`left`). A draft is the very directory that the call made, for as long as that has a temporary
 //! name. What other calls fill, or left, stays where it is, so that no draft gets another name while its call fills it.
 
+mod left;
+
+use std::os::fd::OwnedFd;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 use rustix::fs::CWD;
+use zeph_core::capability::FsRights;
 use zeph_core::draft::LiveDraft;
 
 use super::FsCtx;
-use super::error::FsOutcome;
+use super::error::{Code, FsOutcome};
+use super::handle::DirHandle;
 use super::obeyed::refused;
+use super::path::GuestPath;
 use super::policy::{FsPolicy, RootId};
 use super::resolve::ResolvedName;
-use super::sys::Meta;
+use super::sys::{FileId, Meta};
 
 /// How a temporary name begins and ends, as the file tools choose it; between stand [`RANDOM_DIGITS`] hexadecimal digits.
 const HEAD: &str = ".zeph-";
@@ -24,17 +32,86 @@ const RANDOM_DIGITS: usize = 16;
 /// How drafts are named in a refusal.
 const DRAFT: &str = ".zeph-*.tmp";
 
-/// Most directories of a call that are announced at one time. `copy_path` makes one.
-const LIVE_MAX: usize = 16;
+/// Most drafts of a call; further directories with such a name are none. `copy_path` makes one.
+const DRAFTS_MAX: usize = 16;
+
+/// The drafts of a call. What stays behind of them is judged once: when they end, or when this is dropped.
+#[derive(Debug)]
+pub(super) struct Drafts {
+    policy: Arc<FsPolicy>,
+    begun: Vec<Draft>,
+}
+
+#[derive(Debug)]
+struct Draft {
+    /// Held, so that no other directory gets its number.
+    handle: OwnedFd,
+    id: FileId,
+    /// The real path it was made at.
+    path: PathBuf,
+    live: LiveDraft,
+}
+
+impl Drafts {
+    /// None so far.
+    pub(super) fn new(policy: Arc<FsPolicy>) -> Self {
+        Self {
+            policy,
+            begun: Vec::new(),
+        }
+    }
+
+    /// Judges what stays behind. One sentence for each of which somebody should know.
+    ///
+    /// Limits: a second of looking for each draft; larger ones are shut.
+    pub(super) fn end(&mut self) -> Vec<String> {
+        let ended = std::mem::take(&mut self.begun).into_iter();
+        let told = ended.filter_map(|draft| left::judge(&self.policy, draft));
+        // The call may be past hearing it.
+        told.inspect(|told| tracing::warn!("{told}")).collect()
+    }
+
+    fn has(&self, id: FileId) -> bool {
+        self.begun.iter().any(|draft| draft.id == id)
+    }
+}
+
+impl Drop for Drafts {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
 
 impl FsCtx {
     /// Remembers the directory `entry` with the real path `name`, made a moment ago under a temporary name, as a draft. What looks for
     /// changes of commands leaves it alone until the call ends.
     pub(super) fn begin_draft(&mut self, entry: &ResolvedName<'_>, name: PathBuf) {
-        self.created.note_draft(entry.dir(), entry.leaf);
-        if self.drafts.len() < LIVE_MAX {
-            self.drafts.push(LiveDraft::begin(name));
+        self.created.note_at(entry.dir(), entry.leaf);
+        let opened = self
+            .policy
+            .kernel()
+            .open_beneath(entry.dir(), entry.leaf, false);
+        let Ok(handle) = opened else {
+            return;
+        };
+        let meta = Meta::of(&handle);
+        let own = meta.ok().filter(|meta| self.created.has(&handle, meta));
+        let Some(id) = own.map(|meta| meta.id) else {
+            return;
+        };
+        if self.drafts.begun.len() < DRAFTS_MAX {
+            self.drafts.begun.push(Draft {
+                handle,
+                id,
+                live: LiveDraft::begin(name.clone(), (id.dev, id.ino)),
+                path: name,
+            });
         }
+    }
+
+    /// Ends the drafts of the call: [`Drafts::end`].
+    pub(crate) fn end_drafts(&mut self) -> Vec<String> {
+        self.drafts.end()
     }
 
     /// Whether what has the real path `name`, below the root `top`, lies in a draft of this call.
@@ -45,9 +122,45 @@ impl FsCtx {
 
     /// Whether the real path `name` is a draft of this call.
     pub(super) fn is_draft(&self, name: &Path) -> bool {
-        let text = name.to_str().filter(|_| has_temporary_name(name));
-        let found = text.and_then(|path| Some((path, Meta::at(CWD, path).ok()?)));
-        found.is_some_and(|(path, meta)| self.created.has_draft_at(CWD, path, &meta))
+        let found = || Meta::at(CWD, name).is_ok_and(|meta| self.drafts.has(meta.id));
+        has_temporary_name(name) && found()
+    }
+
+    /// Whether the call has made drafts.
+    pub(super) fn has_drafts(&self) -> bool {
+        !self.drafts.begun.is_empty()
+    }
+
+    /// Whether `path` leads to what others have put in the place of a draft of this call.
+    pub(super) fn is_lost_at(&self, dir: &DirHandle, path: GuestPath<'_>) -> bool {
+        let policy = &*self.policy;
+        let entry = policy.entry(dir.asking(FsRights::READ), path);
+        let name = entry.and_then(|entry| entry.real_name(policy));
+        name.is_ok_and(|name| self.is_in_lost_draft(&name))
+    }
+
+    /// Whether what has the real path `name` is, or lies in, what others have put in the place of a draft of this call.
+    fn is_in_lost_draft(&self, name: &Path) -> bool {
+        let mut over = self.drafts.begun.iter();
+        over.any(|draft| name.starts_with(&draft.path) && self.is_lost(draft))
+    }
+
+    fn is_lost(&self, draft: &Draft) -> bool {
+        let Ok(meta) = Meta::at(CWD, &*draft.path) else {
+            return false;
+        };
+        // The call may use a name again.
+        meta.id != draft.id && !self.has_made(&draft.path, &meta)
+    }
+
+    /// Whether what has the real path `name` may be made, changed or removed as far as drafts go.
+    ///
+    /// Errors: not-permitted in what others have put in the place of one.
+    pub(super) fn may_fill(&self, name: &Path) -> FsOutcome<()> {
+        match self.is_in_lost_draft(name) {
+            true => Err(Code::NotPermitted.into()),
+            false => Ok(()),
+        }
     }
 
     /// Whether what has the real path `name` may get or lose it as far as drafts go.
@@ -71,8 +184,13 @@ impl FsCtx {
         let Ok(meta) = Meta::at(CWD, path) else {
             return false;
         };
-        let is_own = |path| self.created.has_at(CWD, path, &meta);
-        meta.is_dir() && !path.to_str().is_some_and(is_own)
+        meta.is_dir() && !self.has_made(path, &meta)
+    }
+
+    /// Whether the call made what stands at `path`, described by `meta`.
+    fn has_made(&self, path: &Path, meta: &Meta) -> bool {
+        let is_own = |path| self.created.has_at(CWD, path, meta);
+        path.to_str().is_some_and(is_own)
     }
 }
 

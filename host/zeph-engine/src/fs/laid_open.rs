@@ -2,7 +2,10 @@
 //! its configuration and its hooks name.
 
 use std::ffi::OsStr;
+use std::os::fd::BorrowedFd;
 use std::path::Path;
+
+use super::sys::Meta;
 
 /// What is obeyed, and what makes a directory one.
 const PARTS: [&str; 7] = [
@@ -43,6 +46,17 @@ impl GitParts {
         parts.0[with] = true;
         parts
     }
+}
+
+/// Whether git takes the directory `dir` for one of its own that has no working directory around it, and finds something in it that it
+/// obeys. Without what [`is_head`] says, it does not.
+pub(super) fn is_laid_open(dir: BorrowedFd<'_>) -> bool {
+    GitParts(PARTS.map(|name| Meta::at(dir, name).is_ok())).are_laid_open()
+}
+
+/// Whether a file of this name makes a directory one of git's.
+pub(super) fn is_head(leaf: &Path) -> bool {
+    leaf.as_os_str().eq_ignore_ascii_case("HEAD")
 }
 
 /// Whether the last name of `path` is, or with others would make, part of a git directory that has no working directory around it; or

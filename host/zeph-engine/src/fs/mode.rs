@@ -68,14 +68,19 @@ fn make_private(view: &mut FsCtxView<'_>, path: &str, directory: bool) -> FsOutc
     let entry = policy.entry(start.asking(CREATE), GuestPath::parse(&below)?)?;
     may_create(&policy, &entry)?;
     let name = entry.real_name(&policy)?;
-    view.ctx
-        .may_obey(&policy, (entry.root, &name), NameUse::Make)?;
+    let is_draft = directory && has_temporary_name(&name);
+    let place = (entry.root, &*name);
+    match is_draft {
+        // What leads there would have it obeyed before it gets its name.
+        true => view.ctx.may_lead(&policy, place, NameUse::Make)?,
+        false => view.ctx.may_obey(&policy, place, NameUse::Make)?,
+    }
     let made = match directory {
         true => rustix::fs::mkdirat(entry.dir(), entry.leaf, PRIVATE[0]),
         false => sys::create_file(entry.dir(), entry.leaf, OFlags::WRONLY, PRIVATE[1]).map(drop),
     };
     made.map_err(|errno: Errno| Fail::from(errno))?;
-    match directory && has_temporary_name(&name) {
+    match is_draft {
         true => view.ctx.begin_draft(&entry, name),
         false => view.ctx.created.note_at(entry.dir(), entry.leaf),
     }

@@ -121,6 +121,9 @@ impl FsCtx {
         if is_root {
             return Err(Code::NotPermitted.into());
         }
+        if self.has_drafts() {
+            self.may_fill(&entry.real_name(policy)?)?;
+        }
         if !(policy.rights(entry.root).delete || own()) {
             return Err(entry.refused(policy, DELETE));
         }

@@ -17,37 +17,21 @@ const CREATED_MAX: usize = 65_536;
 /// The time of birth tells them apart where the file system keeps one.
 #[derive(Debug, Default)]
 pub(super) struct Created {
-    made: HashMap<FileId, NewObject>,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct NewObject {
-    born: Born,
-    /// A directory that was made under a temporary name (`drafts`).
-    is_draft: bool,
+    made: HashMap<FileId, Born>,
 }
 
 impl Created {
     /// Remembers a file by the handle that made it.
     pub(super) fn note(&mut self, handle: impl AsFd) {
         if let (Ok(meta), Ok(born)) = (Meta::of(&handle), sys::birth(&handle)) {
-            self.insert(meta.id, born, false);
+            self.insert(meta.id, born);
         }
     }
 
     /// Remembers the entry `leaf` of `parent`, made a moment ago.
     pub(super) fn note_at(&mut self, parent: impl AsFd, leaf: &str) {
-        self.note_entry(parent, leaf, false);
-    }
-
-    /// Remembers the directory `leaf` of `parent`, made a moment ago, as a draft.
-    pub(super) fn note_draft(&mut self, parent: impl AsFd, leaf: &str) {
-        self.note_entry(parent, leaf, true);
-    }
-
-    fn note_entry(&mut self, parent: impl AsFd, leaf: &str, is_draft: bool) {
         if let (Ok(meta), Ok(born)) = (Meta::at(&parent, leaf), sys::born_at(&parent, leaf)) {
-            self.insert(meta.id, born, is_draft);
+            self.insert(meta.id, born);
         }
     }
 
@@ -55,20 +39,14 @@ impl Created {
     pub(super) fn has(&self, handle: impl AsFd, meta: &Meta) -> bool {
         self.made
             .get(&meta.id)
-            .is_some_and(|new| sys::birth(&handle) == Ok(new.born))
+            .is_some_and(|born| sys::birth(&handle) == Ok(*born))
     }
 
     /// Whether the entry `leaf` of `parent`, described by `meta`, was made in this call.
     pub(super) fn has_at(&self, parent: impl AsFd, leaf: &str, meta: &Meta) -> bool {
         self.made
             .get(&meta.id)
-            .is_some_and(|new| sys::born_at(parent, leaf) == Ok(new.born))
-    }
-
-    /// Whether the entry `leaf` of `parent`, described by `meta`, was made in this call as a draft.
-    pub(super) fn has_draft_at(&self, parent: impl AsFd, leaf: &str, meta: &Meta) -> bool {
-        let new = self.made.get(&meta.id);
-        new.is_some_and(|new| new.is_draft) && self.has_at(parent, leaf, meta)
+            .is_some_and(|born| sys::born_at(parent, leaf) == Ok(*born))
     }
 
     /// Forgets an object that is gone.
@@ -76,9 +54,9 @@ impl Created {
         self.made.remove(&id);
     }
 
-    fn insert(&mut self, id: FileId, born: Born, is_draft: bool) {
+    fn insert(&mut self, id: FileId, born: Born) {
         if self.made.len() < CREATED_MAX || self.made.contains_key(&id) {
-            self.made.insert(id, NewObject { born, is_draft });
+            self.made.insert(id, born);
         }
     }
 }

@@ -36,7 +36,7 @@ const LINKS_MAX: usize = 40;
 pub(super) const LISTED_PARTS_MAX: usize = 3;
 
 /// How git's own files are named in a refusal.
-const GIT: &str = ".git";
+pub(super) const GIT: &str = ".git";
 
 /// An object that a call tried to change and that programs obey.
 #[derive(Debug, PartialEq, Eq)]
@@ -137,6 +137,7 @@ impl FsCtx {
         name_use: NameUse,
     ) -> FsOutcome<()> {
         let (root, name) = place;
+        self.may_fill(name)?;
         let top = Path::new(&policy.root(root).path);
         match self.leads.name_of(top, name) {
             Some(found) => self.with_leave(policy, place, found, name_use),

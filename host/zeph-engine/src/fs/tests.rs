@@ -4,6 +4,7 @@
 //! and answers `ok`, what was read, or the name of the error code.
 
 mod atomic;
+mod drafts;
 mod escape;
 mod files;
 mod guard_model;

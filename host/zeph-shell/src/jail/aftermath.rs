@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::fs::RenameFlags;
-use zeph_core::draft::is_in_live_draft;
 use zeph_core::text::plain_line;
 
 use super::host_writes::RunMark;
@@ -20,7 +19,7 @@ use super::new_repositories::{self, Extent, Loose};
 use super::place::{Before, PlaceWatch};
 use super::place_state::{self, PlaceState};
 use super::survey::Survey;
-use super::sweep::{self, DirectoryOrigin, NewDoor, Sweep};
+use super::sweep::{self, DirectoryOrigin, NewDoor, Sweep, is_in_live_draft};
 use super::told::{LeftOut, Told};
 use super::view::View;
 use super::{git, gitruns, host_writes};

@@ -9,10 +9,11 @@ use std::fs::DirEntry;
 use std::path::{Path, PathBuf};
 
 use rustix::time::Timespec;
-use zeph_core::draft::is_in_live_draft;
+use zeph_core::draft;
 
 use super::survey::{DirectoryStamp, Survey, is_fetched, lies_in_fetched};
 use super::{doors, git};
+use crate::held_object;
 
 /// Most entries of changed and new directories that are read: a tenth of a second at most.
 const ENTRIES_MAX: usize = if cfg!(test) { 25_000 } else { 100_000 };
@@ -182,6 +183,16 @@ impl Look<'_> {
         });
         self.sweep.doors.extend(new);
     }
+}
+
+/// Whether the real path `path` is, or lies in, a directory that a call of this process fills: the very one that the call made, not what
+/// a command has put in its place.
+pub(super) fn is_in_live_draft(path: &Path) -> bool {
+    draft::is_in_live_draft(path, |directory| {
+        let found = held_object::find(directory).ok()?;
+        let stat = rustix::fs::fstat(found).ok()?;
+        Some(held_object::id(&stat))
+    })
 }
 
 /// Those of `folders`, stamped in a look that began at `clock`, that something appeared in or vanished from; the uppermost come first.

@@ -278,11 +278,11 @@ pub(in super::super) fn open_regular(
 }
 
 /// Renames onto a free name, and onto nothing else: what appears there meanwhile was not decided upon.
-pub(in super::super) fn rename_free(
+pub(in super::super) fn rename_free<P: rustix::path::Arg + Copy>(
     from: BorrowedFd<'_>,
-    old: &str,
+    old: P,
     to: BorrowedFd<'_>,
-    new: &str,
+    new: P,
 ) -> Result<(), Errno> {
     match rustix::fs::renameat_with(from, old, to, new, RenameFlags::NOREPLACE) {
         // The file system cannot promise it.

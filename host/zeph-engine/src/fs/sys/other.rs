@@ -163,11 +163,11 @@ pub(in super::super) fn open_regular(
 }
 
 /// Renames onto a free name, and onto nothing else.
-pub(in super::super) fn rename_free(
+pub(in super::super) fn rename_free<P: rustix::path::Arg + Copy>(
     from: BorrowedFd<'_>,
-    old: &str,
+    old: P,
     to: BorrowedFd<'_>,
-    new: &str,
+    new: P,
 ) -> Result<(), Errno> {
     #[cfg(target_vendor = "apple")]
     match rustix::fs::renameat_with(from, old, to, new, rustix::fs::RenameFlags::NOREPLACE) {

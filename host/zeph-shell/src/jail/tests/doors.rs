@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use zeph_core::draft::LiveDraft;
@@ -263,23 +264,31 @@ fn what_calls_wrote_with_leave_is_left_and_told() {
     }
 }
 
-/// What a call fills under a temporary name is its own until it has another; what others left under such a name is not.
+/// What a call fills under a temporary name is its own until it has another; what others left under such a name is not, nor what a
+/// command has put in its place.
 #[test]
 fn drafts_of_calls_that_run_are_left_alone() {
     let draft = ".zeph-0123456789abcdef.tmp";
-    let fill = format!("mkdir -p {draft}/.vscode {draft}/sub && echo x > {draft}/sub/.envrc");
-    let lives = |is_alive: bool| {
-        let room = Room::new();
-        let live = is_alive.then(|| LiveDraft::begin(room.work.join(draft)));
-        let findings = room.run(&fill).findings;
-        drop(live);
-        (
-            findings.len(),
-            room.work.join(draft).join(".vscode").exists(),
-        )
+    let fill = |folder: &str| {
+        format!("mkdir -p {folder}/.vscode {folder}/sub && echo x > {folder}/sub/.envrc")
     };
-    assert_eq!(lives(true), (0, true));
-    assert_eq!(lives(false), (2, false));
+    let exchanged = format!("{} && mv {draft} moved && mv n {draft}", fill("n"));
+    for (script, is_alive, n_findings) in [
+        (fill(draft), true, 0),
+        (fill(draft), false, 2),
+        (exchanged, true, 2),
+    ] {
+        let room = Room::new();
+        let path = room.work.join(draft);
+        std::fs::create_dir(&path).unwrap();
+        let about = path.metadata().unwrap();
+        let live = is_alive.then(|| LiveDraft::begin(path.clone(), (about.dev(), about.ino())));
+        let findings = room.run(&script).findings;
+        assert_eq!(findings.len(), n_findings, "{script}: {findings:#?}");
+        let is_left = path.join(".vscode").exists();
+        assert_eq!(is_left, n_findings == 0, "{script}");
+        drop(live);
+    }
 }
 
 /// A move changes nothing in what it moves: that it is older than the call, and gone from where it was, makes it nobody else's.
