@@ -21,12 +21,21 @@ mod cost;
 mod draft;
 mod plain;
 
+use self::coerce::Notes;
+use self::cost::Weights;
+
+/// Most parts and bytes of texts of a value that is [small](is_small).
+const SMALL_PARTS: usize = 256;
+const SMALL_BYTES: usize = 1024;
+
 /// A tool's JSON Schema, with its validator compiled at the first call that needs it.
 #[derive(Clone)]
 pub struct Parameters(Arc<ParametersData>);
 
 struct ParametersData {
     schema: Schema,
+    /// What it takes to check values.
+    weights: OnceLock<Result<Weights, BadSchema>>,
     /// Whether most values need no validator.
     is_plain: OnceLock<bool>,
     validator: OnceLock<Result<Validator, String>>,
@@ -46,6 +55,43 @@ pub struct Arguments {
 #[error("{0}")]
 pub struct BadSchema(pub String);
 
+/// Why a value does not count as one that agrees with a schema.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Disagreement {
+    /// It does not.
+    #[error("does not agree with the tool's own schema")]
+    Mismatch,
+    /// Nobody should wait for an answer.
+    #[error("would take too long to check against the tool's own schema")]
+    TooLong,
+    /// The schema cannot be used, for this reason.
+    #[error("cannot be checked, since the tool's own schema cannot be used: {0}")]
+    Unusable(String),
+}
+
+/// Whether a value is so small that checking it against any schema takes a moment. Others are to be checked where nothing else waits.
+pub fn is_small(value: &Value) -> bool {
+    let (mut n_parts, mut n_bytes) = (0, 0);
+    let mut rest = vec![value];
+    while let Some(value) = rest.pop() {
+        match value {
+            Value::String(text) => n_bytes += text.len(),
+            Value::Array(items) if items.len() <= SMALL_PARTS => rest.extend(items),
+            Value::Object(map) if map.len() <= SMALL_PARTS => {
+                n_bytes += map.keys().map(String::len).sum::<usize>();
+                rest.extend(map.values());
+            }
+            Value::Array(_) | Value::Object(_) => return false,
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+        n_parts += 1;
+        if n_parts > SMALL_PARTS || n_bytes > SMALL_BYTES {
+            return false;
+        }
+    }
+    true
+}
+
 impl Parameters {
     /// Takes a JSON Schema.
     ///
@@ -57,7 +103,7 @@ impl Parameters {
                 "the schema of a tool's arguments must have `\"type\": \"object\"`".to_owned(),
             ));
         }
-        cost::check(&schema)?;
+        cost::weights(&schema)?;
         Ok(Self::trusted(schema.into()))
     }
 
@@ -66,6 +112,7 @@ impl Parameters {
     pub fn trusted(schema: Schema) -> Self {
         Self(Arc::new(ParametersData {
             schema,
+            weights: OnceLock::new(),
             is_plain: OnceLock::new(),
             validator: OnceLock::new(),
         }))
@@ -97,11 +144,12 @@ impl Parameters {
         compact::object(&self.0.schema)
     }
 
-    /// Reads `arguments` against the schema.
+    /// Reads `arguments` against the schema. Large ones may take seconds, see [`is_small`].
     ///
-    /// Errors: `type_mismatch` when a JSON type is wrong, `invalid_parameters` for everything else.
+    /// Errors: `type_mismatch` when a JSON type is wrong, `invalid_parameters` for everything else, and when checking them would take
+    /// too long.
     pub fn read(&self, arguments: Value) -> Result<Arguments, ToolFailure> {
-        let mut notes = Vec::new();
+        let mut notes = Notes::default();
         let values = coerce::arguments(&self.0.schema, arguments, &mut notes)
             .map_err(|wrong| self.failure(wrong))?;
         let values = Value::Object(values);
@@ -109,31 +157,74 @@ impl Parameters {
         let Value::Object(values) = values else {
             unreachable!("bug: built as an object two lines above");
         };
+        let notes = notes.told();
         Ok(Arguments { values, notes })
     }
 
-    fn validate(&self, values: &Value) -> Result<(), ToolFailure> {
-        if self.is_plain() && plain::agrees(&self.0.schema, values) {
-            return Ok(());
+    /// Checks `value` as it stands. A large one may take seconds, see [`is_small`].
+    ///
+    /// Errors: it does not agree with the schema, or that cannot be told.
+    pub fn agrees(&self, value: &Value) -> Result<(), Disagreement> {
+        if self.weights()?.work(value).is_too_much() {
+            return Err(Disagreement::TooLong);
         }
-        let validator = self
-            .0
-            .validator
-            .get_or_init(|| compile(&self.0.schema))
-            .as_ref()
-            .map_err(|reason| {
-                ToolFailure::new(
+        let is_plain = self.is_plain() && plain::agrees(&self.0.schema, value);
+        match is_plain || self.validator()?.accepts(value) {
+            true => Ok(()),
+            false => Err(Disagreement::Mismatch),
+        }
+    }
+
+    fn weights(&self) -> Result<&Weights, Disagreement> {
+        let data = &*self.0;
+        let weights = data.weights.get_or_init(|| cost::weights(&data.schema));
+        let weights = weights.as_ref();
+        weights.map_err(|bad| Disagreement::Unusable(bad.0.clone()))
+    }
+
+    fn validator(&self) -> Result<&Validator, Disagreement> {
+        let data = &*self.0;
+        let validator = data.validator.get_or_init(|| compile(&data.schema));
+        let validator = validator.as_ref();
+        validator.map_err(|reason| Disagreement::Unusable(reason.clone()))
+    }
+
+    fn validate(&self, values: &Value) -> Result<(), ToolFailure> {
+        let problem = match self.agrees(values) {
+            Ok(()) => return Ok(()),
+            Err(Disagreement::Mismatch) => self.mismatch(values),
+            Err(Disagreement::TooLong) => ArgumentProblem {
+                category: ErrorCategory::InvalidParameters,
+                message: "the arguments would take too long to check: give fewer or shorter ones"
+                    .to_owned(),
+            },
+            Err(Disagreement::Unusable(reason)) => {
+                return Err(ToolFailure::new(
                     ErrorCategory::PermanentFailure,
                     ErrorPhase::ParamHandling,
                     format!("this tool's schema cannot be used: {reason}"),
-                )
-            })?;
-        let Some(mismatch) = validator.mismatch(values) else {
-            return Ok(());
+                ));
+            }
+        };
+        Err(self.failure(problem))
+    }
+
+    /// What is wrong with values that do not agree.
+    fn mismatch(&self, values: &Value) -> ArgumentProblem {
+        let weights = self.weights();
+        let is_explained = weights.is_ok_and(|all| all.work(values).is_explained());
+        let validator = self.validator().ok().filter(|_| is_explained);
+        let Some(mismatch) = validator.and_then(|all| all.mismatch(values)) else {
+            return ArgumentProblem {
+                category: ErrorCategory::InvalidParameters,
+                message:
+                    "the arguments do not agree with the schema, and are too many to say where"
+                        .to_owned(),
+            };
         };
         let place = mismatch.pointer.trim_start_matches('/').replace('/', ".");
         let text = one_line(&mismatch.message, 300);
-        Err(self.failure(ArgumentProblem {
+        ArgumentProblem {
             category: if mismatch.is_type {
                 ErrorCategory::TypeMismatch
             } else {
@@ -144,7 +235,7 @@ impl Parameters {
             } else {
                 format!("`{place}`: {text}")
             },
-        }))
+        }
     }
 
     fn failure(&self, wrong: ArgumentProblem) -> ToolFailure {

@@ -4,7 +4,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use serde_json::Value;
 use zeph_config::Config;
+use zeph_core::argument::{Arguments, is_small};
 use zeph_core::call::{CallFrame, FileFacts, ResolvedCall, ToolRequest};
 use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::command::CommandLine;
@@ -73,7 +75,9 @@ impl Resolver<'_> {
         frame: CallFrame,
         request: ToolRequest,
     ) -> Result<ResolvedRequest, ToolFailure> {
-        let (call, own_work) = self.named(session, frame, request)?;
+        let tool = self.tool(&request.tool)?;
+        let arguments = arguments(&tool, request.arguments).await?;
+        let (call, own_work) = self.named(session, frame, (tool, arguments))?;
         match own_work {
             Some(work) => Ok(ResolvedRequest {
                 call,
@@ -85,21 +89,22 @@ impl Resolver<'_> {
         }
     }
 
-    /// Finds the tool, reads the arguments against its schema, and resolves the paths they name. The work of a plugin's tool is not known
-    /// yet.
+    /// Finds the tool.
+    fn tool(&self, name: &str) -> Result<Arc<Tool>, ToolFailure> {
+        let found = self.offer.catalog.resolve_shared(name);
+        found.map(Arc::clone).map_err(|unknown| {
+            let absent = self.servers.why_absent(&self.offer.plugins, name);
+            absent.unwrap_or(unknown)
+        })
+    }
+
+    /// Resolves the paths that the arguments name. The work of a plugin's tool is not known yet.
     fn named(
         &self,
         session: &Session,
         frame: CallFrame,
-        request: ToolRequest,
+        (tool, arguments): (Arc<Tool>, Arguments),
     ) -> Result<(ResolvedCall, Option<Work>), ToolFailure> {
-        let found = self.offer.catalog.resolve_shared(&request.tool);
-        let tool = found.map_err(|unknown| {
-            let absent = self.servers.why_absent(&self.offer.plugins, &request.tool);
-            absent.unwrap_or(unknown)
-        })?;
-        let tool = Arc::clone(tool);
-        let arguments = tool.parameters.read(request.arguments)?;
         // Only rules look at paths, those too that a user agrees to when the call of a model asks; what a guest may reach is decided by
         // its grant, on the object really opened.
         let is_model = matches!(frame.principal, Principal::Model { .. });
@@ -242,6 +247,22 @@ impl Resolver<'_> {
         let facts = tokio::task::spawn_blocking(look).await;
         facts.ok().and_then(Result::ok).unwrap_or_default()
     }
+}
+
+/// Reads arguments against the schema of `tool`. Large ones, which may take seconds, on a thread for such work.
+async fn arguments(tool: &Arc<Tool>, given: Value) -> Result<Arguments, ToolFailure> {
+    if is_small(&given) {
+        return tool.parameters.read(given);
+    }
+    let tool = Arc::clone(tool);
+    let read = tokio::task::spawn_blocking(move || tool.parameters.read(given)).await;
+    read.unwrap_or_else(|_| {
+        Err(ToolFailure::new(
+            ErrorCategory::ServerError,
+            ErrorPhase::ParamHandling,
+            "the arguments could not be read",
+        ))
+    })
 }
 
 /// The set of plugins is the one the tool was found in: this is a defect of the host.

@@ -18,19 +18,19 @@ use std::time::Duration;
 
 use rmcp::RoleClient;
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, ClientRequest, CompleteRequest, CompleteRequestParams,
-    CompleteResult, ElicitRequestParams, GetPromptRequest, GetPromptRequestParams, GetPromptResult,
-    JsonObject, LoggingLevel, Prompt, ReadResourceRequest, ReadResourceRequestParams,
-    ReadResourceResult, Resource, ResourceTemplate, ServerCapabilities, ServerResult,
-    SetLevelRequest, SetLevelRequestParams,
+    CallToolRequest, CallToolRequestParams, CallToolResult, ClientRequest, CompleteRequest,
+    CompleteRequestParams, CompleteResult, ElicitRequestParams, GetPromptRequest,
+    GetPromptRequestParams, GetPromptResult, JsonObject, LoggingLevel, Prompt, ReadResourceRequest,
+    ReadResourceRequestParams, ReadResourceResult, Resource, ResourceTemplate, ServerCapabilities,
+    ServerResult, SetLevelRequest, SetLevelRequestParams,
 };
 use rmcp::service::RunningService;
-use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
+use zeph_core::argument::Disagreement;
 use zeph_core::output::RawOutput;
 use zeph_egress::HostAccount;
 
@@ -356,12 +356,31 @@ impl Connection {
             ClientRequest::CallToolRequest(CallToolRequest::new(params))
         };
         let answer = self.0.session.ask_in_rounds(request, &control).await?;
-        let ServerResult::CallToolResult(result) = answer else {
+        let ServerResult::CallToolResult(mut result) = answer else {
             return Err(McpError::bad_answer("it is not the result of a tool"));
         };
-        let schema = self.outputs().get(tool).cloned();
-        let agrees = |structured: &Value| schema.is_none_or(|schema| schema.accepts(structured));
+        let agrees = tokio::select! {
+            agrees = self.agrees(tool, &mut result) => agrees,
+            () = control.cancel.cancelled() => return Err(McpError::Cancelled),
+        };
         Ok(answer::of_result(result, agrees))
+    }
+
+    /// Whether the structured part of a result, if there is one, agrees with the tool's schema.
+    ///
+    /// Errors: why it does not count.
+    async fn agrees(&self, tool: &str, result: &mut CallToolResult) -> Result<(), Disagreement> {
+        let schema = self.outputs().get(tool).cloned();
+        let Some(schema) = schema.filter(|_| result.is_error != Some(true)) else {
+            return Ok(());
+        };
+        let Some(structured) = result.structured_content.take() else {
+            return Ok(());
+        };
+        let structured = Arc::new(structured);
+        let agrees = schema.agrees(&structured).await;
+        result.structured_content = Some(Arc::unwrap_or_clone(structured));
+        agrees
     }
 
     /// Reads a resource.

@@ -1,5 +1,7 @@
 //! What became of a call, as the protocol says it.
 
+use std::sync::Arc;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rmcp::model::{CallToolResult, ContentBlock, Resource, ResourceContents};
@@ -19,13 +21,59 @@ pub const OVERFLOW_SCHEME: &str = "overflow:";
 /// `messages`: what ended in the background meanwhile, for the model to read first. `schema`: that of the tool's output.
 /// Shape: a failure is a result too (`isError`), with the feedback block as text and the failure as `structuredContent.error`. The
 /// structured part agrees with the schema or is absent.
-pub fn of_output(
+pub async fn of_output(
     messages: Vec<String>,
     mut output: ToolOutput,
     schema: Option<&OutputSchema>,
 ) -> CallToolResult {
+    let structured = match (structured(&mut output), schema) {
+        (Some(structured), Some(schema)) => {
+            let structured = Arc::new(structured);
+            let agrees = schema.agrees(&structured).await;
+            let structured = agrees.map(|()| Arc::unwrap_or_clone(structured));
+            if let (Err(problem), Outcome::Done) = (&structured, &output.outcome) {
+                tracing::warn!("a structured result {problem} and is left out");
+            }
+            structured.ok()
+        }
+        (structured, _) => structured,
+    };
+    assembled(messages, output, structured)
+}
+
+/// The result of a call that was not made.
+pub fn of_failure(failure: ToolFailure, schema: Option<&OutputSchema>) -> CallToolResult {
+    let mut output = ToolOutput::failed(failure);
+    let agrees =
+        |structured: &Value| schema.is_none_or(|schema| schema.agrees_now(structured).is_ok());
+    let structured = structured(&mut output).filter(agrees);
+    assembled(Vec::new(), output, structured)
+}
+
+/// What the structured part would be, if it agrees: an object, with the failure if there is one.
+fn structured(output: &mut ToolOutput) -> Option<Value> {
+    let given = output.structured.take();
+    let failure = match &output.outcome {
+        Outcome::Done => None,
+        Outcome::Failed(failure) => Some(failure),
+    };
+    let mut structured = match (given, failure) {
+        (Some(Value::Object(structured)), _) => structured,
+        (_, Some(_)) => Map::new(),
+        (_, None) => return None,
+    };
+    if let Some(failure) = failure {
+        structured.insert("error".to_owned(), error(failure));
+    }
+    Some(Value::Object(structured))
+}
+
+fn assembled(
+    messages: Vec<String>,
+    mut output: ToolOutput,
+    structured: Option<Value>,
+) -> CallToolResult {
     let mut content: Vec<ContentBlock> = messages.into_iter().map(ContentBlock::text).collect();
-    let structured = structured(&mut output, schema);
     // Moved, not copied: it may have megabytes.
     let text = std::mem::take(&mut output.text);
     match (text.is_empty(), &structured) {
@@ -44,36 +92,6 @@ pub fn of_output(
     };
     result.structured_content = structured;
     result
-}
-
-/// The result of a call that was not made.
-pub fn of_failure(failure: ToolFailure, schema: Option<&OutputSchema>) -> CallToolResult {
-    of_output(Vec::new(), ToolOutput::failed(failure), schema)
-}
-
-/// The structured part, where it is an object and agrees with the schema.
-fn structured(output: &mut ToolOutput, schema: Option<&OutputSchema>) -> Option<Value> {
-    let given = output.structured.take();
-    let failure = match &output.outcome {
-        Outcome::Done => None,
-        Outcome::Failed(failure) => Some(failure),
-    };
-    let mut structured = match (given, failure) {
-        (Some(Value::Object(structured)), _) => structured,
-        (_, Some(_)) => Map::new(),
-        (_, None) => return None,
-    };
-    if let Some(failure) = failure {
-        structured.insert("error".to_owned(), error(failure));
-    }
-    let structured = Value::Object(structured);
-    let agrees = schema.is_none_or(|schema| schema.accepts(&structured));
-    if !agrees && failure.is_none() {
-        tracing::warn!(
-            "a structured result does not agree with the tool's own schema and is left out"
-        );
-    }
-    agrees.then_some(structured)
 }
 
 /// A failure as data.

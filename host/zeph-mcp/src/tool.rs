@@ -1,11 +1,17 @@
 //! A tool as the protocol describes it.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+use std::time::Duration;
 
 use rmcp::model::{JsonObject, Tool as McpTool, ToolAnnotations};
 use serde_json::{Map, Value, json};
+use tokio::time::timeout;
+use zeph_core::argument::{Disagreement, Parameters, is_small};
+use zeph_core::schema::Schema;
 use zeph_core::tool::{Annotations, Tool};
-use zeph_schema::{Reading, Validator};
+
+/// The longest that a structured result is waited for while it is checked.
+const CHECK_PATIENCE: Duration = Duration::from_secs(10);
 
 /// `tool` under the name it is exposed by.
 pub fn described(tool: &Tool, exposed: &str, output: Option<&OutputSchema>) -> McpTool {
@@ -58,7 +64,8 @@ fn takes_arguments(schema: &Map<String, Value>) -> bool {
 #[derive(Debug, Clone)]
 pub struct OutputSchema {
     schema: Arc<JsonObject>,
-    validator: Arc<OnceLock<Option<Validator>>>,
+    /// The same, as results are checked against it.
+    check: Parameters,
 }
 
 impl OutputSchema {
@@ -66,17 +73,16 @@ impl OutputSchema {
     pub fn of(tool: &Tool) -> Option<Self> {
         let schema = tool.output.as_ref()?.as_object()?;
         let is_object = schema.get("type").and_then(Value::as_str) == Some("object");
-        is_object.then(|| Self {
-            schema: Arc::new(with_failures(schema)),
-            validator: Arc::default(),
-        })
+        is_object.then(|| Self::plain(Arc::new(with_failures(schema))))
     }
 
     /// Of `schema` as it stands, for the results of servers.
     pub(crate) fn plain(schema: Arc<JsonObject>) -> Self {
+        let shared = Arc::clone(&schema);
+        let check = Schema::later(move || Value::Object(JsonObject::clone(&shared)));
         Self {
             schema,
-            validator: Arc::default(),
+            check: Parameters::trusted(check),
         }
     }
 
@@ -85,18 +91,27 @@ impl OutputSchema {
         &self.schema
     }
 
-    /// Whether `structured` agrees with it. False, too, when the schema cannot be used.
-    pub fn accepts(&self, structured: &Value) -> bool {
-        let validator = self.validator.get_or_init(|| compile(&self.schema));
-        let validator = validator.as_ref();
-        validator.is_some_and(|validator| validator.accepts(structured))
+    /// Whether `structured` agrees with it. A large one is checked on a thread for such work: it may come from anybody, and take seconds.
+    ///
+    /// Errors: it does not, or that is not known in time.
+    pub async fn agrees(&self, structured: &Arc<Value>) -> Result<(), Disagreement> {
+        if is_small(structured) {
+            return self.agrees_now(structured);
+        }
+        let (schema, value) = (self.clone(), Arc::clone(structured));
+        let checked = tokio::task::spawn_blocking(move || schema.agrees_now(&value));
+        match timeout(CHECK_PATIENCE, checked).await {
+            Ok(Ok(agrees)) => agrees,
+            Ok(Err(_)) | Err(_) => Err(Disagreement::TooLong),
+        }
     }
-}
 
-fn compile(schema: &JsonObject) -> Option<Validator> {
-    Validator::new(&Value::Object(schema.clone()), Reading::Newest)
-        .inspect_err(|error| tracing::warn!(%error, "an output schema cannot be used"))
-        .ok()
+    /// Whether `structured`, a small one, agrees with it.
+    ///
+    /// Errors: as for [`agrees`](Self::agrees).
+    pub fn agrees_now(&self, structured: &Value) -> Result<(), Disagreement> {
+        self.check.agrees(structured)
+    }
 }
 
 /// What an output schema may consist of so that `error` can be put beside the other properties.

@@ -1,16 +1,48 @@
 //! The forgiving half: rewrites arguments into the form the schema wants, where only one meaning is possible.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Number, Value};
 
 use super::{ArgumentProblem, unknown_key_note};
 use crate::category::ErrorCategory;
 use crate::failure::one_line;
 
+/// Most unknown keys that are noted one by one.
+const UNKNOWN_MAX: usize = 16;
+
+/// What the caller should know.
+#[derive(Default)]
+pub(super) struct Notes {
+    notes: Vec<String>,
+    /// Unknown keys without a note.
+    n_more: usize,
+}
+
+impl Notes {
+    fn unknown(&mut self, key: &str, properties: &Map<String, Value>) {
+        match self.notes.len() < UNKNOWN_MAX {
+            true => self.notes.push(unknown_key_note(key, properties)),
+            false => self.n_more += 1,
+        }
+    }
+
+    /// One sentence each.
+    pub(super) fn told(mut self) -> Vec<String> {
+        if self.n_more > 0 {
+            let n = self.n_more;
+            self.notes
+                .push(format!("ignored {n} more unknown arguments"));
+        }
+        self.notes
+    }
+}
+
 /// Brings the whole argument value into the shape of the object `schema`.
 pub(super) fn arguments(
     schema: &Value,
     arguments: Value,
-    notes: &mut Vec<String>,
+    notes: &mut Notes,
 ) -> Result<Map<String, Value>, ArgumentProblem> {
     let arguments = match arguments {
         Value::Null => Value::Object(Map::new()),
@@ -27,7 +59,7 @@ fn object(
     schema: &Value,
     values: Map<String, Value>,
     place: &str,
-    notes: &mut Vec<String>,
+    notes: &mut Notes,
 ) -> Result<Map<String, Value>, ArgumentProblem> {
     let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
         // A free-form object (no properties named) takes every key.
@@ -40,7 +72,7 @@ fn object(
             if open {
                 read.insert(key, value);
             } else {
-                notes.push(unknown_key_note(&key, properties));
+                notes.unknown(&key, properties);
             }
             continue;
         };
@@ -64,7 +96,7 @@ fn rename_keys(
     values: Map<String, Value>,
     properties: &Map<String, Value>,
 ) -> Vec<(String, Value)> {
-    let given: Vec<String> = values.keys().cloned().collect();
+    let given: HashSet<String> = values.keys().cloned().collect();
     values
         .into_iter()
         .map(|(key, value)| {
@@ -81,7 +113,7 @@ fn value(
     schema: &Value,
     value: Value,
     place: &str,
-    notes: &mut Vec<String>,
+    notes: &mut Notes,
 ) -> Result<Value, ArgumentProblem> {
     match value {
         Value::String(text) => string(schema, text, place, notes),
@@ -110,7 +142,7 @@ fn string(
     schema: &Value,
     text: String,
     place: &str,
-    notes: &mut Vec<String>,
+    notes: &mut Notes,
 ) -> Result<Value, ArgumentProblem> {
     if is_untyped(schema) || allows(schema, "string") {
         return Ok(Value::String(text));
@@ -132,7 +164,7 @@ fn array(
     schema: &Value,
     items: Vec<Value>,
     place: &str,
-    notes: &mut Vec<String>,
+    notes: &mut Notes,
 ) -> Result<Value, ArgumentProblem> {
     let Some(item_schema) = schema.get("items").filter(|items| items.is_object()) else {
         return Ok(Value::Array(items));

@@ -2,7 +2,8 @@
 //!
 //! A schema comes from a plugin, checking happens in the host, and nothing can stop it half way: a few lines that refer to each
 //! other are billions of checks, or recursion without an end. So a schema is refused beforehand when one value would take too
-//! many checks, when it nests too deeply, or when it recurses so that the work doubles with every level of the value.
+//! many checks, when it nests too deeply, or when it recurses so that the work doubles with every level of the value. What a schema that
+//! is taken costs for each part of a value is kept (`weight`), since a large value may still take too long.
 //! Nothing here checks values, and nothing is fetched.
 
 use std::collections::HashMap;
@@ -10,6 +11,11 @@ use std::collections::HashMap;
 use serde_json::{Map, Value};
 
 use super::BadSchema;
+
+mod pattern;
+mod weight;
+
+pub(super) use weight::Weights;
 
 /// Most checks one value may take, each subschema counting as often as it is reached. Schemas in use have some hundred.
 const CHECKS_MAX: usize = 4_096;
@@ -23,6 +29,9 @@ const LOOPS_MAX: usize = 128;
 
 /// Most bytes of all patterns together. Compiled, a byte may take some 20 KiB (`PATTERN_SIZE_MAX` of `zeph-schema` for every eight bytes or so).
 const PATTERN_BYTES_MAX: usize = 16 * 1024;
+
+/// Most values of all `enum` and `const` together, those inside them included. Lists of time zones or icons have some thousand.
+const COMPARED_MAX: usize = 16_384;
 
 /// Keywords that change what a reference means. Without them `#/…` is always a place in the one document.
 const REBASING: [&str; 3] = ["$schema", "$dynamicRef", "$recursiveRef"];
@@ -45,13 +54,22 @@ const ANY_ITEM: [&str; 3] = ["contains", "additionalItems", "unevaluatedItems"];
 /// Keywords that look at what their neighbours checked, for which those are checked a second time.
 const SECOND_LOOKS: [&str; 2] = ["unevaluatedProperties", "unevaluatedItems"];
 
+/// What the schema takes for each part of a value.
+///
 /// Errors: [`BadSchema`] with what its author has to mend.
-pub(super) fn check(schema: &Value) -> Result<(), BadSchema> {
+pub(super) fn weights(schema: &Value) -> Result<Weights, BadSchema> {
     let mut anchors = Anchors::new();
-    let n_bytes = keywords(schema, SchemaPosition::Root, &mut anchors)?;
+    let sizes = keywords(schema, SchemaPosition::Root, &mut anchors)?;
+    let n_bytes = sizes.pattern_bytes;
     if n_bytes > PATTERN_BYTES_MAX {
         return bad(format!(
             "its patterns have {n_bytes} bytes; the limit is {PATTERN_BYTES_MAX}"
+        ));
+    }
+    let n_compared = sizes.n_compared;
+    if n_compared > COMPARED_MAX {
+        return bad(format!(
+            "its `enum` and `const` hold {n_compared} values; the limit is {COMPARED_MAX}"
         ));
     }
     let mut walk = CostWalk {
@@ -61,8 +79,19 @@ pub(super) fn check(schema: &Value) -> Result<(), BadSchema> {
         above: Vec::new(),
         place: Vec::new(),
         loops: Vec::new(),
+        weights: Weights::default(),
     };
-    walk.schema(schema)
+    walk.schema(schema)?;
+    Ok(walk.weights)
+}
+
+/// What is counted over a whole schema, wherever it stands.
+#[derive(Default)]
+struct Sizes {
+    /// Bytes of all patterns.
+    pattern_bytes: usize,
+    /// Values that others are compared with.
+    n_compared: usize,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -75,19 +104,18 @@ enum SchemaPosition {
 /// no place of the name then, or this one.
 type Anchors<'a> = HashMap<&'a str, Option<&'a Value>>;
 
-/// Looks at every keyword, wherever it stands: a reference is understood only as a place in the document itself. Returns the bytes
-/// of all patterns.
+/// Looks at every keyword, wherever it stands: a reference is understood only as a place in the document itself.
 fn keywords<'a>(
     value: &'a Value,
     place: SchemaPosition,
     anchors: &mut Anchors<'a>,
-) -> Result<usize, BadSchema> {
+) -> Result<Sizes, BadSchema> {
+    let mut sizes = Sizes::default();
     let inner: Vec<&Value> = match value {
         Value::Object(map) => map.values().collect(),
         Value::Array(items) => items.iter().collect(),
-        _ => return Ok(0),
+        _ => return Ok(sizes),
     };
-    let mut n_bytes = 0;
     if let Value::Object(map) = value {
         let is_root = place == SchemaPosition::Root;
         let found = REBASING.iter().find(|key| {
@@ -107,21 +135,40 @@ fn keywords<'a>(
         if place == SchemaPosition::Root && is_old(map) {
             return bad("its `$schema` is too old: write it for draft 2020-12".to_owned());
         }
-        n_bytes += map
-            .get("pattern")
-            .and_then(Value::as_str)
-            .map_or(0, str::len);
-        let keys = map.get("patternProperties").and_then(Value::as_object);
-        n_bytes += keys
-            .into_iter()
-            .flat_map(Map::keys)
-            .map(String::len)
-            .sum::<usize>();
+        sizes.add(map);
     }
     for inner in inner {
-        n_bytes += keywords(inner, SchemaPosition::Inside, anchors)?;
+        let inner = keywords(inner, SchemaPosition::Inside, anchors)?;
+        sizes.pattern_bytes += inner.pattern_bytes;
+        sizes.n_compared += inner.n_compared;
     }
-    Ok(n_bytes)
+    Ok(sizes)
+}
+
+impl Sizes {
+    /// Adds what stands in a schema itself.
+    fn add(&mut self, map: &Map<String, Value>) {
+        let pattern = map.get("pattern").and_then(Value::as_str);
+        let keys = map.get("patternProperties").and_then(Value::as_object);
+        let patterns = keys.into_iter().flat_map(Map::keys).map(String::as_str);
+        self.pattern_bytes += patterns.chain(pattern).map(str::len).sum::<usize>();
+        // Below the name of a property stands a schema.
+        let values = map.get("enum").filter(|values| values.is_array());
+        self.n_compared += values
+            .into_iter()
+            .chain(map.get("const"))
+            .map(n_values)
+            .sum::<usize>();
+    }
+}
+
+/// How many values `value` consists of.
+fn n_values(value: &Value) -> usize {
+    1 + match value {
+        Value::Array(items) => items.iter().map(n_values).sum(),
+        Value::Object(map) => map.values().map(n_values).sum(),
+        _ => 0,
+    }
 }
 
 /// Notes the names of a schema. In drafts 6 and 7 they stand in `$id`.
@@ -207,10 +254,12 @@ struct CostWalk<'a> {
     place: Vec<ValueStep<'a>>,
     /// Where in the value a schema begins anew.
     loops: Vec<Vec<ValueStep<'a>>>,
+    weights: Weights,
 }
 
 impl<'a> CostWalk<'a> {
     fn schema(&mut self, schema: &'a Value) -> Result<(), BadSchema> {
+        self.weights.add_schema(self.place.last(), schema);
         let Value::Object(map) = schema else {
             return Ok(());
         };
@@ -265,10 +314,10 @@ impl<'a> CostWalk<'a> {
         for (key, inner) in object("properties").into_iter().flatten() {
             self.part(ValueStep::Key(key), inner)?;
         }
-        for inner in object("patternProperties")
-            .into_iter()
-            .flat_map(Map::values)
-        {
+        let patterns = object("patternProperties");
+        self.weights
+            .add_key_patterns(patterns.into_iter().flat_map(Map::keys));
+        for inner in patterns.into_iter().flat_map(Map::values) {
             self.part(ValueStep::OtherKey(None), inner)?;
         }
         if let Some(inner) = map.get("additionalProperties") {

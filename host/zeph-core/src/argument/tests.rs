@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use zeph_schema::{Reading, Validator};
 
-use super::{Arguments, Parameters};
+use super::{Arguments, Disagreement, Parameters, is_small};
 use crate::failure::ToolFailure;
 
 fn parameters() -> Parameters {
@@ -223,6 +223,124 @@ fn no_pattern_takes_for_ever() {
     assert!(backtracks.contains("backtracking"), "{backtracks}");
     let huge = read("(((a{100}){100}){100})", "a".to_owned());
     assert!(huge.contains("cannot be used"), "{huge}");
+}
+
+/// An address as libraries of schemas describe it, with look-around.
+const EMAIL: &str = r"^(?!\.)(?!.*\.\.)([A-Za-z0-9_'+\-\.]*)[A-Za-z0-9_+-]@([A-Za-z0-9][A-Za-z0-9\-]*\.)+[A-Za-z]{2,}$";
+
+fn of(property: Value) -> Parameters {
+    let schema = json!({"type": "object", "properties": {"path": {"type": "string", "pattern": "^[^\\n]+$"}, "a": property}});
+    Parameters::new(schema).unwrap()
+}
+
+#[test]
+fn checks_without_an_end_are_not_begun() {
+    let mixed: Vec<Value> = [json!("x"), json!(2)]
+        .into_iter()
+        .chain(vec![json!(1); 10_000])
+        .collect();
+    let either = vec![json!({"type": "string"}); 500];
+    let nested: Vec<Value> = (0..40_000).map(|n| json!([n])).collect();
+    let kinds = json!({"kind": vec!["b"; 200_000]});
+    for (property, value) in [
+        (json!({"items": {"enum": mixed}}), json!(vec![3; 100_000])),
+        (
+            json!({"contains": {"enum": mixed}}),
+            json!(vec![3; 100_000]),
+        ),
+        (
+            json!({"items": {"pattern": r"(?=a)b"}}),
+            json!(vec![""; 20_000]),
+        ),
+        (json!({"items": {"anyOf": either}}), json!(vec![3; 200_000])),
+        (json!({"uniqueItems": true}), json!(nested)),
+        (
+            json!({"pattern": "^(a{100}){50}$"}),
+            json!("a".repeat(1 << 20)),
+        ),
+        (
+            json!({"additionalProperties": {"items": {"not": {"enum": mixed}}}}),
+            kinds,
+        ),
+    ] {
+        let parameters = of(property.clone());
+        let agrees = parameters.agrees(&json!({"a": value}));
+        assert_eq!(agrees, Err(Disagreement::TooLong), "{property}");
+        let failure = parameters.read(json!({"a": value})).unwrap_err();
+        assert_eq!(failure.category.label(), "invalid_parameters");
+        assert!(
+            failure
+                .message
+                .starts_with("the arguments would take too long to check"),
+            "{}",
+            failure.message
+        );
+    }
+}
+
+#[test]
+fn large_ordinary_values_are_checked() {
+    let names: Vec<String> = (0..500).map(|n| format!("name-{n}")).collect();
+    let of_names: Vec<&String> = names.iter().cycle().take(10_000).collect();
+    let id = "0b9e47b5-3ac6-4f0b-8a7d-2e6d5b8a9f10";
+    let of_id = "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$";
+    for (property, value) in [
+        (json!({"type": "string"}), json!("x".repeat(16 << 20))),
+        (
+            json!({"type": "string", "minLength": 1, "maxLength": 1 << 30}),
+            json!("x".repeat(16 << 20)),
+        ),
+        (
+            json!({"type": "array", "items": {"type": "integer", "minimum": 0}}),
+            json!((0..200_000).collect::<Vec<_>>()),
+        ),
+        (
+            json!({"type": "array", "items": {"type": "string", "enum": names}}),
+            json!(of_names),
+        ),
+        (
+            json!({"type": "array", "items": {"type": "string", "pattern": of_id}}),
+            json!(vec![id; 10_000]),
+        ),
+        (
+            json!({"type": "array", "items": {"type": "string", "pattern": EMAIL}}),
+            json!(vec!["somebody@mail.example.org"; 1_000]),
+        ),
+        (
+            json!({"type": "array", "uniqueItems": true}),
+            json!((0..100_000).collect::<Vec<_>>()),
+        ),
+    ] {
+        let parameters = of(property.clone());
+        let given = json!({"path": "a", "a": value});
+        assert!(!is_small(&given));
+        assert_eq!(parameters.agrees(&given), Ok(()), "{property}");
+    }
+}
+
+#[test]
+fn what_is_wrong_with_many_arguments_is_not_listed() {
+    let one_of = vec![json!({"type": "string"}); 100];
+    let parameters = of(json!({"type": "array", "items": {"anyOf": one_of}}));
+    let message = |n: usize| {
+        let failure = parameters.read(json!({"a": vec![3; n]})).unwrap_err();
+        failure.message
+    };
+    assert!(
+        message(10).starts_with("`a.0`: 3 is not valid"),
+        "{}",
+        message(10)
+    );
+    assert!(message(10_000).contains("too many to say where"));
+}
+
+#[test]
+fn many_unknown_keys_are_counted() {
+    let mut given = serde_json::Map::new();
+    given.extend((0..20_000).map(|n| (format!("k{n}"), json!(1))));
+    let got = of(json!({})).read(Value::Object(given)).unwrap();
+    assert_eq!(got.notes.len(), 17);
+    assert_eq!(got.notes[16], "ignored 19984 more unknown arguments");
 }
 
 fn json() -> impl Strategy<Value = Value> {

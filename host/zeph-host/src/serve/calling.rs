@@ -118,7 +118,9 @@ pub(super) type Make =
     Box<dyn Fn(ToolRequest, CallControl, CancellationToken) -> Making + Send + Sync>;
 
 /// What makes the result of a report.
-pub(super) type Show = Box<dyn Fn(CallReport) -> CallToolResult + Send + Sync>;
+pub(super) type Show = Box<dyn Fn(CallReport) -> Showing + Send + Sync>;
+
+pub(super) type Showing = Pin<Box<dyn Future<Output = CallToolResult> + Send>>;
 
 pub(super) type Making = Pin<Box<dyn Future<Output = CallReport> + Send>>;
 
@@ -173,14 +175,16 @@ impl Calling {
         };
         match (&attempt.wants, self.client.way) {
             (Some(Wants::Nothing(problem)), _) => Err(rounds::refused(*problem)),
-            (Some(_), Way::Later) => Ok(self.required(attempt)),
+            (Some(_), Way::Later) => Ok(self.required(attempt).await),
             (Some(_), Way::Now) => {
                 let person = Person::Client(&self.client);
                 let ended = Arc::clone(&self).go_on(attempt, &person);
                 let report = self.until_cancelled(ended, request_ct).await;
-                Ok(Reply::Ended((self.show)(report)))
+                Ok(Reply::Ended((self.show)(report).await))
             }
-            (Some(_), Way::Nobody) | (None, _) => Ok(Reply::Ended((self.show)(attempt.report))),
+            (Some(_), Way::Nobody) | (None, _) => {
+                Ok(Reply::Ended((self.show)(attempt.report).await))
+            }
         }
     }
 
@@ -268,7 +272,7 @@ impl Calling {
     }
 
     /// What an attempt wants, as the result that asks for it.
-    fn required(&self, attempt: Attempt) -> Reply {
+    async fn required(&self, attempt: Attempt) -> Reply {
         let Attempt { report, wants } = attempt;
         let (forms, about) = match wants {
             Some(Wants::Approval(question)) => match approval::form(&question) {
@@ -276,20 +280,20 @@ impl Calling {
                     let form = (approval::KEY.to_owned(), form);
                     (Ok(vec![form]), About::Approval(question.call.digest))
                 }
-                None => return Reply::Ended((self.show)(report)),
+                None => return Reply::Ended((self.show)(report).await),
             },
             Some(Wants::Answers(asked)) => (
                 self.forms(&asked.inquiry, &[]),
                 About::Questions(asked.state),
             ),
-            Some(Wants::Nothing(_)) | None => return Reply::Ended((self.show)(report)),
+            Some(Wants::Nothing(_)) | None => return Reply::Ended((self.show)(report).await),
         };
         match forms {
             Ok(forms) => {
                 self.session.tell_later(report.messages);
                 Reply::Required(rounds::required(forms, self.state(about)))
             }
-            Err(failure) => Reply::Ended((self.show)(replaced(report, failure))),
+            Err(failure) => Reply::Ended((self.show)(replaced(report, failure)).await),
         }
     }
 

@@ -118,7 +118,8 @@ impl Handler {
         };
         let make = maker(&self.shared, caller, &conversation, &tool.described.name);
         let report = make(request, control, context.ct.clone()).await;
-        let result = result::of_output(report.messages, report.output, tool.output.as_ref());
+        let (messages, output) = (report.messages, report.output);
+        let result = result::of_output(messages, output, tool.output.as_ref()).await;
         let seals = self.shared.host.seals();
         Ok(with_conversation(result, &conversation, seals))
     }
@@ -275,11 +276,15 @@ fn shower(
                 _ => of.forget_asked(call),
             }
         }
-        let result = result::of_output(report.messages, report.output, output.as_ref());
-        if let Some(native) = &native {
-            native.heard_result(&result);
-        }
-        with_conversation(result, &of, &seals)
+        let (output, of) = (output.clone(), Arc::clone(&of));
+        let (native, seals) = (native.clone(), Arc::clone(&seals));
+        Box::pin(async move {
+            let result = result::of_output(report.messages, report.output, output.as_ref()).await;
+            if let Some(native) = &native {
+                native.heard_result(&result);
+            }
+            with_conversation(result, &of, &seals)
+        })
     })
 }
 

@@ -6,6 +6,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
+use zeph_core::argument::Disagreement;
 use zeph_core::output::{Blob, Content, RawOutput, ResourceBody};
 use zeph_core::text::plain_line;
 
@@ -15,11 +16,8 @@ use super::message::OMITTED_KEY;
 /// Most blocks of a result. Texts beyond are joined to the last one, so that nothing of them is lost.
 const BLOCKS_MAX: usize = 64;
 
-/// Reads a result. `agrees`: whether a structured part agrees with the tool's schema.
-pub(super) fn of_result(
-    result: CallToolResult,
-    agrees: impl FnOnce(&serde_json::Value) -> bool,
-) -> CallAnswer {
+/// Reads a result. `agrees`: whether its structured part agrees with the tool's schema.
+pub(super) fn of_result(result: CallToolResult, agrees: Result<(), Disagreement>) -> CallAnswer {
     let mut notes = Vec::new();
     let mut output = RawOutput::default();
     let mut n_omitted = 0_usize;
@@ -49,13 +47,11 @@ pub(super) fn of_result(
         if output.content.is_empty() {
             output.content.push(Content::Text(structured.to_string()));
         }
-        if is_error || agrees(&structured) {
-            output.structured = Some(structured);
-        } else {
-            notes.push(
-                "the structured part of the result does not agree with the tool's own schema and is omitted"
-                    .to_owned(),
-            );
+        match agrees {
+            Err(problem) if !is_error => notes.push(format!(
+                "the structured part of the result {problem} and is omitted"
+            )),
+            _ => output.structured = Some(structured),
         }
     }
     CallAnswer {

@@ -23,7 +23,10 @@ fn done(text: &str) -> ToolOutput {
 }
 
 fn json_of(messages: &[String], output: &ToolOutput, schema: Option<&OutputSchema>) -> Value {
-    serde_json::to_value(of_output(messages.to_vec(), output.clone(), schema)).unwrap()
+    let runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = { runtime }.build().unwrap();
+    let result = runtime.block_on(of_output(messages.to_vec(), output.clone(), schema));
+    serde_json::to_value(result).unwrap()
 }
 
 fn schema(schema: Value) -> OutputSchema {

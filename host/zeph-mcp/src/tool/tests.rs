@@ -1,5 +1,7 @@
+use std::sync::Arc;
+
 use serde_json::{Value, json};
-use zeph_core::argument::Parameters;
+use zeph_core::argument::{Disagreement, Parameters};
 use zeph_core::id::ToolName;
 use zeph_core::tool::{Annotations, Backend, Tool, ToolKind};
 
@@ -101,9 +103,13 @@ fn successes_and_failures_agree_with_the_output_schema() {
         json!({"type": "object", "properties": {"n": {"$ref": "#/$defs/n"}}, "required": ["n"], "$defs": {"n": {"type": "integer"}}}),
     ] {
         let output = with_output(schema.clone()).unwrap();
-        assert!(output.accepts(&good), "{schema}");
-        assert!(output.accepts(&failure), "{schema}");
-        assert!(!output.accepts(&json!({"n": "one"})), "{schema}");
+        assert_eq!(output.agrees_now(&good), Ok(()), "{schema}");
+        assert_eq!(output.agrees_now(&failure), Ok(()), "{schema}");
+        assert_eq!(
+            output.agrees_now(&json!({"n": "one"})),
+            Err(Disagreement::Mismatch),
+            "{schema}"
+        );
     }
 }
 
@@ -112,7 +118,8 @@ fn a_schema_that_says_more_is_left_as_it_is() {
     let schema = json!({"type": "object", "oneOf": [{"required": ["a"]}, {"required": ["b"]}]});
     let output = with_output(schema.clone()).unwrap();
     assert_eq!(Value::Object(output.schema().clone()), schema);
-    assert!(!output.accepts(&json!({"error": {"category": "timeout"}})));
+    let failure = json!({"error": {"category": "timeout"}});
+    assert_eq!(output.agrees_now(&failure), Err(Disagreement::Mismatch));
 }
 
 #[test]
@@ -120,4 +127,22 @@ fn only_schemas_of_objects_are_shown() {
     assert!(with_output(json!({"type": "string"})).is_none());
     assert!(with_output(json!(true)).is_none());
     assert!(OutputSchema::of(&a_tool("t")).is_none());
+}
+
+#[tokio::test]
+async fn a_check_of_a_large_result_holds_up_nothing() {
+    let mut values = vec![json!(1); 10_000];
+    values.push(json!("x"));
+    let schema = json!({"type": "object", "properties": {"a": {"type": "array", "items": {"enum": values}}}});
+    let output = with_output(schema).unwrap();
+    let agrees = async |n: usize, item: Value| {
+        let structured = Arc::new(json!({"a": vec![item; n]}));
+        output.agrees(&structured).await
+    };
+    assert_eq!(agrees(1_000, json!(1)).await, Ok(()));
+    assert_eq!(agrees(1_000, json!(2)).await, Err(Disagreement::Mismatch));
+    assert_eq!(
+        agrees(1_000_000, json!(2)).await,
+        Err(Disagreement::TooLong)
+    );
 }

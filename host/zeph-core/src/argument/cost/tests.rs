@@ -122,6 +122,17 @@ fn patterns_have_a_measure() {
 }
 
 #[test]
+fn values_to_compare_with_have_a_measure() {
+    let names = |n: usize| json!({"properties": {"a": {"enum": (0..n).map(|n| format!("n{n}")).collect::<Vec<_>>()}}});
+    check(names(5_000), "");
+    check(names(20_000), "hold 20001 values");
+    let list =
+        |n: usize| json!({"properties": {"a": {"const": vec![1; n]}, "enum": {}, "const": {}}});
+    check(list(5_000), "");
+    check(list(20_000), "hold 20002 values");
+}
+
+#[test]
 fn what_goes_on_and_on_is_refused() {
     check(json!({"allOf": [{"$ref": "#"}]}), "refers to itself");
     check(

@@ -51,7 +51,7 @@ impl Calling {
         tasks.work(held, async move {
             let _working = working;
             let report = this.until_ended(first, &of_work).await;
-            this.task_end(report, &of_work)
+            this.task_end(report, &of_work).await
         });
         Ok(CreateTaskResult::new(task))
     }
@@ -81,12 +81,12 @@ impl Calling {
     }
 
     /// How a task ends whose call came to `report`.
-    pub(in crate::serve) fn task_end(&self, report: CallReport, held: &HeldTask) -> TaskEnd {
+    pub(in crate::serve) async fn task_end(&self, report: CallReport, held: &HeldTask) -> TaskEnd {
         let failure = report.failure();
         let is_cancelled =
             failure.is_some_and(|failure| failure.category == ErrorCategory::Cancelled);
         match is_cancelled {
-            false => TaskEnd::completed(&self.request.tool, &(self.show)(report)),
+            false => TaskEnd::completed(&self.request.tool, &(self.show)(report).await),
             true if held.cancelled.is_cancelled() => TaskEnd::cancelled("it was cancelled"),
             true if held.right.is_cancelled() => TaskEnd::cancelled(REVOKED),
             true if self.again.is_some() && self.stop.is_cancelled() => TaskEnd::Released,
@@ -135,6 +135,6 @@ impl Calling {
         }
         // When it was told with another call, how it began is all there is to say.
         report.output = output.unwrap_or(report.output);
-        TaskEnd::completed(&self.request.tool, &(self.show)(report))
+        TaskEnd::completed(&self.request.tool, &(self.show)(report).await)
     }
 }

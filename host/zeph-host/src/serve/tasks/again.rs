@@ -159,7 +159,7 @@ async fn made_again(calling: Arc<Calling>, held: &HeldTask) -> TaskEnd {
             "the call cannot be made again: {}",
             zeph_core::failure::one_line(&failure.message, 300)
         )),
-        _ => calling.task_end(report, held),
+        _ => calling.task_end(report, held).await,
     }
 }
 

@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use super::*;
 
 fn answer(value: Value) -> CallAnswer {
-    of_result(serde_json::from_value(value).unwrap(), |_| true)
+    of_result(serde_json::from_value(value).unwrap(), Ok(()))
 }
 
 #[test]
@@ -68,11 +68,16 @@ fn no_text_is_lost_among_many_blocks() {
 
 #[test]
 fn a_structured_part_that_disagrees_is_omitted_and_its_text_kept() {
-    let sent = json!({ "content": [], "structuredContent": { "n": "not a number" } });
-    let answer = of_result(serde_json::from_value(sent).unwrap(), |_| false);
-    assert_eq!(answer.output.structured, None);
-    assert_eq!(answer.output.to_text(), r#"{"n":"not a number"}"#);
-    assert_eq!(answer.notes.len(), 1);
+    for (problem, said) in [
+        (Disagreement::Mismatch, "does not agree"),
+        (Disagreement::TooLong, "would take too long to check"),
+    ] {
+        let sent = json!({ "content": [], "structuredContent": { "n": "not a number" } });
+        let answer = of_result(serde_json::from_value(sent).unwrap(), Err(problem));
+        assert_eq!(answer.output.structured, None);
+        assert_eq!(answer.output.to_text(), r#"{"n":"not a number"}"#);
+        assert!(answer.notes[0].contains(said), "{:?}", answer.notes);
+    }
 }
 
 #[test]
