@@ -106,6 +106,34 @@ fn a_compiler_holds_nothing_of_the_host() {
     assert_eq!(files, Vec::<PathBuf>::new());
 }
 
+#[test]
+fn a_compiler_that_takes_too_long_is_not_tried_again() {
+    let cold = Cold::new();
+    let mut host = cold.start();
+    // As the kernel does at the limit.
+    kill_process(compiler_of(&mut host), Signal::XCPU).unwrap();
+    host.note(&["`diagnostics`", "s of processor time"]);
+}
+
+/// What it compiles may double with every level.
+#[test]
+fn a_compiler_has_limits() {
+    let cold = Cold::new();
+    let mut host = cold.start();
+    let limits = format!("/proc/{}/limits", compiler_of(&mut host).as_raw_pid());
+    // It sets them itself.
+    until(|| {
+        let limits = fs::read_to_string(&limits).unwrap();
+        let is_set = |name: &str| {
+            let mut lines = limits.lines();
+            lines.any(|line| line.starts_with(name) && !line.contains("unlimited"))
+        };
+        ["Max cpu time", "Max data size", "Max core file size"]
+            .into_iter()
+            .all(is_set)
+    });
+}
+
 /// What a defect of the compiler could do is tried beside the filter.
 #[test]
 fn a_compiler_is_confined() {

@@ -16,6 +16,7 @@ mod metadata;
 mod names;
 mod problems;
 mod read;
+mod unfold;
 
 pub use error::{ForeignFile, InspectError};
 pub use made_for::MadeFor;
@@ -106,6 +107,7 @@ pub fn inspect(bytes: &[u8]) -> Result<Inspection, InspectError> {
     let validated = Validator::new_with_features(features()).validate_all(bytes);
     let imports = names::imports(&parts, validated.as_ref().ok());
     let mut problems = problems::of_imports(&imports);
+    problems.extend(parts.unfolded.problem());
     let types = match validated {
         Ok(types) => Some(types),
         // A component of a later WASI does not validate for what it imports: then that is what its author has to know.

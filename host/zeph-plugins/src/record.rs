@@ -102,7 +102,7 @@ struct KeptSchemas {
 }
 
 /// Changes whenever this build would judge or describe a component differently.
-const HOST: &str = concat!(env!("CARGO_PKG_VERSION"), " 4");
+const HOST: &str = concat!(env!("CARGO_PKG_VERSION"), " 5");
 
 impl Records {
     /// The records below the cache directory. One that others may write into is not used.

@@ -7,16 +7,18 @@
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::num::NonZero;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use rayon::ThreadPoolBuilder;
-use rustix::process::{Pid, getppid};
+use rustix::process::{Pid, Resource, Rlimit, Signal, getppid, getrlimit, setrlimit};
 use wasmtime::Error;
 
-/// The first argument of a program that is to compile. The second is the number of the process that waits for it.
+/// The first argument of a program that is to compile. The others are the number of the process that waits for it, and the size of the
+/// component.
 const ARGUMENT: &str = "__compile";
 
 /// What follows in an answer.
@@ -36,11 +38,12 @@ static IS_COMPILER: AtomicBool = AtomicBool::new(false);
 ///
 /// Errors: the host has ended, or a stream is closed. The host is told by an answer that ends too soon.
 pub fn compile_if_asked(arguments: &[OsString]) -> Option<io::Result<()>> {
-    if let [_, argument, host] = arguments
+    if let [_, argument, host, n_bytes] = arguments
         && argument == ARGUMENT
         && let Some(host) = host.to_str().and_then(|host| host.parse().ok())
+        && let Some(n_bytes) = n_bytes.to_str().and_then(|n_bytes| n_bytes.parse().ok())
     {
-        return Some(answer(host));
+        return Some(answer(host, CompilerLimits::of(n_bytes)));
     }
     IS_COMPILER.store(true, Ordering::Relaxed);
     None
@@ -48,25 +51,35 @@ pub fn compile_if_asked(arguments: &[OsString]) -> Option<io::Result<()>> {
 
 /// The artifact of `bytes`, from another process. None where none can be started. Blocks for seconds.
 ///
-/// Errors: the compiler's, or how the process ended instead, twice: it may have been the one that a system short of memory picked.
+/// Errors: the compiler's, or how the process ended instead: by its own limits, or twice, since it may have been the one that a system
+/// short of memory picked.
 pub(super) fn compile(bytes: &[u8]) -> Option<wasmtime::Result<Vec<u8>>> {
     if !IS_COMPILER.load(Ordering::Relaxed) {
         return None;
     }
     match compile_once(bytes)? {
         Ok(answer) => Some(answer),
-        Err(error) => {
-            tracing::warn!(%error, "a component is compiled again");
-            Some(compile_once(bytes)?.unwrap_or_else(Err))
+        Err(broken) if broken.would_again => Some(Err(broken.error)),
+        Err(broken) => {
+            tracing::warn!(error = %broken.error, "a component is compiled again");
+            Some(compile_once(bytes)?.unwrap_or_else(|broken| Err(broken.error)))
         }
     }
+}
+
+/// A process that ended before it answered.
+#[derive(Debug)]
+struct Broken {
+    error: Error,
+    /// Whether the next one would end the same way.
+    would_again: bool,
 }
 
 /// What the compiler answers. None where no process can be started.
 ///
 /// Errors: how the process ended before it did.
-fn compile_once(bytes: &[u8]) -> Option<wasmtime::Result<wasmtime::Result<Vec<u8>>>> {
-    let mut child = match start() {
+fn compile_once(bytes: &[u8]) -> Option<Result<wasmtime::Result<Vec<u8>>, Broken>> {
+    let mut child = match start(bytes.len()) {
         Ok(child) => child,
         Err(error) => {
             tracing::warn!(%error, "no process can be started to compile in");
@@ -80,20 +93,25 @@ fn compile_once(bytes: &[u8]) -> Option<wasmtime::Result<wasmtime::Result<Vec<u8
         drop(child.kill());
     }
     let ended = child.wait();
-    Some(answer.map_err(|error| broken(&error, ended)))
+    let limits = CompilerLimits::of(bytes.len());
+    Some(answer.map_err(|error| broken(&error, ended, limits)))
 }
 
 #[expect(
     clippy::disallowed_methods,
     reason = "it runs nothing but this program, which then compiles"
 )]
-fn start() -> io::Result<std::process::Child> {
+fn start(n_bytes: usize) -> io::Result<std::process::Child> {
     use std::os::unix::process::CommandExt as _;
 
     let mut command = Command::new(program()?);
     command
         .arg0("zeph-host")
-        .args([ARGUMENT, &std::process::id().to_string()])
+        .args([
+            ARGUMENT,
+            &std::process::id().to_string(),
+            &n_bytes.to_string(),
+        ])
         .env_clear()
         .current_dir("/")
         // A Ctrl-C at the terminal is for the host, which may go on.
@@ -140,20 +158,110 @@ fn refusal(text: &str) -> Error {
     causes.fold(root, |cause, error| cause.context(error))
 }
 
-fn broken(error: &io::Error, ended: io::Result<ExitStatus>) -> Error {
-    match ended {
-        Ok(status) if !status.success() => {
-            Error::msg(format!("the process that compiled it ended: {status}"))
+fn broken(error: &io::Error, ended: io::Result<ExitStatus>, limits: CompilerLimits) -> Broken {
+    let status = match ended {
+        Ok(status) if !status.success() => status,
+        _ => {
+            let error = Error::msg(format!(
+                "the process that compiled it cannot be reached: {error}"
+            ));
+            return Broken {
+                error,
+                would_again: false,
+            };
         }
-        _ => Error::msg(format!(
-            "the process that compiled it cannot be reached: {error}"
-        )),
+    };
+    let is = |signal: Signal| status.signal() == Some(signal.as_raw());
+    let CompilerLimits {
+        cpu_secs,
+        data_bytes,
+    } = limits;
+    let (message, would_again) = match () {
+        () if is(Signal::XCPU) => (
+            format!(
+                "compiling it takes more than {cpu_secs} s of processor time, which a component of its size may not"
+            ),
+            true,
+        ),
+        // So it ends, too, where it gets no more memory.
+        () if is(Signal::ABORT) => (
+            format!(
+                "the process that compiled it gave up: {status}. It may take {} MiB of memory",
+                data_bytes >> 20
+            ),
+            true,
+        ),
+        () => (
+            format!("the process that compiled it ended: {status}"),
+            false,
+        ),
+    };
+    Broken {
+        error: Error::msg(message),
+        would_again,
+    }
+}
+
+/// What the process that compiles may take: many times what one takes for a component that a tool chain made, on a slow machine, too. A
+/// component may come from anybody, and all others wait for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct CompilerLimits {
+    /// Of all its threads together.
+    cpu_secs: u64,
+    /// Memory that it can write to; address space that it only reserves does not count.
+    data_bytes: u64,
+}
+
+/// Processor time of any component, and the bytes of it for which there is a second more.
+const CPU_SECS: u64 = 120;
+const BYTES_PER_CPU_SEC: u64 = 16 << 10;
+
+/// Memory for any component, and for each byte of it.
+const DATA_BYTES: u64 = 2 << 30;
+const DATA_BYTES_PER_BYTE: u64 = 64;
+
+/// Seconds after which a process is killed that outlives the first signal.
+const CPU_SECS_MORE: u64 = 5;
+
+impl CompilerLimits {
+    /// For a component of this size.
+    fn of(n_bytes: usize) -> Self {
+        let n_bytes = n_bytes as u64;
+        Self {
+            cpu_secs: CPU_SECS + n_bytes / BYTES_PER_CPU_SEC,
+            data_bytes: DATA_BYTES.saturating_add(n_bytes.saturating_mul(DATA_BYTES_PER_BYTE)),
+        }
+    }
+
+    /// Limits this process. What it cannot limit stays as it is: a component is compiled without, as in a process of the host.
+    fn set(self) {
+        let cpu = (self.cpu_secs, self.cpu_secs + CPU_SECS_MORE);
+        let data = (self.data_bytes, self.data_bytes);
+        // A limit that is met ends it with a dump of its memory otherwise.
+        let none = (0, 0);
+        for (resource, (soft, hard)) in [
+            (Resource::Cpu, cpu),
+            (Resource::Data, data),
+            (Resource::Core, none),
+        ] {
+            // A limit that is lower already stays.
+            let held = getrlimit(resource);
+            let lower = |value: u64, held: Option<u64>| held.map_or(value, |held| held.min(value));
+            let limit = Rlimit {
+                current: Some(lower(soft, held.current)),
+                maximum: Some(lower(hard, held.maximum)),
+            };
+            if let Err(error) = setrlimit(resource, limit) {
+                tracing::debug!(%error, ?resource, "a limit stays as it is");
+            }
+        }
     }
 }
 
 /// Reads, compiles and answers.
-fn answer(host: i32) -> io::Result<()> {
+fn answer(host: i32, limits: CompilerLimits) -> io::Result<()> {
     end_with(host)?;
+    limits.set();
     prepare();
     let mut bytes = Vec::new();
     io::stdin().lock().read_to_end(&mut bytes)?;
@@ -185,10 +293,61 @@ fn prepare() {
 /// Ends this process with the one that waits for it.
 fn end_with(host: i32) -> io::Result<()> {
     #[cfg(target_os = "linux")]
-    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
     // It may have ended before.
     match getppid().map(Pid::as_raw_pid) == Some(host) {
         true => Ok(()),
         false => Err(io::ErrorKind::NotFound.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::os::unix::process::ExitStatusExt as _;
+    use std::process::ExitStatus;
+
+    use rustix::process::Signal;
+
+    use super::{CompilerLimits, broken};
+
+    #[test]
+    fn large_components_may_take_long() {
+        let small = CompilerLimits::of(2_000);
+        assert_eq!((small.cpu_secs, small.data_bytes >> 20), (120, 2_048));
+        let large = CompilerLimits::of(30 << 20);
+        assert_eq!((large.cpu_secs, large.data_bytes >> 20), (2_040, 3_968));
+    }
+
+    #[test]
+    fn a_limit_that_was_met_is_told_and_not_tried_again() {
+        let closed = io::Error::from(io::ErrorKind::UnexpectedEof);
+        let limits = CompilerLimits::of(0);
+        for (signal, expected, would_again) in [
+            (
+                Signal::XCPU,
+                "takes more than 120 s of processor time",
+                true,
+            ),
+            (Signal::ABORT, "It may take 2048 MiB of memory", true),
+            (
+                Signal::KILL,
+                "the process that compiled it ended: signal: 9",
+                false,
+            ),
+            (
+                Signal::SEGV,
+                "the process that compiled it ended: signal: 11",
+                false,
+            ),
+        ] {
+            let ended = Ok(ExitStatus::from_raw(signal.as_raw()));
+            let broken = broken(&closed, ended, limits);
+            let said = broken.error.to_string();
+            assert!(said.contains(expected), "{said}");
+            assert_eq!(broken.would_again, would_again, "{said}");
+        }
+        let unreachable = broken(&closed, Ok(ExitStatus::from_raw(0)), limits);
+        assert!(!unreachable.would_again);
     }
 }

@@ -1,4 +1,5 @@
-//! One pass over the sections of a component: what stands on its outermost level, and its custom sections on every level.
+//! One pass over the sections of a component: what stands on its outermost level, its custom sections on every level, and what all levels
+//! come to.
 //!
 //! Nothing is judged here but the form. The nesting is followed on a heap, so that no depth of it can hurt.
 
@@ -9,6 +10,7 @@ use zeph_core::manifest::SECTION;
 
 use super::error::InspectError;
 use super::names::ItemKind;
+use super::unfold::{Unfolded, Unfolding};
 
 /// Most imports or exports of one component; a Python component with every interface of WASI has some forty.
 const ITEMS_MAX: usize = 1_000;
@@ -39,6 +41,7 @@ pub(super) struct Parts<'a> {
     pub(super) imports: Vec<(&'a str, ItemKind)>,
     pub(super) exports: Vec<(&'a str, ItemKind)>,
     pub(super) customs: Vec<Custom<'a>>,
+    pub(super) unfolded: Unfolded,
 }
 
 /// A custom section.
@@ -57,6 +60,7 @@ pub(super) fn parts(bytes: &[u8]) -> Result<Parts<'_>, InspectError> {
     }
     let mut parts = Parts::default();
     let mut parents: Vec<Parser> = Vec::new();
+    let mut unfolding = Unfolding::new();
     let mut parser = Parser::new(0);
     let mut rest = bytes;
     loop {
@@ -70,6 +74,11 @@ pub(super) fn parts(bytes: &[u8]) -> Result<Parts<'_>, InspectError> {
             Chunk::Parsed { consumed, payload } => (consumed, payload),
         };
         rest = &rest[consumed..];
+        match payload {
+            Payload::ModuleSection { .. } => unfolding.enter_module(),
+            Payload::ComponentSection { .. } => unfolding.enter_component(),
+            _ => unfolding.add(&payload),
+        }
         match payload {
             Payload::ModuleSection {
                 parser: inner,
@@ -89,10 +98,13 @@ pub(super) fn parts(bytes: &[u8]) -> Result<Parts<'_>, InspectError> {
                 }
                 parents.push(std::mem::replace(&mut parser, inner));
             }
-            Payload::End(_) => match parents.pop() {
-                Some(parent) => parser = parent,
-                None => return Ok(parts),
-            },
+            Payload::End(_) => {
+                parts.unfolded = unfolding.leave();
+                match parents.pop() {
+                    Some(parent) => parser = parent,
+                    None => return Ok(parts),
+                }
+            }
             payload => parts.add(payload, parents.len())?,
         }
     }

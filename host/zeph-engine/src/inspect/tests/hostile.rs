@@ -167,6 +167,84 @@ fn a_hundred_thousand_custom_sections() {
     );
 }
 
+/// Components in each other, each of which instantiates the one inside it `width` times.
+fn doubling(n_levels: usize, width: usize, innermost: &str) -> String {
+    let mut component = format!("(component $c {innermost})");
+    for level in 1..=n_levels {
+        let name = if level == n_levels { "" } else { "$c" };
+        let instances: String = (0..width)
+            .map(|n| format!("(instance $i{n} (instantiate $c))"))
+            .collect();
+        component =
+            format!(r#"(component {name} {component} {instances} (export "f" (func $i0 "f")))"#);
+    }
+    component
+}
+
+#[test]
+fn components_that_double_at_each_level() {
+    let with_module = format!(r#"{FUNCTION} (export "f" (func $f))"#);
+    let without = r#"(import "f" (func $f)) (export "g" (func $f))"#;
+    let problems = |wat: &str| inspect(&wat::parse_str(wat).unwrap()).unwrap().problems;
+    for (n_levels, width, expected) in [
+        (1, 24, None),
+        (4, 2, None),
+        (1, 25, Some("it consists of 25 instances")),
+        (5, 2, Some("it consists of 32 instances")),
+        (40, 2, Some("it consists of 1099511627776 instances")),
+        (70, 2, Some("it consists of 18446744073709551615 instances")),
+    ] {
+        let problems = problems(&doubling(n_levels, width, &with_module));
+        let is_expected = match expected {
+            None => problems.is_empty(),
+            Some(start) => problems.iter().any(|problem| problem.starts_with(start)),
+        };
+        assert!(is_expected, "{n_levels} levels of {width}: {problems:?}");
+    }
+    // Without any module, what is written out counts.
+    let inner = format!(r#"(component $d {without})"#);
+    let instances = r#"(instance (instantiate $d (with "f" (func $f))))"#.repeat(900);
+    let outer = format!(r#"(import "f" (func $f)) {inner} {instances} (export "f" (func $f))"#);
+    let many = r#"(instance (instantiate $c (with "f" (func $f))))"#.repeat(900);
+    let wat = format!(r#"(component (import "f" (func $f)) (component $c {outer}) {many})"#);
+    let problems = problems(&wat);
+    assert!(
+        problems
+            .iter()
+            .any(|problem| problem.starts_with("written out, it has ")),
+        "{problems:?}"
+    );
+}
+
+#[test]
+fn components_that_are_named_from_inside_or_given_are_counted() {
+    let defined = format!(r#"(component $c {FUNCTION} (export "f" (func $f)))"#);
+    let six = "(instance (instantiate $c))".repeat(6);
+    let from_inside = format!("(component (alias outer 1 0 (component $c)) {six})");
+    let problem = |parts: &str| {
+        let wat = format!(
+            r#"(component {defined} {parts} (instance $i (instantiate $c)) (export "f" (func $i "f")))"#
+        );
+        let problems = inspect(&wat::parse_str(wat).unwrap()).unwrap().problems;
+        problems.into_iter().next().unwrap_or_default()
+    };
+    let inner = |n: usize| {
+        format!(
+            "(component $d {six}) {}",
+            "(instance (instantiate $d))".repeat(n)
+        )
+    };
+    assert_eq!(problem(&inner(3)), "");
+    assert!(problem(&inner(4)).starts_with("it consists of 25 instances"));
+    let times = |n: usize| format!("{from_inside} {}", "(instance (instantiate 1))".repeat(n));
+    assert_eq!(problem(&times(3)), "");
+    assert!(problem(&times(4)).starts_with("it consists of 25 instances"));
+    let given = r#"(component $g (import "c" (component $p)) (instance (instantiate $p)))"#;
+    assert_eq!(problem(given), "");
+    let used = format!(r#"{given} (instance (instantiate $g (with "c" (component $c))))"#);
+    assert!(problem(&used).starts_with("it instantiates a component that it imports"));
+}
+
 #[test]
 fn types_that_double_at_each_step() {
     let mut types = "(type $t0 (tuple u8 u8))".to_owned();
