@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use zeph_core::obeyed;
 
-use super::{GIT, hooks_of, hooks_of_git};
+use super::{GIT, hooks_of, hooks_of_git, led_to};
 
 /// Most entries that are looked at in a root: some 15 ms. The upper levels come first.
 const ENTRIES_MAX: usize = 20_000;
@@ -60,14 +60,17 @@ pub(super) fn leads_in(top: &Path) -> Vec<(PathBuf, &'static str)> {
     leads
 }
 
-/// Where a link leads, if its own name is on the list.
-fn lead_of(top: &Path, below: &Path) -> Option<(PathBuf, &'static str)> {
-    let name = obeyed::name_of(below)?;
+/// Where a link leads, whether something is there or not, and by which links, if its own name is on the list.
+fn lead_of(top: &Path, below: &Path) -> Vec<(PathBuf, &'static str)> {
+    let Some(name) = obeyed::name_of(below) else {
+        return Vec::new();
+    };
     let is_inside = below
         .parent()
         .is_some_and(|above| obeyed::name_of(above).is_some());
     if is_inside {
-        return None;
+        return Vec::new();
     }
-    Some((top.join(below).canonicalize().ok()?, name))
+    let targets = led_to(&top.join(below)).into_iter();
+    targets.map(|target| (target, name)).collect()
 }

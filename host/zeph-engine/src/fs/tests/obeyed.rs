@@ -155,6 +155,23 @@ fn what_lies_above_hooks_of_a_repository_beside_it_stays_in_its_place() {
     }
 }
 
+/// What is made there would be obeyed under the name of the link.
+#[test]
+fn the_missing_target_of_an_obeyed_link_beside_it_is_not_made() {
+    let tree = Tree::new();
+    tree.dir("ws/sub")
+        .dir("ws/shared")
+        .link("ws/sub/.envrc", "../shared/envrc")
+        .link("ws/sub/plain", "../shared/plain");
+    for mut guest in tree.guests_with(&[("ws", FsRights::ALL)], &[], &[]) {
+        guest.check(&[
+            ("create shared/envrc x", NO),
+            ("create shared/plain x", "ok"),
+            ("unlink shared/plain", "ok"),
+        ]);
+    }
+}
+
 #[test]
 fn hooks_are_obeyed_where_git_was_told_to_find_them() {
     let tree = tree();
