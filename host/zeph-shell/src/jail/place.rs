@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use zeph_core::path::led_to;
 use zeph_jail::plan::{MountCheck, MountMode};
 
 use super::names::Names;
@@ -71,6 +72,8 @@ pub(super) struct Places {
     pub(super) guarded: Vec<PathBuf>,
     /// Files that programs obey and that are neither held nor watched, because there are too many.
     pub(super) compared: Vec<PathBuf>,
+    /// The writable directories.
+    pub(super) roots: Vec<PathBuf>,
     /// Repositories and git directories that are neither, because commands made them or they lie among packages.
     pub(super) loose: Vec<PathBuf>,
     /// What commands made.
@@ -117,17 +120,22 @@ impl MountPlace {
 
 impl Places {
     /// Holds `path`, which lies beneath `root`, and every directory between the two: a parent that could be renamed would take
-    /// the place with it and leave room for another. Where it is a link, what it leads to beneath `root` is held as well. What does
-    /// not exist is watched.
+    /// the place with it and leave room for another. Where it is a link, what it leads to beneath `root`, or in another writable
+    /// directory, is held as well. What does not exist is watched.
     pub(super) fn hold(&mut self, root: &Path, path: &Path, hold: Hold) {
         if self.hold_here(root, path, hold) != Found::Link {
             return;
         }
-        let target = path.canonicalize().ok();
-        if let Some(target) =
-            target.filter(|target| target.starts_with(root) && !path.starts_with(target))
-        {
-            self.hold_here(root, &target, hold);
+        // What is made where it leads would be obeyed under its name.
+        let target = match hold {
+            Hold::ReadOnly => links_of(path).1,
+            _ => path.canonicalize().unwrap_or_default(),
+        };
+        let roots = self.roots.iter().map(PathBuf::as_path);
+        let holds = |root: &&Path| target.starts_with(root) && *root != target;
+        let holding = roots.chain([root]).find(holds).map(Path::to_owned);
+        if let Some(root) = holding.filter(|_| !path.starts_with(&target)) {
+            self.hold_here(&root, &target, hold);
         }
     }
 
@@ -200,4 +208,11 @@ impl Places {
         self.watched.dedup();
         self
     }
+}
+
+/// The symbolic links by which the absolute `path` leads, and where it leads at last, whether something is there or not.
+fn links_of(path: &Path) -> (Vec<PathBuf>, PathBuf) {
+    let mut links = led_to(path, |path| std::fs::read_link(path).ok());
+    let end = links.pop().unwrap_or_default();
+    (links, end)
 }

@@ -107,6 +107,18 @@ fn hooks_and_configuration_stay() {
     }
 }
 
+/// A link that leads nowhere is filled by what is made where it leads.
+#[test]
+fn the_missing_target_of_an_obeyed_link_is_held_back() {
+    let room = Room::new();
+    room.host(
+        "mkdir sub shared; ln -s ../shared/envrc sub/.envrc; ln -s ../shared/plain sub/plain",
+    );
+    let end = room.run("echo evil > shared/envrc; echo x > shared/plain");
+    expect_held(&room, &end, "links", &["shared/envrc"]);
+    assert_eq!(room.host("cat shared/plain"), "x\n");
+}
+
 #[test]
 fn what_was_not_there_is_held_back() {
     let room = repository();

@@ -88,6 +88,7 @@ pub(super) fn places(
     let mut places = Places {
         made: Arc::clone(&survey.made),
         compared: compared.to_vec(),
+        roots: roots.writable.clone(),
         ..Places::default()
     };
     let mut outside = Vec::new();
