@@ -289,3 +289,34 @@ fn a_denied_tool_is_refused_whatever_its_arguments_are() {
         }
     }
 }
+
+/// The user's own configuration of git, and that of a repository that the workspace lies in, tell where hooks are.
+#[test]
+fn hooks_named_outside_the_workspace_are_kept() {
+    let product = Product::new();
+    let paths = ["mine/pre-commit", "around/pre-commit", "free"];
+    for path in paths {
+        product.file(path, "#!\n");
+    }
+    let own = "[core]\n\thooksPath = ~/../work/mine\n";
+    fs::write(product.home.join(".gitconfig"), own).unwrap();
+    let around = product.work.with_file_name(".git");
+    fs::create_dir(&around).unwrap();
+    fs::write(around.join("config"), "[core] hooksPath = work/around\n").unwrap();
+    let writes = (1..).zip(paths).map(|(id, path)| {
+        let params = json!({"path": path, "content": "#!\nx\n"});
+        line(id, "write", params)
+    });
+    let commands = (4..)
+        .zip(paths)
+        .map(|(id, path)| bash(id, &format!("echo x >> {path}")));
+    let lines: Vec<String> = writes.chain(commands).collect();
+    let args = ["--jobs", "1", "--allow", "write", "--allow", "bash"];
+    assert_eq!(
+        statuses(&product, &args, &lines),
+        ["refused", "refused", "ok", "failed", "failed", "ok"]
+    );
+    assert_eq!(product.read("mine/pre-commit"), "#!\n");
+    assert_eq!(product.read("around/pre-commit"), "#!\n");
+    assert_eq!(product.read("free"), "#!\nx\nx\n");
+}

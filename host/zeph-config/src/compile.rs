@@ -33,6 +33,7 @@ use std::time::Duration;
 
 use serde::Deserialize as _;
 use toml::{Table, Value};
+use zeph_core::git_config::GitUser;
 use zeph_core::limit::CallLimits;
 
 use super::locate::PROGRAM;
@@ -152,6 +153,10 @@ impl Compiling<'_> {
             shaping,
             scheduler,
             judge,
+            git_user: GitUser {
+                home: self.surroundings.home.clone(),
+                config_home: self.surroundings.config_home.clone(),
+            },
             tool_user: None,
             governance,
         })

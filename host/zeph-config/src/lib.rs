@@ -48,6 +48,7 @@ use std::time::Duration;
 
 use zeph_core::anomaly::AnomalySettings;
 use zeph_core::capability::{Capability, FsGrant};
+use zeph_core::git_config::GitUser;
 use zeph_core::id::ServerName;
 use zeph_core::limit::CallLimits;
 use zeph_core::network::{Destination, EgressSettings};
@@ -151,6 +152,8 @@ pub struct Config {
     pub judge: Option<JudgeSettings>,
     /// What sequences of calls are looked for (`tools.governance`).
     pub governance: GovernanceSettings,
+    /// The person who starts the host, whose configuration of git counts.
+    pub git_user: GitUser,
     /// The user that tools work as, looked up by the host when it starts; none is the host's own.
     pub tool_user: Option<ToolUser>,
 }

@@ -65,7 +65,7 @@ use self::uses::UseLog;
 use crate::missing_grant::{MissingGrant, Refusals};
 
 pub use self::error::FsPolicyError;
-pub use self::obeyed::{Leads, TooMany, holds, in_packages};
+pub use self::obeyed::{LeadSources, Leads, TooMany, holds, in_packages};
 pub use self::policy::FsPolicy;
 pub use self::rulings::Rulings;
 pub use self::stop::StopSwitch;
@@ -96,12 +96,12 @@ impl FsCtx {
     pub fn new(policy: Arc<FsPolicy>) -> Self {
         Self {
             drafts: Drafts::new(Arc::clone(&policy)),
+            leads: Leads::new(policy.lead_sources()),
             policy,
             created: Created::default(),
             allowance: Allowance::default(),
             hidden_files: HiddenFiles::default(),
             seen: ReadLog::default(),
-            leads: Leads::default(),
             stop: StopSwitch::default(),
             refusals: Refusals::default(),
             touched: TouchLog::default(),

@@ -1,13 +1,15 @@
 //! The paths a call names, for rules: absolute, with symbolic links resolved as far as the path exists.
 
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use zeph_core::call::{FileFacts, ObeyedPath, PATH_ARGUMENTS};
 use zeph_core::failure::one_line;
+use zeph_core::git_config::GitUser;
 use zeph_core::obeyed;
 use zeph_core::tool::ToolKind;
-use zeph_engine::fs::{Leads, holds, in_packages};
+use zeph_engine::fs::{LeadSources, Leads, holds, in_packages};
 
 /// Most names looked at in a directory that a call moves, copies or removes: a tenth of a second.
 const ENTRIES_MAX: usize = 100_000;
@@ -18,6 +20,8 @@ pub(crate) struct Look {
     pub(crate) arguments: Map<String, Value>,
     /// The directories file tools may touch; relative paths start in the first. Absolute, resolved.
     pub(crate) roots: Vec<PathBuf>,
+    /// The user whose configuration of git counts.
+    pub(crate) git_user: GitUser,
     pub(crate) kind: ToolKind,
     pub(crate) can_change: bool,
     /// Whether the tool is one of the host's own, whose path arguments are paths of files.
@@ -31,7 +35,10 @@ impl Look {
             return FileFacts::default();
         };
         let mut facts = FileFacts::default();
-        let mut leads = Leads::default();
+        let mut leads = Leads::new(Arc::new(LeadSources {
+            roots: self.roots.clone(),
+            user: self.git_user.clone(),
+        }));
         for (argument, given) in given(&self.arguments) {
             // Two forms of what a path names: the object its last link leads to, and the name itself.
             let path = directory.join(given);
@@ -202,6 +209,7 @@ pub(crate) mod line;
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+    use zeph_core::git_config::GitUser;
     use zeph_core::tool::ToolKind;
 
     use super::{Look, named_by};
@@ -226,6 +234,7 @@ mod tests {
                     .unwrap()
                     .clone(),
                 roots: vec![root.clone()],
+                git_user: GitUser::default(),
                 kind: ToolKind::Delete,
                 can_change: true,
                 is_ours: true,
@@ -252,6 +261,7 @@ mod tests {
             let look = Look {
                 arguments: arguments.as_object().unwrap().clone(),
                 roots: vec![root.clone(), root.join("sub/.git")],
+                git_user: GitUser::default(),
                 kind,
                 can_change: true,
                 is_ours,

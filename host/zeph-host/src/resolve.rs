@@ -234,6 +234,7 @@ impl Resolver<'_> {
         let look = path::Look {
             arguments: call.arguments.values.clone(),
             roots: roots.collect(),
+            git_user: self.config.git_user.clone(),
             kind: call.tool.kind,
             can_change: call.can_change,
             is_ours,

@@ -4,33 +4,26 @@
 //! directory inside such a place includes its contents. Besides the names of the list there are the objects they lead
 //! to: the target of a link with such a name, and the directory in which git is configured to find its hooks.
 
-use std::collections::{BTreeSet, HashMap};
-use std::ffi::OsString;
 use std::fs::{self, DirEntry};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Component, Path, PathBuf};
 
-use zeph_core::obeyed::{self, ANYWHERE, HOME, KEPT_BY_TOOLS, WHERE_PRESENT};
+use zeph_core::obeyed;
 
 use super::FsCtx;
 use super::error::{Fail, FsOutcome};
-use super::laid_open::{GitParts, is_of_laid_open};
+use super::laid_open::GitParts;
 use super::policy::{FsPolicy, RootId};
 
 mod elsewhere;
+mod git;
+mod leads;
+
+pub use self::leads::{LeadSources, Leads};
 
 /// Names looked at before a directory is moved.
 const ENTRIES_MAX: usize = 100_000;
-
-/// Most bytes of a configuration or a pointer of git; real ones have a few thousand.
-const GIT_FILE_BYTES_MAX: u64 = 1 << 20;
-
-/// Most hooks that are looked at for links; git knows some thirty.
-const HOOKS_MAX: usize = 64;
-
-/// Links followed from one name, as on Linux.
-const LINKS_MAX: usize = 40;
 
 /// Parts of the longest name on the list.
 pub(super) const LISTED_PARTS_MAX: usize = 3;
@@ -45,66 +38,6 @@ pub(super) struct ObeyedObject {
     pub(super) path: String,
     /// The name on the list.
     pub(super) name: &'static str,
-}
-
-/// Where the names of directories lead, as far as a call asked.
-#[derive(Debug, Default)]
-pub struct Leads {
-    /// By the directory that has them.
-    of: HashMap<PathBuf, Vec<(PathBuf, &'static str)>>,
-    /// All of a root.
-    elsewhere: HashMap<PathBuf, Vec<(PathBuf, &'static str)>>,
-}
-
-impl Leads {
-    /// The name on the list that the real path `path` is or is inside of; `top` is its root.
-    pub fn name_of(&mut self, top: &Path, path: &Path) -> Option<&'static str> {
-        let below = path.strip_prefix(top).ok()?;
-        if let Some(name) = obeyed::name_of(below) {
-            return Some(name);
-        }
-        if is_of_laid_open(path, top) {
-            return Some(GIT);
-        }
-        self.find(top, path, |target| path.starts_with(target))
-    }
-
-    /// The name on the list that leads to something below the real path `path`; `top` is its root. Another directory or a link there would
-    /// bring something else in its place.
-    pub(super) fn below(&mut self, top: &Path, path: &Path) -> Option<&'static str> {
-        self.find(top, path, |target| target.starts_with(path))
-    }
-
-    fn find(
-        &mut self,
-        top: &Path,
-        path: &Path,
-        is_meant: impl Fn(&Path) -> bool,
-    ) -> Option<&'static str> {
-        let directories = path.ancestors().skip(1);
-        let mut directories = directories.take_while(|directory| directory.starts_with(top));
-        let above = directories.find_map(|directory| {
-            let leads = self.of(directory, directory == top).iter();
-            let mut leads = leads.filter(|(target, _)| !directory.starts_with(target));
-            let found = leads.find(|(target, _)| is_meant(target));
-            found.map(|(_, name)| *name)
-        });
-        above.or_else(|| self.elsewhere(top, is_meant))
-    }
-
-    /// The name on the list that leads to what is meant from a directory of the root beside it.
-    fn elsewhere(&mut self, top: &Path, is_meant: impl Fn(&Path) -> bool) -> Option<&'static str> {
-        let known = self.elsewhere.entry(top.to_owned());
-        let leads = known.or_insert_with(|| elsewhere::leads_in(top));
-        let mut leads = leads.iter();
-        let found = leads.find(|(target, _)| is_meant(target));
-        found.map(|(_, name)| *name)
-    }
-
-    fn of(&mut self, directory: &Path, is_top: bool) -> &[(PathBuf, &'static str)] {
-        let known = self.of.entry(directory.to_owned());
-        known.or_insert_with(|| leads_of(directory, is_top))
-    }
 }
 
 /// What a call does with a name.
@@ -311,117 +244,4 @@ pub(super) fn refused(name: &Path, found: &'static str) -> Fail {
         path: name.to_string_lossy().into_owned(),
         name: found,
     }))
-}
-
-/// Where names of the list in `directory` lead by symbolic links, and git by its configuration.
-fn leads_of(directory: &Path, is_top: bool) -> Vec<(PathBuf, &'static str)> {
-    let mut leads = Vec::new();
-    let names = ANYWHERE.iter().chain(&WHERE_PRESENT).chain(&KEPT_BY_TOOLS);
-    let at_home = HOME.iter().filter(|_| is_top);
-    let mut known: HashMap<&str, Option<bool>> = HashMap::new();
-    let is_link = |path: &Path| Some(path.symlink_metadata().ok()?.is_symlink());
-    for name in names.chain(at_home).filter(|name| !name.contains('*')) {
-        let first = name.split('/').next().unwrap_or(name);
-        let first_is_link = *known
-            .entry(first)
-            .or_insert_with(|| is_link(&directory.join(first)));
-        let Some(first_is_link) = first_is_link else {
-            continue;
-        };
-        let path = directory.join(name);
-        if first_is_link || is_link(&path) == Some(true) {
-            leads.extend(led_to(&path).into_iter().map(|target| (target, *name)));
-        }
-    }
-    if matches!(known.get(GIT), Some(Some(_))) {
-        leads.extend(hooks_of(directory).into_iter().map(|target| (target, GIT)));
-    }
-    leads
-}
-
-/// What git obeys for the working directory `work` that is not in its own directory: folders of hooks and further configuration that its
-/// configuration names, and scripts that its hooks are links to.
-fn hooks_of(work: &Path) -> BTreeSet<PathBuf> {
-    let pointer = work.join(GIT);
-    let own = match pointer.is_dir() {
-        true => Some(pointer),
-        false => pointed(&pointer, "gitdir:"),
-    };
-    let Some(own) = own else {
-        return BTreeSet::new();
-    };
-    hooks_of_git(&own, work)
-}
-
-/// The same of its git directory `own`.
-fn hooks_of_git(own: &Path, work: &Path) -> BTreeSet<PathBuf> {
-    let common = pointed(&own.join("commondir"), "").unwrap_or_else(|| own.to_owned());
-    let mut found = BTreeSet::new();
-    for config in [common.join("config"), own.join("config.worktree")] {
-        found.extend(named_in(&config, work));
-    }
-    let hooks = fs::read_dir(common.join("hooks")).into_iter().flatten();
-    let hooks = hooks.flatten().take(HOOKS_MAX);
-    let links = hooks.filter(|hook| hook.file_type().is_ok_and(|kind| kind.is_symlink()));
-    found.extend(links.flat_map(|hook| led_to(&hook.path())));
-    found
-}
-
-fn named_in(config: &Path, work: &Path) -> Vec<PathBuf> {
-    let content = small(config).unwrap_or_default();
-    let beside = config.parent().unwrap_or(work);
-    let lines = content.lines().filter_map(|line| line.split_once('='));
-    let named = lines.filter_map(|(key, value)| {
-        // A key may stand behind its section.
-        let key = key.rsplit(']').next().unwrap_or(key).trim();
-        let value = value.trim().trim_matches('"');
-        match key.to_ascii_lowercase().as_str() {
-            "hookspath" => Some(work.join(value)),
-            "path" => Some(beside.join(value)),
-            _ => None,
-        }
-    });
-    named.flat_map(|path| led_to(&path)).collect()
-}
-
-/// What the absolute `path` leads to, whether it is there or not, after the symbolic links on the way: another one in the place of
-/// any of them leads elsewhere.
-fn led_to(path: &Path) -> Vec<PathBuf> {
-    let parts = |path: &Path| -> Vec<OsString> {
-        let parts = path.components().rev();
-        parts.map(|part| part.as_os_str().to_owned()).collect()
-    };
-    let (mut met, mut here, mut pending) = (Vec::new(), PathBuf::new(), parts(path));
-    while let Some(part) = pending.pop() {
-        if part == "." {
-            continue;
-        }
-        if part == ".." {
-            here.pop();
-            continue;
-        }
-        here.push(part);
-        let text = fs::read_link(&here).ok();
-        if let Some(text) = text.filter(|_| met.len() < LINKS_MAX) {
-            met.push(here.clone());
-            here.pop();
-            pending.extend(parts(&text));
-        }
-    }
-    met.push(here);
-    met
-}
-
-fn pointed(file: &Path, prefix: &str) -> Option<PathBuf> {
-    let content = small(file)?;
-    let path = content.lines().next()?.strip_prefix(prefix)?.trim();
-    file.parent()?.join(path).canonicalize().ok()
-}
-
-/// The content of a regular file that is not large.
-fn small(path: &Path) -> Option<String> {
-    let about = path.metadata().ok()?;
-    let is_small = about.is_file() && about.len() <= GIT_FILE_BYTES_MAX;
-    let bytes = is_small.then(|| fs::read(path).ok())??;
-    Some(String::from_utf8_lossy(&bytes).into_owned())
 }

@@ -11,11 +11,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use zeph_core::capability::{FsGrant, FsRights, FsRoot};
+use zeph_core::git_config::GitUser;
 use zeph_core::policy::Leave;
 use zeph_core::user::{ToolUser, run_as};
 
 use super::error::FsPolicyError;
 use super::globs::{Patterns, Shade};
+use super::obeyed::LeadSources;
 use super::refusal::NONE;
 use super::rulings::Rulings;
 use super::sys::Kernel;
@@ -44,6 +46,8 @@ pub struct FsPolicy {
     /// The plugin's own folder, which no pattern hides from it.
     own: Option<Arc<Path>>,
     seed: RandomState,
+    /// Where it is looked for what leads into the roots; the same for every plugin.
+    lead_sources: Arc<LeadSources>,
     /// The user whose rights its files are reached with; none is the host's own.
     user: Option<ToolUser>,
 }
@@ -76,6 +80,11 @@ impl FsPolicy {
                 None => roots.push(root),
             }
         }
+        let tops = roots.iter().map(|root| PathBuf::from(&root.path));
+        let lead_sources = LeadSources {
+            roots: tops.collect(),
+            user: GitUser::default(),
+        };
         let anchors: Vec<&Path> = roots.iter().map(|root| Path::new(&root.path)).collect();
         let patterns = Patterns::compile(&grant.deny_read, &grant.allow_read, &anchors)?;
         Ok(Self {
@@ -90,8 +99,25 @@ impl FsPolicy {
             held: Arc::default(),
             own: None,
             seed: RandomState::new(),
+            lead_sources: Arc::new(lead_sources),
             user: None,
         })
+    }
+
+    /// The same policy that knows whose configuration of git counts.
+    #[must_use]
+    pub fn with_git_of(self, user: GitUser) -> Self {
+        let roots = self.lead_sources.roots.clone();
+        let lead_sources = Arc::new(LeadSources { roots, user });
+        Self {
+            lead_sources,
+            ..self
+        }
+    }
+
+    /// Where it is looked for what leads into the roots.
+    pub(super) fn lead_sources(&self) -> Arc<LeadSources> {
+        Arc::clone(&self.lead_sources)
     }
 
     /// Opens what one plugin holds, within what this policy, the operator's, allows anybody.
@@ -219,6 +245,7 @@ impl FsPolicy {
             held: Arc::clone(&self.held),
             own: self.own.clone(),
             seed: self.seed.clone(),
+            lead_sources: Arc::clone(&self.lead_sources),
             user: self.user.clone(),
         }
     }

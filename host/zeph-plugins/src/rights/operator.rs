@@ -26,8 +26,9 @@ impl OperatorPolicy {
     ///
     /// Errors: as [`FsPolicy::new`].
     pub fn new(config: &Config) -> Result<Self, FsPolicyError> {
+        let everything = FsPolicy::for_user(&config.file, config.tool_user.clone())?;
         Ok(Self {
-            everything: Arc::new(FsPolicy::for_user(&config.file, config.tool_user.clone())?),
+            everything: Arc::new(everything.with_git_of(config.git_user.clone())),
             rulings: Mutex::default(),
         })
     }

@@ -1,14 +1,16 @@
 //! What of a git repository runs programs, and so must not be changed by a command: hooks and configuration, wherever git reads
 //! them from. Everything a commit needs stays writable.
 
+use std::collections::BTreeSet;
 use std::fs::{File, Metadata};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
+use zeph_core::git_config::{GitReader, settings};
 use zeph_core::path::normal;
 
-use super::place::{Hold, Places};
+use super::place::{Hold, Places, links_of};
 
 /// In a git directory: what git runs or obeys. `commondir` makes it read the others elsewhere.
 const OBEYED: [&str; 4] = ["hooks", "config", "config.worktree", "commondir"];
@@ -34,9 +36,26 @@ pub(super) struct OutsideGit {
     pub(super) writable: Vec<PathBuf>,
 }
 
-/// Holds what of the repository at `work` could run a program. `root` is the one of the writable `roots` it lies in.
+/// Where repositories are held.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct GitScope<'a> {
+    /// The writable directories.
+    pub(super) roots: &'a [PathBuf],
+    /// Reads what configurations of git name.
+    pub(super) reader: &'a GitReader,
+}
+
+impl<'a> GitScope<'a> {
+    /// The writable directory that `path` lies in.
+    fn root_of(self, path: &Path) -> Option<&'a Path> {
+        let mut roots = self.roots.iter().map(PathBuf::as_path);
+        roots.find(|root| path.starts_with(root))
+    }
+}
+
+/// Holds what of the repository at `work` could run a program. `root` is the writable directory it lies in.
 pub(super) fn hold(
-    roots: &[PathBuf],
+    scope: GitScope<'_>,
     root: &Path,
     work: &Path,
     places: &mut Places,
@@ -44,7 +63,7 @@ pub(super) fn hold(
     let git = work.join(".git");
     let Ok(about) = git.symlink_metadata() else {
         if is_git_directory(work) {
-            hold_directory(root, work, places);
+            hold_directory(scope, (work, work), places);
         }
         return None;
     };
@@ -58,27 +77,58 @@ pub(super) fn hold(
         },
     );
     if about.is_dir() {
-        hold_directory(root, &git, places);
+        hold_directory(scope, (&git, work), places);
         return None;
     }
     let Some(target) = target_of(&git, &about) else {
         // Nothing is there yet, and what a command puts there would be obeyed.
         let named = small(&git).and_then(|content| named_by(&git, &content, "gitdir:"));
-        if let Some(named) = named.filter(|named| named.starts_with(root)) {
+        let named = named.and_then(|named| Some((scope.root_of(&named)?, named)));
+        if let Some((root, named)) = named {
             places.hold(root, &named, Hold::ReadOnly);
         }
         return None;
     };
-    if let Some(root) = roots.iter().find(|root| target.starts_with(root)) {
-        hold_directory(root, &target, places);
+    if scope.root_of(&target).is_some() {
+        hold_directory(scope, (&target, work), places);
         return None;
     }
+    hold_named(scope, (&target, work), places);
     let outside = linked_worktree(&git, &target).or_else(|| submodule(work, &target));
     places.guarded.push(target);
     places
         .guarded
         .extend(outside.iter().map(|outside| outside.common.clone()));
     outside
+}
+
+/// Holds what git obeys in the writable directories because of what lies outside: the user's own configuration, and repositories that
+/// `given`, directories of the policy, lie in.
+pub(super) fn hold_from_outside<'a>(
+    scope: GitScope<'_>,
+    given: impl Iterator<Item = &'a PathBuf>,
+    places: &mut Places,
+) {
+    for path in scope.reader.everywhere() {
+        hold_led_to(scope, path, places);
+    }
+    let above: BTreeSet<&Path> = given.flat_map(|path| path.ancestors()).collect();
+    for work in above {
+        let pointer = work.join(".git");
+        if scope.root_of(work).is_some() {
+            continue;
+        }
+        let Ok(about) = pointer.symlink_metadata() else {
+            continue;
+        };
+        let git = match about.is_dir() {
+            true => Some(pointer),
+            false => target_of(&pointer, &about),
+        };
+        if let Some(git) = git {
+            hold_named(scope, (&git, work), places);
+        }
+    }
 }
 
 /// The git directory that a `.git` leads to which is none itself.
@@ -107,19 +157,20 @@ pub(super) fn is_laid_open(has: impl Fn(&str) -> bool) -> bool {
     has("HEAD") && (has("commondir") || (has("objects") && has("refs")))
 }
 
-fn hold_directory(root: &Path, git: &Path, places: &mut Places) {
+/// Holds what git obeys of the git directory `git`, in the writable directories, and what it names.
+fn hold_directory(scope: GitScope<'_>, (git, work): (&Path, &Path), places: &mut Places) {
+    let Some(root) = scope.root_of(git) else {
+        return;
+    };
     hold_obeyed(root, git, places);
-    let common = pointed(&git.join("commondir"), "");
-    if let Some(common) = common.filter(|common| common.starts_with(root) && common != git) {
+    let common = pointed(&git.join("commondir"), "").filter(|common| common != git);
+    if let Some((root, common)) = common.and_then(|common| Some((scope.root_of(&common)?, common)))
+    {
         hold_obeyed(root, &common, places);
     }
-    for named in named_in(&git.join("config"), git) {
-        if named.starts_with(root) && named != root && !git.starts_with(&named) {
-            places.hold(root, &named, Hold::ReadOnly);
-        }
-    }
+    hold_named(scope, (git, work), places);
     let mut left = INNER_MAX;
-    hold_modules(root, &git.join("modules"), places, &mut left);
+    hold_modules(scope, &git.join("modules"), places, &mut left);
     for worktree in worktrees(git).into_iter().take(left) {
         if places.made.extent(&worktree).is_some() {
             places.loose.push(worktree);
@@ -136,15 +187,39 @@ fn hold_obeyed(root: &Path, git: &Path, places: &mut Places) {
     for name in OBEYED {
         places.hold(root, &git.join(name), Hold::ReadOnly);
     }
-    // A hook may be a link to a script of the project.
-    let hooks = std::fs::read_dir(git.join("hooks")).into_iter().flatten();
+    places.guarded.push(git.to_owned());
+}
+
+/// Holds what git obeys for the repository `git` with the working directory `work` wherever in the writable directories it lies: folders
+/// of hooks and further configuration that its configuration names, and scripts of the project that its hooks are links to.
+fn hold_named(scope: GitScope<'_>, (git, work): (&Path, &Path), places: &mut Places) {
+    let common = pointed(&git.join("commondir"), "").unwrap_or_else(|| git.to_owned());
+    for named in scope.reader.of_repository(git, &common, work) {
+        if !git.starts_with(normal(&named)) {
+            hold_led_to(scope, &named, places);
+        }
+    }
+    let hooks = std::fs::read_dir(common.join("hooks"))
+        .into_iter()
+        .flatten();
     let links = hooks
         .flatten()
         .filter(|hook| hook.file_type().is_ok_and(|kind| kind.is_symlink()));
     for hook in links.take(HOOKS_MAX) {
-        places.hold(root, &hook.path(), Hold::ReadOnly);
+        hold_led_to(scope, &hook.path(), places);
     }
-    places.guarded.push(git.to_owned());
+}
+
+/// Holds what `path` leads to, and watches the links on the way, where they lie in a writable directory. Such a directory itself stays
+/// writable.
+fn hold_led_to(scope: GitScope<'_>, path: &Path, places: &mut Places) {
+    let (links, end) = links_of(path);
+    for link in links.iter().filter(|link| scope.root_of(link).is_some()) {
+        places.watch(link);
+    }
+    if let Some(root) = scope.root_of(&end).filter(|root| *root != end) {
+        places.hold(root, &end, Hold::ReadOnly);
+    }
 }
 
 /// Repositories of submodules of the git directory `git`, the first ones.
@@ -173,15 +248,15 @@ pub(super) fn worktrees(git: &Path) -> Vec<PathBuf> {
 }
 
 /// Repositories of submodules. Their names may have slashes, so a directory that is none may hold some.
-fn hold_modules(root: &Path, folder: &Path, places: &mut Places, left: &mut usize) {
+fn hold_modules(scope: GitScope<'_>, folder: &Path, places: &mut Places, left: &mut usize) {
     for module in entries(folder) {
         if *left == 0 {
             return;
         }
         *left -= 1;
         match is_git_directory(&module) {
-            true => hold_directory(root, &module, places),
-            false => hold_modules(root, &module, places, left),
+            true => hold_directory(scope, (&module, &module), places),
+            false => hold_modules(scope, &module, places, left),
         }
     }
 }
@@ -192,23 +267,6 @@ fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> {
     listed
         .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
         .map(|entry| entry.path())
-}
-
-/// Directories of hooks and further configuration that a configuration names.
-fn named_in(config: &Path, git: &Path) -> Vec<PathBuf> {
-    let content = small(config).unwrap_or_default();
-    let work = git.parent().unwrap_or(git);
-    let lines = content.lines().filter_map(|line| line.split_once('='));
-    lines
-        .filter_map(|(key, value)| {
-            let value = value.trim().trim_matches('"');
-            match key.trim().to_ascii_lowercase().as_str() {
-                "hookspath" => Some(normal(&work.join(value))),
-                "path" => Some(normal(&git.join(value))),
-                _ => None,
-            }
-        })
-        .collect()
 }
 
 /// The path a small file of git points to, relative to the folder the file stands in.
@@ -259,9 +317,9 @@ fn linked_worktree(pointer: &Path, git: &Path) -> Option<OutsideGit> {
 /// The same for a submodule whose superproject lies outside.
 fn submodule(work: &Path, git: &Path) -> Option<OutsideGit> {
     let config = small(&git.join("config"))?;
-    let back = config.lines().filter_map(|line| line.split_once('='));
-    let mut back = back.filter(|(key, _)| key.trim().eq_ignore_ascii_case("worktree"));
-    let back = git.join(back.next()?.1.trim()).canonicalize().ok()?;
+    let back = settings(&config).into_iter().rev();
+    let mut back = back.filter(|setting| setting.name == "core.worktree");
+    let back = git.join(back.next()?.value?).canonicalize().ok()?;
     let of_superproject = git
         .ancestors()
         .any(|folder| folder.ends_with(".git/modules"));

@@ -211,7 +211,7 @@ impl Places {
 }
 
 /// The symbolic links by which the absolute `path` leads, and where it leads at last, whether something is there or not.
-fn links_of(path: &Path) -> (Vec<PathBuf>, PathBuf) {
+pub(super) fn links_of(path: &Path) -> (Vec<PathBuf>, PathBuf) {
     let mut links = led_to(path, |path| std::fs::read_link(path).ok());
     let end = links.pop().unwrap_or_default();
     (links, end)

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use zeph_core::git_config::GitUser;
 use zeph_core::policy::PrivatePaths;
 use zeph_core::user::ToolUser;
 
@@ -56,6 +57,18 @@ pub struct OwnDirectories {
     pub read: Vec<PathBuf>,
     /// To be read and changed.
     pub write: Vec<PathBuf>,
+}
+
+impl JailPolicy {
+    /// The user whose configuration of git counts.
+    pub(super) fn git_user(&self) -> GitUser {
+        let config_home = self.environment.host.get("XDG_CONFIG_HOME");
+        let config_home = config_home.map(PathBuf::from);
+        GitUser {
+            home: self.home.clone(),
+            config_home: config_home.filter(|folder| folder.is_absolute()),
+        }
+    }
 }
 
 impl OwnDirectories {

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
+use zeph_core::git_config::GitUser;
 use zeph_jail::plan::{MountCheck, MountMode};
 
 use super::JailError;
@@ -33,6 +34,7 @@ pub(super) struct GrantedPaths {
     read: Vec<HeldObject>,
     hidden: Vec<FollowedName>,
     protected: Vec<FollowedName>,
+    git_user: GitUser,
 }
 
 /// What of it stands when a command is to run.
@@ -50,6 +52,8 @@ pub(super) struct Roots {
     pub(super) protected: Vec<PathBuf>,
     /// What does not stand any more.
     pub(super) lost: Vec<PathBuf>,
+    /// The user whose configuration of git counts.
+    pub(super) git_user: GitUser,
     objects: HashMap<PathBuf, Id>,
 }
 
@@ -92,6 +96,7 @@ impl GrantedPaths {
             read: outermost(read),
             hidden: followed(&policy.hidden),
             protected: followed(&policy.protected),
+            git_user: policy.git_user(),
         })
     }
 
@@ -107,6 +112,7 @@ impl GrantedPaths {
             readable: Vec::new(),
             protected: all(&self.protected),
             lost: Vec::new(),
+            git_user: self.git_user.clone(),
             objects: HashMap::new(),
             hidden,
         };
@@ -131,6 +137,7 @@ impl Roots {
             hidden: Vec::new(),
             protected: Vec::new(),
             lost: Vec::new(),
+            git_user: GitUser::default(),
             objects: HashMap::new(),
         }
     }

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use zeph_core::capability::FsRights;
+use zeph_core::git_config::GitUser;
 use zeph_core::obeyed::{ANYWHERE, HOME, KEPT_BY_TOOLS, WHERE_PRESENT, name_of};
 
 use super::{Guest, Tree};
@@ -186,6 +187,95 @@ fn hooks_are_obeyed_where_git_was_told_to_find_them() {
         ("create tools/other x", "ok"),
         ("create scripts/other x", "ok"),
     ]);
+}
+
+/// However the configuration spells it, and whichever file does.
+#[test]
+fn hooks_are_obeyed_wherever_git_finds_them() {
+    let tree = Tree::new();
+    let configs = [
+        ("one", "[include] path = ../../shared.cfg\n"),
+        ("two", "[core] hooksPath = ../hk2\n"),
+        ("three", "[core]\n\tHOOKSPATH = ~/ws/hk3\n"),
+        ("four", "[core]\n\thooksPath = \"../hk4\" ; comment\n"),
+        ("five", "[core]\n\thooksPath = .\n"),
+    ];
+    for (name, config) in configs {
+        tree.file(&format!("ws/{name}/.git/config"), config);
+    }
+    tree.file("ws/shared.cfg", "[include]\n\tpath = deep/er.cfg\n")
+        .file("ws/deep/er.cfg", "[core]\n\thooksPath = ../hk1\n")
+        .file("home/.gitconfig", "[core]\n\thooksPath = own/hooks\n")
+        .file(
+            "home/.config/git/config",
+            "[core]\n\thooksPath = ~/ws/hk5\n[include]\n\tpath = ~/ws/user.cfg\n",
+        );
+    std::os::unix::fs::symlink(tree.at("ws"), tree.at("home/ws")).expect("link");
+    let user = GitUser {
+        home: Some(tree.at("home")),
+        config_home: None,
+    };
+    let policy = FsPolicy::new(&tree.grant(&[("ws", FsRights::ALL)], &[], &[]));
+    let mut guest = Guest::new(policy.expect("policy").with_git_of(user));
+    for hooks in ["hk1", "hk2", "hk3", "hk4", "hk5"] {
+        guest.check(&[(&format!("mkdir {hooks}"), NO)]);
+        tree.file(&format!("ws/{hooks}/pre-commit"), "#!");
+        guest.check(&[(&format!("write {hooks}/pre-commit x"), NO)]);
+    }
+    guest.check(&[
+        ("write shared.cfg x", NO),
+        ("write deep/er.cfg x", NO),
+        ("create user.cfg x", NO),
+        ("create five/pre-commit x", NO),
+        ("create five/x x", "ok"),
+        ("mkdir two/own", "ok"),
+        ("mkdir two/own/hooks", NO),
+        ("mkdir own", "ok"),
+        ("mkdir own/hooks", "ok"),
+        ("create deep/x x", "ok"),
+    ]);
+}
+
+/// A repository that a root lies in, and one in another root.
+#[test]
+fn hooks_are_obeyed_whichever_repository_names_them() {
+    let tree = Tree::new();
+    let other = format!("[core]\nhooksPath = {}\n", tree.at("ws/of-other").display());
+    tree.file(".git/config", "[core]\n\thooksPath = ws/of-above\n")
+        .dir(".git/hooks")
+        .link(".git/hooks/pre-push", "../../ws/scripts/check")
+        .file("other/sub/.git/config", &other)
+        .link("other/sub/.envrc", "../../ws/settings/envrc")
+        .dir("ws/settings")
+        .file("ws/scripts/check", "#!");
+    for hooks in ["of-above", "of-other"] {
+        tree.file(&format!("ws/{hooks}/pre-commit"), "#!");
+    }
+    let roots = [("ws", FsRights::ALL), ("other", FsRights::READ)];
+    for mut guest in tree.guests_with(&roots, &[], &[]) {
+        guest.check(&[
+            ("write of-above/pre-commit x", NO),
+            ("rename of-above x", NO),
+            ("write of-other/pre-commit x", NO),
+            ("rename of-other x", NO),
+            ("write scripts/check x", NO),
+            ("create settings/envrc x", NO),
+            ("create scripts/other x", "ok"),
+            ("unlink scripts/other", "ok"),
+        ]);
+    }
+}
+
+/// The grant of a directory inside such a place includes its contents.
+#[test]
+fn a_root_below_hooks_of_a_repository_around_it_is_granted() {
+    let tree = Tree::new();
+    tree.file(".git/config", "[core]\n\thooksPath = ws\n")
+        .file("ws/in/a", "x");
+    for root in ["ws", "ws/in"] {
+        let mut guest = tree.guest_with(&[(root, FsRights::ALL)], &[], &[]);
+        guest.check(&[("create x x", "ok")]);
+    }
 }
 
 #[test]

@@ -107,6 +107,57 @@ fn hooks_and_configuration_stay() {
     }
 }
 
+/// However the configuration spells it, and whichever file does.
+#[test]
+fn hooks_stay_wherever_git_finds_them() {
+    let mut room = Room::new();
+    room.host(
+        "mkdir -p ../home/.config/git deep links hk1 hk2 hk3 hk4 hk5 hk6; ln -s ../work ../home/ws; ln -s ../hk6 links/6
+        for name in one two three four five six; do git init -q $name; done
+        printf '[include] path = ../../shared.cfg\n' >> one/.git/config
+        printf '[include]\npath = deep/er.cfg\n' > shared.cfg
+        printf '[core]\nhooksPath = ../hk1\n' > deep/er.cfg
+        printf '[core] hooksPath = ../hk2\n' >> two/.git/config
+        printf '[core]\nhooksPath = ~/ws/hk3\n' >> three/.git/config
+        printf '[core]\nhooksPath = \"../hk4\" ; comment\n' >> four/.git/config
+        printf '[core]\nhooksPath = ../links/6\n' >> six/.git/config
+        printf '[core]\nhooksPath = ~/ws/hk5\n[include]\npath = ~/ws/user.cfg\n' > ../home/.config/git/config
+        for n in 1 2 3 4 5 6; do echo fine > hk$n/pre-commit; done; echo > user.cfg; echo > free",
+    );
+    room.policy.home = Some(room.work.with_file_name("home"));
+    let host = &mut room.policy.environment.host;
+    host.remove("XDG_CONFIG_HOME");
+    let files = "hk1/pre-commit hk2/pre-commit hk3/pre-commit hk4/pre-commit hk5/pre-commit hk6/pre-commit \
+                 shared.cfg deep/er.cfg user.cfg";
+    room.check(
+        &format!("for file in {files} free; do (echo evil >> $file) 2> /dev/null && echo $file; done; true"),
+        "free\n",
+    );
+    assert_eq!(room.host(&format!("cat {files} | grep evil; true")), "");
+    let end = room.run("mv hk1 old; mkdir hk1; echo evil > hk1/pre-commit; true");
+    assert_eq!(room.host("cat hk1/pre-commit"), "fine\n", "{end:#?}");
+}
+
+/// A repository that a root lies in, and one in another root.
+#[test]
+fn hooks_stay_whichever_repository_names_them() {
+    let mut room = Room::new();
+    room.host(
+        "git init -q ..; git -C .. config core.hooksPath work/above; ln -s ../../work/script ../.git/hooks/pre-push
+        git init -q ../outside/other; git -C ../outside/other config core.hooksPath ../../work/other
+        mkdir above other; echo fine > above/pre-commit; echo fine > other/pre-commit; echo fine > script; echo > free",
+    );
+    let files = "above/pre-commit other/pre-commit script";
+    let script = format!(
+        "for file in {files} free; do (echo evil >> $file) 2> /dev/null && echo $file; done; true"
+    );
+    room.policy.roots.push(room.outside.join("other"));
+    room.check(&script, "free\n");
+    room.policy.allow_write = Some(vec![room.work.clone()]);
+    room.check(&script, "free\n");
+    assert_eq!(room.host(&format!("cat {files} | grep evil; true")), "");
+}
+
 /// A link that leads nowhere is filled by what is made where it leads.
 #[test]
 fn the_missing_target_of_an_obeyed_link_is_held_back() {

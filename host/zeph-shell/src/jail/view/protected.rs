@@ -7,8 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use zeph_core::git_config::GitReader;
+
 use super::LINKED_MAX;
-use crate::jail::git::{self, OutsideGit};
+use crate::jail::git::{self, GitScope, OutsideGit};
 use crate::jail::mount::within;
 use crate::jail::names::Names;
 use crate::jail::place::{Hold, Places};
@@ -91,6 +93,11 @@ pub(super) fn places(
         roots: roots.writable.clone(),
         ..Places::default()
     };
+    let reader = GitReader::new(roots.git_user.clone(), git::small);
+    let scope = GitScope {
+        roots: &roots.writable,
+        reader: &reader,
+    };
     let mut outside = Vec::new();
     for root in &roots.writable {
         if !root.is_dir() {
@@ -109,7 +116,7 @@ pub(super) fn places(
             if loose.contains(work) {
                 places.loose.push(work.clone());
             } else {
-                outside.extend(git::hold(&roots.writable, root, work, &mut places));
+                outside.extend(git::hold(scope, root, work, &mut places));
             }
             if survey.is_made(work) {
                 continue;
@@ -144,6 +151,8 @@ pub(super) fn places(
             places.hold_name(root, path, Hold::Pinned);
         }
     }
+    let given = roots.work.iter().chain(&roots.writable);
+    git::hold_from_outside(scope, given.chain(&roots.readable), &mut places);
     for one in &outside {
         git::hold_outside(one, &mut places);
     }

@@ -1,0 +1,224 @@
+//! Git's configuration as far as it tells where git finds what it runs: folders of hooks and further files of configuration.
+//!
+//! The guard of file tools and the jail of commands share this one reader. It reads as git does, but for the conditions of
+//! `includeIf`: whatever may be included counts. It opens nothing itself: the caller says how a file is read.
+
+use std::collections::{HashSet, VecDeque};
+use std::path::{Path, PathBuf};
+
+use crate::path::normal;
+
+mod parse;
+
+pub use self::parse::{GitSetting, settings};
+
+/// How far files include others; git gives up there.
+const DEPTH_MAX: usize = 10;
+
+/// Most files that are read for one repository; real ones include two or three.
+const FILES_MAX: usize = 64;
+
+/// The configuration of the machine, in the usual place.
+const SYSTEM_FILE: &str = "/etc/gitconfig";
+
+/// The list of users, which says where `~name` is.
+const USERS_FILE: &str = "/etc/passwd";
+
+/// What git runs from a folder of hooks.
+const HOOKS: [&str; 28] = [
+    "applypatch-msg",
+    "commit-msg",
+    "fsmonitor-watchman",
+    "p4-changelist",
+    "p4-post-changelist",
+    "p4-pre-submit",
+    "p4-prepare-changelist",
+    "post-applypatch",
+    "post-checkout",
+    "post-commit",
+    "post-index-change",
+    "post-merge",
+    "post-receive",
+    "post-rewrite",
+    "post-update",
+    "pre-applypatch",
+    "pre-auto-gc",
+    "pre-commit",
+    "pre-merge-commit",
+    "pre-push",
+    "pre-rebase",
+    "pre-receive",
+    "prepare-commit-msg",
+    "proc-receive",
+    "push-to-checkout",
+    "reference-transaction",
+    "sendemail-validate",
+    "update",
+];
+
+/// Reads a small regular file; `None` when it cannot.
+pub type ReadText = fn(&Path) -> Option<String>;
+
+/// The user whose git obeys the configuration.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct GitUser {
+    /// What `~` stands for. Absolute.
+    pub home: Option<PathBuf>,
+    /// The directory of configuration, where it is not `.config` in the home. Absolute.
+    pub config_home: Option<PathBuf>,
+}
+
+/// What files of configuration name.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct GitNames {
+    /// Folders of hooks. Those that are relative are relative to the working directory of a repository.
+    hooks: Vec<PathBuf>,
+    /// Working directories that repositories have elsewhere. Those that are relative are relative to the git directory.
+    works: Vec<PathBuf>,
+    /// Further files of configuration, absolute.
+    files: Vec<PathBuf>,
+}
+
+/// Reads what configurations name, for one user.
+#[derive(Debug)]
+pub struct GitReader {
+    user: GitUser,
+    read: ReadText,
+    /// What the configurations of the user and of the machine name.
+    own: GitNames,
+}
+
+impl GitUser {
+    /// The files of the user's own configuration, and that of the machine, whether they exist or not.
+    fn files(&self) -> impl Iterator<Item = PathBuf> {
+        let below_home = |name: &str| self.home.as_ref().map(|home| home.join(name));
+        let config_home = self.config_home.clone();
+        let config_home = config_home.or_else(|| below_home(".config"));
+        let file = config_home.map(|folder| folder.join("git/config"));
+        [Some(SYSTEM_FILE.into()), file, below_home(".gitconfig")]
+            .into_iter()
+            .flatten()
+    }
+}
+
+impl GitReader {
+    /// Reads what the `user`'s own configuration names.
+    pub fn new(user: GitUser, read: ReadText) -> Self {
+        let own = GitNames::default();
+        let mut reader = Self { user, read, own };
+        let files: Vec<PathBuf> = reader.user.files().collect();
+        reader.own = reader.read_all(&files);
+        // They may be links to files of a project.
+        reader.own.files.extend(files);
+        reader
+    }
+
+    /// What git obeys of the user's own configuration for every repository of the machine: its files, and folders of hooks
+    /// with an absolute path.
+    pub fn everywhere(&self) -> impl Iterator<Item = &PathBuf> {
+        let hooks = self.own.hooks.iter().filter(|folder| folder.is_absolute());
+        hooks.chain(&self.own.files)
+    }
+
+    /// Where the repository with the git directory `git` and the working directory `work` finds hooks and further configuration.
+    /// `common` is where its configuration is: `git`, but for linked worktrees.
+    ///
+    /// Shape: absolute paths that may hold `..` and links, whether anything is there or not. Of a folder of hooks that holds
+    /// `work`, only what git runs from there.
+    /// Limits: 64 files, each included through at most ten others. What `%(prefix)` names is omitted: git itself is there.
+    pub fn of_repository(&self, git: &Path, common: &Path, work: &Path) -> Vec<PathBuf> {
+        let names = self.read_all(&[common.join("config"), git.join("config.worktree")]);
+        let works = names.works.iter().map(|work| git.join(work));
+        let works: Vec<PathBuf> = works.chain([work.to_owned()]).collect();
+        let hooks = self.own.hooks.iter().chain(&names.hooks);
+        let folders =
+            hooks.flat_map(|folder| works.iter().map(move |work| (work.join(folder), work)));
+        let mut found = names.files.clone();
+        for (folder, work) in folders {
+            match normal(work).starts_with(normal(&folder)) {
+                true => found.extend(hooks_in(&folder)),
+                false => found.push(folder),
+            }
+        }
+        found
+    }
+
+    fn read_all(&self, files: &[PathBuf]) -> GitNames {
+        let mut names = GitNames::default();
+        let mut pending: VecDeque<(PathBuf, usize)> =
+            files.iter().map(|file| (file.clone(), 0)).collect();
+        let mut known: HashSet<PathBuf> = files.iter().cloned().collect();
+        let mut left = FILES_MAX;
+        while let Some((file, depth)) = pending.pop_front() {
+            let Some(text) = (self.read)(&file) else {
+                continue;
+            };
+            let n_known = names.files.len();
+            for setting in settings(&text) {
+                self.note(&setting, &file, &mut names);
+            }
+            for included in &names.files[n_known..] {
+                if depth < DEPTH_MAX && left > 0 && known.insert(included.clone()) {
+                    left -= 1;
+                    pending.push_back((included.clone(), depth + 1));
+                }
+            }
+        }
+        names
+    }
+
+    /// Notes what a setting of `file` names.
+    fn note(&self, setting: &GitSetting, file: &Path, names: &mut GitNames) {
+        let Some(path) = setting.value.as_deref().and_then(|value| self.path(value)) else {
+            return;
+        };
+        let name = setting.name.as_str();
+        let is_conditional = name.starts_with("includeif.") && name.ends_with(".path");
+        match name {
+            "core.hookspath" => names.hooks.push(path),
+            "core.worktree" => names.works.push(path),
+            _ if is_conditional || name == "include.path" => {
+                let beside = file.parent().unwrap_or(file);
+                names.files.push(beside.join(path));
+            }
+            _ => {}
+        }
+    }
+
+    /// The path a value stands for; `None` when it names nothing, or what git itself brought.
+    fn path(&self, value: &str) -> Option<PathBuf> {
+        let value = value.strip_prefix(":(optional)").unwrap_or(value);
+        if value.is_empty() || value.starts_with("%(prefix)/") {
+            return None;
+        }
+        let Some(rest) = value.strip_prefix('~') else {
+            return Some(value.into());
+        };
+        let (user, below) = rest.split_once('/').unwrap_or((rest, ""));
+        Some(self.home_of(user)?.join(below.trim_start_matches('/')))
+    }
+
+    /// The home directory of a user of the machine; the user's own without a name. One that the machine does not list has it
+    /// beside the user's own.
+    fn home_of(&self, name: &str) -> Option<PathBuf> {
+        let own = self.user.home.as_ref();
+        if name.is_empty() {
+            return own.cloned();
+        }
+        let users = (self.read)(Path::new(USERS_FILE)).unwrap_or_default();
+        let mut homes = users.lines().filter_map(|line| {
+            let mut fields = line.split(':');
+            (fields.next()? == name).then(|| fields.nth(4))?
+        });
+        let listed = homes.next().map(PathBuf::from);
+        listed.or_else(|| Some(own?.with_file_name(name)))
+    }
+}
+
+/// What git runs from a folder of hooks, whether it is there or not.
+fn hooks_in(folder: &Path) -> impl Iterator<Item = PathBuf> {
+    HOOKS.iter().map(|hook| folder.join(hook))
+}
+
+#[cfg(test)]
+mod tests;
