@@ -244,6 +244,58 @@ fn versions_in_a_bundle_are_counted_by_their_tags() {
     }
 }
 
+/// The tag in a bundle is the word of who made it: an older build under a later tag is a downgrade, and hides no release.
+#[test]
+fn a_tag_that_a_bundle_invented_counts_for_nothing() {
+    let Some(registry) = DockerRegistry::start(false) else {
+        return;
+    };
+    let host = format!("127.0.0.1:{}", registry.port);
+    let product = |tag: &str| {
+        let product = Product::new();
+        product.configure(&format!(
+            "[[plugins.registries]]\nhost = \"{host}\"\nplain_http = true\nprivate = true\n"
+        ));
+        product.file(
+            "old.wasm",
+            with_section(&wanting(WANTS), "version", b"1.1.0"),
+        );
+        product.file(
+            "new.wasm",
+            with_section(&wanting(WANTS_MORE), "version", b"1.2.0"),
+        );
+        for (file, tag) in [("old.wasm", "1.1.0"), ("new.wasm", "1.2.0")] {
+            product.plugin_json(&["publish", file, &format!("{host}/org/x:{tag}")]);
+        }
+        product.plugin_json(&["add", &format!("{host}/org/x:{tag}")]);
+        product
+    };
+    let old = product("1.1.0");
+    let yes = ["sync", "--from", "b", "--yes"];
+    let told = [
+        "its component says",
+        "1.1.0",
+        "later version 1.2.0",
+        "--accept downgrade",
+    ];
+    // A tag that nobody offers, and one that stands for another release.
+    for tag in ["9.9.9", "1.2.0"] {
+        let mut bundle = bundled(&old, "b");
+        let (from, to) = (b"org/x:1.1.0", format!("org/x:{tag}"));
+        let at = bundle.windows(from.len()).position(|some| some == from);
+        let at = at.unwrap();
+        bundle[at..at + to.len()].copy_from_slice(to.as_bytes());
+        let there = product("1.2.0");
+        there.file("b", &bundle);
+        let before = there.lock_text();
+        there.refuses(&yes, 5, &told);
+        assert_eq!(there.lock_text(), before);
+        there.plugin_json(&[&yes[..], &["--accept", "downgrade"]].concat());
+        let outdated = there.plugin_json(&["outdated"]);
+        assert_eq!(outdated[0]["newest"], "1.2.0", "{tag}: {outdated}");
+    }
+}
+
 #[test]
 fn a_bundle_that_was_changed_is_refused() {
     let here = with_notes(WANTS);

@@ -22,6 +22,7 @@ mod registry;
 mod releases;
 mod remove;
 mod revoke;
+mod said;
 mod search;
 mod sign;
 mod suggest;

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
+use semver::Version;
 use url::Url;
 use zeph_artifact::index::{
     INDEX_BYTES_MAX, INDEX_SIGNATURE_BYTES_MAX, Index, IndexError, IndexMark, IndexTrust,
@@ -141,13 +142,17 @@ impl<'a> IndexReader<'a> {
     }
 }
 
-/// Why the publisher of a plugin withdrew it, where one of these indexes says so.
-pub(super) fn yanked(indexes: &[OpenedIndex], plugin: &LockedPlugin) -> Option<String> {
+/// Why the publisher of a plugin withdrew it, where one of these indexes says so of its component or of `version`.
+pub(super) fn yanked(
+    indexes: &[OpenedIndex],
+    plugin: &LockedPlugin,
+    version: Option<&Version>,
+) -> Option<String> {
     let place = plugin.source()?.place();
     let mut listed = indexes
         .iter()
         .filter_map(|opened| opened.index.plugin_at(&place));
-    let reason = listed.find_map(|listed| listed.yanked(plugin.version(), plugin.pin.wasm));
+    let reason = listed.find_map(|listed| listed.yanked(version, plugin.pin.wasm));
     reason.map(str::to_owned)
 }
 

@@ -7,7 +7,7 @@ use zeph_plugins::manage::sync::SyncFolder;
 use super::display::{self, Page};
 use super::indexes::{IndexReader, OpenedIndex, yanked};
 use super::registry::Transfer;
-use super::releases::{self, Release};
+use super::releases::{self, PinnedRelease, Release};
 use super::{folder, update};
 use crate::cli::args::Json;
 use crate::cli::context::{self, Context};
@@ -29,14 +29,15 @@ struct Row {
 pub(super) fn run(context: &Context, json: Json) -> Result<Exit, CliError> {
     let config = context.config()?;
     super::must_be_on(&config)?;
-    let lock = SyncFolder::open(folder(&config)?)?.lock()?;
+    let folder = SyncFolder::open(folder(&config)?)?;
+    let lock = folder.lock()?;
     context::block_on(async {
         let transfer = Transfer::new(context.quiet);
         let reader = IndexReader::new(context, &config, &transfer)?;
         let (indexes, mut problems) = reader.all().await;
         let mut rows = Vec::new();
         for locked in lock.plugins() {
-            rows.push(row(context, &reader, locked, &indexes).await);
+            rows.push(row(context, (&reader, &folder), locked, &indexes).await);
         }
         match json.json {
             true => print_json(&rows),
@@ -55,22 +56,25 @@ pub(super) fn run(context: &Context, json: Json) -> Result<Exit, CliError> {
 
 async fn row(
     context: &Context,
-    reader: &IndexReader<'_>,
+    (reader, folder): (&IndexReader<'_>, &SyncFolder),
     locked: &LockedPlugin,
     indexes: &[OpenedIndex],
 ) -> Row {
     let mut row = Row {
         newest: None,
         has_moved: false,
-        yanked: yanked(indexes, locked),
+        yanked: yanked(indexes, locked, locked.version()),
         problem: None,
         locked: locked.clone(),
     };
-    match releases::all(&reader.registries, locked, indexes).await {
-        Ok(releases) => {
-            row.newest = releases::newest(&releases, locked).cloned();
+    match offered(reader, folder, locked, indexes).await {
+        Ok((releases, pinned)) => {
+            row.newest = releases::newest(&releases, &pinned).cloned();
             if row.newest.is_none() {
-                context.notes(releases::passed_over(&releases, locked).as_slice());
+                context.notes(releases::passed_over(&releases, &pinned).as_slice());
+            }
+            if row.yanked.is_none() {
+                row.yanked = yanked(indexes, locked, pinned.version().as_ref());
             }
         }
         Err(error) => row.problem = Some(of_plugin(locked, error)),
@@ -82,6 +86,18 @@ async fn row(
         }
     }
     row
+}
+
+/// What its source offers, and how what is pinned counts among it.
+async fn offered<'a>(
+    reader: &IndexReader<'_>,
+    folder: &SyncFolder,
+    locked: &'a LockedPlugin,
+    indexes: &[OpenedIndex],
+) -> Result<(Vec<Release>, PinnedRelease<'a>), CliError> {
+    let releases = releases::all(&reader.registries, locked, indexes).await?;
+    let pinned = PinnedRelease::of(&reader.registries, folder, locked, &releases).await?;
+    Ok((releases, pinned))
 }
 
 /// An error with the plugin it is about.

@@ -6,8 +6,10 @@ use zeph_artifact::reference::{ArtifactSource, Reference};
 use zeph_artifact::registry::Registries;
 use zeph_core::id::Digest;
 use zeph_plugins::lock::{LockedPlugin, PluginSource, version_of_tag};
+use zeph_plugins::manage::sync::SyncFolder;
 
 use super::indexes::OpenedIndex;
+use super::said::said;
 use super::search::tag;
 use super::vouching::mistagged;
 use crate::cli::error::CliError;
@@ -83,28 +85,74 @@ fn of_url(listed: &IndexedVersion) -> Option<Release> {
     })
 }
 
-/// The newest release after what is pinned that was not withdrawn. Releases are counted by their tags or as an index lists them, and so is what
-/// is pinned, whatever its author calls it. A tag that is offered no longer may have been a mistake: then what was signed counts, where that is
-/// the earlier version.
-pub(super) fn newest<'a>(releases: &'a [Release], locked: &LockedPlugin) -> Option<&'a Release> {
-    let tagged = locked.source().and_then(PluginSource::tagged_version);
-    let current = match (listed_version(releases, locked), tagged) {
-        (Some(listed), _) => Some(listed),
-        (None, Some(tagged)) => Some(match signed(locked) {
-            Some(signed) if !is_offered(releases, &tagged) => tagged.min(signed.clone()),
+/// What is pinned, and how its version counts among the releases that its source offers.
+#[derive(Debug)]
+pub(super) struct PinnedRelease<'a> {
+    locked: &'a LockedPlugin,
+    /// What was signed; of what nobody signed, what its component says.
+    word: Option<Version>,
+    /// Whether the tag that it was had by counts: it is offered and stands for it, or its version is that of `word`, if there is one.
+    has_good_tag: bool,
+}
+
+impl<'a> PinnedRelease<'a> {
+    /// Asks the registry what the tag stands for only where it is of another version than the component.
+    ///
+    /// Errors: the registry does not say, or the reference in the lock is none.
+    pub(super) async fn of(
+        registries: &Registries,
+        folder: &SyncFolder,
+        locked: &'a LockedPlugin,
+        releases: &[Release],
+    ) -> Result<Self, CliError> {
+        let tagged = tagged(locked);
+        let word = match signed(locked) {
+            Some(signed) => Some(signed.clone()),
+            None => tagged.as_ref().and_then(|_| said(folder, locked)),
+        };
+        let has_good_tag = match (&tagged, &word) {
+            (Some(tagged), Some(word)) if tagged.cmp_precedence(word).is_ne() => {
+                is_offered(releases, tagged) && stands(registries, locked).await?
+            }
+            _ => true,
+        };
+        Ok(Self {
+            locked,
+            word,
+            has_good_tag,
+        })
+    }
+
+    /// The version that counts where no index lists it: that of its tag, unless the tag may have been a mistake or is somebody's invention;
+    /// then the earlier one of tag and component.
+    pub(super) fn version(&self) -> Option<Version> {
+        let Some(tagged) = tagged(self.locked) else {
+            return self.locked.version().cloned();
+        };
+        Some(match &self.word {
+            Some(word) if !self.has_good_tag => tagged.min(word.clone()),
             _ => tagged,
-        }),
-        (None, None) => locked.version().cloned(),
-    };
+        })
+    }
+}
+
+/// The newest release after what is pinned that was not withdrawn. Releases are counted by their tags or as an index lists them, and so is what
+/// is pinned, whatever its author calls it.
+pub(super) fn newest<'a>(
+    releases: &'a [Release],
+    pinned: &PinnedRelease<'_>,
+) -> Option<&'a Release> {
+    let current = listed_version(releases, pinned.locked).or_else(|| pinned.version());
     newest_after(releases, current.as_ref())
 }
 
 /// That [`newest`] counts from a tag that is later than what was signed, and what is offered between the two, in one sentence. Whether that
 /// is newer than what is pinned shows only the signature of the release: its publisher may have set a wrong tag once, or may not count.
-pub(super) fn passed_over(releases: &[Release], locked: &LockedPlugin) -> Option<String> {
+pub(super) fn passed_over(releases: &[Release], pinned: &PinnedRelease<'_>) -> Option<String> {
+    let locked = pinned.locked;
     let signed = signed(locked)?;
-    let tagged = locked.source()?.tagged_version()?;
-    if listed_version(releases, locked).is_some() || !is_offered(releases, &tagged) {
+    let tagged = tagged(locked)?;
+    if listed_version(releases, locked).is_some() || !pinned.has_good_tag {
         return None;
     }
     let is_before = |release: &&Release| {
@@ -117,6 +165,28 @@ pub(super) fn passed_over(releases: &[Release], locked: &LockedPlugin) -> Option
     Some(format!(
         "plugin `{name}`: {mistagged}; its source offers {version}, too: `zeph-host plugin update {name} --to {version}` shows the difference"
     ))
+}
+
+/// The version of the tag that a plugin was had by.
+fn tagged(locked: &LockedPlugin) -> Option<Version> {
+    locked.source().and_then(PluginSource::tagged_version)
+}
+
+/// Whether the tag that a plugin was had by stands for it.
+async fn stands(registries: &Registries, locked: &LockedPlugin) -> Result<bool, CliError> {
+    let Some(PluginSource::Registry {
+        reference,
+        manifest,
+    }) = locked.source()
+    else {
+        return Ok(false);
+    };
+    let reference: Reference = reference.parse()?;
+    let Some(tag) = reference.tag() else {
+        return Ok(false);
+    };
+    let now = registries.manifest(&reference.tagged(tag)?).await?;
+    Ok(now.digest == *manifest)
 }
 
 /// The version of what is pinned, as an index lists it.
@@ -164,7 +234,7 @@ mod tests {
 
     use zeph_plugins::lock::{Lock, LockedPlugin, version_of_tag};
 
-    use super::{Release, newest, newest_after, of_tag, passed_over};
+    use super::{PinnedRelease, Release, newest, newest_after, of_tag, passed_over};
 
     fn release(text: &str, yanked: bool) -> Release {
         let source = format!("registry.example.org/team/notes:{text}");
@@ -229,7 +299,7 @@ mod tests {
     fn what_is_pinned_is_counted_by_its_tag_or_as_an_index_lists_it() {
         let newest = |tag: &str, version: &str, releases: &[Release]| {
             let locked = locked(tag, version, "");
-            let newest = newest(releases, &locked)?;
+            let newest = newest(releases, &pinned(&locked, Some(version), true))?;
             newest.version.as_ref().map(ToString::to_string)
         };
         let mut releases = vec![release("1.0.0", false), release("1.2.0", false)];
@@ -255,6 +325,8 @@ mod tests {
             ("10.0.0", "1.0.0", "1.0.0 1.1.0", Some("1.1.0"), None),
             ("10.0.0", "1.0.0", "1.1.0 -10.0.0", Some("1.1.0"), None),
             ("10.0.0", "1.1.0", "1.0.0 1.1.0", None, None),
+            // It stands for something else now.
+            ("10.0.0", "1.0.0", "1.1.0 ~10.0.0", Some("10.0.0"), None),
             // It is still there.
             ("10.0.0", "1.0.0", "1.1.0 10.0.0", None, Some("1.1.0")),
             ("10.0.0", "1.1.0", "1.0.0 10.0.0", None, None),
@@ -272,20 +344,43 @@ mod tests {
             ("1.0.0", "2.0.0", "1.0.0 1.1.0", Some("1.1.0"), None),
             ("1.0.0", "2.0.0", "1.1.0", Some("1.1.0"), None),
         ] {
-            let releases = offered.split(' ').map(|text| match text.strip_prefix('-') {
-                Some(yanked) => release(yanked, true),
-                None => release(text, false),
-            });
-            let releases: Vec<Release> = releases.collect();
-            let locked = locked(tag, version, signer);
-            let newest = newest(&releases, &locked);
-            let newest = newest.and_then(|newest| newest.version.as_ref());
-            let newest = newest.map(ToString::to_string);
-            assert_eq!(newest.as_deref(), expect, "{tag} {version}: {offered}");
-            let told = passed_over(&releases, &locked);
-            let to = between.map(|between| format!("update notes --to {between}`"));
-            assert_eq!(told.is_some(), to.is_some(), "{told:?}");
-            assert!(told.unwrap_or_default().contains(&to.unwrap_or_default()));
+            // Whether somebody signed it or its component says so: only of what was signed it is told.
+            for (signer, pinned_version) in [(signer, version), ("", tag)] {
+                let (releases, is_good) = releases(offered, tag);
+                let locked = locked(tag, pinned_version, signer);
+                let pinned = pinned(&locked, Some(version), is_good);
+                let newest = newest(&releases, &pinned);
+                let newest = newest.and_then(|newest| newest.version.as_ref());
+                let newest = newest.map(ToString::to_string);
+                assert_eq!(newest.as_deref(), expect, "{tag} {version}: {offered}");
+                let told = passed_over(&releases, &pinned);
+                let between = between.filter(|_| !signer.is_empty());
+                let to = between.map(|between| format!("update notes --to {between}`"));
+                assert_eq!(told.is_some(), to.is_some(), "{told:?}");
+                assert!(told.unwrap_or_default().contains(&to.unwrap_or_default()));
+            }
+        }
+    }
+
+    /// Those of a list, of which `-` was withdrawn and `~` is a tag that stands for something else now; and whether `tag` counts among them.
+    fn releases(offered: &str, tag: &str) -> (Vec<Release>, bool) {
+        let of = |text: &str| match text.strip_prefix('-') {
+            Some(yanked) => release(yanked, true),
+            None => release(text.trim_start_matches('~'), false),
+        };
+        let is_good = offered.split(' ').any(|text| text == tag);
+        (offered.split(' ').map(of).collect(), is_good)
+    }
+
+    fn pinned<'a>(
+        locked: &'a LockedPlugin,
+        word: Option<&str>,
+        has_good_tag: bool,
+    ) -> PinnedRelease<'a> {
+        PinnedRelease {
+            locked,
+            word: word.and_then(version_of_tag),
+            has_good_tag,
         }
     }
 

@@ -1,10 +1,13 @@
 //! `zeph-host plugin sync`: makes the folder of plugins match its lock, from where the lock says or from a bundle.
 
+use std::collections::BTreeMap;
+
+use semver::Version;
 use serde_json::{Value, json};
 use zeph_artifact::bundle::Bundle;
 use zeph_config::Config;
 use zeph_plugins::diff::UpdateRisk;
-use zeph_plugins::lock::{Lock, LockedPlugin};
+use zeph_plugins::lock::{Lock, LockedPlugin, version_of_tag};
 use zeph_plugins::manage::ManageError;
 use zeph_plugins::manage::sync::{
     Adoption, AdoptionItem, SyncAction, SyncFolder, SyncItem, SyncPlan,
@@ -17,7 +20,7 @@ use super::indexes::{IndexReader, OpenedIndex, yanked};
 use super::registry::Transfer;
 use super::supply::{self, Supplied, Supply};
 use super::vouching::Voucher;
-use super::{consent, folder, update};
+use super::{consent, folder, said, update};
 use crate::cli::args::PluginSync;
 use crate::cli::context::{self, Context};
 use crate::cli::error::CliError;
@@ -68,7 +71,8 @@ pub(super) fn run(context: &Context, options: &PluginSync) -> Result<Exit, CliEr
         let (adoption, refused) = match &supply {
             Supply::Bundle(bundle) if !options.locked => {
                 let yanked = bundled_indexes(bundle, &reader, context).await;
-                adoption(&own, (bundle, &supply), &voucher, &yanked).await?
+                let there = (&own, &folder);
+                adoption(context, there, (bundle, &supply), &voucher, &yanked).await?
             }
             _ => (Adoption::default(), Vec::new()),
         };
@@ -91,7 +95,8 @@ pub(super) fn run(context: &Context, options: &PluginSync) -> Result<Exit, CliEr
 
 /// What the lock of a bundle pins that the one of the folder does not, and what of that is refused. Nothing of it counts yet.
 async fn adoption(
-    own: &Lock,
+    context: &Context,
+    (own, folder): (&Lock, &SyncFolder),
     (bundle, supply): (&Bundle, &Supply),
     voucher: &Voucher<'_>,
     indexes: &[OpenedIndex],
@@ -99,25 +104,43 @@ async fn adoption(
     let path = std::path::Path::new("zeph.lock (of the bundle)");
     let lock = Lock::parse(bundle.lock(), path).map_err(ManageError::from)?;
     let (mut news, mut refused) = (Vec::new(), Vec::new());
+    let mut words = BTreeMap::new();
     for theirs in Adoption::of_other(own, &lock) {
         match found(theirs, supply, voucher).await {
-            Ok(new) => news.push(new),
+            Ok((new, said)) => {
+                words.extend(said.map(|said| (new.name.clone(), said)));
+                news.push(new);
+            }
             Err(problem) => refused.push(Done::refused(own, theirs, problem)),
         }
     }
-    let yanked = |plugin: &LockedPlugin| yanked(indexes, plugin);
-    let adoption = Adoption::between(own, &news, now_ms(), yanked)?;
+    let yanked = |plugin: &LockedPlugin| {
+        let versions = [plugin.version(), words.get(&plugin.name)];
+        let mut versions = versions.into_iter();
+        versions.find_map(|version| yanked(indexes, plugin, version))
+    };
+    let mut adoption = Adoption::between(own, &news, now_ms(), yanked)?;
+    for item in &mut adoption.items {
+        let Some(word) = words.get(&item.new.name) else {
+            continue;
+        };
+        said::warn_of_downgrade(item, word, |old| said::said(folder, old));
+        let told = said::differs(&item.new, word);
+        let told = told.map(|told| format!("plugin `{}`: {told}", item.new.name));
+        context.notes(told.as_slice());
+    }
     Ok((adoption, refused))
 }
 
-/// A plugin of a bundle with the version and the signer that were found of its component: what its lock says of them is nobody's word.
+/// A plugin of a bundle with the version and the signer that were found of its component, and the version that it says: what its lock says of
+/// them is nobody's word.
 ///
 /// Errors: the component is missing from the bundle, is not a plugin, is refused, or does not match the bundle's lock.
 async fn found(
     theirs: &LockedPlugin,
     supply: &Supply,
     voucher: &Voucher<'_>,
-) -> Result<LockedPlugin, CliError> {
+) -> Result<(LockedPlugin, Option<Version>), CliError> {
     let name = &theirs.name;
     let supplied = supply.get(theirs, voucher.policy()).await?;
     let vouched = voucher.vouched(name, theirs.source(), &supplied).await?;
@@ -133,10 +156,12 @@ async fn found(
         )));
     }
     let source = theirs.source().cloned();
-    Ok(LockedPlugin {
+    let said = good.about.version.as_deref().and_then(version_of_tag);
+    let new = LockedPlugin {
         provenance: source.map(|source| update::provenance(source, None, &vouched)),
         ..theirs.clone()
-    })
+    };
+    Ok((new, said))
 }
 
 /// The indexes of a bundle that this machine trusts. Others only say what nobody here asked for.

@@ -17,7 +17,7 @@ use zeph_store::Store;
 use super::display::{self, Page};
 use super::indexes::IndexReader;
 use super::registry::Transfer;
-use super::releases::{self, Release};
+use super::releases::{self, PinnedRelease, Release};
 use super::supply::{self, Supplied};
 use super::vouching::{Vouched, Voucher, pinned};
 use super::{consent, folder};
@@ -45,7 +45,7 @@ pub(super) fn run(context: &Context, options: &PluginUpdate) -> Result<Exit, Cli
     context::block_on(async {
         let transfer = Transfer::new(context.quiet);
         let reader = IndexReader::new(context, &config, &transfer)?;
-        let next = next(context, &reader, &old, options).await;
+        let next = next(context, (&reader, &folder), &old, options).await;
         transfer.end();
         let Some(next) = next? else {
             nothing_newer(&old, options.json.json)?;
@@ -81,7 +81,7 @@ fn old(context: &Context, folder: &Path, name: &str) -> Result<LockedPlugin, Cli
 /// What it is to be updated to; `None` when it is what its source offers.
 async fn next(
     context: &Context,
-    reader: &IndexReader<'_>,
+    (reader, folder): (&IndexReader<'_>, &SyncFolder),
     old: &LockedPlugin,
     options: &PluginUpdate,
 ) -> Result<Option<NextPlugin>, CliError> {
@@ -102,7 +102,7 @@ async fn next(
     let releases = releases::all(&reader.registries, old, &indexes).await?;
     let release = match &options.to {
         Some(to) => Some(asked_for(&releases, old, to)?.clone()),
-        None => newest(context, &reader.registries, old, &releases).await?,
+        None => newest(context, (&reader.registries, folder), old, &releases).await?,
     };
     let Some(release) = release else {
         return Ok(None);
@@ -152,14 +152,15 @@ fn of_file(
 /// The newest release, else what its tag stands for by now.
 async fn newest(
     context: &Context,
-    registries: &Registries,
+    (registries, folder): (&Registries, &SyncFolder),
     old: &LockedPlugin,
     releases: &[Release],
 ) -> Result<Option<Release>, CliError> {
-    if let Some(newest) = releases::newest(releases, old) {
+    let pinned = PinnedRelease::of(registries, folder, old, releases).await?;
+    if let Some(newest) = releases::newest(releases, &pinned) {
         return Ok(Some(newest.clone()));
     }
-    context.notes(releases::passed_over(releases, old).as_slice());
+    context.notes(releases::passed_over(releases, &pinned).as_slice());
     moved(registries, old).await
 }
 

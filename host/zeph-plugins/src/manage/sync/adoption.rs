@@ -1,5 +1,5 @@
 //! Taking over pins from a lock that another user wrote, such as that of a bundle: nothing of it counts before a person agreed. What it says of
-//! versions and signers is replaced before, by what was found of the components.
+//! versions and signers is replaced before, by what was found of the components; its tags, which nothing here can prove, are compared with that.
 
 use zeph_core::id::{Pin, PluginId};
 
