@@ -62,6 +62,22 @@ pub enum Revoke {
     Pin(Pin),
 }
 
+/// What becomes of grants that are to count for another pin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OldGrants {
+    /// They count for that one alone.
+    Go,
+    /// They count for what they were given to as well: somebody else may use it. One for a single call goes all the same, and stays one.
+    Stay,
+}
+
+impl OldGrants {
+    /// Whether `grant` stays.
+    pub(crate) fn stays(self, grant: &GrantRecord) -> bool {
+        self == Self::Stay && !grant.is_once()
+    }
+}
+
 /// The grants of one query, and the rows among them that cannot be read.
 #[derive(Debug, Default)]
 pub(crate) struct ListedGrants {
@@ -225,7 +241,7 @@ impl Store {
         .await
     }
 
-    /// Lets the grants `plugin` had as `from` (`None`: as whatever it was) count for `to`; says how many moved.
+    /// Lets the grants `plugin` had as `from` (`None`: as whatever it was) count for `to`; says how many those were.
     ///
     /// Rows that cannot be read stay where they are, where they grant nothing.
     /// Errors: what the database says.
@@ -234,9 +250,10 @@ impl Store {
         plugin: PluginId,
         from: Option<Pin>,
         to: Pin,
+        old: OldGrants,
     ) -> Result<usize, StoreError> {
         self.run("rebind grants", Access::Write, move |operations| {
-            operations.rebind_grants(&plugin, from, to)
+            operations.rebind_grants(&plugin, from, to, old)
         })
         .await
     }

@@ -80,7 +80,7 @@ pub use goals::{
     TaskGraph, TaskState,
 };
 pub use grant_uses::{GrantUse, GrantUses};
-pub use grants::{GrantRecord, Revoke, UnreadableGrant};
+pub use grants::{GrantRecord, OldGrants, Revoke, UnreadableGrant};
 pub use hold::WorkHold;
 pub use indexes::SeenIndex;
 pub use logins::{LoginFolder, LoginHold, StoredLogin};

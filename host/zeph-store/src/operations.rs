@@ -28,7 +28,7 @@ use crate::defaults::OwnGrants;
 use crate::error::StoreError;
 use crate::goals::{Goal, GoalState, TaskGraph};
 use crate::grant_uses::GrantUses;
-use crate::grants::{GrantRecord, ListedGrants, Revoke};
+use crate::grants::{GrantRecord, ListedGrants, OldGrants, Revoke};
 use crate::indexes::SeenIndex;
 use crate::long_tasks::{
     LongTask, LongTaskAsker, LongTaskBounds, LongTaskClaim, LongTaskEnd, LongTaskHold,
@@ -253,8 +253,14 @@ pub(crate) trait Operations {
     }
     /// Revokes grants of a plugin, held ones too; says how many.
     fn revoke_grants(&self, plugin: &PluginId, which: &Revoke) -> Outcome<usize>;
-    /// Lets the grants of `from` (`None`: of every pin) count for `to`; says how many moved.
-    fn rebind_grants(&self, plugin: &PluginId, from: Option<Pin>, to: Pin) -> Outcome<usize>;
+    /// Lets the grants of `from` (`None`: of every pin) count for `to`; says how many those were.
+    fn rebind_grants(
+        &self,
+        plugin: &PluginId,
+        from: Option<Pin>,
+        to: Pin,
+        old: OldGrants,
+    ) -> Outcome<usize>;
 
     /// Whether the default grants of a plugin of the program count.
     fn has_defaults(&self, plugin: &PluginId) -> Outcome<bool>;

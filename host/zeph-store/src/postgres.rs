@@ -26,7 +26,7 @@ use crate::conversation::Conversation;
 use crate::defaults::OwnGrants;
 use crate::goals::{Goal, GoalState, TaskGraph};
 use crate::grant_uses::GrantUses;
-use crate::grants::{GrantRecord, ListedGrants, Revoke};
+use crate::grants::{GrantRecord, ListedGrants, OldGrants, Revoke};
 use crate::indexes::SeenIndex;
 use crate::long_tasks::{
     LongTask, LongTaskAsker, LongTaskBounds, LongTaskClaim, LongTaskEnd, LongTaskHold,
@@ -349,8 +349,14 @@ impl Operations for Transaction {
         grants::revoke(self, plugin, which)
     }
 
-    fn rebind_grants(&self, plugin: &PluginId, from: Option<Pin>, to: Pin) -> Outcome<usize> {
-        grants::rebind(self, plugin, from, to)
+    fn rebind_grants(
+        &self,
+        plugin: &PluginId,
+        from: Option<Pin>,
+        to: Pin,
+        old: OldGrants,
+    ) -> Outcome<usize> {
+        grants::rebind(self, plugin, (from, to), old)
     }
 
     fn own_grants_of_call(

@@ -21,7 +21,7 @@ use crate::caller::Owner;
 use crate::conversation::Conversation;
 use crate::goals::{Goal, GoalState, TaskGraph};
 use crate::grant_uses::GrantUses;
-use crate::grants::{GrantRecord, ListedGrants, Revoke};
+use crate::grants::{GrantRecord, ListedGrants, OldGrants, Revoke};
 use crate::indexes::SeenIndex;
 use crate::long_tasks::{
     LongTask, LongTaskAsker, LongTaskBounds, LongTaskClaim, LongTaskEnd, LongTaskHold,
@@ -345,8 +345,14 @@ impl Operations for ChainedConnection {
         Ok(grants::revoke(self, plugin, which)?)
     }
 
-    fn rebind_grants(&self, plugin: &PluginId, from: Option<Pin>, to: Pin) -> Outcome<usize> {
-        Ok(grants::rebind(self, plugin, from, to)?)
+    fn rebind_grants(
+        &self,
+        plugin: &PluginId,
+        from: Option<Pin>,
+        to: Pin,
+        old: OldGrants,
+    ) -> Outcome<usize> {
+        Ok(grants::rebind(self, plugin, (from, to), old)?)
     }
 
     fn has_defaults(&self, plugin: &PluginId) -> Outcome<bool> {

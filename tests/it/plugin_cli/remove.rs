@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 
 use super::{WANTS, WANTS_MORE, wanting};
+use crate::postgres::Server;
 use crate::product::Product;
 
 /// A product whose plugin `x` was granted a host, and a typed folder with another of that name.
@@ -119,4 +120,49 @@ fn a_removal_that_is_refused_takes_no_grant() {
     fs::remove_file(&guard).unwrap();
     let removed = product.plugin_json(&["remove", "x", "--yes"]);
     assert_eq!(removed["grants"], 1, "{removed}");
+}
+
+/// Two hosts of one store: each knows its own folder alone.
+#[test]
+fn what_other_hosts_of_a_server_may_use_stays_granted() {
+    let Some(server) = Server::of_run() else {
+        return;
+    };
+    let schema = server.schema();
+    let [one, other] = [(), ()].map(|()| {
+        let product = Product::new();
+        product.configure(&format!("[store]\nurl = \"{}\"\n", schema.url()));
+        product.file("x.wasm", wanting(WANTS));
+        product.plugin_json(&["add", "x.wasm"]);
+        product
+    });
+    let is_granted = |product: &Product| {
+        let info = product.plugin_json(&["info", "x"]);
+        info["wants"][1]["is_granted"] == true
+    };
+    other.plugin_json(&["grant", "x", "--host", "api.example.com"]);
+    assert!(is_granted(&one) && is_granted(&other));
+
+    // Another version on one of them: what was granted counts for both.
+    one.file("x.wasm", wanting(WANTS_MORE));
+    one.plugin_json(&["update", "x", "--yes"]);
+    assert!(is_granted(&one) && is_granted(&other));
+
+    one.file("x.wasm", wanting(WANTS));
+    one.plugin_json(&["update", "x", "--yes"]);
+    let removed = one.plugin(&["remove", "x", "--yes"]);
+    assert_eq!(removed.code, Some(0), "{removed:?}");
+    let told = [
+        "what plugin `x` was granted stays",
+        "api.example.com",
+        "plugin revoke x --id ",
+    ];
+    for word in told {
+        assert!(removed.stderr.contains(word), "no {word:?} in {removed:?}");
+    }
+    let told = ["no plugin is named `x`", "plugin revoke x --all"];
+    one.refuses(&["remove", "x", "--yes"], 2, &told);
+    assert!(is_granted(&other));
+    one.plugin_json(&["revoke", "x", "--all"]);
+    assert!(!is_granted(&other));
 }

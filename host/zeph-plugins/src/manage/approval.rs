@@ -23,7 +23,8 @@ pub struct ChangedPlugin {
     pub good: Arc<VettedPlugin>,
     /// What is different.
     pub changes: Changes,
-    lock: PathBuf,
+    /// The folder it is in.
+    pub folder: PathBuf,
 }
 
 /// Compares what is there now with what was accepted; `None` when it is the same.
@@ -47,8 +48,7 @@ pub fn compare(
         (_, None) => return Err(cannot("is still being loaded; try again".to_owned())),
         (_, Some(good)) => Arc::clone(good),
     };
-    let lock = lock_of(folder);
-    let Some(old) = Lock::read(&lock)?.get(name).cloned() else {
+    let Some(old) = Lock::read(&lock_of(folder))?.get(name).cloned() else {
         return Err(cannot("is not pinned; start the host once more".to_owned()));
     };
     // One that nobody signs any more is another thing to agree to, and be it the same file.
@@ -73,7 +73,7 @@ pub fn compare(
         old,
         new,
         good,
-        lock,
+        folder: folder.to_owned(),
     }))
 }
 
@@ -103,15 +103,17 @@ impl ChangedPlugin {
     ///
     /// Errors: `Meanwhile` when something else was accepted since; `Lock`. Then nothing is changed.
     pub fn accept(&self) -> Result<(), ManageError> {
-        LockFile::edit(&self.lock, |lock| match lock.get_mut(self.name()) {
-            Some(locked) if locked.pin == self.old.pin => {
-                *locked = LockedPlugin {
-                    disabled: locked.disabled,
-                    ..self.new.clone()
-                };
-                Ok(())
+        LockFile::edit(&lock_of(&self.folder), |lock| {
+            match lock.get_mut(self.name()) {
+                Some(locked) if locked.pin == self.old.pin => {
+                    *locked = LockedPlugin {
+                        disabled: locked.disabled,
+                        ..self.new.clone()
+                    };
+                    Ok(())
+                }
+                _ => Err(ManageError::Meanwhile(self.name().clone())),
             }
-            _ => Err(ManageError::Meanwhile(self.name().clone())),
         })
     }
 

@@ -4,11 +4,12 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use zeph_config::lock_of;
+use zeph_config::{Config, lock_of};
 use zeph_core::id::Pin;
 use zeph_store::{Revoke, Store, StoreError};
 
 use super::ManageError;
+use super::carrying::is_used_elsewhere;
 use super::install::removed;
 use super::names::KnownPlugin;
 use super::sync::only_one;
@@ -51,18 +52,22 @@ impl<'a> PluginRemoval<'a> {
     /// Revokes what was granted to the plugin, before anything of it is deleted: a removal that ends half-way can be made again. Says how
     /// many grants that were.
     ///
-    /// Shape:  `all` is everything that is known. Grants that count for another component of that name stay, and so do those that count for
-    ///         the same one in another folder.
+    /// Shape:  grants that count for another component of that name stay, and so do those that others may use (see
+    ///         [`is_used_elsewhere`]).
     /// Errors: [`StoreError`]; nothing is revoked.
-    pub async fn ungrant(&self, all: &[KnownPlugin], store: &Store) -> Result<usize, StoreError> {
+    pub async fn ungrant(&self, config: &Config, store: &Store) -> Result<usize, StoreError> {
         let KnownPlugin { name, folder, .. } = self.known;
-        let is_shared = all
-            .iter()
-            .any(|other| other.name == *name && other.folder != *folder && other.pin() == self.pin);
         match self.pin {
-            Some(pin) if !is_shared => store.revoke_grants(name.clone(), Revoke::Pin(pin)).await,
+            Some(pin) if !is_used_elsewhere(config, (name, pin), folder) => {
+                store.revoke_grants(name.clone(), Revoke::Pin(pin)).await
+            }
             _ => Ok(0),
         }
+    }
+
+    /// What its lock pins.
+    pub fn pin(&self) -> Option<Pin> {
+        self.pin
     }
 
     /// Deletes what is on disk. The file goes first: a host that runs would pin it again. Blocks.

@@ -5,12 +5,12 @@
 
 use zeph_core::id::{ConversationId, Pin, PluginId};
 
-use self::add::{add, move_to};
+use self::add::{add, bind_to};
 use super::transaction::{RightsGroup, Transaction};
 use super::value::{get, parsed};
 use crate::defaults::OwnGrants;
 use crate::grants::room::{NewGrant, counting};
-use crate::grants::{GrantRecord, ListedGrants, Revoke, TAKEN_MS_MAX};
+use crate::grants::{GrantRecord, ListedGrants, OldGrants, Revoke, TAKEN_MS_MAX};
 use crate::operations::{NewGrants, Outcome};
 
 mod add;
@@ -178,19 +178,19 @@ pub(super) fn release(transaction: &Transaction, grants: &[GrantRecord]) -> Outc
 pub(super) fn rebind(
     transaction: &Transaction,
     plugin: &PluginId,
-    from: Option<Pin>,
-    to: Pin,
+    (from, to): (Option<Pin>, Pin),
+    old: OldGrants,
 ) -> Outcome<usize> {
     const SQL: &str = row::grants!("plugin = $1");
     hold_plugin(transaction, plugin)?;
-    let moves = |grant: &GrantRecord| grant.pin != to && from.is_none_or(|pin| pin == grant.pin);
+    let counts = |grant: &GrantRecord| grant.pin != to && from.is_none_or(|pin| pin == grant.pin);
     let held = row::read(transaction, SQL, &[&plugin.0])?;
-    let mut n_moved = 0;
-    for grant in held.grants.iter().filter(|grant| moves(grant)) {
-        move_to(transaction, grant, to)?;
-        n_moved += 1;
+    let mut n_bound = 0;
+    for grant in held.grants.iter().filter(|grant| counts(grant)) {
+        bind_to(transaction, grant, to, old)?;
+        n_bound += 1;
     }
-    Ok(n_moved)
+    Ok(n_bound)
 }
 
 /// Orders changes of the grants of one plugin.

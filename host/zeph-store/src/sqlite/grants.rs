@@ -4,7 +4,7 @@ use rusqlite::{Connection, ToSql, params};
 use zeph_core::id::{ConversationId, Pin, PluginId};
 
 use crate::grants::room::{NewGrant, counting};
-use crate::grants::{GrantRecord, ListedGrants, Revoke, TAKEN_MS_MAX};
+use crate::grants::{GrantRecord, ListedGrants, OldGrants, Revoke, TAKEN_MS_MAX};
 use crate::operations::NewGrants;
 
 mod add;
@@ -127,15 +127,15 @@ pub(super) fn release(connection: &Connection, id: i64) -> rusqlite::Result<()> 
 pub(super) fn rebind(
     connection: &Connection,
     plugin: &PluginId,
-    from: Option<Pin>,
-    to: Pin,
+    (from, to): (Option<Pin>, Pin),
+    old: OldGrants,
 ) -> rusqlite::Result<usize> {
-    let moves = |grant: &GrantRecord| grant.pin != to && from.is_none_or(|pin| pin == grant.pin);
+    let counts = |grant: &GrantRecord| grant.pin != to && from.is_none_or(|pin| pin == grant.pin);
     let held = row::read(connection, "plugin = ?1", &[&plugin.0])?;
-    let mut n_moved = 0;
-    for grant in held.grants.iter().filter(|grant| moves(grant)) {
-        add::move_to(connection, grant, to)?;
-        n_moved += 1;
+    let mut n_bound = 0;
+    for grant in held.grants.iter().filter(|grant| counts(grant)) {
+        add::bind_to(connection, grant, to, old)?;
+        n_bound += 1;
     }
-    Ok(n_moved)
+    Ok(n_bound)
 }

@@ -15,7 +15,7 @@ use zeph_plugins::manage::holdings::Holdings;
 use zeph_plugins::manage::install::{self, InstallTarget, Replace};
 use zeph_plugins::manage::sync::{SeenPlugin, SyncFolder};
 use zeph_plugins::manage::wishes::{self, WrittenRequests};
-use zeph_plugins::manage::{ManageError, names, selection, source, trial};
+use zeph_plugins::manage::{ManageError, carrying, names, selection, source, trial};
 use zeph_plugins::refusal::grant_command;
 use zeph_plugins::set::{PluginStanding, Status, VettedPlugin};
 use zeph_plugins::signature::FoundSignatures;
@@ -182,9 +182,8 @@ async fn write(host: &Host, addition: &Addition, manifest: &Manifest) -> Result<
     let pin = pin.ok_or_else(|| ManageError::Meanwhile(name.clone()))?;
     let folder = &host.config().plugins.folders[standing.folder_idx];
     let WrittenRequests { old, new } = wishes::write(folder, name, manifest, Some(pin))?;
-    let store = host.store();
-    store.rebind_grants(name.clone(), Some(old), new).await?;
-    Ok(())
+    let place = (host.config(), host.store());
+    Ok(carrying::carry(place, folder, name, (old, new)).await?)
 }
 
 /// Reads a component that was named on the command line.

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use zeph_core::id::PluginId;
 use zeph_plugins::manage::approval::{self, ChangedPlugin};
+use zeph_plugins::manage::carrying;
 use zeph_plugins::manage::holdings::Holdings;
 use zeph_plugins::manage::names;
 use zeph_store::GrantRecord;
@@ -115,14 +116,13 @@ fn agreed(approval: &ChangedPlugin, typed: &PluginApprove) -> bool {
 /// Pins what was compared and carries the grants over. The pin first: a failure after it costs grants and gives none.
 pub(super) async fn accept(host: &Host, approval: &ChangedPlugin) -> Result<(), CliError> {
     approval.accept()?;
-    let name = approval.name().clone();
-    let (old, new) = (approval.old.pin, approval.new.pin);
-    let rebound = host.store().rebind_grants(name, Some(old), new).await;
-    rebound.map_err(|error| {
+    let pins = (approval.old.pin, approval.new.pin);
+    let place = (host.config(), host.store());
+    let carried = carrying::carry(place, &approval.folder, approval.name(), pins).await;
+    carried.map_err(|error| {
         CliError::from(error)
             .hint("the plugin is approved, and what it was granted has to be granted again")
-    })?;
-    Ok(())
+    })
 }
 
 fn print(

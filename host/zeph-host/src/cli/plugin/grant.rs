@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use zeph_config::{Config, StoreLocation, lock_of};
 use zeph_plugins::manage::selection::{self, GrantSelection, RequestedItem, SelectionContext};
 use zeph_plugins::manage::wishes::{self, WrittenRequests};
-use zeph_plugins::manage::{ManageError, names};
+use zeph_plugins::manage::{ManageError, carrying, names};
 use zeph_plugins::refusal::grant_command;
 use zeph_plugins::rights;
 use zeph_plugins::set::{PluginStanding, Status, VettedPlugin};
@@ -202,8 +202,8 @@ async fn wishing(
     let folder = &host.config().plugins.folders[standing.folder_idx];
     let name = &standing.name;
     let WrittenRequests { old, new } = wishes::write(folder, name, manifest, Some(good.pin))?;
-    let store = host.store();
-    store.rebind_grants(name.clone(), Some(old), new).await?;
+    let place = (host.config(), host.store());
+    carrying::carry(place, folder, name, (old, new)).await?;
     let lock = lock_of(folder);
     context.notes(&[format!(
         "plugin `{name}` came without a manifest; the requests that you added are in `{}`",

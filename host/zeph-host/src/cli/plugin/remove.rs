@@ -1,9 +1,10 @@
 //! `zeph-host plugin remove`: deletes a plugin, its pin and its grants.
 
 use serde_json::{Value, json};
-use zeph_config::Config;
+use zeph_config::{Config, StoreLocation};
 use zeph_core::id::PluginId;
 use zeph_plugins::manage::ManageError;
+use zeph_plugins::manage::carrying::is_used_elsewhere;
 use zeph_plugins::manage::forget::{PluginRemoval, RemovedPlugin};
 use zeph_plugins::manage::names::{self, KnownPlugin};
 use zeph_plugins::record::Records;
@@ -28,9 +29,14 @@ pub(super) fn run(context: &Context, options: &ConfirmedPlugin) -> Result<Exit, 
             context::block_on(async {
                 let name = PluginId(options.name.clone());
                 let grants = store.list_grants(Some(name.clone())).await?;
-                match grants.is_empty() {
-                    true => Err(error.into()),
-                    false => revoke(&store, &name, &grants, options).await,
+                match (grants.is_empty(), &config.store) {
+                    (true, _) => Err(error.into()),
+                    // Here nobody has it; what other hosts have is not known.
+                    (false, StoreLocation::Server(_)) => Err(CliError::from(error).hint(format!(
+                        "other hosts of the store may use what it was granted; `{} plugin revoke {name} --all` revokes it for all of them",
+                        context.program()
+                    ))),
+                    (false, _) => revoke(&store, &name, &grants, options).await,
                 }
             })
         }
@@ -45,34 +51,63 @@ fn remove(
     options: &ConfirmedPlugin,
 ) -> Result<Exit, CliError> {
     let name = &found.name;
-    if !agreed(&question(found), options.yes) {
+    if !agreed(&question(config, found), options.yes) {
         return not_agreed(name, options);
     }
     let records = Records::new(config.engine.cache_dir.as_deref());
     let store = context.store(config)?;
     let removal = PluginRemoval::begin(found)?;
     context::block_on(async {
-        let n_grants = removal.ungrant(known, &store).await?;
+        let n_grants = removal.ungrant(config, &store).await?;
         let left = store.list_grants(Some(name.clone())).await?;
+        let pin = removal.pin();
+        let (kept, left): (Vec<_>, Vec<_>) =
+            left.into_iter().partition(|grant| pin == Some(grant.pin));
         let removed = removal.delete(&records)?;
         if options.json.json {
-            print_json(name, &removed, n_grants)?;
+            print_json(name, &removed, n_grants, &kept)?;
         } else {
             let mut page = Page::new();
             page.line(0, &format!("plugin `{name}` is removed"));
             page.print()?;
         }
+        note_kept(context, name, &kept);
         note_others(context, (found, known), &left);
         Ok(Exit::Success)
     })
 }
 
-fn print_json(name: &PluginId, removed: &RemovedPlugin, n_grants: usize) -> Result<(), CliError> {
+fn print_json(
+    name: &PluginId,
+    removed: &RemovedPlugin,
+    n_grants: usize,
+    kept: &[GrantRecord],
+) -> Result<(), CliError> {
     let mut members = display::members(json!(removed));
     members.insert("name".to_owned(), json!(name));
     members.insert("removed".to_owned(), json!(true));
     members.insert("grants".to_owned(), json!(n_grants));
+    let kept: Value = kept.iter().map(display::grant_json).collect();
+    members.insert("kept".to_owned(), kept);
     display::print_json(&members.into())
+}
+
+/// Says what stays of what it was granted, because others may use it, and what revokes that.
+fn note_kept(context: &Context, name: &PluginId, kept: &[GrantRecord]) {
+    if kept.is_empty() {
+        return;
+    }
+    let ids: Vec<String> = kept
+        .iter()
+        .map(|grant| format!("--id {}", grant.id))
+        .collect();
+    let grants: Vec<String> = kept.iter().map(display::grant).collect();
+    context.notes(&[format!(
+        "what plugin `{name}` was granted stays, because other hosts of the store, or another folder, may use it ({}); once none does, `{} plugin revoke {name} {}` revokes it",
+        grants.join(", "),
+        context.program(),
+        ids.join(" ")
+    )]);
 }
 
 /// Says what has the name still: plugins in other folders, and grants that count for none of them.
@@ -171,13 +206,18 @@ fn not_agreed(name: &PluginId, options: &ConfirmedPlugin) -> Result<Exit, CliErr
     Ok(Exit::Confirm)
 }
 
-fn question(known: &KnownPlugin) -> String {
+fn question(config: &Config, known: &KnownPlugin) -> String {
     let name = &known.name;
+    let is_granted = |pin| !is_used_elsewhere(config, (name, pin), &known.folder);
+    let granted = match known.pin().is_none_or(is_granted) {
+        true => " and granted to it",
+        false => "",
+    };
     match &known.file {
         Some(file) => format!(
-            "Delete `{}`, and what was accepted of plugin `{name}` and granted to it?",
+            "Delete `{}`, and what was accepted of plugin `{name}`{granted}?",
             file.display()
         ),
-        None => format!("Forget what was accepted of plugin `{name}` and granted to it?"),
+        None => format!("Forget what was accepted of plugin `{name}`{granted}?"),
     }
 }

@@ -312,7 +312,8 @@ impl Work<'_> {
             return Ok(true);
         };
         self.folder.update(old.as_ref(), new, content)?;
-        update::carry_grants(&self.store, old.as_ref(), new).await?;
+        let place = (self.config, &self.store);
+        update::carry_grants(place, &self.folder, old.as_ref(), new).await?;
         Ok(true)
     }
 

@@ -6,11 +6,12 @@ use semver::Version;
 use serde_json::json;
 use zeph_artifact::reference::{ArtifactSource, Reference};
 use zeph_artifact::registry::Registries;
+use zeph_config::Config;
 use zeph_plugins::diff::{self, Changes, UpdateRisk};
 use zeph_plugins::keeper::locked;
 use zeph_plugins::lock::{LockedPlugin, PluginSource, Provenance, version_of_tag};
-use zeph_plugins::manage::names;
 use zeph_plugins::manage::sync::SyncFolder;
+use zeph_plugins::manage::{carrying, names};
 use zeph_plugins::set::ManifestBy;
 use zeph_store::Store;
 
@@ -58,7 +59,7 @@ pub(super) fn run(context: &Context, options: &PluginUpdate) -> Result<Exit, Cli
         }
         let is_agreed = update.agreed(options);
         if is_agreed {
-            update.carry_out(&folder, &reader.store).await?;
+            update.carry_out((&config, &reader.store), &folder).await?;
         }
         update.print(is_agreed, options.json.json)?;
         Ok(match is_agreed {
@@ -275,10 +276,14 @@ impl Update {
         )
     }
 
-    async fn carry_out(&self, folder: &SyncFolder, store: &Store) -> Result<(), CliError> {
+    async fn carry_out(
+        &self,
+        place: (&Config, &Store),
+        folder: &SyncFolder,
+    ) -> Result<(), CliError> {
         let content = (&self.supplied.bytes[..], &self.supplied.signatures);
         folder.update(Some(&self.old), &self.new, content)?;
-        carry_grants(store, Some(&self.old), &self.new).await
+        carry_grants(place, folder, Some(&self.old), &self.new).await
     }
 
     fn print(&self, is_agreed: bool, is_json: bool) -> Result<(), CliError> {
@@ -348,19 +353,20 @@ pub(super) fn provenance(
 
 /// Lets what was granted to the old version count for the new one. The pin stands by then: a failure costs grants and gives none.
 pub(super) async fn carry_grants(
-    store: &Store,
+    place: (&Config, &Store),
+    folder: &SyncFolder,
     old: Option<&LockedPlugin>,
     new: &LockedPlugin,
 ) -> Result<(), CliError> {
     let Some(old) = old else {
         return Ok(());
     };
-    let moved = store.rebind_grants(new.name.clone(), Some(old.pin), new.pin);
-    moved.await.map_err(|error| {
+    let pins = (old.pin, new.pin);
+    let carried = carrying::carry(place, folder.path(), &new.name, pins);
+    carried.await.map_err(|error| {
         CliError::from(error)
             .hint("the plugin is updated, and what it was granted has to be granted again")
-    })?;
-    Ok(())
+    })
 }
 
 fn nothing_newer(old: &LockedPlugin, is_json: bool) -> Result<(), CliError> {

@@ -1,7 +1,7 @@
 //! Taking over pins from a lock that another user wrote, such as that of a bundle: nothing of it counts before a person agreed. What it says of
 //! versions and signers is replaced before, by what was found of the components; its tags, which nothing here can prove, are compared with that.
 
-use zeph_core::id::{Pin, PluginId};
+use zeph_core::id::PluginId;
 
 use super::by_name;
 use crate::diff::{self, Changes, UpdateRisk};
@@ -105,12 +105,6 @@ impl AdoptionItem {
             Some(changes) => changes.risks().to_vec(),
             None => self.yanked.iter().map(|_| UpdateRisk::Yanked).collect(),
         }
-    }
-
-    /// The pin that grants move from and to; `None` for a plugin that is new.
-    pub fn moved(&self) -> Option<(PluginId, Pin, Pin)> {
-        let old = self.old.as_ref()?;
-        Some((old.name.clone(), old.pin, self.new.pin))
     }
 }
 

@@ -4,9 +4,9 @@ use zeph_core::id::Pin;
 use zeph_core::lifetime::GrantLifetime;
 
 use super::row;
-use crate::grants::GrantRecord;
 use crate::grants::columns::{columns, mode_label};
 use crate::grants::room::{NewGrant, Room};
+use crate::grants::{GrantRecord, OldGrants};
 use crate::operations::Outcome;
 use crate::postgres::conversation::touch;
 use crate::postgres::transaction::Transaction;
@@ -53,23 +53,36 @@ pub(super) fn add(
     })
 }
 
-/// Binds `grant` to another pin, beside what is there already.
-pub(super) fn move_to(transaction: &Transaction, grant: &GrantRecord, to: Pin) -> Outcome<()> {
-    let moved = NewGrant {
+/// Binds `grant` to another pin, beside what is there already: it, or a copy of it.
+pub(super) fn bind_to(
+    transaction: &Transaction,
+    grant: &GrantRecord,
+    to: Pin,
+    old: OldGrants,
+) -> Outcome<()> {
+    const COPY: &str = "
+        INSERT INTO grants (plugin, wasm, tools, capability, lifetime, conversation_id, until_ms, granted_at_ms, mode)
+        SELECT plugin, $2, $3, capability, lifetime, conversation_id, until_ms, granted_at_ms, mode
+        FROM grants WHERE id = $1";
+    const MOVE: &str = "UPDATE grants SET wasm = $2, tools = $3 WHERE id = $1";
+    const DELETE: &str = "DELETE FROM grants WHERE id = $1";
+    let bound = NewGrant {
         plugin: &grant.plugin,
         pin: to,
         capability: &grant.capability,
         lifetime: grant.lifetime,
         mode: grant.mode,
     };
-    if make_room(transaction, &moved, None)?.is_some() {
-        let delete = "DELETE FROM grants WHERE id = $1";
-        return transaction.execute(delete, &[&grant.id]).map(drop);
+    let stays = old.stays(grant);
+    match (make_room(transaction, &bound, None)?.is_some(), stays) {
+        (true, true) => return Ok(()),
+        (true, false) => return transaction.execute(DELETE, &[&grant.id]).map(drop),
+        (false, _) => {}
     }
-    let set = "UPDATE grants SET wasm = $2, tools = $3 WHERE id = $1";
+    let sql = if stays { COPY } else { MOVE };
     let (wasm, tools) = (to.wasm.to_string(), to.tools.to_string());
     transaction
-        .execute(set, &[&grant.id, &wasm, &tools])
+        .execute(sql, &[&grant.id, &wasm, &tools])
         .map(drop)
 }
 

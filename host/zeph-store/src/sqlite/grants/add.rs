@@ -5,9 +5,9 @@ use zeph_core::id::Pin;
 use zeph_core::lifetime::GrantLifetime;
 
 use super::row;
-use crate::grants::GrantRecord;
 use crate::grants::columns::{columns, mode_label};
 use crate::grants::room::{NewGrant, Room};
+use crate::grants::{GrantRecord, OldGrants};
 use crate::sqlite::conversation::touch;
 
 /// Adds `grant` unless one that is there covers it, and removes those it replaces.
@@ -48,24 +48,34 @@ pub(super) fn add(
     })
 }
 
-/// Binds `grant` to another pin, beside what is there already.
-pub(super) fn move_to(
+/// Binds `grant` to another pin, beside what is there already: it, or a copy of it.
+pub(super) fn bind_to(
     connection: &Connection,
     grant: &GrantRecord,
     to: Pin,
+    old: OldGrants,
 ) -> rusqlite::Result<()> {
-    let moved = NewGrant {
+    const COPY: &str = "
+        INSERT INTO grants (plugin, wasm, tools, capability, lifetime, conversation_id, until_ms, granted_at_ms, mode)
+        SELECT plugin, ?2, ?3, capability, lifetime, conversation_id, until_ms, granted_at_ms, mode
+        FROM grants WHERE id = ?1";
+    const MOVE: &str = "UPDATE grants SET wasm = ?2, tools = ?3 WHERE id = ?1";
+    let bound = NewGrant {
         plugin: &grant.plugin,
         pin: to,
         capability: &grant.capability,
         lifetime: grant.lifetime,
         mode: grant.mode,
     };
-    if make_room(connection, &moved, None)?.is_some() {
-        return delete(connection, grant.id);
+    let stays = old.stays(grant);
+    match (make_room(connection, &bound, None)?.is_some(), stays) {
+        (true, true) => return Ok(()),
+        (true, false) => return delete(connection, grant.id),
+        (false, _) => {}
     }
+    let sql = if stays { COPY } else { MOVE };
     connection
-        .prepare_cached("UPDATE grants SET wasm = ?2, tools = ?3 WHERE id = ?1")?
+        .prepare_cached(sql)?
         .execute(params![grant.id, to.wasm.to_string(), to.tools.to_string()])
         .map(drop)
 }

@@ -10,7 +10,9 @@ use tokio::task::JoinSet;
 use zeph_core::id::ConversationId;
 use zeph_core::lifetime::{GrantLifetime, Lifetime};
 use zeph_core::policy::Mode;
-use zeph_store::{CallBegin, GrantRecord, Revoke, SingleUseRights, Store, StoredApproval};
+use zeph_store::{
+    CallBegin, GrantRecord, OldGrants, Revoke, SingleUseRights, Store, StoredApproval,
+};
 
 use crate::database::{Database as _, Postgres};
 use crate::setup::{NOW_MS, agreement, begin, memory};
@@ -113,7 +115,10 @@ impl Beginning {
             Deed::Rebind => {
                 format!(
                     "{:?}",
-                    store.rebind_grants(name, None, pin(2)).await.unwrap()
+                    store
+                        .rebind_grants(name, None, pin(2), OldGrants::Go)
+                        .await
+                        .unwrap()
                 )
             }
             Deed::Unapprove => {

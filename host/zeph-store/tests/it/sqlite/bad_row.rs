@@ -4,7 +4,7 @@ use std::slice::from_ref;
 
 use zeph_core::id::ConversationId;
 use zeph_core::lifetime::{GrantLifetime, Lifetime};
-use zeph_store::Revoke;
+use zeph_store::{OldGrants, Revoke};
 
 use crate::setup::{NOW_MS, begin, fresh, n_rows, names, open, sql};
 use crate::suite::approvals;
@@ -96,7 +96,9 @@ async fn a_row_that_cannot_be_read_grants_nothing_and_is_told() {
         assert_eq!((told[0].id, told[0].plugin.as_str()), (bad.id, "notes"));
         assert!(told[0].problem.contains(expected), "{damage}: {told:?}");
         // Moving the others leaves it where it grants nothing.
-        let moved = store.rebind_grants(plugin("notes"), None, pin(1)).await;
+        let moved = store
+            .rebind_grants(plugin("notes"), None, pin(1), OldGrants::Go)
+            .await;
         assert_eq!(moved.unwrap(), 0, "{damage}");
 
         let revoked = store.revoke_grants(plugin("notes"), Revoke::Ids(vec![bad.id]));

@@ -11,7 +11,8 @@ use zeph_core::id::{ConversationId, Digest, Pin, PluginId, ToolName};
 use zeph_core::lifetime::{GrantLifetime, Lifetime};
 use zeph_core::tool::{Annotations, Backend, Tool, ToolKind};
 use zeph_store::{
-    AuditFile, AuditFilter, BoundCall, CallBegin, Revoke, SingleUseRights, Store, StoreError,
+    AuditFile, AuditFilter, BoundCall, CallBegin, OldGrants, Revoke, SingleUseRights, Store,
+    StoreError,
 };
 
 use crate::database::{Database, on_every_database};
@@ -128,7 +129,10 @@ async fn a_grant_that_moved_to_another_version_is_gone<D: Database>() {
     let database = D::fresh();
     let store = database.open();
     let rights = once_rights(&store).await;
-    store.rebind_grants(notes(), None, pin(2)).await.unwrap();
+    store
+        .rebind_grants(notes(), None, pin(2), OldGrants::Go)
+        .await
+        .unwrap();
     assert_eq!(begin_with(&store, rights).await, CallBegin::RightGone);
     assert_eq!(n_left(&store).await, (1, 1));
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use zeph_core::id::ConversationId;
 use zeph_core::lifetime::GrantLifetime;
-use zeph_store::{GrantRecord, Retention, Revoke};
+use zeph_store::{GrantRecord, OldGrants, Retention, Revoke};
 
 use super::{
     DAY_MS, directory, grant, grant_to, host, lifetimes, pin, plugin, release, take, take_at,
@@ -139,7 +139,9 @@ async fn an_approved_version_gets_the_grants_of_the_one_before<D: Database>() {
         for (n, lifetime) in (1..).zip(given) {
             grant_to(&store, pin(n), lifetime).await;
         }
-        let moved = store.rebind_grants(plugin("notes"), from, pin(3)).await;
+        let moved = store
+            .rebind_grants(plugin("notes"), from, pin(3), OldGrants::Go)
+            .await;
         assert_eq!(moved.unwrap(), n_expected, "{from:?}");
         let as_approved = store
             .grants_of_call(plugin("notes"), pin(3), ConversationId::new(), NOW_MS)
@@ -158,11 +160,48 @@ async fn a_grant_held_by_a_call_moves_with_the_others<D: Database>() {
     let store = database.open();
     grant(&store, GrantLifetime::Once).await;
     let taken = take(&store).await;
-    let moved = store.rebind_grants(plugin("notes"), Some(pin(1)), pin(2));
+    let moved = store.rebind_grants(plugin("notes"), Some(pin(1)), pin(2), OldGrants::Go);
     assert_eq!(moved.await.unwrap(), 1);
     release(&store, taken).await;
     assert_eq!(take(&store).await, []);
     assert_eq!(store.list_grants(None).await.unwrap()[0].pin, pin(2));
+}
+
+/// Others may use the version before; what counts for one call still counts for one.
+async fn what_others_use_keeps_its_grants_but_those_for_one_call<D: Database>() {
+    let conversation = ConversationId::new();
+    for (lifetime, stays) in [
+        (GrantLifetime::Always, true),
+        (
+            GrantLifetime::Until {
+                at_ms: NOW_MS + DAY_MS,
+            },
+            true,
+        ),
+        (GrantLifetime::Session { conversation }, true),
+        (GrantLifetime::Once, false),
+    ] {
+        let database = D::fresh();
+        let store = database.open();
+        grant(&store, lifetime).await;
+        // The second time there is nothing to add.
+        for n_expected in [1, usize::from(stays)] {
+            let bound = store.rebind_grants(plugin("notes"), Some(pin(1)), pin(2), OldGrants::Stay);
+            assert_eq!(bound.await.unwrap(), n_expected, "{lifetime:?}");
+        }
+        let all = store.list_grants(None).await.unwrap();
+        let pins: Vec<_> = all.iter().map(|grant| grant.pin).collect();
+        let expected = if stays {
+            vec![pin(1), pin(2)]
+        } else {
+            vec![pin(2)]
+        };
+        assert_eq!(pins, expected, "{lifetime:?}");
+        let is_same = |grant: &GrantRecord| {
+            grant.lifetime == lifetime && grant.granted_at_ms == all[0].granted_at_ms
+        };
+        assert!(all.iter().all(is_same), "{all:?}");
+    }
 }
 
 async fn a_session_grant_goes_with_its_conversation<D: Database>() {
@@ -233,6 +272,7 @@ on_every_database! {
         what_stays_of_a_grant_stays_of_one_that_is_still_there,
         an_approved_version_gets_the_grants_of_the_one_before,
         a_grant_held_by_a_call_moves_with_the_others,
+        what_others_use_keeps_its_grants_but_those_for_one_call,
         a_session_grant_goes_with_its_conversation,
         a_sweep_deletes_what_has_ended,
     ],
