@@ -261,7 +261,11 @@ impl Known {
     /// No plugin can be granted a token of a login: it is known, and not among the stored secrets.
     fn read_logins(&mut self, logins: &LoginFolder) {
         let read = logins.read().unwrap_or_else(|error| {
-            tracing::warn!(problem = problem(&error), "no stored login is used");
+            let problem = problem(&error);
+            // Of the folder it was said of the secrets.
+            if self.problem.as_ref() != Some(&problem) {
+                tracing::warn!(problem, "no stored login is used");
+            }
             BTreeMap::new()
         });
         let tokens = read.into_iter().flat_map(|(server, login)| {

@@ -140,6 +140,10 @@ impl SecretsError {
     /// What to do about it.
     pub fn hint(&self) -> Option<String> {
         match self {
+            Self::Exposed { path, problem } if *problem == file::NO_DIRECTORY => Some(format!(
+                "move `{}` away: setting a secret makes the directory",
+                path.display()
+            )),
             Self::Exposed { path, .. } => Some(format!(
                 "look who could read it; then `chmod -R go= '{}'`, or delete it and set the secrets anew",
                 path.display()

@@ -64,6 +64,9 @@ pub(super) const AUDIT_CHAINS: FileNames = FileNames {
 const PAUSE: Duration = Duration::from_millis(2);
 const TRIES_MAX: u32 = 2_500;
 
+/// What is wrong with a folder that is none: its rights are not.
+pub(super) const NO_DIRECTORY: &str = "it is not a directory, but a link or a file";
+
 const PRIVATE: Mode = Mode::RUSR.union(Mode::WUSR);
 
 /// What a file of the folder holds, as JSON.
@@ -90,9 +93,11 @@ impl Folder {
         let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::RDONLY;
         let handle = match rustix::fs::open(path, flags, Mode::empty()) {
             Err(Errno::NOENT) => return Ok(None),
-            Err(Errno::LOOP | Errno::NOTDIR) => {
-                return Err(exposed(path, "it is not a directory, but a link or a file"));
+            // Of a folder above it: then there is none.
+            Err(Errno::NOTDIR | Errno::LOOP) if path.symlink_metadata().is_err() => {
+                return Ok(None);
             }
+            Err(Errno::LOOP | Errno::NOTDIR) => return Err(exposed(path, NO_DIRECTORY)),
             other => other.map_err(fault("open", path))?,
         };
         let stat = rustix::fs::fstat(&handle).map_err(fault("look at", path))?;

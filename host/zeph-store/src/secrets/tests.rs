@@ -3,6 +3,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::thread;
 
 use super::{Keyring, KeyringError, SecretFolder, SecretPlace, SecretRecord, SecretsError};
+use crate::logins::LoginFolder;
 
 fn folder() -> (tempfile::TempDir, SecretFolder) {
     let dir = tempfile::tempdir().unwrap();
@@ -98,6 +99,26 @@ fn what_others_could_read_or_change_is_refused() {
     fs::rename(&parent, parent.with_extension("real")).unwrap();
     symlink(parent.with_extension("real"), &parent).unwrap();
     refused("a link in the place of the folder");
+}
+
+/// A home that is none, as service users have, is no secret that somebody could read.
+#[test]
+fn below_a_file_there_are_no_secrets() {
+    let dir = tempfile::tempdir().unwrap();
+    let home = dir.path().join("null");
+    fs::write(&home, "").unwrap();
+    for path in [home.join("secrets"), home.join(".local/secrets")] {
+        assert_eq!(names(&SecretFolder::new(&path)), [""; 0]);
+        let logins = LoginFolder::new(&path);
+        assert!(logins.read().unwrap().is_empty());
+        let error = SecretFolder::new(&path)
+            .set("A", "some value", 1)
+            .unwrap_err();
+        assert!(matches!(error, SecretsError::File { .. }), "{error}");
+    }
+    let error = SecretFolder::new(&home).read().unwrap_err();
+    let hint = error.hint().unwrap();
+    assert!(hint.starts_with("move `"), "{hint}");
 }
 
 #[test]
