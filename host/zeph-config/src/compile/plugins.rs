@@ -167,12 +167,25 @@ impl Compiling<'_> {
             )),
             false => Ok(folder),
         });
+        let folder = folder.and_then(|folder| {
+            match is_typed && folder.exists() && !folder.is_dir() {
+                true => Err(format!(
+                    "`{shown}` is no directory; name one with plugins in it, or let `zeph-host plugin add {shown}` add a component"
+                )),
+                false => Ok(folder),
+            }
+        });
         match folder {
             Ok(folder) => {
                 if !folder.is_dir() {
+                    let problem = match folder.exists() {
+                        true => "this is no directory:",
+                        false => "there is no directory",
+                    };
+                    let said = self.folder_said(idx);
                     let folder = path_text(&folder);
                     let warnings = &mut self.merged.warnings;
-                    warnings.push(format!("`{FOLDERS}`: there is no folder {folder}"));
+                    warnings.push(format!("`{said}`: {problem} {folder}"));
                 }
                 Some(folder)
             }
@@ -180,6 +193,15 @@ impl Compiling<'_> {
                 self.merged.problem_of_item(FOLDERS, idx, &message);
                 None
             }
+        }
+    }
+
+    /// Where a folder was named: the flag, or the key.
+    fn folder_said(&self, idx: usize) -> String {
+        let entry = self.merged.entries.get(FOLDERS);
+        match entry.and_then(|entry| entry.origins.get(idx).or(entry.origins.last())) {
+            Some(ValueOrigin::Flag { flag }) => one_line(flag, 200),
+            _ => FOLDERS.to_owned(),
         }
     }
 

@@ -155,7 +155,16 @@ fn tools_can_add_nothing_to_a_folder_that_is_named() {
     assert!(!config.sandbox.protect.contains(&world.home()));
     world.flags.plugins = vec!["gone".into()];
     let warnings = world.load().unwrap().warnings;
-    assert!(warnings[0].contains("there is no folder"), "{warnings:?}");
+    let told = "`--plugins gone`: there is no directory";
+    assert!(warnings[0].starts_with(told), "{warnings:?}");
+    // Nothing would be found in it, and nothing can be added to it.
+    std::fs::write(world.repo().join("weather.wasm"), "").unwrap();
+    world.flags.plugins = vec!["weather.wasm".into()];
+    let errors = world.errors();
+    assert!(
+        errors.contains("`weather.wasm` is no directory"),
+        "{errors}"
+    );
 }
 
 #[test]
