@@ -195,6 +195,25 @@ fn estimate(n_bytes: usize) -> String {
     }
 }
 
+/// A size for people: `812 bytes`, `14.0 KiB`.
+pub fn size(n_bytes: u64) -> String {
+    const UNITS: [&str; 3] = ["KiB", "MiB", "GiB"];
+    if n_bytes < 1024 {
+        return match n_bytes {
+            1 => "1 byte".to_owned(),
+            _ => format!("{n_bytes} bytes"),
+        };
+    }
+    #[expect(clippy::cast_precision_loss, reason = "a size for people")]
+    let mut size = n_bytes as f64 / 1024.0;
+    let mut unit = 0;
+    while size >= 1024.0 && unit + 1 < UNITS.len() {
+        size /= 1024.0;
+        unit += 1;
+    }
+    format!("{size:.1} {}", UNITS[unit])
+}
+
 impl fmt::Display for PluginEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -230,21 +249,49 @@ impl fmt::Display for PluginEvent {
             | Self::Server { news: text }
             | Self::Progress { what: text } => f.write_str(&one_line(text, 700)),
             Self::Compiling { plugin, n_bytes } => {
-                #[expect(clippy::cast_precision_loss, reason = "a size for people")]
-                let mebibytes = *n_bytes as f64 / (1024.0 * 1024.0);
+                let (size, estimate) = (size(*n_bytes as u64), estimate(*n_bytes));
                 write!(
                     f,
-                    "compiling plugin `{plugin}` ({mebibytes:.1} MiB); it takes {}, once",
-                    estimate(*n_bytes)
+                    "compiling plugin `{plugin}` ({size}); it takes {estimate}, once"
                 )
             }
             Self::Compiled { plugin, took } => {
-                write!(
-                    f,
-                    "plugin `{plugin}` is compiled ({:.1} s)",
-                    took.as_secs_f64()
-                )
+                let took = match took.as_millis() {
+                    ms @ ..1000 => format!("{ms} ms"),
+                    _ => format!("{:.1} s", took.as_secs_f64()),
+                };
+                write!(f, "plugin `{plugin}` is compiled ({took})")
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use zeph_core::id::PluginId;
+
+    use super::{PluginEvent, size};
+
+    #[test]
+    fn what_is_small_or_quick_is_not_nothing() {
+        for (n_bytes, shown) in [
+            (0, "0 bytes"),
+            (1, "1 byte"),
+            (812, "812 bytes"),
+            (1024, "1.0 KiB"),
+            (14 << 20, "14.0 MiB"),
+        ] {
+            assert_eq!(size(n_bytes), shown);
+        }
+        for (ms, shown) in [(12, "(12 ms)"), (3_210, "(3.2 s)")] {
+            let compiled = PluginEvent::Compiled {
+                plugin: PluginId("notes".to_owned()),
+                took: Duration::from_millis(ms),
+            };
+            let told = compiled.to_string();
+            assert!(told.ends_with(shown), "{told}");
         }
     }
 }

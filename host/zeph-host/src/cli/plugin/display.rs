@@ -1,6 +1,5 @@
 //! How capabilities, grants and texts of plugins look: to people and in JSON.
 
-use std::fmt::Write as _;
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
@@ -10,6 +9,7 @@ use zeph_core::policy::Mode;
 use zeph_store::{GrantRecord, UnreadableGrant};
 
 pub(super) use crate::cli::page::print_json;
+pub(super) use zeph_plugins::event::size;
 use zeph_plugins::refusal::quoted;
 use zeph_plugins::set::Status;
 
@@ -59,7 +59,8 @@ pub(in crate::cli) fn grant(grant: &GrantRecord) -> String {
     )
 }
 
-/// `{"id", "kind", …, "lifetime", "granted_at"}`, with `until` or `conversation` where the lifetime has one.
+/// `{"id", "kind", …, "lifetime", "granted_at"}`, with `until` or `conversation` where the lifetime has one. A default grant has the ID 0, and
+/// nobody granted it at any time.
 pub(in crate::cli) fn grant_json(grant: &GrantRecord) -> Value {
     let mut members = members(json!(grant.capability));
     members.insert("id".to_owned(), json!(grant.id));
@@ -74,10 +75,8 @@ pub(in crate::cli) fn grant_json(grant: &GrantRecord) -> Value {
     members.insert("lifetime".to_owned(), json!(label));
     members.extend(grant.mode.map(|mode| ("mode".to_owned(), json!(mode))));
     members.extend(detail.map(|(key, value)| (key.to_owned(), value)));
-    members.insert(
-        "granted_at".to_owned(),
-        json!(time::shown(grant.granted_at_ms)),
-    );
+    let granted_at = (grant.id != 0).then(|| time::shown(grant.granted_at_ms));
+    members.insert("granted_at".to_owned(), json!(granted_at));
     Value::Object(members)
 }
 
@@ -113,17 +112,36 @@ pub(super) fn path(path: &Path) -> String {
     quoted(&path.to_string_lossy())
 }
 
-/// `14.0 KiB`
-pub(super) fn size(n_bytes: u64) -> String {
-    const UNITS: [&str; 3] = ["KiB", "MiB", "GiB"];
-    #[expect(clippy::cast_precision_loss, reason = "a size for people")]
-    let mut size = n_bytes as f64 / 1024.0;
-    let mut unit = 0;
-    while size >= 1024.0 && unit + 1 < UNITS.len() {
-        size /= 1024.0;
-        unit += 1;
+#[cfg(test)]
+mod tests {
+    use zeph_core::capability::Capability;
+    use zeph_core::id::{Digest, Pin, PluginId};
+    use zeph_core::lifetime::GrantLifetime;
+    use zeph_store::GrantRecord;
+
+    use super::grant_json;
+
+    #[test]
+    fn nobody_granted_a_default_grant_at_any_time() {
+        let digest = Digest::new([1; 32]);
+        for (id, granted_at_ms, is_dated) in [(0, 0, false), (7, 1_790_000_000_000, true)] {
+            let grant = GrantRecord {
+                id,
+                plugin: PluginId("search".to_owned()),
+                pin: Pin {
+                    wasm: digest,
+                    tools: digest,
+                },
+                capability: Capability::Program {
+                    name: "rg".to_owned(),
+                },
+                lifetime: GrantLifetime::Always,
+                granted_at_ms,
+                mode: None,
+            };
+            let shown = grant_json(&grant);
+            assert_eq!(shown["granted_at"].is_string(), is_dated, "{shown}");
+            assert!(shown.get("granted_at").is_some(), "{shown}");
+        }
     }
-    let mut shown = String::new();
-    write!(shown, "{size:.1} {}", UNITS[unit]).expect("bug: writing to a string cannot fail");
-    shown
 }
