@@ -28,6 +28,10 @@ fn a_persons_command_ends_as_it_would_alone() {
     let broken = product.file(".zeph/config.toml", "nonsense = 1\n");
     let ran = broken.run(&["filter", "--", "sh", "-c", "echo out; exit 3"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(3), "out\n"));
+    // A log is not lost for it either.
+    let ran = broken.feed(&["filter", "--as", "ls"], "a\nb\n");
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "a\nb\n"));
+    assert!(ran.stderr.contains("nonsense"), "{ran:?}");
 }
 
 #[test]

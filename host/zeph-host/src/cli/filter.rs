@@ -25,6 +25,9 @@ use super::out;
 use crate::filtering::standalone::{self, Printed, StandaloneOutput};
 use crate::run::interrupt::{Interruption, Interrupts};
 
+/// Bytes of standard input that are printed at a time.
+const PIECE_BYTES: usize = 64 * 1024;
+
 /// Runs the command.
 pub(super) fn run(context: &Context, options: Filter) -> Result<Exit, CliError> {
     if let Some(id) = &options.read {
@@ -58,20 +61,25 @@ fn read_back(context: &Context, id: &str) -> Result<Exit, CliError> {
 
 /// Shortens standard input.
 fn log(context: &Context, command: &str, options: &Filter) -> Result<Exit, CliError> {
-    let ready = Ready::new(context, context.config()?);
+    let config = match context.config() {
+        Ok(config) => config,
+        Err(error) => {
+            out::error(&error, context.quiet);
+            return passed_through();
+        }
+    };
+    let ready = Ready::new(context, config);
     let (keep, bytes_max) = match options.keep {
         true => (Keep::Stored, held_max(&ready)),
         false => (Keep::Elsewhere, HELD_BYTES_MAX),
     };
     let mut raw = Vec::new();
     gather::make_room(&mut raw, bytes_max.saturating_add(1));
-    let cannot =
-        |error: io::Error| CliError::internal("standard input cannot be read").because(error);
     let mut stdin = io::stdin().lock();
     (&mut stdin)
         .take(bytes_max.saturating_add(1) as u64)
         .read_to_end(&mut raw)
-        .map_err(cannot)?;
+        .map_err(unreadable)?;
     if raw.len() > bytes_max {
         out::bytes(&raw)?;
         io::copy(&mut stdin, &mut io::stdout().lock()).map_err(CliError::stdout)?;
@@ -86,6 +94,24 @@ fn log(context: &Context, command: &str, options: &Filter) -> Result<Exit, CliEr
     let shown = context::block_on(async { Ok(ready.shown(context, &printed, keep).await) })?;
     ready::print(context, &shown, &printed.raw)?;
     Ok(Exit::Success)
+}
+
+/// Prints standard input as it is.
+fn passed_through() -> Result<Exit, CliError> {
+    let mut stdin = io::stdin().lock();
+    let mut piece = vec![0; PIECE_BYTES];
+    loop {
+        match stdin.read(&mut piece) {
+            Ok(0) => return Ok(Exit::Success),
+            Ok(n_bytes) => out::bytes(&piece[..n_bytes])?,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(unreadable(error)),
+        }
+    }
+}
+
+fn unreadable(error: io::Error) -> CliError {
+    CliError::internal("standard input cannot be read").because(error)
 }
 
 /// Runs a command and prints less of its output.

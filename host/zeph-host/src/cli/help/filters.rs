@@ -47,8 +47,8 @@ pub(crate) const FILTER_LONG: &str = concat!(
 The command runs with your environment and standard input, without a sandbox. When it has finished,
 standard output and standard error are printed to standard output in the order of arrival, filtered
 by the rules for the command. The full output is stored before anything is omitted; if it cannot be
-stored, nothing is omitted. The exit code is the command's own (128 plus the signal number if a
-signal ended it; 127 if the command does not exist).
+stored, or the configuration is invalid, nothing is omitted. The exit code is the command's own (128
+plus the signal number if a signal ended it; 127 if the command does not exist); with --as, it is 0.
 
 On a terminal, a command without a rule writes to the terminal directly. Output larger than 64 MiB
 or `tools.overflow.max_overflow_bytes` is passed through unfiltered.
@@ -100,8 +100,7 @@ JSON: {"all": {...}, "rules": [{"rule", "n_outputs", "n_shortened", "lines_befor
 "bytes_before", "bytes_after", "tokens_saved", "n_full", "n_partial", "n_fallback", "n_read_back",
 "read_back_often"}], "cache": {"n_hits", "bytes"}, "approvals": {"calls", "asked", "unanswered",
 "per_100_calls"}}. "approvals" counts calls of models and programs in the audit log, across
-sessions:
-those that a user was asked about, or would have been."#
+sessions: those that a user was asked about, or would have been."#
 );
 
 /// For `-h` of `zeph-host hook`.
