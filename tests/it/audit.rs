@@ -329,6 +329,16 @@ fn checkpoints_that_cannot_be_read_are_a_slip_of_the_command_line() {
     assert!(!ran.stderr.contains("store.path"), "{}", ran.stderr);
 }
 
+/// What keeps nothing has nothing to verify.
+#[test]
+fn a_store_where_nothing_can_be_made_is_verified_as_a_copy() {
+    let product = Product::new();
+    let ran = product.run(&["--set", "store.path=/proc/zeph/zeph.db", "audit", "verify"]);
+    assert_ne!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.stderr.contains("verify the copy"), "{ran:?}");
+    assert!(!ran.stderr.contains(":memory:"), "{ran:?}");
+}
+
 #[test]
 fn calls_are_exported_for_other_programs() {
     let product = Product::new();

@@ -82,7 +82,7 @@ fn told(
     ));
     if report.n_hosts_unsealed > 0 {
         out::note(&format!(
-            "the audit records of {} hosts were copied without their seals",
+            "the audit records of {} hosts were copied without their seals; `zeph-host audit verify` says so until the first call there begins a log",
             report.n_hosts_unsealed
         ));
     }

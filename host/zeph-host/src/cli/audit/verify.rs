@@ -28,6 +28,9 @@ const REASON_CHARS_MAX: usize = 600;
 /// Most characters of a host's name that are shown. Anyone who can write to the server may have chosen it.
 const HOST_CHARS_MAX: usize = 100;
 
+/// What to do about a store in a place where no files can be made.
+const UNWRITABLE: &str = "name the store with `--set store.path=FILE`; copy one that lies where no files can be made, with what lies beside it and the folder `secrets`, and verify the copy";
+
 /// All that was found.
 struct Verification {
     chains: Vec<ChainReport>,
@@ -67,6 +70,13 @@ async fn opened(context: &Context, config: &Config) -> Result<Result<(), StoreEr
             opened.store
         }
         Err(StartError::Store(error @ StoreError::Corrupt { .. })) => return Ok(Err(error)),
+        Err(StartError::Store(error @ (StoreError::File { .. } | StoreError::ReadOnly { .. }))) => {
+            return Err(CliError {
+                // Its own is to keep nothing, of which nothing could be verified.
+                hints: vec![UNWRITABLE.to_owned()],
+                ..CliError::from(StartError::Store(error))
+            });
+        }
         Err(error) => return Err(error.into()),
     };
     or_damage(store.chain_key().await.map(drop))
