@@ -107,6 +107,16 @@ fn read() {
     );
 }
 
+/// A name with a line feed in it is not that of the directory with a space there.
+#[test]
+fn an_allowed_directory_is_shown_as_it_is_named() {
+    let product = Product::new();
+    product.file("nl\ndir/notes.txt", "");
+    let ran = product.run(&["--root", "nl\ndir", "call", "read", "path=/etc/passwd"]);
+    let said = format!("{}{}", ran.stdout, ran.stderr);
+    assert!(said.contains("/nl\\ndir`"), "{ran:?}");
+}
+
 #[test]
 fn a_file_larger_than_a_guest_may_hold_is_read_in_pages() {
     let product = Product::new();

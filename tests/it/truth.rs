@@ -150,6 +150,8 @@ fn a_login_to_a_server_that_is_not_there_cannot_be_forgotten() {
     let ran = product.run(&["mcp", "logout", "nosuch"]);
     assert_eq!(ran.code, Some(2), "{ran:?}");
     assert!(ran.stderr.contains("no MCP server is named"), "{ran:?}");
+    // Nobody wants to add a server to forget its login.
+    assert!(!ran.stderr.contains("mcp.servers.NAME"), "{ran:?}");
 }
 
 /// What an agent starts on every event must not stop it, however its line is wrong.

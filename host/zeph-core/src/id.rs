@@ -187,6 +187,11 @@ pub struct Pin {
     pub tools: Digest,
 }
 
+/// A text that is no ID.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("wanted a whole ID, such as `0198c0de-7a4b-7c2e-9f10-3d5b6a7c8e90`")]
+pub struct BadId;
+
 macro_rules! uuid_id {
     ($(#[$doc:meta])* $name:ident, $new:expr) => {
         $(#[$doc])*
@@ -214,10 +219,10 @@ macro_rules! uuid_id {
         }
 
         impl FromStr for $name {
-            type Err = uuid::Error;
+            type Err = BadId;
 
-            fn from_str(text: &str) -> Result<Self, uuid::Error> {
-                Uuid::try_parse(text).map(Self)
+            fn from_str(text: &str) -> Result<Self, BadId> {
+                Uuid::try_parse(text).map(Self).map_err(|_| BadId)
             }
         }
 

@@ -10,6 +10,7 @@ use zeph_core::git_config::GitUser;
 use zeph_core::obeyed;
 use zeph_core::tool::ToolKind;
 use zeph_engine::fs::{LeadSources, Leads, holds, in_packages};
+use zeph_plugins::visible::visible_line;
 
 /// Most names looked at in a directory that a call moves, copies or removes: a tenth of a second.
 const ENTRIES_MAX: usize = 100_000;
@@ -145,7 +146,7 @@ impl Look {
         let roots = self
             .roots
             .iter()
-            .map(|root| format!("`{}`", root.display()));
+            .map(|root| format!("`{}`", visible_line(&root.to_string_lossy())));
         format!(
             "`{}` is outside the allowed directories: {}",
             one_line(given, 200),

@@ -37,6 +37,9 @@ pub enum NewError {
     /// Something is there that would be mixed up with the project.
     #[error("`{}` is there already and not empty", .0.display())]
     NotEmpty(PathBuf),
+    /// Nothing can be made there.
+    #[error("there is no directory `{}`", .0.display())]
+    NoFolder(PathBuf),
     /// There is no such template.
     #[error(
         "there is no template for filter strategies in `{0}`; there are `rust`, `js` and `python`"
@@ -67,6 +70,9 @@ pub fn new_project(
     let language = template.language();
     check_name(language, name)?;
     let files = template.files(name).ok_or(NewError::NoTemplate(language))?;
+    if !dir.is_dir() {
+        return Err(NewError::NoFolder(dir.to_owned()));
+    }
     let folder = dir.join(name);
     check_free(&folder)?;
     let draft = Draft::new(dir, name)?;

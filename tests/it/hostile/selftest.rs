@@ -60,5 +60,5 @@ fn what_guests_write_never_reaches_standard_output() {
     for text in ["MARK-OF-THE-GUEST", "a line of a flood"] {
         assert!(!ran.stdout.contains(text), "{}", ran.stdout);
     }
-    assert!(ran.stderr.contains("walls hold"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("checks hold"), "{}", ran.stderr);
 }

@@ -24,8 +24,13 @@ impl Compiling<'_> {
             Some(path) => Some(StoreLocation::File(path)),
             None => {
                 if text.is_empty() || text == "none" {
-                    let message = "there is no place for the database: name one, or `:memory:`";
-                    self.merged.problem("store.path", message);
+                    let why = match home.is_none() {
+                        true => ", because neither `HOME` nor `XDG_DATA_HOME` is an absolute path",
+                        false => "",
+                    };
+                    let message =
+                        format!("there is no place for the database{why}: name one, or `:memory:`");
+                    self.merged.problem("store.path", &message);
                 }
                 None
             }

@@ -208,7 +208,7 @@ fn without_a_home_the_store_has_to_be_named() {
     surroundings.cache_home = None;
     assert_eq!(
         world.errors(),
-        "built-in: `store.path`: there is no place for the database: name one, or `:memory:`"
+        "built-in: `store.path`: there is no place for the database, because neither `HOME` nor `XDG_DATA_HOME` is an absolute path: name one, or `:memory:`"
     );
     let config = world.set("store.path=:memory:").config();
     assert_eq!(config.audit.file, None);

@@ -444,9 +444,14 @@ pub(crate) enum ConversationsCommand {
     /// Delete a conversation and its stored outputs; its audit records are kept
     Delete {
         /// The conversation
-        #[arg(value_name = "ID")]
+        #[arg(value_name = "ID", value_parser = conversation)]
         id: ConversationId,
     },
+}
+
+fn conversation(text: &str) -> Result<ConversationId, &'static str> {
+    let id = text.parse();
+    id.map_err(|_| "wanted the whole ID of a conversation; `zeph-host conversations` lists them")
 }
 
 /// `zeph-host selftest`

@@ -378,10 +378,11 @@ impl Context {
         root.unwrap_or(&self.surroundings.working_directory).clone()
     }
 
-    /// Prints notes, unless they are unwanted.
+    /// Prints notes, unless they are unwanted. Each is one line: a line feed is that of a path or another name.
     pub(crate) fn notes(&self, notes: &[String]) {
         if !self.quiet {
-            notes.iter().for_each(|note| out::note(note));
+            let notes = notes.iter().map(|note| note.replace('\n', "\\n"));
+            notes.for_each(|note| out::note(&note));
         }
     }
 }

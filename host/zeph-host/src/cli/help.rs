@@ -129,15 +129,15 @@ pub(super) const SELFTEST_LONG: &str = concat!(
 Runs hostile components in the engine and hostile commands in the jail, in temporary directories.
 Your configuration, plugins and files are not used. Takes some seconds.
 
-Each layer of isolation holds, is broken, or is unavailable on this machine, with the reason. An
-unavailable layer is not a failure.
+Each check of the isolation holds, is broken, or is unavailable on this machine, with the reason.
+An unavailable one is not a failure.
 
 JSON: a list of {"name", "tried", "verdict", "why", "duration_ms"}; verdict is holds, broken or
 unavailable.
 
 Exit codes:
-  0    every available layer holds
-  1    a layer is broken, or the self-test cannot run"#
+  0    every available check holds
+  1    a check is broken, or the self-test cannot run"#
 );
 
 /// For `-h` of `zeph-host serve`.
@@ -163,7 +163,7 @@ the tool `read_overflow` reads in pages. A request can raise the threshold for i
 With --http, clients connect to `/mcp` of the address (streamable HTTP). On a loopback address the
 server is open to every local program until there is a token (`zeph-host token add`); any other
 address needs a token, or `mcp.serve.oauth`, to start. The address is printed; port 0 means any
-free one. On a signal, running calls have 10 seconds to finish.
+free one. On a signal, running calls have `mcp.serve.drain_timeout_secs` (10 by default) to finish.
 
 On standard input the process is the conversation. When the input ends or a signal arrives,
 running calls are cancelled and background runs ended. Over HTTP a conversation is a session (up

@@ -5,6 +5,7 @@ use std::io;
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt as _;
+use zeph_core::failure::one_line;
 
 use crate::known_secrets;
 
@@ -15,7 +16,7 @@ pub(crate) const LOG_VARIABLE: &str = "ZEPH_LOG";
 ///
 /// A second call in one process changes nothing.
 pub(crate) fn start(said: Option<&str>, verbose: u8, quiet: u8) -> Option<String> {
-    let (filter, problem) = match said.map(str::parse::<Targets>) {
+    let (filter, problem) = match said.map(targets) {
         Some(Ok(filter)) => (filter, None),
         Some(Err(error)) => {
             let problem = format!(
@@ -33,6 +34,19 @@ pub(crate) fn start(said: Option<&str>, verbose: u8, quiet: u8) -> Option<String
     let subscriber = tracing_subscriber::registry().with(filter).with(lines);
     drop(tracing::subscriber::set_global_default(subscriber));
     problem
+}
+
+/// What a filter says.
+///
+/// Errors: one sentence. The parser takes any word for a target, also one that no target can have.
+fn targets(said: &str) -> Result<Targets, String> {
+    let may_stand = |character: char| character.is_alphanumeric() || "_:-.".contains(character);
+    let mut words = said.split(',').filter_map(|word| word.split('=').next());
+    if let Some(word) = words.find(|word| !word.trim().chars().all(may_stand)) {
+        return Err(format!("`{}` is no target", one_line(word, 80)));
+    }
+    let parsed: Result<Targets, _> = said.parse();
+    parsed.map_err(|error| error.to_string())
 }
 
 /// Standard error for one event at a time, which is written at once and without any secret.
@@ -69,4 +83,24 @@ fn of_flags(verbose: u8, quiet: u8) -> Targets {
         .with_default(theirs)
         .with_target("rmcp", of_protocol)
         .with_target("zeph", ours)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::targets;
+
+    #[test]
+    fn a_word_that_can_be_no_target_is_told() {
+        for (said, is_good) in [
+            ("debug", true),
+            ("", true),
+            ("warn,zeph_engine=debug, zeph_host::cli=trace", true),
+            ("[[", false),
+            ("warn,a{b}=debug", false),
+            ("bogus=foo=1", false),
+            ("zeph=loud", false),
+        ] {
+            assert_eq!(targets(said).is_ok(), is_good, "{said:?}");
+        }
+    }
 }

@@ -37,6 +37,15 @@ pub(super) fn run(context: &Context, options: Mcp) -> Result<Exit, CliError> {
 ///
 /// Errors: a mistake in what was typed, with the nearest name.
 fn named(config: &Config, name: &str) -> Result<ServerName, CliError> {
+    known(config, name).map_err(|error| {
+        error.hint(
+            "`zeph-host mcp list` lists them; add one as `[mcp.servers.NAME]` to your configuration",
+        )
+    })
+}
+
+/// The same, for what only undoes something: without advice to add one.
+fn known(config: &Config, name: &str) -> Result<ServerName, CliError> {
     let shown = zeph_core::failure::one_line(name, 80);
     if let Some((known, _)) = config.mcp_servers.get_key_value(name) {
         return Ok(known.clone());
@@ -46,9 +55,7 @@ fn named(config: &Config, name: &str) -> Result<ServerName, CliError> {
         Some(near) => format!("no MCP server is named `{shown}`; did you mean `{near}`?"),
         None => format!("no MCP server is named `{shown}`"),
     };
-    Err(CliError::user(problem).hint(
-        "`zeph-host mcp list` lists them; add one as `[mcp.servers.NAME]` to your configuration",
-    ))
+    Err(CliError::user(problem))
 }
 
 /// Which form was asked for.

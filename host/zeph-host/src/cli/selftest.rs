@@ -86,7 +86,7 @@ fn summary(context: &Context, walls: &[Wall]) {
     let n_missing = count(|verdict| matches!(verdict, CheckResult::Unavailable { .. }));
     let n_hold = walls.len() - n_broken - n_missing;
     out::remark(&format!(
-        "{n_hold} walls hold, {n_broken} do not, {n_missing} are not available here"
+        "{n_hold} checks hold, {n_broken} are broken, {n_missing} are unavailable here"
     ));
 }
 

@@ -268,6 +268,23 @@ fn teaches(parent: &mut Command, path: &str) {
     }
 }
 
+/// The words of a parser say nothing to who typed the line.
+#[test]
+fn what_is_no_id_is_told_what_lists_them() {
+    for (line, told) in [
+        ("forgive abc", "`zeph-host forgive` lists them"),
+        (
+            "conversations delete 123",
+            "`zeph-host conversations` lists them",
+        ),
+        ("plugin grant x --session x", "wanted a whole ID"),
+    ] {
+        let words = std::iter::once("zeph-host").chain(line.split(' '));
+        let error = CliArgs::try_parse_from(words).unwrap_err().to_string();
+        assert!(error.contains(told), "{line}: {error}");
+    }
+}
+
 /// A line that is longer than the help is wide would be broken a second time, within its sentence.
 #[test]
 fn lines_of_help_are_broken_once() {

@@ -225,7 +225,8 @@ fn nothing_is_overwritten_and_nothing_half_done() {
 
     let nowhere = dir.path().join("nowhere");
     let error = new_project(Language::C, "count", &nowhere).unwrap_err();
-    assert!(error.to_string().starts_with("cannot create `"), "{error}");
+    let told = format!("there is no directory `{}`", nowhere.display());
+    assert_eq!(error.to_string(), told);
     assert!(!nowhere.exists());
 }
 

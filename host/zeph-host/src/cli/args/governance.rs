@@ -21,8 +21,13 @@ pub(crate) struct Revoke {
 #[command(after_help = FORGIVE_EXAMPLES, after_long_help = FORGIVE_LONG)]
 pub(crate) struct Forgive {
     /// The learned sequence; without it, list them
-    #[arg(value_name = "ID")]
+    #[arg(value_name = "ID", value_parser = sequence)]
     pub(crate) sequence: Option<i64>,
     #[command(flatten)]
     pub(crate) json: Json,
+}
+
+fn sequence(text: &str) -> Result<i64, &'static str> {
+    let number = text.parse();
+    number.map_err(|_| "wanted the number of a learned sequence; `zeph-host forgive` lists them")
 }

@@ -10,7 +10,7 @@ use zeph_core::id::ServerName;
 use zeph_egress::Egress;
 use zeph_mcp::client::oauth::{ClientIdentity, LoginError};
 
-use super::{is_json, named};
+use super::{is_json, known, named};
 use crate::cli::args::{McpLogin, McpName};
 use crate::cli::context::{self, Context};
 use crate::cli::error::CliError;
@@ -57,7 +57,9 @@ pub(super) fn forget(context: &Context, options: &McpName) -> Result<Exit, CliEr
     let forgetting = async { logins.forget(&name).await.map_err(failed) };
     let was_there = context::block_on(forgetting)?;
     if !was_there {
-        named(&config, &options.name)?;
+        known(&config, &options.name).map_err(|error| {
+            error.hint("there is no login to it either; `zeph-host mcp list` lists the servers")
+        })?;
     }
     match (is_json(&options.json), was_there) {
         (true, _) => out::json(&json!({ "name": name.as_str(), "was_logged_in": was_there }))?,

@@ -51,6 +51,9 @@ fn refused(error: NewError) -> CliError {
         NewError::BadName(_) | NewError::TakenName { .. } | NewError::NoTemplate(_) => {
             CliError::user(problem)
         }
+        NewError::NoFolder(_) => {
+            CliError::user(problem).hint("make it, or name another with `--dir`")
+        }
         NewError::NotEmpty(_) => {
             CliError::user(problem).hint("choose another name, or another folder with `--dir`")
         }
