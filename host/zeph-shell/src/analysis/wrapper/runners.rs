@@ -4,19 +4,20 @@
 use zeph_core::command::Wraps;
 
 use super::super::value::Value;
-use super::{Look, UNREADABLE, WrappedCommand};
+use super::{Look, UNREADABLE, WrappedCommand, synonyms};
 
-/// Runners, the subcommands behind which a command stands (none: right behind the name), and the words between.
+/// Runners, the subcommands by their usual names behind which a command stands (none: right behind the name), and the words between.
 const RUNNERS: &[(&str, &[&str], usize)] = &[
     ("asdf", &["exec"], 0),
     ("aws-vault", &["exec"], 1),
     ("buildah", &["unshare"], 0),
-    ("bun", &["exec", "x"], 0),
+    ("bun", &["exec", "run", "x"], 0),
     ("bundle", &["exec"], 0),
     ("bunx", &[], 0),
     ("c8", &[], 0),
     ("cabal", &["exec"], 0),
     ("chamber", &["exec"], 1),
+    ("composer", &["exec"], 0),
     ("conda", &["run"], 0),
     ("corepack", &[], 0),
     ("devbox", &["run"], 0),
@@ -46,7 +47,7 @@ const RUNNERS: &[(&str, &[&str], usize)] = &[
     ("pdm", &["run"], 0),
     ("pipenv", &["run"], 0),
     ("pipx", &["run"], 0),
-    ("pixi", &["run"], 0),
+    ("pixi", &["exec", "run"], 0),
     ("pnpm", &["exec", "dlx"], 0),
     ("pnpx", &[], 0),
     ("podman", &["unshare"], 0),
@@ -77,12 +78,25 @@ const MAY_TAKE_A_WORD: [&str; 2] = ["env-cmd", "nvm"];
 /// Those that give a word with spaces to a shell.
 const SHELL_RUNNERS: [&str; 7] = ["bun", "hatch", "lerna", "pixi", "pnpm", "sops", "yarn"];
 
+/// Subcommands that run a script of the project by this name, and the program where there is none.
+const SCRIPTS_FIRST: [(&str, &str); 1] = [("bun", "run")];
+
+/// Subcommands of pnpm. Any other word is a script of the project, and a program where there is none.
+///
+/// Source: `pnpm help --all`, and the names of npm that it hands on.
+const PNPM: &str = "access add adduser approve-builds audit bin bugs c cache cat-file cat-index completion config create dedupe deploy deprecate \
+                    dislink dist-tag dlx docs doctor edit env exec fetch find-hash get help i ignored-builds import info init install \
+                    install-test it la licenses link list ll ln login logout ls m multi outdated owner pack patch patch-commit patch-remove \
+                    ping pkg prefix profile prune publish rb rebuild recursive remove repo restart rm root run run-script s se search \
+                    self-update server set setup show star stars start stop store t team test token tst un uninstall unlink unpublish \
+                    unstar up update upgrade v version view whoami why";
+
 /// Options of runners that take the next word.
 ///
 /// Sources: the `--help` of the programs.
 const VALUED: &[(&str, &str)] = &[
     ("aws-vault", "-d --duration -t --mfa-token --region"),
-    ("bun bunx", "-p --package --cwd"),
+    ("bun bunx", "-p --package --cwd -F --filter"),
     ("bundle", "--gemfile"),
     (
         "c8 nyc",
@@ -142,7 +156,11 @@ const FLAGS: &str = "-q -v -y --all-extras --bun --exact --frozen --isolated --l
                      --no-dev --no-install --no-project --no-sync --offline --quiet --silent --verbose --yes";
 
 /// Options that take no value, of single runners.
-const OWN_FLAGS: &[(&str, &str)] = &[("npm npx nyc", "-s"), ("uv uvx", "-m -s --module --script")];
+const OWN_FLAGS: &[(&str, &str)] = &[
+    ("bun", "--hot --if-present --smol --watch"),
+    ("npm npx nyc", "-s"),
+    ("uv uvx", "-m -s --module --script"),
+];
 
 /// Most words that are taken for the beginning of a command; with more, it is not known.
 const GUESSES_MAX: usize = 8;
@@ -172,15 +190,48 @@ pub(super) fn look(name: &str, arguments: &[Value]) -> Option<Look> {
     else {
         return of_unknown(name, arguments);
     };
-    let mut rest = arguments;
-    if !subcommands.is_empty() {
-        let at = rest
-            .iter()
-            .position(|word| subcommands.contains(&word.text.as_str()))?;
-        rest = rest.get(at + 1..)?;
+    if subcommands.is_empty() {
+        return Some(behind(name, arguments, *between, true));
     }
+    let starts = starts(name, subcommands, arguments);
+    let looks = starts.iter().map(|start| {
+        let rest = arguments.get(start.at..).unwrap_or_default();
+        behind(name, rest, *between, start.is_certain)
+    });
+    let Some(mut look) = looks.reduce(Look::and) else {
+        return of_fallback(name, arguments);
+    };
+    if starts.len() >= GUESSES_MAX {
+        look.unknown = Some(UNREADABLE);
+    }
+    Some(look)
+}
+
+/// Where the words behind the subcommand begin. One that an option may have for its value is none then, and the next one is.
+fn starts(name: &str, subcommands: &[&str], arguments: &[Value]) -> Vec<Beginning> {
+    let mut found = Vec::new();
+    let mut may_be_value = false;
+    for (at, word) in arguments.iter().enumerate() {
+        let text = word.text.as_str();
+        let is_meant = |whole: &&str| *whole == text || synonyms::means(name, text, whole);
+        if subcommands.iter().any(is_meant) {
+            found.push(Beginning {
+                at: at + 1,
+                is_certain: !SCRIPTS_FIRST.contains(&(name, text)),
+            });
+            if !may_be_value || found.len() >= GUESSES_MAX {
+                break;
+            }
+        }
+        may_be_value = is_option(text) && !has_no_value(name, text);
+    }
+    found
+}
+
+/// What stands in the words behind the subcommand.
+fn behind(name: &str, rest: &[Value], between: usize, is_certain: bool) -> Look {
     let mut look = Look::nothing();
-    let beginnings = beginnings(name, rest, *between);
+    let beginnings = beginnings(name, rest, between);
     if beginnings.len() >= GUESSES_MAX {
         look.unknown = Some(UNREADABLE);
     }
@@ -188,19 +239,19 @@ pub(super) fn look(name: &str, arguments: &[Value]) -> Option<Look> {
         let inner = inner(
             name,
             rest.get(beginning.at..).unwrap_or_default(),
-            beginning.is_certain,
+            is_certain && beginning.is_certain,
         );
         if matches!(inner, Some(WrappedCommand::Text(_))) {
             look.wraps = Wraps::WithEffect;
         }
         look.inner.extend(inner);
     }
-    Some(look)
+    look
 }
 
 /// Where the command may begin in the words behind the subcommand.
 fn beginnings(name: &str, rest: &[Value], between: usize) -> Vec<Beginning> {
-    let (valued, flags) = (of_runner(VALUED, name), of_runner(OWN_FLAGS, name));
+    let valued = of_runner(VALUED, name);
     let mut found: Vec<Beginning> = Vec::new();
     let mut n_words = 0;
     let mut n_before = usize::from(MAY_TAKE_A_WORD.contains(&name)).saturating_add(between);
@@ -216,10 +267,9 @@ fn beginnings(name: &str, rest: &[Value], between: usize) -> Vec<Beginning> {
             });
             return found;
         }
-        if text.len() > 1 && text.starts_with('-') {
+        if is_option(text) {
             at += usize::from(holds(valued, text));
-            let is_whole = text.contains('=') || holds(FLAGS, text) || holds(flags, text);
-            may_be_value = !is_whole && !holds(valued, text);
+            may_be_value = !has_no_value(name, text) && !holds(valued, text);
             continue;
         }
         let was_option = std::mem::take(&mut may_be_value);
@@ -243,6 +293,15 @@ fn beginnings(name: &str, rest: &[Value], between: usize) -> Vec<Beginning> {
         is_certain: false,
     }));
     found
+}
+
+fn is_option(text: &str) -> bool {
+    text.len() > 1 && text.starts_with('-')
+}
+
+/// Whether an option is known not to take the next word.
+fn has_no_value(name: &str, option: &str) -> bool {
+    option.contains('=') || holds(FLAGS, option) || holds(of_runner(OWN_FLAGS, name), option)
 }
 
 /// What a table has for a runner.
@@ -275,6 +334,23 @@ fn inner(name: &str, words: &[Value], is_certain: bool) -> Option<WrappedCommand
     Some(match is_certain {
         true => WrappedCommand::Within(words),
         false => WrappedCommand::Guess(words),
+    })
+}
+
+/// The program that pnpm runs for a word that is none of its subcommands.
+fn of_fallback(name: &str, arguments: &[Value]) -> Option<Look> {
+    if name != "pnpm" {
+        return None;
+    }
+    // What stands behind `--` is for the script.
+    let own = arguments.split(|word| word.text == "--").next()?;
+    let beginnings = beginnings(name, own, 0).into_iter();
+    let rests = beginnings.filter_map(|beginning| arguments.get(beginning.at..));
+    let is_own = |rest: &&[Value]| rest.first().is_some_and(|word| holds(PNPM, &word.text));
+    let rests = rests.take_while(|rest| !is_own(rest));
+    Some(Look {
+        inner: rests.filter_map(|rest| inner(name, rest, false)).collect(),
+        ..Look::nothing()
     })
 }
 

@@ -7,12 +7,15 @@ use super::super::value::Value;
 /// Programs, a first word of theirs, and the word it is short or another name for.
 const WORDS: &[(&[&str], &[&str], &str)] = &[
     (&["brew"], &["remove", "rm"], "uninstall"),
+    (&["bundle"], &["e", "ex", "exe"], "exec"),
+    (&["cabal"], &["new-exec", "v1-exec", "v2-exec"], "exec"),
     (&["cargo"], &["b"], "build"),
     (&["cargo"], &["c"], "check"),
     (&["cargo"], &["d"], "doc"),
     (&["cargo"], &["r"], "run"),
     (&["cargo"], &["rm"], "remove"),
     (&["cargo"], &["t"], "test"),
+    (&["composer", "opam"], &["ex", "exe"], "exec"),
     (&["helm"], &["del", "delete", "un"], "uninstall"),
     (&["npm"], &["c"], "config"),
     (
@@ -62,10 +65,13 @@ const WORDS: &[(&[&str], &[&str], &str)] = &[
         "uninstall",
     ),
     (&["npm"], &["u", "udpate", "up", "upgrade"], "update"),
+    (&["pixi"], &["r"], "run"),
+    (&["pixi"], &["x"], "exec"),
     (&["pnpm"], &["t", "tst"], "test"),
     (&["pnpm"], &["up", "upgrade"], "update"),
     (&["pnpm"], &["i"], "install"),
     (&["pnpm"], &["rm", "un", "uninstall"], "remove"),
+    (&["tox"], &["e"], "exec"),
 ];
 
 /// Commands of npm that it takes any beginning for that is no other's.
@@ -93,6 +99,23 @@ const NPM: &[&str] = &[
     "uninstall",
     "unpublish",
     "update",
+];
+
+/// First words of tasks of Gradle that reach others, and how many letters of them it takes for a beginning that is not that of a more usual
+/// task. It takes any beginnings of the words of a name: `pTML` is `publishToMavenLocal`.
+///
+/// Source: its manual, "Name abbreviation".
+const GRADLE: &[(&str, usize)] = &[
+    ("artifactory", 3),
+    ("bintray", 3),
+    ("deploy", 1),
+    ("install", 1),
+    ("jib", 2),
+    ("publish", 1),
+    ("push", 1),
+    ("release", 1),
+    ("sonatype", 3),
+    ("upload", 1),
 ];
 
 /// Fewest letters of such a beginning that names can be told by.
@@ -129,8 +152,9 @@ pub(in super::super) fn usual(name: &str, arguments: &[Value]) -> Vec<Usual> {
     let places = (first..arguments.len()).flat_map(|at| {
         let word = &arguments[at].text;
         let begun = begun(name, word).filter(|_| may_be_first(arguments, at));
-        let whole = whole_words(name, word).chain(begun);
-        whole.map(move |whole| replaced(arguments, at, whole))
+        let whole = whole_words(name, word).chain(begun).map(str::to_owned);
+        let whole = whole.chain(gradle_tasks(name, word));
+        whole.map(move |whole| replaced(arguments, at, &whole))
     });
     let found: Vec<Vec<Value>> = places.collect();
     let other = || match name {
@@ -146,10 +170,19 @@ pub(in super::super) fn usual(name: &str, arguments: &[Value]) -> Vec<Usual> {
     } else {
         found
     };
+    // Rules know the script of a project as the program.
+    let name = if name == "gradlew" { "gradle" } else { name };
     found
         .into_iter()
         .map(|words| (Value::literal(name), words))
         .collect()
+}
+
+/// Whether a word of a program is short or another name for `whole`.
+pub(super) fn means(name: &str, word: &str, whole: &str) -> bool {
+    whole_words(name, word)
+        .chain(begun(name, word))
+        .any(|known| known == whole)
 }
 
 /// What a word of a program is short or another name for.
@@ -166,6 +199,28 @@ fn begun(name: &str, word: &str) -> Option<&'static str> {
     let is_long = name == "npm" && word.len() >= BEGINNING_MIN && !NPM.contains(&word);
     let mut whole = NPM.iter().filter(is_begun).filter(|_| is_long);
     whole.next().copied()
+}
+
+/// The tasks of Gradle that a word may be short for, with their first word written out.
+fn gradle_tasks(name: &str, word: &str) -> Vec<String> {
+    let start = word.rfind(':').map_or(0, |colon| colon + 1);
+    let (project, task) = word.split_at(start);
+    let is_task = task.bytes().all(|b| b.is_ascii_alphanumeric());
+    if !["gradle", "gradlew"].contains(&name) || !is_task {
+        return Vec::new();
+    }
+    let capital = task.find(|c: char| c.is_ascii_uppercase());
+    let (first, rest) = task.split_at(capital.unwrap_or(task.len()));
+    let is_short = |(whole, n_min): &&(&str, usize)| {
+        first.len() >= *n_min
+            && first.len() < whole.len()
+            && whole.starts_with(first)
+            && (first.len() > 1 || !rest.is_empty())
+    };
+    let tasks = GRADLE.iter().filter(is_short);
+    tasks
+        .map(|(whole, _)| format!("{project}{whole}{rest}"))
+        .collect()
 }
 
 /// Whether only options and their values stand before a word.
