@@ -31,7 +31,6 @@ use crate::calls::{CallControl, CallReport};
 use crate::clock::now_ms;
 use crate::host::Host;
 use crate::questions::SealedInquiry;
-use crate::seals::{BadSeal, Seals, Ticket};
 use crate::session::Session;
 use crate::telemetry::RemoteRequest;
 
@@ -94,8 +93,6 @@ struct Attempt {
 enum Wants {
     Approval(Box<ApprovalQuestion>),
     Answers(SealedInquiry),
-    /// What it was given does not count.
-    Nothing(BadSeal),
 }
 
 /// What a person has said so far.
@@ -109,8 +106,6 @@ struct Given {
 struct GivenApproval {
     call: Digest,
     answer: ApprovalAnswer,
-    /// Of an answer that came in with a seal.
-    ticket: Option<Ticket>,
 }
 
 /// What makes a call.
@@ -130,7 +125,7 @@ impl Calling {
     /// Makes the call. `round` is what the request brings answers to.
     ///
     /// `request_ct` is cancelled when the client gives the request up.
-    /// Errors: invalid parameters: an answer that is none, or was used before. Nothing ran.
+    /// Errors: invalid parameters: an answer that is none, or that nothing waits for. Nothing ran.
     pub(super) async fn call(
         self: Arc<Self>,
         round: Option<Round>,
@@ -174,7 +169,6 @@ impl Calling {
             None => attempt,
         };
         match (&attempt.wants, self.client.way) {
-            (Some(Wants::Nothing(problem)), _) => Err(rounds::refused(*problem)),
             (Some(_), Way::Later) => Ok(self.required(attempt).await),
             (Some(_), Way::Now) => {
                 let person = Person::Client(&self.client);
@@ -215,7 +209,6 @@ impl Calling {
     fn attempt(self: Arc<Self>, given: Given) -> Attempting {
         Box::pin(async move {
             let noted = Arc::new(Mutex::new(None));
-            let ticket = given.approval.and_then(|given| given.ticket);
             let control = CallControl {
                 listener: self.listener.clone(),
                 on_output: self.on_output.clone(),
@@ -230,10 +223,6 @@ impl Calling {
                 ..self.request.clone()
             };
             let mut report = (self.make)(request, control, self.stop.clone()).await;
-            // A call that did not ask again has used its answer too.
-            if let Some(ticket) = ticket {
-                let _used = self.host.seals().redeem(ticket).await;
-            }
             let noted = noted.lock().unwrap_or_else(PoisonError::into_inner).take();
             let wants = noted.or_else(|| report.asked.take().map(Wants::Answers));
             Attempt {
@@ -258,16 +247,14 @@ impl Calling {
             who: self.session.principal().caller_id().map(str::to_owned),
             client: self.client.name.clone(),
         };
-        let (seals, noted) = (Arc::clone(self.host.seals()), Arc::clone(noted));
+        let noted = Arc::clone(noted);
         Some(ApprovalPrompt::new(agreement, move |question| {
-            let (seals, noted) = (Arc::clone(&seals), Arc::clone(&noted));
-            async move {
-                let answer = answered(&seals, given, question).await;
-                let answer = answer.map_err(|wants| {
-                    *noted.lock().unwrap_or_else(PoisonError::into_inner) = Some(wants);
-                });
-                answer.ok()
+            let given = given.filter(|given| given.call == question.call.digest);
+            if given.is_none() {
+                let wants = Wants::Approval(Box::new(question));
+                *noted.lock().unwrap_or_else(PoisonError::into_inner) = Some(wants);
             }
+            std::future::ready(given.map(|given| given.answer))
         }))
     }
 
@@ -286,7 +273,7 @@ impl Calling {
                 self.forms(&asked.inquiry, &[]),
                 About::Questions(asked.state),
             ),
-            Some(Wants::Nothing(_)) | None => return Reply::Ended((self.show)(report).await),
+            None => return Reply::Ended((self.show)(report).await),
         };
         match forms {
             Ok(forms) => {
@@ -322,13 +309,8 @@ impl Calling {
             Some(Round::Approval {
                 call,
                 answer: Some(answer),
-                ticket,
             }) => Ok(Given {
-                approval: Some(GivenApproval {
-                    call,
-                    answer,
-                    ticket: Some(ticket),
-                }),
+                approval: Some(GivenApproval { call, answer }),
                 answers: None,
             }),
             Some(Round::Questions {
@@ -355,22 +337,4 @@ impl Given {
             answers: Some(GivenAnswers { state, answers }),
         }
     }
-}
-
-/// What a person said about the call of `question`.
-///
-/// Errors: what has to be asked instead.
-async fn answered(
-    seals: &Seals,
-    given: Option<GivenApproval>,
-    question: ApprovalQuestion,
-) -> Result<ApprovalAnswer, Wants> {
-    let Some(given) = given.filter(|given| given.call == question.call.digest) else {
-        return Err(Wants::Approval(Box::new(question)));
-    };
-    let redeemed = match given.ticket {
-        Some(ticket) => seals.redeem(ticket).await,
-        None => Ok(()),
-    };
-    redeemed.map(|()| given.answer).map_err(Wants::Nothing)
 }

@@ -19,7 +19,7 @@ use zeph_core::inquiry::Inquiry;
 
 use crate::approval::ApprovalAnswer;
 use crate::questions::Questions;
-use crate::seals::{BadSeal, Opened, Seals, Subject, Ticket};
+use crate::seals::{BadSeal, Opened, Seals, Subject};
 
 use super::approval;
 
@@ -71,7 +71,6 @@ pub(super) enum Round {
     Approval {
         call: Digest,
         answer: Option<ApprovalAnswer>,
-        ticket: Ticket,
     },
     /// The questions of a tool, their seal, and what came back.
     Questions {
@@ -114,37 +113,40 @@ impl Request<'_> {
         let Some(state) = state else { return Ok(None) };
         let opened = self.with_subject(|subject| seals.open::<State>(subject, state, now_ms));
         let Opened { content, ticket } = opened.map_err(refused)?;
-        // Questions have a seal of their own, which the call uses up. The first answers go on with the call that was counted; those that
-        // are sent again are a call.
-        let is_first = match content.about {
-            About::Questions(_) => seals.redeem(ticket).await.is_ok(),
-            About::Approval(_) | About::Waiting(_) => {
+        let responses = responses.unwrap_or_default();
+        let (round, was_counted) = match content.about {
+            About::Approval(call) => {
+                let answer = approved(&responses)?;
+                // Of requests with one answer, one goes on with the call that was counted, whether that still asks or not. Without an
+                // answer it is asked anew.
+                match answer {
+                    Some(_) => seals.redeem(ticket).await,
+                    None => seals.check(ticket).await,
+                }
+                .map_err(refused)?;
+                (Round::Approval { call, answer }, answer.is_some())
+            }
+            About::Questions(state) => {
+                let inquiry = Questions::asked(&state).ok_or_else(|| refused(BadSeal::Foreign))?;
+                let round = Round::Questions {
+                    inquiry,
+                    state,
+                    given: responses,
+                };
+                // Questions have a seal of their own, which the call uses up. The first answers go on with the call that was counted;
+                // those that are sent again are a call.
+                (round, seals.redeem(ticket).await.is_ok())
+            }
+            About::Waiting(id) => {
                 seals.check(ticket).await.map_err(refused)?;
-                true
+                let given = responses;
+                (Round::Waiting { id, given }, true)
             }
         };
-        let responses = responses.unwrap_or_default();
-        let round = match content.about {
-            About::Approval(call) => Round::Approval {
-                call,
-                answer: approved(&responses)?,
-                ticket,
-            },
-            About::Questions(state) => Round::Questions {
-                inquiry: Questions::asked(&state).ok_or_else(|| refused(BadSeal::Foreign))?,
-                state,
-                given: responses,
-            },
-            About::Waiting(id) => Round::Waiting {
-                id,
-                given: responses,
-            },
-        };
-        let asks_anew = matches!(round, Round::Approval { answer: None, .. });
         Ok(Some(Resumed {
             conversation: content.conversation,
             home: content.home,
-            was_counted: is_first && !asks_anew,
+            was_counted,
             round,
         }))
     }

@@ -37,7 +37,6 @@ impl Calling {
         while let Some(wants) = attempt.wants.take() {
             n_asked += 1;
             let given = match wants {
-                Wants::Nothing(_) => Ok(None),
                 Wants::Approval(question) => Ok(self.approved(&question, person, n_asked).await),
                 Wants::Answers(asked) => self.answers(&asked, person, n_asked).await,
             };
@@ -76,7 +75,6 @@ impl Calling {
         let approval = GivenApproval {
             call: question.call.digest,
             answer: answer.ok()?,
-            ticket: None,
         };
         Some(Given {
             approval: Some(approval),
