@@ -106,14 +106,9 @@ impl Listed {
         native: &NativeServer,
         is_hidden: impl Fn(&Tool) -> bool,
     ) -> Self {
-        let mut tools = native.tools();
-        let is_free = tools
-            .iter()
-            .all(|tool| tool.described.name != builtin::READ_OVERFLOW);
         let reader = catalog.resolve(builtin::READ_OVERFLOW).ok();
-        let reader = reader.filter(|_| is_free);
         let named = |tool| ListedTool::of(tool, builtin::READ_OVERFLOW).hidden_by(is_hidden);
-        tools.extend(reader.map(named));
+        let tools = with_reader(native.tools(), reader.map(named));
         Self::sorted(generation, tools, None)
     }
 
@@ -179,6 +174,18 @@ impl Listed {
     }
 }
 
+/// The tools of a native server with the host's reader, unless clients know one of the server by its name.
+fn with_reader(mut tools: Vec<ListedTool>, reader: Option<ListedTool>) -> Vec<ListedTool> {
+    let Some(reader) = reader else { return tools };
+    let is_same = |tool: &ListedTool| tool.described.name == reader.described.name;
+    if tools.iter().any(|tool| is_same(tool) && !tool.is_hidden) {
+        return tools;
+    }
+    tools.retain(|tool| !is_same(tool));
+    tools.push(reader);
+    tools
+}
+
 /// The list of this moment, kept until the catalog changes.
 #[derive(Debug)]
 pub(crate) struct Lists {
@@ -224,8 +231,30 @@ mod tests {
     use zeph_core::tool::Tool;
     use zeph_mcp::subset::ToolSubset;
 
-    use super::Listed;
+    use super::{Listed, ListedTool, with_reader};
     use crate::builtin;
+
+    #[test]
+    fn a_hidden_tool_of_a_server_takes_no_name_from_the_reader() {
+        let catalog = Catalog::new(builtin::tools()).unwrap();
+        let reader = catalog.resolve(builtin::READ_OVERFLOW).unwrap();
+        let other = catalog.tools().find(|tool| tool.name != reader.name);
+        let of_server = |exposed, hides| {
+            let tool = ListedTool::of(other.unwrap(), exposed);
+            vec![tool.hidden_by(|_| hides)]
+        };
+        for (exposed, hides, expect) in [
+            ("other", false, true),
+            (builtin::READ_OVERFLOW, false, false),
+            (builtin::READ_OVERFLOW, true, true),
+        ] {
+            let own = ListedTool::of(reader, builtin::READ_OVERFLOW);
+            let listed = Listed::sorted(1, with_reader(of_server(exposed, hides), Some(own)), None);
+            let found = listed.find(builtin::READ_OVERFLOW).unwrap();
+            assert_eq!(found.tool.name == reader.name, expect, "{exposed} {hides}");
+        }
+        assert_eq!(with_reader(of_server("other", false), None).len(), 1);
+    }
 
     #[test]
     fn a_hidden_tool_is_found_and_listed_for_nobody() {
