@@ -69,6 +69,10 @@ fn trivial_call(bench: &Bench) -> Result<Vec<Row>> {
         );
     };
     let place = profile_dir("bench-plugins-trivial")?;
+    // What was accepted there may have been another component.
+    if place.exists() {
+        fs::remove_dir_all(&place)?;
+    }
     let folder = place.join("plugins");
     fs::create_dir_all(&folder)?;
     fs::copy(component, folder.join("trivial.wasm"))?;

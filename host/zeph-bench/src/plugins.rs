@@ -188,7 +188,8 @@ pub(crate) fn built(language: &str) -> Result<Option<PathBuf>> {
     for entry in entries {
         let path = entry?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        if name.starts_with(&format!("count_{language}")) && name.ends_with(".wasm") {
+        // Beside it lies what was built of other templates: `count_rust_filter-…`.
+        if name.starts_with(&format!("count_{language}-")) && name.ends_with(".wasm") {
             let modified = fs::metadata(&path)?.modified()?;
             newest = newest.max(Some((modified, path)));
         }
