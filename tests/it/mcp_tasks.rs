@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 use crate::mcp_client::{McpClient, PATIENCE, result, text};
 use crate::product::Product;
 
-fn capable() -> Value {
+pub(crate) fn capable() -> Value {
     json!({"elicitation": {}, "extensions": {"io.modelcontextprotocol/tasks": {}}})
 }
 
 /// Asks about a task until it has ended.
-fn ended(client: &mut McpClient, task: &Value) -> Value {
+pub(crate) fn ended(client: &mut McpClient, task: &Value) -> Value {
     let deadline = Instant::now() + PATIENCE;
     loop {
         let state = result(client.request("tasks/get", json!({"taskId": task})));

@@ -62,6 +62,12 @@ impl Place {
         }
     }
 
+    /// The setting that has a server seal with the keys.
+    fn keys(&self) -> String {
+        let keys = self.product.home.join("seal-keys");
+        format!("mcp.serve.seal_keys=\"{}\"", keys.display())
+    }
+
     /// Starts the replica of this name.
     pub(crate) fn replica(&self, name: &str, args: &[&str]) -> HttpServer {
         self.replica_at(name, 0, args)
@@ -70,8 +76,7 @@ impl Place {
     /// Starts it at a port.
     pub(crate) fn replica_at(&self, name: &str, port: u16, args: &[&str]) -> HttpServer {
         let replica = format!("mcp.serve.replica=\"{name}\"");
-        let keys = self.product.home.join("seal-keys");
-        let keys = format!("mcp.serve.seal_keys=\"{}\"", keys.display());
+        let keys = self.keys();
         let mut all = vec!["--set", &replica, "--set", &keys];
         all.extend(args);
         let mut command = HttpServer::command(&self.product, port, &all);

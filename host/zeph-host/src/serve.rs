@@ -85,6 +85,17 @@ pub(crate) struct Shared {
     _sweeping: JoinSet<()>,
 }
 
+/// What a server does about tasks of servers that ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum TakesOver {
+    /// It makes calls again that may be, and ends other tasks: a replica that clients reach over HTTP.
+    Repeats,
+    /// It ends tasks whose call is not made again, and leaves the others to the replicas that share keys with it.
+    LeavesRepeats,
+    /// It ends tasks; those that others may go on with only when none has for long.
+    Settles,
+}
+
 impl Server {
     /// A server of the tools of `host`. Must be called inside a runtime.
     pub(crate) fn new(host: &Host) -> Self {
@@ -152,10 +163,17 @@ impl Server {
 }
 
 impl Shared {
-    /// Whether it takes over the tasks of servers that ended. Where replicas share them, a server over stdio leaves them to the replicas: it would make
-    /// calls of other callers again with the rights of its own client, and end with that client.
-    fn takes_over(&self) -> bool {
-        self.is_over_http.load(Ordering::Relaxed) || !self.host.seals().are_shared()
+    /// What it looks for among the tasks of servers that ended.
+    fn takes_over(&self) -> TakesOver {
+        match (
+            self.host.seals().are_shared(),
+            self.is_over_http.load(Ordering::Relaxed),
+        ) {
+            (true, true) => TakesOver::Repeats,
+            // It would make calls of other callers again with the rights of its own client, and end with that client.
+            (true, false) => TakesOver::LeavesRepeats,
+            (false, _) => TakesOver::Settles,
+        }
     }
 }
 

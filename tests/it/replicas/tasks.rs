@@ -10,9 +10,10 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use super::{Place, SHARED};
-use crate::mcp_client::{MODERN, PATIENCE, modern_meta};
+use crate::mcp_client::{MODERN, McpClient, PATIENCE, modern_meta};
 use crate::mcp_ends::Sleep;
 use crate::mcp_http_client::{HttpServer, Reply, message, modern_call};
+use crate::mcp_tasks;
 use crate::site::Site;
 
 fn capable() -> Value {
@@ -142,4 +143,37 @@ fn over_a_file_and_over_a_server() {
             another_replica_answers_and_takes_over(&place);
         }
     });
+}
+
+/// It takes the ten seconds after which a call becomes a task, and the twenty for which a dead server holds its own.
+#[test]
+fn a_server_over_stdio_ends_tasks_and_makes_none_again() {
+    let place = Place::new();
+    let may_answer = Arc::new(AtomicBool::new(false));
+    let site = slow_site(&may_answer);
+    configure(&place, &site);
+    let replica = [&SHARED[..], &["--allow", "fetch"]].concat();
+    let one = place.replica("one", &replica);
+    let fetch = json!({"url": site.url("/"), "whole": true});
+    let [fetched] = begun(&one, [("fetch", fetch)]);
+    one.signal(Signal::KILL);
+    assert!(!one.ended().success());
+    may_answer.store(true, Ordering::Relaxed);
+
+    // A server over stdio is killed behind it; what the next one ends comes free last.
+    let keys = place.keys();
+    let conversation = "--conversation=01900000-0000-7000-8000-000000000001";
+    let args = ["--allow", "bash", conversation, "--set", &keys];
+    let mut client = McpClient::modern(&place.product, &args, &mcp_tasks::capable());
+    let command = json!({"command": "sleep 1000", "background": true});
+    let own = client.call("bash", command)["taskId"].clone();
+    client.kill();
+    let mut client = McpClient::modern(&place.product, &args, &mcp_tasks::capable());
+    let lost = mcp_tasks::ended(&mut client, &own);
+    assert_eq!(lost["status"], "failed", "{lost}");
+
+    let two = place.replica("two", &replica);
+    let done = ended(&two, &fetched, PATIENCE);
+    assert_eq!(done["status"], "completed", "{done}");
+    assert!(done["result"].to_string().contains("the page"), "{done}");
 }

@@ -3,8 +3,8 @@
 //! A task belongs to its caller and its conversation; nobody else knows that there is one. It is a row of the store, so that whichever
 //! server of that store is asked answers. The one that makes its call holds it; when that one dies, another takes it over
 //! (`again`). A call that may be made again is, between replicas that share their keys; any other task is ended as unknown by whichever
-//! server finds it, which where replicas share keys is a replica, none over stdio. Cancelling a task ends
-//! what it does; a client that goes away ends nothing, and the record of the call is completed either way.
+//! server finds it. A server over stdio with these keys leaves the first kind to the replicas. Cancelling a task ends what it does; a client
+//! that goes away ends nothing, and the record of the call is completed either way.
 
 mod again;
 mod keeping;

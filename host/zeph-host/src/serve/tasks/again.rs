@@ -13,11 +13,11 @@ use zeph_store::{LongTask, Owner};
 
 use super::{HeldTask, TaskEnd, Tasks};
 use crate::admission::Admission;
-use crate::serve::Shared;
 use crate::serve::calling::Calling;
 use crate::serve::client::{Client, Way};
 use crate::serve::conversation::{Conversation, Conversations};
 use crate::serve::dispatch::{CallTerms, calling};
+use crate::serve::{Shared, TakesOver};
 
 /// How many servers make the call of a task: one that ends each of them must not end them all.
 const FENCE_MAX: i64 = 2;
@@ -89,7 +89,7 @@ fn repeated(
             "it was cancelled; the server that made the call had ended over it",
         ));
     }
-    let call = TaskCall::of(task).filter(|_| shared.host.seals().are_shared());
+    let call = TaskCall::of(task).filter(|_| shared.takes_over() == TakesOver::Repeats);
     let Some(call) = call else {
         return Err(TaskEnd::unknown("the call is not made again"));
     };

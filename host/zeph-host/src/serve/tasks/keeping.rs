@@ -9,7 +9,7 @@ use zeph_store::{LongTaskClaim, StoreError};
 use super::again::right;
 use super::{LEASE, Tasks, failed};
 use crate::admission::Tokens;
-use crate::serve::Shared;
+use crate::serve::{Shared, TakesOver};
 
 /// How often a server says that its tasks go on. Owners who ask another server wait so long until they are heard.
 const KEEP_PERIOD: Duration = Duration::from_secs(2);
@@ -46,7 +46,7 @@ pub(in crate::serve) async fn keep(shared: Weak<Shared>) {
             let Some(shared) = shared.upgrade() else {
                 return;
             };
-            if shared.takes_over() && tasks.take_over(&shared).await.is_err() {
+            if tasks.take_over(&shared).await.is_err() {
                 claim_at = Instant::now() + LEASE;
             }
         }
@@ -97,11 +97,15 @@ impl Tasks {
         if shared.closing.is_cancelled() || shared.holdings.is_ending() {
             return Ok(());
         }
+        let takes_over = shared.takes_over();
         let claim = LongTaskClaim {
             workspace: self.0.workspace.clone(),
             lease: LEASE,
-            repeats: shared.host.seals().are_shared(),
-            elsewhere_after: ELSEWHERE_AFTER,
+            repeats: takes_over == TakesOver::Repeats,
+            elsewhere_after: match takes_over {
+                TakesOver::LeavesRepeats => Duration::MAX,
+                TakesOver::Repeats | TakesOver::Settles => ELSEWHERE_AFTER,
+            },
             limit: CLAIMS_MAX,
         };
         let claimed = self.0.store.claim_long_tasks(claim).await;
