@@ -14,6 +14,9 @@ use zeph_core::globs;
 /// Characters of a path that a message shows.
 const SHOWN_CHARS_MAX: usize = 200;
 
+/// Most patterns that the braces at the beginning of one stand for, and most of these braces.
+const ALTERNATIVES_MAX: usize = 64;
+
 /// What relative paths and `~` stand for.
 #[derive(Debug, Clone, Copy)]
 pub struct PathBase<'a> {
@@ -113,6 +116,31 @@ impl PathBase<'_> {
         self.home
             .ok_or_else(|| "`~` is used but there is no home directory".to_owned())
     }
+}
+
+/// The patterns that one over paths stands for: one for each alternative of the braces it begins with, which may each begin in another place.
+///
+/// Errors: one sentence, for more than 64.
+pub(crate) fn unbraced(text: &str) -> Result<Vec<String>, String> {
+    let (mut open, mut found) = (vec![text.to_owned()], Vec::new());
+    let mut n_braces = 0;
+    while let Some(text) = open.pop() {
+        let Some((alternatives, rest)) = globs::leading_brace(&text) else {
+            found.push(text);
+            continue;
+        };
+        n_braces += 1;
+        let n_found = open.len() + found.len() + alternatives.len();
+        if n_found.max(n_braces) > ALTERNATIVES_MAX {
+            return Err(format!(
+                "`{}` begins with more than {ALTERNATIVES_MAX} alternatives; write several patterns",
+                shown(&text)
+            ));
+        }
+        let alternatives = alternatives.iter().rev();
+        open.extend(alternatives.map(|alternative| format!("{alternative}{rest}")));
+    }
+    Ok(found)
 }
 
 /// A pattern, cut where its first wildcard is.
@@ -258,7 +286,31 @@ mod tests {
     use std::os::unix::fs::symlink;
     use std::path::Path;
 
-    use super::{looking_once, resolve};
+    use super::{looking_once, resolve, unbraced};
+
+    #[test]
+    fn a_pattern_stands_for_the_alternatives_it_begins_with() {
+        for (text, expect) in [
+            ("src/{a,b}", &["src/{a,b}"][..]),
+            ("{~/a,b}/c", &["~/a/c", "b/c"]),
+            ("{{a,/b},}{c,d}", &["a{c,d}", "/b{c,d}"]),
+            ("{[,}],b}", &["[,}]", "b"]),
+            ("{a", &["{a"]),
+            ("{}/a", &["{}/a"]),
+            ("", &[""]),
+        ] {
+            assert_eq!(unbraced(text).unwrap(), expect, "{text}");
+        }
+        for many in [
+            "{a,b}".replace('a', &"a,".repeat(64)),
+            "{".repeat(65) + "a" + &"}".repeat(65),
+        ] {
+            assert!(
+                unbraced(&many).unwrap_err().contains("more than 64"),
+                "{many}"
+            );
+        }
+    }
 
     #[test]
     fn a_path_leads_where_the_system_says_however_often_its_folders_were_looked_at() {

@@ -40,6 +40,36 @@ pub fn check(text: &str) -> Result<(), Error> {
     }
 }
 
+/// The alternatives of the brace that `text` begins with, without empty ones, and what stands behind it.
+pub fn leading_brace(text: &str) -> Option<(Vec<&str>, &str)> {
+    if !text.starts_with('{') {
+        return None;
+    }
+    let (mut depth, mut begin, mut found) = (0_usize, 1, Vec::new());
+    let (mut is_escaped, mut is_class) = (false, false);
+    for (at, c) in text.char_indices() {
+        match c {
+            _ if std::mem::take(&mut is_escaped) => {}
+            ']' => is_class = false,
+            _ if is_class => {}
+            '\\' => is_escaped = true,
+            '[' => is_class = true,
+            '{' => depth += 1,
+            ',' | '}' if depth == 1 => {
+                found.push(&text[begin..at]);
+                begin = at + 1;
+                if c == '}' {
+                    found.retain(|alternative| !alternative.is_empty());
+                    return (!found.is_empty()).then_some((found, &text[begin..]));
+                }
+            }
+            '}' => depth -= 1,
+            _ => {}
+        }
+    }
+    None
+}
+
 impl LazyGlobs {
     /// The patterns, which [`check`] has passed.
     pub fn new(texts: Vec<String>, case: LetterCase) -> Self {

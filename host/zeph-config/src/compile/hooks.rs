@@ -7,6 +7,7 @@ use globset::Glob;
 use super::super::raw::{RawHook, RawHooks};
 use super::super::rules::{HookCommand, HookSettings};
 use super::Compiling;
+use crate::paths::unbraced;
 
 impl Compiling<'_> {
     /// The commands; `timeout` is for those that name none.
@@ -44,16 +45,18 @@ impl Compiling<'_> {
         hooks
     }
 
-    /// A glob over absolute paths in all spellings; a relative one starts in the working directory.
+    /// The globs over absolute paths of a pattern, in all spellings; a relative one starts in the working directory.
     fn spelt(&self, text: &str) -> Result<Vec<String>, String> {
-        let absolute = match text {
-            _ if text.starts_with(['/', '~', '*']) || text.starts_with("./") => text.to_owned(),
-            _ => format!("./{text}"),
-        };
-        let globs = match absolute.starts_with('*') {
-            true => vec![absolute],
-            false => self.base().deny(&absolute)?,
-        };
+        let mut globs = Vec::new();
+        for text in unbraced(text)? {
+            match text {
+                text if text.starts_with('*') => globs.push(text),
+                text if text.starts_with(['/', '~']) || text.starts_with("./") => {
+                    globs.extend(self.base().deny(&text)?);
+                }
+                text => globs.extend(self.base().deny(&format!("./{text}"))?),
+            }
+        }
         for glob in &globs {
             Glob::new(glob).map_err(|error| format!("is not a pattern: {}", error.kind()))?;
         }

@@ -192,6 +192,8 @@ fn a_path_is_denied_however_its_rule_is_spelt() {
         "../repo/src/*",
         "./src/**",
         "src/x/",
+        "{~/repo/src,doc}/*",
+        "{doc,{~/repo,/v}/src}/**",
     ] {
         let [user, project] = deny(pattern);
         let [policy, authorization, of_project] = paths(pattern);
@@ -255,18 +257,20 @@ tool = "write"
 
 #[test]
 fn a_denied_path_is_denied_under_its_other_name() {
-    let world = World::new()
-        .directory("home/data")
-        .symlink("home/link", "home/data")
-        .user("[tools.policy]\nenabled = true\ndefault_effect = \"allow\"\nrules = [{ effect = \"deny\", tool = \"*\", paths = [\"~/link/**\"] }]\n");
-    check(
-        &world,
-        &[
-            ("read: HOME/data/x", "deny"),
-            ("read: HOME/link/x", "deny"),
-            ("read: HOME/x", "allow"),
-        ],
-    );
+    for pattern in ["~/link/**", "{doc,~/link}/**"] {
+        let world = World::new()
+            .directory("home/data")
+            .symlink("home/link", "home/data")
+            .user(format!("[tools.policy]\nenabled = true\ndefault_effect = \"allow\"\nrules = [{{ effect = \"deny\", tool = \"*\", paths = [\"{pattern}\"] }}]\n"));
+        check(
+            &world,
+            &[
+                ("read: HOME/data/x", "deny"),
+                ("read: HOME/link/x", "deny"),
+                ("read: HOME/x", "allow"),
+            ],
+        );
+    }
 }
 
 #[test]

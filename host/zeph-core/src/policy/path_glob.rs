@@ -8,6 +8,7 @@ use globset::escape;
 
 use super::bad::BadRule;
 use super::pattern::SPECIAL;
+use crate::globs::leading_brace;
 
 /// Most braces that begin one in another. Each is read by a call of its own.
 const BRACES_MAX: usize = 8;
@@ -34,30 +35,8 @@ impl PathGlob {
 
     /// Reads `text`, which may begin with as many braces one in another as `n_braces`.
     fn nested(text: &str, directory: &str, n_braces: usize) -> Result<Self, BadRule> {
-        if let Some((alternatives, rest)) = alternatives(text).filter(|_| !directory.is_empty()) {
-            let Some(n_braces) = n_braces.checked_sub(1) else {
-                return Err(BadRule::new(text, "too many braces begin one in another"));
-            };
-            let is_plain = |text: &&str| !text.contains(['/', '*', '{', '[', '.', '\\']);
-            if alternatives.iter().all(is_plain) {
-                return Self::dissolved(text, text, Some(PathBuf::from(directory)));
-            }
-            // What stands in the same part belongs to each alternative.
-            let is_simple = |at: &usize| !rest[..*at].contains(SPECIAL);
-            let end = rest.find('/').filter(is_simple).unwrap_or(rest.len());
-            let read = |end: &str| -> Result<Vec<String>, BadRule> {
-                let globs = alternatives.iter().map(|alternative| {
-                    let text = format!("{alternative}{end}");
-                    Self::nested(&text, directory, n_braces).map(|glob| glob.alternative())
-                });
-                globs.collect()
-            };
-            let (mut globs, mut behind) = (read(&rest[..end])?, &rest[end..]);
-            // Below the root, the slash between the two is there already.
-            if globs.iter().any(|glob| glob == "/") {
-                (globs, behind) = (read(rest)?, "");
-            }
-            return Self::behind(text, &format!("{{{}}}", globs.join(",")), behind);
+        if let Some(brace) = leading_brace(text).filter(|_| !directory.is_empty()) {
+            return Self::of_brace(text, brace, directory, n_braces);
         }
         let start = match text.chars().next() {
             Some('/') => Some(PathBuf::from("/")),
@@ -66,6 +45,38 @@ impl PathGlob {
             Some(_) => (!directory.is_empty()).then(|| PathBuf::from(directory)),
         };
         Self::dissolved(text, text, start)
+    }
+
+    /// Reads `text`, which begins with a brace. Each alternative is read by itself: it may start elsewhere.
+    fn of_brace(
+        text: &str,
+        (alternatives, rest): (Vec<&str>, &str),
+        directory: &str,
+        n_braces: usize,
+    ) -> Result<Self, BadRule> {
+        let Some(n_braces) = n_braces.checked_sub(1) else {
+            return Err(BadRule::new(text, "too many braces begin one in another"));
+        };
+        let is_plain = |text: &&str| !text.contains(['/', '*', '{', '[', '.', '\\']);
+        if alternatives.iter().all(is_plain) {
+            return Self::dissolved(text, text, Some(PathBuf::from(directory)));
+        }
+        // What stands in the same part belongs to each alternative.
+        let is_simple = |at: &usize| !rest[..*at].contains(SPECIAL);
+        let end = rest.find('/').filter(is_simple).unwrap_or(rest.len());
+        let read = |end: &str| -> Result<Vec<String>, BadRule> {
+            let globs = alternatives.iter().map(|alternative| {
+                let text = format!("{alternative}{end}");
+                Self::nested(&text, directory, n_braces).map(|glob| glob.alternative())
+            });
+            globs.collect()
+        };
+        let (mut globs, mut behind) = (read(&rest[..end])?, &rest[end..]);
+        // Below the root, the slash between the two is there already.
+        if globs.iter().any(|glob| glob == "/") {
+            (globs, behind) = (read(rest)?, "");
+        }
+        Self::behind(text, &format!("{{{}}}", globs.join(",")), behind)
     }
 
     /// The pattern `text` whose first part is the brace `first`, with `rest` behind it.
@@ -102,20 +113,18 @@ impl PathGlob {
 
     /// As it is matched.
     pub(super) fn glob(&self) -> String {
-        match &self.start {
-            None => self.rest.clone(),
-            Some(start) => below(&escape(&start.to_string_lossy()), &self.rest),
-        }
+        self.behind_start(|start| start)
     }
 
     /// As it is matched in a brace, where a comma of the directory would divide it.
     fn alternative(&self) -> String {
+        self.behind_start(|start| start.replace(',', "[,]"))
+    }
+
+    fn behind_start(&self, quoted: impl Fn(String) -> String) -> String {
         match &self.start {
             None => self.rest.clone(),
-            Some(start) => {
-                let start = escape(&start.to_string_lossy()).replace(',', "[,]");
-                below(&start, &self.rest)
-            }
+            Some(start) => below(&quoted(escape(&start.to_string_lossy())), &self.rest),
         }
     }
 
@@ -148,36 +157,6 @@ impl PathGlob {
         let tree: PathBuf = self.start.as_ref()?.join(rest).components().collect();
         (tree.parent().is_some() && !rest.contains(SPECIAL)).then_some(tree)
     }
-}
-
-/// The alternatives of the brace that `text` begins with, without empty ones, and what stands behind it.
-fn alternatives(text: &str) -> Option<(Vec<&str>, &str)> {
-    if !text.starts_with('{') {
-        return None;
-    }
-    let (mut depth, mut begin, mut found) = (0_usize, 1, Vec::new());
-    let (mut is_escaped, mut is_class) = (false, false);
-    for (at, c) in text.char_indices() {
-        match c {
-            _ if std::mem::take(&mut is_escaped) => {}
-            ']' => is_class = false,
-            _ if is_class => {}
-            '\\' => is_escaped = true,
-            '[' => is_class = true,
-            '{' => depth += 1,
-            ',' | '}' if depth == 1 => {
-                found.push(&text[begin..at]);
-                begin = at + 1;
-                if c == '}' {
-                    found.retain(|alternative| !alternative.is_empty());
-                    return (!found.is_empty()).then_some((found, &text[begin..]));
-                }
-            }
-            '}' => depth -= 1,
-            _ => {}
-        }
-    }
-    None
 }
 
 /// Whether the class that `text` begins with holds the slash.

@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 
 use zeph_core::policy::{
-    Action, PermissionRule, PermissionSource, Permissions, PolicyRule, ShellLists,
+    Action, BadRule, PermissionRule, PermissionSource, Permissions, PolicyRule, ShellLists,
 };
 
 use super::super::super::raw::{RawAction, RawMode, RawPermission, RawTools};
 use super::super::Compiling;
 use super::{policy, reason, text_of};
+use crate::paths::unbraced;
 
 impl Compiling<'_> {
     /// What the operator says; the lists when that is nothing. Comes with the same on trial.
@@ -23,7 +24,6 @@ impl Compiling<'_> {
                 if self.project_of(&key, idx).is_some() {
                     continue;
                 }
-                let pattern = self.with_home(tool, &rule.pattern);
                 let (action, observes) = match ruling(rule) {
                     Ok(ruling) => ruling,
                     Err(message) => {
@@ -31,12 +31,15 @@ impl Compiling<'_> {
                         continue;
                     }
                 };
-                match PermissionRule::new(tool, &pattern, action, &directory) {
-                    Ok(rule) if observes => rules.push(rule.observing()),
-                    Ok(rule) => rules.push(rule),
-                    Err(bad) => {
-                        self.merged.problem_in(&key, idx, "pattern", &reason(&bad));
+                let compiled = self.compiled(tool, &rule.pattern, |pattern| {
+                    PermissionRule::new(tool, pattern, action, &directory)
+                });
+                match compiled {
+                    Ok(compiled) if observes => {
+                        rules.extend(compiled.into_iter().map(PermissionRule::observing));
                     }
+                    Ok(compiled) => rules.extend(compiled),
+                    Err(message) => self.merged.problem_in(&key, idx, "pattern", &message),
                 }
                 if observes {
                     continue;
@@ -84,29 +87,48 @@ impl Compiling<'_> {
                 let Some(project) = self.project_of(&key, idx) else {
                     continue;
                 };
-                let pattern = self.with_home(tool, &rule.pattern);
-                for compiled in policy::denying(tool, &pattern, &text_of(&project)) {
-                    match compiled {
-                        Ok(compiled) => rules.push(compiled),
-                        Err(bad) => {
-                            self.merged.problem_in(&key, idx, "pattern", &reason(&bad));
-                            break;
-                        }
-                    }
+                let compiled = self.compiled(tool, &rule.pattern, |pattern| {
+                    let rules = policy::denying(tool, pattern, &text_of(&project));
+                    rules.into_iter().collect::<Result<Vec<_>, _>>()
+                });
+                match compiled {
+                    Ok(compiled) => rules.extend(compiled.into_iter().flatten()),
+                    Err(message) => self.merged.problem_in(&key, idx, "pattern", &message),
                 }
             }
         }
         rules
     }
 
-    /// A pattern over paths with the home directory in place of `~`; commands are matched as they are written.
-    fn with_home(&self, tool: &str, pattern: &str) -> String {
+    /// What `compile` makes of a pattern: of each alternative of one over paths in which the home directory stands for `~`. Commands are matched
+    /// as they are written.
+    ///
+    /// Errors: one sentence.
+    fn compiled<T>(
+        &self,
+        tool: &str,
+        pattern: &str,
+        compile: impl Fn(&str) -> Result<T, BadRule>,
+    ) -> Result<Vec<T>, String> {
+        let patterns = match policy::is_shell(tool) || !pattern.contains('~') {
+            true => vec![pattern.to_owned()],
+            false => unbraced(pattern)?,
+        };
+        let compiled = patterns.iter().map(|pattern| match policy::is_shell(tool) {
+            true => compile(pattern),
+            false => compile(&self.with_home(pattern)),
+        });
+        compiled
+            .collect::<Result<_, _>>()
+            .map_err(|bad| reason(&bad))
+    }
+
+    /// A pattern over paths with the home directory in place of `~`.
+    fn with_home(&self, pattern: &str) -> String {
         let rest = pattern.strip_prefix('~');
         let rest = rest.filter(|rest| rest.is_empty() || rest.starts_with('/'));
         match (&self.surroundings.home, rest) {
-            (Some(home), Some(rest)) if !policy::is_shell(tool) => {
-                globset::escape(&home.to_string_lossy()) + rest
-            }
+            (Some(home), Some(rest)) => globset::escape(&home.to_string_lossy()) + rest,
             _ => pattern.to_owned(),
         }
     }

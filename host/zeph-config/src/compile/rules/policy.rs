@@ -9,6 +9,7 @@ use zeph_core::policy::{BadRule, Effect, Mode, PolicyRule, PolicyRuleText, Trust
 use super::super::super::raw::{RawEffect, RawMode, RawRule, RawTools, RawTrust};
 use super::super::Compiling;
 use super::{reason, text_of};
+use crate::paths::unbraced;
 
 const POLICY: &str = "tools.policy.rules";
 const AUTHORIZATION: &str = "tools.authorization.rules";
@@ -135,16 +136,20 @@ impl Compiling<'_> {
         })
     }
 
-    /// A glob over paths. Calls are matched by resolved paths: a denied path counts in all its spellings, an allowed one only as it is
-    /// written, so that no symlink widens it.
+    /// The globs of a pattern over paths. Calls are matched by resolved paths: a denied path counts in all its spellings, an allowed one only
+    /// as it is written, so that no symlink widens it.
     fn path_globs(&self, text: &str, said: RawEffect) -> Result<Vec<String>, String> {
-        match (said, text.starts_with(['/', '~'])) {
-            (_, false) => Ok(vec![text.to_owned()]),
-            // What names everything has one spelling.
-            _ if text == "/*" || text == "/**" => Ok(vec![text.to_owned()]),
-            (RawEffect::Deny, true) => self.base().deny(text),
-            (RawEffect::Allow, true) => self.base().allow(text).map(|glob| vec![glob]),
+        let mut globs = Vec::new();
+        for text in unbraced(text)? {
+            match (said, text.starts_with(['/', '~'])) {
+                (_, false) => globs.push(text),
+                // What names everything has one spelling.
+                _ if text == "/*" || text == "/**" => globs.push(text),
+                (RawEffect::Deny, true) => globs.extend(self.base().deny(&text)?),
+                (RawEffect::Allow, true) => globs.push(self.base().allow(&text)?),
+            }
         }
+        Ok(globs)
     }
 }
 
