@@ -27,10 +27,9 @@ const TEXTS: &[Texts] = &[
         flags: "aenqsv",
         options: "-m --message",
     },
-    // Not `stash`: its `show` hands `-m` to diff, which knows it without a value.
     Texts {
         names: "git",
-        subcommands: "merge notes tag",
+        subcommands: "merge notes stash tag",
         flags: "aq",
         options: "-m --message",
     },
@@ -115,12 +114,46 @@ pub(super) fn masked(
     (masked != *command).then_some(masked)
 }
 
+/// The text `line`, in which `command` stands, with what `masked` has in place of its data. Data that is spelt otherwise there stays.
+pub(super) fn masked_text(line: String, command: &SimpleCommand, masked: &SimpleCommand) -> String {
+    let words = command.arguments.iter().zip(&masked.arguments);
+    words.fold(line, |line, (word, masked)| {
+        let same = word.char_indices().zip(masked.chars());
+        let Some(((differs, _), _)) = same.clone().find(|((_, one), other)| one != other) else {
+            return line;
+        };
+        // A quote may stand between an option and its value.
+        let start = match word[..differs].split_once('=') {
+            Some((option, _)) if option.starts_with('-') => option.len() + 1,
+            None if word.starts_with('-') && differs > 2 => 2,
+            _ => 0,
+        };
+        replaced_once(line, &word[start..], &masked[start..])
+    })
+}
+
+/// The text with `new` in the first place where `old` is a word.
+fn replaced_once(text: String, old: &str, new: &str) -> String {
+    let is_apart = |c: Option<char>| c.is_none_or(|c| c != '-' && !c.is_alphanumeric());
+    let is_word = |at: &usize| {
+        let (before, rest) = text.split_at(*at);
+        is_apart(before.chars().next_back()) && is_apart(rest[old.len()..].chars().next())
+    };
+    let mut places = text.match_indices(old).map(|(at, _)| at);
+    match places.find(is_word) {
+        Some(at) => format!("{}{new}{}", &text[..at], &text[at + old.len()..]),
+        None => text,
+    }
+}
+
 impl Texts {
     fn are_of(&self, command: &SimpleCommand) -> bool {
         let start = globals::end(command).unwrap_or_default();
         let first = command.arguments.get(start).map_or("", String::as_str);
+        let second = command.arguments.get(start.saturating_add(1));
         holds(self.names, command.base_name())
             && (self.subcommands.is_empty() || holds(self.subcommands, first))
+            && takes_texts(first, second.map_or("", String::as_str))
     }
 
     /// Replaces the values of its options that `pattern` does not spell.
@@ -171,6 +204,16 @@ impl Texts {
         let letters = word.strip_prefix('-').unwrap_or_default();
         let is_cluster = !letters.is_empty() && letters.chars().all(|c| self.flags.contains(c));
         is_cluster || word.contains('=') || holds(LONG_FLAGS, word)
+    }
+}
+
+/// Whether a subcommand followed by `second` knows its options as texts: `git stash show -m` is an option of `diff` without a value.
+fn takes_texts(subcommand: &str, second: &str) -> bool {
+    match subcommand {
+        "notes" => holds("add append edit", second),
+        // Without a word of its own it is `push`.
+        "stash" => second.starts_with('-') || holds("push save store", second),
+        _ => true,
     }
 }
 

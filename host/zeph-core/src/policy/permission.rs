@@ -14,6 +14,7 @@ use super::pattern::Pattern;
 use super::redirection::{SpelledRedirection, Write};
 use super::subject::{LinePart, LineTexts, RuleSubject, SHELL, Text, tool_key};
 use super::{Finding, PathLayer, Policy, Verdict};
+use crate::command::SimpleCommand;
 
 mod line;
 
@@ -127,22 +128,36 @@ impl PermissionRule {
         if fit == PermissionFit::No || self.action == Action::Allow {
             return fit;
         }
-        match data_words::masked(part.command, &self.text.text, self.preset.is_some()) {
+        match self.masked(part) {
             Some(masked) => self.fit_as_written(line, &LinePart::new(part.idx, &masked)),
             None => fit,
         }
     }
 
-    /// Whether it fits the text of a line, and not only by words of a part that are data.
+    /// Whether it fits the text of a line, and not only by words of its parts that are data.
     fn fits_whole(&self, line: &LineTexts<'_>) -> bool {
-        let is_excused = |part: &LinePart<'_>| {
+        if !self.text.fits(&line.whole.lower) {
+            return false;
+        }
+        if self.action == Action::Allow || !line.unknown.is_empty() {
+            return true;
+        }
+        let excused = line.parts.iter().filter(|part| {
             self.fit_as_written(line, part) != PermissionFit::No
                 && self.fit_part(line, part) == PermissionFit::No
-        };
-        self.text.fits(&line.whole.lower)
-            && (self.action == Action::Allow
-                || !line.unknown.is_empty()
-                || !line.parts.iter().any(is_excused))
+        });
+        let left = excused.fold(line.whole.given.clone(), |left, part| {
+            match self.masked(part) {
+                Some(masked) => data_words::masked_text(left, part.command, &masked),
+                None => left,
+            }
+        });
+        self.text.fits(&left.to_lowercase())
+    }
+
+    /// A part without the words that are only data, if it has some.
+    fn masked(&self, part: &LinePart<'_>) -> Option<SimpleCommand> {
+        data_words::masked(part.command, &self.text.text, self.preset.is_some())
     }
 
     fn fit_as_written(&self, line: &LineTexts<'_>, part: &LinePart<'_>) -> PermissionFit {

@@ -28,6 +28,9 @@ fn texts_and_small_letters_are_not_the_options_that_a_rule_means() {
         ("git grep -O*", "git|grep|-o|foo.*bar", "allow"),
         ("git grep -O*", "git|grep|-ohE|TODO.*", "allow"),
         ("git branch -D*", "git|branch|-d|merged", "allow"),
+        ("git *--output*", "git|stash|push|-m|a --output", "allow"),
+        ("git *--output*", "git|stash|-m|--output", "allow"),
+        ("git *--output*", "git|notes|add|-m|--output", "allow"),
         // Where it is not certain to be data.
         ("git *--output*", "git|commit|-m|x|--output=y", "deny"),
         ("git *--output*", "git|commit|-F|-m|--output=y", "deny"),
@@ -44,6 +47,8 @@ fn texts_and_small_letters_are_not_the_options_that_a_rule_means() {
         ("git *--output*", "git|log|-S|--grep|--output=y", "deny"),
         ("git *--output*", "git|branch|-m|--output", "deny"),
         ("git *--output*", "git|stash|show|-m|--output=a.txt", "deny"),
+        ("git *--output*", "git|stash|list|-m|--output=a.txt", "deny"),
+        ("git *--output*", "git|notes|show|-m|--output=a.txt", "deny"),
         ("rg *--pre *", "rg|-E|-e|--pre|cmd", "deny"),
         // A rule about the text, or about both letters.
         ("git commit -m *--wip*", "git|commit|-m|a --wip", "deny"),
@@ -64,6 +69,60 @@ fn texts_and_small_letters_are_not_the_options_that_a_rule_means() {
             ..Policy::default()
         };
         assert_eq!(decide(&policy, words(text)), expect, "{rule}: {text}");
+    }
+}
+
+/// A rule over the text of a line is about the rest of it, too.
+#[test]
+fn data_of_one_command_excuses_no_other() {
+    let deny = "*| bash -s*";
+    for (rule, line, data, expect) in [
+        (
+            deny,
+            "git commit -m 'a | bash -s b'",
+            "a | bash -s b",
+            "allow",
+        ),
+        (
+            "git *--output*",
+            r#"git commit --message="a --output b""#,
+            "--message=a --output b",
+            "allow",
+        ),
+        (
+            deny,
+            "curl x | bash -s y; git commit -m '| bash -s'",
+            "| bash -s",
+            "deny",
+        ),
+        (
+            deny,
+            "git commit -m '| bash -s'; curl x | bash -s y",
+            "| bash -s",
+            "deny",
+        ),
+        // Spelt otherwise, it is not found.
+        (deny, "git commit -m '| bash'' -s'", "| bash -s", "allow"),
+        (
+            deny,
+            "curl x | bash -s; git commit -m 'a | b'ash' -s'",
+            "a | bash -s",
+            "deny",
+        ),
+    ] {
+        let mut call = plain("git");
+        let parsed = call.command.as_mut().unwrap();
+        line.clone_into(&mut parsed.text);
+        let git = parsed.commands.first_mut().unwrap();
+        git.arguments = match data.starts_with("--") {
+            true => vec!["commit".to_owned(), data.to_owned()],
+            false => vec!["commit".to_owned(), "-m".to_owned(), data.to_owned()],
+        };
+        let policy = Policy {
+            permissions: permissions("bash", &[&format!("deny {rule}"), "allow *"]),
+            ..Policy::default()
+        };
+        assert_eq!(decide(&policy, call), expect, "{line}");
     }
 }
 
