@@ -70,6 +70,24 @@ const SAME: &[(&str, char, &str)] = &[
     ("podman run", 'v', "--volume"),
 ];
 
+/// Programs, and the letters of options without a value that may stand in one word before another option with its value: `sort -nofile`.
+/// Upper and lower case are one.
+///
+/// Sources: the manual pages and `--help` of the programs.
+const FLAGS: &[(&str, &str)] = &[
+    ("curl wget", "#0123456abcdfgijklnpqrsvxz"),
+    ("date", "ru"),
+    ("docker nerdctl podman", "diqt"),
+    ("fd fdfind", "01afghilpqsuv"),
+    ("git", "aceghiklnpqrvwz"),
+    ("ruby", "acdlnpsvw"),
+    ("scc", "acdhlmnpuvwz"),
+    ("sed gsed", "benrsuz"),
+    ("sort", "bcdfghimnrsuvz"),
+    ("ssh", "46acfgknqstvxy"),
+    ("yq", "ceijmnprv"),
+];
+
 /// A text taken apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Apart {
@@ -82,14 +100,19 @@ pub(super) struct Apart {
 }
 
 impl Apart {
-    /// Of a command, with and without the options before its subcommand; nothing when it has no option.
+    /// Of a command, with and without the options before its subcommand, and with values apart from the letters they stand behind; nothing
+    /// when it has no option.
     pub(super) fn of_command(command: &SimpleCommand) -> Vec<Self> {
+        let name = command.base_name().to_lowercase();
         let starts = [Some(0), globals::end(command)].into_iter().flatten();
         let of_words = |start: usize| {
-            let words = command.arguments.iter().skip(start).map(String::as_str);
-            Self::new(command.base_name(), words, true)
+            let words = command.arguments.get(start..).unwrap_or_default();
+            let apart: Vec<String> = words.iter().flat_map(|word| unglued(&name, word)).collect();
+            let of = |words: &[String]| Self::new(&name, words.iter().map(String::as_str), true);
+            let has_glued = apart.len() > words.len();
+            [of(words), has_glued.then(|| of(&apart)).flatten()]
         };
-        starts.filter_map(of_words).collect()
+        starts.flat_map(of_words).flatten().collect()
     }
 
     /// Of the text of a pattern; `None` when no word of it is an option.
@@ -228,6 +251,25 @@ fn letters(name: &str, word: &str) -> Option<Vec<char>> {
     let is_cluster = (1..=CLUSTER_CHARS_MAX).contains(&letters.len())
         && letters.bytes().all(|b| b.is_ascii_alphanumeric());
     (is_cluster && !SINGLE_DASH.contains(&name)).then(|| letters.chars().collect())
+}
+
+/// The letters of a word of short options, each as a word, and the value that stands behind the last of them; any other word as it is.
+fn unglued(name: &str, word: &str) -> Vec<String> {
+    let body = word.strip_prefix('-').unwrap_or_default();
+    let is_short = body.starts_with(|c: char| c.is_ascii_alphanumeric());
+    if !is_short || SINGLE_DASH.contains(&name) || letters(name, word).is_some() {
+        return vec![word.to_owned()];
+    }
+    let mut rows = FLAGS.iter();
+    let row = rows.find(|(names, _)| names.split(' ').any(|known| known == name));
+    let flags = row.map_or("", |(_, flags)| *flags);
+    let is_flag = |c: char| flags.contains(c.to_ascii_lowercase());
+    let n_flags = body.find(|c| !is_flag(c)).unwrap_or(body.len());
+    let has_option = body[n_flags..].starts_with(|c: char| c.is_ascii_alphanumeric());
+    let (letters, value) = body.split_at(n_flags + usize::from(has_option));
+    let letters = letters.chars().map(|letter| format!("-{letter}"));
+    let value = Some(value.to_owned()).filter(|value| !value.is_empty());
+    letters.chain(value).collect()
 }
 
 /// An option of several letters and its value, if that stands behind a `=`. For some programs one dash is enough, and two mean the same.

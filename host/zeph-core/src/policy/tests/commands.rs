@@ -506,6 +506,19 @@ fn deny_rules_hold_however_short_options_are_written() {
         ("git commit --no-verify*", "git commit -m n", "allow"),
         ("git push --no-verify*", "git push -n origin", "allow"),
         ("npm install --global*", "npm install x -g", "deny"),
+        // With the value in the same word.
+        ("sort -o*", "sort -nosrc/main.rs a", "deny"),
+        ("sort -o *", "sort -osrc/main.rs a", "deny"),
+        ("sed -i*", "sed -ni.bak p a", "deny"),
+        ("sed -i*", "sed -nEszuibackup p a", "deny"),
+        ("docker run -v*", "docker run -itv/:/host x", "deny"),
+        ("curl -o*", "curl -fsSLo/tmp/x host", "deny"),
+        ("git push -f *", "git push -ofoo.bar origin", "allow"),
+        ("git commit -n*", "git commit -mnew.x", "allow"),
+        ("sort -o*", "sort -t: -k1,1 a", "allow"),
+        ("sort -o*", "sort -- -ox.y", "allow"),
+        ("date -s*", "date -dlast.sunday", "allow"),
+        ("java -s*", "java -classpath.x", "allow"),
     ]);
 }
 
