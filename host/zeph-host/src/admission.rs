@@ -4,6 +4,7 @@ use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::failure::ToolFailure;
 use zeph_core::id::Digest;
 use zeph_mcp::caller::CallRate;
+use zeph_mcp::door::OpenDoor;
 use zeph_mcp::subset::ToolSubset;
 use zeph_store::{CallBucket, Owner, Store, StoreError, TokenRecord};
 
@@ -20,31 +21,36 @@ pub(crate) struct Admission {
     pub(crate) rate: Option<CallRate>,
 }
 
-/// The tokens that let callers in, as they were read at one moment.
+/// What lets callers in, as it was read at one moment.
 #[derive(Debug)]
-pub(crate) struct Tokens(Vec<TokenRecord>);
+pub(crate) struct Tokens {
+    valid: Vec<TokenRecord>,
+    /// Whether this process serves those who come with none.
+    is_open: bool,
+}
 
 impl Tokens {
-    /// Reads them.
+    /// Reads them; those who come with none are let in through `door`.
     ///
     /// Errors: [`StoreError`].
-    pub(crate) async fn read(store: &Store) -> Result<Self, StoreError> {
-        let mut tokens = store.list_tokens().await?;
+    pub(crate) async fn read(store: &Store, door: &OpenDoor) -> Result<Self, StoreError> {
+        let mut valid = store.list_tokens().await?;
+        let is_open = door.is_open_with(!valid.is_empty());
         let now_ms = now_ms();
-        tokens.retain(|token| !token.has_expired(now_ms));
-        Ok(Self(tokens))
+        valid.retain(|token| !token.has_expired(now_ms));
+        Ok(Self { valid, is_open })
     }
 
-    /// What `owner` may do; none when its token was revoked or has expired.
+    /// What `owner` may do; none when it is let in no more: its token was revoked or has expired, or it had none and the server is open no
+    /// more.
     pub(crate) fn admit(&self, owner: &Owner) -> Option<Admission> {
-        // As long as the server lets everybody in.
         if owner.is_anonymous() {
-            return self.0.is_empty().then(Admission::default);
+            return self.is_open.then(Admission::default);
         }
         let Some(digest) = owner.token else {
             return Some(Admission::default());
         };
-        let token = self.0.iter().find(|token| token.digest == digest)?;
+        let token = self.valid.iter().find(|token| token.digest == digest)?;
         Some(Admission {
             token: Some(digest),
             tools: ToolSubset::of_token(token.tools.as_deref()),

@@ -23,6 +23,7 @@ use zeph_core::redact::Redactor;
 use zeph_core::tool::Tool;
 use zeph_egress::Egress;
 use zeph_engine::Cancel;
+use zeph_mcp::door::OpenDoor;
 use zeph_plugins::refusal::GrantRequest;
 use zeph_plugins::rights::OperatorPolicy;
 use zeph_plugins::set::PluginSet;
@@ -113,6 +114,8 @@ pub(crate) struct Rooms {
     pub(crate) dependencies: Dependencies,
     /// Judges calls; none when they are not judged.
     pub(crate) judge: Option<JudgeRoom>,
+    /// Whether clients are let in that come with no token.
+    pub(crate) door: Arc<OpenDoor>,
     /// Work for later; none where nothing is scheduled.
     pub(crate) scheduler: Option<SchedulerRoom>,
     /// Which grants calls use.
@@ -240,6 +243,7 @@ impl Host {
             overflow: Overflow::new(store.clone(), config.overflow),
             dependencies: Dependencies::new(config.shaping.dependencies.as_ref()),
             judge,
+            door: Arc::default(),
             scheduler: SchedulerRoom::new(&config),
             usage: GrantUsage::default(),
             recorder: options.recorder,
@@ -365,6 +369,11 @@ impl Host {
     #[cfg(test)]
     pub(crate) fn learn_secret(&self, secret: zeph_core::execution::SecretValue) {
         self.0.secrets.learn(vec![secret]);
+    }
+
+    /// The door of this process for clients that come with no token.
+    pub(crate) fn door(&self) -> &Arc<OpenDoor> {
+        &self.0.door
     }
 
     /// Work for later; none where nothing is scheduled.

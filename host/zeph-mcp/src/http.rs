@@ -41,6 +41,7 @@ use self::oauth::{METADATA_PATH, OAuth};
 use self::request::{Mcp, Shared};
 use self::room::BodyRoom;
 use self::session::Sessions;
+use crate::door::OpenDoor;
 use crate::holdings::Holdings;
 use crate::metrics::Metrics;
 use crate::token::TokenDigest;
@@ -98,6 +99,8 @@ pub struct EndpointOptions {
     pub oauth: Option<OAuthOptions>,
     /// What is held for its callers beyond their requests.
     pub holdings: Arc<Holdings>,
+    /// Whether clients are let in that come with no token.
+    pub door: Arc<OpenDoor>,
     /// What it counts.
     pub metrics: Arc<Metrics>,
     /// What time it is, in Unix milliseconds.
@@ -167,8 +170,9 @@ impl Endpoint {
         let address = options.address;
         let oauth = options.oauth.take().map(OAuth::new).transpose();
         let oauth = oauth.map_err(EndpointError::Keys)?;
-        let (tokens, holdings) = (Arc::clone(&options.tokens), Arc::clone(&options.holdings));
-        let access = Access::new(tokens, oauth, holdings, options.now_ms);
+        let tokens = Arc::clone(&options.tokens);
+        let left = (Arc::clone(&options.holdings), Arc::clone(&options.door));
+        let access = Access::new(tokens, oauth, left, options.now_ms);
         let is_open = access.is_open().await.map_err(EndpointError::Tokens)?;
         if is_open && !address.ip().is_loopback() {
             let add_token = format!("{} token add", options.program);

@@ -7,6 +7,7 @@
 pub mod caller;
 pub mod client;
 pub mod clients;
+pub mod door;
 pub mod holdings;
 pub mod http;
 pub mod metrics;

@@ -144,8 +144,8 @@ pub(crate) trait Operations {
     fn schedules(&self, owner: Option<&ScheduleOwner>, limit: u32) -> Outcome<Vec<Schedule>>;
     /// The last runs of a schedule, newest first.
     fn schedule_runs(&self, schedule: Uuid) -> Outcome<Vec<ScheduleRun>>;
-    /// When the next schedule of a directory comes.
-    fn next_schedule(&self, directory: &str, waiting_ms: Option<i64>) -> Outcome<Option<i64>>;
+    /// When the next schedule of a directory comes, those of anonymous clients among them or not.
+    fn next_schedule(&self, place: (&str, bool), waiting_ms: Option<i64>) -> Outcome<Option<i64>>;
     /// Claims schedules whose time has come, the earliest first.
     fn claim_schedules(&self, claim: &ScheduleClaim) -> Outcome<Vec<Schedule>>;
     /// The schedules of a directory of which a run goes on.

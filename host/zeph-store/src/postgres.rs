@@ -200,8 +200,8 @@ impl Operations for Transaction {
         schedules::runs(self, schedule)
     }
 
-    fn next_schedule(&self, directory: &str, waiting_ms: Option<i64>) -> Outcome<Option<i64>> {
-        schedules::next(self, directory, waiting_ms)
+    fn next_schedule(&self, place: (&str, bool), waiting_ms: Option<i64>) -> Outcome<Option<i64>> {
+        schedules::next(self, place, waiting_ms)
     }
 
     fn claim_schedules(&self, claim: &ScheduleClaim) -> Outcome<Vec<Schedule>> {

@@ -94,6 +94,8 @@ pub struct RunFence {
 pub struct ScheduleClaim {
     /// Where it works.
     pub directory: String,
+    /// Whether it looks for those of anonymous clients, too: hosts without an endpoint leave them to those that have one.
+    pub of_anybody: bool,
     /// Now, by its own clock, in Unix milliseconds. Where the database has a clock of its own, what has not come by that is not due.
     pub now_ms: i64,
     /// What came before this moment waits while a run of its schedule goes on; none where nothing waits for that.
@@ -260,16 +262,16 @@ impl Store {
         .await
     }
 
-    /// When the next schedule of a directory comes; `waiting_ms` as for a [`ScheduleClaim`].
+    /// When the next schedule of a directory comes; `of_anybody` and `waiting_ms` as for a [`ScheduleClaim`].
     ///
     /// Errors: [`StoreError`] when the database cannot be read.
     pub async fn next_schedule(
         &self,
-        directory: String,
+        (directory, of_anybody): (String, bool),
         waiting_ms: Option<i64>,
     ) -> Result<Option<i64>, StoreError> {
         self.run("find the next schedule", Access::Read, move |operations| {
-            operations.next_schedule(&directory, waiting_ms)
+            operations.next_schedule((&directory, of_anybody), waiting_ms)
         })
         .await
     }

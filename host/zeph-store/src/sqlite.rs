@@ -196,8 +196,8 @@ impl Operations for ChainedConnection {
         Ok(schedules::runs(self, schedule)?)
     }
 
-    fn next_schedule(&self, directory: &str, waiting_ms: Option<i64>) -> Outcome<Option<i64>> {
-        Ok(schedules::next(self, directory, waiting_ms)?)
+    fn next_schedule(&self, place: (&str, bool), waiting_ms: Option<i64>) -> Outcome<Option<i64>> {
+        Ok(schedules::next(self, place, waiting_ms)?)
     }
 
     fn claim_schedules(&self, claim: &ScheduleClaim) -> Outcome<Vec<Schedule>> {

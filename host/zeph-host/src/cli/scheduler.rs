@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 use zeph_config::SchedulerSettings;
+use zeph_mcp::door::OpenDoor;
 use zeph_store::Schedule;
 
 use super::args::{Scheduler, SchedulerCommand};
@@ -58,9 +59,11 @@ fn list(context: &Context, all: bool, is_json: bool) -> Result<Exit, CliError> {
     let store = context.store(&config)?;
     let zone = zone(config.scheduler.as_ref());
     let here = directory(&config);
+    // Who comes with no token is let in as a server of this configuration would.
+    let door = OpenDoor::served(config.serve.oauth.is_some());
     context::block_on(async {
         let mut schedules = store.schedules(None, LIMIT).await?;
-        let tokens = Tokens::read(&store).await?;
+        let tokens = Tokens::read(&store, &door).await?;
         schedules.retain(|one: &Schedule| all || one.what.owner.directory == here);
         match (is_json, schedules.is_empty()) {
             (true, _) => {

@@ -12,6 +12,7 @@ use tokio::task::{Id, JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 use zeph_config::MissedRuns;
+use zeph_mcp::door::OpenDoor;
 use zeph_store::{
     HostProcess, Owner, RunBegin, RunFence, RunFinish, RunHold, RunState, Schedule, ScheduleClaim,
     Store, StoreError,
@@ -59,6 +60,7 @@ const SCHEDULES_MAX: u32 = super::BOUNDS.in_all;
 /// What is noted of a schedule whose caller is let in no more.
 const REVOKED: &str =
     "the token it was made with was revoked or has expired; it does not come again";
+const SHUT_OUT: &str = "it was made without a token, and without one nobody is let in any more; it does not come again";
 
 /// Begins the note of a run that makes up for one of unknown end, and ends the note of that one.
 const AGAIN: &str = "again: ";
@@ -88,6 +90,7 @@ impl Clockwork {
         if let Some(room) = host.scheduler() {
             let movement = Movement {
                 store: host.store().clone(),
+                door: Arc::clone(host.door()),
                 directory: room.directory.clone(),
                 missed: room.missed,
                 own: process::own(),
@@ -133,6 +136,8 @@ impl Clockwork {
 #[derive(Debug)]
 pub(crate) struct Movement {
     pub(crate) store: Store,
+    /// Whether anonymous clients are let in. Without an endpoint their schedules are left to hosts that have one.
+    pub(crate) door: Arc<OpenDoor>,
     pub(crate) directory: String,
     pub(crate) missed: MissedRuns,
     pub(crate) own: HostProcess,
@@ -193,6 +198,7 @@ impl Movement {
         }
         let claim = ScheduleClaim {
             directory: self.directory.clone(),
+            of_anybody: self.door.is_served(),
             now_ms,
             waiting_ms: waiting_ms(self.missed, now_ms),
             lease: CLAIMED,
@@ -221,9 +227,8 @@ impl Movement {
     /// When the next schedule comes.
     async fn next(&self, now_ms: i64) -> Result<Option<i64>, StoreError> {
         let waiting_ms = waiting_ms(self.missed, now_ms);
-        self.store
-            .next_schedule(self.directory.clone(), waiting_ms)
-            .await
+        let place = (self.directory.clone(), self.door.is_served());
+        self.store.next_schedule(place, waiting_ms).await
     }
 
     async fn begin_all(
@@ -295,7 +300,11 @@ impl Movement {
             return Ok(None);
         };
         let Some(admission) = self.admission(&schedule).await? else {
-            let why = (RunState::Refused, REVOKED);
+            let why = match schedule.what.owner.caller.is_anonymous() {
+                true => SHUT_OUT,
+                false => REVOKED,
+            };
+            let why = (RunState::Refused, why);
             self.give_up(&schedule, (due_ms, now_ms), why).await?;
             return Ok(None);
         };
@@ -339,7 +348,7 @@ impl Movement {
         if caller.token.is_none() {
             return Ok(Some(Admission::default()));
         }
-        Ok(Tokens::read(&self.store).await?.admit(caller))
+        Ok(Tokens::read(&self.store, &self.door).await?.admit(caller))
     }
 
     /// Of the runs that go on, those whose caller is let in no more.
@@ -360,7 +369,7 @@ impl Movement {
         if of_tokens.is_empty() {
             return Ok(Vec::new());
         }
-        let tokens = Tokens::read(&self.store).await?;
+        let tokens = Tokens::read(&self.store, &self.door).await?;
         let revoked = of_tokens
             .into_iter()
             .filter(|(caller, _)| tokens.admit(caller).is_none());

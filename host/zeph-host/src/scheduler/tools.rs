@@ -223,7 +223,7 @@ pub(crate) async fn call(
         SchedulerWork::List => {
             let found = host.store.schedules(Some(owner), LISTED_MAX).await;
             let found = found.map_err(|error| unwritten(&error))?;
-            let tokens = Tokens::read(&host.store).await;
+            let tokens = Tokens::read(&host.store, &host.door).await;
             let tokens = tokens.map_err(|error| unwritten(&error))?;
             Ok(listed(&found, room, &tokens))
         }

@@ -63,6 +63,7 @@ pub(crate) async fn listen(
         tokens: Arc::new(StoredTokens(shared.host.store().clone())),
         oauth,
         holdings: Arc::clone(&shared.holdings),
+        door: Arc::clone(shared.host.door()),
         metrics: Arc::clone(&shared.metrics),
         now_ms,
         patience: Patience {

@@ -4,7 +4,6 @@ use std::error::Error;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
@@ -13,6 +12,7 @@ use zeph_core::id::Digest;
 
 use super::oauth::{AccessTokenError, OAuth};
 use crate::caller::{CallRate, Caller};
+use crate::door::OpenDoor;
 use crate::holdings::Holdings;
 use crate::subset::ToolSubset;
 use crate::token::{self, KnownToken, TokenDigest};
@@ -87,8 +87,7 @@ pub(super) struct Access {
     oauth: Option<OAuth>,
     holdings: Arc<Holdings>,
     now_ms: fn() -> i64,
-    /// Whether there ever was a token: to revoke the last one does not open a server that runs.
-    has_seen_token: AtomicBool,
+    door: Arc<OpenDoor>,
 }
 
 /// Which requests in progress may go on.
@@ -102,15 +101,16 @@ impl Access {
     pub(super) fn new(
         source: Arc<dyn TokenSource>,
         oauth: Option<OAuth>,
-        holdings: Arc<Holdings>,
+        (holdings, door): (Arc<Holdings>, Arc<OpenDoor>),
         now_ms: fn() -> i64,
     ) -> Self {
+        door.serve(oauth.is_some());
         Self {
             source,
             oauth,
             holdings,
             now_ms,
-            has_seen_token: AtomicBool::new(false),
+            door,
         }
     }
 
@@ -118,7 +118,7 @@ impl Access {
     ///
     /// Errors: the tokens cannot be read.
     pub(super) async fn is_open(&self) -> Result<bool, SourceError> {
-        Ok(self.is_open_with(&self.tokens().await?))
+        Ok(self.tokens().await?.1)
     }
 
     /// The authorisation server, if one is configured.
@@ -130,12 +130,12 @@ impl Access {
     ///
     /// Errors: [`Denied`].
     pub(super) async fn admit(&self, headers: &HeaderMap) -> Result<Admitted, Denied> {
-        let tokens = self.tokens().await.map_err(|error| {
+        let (tokens, is_open) = self.tokens().await.map_err(|error| {
             tracing::error!(error = &*error, "the tokens cannot be read");
             Denied::Source
         })?;
         let Some(text) = bearer(headers)? else {
-            return match self.is_open_with(&tokens) {
+            return match is_open {
                 true => Ok(Admitted::anybody(self.holdings.right(None))),
                 false => Err(Denied::Missing),
             };
@@ -185,24 +185,19 @@ impl Access {
     ///
     /// Errors: the tokens cannot be read.
     pub(super) async fn still_valid(&self) -> Result<StillValid, SourceError> {
-        let tokens = self.tokens().await?;
+        let (tokens, is_open) = self.tokens().await?;
         Ok(StillValid {
-            is_open: self.is_open_with(&tokens),
             tokens,
+            is_open,
             now_ms: (self.now_ms)(),
         })
     }
 
-    async fn tokens(&self) -> Result<Vec<KnownToken>, SourceError> {
+    /// The tokens, and whether the endpoint is open to anybody.
+    async fn tokens(&self) -> Result<(Vec<KnownToken>, bool), SourceError> {
         let tokens = self.source.tokens().await?;
-        if !tokens.is_empty() {
-            self.has_seen_token.store(true, Ordering::Relaxed);
-        }
-        Ok(tokens)
-    }
-
-    fn is_open_with(&self, tokens: &[KnownToken]) -> bool {
-        self.oauth.is_none() && tokens.is_empty() && !self.has_seen_token.load(Ordering::Relaxed)
+        let is_open = self.door.is_open_with(!tokens.is_empty());
+        Ok((tokens, is_open))
     }
 }
 

@@ -104,6 +104,7 @@ fn options(tokens: &Tokens) -> EndpointOptions {
         tokens: Arc::new(tokens.clone()),
         oauth: None::<OAuthOptions>,
         holdings: Arc::default(),
+        door: Arc::default(),
         metrics: Arc::new(Metrics::default()),
         now_ms,
         patience: Patience::default(),

@@ -176,17 +176,18 @@ pub(super) fn listed(
 /// When the next schedule of a directory comes that no host has claimed, and that does not wait for a run since before `waiting_ms`.
 pub(super) fn next(
     transaction: &Transaction,
-    directory: &str,
+    (directory, of_anybody): (&str, bool),
     waiting_ms: Option<i64>,
 ) -> Outcome<Option<i64>> {
     const SQL: &str = concat!(
         "SELECT next_ms FROM schedules
-        WHERE directory = $1 AND next_ms IS NOT NULL AND (run_id IS NULL OR next_ms >= $2)
+        WHERE directory = $1 AND next_ms IS NOT NULL AND (run_id IS NULL OR next_ms >= $2) AND ($3 OR caller <> '?')
         AND (claimed_until_ms IS NULL OR claimed_until_ms <= ",
         now!(),
         ") ORDER BY next_ms LIMIT 1"
     );
-    let row = transaction.query_opt(SQL, &[&directory, &waiting_ms.unwrap_or(i64::MIN)])?;
+    let waiting_ms = waiting_ms.unwrap_or(i64::MIN);
+    let row = transaction.query_opt(SQL, &[&directory, &waiting_ms, &of_anybody])?;
     row.map(|row| get(&row, 0)).transpose()
 }
 
@@ -198,7 +199,7 @@ pub(super) fn claim(transaction: &Transaction, claim: &ScheduleClaim) -> Outcome
         " WHERE id = ANY (ARRAY(SELECT id FROM schedules
             WHERE directory = $1 AND next_ms IS NOT NULL AND next_ms <= least($2::bigint, ",
         now!(),
-        ") AND (run_id IS NULL OR next_ms >= $5) AND (claimed_until_ms IS NULL OR claimed_until_ms <= ",
+        ") AND (run_id IS NULL OR next_ms >= $5) AND ($6 OR caller <> '?') AND (claimed_until_ms IS NULL OR claimed_until_ms <= ",
         now!(),
         ") ORDER BY next_ms LIMIT $4 FOR UPDATE SKIP LOCKED)) RETURNING ",
         columns!()
@@ -211,6 +212,7 @@ pub(super) fn claim(transaction: &Transaction, claim: &ScheduleClaim) -> Outcome
             &milliseconds(claim.lease),
             &i64::from(claim.limit),
             &claim.waiting_ms.unwrap_or(i64::MIN),
+            &claim.of_anybody,
         ],
     )?;
     let mut claimed = with_last(transaction, &rows)?;

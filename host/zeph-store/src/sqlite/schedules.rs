@@ -151,21 +151,20 @@ pub(super) fn listed(
 /// When the next schedule of a directory comes that no host has claimed, and that does not wait for a run since before `waiting_ms`.
 pub(super) fn next(
     connection: &Connection,
-    directory: &str,
+    (directory, of_anybody): (&str, bool),
     waiting_ms: Option<i64>,
 ) -> rusqlite::Result<Option<i64>> {
     const SQL: &str = concat!(
         "SELECT next_ms FROM schedules
-        WHERE directory = ?1 AND next_ms IS NOT NULL AND (run_id IS NULL OR next_ms >= ?2)
+        WHERE directory = ?1 AND next_ms IS NOT NULL AND (run_id IS NULL OR next_ms >= ?2) AND (?3 OR caller <> '?')
         AND (claimed_until_ms IS NULL OR claimed_until_ms <= ",
         now!(),
         ") ORDER BY next_ms LIMIT 1"
     );
     let mut statement = connection.prepare_cached(SQL)?;
+    let waiting_ms = waiting_ms.unwrap_or(i64::MIN);
     statement
-        .query_row(params![directory, waiting_ms.unwrap_or(i64::MIN)], |row| {
-            row.get(0)
-        })
+        .query_row(params![directory, waiting_ms, of_anybody], |row| row.get(0))
         .optional()
 }
 
@@ -179,7 +178,7 @@ pub(super) fn claim(
         now!(),
         " WHERE id IN (SELECT id FROM schedules
             WHERE directory = ?1 AND next_ms IS NOT NULL AND next_ms <= ?2 AND (run_id IS NULL OR next_ms >= ?5)
-            AND (claimed_until_ms IS NULL OR claimed_until_ms <= ",
+            AND (?6 OR caller <> '?') AND (claimed_until_ms IS NULL OR claimed_until_ms <= ",
         now!(),
         ") ORDER BY next_ms LIMIT ?4) RETURNING "
     );
@@ -188,7 +187,8 @@ pub(super) fn claim(
         claim.now_ms,
         milliseconds(claim.lease),
         claim.limit,
-        claim.waiting_ms.unwrap_or(i64::MIN)
+        claim.waiting_ms.unwrap_or(i64::MIN),
+        claim.of_anybody
     ];
     let mut claimed = found(connection, &format!("{CLAIM}{COLUMNS}"), row)?;
     claimed.sort_by_key(|schedule| schedule.what.next_ms);

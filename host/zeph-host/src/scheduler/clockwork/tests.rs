@@ -1,6 +1,7 @@
 use jiff::tz::TimeZone;
 use zeph_config::MissedRuns;
 use zeph_core::id::{ConversationId, Digest};
+use zeph_mcp::door::OpenDoor;
 use zeph_store::{
     HostProcess, Location, NewSchedule, Owner, RunFence, RunFinish, RunState, Schedule,
     ScheduleBounds, ScheduleOwner, Store, StoreOptions, TokenRecord,
@@ -36,6 +37,7 @@ fn store() -> Store {
 fn movement(store: &Store, missed: MissedRuns) -> Movement {
     Movement {
         store: store.clone(),
+        door: std::sync::Arc::default(),
         directory: HERE.to_owned(),
         missed,
         own: process::own(),
@@ -306,6 +308,82 @@ async fn what_a_token_scheduled_runs_with_its_tools_and_as_long_as_it_is_there()
     let last = given_up.last.as_ref().unwrap();
     assert_eq!(last.state, RunState::Refused);
     assert!(last.note.contains("revoked"), "{}", last.note);
+}
+
+/// What an anonymous client scheduled, beside what the person at the terminal did under the same name.
+async fn put_of_anybody(store: &Store) {
+    put(store, "a", &hourly(), "read").await;
+    let mut of_anybody = one(store).await.what;
+    of_anybody.owner.caller = Owner::anonymous();
+    store
+        .put_schedule(of_anybody, BOUNDS, MORNING)
+        .await
+        .unwrap();
+}
+
+async fn add_expired_token(store: &Store) {
+    let token = TokenRecord {
+        name: "ann".to_owned(),
+        digest: Digest::new([1; 32]),
+        tools: None,
+        rate: None,
+        created_at_ms: 0,
+        expires_at_ms: Some(1),
+    };
+    assert!(store.add_token(token).await.unwrap());
+}
+
+#[tokio::test]
+async fn what_anybody_scheduled_runs_where_anybody_is_let_in() {
+    let at = hourly().next(MORNING).unwrap();
+    let cases = [
+        // Without an endpoint, it is left to others.
+        (OpenDoor::default(), false, 1, true),
+        (OpenDoor::served(false), false, 2, true),
+        // An expired token shuts an endpoint, too.
+        (OpenDoor::served(false), true, 1, false),
+        (OpenDoor::served(true), false, 1, false),
+    ];
+    for (door, has_token, n_runs, is_left) in cases {
+        let store = store();
+        put_of_anybody(&store).await;
+        if has_token {
+            add_expired_token(&store).await;
+        }
+        let mut movement = movement(&store, MissedRuns::RunOnce);
+        let told = format!("{door:?} {has_token}");
+        movement.door = std::sync::Arc::new(door);
+        let runs = begun(&mut movement, at).await;
+        assert_eq!(runs.len(), n_runs, "{told}");
+        let schedules = store.schedules(None, 2).await.unwrap();
+        let left = schedules
+            .iter()
+            .find(|one| one.what.owner.caller.is_anonymous());
+        let left = left.unwrap();
+        assert_eq!(left.what.next_ms.is_some(), is_left, "{told}");
+        let last = left.last.as_ref().map(|run| run.state);
+        assert_eq!(last == Some(RunState::Refused), !is_left, "{told}");
+    }
+}
+
+#[tokio::test]
+async fn a_run_of_anybody_ends_when_a_token_shuts_the_door() {
+    let store = store();
+    put_of_anybody(&store).await;
+    let mut movement = movement(&store, MissedRuns::RunOnce);
+    movement.door = std::sync::Arc::new(OpenDoor::served(false));
+    let at = hourly().next(MORNING).unwrap();
+    let runs = begun(&mut movement, at).await;
+    let going_on: Vec<RunFence> = runs.iter().map(|run| run.fence).collect();
+    add_expired_token(&store).await;
+    // To revoke the last token does not open it again.
+    assert!(!movement.door.is_open_with(true));
+    assert!(store.revoke_token("ann".to_owned()).await.unwrap());
+    let looked = movement.moment(at + super::KEPT_MS, (&going_on, 4), &|_| false);
+    let of_anybody = runs
+        .iter()
+        .find(|run| run.schedule.what.owner.caller.is_anonymous());
+    assert_eq!(looked.await.unwrap().lost, [of_anybody.unwrap().fence.run]);
 }
 
 #[tokio::test]

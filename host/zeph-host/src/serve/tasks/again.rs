@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use zeph_core::category::ErrorCategory;
 use zeph_core::id::ConversationId;
 use zeph_mcp::caller::Caller;
-use zeph_store::{LongTask, Owner};
+use zeph_store::LongTask;
 
 use super::{HeldTask, TaskEnd, Tasks};
 use crate::admission::Admission;
@@ -45,11 +45,12 @@ impl TaskCall {
 
 /// What the call of a task that was taken over depends on.
 pub(super) fn right(shared: &Shared, task: &LongTask) -> CancellationToken {
-    let Owner { id, token } = &task.owner.caller;
-    match (id, token) {
-        // An access token lets in until it expires.
-        (Some(_), None) => CancellationToken::new(),
-        (_, token) => shared.holdings.right(*token),
+    let caller = &task.owner.caller;
+    match caller.token {
+        Some(_) if caller.is_anonymous() => shared.holdings.right(None),
+        Some(token) => shared.holdings.right(Some(token)),
+        // An access token lets in until it expires, and the person at the terminal is always.
+        None => CancellationToken::new(),
     }
 }
 

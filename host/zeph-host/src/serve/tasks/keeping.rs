@@ -113,7 +113,7 @@ impl Tasks {
         if claimed.is_empty() {
             return Ok(());
         }
-        let tokens = Tokens::read(&self.0.store).await;
+        let tokens = Tokens::read(&self.0.store, shared.host.door()).await;
         let tokens = tokens.inspect_err(|error| failed(error, "tokens cannot be read"));
         for task in claimed {
             tracing::warn!(task = %task.id, "the server of a task has ended over it; it is taken over");

@@ -92,6 +92,7 @@ async fn due(store: &Store) -> Vec<Schedule> {
 async fn claimed(store: &Store, lease: Duration) -> Vec<Schedule> {
     let claim = ScheduleClaim {
         directory: "/work".to_owned(),
+        of_anybody: true,
         now_ms: NOW_MS,
         waiting_ms: None,
         lease,
@@ -181,10 +182,13 @@ async fn of_hosts_at_one_time_one_begins_a_run<D: Database>() {
     }
     assert_eq!(begun, 1);
     assert!(due(&store).await.is_empty());
-    let next = store.next_schedule("/work".to_owned(), None).await.unwrap();
+    let next = store
+        .next_schedule(("/work".to_owned(), true), None)
+        .await
+        .unwrap();
     assert_eq!(next, Some(NOW_MS + 1));
     let elsewhere = store
-        .next_schedule("/other".to_owned(), None)
+        .next_schedule(("/other".to_owned(), true), None)
         .await
         .unwrap();
     assert_eq!(elsewhere, None);
@@ -259,7 +263,7 @@ async fn a_claim_is_one_hosts_and_ends_by_itself<D: Database>() {
     let store = database.open();
     put(&store, new(None, "a", NOW_MS)).await;
     let first = claimed(&store, Duration::ZERO).await.remove(0);
-    let next = || store.next_schedule("/work".to_owned(), None);
+    let next = || store.next_schedule(("/work".to_owned(), true), None);
     assert_eq!(next().await.unwrap(), Some(NOW_MS));
     let second = claimed(&store, LEASE).await.remove(0);
     assert!(second.fence > first.fence);
@@ -323,12 +327,13 @@ async fn what_waits_for_a_run_is_not_due<D: Database>() {
     let looked = async |waiting_ms| {
         let claim = ScheduleClaim {
             directory: "/work".to_owned(),
+            of_anybody: true,
             now_ms: NOW_MS,
             waiting_ms,
             lease: Duration::ZERO,
             limit: 10,
         };
-        let next = store.next_schedule("/work".to_owned(), waiting_ms);
+        let next = store.next_schedule(("/work".to_owned(), true), waiting_ms);
         let next = next.await.unwrap();
         (next, store.claim_schedules(claim).await.unwrap().len())
     };
@@ -343,6 +348,32 @@ async fn what_waits_for_a_run_is_not_due<D: Database>() {
     };
     assert!(store.finish_run(end).await.unwrap());
     assert_eq!(looked(Some(NOW_MS - 5)).await, (Some(NOW_MS - 10), 1));
+}
+
+/// Hosts without an endpoint leave what anonymous clients scheduled to those that have one.
+async fn what_anybody_scheduled_is_found_where_it_is_looked_for<D: Database>() {
+    let database = D::fresh();
+    let store = database.open();
+    let schedule = new(None, "a", NOW_MS);
+    let owner = ScheduleOwner {
+        caller: Owner::anonymous(),
+        ..schedule.owner.clone()
+    };
+    put(&store, NewSchedule { owner, ..schedule }).await;
+    for of_anybody in [false, true] {
+        let next = store.next_schedule(("/work".to_owned(), of_anybody), None);
+        assert_eq!(next.await.unwrap(), of_anybody.then_some(NOW_MS));
+        let claim = ScheduleClaim {
+            directory: "/work".to_owned(),
+            of_anybody,
+            now_ms: NOW_MS,
+            waiting_ms: None,
+            lease: LEASE,
+            limit: 10,
+        };
+        let claimed = store.claim_schedules(claim).await.unwrap();
+        assert_eq!(claimed.len(), usize::from(of_anybody));
+    }
 }
 
 async fn many_hosts_share_what_is_due<D: Database>() {
@@ -364,6 +395,7 @@ async fn many_hosts_share_what_is_due<D: Database>() {
             loop {
                 let claim = ScheduleClaim {
                     directory: "/work".to_owned(),
+                    of_anybody: true,
                     now_ms: NOW_MS,
                     waiting_ms: None,
                     lease: LEASE,
@@ -395,6 +427,7 @@ on_every_database! {
         a_claim_is_one_hosts_and_ends_by_itself,
         what_has_taken_a_run_over_is_the_only_one_to_write_to_it,
         what_waits_for_a_run_is_not_due,
+        what_anybody_scheduled_is_found_where_it_is_looked_for,
     ],
     lasting: [many_hosts_share_what_is_due],
 }
