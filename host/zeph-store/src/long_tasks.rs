@@ -1,14 +1,16 @@
 //! Calls that outlive their request: a row for each, which any host of this store can answer questions about, cancel, and take over.
 //!
-//! One host makes the call and holds its row by a lease that it has to renew. The hold carries a number, the fence, that counts up whenever
-//! another host takes the row over: whatever the first one writes after that changes nothing. Every moment here is one of the clock of the
-//! database, so that hosts whose clocks differ agree who holds what. Rows are forgotten some time after their end.
+//! One host makes the call and holds its row by a lease that it has to renew; a host that would end the task may leave it to the process that
+//! holds it as long as it sees that run, whatever the lease says: a machine that slept renewed nothing. The hold carries a number, the fence,
+//! that counts up whenever another host takes the row over: whatever the first one writes after that changes nothing. Every moment here is one
+//! of the clock of the database, so that hosts whose clocks differ agree who holds what. Rows are forgotten some time after their end.
 
 use std::time::Duration;
 
 use uuid::Uuid;
 use zeph_core::id::ConversationId;
 
+use crate::audit::record::HostProcess;
 use crate::caller::Owner;
 use crate::error::StoreError;
 use crate::store::{Access, Store};
@@ -52,6 +54,8 @@ pub struct NewLongTask {
     pub id: Uuid,
     /// Whose it is.
     pub owner: LongTaskOwner,
+    /// The process that makes its call.
+    pub host: HostProcess,
     /// Where its call can be made again: hosts that work elsewhere only settle what became of it.
     pub workspace: String,
     /// What is needed to make its call again, as JSON of the caller; none when it must not be made again.
@@ -176,8 +180,12 @@ pub struct LongTaskEnd {
 }
 
 /// What is looked for among the tasks that no host holds any more.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct LongTaskClaim {
+    /// Who takes them; what it held itself is its own to take, too.
+    pub host: HostProcess,
+    /// Whether a process is seen to run: then it has what it holds, also when its lease is over.
+    pub runs: fn(&HostProcess) -> bool,
     /// Where this host works.
     pub workspace: String,
     /// How long it holds what it takes, until it says more.
@@ -188,6 +196,25 @@ pub struct LongTaskClaim {
     pub elsewhere_after: Duration,
     /// Tasks at most.
     pub limit: u32,
+}
+
+/// A task whose lease is over, and the process that held it; none when that let go of it, or is not known.
+pub(crate) struct LapsedTask {
+    pub(crate) id: String,
+    pub(crate) fence: i64,
+    pub(crate) host: Option<HostProcess>,
+}
+
+impl LongTaskClaim {
+    /// Those that nobody has any more, as many as are taken.
+    pub(crate) fn of(&self, lapsed: Vec<LapsedTask>) -> Vec<LapsedTask> {
+        let is_free = |task: &LapsedTask| match &task.host {
+            Some(host) => *host == self.host || !(self.runs)(host),
+            None => true,
+        };
+        let n_max = usize::try_from(self.limit).unwrap_or(usize::MAX);
+        lapsed.into_iter().filter(is_free).take(n_max).collect()
+    }
 }
 
 impl Store {

@@ -22,12 +22,13 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 use zeph_store::{
-    LongTask, LongTaskAsker, LongTaskBounds, LongTaskEnd, LongTaskHold, LongTaskNews,
+    HostProcess, LongTask, LongTaskAsker, LongTaskBounds, LongTaskEnd, LongTaskHold, LongTaskNews,
     LongTaskOwner, NewLongTask, Store, StoreError,
 };
 
 pub(super) use self::again::TaskCall;
 pub(super) use self::keeping::keep;
+use crate::process;
 
 /// Tasks that work at one time, and ended ones that are kept, at all servers of a store.
 const BOUNDS: LongTaskBounds = LongTaskBounds {
@@ -51,6 +52,8 @@ pub(crate) struct Tasks(Arc<TaskRoom>);
 
 struct TaskRoom {
     store: Store,
+    /// This process, which holds them.
+    host: HostProcess,
     lifetime: Duration,
     /// Where calls can be made again: servers that say the same have the same files.
     workspace: String,
@@ -92,6 +95,7 @@ impl Tasks {
     pub(super) fn new(store: &Store, lifetime: Duration, workspace: String) -> Self {
         Self(Arc::new(TaskRoom {
             store: store.clone(),
+            host: process::own(),
             lifetime,
             workspace,
             held: Mutex::default(),
@@ -105,6 +109,7 @@ impl Tasks {
         let new = NewLongTask {
             id: Uuid::new_v4(),
             owner: start.owner,
+            host: self.0.host.clone(),
             workspace: self.0.workspace.clone(),
             call: start.call,
             message: start.message,

@@ -9,9 +9,10 @@ use super::clock::{now, now_ms};
 use super::conversation::touch;
 use super::transaction::Transaction;
 use super::value::{count as counted, get, parsed, unreadable};
+use crate::audit::record::HostProcess;
 use crate::caller::Owner;
 use crate::long_tasks::{
-    LongTask, LongTaskAsker, LongTaskBounds, LongTaskClaim, LongTaskEnd, LongTaskHold,
+    LapsedTask, LongTask, LongTaskAsker, LongTaskBounds, LongTaskClaim, LongTaskEnd, LongTaskHold,
     LongTaskNews, LongTaskOwner, LongTaskState, NewLongTask, milliseconds, task_columns,
 };
 use crate::operations::Outcome;
@@ -32,9 +33,9 @@ pub(super) fn put(
 ) -> Outcome<Option<LongTask>> {
     const SQL: &str = concat!(
         "INSERT INTO long_tasks (id, caller, conversation_id, workspace, call, state, message, is_cancelled, fence,
-            created_at_ms, changed_at_ms, lifetime_ms, held_until_ms, gone_at_ms)
+            created_at_ms, changed_at_ms, lifetime_ms, held_until_ms, gone_at_ms, host_pid, host_start)
         SELECT $1::text, $2::text, $3::text, $4::text, $5::text, 'working', $6::text, FALSE, 1,
-            moment, moment, $7::bigint, moment + $8::bigint, moment + 2 * $7::bigint
+            moment, moment, $7::bigint, moment + $8::bigint, moment + 2 * $7::bigint, $9::bigint, $10::text
         FROM (SELECT ",
         now!(),
         " AS moment) AS clock RETURNING ",
@@ -43,6 +44,7 @@ pub(super) fn put(
     let NewLongTask {
         id,
         owner,
+        host,
         workspace,
         call,
         message,
@@ -68,6 +70,8 @@ pub(super) fn put(
             message,
             &milliseconds(*lifetime),
             &milliseconds(lease),
+            &i64::from(host.pid),
+            &host.start,
         ],
     )?;
     self::task(&row).map(Some)
@@ -298,7 +302,8 @@ fn forget_questions(transaction: &Transaction, ids: &[String]) -> Outcome<()> {
 /// Lets go of a task that is held.
 pub(super) fn release(transaction: &Transaction, hold: LongTaskHold) -> Outcome<bool> {
     const SQL: &str = "
-        UPDATE long_tasks SET held_until_ms = 0 WHERE id = $1 AND fence = $2 AND state = 'working'";
+        UPDATE long_tasks SET held_until_ms = 0, host_pid = NULL, host_start = NULL
+        WHERE id = $1 AND fence = $2 AND state = 'working'";
     Ok(transaction.execute(SQL, &[&hold.task.to_string(), &hold.fence])? > 0)
 }
 
@@ -313,33 +318,56 @@ pub(super) fn is_held(transaction: &Transaction, hold: LongTaskHold) -> Outcome<
 /// Takes over tasks that nobody holds; those that another host takes at the moment are its own.
 pub(super) fn claim(transaction: &Transaction, claim: &LongTaskClaim) -> Outcome<Vec<LongTask>> {
     const SQL: &str = concat!(
-        "UPDATE long_tasks SET fence = fence + 1, held_until_ms = $2::bigint + ",
+        "UPDATE long_tasks SET fence = fence + 1, host_pid = $3, host_start = $4, held_until_ms = $5::bigint + ",
         now!(),
-        " WHERE id = ANY (ARRAY(SELECT id FROM long_tasks
-            WHERE state = 'working' AND held_until_ms <= ",
+        " WHERE id = ANY (ARRAY(SELECT task.id FROM long_tasks AS task
+            JOIN unnest($1::text[], $2::bigint[]) AS lapsed (id, fence) ON task.id = lapsed.id AND task.fence = lapsed.fence
+            WHERE task.state = 'working' AND task.held_until_ms <= ",
         now!(),
-        " AND (call IS NULL OR workspace = $1 AND $5 OR held_until_ms <= ",
-        now!(),
-        " - $3::bigint) ORDER BY held_until_ms LIMIT $4 FOR UPDATE SKIP LOCKED)) RETURNING ",
+        " FOR UPDATE OF task SKIP LOCKED)) RETURNING ",
         task_columns!(now!())
     );
     sweep(transaction, claim.limit)?;
-    let rows = transaction.query(
-        SQL,
-        &[
-            &claim.workspace,
-            &milliseconds(claim.lease),
-            &milliseconds(claim.elsewhere_after),
-            &i64::from(claim.limit),
-            &claim.repeats,
-        ],
-    )?;
-    let claimed: Vec<LongTask> = rows.iter().map(task).collect::<Outcome<_>>()?;
-    if !claimed.is_empty() {
-        let ids: Vec<String> = claimed.iter().map(|task| task.id.to_string()).collect();
-        forget_questions(transaction, &ids)?;
+    let free = claim.of(lapsed(transaction, claim)?);
+    if free.is_empty() {
+        return Ok(Vec::new());
     }
+    let fences: Vec<i64> = free.iter().map(|task| task.fence).collect();
+    let ids: Vec<String> = free.into_iter().map(|task| task.id).collect();
+    let pid = i64::from(claim.host.pid);
+    let lease = milliseconds(claim.lease);
+    let rows = transaction.query(SQL, &[&ids, &fences, &pid, &claim.host.start, &lease])?;
+    let claimed: Vec<LongTask> = rows.iter().map(task).collect::<Outcome<_>>()?;
+    let ids: Vec<String> = claimed.iter().map(|task| task.id.to_string()).collect();
+    forget_questions(transaction, &ids)?;
     Ok(claimed)
+}
+
+/// The tasks whose lease is over that a host may take over, the longest over first.
+fn lapsed(transaction: &Transaction, claim: &LongTaskClaim) -> Outcome<Vec<LapsedTask>> {
+    const SQL: &str = concat!(
+        "SELECT id, fence, host_pid, host_start FROM long_tasks WHERE state = 'working' AND held_until_ms <= ",
+        now!(),
+        " AND (call IS NULL OR workspace = $1 AND $2 OR held_until_ms <= ",
+        now!(),
+        " - $3::bigint) ORDER BY held_until_ms"
+    );
+    let elsewhere_after = milliseconds(claim.elsewhere_after);
+    let rows = transaction.query(SQL, &[&claim.workspace, &claim.repeats, &elsewhere_after])?;
+    let lapsed = rows.iter().map(|row| {
+        let (pid, start): (Option<i64>, Option<String>) = (get(row, 2)?, get(row, 3)?);
+        let host = pid.zip(start).map(|(pid, start)| HostProcess {
+            // A number that cannot be is nobody's.
+            pid: u32::try_from(pid).unwrap_or(0),
+            start,
+        });
+        Ok(LapsedTask {
+            id: get(row, 0)?,
+            fence: get(row, 1)?,
+            host,
+        })
+    });
+    lapsed.collect()
 }
 
 /// Forgets tasks whose time is over and that nobody holds.

@@ -33,6 +33,7 @@ const HISTORY: &[&[&str]] = &[
     &[include_str!("schema/stamps.sql")],
     &[include_str!("schema/owners.sql")],
     &[include_str!("schema/askers.sql")],
+    &[include_str!("schema/holders.sql")],
 ];
 
 /// The one row that says which version there is; of another application when it has another name.

@@ -8,9 +8,10 @@ use uuid::Uuid;
 use super::audit::{parsed, unreadable};
 use super::clock::{now, now_ms};
 use super::conversation::touch;
+use crate::audit::record::HostProcess;
 use crate::caller::Owner;
 use crate::long_tasks::{
-    LongTask, LongTaskAsker, LongTaskBounds, LongTaskClaim, LongTaskEnd, LongTaskHold,
+    LapsedTask, LongTask, LongTaskAsker, LongTaskBounds, LongTaskClaim, LongTaskEnd, LongTaskHold,
     LongTaskNews, LongTaskOwner, LongTaskState, NewLongTask, milliseconds, task_columns,
 };
 
@@ -23,8 +24,8 @@ pub(super) fn put(
 ) -> rusqlite::Result<Option<LongTask>> {
     const SQL: &str = concat!(
         "INSERT INTO long_tasks (id, caller, conversation_id, workspace, call, state, message, is_cancelled, fence,
-            created_at_ms, changed_at_ms, lifetime_ms, held_until_ms, gone_at_ms)
-        SELECT ?1, ?2, ?3, ?4, ?5, 'working', ?6, 0, 1, now, now, ?7, now + ?8, now + 2 * ?7
+            created_at_ms, changed_at_ms, lifetime_ms, held_until_ms, gone_at_ms, host_pid, host_start)
+        SELECT ?1, ?2, ?3, ?4, ?5, 'working', ?6, 0, 1, now, now, ?7, now + ?8, now + 2 * ?7, ?9, ?10
         FROM (SELECT ",
         now!(),
         " AS now) RETURNING ",
@@ -33,6 +34,7 @@ pub(super) fn put(
     let NewLongTask {
         id,
         owner,
+        host,
         workspace,
         call,
         message,
@@ -54,6 +56,8 @@ pub(super) fn put(
         message,
         milliseconds(*lifetime),
         milliseconds(lease),
+        host.pid,
+        host.start,
     ];
     let mut statement = connection.prepare_cached(SQL)?;
     statement.query_row(row, self::task).map(Some)
@@ -289,7 +293,8 @@ fn forget_questions(connection: &Connection, id: &str) -> rusqlite::Result<()> {
 /// Lets go of a task that is held.
 pub(super) fn release(connection: &Connection, hold: LongTaskHold) -> rusqlite::Result<bool> {
     const SQL: &str = "
-        UPDATE long_tasks SET held_until_ms = 0 WHERE id = ?1 AND fence = ?2 AND state = 'working'";
+        UPDATE long_tasks SET held_until_ms = 0, host_pid = NULL, host_start = NULL
+        WHERE id = ?1 AND fence = ?2 AND state = 'working'";
     let row = params![hold.task.to_string(), hold.fence];
     Ok(connection.prepare_cached(SQL)?.execute(row)? > 0)
 }
@@ -307,35 +312,47 @@ pub(super) fn claim(
     claim: &LongTaskClaim,
 ) -> rusqlite::Result<Vec<LongTask>> {
     const SQL: &str = concat!(
-        "UPDATE long_tasks SET fence = fence + 1, held_until_ms = now.ms + ?2
-        FROM (SELECT ",
+        "UPDATE long_tasks SET fence = fence + 1, host_pid = ?2, host_start = ?3, held_until_ms = ?4 + ",
         now!(),
-        " AS ms) AS now
-        WHERE id IN (SELECT id FROM long_tasks, (SELECT ",
-        now!(),
-        " AS ms) AS now
-            WHERE state = 'working' AND held_until_ms <= now.ms
-                AND (call IS NULL OR workspace = ?1 AND ?5 OR held_until_ms <= now.ms - ?3)
-            ORDER BY held_until_ms LIMIT ?4)
-        RETURNING ",
+        " WHERE id = ?1 RETURNING ",
         task_columns!(now!())
     );
     sweep(connection, claim.limit)?;
-    let row = params![
-        claim.workspace,
-        milliseconds(claim.lease),
-        milliseconds(claim.elsewhere_after),
-        claim.limit,
-        claim.repeats
-    ];
-    let mut statement = connection.prepare_cached(SQL)?;
-    let claimed: Vec<LongTask> = statement
-        .query_map(row, task)?
-        .collect::<rusqlite::Result<_>>()?;
-    for task in &claimed {
-        forget_questions(connection, &task.id.to_string())?;
+    let mut claimed = Vec::new();
+    for LapsedTask { id, .. } in claim.of(lapsed(connection, claim)?) {
+        let lease = milliseconds(claim.lease);
+        let row = params![id, claim.host.pid, claim.host.start, lease];
+        claimed.push(connection.prepare_cached(SQL)?.query_row(row, task)?);
+        forget_questions(connection, &id)?;
     }
     Ok(claimed)
+}
+
+/// The tasks whose lease is over that a host may take over, the longest over first.
+fn lapsed(connection: &Connection, claim: &LongTaskClaim) -> rusqlite::Result<Vec<LapsedTask>> {
+    const SQL: &str = concat!(
+        "SELECT id, fence, host_pid, host_start FROM long_tasks, (SELECT ",
+        now!(),
+        " AS ms) AS now
+        WHERE state = 'working' AND held_until_ms <= now.ms
+            AND (call IS NULL OR workspace = ?1 AND ?2 OR held_until_ms <= now.ms - ?3)
+        ORDER BY held_until_ms"
+    );
+    let elsewhere_after = milliseconds(claim.elsewhere_after);
+    let row = params![claim.workspace, claim.repeats, elsewhere_after];
+    let mut statement = connection.prepare_cached(SQL)?;
+    let lapsed = statement.query_map(row, |row| {
+        let host = match (row.get(2)?, row.get(3)?) {
+            (Some(pid), Some(start)) => Some(HostProcess { pid, start }),
+            _ => None,
+        };
+        Ok(LapsedTask {
+            id: row.get(0)?,
+            fence: row.get(1)?,
+            host,
+        })
+    })?;
+    lapsed.collect()
 }
 
 /// Forgets tasks whose time is over and that nobody holds.

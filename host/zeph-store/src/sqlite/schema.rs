@@ -627,6 +627,13 @@ const HISTORY: &[M<'static>] = &[
     CREATE INDEX approval_requests_by_caller ON approval_requests (caller, at_ms);
     ",
     ),
+    M::up(
+        "
+    -- The process that holds a task, as for runs of schedules; null when one let go of it.
+    ALTER TABLE long_tasks ADD COLUMN host_pid INTEGER;
+    ALTER TABLE long_tasks ADD COLUMN host_start TEXT;
+    ",
+    ),
 ];
 
 const MIGRATIONS: Migrations<'static> = Migrations::from_slice(HISTORY);

@@ -9,6 +9,8 @@ use zeph_store::{LongTaskClaim, StoreError};
 use super::again::right;
 use super::{LEASE, Tasks, failed};
 use crate::admission::Tokens;
+use crate::clock::now_ms;
+use crate::process::{self, Liveness};
 use crate::serve::{Shared, TakesOver};
 
 /// How often a server says that its tasks go on. Owners who ask another server wait so long until they are heard.
@@ -20,6 +22,10 @@ const CLAIM_PERIOD: Duration = Duration::from_secs(3);
 /// How much longer servers that cannot make a call again leave it to those that can.
 const ELSEWHERE_AFTER: Duration = Duration::from_secs(20);
 
+/// How much later than usual it may look again, by the clock of the machine. Beyond that the machine slept, the clock was set, or this process
+/// stood still: so may others have.
+const LATE_MS_MAX: i64 = 10_000;
+
 /// Tasks taken over at one time.
 const CLAIMS_MAX: u32 = 8;
 
@@ -30,6 +36,7 @@ pub(in crate::serve) async fn keep(shared: Weak<Shared>) {
     };
     let mut claim_at = Instant::now();
     let mut is_away = false;
+    let mut looked_ms = now_ms();
     loop {
         let kept = tasks.keep().await;
         let was_away = std::mem::replace(&mut is_away, kept.is_err());
@@ -38,7 +45,10 @@ pub(in crate::serve) async fn keep(shared: Weak<Shared>) {
             if !was_away {
                 failed(&error, "tasks cannot be kept");
             }
-            // Nobody could say that its tasks go on while the store was away: all get the time for it.
+        }
+        let is_late = is_late(&mut looked_ms, now_ms());
+        if is_away || is_late {
+            // Nobody could say meanwhile that its tasks go on: all get the time for it.
             claim_at = Instant::now() + LEASE;
         }
         if Instant::now() >= claim_at {
@@ -58,6 +68,12 @@ pub(in crate::serve) async fn keep(shared: Weak<Shared>) {
             return;
         }
     }
+}
+
+/// Whether it looks again at `now_ms` and should have long before.
+fn is_late(looked_ms: &mut i64, now_ms: i64) -> bool {
+    let before_ms = std::mem::replace(looked_ms, now_ms);
+    now_ms.saturating_sub(before_ms) > LATE_MS_MAX
 }
 
 /// Waits until the tools of the program are known: what can be made again depends on them.
@@ -98,10 +114,17 @@ impl Tasks {
             return Ok(());
         }
         let takes_over = shared.takes_over();
+        let repeats = takes_over == TakesOver::Repeats;
         let claim = LongTaskClaim {
+            host: self.0.host.clone(),
+            // A replica makes the call of one that says nothing again, whatever has stopped that; who can only end a task has to know.
+            runs: match repeats {
+                true => |_| false,
+                false => |host| process::liveness(host) == Liveness::Running,
+            },
             workspace: self.0.workspace.clone(),
             lease: LEASE,
-            repeats: takes_over == TakesOver::Repeats,
+            repeats,
             elsewhere_after: match takes_over {
                 TakesOver::LeavesRepeats => Duration::MAX,
                 TakesOver::Repeats | TakesOver::Settles => ELSEWHERE_AFTER,
@@ -123,5 +146,31 @@ impl Tasks {
             self.again(shared, (&task, admission), held);
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::{KEEP_PERIOD, LATE_MS_MAX, LEASE, is_late};
+
+    #[test]
+    fn a_server_that_slept_or_whose_clock_was_set_is_late_once() {
+        let mut looked_ms = 0;
+        let looks = [
+            (2_000, false),
+            (12_001, true),
+            (14_001, false),
+            (5_000, false),
+            (7_000, false),
+            (25_000, true),
+        ];
+        for (now_ms, expect) in looks {
+            assert_eq!(is_late(&mut looked_ms, now_ms), expect, "{now_ms}");
+        }
+        // What others held stays held for as long as it goes unnoticed that time has passed.
+        let unnoticed = Duration::from_millis(LATE_MS_MAX.unsigned_abs());
+        assert!(KEEP_PERIOD + unnoticed < LEASE);
     }
 }

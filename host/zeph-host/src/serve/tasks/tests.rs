@@ -6,7 +6,7 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use zeph_core::id::{ConversationId, Digest};
 use zeph_store::{
-    Location, LongTaskAsker, LongTaskClaim, LongTaskOwner, Owner, Store, StoreOptions,
+    HostProcess, Location, LongTaskAsker, LongTaskClaim, LongTaskOwner, Owner, Store, StoreOptions,
 };
 
 use super::{HeldTask, TaskEnd, TaskStart, Tasks};
@@ -171,6 +171,14 @@ async fn a_question_waits_for_its_answer() {
     assert_eq!(message, r#"{"action":"accept"}"#);
 }
 
+/// A process of another machine.
+fn far() -> HostProcess {
+    HostProcess {
+        pid: 1,
+        start: "another-machine/boot/pid:[1]/7".to_owned(),
+    }
+}
+
 #[tokio::test]
 async fn what_another_server_took_over_is_lost_here() {
     let tasks = tasks();
@@ -179,6 +187,8 @@ async fn what_another_server_took_over_is_lost_here() {
     let over = tasks.0.store.keep_long_tasks(hold, Duration::ZERO).await;
     assert_eq!(over.unwrap().len(), 1);
     let claim = LongTaskClaim {
+        host: far(),
+        runs: |_| false,
         workspace: "here".to_owned(),
         lease: HOUR,
         repeats: true,

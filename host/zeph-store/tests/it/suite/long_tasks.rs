@@ -7,8 +7,9 @@ use tokio::task::JoinSet;
 use uuid::Uuid;
 use zeph_core::id::{ConversationId, Digest};
 use zeph_store::{
-    CallBegin, LongTask, LongTaskAsker, LongTaskBounds, LongTaskClaim, LongTaskEnd, LongTaskHold,
-    LongTaskOwner, LongTaskState, NewLongTask, Owner, SingleUseRights, Store, WorkHold,
+    CallBegin, HostProcess, LongTask, LongTaskAsker, LongTaskBounds, LongTaskClaim, LongTaskEnd,
+    LongTaskHold, LongTaskOwner, LongTaskState, NewLongTask, Owner, SingleUseRights, Store,
+    WorkHold,
 };
 
 use crate::database::{Database, on_every_database};
@@ -24,6 +25,13 @@ const LEASE: Duration = Duration::from_secs(600);
 
 const HERE: &str = "here";
 
+fn host(pid: u32) -> HostProcess {
+    HostProcess {
+        pid,
+        start: "boot/1".to_owned(),
+    }
+}
+
 fn new(caller: Option<&str>) -> NewLongTask {
     NewLongTask {
         id: Uuid::new_v4(),
@@ -31,6 +39,7 @@ fn new(caller: Option<&str>) -> NewLongTask {
             caller: Owner::named(caller),
             conversation: ConversationId::new(),
         },
+        host: host(1),
         workspace: HERE.to_owned(),
         call: Some("{}".to_owned()),
         message: "it runs".to_owned(),
@@ -59,6 +68,8 @@ fn hold(task: &LongTask) -> LongTaskHold {
 
 async fn claim(store: &Store, workspace: &str, elsewhere_after: Duration) -> Vec<LongTask> {
     let claim = LongTaskClaim {
+        host: host(2),
+        runs: |_| false,
         workspace: workspace.to_owned(),
         lease: LEASE,
         repeats: true,
@@ -348,6 +359,8 @@ async fn a_task_that_nobody_may_repeat_is_any_hosts_to_settle<D: Database>() {
     let once = put(&store, &once, Duration::ZERO).await;
     let again = put(&store, &new(None), Duration::ZERO).await;
     let settles = |elsewhere_after| LongTaskClaim {
+        host: host(2),
+        runs: |_| false,
         workspace: HERE.to_owned(),
         lease: LEASE,
         repeats: false,
@@ -359,6 +372,47 @@ async fn a_task_that_nobody_may_repeat_is_any_hosts_to_settle<D: Database>() {
         let claimed: Vec<Uuid> = claimed.unwrap().iter().map(|task| task.id).collect();
         assert_eq!(claimed, [expect]);
     }
+}
+
+/// A machine that slept says nothing for longer than any lease.
+async fn a_task_of_a_process_that_runs_is_left_to_it<D: Database>() {
+    let database = D::fresh();
+    let store = database.open();
+    let stopped = put(&store, &new(Some("ann")), Duration::ZERO).await;
+    let ended = NewLongTask {
+        host: host(3),
+        ..new(Some("ann"))
+    };
+    let ended = put(&store, &ended, Duration::ZERO).await;
+    let claimed = async |pid| {
+        let claim = LongTaskClaim {
+            host: host(pid),
+            runs: |host| host.pid == 1,
+            workspace: HERE.to_owned(),
+            lease: Duration::ZERO,
+            repeats: true,
+            elsewhere_after: LEASE,
+            limit: 1,
+        };
+        let claimed = store.claim_long_tasks(claim).await.unwrap();
+        let claimed = claimed.iter().map(|task| (task.id, task.fence));
+        claimed.collect::<Vec<_>>()
+    };
+    assert_eq!(claimed(2).await, [(ended.task, 2)]);
+    // The other one runs, however long it says nothing.
+    let held = LongTaskHold { fence: 2, ..ended };
+    let end = store.end_long_task(held, end(LongTaskState::Unknown));
+    assert!(end.await.unwrap());
+    assert_eq!(claimed(2).await, []);
+    // What it lost sight of it may take itself, and what it lets go of is others' at once.
+    assert_eq!(claimed(1).await, [(stopped.task, 2)]);
+    assert_eq!(claimed(2).await, []);
+    let held = LongTaskHold {
+        fence: 2,
+        ..stopped
+    };
+    assert!(store.release_long_task(held).await.unwrap());
+    assert_eq!(claimed(2).await, [(stopped.task, 3)]);
 }
 
 async fn tasks_are_forgotten<D: Database>() {
@@ -437,6 +491,7 @@ on_every_database! {
         conversations_of_nobody_do_not_share_a_bound,
         ended_tasks_go_of_who_has_most,
         a_task_that_nobody_may_repeat_is_any_hosts_to_settle,
+        a_task_of_a_process_that_runs_is_left_to_it,
         tasks_are_forgotten,
         a_task_goes_with_its_conversation,
     ],
