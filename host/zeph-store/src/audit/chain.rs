@@ -143,6 +143,9 @@ pub(crate) struct ChainMark {
     /// Events that were removed while nobody could verify them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub(crate) n_unverified: i64,
+    /// Another host began to remove the chain: events up to this number may be there yet, with their rows, until retention has removed the rest.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(crate) left_upto: i64,
     /// Events up to this number cannot be verified any more: the operator said that their key is lost.
     #[serde(default)]
     pub(crate) lost_upto: i64,
@@ -207,6 +210,7 @@ impl ChainMark {
             n_removed: 0,
             n_unsound: 0,
             n_unverified: 0,
+            left_upto: 0,
             lost_upto: 0,
             lost_keys: Vec::new(),
             earlier: None,
@@ -233,6 +237,19 @@ impl ChainMark {
         self.before_rows = self.before_rows.saturating_sub(number(n_before)).max(0);
         let n_others = number(removed.len() - n_before);
         self.n_unsound = self.n_unsound.saturating_add(n_others);
+        self
+    }
+
+    /// Goes on after what another host removed, if that is more; `n_calls` of them still had their events.
+    pub(crate) fn without(mut self, removed: &ForgottenChain, n_calls: i64) -> Self {
+        if removed.upto <= self.upto {
+            return self;
+        }
+        self.upto = removed.upto;
+        self.upto_code.clone_from(&removed.upto_code);
+        self.upto_key.clone_from(&removed.upto_key);
+        self.left_upto = removed.upto;
+        self.n_removed = self.n_removed.saturating_add(n_calls);
         self
     }
 

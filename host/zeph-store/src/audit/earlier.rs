@@ -144,14 +144,10 @@ impl EarlierChain {
             Some(ChainRemoval {
                 is_verified: true, ..
             }) => None,
-            Some(ChainRemoval { host, .. }) => Some((
-                AuditProblemKind::KeyMissing,
-                format!(
-                    "host `{host}` says that it removed an earlier one, which was past its time (log {origin}); its key is not on this machine, so \
-                     this cannot be verified here: `zeph-host audit verify` on the machine of that host lists what it removed, and \
-                     `zeph-host audit rekey` accepts it"
-                ),
-            )),
+            Some(ChainRemoval { host, .. }) => {
+                let what = format!("an earlier one, which was past its time (log {origin})");
+                Some((AuditProblemKind::KeyMissing, unverified(host, &what)))
+            }
             None => Some((
                 AuditProblemKind::Removed,
                 format!(
@@ -161,6 +157,15 @@ impl EarlierChain {
             )),
         }
     }
+}
+
+/// What is wrong where `host` says that it removed `what`, and nobody here can verify that.
+pub(super) fn unverified(host: &str, what: &str) -> String {
+    let host = one_line(host, HOST_CHARS_MAX);
+    format!(
+        "host `{host}` says that it removed {what}; its key is not on this machine, so this cannot be verified here: `zeph-host audit verify` on \
+         the machine of that host lists what it removed, and `zeph-host audit rekey` accepts it"
+    )
 }
 
 /// What the operator should know of a chain with this mark.

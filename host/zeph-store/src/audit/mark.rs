@@ -75,6 +75,7 @@ impl StoredMark {
             MarkState::Sound => mark,
             MarkState::KeyMissing | MarkState::Changed => ChainMark {
                 lost_upto: 0,
+                left_upto: 0,
                 upto,
                 upto_code,
                 ..mark

@@ -1,11 +1,11 @@
 //! Adding events to the chain, in the transaction of what they vouch for. A transaction reads the newest event once.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 use uuid::Uuid;
 use zeph_core::id::CallId;
 
-use super::chain::{ChainMark, EventContent, EventHead, EventKind};
+use super::chain::{ChainMark, EventContent, EventHead, EventKind, ForgottenChain};
 use super::code::{Code, NO_CODE};
 use super::earlier::{ChainBegin, ChainRemoval, EarlierChain, SealedChain};
 use super::mark::{MarkState, StoredMark};
@@ -13,9 +13,14 @@ use crate::error::StoreError;
 use crate::operations::{OperationFault, Outcome};
 use crate::secrets::audit_keys::{AuditKey, AuditKeys};
 
-/// What a writer knows of the chain between its transactions; none until calls are chained.
+/// What a writer knows of the chain between its transactions.
 #[derive(Debug, Default)]
-pub(crate) struct Seal(RefCell<Option<Sealing>>);
+pub(crate) struct Seal {
+    /// None until calls are chained.
+    sealing: RefCell<Option<Sealing>>,
+    /// Whether it was looked for what others removed of the chain. Nobody removes anything of a host whose processes say that they run.
+    has_looked: Cell<bool>,
+}
 
 #[derive(Debug)]
 struct Sealing {
@@ -55,23 +60,36 @@ impl NewestEvent {
 impl Seal {
     /// The newest event may not be what it was: a transaction begins, or something was undone.
     pub(crate) fn forget_head(&self) {
-        if let Some(sealing) = self.0.borrow_mut().as_mut() {
+        if let Some(sealing) = self.sealing.borrow_mut().as_mut() {
             sealing.seen = sealing.head.take().or(sealing.seen);
         }
     }
 
+    /// This process may not have been heard for long: others may have taken its host for gone.
+    pub(crate) fn look_again(&self) {
+        self.has_looked.set(false);
+    }
+
+    /// Whether it was looked for what others removed, and nothing was found.
+    pub(crate) fn has_looked(&self) -> bool {
+        self.has_looked.get()
+    }
+
     /// Whether calls are chained.
     pub(crate) fn is_set(&self) -> bool {
-        self.0.borrow().is_some()
+        self.sealing.borrow().is_some()
     }
 
     /// The keys calls are chained with.
     pub(crate) fn keys(&self) -> Option<AuditKeys> {
-        self.0.borrow().as_ref().map(|sealing| sealing.keys.clone())
+        self.sealing
+            .borrow()
+            .as_ref()
+            .map(|sealing| sealing.keys.clone())
     }
 
     fn set(&self, keys: &AuditKeys, begin: ChainBegin, head: Option<NewestEvent>) {
-        *self.0.borrow_mut() = Some(Sealing {
+        *self.sealing.borrow_mut() = Some(Sealing {
             keys: keys.clone(),
             begin,
             head,
@@ -81,20 +99,20 @@ impl Seal {
 
     /// Works with the newest key; `None` when calls are not chained.
     fn with_key<T>(&self, work: impl FnOnce(&AuditKey) -> T) -> Outcome<Option<T>> {
-        let sealing = self.0.borrow();
+        let sealing = self.sealing.borrow();
         let key = sealing.as_ref().map(|sealing| newest(&sealing.keys));
         Ok(key.transpose()?.map(work))
     }
 
     /// A chain that has to begin again is another than that of `mark`.
     fn know(&self, mark: &ChainMark) {
-        if let Some(sealing) = self.0.borrow_mut().as_mut() {
+        if let Some(sealing) = self.sealing.borrow_mut().as_mut() {
             sealing.begin.sealed = SealedChain::Known(mark.origin);
         }
     }
 
     fn advance(&self, head: NewestEvent) {
-        if let Some(sealing) = self.0.borrow_mut().as_mut() {
+        if let Some(sealing) = self.sealing.borrow_mut().as_mut() {
             sealing.head = Some(head);
         }
     }
@@ -124,15 +142,24 @@ pub(crate) trait SealedAudit {
     fn has_before(&self, seq: i64) -> Outcome<bool>;
     /// Which other host says that it removed the chain `origin` of this one.
     fn removal_of(&self, keys: &AuditKeys, origin: Uuid) -> Outcome<Option<ChainRemoval>>;
+    /// What another host says it removed of the chain `origin` of this one, the last event of which is there yet, and how many calls its events that
+    /// are left vouch for.
+    fn removed_of(
+        &self,
+        keys: &AuditKeys,
+        origin: Uuid,
+        only_verified: bool,
+    ) -> Outcome<Option<(ForgottenChain, i64)>>;
 
     /// Chains calls from now on; the chain begins when there is none. Gives back the newest mark, with what is known of an earlier chain now.
     fn begin_chain(&self, keys: &AuditKeys, begin: &ChainBegin) -> Outcome<ChainMark> {
         self.hold_chain()?;
         self.seal().set(keys, *begin, None);
-        let mark = match self.mark_before(i64::MAX)? {
-            Some(stored) => ChainMark {
-                earlier: self.explained(keys, stored.mark.earlier)?,
-                ..stored.mark
+        let taken_over = self.take_over_removal(keys)?;
+        let mark = match taken_over.map_or_else(|| self.newest_mark(), |mark| Ok(Some(mark)))? {
+            Some(mark) => ChainMark {
+                earlier: self.explained(keys, mark.earlier)?,
+                ..mark
             },
             None => self.start_chain(keys, begin)?.1,
         };
@@ -151,6 +178,10 @@ pub(crate) trait SealedAudit {
         let mark = match is_lost {
             true => mark.with_lost_key(head.n, self.rows_before()?),
             false => mark,
+        };
+        let mark = match self.removed_of(keys, mark.origin, !begin.is_accepted)? {
+            Some((removed, n_calls)) => mark.without(&removed, n_calls),
+            None => mark,
         };
         let earlier = mark.earlier.map(|earlier| EarlierChain {
             is_accepted: earlier.is_accepted || begin.is_accepted,
@@ -195,6 +226,38 @@ pub(crate) trait SealedAudit {
             ..start
         };
         Ok(Some((mark, MarkState::Sound)))
+    }
+
+    fn newest_mark(&self) -> Outcome<Option<ChainMark>> {
+        Ok(self.mark_before(i64::MAX)?.map(|stored| stored.mark))
+    }
+
+    /// Says that what another host removed of this chain is gone, if its word can be verified: it took this one for gone, and may not have come to
+    /// the end. Must come before anything else is added, which that host did not mean. Gives back the mark that says so.
+    fn take_over_removal(&self, keys: &AuditKeys) -> Outcome<Option<ChainMark>> {
+        let mark = self.mark_after_removal(keys)?;
+        match &mark {
+            Some(mark) => drop(self.insert_mark(EventKind::Cut, mark, self.newest_event()?)?),
+            // What is added may be undone: then it is looked for again.
+            None => self.seal().has_looked.set(true),
+        }
+        Ok(mark)
+    }
+
+    /// What the chain says of itself without what another host removed; none when there is nothing of it, or nothing that can be verified.
+    fn mark_after_removal(&self, keys: &AuditKeys) -> Outcome<Option<ChainMark>> {
+        let Some(origin) = self.newest_mark()?.map(|mark| mark.origin) else {
+            return Ok(None);
+        };
+        let Some((removed, n_calls)) = self.removed_of(keys, origin, true)? else {
+            return Ok(None);
+        };
+        let Some((mark, MarkState::Sound)) = self.mark_to_follow(keys)? else {
+            return Ok(None);
+        };
+        let before = mark.upto;
+        let mark = mark.without(&removed, n_calls);
+        Ok((mark.upto > before).then_some(mark))
     }
 
     /// The number that the next event gets; `None` when calls are not chained.
@@ -309,7 +372,7 @@ pub(crate) trait SealedAudit {
     /// The newest event, read once in a transaction; `None` when calls are not chained.
     fn head(&self) -> Outcome<Option<NewestEvent>> {
         let (mut keys, begin, seen) = {
-            let sealing = self.seal().0.borrow();
+            let sealing = self.seal().sealing.borrow();
             let Some(sealing) = sealing.as_ref() else {
                 return Ok(None);
             };
@@ -327,6 +390,8 @@ pub(crate) trait SealedAudit {
         if head == NewestEvent::NONE {
             // Retention may remove the whole chain of a host that was away. Who else did it, nobody accepted.
             head = self.start_chain(&keys, &begin)?.0;
+        } else if !self.seal().has_looked() && self.take_over_removal(&keys)?.is_some() {
+            head = self.newest_event()?;
         }
         self.seal().advance(head);
         Ok(Some(head))

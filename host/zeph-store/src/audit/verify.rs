@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use self::suspects::Suspect;
 use super::chain::{ChainMark, ChainReport, EventKind};
 use super::code::{Code, hex};
+use super::earlier;
 use super::event::{EventRows, RowState, StoredEvent, call_text};
 use super::mark::{self, MarkState};
 use super::problem::{AuditPlace, AuditProblem, AuditProblemKind, Problems};
@@ -25,6 +26,8 @@ pub(crate) struct Extent {
     pub(crate) mark: ChainMark,
     pub(crate) mark_n: i64,
     pub(crate) mark_state: MarkState,
+    /// Which host says that it removed what the mark is without, where nobody here can verify that.
+    pub(crate) removed_by: Option<String>,
     pub(crate) newest: NewestEvent,
     /// Rows since the chain began, those of them with an end, and rows from before.
     pub(crate) n_rows: u64,
@@ -145,6 +148,12 @@ impl Extent {
 
     /// Tells of a newest mark that cannot be believed, unless its events tell it.
     fn judge_mark(&self, all: &mut SpanReport) {
+        if let Some(host) = &self.removed_by {
+            let upto = self.mark.upto;
+            let what = format!("this one up to record {upto}, which was past its time");
+            let message = earlier::unverified(host, &what);
+            self.at_start(all, AuditProblemKind::KeyMissing, message);
+        }
         let place = self.place(self.mark_n);
         let (kind, message) = match self.mark_state {
             MarkState::Sound => return,

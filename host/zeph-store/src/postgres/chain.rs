@@ -15,7 +15,7 @@ use uuid::Uuid;
 use super::transaction::{Ahead, LOCK, Statement, Transaction};
 use super::trust;
 use super::value::{get, unreadable};
-use crate::audit::chain::{ChainHead, EventHead};
+use crate::audit::chain::{ChainHead, EventHead, ForgottenChain};
 use crate::audit::code::{Code, hex};
 use crate::audit::earlier::{ChainRemoval, RemovalStatement};
 use crate::audit::event::StoredEvent;
@@ -110,6 +110,33 @@ impl SealedAudit for Transaction {
     fn removal_of(&self, keys: &AuditKeys, origin: Uuid) -> Outcome<Option<ChainRemoval>> {
         let said = forget::statements(self, &hosts(self)?, keys)?;
         Ok(RemovalStatement::find(&said, self.host(), origin))
+    }
+
+    fn removed_of(
+        &self,
+        keys: &AuditKeys,
+        origin: Uuid,
+        only_verified: bool,
+    ) -> Outcome<Option<(ForgottenChain, i64)>> {
+        const SQL: &str = "
+            SELECT code, (SELECT count(*) FROM audit_chain WHERE host = $1 AND n <= $2 AND kind IN (2, 4))
+            FROM audit_chain WHERE host = $1 AND n = $2";
+        let own = self.host();
+        let mut others = hosts(self)?;
+        others.retain(|host| host != own);
+        let said = forget::statements(self, &others, keys)?.into_iter();
+        let said = said.filter(|said| said.is_verified || !only_verified);
+        let of_it = said.map(|said| said.chain);
+        let of_it = of_it.filter(|chain| chain.host == own && chain.origin == origin);
+        let Some(most) = of_it.max_by_key(|chain| chain.upto) else {
+            return Ok(None);
+        };
+        let Some(last) = self.query_opt(SQL, &[&own, &most.upto])? else {
+            return Ok(None);
+        };
+        let is_there = hex(&code_of(&last, 0)?) == most.upto_code;
+        let n_calls = get(&last, 1)?;
+        Ok(is_there.then_some((most, n_calls)))
     }
 }
 

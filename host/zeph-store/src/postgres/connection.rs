@@ -93,6 +93,8 @@ pub(crate) struct Connection {
     runtime: Runtime,
     purpose: Purpose,
     session: RefCell<Option<Rc<Session>>>,
+    /// Whether nobody was told of the session yet.
+    is_new: Cell<bool>,
     /// Since when and for how long no connection is tried, and what was said.
     rest: RefCell<Option<(Instant, Duration, Away)>>,
 }
@@ -346,6 +348,7 @@ impl Connection {
             runtime,
             purpose,
             session: RefCell::new(None),
+            is_new: Cell::new(false),
             rest: RefCell::new(None),
         })
     }
@@ -386,8 +389,14 @@ impl Connection {
         self.server.reached();
         let session = Rc::new(session);
         self.rest.borrow_mut().take();
+        self.is_new.set(true);
         *self.session.borrow_mut() = Some(Rc::clone(&session));
         Ok(session)
+    }
+
+    /// Whether the session was made since this was last asked.
+    pub(crate) fn is_made_anew(&self) -> bool {
+        self.is_new.replace(false)
     }
 
     fn rest_after(&self, away: Away) -> OperationFault {

@@ -213,6 +213,9 @@ impl Transaction {
         let session = self.connection.session().inspect_err(|_| {
             self.trouble.set(Some(Trouble::Lost));
         })?;
+        if self.connection.is_made_anew() {
+            self.seal.look_again();
+        }
         *self.opening.borrow_mut() = Some(self.connection.begin(&session));
         *self.open.borrow_mut() = Some(session);
         Ok(())

@@ -17,7 +17,7 @@ use zeph_core::id::CallId;
 use self::check::EVENT_COLUMNS;
 use super::audit::unreadable;
 use super::writer::execute;
-use crate::audit::chain::{ChainHead, EventHead};
+use crate::audit::chain::{ChainHead, EventHead, ForgottenChain};
 use crate::audit::code::{Code, hex};
 use crate::audit::earlier::ChainRemoval;
 use crate::audit::mark::StoredMark;
@@ -112,6 +112,15 @@ impl SealedAudit for ChainedConnection {
 
     /// The chain of a file is that of all its hosts.
     fn removal_of(&self, _: &AuditKeys, _: Uuid) -> Outcome<Option<ChainRemoval>> {
+        Ok(None)
+    }
+
+    fn removed_of(
+        &self,
+        _: &AuditKeys,
+        _: Uuid,
+        _: bool,
+    ) -> Outcome<Option<(ForgottenChain, i64)>> {
         Ok(None)
     }
 }

@@ -21,6 +21,7 @@ use crate::cli::exit::Exit;
 use crate::cli::out;
 use crate::clock::now_ms;
 use crate::host::{StartError, audit_key_folder, open_store, place_of_store};
+use crate::process;
 
 /// Characters of the reason why a store cannot be read.
 const REASON_CHARS_MAX: usize = 600;
@@ -431,6 +432,8 @@ pub(super) async fn rekey(context: &Context, config: &Config) -> Result<Exit, Cl
     let keys = folder
         .add(now_ms())
         .map_err(|error| CliError::internal("no key can be made").because(error))?;
+    // What is accepted that another host removed is all of it, once this one is heard.
+    store.keep_process(process::own()).await?;
     store.rekey_chain(keys, now_ms()).await?;
     out::remark(match config.store {
         StoreLocation::Server(_) => {

@@ -28,11 +28,12 @@ pub(crate) async fn begin_records(
     (store, egress): (&Store, &Egress),
     tasks: &mut JoinSet<()>,
 ) -> Result<(Audit, Vec<String>), StartError> {
-    let (audit, begun) = begin_to_record(config, store, options.only_explains).await?;
+    // First: until it is heard, another host may take it for gone and remove its records.
     if !options.only_explains {
         let begun = heartbeat::begin(config, store, tasks).await;
         begun.map_err(StartError::Store)?;
     }
+    let (audit, begun) = begin_to_record(config, store, options.only_explains).await?;
     let (keys, notices) = begun.map(|begun| (begun.keys, begun.notices)).unzip();
     let records = (&audit, keys);
     let checkpoints = begin_checkpoints(config, records, egress, (tasks, options.is_part));

@@ -78,7 +78,9 @@ pub(in crate::postgres) fn write(transaction: &Transaction) -> Outcome<bool> {
     let object = chain::object(host);
     let lock: Statement<'_> = (LOCK, &[&object]);
     let is_chained = transaction.seal.is_set();
-    let has_to_lock = is_chained && !transaction.ahead.borrow().holds_chain;
+    // A chain that others removed goes on with an event of its own: then the numbers of these are not those after the newest.
+    let knows_newest = transaction.seal.has_looked();
+    let has_to_lock = is_chained && knows_newest && !transaction.ahead.borrow().holds_chain;
     let next = match has_to_lock {
         true => None,
         false => transaction.next_event()?,

@@ -2,7 +2,7 @@
 //!
 //! A host is gone when none of its processes has said for a day that it runs. When its newest row is past its time, all of its rows are:
 //! another host says in its own chain up to where that one is removed, and removes rows and events, a few at a time. A host that comes back
-//! begins a new chain, or goes on from there.
+//! begins a new chain, or says in its own that it goes on from there, and removes the rest itself.
 
 use super::sweep::{bounds, limits};
 use super::{hold, hosts, newest_event, newest_mark};
@@ -29,6 +29,10 @@ pub(in crate::postgres) fn forget(
 ) -> Outcome<usize> {
     if !transaction.seal().is_set() {
         return Ok(0);
+    }
+    let n_left = remove_left(transaction, i64::from(n_max))?;
+    if n_left > 0 {
+        return Ok(n_left);
     }
     let limits = limits(transaction, past)?;
     for host in hosts(transaction)? {
@@ -127,14 +131,52 @@ pub(super) fn statements(
     Ok(all)
 }
 
-/// Rows first, then events; the newest of them last, so that a host that comes back finds where its chain is.
+/// Goes on with what another host began to remove of the chain of this one, which has said that it is gone.
+fn remove_left(transaction: &Transaction, n_max: i64) -> Outcome<usize> {
+    const ROWS: &str = "
+        DELETE FROM audit WHERE seq IN
+            (SELECT seq FROM audit WHERE host = $1 AND chain_n <= $2 ORDER BY seq LIMIT $3)";
+    const EVENTS: &str = "
+        DELETE FROM audit_chain WHERE host = $1 AND n IN
+            (SELECT n FROM audit_chain WHERE host = $1 AND n <= $2 ORDER BY n LIMIT $3)";
+    let host = transaction.host();
+    let is_left = |mark: &ChainMark| mark.left_upto > 0;
+    let stored = newest_mark(transaction, host)?.map(|stored| stored.mark);
+    let Some(keys) = transaction
+        .seal()
+        .keys()
+        .filter(|_| stored.as_ref().is_some_and(is_left))
+    else {
+        return Ok(0);
+    };
+    transaction.hold_chain()?;
+    let Some((mark, MarkState::Sound)) = transaction.mark_to_follow(&keys)? else {
+        return Ok(0);
+    };
+    for sql in [ROWS, EVENTS] {
+        let n_gone = transaction.execute(sql, &[&host, &mark.left_upto, &n_max])?;
+        if n_gone > 0 {
+            return Ok(usize::try_from(n_gone).unwrap_or(usize::MAX));
+        }
+    }
+    if is_left(&mark) {
+        let left_upto = 0;
+        transaction.append_mark(EventKind::Cut, &ChainMark { left_upto, ..mark })?;
+    }
+    Ok(0)
+}
+
+/// Rows first, then events; the newest of them last, so that a host that comes back finds where its chain is, and what it says of itself can be verified
+/// until then.
 fn remove_some(transaction: &Transaction, host: &str, n_max: i64) -> Outcome<usize> {
     const ROWS: &str = "
         DELETE FROM audit WHERE seq IN (SELECT seq FROM audit WHERE host = $1 ORDER BY seq LIMIT $2)";
     const EVENTS: &str = "
         DELETE FROM audit_chain WHERE host = $1 AND n IN
-            (SELECT n FROM audit_chain WHERE host = $1 AND body IS NULL
-             AND n < (SELECT max(n) FROM audit_chain WHERE host = $1) ORDER BY n LIMIT $2)";
+            (SELECT n FROM audit_chain AS event WHERE host = $1 AND body IS NULL
+             AND n < (SELECT max(n) FROM audit_chain WHERE host = $1)
+             AND NOT EXISTS (SELECT FROM audit_chain AS next
+                WHERE next.host = $1 AND next.n = event.n + 1 AND next.body IS NOT NULL) ORDER BY n LIMIT $2)";
     const REST: [&str; 3] = [
         "DELETE FROM audit_chain WHERE host = $1",
         "DELETE FROM audit_checkpoint WHERE host = $1",

@@ -128,7 +128,7 @@ fn extent(
     (keys, said): (&AuditKeys, &[RemovalStatement]),
     wanted: &BTreeSet<i64>,
 ) -> Outcome<Option<Extent>> {
-    // What another host removed is gone in the order of rows, then of events: both are past what it said.
+    // What another host removes goes in the order of rows, then of events: what is left of it counts as gone.
     const ROWS: &str = "
         SELECT count(*) FILTER (WHERE seq > $2 OR chain_n IS NOT NULL),
                count(*) FILTER (WHERE (seq > $2 OR chain_n IS NOT NULL) AND finished_at_ms IS NOT NULL),
@@ -142,26 +142,24 @@ fn extent(
         .iter()
         .filter(|cut| cut.chain.is_of(host, &stored.mark) && cut.chain.upto > stored.mark.upto);
     let cut = cuts.max_by_key(|cut| cut.chain.upto);
-    // What stood before a mark that is to go may be gone.
-    if cut.is_some_and(|cut| cut.chain.upto >= stored.n()) {
-        state = MarkState::Sound;
+    // What stood before a mark that is to go may be gone: earlier versions did not leave it.
+    if let Some(cut) = cut.filter(|cut| cut.chain.upto >= stored.n()) {
+        state = match (cut.is_verified, state) {
+            (true, _) => MarkState::Sound,
+            (false, MarkState::Changed) => MarkState::KeyMissing,
+            (false, state) => state,
+        };
     }
     let mut mark = stored.believed(state, first_event(main, host)?);
-    let of_others = match cut {
-        Some(RemovalStatement {
-            chain, is_verified, ..
-        }) => {
-            mark.upto = chain.upto;
-            mark.upto_code.clone_from(&chain.upto_code);
-            mark.upto_key.clone_from(&chain.upto_key);
-            if state == MarkState::Sound && !is_verified {
-                state = MarkState::KeyMissing;
-            }
-            chain.upto
-        }
-        None => i64::MIN,
+    if let Some(RemovalStatement { chain, .. }) = cut {
+        mark = mark.without(chain, 0);
+    }
+    let unverified = cut.filter(|cut| !cut.is_verified);
+    let left_upto = match mark.left_upto {
+        0 => i64::MIN,
+        upto => upto,
     };
-    let rows = main.query_one(ROWS, &[&host, &mark.before_seq, &of_others])?;
+    let rows = main.query_one(ROWS, &[&host, &mark.before_seq, &left_upto])?;
     Ok(Some(Extent {
         host: Some(host.to_owned()),
         newest: newest_event(main, host)?,
@@ -171,7 +169,12 @@ fn extent(
         codes: codes(main, host, &mark, wanted)?,
         mark,
         mark_n: stored.n(),
-        mark_state: state,
+        mark_state: match unverified {
+            // What is told of the removal tells that, too.
+            Some(_) if state == MarkState::KeyMissing => MarkState::Sound,
+            _ => state,
+        },
+        removed_by: unverified.map(|cut| cut.by.clone()),
     }))
 }
 

@@ -115,6 +115,7 @@ fn extent(
         mark,
         mark_n: stored.n(),
         mark_state: state,
+        removed_by: None,
     }))
 }
 

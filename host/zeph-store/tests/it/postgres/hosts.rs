@@ -1,7 +1,7 @@
 //! Several hosts on one server: each has a chain of its own, and none does what another does.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 use tokio::task::JoinSet;
@@ -332,6 +332,143 @@ async fn a_chain_that_was_removed_in_its_time_is_not_missed() {
         assert!(notices.is_empty(), "{notices:?}");
         calls(&back, 1, NOW_MS).await;
         removed(&gone.own("gone"));
+    }
+}
+
+/// How far a removal came: what stops it, and what of. The 200 calls of the host that is gone make some 400 events.
+const HALF_DONE: [(&str, &str); 3] = [
+    ("audit", "OLD.seq > 150"),
+    ("audit_chain", "OLD.n > 0"),
+    ("audit_chain", "OLD.n > 300"),
+];
+
+/// Has `host` remove the log of one that is gone, up to where it is stopped.
+async fn half_removed(database: &Postgres, host: &Store, (table, when): (&str, &str)) {
+    database.schema.sql(&format!(
+        "CREATE FUNCTION stop() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''so far''; END';
+        CREATE TRIGGER stop BEFORE DELETE ON {table} FOR EACH ROW WHEN ({when}) EXECUTE FUNCTION stop()"
+    ));
+    assert!(host.sweep(of_days(3), NOW_MS).await.is_err());
+    let undo = format!("DROP TRIGGER stop ON {table}; DROP FUNCTION stop");
+    database.schema.sql(&undo);
+}
+
+/// A process of a host with a log that says something of itself in the middle, all of it long ago.
+async fn of_long_ago(machine: &Machine) -> Store {
+    let store = machine.start().await;
+    calls(&store, 10, NOW_MS - 20 * DAY_MS).await;
+    calls(&store, 90, NOW_MS - 10 * DAY_MS).await;
+    store.sweep(of_days(15), NOW_MS).await.unwrap();
+    calls(&store, 100, NOW_MS - 10 * DAY_MS).await;
+    store
+}
+
+/// Waits until the server can be reached again.
+async fn reached(store: &Store) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let newest = AuditFilter::newest(1);
+    while store.audit_query(newest.clone()).await.is_err()
+        || store
+            .begin_conversation(ConversationId::new(), NOW_MS)
+            .await
+            .is_err()
+    {
+        assert!(Instant::now() < deadline, "nothing can be read again");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_host_that_comes_back_goes_on_after_what_another_removed() {
+    if !Postgres::is_there() {
+        return;
+    }
+    // One that was started anew, and one that slept.
+    let cases = HALF_DONE
+        .iter()
+        .flat_map(|half| [(half, false), (half, true)]);
+    for (half, slept) in cases {
+        let database = Postgres::fresh();
+        let (gone, here) = (
+            Machine::new(&database, "gone"),
+            Machine::new(&database, "here"),
+        );
+        here.share_keys(&gone);
+        let mut back = of_long_ago(&gone).await;
+        let host = here.start().await;
+        calls(&host, 5, NOW_MS).await;
+        half_removed(&database, &host, *half).await;
+        let sound = |n_calls: u64| {
+            for machine in [&gone, &here] {
+                let report = machine.own("gone");
+                let told = format!("{half:?} {slept}");
+                assert_eq!(
+                    (report.problems, report.n_calls),
+                    (vec![], n_calls),
+                    "{told}"
+                );
+            }
+        };
+        sound(0);
+        if slept {
+            database.schema.end_connections();
+            reached(&back).await;
+        } else {
+            let (anew, notices) = gone.begin().await;
+            assert!(notices.is_empty(), "{notices:?}");
+            back = anew;
+        }
+        calls(&back, 4, NOW_MS).await;
+        sound(4);
+        // What is left goes, and nothing else.
+        back.sweep(of_days(3), NOW_MS).await.unwrap();
+        sound(4);
+        assert_eq!(n_rows(&back).await, 9, "{half:?} {slept}");
+        let left = "SELECT count(*) FROM audit_chain WHERE host = 'gone' AND n < 300";
+        assert_eq!(database.schema.sql(left).trim(), "0");
+        let sql = "UPDATE audit SET chain_n = 3 WHERE host = 'gone'";
+        database.schema.sql(sql);
+        assert_ne!(gone.own("gone").problems, [], "{half:?} {slept}");
+    }
+}
+
+/// Without the key of the other host, a person says that it may be so.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_removal_that_nobody_can_verify_is_told_until_it_is_accepted() {
+    if !Postgres::is_there() {
+        return;
+    }
+    for half in HALF_DONE {
+        let database = Postgres::fresh();
+        let (gone, here) = (
+            Machine::new(&database, "gone"),
+            Machine::new(&database, "here"),
+        );
+        drop(of_long_ago(&gone).await);
+        let host = here.start().await;
+        calls(&host, 5, NOW_MS).await;
+        half_removed(&database, &host, half).await;
+        let told = || {
+            let report = gone.own("gone");
+            let [problem] = &report.problems[..] else {
+                panic!("{half:?} {report:#?}");
+            };
+            assert_eq!(problem.kind, AuditProblemKind::KeyMissing);
+            for part in ["`here`", "audit rekey"] {
+                assert!(problem.message.contains(part), "{problem}");
+            }
+        };
+        told();
+        let back = gone.start().await;
+        calls(&back, 4, NOW_MS).await;
+        told();
+        let keys = gone.folder().add(NOW_MS).unwrap();
+        back.rekey_chain(keys, NOW_MS).await.unwrap();
+        for _ in 0..2 {
+            let report = gone.own("gone");
+            assert_eq!((report.problems, report.n_calls), (vec![], 4), "{half:?}");
+            back.sweep(of_days(3), NOW_MS).await.unwrap();
+        }
+        assert_eq!(n_rows(&back).await, 9, "{half:?}");
     }
 }
 
