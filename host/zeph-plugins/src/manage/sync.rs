@@ -331,8 +331,23 @@ struct Delivery<'a> {
 }
 
 impl Delivery<'_> {
-    /// The component last: a look at it finds its signatures.
+    /// Puts all of it in place, or none.
     fn put_in_place(self) -> Result<(), ManageError> {
+        let held = self.held;
+        let names = self.beside.iter().map(|(name, _)| name.clone());
+        let before = names.map(|name| Ok((held.kept(&name)?, name)));
+        let before = before.collect::<Result<Vec<_>, ManageError>>()?;
+        self.moved().inspect_err(|_| {
+            for (kept, name) in before {
+                // What was moved there goes first: two names of one file would both stay. What cannot be put back is not worse than the error.
+                let removed = held.remove(&name);
+                drop(kept.map_or(removed, Written::put_in_place));
+            }
+        })
+    }
+
+    /// The component last: a look at it finds its signatures.
+    fn moved(self) -> Result<(), ManageError> {
         for (name, written) in self.beside {
             match written {
                 Some(written) => written.put_in_place()?,

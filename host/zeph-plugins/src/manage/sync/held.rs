@@ -194,6 +194,33 @@ impl HeldFolder {
         Ok(written)
     }
 
+    /// What lies in a place, under a temporary name until it is put back or dropped; `None` where nothing does.
+    ///
+    /// Errors: `File`.
+    pub(super) fn kept(&self, file: &OsStr) -> Result<Option<Written<'_>>, ManageError> {
+        let mut before = file.to_owned();
+        before.push(".before");
+        let kept = Written {
+            held: self,
+            temporary: self.temporary_name(&before),
+            target: file.to_owned(),
+            is_placed: false,
+        };
+        // A link stays one.
+        let flags = AtFlags::empty();
+        match rustix::fs::linkat(&self.dir, file, &self.dir, &kept.temporary, flags) {
+            Ok(()) => return Ok(Some(kept)),
+            Err(rustix::io::Errno::NOENT) => return Ok(None),
+            // Some file systems have no second names.
+            Err(_) => drop(kept),
+        }
+        let bytes = self.read(file);
+        let bytes = bytes.map_err(|source| self.fault("read", Some(file), source))?;
+        let mut copy = self.write(&before, &bytes)?;
+        file.clone_into(&mut copy.target);
+        Ok(Some(copy))
+    }
+
     /// Unique among processes by the number of this one, and within it by the file: one command changes a folder at a time.
     fn temporary_name(&self, file: &OsStr) -> OsString {
         let mut name = OsString::from(format!("{TEMPORARY}{}-", std::process::id()));

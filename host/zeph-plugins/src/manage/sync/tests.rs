@@ -472,11 +472,27 @@ fn a_component_that_cannot_be_put_in_place_leaves_the_lock_as_it_was() {
     let world = World::new(&[]);
     // No file can be moved over a directory.
     fs::create_dir(world.folder.join("notes.wasm")).unwrap();
+    // Nor is one taken away that lies beside.
+    world.put("notes.wasm.minisig", b"of 1");
+    world.put("notes.wasm.manifest.json", b"about 1");
+    let files = world.files();
     let text = fs::read_to_string(lock_of(&world.folder)).unwrap();
     let new = from(locked("notes", b"2"), "1.1.0", None);
-    let refused = world.open().add(SeenPlugin::default(), &new, (b"2", &NONE));
-    let error = refused.unwrap_err();
-    assert!(matches!(error, ManageError::File { .. }), "{error:?}");
+    let signed = FoundSignatures {
+        manifest: Some(b"about 2".to_vec()),
+        bundles: Some(b"of 2".to_vec()),
+        ..NONE
+    };
+    for signatures in [&NONE, &signed] {
+        let content = (&b"2"[..], signatures);
+        let refused = world.open().add(SeenPlugin::default(), &new, content);
+        let error = refused.unwrap_err();
+        assert!(matches!(error, ManageError::File { .. }), "{error:?}");
+        assert_eq!(world.files(), files);
+        let read = |name| fs::read(world.folder.join(name)).unwrap();
+        assert_eq!(read("notes.wasm.minisig"), b"of 1");
+        assert_eq!(read("notes.wasm.manifest.json"), b"about 1");
+    }
     assert_eq!(fs::read_to_string(lock_of(&world.folder)).unwrap(), text);
     let beside = fs::read_dir(world.folder.parent().unwrap()).unwrap();
     let names = beside.map(|entry| entry.unwrap().file_name().into_string().unwrap());
