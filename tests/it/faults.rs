@@ -1,6 +1,7 @@
 //! Bad surroundings: one clear message each, nothing half done.
 
 use std::fs;
+use std::path::Path;
 
 use serde_json::{Value, json};
 
@@ -97,7 +98,9 @@ fn each_hint_about_a_folder_that_cannot_be_written_leads_on() {
     let product = Product::new();
     product.file("a.txt", "a");
     let ran = |settings: &[&str]| {
-        let set = settings.iter().flat_map(|setting| ["--set", setting]);
+        let set = settings
+            .iter()
+            .flat_map(|setting| ["--set", setting.as_str()]);
         let args: Vec<&str> = set.chain(["call", "read", "path=a.txt"]).collect();
         let mut command = product.command(&args);
         // Nobody may make a folder there.
@@ -307,13 +310,28 @@ fn doctor_sees_a_full_disk() {
 fn config_check_fails_where_the_host_would_not_start() {
     let product = Product::new();
     product.file("a.txt", "a");
+    let link = product.work.join("dangling");
+    std::os::unix::fs::symlink("nowhere/file", &link).unwrap();
+    let at = |key: &str, place: &Path| format!("{key}={}", place.display());
+    let (store, audit) = ("store.path", "tools.audit.file");
     for (settings, told) in [
         (
-            &["tools.scope.enabled=true", "tools.scope.run_as_user=nosuch"][..],
+            vec![
+                "tools.scope.enabled=true".to_owned(),
+                "tools.scope.run_as_user=nosuch".to_owned(),
+            ],
             "no such user",
         ),
-        (&["store.path=/proc/x/zeph.db"], "`store.path`"),
-        (&["tools.audit.file=/proc/x.jsonl"], "`tools.audit.file`"),
+        (vec![at(store, "/proc/x/zeph.db".as_ref())], "`store.path`"),
+        (vec![at(store, &product.work)], "`store.path`"),
+        (vec![at(store, "/dev/null".as_ref())], "`store.path`"),
+        (vec![at(store, &link)], "`store.path`"),
+        (
+            vec![at(audit, "/proc/x.jsonl".as_ref())],
+            "`tools.audit.file`",
+        ),
+        (vec![at(audit, &product.work)], "`tools.audit.file`"),
+        (vec![at(audit, &link)], "`tools.audit.file`"),
     ] {
         let set = settings.iter().flat_map(|setting| ["--set", setting]);
         let set: Vec<&str> = set.collect();

@@ -109,6 +109,17 @@ impl Store {
         Self::open_when(location, options, WhenDamaged::SetAside)
     }
 
+    /// Whether a store can be opened at `location` by what is there, as far as that shows without opening or making anything: it is no directory,
+    /// device or link to nothing. Of a server nothing is asked.
+    ///
+    /// Errors: [`StoreError::NotAFile`], [`StoreError::DanglingLink`], [`StoreError::File`].
+    pub fn check_place(location: &Location) -> Result<(), StoreError> {
+        match location {
+            Location::File(path) => place::check_regular(&place::real(path)?),
+            Location::Memory | Location::Server(_) => Ok(()),
+        }
+    }
+
     fn open_when(
         location: Location,
         options: StoreOptions,

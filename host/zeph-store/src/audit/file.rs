@@ -58,6 +58,7 @@ impl AuditFile {
     /// Units:  `max_bytes` is the size at which the file becomes `<path>.1`, replacing the older one; 0 = never.
     /// Errors: [`StoreError::AuditFile`].
     pub fn open(path: &Path, max_bytes: u64) -> Result<Self, StoreError> {
+        Self::check_place(path)?;
         // Absolute, so that a rotation finds the file when the process has changed its directory.
         let path = std::path::absolute(path).map_err(|source| fault("open", path, source))?;
         let opened = place::create_folder_of(&path).and_then(|()| Current::open(&path, NO_LINK));
@@ -68,6 +69,30 @@ impl AuditFile {
             keys: None,
             current: Mutex::new(current),
         })
+    }
+
+    /// Whether the file can be opened by what is there, as far as that shows without opening or making anything: it is no directory, and no link into
+    /// a folder that is not there.
+    ///
+    /// Errors: [`StoreError::AuditFile`].
+    pub fn check_place(path: &Path) -> Result<(), StoreError> {
+        let target = fs::read_link(path).ok();
+        let target = target.map(|target| path.parent().unwrap_or(path).join(target));
+        let found = match (fs::metadata(path), target) {
+            (Ok(there), _) if there.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
+            // What the link leads to is made like a file, its folder is not.
+            (Err(error), Some(target)) if error.kind() == io::ErrorKind::NotFound => {
+                match target.parent().is_some_and(Path::is_dir) {
+                    true => Ok(()),
+                    false => Err(io::Error::other(format!(
+                        "it is a link to `{}`, the folder of which is not there",
+                        target.display()
+                    ))),
+                }
+            }
+            _ => Ok(()),
+        };
+        found.map_err(|source| fault("open", path, source))
     }
 
     /// The same file; its lines are vouched for with the newest of `keys`.

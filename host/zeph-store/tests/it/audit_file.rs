@@ -166,7 +166,9 @@ fn what_cannot_be_written_says_so() {
     let dir = tempfile::tempdir().unwrap();
     let plain = dir.path().join("plain");
     fs::write(&plain, "").unwrap();
-    for path in [plain.join("audit.jsonl"), dir.path().to_owned()] {
+    let dangling = dir.path().join("link");
+    std::os::unix::fs::symlink("nowhere/audit.jsonl", &dangling).unwrap();
+    for path in [plain.join("audit.jsonl"), dir.path().to_owned(), dangling] {
         let error = AuditFile::open(&path, 0).unwrap_err();
         assert!(matches!(error, StoreError::AuditFile { .. }), "{error:?}");
         let told = told(&error);
@@ -179,6 +181,11 @@ fn what_cannot_be_written_says_so() {
         );
         assert!(told.contains("`tools.audit.file`"), "{told}");
     }
+    // What a link leads to in a folder that is there is made.
+    let link = dir.path().join("other");
+    std::os::unix::fs::symlink("kept.jsonl", &link).unwrap();
+    drop(AuditFile::open(&link, 0).unwrap());
+    assert!(dir.path().join("kept.jsonl").is_file());
     let full = AuditFile::open(Path::new("/dev/full"), 0).unwrap();
     let error = full
         .append(&AuditEvent::Begin(&numbered(1, 0)))

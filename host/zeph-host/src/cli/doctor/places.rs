@@ -8,6 +8,7 @@ use zeph_config::{Config, StoreLocation, StoreServer};
 use zeph_core::failure::chain;
 use zeph_shell::doctor::{self, Layer};
 use zeph_shell::jail::Jail;
+use zeph_store::{AuditFile, Location, Store, StoreError};
 
 use super::disk::{self, is_full};
 use super::{CheckState, DoctorCheck};
@@ -135,20 +136,38 @@ pub(super) fn audit(config: &Config) -> Vec<DoctorCheck> {
         ];
     }
     let file = config.audit.file.as_ref();
-    file.map(|path| writable(GROUP, "audit", path, "tools.audit.file").required())
-        .into_iter()
-        .collect()
+    let check = file.map(|path| {
+        let check = writable(GROUP, "audit", path, "tools.audit.file");
+        looked_at(check, AuditFile::check_place(path)).required()
+    });
+    check.into_iter().collect()
 }
 
 /// The place of the database or of the record of calls that cannot be written, and what helps.
 pub(in crate::cli) fn unwritable(config: &Config) -> Option<(String, String)> {
     let store = match &config.store {
-        StoreLocation::File(path) => Some(writable("store", "database", path, "store.path")),
+        StoreLocation::File(path) => {
+            let check = writable("store", "database", path, "store.path");
+            let place = Location::File(path.clone());
+            Some(looked_at(check, Store::check_place(&place)))
+        }
         StoreLocation::Memory | StoreLocation::Server(_) => None,
     };
     let mut checks = store.into_iter().chain(audit(config));
     let missing = checks.find(|check| check.state == CheckState::Missing)?;
     Some((missing.detail, missing.how_to_get.unwrap_or_default()))
+}
+
+/// `check` of a file, with what the store finds in its place before it opens it.
+fn looked_at(check: DoctorCheck, found: Result<(), StoreError>) -> DoctorCheck {
+    let Err(error) = found else { return check };
+    let hint = error.hint().unwrap_or_default();
+    DoctorCheck {
+        state: CheckState::Missing,
+        detail: chain(&error, REASON_CHARS_MAX),
+        ..check
+    }
+    .how_to_get(hint)
 }
 
 /// The folders of plugins.
