@@ -243,6 +243,18 @@ fn without_the_key_of_the_log_no_call_is_made() {
     let refused = product.run(&["call", "read", "path=a.txt"]);
     assert_eq!(refused.code, Some(3), "{}", refused.stderr);
     assert!(refused.stderr.contains("audit rekey"), "{}", refused.stderr);
+    let unsigned = product.run(&["audit", "checkpoint"]);
+    assert_ne!(unsigned.code, Some(0), "{}", unsigned.stdout);
+    assert!(
+        unsigned.stderr.contains("audit rekey"),
+        "{}",
+        unsigned.stderr
+    );
+    assert!(
+        !unsigned.stderr.contains("nothing was recorded"),
+        "{}",
+        unsigned.stderr
+    );
     let rekeyed = product.run(&["audit", "rekey"]);
     assert_eq!(rekeyed.code, Some(0), "{}", rekeyed.stderr);
     let made = product.run(&["call", "read", "path=a.txt"]);
@@ -316,6 +328,39 @@ fn a_damaged_memory_of_sealed_logs_stops_no_call() {
     assert!(!read().contains("audit-chains.json"));
     let verified = product.run(&["audit", "verify"]);
     assert_eq!(verified.code, Some(0), "{}", verified.stdout);
+}
+
+/// The log of a store in memory ends with its process; the audit file stays.
+#[test]
+fn of_a_store_in_memory_only_the_audit_file_is_verified() {
+    let product = Product::new();
+    product.file("a.txt", "a");
+    let run = |args: &[&str]| product.run(&[&["--set", "store.path=:memory:"], args].concat());
+    let nothing = run(&["audit", "verify"]);
+    assert_eq!(nothing.code, Some(2), "{}", nothing.stderr);
+    assert!(
+        nothing.stderr.contains("nothing to verify"),
+        "{}",
+        nothing.stderr
+    );
+    for n_keys in 1..=2 {
+        for _ in 0..2 {
+            let made = run(&["call", "read", "path=a.txt"]);
+            assert_eq!(made.code, Some(0), "{}", made.stderr);
+        }
+        let verified = run(&["audit", "verify"]);
+        assert_eq!(verified.code, Some(0), "{n_keys} {}", verified.stdout);
+        for part in ["in memory, there is nothing to verify", "audit file: "] {
+            assert!(verified.stdout.contains(part), "{}", verified.stdout);
+        }
+        let rekeyed = run(&["audit", "rekey"]);
+        assert_eq!(rekeyed.code, Some(0), "{}", rekeyed.stderr);
+        assert!(
+            rekeyed.stderr.contains("nothing to verify"),
+            "{}",
+            rekeyed.stderr
+        );
+    }
 }
 
 #[test]

@@ -41,6 +41,8 @@ struct Verification {
     n_more: u64,
     /// Whether the store cannot be read.
     is_damaged: bool,
+    /// Whether there is none that lasts.
+    is_nothing_kept: bool,
     notes: Vec<String>,
 }
 
@@ -50,8 +52,13 @@ pub(super) async fn verify(
     config: &Config,
     options: AuditVerify,
 ) -> Result<Exit, CliError> {
-    let opened = opened(context, config).await?;
     let keys = keys(config)?;
+    if is_nothing_kept(config) && (keys.is_none() || config.audit.file.is_none()) {
+        let told =
+            "there is nothing to verify: the store is in memory, and no audit file was sealed";
+        return Err(CliError::user(told).hint(STORE_HINT));
+    }
+    let opened = opened(context, config).await?;
     let found = Verification::of(config, (keys.as_ref(), opened), &options)?;
     match options.json.json {
         true => out::json(&found.json())?,
@@ -61,6 +68,14 @@ pub(super) async fn verify(
         true => Exit::Success,
         false => Exit::Failure,
     })
+}
+
+/// What to do where the store is in memory.
+const STORE_HINT: &str = "set `store.path` to a file; it is `:memory:`";
+
+/// Whether the log of the store ends with each process: there is none to verify.
+fn is_nothing_kept(config: &Config) -> bool {
+    matches!(config.store, StoreLocation::Memory)
 }
 
 /// Opens the store, which brings it to the newest schema; or why it cannot be read, when it is damaged.
@@ -114,6 +129,9 @@ fn of_store(
     events: &BTreeSet<i64>,
     opened: Result<(), StoreError>,
 ) -> Result<(Vec<ChainReport>, Option<AuditProblem>), CliError> {
+    if is_nothing_kept(config) {
+        return Ok((Vec::new(), None));
+    }
     let (location, store) = place_of_store(config)?;
     let found = match opened {
         Ok(()) => or_damage(Store::verify_audit(&location, &store, keys, events))?,
@@ -168,7 +186,9 @@ impl Verification {
         let told = (chains.as_slice(), left_out.as_slice());
         let against = checkpoints.map(|checkpoints| checkpoints.compare(told, file.as_ref()));
         let is_damaged = damage.is_some();
-        let beside = beside_file(&chains, file.as_ref()).filter(|_| !is_damaged);
+        let is_nothing_kept = is_nothing_kept(config);
+        let is_known = !is_damaged && !is_nothing_kept;
+        let beside = beside_file(&chains, file.as_ref()).filter(|_| is_known);
         let mut problems: Vec<_> = damage.into_iter().chain(beside).collect();
         problems.extend(chains.iter().flat_map(|chain| chain.problems.clone()));
         problems.extend(file.iter().flat_map(|file| file.problems.clone()));
@@ -179,6 +199,7 @@ impl Verification {
         Ok(Self {
             n_more: of_chains + of_file,
             is_damaged,
+            is_nothing_kept,
             notes: notes(&chains, file.as_ref()),
             chains,
             file,
@@ -216,7 +237,9 @@ impl Verification {
         }
         lines.extend(self.notes.iter().map(|note| format!("note: {note}")));
         lines.extend(self.chains.iter().map(summary));
-        if self.chains.is_empty() && !self.is_damaged {
+        if self.is_nothing_kept {
+            lines.push("store: in memory, there is nothing to verify".to_owned());
+        } else if self.chains.is_empty() && !self.is_damaged {
             lines.push("store: nothing is recorded yet".to_owned());
         }
         if let Some(file) = &self.file {
@@ -405,8 +428,13 @@ pub(super) async fn checkpoint(context: &Context, config: &Config) -> Result<Exi
         }
         _ => context.store(config)?,
     };
-    let (Some(keys), Some(head)) = (keys(config)?, store.chain_head().await?) else {
+    let (Some(head), Some(key)) = (store.chain_head().await?, store.chain_key().await?) else {
         return Err(failed(CheckpointError::Nothing));
+    };
+    let Some(keys) = keys(config)? else {
+        let path = audit_key_folder(config).map(|folder| folder.file());
+        let path = path.unwrap_or_default();
+        return Err(StoreError::AuditKeyMissing { key, path }.into());
     };
     let egress = Egress::new(&config.egress);
     let checkpointer = Checkpointer::new(&config.audit, (&store, &keys), &egress);
@@ -425,9 +453,12 @@ fn failed(error: CheckpointError) -> CliError {
 /// Goes on with a new key.
 pub(super) async fn rekey(context: &Context, config: &Config) -> Result<Exit, CliError> {
     let Some(folder) = audit_key_folder(config) else {
-        return Err(CliError::user("there is no store to keep a key beside")
-            .hint("set `store.path` to a file; it is `:memory:`"));
+        return Err(CliError::user("there is no store to keep a key beside").hint(STORE_HINT));
     };
+    if is_nothing_kept(config) && config.audit.file.is_none() {
+        let told = "there is no log to seal: the store is in memory, and there is no audit file";
+        return Err(CliError::user(told).hint(STORE_HINT));
+    }
     let store = context.store(config)?;
     let keys = folder
         .add(now_ms())
@@ -439,7 +470,10 @@ pub(super) async fn rekey(context: &Context, config: &Config) -> Result<Exit, Cl
         StoreLocation::Server(_) => {
             "a new key seals the audit log of this host from now on; other hosts keep theirs"
         }
-        _ => "a new key seals the audit log from now on",
+        StoreLocation::Memory => {
+            "a new key seals the audit file from now on; the store is in memory, there is nothing to verify in it"
+        }
+        StoreLocation::File(_) => "a new key seals the audit log from now on",
     });
     Ok(Exit::Success)
 }
