@@ -1,5 +1,5 @@
 //! `git_status`: the long format of `git status` without its hints, the paths of a kind in one line. Every path, section and
-//! branch line stays.
+//! branch line stays, and what is no part of a status is left alone: another command's output, or the diff of `git status -v`.
 
 use std::ops::Range;
 
@@ -38,30 +38,107 @@ const BRANCH: [&str; 5] = [
     "rebase in progress",
 ];
 
+/// What other lines of it begin with, hints aside.
+const STATUS: [&str; 21] = [
+    "Your branch ",
+    "Your stash ",
+    "and have ",
+    "No commits yet",
+    "Initial commit",
+    "Last command",
+    "No command",
+    "Next command",
+    "   ",
+    "You are currently ",
+    "You are in ",
+    "You have unmerged ",
+    "All conflicts fixed",
+    "Cherry-pick currently",
+    "Revert currently",
+    "nothing to commit",
+    "nothing added to commit",
+    "no changes added ",
+    "It took ",
+    "  (",
+    "(",
+];
+
+/// What the sections begin with: paths follow.
+const SECTIONS: [&str; 5] = [
+    "Changes",
+    "Unmerged paths:",
+    "Untracked files",
+    "Ignored files:",
+    "Submodule",
+];
+
 impl Strategy for GitStatusOptions {
     fn apply(&self, input: &Input<'_>) -> Selection {
-        let is_long_format =
-            (input.lines.iter()).any(|line| BRANCH.iter().any(|start| line.starts_with(start)));
-        if !is_long_format {
-            return Selection::all(input, Confidence::Fallback);
-        }
-        let mut shown = Shown::default();
+        let mut status = Status::default();
         for (line_idx, line) in input.lines.iter().enumerate() {
-            match path(line) {
-                Some((kind, path)) => shown.add(kind, line_idx, path),
-                None if is_hint(line) => {}
-                None => {
-                    shown.close();
-                    keep(&mut shown.pieces, line_idx);
-                }
-            }
+            status.add(line_idx, line);
         }
-        shown.close();
+        let Some(shown) = status.shown() else {
+            return Selection::all(input, Confidence::Fallback);
+        };
         Selection {
             pieces: shown.pieces,
             confidence: Confidence::Full,
             told: shown.told,
         }
+    }
+}
+
+/// Where in an output a status is.
+#[derive(Default)]
+struct Status<'a> {
+    shown: Shown<'a>,
+    is_found: bool,
+    /// A status has begun, and nothing came since that is no part of it.
+    is_inside: bool,
+    /// The line before is a section's, or a path below it.
+    is_section: bool,
+    /// Blank lines before this one, which may be no part of the status.
+    blanks: Range<usize>,
+}
+
+impl<'a> Status<'a> {
+    fn add(&mut self, line_idx: usize, line: &'a str) {
+        let begins = |starts: &[&str]| starts.iter().any(|start| line.starts_with(start));
+        if line.trim().is_empty() && self.is_inside {
+            if self.blanks.is_empty() {
+                self.blanks = line_idx..line_idx;
+            }
+            self.blanks.end += 1;
+            self.is_section = false;
+            return;
+        }
+        let is_branch = begins(&BRANCH);
+        self.is_found |= is_branch;
+        let is_path = self.is_section && line.starts_with('\t');
+        let is_said = || begins(&SECTIONS) || begins(&STATUS) || severity(line).is_some();
+        let was_inside = self.is_inside;
+        self.is_inside = is_branch || (was_inside && (is_path || is_said()));
+        let blanks = std::mem::take(&mut self.blanks);
+        if !self.is_inside {
+            self.shown.close();
+            blanks.for_each(|blank| keep(&mut self.shown.pieces, blank));
+        }
+        match path(line).filter(|_| is_path) {
+            Some((kind, path)) => self.shown.add(kind, line_idx, path),
+            None if self.is_inside && is_hint(line) => {}
+            None => {
+                self.is_section = self.is_inside && (is_path || begins(&SECTIONS));
+                self.shown.close();
+                keep(&mut self.shown.pieces, line_idx);
+            }
+        }
+    }
+
+    /// What is shown; `None` where there is no status.
+    fn shown(mut self) -> Option<Shown<'a>> {
+        self.shown.close();
+        self.is_found.then_some(self.shown)
     }
 }
 
@@ -136,6 +213,5 @@ fn is_hint(line: &str) -> bool {
         .or_else(|| line.strip_prefix('('))
         .or_else(|| line.strip_prefix("    ("));
     let is_hint = hint.is_some_and(|hint| hint.starts_with("use \"git") && hint.ends_with(')'));
-    let is_blank = line.trim().is_empty();
-    (is_hint || is_blank) && severity(line).is_none()
+    is_hint && severity(line).is_none()
 }

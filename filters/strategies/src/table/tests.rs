@@ -224,6 +224,29 @@ fn git_diff_cuts_at_hunks_and_counts() {
         r#"{"max_diff_lines": 5}"#,
         &format!("{header}{hunk}"),
         &format!("{header}~ 1 hunk of this file omitted: +2 -2\n"),
+/// What others print beside it is no status: neither its blank lines nor what it indents.
+#[test]
+fn git_status_ends_where_something_else_begins() {
+    let hunk = "diff --git a/x b/x\n@@ -1,4 +1,4 @@\n a\n \n-b\n+B\n \n";
+    let code = "const (\n\tRed\n\tGreen\n\n\tBlue\n\tBlack\n)\n";
+    let status = "On branch a\nChanges to be committed:\n  (use \"git restore\" to unstage)\n\tnew file:   a\n\tnew file:   b\n\tnew file:   c\n\tnew file:   d\n\n";
+    let shown = "On branch a\nChanges to be committed:\n~ new file: a b c d\n";
+    check(
+        "git_status",
+        "{}",
+        &[hunk, code, status, hunk, status].concat(),
+        &[hunk, code, shown, "\n", hunk, shown].concat(),
+    );
+    // A file of tabs behind a status has no section above it.
+    let tabs = "\tone\n\ttwo\n\tthree\n\tfour\n";
+    check(
+        "git_status",
+        "{}",
+        &[status, tabs].concat(),
+        &[shown, "\n", tabs].concat(),
+    );
+}
+
     );
     // Text after a hunk that looks like a part of it belongs to nobody and stays.
     let odd = "@@ -1,1 +1,1 @@\n-a\n+b\n+++ not of the hunk\n@@ -3 +3 @@\n-x\n+y\n";
