@@ -60,7 +60,7 @@ pub(crate) enum PluginCommand {
     /// Publish a component in a registry
     #[command(after_help = PUBLISH_EXAMPLES, after_long_help = PUBLISH_LONG)]
     Publish(PluginPublish),
-    /// Delete a plugin, its pin and its grants
+    /// Delete a plugin, its pin and, unless others may use them, its grants
     #[command(
         after_help = "Examples:\n  zeph-host plugin remove weather\n  zeph-host plugin remove weather --yes --json"
     )]

@@ -1,4 +1,4 @@
-//! `zeph-host plugin remove`: deletes a plugin, its pin and its grants.
+//! `zeph-host plugin remove`: deletes a plugin, its pin and, unless others may use them, its grants.
 
 use serde_json::{Value, json};
 use zeph_config::{Config, StoreLocation};
