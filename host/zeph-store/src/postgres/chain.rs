@@ -122,8 +122,7 @@ impl SealedAudit for Transaction {
             SELECT code, (SELECT count(*) FROM audit_chain WHERE host = $1 AND n <= $2 AND kind IN (2, 4))
             FROM audit_chain WHERE host = $1 AND n = $2";
         let own = self.host();
-        let mut others = hosts(self)?;
-        others.retain(|host| host != own);
+        let others = others_that_name(self, origin)?;
         let said = forget::statements(self, &others, keys)?.into_iter();
         let said = said.filter(|said| said.is_verified || !only_verified);
         let of_it = said.map(|said| said.chain);
@@ -303,6 +302,20 @@ fn hosts(transaction: &Transaction) -> Outcome<Vec<String>> {
         SELECT host FROM chained WHERE host IS NOT NULL UNION SELECT host FROM recorded WHERE host IS NOT NULL
         ORDER BY host";
     let rows = transaction.query(SQL, &[])?;
+    rows.iter().map(|row| get(row, 0)).collect()
+}
+
+/// The hosts but this one whose chains name the chain `origin` in what they say of themselves. One journey, as it is asked at each start.
+fn others_that_name(transaction: &Transaction, origin: Uuid) -> Outcome<Vec<String>> {
+    const SQL: &str = "
+        WITH RECURSIVE marked AS (
+            SELECT min(host) AS host FROM audit_chain WHERE body IS NOT NULL
+            UNION ALL SELECT (SELECT min(host) FROM audit_chain WHERE body IS NOT NULL AND host > marked.host) FROM marked
+            WHERE marked.host IS NOT NULL)
+        SELECT marked.host FROM marked CROSS JOIN LATERAL
+            (SELECT body FROM audit_chain WHERE host = marked.host AND body IS NOT NULL ORDER BY n DESC LIMIT 1) AS newest
+        WHERE marked.host <> $1 AND strpos(newest.body, $2) > 0";
+    let rows = transaction.query(SQL, &[&transaction.host(), &origin.to_string()])?;
     rows.iter().map(|row| get(row, 0)).collect()
 }
 
