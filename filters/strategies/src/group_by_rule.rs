@@ -1,7 +1,7 @@
 //! `group_by_rule`: one block per lint rule instead of one per finding.
 //!
 //! Errors stay whole. Of the warnings of one rule the first is shown with its message and place, the others as a list of
-//! places: nothing that names a place is ever omitted. What is no diagnostic stays as it is. Linters that have a line for each
+//! places, each with the words of its message that the first does not have: no place and no name is ever omitted. What is no diagnostic stays as it is. Linters that have a line for each
 //! finding are read by `lint`.
 
 mod lint;
@@ -23,7 +23,7 @@ use crate::{
 /// The entry of the table.
 pub const DEFINITION: Definition = Definition {
     name: "group_by_rule",
-    description: "Groups warnings by lint rule: the first in full, the places of all others; errors stay whole.",
+    description: "Groups warnings by lint rule: the first in full, places and names of all others; errors stay whole.",
     coverage: Coverage::Recognised,
     schema: options::schema::<GroupByRuleOptions>,
     create,
@@ -117,7 +117,7 @@ impl Strategy for GroupByRule {
         if findings.is_empty() {
             return Selection::all(input, Confidence::Fallback);
         }
-        let pieces = show(&findings, &errors, input.lines.len());
+        let pieces = show(&findings, &errors, input.lines);
         Selection::from_pieces(pieces, Confidence::Full)
     }
 }
@@ -229,16 +229,20 @@ fn group(pattern: &Regex, line: &str) -> Option<String> {
 }
 
 /// The first finding of each rule with the places of the others; errors before all of them.
-fn show(findings: &[Finding], errors: &[Range<usize>], n_lines: usize) -> Vec<Piece> {
-    let mut others: HashMap<&str, Vec<&str>> = HashMap::new();
-    let mut firsts = Vec::new();
+fn show(findings: &[Finding], errors: &[Range<usize>], lines: &Lines<'_>) -> Vec<Piece> {
+    let mut others: HashMap<&str, Others<'_>> = HashMap::new();
+    let mut shown = Vec::new();
     for finding in findings {
-        match others.get_mut(finding.rule.as_str()) {
-            Some(places) => places.push(&finding.location),
+        let head = lines.at(finding.lines.start);
+        let is_told = match others.get_mut(finding.rule.as_str()) {
+            Some(others) => others.add(finding, head),
             None => {
-                others.insert(&finding.rule, Vec::new());
-                firsts.push(finding.lines.start);
+                others.insert(&finding.rule, Others::of(head));
+                false
             }
+        };
+        if !is_told {
+            shown.push(finding.lines.start);
         }
     }
     let is_behind = |error: &&Range<usize>| error.start > findings[0].lines.start;
@@ -259,24 +263,102 @@ fn show(findings: &[Finding], errors: &[Range<usize>], n_lines: usize) -> Vec<Pi
     for finding in findings {
         keep_rest(at..finding.lines.start, &mut pieces);
         at = finding.lines.end;
-        if firsts.binary_search(&finding.lines.start).is_err() {
+        if shown.binary_search(&finding.lines.start).is_err() {
             continue;
         }
         keep(&mut pieces, finding.lines.start);
         if finding.location_line != finding.lines.start {
             keep(&mut pieces, finding.location_line);
         }
-        pieces.extend(note(finding, &others[finding.rule.as_str()]).map(Piece::Note));
+        let others = others.remove(finding.rule.as_str());
+        let notes = others.map_or_else(Vec::new, |others| others.notes(finding));
+        pieces.extend(notes.into_iter().map(Piece::Note));
     }
-    keep_rest(at..n_lines, &mut pieces);
+    keep_rest(at..lines.len(), &mut pieces);
     pieces
 }
 
-/// The name of a lint and the other places.
-fn note(finding: &Finding, places: &[&str]) -> Option<String> {
-    let lint = finding.lint.as_deref().unwrap_or("this");
-    match places.len() {
-        0 => finding.lint.clone(),
-        n => Some(format!("{n} more of {lint}: {}", places.join(" "))),
+/// Most words of a message that are told beside its place; one with more of its own is shown itself.
+const OWN_WORDS_MAX: usize = 12;
+
+/// Bytes of a note with places behind which another one begins.
+const NOTE_BYTES: usize = 16 * 1024;
+
+/// The findings of a rule behind the first.
+struct Others<'a> {
+    first: Vec<&'a str>,
+    /// Their places, and what each says that the first does not.
+    said: Vec<(&'a str, Vec<&'a str>)>,
+}
+
+impl<'a> Others<'a> {
+    /// `head` is the message of the first.
+    fn of(head: &'a str) -> Self {
+        Self {
+            first: words(head).collect(),
+            said: Vec::new(),
+        }
     }
+
+    /// Adds another one; `false` when it cannot be told in few words.
+    fn add(&mut self, finding: &'a Finding, head: &'a str) -> bool {
+        let mut own: Vec<&str> = Vec::new();
+        let is_own =
+            |word: &&str| !self.first.contains(word) && !word.starts_with(&finding.location);
+        for word in words(head).filter(is_own) {
+            if own.len() >= OWN_WORDS_MAX || has_control(word) || may_be_place(word) {
+                return false;
+            }
+            if !own.contains(&word) {
+                own.push(word);
+            }
+        }
+        self.said.push((&finding.location, own));
+        true
+    }
+
+    /// The name of the lint, and the other places, in as many notes as they need.
+    fn notes(&self, first: &Finding) -> Vec<String> {
+        let lint = first.lint.as_deref().unwrap_or("this");
+        if self.said.is_empty() {
+            return first.lint.iter().cloned().collect();
+        }
+        let has_own = self.said.iter().any(|(_, own)| !own.is_empty());
+        let between = if has_own { ", " } else { " " };
+        let mut notes = Vec::new();
+        let mut note = format!("{} more of {lint}: ", self.said.len());
+        for (place_idx, (place, own)) in self.said.iter().enumerate() {
+            if note.len() > NOTE_BYTES {
+                notes.push(std::mem::replace(&mut note, format!("{lint}: ")));
+            } else if place_idx > 0 {
+                note.push_str(between);
+            }
+            note.push_str(place);
+            for word in own {
+                note.push(' ');
+                note.push_str(word);
+            }
+        }
+        notes.push(note);
+        notes
+    }
+}
+
+/// Whether a word would be looked for in the output as a place.
+fn may_be_place(word: &str) -> bool {
+    let mut pairs = word.as_bytes().array_windows();
+    pairs.any(|[colon, digit]| *colon == b':' && digit.is_ascii_digit())
+}
+
+/// The words of a message without quotes and punctuation around them.
+fn words(message: &str) -> impl Iterator<Item = &str> {
+    let is_around = |c: char| {
+        matches!(
+            c,
+            '`' | '\'' | '"' | '‘' | '’' | '(' | ')' | ',' | ':' | ';' | '.'
+        )
+    };
+    let words = message.split_whitespace();
+    let words = words.map(move |word| word.trim_matches(is_around));
+    words.filter(|word| !word.is_empty())
 }

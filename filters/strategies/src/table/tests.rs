@@ -164,7 +164,7 @@ fn group_by_rule_keeps_every_place_and_every_error() {
         "group_by_rule",
         "{}",
         &text,
-        "error[E1]: no\n --> d.rs:9:9\n  |\n  = help: index.html#x\n\nwarning: unused variable: `a`\n --> a.rs:1:1\n~ 2 more of this: b.rs:2:2 c.rs:3:3\ndone\n",
+        "error[E1]: no\n --> d.rs:9:9\n  |\n  = help: index.html#x\n\nwarning: unused variable: `a`\n --> a.rs:1:1\n~ 2 more of this: b.rs:2:2 b, c.rs:3:3 c\ndone\n",
     );
     let options = r#"{"location_pattern": "^(\\S+?:\\d+:\\d+): warning", "rule_pattern": "\\[-W([^\\]]+)\\]"}"#;
     let gcc = "a.c:1:2: warning: unused 'x' [-Wunused]\n    1 | int x;\n      |     ^\nb.c:3:4: warning: unused 'y' [-Wunused]\n    3 | int y;\nld done\n";
@@ -172,13 +172,38 @@ fn group_by_rule_keeps_every_place_and_every_error() {
         "group_by_rule",
         options,
         gcc,
-        "a.c:1:2: warning: unused 'x' [-Wunused]\n~ 1 more of unused: b.c:3:4\nld done\n",
+        "a.c:1:2: warning: unused 'x' [-Wunused]\n~ 1 more of unused: b.c:3:4 y\nld done\n",
     );
     check_unknown("group_by_rule", "{}", "nothing\nto see\n");
     check_options(
         "group_by_rule",
         r#"{"location_pattern": "x"}"#,
         "need a group",
+    );
+}
+
+/// What is advised for the first is not advised for the others.
+#[test]
+fn group_by_rule_tells_what_each_says() {
+    let old = |name: &str, new: &str, n: u32| {
+        format!(
+            "warning: use of deprecated method `Db::{name}`: use `{new}`\n  --> src/main.rs:{n}:7\n   |\n   = note: `#[warn(deprecated)]` on by default\n\n"
+        )
+    };
+    let long = "a b c d e f g h i j k l m n";
+    let text = [
+        old("open", "open_tls", 1),
+        old("select", "query", 2),
+        old("open", "open_tls", 3),
+        old("read", long, 4),
+    ];
+    check(
+        "group_by_rule",
+        "{}",
+        &text.concat(),
+        &format!(
+            "warning: use of deprecated method `Db::open`: use `open_tls`\n  --> src/main.rs:1:7\n~ 2 more of deprecated: src/main.rs:2:7 Db::select query, src/main.rs:3:7\nwarning: use of deprecated method `Db::read`: use `{long}`\n  --> src/main.rs:4:7\n"
+        ),
     );
 }
 
@@ -197,6 +222,29 @@ fn git_status_drops_hints_only() {
         "On branch a\nChanges:\n\tmodified:   (use \"git b)\n",
     );
     check_unknown("git_status", "{}", " M a\n?? b\n");
+}
+
+/// What others print beside it is no status: neither its blank lines nor what it indents.
+#[test]
+fn git_status_ends_where_something_else_begins() {
+    let hunk = "diff --git a/x b/x\n@@ -1,4 +1,4 @@\n a\n \n-b\n+B\n \n";
+    let code = "const (\n\tRed\n\tGreen\n\n\tBlue\n\tBlack\n)\n";
+    let status = "On branch a\nChanges to be committed:\n  (use \"git restore\" to unstage)\n\tnew file:   a\n\tnew file:   b\n\tnew file:   c\n\tnew file:   d\n\n";
+    let shown = "On branch a\nChanges to be committed:\n~ new file: a b c d\n";
+    check(
+        "git_status",
+        "{}",
+        &[hunk, code, status, hunk, status].concat(),
+        &[hunk, code, shown, "\n", hunk, shown].concat(),
+    );
+    // A file of tabs behind a status has no section above it.
+    let tabs = "\tone\n\ttwo\n\tthree\n\tfour\n";
+    check(
+        "git_status",
+        "{}",
+        &[status, tabs].concat(),
+        &[shown, "\n", tabs].concat(),
+    );
 }
 
 #[test]
@@ -224,29 +272,6 @@ fn git_diff_cuts_at_hunks_and_counts() {
         r#"{"max_diff_lines": 5}"#,
         &format!("{header}{hunk}"),
         &format!("{header}~ 1 hunk of this file omitted: +2 -2\n"),
-/// What others print beside it is no status: neither its blank lines nor what it indents.
-#[test]
-fn git_status_ends_where_something_else_begins() {
-    let hunk = "diff --git a/x b/x\n@@ -1,4 +1,4 @@\n a\n \n-b\n+B\n \n";
-    let code = "const (\n\tRed\n\tGreen\n\n\tBlue\n\tBlack\n)\n";
-    let status = "On branch a\nChanges to be committed:\n  (use \"git restore\" to unstage)\n\tnew file:   a\n\tnew file:   b\n\tnew file:   c\n\tnew file:   d\n\n";
-    let shown = "On branch a\nChanges to be committed:\n~ new file: a b c d\n";
-    check(
-        "git_status",
-        "{}",
-        &[hunk, code, status, hunk, status].concat(),
-        &[hunk, code, shown, "\n", hunk, shown].concat(),
-    );
-    // A file of tabs behind a status has no section above it.
-    let tabs = "\tone\n\ttwo\n\tthree\n\tfour\n";
-    check(
-        "git_status",
-        "{}",
-        &[status, tabs].concat(),
-        &[shown, "\n", tabs].concat(),
-    );
-}
-
     );
     // Text after a hunk that looks like a part of it belongs to nobody and stays.
     let odd = "@@ -1,1 +1,1 @@\n-a\n+b\n+++ not of the hunk\n@@ -3 +3 @@\n-x\n+y\n";
