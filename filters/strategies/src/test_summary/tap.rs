@@ -87,14 +87,16 @@ struct Details<'a> {
     is_over: bool,
     /// Lines of the stack that were there before.
     frames: HashSet<&'a str>,
-    /// Lines that tell something.
+    /// Lines that tell something, what differs aside.
     n_lines: usize,
+    n_differences: usize,
 }
 
 /// What a line of details is.
 enum Detail {
     Noise,
-    /// It tells something, and so many lines before it did.
+    /// It tells something, and so many lines of its kind before it did: what differs is a kind of its own, and the first frame, which is
+    /// the place of the failure, has none before it.
     Shown(usize),
 }
 
@@ -111,6 +113,7 @@ impl<'a> Details<'a> {
             is_over: false,
             frames: HashSet::new(),
             n_lines: 0,
+            n_differences: 0,
         })
     }
 
@@ -127,8 +130,16 @@ impl<'a> Details<'a> {
         if is_noise {
             return Some(Detail::Noise);
         }
-        let n_before = self.n_lines;
-        self.n_lines += usize::from(!text.is_empty() && !is_diff_header(text));
+        let is_place = self.is_stack && self.frames.len() == 1 && depth > self.key_depth;
+        if is_place {
+            return Some(Detail::Shown(0));
+        }
+        let n_alike = match is_difference(text) {
+            true => &mut self.n_differences,
+            false => &mut self.n_lines,
+        };
+        let n_before = *n_alike;
+        *n_alike += usize::from(!text.is_empty() && !is_diff_header(text));
         Some(Detail::Shown(n_before))
     }
 

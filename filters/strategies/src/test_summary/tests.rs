@@ -310,6 +310,38 @@ fn values_that_tap_compares_stay() {
     Expected values to be loosely deep-equal:
 
     {
+/// Of a long difference what is alike is left out.
+#[test]
+fn what_differs_stays_of_a_long_difference() {
+    let rule = |sign: &str| sign.repeat(70);
+    let alike: String = (0..60)
+        .map(|n| format!("   'item{n:02}': {n},\n"))
+        .collect();
+    let text = format!(
+        "{}\nFAIL: test_a (t.T.test_a)\n{}\nAssertionError: no\n{alike}-  'item60': 60,\n?            ^^\n\n+  'item60': -1,\n\nRan 1 test in 0.1s\n",
+        rule("="),
+        rule("-")
+    );
+    check(
+        &text,
+        &["-  'item60': 60,", "+  'item60': -1,", "   'item00': 0,"],
+        &["   'item59': 59,"],
+    );
+    let alike: String = (0..60).map(|n| format!("      {n},\n")).collect();
+    let text = tap(&format!(
+        "\n  error: |-\n    Expected values to be strictly deep-equal:\n{alike}    +   45,\n    -   -1,\n  stack: |-\n    TestContext.<anonymous> (/w/a.test.js:6:24)\n    other (/w/b.js:1:1)\n"
+    ));
+    check(
+        &text,
+        &[
+            "    +   45,",
+            "    -   -1,",
+            "    TestContext.<anonymous> (/w/a.test.js:6:24)",
+        ],
+        &["      59,", "    other (/w/b.js:1:1)"],
+    );
+}
+
       at: '17:00',
       operator: 'plus'
     }

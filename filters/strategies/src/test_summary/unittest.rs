@@ -16,12 +16,13 @@ pub(super) fn mark(lines: &Lines<'_>, limits: Limits, marks: &mut Marks) {
     let mut failure_idx = 0;
     let mut is_failure = false;
     let mut traceback = Traceback::new(false);
-    let mut n_lines = 0;
+    // Lines of a failure, what differs aside, and these.
+    let (mut n_lines, mut n_differences) = (0, 0);
     for (line_idx, line) in lines.iter().enumerate().take(end) {
         if failed_name(lines, line_idx).is_some() {
             is_failure = true;
             failure_idx += 1;
-            n_lines = 0;
+            (n_lines, n_differences) = (0, 0);
             let budget = limits.lines_of(failure_idx - 1);
             traceback = Traceback::new(budget <= BRIEF_LINES);
         } else if is_blank(line) || is_rule(line) {
@@ -35,8 +36,12 @@ pub(super) fn mark(lines: &Lines<'_>, limits: Limits, marks: &mut Marks) {
                 marks[line_idx] = mark;
             }
         } else {
-            n_lines += 1;
-            let is_over = n_lines > limits.lines_of(failure_idx - 1);
+            let n_alike = match line.starts_with(['-', '+']) {
+                true => &mut n_differences,
+                false => &mut n_lines,
+            };
+            *n_alike += 1;
+            let is_over = *n_alike > limits.lines_of(failure_idx - 1);
             let is_hint = line.starts_with('?')
                 && line
                     .trim_start_matches('?')
