@@ -1,13 +1,16 @@
 //! The output of `go test`, plain, verbose (`-v`) and as events (`-json`).
 
+mod said;
 mod usual;
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 use foldhash::fast::RandomState;
 
 use serde::Deserialize;
 
+use self::said::{Benchmarks, Skips, is_of_place};
 use super::frames::is_library;
 use super::{Limits, Mark, Marks};
 use crate::text::{is_blank, trim_start};
@@ -32,6 +35,11 @@ impl<'a> Event<'a> {
     /// The event of a line; none when it is no event.
     fn read(line: &'a str) -> Option<Self> {
         usual::event(line).or_else(|| serde_json::from_str(line).ok())
+    }
+
+    /// The package and the name of the test that it is about.
+    fn id(&self) -> Option<(&str, &str)> {
+        Some((&self.package, self.test.as_deref()?))
     }
 }
 
@@ -79,12 +87,22 @@ fn mark_package(lines: &Lines<'_>, package: Range<usize>, marks: &mut Marks) {
         lines.filter_map(move |line| verdict_name(line, verdict))
     };
     let failed: HashSet<&str> = named("--- FAIL: ").collect();
-    let passed: HashSet<&str> = named("--- PASS: ").chain(named("--- SKIP: ")).collect();
+    let skipped: HashSet<&str> = named("--- SKIP: ").collect();
+    let passed: HashSet<&str> = named("--- PASS: ").chain(skipped.iter().copied()).collect();
     let mut running = None;
     let mut is_trace = false;
+    let mut skips = Skips::default();
+    // The last lines that tests logged which were skipped.
+    let mut logs: HashMap<&str, &str, RandomState> = HashMap::default();
     for line_idx in package.clone() {
         let line = lines.at(line_idx);
         is_trace = line.starts_with("goroutine ") || (is_trace && !line.is_empty());
+        if !skipped.is_empty()
+            && let Some(name) = running.filter(|name| skipped.contains(name))
+            && is_of_place(line)
+        {
+            logs.insert(name, line);
+        }
         if let Some(name) = started(line) {
             running = Some(name);
             // Without a verdict it is the one that took the whole run down.
@@ -93,6 +111,11 @@ fn mark_package(lines: &Lines<'_>, package: Range<usize>, marks: &mut Marks) {
             }
         } else if is_passing(line) {
             marks[line_idx] = Mark::Passing;
+            if let Some(name) = verdict_name(line, "--- SKIP: ") {
+                let below = || lines.get(line_idx + 1).filter(|line| is_of_place(line));
+                let log = logs.get(name).copied().or_else(below);
+                skips.add(line_idx, ("", name), log.unwrap_or_default());
+            }
         } else if is_trace && is_library_frame(lines, line_idx) {
             marks[line_idx] = Mark::Detail;
         } else if is_log(line)
@@ -103,6 +126,7 @@ fn mark_package(lines: &Lines<'_>, package: Range<usize>, marks: &mut Marks) {
             running = None;
         }
     }
+    skips.say(marks);
 }
 
 /// `=== RUN   TestX` and its kin.
@@ -160,7 +184,7 @@ impl<'a> Verdicts<'a> {
             let events = events.iter().flatten();
             events
                 .filter(move |event| actions.contains(&event.action))
-                .filter_map(|event| Some((&*event.package, event.test.as_deref()?)))
+                .filter_map(Event::id)
         };
         let fails = events
             .iter()
@@ -241,10 +265,20 @@ fn mark_events(lines: &Lines<'_>, marks: &mut Marks) {
     let events: Vec<Option<Event<'_>>> = lines.iter().map(Event::read).collect();
     let verdicts = Verdicts::of(&events);
     let mut said = HashSet::default();
+    let mut benchmarks = Benchmarks::default();
+    mark_skips(&events, marks);
     for (line_idx, event) in events.iter().enumerate() {
         let Some(event) = event else {
             continue;
         };
+        match benchmarks.retold(event) {
+            Some(Some(words)) => marks.say(line_idx, words),
+            Some(None) => marks[line_idx] = Mark::Passing,
+            None => {}
+        }
+        if marks[line_idx] != Mark::Unknown {
+            continue;
+        }
         if verdicts.is_passing(event) {
             marks[line_idx] = Mark::Passing;
             continue;
@@ -255,4 +289,33 @@ fn mark_events(lines: &Lines<'_>, marks: &mut Marks) {
             None => {}
         }
     }
+}
+
+/// Has those events shown that tell of a test that was skipped, with the last line that it logged.
+fn mark_skips(events: &[Option<Event<'_>>], marks: &mut Marks) {
+    let mut logs: HashMap<(&str, &str), &str, RandomState> = HashMap::default();
+    let is_skip = |event: &&Event<'_>| event.action == "skip";
+    let skipped: HashSet<(&str, &str)> = (events.iter().flatten())
+        .filter(is_skip)
+        .filter_map(Event::id)
+        .collect();
+    if skipped.is_empty() {
+        return;
+    }
+    let mut skips = Skips::default();
+    for (line_idx, event) in events.iter().enumerate() {
+        let Some((event, id)) = event.as_ref().and_then(|event| Some((event, event.id()?))) else {
+            continue;
+        };
+        if event.action == "skip" {
+            let log = logs.get(&id).copied();
+            skips.add(line_idx, id, log.unwrap_or_default());
+        } else if let Some(output) = event.output.as_deref()
+            && skipped.contains(&id)
+            && is_of_place(output)
+        {
+            logs.insert(id, output);
+        }
+    }
+    skips.say(marks);
 }

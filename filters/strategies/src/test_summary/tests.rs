@@ -214,6 +214,65 @@ FAIL
     );
 }
 
+/// Go prints no total of them.
+#[test]
+fn tests_of_go_that_were_skipped_are_named_with_their_reason() {
+    let skip = |name: &str, reason: &str| {
+        format!("=== RUN   {name}\n    a_test.go:5: {reason}\n--- SKIP: {name} (0.00s)\n")
+    };
+    let text = [
+        skip("TestA", "no DATABASE_URL: not run"),
+        skip("TestB", "no DATABASE_URL: not run"),
+        skip("TestC", "later"),
+        "=== RUN   TestD\n    a_test.go:9: opened\n--- PASS: TestD (0.00s)\n".to_owned(),
+        "=== RUN   TestE\n--- SKIP: TestE (0.00s)\nPASS\nok  \texample.org/gt\t0.1s\n".to_owned(),
+    ];
+    assert_eq!(
+        shown(&text.concat()),
+        "~ skipped TestA TestB: no DATABASE_URL: not run\n~ skipped TestC: later\n~ skipped TestE\nok  \texample.org/gt\t0.1s\n"
+    );
+    let many: String = (0..30)
+        .map(|n| skip(&format!("Test{n}"), "short"))
+        .collect();
+    assert!(shown(&many).contains(" Test19 and 10 more: short\n"));
+    let event = |action: &str, test: &str, output: &str| {
+        format!(r#"{{"Time":"t","Action":"{action}","Package":"p","Test":"{test}"{output}}}"#)
+            + "\n"
+    };
+    let text = [
+        event("run", "TestA", ""),
+        event("output", "TestA", r#","Output":"    a_test.go:5: later\n""#),
+        event(
+            "output",
+            "TestA",
+            r#","Output":"--- SKIP: TestA (0.00s)\n""#,
+        ),
+        event("skip", "TestA", r#","Elapsed":0"#),
+    ];
+    assert_eq!(shown(&text.concat()), "~ skipped p TestA: later\n");
+}
+
+#[test]
+fn what_benchmarks_of_go_measured_stays() {
+    let event = |output: &str| {
+        format!(
+            r#"{{"Time":"t","Action":"output","Package":"p","Test":"TestP","Output":"{output}"}}"#
+        ) + "\n"
+    };
+    let text = [
+        event(r"--- PASS: TestP (0.00s)\n"),
+        event(r"BenchmarkAdd\n"),
+        event(r"BenchmarkAdd-2   \t"),
+        event(r"       1\t      1022 ns/op\n"),
+        event(r"BenchmarkMul-2   \t 1\t  42.0 ns/op\t 8 B/op\n"),
+        "{\"Time\":\"t\",\"Action\":\"pass\",\"Package\":\"p\",\"Test\":\"TestP\"}\n".to_owned(),
+    ];
+    assert_eq!(
+        shown(&text.concat()),
+        "~ p BenchmarkAdd-2 1 1022 ns/op\n~ p BenchmarkMul-2 1 42.0 ns/op 8 B/op\n"
+    );
+}
+
 #[test]
 fn runs_of_ctest_number_their_tests_anew() {
     let run = |verdict: &str, total: &str, list: &str| {
@@ -249,6 +308,38 @@ fn only_what_stands_below_a_rule_is_a_failure_of_unittest() {
         "-".repeat(70)
     );
     check(&text, &["row 0", "row 79", "AssertionError: no"], &[&rule]);
+}
+
+/// Of a long difference what is alike is left out.
+#[test]
+fn what_differs_stays_of_a_long_difference() {
+    let rule = |sign: &str| sign.repeat(70);
+    let alike: String = (0..60)
+        .map(|n| format!("   'item{n:02}': {n},\n"))
+        .collect();
+    let text = format!(
+        "{}\nFAIL: test_a (t.T.test_a)\n{}\nAssertionError: no\n{alike}-  'item60': 60,\n?            ^^\n\n+  'item60': -1,\n\nRan 1 test in 0.1s\n",
+        rule("="),
+        rule("-")
+    );
+    check(
+        &text,
+        &["-  'item60': 60,", "+  'item60': -1,", "   'item00': 0,"],
+        &["   'item59': 59,"],
+    );
+    let alike: String = (0..60).map(|n| format!("      {n},\n")).collect();
+    let text = tap(&format!(
+        "\n  error: |-\n    Expected values to be strictly deep-equal:\n{alike}    +   45,\n    -   -1,\n  stack: |-\n    TestContext.<anonymous> (/w/a.test.js:6:24)\n    other (/w/b.js:1:1)\n"
+    ));
+    check(
+        &text,
+        &[
+            "    +   45,",
+            "    -   -1,",
+            "    TestContext.<anonymous> (/w/a.test.js:6:24)",
+        ],
+        &["      59,", "    other (/w/b.js:1:1)"],
+    );
 }
 
 #[test]
@@ -310,38 +401,6 @@ fn values_that_tap_compares_stay() {
     Expected values to be loosely deep-equal:
 
     {
-/// Of a long difference what is alike is left out.
-#[test]
-fn what_differs_stays_of_a_long_difference() {
-    let rule = |sign: &str| sign.repeat(70);
-    let alike: String = (0..60)
-        .map(|n| format!("   'item{n:02}': {n},\n"))
-        .collect();
-    let text = format!(
-        "{}\nFAIL: test_a (t.T.test_a)\n{}\nAssertionError: no\n{alike}-  'item60': 60,\n?            ^^\n\n+  'item60': -1,\n\nRan 1 test in 0.1s\n",
-        rule("="),
-        rule("-")
-    );
-    check(
-        &text,
-        &["-  'item60': 60,", "+  'item60': -1,", "   'item00': 0,"],
-        &["   'item59': 59,"],
-    );
-    let alike: String = (0..60).map(|n| format!("      {n},\n")).collect();
-    let text = tap(&format!(
-        "\n  error: |-\n    Expected values to be strictly deep-equal:\n{alike}    +   45,\n    -   -1,\n  stack: |-\n    TestContext.<anonymous> (/w/a.test.js:6:24)\n    other (/w/b.js:1:1)\n"
-    ));
-    check(
-        &text,
-        &[
-            "    +   45,",
-            "    -   -1,",
-            "    TestContext.<anonymous> (/w/a.test.js:6:24)",
-        ],
-        &["      59,", "    other (/w/b.js:1:1)"],
-    );
-}
-
       at: '17:00',
       operator: 'plus'
     }
