@@ -1,8 +1,8 @@
 //! `dedup`: folds lines that differ in nothing but timestamps and UUIDs, and says how many there were.
 //!
 //! Of such lines the first and the last are shown as they are, wherever they stand: sources that write into one log interleave.
-//! In lines that are no diagnostics, durations of one magnitude and identifiers are ignored too; two different diagnostics
-//! stay two. A diagnostic that comes again is folded only when all that stands between came before: otherwise it is about
+//! In lines that are no diagnostics, durations of one magnitude and identifiers of requests, threads and the like are ignored too; two
+//! different diagnostics stay two, and so do two orders. A diagnostic that comes again is folded only when all that stands between came before: otherwise it is about
 //! something else, another job for one.
 
 mod normal;

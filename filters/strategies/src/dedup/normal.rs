@@ -12,9 +12,9 @@ pub fn normalise(line: &str, normal: &mut String) {
 /// As [`normalise`], with a sign for each identifier and the magnitude of each duration, too.
 ///
 /// Shape:  identifiers are words of at least eight hexadecimal digits, of which some are digits and some are letters, and numbers
-///         of at least five digits behind a name that says so (`id=`, `pid `, `sshd[…]`); any other number may be what the line
-///         tells. Durations are numbers with `ns`, `us`, `µs`, `ms` or `s`, of which the number of digits
-///         stays, so that a slow one is not taken for a fast one.
+///         of at least five digits, behind a name that says that they are of a request, a thread or the like (`trace=`, `pid `,
+///         `request_id=`, `sshd[…]`); any other may be what the line tells: an order, a user, a digest. Durations are numbers with
+///         `ns`, `us`, `µs`, `ms` or `s`, of which the number of digits stays, so that a slow one is not taken for a fast one.
 pub(super) fn normalise_loosely(line: &str, normal: &mut String) {
     write::<true>(line, normal);
 }
@@ -191,42 +191,57 @@ fn kind(word: &str, has_fraction: bool, is_named: impl Fn() -> bool) -> Kind {
         IDENTIFIER_CHARS
     };
     let is_hex = || word.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let is_identifier = || match is_number {
-        true => is_named(),
-        false => is_hex(),
-    };
-    match word.len() >= n_chars_min && is_identifier() {
+    match word.len() >= n_chars_min && (is_number || is_hex()) && is_named() {
         true => Kind::Identifier,
         false => Kind::Word,
     }
 }
 
-/// Whether what stands before a number names it as an identifier, or it stands behind a program's name as the number of its process.
+/// Whether what stands before a word names it as the identifier of something that comes and goes, or it stands behind a program's name
+/// as the number of its process.
 fn is_named(before: &[u8], behind: &str) -> bool {
-    const NAMES: [&[u8]; 16] = [
-        b"id", b"pid", b"ppid", b"tid", b"uid", b"gid", b"sid", b"cid", b"xid", b"req", b"request",
-        b"session", b"thread", b"trace", b"span", b"txn",
+    const NAMES: [&[u8]; 12] = [
+        b"pid",
+        b"ppid",
+        b"tid",
+        b"req",
+        b"request",
+        b"session",
+        b"thread",
+        b"process",
+        b"trace",
+        b"span",
+        b"txn",
+        b"correlation",
     ];
     const BETWEEN_MAX: usize = 3;
     let is_between = |byte: &&u8| matches!(byte, b' ' | b'=' | b':' | b'"' | b'\'' | b'#' | b'[');
     let between = before.iter().rev().take(BETWEEN_MAX);
     let n_between = between.take_while(is_between).count();
     let (named, between) = before.split_at(before.len() - n_between);
-    let start = named
-        .iter()
-        .rposition(|byte| CLASSES[usize::from(*byte)] & WORD == 0);
-    let name = &named[start.map_or(0, |start| start + 1)..];
-    // `requestId`, `orderID`
-    let is_joined = || {
-        let stem = name
+    let name = last_word(named);
+    let is_process = || between == b"[" && !name.is_empty() && behind.starts_with(']');
+    let is_name = || {
+        let is_known = |name: &[u8]| NAMES.iter().any(|known| name.eq_ignore_ascii_case(known));
+        // `requestId`, `traceID`, `request_id`
+        let joined = name
             .strip_suffix(b"Id")
             .or_else(|| name.strip_suffix(b"ID"));
-        stem.and_then(<[u8]>::last)
-            .is_some_and(u8::is_ascii_lowercase)
+        let apart = || match named[..named.len() - name.len()].split_last() {
+            Some((b'_' | b'-' | b'.', stem)) if name.eq_ignore_ascii_case(b"id") => last_word(stem),
+            _ => name,
+        };
+        is_known(joined.filter(|stem| !stem.is_empty()).unwrap_or_else(apart))
     };
-    let is_process = || between == b"[" && !name.is_empty() && behind.starts_with(']');
-    let is_name = || NAMES.iter().any(|known| name.eq_ignore_ascii_case(known));
-    n_between > 0 && (is_name() || is_joined() || is_process())
+    n_between > 0 && (is_name() || is_process())
+}
+
+/// The letters and digits that a text ends with.
+fn last_word(text: &[u8]) -> &[u8] {
+    let start = text
+        .iter()
+        .rposition(|byte| CLASSES[usize::from(*byte)] & WORD == 0);
+    &text[start.map_or(0, |start| start + 1)..]
 }
 
 fn push_instead(word: &str, kind: Kind, normal: &mut String) {
