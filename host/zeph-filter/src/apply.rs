@@ -17,10 +17,11 @@ use zeph_strategies::{
 };
 
 use crate::choose::Chosen;
+use crate::command::writer;
 use crate::load::Filters;
 use crate::mark::is_marked;
 use crate::rule::{Action, Rule};
-use crate::sanitize::{Clean, clean, clean_whole, folded, plain};
+use crate::sanitize::{Clean, Writer, clean_of, clean_whole, folded, plain};
 pub(crate) use shown::{Shown, ShownIndex, Text};
 
 /// Shorter outputs pass as they are, in bytes: what there is to gain is less than what a reader needs to understand a gap.
@@ -138,7 +139,7 @@ impl Filters {
         filtered.plain = plain(output.raw);
         let clean = match filtered.plain {
             Some(text) => Clean::of_plain(text),
-            None => clean(output.raw),
+            None => clean_of(output.raw, output.command.map_or(Writer::Command, writer)),
         };
         filtered.size.lines_before = n_lines(clean.text.as_bytes()) + clean.n_overwritten;
         if clean.is_lossy() {

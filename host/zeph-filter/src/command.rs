@@ -5,8 +5,15 @@
 
 use zeph_core::command::{CommandLine, Segment, SimpleCommand};
 
+use crate::sanitize::Writer;
+
 /// What a pipe may end in without changing which lines there are, but for fewer of them.
 const TRANSPARENT: [&str; 6] = ["head", "tail", "cat", "tee", "less", "more"];
+
+/// What prints files as they are, or lines of them.
+const OF_FILES: [&str; 10] = [
+    "cat", "head", "tail", "less", "more", "sed", "awk", "cut", "sort", "nl",
+];
 
 /// Options that ask for another output format. A rule that names one itself, or has a list of its own, is not held to these.
 pub(crate) const FORMAT_FLAGS: [&str; 9] = [
@@ -81,6 +88,16 @@ pub(crate) fn spoken(line: &CommandLine) -> Result<Spoken<'_>, String> {
         arguments: &last.command.arguments,
         is_one_of_several: last.is_one_of_several,
     })
+}
+
+/// Who wrote the output of a command.
+pub(crate) fn writer(line: &CommandLine) -> Writer {
+    let last = line.last.as_ref();
+    let is_of_files = last.is_some_and(|last| OF_FILES.contains(&last.command.base_name()));
+    match is_of_files {
+        true => Writer::File,
+        false => Writer::Command,
+    }
 }
 
 fn owner(segment: &Segment) -> Option<&str> {

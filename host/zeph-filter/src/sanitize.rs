@@ -1,8 +1,10 @@
 //! Turning what a terminal would draw into plain lines.
 //!
-//! Two steps, both linear: [`strip`] takes out control sequences, [`clean`] folds what progress has overwritten, too. What can be seen
-//! or separates stays, or is counted. A sequence that is cut off or never ends hides nothing: its text is shown. Applying either twice
+//! Two steps, both linear: [`strip`] takes out control sequences, [`clean`] folds what progress has overwritten, too, and writes down
+//! what colours alone tell in a diff. What can be seen or separates stays, or is counted. A sequence that is cut off or never ends hides nothing: its text is shown. Applying either twice
 //! changes nothing.
+
+mod hunks;
 
 use std::borrow::Cow;
 
@@ -267,11 +269,26 @@ impl<'a> Clean<'a> {
 /// Shape:  any bytes; `\r\n` is a line end, and so is `\r` where there is no `\n`.
 /// Limits: linear; borrows when there is nothing to do, else takes one copy.
 pub fn clean(raw: &[u8]) -> Clean<'_> {
+    clean_of(raw, Writer::Command)
+}
+
+/// Who wrote an output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Writer {
+    /// A command that says how far it is.
+    Command,
+    /// Whoever wrote the file that a command prints. Lines of it may end with `\r`.
+    File,
+}
+
+/// As [`clean`], with who wrote it. In a file, lines of the same words with other numbers are records.
+pub(crate) fn clean_of(raw: &[u8], writer: Writer) -> Clean<'_> {
     if let Some(text) = plain(raw) {
         return Clean::of_plain(text);
     }
+    let raw = &*hunks::told(raw);
     let returns = match memchr::memchr(b'\n', raw) {
-        Some(_) => Returns::Overwrite,
+        Some(_) => Returns::Overwrite(writer),
         None => Returns::EndLines,
     };
     let clean = drawn(raw, returns, Changes::default());
@@ -282,8 +299,8 @@ pub fn clean(raw: &[u8]) -> Clean<'_> {
     }
 }
 
-/// Takes out control sequences and nothing else: overwritten states have lines of their own, what a backspace erased stays, and a NUL ends
-/// a line.
+/// Takes out control sequences and nothing else: what they tell of a diff is written down, overwritten states have lines of their own, what a
+/// backspace erased stays, and a NUL ends a line.
 ///
 /// Shape:  as of [`clean`]; never [lossy](Clean::is_lossy).
 /// Limits: as of [`clean`].
@@ -291,6 +308,7 @@ pub(crate) fn clean_whole(raw: &[u8]) -> Clean<'_> {
     if let Some(text) = plain(raw) {
         return Clean::of_plain(text);
     }
+    let raw = &*hunks::told(raw);
     let returns = match memchr::memchr(b'\n', raw) {
         Some(_) => Returns::Separate,
         None => Returns::EndLines,
@@ -306,14 +324,14 @@ pub(crate) fn clean_whole(raw: &[u8]) -> Clean<'_> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Returns {
     /// The line is written anew.
-    Overwrite,
+    Overwrite(Writer),
     /// As above, and what is overwritten gets a line of its own.
     Separate,
     /// The end of a line.
     EndLines,
 }
 
-fn drawn(raw: &[u8], returns: Returns, changes: Changes) -> Clean<'_> {
+fn drawn(raw: &[u8], returns: Returns, changes: Changes) -> Clean<'static> {
     let mut drawn = Drawn {
         text: String::with_capacity(raw.len()),
         returns,
@@ -402,10 +420,10 @@ impl Drawn {
                 self.text.push_str(state);
                 return;
             };
-            let is_folded = self.returns == Returns::Overwrite
-                && severity(state).is_none()
-                && is_progress(state, next);
-            if is_folded {
+            let is_folded = |writer| severity(state).is_none() && is_progress(state, next, writer);
+            if let Returns::Overwrite(writer) = self.returns
+                && is_folded(writer)
+            {
                 self.n_overwritten += 1;
                 continue;
             }
@@ -418,7 +436,7 @@ impl Drawn {
 
 /// Whether a state is one of progress, of which the next tells the same and more: shares, counts, bars and turning signs, or the
 /// same words with other numbers. Lines of a file that end with `\r` are none, as a rule.
-fn is_progress(state: &str, next: &str) -> bool {
+fn is_progress(state: &str, next: &str, writer: Writer) -> bool {
     fn letters(text: &str) -> impl Iterator<Item = char> {
         text.chars().filter(|c| c.is_alphabetic())
     }
@@ -429,7 +447,9 @@ fn is_progress(state: &str, next: &str) -> bool {
     };
     state.contains('%')
         || !state.contains(char::is_alphanumeric)
-        || (state.contains(char::is_alphabetic) && letters(state).eq(letters(next)))
+        || (writer == Writer::Command
+            && state.contains(char::is_alphabetic)
+            && letters(state).eq(letters(next)))
         || state.match_indices('/').any(is_count)
 }
 

@@ -7,8 +7,8 @@ use proptest::prelude::*;
 use zeph_core::command::CommandLine;
 use zeph_strategies::error_lines;
 
-use super::clean;
 use crate::command::tests::line;
+use crate::sanitize::clean;
 use crate::{BUILTIN, Filters, Loss, MARK, NoForeign, Output};
 
 /// A command for each built-in rule, in their order.

@@ -4,11 +4,11 @@ use std::path::Path;
 
 use zeph_strategies::error_lines;
 
-use super::clean;
 use super::invariants::{FILTERS, check, text_of};
 use crate::BUILTIN;
 use crate::command::tests::line;
 use crate::rule::{Origin, read};
+use crate::sanitize::clean;
 
 /// Positions an error is put at, in each output.
 const N_POSITIONS: usize = 1_000;

@@ -2,7 +2,7 @@ use std::borrow::Cow;
 
 use proptest::prelude::*;
 
-use super::{Changes, Returns, clean_whole, drawn, folded};
+use super::{Changes, Returns, Writer, clean_of, clean_whole, drawn, folded};
 
 fn clean(text: &str) -> String {
     super::clean(text.as_bytes()).text.into_owned()
@@ -15,7 +15,12 @@ fn check(raw: &str, expect: &str) {
 
 /// As above, of an output that is long enough for its progress to be folded.
 fn check_folded(raw: &str, expect: &str) {
-    let text = drawn(raw.as_bytes(), Returns::Overwrite, Changes::default()).text;
+    let text = drawn(
+        raw.as_bytes(),
+        Returns::Overwrite(Writer::Command),
+        Changes::default(),
+    )
+    .text;
     assert_eq!(text, expect, "{raw:?}");
     assert_eq!(clean(expect), expect, "a second time: {raw:?}");
 }
@@ -101,6 +106,24 @@ fn what_is_no_progress_is_lines() {
     check("\0h\0e\0y", "hey");
 }
 
+/// Of a table each row counts, however alike they are.
+#[test]
+fn rows_of_a_file_are_no_progress() {
+    let rows = |end: &str| -> String { (0..60).map(|n| format!("item,{n}{end}")).collect() };
+    let raw = format!("name,n\n{}", rows("\r"));
+    let of_file = clean_of(raw.as_bytes(), Writer::File);
+    assert_eq!(
+        of_file.text.trim_end(),
+        format!("name,n\n{}", rows("\n")).trim_end()
+    );
+    assert!(!of_file.is_lossy());
+    assert!(super::clean(raw.as_bytes()).is_lossy());
+    // A log of a download has progress all the same.
+    let raw: String = (0..100).map(|n| format!("x {n}%\r")).collect();
+    let raw = raw + "done\nend\n";
+    assert_eq!(clean_of(raw.as_bytes(), Writer::File).text, "done\nend\n");
+}
+
 /// Where what is erased is not worth saying, control sequences go all the same.
 #[test]
 fn the_whole_is_clean_and_keeps_what_was_erased() {
@@ -159,7 +182,12 @@ fn clean_text_is_borrowed() {
 #[test]
 fn what_stands_where_a_long_output_is_taken_apart_is_cleaned_as_elsewhere() {
     let unit = "\u{1b}[1ma\u{1b}[0m\u{8}b\n\n\n10%\r20%\r\n\u{1b}]0;x\n\u{9b}31mé\u{85}\n \n";
-    let once = drawn(unit.as_bytes(), Returns::Overwrite, Changes::default()).text;
+    let once = drawn(
+        unit.as_bytes(),
+        Returns::Overwrite(Writer::Command),
+        Changes::default(),
+    )
+    .text;
     for n in [2_000, 20_000] {
         assert!(unit.len() * n > 65_536);
         assert_eq!(clean(&unit.repeat(n)), once.repeat(n), "{n}");
