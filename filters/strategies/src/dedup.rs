@@ -24,8 +24,9 @@ use normal::normalise_loosely;
 /// The entry of the table.
 pub const DEFINITION: Definition = Definition {
     name: "dedup",
-    description: "Folds lines that differ in timestamps and identifiers only, with a count.",
-    coverage: Coverage::Recognised,
+    description: "Folds lines that differ in timestamps and identifiers of requests only, with a count.",
+    // What another command prints is no log: of a list of files that differ in their dates, each counts.
+    coverage: Coverage::Unrecognised,
     schema: options::schema::<DedupOptions>,
     create,
 };

@@ -150,7 +150,7 @@ impl Filters {
     }
 
     /// What the rules for a command make of its clean output; `None` when that is to be shown itself. Blank lines that follow blank ones
-    /// go with what the rules leave out, but not from content, where they count.
+    /// go with what the rules leave out, but not from content, where they count, nor from what other commands print beside it.
     fn shorten(
         &self,
         output: &Output<'_, '_>,
@@ -175,7 +175,8 @@ impl Filters {
         let is_content = chosen.rules.iter().any(|rule| rule.shows_content());
         let copy;
         let mut lines = Lines::of(text);
-        let has_runs = !is_content && lines.has_blank_run();
+        let keeps_blanks = is_content || run.is_mixed;
+        let has_runs = !keeps_blanks && lines.has_blank_run();
         let is_copied = has_runs && !lines.fold();
         if is_copied {
             copy = folded(text);
@@ -184,6 +185,7 @@ impl Filters {
         let source = Text {
             lines: &lines,
             is_content,
+            keeps_blanks,
             is_numbered: clean.has_same_lines && !is_copied,
         };
         let Some((shorter, loss)) = run.through(&chosen.rules, &source, foreign, filtered) else {
@@ -318,8 +320,11 @@ impl Run<'_> {
                 is_failure,
             },
         );
+        if self.is_mixed {
+            guard::restore_blanks(source, &mut shown);
+        }
         if is_failure && guard::is_green(source, &shown) {
-            shown = guard::ends(source)?;
+            shown = guard::with_ends(source, shown)?;
             filtered.confidence = Some(Confidence::Fallback);
         }
         let shorter = source.write(&shown);

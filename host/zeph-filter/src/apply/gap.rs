@@ -29,6 +29,11 @@ pub(super) fn omitted(source: &Text<'_, '_>, gap: &Range<usize>, after: &str) ->
     }
 }
 
+/// Whether a note says which lines are missing.
+pub(super) fn is_of_gap(note: &str) -> bool {
+    Told::read(note).is_some() || note.contains("lines omitted")
+}
+
 /// A note that tells of a gap: `more of it: lines 2-7 omitted except for that`.
 struct Told<'n> {
     before: &'n str,

@@ -1,5 +1,7 @@
 //! What no strategy can take away: errors, and the look of a failure.
 
+use std::ops::Range;
+
 use zeph_strategies::{LineSet, is_blank};
 
 use crate::apply::{Shown, Text, gap};
@@ -66,15 +68,44 @@ pub(super) fn is_green(source: &Text<'_, '_>, shown: &Shown) -> bool {
     n_errors == hidden.map(|gap| errors.n_within(gap)).sum::<usize>()
 }
 
-/// The beginning and the end of the text; `None` when that is all of it. There is no error to show between them.
-pub(super) fn ends(source: &Text<'_, '_>) -> Option<Shown> {
+/// What is shown with the beginning and the end of the text; `None` when these are all of it. No line says which error there is: what the
+/// strategy found worth showing is as good a sign of it as any.
+pub(super) fn with_ends(source: &Text<'_, '_>, mut shown: Shown) -> Option<Shown> {
     let n_lines = source.lines.len();
     if n_lines <= HEAD_LINES + TAIL_LINES {
         return None;
     }
-    let gap = HEAD_LINES..n_lines - TAIL_LINES;
-    let mut shown = Shown::all(HEAD_LINES);
-    shown.push_note(gap::omitted(source, &gap, ""));
-    shown.push_lines(gap.end..n_lines);
+    let is_of_ends = |line_idx: &usize| *line_idx < HEAD_LINES || *line_idx >= n_lines - TAIL_LINES;
+    let back: Vec<usize> = shown.gaps(n_lines).flatten().filter(is_of_ends).collect();
+    shown.insert(&back);
+    let hidden = shown.gaps(n_lines).reduce(|all, gap| all.start..gap.end);
+    if let Some(hidden) = hidden {
+        let n_hidden: usize = shown.gaps(n_lines).map(|gap| gap.len()).sum();
+        let except = match hidden.len() - n_hidden {
+            0 => String::new(),
+            1 => " except for 1 line".to_owned(),
+            n => format!(" except for {n} lines"),
+        };
+        // Where single lines are missing, how many there are is said at the end.
+        if except.is_empty() || shown.has_notes() {
+            shown.retain_notes(|note| !gap::is_of_gap(note));
+            let note = gap::omitted(source, &hidden, &except);
+            shown.insert_note(note, hidden.start);
+        }
+    }
     Some(shown)
+}
+
+/// Brings back the blank lines at the borders of gaps: they may be another command's, which no rule knows.
+pub(super) fn restore_blanks(source: &Text<'_, '_>, shown: &mut Shown) {
+    let is_blank = |line_idx: &usize| is_blank(source.lines.at(*line_idx));
+    let borders = |gap: Range<usize>| {
+        let n_first = gap.clone().take_while(is_blank).count();
+        let first = gap.start..gap.start + n_first;
+        let n_last = (first.end..gap.end).rev().take_while(is_blank).count();
+        first.chain(gap.end - n_last..gap.end)
+    };
+    let gaps = shown.gaps(source.lines.len());
+    let back: Vec<usize> = gaps.flat_map(borders).collect();
+    shown.insert(&back);
 }

@@ -180,6 +180,37 @@ impl Shown {
         *self = merged;
     }
 
+    /// Whether any line of ours is shown.
+    pub(crate) fn has_notes(&self) -> bool {
+        !self.notes.is_empty()
+    }
+
+    /// Leaves out the lines of ours that are not to be kept.
+    pub(crate) fn retain_notes(&mut self, is_kept: impl Fn(&str) -> bool) {
+        let mut kept = Self::with_room(self.parts.len(), self.notes.len());
+        for part in self.parts() {
+            match part {
+                Part::Lines(lines) => kept.push_lines(lines),
+                Part::Note(note) if is_kept(note) => kept.push_note(note.to_owned()),
+                Part::Note(_) => {}
+            }
+        }
+        *self = kept;
+    }
+
+    /// Adds a line of ours behind the lines of the text that stand before one that is not shown.
+    pub(crate) fn insert_note(&mut self, note: String, line_idx: usize) {
+        let is_before = |part: &StoredPart| part.lines().is_some_and(|lines| lines.end <= line_idx);
+        let before = self.parts.iter().rposition(is_before);
+        let at = before
+            .map_or(0, |part_idx| part_idx + 1)
+            .max(self.n_first());
+        let note_idx = self.notes.len();
+        self.parts.insert(at, StoredPart::of_note(note_idx));
+        self.notes.push(note.into_boxed_str());
+        self.n_lines += 1;
+    }
+
     /// How many parts stand before those that keep the order of the text.
     fn n_first(&self) -> usize {
         let mut next = usize::MAX;
@@ -252,8 +283,10 @@ impl ShownIndex<'_> {
 #[derive(Debug)]
 pub(crate) struct Text<'l, 'a> {
     pub(crate) lines: &'l Lines<'a>,
-    /// Whether it is made of what people wrote, in which blank lines count.
+    /// Whether it is made of what people wrote, which may speak of errors.
     pub(crate) is_content: bool,
+    /// Whether blank lines count, as in content and in what is not told from it.
+    pub(crate) keeps_blanks: bool,
     /// Whether the lines of the text, those that are left out among them, are those of the output.
     pub(crate) is_numbered: bool,
 }
@@ -340,10 +373,10 @@ impl Text<'_, '_> {
     }
 
     /// Writes lines that follow each other, without a blank one that would be the second; whether the last is blank. Lines that follow
-    /// each other are blank twice only in content.
+    /// each other are blank twice only where blank lines count.
     fn push_block(&self, lines: Range<usize>, was_blank: bool, out: &mut String) -> bool {
         let is_blank = |line_idx: usize| is_blank(self.lines.at(line_idx));
-        let is_second = was_blank && !self.is_content && is_blank(lines.start);
+        let is_second = was_blank && !self.keeps_blanks && is_blank(lines.start);
         let first = lines.start + usize::from(is_second);
         self.lines.push_block(first..lines.end, out);
         is_blank(lines.end - 1)

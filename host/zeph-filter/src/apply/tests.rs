@@ -156,6 +156,32 @@ fn loss_is_typed() {
     }
 }
 
+/// What a strategy found worth showing is shown of a failure, too, when no line says which error there was.
+#[test]
+fn a_failure_without_known_words_keeps_what_was_chosen() {
+    let raw: String = (0..300)
+        .map(|n| format!("all quiet on line {n}\n"))
+        .collect();
+    let foreign = Says(|_: &Input<'_>| {
+        let pieces = vec![
+            Piece::Keep(0..1),
+            Piece::Note("one of them".to_owned()),
+            Piece::Keep(100..101),
+        ];
+        Ok(Selection::from_pieces(pieces, Confidence::Full))
+    });
+    let command = line("tool", &[]);
+    let text = apply(&foreign_rule(), &command, 3, &raw, &foreign).text;
+    for part in [
+        "all quiet on line 0\n[zeph] short says: one of them\nall quiet on line 1\n",
+        "line 39\n[zeph] lines 41-180 omitted except for 1 line (offset=40)\nall quiet on line 100\n",
+        "line 100\nall quiet on line 180\n",
+        "line 299\n",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}
+
 #[test]
 fn a_failure_is_never_shown_without_its_reason() {
     let raw: String = (0..300)
@@ -296,6 +322,45 @@ fn other_commands_output_survives_beside_a_test_run() {
         last.is_one_of_several = true;
     }
     let raw = "./a/path/of/some/file\n".repeat(500);
+    assert_eq!(apply(&filters, &command, 0, &raw, &NoForeign).text, raw);
+}
+
+/// Blank lines of another command's output count: a diff without them is no patch.
+#[test]
+fn blank_lines_of_other_commands_stay() {
+    let (filters, _) = Filters::load(BUILTIN, None);
+    let hunk = "diff --git a/x b/x\n@@ -1,5 +1,5 @@\n a\n \n \n-b\n+B\n \n";
+    let status = format!(
+        "On branch a\n\nChanges to be committed:\n{}\n",
+        "  (use \"git restore --staged <file>...\" to unstage)\n".repeat(9)
+    );
+    let install = "Progress: resolved 9, reused 0, downloaded 9, added 0\n\n".repeat(20)
+        + "\nadded 1 package\n";
+    for (command, raw) in [
+        ("git status", hunk.to_owned() + &status),
+        ("npm install", hunk.to_owned() + &install),
+    ] {
+        let mut command = line(command, &[]);
+        if let Some(last) = &mut command.last {
+            last.is_one_of_several = true;
+        }
+        let text = apply(&filters, &command, 0, &raw, &NoForeign).text;
+        assert!(text.starts_with(hunk), "{text}");
+        assert!(text.len() < raw.len(), "{text}");
+    }
+}
+
+/// Of files that differ in a date each counts, whatever log is shown beside them.
+#[test]
+fn lines_of_other_commands_are_not_folded() {
+    let (filters, _) = Filters::load(BUILTIN, None);
+    let mut command = line("cat app.log", &[]);
+    if let Some(last) = &mut command.last {
+        last.is_one_of_several = true;
+    }
+    let raw: String = (10..30)
+        .map(|n| format!("2026-01-{n}.tar.gz of the backup\n"))
+        .collect();
     assert_eq!(apply(&filters, &command, 0, &raw, &NoForeign).text, raw);
 }
 
