@@ -44,6 +44,9 @@ struct TruncateOptions {
     /// Lines kept from the beginning.
     #[serde(default = "twenty")]
     head: usize,
+    /// A regular expression of a line without which nothing is left out, the heading of a table: `rows` tell nothing without it.
+    #[serde(default)]
+    heading: Option<String>,
     /// Lines kept from the end.
     #[serde(default = "twenty")]
     tail: usize,
@@ -64,6 +67,7 @@ struct TruncateOptions {
 
 fn twenty() -> usize {
     20
+    heading: Option<Automaton>,
 }
 
 fn record() -> String {
@@ -76,14 +80,13 @@ struct Truncate {
     rows: Rows,
 }
 
+        heading,
 fn create(options: &str) -> Result<Box<dyn Strategy>, String> {
     let mut options: TruncateOptions = options::read(options)?;
     let rows = Rows::of(std::mem::take(&mut options.rows))?;
-    let record = options
-        .record
-        .as_deref()
-        .map(options::matcher)
-        .transpose()?;
+    let made = |pattern: Option<&str>| pattern.map(options::matcher).transpose();
+    let record = made(options.record.as_deref())?;
+    let heading = made(options.heading.as_deref())?;
     Ok(Box::new(Truncate {
         options,
         record,
@@ -93,6 +96,12 @@ fn create(options: &str) -> Result<Box<dyn Strategy>, String> {
 
 impl Strategy for Truncate {
     fn apply(&self, input: &Input<'_>) -> Selection {
+        if let Some(heading) = &self.heading {
+            let mut search = heading.search();
+            if !input.lines.iter().any(|line| search.is_match(line)) {
+                return Selection::all(input, Confidence::Fallback);
+            }
+        }
         let n_lines = input.lines.len();
         if self.options.reports
             && let Some(report) = report(input.lines)

@@ -364,6 +364,61 @@ fn lines_of_other_commands_are_not_folded() {
     assert_eq!(apply(&filters, &command, 0, &raw, &NoForeign).text, raw);
 }
 
+/// Which rows are worth seeing cannot be told without their heading.
+#[test]
+fn a_table_without_its_heading_is_shown_whole() {
+    let (filters, _) = Filters::load(BUILTIN, None);
+    let pods: String = (0..90)
+        .map(|n| {
+            format!(
+                "web-{n}   {}   0   3d\n",
+                if n == 40 {
+                    "0/1   Pending"
+                } else {
+                    "1/1   Running"
+                }
+            )
+        })
+        .collect();
+    let processes: String = (0..90)
+        .map(|n| {
+            format!(
+                "root  {n}  {}  0.1  123  456 ?  S  10:00  0:00 worker\n",
+                if n == 40 { "99.0" } else { "0.0" }
+            )
+        })
+        .collect();
+    let directories: String = (0..90)
+        .map(|n| format!("4.0K\t./a/rather/long/name/part-{n}\n"))
+        .collect();
+    for (command, heading, rows, odd) in [
+        (
+            "kubectl get pods",
+            "NAME   READY   STATUS   RESTARTS   AGE\n",
+            &pods,
+            "Pending",
+        ),
+        (
+            "ps aux",
+            "USER  PID  %CPU  %MEM  VSZ  RSS TTY  STAT START  TIME COMMAND\n",
+            &processes,
+            "99.0",
+        ),
+        ("du -h", "", &directories, ""),
+    ] {
+        let shown = |raw: &str| {
+            apply(&filters, &line(command, &[]), 0, raw, &NoForeign)
+                .text
+                .into_owned()
+        };
+        let with = shown(&format!("{heading}{rows}"));
+        assert!(with.len() < rows.len() && with.contains(odd), "{with}");
+        if !heading.is_empty() {
+            assert_eq!(shown(rows), *rows);
+        }
+    }
+}
+
 #[test]
 fn progress_that_was_folded_can_be_read_back() {
     let raw = (0..100)
