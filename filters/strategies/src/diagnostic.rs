@@ -9,8 +9,8 @@ mod signs;
 use std::ops::Range;
 use std::sync::{LazyLock, OnceLock};
 
-pub(crate) use self::location::is_diagnostic;
 pub use self::location::is_location;
+pub(crate) use self::location::{is_diagnostic, is_placed};
 use self::signs::{Near, PROOFS, SIGNS};
 use crate::Lines;
 use crate::automaton::{Automaton, Search};

@@ -1,6 +1,7 @@
 //! `truncate`: shows the first and the last lines of a long output, and what the middle says of errors and warnings.
 
 mod rows;
+mod told;
 
 use std::ops::Range;
 
@@ -8,12 +9,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use self::rows::{NotableRows, RowBudget, RowOptions, Rows};
-use crate::diagnostic::is_diagnostic;
+use self::told::Telling;
 use crate::selection::{count, keep};
 use crate::test_summary::{Report, report};
 use crate::{
-    Automaton, Confidence, Coverage, Definition, Input, Lines, Piece, Selection, Severity,
-    Strategy, is_location, options,
+    Automaton, Confidence, Coverage, Definition, Input, Lines, Piece, Selection, Strategy, options,
 };
 
 /// The entry of the table.
@@ -25,15 +25,6 @@ pub const DEFINITION: Definition = Definition {
     create,
 };
 
-/// Most errors shown from the middle. As many as fit a screen several times over; beyond it a count says more than lines do.
-const ERRORS_MAX: usize = 200;
-
-/// Most warnings shown from the middle; a budget of their own, so that they never cost an error its place.
-const WARNINGS_MAX: usize = 200;
-
-/// Lines after a diagnostic that are looked at for the place it is about.
-const LOCATION_LINES: usize = 2;
-
 /// What a rule may say.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -44,9 +35,6 @@ struct TruncateOptions {
     /// Lines kept from the beginning.
     #[serde(default = "twenty")]
     head: usize,
-    /// A regular expression of a line without which nothing is left out, the heading of a table: `rows` tell nothing without it.
-    #[serde(default)]
-    heading: Option<String>,
     /// Lines kept from the end.
     #[serde(default = "twenty")]
     tail: usize,
@@ -56,6 +44,9 @@ struct TruncateOptions {
     /// Rows of tables that are shown from the middle, too.
     #[serde(default)]
     rows: Vec<RowOptions>,
+    /// A regular expression of a line without which nothing is left out, the heading of a table: `rows` tell nothing without it.
+    #[serde(default)]
+    heading: Option<String>,
     /// A regular expression of the first line of a record. Records are shown whole, as many as there is room for in `head`, and
     /// the others are counted. What stands in them is content: none of it is taken for an error.
     #[serde(default)]
@@ -67,7 +58,6 @@ struct TruncateOptions {
 
 fn twenty() -> usize {
     20
-    heading: Option<Automaton>,
 }
 
 fn record() -> String {
@@ -77,10 +67,10 @@ fn record() -> String {
 struct Truncate {
     options: TruncateOptions,
     record: Option<Automaton>,
+    heading: Option<Automaton>,
     rows: Rows,
 }
 
-        heading,
 fn create(options: &str) -> Result<Box<dyn Strategy>, String> {
     let mut options: TruncateOptions = options::read(options)?;
     let rows = Rows::of(std::mem::take(&mut options.rows))?;
@@ -90,26 +80,27 @@ fn create(options: &str) -> Result<Box<dyn Strategy>, String> {
     Ok(Box::new(Truncate {
         options,
         record,
+        heading,
         rows,
     }))
 }
 
 impl Strategy for Truncate {
     fn apply(&self, input: &Input<'_>) -> Selection {
+        let n_lines = input.lines.len();
+        if self.options.reports
+            && let Some(report) = report(input.lines)
+        {
+            return self.around(input, report);
+        }
+        if n_lines <= self.lines_max() {
+            return Selection::all(input, Confidence::Full);
+        }
         if let Some(heading) = &self.heading {
             let mut search = heading.search();
             if !input.lines.iter().any(|line| search.is_match(line)) {
                 return Selection::all(input, Confidence::Fallback);
             }
-        }
-        let n_lines = input.lines.len();
-        if self.options.reports
-            && let Some(report) = report(input.lines)
-        {
-            return self.around(input.lines, report);
-        }
-        if n_lines <= self.lines_max() {
-            return Selection::all(input, Confidence::Full);
         }
         if let Some(record) = &self.record
             && let Some(selection) = self.records(input.lines, record)
@@ -117,7 +108,7 @@ impl Strategy for Truncate {
             return selection;
         }
         let mut pieces = Vec::new();
-        self.cut(input.lines, 0..n_lines, &mut pieces);
+        self.cut(input, 0..n_lines, &mut pieces);
         Selection::from_pieces(pieces, Confidence::Partial)
     }
 }
@@ -129,7 +120,7 @@ impl Truncate {
     }
 
     /// Shows `range`, the first and the last lines of it, and what its middle says of errors and warnings.
-    fn cut(&self, lines: &Lines<'_>, range: Range<usize>, pieces: &mut Vec<Piece>) {
+    fn cut(&self, input: &Input<'_>, range: Range<usize>, pieces: &mut Vec<Piece>) {
         if range.len() <= self.lines_max() {
             range.for_each(|line_idx| keep(pieces, line_idx));
             return;
@@ -137,28 +128,33 @@ impl Truncate {
         let middle = range.start + self.options.head..range.end - self.options.tail;
         let rows = match self.rows.is_empty() {
             true => NotableRows::default(),
-            false => self.rows.find(lines),
+            false => self.rows.find(input.lines),
         };
         let mut budget = RowBudget::of(&rows);
-        let told = told(lines, middle.clone(), (&rows, &mut budget));
+        // What runs tests compiles, too: where it fails, a place is no result of a search.
+        let is_failure = self.options.reports && input.exit_code != Some(0);
+        let ranges = (range.clone(), middle.clone());
+        let telling = Telling::of(input.lines, ranges, is_failure);
+        let told = telling.told((&rows, &mut budget));
         (range.start..middle.start).for_each(|line_idx| keep(pieces, line_idx));
         let noun = match self.rows.is_empty() {
             true => "diagnostic line",
             false => "notable row",
         };
-        let note = note(&middle, told.len(), noun) + &budget.more();
+        let note = note(&middle, told.n_within(middle.clone()), noun) + &budget.more();
         pieces.push(Piece::Note(note));
-        told.iter().for_each(|line_idx| keep(pieces, *line_idx));
+        let told = told.within(middle.clone());
+        told.for_each(|line_idx| keep(pieces, line_idx));
         (middle.end..range.end).for_each(|line_idx| keep(pieces, line_idx));
     }
 
     /// Truncates what stands before and behind the report of a test runner.
-    fn around(&self, lines: &Lines<'_>, report: Report) -> Selection {
+    fn around(&self, input: &Input<'_>, report: Report) -> Selection {
         let mut selection = report.selection;
         let mut pieces = Vec::new();
-        self.cut(lines, 0..report.lines.start, &mut pieces);
+        self.cut(input, 0..report.lines.start, &mut pieces);
         pieces.append(&mut selection.pieces);
-        self.cut(lines, report.lines.end..lines.len(), &mut pieces);
+        self.cut(input, report.lines.end..input.lines.len(), &mut pieces);
         selection.pieces = pieces;
         selection
     }
@@ -193,38 +189,4 @@ fn note(middle: &Range<usize>, told: usize, noun: &str) -> String {
         0 => format!("lines {first}-{last} omitted"),
         n => format!("lines {first}-{last} omitted except for {}", count(n, noun)),
     }
-}
-
-/// The lines of `range` that speak of errors and warnings, with the places they are about, and those of `rows` that the budget takes.
-fn told(
-    lines: &Lines<'_>,
-    range: Range<usize>,
-    (rows, budget): (&NotableRows, &mut RowBudget<'_>),
-) -> Vec<usize> {
-    let (mut n_errors, mut n_warnings) = (0, 0);
-    let mut told = Vec::new();
-    let mut location_until = 0;
-    for line_idx in range {
-        let is_wanted = match lines.severity(line_idx) {
-            Some(Severity::Error) => within(&mut n_errors, ERRORS_MAX),
-            Some(Severity::Warning) => within(&mut n_warnings, WARNINGS_MAX),
-            None if rows.contains(line_idx) => budget.takes(line_idx),
-            None if line_idx <= location_until && is_location(lines.at(line_idx)) => {
-                told.push(line_idx);
-                continue;
-            }
-            None if is_diagnostic(lines.at(line_idx)) => within(&mut n_errors, ERRORS_MAX),
-            None => continue,
-        };
-        if is_wanted {
-            told.push(line_idx);
-            location_until = line_idx + LOCATION_LINES;
-        }
-    }
-    told
-}
-
-fn within(n: &mut usize, max: usize) -> bool {
-    *n += 1;
-    *n <= max
 }

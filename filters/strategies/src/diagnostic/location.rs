@@ -33,18 +33,6 @@ pub fn is_location(line: &str) -> bool {
 /// Whether a compiler says something of a place, in whatever language: `a.c:1:16: fel: …`, `a.c:1: varning: …`. Whether it is an
 /// error cannot be told; a note is none.
 pub(crate) fn is_diagnostic(line: &str) -> bool {
-    let said = || {
-        let (path, rest) = head(line).split_once(':')?;
-        let (_, extension) = path.rsplit_once('.')?;
-        let is_file = (1..=EXTENSION_BYTES_MAX).contains(&extension.len())
-            && extension.bytes().all(|byte| byte.is_ascii_alphanumeric())
-            && extension.contains(|c: char| c.is_ascii_alphabetic())
-            && !path.contains(char::is_whitespace);
-        let rest = number(rest).filter(|_| is_file)?;
-        let rest = number(rest).unwrap_or(rest).strip_prefix(' ')?;
-        let (kind, _) = rest.split_once(": ")?;
-        Some(kind)
-    };
     let is_kind = |kind: &str| {
         let mut words = kind.split([' ', '\u{a0}']);
         let is_word = |word: &str| word.chars().all(char::is_alphabetic);
@@ -52,7 +40,32 @@ pub(crate) fn is_diagnostic(line: &str) -> bool {
             && words.by_ref().take(KIND_WORDS_MAX).all(is_word)
             && words.next().is_none()
     };
-    said().is_some_and(|kind| kind != "note" && is_kind(kind))
+    let kind = said_of_place(head(line)).and_then(|said| said.split_once(": "));
+    kind.is_some_and(|(kind, _)| kind != "note" && is_kind(kind))
+}
+
+/// Whether anything but a note is said of a place, as `a.proto:3:1: "X" is not defined.` or, with the name of a program before it,
+/// `vet: ./a.go:2:3: …`: in a run that failed it may be the cause.
+pub(crate) fn is_placed(line: &str) -> bool {
+    let line = head(line);
+    let behind_name = || {
+        let (name, rest) = line.split_once(": ")?;
+        said_of_place(rest).filter(|_| !name.contains(char::is_whitespace))
+    };
+    let said = said_of_place(line).or_else(behind_name);
+    said.is_some_and(|said| !said.is_empty() && !said.starts_with("note: "))
+}
+
+/// What stands behind `path.ext:12: ` or `path.ext:12:3: `.
+fn said_of_place(line: &str) -> Option<&str> {
+    let (path, rest) = line.split_once(':')?;
+    let (_, extension) = path.rsplit_once('.')?;
+    let is_file = (1..=EXTENSION_BYTES_MAX).contains(&extension.len())
+        && extension.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        && extension.contains(|c: char| c.is_ascii_alphabetic())
+        && !path.contains(char::is_whitespace);
+    let rest = number(rest).filter(|_| is_file)?;
+    number(rest).unwrap_or(rest).strip_prefix(' ')
 }
 
 /// What follows `12:`.

@@ -92,7 +92,7 @@ pub(super) const PROOFS: [(usize, &str); 3] = [(0, "\nE   "), (5, "\nFAILED "), 
 
 /// Errors before warnings; what the first bytes of a line tell before all. Then `tool: error: …`, codes in brackets, compilers,
 /// languages, test runners, logs, shells.
-pub(super) const SIGNS: [Sign; 22] = [
+pub(super) const SIGNS: [Sign; 28] = [
     error(
         Case::Exact,
         &["panic: ", "fatal error: ", "FAIL", "\nE   "],
@@ -110,7 +110,7 @@ pub(super) const SIGNS: [Sign; 22] = [
                 "exception",
                 "failure",
             ],
-            r"(?i)^(?u:[\s│|>])*(?:[^\s:]+: ){0,3}(?:fatal error|internal error|error|fatal|panic|critical|exception|failure)(?:\[[^\]]+\]|\([^)]+\))?(?-i: [A-Z0-9_-]{2,20})?(?:\s?:|\s*$)",
+            r"(?i)^(?u:[\s│|>])*(?:#[0-9]+ [0-9.]+ )?(?:[^\s:]+: ){0,3}(?:(?:php )?(?:(?:fatal|internal|parse|syntax|runtime|link|linker|compile|compiler|compilation|configuration) )?error|fatal|panic|critical|exception|failure)(?:\[[^\]]+\]|\([^)]+\))?(?-i: [A-Z0-9_-]{2,20})?(?:\s?:|\s*$)",
         ),
     ),
     error(
@@ -133,12 +133,14 @@ pub(super) const SIGNS: [Sign; 22] = [
                 "Interrupt",
                 "Exit:",
                 "Exit [",
+                "Error)",
+                "Exception)",
                 "Caused by",
                 "Uncaught",
                 "Unhandled",
                 "Traceback",
             ],
-            r"^\s*(?:[A-Za-z0-9_$.]+\.)?[A-Za-z0-9_$]*(?:Error|Exception|Interrupt|Exit)(?: \[[A-Z0-9_]+\])?:|^\s*(?:Caused by|Uncaught|Unhandled)\b|^Exception in thread|^Traceback \(most recent|^\s*Error\b",
+            r"^\s*(?:[A-Za-z0-9_$.]+\.)?[A-Za-z0-9_$]*(?:Error|Exception|Interrupt|Exit)(?: \[[A-Z0-9_]+\])?:|^\s*(?:Caused by|Uncaught|Unhandled)\b|^Exception in thread|^Traceback \(most recent|^\s*Error\b|:[0-9]+:in .*\([A-Za-z0-9_:]*(?:Error|Exception)\)$",
         ),
     ),
     error(
@@ -158,7 +160,7 @@ pub(super) const SIGNS: [Sign; 22] = [
             "SIGTRAP",
             "\"Action\":\"fail\"",
         ],
-        r#"\bpanicked at\b|\.\.\. FAILED$|(?:^|\s)FAILED(?:\s|$)|SIG(?:ABRT|SEGV|KILL|BUS|ILL|FPE|TERM|TRAP)\b|\(signal: [0-9]+|"Action":"fail""#,
+        r#"\bpanicked at\b|\.\.\. FAILED$|(?:^|\s)FAILED(?:\s|$)|^FAILED: |SIG(?:ABRT|SEGV|KILL|BUS|ILL|FPE|TERM|TRAP)\b|\(signal: [0-9]+|"Action":"fail""#,
     ),
     error(
         Case::Exact,
@@ -185,7 +187,7 @@ pub(super) const SIGNS: [Sign; 22] = [
             "stack overflow",
             "ut of memory",
         ],
-        r"^\S*make(?:\[[0-9]+\])?: \*\*\*|\*\*\* \[|Segmentation fault|core dumped|^Killed$|^Aborted|^Terminated$|stack overflow|[Oo]ut of memory",
+        r"^\S*make(?:\[[0-9]+\])?: \*\*\*|^\S+: \*{3,4} |\*\*\* \[|Segmentation fault|core dumped|^Killed$|^Aborted|^Terminated$|stack overflow|[Oo]ut of memory",
     ),
     error(
         Case::Exact,
@@ -195,20 +197,23 @@ pub(super) const SIGNS: [Sign; 22] = [
             "multiple definition of",
             "could not compile",
             "cannot find ",
+            "Undefined symbols for ",
+            "symbol(s) not found ",
         ],
-        r"undefined reference to|ld returned [0-9]+ exit|multiple definition of|could not compile|cannot find (?:-l|crate|module|symbol)",
+        r"^Undefined symbols for |symbol\(s\) not found |undefined reference to|ld returned [0-9]+ exit|multiple definition of|could not compile|cannot find (?:-l|crate|module|symbol)",
     ),
     error(
-        Case::Exact,
+        Case::Any,
         &[
             "not found",
-            "No such file or directory",
-            "Permission denied",
-            "Connection refused",
-            "imed out",
-            "Cannot find module",
+            "no such file or directory",
+            "permission denied",
+            "connection refused",
+            "timed out",
+            "cannot find module",
+            "could not resolve host",
         ],
-        r": (?:command )?not found$|No such file or directory|Permission denied|Connection refused|[Tt]imed out|Cannot find module",
+        r"(?i): (?:command |[0-9]{3} )?not found$|could not resolve host|no such file or directory|permission denied|connection refused|timed out|cannot find module",
     ),
     error(
         Case::Any,
@@ -251,8 +256,10 @@ pub(super) const SIGNS: [Sign; 22] = [
             "\nE: ",
             "Assertion ",
             "assertion failed",
+            " E: ",
+            "\ne: ",
         ],
-        r"^\s*! \[(?:remote )?rejected\]|^CONFLICT |^E: |\bAssertion .*failed|(?:^|\s)assertion failed",
+        r"^\s*! \[(?:remote )?rejected\]|^CONFLICT |^E: |^#[0-9]+ [0-9.]+ E: |^e: (?:file:|/|\S+\.kts?:)|\bAssertion .*failed|(?:^|\s)assertion failed",
     ),
     beside(
         Near::Numbers,
@@ -281,15 +288,106 @@ pub(super) const SIGNS: [Sign; 22] = [
         ],
         r"CrashLoopBackOff|ImagePullBackOff|ErrImagePull|OOMKilled|\bEvicted\b|ConfigError\b",
     ),
+    error(
+        Case::Any,
+        // What a system says, behind what could not be done.
+        &[
+            "not a directory",
+            "is a directory",
+            "directory not empty",
+            "file exists",
+            "no space left",
+            "read-only file system",
+            "operation not permitted",
+            "resource busy",
+            "text file busy",
+            "address already in use",
+            "argument list too long",
+            "broken pipe",
+            "connection reset",
+            "is unreachable",
+            "no route to host",
+            "input/output error",
+            "stale file handle",
+            "exec format error",
+            "quota exceeded",
+            "too many open files",
+            "cannot allocate memory",
+            "bad file descriptor",
+            "invalid argument",
+            "name or service not known",
+            "name resolution",
+            "i/o timeout",
+            "deadline exceeded",
+            "syntax error",
+        ],
+        concat!(
+            r"(?i): (?:not a directory|is a directory|directory not empty|file exists|no space left|read-only file system|operation not permitted",
+            r"|(?:device or )?resource busy|text file busy|address already in use|argument list too long|broken pipe|connection reset",
+            r"|(?:network|host) is unreachable|no route to host|input/output error|stale file handle|exec format error|(?:disk )?quota exceeded",
+            r"|too many open files|cannot allocate memory|bad file descriptor|invalid argument|name or service not known",
+            r"|temporary failure in name resolution|i/o timeout|(?:context )?deadline exceeded|syntax error)\b",
+        ),
+    ),
+    error(
+        Case::Any,
+        // What a program could not do. No warning says so in its name: `ing:`, `warn:`.
+        &[
+            "cannot ",
+            "can't ",
+            "failed to ",
+            "unable to ",
+            "could not ",
+            "failed asserting ",
+        ],
+        r"(?i)^(?:#[0-9]+ [0-9.]+ )?(?:(?:[^\s:]*(?:[^\s:gn]|[^\s:n]g|[^\s:r]n)|[gn]): ){0,3}(?:cannot|can't|failed to|unable to|could not|failed asserting) ",
+    ),
+    error(
+        Case::Any,
+        // Levels of logs in brackets, alone or behind the name of a module.
+        &[
+            "error]",
+            "emerg]",
+            "crit]",
+            "critical]",
+            "alert]",
+            "fatal]",
+            "[err]",
+            "[fail]",
+            "[failed]",
+        ],
+        r"(?i)\[(?:[a-z0-9_]+:)?(?:error|emerg|crit|critical|alert|fatal)\]|\[(?:err|fail|failed)\]",
+    ),
+    error(
+        Case::Exact,
+        // Kubernetes and others of its kind: `E0501 10:00:00.000000       1 controller.go:114] …`.
+        &[".go:"],
+        r"^[EF][0-9]{4} [0-9:.]+ +[0-9]+ \S+\.go:[0-9]+\]",
+    ),
+    error(
+        Case::Exact,
+        // But what is still to do, or was skipped.
+        &["not ok "],
+        r"^\s*not ok [^#]*(?:$|# ?(?:time=|[^TtSs\s]))",
+    ),
     warning(
-        &["warn", "deprecat", "\nW: "],
-        r"(?i)^(?u:[\s│|>])*(?:[^\s:]+: ){0,3}(?:warning|warn|deprecated|deprecation)(?:\[[^\]]+\])?(?-i: [A-Z0-9_-]{2,20})?\s?:|^(?-i:W: )",
+        &["warn", "deprecat", "\nW: ", "\nw: "],
+        r"(?i)^(?u:[\s│|>])*(?:[^\s:]+: ){0,3}(?:php )?(?:warning|warn|deprecated|deprecation)(?:\[[^\]]+\])?(?-i: [A-Z0-9_-]{2,20})?\s?:|^(?-i:W: )|^(?-i:w: )(?:file:|/)",
     ),
     warning(
         &["warn", "deprecat", "vulnerabilit"],
         concat!(
             r"(?i):[0-9]+(?::[0-9]+)?:? warning\b|\([0-9]+(?:,[0-9]+)?\): warning\b|^\s*[0-9]+:[0-9]+\s+warning\s",
             r"|(?:^|\s)npm warn\b|\b(?-i:WARN|WARNING)\b|\b(?-i:[A-Za-z]+Warning):|\bdeprecat|vulnerabilit",
+            r#"|(?:level|severity|lvl)"?\s?[=:]\s?"?warn|\[(?:[a-z0-9_]+:)?warn(?:ing)?\]"#,
         ),
     ),
+    Sign {
+        severity: Severity::Warning,
+        ..error(
+            Case::Exact,
+            &[".go:"],
+            r"^W[0-9]{4} [0-9:.]+ +[0-9]+ \S+\.go:[0-9]+\]",
+        )
+    },
 ];
