@@ -27,6 +27,21 @@ struct StripNoiseOptions {
     /// Lists that are noise with what stands above them.
     #[serde(default)]
     lists: Vec<ListOptions>,
+    /// Lines that are noise in some blocks only.
+    #[serde(default)]
+    blocks: Vec<BlockOptions>,
+}
+
+/// Lines that are noise between two others, which are none.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct BlockOptions {
+    /// A regular expression of the line above the block.
+    first: String,
+    /// A regular expression of the line below it.
+    last: String,
+    /// A regular expression of the noise in it.
+    noise: String,
 }
 
 /// A list that is noise.
@@ -42,6 +57,39 @@ struct ListOptions {
 struct StripNoise {
     noise: Automaton,
     lists: Vec<List>,
+    blocks: Vec<Block>,
+}
+
+struct Block {
+    first: Automaton,
+    last: Automaton,
+    noise: Automaton,
+}
+
+impl Block {
+    fn of(options: &BlockOptions) -> Result<Self, String> {
+        Ok(Self {
+            first: options::matcher(&options.first)?,
+            last: options::matcher(&options.last)?,
+            noise: options::matcher(&options.noise)?,
+        })
+    }
+
+    /// Adds the lines of each such block to `noise` that are.
+    fn find(&self, lines: &Lines<'_>, noise: &mut LineSet) {
+        let mut first = self.first.search();
+        let (mut last, mut inside) = (self.last.search(), self.noise.search());
+        let mut is_inside = false;
+        for (line_idx, line) in lines.iter().enumerate() {
+            if !is_inside {
+                is_inside = first.is_match(line);
+            } else if last.is_match(line) {
+                is_inside = false;
+            } else if is_noise(&mut inside, lines, line_idx, line) {
+                noise.insert(line_idx);
+            }
+        }
+    }
 }
 
 struct List {
@@ -72,13 +120,18 @@ impl List {
 }
 
 fn create(options: &str) -> Result<Box<dyn Strategy>, String> {
-    let StripNoiseOptions { patterns, lists } = options::read(options)?;
+    let StripNoiseOptions {
+        patterns,
+        lists,
+        blocks,
+    } = options::read(options)?;
     if patterns.is_empty() {
         return Err("`patterns` is empty".to_owned());
     }
     Ok(Box::new(StripNoise {
         noise: options::any_of(&patterns)?,
         lists: lists.iter().map(List::of).collect::<Result<_, _>>()?,
+        blocks: blocks.iter().map(Block::of).collect::<Result<_, _>>()?,
     }))
 }
 
@@ -88,6 +141,9 @@ impl Strategy for StripNoise {
         self.lists
             .iter()
             .for_each(|list| list.find(input.lines, &mut listed));
+        self.blocks
+            .iter()
+            .for_each(|block| block.find(input.lines, &mut listed));
         let lines = input.lines.iter().enumerate();
         let mut noise = self.noise.search();
         let (mut kept, mut has_noise) = (LineSet::default(), false);
