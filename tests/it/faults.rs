@@ -98,9 +98,7 @@ fn each_hint_about_a_folder_that_cannot_be_written_leads_on() {
     let product = Product::new();
     product.file("a.txt", "a");
     let ran = |settings: &[&str]| {
-        let set = settings
-            .iter()
-            .flat_map(|setting| ["--set", setting.as_str()]);
+        let set = settings.iter().flat_map(|setting| ["--set", *setting]);
         let args: Vec<&str> = set.chain(["call", "read", "path=a.txt"]).collect();
         let mut command = product.command(&args);
         // Nobody may make a folder there.
