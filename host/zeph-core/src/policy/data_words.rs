@@ -118,32 +118,36 @@ pub(super) fn masked(
 pub(super) fn masked_text(line: String, command: &SimpleCommand, masked: &SimpleCommand) -> String {
     let words = command.arguments.iter().zip(&masked.arguments);
     words.fold(line, |line, (word, masked)| {
-        let same = word.char_indices().zip(masked.chars());
-        let Some(((differs, _), _)) = same.clone().find(|((_, one), other)| one != other) else {
+        let mut same = word.char_indices().zip(masked.chars());
+        let Some(((differs, _), _)) = same.find(|((_, one), other)| one != other) else {
             return line;
         };
         // A quote may stand between an option and its value.
+        let glued = word.char_indices().nth(2).filter(|(at, _)| *at < differs);
         let start = match word[..differs].split_once('=') {
             Some((option, _)) if option.starts_with('-') => option.len() + 1,
-            None if word.starts_with('-') && differs > 2 => 2,
+            None if word.starts_with('-') => glued.map_or(0, |(at, _)| at),
             _ => 0,
         };
-        replaced_once(line, &word[start..], &masked[start..])
+        let is_apart = |c: Option<char>| c.is_none_or(|c| c != '-' && !c.is_alphanumeric());
+        let is_word = |at: &usize| {
+            let (before, rest) = line.split_at(*at);
+            let ends = is_apart(rest[word.len() - start..].chars().next());
+            ends && (start > 0 || is_apart(before.chars().next_back()))
+        };
+        let mut places = line.match_indices(&word[start..]).map(|(at, _)| at);
+        match places.find(is_word) {
+            Some(at) => {
+                let (before, rest) = line.split_at(at);
+                format!(
+                    "{before}{}{}",
+                    &masked[start..],
+                    &rest[word.len() - start..]
+                )
+            }
+            None => line,
+        }
     })
-}
-
-/// The text with `new` in the first place where `old` is a word.
-fn replaced_once(text: String, old: &str, new: &str) -> String {
-    let is_apart = |c: Option<char>| c.is_none_or(|c| c != '-' && !c.is_alphanumeric());
-    let is_word = |at: &usize| {
-        let (before, rest) = text.split_at(*at);
-        is_apart(before.chars().next_back()) && is_apart(rest[old.len()..].chars().next())
-    };
-    let mut places = text.match_indices(old).map(|(at, _)| at);
-    match places.find(is_word) {
-        Some(at) => format!("{}{new}{}", &text[..at], &text[at + old.len()..]),
-        None => text,
-    }
 }
 
 impl Texts {

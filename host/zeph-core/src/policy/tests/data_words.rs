@@ -101,6 +101,12 @@ fn data_of_one_command_excuses_no_other() {
             "| bash -s",
             "deny",
         ),
+        (
+            "git *--output*",
+            r#"git commit -m"é --output""#,
+            "-mé --output",
+            "allow",
+        ),
         // Spelt otherwise, it is not found.
         (deny, "git commit -m '| bash'' -s'", "| bash -s", "allow"),
         (
@@ -114,7 +120,7 @@ fn data_of_one_command_excuses_no_other() {
         let parsed = call.command.as_mut().unwrap();
         line.clone_into(&mut parsed.text);
         let git = parsed.commands.first_mut().unwrap();
-        git.arguments = match data.starts_with("--") {
+        git.arguments = match data.starts_with('-') {
             true => vec!["commit".to_owned(), data.to_owned()],
             false => vec!["commit".to_owned(), "-m".to_owned(), data.to_owned()],
         };
