@@ -65,7 +65,7 @@ fn the_words_of_what_a_runner_runs_are_no_commands() {
         ("npx --unheard-of jest -t at", 3),
         ("npm exec jest -- at", 3),
         ("uv --directory run run pytest -k at", 3),
-        ("bun run watch --unheard-of x", 3),
+        ("bun run watch --unheard-of x", 2),
         ("bun run test --watch -- --at", 2),
         ("pnpm add at", 1),
         ("pnpm lint -- at", 2),
