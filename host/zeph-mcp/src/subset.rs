@@ -1,10 +1,18 @@
 //! The tools a caller may use, as patterns over their names.
 
+use std::sync::Arc;
+
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
 /// The tools of a caller: all, or those whose plain or qualified name meets a pattern.
 #[derive(Debug, Clone, Default)]
-pub struct ToolSubset(Option<GlobSet>);
+pub struct ToolSubset(Option<Patterns>);
+
+#[derive(Debug, Clone)]
+struct Patterns {
+    texts: Arc<[String]>,
+    set: GlobSet,
+}
 
 impl ToolSubset {
     /// Every tool.
@@ -12,18 +20,30 @@ impl ToolSubset {
 
     /// No tool.
     pub fn none() -> Self {
-        Self(Some(GlobSet::empty()))
+        Self(Some(Patterns {
+            texts: Arc::default(),
+            set: GlobSet::empty(),
+        }))
     }
 
     /// The tools that meet one of `patterns` (`*`, `?`, `[a-z]`, `{a,b}`); none for no pattern.
     ///
     /// Errors: the pattern that is none, and why.
     pub fn new<'a>(patterns: impl IntoIterator<Item = &'a str>) -> Result<Self, globset::Error> {
-        let mut set = GlobSetBuilder::new();
+        let (mut set, mut texts) = (GlobSetBuilder::new(), Vec::new());
         for pattern in patterns {
             set.add(GlobBuilder::new(pattern).build()?);
+            texts.push(pattern.to_owned());
         }
-        Ok(Self(Some(set.build()?)))
+        Ok(Self(Some(Patterns {
+            texts: texts.into(),
+            set: set.build()?,
+        })))
+    }
+
+    /// The patterns; none where it has every tool. Subsets of the same patterns have the same tools.
+    pub fn patterns(&self) -> Option<Arc<[String]>> {
+        Some(Arc::clone(&self.0.as_ref()?.texts))
     }
 
     /// The tools of a token with these patterns; all where it has none. A pattern that cannot be read means no tool at all: nothing it was
@@ -37,7 +57,7 @@ impl ToolSubset {
 
     /// Whether a tool is in it. A pattern for `plugin__tool` holds however the tool is called, and so does one for the bare name.
     pub fn has(&self, name: &str, qualified_name: &str) -> bool {
-        let is_met = |set: &GlobSet| set.is_match(name) || set.is_match(qualified_name);
+        let is_met = |own: &Patterns| own.set.is_match(name) || own.set.is_match(qualified_name);
         self.0.as_ref().is_none_or(is_met)
     }
 }

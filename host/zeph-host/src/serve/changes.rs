@@ -43,6 +43,7 @@ fn looks_the_same(
     subset: &ToolSubset,
 ) -> bool {
     // Of a catalog that is searched, its client lists the same tools whatever is in it.
-    let of = |listed: &Arc<Listed>| exposed::tools(shared, listed, subset);
-    Arc::ptr_eq(before, now) || of(before) == of(now)
+    let look =
+        |listed: &Arc<Listed>| listed.look(subset, || exposed::tools(shared, listed, subset));
+    Arc::ptr_eq(before, now) || look(before) == look(now)
 }

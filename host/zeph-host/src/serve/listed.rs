@@ -1,5 +1,7 @@
 //! The tools as clients see them, made once for each state of the catalog.
 
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rmcp::model::Tool as McpTool;
@@ -17,6 +19,9 @@ use crate::builtin;
 use crate::host::Host;
 use crate::servers::OfferedTool;
 
+/// Most subsets whose look is kept. Beyond it, all are computed again.
+const LOOKS_MAX: usize = 1_024;
+
 /// The tools of one state of the catalog.
 #[derive(Debug)]
 pub(crate) struct Listed {
@@ -25,6 +30,8 @@ pub(crate) struct Listed {
     catalog: Option<Arc<Catalog>>,
     /// In the order of the exposed names, which no client and no start changes.
     tools: Vec<ListedTool>,
+    /// What the clients of a subset see, by its patterns, as a number that differs when that does.
+    looks: Mutex<HashMap<Option<Arc<[String]>>, u64>>,
 }
 
 /// A tool with its description for clients.
@@ -118,7 +125,26 @@ impl Listed {
             generation,
             catalog,
             tools,
+            looks: Mutex::default(),
         }
+    }
+
+    /// What the clients of `subset` see, as a number that differs when that does. `seen` is called once, however many ask at once.
+    pub(super) fn look(&self, subset: &ToolSubset, seen: impl FnOnce() -> Vec<McpTool>) -> u64 {
+        let mut looks = self.looks.lock().unwrap_or_else(PoisonError::into_inner);
+        let patterns = subset.patterns();
+        if let Some(look) = looks.get(&patterns) {
+            return *look;
+        }
+        if looks.len() >= LOOKS_MAX {
+            looks.clear();
+        }
+        let mut hasher = DefaultHasher::new();
+        // A tool that were no JSON could be listed for nobody.
+        serde_json::to_vec(&seen())
+            .unwrap_or_default()
+            .hash(&mut hasher);
+        *looks.entry(patterns).or_insert(hasher.finish())
     }
 
     /// Those that a caller sees, in order.
@@ -225,6 +251,7 @@ impl Lists {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
     use std::sync::Arc;
 
     use zeph_core::catalog::Catalog;
@@ -254,6 +281,36 @@ mod tests {
             assert_eq!(found.tool.name == reader.name, expect, "{exposed} {hides}");
         }
         assert_eq!(with_reader(of_server("other", false), None).len(), 1);
+    }
+
+    #[test]
+    fn what_a_subset_sees_is_computed_once() {
+        let list = || {
+            let catalog = Catalog::new(builtin::tools()).unwrap();
+            Listed::new(1, Arc::new(catalog), |_| false)
+        };
+        let (listed, again) = (list(), list());
+        let subset = |pattern| ToolSubset::new([pattern]).unwrap();
+        let n_computed = Cell::new(0);
+        let look = |listed: &Listed, subset: &ToolSubset| {
+            listed.look(subset, || {
+                n_computed.set(n_computed.get() + 1);
+                listed
+                    .of(subset)
+                    .map(|tool| tool.described.clone())
+                    .collect()
+            })
+        };
+        let all = look(&listed, &ToolSubset::ALL);
+        let reader = look(&listed, &subset(builtin::READ_OVERFLOW));
+        for _ in 0..100 {
+            assert_eq!(look(&listed, &ToolSubset::ALL), all);
+            assert_eq!(look(&listed, &subset(builtin::READ_OVERFLOW)), reader);
+        }
+        assert_eq!(n_computed.get(), 2);
+        assert_ne!(all, reader);
+        assert_eq!(look(&again, &ToolSubset::ALL), all);
+        assert_ne!(look(&again, &ToolSubset::none()), reader);
     }
 
     #[test]

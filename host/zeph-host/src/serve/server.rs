@@ -325,6 +325,11 @@ impl ServerHandler for Handler {
             .followers
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
+        // A client that says it again is told once of each change, as before.
+        while followers.try_join_next().is_some() {}
+        if !followers.is_empty() {
+            return;
+        }
         followers.spawn(async move {
             let tell = || async { context.peer.notify_tool_list_changed().await.is_ok() };
             changes::follow(&shared, &tools, &stop, tell).await;
