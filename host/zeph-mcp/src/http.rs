@@ -211,10 +211,8 @@ impl Endpoint {
         let closed = CancellationToken::new();
         let (shared, listener) = self.shared(factory, &closed);
         let connections = Arc::clone(&shared.connections);
-        let metrics = Arc::clone(&shared.metrics);
         let app = app(Arc::clone(&shared));
-        let serving =
-            connection::serve(listener, app, connections, &metrics, reader, closed.clone());
+        let serving = connection::serve(listener, app, connections, reader, closed.clone());
         let ending = async {
             stop.cancelled().await;
             shared.is_ending.store(true, Ordering::Relaxed);

@@ -69,7 +69,7 @@ impl Metrics {
         *self.counts().responses.entry(status).or_default() += 1;
     }
 
-    /// Counts a connection that found no place.
+    /// Counts a request whose connection found no place.
     pub(crate) fn connection_refused(&self) {
         self.counts().connections_refused += 1;
     }

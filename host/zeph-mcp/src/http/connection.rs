@@ -1,7 +1,8 @@
 //! Connections: taken, bounded, and ended.
 //!
-//! There is a bound on their number. At the bound, the connection that has been idle longest makes room for the next; where all are
-//! being used, the next is refused with a line that says so.
+//! There is a bound on their number. At the bound, the connection that has been idle longest makes room for the next. One whose request
+//! was refused, or not let in yet, is as good as idle: what anybody can have costs nobody a place. Where all that may be answered at one
+//! time are, the next request is refused with a line that says so; the places beyond are for requests of those who watch the server.
 
 use std::collections::HashMap;
 use std::io;
@@ -21,12 +22,13 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tower_service::Service as _;
 
-use super::lease::HeldBody;
 use super::writing::Writing;
-use crate::metrics::Metrics;
 
 /// Most connections at one time.
 pub(super) const CONNECTIONS_MAX: usize = 512;
+
+/// Most connections of which a request is being answered.
+const ANSWERED_MAX: usize = CONNECTIONS_MAX - 32;
 
 /// How long the headers of a request may take; an idle connection is kept this long.
 const HEADERS_MAX: Duration = Duration::from_secs(30);
@@ -47,11 +49,6 @@ const FIRST_REQUEST_MAX: Duration = Duration::from_millis(250);
 /// Most connections that are taken when the server ends.
 const LAST_CONNECTIONS_MAX: usize = 64;
 
-/// What a connection is told that finds no place.
-const NO_PLACE: &[u8] =
-    b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\nretry-after: 1\r\n\
-    content-type: text/plain\r\ncontent-length: 21\r\n\r\ntoo many connections\n";
-
 /// The open connections.
 #[derive(Debug, Default)]
 pub(super) struct Connections(Mutex<Open>);
@@ -64,19 +61,40 @@ struct Open {
 
 #[derive(Debug)]
 struct Place {
-    n_requests: usize,
+    /// Requests that were let in, and are being read.
+    n_let_in: usize,
+    /// Requests that are being answered.
+    n_answered: usize,
     idle_since: Instant,
     ended: CancellationToken,
 }
 
 /// The place of one connection, until it is dropped.
+#[derive(Debug)]
 struct Held {
     connections: Arc<Connections>,
     number: u64,
 }
 
-/// One request of a connection, until its answer is sent.
-struct InUse(Arc<Held>);
+/// One request of a connection, until its answer is sent. Nothing is held for it until it is let in.
+#[derive(Debug)]
+pub(super) struct InUse {
+    held: Arc<Held>,
+    standing: Mutex<Standing>,
+}
+
+/// How far a request has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    Unknown,
+    LetIn,
+    Answered,
+}
+
+/// More requests are being answered than there are places for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("too many connections")]
+pub(super) struct NoPlace;
 
 impl Connections {
     /// How many there are.
@@ -84,21 +102,21 @@ impl Connections {
         self.open().places.len()
     }
 
-    /// A place for another connection, and what ends it. None when all places are being used.
-    fn take(self: &Arc<Self>) -> Option<(Held, CancellationToken)> {
+    /// A place for another connection, and what ends it. There is always one that makes room: not all can be answered at one time.
+    fn take(self: &Arc<Self>) -> (Held, CancellationToken) {
         let mut open = self.open();
-        if open.places.len() >= CONNECTIONS_MAX {
-            let idle = open
-                .places
-                .iter()
-                .filter(|(_, place)| place.n_requests == 0);
-            let (&longest, place) = idle.min_by_key(|(_, place)| place.idle_since)?;
+        let is_full = open.places.len() >= CONNECTIONS_MAX;
+        let unanswered = open.places.iter().filter(|(_, one)| one.n_answered == 0);
+        let longest = unanswered.min_by_key(|(_, one)| (one.n_let_in > 0, one.idle_since));
+        if let Some(longest) = longest.map(|(number, _)| *number).filter(|_| is_full)
+            && let Some(place) = open.places.remove(&longest)
+        {
             place.ended.cancel();
-            open.places.remove(&longest);
         }
         let ended = CancellationToken::new();
         let place = Place {
-            n_requests: 0,
+            n_let_in: 0,
+            n_answered: 0,
             idle_since: Instant::now(),
             ended: ended.clone(),
         };
@@ -110,7 +128,7 @@ impl Connections {
             connections,
             number,
         };
-        Some((held, ended))
+        (held, ended)
     }
 
     fn open(&self) -> MutexGuard<'_, Open> {
@@ -119,24 +137,61 @@ impl Connections {
 }
 
 impl InUse {
-    /// None when the connection has just lost its place.
-    fn begin(held: &Arc<Held>) -> Option<Self> {
-        held.connections
-            .open()
-            .places
-            .get_mut(&held.number)?
-            .n_requests += 1;
-        Some(Self(Arc::clone(held)))
+    fn begin(held: &Arc<Held>) -> Self {
+        Self {
+            held: Arc::clone(held),
+            standing: Mutex::new(Standing::Unknown),
+        }
+    }
+
+    /// The request was let in: it gives way after those that were not.
+    pub(super) fn let_in(&self) {
+        let mut standing = self.standing();
+        let mut open = self.held.connections.open();
+        if let Some(place) = open.places.get_mut(&self.held.number) {
+            place.n_let_in += 1;
+            *standing = Standing::LetIn;
+        }
+    }
+
+    /// The request, which was let in, is answered from now on: it keeps its place until it ends.
+    ///
+    /// Errors: [`NoPlace`], also when the connection has just lost its own.
+    pub(super) fn answer(&self) -> Result<(), NoPlace> {
+        let mut standing = self.standing();
+        let mut open = self.held.connections.open();
+        let is_answered = |place: &&Place| place.n_answered > 0;
+        let n_answered = open.places.values().filter(is_answered).count();
+        let place = open.places.get_mut(&self.held.number).ok_or(NoPlace)?;
+        if n_answered >= ANSWERED_MAX && place.n_answered == 0 {
+            return Err(NoPlace);
+        }
+        if *standing == Standing::LetIn {
+            place.n_let_in -= 1;
+        }
+        place.n_answered += 1;
+        *standing = Standing::Answered;
+        Ok(())
+    }
+
+    fn standing(&self) -> MutexGuard<'_, Standing> {
+        self.standing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for InUse {
     fn drop(&mut self) {
-        let mut open = self.0.connections.open();
-        if let Some(place) = open.places.get_mut(&self.0.number) {
-            place.n_requests -= 1;
-            place.idle_since = Instant::now();
+        let standing = *self.standing();
+        let mut open = self.held.connections.open();
+        let Some(place) = open.places.get_mut(&self.held.number) else {
+            return;
+        };
+        match standing {
+            Standing::Unknown => return,
+            Standing::LetIn => place.n_let_in -= 1,
+            Standing::Answered => place.n_answered -= 1,
         }
+        place.idle_since = Instant::now();
     }
 }
 
@@ -151,7 +206,6 @@ pub(super) async fn serve(
     listener: TcpListener,
     app: Router,
     connections: Arc<Connections>,
-    metrics: &Metrics,
     reader_patience: Duration,
     stop: CancellationToken,
 ) {
@@ -174,18 +228,10 @@ pub(super) async fn serve(
         let Some(stream) = usable(accepted).await else {
             continue;
         };
-        match connections.take() {
-            Some((held, evicted)) => {
-                let app = app.clone();
-                let stream = Writing::new(stream, reader_patience);
-                tasks.spawn(run(stream, app, held, evicted, stop.child_token()));
-            }
-            None => {
-                metrics.connection_refused();
-                // Where this does not fit, the closed connection has to say it.
-                drop(stream.try_write(NO_PLACE));
-            }
-        }
+        let (held, evicted) = connections.take();
+        let app = app.clone();
+        let stream = Writing::new(stream, reader_patience);
+        tasks.spawn(run(stream, app, held, evicted, stop.child_token()));
     }
     drop(listener);
     let all = async { while tasks.join_next().await.is_some() {} };
@@ -223,14 +269,11 @@ async fn run(
     let has_asked = asked.clone();
     let service = hyper::service::service_fn(move |request: Request<Incoming>| {
         has_asked.cancel();
-        let in_use = InUse::begin(&held);
-        let mut app = app.clone();
-        async move {
-            let response = app.call(request.map(Body::new)).await?;
-            Ok::<_, std::convert::Infallible>(
-                response.map(|body| Body::new(HeldBody::new(body, in_use, None))),
-            )
-        }
+        let mut request = request.map(Body::new);
+        request
+            .extensions_mut()
+            .insert(Arc::new(InUse::begin(&held)));
+        app.clone().call(request)
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -260,40 +303,56 @@ async fn run(
 mod tests {
     use std::sync::Arc;
 
-    use super::{CONNECTIONS_MAX, Connections, InUse};
+    use super::{ANSWERED_MAX, CONNECTIONS_MAX, Connections, InUse, NoPlace};
 
     #[test]
     fn the_longest_idle_connection_makes_room() {
         let connections = Arc::new(Connections::default());
         let take = || {
-            connections
-                .take()
-                .map(|(held, ended)| (Arc::new(held), ended))
+            let (held, ended) = connections.take();
+            (Arc::new(held), ended)
         };
-        let places: Vec<_> = std::iter::from_fn(take).take(CONNECTIONS_MAX).collect();
+        let places: Vec<_> = (0..CONNECTIONS_MAX).map(|_| take()).collect();
         assert_eq!(connections.count(), CONNECTIONS_MAX);
-        // The first is being used, so the second makes room.
-        let in_use = InUse::begin(&places[0].0).expect("a place");
-        let next = take().expect("a place");
-        assert!(!places[0].1.is_cancelled() && places[1].1.is_cancelled());
-        assert!(InUse::begin(&places[1].0).is_none());
+        // The first is being answered, and the second was let in. The third was refused, so it makes room.
+        let requests: Vec<_> = places[..3]
+            .iter()
+            .map(|place| InUse::begin(&place.0))
+            .collect();
+        requests[0].let_in();
+        assert_eq!(requests[0].answer(), Ok(()));
+        requests[1].let_in();
+        let next = take();
+        let is_ended = |n: usize| places[n].1.is_cancelled();
+        assert!(!is_ended(0) && !is_ended(1) && is_ended(2) && !is_ended(3));
+        requests[2].let_in();
+        assert_eq!(requests[2].answer(), Err(NoPlace));
         assert_eq!(connections.count(), CONNECTIONS_MAX);
-        drop((in_use, next));
+        drop((requests, next));
         // When the one without a place goes, no other loses its own.
         let n_before = connections.count();
-        drop(places.into_iter().nth(1));
+        drop(places.into_iter().nth(2));
         assert!(connections.count() < n_before);
     }
 
     #[test]
-    fn nobody_makes_room_who_is_being_answered() {
+    fn nobody_makes_room_who_is_being_answered_and_some_places_are_for_others() {
         let connections = Arc::new(Connections::default());
-        let mut answered = Vec::new();
-        while let Some((held, _)) = connections.take() {
-            answered.extend(InUse::begin(&Arc::new(held)));
+        let (mut answered, mut others) = (Vec::new(), Vec::new());
+        for n in 0..CONNECTIONS_MAX + 100 {
+            let (held, ended) = connections.take();
+            let request = InUse::begin(&Arc::new(held));
+            request.let_in();
+            match request.answer() {
+                Ok(()) => answered.push((request, ended)),
+                Err(NoPlace) => others.push(request),
+            }
+            assert_eq!(answered.len(), ANSWERED_MAX.min(n + 1));
         }
-        assert_eq!(answered.len(), CONNECTIONS_MAX);
+        assert!(answered.iter().all(|(_, ended)| !ended.is_cancelled()));
+        assert_eq!(connections.count(), CONNECTIONS_MAX);
+        // One that goes makes room for a request that is there already.
         answered.pop();
-        assert!(connections.take().is_some());
+        assert_eq!(others.last().map(InUse::answer), Some(Ok(())));
     }
 }

@@ -11,6 +11,10 @@ use tokio::sync::Notify;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 use super::access::Credential;
+use super::session::Requester;
+
+/// Most streams of one caller that stay open.
+const STREAMS_OF_CALLER_MAX: usize = 128;
 
 /// What a request in progress is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,10 +40,16 @@ struct Held {
 
 #[derive(Debug)]
 struct Entry {
+    caller_id: Option<String>,
     credential: Credential,
     progress: Progress,
     ended: CancellationToken,
 }
+
+/// A caller has as many streams as one may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("too many streams are open; end one, or wait")]
+pub(super) struct TooManyStreams;
 
 /// One request in progress, until it is dropped.
 #[derive(Debug)]
@@ -51,22 +61,37 @@ pub(super) struct Lease {
 
 impl Leases {
     /// Begins a request.
-    pub(super) fn begin(self: &Arc<Self>, credential: Credential, progress: Progress) -> Lease {
+    ///
+    /// Errors: [`TooManyStreams`].
+    pub(super) fn begin(
+        self: &Arc<Self>,
+        requester: &Requester,
+        progress: Progress,
+    ) -> Result<Lease, TooManyStreams> {
         let ended = CancellationToken::new();
         let entry = Entry {
-            credential,
+            caller_id: requester.caller_id.clone(),
+            credential: requester.credential,
             progress,
             ended: ended.clone(),
         };
         let mut held = self.held();
+        let is_like_it = |other: &&Entry| {
+            other.progress == Progress::Stream && other.caller_id == entry.caller_id
+        };
+        if progress == Progress::Stream
+            && held.entries.values().filter(is_like_it).count() >= STREAMS_OF_CALLER_MAX
+        {
+            return Err(TooManyStreams);
+        }
         let number = held.next;
         held.next += 1;
         held.entries.insert(number, entry);
-        Lease {
+        Ok(Lease {
             leases: Arc::clone(self),
             number,
             ended,
-        }
+        })
     }
 
     /// Ends the requests for which `is_over` holds.
@@ -154,5 +179,33 @@ impl<G: Unpin> http_body::Body for HeldBody<G> {
 
     fn size_hint(&self) -> SizeHint {
         self.body.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::{Leases, Progress, STREAMS_OF_CALLER_MAX, TooManyStreams};
+    use crate::http::access::Credential;
+    use crate::http::session::Requester;
+
+    #[test]
+    fn the_streams_of_a_caller_are_bounded_and_its_calls_are_not() {
+        let leases = Arc::new(Leases::default());
+        let begin = |name: &str, progress| {
+            let requester = Requester {
+                caller_id: Some(name.to_owned()),
+                credential: Credential::None,
+            };
+            leases.begin(&requester, progress)
+        };
+        let streams = (0..STREAMS_OF_CALLER_MAX).map(|_| begin("ann", Progress::Stream));
+        let mut held: Vec<_> = streams.map(|lease| lease.expect("a stream")).collect();
+        let refused = begin("ann", Progress::Stream).map(drop);
+        assert_eq!(refused, Err(TooManyStreams));
+        assert!(begin("ann", Progress::Call).is_ok() && begin("bob", Progress::Stream).is_ok());
+        held.pop();
+        assert!(begin("ann", Progress::Stream).is_ok());
     }
 }

@@ -41,7 +41,7 @@ pub(super) enum BadBody {
     TooSlow,
     #[error("the request ended before it was complete")]
     Broken,
-    #[error("the server has no room for the request now, because large requests of others take it")]
+    #[error("the server has no room for the request now, because other large requests take it")]
     NoRoom,
 }
 

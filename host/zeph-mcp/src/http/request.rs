@@ -16,8 +16,8 @@ use tokio::time::timeout;
 
 use super::access::{Access, Admitted, Denied};
 use super::address::{AllowedNames, ForeignName};
-use super::connection::Connections;
-use super::lease::{HeldBody, Leases, Progress};
+use super::connection::{Connections, InUse};
+use super::lease::{HeldBody, Lease, Leases, Progress};
 use super::message::{self, BadMessage, BodyLimits, MessageKind, error_response};
 use super::room::{BodyPlace, BodyRoom};
 use super::session::{REQUESTER, Requester, Sessions};
@@ -86,9 +86,11 @@ pub(super) async fn check_names(
 }
 
 /// `/mcp`
-pub(super) async fn mcp(State(shared): State<Arc<Shared>>, request: Request) -> Response {
+pub(super) async fn mcp(State(shared): State<Arc<Shared>>, mut request: Request) -> Response {
+    // Taken out: a session keeps what comes with its requests.
+    let in_use = request.extensions_mut().remove::<Arc<InUse>>();
     match shared.access.admit(request.headers()).await {
-        Ok(admitted) => shared.answer(request, admitted).await,
+        Ok(admitted) => shared.answer(request, (admitted, in_use)).await,
         Err(denied) => {
             let response = shared.denied(request.headers(), &denied);
             refused(request, response).await
@@ -155,7 +157,14 @@ impl Shared {
         self.is_ending.load(Ordering::Relaxed)
     }
 
-    async fn answer(&self, mut request: Request, admitted: Admitted) -> Response {
+    async fn answer(
+        &self,
+        mut request: Request,
+        (admitted, in_use): (Admitted, Option<Arc<InUse>>),
+    ) -> Response {
+        if let Some(in_use) = &in_use {
+            in_use.let_in();
+        }
         let requester = Requester {
             caller_id: admitted.caller.id.clone(),
             credential: admitted.credential,
@@ -176,16 +185,43 @@ impl Shared {
                 let problem = "Not Found: Session not found";
                 Err(Box::new((StatusCode::NOT_FOUND, problem).into_response()))
             }
+            Method::DELETE => Ok((request, Progress::Call, None)),
             _ => Ok((request, Progress::Stream, None)),
         };
-        match checked {
-            Ok((request, progress, place)) => {
-                let response = self.serve(request, progress, admitted, requester).await;
-                // What came of the body is there until it is answered.
-                response.map(|body| Body::new(HeldBody::new(body, place, None)))
+        let begun = checked.and_then(|(request, progress, place)| {
+            let lease = self.begin(in_use.as_deref(), &requester, progress)?;
+            Ok((request, (progress, lease), place))
+        });
+        match begun {
+            Ok((request, begun, place)) => {
+                let response = self.serve(request, begun, admitted, requester).await;
+                // What came of the body is there until it is answered, and the connection as long as that takes.
+                response.map(|body| Body::new(HeldBody::new(body, (place, in_use), None)))
             }
             Err(refusal) => *refusal,
         }
+    }
+
+    /// Begins to answer a request, if there is room for it.
+    fn begin(
+        &self,
+        in_use: Option<&InUse>,
+        requester: &Requester,
+        progress: Progress,
+    ) -> Result<Lease, Refusal> {
+        let refuse = |status, problem: &str| {
+            let mut response = error_response(status, &Value::Null, UNAVAILABLE, problem);
+            let retry = HeaderValue::from_static(RETRY_SECS);
+            response.headers_mut().insert(RETRY_AFTER, retry);
+            Box::new(response)
+        };
+        if let Some(Err(no_place)) = in_use.map(InUse::answer) {
+            self.metrics.connection_refused();
+            let status = StatusCode::SERVICE_UNAVAILABLE;
+            return Err(refuse(status, &no_place.to_string()));
+        }
+        let lease = self.leases.begin(requester, progress);
+        lease.map_err(|full| refuse(StatusCode::TOO_MANY_REQUESTS, &full.to_string()))
     }
 
     /// The answer to a request of a session that another replica has: the client begins anew.
@@ -209,7 +245,7 @@ impl Shared {
         if !message::is_json(&parts.headers) {
             return Ok((Request::from_parts(parts, body), Progress::Call, None));
         }
-        let mut place = self.room.place();
+        let mut place = self.room.place(requester.caller_id.as_deref());
         let body = message::read(&parts.headers, body, &self.body, &mut place).await;
         let body = body.map_err(|bad| Box::new(bad.response()))?;
         let kind = message::kind(&body).map_err(|bad| Box::new(bad.response()))?;
@@ -255,11 +291,10 @@ impl Shared {
     async fn serve(
         &self,
         mut request: Request,
-        progress: Progress,
+        (progress, lease): (Progress, Lease),
         admitted: Admitted,
         requester: Requester,
     ) -> Response {
-        let lease = self.leases.begin(admitted.credential, progress);
         let is_json = message::is_json(request.headers());
         request.extensions_mut().insert(admitted.caller);
         let answer = REQUESTER.scope(requester, (self.mcp)(request));

@@ -1,10 +1,14 @@
-//! The room for the bodies of all requests together: what one request may have, many could have at once.
+//! The room for the bodies of all requests together: what one request may have, many could have at once. No caller has more than a part
+//! of it.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Bodies of the largest size that there is room for.
 const LARGEST_BODIES: usize = 16;
+
+/// Of those, the ones of one caller.
+const LARGEST_BODIES_OF_CALLER: usize = 4;
 
 /// Bytes of each body that are not counted: ordinary messages find room whatever others send.
 const FREE_BYTES: usize = 64 << 10;
@@ -12,13 +16,22 @@ const FREE_BYTES: usize = 64 << 10;
 /// What is left for the bodies of all requests.
 #[derive(Debug)]
 pub(super) struct BodyRoom {
-    bytes_left: AtomicUsize,
+    bytes_max: usize,
+    taken: Mutex<Taken>,
+}
+
+#[derive(Debug, Default)]
+struct Taken {
+    n_bytes: usize,
+    /// The bytes of each caller that has any.
+    of: HashMap<Option<String>, usize>,
 }
 
 /// The part of one body, until it is dropped.
 #[derive(Debug)]
 pub(super) struct BodyPlace {
     room: Arc<BodyRoom>,
+    caller_id: Option<String>,
     n_bytes: usize,
     n_taken: usize,
 }
@@ -27,17 +40,23 @@ impl BodyRoom {
     /// Room for bodies of which each has at most `bytes_max`.
     pub(super) fn new(bytes_max: usize) -> Self {
         Self {
-            bytes_left: AtomicUsize::new(bytes_max.saturating_mul(LARGEST_BODIES)),
+            bytes_max,
+            taken: Mutex::default(),
         }
     }
 
     /// The place of a body that is empty yet.
-    pub(super) fn place(self: &Arc<Self>) -> BodyPlace {
+    pub(super) fn place(self: &Arc<Self>, caller_id: Option<&str>) -> BodyPlace {
         BodyPlace {
             room: Arc::clone(self),
+            caller_id: caller_id.map(str::to_owned),
             n_bytes: 0,
             n_taken: 0,
         }
+    }
+
+    fn taken(&self) -> MutexGuard<'_, Taken> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -46,23 +65,35 @@ impl BodyPlace {
     pub(super) fn grow(&mut self, n_bytes: usize) -> bool {
         self.n_bytes += n_bytes;
         let n_more = self.n_bytes.saturating_sub(FREE_BYTES) - self.n_taken;
-        let left = &self.room.bytes_left;
-        let take = |left: usize| left.checked_sub(n_more);
-        let is_taken = left
-            .fetch_update(Ordering::AcqRel, Ordering::Acquire, take)
-            .is_ok();
-        if is_taken {
+        if n_more == 0 {
+            return true;
+        }
+        let most = |n_bodies: usize| self.room.bytes_max.saturating_mul(n_bodies);
+        let mut taken = self.room.taken();
+        let own = taken.of.get(&self.caller_id).copied().unwrap_or_default();
+        let has_room = taken.n_bytes + n_more <= most(LARGEST_BODIES)
+            && own + n_more <= most(LARGEST_BODIES_OF_CALLER);
+        if has_room {
+            taken.n_bytes += n_more;
+            taken.of.insert(self.caller_id.clone(), own + n_more);
             self.n_taken += n_more;
         }
-        is_taken
+        has_room
     }
 }
 
 impl Drop for BodyPlace {
     fn drop(&mut self) {
-        self.room
-            .bytes_left
-            .fetch_add(self.n_taken, Ordering::AcqRel);
+        if self.n_taken == 0 {
+            return;
+        }
+        let mut taken = self.room.taken();
+        taken.n_bytes -= self.n_taken;
+        let own = taken.of.remove(&self.caller_id).unwrap_or_default();
+        let rest = own.saturating_sub(self.n_taken);
+        if rest > 0 {
+            taken.of.insert(self.caller_id.clone(), rest);
+        }
     }
 }
 
@@ -70,22 +101,32 @@ impl Drop for BodyPlace {
 mod tests {
     use std::sync::Arc;
 
-    use super::{BodyRoom, FREE_BYTES, LARGEST_BODIES};
+    use super::{BodyRoom, FREE_BYTES, LARGEST_BODIES, LARGEST_BODIES_OF_CALLER};
 
     #[test]
     fn large_bodies_find_room_until_it_is_taken_and_small_ones_always() {
         let bytes_max = 1 << 20;
         let room = Arc::new(BodyRoom::new(bytes_max));
-        let mut large: Vec<_> = (0..LARGEST_BODIES).map(|_| room.place()).collect();
-        for place in &mut large {
-            assert!(place.grow(bytes_max / 2) && place.grow(bytes_max / 2 + FREE_BYTES));
+        let mut large = Vec::new();
+        // Each caller has its part, and all together the whole.
+        for name in ["ann", "bob", "eve", "joe"] {
+            for _ in 0..LARGEST_BODIES_OF_CALLER {
+                let mut place = room.place(Some(name));
+                assert!(place.grow(bytes_max / 2) && place.grow(bytes_max / 2 + FREE_BYTES));
+                large.push(place);
+            }
+            let mut small = room.place(Some(name));
+            assert!(small.grow(FREE_BYTES) && !small.grow(1));
         }
-        let mut small = room.place();
-        assert!(small.grow(FREE_BYTES));
-        assert!(!small.grow(1));
+        assert_eq!(large.len(), LARGEST_BODIES);
+        let mut small = room.place(None);
+        assert!(small.grow(FREE_BYTES) && !small.grow(1));
         large.pop();
         assert!(small.grow(bytes_max / 2));
         drop((large, small));
-        assert!(room.place().grow(LARGEST_BODIES * bytes_max));
+        let whole = LARGEST_BODIES_OF_CALLER * bytes_max;
+        assert!(room.place(Some("ann")).grow(whole));
+        assert!(!room.place(Some("ann")).grow(whole + FREE_BYTES + 1));
+        assert!(room.taken().of.is_empty());
     }
 }
