@@ -2,7 +2,7 @@
 //!
 //! In reading order: `address` (where it listens, and under which names), `connection` and `writing` (bounded, ended), `request` (one request from its
 //! headers to the end of its answer), `access` (who is behind it), `oauth` (access tokens of others), `message` and `room` (its body), `lease` (what
-//! ends it early) and `session` (those of the older protocol revisions). The protocol itself is the business of `rmcp`.
+//! ends it early), `session` and `replay` (those of the older protocol revisions). The protocol itself is the business of `rmcp`.
 
 mod access;
 mod address;
@@ -10,6 +10,7 @@ mod connection;
 mod lease;
 mod message;
 mod oauth;
+mod replay;
 mod request;
 mod room;
 mod session;

@@ -1,12 +1,13 @@
 //! Sessions of the protocol's older revisions: whose they are, and when they end.
 //!
 //! A session belongs to the caller that opened it; for every other it does not exist. One that nobody uses ends after a while, and so do the
-//! calls of a client that vanished: a stream that breaks may be resumed for some seconds, then its call is cancelled.
+//! calls of a client that vanished: a stream that breaks may be resumed for some seconds, then its call is cancelled. What a call says
+//! meanwhile is kept for as long, and so is an answer that was sent: nobody knows whether it arrived.
 
 use std::collections::{HashMap, HashSet};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use futures_core::Stream;
@@ -15,10 +16,14 @@ use rmcp::model::{
     ErrorData, RequestId, ServerJsonRpcMessage,
 };
 use rmcp::transport::streamable_http_server::SessionManager;
-use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::streamable_http_server::session::local::{LocalSessionManager, SessionError};
 use rmcp::transport::streamable_http_server::session::{ServerSseMessage, SessionId};
 
+use tokio::runtime::Handle;
+use tokio::task::JoinSet;
+
 use super::access::{Credential, StillValid};
+use super::replay::{Events, Reader, Replay, Unread, is_answer, stream_of};
 
 /// How long a session without an open stream is kept.
 const IDLE_MAX: Duration = Duration::from_secs(1_800);
@@ -28,6 +33,12 @@ const SESSIONS_OF_CALLER_MAX: usize = 64;
 
 /// Most sessions of all callers.
 const SESSIONS_MAX: usize = 2_048;
+
+/// Most answers of a session that are kept after they were sent.
+const ANSWERS_MAX: usize = 8;
+
+/// Most requests of a session that are remembered when they can be resumed no longer.
+const OVER_MAX: usize = 64;
 
 /// What parts the name of a replica from the rest of a session's ID.
 const SEPARATOR: char = '.';
@@ -59,7 +70,11 @@ pub(super) struct Sessions {
 }
 
 #[derive(Debug, Default)]
-struct Records(Mutex<HashMap<SessionId, Record>>);
+struct Records {
+    of: Mutex<HashMap<SessionId, Record>>,
+    /// Keep what broken streams have to say.
+    drains: Mutex<JoinSet<()>>,
+}
 
 #[derive(Debug)]
 struct Record {
@@ -68,16 +83,31 @@ struct Record {
     n_streams: usize,
     /// Requests without an answer.
     open: HashSet<RequestId>,
-    /// Calls whose streams broke.
-    broken: Vec<Broken>,
+    /// The requests that can be resumed, and those that could be: the oldest first.
+    calls: Vec<Call>,
+    next_call: u64,
+    /// The stream of what belongs to no request.
+    standalone: Option<Arc<Replay>>,
 }
 
 #[derive(Debug)]
-struct Broken {
-    /// What the ids of its events end with; none before the first event.
-    stream: Option<String>,
+struct Call {
+    number: u64,
     request: RequestId,
-    since: Instant,
+    replay: Arc<Replay>,
+    state: CallState,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum CallState {
+    /// A client reads its stream.
+    Read,
+    /// Its stream broke before its answer was sent.
+    Broken(Instant),
+    /// Its answer was sent.
+    Answered(Instant),
+    /// Its client came back too late, or not at all.
+    Over,
 }
 
 /// No further session can be opened.
@@ -212,29 +242,40 @@ impl Sessions {
     }
 
     /// The stream of a call, or of what a session has to say.
-    fn watched(
-        &self,
-        id: &SessionId,
-        stream: Events,
-        call: Option<(Option<String>, RequestId)>,
-    ) -> SessionStream {
+    fn watched(&self, id: &SessionId, source: Source) -> SessionStream {
         if let Some(record) = self.records.locked().get_mut(id) {
             record.n_streams += 1;
             record.used = Instant::now();
         }
-        let (stream_id, request) = match call {
-            Some((stream_id, request)) => (stream_id, Some(request)),
-            None => (None, None),
-        };
         SessionStream {
-            inner: stream,
+            source,
             records: Arc::clone(&self.records),
             session: id.clone(),
-            stream_id,
-            request,
+        }
+    }
+
+    /// What belongs to no request, after the event with the id `after`. The newest stream has it: a client that opens another has lost the
+    /// one before it, whatever this side knows of that.
+    async fn standalone(&self, id: &SessionId, after: Option<&str>) -> Result<Reader, OwnError> {
+        let own_id = self.own_id(id);
+        loop {
+            // The protocol's own sessions give what there is to the one that is there.
+            self.records.end_standalone(id);
+            let events: Events = match after {
+                Some(after) => Box::pin(self.local.resume(&own_id, after.to_owned()).await?),
+                None => Box::pin(self.local.create_standalone_stream(&own_id).await?),
+            };
+            let replay = Replay::new(events);
+            let reader = replay.read(None);
+            // Where two were opened at once, the first may have kept the place.
+            if self.records.put_standalone(id, replay) {
+                return Ok(reader);
+            }
         }
     }
 }
+
+type OwnError = <LocalSessionManager as SessionManager>::Error;
 
 impl SessionManager for Sessions {
     type Error = <LocalSessionManager as SessionManager>::Error;
@@ -251,7 +292,9 @@ impl SessionManager for Sessions {
             used: Instant::now(),
             n_streams: 0,
             open: HashSet::new(),
-            broken: Vec::new(),
+            calls: Vec::new(),
+            next_call: 0,
+            standalone: None,
         };
         self.records.locked().insert(id.clone(), record);
         Ok((id, transport))
@@ -281,22 +324,26 @@ impl SessionManager for Sessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
-        let request = match &message {
-            ClientJsonRpcMessage::Request(request) => Some(request.id.clone()),
-            _ => None,
+        let own_id = self.own_id(id);
+        let ClientJsonRpcMessage::Request(request) = &message else {
+            self.local.accept_message(&own_id, message).await?;
+            return Ok(self.watched(id, Source::Error(None)));
         };
-        if let Some(request) = &request
-            && !self.records.open(id, request)
-        {
-            let refusal: Events = Box::pin(Refusal(Some(in_progress(request.clone()))));
-            return Ok(self.watched(id, refusal, None));
+        let request = request.id.clone();
+        if !self.records.open(id, &request) {
+            return Ok(self.watched(id, Source::error(in_progress(request))));
         }
-        let stream = self.local.create_stream(&self.own_id(id), message).await;
-        if let (Err(_), Some(request)) = (&stream, &request) {
-            self.records.free(id, request);
-        }
-        let stream: Events = Box::pin(stream?);
-        Ok(self.watched(id, stream, request.map(|request| (None, request))))
+        let events: Events = match self.local.create_stream(&own_id, message).await {
+            Ok(events) => Box::pin(events),
+            Err(error) => {
+                self.records.free(id, &request);
+                return Err(error);
+            }
+        };
+        let replay = Replay::new(events);
+        let reader = replay.read(None);
+        let number = self.records.add_call(id, request, replay);
+        Ok(self.watched(id, Source::Call { reader, number }))
     }
 
     async fn accept_message(
@@ -311,9 +358,8 @@ impl SessionManager for Sessions {
         &self,
         id: &SessionId,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
-        let own_id = self.own_id(id);
-        let stream: Events = Box::pin(self.local.create_standalone_stream(&own_id).await?);
-        Ok(self.watched(id, stream, None))
+        let reader = self.standalone(id, None).await?;
+        Ok(self.watched(id, Source::Standalone(reader)))
     }
 
     async fn resume(
@@ -321,10 +367,15 @@ impl SessionManager for Sessions {
         id: &SessionId,
         last_event_id: String,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
-        let call = self.records.take_broken(id, &last_event_id);
-        let own_id = self.own_id(id);
-        let stream: Events = Box::pin(self.local.resume(&own_id, last_event_id).await?);
-        Ok(self.watched(id, stream, call))
+        let source = match stream_of(&last_event_id) {
+            Some(stream) => self.records.resume(id, stream, &last_event_id),
+            None => {
+                let reader = self.standalone(id, Some(&last_event_id)).await?;
+                Some(Source::Standalone(reader))
+            }
+        };
+        let source = source.ok_or(SessionError::InvalidEventId)?;
+        Ok(self.watched(id, source))
     }
 }
 
@@ -344,14 +395,16 @@ fn in_progress(id: RequestId) -> ServerSseMessage {
     ServerSseMessage::from_message(ServerJsonRpcMessage::error(error, Some(id)))
 }
 
-/// The stream that an event belongs to: `INDEX/STREAM`.
-fn stream_of(event_id: &str) -> Option<&str> {
-    event_id.split_once('/').map(|(_, stream)| stream)
+/// The answer to a request whose client came back too late: without one it would come back for ever.
+fn too_late(id: RequestId) -> ServerSseMessage {
+    let message = "the stream of the request was resumed too late: its answer is not kept any longer; what ran until then is done";
+    let error = ErrorData::internal_error(message, None);
+    ServerSseMessage::from_message(ServerJsonRpcMessage::error(error, Some(id)))
 }
 
 impl Records {
     fn locked(&self) -> MutexGuard<'_, HashMap<SessionId, Record>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.of.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Notes a request; false when one of its id has no answer yet.
@@ -369,97 +422,212 @@ impl Records {
         }
     }
 
-    /// The call whose stream is resumed after this event, which is broken no longer.
-    fn take_broken(&self, id: &SessionId, event_id: &str) -> Option<(Option<String>, RequestId)> {
-        let stream = stream_of(event_id)?;
+    /// Adds the stream of a request; gives back its number.
+    fn add_call(&self, session: &SessionId, request: RequestId, replay: Arc<Replay>) -> u64 {
         let mut records = self.locked();
-        let broken = &mut records.get_mut(id)?.broken;
-        let is_it = |call: &Broken| call.stream.as_deref() == Some(stream);
-        let call = broken.swap_remove(broken.iter().position(is_it)?);
-        Some((call.stream, call.request))
+        let Some(record) = records.get_mut(session) else {
+            return 0;
+        };
+        let number = record.next_call;
+        record.next_call += 1;
+        record.calls.push(Call {
+            number,
+            request,
+            replay,
+            state: CallState::Read,
+        });
+        number
     }
 
-    /// The calls whose streams broke too long ago.
+    /// What a request has to say after this event; none where no request has such events.
+    fn resume(&self, session: &SessionId, stream: &str, event_id: &str) -> Option<Source> {
+        let mut records = self.locked();
+        let calls = &mut records.get_mut(session)?.calls;
+        let call = calls.iter_mut().find(|call| call.replay.is(stream))?;
+        call.state = match call.state {
+            CallState::Over => return Some(Source::error(too_late(call.request.clone()))),
+            CallState::Answered(_) => CallState::Answered(Instant::now()),
+            CallState::Read | CallState::Broken(_) => CallState::Read,
+        };
+        Some(Source::Call {
+            reader: call.replay.read(Some(event_id)),
+            number: call.number,
+        })
+    }
+
+    /// The answer of a request was sent.
+    fn answered(&self, session: &SessionId, number: u64) {
+        let mut records = self.locked();
+        let Some(record) = records.get_mut(session) else {
+            return;
+        };
+        let Some(call) = record.calls.iter_mut().find(|call| call.number == number) else {
+            return;
+        };
+        // Another request may have the id since its answer was sent first.
+        if !matches!(call.state, CallState::Answered(_)) {
+            record.open.remove(&call.request);
+        }
+        call.state = CallState::Answered(Instant::now());
+        record.forget_oldest();
+    }
+
+    /// The stream of a request has ended; without an answer when it was cancelled.
+    fn ended(&self, session: &SessionId, number: u64) {
+        let mut records = self.locked();
+        let Some(record) = records.get_mut(session) else {
+            return;
+        };
+        let is_it = |call: &Call| call.number == number && call.state == CallState::Read;
+        if let Some(at) = record.calls.iter().position(is_it) {
+            let call = record.calls.remove(at);
+            record.open.remove(&call.request);
+        }
+    }
+
+    /// Ends the stream of what belongs to no request.
+    fn end_standalone(&self, session: &SessionId) {
+        if let Some(record) = self.locked().get_mut(session)
+            && let Some(replay) = record.standalone.take()
+        {
+            replay.end();
+        }
+    }
+
+    /// Makes this the stream of what belongs to no request; false when there is another one.
+    fn put_standalone(&self, session: &SessionId, replay: Arc<Replay>) -> bool {
+        let mut records = self.locked();
+        // A session that has just ended ends the stream by itself.
+        let Some(record) = records.get_mut(session) else {
+            return true;
+        };
+        let is_free = !record.standalone.as_ref().is_some_and(|one| one.is_open());
+        if is_free {
+            record.standalone = Some(replay);
+        }
+        is_free
+    }
+
+    /// The calls whose streams broke too long ago, and that have no answer.
     fn take_lost(&self, now: Instant, resume_max: Duration) -> Vec<(SessionId, RequestId)> {
         let mut lost = Vec::new();
+        let is_late = |since: Instant| now.duration_since(since) > resume_max;
         for (id, record) in self.locked().iter_mut() {
-            record.broken.retain(|call| {
-                let is_lost = now.duration_since(call.since) > resume_max;
-                if is_lost {
-                    record.open.remove(&call.request);
-                    lost.push((id.clone(), call.request.clone()));
+            for call in &mut record.calls {
+                match call.state {
+                    CallState::Broken(since) if is_late(since) => {
+                        record.open.remove(&call.request);
+                        if !call.replay.has_answer() {
+                            lost.push((id.clone(), call.request.clone()));
+                        }
+                    }
+                    CallState::Answered(since) if is_late(since) => {}
+                    _ => continue,
                 }
-                !is_lost
-            });
+                call.is_over();
+            }
+            record.forget_oldest();
         }
         lost
+    }
+
+    /// Keeps what a stream has to say that nobody reads.
+    fn drain(&self, unread: Unread) {
+        // Without a runtime there is nobody left who could resume it.
+        if Handle::try_current().is_err() {
+            return;
+        }
+        let mut drains = self.drains.lock().unwrap_or_else(PoisonError::into_inner);
+        while drains.try_join_next().is_some() {}
+        drains.spawn(unread.drain());
     }
 }
 
 impl Record {
     fn is_idle(&self) -> bool {
-        self.n_streams == 0 && self.broken.is_empty()
+        let is_broken = |call: &Call| matches!(call.state, CallState::Broken(_));
+        self.n_streams == 0 && !self.calls.iter().any(is_broken)
+    }
+
+    /// Keeps no more answers, and no more of what is over, than there is room for.
+    fn forget_oldest(&mut self) {
+        let is_answered = |call: &&mut Call| matches!(call.state, CallState::Answered(_));
+        let n_answered = self.calls.iter_mut().filter(is_answered).count();
+        let oldest = self.calls.iter_mut().filter(is_answered);
+        oldest
+            .take(n_answered.saturating_sub(ANSWERS_MAX))
+            .for_each(Call::is_over);
+        let is_over = |call: &Call| call.state == CallState::Over;
+        let n_over = self.calls.iter().filter(|call| is_over(call)).count();
+        let mut n_forgotten = n_over.saturating_sub(OVER_MAX);
+        self.calls.retain(|call| {
+            let is_kept = !is_over(call) || n_forgotten == 0;
+            n_forgotten -= usize::from(!is_kept);
+            is_kept
+        });
     }
 }
 
-/// What a session has to say.
-type Events = Pin<Box<dyn Stream<Item = ServerSseMessage> + Send + Sync>>;
-
-/// One event, and the end.
-struct Refusal(Option<ServerSseMessage>);
-
-impl Stream for Refusal {
-    type Item = ServerSseMessage;
-
-    fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<ServerSseMessage>> {
-        Poll::Ready(self.0.take())
+impl Call {
+    /// It can be resumed no longer.
+    fn is_over(&mut self) {
+        self.replay.end();
+        self.state = CallState::Over;
     }
 }
 
 /// A stream of a session, which knows whether it ended or broke.
 struct SessionStream {
-    inner: Events,
+    source: Source,
     records: Arc<Records>,
     session: SessionId,
-    stream_id: Option<String>,
-    /// The call that is not answered yet.
-    request: Option<RequestId>,
 }
 
-impl SessionStream {
-    fn note(&mut self, event: &ServerSseMessage) {
-        if self.stream_id.is_none() {
-            let stream = event.event_id.as_deref().and_then(stream_of);
-            self.stream_id = stream.map(str::to_owned);
-        }
-        let is_answer = matches!(
-            event.message.as_deref(),
-            Some(ServerJsonRpcMessage::Response(_) | ServerJsonRpcMessage::Error(_))
-        );
-        if is_answer {
-            self.answered();
-        }
-    }
+enum Source {
+    /// The request with this number.
+    Call { reader: Reader, number: u64 },
+    /// What belongs to no request.
+    Standalone(Reader),
+    /// One event, and the end.
+    Error(Option<ServerSseMessage>),
+}
 
-    /// The request needs no answer any more.
-    fn answered(&mut self) {
-        if let Some(request) = self.request.take() {
-            self.records.free(&self.session, &request);
-        }
+impl Source {
+    fn error(event: ServerSseMessage) -> Self {
+        Self::Error(Some(event))
     }
+}
+
+/// An event that belongs to no request, under the next number: the event that opens such a stream has the number of the first.
+fn renumbered(mut event: ServerSseMessage) -> ServerSseMessage {
+    let number = event.event_id.as_deref().and_then(|id| id.parse().ok());
+    if let Some(number) = number.and_then(|number: u64| number.checked_add(1)) {
+        event.event_id = Some(number.to_string());
+    }
+    event
 }
 
 impl Stream for SessionStream {
     type Item = ServerSseMessage;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let polled = self.inner.as_mut().poll_next(context);
-        match &polled {
-            Poll::Ready(Some(event)) => self.note(event),
-            Poll::Ready(None) => self.answered(),
-            Poll::Pending => {}
+        let own = &mut *self;
+        match &mut own.source {
+            Source::Error(event) => Poll::Ready(event.take()),
+            Source::Standalone(reader) => {
+                let event = ready!(Pin::new(reader).poll_next(context));
+                Poll::Ready(event.map(renumbered))
+            }
+            Source::Call { reader, number } => {
+                let event = ready!(Pin::new(&mut *reader).poll_next(context));
+                match &event {
+                    Some(event) if is_answer(event) => own.records.answered(&own.session, *number),
+                    None if reader.is_newest() => own.records.ended(&own.session, *number),
+                    _ => {}
+                }
+                Poll::Ready(event)
+            }
         }
-        polled
     }
 }
 
@@ -471,12 +639,26 @@ impl Drop for SessionStream {
         };
         record.n_streams = record.n_streams.saturating_sub(1);
         record.used = Instant::now();
-        if let Some(request) = self.request.take() {
-            record.broken.push(Broken {
-                stream: self.stream_id.take(),
-                request,
-                since: Instant::now(),
-            });
+        let (reader, number) = match &self.source {
+            Source::Call { reader, number } => (reader, *number),
+            Source::Standalone(reader) => return reader.end(),
+            Source::Error(_) => return,
+        };
+        if !reader.is_newest() {
+            return;
+        }
+        let unread = reader.leave();
+        let Some(call) = record.calls.iter_mut().find(|call| call.number == number) else {
+            return;
+        };
+        call.state = match call.state {
+            CallState::Read => CallState::Broken(Instant::now()),
+            CallState::Answered(_) => CallState::Answered(Instant::now()),
+            state => state,
+        };
+        drop(records);
+        if let Some(unread) = unread {
+            self.records.drain(unread);
         }
     }
 }

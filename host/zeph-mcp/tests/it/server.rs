@@ -45,6 +45,7 @@ pub(crate) struct Tokens(Arc<Mutex<Vec<KnownToken>>>);
 #[derive(Clone)]
 pub(crate) struct Probe {
     pub(crate) running: watch::Sender<usize>,
+    pub(crate) ended: watch::Sender<usize>,
     pub(crate) cancelled: watch::Sender<usize>,
     pub(crate) released: Arc<Semaphore>,
 }
@@ -150,6 +151,7 @@ impl Probe {
     fn new() -> Self {
         Self {
             running: watch::Sender::new(0),
+            ended: watch::Sender::new(0),
             cancelled: watch::Sender::new(0),
             released: Arc::new(Semaphore::new(0)),
         }
@@ -160,6 +162,13 @@ impl Probe {
         let mut running = self.running.subscribe();
         let reached = running.wait_for(|running| *running >= n);
         timeout(PATIENCE, reached).await.expect("it runs").unwrap();
+    }
+
+    /// Waits until this many calls of `wait` have ended.
+    pub(crate) async fn ends(&self, n: usize) {
+        let mut ended = self.ended.subscribe();
+        let reached = ended.wait_for(|ended| *ended >= n);
+        timeout(PATIENCE, reached).await.expect("it ends").unwrap();
     }
 
     /// Waits until this many calls of `wait` were cancelled.
@@ -206,12 +215,17 @@ impl ServerHandler for Handler {
             "rate" => caller.rate.map_or("none".to_owned(), |rate| {
                 format!("{} of {}", rate.per_minute, rate.token.hex())
             }),
+            "tell" => {
+                context.peer.notify_tool_list_changed().await.unwrap();
+                "told".to_owned()
+            }
             _ => {
                 self.0.running.send_modify(|running| *running += 1);
                 tokio::select! {
                     permit = self.0.released.acquire() => permit.unwrap().forget(),
                     () = context.ct.cancelled() => self.0.cancelled.send_modify(|n| *n += 1),
                 }
+                self.0.ended.send_modify(|ended| *ended += 1);
                 "waited".to_owned()
             }
         };

@@ -110,10 +110,8 @@ async fn a_client_that_vanishes_cancels_its_call() {
     );
 }
 
-#[tokio::test]
-async fn a_broken_stream_can_be_resumed() {
-    let served = Served::start().await;
-    let session = open_session(served.address, "").await;
+/// Begins a call of `wait`; gives back its connection and the id of its first event.
+async fn begin_call(served: &Served, session: &str) -> (Wire, String) {
     let body = message(2, "tools/call", &json!({ "name": "wait", "arguments": {} }));
     let mut wire = Wire::open(served.address).await;
     wire.send(format!(
@@ -124,16 +122,106 @@ async fn a_broken_stream_can_be_resumed() {
     let read = wire.read_until("id: ").await;
     let read = read + &wire.read_until("\n").await;
     let (_, id) = read.split_once("id: ").unwrap();
-    let id = id.lines().next().unwrap().to_owned();
+    (wire, id.lines().next().unwrap().to_owned())
+}
+
+async fn resume(served: &Served, session: &str, event: &str) -> Wire {
+    let mut wire = Wire::open(served.address).await;
+    wire.send(format!("{GET}{session}last-event-id: {event}\r\n\r\n"))
+        .await;
+    wire
+}
+
+/// When a client resumes the stream of its call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Resumes {
+    BeforeTheAnswer,
+    AfterTheAnswer,
+    /// Before the server knows that the stream broke.
+    BeforeTheBreak,
+    /// The answer was sent, and may not have arrived.
+    WithoutABreak,
+}
+
+#[tokio::test]
+async fn a_broken_stream_can_be_resumed() {
+    use Resumes::{AfterTheAnswer, BeforeTheAnswer, BeforeTheBreak, WithoutABreak};
+    let served = Served::start().await;
+    let session = open_session(served.address, "").await;
+    let cases = [
+        BeforeTheAnswer,
+        AfterTheAnswer,
+        BeforeTheBreak,
+        WithoutABreak,
+    ];
+    for (idx, when) in cases.into_iter().enumerate() {
+        let (mut wire, id) = begin_call(&served, &session).await;
+        served.probe.runs(idx + 1).await;
+        if when == WithoutABreak {
+            served.probe.released.add_permits(1);
+            wire.read_until("waited").await;
+        }
+        let held = (when == BeforeTheBreak).then_some(wire);
+        if when == AfterTheAnswer {
+            served.probe.released.add_permits(1);
+            served.probe.ends(idx + 1).await;
+        }
+        let mut resumed = resume(&served, &session, &id).await;
+        let head = resumed.read_until("200 OK").await;
+        if matches!(when, BeforeTheAnswer | BeforeTheBreak) {
+            served.probe.released.add_permits(1);
+        }
+        if !head.contains("waited") {
+            resumed.read_until("waited").await;
+        }
+        drop(held);
+    }
+    assert_eq!(*served.probe.cancelled.borrow(), 0);
+}
+
+#[tokio::test]
+async fn a_call_that_is_resumed_too_late_is_answered_with_an_error() {
+    let served = Served::start_with(|options| options.patience.resume = Duration::ZERO).await;
+    let session = open_session(served.address, "").await;
+    let (wire, id) = begin_call(&served, &session).await;
     served.probe.runs(1).await;
     drop(wire);
-    let mut wire = Wire::open(served.address).await;
-    wire.send(format!("{GET}{session}last-event-id: {id}\r\n\r\n"))
-        .await;
-    wire.read_until("200 OK").await;
-    served.probe.released.add_permits(1);
-    wire.read_until("waited").await;
-    assert_eq!(*served.probe.cancelled.borrow(), 0);
+    served.probe.is_cancelled(1).await;
+    for _ in 0..2 {
+        let reply = resume(&served, &session, &id)
+            .await
+            .read_until("too late")
+            .await;
+        assert!(reply.contains("\"id\":2"), "{reply}");
+    }
+}
+
+#[tokio::test]
+async fn the_newest_stream_of_a_session_ends_the_one_before() {
+    let served = Served::start().await;
+    let session = open_session(served.address, "").await;
+    let mut streams = Vec::new();
+    for _ in 0..3 {
+        let mut wire = Wire::open(served.address).await;
+        wire.send(format!("{GET}{session}\r\n")).await;
+        wire.read_until("id: 0").await;
+        streams.push(wire);
+    }
+    let body = message(3, "tools/call", &json!({ "name": "tell", "arguments": {} }));
+    let reply = request(served.address, &format!("{POST}{session}"), &body).await;
+    assert!(reply.body.contains("told"), "{reply:?}");
+    let told = streams[2].read_until("list_changed").await;
+    assert!(told.contains("id: 1"), "{told}");
+    for before in &mut streams[..2] {
+        let rest = before.read_until("0\r\n\r\n").await;
+        assert!(!rest.contains("list_changed"), "{rest}");
+    }
+    // What was read does not come again.
+    let mut again = resume(&served, &session, "1").await;
+    again.read_until("200 OK").await;
+    request(served.address, &format!("{POST}{session}"), &body).await;
+    let told = again.read_until("list_changed").await;
+    assert!(told.contains("id: 2") && !told.contains("id: 1"), "{told}");
 }
 
 #[tokio::test]
