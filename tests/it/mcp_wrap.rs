@@ -1,5 +1,7 @@
 //! `zeph-host wrap`: a native MCP server, served as if it were started directly, in the sandbox and under the rules.
 
+mod questions;
+
 use std::fs;
 
 use serde_json::{Value, json};
@@ -172,36 +174,6 @@ fn no_answer_of_a_server_hides_words() {
         !read["contents"][0]["text"].to_string().contains(&hidden),
         "{read}"
     );
-}
-
-#[test]
-fn progress_questions_and_cancellation_pass() {
-    let product = product();
-    let mut client = wrapped(&product, &[], &json!({"elicitation": {}}));
-    let params = json!({"name": "count", "arguments": {"to": 3}, "_meta": {"progressToken": "p"}});
-    let id = client.begin("tools/call", params);
-    let told = client.told("notifications/progress");
-    assert_eq!(
-        (&told["params"]["progressToken"], &told["params"]["total"]),
-        (&json!("p"), &json!(3.0)),
-        "{told}"
-    );
-    result(client.answer(id));
-
-    let id = client.begin_call("ask", json!({}));
-    let asked = client.told("elicitation/create");
-    assert_eq!(asked["params"]["message"], "What is your name?", "{asked}");
-    client.reply(
-        &asked["id"],
-        json!({"action": "accept", "content": {"name": "Ada"}}),
-    );
-    let done = result(client.answer(id));
-    assert!(text(&done).contains("Ada"), "{done}");
-
-    let id = client.begin_call("wait", json!({}));
-    client.notify("notifications/cancelled", json!({"requestId": id}));
-    // The server goes on with the next one.
-    assert_eq!(text(&client.call("echo", json!({"text": "next"}))), "next");
 }
 
 #[test]

@@ -41,6 +41,8 @@ def tool(name, description, properties=None, **more):
     return {"name": name, "description": description, "inputSchema": schema, **more}
 
 
+QUESTION = {"message": "What is your name?",
+            "requestedSchema": {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}}
 TEXT = {"text": {"type": "string", "description": "What to say"}}
 
 
@@ -54,6 +56,8 @@ def tools():
         tool("variable", "Reads a variable", {"name": {"type": "string"}}),
         tool("count", "Counts, and tells how far it is", {"to": {"type": "integer"}}),
         tool("ask", "Asks the user"),
+        tool("leave", "Asks the user, and goes on without an answer"),
+        tool("withdraw", "Asks the user, and does not want to know any more"),
         tool("log", "Logs something", TEXT),
         tool("wait", "Waits until it is cancelled"),
         tool("long", "Prints much", {"lines": {"type": "integer"}}),
@@ -95,10 +99,14 @@ def call(request, params):
                        {"progressToken": token, "progress": step, "total": given["to"], "message": f"step {step}"})
         return content("counted")
     if name == "ask":
-        question = {"message": "What is your name?",
-                    "requestedSchema": {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}}
-        answer = ask("elicitation/create", question)
-        return content(json.dumps(answer, sort_keys=True))
+        return content(json.dumps(ask("elicitation/create", QUESTION), sort_keys=True))
+    if name in ("leave", "withdraw"):
+        send({"id": name, "method": "elicitation/create", "params": QUESTION})
+        serve_one()
+        if name == "withdraw":
+            notify("notifications/cancelled", {"requestId": name})
+            serve_one()
+        return content("went on")
     if name == "log":
         notify("notifications/message", {"level": "error", "logger": "native", "data": given["text"]})
         return content("logged")
@@ -173,22 +181,27 @@ def answer(request, method, params):
     raise LookupError(f"unknown method {method}")
 
 
+def serve_one():
+    """Answers the next request."""
+    message = receive()
+    while "id" not in message or "method" not in message:
+        message = receive()
+    try:
+        result = answer(message["id"], message["method"], message.get("params") or {})
+    except LookupError as error:
+        send({"id": message["id"], "error": {"code": -32601, "message": str(error)}})
+        return
+    if result is not None:
+        send({"id": message["id"], "result": result})
+
+
 def main():
     if VARIANT == "needs":
         path = sys.argv[2]
         with open(path, encoding="utf-8"):
             pass
     while True:
-        message = receive()
-        if "id" not in message or "method" not in message:
-            continue
-        try:
-            result = answer(message["id"], message["method"], message.get("params") or {})
-        except LookupError as error:
-            send({"id": message["id"], "error": {"code": -32601, "message": str(error)}})
-            continue
-        if result is not None:
-            send({"id": message["id"], "result": result})
+        serve_one()
 
 
 main()

@@ -106,7 +106,8 @@ impl Client {
         let answered = tokio::select! {
             answered = sent.await_response() => answered,
             () = stop.cancelled() => {
-                let withdrawn = CancelledNotificationParam::new(Some(id), Some("the call was cancelled".to_owned()));
+                let reason = "nobody waits for the answer any more".to_owned();
+                let withdrawn = CancelledNotificationParam::new(Some(id), Some(reason));
                 // A client that is gone has taken the form along.
                 drop(peer.notify_cancelled(withdrawn).await);
                 return None;

@@ -9,6 +9,7 @@ use rmcp::model::{
     LoggingMessageNotificationParam, ProgressNotificationParam, ProgressToken, RequestId,
     ServerJsonRpcMessage, ServerNotification,
 };
+use tokio_util::sync::CancellationToken;
 use zeph_core::text::plain_line;
 
 use super::ProgressSink;
@@ -49,13 +50,20 @@ pub(super) struct Desk {
 
 #[derive(Default)]
 struct Open {
-    /// Requests of the host, with their tokens of progress.
-    asked: HashMap<RequestId, Option<ProgressToken>>,
+    /// Requests of the host.
+    asked: HashMap<RequestId, HostRequest>,
     sinks: HashMap<ProgressToken, ProgressSink>,
     given_up: VecDeque<RequestId>,
-    /// Requests of the server.
-    questions: HashSet<RequestId>,
+    /// Requests of the server, with the work of the host that each may be for.
+    questions: HashMap<RequestId, Vec<CancellationToken>>,
     subscribed: HashSet<String>,
+}
+
+/// A request of the host.
+struct HostRequest {
+    progress: Option<ProgressToken>,
+    /// Cancelled at its end; none for one that a server has nothing to ask about.
+    over: Option<CancellationToken>,
 }
 
 impl fmt::Debug for Desk {
@@ -93,6 +101,17 @@ impl Desk {
         !self.open().questions.is_empty()
     }
 
+    /// Waits until all that the request `id` of the server may be for is over; for ever when it came while nothing was open.
+    pub(super) async fn nobody_waits(&self, id: &RequestId) {
+        let work = self.open().questions.get(id).cloned().unwrap_or_default();
+        if work.is_empty() {
+            return std::future::pending().await;
+        }
+        for over in work {
+            over.cancelled().await;
+        }
+    }
+
     /// Notes what the host sends.
     pub(super) fn sent(&self, message: &mut ClientJsonRpcMessage) {
         let mut open = self.open();
@@ -109,7 +128,11 @@ impl Desk {
                 if let (Some(token), Some(route)) = (&token, route) {
                     open.sinks.insert(token.clone(), route.0);
                 }
-                open.asked.insert(request.id.clone(), token);
+                let asked = HostRequest {
+                    progress: token,
+                    over: is_work(&request.request).then(CancellationToken::new),
+                };
+                open.asked.insert(request.id.clone(), asked);
             }
             ClientJsonRpcMessage::Notification(notification) => {
                 if let ClientNotification::CancelledNotification(cancelled) =
@@ -146,12 +169,15 @@ impl Desk {
                         "the server has more than {QUESTIONS_MAX} requests to the host open"
                     ));
                 }
-                if !open.questions.insert(request.id.clone()) {
+                let work = open.asked.values().filter_map(|asked| asked.over.clone());
+                let work: Vec<CancellationToken> = work.collect();
+                if open.questions.contains_key(&request.id) {
                     drop(open);
                     self.complaints
                         .add("the server sent two requests with one id");
                     return Verdict::Done;
                 }
+                open.questions.insert(request.id.clone(), work);
                 Verdict::Pass(Box::new(message))
             }
             ServerJsonRpcMessage::Notification(_) => self.notification(message),
@@ -245,11 +271,16 @@ impl Desk {
 impl Open {
     /// Whether the request was open; it no longer is.
     fn close(&mut self, id: &RequestId) -> bool {
-        let token = self.asked.remove(id);
-        if let Some(Some(token)) = &token {
+        let Some(HostRequest { progress, over }) = self.asked.remove(id) else {
+            return false;
+        };
+        if let Some(token) = &progress {
             self.sinks.remove(token);
         }
-        token.is_some()
+        if let Some(over) = over {
+            over.cancel();
+        }
+        true
     }
 
     fn give_up(&mut self, id: RequestId) {
@@ -258,6 +289,16 @@ impl Open {
         }
         self.given_up.push_back(id);
     }
+}
+
+/// Whether a server may ask its user something for this request.
+fn is_work(request: &ClientRequest) -> bool {
+    matches!(
+        request,
+        ClientRequest::CallToolRequest(_)
+            | ClientRequest::GetPromptRequest(_)
+            | ClientRequest::ReadResourceRequest(_)
+    )
 }
 
 /// The id as the host wrote it: some servers turn numbers into texts.
@@ -276,3 +317,6 @@ fn with_id(mut message: ServerJsonRpcMessage, id: RequestId) -> ServerJsonRpcMes
     }
     message
 }
+
+#[cfg(test)]
+mod tests;

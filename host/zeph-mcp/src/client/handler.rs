@@ -12,6 +12,7 @@ use rmcp::service::RequestContext;
 use rmcp::{ClientHandler, RoleClient};
 
 use super::complaint::Complaints;
+use super::desk::Desk;
 use super::ending::Ending;
 use super::listener::ServerListener;
 use super::{QuestionKinds, question};
@@ -20,6 +21,7 @@ use super::{QuestionKinds, question};
 pub(super) struct Handler {
     pub(super) listener: Arc<dyn ServerListener>,
     pub(super) complaints: Complaints,
+    pub(super) desk: Desk,
     pub(super) ending: Ending,
     pub(super) questions: QuestionKinds,
     pub(super) version: String,
@@ -70,6 +72,7 @@ impl ClientHandler for Handler {
         tokio::select! {
             answer = self.listener.elicit(question) => Ok(answer),
             () = context.ct.cancelled() => Err(gone()),
+            () = self.desk.nobody_waits(&context.id) => Err(gone()),
             _reason = self.ending.wait() => Err(gone()),
         }
     }

@@ -69,7 +69,8 @@ pub trait ServerListener: Debug + Send + Sync + 'static {
     }
 
     /// The server asks the user. Called only when [`Offers::elicitation`](super::Offers) is given, with a question of these kinds. While it
-    /// is open, the limit of time of the calls stands still; the future is dropped when the call or the connection ends.
+    /// is open, the limit of time of the calls stands still; the future is dropped when the server withdraws the question, when every call
+    /// that was open when it came is over, and when the connection ends.
     fn elicit(&self, _question: ElicitRequestParams) -> Pending<'_, ElicitResult> {
         Box::pin(std::future::ready(ElicitResult::new(
             ElicitationAction::Decline,

@@ -115,6 +115,7 @@ async fn handshake<L: Link + 'static>(
     let handler = Handler {
         listener: Arc::clone(&common.listener),
         complaints: common.complaints.clone(),
+        desk: common.desk.clone(),
         ending: common.ending.clone(),
         questions: common.questions,
         version: options.version.clone(),

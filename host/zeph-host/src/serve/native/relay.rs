@@ -17,7 +17,7 @@ use rmcp::model::{
     LoggingMessageNotificationParam, ResourceUpdatedNotificationParam,
 };
 use rmcp::service::{Peer, RequestContext, RoleServer};
-use tokio::sync::{broadcast, mpsc, watch};
+use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use zeph_core::redact::Redactor;
@@ -102,7 +102,7 @@ impl Relay {
         let Some(mut waiting) = lock(&self.waiting).take() else {
             return;
         };
-        lock(&self.passing).spawn(async move {
+        self.pass_on(async move {
             while let Some(notice) = waiting.recv().await {
                 if pass(&peer, notice).await.is_err() {
                     return;
@@ -157,9 +157,27 @@ impl Relay {
             );
             return None;
         }
-        client
-            .put(self.clean_question(question), self.patience, &self.closing)
-            .await
+        self.put(client, self.clean_question(question)).await
+    }
+
+    /// Puts `question` to the user of `client`. When this future is dropped, the client is told to take the form away.
+    async fn put(&self, client: Client, question: ElicitRequestParams) -> Option<ElicitResult> {
+        let (stop, patience) = (self.closing.child_token(), self.patience);
+        let _withdrawn = stop.clone().drop_guard();
+        let (answer, answered) = oneshot::channel();
+        self.pass_on(async move {
+            let given = client.put(question, patience, &stop).await;
+            // The server may not want to know any more.
+            drop(answer.send(given));
+        });
+        answered.await.ok()?
+    }
+
+    /// Has `work` go on beside what asked for it, for as long as there is a relay.
+    fn pass_on(&self, work: impl Future<Output = ()> + Send + 'static) {
+        let mut passing = lock(&self.passing);
+        while passing.try_join_next().is_some() {}
+        passing.spawn(work);
     }
 
     /// Without known secrets: those of the server are not for the user, and others are none of its business.
