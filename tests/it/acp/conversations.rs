@@ -1,6 +1,7 @@
 //! Sessions: stored ones, several at once, cancelled ones, and clients that leave.
 
 use std::fs;
+use std::path::Path;
 
 use serde_json::{Value, json};
 
@@ -219,6 +220,37 @@ fn a_client_that_dies_leaves_nothing_running() {
     client.die();
     assert_eq!(client.ended(), Some(0));
     assert!(!runs(&mark));
+}
+
+#[test]
+fn a_session_that_cannot_be_loaded_stays_what_it_is() {
+    let mark = format!("1001.{}", std::process::id());
+    let command = json!({"command": format!("sleep {mark}"), "background": true});
+    let words = ["It runs.", "It still does.", "Now it does not."].map(says);
+    let model = Model::new([calls("bash", command)].into_iter().chain(words));
+    let product = product(&model);
+    product.file("broken/.zeph/config.toml", "x = [\n");
+    let mut client = Client::start(&product, &["--allow", "bash"], plain());
+    let session = client.session(&product.work);
+    let place = |cwd: &Path| json!({"sessionId": session, "cwd": cwd, "mcpServers": []});
+    client.prompt(&session, "go", |_, request| panic!("{request}"));
+    while !runs(&mark) {
+        std::thread::yield_now();
+    }
+    let broken = place(&product.work.join("broken"));
+    for method in ["session/load", "session/resume"] {
+        let refused = client.ask(method, broken.clone()).unwrap_err();
+        assert_eq!(refused["code"], -32602, "{refused}");
+        assert!(runs(&mark), "{method}");
+    }
+    let stop = client.prompt(&session, "and?", |_, request| panic!("{request}"));
+    assert_eq!(stop, "end_turn");
+    // One that can be loaded takes its place.
+    client.ask("session/load", place(&product.work)).unwrap();
+    assert!(!runs(&mark));
+    let stop = client.prompt(&session, "and?", |_, request| panic!("{request}"));
+    assert_eq!(stop, "end_turn");
+    assert!(client.text().ends_with("Now it does not."));
 }
 
 /// Whether a process has this argument.

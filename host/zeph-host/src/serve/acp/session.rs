@@ -55,6 +55,8 @@ struct SessionState {
     /// None while a turn has it.
     agent: Option<Box<HostAgent>>,
     turn: Option<RunningTurn>,
+    /// Turns that have begun, with those of the sessions that this one replaced.
+    n_turns: u64,
     /// The provider that the next turn uses, and the name of the one that was chosen last.
     next: Option<Arc<dyn Provider>>,
     provider: String,
@@ -89,12 +91,12 @@ pub(super) enum Busy {
 }
 
 impl AcpSession {
-    /// A session of `agent` at `directory`.
+    /// A session of `agent` at `directory`; `n_turns` is how many the client has had of it before.
     pub(super) fn new(
         (connection, client): (Connection, Client),
         (host, shared): (Host, SharedHost),
         directory: PathBuf,
-        agent: HostAgent,
+        (agent, n_turns): (HostAgent, u64),
     ) -> Arc<Self> {
         let session = agent.host().session().clone();
         let provider = agent.provider().origin().provider.clone();
@@ -114,6 +116,7 @@ impl AcpSession {
         let mut state = this.state();
         state.agent = Some(Box::new(agent));
         state.provider = provider;
+        state.n_turns = n_turns;
         drop(state);
         this
     }
@@ -184,6 +187,7 @@ impl AcpSession {
             agent.use_provider(provider);
         }
         let cancel = CancellationToken::new();
+        state.n_turns += 1;
         state.turn = Some(RunningTurn {
             request: request.clone(),
             cancel: cancel.clone(),
@@ -204,6 +208,20 @@ impl AcpSession {
     /// Whether a turn runs.
     pub(super) fn is_busy(&self) -> bool {
         self.state().turn.is_some()
+    }
+
+    /// How many turns have begun.
+    pub(super) fn n_turns(&self) -> u64 {
+        self.state().n_turns
+    }
+
+    /// Takes no more prompts, as `other` is the session now; unless a turn runs, or one ran since `other` was read from the store.
+    pub(super) fn give_way(&self, other: &Self) -> bool {
+        let n_known = other.n_turns();
+        let mut state = self.state();
+        let gives_way = state.turn.is_none() && state.n_turns == n_known;
+        state.is_closed |= gives_way;
+        gives_way
     }
 
     /// Cancels the turn, if one runs.

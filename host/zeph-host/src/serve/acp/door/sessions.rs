@@ -43,9 +43,6 @@ impl Door {
         let place = Place::read(place)?;
         let id = session_id.parse::<ConversationId>();
         let id = id.map_err(|_| unknown_session(&session_id))?;
-        if let Some(before) = self.take_idle(&session_id)? {
-            before.close().await;
-        }
         let session = self.open(&place, Some(id), how).await?;
         Ok(Reply {
             value: value(&response(&session, None))?,
@@ -53,25 +50,17 @@ impl Door {
         })
     }
 
-    /// Takes an open session from those of the client; none when it is not open.
+    /// Opens a session, and adds it to those of the client. One that is open under the same id stays what it is until the new one is
+    /// complete.
     ///
-    /// Errors: a turn of it runs.
-    fn take_idle(&self, session_id: &str) -> Result<Option<Arc<AcpSession>>, RpcError> {
-        let mut state = self.state();
-        match state.sessions.get(session_id) {
-            Some(open) if open.is_busy() => Err(RpcError::request("a turn of this session runs")),
-            _ => Ok(state.sessions.remove(session_id)),
-        }
-    }
-
-    /// Opens a session, and adds it to those of the client.
+    /// Errors: a turn of that one runs, or ran meanwhile, or there are too many sessions; what keeps a session from beginning.
     async fn open(
         &self,
         place: &Place,
         resume: Option<ConversationId>,
         how: GoesOn,
     ) -> Result<Arc<AcpSession>, RpcError> {
-        has_room(&self.state())?;
+        let n_turns = replaceable(&self.state(), resume)?;
         let (host, shared) = self.hosts.at(place).await?;
         // The model is shown the tools once: they have to be there.
         host.has_own_plugins().await;
@@ -86,25 +75,28 @@ impl Door {
             (self.connection.clone(), client),
             (host, shared),
             place.directory.clone(),
-            agent,
+            (agent, n_turns),
         );
         replay::replay(&session, &told).await;
         if let Some(replaced) = self.add(&session)? {
-            // It was loaded twice at once: the later one is the session.
             replaced.close().await;
         }
         self.hosts.run_scheduled(place, session.host()).await;
         Ok(session)
     }
 
-    /// Adds a session to those of the client; the one that had its id.
+    /// Adds a session to those of the client; the one that had its id, which takes no more prompts.
     ///
-    /// Errors: there are too many.
+    /// Errors: there are too many; or that one has gone on, so that the new one would not know its last turn.
     fn add(&self, session: &Arc<AcpSession>) -> Result<Option<Arc<AcpSession>>, RpcError> {
         let mut state = self.state();
-        has_room(&state)?;
-        let id = session.id().to_owned();
-        Ok(state.sessions.insert(id, Arc::clone(session)))
+        let id = session.id();
+        match state.sessions.get(id) {
+            Some(open) if !open.give_way(session) => return Err(turn_runs()),
+            Some(_) => {}
+            None => has_room(&state)?,
+        }
+        Ok(state.sessions.insert(id.to_owned(), Arc::clone(session)))
     }
 
     async fn agent(
@@ -162,6 +154,22 @@ impl Door {
         deleted.map_err(|error| RpcError::internal(error.to_string()))?;
         Ok(Reply::of(value(&Present {})?))
     }
+}
+
+/// How many turns the open session `id` has had; 0 where it is not open.
+///
+/// Errors: one of them runs, or there are too many sessions for another one.
+fn replaceable(state: &DoorState, id: Option<ConversationId>) -> Result<u64, RpcError> {
+    let open = id.and_then(|id| state.sessions.get(&id.to_string()));
+    match open {
+        Some(open) if open.is_busy() => Err(turn_runs()),
+        Some(open) => Ok(open.n_turns()),
+        None => has_room(state).map(|()| 0),
+    }
+}
+
+fn turn_runs() -> RpcError {
+    RpcError::request("a turn of this session runs")
 }
 
 /// Errors: there are too many sessions for another one.
