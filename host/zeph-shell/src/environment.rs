@@ -151,6 +151,14 @@ const OFFLINE: [(&str, &str); 18] = [
     ("pnpm_config_offline", "true"),
 ];
 
+/// Settings of git that a command gets besides those of the repository, whatever these say. What git leaves running behind a commit would
+/// be ended with the command, in the middle of its work, and leave its locks in the repository.
+const GIT_SETTINGS: [(&str, &str); 2] = [
+    ("gc.autoDetach", "false"),
+    // From git 2.47 on, where it goes before the other.
+    ("maintenance.autoDetach", "false"),
+];
+
 /// Names that make a program run or load what its caller never meant, or hand it an agent of the user.
 const INJECTORS: [&str; 62] = [
     "BASHOPTS",
@@ -302,6 +310,7 @@ pub fn make(
     ] {
         variables.insert(name.to_owned(), value);
     }
+    variables.extend(git_settings());
     for (name, folder) in &policy.caches {
         variables.insert(name.clone(), format!("{cache}/{folder}"));
     }
@@ -324,6 +333,22 @@ pub fn make(
             .or_insert_with(|| value.to_owned());
     }
     variables
+}
+
+/// The variables by which git is told. None of the kind comes from the host, and what a command sets itself takes their place.
+fn git_settings() -> impl Iterator<Item = (String, String)> {
+    let count = (
+        "GIT_CONFIG_COUNT".to_owned(),
+        GIT_SETTINGS.len().to_string(),
+    );
+    let settings = GIT_SETTINGS.iter().enumerate();
+    let settings = settings.flat_map(|(number, (key, value))| {
+        [
+            (format!("GIT_CONFIG_KEY_{number}"), (*key).to_owned()),
+            (format!("GIT_CONFIG_VALUE_{number}"), (*value).to_owned()),
+        ]
+    });
+    std::iter::once(count).chain(settings)
 }
 
 /// Whether a variable makes programs run or load something, or leads to an agent of the user.

@@ -59,6 +59,33 @@ fn only_what_is_known_and_harmless_passes() {
     assert!(open.contains_key("HTTPS_PROXY") && !open.contains_key("HTTP_PROXY"));
 }
 
+/// What the host sets for its own git does not count the settings of commands.
+#[test]
+fn git_does_its_housekeeping_in_the_foreground() {
+    let host = [
+        ("GIT_CONFIG_COUNT", "1"),
+        ("GIT_CONFIG_KEY_0", "core.pager"),
+        ("GIT_CONFIG_VALUE_0", "x"),
+        ("GIT_CONFIG_KEY_2", "core.pager"),
+    ];
+    let variables = made(&host, Network::Open);
+    let told = variables.iter();
+    let told = told.filter(|(name, _)| name.starts_with("GIT_CONFIG_"));
+    let told: Vec<(&str, &str)> = told
+        .map(|(name, value)| (name.as_str(), value.as_str()))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ("GIT_CONFIG_COUNT", "2"),
+            ("GIT_CONFIG_KEY_0", "gc.autoDetach"),
+            ("GIT_CONFIG_KEY_1", "maintenance.autoDetach"),
+            ("GIT_CONFIG_VALUE_0", "false"),
+            ("GIT_CONFIG_VALUE_1", "false"),
+        ]
+    );
+}
+
 #[test]
 fn the_search_path_leads_nowhere_outside() {
     let path = "/home/u/.cargo/bin:.:/home/u/bin:/usr/bin:/usr/../home/u/bin::/usr/bin:/sbin/..";

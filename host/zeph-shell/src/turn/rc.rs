@@ -26,26 +26,38 @@ pub(crate) enum Leftovers {
 }
 
 impl Leftovers {
-    /// Prints the command line of each, its words with a space behind, and a `\x01` at its end. Processes that are dead and not yet
-    /// waited for have none, and no program either. One that is just becoming another program has none for a moment. A subshell has
-    /// that of its shell, which is the whole text of the command: it is told as what it is.
+    /// Prints the command line of each, its words with a space behind, and a `\x01` at its end, and asks all of them to end. Processes
+    /// that are dead and not yet waited for have none, and no program either. One that is just becoming another program has none for a
+    /// moment. A subshell has that of its shell, which is the whole text of the command: it is told as what it is.
     fn script(self) -> String {
         let listed = match self {
             Self::Namespace => "/proc/[0-9]*",
             Self::Jobs => "$(builtin jobs -rp)",
         };
         format!(
-            r#"builtin set +efu; builtin unset -v IFS; builtin mapfile -d "" -t zeph_own < "/proc/$$/cmdline";
+            r#"builtin set +efu; builtin unset -v IFS; builtin mapfile -d "" -t zeph_own < "/proc/$$/cmdline"; zeph_left=();
 for zeph_process in {listed}; do zeph_process=${{zeph_process##*/}};
 if [[ $zeph_process != 1 && $zeph_process != "$$" ]]; then
 builtin mapfile -d "" -t zeph_words < "/proc/$zeph_process/cmdline";
 if [[ ${{#zeph_own[@]}} != 0 && "${{zeph_words[*]}}" == "${{zeph_own[*]}}" ]]; then zeph_words=("a subshell"); fi;
 if [[ ${{#zeph_words[@]}} == 0 && -e /proc/$zeph_process/exe ]]; then zeph_words=("a program that is just starting"); fi;
-if [[ ${{#zeph_words[@]}} != 0 ]]; then builtin printf "%s " "${{zeph_words[@]}}"; builtin printf "\1"; fi; fi; done;
-builtin printf "\0";"#
+if [[ ${{#zeph_words[@]}} != 0 ]]; then zeph_left+=("$zeph_process");
+builtin printf "%s " "${{zeph_words[@]}}"; builtin printf "\1"; fi; fi; done;
+builtin printf "\0";
+{ASK_TO_END}"#
         )
     }
 }
+
+/// Asks the processes of `zeph_left` to end, since what is killed leaves its locks and half of its files, and waits until they have, for a
+/// second at most. Where none is left, it starts nothing. The pipe has no other end, so that reading it only passes the time. The shell
+/// would print the end of its own jobs.
+const ASK_TO_END: &str = r#"if [[ ${#zeph_left[@]} != 0 ]]; then builtin disown -a;
+builtin kill -TERM "${zeph_left[@]}"; builtin kill -CONT "${zeph_left[@]}"; zeph_turns=50;
+while [[ ${#zeph_left[@]} != 0 && $zeph_turns != 0 ]]; do builtin read -rt 0.02; zeph_turns=$((zeph_turns - 1)); zeph_alive=();
+for zeph_process in "${zeph_left[@]}"; do
+if [[ -e /proc/$zeph_process/exe ]]; then zeph_alive+=("$zeph_process"); fi; done;
+zeph_left=("${zeph_alive[@]}"); done <> <(:); fi;"#;
 
 /// The text for a shell that is started in `root` and tells its state on descriptor `fd`, at its end with the `leftovers`. `exports`
 /// are given to the command on top.
@@ -86,9 +98,12 @@ pub(crate) fn text(
         quote(value.as_bytes(), &mut text);
         text.push(b'\n');
     }
-    // The status comes first: every command changes it.
+    // The status comes first: every command changes it. A child that is ended before it has become a program or a subshell has the trap
+    // still, and has nothing to tell.
     let left = leftovers.script();
-    let at_end = format!(r#"{{ builtin printf "%s\0" "$?"; {STATE} {left} }} 2>/dev/null >&{fd}"#);
+    let at_end = format!(
+        r#"{{ zeph_status=$?; if [[ ${{BASHPID-$$}} == "$$" ]]; then builtin printf "%s\0" "$zeph_status"; {STATE} {left} fi; }} 2>/dev/null >&{fd}"#
+    );
     let at_start = format!("{{ {STATE} }} 2>/dev/null >&{fd}");
     text.extend(format!("{at_start}\ntrap '{at_end}' EXIT\n").as_bytes());
     text

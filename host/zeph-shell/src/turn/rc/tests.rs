@@ -182,6 +182,29 @@ fn a_shell_tells_its_end_however_it_ends() {
     check("echo $((", 2, true);
 }
 
+/// What a shell leaves running may remove its locks; what does not end is not waited for.
+#[test]
+fn what_is_left_running_is_asked_to_end() {
+    let waits = "while :; do read -rt 0.01; done <> <(:)";
+    let until_ready = "until [[ -s ready ]]; do read -rt 0.01; done <> <(:)";
+    for (at_term, expect) in [("echo ended > end; exit", "ended\n"), ("", "")] {
+        let mut shell = Shell::new();
+        std::fs::write(shell.root().join("end"), "").expect("writes");
+        let server = format!("(trap '{at_term}' TERM; echo $BASHPID > ready; {waits})");
+        let ran = shell.run(&format!(
+            "{server} > /dev/null 2>&1 & {until_ready}; exit 3"
+        ));
+        assert_eq!(ran.output.status.code(), Some(3));
+        assert_eq!(String::from_utf8_lossy(&ran.output.stderr), "");
+        let end = ran.record.and_then(|record| record.end);
+        assert_eq!(end.expect("it tells").left_running, ["a subshell"]);
+        let left = std::fs::read_to_string(shell.root().join("end"));
+        assert_eq!(left.expect("reads"), expect);
+        // Nothing is around this shell that would end it.
+        shell.run("kill -KILL $(<ready)");
+    }
+}
+
 #[test]
 fn an_exit_trap_of_the_command_runs() {
     let mut shell = Shell::new();
