@@ -22,7 +22,7 @@ use super::survey::Survey;
 use super::sweep::{self, DirectoryOrigin, NewDoor, Sweep, is_in_live_draft};
 use super::told::{LeftOut, Told};
 use super::view::View;
-use super::{git, gitruns, host_writes};
+use super::{git, gitruns, host_writes, tracked};
 use crate::held_object;
 
 /// Put behind the name of what was moved aside.
@@ -30,6 +30,9 @@ const ASIDE: &str = "held-back";
 
 /// Characters of a path in a note that needs only one of many.
 const PATH_CHARS_MAX: usize = 160;
+
+/// Most files that are named to git in a note.
+const TRACKED_SHOWN_MAX: usize = 20;
 
 /// Most tries to find a name that is free.
 const TRIES: u32 = 100;
@@ -113,6 +116,7 @@ impl Aftermath {
             findings.extend(doors(&sweep.doors, &mut put_aside));
             findings.extend(self.unread(survey, &sweep));
         }
+        findings.extend(taken_for_deleted(met));
         findings
     }
 
@@ -183,6 +187,21 @@ impl Aftermath {
             ),
         })
     }
+}
+
+/// What is said of those of `met` that were put aside and that git itself put there: it takes them for deleted.
+fn taken_for_deleted(met: HashSet<PathBuf>) -> Option<AftermathFinding> {
+    let gone = met.into_iter().filter(|path| now(path).is_absent());
+    let mut gone: Vec<PathBuf> = gone.filter(|path| tracked::may_be_tracked(path)).collect();
+    gone.sort();
+    gone.truncate(TRACKED_SHOWN_MAX);
+    Some(AftermathFinding {
+        path: gone.first()?.clone(),
+        text: format!(
+            "git takes what was renamed for deleted: {}",
+            tracked::left_out_of_commits(&gone)
+        ),
+    })
 }
 
 /// New files that programs obey: held back in the user's directories, told where they came with something whole.

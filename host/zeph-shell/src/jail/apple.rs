@@ -6,9 +6,9 @@ use std::path::Path;
 
 use super::aftermath::Aftermath;
 use super::cgroup::Cgroup;
+use super::explain::RunWalls;
 use super::roots::Roots;
 use super::run_setup::{StageReport, Whole};
-use super::sockets::SocketWalls;
 use super::{Guard, Jail, JailError, JailLabel, Job, PreparedRun, search, seatbelt, view};
 use crate::environment::{self, Surroundings};
 
@@ -74,7 +74,7 @@ pub(super) fn prepare(
             aftermath: Aftermath::new(view, &survey, &jail.told),
             user: None,
             scratch: Some(scratch),
-            sockets: SocketWalls::default(),
+            walls: RunWalls::default(),
             outlet: None,
         },
     })

@@ -8,9 +8,9 @@ use std::path::Path;
 
 use super::aftermath::Aftermath;
 use super::cgroup::Cgroup;
+use super::explain::RunWalls;
 use super::policy::{JailPolicy, Network};
 use super::run_setup::{StageReport, Whole};
-use super::sockets::SocketWalls;
 use super::{Guard, JailError, JailLabel, Job, PreparedRun, search};
 use crate::environment::{self, Surroundings};
 
@@ -81,7 +81,7 @@ pub(super) fn prepare(
             opened: None,
             user: policy.user.clone(),
             scratch: None,
-            sockets: SocketWalls::default(),
+            walls: RunWalls::default(),
             outlet: None,
         },
     })

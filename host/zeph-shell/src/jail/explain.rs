@@ -3,10 +3,11 @@
 //! It judges by words alone and never looks at the file system, so it cannot tell a command what exists outside.
 
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 use super::mount::within_any;
 use super::policy::{JailPolicy, Network};
-use super::sockets::SocketWalls;
+use super::tracked;
 
 /// Most bytes that are looked at, from the end.
 const TAIL_BYTES_MAX: usize = 16 * 1024;
@@ -77,23 +78,141 @@ enum JailRefusal {
     Absent,
 }
 
+/// What stood in the way of a run.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RunWalls {
+    /// Whether it could make no named socket.
+    pub are_refused: bool,
+    /// Named sockets of others that were served and covered.
+    pub covered: Arc<[PathBuf]>,
+    /// What it could not change, with all in it, although it lies in a directory that it may change.
+    pub kept: Arc<[PathBuf]>,
+    /// What it could neither rename nor remove.
+    pub pinned: Arc<[PathBuf]>,
+}
+
+/// Most kept places that one sentence names.
+const KEPT_SHOWN_MAX: usize = 3;
+
+/// How a line begins in which git tells of a file that it could not replace and goes on without.
+const GIT_GOES_ON: [&str; 3] = [
+    "error: unable to unlink old",
+    "warning: unable to unlink",
+    "error: unable to create file",
+];
+
 /// Says in one sentence what of the jail a command ran into, judging by the end of what it wrote to its error stream. Names
-/// only paths that stand in `tail` already. `walls` are those of the run.
+/// only paths that stand in `tail` already, as they are or by their ends. `walls` are those of the run.
 ///
 /// Shape:  `None` when nothing in `tail` looks like the jail's doing.
 /// Limits: looks at the last 16 KiB.
-pub fn explain(tail: &str, policy: &JailPolicy, walls: &SocketWalls) -> Option<String> {
-    let start = tail.len().saturating_sub(TAIL_BYTES_MAX);
-    let start = (start..=tail.len()).find(|at| tail.is_char_boundary(*at))?;
-    let tail = &tail[start..];
-    let mut lines = tail.lines().rev();
-    let of_lines = lines.find_map(|line| of_line(line, policy));
+pub fn explain(tail: &str, policy: &JailPolicy, walls: &RunWalls) -> Option<String> {
+    let tail = end_of(tail);
+    let of_lines = lines(tail).rev().find_map(|line| {
+        let is_kept = kept_in(line, walls, policy.roots.first()).is_some();
+        match is_kept {
+            true => explain_kept(tail, policy, walls),
+            false => of_line(line, policy),
+        }
+    });
     of_lines.or_else(|| of_sockets(tail, walls))
+}
+
+/// The same of what the jail keeps as it is alone: a program that may go on without, as git does, says so and ends well.
+pub(crate) fn explain_kept(tail: &str, policy: &JailPolicy, walls: &RunWalls) -> Option<String> {
+    let (mut kept, mut of_git): (Vec<PathBuf>, Vec<PathBuf>) = (Vec::new(), Vec::new());
+    for line in lines(end_of(tail)) {
+        let Some(path) = kept_in(line, walls, policy.roots.first()) else {
+            continue;
+        };
+        let goes_on = GIT_GOES_ON.iter().any(|begin| line.starts_with(begin));
+        if goes_on && !of_git.contains(&path) {
+            of_git.push(path.clone());
+        }
+        if !kept.contains(&path) {
+            kept.push(path);
+        }
+    }
+    let shown = kept.iter().take(KEPT_SHOWN_MAX);
+    let shown: Vec<String> = shown.map(|path| format!("`{}`", path.display())).collect();
+    let mut text = match (kept.len(), kept.len() - shown.len()) {
+        (0, _) => return None,
+        (1, _) => format!(
+            "the jail keeps {} as it is, because programs outside the jail obey or share it; it can only be changed outside the jail",
+            shown.join(", ")
+        ),
+        (_, n_more) => {
+            let more = match n_more {
+                0 => String::new(),
+                n_more => format!(" and {n_more} more"),
+            };
+            format!(
+                "the jail keeps {}{more} as they are, because programs outside the jail obey or share them; they can only be changed \
+                 outside the jail",
+                shown.join(", ")
+            )
+        }
+    };
+    if !of_git.is_empty() {
+        text.push_str(". Git takes what it could not replace for changed now: ");
+        text.push_str(&tracked::left_out_of_commits(&of_git));
+    }
+    Some(text)
+}
+
+/// The kept place that a line with a refusal is about: the longest word that names one, or something in one. Relative words are taken
+/// from wherever the program stood; where that leaves more than one place, one of them in `root`, or the word as far as they agree.
+fn kept_in(line: &str, walls: &RunWalls, root: Option<&PathBuf>) -> Option<PathBuf> {
+    let (_, refusal) = FILES.iter().find(|(words, _)| line.contains(words))?;
+    if !matches!(refusal, JailRefusal::Write | JailRefusal::Busy) {
+        return None;
+    }
+    let named = words(line).filter_map(|word| kept_by(word, walls, root));
+    let longest = named.max_by_key(|(length, _)| *length);
+    longest.map(|(_, path)| path)
+}
+
+/// The kept place that a word names, and the length of the word.
+fn kept_by(word: &str, walls: &RunWalls, root: Option<&PathBuf>) -> Option<(usize, PathBuf)> {
+    let parts = Path::new(word).components();
+    let path: PathBuf = parts.filter(|part| *part != Component::CurDir).collect();
+    path.file_name()?;
+    let named = |name: &Path, places: &[PathBuf]| -> Option<PathBuf> {
+        let mut found = places.iter().filter(|place| place.ends_with(name));
+        let (first, second) = (found.next()?, found.next());
+        let in_root = root.map(|root| root.join(name));
+        let in_root = in_root.filter(|path| places.contains(path));
+        match second {
+            None => Some(first.clone()),
+            Some(_) => Some(in_root.unwrap_or_else(|| name.to_owned())),
+        }
+    };
+    let above = path.ancestors().filter(|above| above.file_name().is_some());
+    let mut kept = above.filter_map(|above| match path.is_absolute() {
+        true => walls
+            .kept
+            .contains(&above.to_path_buf())
+            .then(|| above.to_owned()),
+        false => named(above, &walls.kept),
+    });
+    let place = kept.next().or_else(|| named(&path, &walls.pinned))?;
+    Some((word.len(), place))
+}
+
+fn end_of(tail: &str) -> &str {
+    let start = tail.len().saturating_sub(TAIL_BYTES_MAX);
+    let start = (start..=tail.len()).find(|at| tail.is_char_boundary(*at));
+    &tail[start.unwrap_or(0)..]
+}
+
+/// Lines, and what a program that shows its progress writes over one.
+fn lines(text: &str) -> impl DoubleEndedIterator<Item = &str> {
+    text.split(['\n', '\r'])
 }
 
 /// Says so when the system call that makes a Unix socket was refused, or nobody answered at one that is covered. The line that says for what
 /// may be another one; that of a connection names the socket, since ports are refused with the same words.
-fn of_sockets(tail: &str, walls: &SocketWalls) -> Option<String> {
+fn of_sockets(tail: &str, walls: &RunWalls) -> Option<String> {
     let is_covered = |word: &&str| {
         let name = Path::new(word).file_name();
         name.is_some() && walls.covered.iter().any(|path| path.file_name() == name)
@@ -185,9 +304,11 @@ fn of_path(path: &str, refusal: JailRefusal, policy: &JailPolicy) -> Option<Stri
     }
     let seen = SEEN.iter().any(|seen| place.starts_with(seen));
     match refusal {
-        JailRefusal::Write | JailRefusal::Busy if inside => Some(format!(
-            "the jail keeps `{path}` as it is, because programs outside the jail obey or share it; it can only be changed outside the jail"
-        )),
+        JailRefusal::Write | JailRefusal::Busy if inside => Some(
+            "what was to be changed is kept by the jail as it is, because programs outside the jail obey or share it; it can only be \
+             changed outside the jail"
+                .to_owned(),
+        ),
         JailRefusal::Write | JailRefusal::Busy => Some(format!(
             "the jail denied writing `{path}`; it is allowed with `tools.sandbox.allow_write`"
         )),

@@ -16,11 +16,11 @@ use zeph_jail::plan::{Outlet, Plan, Stage, Watch};
 use super::aftermath::Aftermath;
 use super::bubblewrap::BwrapOptions;
 use super::cgroup::Cgroup;
+use super::explain::RunWalls;
 use super::policy::{JailLimits, JailPolicy, Network};
 use super::private::OpenWatch;
 use super::roots::Roots;
 use super::run_setup::{StageReport, Whole};
-use super::sockets::SocketWalls;
 use super::survey::Survey;
 use super::view::{self, View};
 use super::watch::{self, Judge};
@@ -153,7 +153,7 @@ fn full(
             aftermath: Aftermath::new(view, survey, &jail.told),
             user: jail.policy.user.clone(),
             scratch: None,
-            sockets: walls,
+            walls,
             outlet: opened.served,
         },
     })
@@ -207,9 +207,11 @@ pub(super) fn sockets(policy: &JailPolicy, view: &View) -> Sockets {
     }
 }
 
-/// Which sockets a run was refused or had covered, to explain its errors.
-pub(super) fn walls(sockets: Sockets, view: &View) -> SocketWalls {
-    SocketWalls {
+/// What a run was refused, had covered or could not change, to explain its errors.
+pub(super) fn walls(sockets: Sockets, view: &View) -> RunWalls {
+    RunWalls {
+        kept: Arc::clone(&view.kept_files),
+        pinned: Arc::clone(&view.pinned),
         are_refused: sockets.unix == Family::Refused,
         covered: Arc::clone(&view.covered_sockets),
     }
@@ -269,7 +271,7 @@ fn alone(
             aftermath: Aftermath::new(view, survey, &jail.told),
             user: jail.policy.user.clone(),
             scratch: Some(scratch),
-            sockets: walls,
+            walls,
             outlet: None,
         },
     })

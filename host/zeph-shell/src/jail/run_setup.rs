@@ -10,8 +10,8 @@ use zeph_core::user::{ToolUser, run_as};
 
 use super::aftermath::{Aftermath, AftermathFinding};
 use super::cgroup::Cgroup;
+use super::explain::RunWalls;
 use super::private::OpenWatch;
-use super::sockets::SocketWalls;
 use super::{JailLabel, OpenOutlet};
 
 /// Said when the process that ends a run was ended itself.
@@ -58,8 +58,8 @@ pub struct Guard {
     pub(super) user: Option<ToolUser>,
     /// The private directory of a run that has no mounts of its own; removed with the guard.
     pub(super) scratch: Option<TempDir>,
-    /// What it met when it wanted to make or use named sockets.
-    pub(super) sockets: SocketWalls,
+    /// What stood in its way.
+    pub(super) walls: RunWalls,
     /// The way out of the run, where it has one.
     pub(super) outlet: Option<Box<dyn OpenOutlet>>,
 }
@@ -169,9 +169,9 @@ impl Guard {
             .unwrap_or_default()
     }
 
-    /// What stood between the run and named sockets.
-    pub fn socket_walls(&self) -> SocketWalls {
-        self.sockets.clone()
+    /// What stood in the way of the run.
+    pub fn walls(&self) -> RunWalls {
+        self.walls.clone()
     }
 
     /// Ends every process of the run's cgroup; without one it does nothing. Never blocks for long; may be called again.

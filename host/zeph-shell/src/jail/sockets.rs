@@ -6,7 +6,6 @@ use std::os::fd::AsRawFd as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use rustix::io::Errno;
 
@@ -22,15 +21,6 @@ const LIST: &str = "/proc/net/unix";
 
 /// Columns of the list before the path.
 const COLUMNS: usize = 7;
-
-/// What stands between a run and named sockets.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct SocketWalls {
-    /// Whether it could make none.
-    pub are_refused: bool,
-    /// Those that were served and covered.
-    pub covered: Arc<[PathBuf]>,
-}
 
 /// The sockets that somebody serves.
 #[derive(Debug, Default)]

@@ -19,11 +19,11 @@ use zeph_jail::READY;
 use zeph_jail::plan::Stage;
 
 use super::aftermath::Aftermath;
+use super::explain::RunWalls;
 use super::mount::Mount;
 use super::plan::{self, Ends, Numbers, PlanSettings, RC_NUMBER};
 use super::private::OpenWatch;
 use super::run_setup::{StageReport, Whole};
-use super::sockets::SocketWalls;
 use super::view::View;
 use super::{Guard, Jail, JailError, JailLabel, Job, OpenOutlet, as_user, bare, memory};
 use crate::spawn::Launch;
@@ -73,7 +73,7 @@ struct Entered {
     aftermath: Aftermath,
     outlet: Option<Box<dyn OpenOutlet>>,
     opened: Option<OpenWatch>,
-    sockets: SocketWalls,
+    walls: RunWalls,
 }
 
 impl Jail {
@@ -149,7 +149,7 @@ impl Jail {
                 aftermath: entered.aftermath,
                 user: self.policy.user.clone(),
                 scratch: None,
-                sockets: entered.sockets,
+                walls: entered.walls,
                 outlet: entered.outlet,
                 opened: entered.opened,
             }),
@@ -194,7 +194,7 @@ impl Jail {
         let watch = self.watch_found(&survey).map_err(told)?;
         standing.tell(&plan.encode(), &rc)?;
         Ok(Entered {
-            sockets: plan::walls(sockets, &view),
+            walls: plan::walls(sockets, &view),
             aftermath: Aftermath::new(view, &survey, &self.told),
             outlet: opened.served,
             opened: watch,

@@ -69,6 +69,10 @@ pub(super) struct View {
     pub(super) makes_sockets: bool,
     /// Sockets of others that are served, and covered.
     pub(super) covered_sockets: Arc<[PathBuf]>,
+    /// What can be read only although it lies in a writable directory.
+    pub(super) kept_files: Arc<[PathBuf]>,
+    /// What stays where it is.
+    pub(super) pinned: Arc<[PathBuf]>,
 }
 
 /// Where commands find the certificates they are to trust, if these are others than those of the machine.
@@ -116,12 +120,21 @@ pub(super) fn make(
     }));
     mounts.push(Mount::Fixed("/".into()));
     let rules = full_rules(policy, roots, (&visible, &home), &outside);
+    // That of a submodule is written to as a whole; what git obeys in it is held.
     let common = outside.iter().map(|outside| &outside.common);
+    let common = common.filter(|common| !outside.iter().any(|one| one.writable.contains(common)));
     let common = common.filter_map(|common| Some(MountPlace::at(common, Hold::ReadOnly)?.check()));
     let mut checks = roots.checks();
     checks.extend(common);
     checks.extend(own_checks(policy));
     checks.extend(places.held.iter().chain(&elsewhere).map(MountPlace::check));
+    let held_as = |hold: Hold| {
+        let held = places.held.iter().filter(move |place| place.hold == hold);
+        held.map(|place| place.path.clone())
+    };
+    let common = outside.iter().map(|outside| outside.common.clone());
+    let kept_files: Arc<[PathBuf]> = held_as(Hold::ReadOnly).chain(common).collect();
+    let pinned: Arc<[PathBuf]> = held_as(Hold::Pinned).collect();
     let held: HashSet<&PathBuf> = held_links(survey).collect();
     let linked = survey.linked.iter().filter(|file| !held.contains(file));
     let mut compared = ComparedFiles::default();
@@ -142,6 +155,8 @@ pub(super) fn make(
         visible,
         makes_sockets: !sockets.is_open,
         covered_sockets: sockets.served.into(),
+        kept_files,
+        pinned,
     })
 }
 
@@ -317,6 +332,8 @@ fn looked(
         visible: Vec::new(),
         makes_sockets: false,
         covered_sockets: Arc::default(),
+        kept_files: Arc::default(),
+        pinned: Arc::default(),
     }
 }
 

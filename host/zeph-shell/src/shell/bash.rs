@@ -198,13 +198,13 @@ fn carry_on(
     (change.notes, change.directory)
 }
 
-/// What of the jail a command that failed ran into.
+/// What of the jail a command ran into that failed, or that ended well without what the jail keeps as it is.
 fn explanation(policy: &JailPolicy, finished: &CommandResult) -> Option<String> {
-    if finished.exit.is_success() {
-        return None;
-    }
     let captured = &finished.captured;
-    jail::explain(tail(&captured.stderr), policy, &finished.socket_walls)
+    if finished.exit.is_success() {
+        return jail::explain_kept(tail(&captured.stderr), policy, &finished.walls);
+    }
+    jail::explain(tail(&captured.stderr), policy, &finished.walls)
         .or_else(|| jail::explain_offline(tail(&captured.stdout), policy))
 }
 

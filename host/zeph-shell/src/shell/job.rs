@@ -15,7 +15,7 @@ use zeph_core::exit::CommandExit;
 use super::ahead::{Ahead, ForegroundCommand};
 use super::session::SharedNetwork;
 use super::{ShellState, bare, turn_file};
-use crate::jail::{Guard, Jail, JailError, JailLabel, Job, Mode, SocketWalls};
+use crate::jail::{Guard, Jail, JailError, JailLabel, Job, Mode, RunWalls};
 use crate::platform;
 use crate::run::capture::CapturedOutput;
 use crate::run::exit::Evidence;
@@ -77,8 +77,8 @@ pub(crate) struct CommandResult {
     pub(crate) hosts: Vec<HostUse>,
     /// The private files that were opened while it ran.
     pub(crate) private_files: Vec<PrivateFile>,
-    /// What stood between it and named sockets.
-    pub(crate) socket_walls: SocketWalls,
+    /// What stood in its way.
+    pub(crate) walls: RunWalls,
     pub(crate) duration: Duration,
 }
 
@@ -256,7 +256,7 @@ fn finish(ended: RunEnd, label: JailLabel, text: &str) -> Result<CommandResult, 
     let mut findings = Vec::new();
     let mut hosts = Vec::new();
     let mut private_files = Vec::new();
-    let mut socket_walls = SocketWalls::default();
+    let mut walls = RunWalls::default();
     if let Some(mut guard) = ended.guard {
         let went = guard.close_outlet();
         if let Some(reason) = guard.start().refusal(&captured.stderr) {
@@ -265,7 +265,7 @@ fn finish(ended: RunEnd, label: JailLabel, text: &str) -> Result<CommandResult, 
         hosts = went.hosts;
         findings.extend(went.notes);
         private_files = guard.private_files();
-        socket_walls = guard.socket_walls();
+        walls = guard.walls();
         findings.extend(guard.finish().into_iter().map(|finding| finding.text));
     }
     let end = record.as_ref().and_then(|record| record.end.as_ref());
@@ -288,7 +288,7 @@ fn finish(ended: RunEnd, label: JailLabel, text: &str) -> Result<CommandResult, 
         findings,
         hosts,
         private_files,
-        socket_walls,
+        walls,
         duration: ended.duration,
     })
 }

@@ -105,11 +105,19 @@ fn denials_are_explained() {
         ),
         (
             "bash: .git/hooks/x: Read-only file system",
-            Some("keeps `.git/hooks/x`"),
+            Some("keeps `/w/.git/hooks` as it is"),
         ),
         (
             "mv: cannot move '.git/config' to 'x': Device or resource busy",
-            Some("keeps"),
+            Some("keeps `/w/.git/config` as it is"),
+        ),
+        (
+            "rm: cannot remove '.git': Device or resource busy",
+            Some("keeps `/w/.git` as it is"),
+        ),
+        (
+            "sed: cannot rename ./sedDOyN9n: Device or resource busy",
+            Some("what was to be changed is kept by the jail"),
         ),
         (
             "curl: (6) Could not resolve host: example.org",
@@ -159,9 +167,11 @@ fn denials_are_explained() {
         ("error: test failed", None),
         ("", None),
     ] {
-        let walls = SocketWalls {
+        let walls = RunWalls {
             are_refused: true,
             covered: ["/w/app.sock", "/w/.s.PGSQL.5432"].map(Into::into).into(),
+            kept: ["/w/.git/config", "/w/.git/hooks"].map(Into::into).into(),
+            pinned: ["/w/.git"].map(Into::into).into(),
         };
         let got = explain(tail, &room.policy, &walls);
         match expect {
@@ -174,6 +184,65 @@ fn denials_are_explained() {
     }
 }
 
+/// What git could not replace is told where it goes on and ends well, by the names of what is kept and by no other words.
+#[test]
+fn what_the_jail_keeps_is_told_of_a_command_that_ends_well() {
+    let mut room = Room::new();
+    room.policy.roots = vec!["/w".into()];
+    let kept = ["/w/.npmrc", "/w/a/.npmrc", "/w/a/.envrc", "/w/b/.envrc"];
+    let walls = RunWalls {
+        kept: kept.map(Into::into).into(),
+        pinned: ["/w/a"].map(Into::into).into(),
+        ..RunWalls::default()
+    };
+    for (tail, expect, is_of_git) in [
+        (
+            "bash: line 1: .npmrc: Read-only file system",
+            "`/w/.npmrc` as",
+            false,
+        ),
+        (
+            "bash: a/.npmrc: Read-only file system",
+            "`/w/a/.npmrc` as",
+            false,
+        ),
+        ("bash: .envrc: Read-only file system", "`.envrc` as", false),
+        (
+            "mv: cannot move 'a' to 'c': Device or resource busy",
+            "`/w/a` as",
+            false,
+        ),
+        (
+            "Rebasing (1/2)\rerror: unable to unlink old '.npmrc': Device or resource busy",
+            "`/w/.npmrc` as",
+            true,
+        ),
+        (
+            "error: unable to unlink old 'a/.envrc': Device or resource busy\nwarning: unable to unlink '/w/b/.envrc': Device or resource busy",
+            "`/w/a/.envrc`, `/w/b/.envrc` as they are",
+            true,
+        ),
+        ("bash: a/x: Read-only file system", "", false),
+        (
+            "sed: cannot rename ./sedDOyN9n: Device or resource busy",
+            "",
+            false,
+        ),
+        ("cat: .npmrc: No such file or directory", "", false),
+    ] {
+        let told = explain_kept(tail, &room.policy, &walls);
+        let Some(told) = told else {
+            assert_eq!(expect, "", "{tail}");
+            continue;
+        };
+        assert!(
+            !expect.is_empty() && told.contains(expect),
+            "{tail}: {told}"
+        );
+        assert_eq!(told.contains("do not commit"), is_of_git, "{tail}: {told}");
+    }
+}
+
 /// Of sockets only that is said which the run met.
 #[test]
 fn sockets_that_are_allowed_explain_nothing() {
@@ -182,7 +251,7 @@ fn sockets_that_are_allowed_explain_nothing() {
         "x b.sock\nchattr: Operation not permitted while setting flags on b.sock",
         "connect ECONNREFUSED /tmp/a.sock",
     ] {
-        let told = explain(tail, &room.policy, &SocketWalls::default());
+        let told = explain(tail, &room.policy, &RunWalls::default());
         assert_eq!(told, None, "{tail}");
     }
 }

@@ -477,3 +477,54 @@ fn repositories_that_commands_made_are_theirs() {
         assert!(!room.work.join(held).exists(), "{evil}");
     }
 }
+
+#[test]
+fn commits_work_in_a_submodule_whose_superproject_lies_outside() {
+    let mut room = repository();
+    room.host("cp -r . ../outside/sub && git -c protocol.file.allow=always submodule --quiet add ../outside/sub sub && git commit -qm sub");
+    let work = room.work.join("sub");
+    room.policy.roots = vec![work.clone()];
+    let commit = "echo z > z && git add z && git -c user.name=n -c user.email=e commit -qm z && git log --oneline | wc -l";
+    let end = super::harness::run(&room.jail(), &work, commit);
+    assert_eq!(
+        (end.code, end.stdout.as_str()),
+        (Some(0), "2\n"),
+        "{end:#?}"
+    );
+    for script in [
+        "git config core.pager evil",
+        "echo evil > $(git rev-parse --git-dir)/hooks/post-commit",
+    ] {
+        let end = super::harness::run(&room.jail(), &work, script);
+        assert_ne!(end.code, Some(0), "{end:#?}");
+    }
+    let obeyed = room.host("cat .git/modules/sub/config; ls .git/modules/sub/hooks");
+    assert!(
+        !obeyed.contains("evil") && !obeyed.contains("post-commit\n"),
+        "{obeyed}"
+    );
+}
+
+/// What a branch brings is put aside, and git takes it for deleted; what nobody tracks is nothing to git.
+#[test]
+fn what_git_takes_for_deleted_is_told() {
+    let room = repository();
+    room.host(
+        "git checkout -qb topic && mkdir -p lib/.vscode && echo x > .envrc && echo x > lib/.vscode/settings.json && git add . && \
+         git commit -qm topic && git checkout -q -",
+    );
+    let end = room.run("echo x > lib.envrc; mkdir lib2; echo x > lib2/.envrc");
+    let of_git = |end: &End| {
+        let texts = end.findings.iter().map(|finding| finding.text.clone());
+        let mut texts = texts.filter(|text| text.contains("git takes"));
+        texts.next()
+    };
+    assert_eq!(of_git(&end), None, "{end:#?}");
+    let end = room.run("git merge -q --no-edit topic");
+    assert_eq!(end.code, Some(0), "{end:#?}");
+    let told = of_git(&end).expect("it is told");
+    let advice = told.split('`').find(|part| part.contains("ls-files"));
+    room.host(advice.expect("it says what helps"));
+    let left = room.host("git status --short --untracked-files=no; echo y >> a; git commit -qam y; git show --name-only --format= HEAD");
+    assert_eq!(left, "a\n", "{told}");
+}

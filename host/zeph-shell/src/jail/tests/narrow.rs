@@ -75,7 +75,7 @@ fn a_write_that_is_left_out_is_explained() {
     room.policy.allow_write = named(&room, &["build"]);
     for path in ["src/x", &room.work.join("src/x").display().to_string()] {
         let end = room.run(&format!("echo y > {path}"));
-        let told = explain(&end.stderr, &room.policy, &SocketWalls::default()).unwrap_or_default();
+        let told = explain(&end.stderr, &room.policy, &RunWalls::default()).unwrap_or_default();
         assert!(
             told.contains("tools.sandbox.allow_write"),
             "{end:#?}: {told}"

@@ -1,6 +1,6 @@
 //! Ordinary work goes on in the jail.
 
-use super::super::{SocketWalls, explain};
+use super::super::{RunWalls, explain};
 use super::harness::{Room, run};
 
 #[test]
@@ -135,7 +135,7 @@ fn a_move_across_a_held_directory_is_explained() {
     room.host("mkdir -p lib/.vscode other && echo x > lib/f");
     let end = room.run("python3 -c 'import os; os.rename(\"lib/f\", \"other/f\")'; mv lib/f other/f && cat other/f");
     assert_eq!(end.stdout, "x\n", "{end:#?}");
-    let told = explain(&end.stderr, &room.policy, &SocketWalls::default());
+    let told = explain(&end.stderr, &room.policy, &RunWalls::default());
     assert!(
         told.is_some_and(|text| text.contains("in one step")),
         "{end:#?}"

@@ -1,0 +1,101 @@
+//! What git makes of files of a repository that the jail kept or put aside: to it they are changed or deleted, and the next commit would
+//! hold that.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Mode, OFlags};
+
+use super::git;
+use crate::turn::rc::quote;
+
+/// Most bytes of an index that are searched: some 100,000 files.
+const INDEX_BYTES_MAX: u64 = 16 << 20;
+
+/// Where an index says how its names are written, and the way that cannot be searched.
+const VERSION: std::ops::Range<usize> = 4..8;
+const COMPRESSED: [u8; 4] = [0, 0, 0, 4];
+
+/// Whether git may track `path`, or something in it, in the repository it lies in. Where the index cannot be searched, it may.
+pub(super) fn may_be_tracked(path: &Path) -> bool {
+    let is_of_git = path.components().any(|part| part.as_os_str() == ".git");
+    let mut above = path.ancestors().skip(1);
+    let work = above.find(|work| work.join(".git").symlink_metadata().is_ok());
+    let Some(work) = work.filter(|_| !is_of_git) else {
+        return false;
+    };
+    let pointer = work.join(".git");
+    let Ok(about) = pointer.symlink_metadata() else {
+        return false;
+    };
+    let git = match about.is_dir() {
+        true => Some(pointer),
+        false => git::target_of(&pointer, &about),
+    };
+    let (Some(git), Ok(name)) = (git, path.strip_prefix(work)) else {
+        return false;
+    };
+    let index = git.join("index");
+    match index.symlink_metadata() {
+        Err(_) => false,
+        Ok(about) if about.len() > INDEX_BYTES_MAX => true,
+        Ok(_) => bytes_of(&index).is_some_and(|index| names(&index, name.as_os_str().as_bytes())),
+    }
+}
+
+/// Whether an index names a file, or files in a directory of this name.
+fn names(index: &[u8], name: &[u8]) -> bool {
+    if index.get(VERSION) == Some(COMPRESSED.as_slice()) {
+        return true;
+    }
+    let mut places = index.windows(name.len() + 1);
+    places.any(|place| place.starts_with(name) && matches!(place.last(), Some(0 | b'/')))
+}
+
+/// The content of a file that a command may have made: never waits for one that is a pipe.
+fn bytes_of(path: &Path) -> Option<Vec<u8>> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
+    if !file.metadata().ok()?.is_file() {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    file.take(INDEX_BYTES_MAX).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}
+
+/// How a commit is kept from holding what git makes of `paths`: the end of a sentence for a model.
+pub(super) fn left_out_of_commits(paths: &[PathBuf]) -> String {
+    let mut words = Vec::new();
+    for path in paths {
+        words.push(b' ');
+        quote(path.as_os_str().as_bytes(), &mut words);
+    }
+    format!(
+        "do not commit that, as `git commit -a` and `git add -A` would; git leaves it out after \
+         `git ls-files -z --{} | git update-index -z --skip-worktree --stdin` (and no longer after the same with `--no-skip-worktree`)",
+        String::from_utf8_lossy(&words)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::names;
+
+    #[test]
+    fn an_index_names_files_and_directories_of_files() {
+        let index = b"DIRC\0\0\0\x02...\0\x06.envrc\0\0...\0\x15.vscode/settings.json\0";
+        for (name, expect) in [
+            (".envrc", true),
+            (".vscode", true),
+            (".vscode/settings.json", true),
+            (".env", false),
+            (".idea", false),
+        ] {
+            assert_eq!(names(index, name.as_bytes()), expect, "{name}");
+        }
+        assert!(names(b"DIRC\0\0\0\x04...", b".idea"));
+    }
+}
