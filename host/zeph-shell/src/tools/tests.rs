@@ -23,6 +23,16 @@ fn a_model_sees_these_parameters() {
     check("kill_run", "{run_id: string}");
 }
 
+/// An approval holds whatever a `description` says (`zeph_store::BoundCall`): only the remark of `bash` may have the name.
+#[test]
+fn no_argument_but_the_remark_is_called_description() {
+    for tool in tools() {
+        let properties = &tool.parameters.schema()["properties"];
+        let has_one = properties.get("description").is_some();
+        assert_eq!(has_one, tool.name.as_str() == super::BASH, "{tool:?}");
+    }
+}
+
 #[test]
 fn schemas_have_no_words_that_providers_refuse() {
     for tool in tools() {

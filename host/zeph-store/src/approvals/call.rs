@@ -1,7 +1,7 @@
 //! What an approval is bound to: one call with everything that says what it will do.
 //!
-//! Two calls are the same when tool, provider, directory and every argument are. The texts are for people; what is compared
-//! is the digest.
+//! Two calls are the same when tool, provider, directory and every argument are, but for arguments that are remarks. The texts are for
+//! people; what is compared is the digest.
 
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 use zeph_core::id::Digest;
 use zeph_core::redact::Redactor;
-use zeph_core::tool::Tool;
+use zeph_core::tool::{Backend, Tool};
 
 use super::{AgreedRules, RefusedObjects, ShownCall};
 
@@ -29,7 +29,7 @@ impl BoundCall {
     ///
     /// `owner` is the digest of the component behind a tool of an installed plugin: an approval holds for this component alone, whatever
     /// takes its name later.
-    /// Shape: the order of keys does not matter, everything else does. `directory` is where the call's relative paths start: the
+    /// Shape: the order of keys and the `description` of a command do not matter, everything else does. `directory` is where the call's relative paths start: the
     /// same words mean something else in another one.
     pub fn new(
         tool: &Tool,
@@ -39,7 +39,7 @@ impl BoundCall {
     ) -> Self {
         let mut text = canonical(arguments);
         let arguments_bytes = text.len() as u64;
-        let digest = digest(tool, owner, &text, directory);
+        let digest = digest(tool, owner, &effective(tool, arguments), directory);
         text.truncate(text.floor_char_boundary(ARGUMENTS_BYTES_MAX));
         let shown = ShownCall {
             tool: tool.name.clone(),
@@ -94,6 +94,27 @@ impl BoundCall {
     }
 }
 
+/// The arguments that say what a call does, as canonical JSON.
+fn effective(tool: &Tool, arguments: &Map<String, Value>) -> String {
+    let mut text = String::new();
+    let members = arguments.iter();
+    push_members(
+        &mut text,
+        members.filter(|(name, _)| !is_remark(tool, name)),
+    );
+    text
+}
+
+/// Whether an argument only tells a person what the call is for: the same is done whatever it says, and models word it anew each time.
+///
+/// The host can say that of its own tools alone. Of those, a tool of the shell does not read its `description`.
+fn is_remark(tool: &Tool, argument: &str) -> bool {
+    match tool.backend {
+        Backend::Shell => argument == "description",
+        Backend::Builtin | Backend::Wasm(_) | Backend::Mcp(_) => false,
+    }
+}
+
 /// What rules that a person agreed to are bound to: one tool of one provider, in one directory, whatever takes its name later.
 pub fn rule_scope(tool: &Tool, owner: Option<Digest>, directory: &Path) -> Digest {
     digest(tool, owner, "rules", Some(directory))
@@ -143,13 +164,13 @@ fn digest(tool: &Tool, owner: Option<Digest>, arguments: &str, directory: Option
 /// Arguments as canonical JSON, the same text for the same arguments: keys sorted by their bytes, no spaces.
 pub fn canonical(arguments: &Map<String, Value>) -> String {
     let mut text = String::new();
-    push_object(&mut text, arguments);
+    push_members(&mut text, arguments.iter());
     text
 }
 
 fn push(text: &mut String, value: &Value) {
     match value {
-        Value::Object(members) => push_object(text, members),
+        Value::Object(members) => push_members(text, members.iter()),
         Value::Array(items) => {
             text.push('[');
             for (idx, item) in items.iter().enumerate() {
@@ -164,8 +185,8 @@ fn push(text: &mut String, value: &Value) {
     }
 }
 
-fn push_object(text: &mut String, members: &Map<String, Value>) {
-    let mut members: Vec<(&String, &Value)> = members.iter().collect();
+fn push_members<'a>(text: &mut String, members: impl Iterator<Item = (&'a String, &'a Value)>) {
+    let mut members: Vec<(&String, &Value)> = members.collect();
     members.sort_by_key(|(key, _)| *key);
     text.push('{');
     for (idx, (key, value)) in members.into_iter().enumerate() {

@@ -189,6 +189,46 @@ fn a_call_is_bound_to_all_that_says_what_it_does() {
     );
 }
 
+#[test]
+fn a_remark_about_a_command_is_no_part_of_what_is_agreed_to() {
+    let here = Some(Path::new("/srv"));
+    let digest = |backend: Backend, value: Value| {
+        BoundCall::new(&tool("bash", backend), None, &arguments(value), here).digest()
+    };
+    let plain = json!({ "command": "make" });
+    let said = |text: &str| json!({ "command": "make", "description": text });
+    let bound = digest(Backend::Shell, plain.clone());
+    for text in ["Build it", "Build it again", ""] {
+        assert_eq!(digest(Backend::Shell, said(text)), bound, "{text}");
+    }
+    let others = [
+        json!({ "command": "make x", "description": "Build it" }),
+        json!({ "command": "make", "description": "Build it", "background": true }),
+        json!({ "command": "make", "description": "Build it", "timeout": 5 }),
+        json!({ "command": { "description": "make" } }),
+    ];
+    for other in others {
+        assert_ne!(digest(Backend::Shell, other.clone()), bound, "{other}");
+    }
+    assert_ne!(
+        digest(Backend::Shell, json!({ "command": { "description": "a" } })),
+        digest(Backend::Shell, json!({ "command": { "description": "b" } })),
+    );
+    // Nobody knows what others make of one.
+    for backend in [Backend::Builtin, plugin("bash")] {
+        let bound = digest(backend.clone(), plain.clone());
+        assert_ne!(digest(backend, said("Build it")), bound);
+    }
+    // A person is shown it all the same.
+    let call = BoundCall::new(
+        &tool("bash", Backend::Shell),
+        None,
+        &arguments(said("x")),
+        here,
+    );
+    assert!(call.shown().arguments.contains("\"x\""), "{call:?}");
+}
+
 async fn a_request_comes_back_as_it_was_asked<D: Database>() {
     let database = D::fresh();
     let store = database.open();
