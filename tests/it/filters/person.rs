@@ -29,7 +29,7 @@ fn a_persons_command_ends_as_it_would_alone() {
     let ran = broken.run(&["filter", "--", "sh", "-c", "echo out; exit 3"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(3), "out\n"));
     // A log is not lost for it either.
-    let ran = broken.feed(&["filter", "--as", "ls"], "a\nb\n");
+    let ran = fed(broken, &["filter", "--as", "ls"], "a\nb\n");
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "a\nb\n"));
     assert!(ran.stderr.contains("nonsense"), "{ran:?}");
 }

@@ -163,7 +163,16 @@ fn a_server_over_stdio_ends_tasks_and_makes_none_again() {
     // A server over stdio is killed behind it; what the next one ends comes free last.
     let keys = place.keys();
     let conversation = "--conversation=01900000-0000-7000-8000-000000000001";
-    let args = ["--allow", "bash", conversation, "--set", &keys];
+    let name = "mcp.serve.replica=\"beside\"";
+    let args = [
+        "--allow",
+        "bash",
+        conversation,
+        "--set",
+        &keys,
+        "--set",
+        name,
+    ];
     let mut client = McpClient::modern(&place.product, &args, &mcp_tasks::capable());
     let command = json!({"command": "sleep 1000", "background": true});
     let own = client.call("bash", command)["taskId"].clone();

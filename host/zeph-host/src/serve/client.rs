@@ -116,7 +116,7 @@ impl Client {
         match answered {
             Ok(ClientResult::ElicitResult(answer)) => Some(answer),
             Ok(_) => {
-                tracing::warn!("a client answered a form with something else");
+                tracing::debug!("a client answered a form with something else");
                 None
             }
             Err(error) => {

@@ -89,7 +89,6 @@ pub(super) struct AnswerLine<'a> {
     /// How it ended.
     status: Status,
     /// What a model is to read: the result, or the block about the failure with what there was before it.
-    #[serde(skip_serializing_if = "str::is_empty")]
     text: &'a str,
     /// The structured part of a success.
     #[serde(skip_serializing_if = "Option::is_none")]

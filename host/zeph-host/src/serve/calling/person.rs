@@ -71,7 +71,7 @@ impl Calling {
         let key = format!("{}-{n_asked}", approval::KEY);
         let given = self.put(person, key, form).await?;
         let answer = approval::answer(&given);
-        let answer = answer.map_err(|problem| tracing::warn!(problem, "nobody has agreed"));
+        let answer = answer.map_err(|problem| tracing::debug!(problem, "nobody has agreed"));
         let approval = GivenApproval {
             call: question.call.digest,
             answer: answer.ok()?,

@@ -176,8 +176,7 @@ fn in_arguments(name: &str, arguments: &[Value]) -> Option<Look> {
     let texts = || arguments.iter().map(|argument| argument.text.as_str());
     let runs = match name {
         "sed" | "gsed" => {
-            // A value in the midst of it may end what it stands in: `x/;w FILE`.
-            let acts = |script: &Value| !script.holes.is_empty() || sed_acts(&script.text);
+            let acts = |script: &Value| is_made(script) || sed_acts(&script.text);
             has_script_file(arguments) || scripts(arguments).iter().any(acts)
         }
         "awk" | "gawk" | "mawk" | "nawk" | "original-awk" => awk::acts(arguments),
