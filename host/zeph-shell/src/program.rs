@@ -215,7 +215,10 @@ fn finish(ended: RunEnd, label: JailLabel) -> Result<ProgramOutcome, JobFault> {
     let captured = ended.capture.finish();
     let mut private_files = Vec::new();
     if let Some(mut guard) = ended.guard {
-        if let Some(reason) = guard.start().refusal(&captured.stderr) {
+        let refusal = guard.start().refusal(&captured.stderr);
+        // One that was ended while its jail was in the making was ended, and nothing is wrong with the jail.
+        let is_meant = |reason: &String| ended.cause == Cause::Exited || !reason.is_empty();
+        if let Some(reason) = refusal.filter(is_meant) {
             return Err(JobFault::NotClosed(reason));
         }
         private_files = guard.private_files();

@@ -259,7 +259,10 @@ fn finish(ended: RunEnd, label: JailLabel, text: &str) -> Result<CommandResult, 
     let mut walls = RunWalls::default();
     if let Some(mut guard) = ended.guard {
         let went = guard.close_outlet();
-        if let Some(reason) = guard.start().refusal(&captured.stderr) {
+        let refusal = guard.start().refusal(&captured.stderr);
+        // One that was ended while its jail was in the making was ended, and nothing is wrong with the jail.
+        let is_meant = |reason: &String| ended.cause == Cause::Exited || !reason.is_empty();
+        if let Some(reason) = refusal.filter(is_meant) {
             return Err(JobFault::NotClosed(reason));
         }
         hosts = went.hosts;
