@@ -61,7 +61,7 @@ pub enum Disagreement {
     /// It does not.
     #[error("does not agree with the tool's own schema")]
     Mismatch,
-    /// Nobody should wait for an answer.
+    /// The check would take longer than its budget allows.
     #[error("would take too long to check against the tool's own schema")]
     TooLong,
     /// The schema cannot be used, for this reason.

@@ -1,7 +1,7 @@
 //! Directories that calls of this process fill right now under a temporary name, before they give them the one they are for.
 //!
-//! What looks for changes of commands leaves them alone: half filled, they are nobody's result. Whoever fills one looks through it when
-//! it stays behind, and is told here whether others had left it alone.
+//! The search for changes that commands made skips them, since they are half filled. The call that fills one inspects it if it stays
+//! behind, and learns here whether the search skipped it.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -35,7 +35,7 @@ impl LiveDraft {
         Self(directory)
     }
 
-    /// Ends it. Whether somebody may have left it alone because of this, so that what others put into it was not looked at.
+    /// Ends it. Returns whether a search for changes may have skipped it, so that what others put into it was not inspected.
     pub fn end(self) -> bool {
         let directory = Arc::clone(&self.0);
         drop(self);

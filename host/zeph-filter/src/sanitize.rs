@@ -277,7 +277,7 @@ pub fn clean(raw: &[u8]) -> Clean<'_> {
 pub(crate) enum Writer {
     /// A command that says how far it is.
     Command,
-    /// Whoever wrote the file that a command prints. Lines of it may end with `\r`.
+    /// The author of the file that a command prints. Its lines may end with `\r`.
     File,
 }
 

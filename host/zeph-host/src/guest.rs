@@ -86,7 +86,7 @@ pub(crate) struct GuestUses {
     pub(crate) tools: Vec<String>,
     /// The granted directories in which its command used something, and whether something was changed there.
     pub(crate) directories: Vec<(PathBuf, bool)>,
-    /// What somebody should know of what it left behind, one sentence each.
+    /// What the caller has to know about files the call left behind, one sentence each.
     pub(crate) left: Vec<String>,
 }
 

@@ -61,7 +61,7 @@ impl Drafts {
         }
     }
 
-    /// Judges what stays behind. One sentence for each of which somebody should know.
+    /// Judges the drafts left behind. Returns one sentence for each that the caller has to know about.
     ///
     /// Limits: a second of looking for each draft; larger ones are shut.
     pub(super) fn end(&mut self) -> Vec<String> {

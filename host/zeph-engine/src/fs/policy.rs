@@ -46,7 +46,7 @@ pub struct FsPolicy {
     /// The plugin's own folder, which no pattern hides from it.
     own: Option<Arc<Path>>,
     seed: RandomState,
-    /// Where it is looked for what leads into the roots; the same for every plugin.
+    /// Where links and hook settings that lead into the roots are searched for; the same for every plugin.
     lead_sources: Arc<LeadSources>,
     /// The user whose rights its files are reached with; none is the host's own.
     user: Option<ToolUser>,
@@ -115,7 +115,7 @@ impl FsPolicy {
         }
     }
 
-    /// Where it is looked for what leads into the roots.
+    /// Where links and hook settings that lead into the roots are searched for.
     pub(super) fn lead_sources(&self) -> Arc<LeadSources> {
         Arc::clone(&self.lead_sources)
     }

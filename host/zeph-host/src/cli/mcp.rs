@@ -44,7 +44,7 @@ fn named(config: &Config, name: &str) -> Result<ServerName, CliError> {
     })
 }
 
-/// The same, for what only undoes something: without advice to add one.
+/// The configured name of a server whose login is removed. Unlike above, an unknown name brings no advice to add the server.
 fn known(config: &Config, name: &str) -> Result<ServerName, CliError> {
     let shown = zeph_core::failure::one_line(name, 80);
     if let Some((known, _)) = config.mcp_servers.get_key_value(name) {

@@ -1,7 +1,7 @@
 //! Connections: taken, bounded, and ended.
 //!
 //! There is a bound on their number. At the bound, the connection that has been idle longest makes room for the next. One whose request
-//! was refused, or not let in yet, is as good as idle: what anybody can have costs nobody a place. Where all that may be answered at one
+//! was refused, or not let in yet, is as good as idle: what needs no token takes no place from others. Where all that may be answered at one
 //! time are, the next request is refused with a line that says so; the places beyond are for requests of those who watch the server.
 
 use std::collections::HashMap;

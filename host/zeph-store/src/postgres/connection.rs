@@ -93,7 +93,7 @@ pub(crate) struct Connection {
     runtime: Runtime,
     purpose: Purpose,
     session: RefCell<Option<Rc<Session>>>,
-    /// Whether nobody was told of the session yet.
+    /// Whether the session has not been reported yet.
     is_new: Cell<bool>,
     /// Since when and for how long no connection is tried, and what was said.
     rest: RefCell<Option<(Instant, Duration, Away)>>,

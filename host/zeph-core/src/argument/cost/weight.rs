@@ -244,7 +244,7 @@ impl Work {
         self.steps_back = self.steps_back.saturating_add(steps_back);
     }
 
-    /// Whether nobody should wait for it.
+    /// Whether it exceeds the budget of one check.
     pub(in crate::argument) fn is_too_much(self) -> bool {
         // A match that was given up is not begun again.
         let n_runs = if self.gives_up { RUNS } else { 1 };
@@ -275,8 +275,8 @@ fn text_size(text: &str) -> u64 {
     1 + text.len() as u64 / BYTES_AT_ONCE
 }
 
-/// What it takes to see that the items of a list of this size are different. They are told apart by a hash, which anybody can make
-/// the same for items that hold others, and for large numbers.
+/// The work of checking that the items of a list of this size are unique. They are compared by hash, and the author of a value can make
+/// the hashes of nested items and of large numbers collide.
 fn unlike(items: &[Value], size: u64) -> u64 {
     let is_hashed_alike = |item: &Value| match item {
         Value::Array(_) | Value::Object(_) => true,

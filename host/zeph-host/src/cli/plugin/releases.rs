@@ -123,7 +123,7 @@ impl<'a> PinnedRelease<'a> {
         })
     }
 
-    /// The version that counts where no index lists it: that of its tag, unless the tag may have been a mistake or is somebody's invention;
+    /// The version that counts where no index lists it: that of its tag, unless the tag may be wrong or forged;
     /// then the earlier one of tag and component.
     pub(super) fn version(&self) -> Option<Version> {
         let Some(tagged) = tagged(self.locked) else {
@@ -344,7 +344,7 @@ mod tests {
             ("1.0.0", "2.0.0", "1.0.0 1.1.0", Some("1.1.0"), None),
             ("1.0.0", "2.0.0", "1.1.0", Some("1.1.0"), None),
         ] {
-            // Whether somebody signed it or its component says so: only of what was signed it is told.
+            // The note is only for signed plugins; the version may also be what the component says.
             for (signer, pinned_version) in [(signer, version), ("", tag)] {
                 let (releases, is_good) = releases(offered, tag);
                 let locked = locked(tag, pinned_version, signer);

@@ -132,8 +132,8 @@ async fn adoption(
     Ok((adoption, refused))
 }
 
-/// A plugin of a bundle with the version and the signer that were found of its component, and the version that it says: what its lock says of
-/// them is nobody's word.
+/// A plugin of a bundle with the version and the signer that were found of its component, and the version that it says; what the bundle's lock
+/// says of them is not trusted.
 ///
 /// Errors: the component is missing from the bundle, is not a plugin, is refused, or does not match the bundle's lock.
 async fn found(
