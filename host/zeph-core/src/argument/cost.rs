@@ -80,8 +80,10 @@ pub(super) fn weights(schema: &Value) -> Result<Weights, BadSchema> {
         place: Vec::new(),
         loops: Vec::new(),
         weights: Weights::default(),
+        again: Vec::new(),
     };
     walk.schema(schema)?;
+    walk.weights.add_again(&walk.again);
     Ok(walk.weights)
 }
 
@@ -213,7 +215,7 @@ fn is_old(schema: &Map<String, Value>) -> bool {
 }
 
 /// A step from a value into one of its parts.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ValueStep<'a> {
     Key(&'a str),
     /// Any key but those that these properties name.
@@ -226,6 +228,15 @@ enum ValueStep<'a> {
 }
 
 impl ValueStep<'_> {
+    /// One for all steps that are weighed together with this one.
+    fn weighed(self) -> Self {
+        match self {
+            Self::OtherKey(_) => Self::OtherKey(None),
+            Self::Item(_) | Self::Items(_) => Self::Items(0),
+            Self::Key(_) | Self::Name => self,
+        }
+    }
+
     /// Whether one part of one value may be meant by both.
     fn meets(self, other: Self) -> bool {
         match (self, other) {
@@ -255,6 +266,8 @@ struct CostWalk<'a> {
     /// Where in the value a schema begins anew.
     loops: Vec<Vec<ValueStep<'a>>>,
     weights: Weights,
+    /// The step to where a schema began, and the step to where it begins anew.
+    again: Vec<[Option<ValueStep<'a>>; 2]>,
 }
 
 impl<'a> CostWalk<'a> {
@@ -391,6 +404,12 @@ impl<'a> CostWalk<'a> {
             return bad(format!(
                 "its schema recurses through `{shown}` in more than one way at one place"
             ));
+        }
+        let step = |place: &[ValueStep<'a>]| place.last().map(|step| step.weighed());
+        let steps = [step(&self.place[..depth]), step(&self.place)];
+        // What began at the same step is weighed there already.
+        if steps[0] != steps[1] && !self.again.contains(&steps) {
+            self.again.push(steps);
         }
         self.loops.push(self.place.clone());
         Ok(())

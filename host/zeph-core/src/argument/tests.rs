@@ -262,6 +262,11 @@ fn checks_without_an_end_are_not_begun() {
             json!({"additionalProperties": {"items": {"not": {"enum": mixed}}}}),
             kinds,
         ),
+        // By a schema that begins anew.
+        (
+            json!({"anyOf": [{"enum": mixed}, {"items": {"$ref": "#/properties/a"}}]}),
+            json!(vec![3; 100_000]),
+        ),
     ] {
         let parameters = of(property.clone());
         let agrees = parameters.agrees(&json!({"a": value}));

@@ -142,15 +142,16 @@ impl PermissionRule {
         if self.action == Action::Allow || !line.unknown.is_empty() {
             return true;
         }
-        let excused = line.parts.iter().filter(|part| {
-            self.fit_as_written(line, part) != PermissionFit::No
-                && self.fit_part(line, part) == PermissionFit::No
-        });
-        let left = excused.fold(line.whole.given.clone(), |left, part| {
-            match self.masked(part) {
-                Some(masked) => data_words::masked_text(left, part.command, &masked),
-                None => left,
+        let excused = line.parts.iter().filter_map(|part| {
+            if self.fit_as_written(line, part) == PermissionFit::No {
+                return None;
             }
+            let masked = self.masked(part)?;
+            let fit = self.fit_as_written(line, &LinePart::new(part.idx, &masked));
+            (fit == PermissionFit::No).then_some((part, masked))
+        });
+        let left = excused.fold(line.whole.given.clone(), |left, (part, masked)| {
+            data_words::masked_text(left, part.command, &masked)
         });
         self.text.fits(&left.to_lowercase())
     }

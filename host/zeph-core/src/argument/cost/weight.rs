@@ -123,6 +123,16 @@ impl Weights {
         }
     }
 
+    /// Adds what schemas take that begin anew: `steps` lead to where each began, and to where it does so again. The parts of a schema are
+    /// weighed by their own steps already.
+    pub(super) fn add_again(&mut self, steps: &[[Option<ValueStep<'_>>; 2]]) {
+        let began = steps.iter().map(|[began, _]| *self.at(began.as_ref()));
+        let began: Vec<Weight> = began.collect();
+        for ([_, again], weight) in steps.iter().zip(began) {
+            self.at(again.as_ref()).add(weight);
+        }
+    }
+
     fn at(&mut self, step: Option<&ValueStep<'_>>) -> &mut Weight {
         match step {
             None => &mut self.root,
