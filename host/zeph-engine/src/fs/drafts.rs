@@ -126,9 +126,9 @@ impl FsCtx {
         has_temporary_name(name) && found()
     }
 
-    /// Whether the call has made drafts.
-    pub(super) fn has_drafts(&self) -> bool {
-        !self.drafts.begun.is_empty()
+    /// Whether something else stands in the place of a draft of this call.
+    pub(super) fn has_lost_drafts(&self) -> bool {
+        self.drafts.begun.iter().any(|draft| self.is_lost(draft))
     }
 
     /// Whether `path` leads to what others have put in the place of a draft of this call.

@@ -121,7 +121,7 @@ impl FsCtx {
         if is_root {
             return Err(Code::NotPermitted.into());
         }
-        if self.has_drafts() {
+        if self.has_lost_drafts() {
             self.may_fill(&entry.real_name(policy)?)?;
         }
         if !(policy.rights(entry.root).delete || own()) {

@@ -52,7 +52,7 @@ impl FsCtx {
         follow: bool,
     ) -> FsOutcome<(RootId, Meta)> {
         let policy = &*self.policy;
-        if self.has_drafts() && self.is_lost_at(dir, path) {
+        if self.has_lost_drafts() && self.is_lost_at(dir, path) {
             // The call asks for what it made, and that is not there any more.
             return Err(Code::NoEntry.into());
         }

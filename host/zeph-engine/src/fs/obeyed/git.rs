@@ -11,7 +11,7 @@ use super::GIT;
 /// Most bytes of a configuration or a pointer of git; real ones have a few thousand.
 const GIT_FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// Most hooks that are looked at for links; git knows some thirty.
+/// Most hooks that are links of which the target counts; git knows some thirty hooks.
 const HOOKS_MAX: usize = 64;
 
 /// For the working directory `work`: folders of hooks and further configuration that its configuration names, and scripts that its hooks
@@ -34,8 +34,9 @@ pub(super) fn hooks_of_git(reader: &GitReader, own: &Path, work: &Path) -> BTree
     let named = reader.of_repository(own, &common, work);
     let mut found: BTreeSet<PathBuf> = named.iter().flat_map(|path| led_to(path)).collect();
     let hooks = fs::read_dir(common.join("hooks")).into_iter().flatten();
-    let hooks = hooks.flatten().take(HOOKS_MAX);
+    let hooks = hooks.flatten();
     let links = hooks.filter(|hook| hook.file_type().is_ok_and(|kind| kind.is_symlink()));
+    let links = links.take(HOOKS_MAX);
     found.extend(links.flat_map(|hook| led_to(&hook.path())));
     found
 }
