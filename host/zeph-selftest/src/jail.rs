@@ -15,6 +15,7 @@ use serde_json::json;
 use zeph_core::call::{CallFrame, FileFacts, ResolvedCall, TurnContext};
 use zeph_core::category::ErrorCategory;
 use zeph_core::failure::ToolFailure;
+use zeph_core::git_config::GitUser;
 use zeph_core::lifetime::Lifetime;
 use zeph_core::policy::{Decision, Policy, SessionFacts, authorise_with};
 use zeph_shell::analysis::analyse;
@@ -431,6 +432,7 @@ fn policy(workspace: PathBuf, search_path: &[PathBuf]) -> JailPolicy {
             ..EnvironmentPolicy::default()
         },
         home: None,
+        git_user: GitUser::default(),
         cache: None,
         records: None,
         mode: Mode::Enforced,

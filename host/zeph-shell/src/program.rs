@@ -19,7 +19,7 @@ pub use zeph_jail::NOT_STARTED;
 use crate::jail::{Jail, JailError, JailLabel, JailPolicy, Job};
 use crate::run::exit::Evidence;
 use crate::run::{self, CapturedOutput, Cause, Plan, Reason, RunEnd, RunLimits, RunStart, RunStop};
-use crate::shell::job::{JobFault, MARK, tail, tree};
+use crate::shell::job::{JobFault, MARK, refusal, tail, tree};
 use crate::shell::{FLOOD_BYTES_MAX, Shell, ShellState};
 
 /// From being asked to end to being killed: its result is waited for.
@@ -215,10 +215,7 @@ fn finish(ended: RunEnd, label: JailLabel) -> Result<ProgramOutcome, JobFault> {
     let captured = ended.capture.finish();
     let mut private_files = Vec::new();
     if let Some(mut guard) = ended.guard {
-        let refusal = guard.start().refusal(&captured.stderr);
-        // One that was ended while its jail was in the making was ended, and nothing is wrong with the jail.
-        let is_meant = |reason: &String| ended.cause == Cause::Exited || !reason.is_empty();
-        if let Some(reason) = refusal.filter(is_meant) {
+        if let Some(reason) = refusal(&mut guard, ended.cause, &captured.stderr) {
             return Err(JobFault::NotClosed(reason));
         }
         private_files = guard.private_files();

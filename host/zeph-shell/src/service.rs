@@ -25,7 +25,7 @@ use crate::run::exit::Evidence;
 use crate::run::{
     self, Cause, Life, Plan, Reason, RunEnd, RunLimits, RunStart, RunStop, StreamEnd,
 };
-use crate::shell::job::{self, JobFault, MARK, tail, tree};
+use crate::shell::job::{self, JobFault, MARK, refusal, tail, tree};
 use crate::spawn::Spawner;
 
 mod ending;
@@ -296,7 +296,7 @@ fn finish(ended: RunEnd, label: JailLabel, stderr: String) -> ServiceEnd {
         is_namespace: label == JailLabel::Full,
     };
     let exit = run::exit::of(ended.status, evidence);
-    let (fault, network, findings) = after(ended.guard, &stderr);
+    let (fault, network, findings) = after(ended.guard, ended.cause, &stderr);
     ServiceEnd {
         exit,
         is_stopped: matches!(ended.cause, Cause::Stopped(_)),
@@ -308,12 +308,16 @@ fn finish(ended: RunEnd, label: JailLabel, stderr: String) -> ServiceEnd {
 }
 
 /// What the jail knows at the end: why nothing ran, if nothing did, what went through the exit, what became of protected places.
-fn after(guard: Option<Guard>, stderr: &str) -> (Option<String>, NetworkReport, Vec<String>) {
+fn after(
+    guard: Option<Guard>,
+    cause: Cause,
+    stderr: &str,
+) -> (Option<String>, NetworkReport, Vec<String>) {
     let Some(mut guard) = guard else {
         return (None, NetworkReport::default(), Vec::new());
     };
     let network = guard.close_outlet();
-    let fault = guard.start().refusal(stderr);
+    let fault = refusal(&mut guard, cause, stderr);
     let findings = guard.finish().into_iter().map(|finding| finding.text);
     (fault, network, findings.collect())
 }

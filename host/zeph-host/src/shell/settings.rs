@@ -123,6 +123,7 @@ pub(super) fn jail(config: &Config) -> JailPolicy {
             caches: Vec::new(),
         },
         home: config.plugins.home.clone(),
+        git_user: config.git_user.clone(),
         cache: cache(config),
         records: config.cache_of_tools().map(|cache| cache.join("jail")),
         mode: match disabled {

@@ -192,9 +192,12 @@ impl Aftermath {
 /// What is said of those of `met` that were put aside and that git itself put there: it takes them for deleted.
 fn taken_for_deleted(met: HashSet<PathBuf>) -> Option<AftermathFinding> {
     let gone = met.into_iter().filter(|path| now(path).is_absent());
-    let mut gone: Vec<PathBuf> = gone.filter(|path| tracked::may_be_tracked(path)).collect();
+    let mut gone: Vec<PathBuf> = gone.collect();
     gone.sort();
-    gone.truncate(TRACKED_SHOWN_MAX);
+    let tracked = gone
+        .into_iter()
+        .filter(|path| tracked::may_be_tracked(path));
+    let gone: Vec<PathBuf> = tracked.take(TRACKED_SHOWN_MAX).collect();
     Some(AftermathFinding {
         path: gone.first()?.clone(),
         text: format!(

@@ -114,20 +114,22 @@ pub(super) fn hold_from_outside<'a>(
     }
     let above: BTreeSet<&Path> = given.flat_map(|path| path.ancestors()).collect();
     for work in above {
-        let pointer = work.join(".git");
         if scope.root_of(work).is_some() {
             continue;
         }
-        let Ok(about) = pointer.symlink_metadata() else {
-            continue;
-        };
-        let git = match about.is_dir() {
-            true => Some(pointer),
-            false => target_of(&pointer, &about),
-        };
-        if let Some(git) = git {
+        if let Some(git) = directory_of(work) {
             hold_named(scope, (&git, work), places);
         }
+    }
+}
+
+/// The git directory of the repository at `work`, if its `.git` is one or leads to one.
+pub(super) fn directory_of(work: &Path) -> Option<PathBuf> {
+    let pointer = work.join(".git");
+    let about = pointer.symlink_metadata().ok()?;
+    match about.is_dir() {
+        true => Some(pointer),
+        false => target_of(&pointer, &about),
     }
 }
 
@@ -284,16 +286,22 @@ fn named_by(file: &Path, content: &str, prefix: &str) -> Option<PathBuf> {
 
 /// The content of a file that a command may have made: never waits for one that is a pipe, and reads no endless one.
 pub(super) fn small(path: &Path) -> Option<String> {
+    let content = bytes_of(path, SMALL_MAX)?;
+    Some(String::from_utf8_lossy(&content).into_owned())
+}
+
+/// The same of a file of at most `n_max` bytes, as it is.
+pub(super) fn bytes_of(path: &Path, n_max: u64) -> Option<Vec<u8>> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = rustix::fs::open(path, flags, Mode::empty()).ok()?;
     let file = File::from(file);
     let about = file.metadata().ok()?;
-    if !about.is_file() || about.len() > SMALL_MAX {
+    if !about.is_file() || about.len() > n_max {
         return None;
     }
     let mut content = Vec::new();
-    file.take(SMALL_MAX).read_to_end(&mut content).ok()?;
-    Some(String::from_utf8_lossy(&content).into_owned())
+    file.take(n_max).read_to_end(&mut content).ok()?;
+    Some(content)
 }
 
 /// A command can write any pointer into its own root, so a pointer that leads outside is believed only if what it leads to

@@ -35,6 +35,8 @@ pub struct JailPolicy {
     pub environment: EnvironmentPolicy,
     /// The user's home directory. Commands get an empty one of their own at the same place, with the toolchains of this one.
     pub home: Option<PathBuf>,
+    /// The user whose configuration of git counts.
+    pub git_user: GitUser,
     /// A directory of the host that may keep caches of package managers between runs; made when missing. Without it the caches
     /// live as long as the run.
     pub cache: Option<PathBuf>,
@@ -57,18 +59,6 @@ pub struct OwnDirectories {
     pub read: Vec<PathBuf>,
     /// To be read and changed.
     pub write: Vec<PathBuf>,
-}
-
-impl JailPolicy {
-    /// The user whose configuration of git counts.
-    pub(super) fn git_user(&self) -> GitUser {
-        let config_home = self.environment.host.get("XDG_CONFIG_HOME");
-        let config_home = config_home.map(PathBuf::from);
-        GitUser {
-            home: self.home.clone(),
-            config_home: config_home.filter(|folder| folder.is_absolute()),
-        }
-    }
 }
 
 impl OwnDirectories {

@@ -96,7 +96,7 @@ impl GrantedPaths {
             read: outermost(read),
             hidden: followed(&policy.hidden),
             protected: followed(&policy.protected),
-            git_user: policy.git_user(),
+            git_user: policy.git_user.clone(),
         })
     }
 

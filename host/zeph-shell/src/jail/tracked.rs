@@ -1,12 +1,8 @@
 //! What git makes of files of a repository that the jail kept or put aside: to it they are changed or deleted, and the next commit would
 //! hold that.
 
-use std::fs::File;
-use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
-
-use rustix::fs::{Mode, OFlags};
 
 use super::git;
 use crate::turn::rc::quote;
@@ -26,22 +22,13 @@ pub(super) fn may_be_tracked(path: &Path) -> bool {
     let Some(work) = work.filter(|_| !is_of_git) else {
         return false;
     };
-    let pointer = work.join(".git");
-    let Ok(about) = pointer.symlink_metadata() else {
-        return false;
-    };
-    let git = match about.is_dir() {
-        true => Some(pointer),
-        false => git::target_of(&pointer, &about),
-    };
-    let (Some(git), Ok(name)) = (git, path.strip_prefix(work)) else {
+    let (Some(git), Ok(name)) = (git::directory_of(work), path.strip_prefix(work)) else {
         return false;
     };
     let index = git.join("index");
-    match index.symlink_metadata() {
-        Err(_) => false,
-        Ok(about) if about.len() > INDEX_BYTES_MAX => true,
-        Ok(_) => bytes_of(&index).is_some_and(|index| names(&index, name.as_os_str().as_bytes())),
+    match git::bytes_of(&index, INDEX_BYTES_MAX) {
+        Some(index) => names(&index, name.as_os_str().as_bytes()),
+        None => index.symlink_metadata().is_ok(),
     }
 }
 
@@ -52,18 +39,6 @@ fn names(index: &[u8], name: &[u8]) -> bool {
     }
     let mut places = index.windows(name.len() + 1);
     places.any(|place| place.starts_with(name) && matches!(place.last(), Some(0 | b'/')))
-}
-
-/// The content of a file that a command may have made: never waits for one that is a pipe.
-fn bytes_of(path: &Path) -> Option<Vec<u8>> {
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-    let file = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
-    if !file.metadata().ok()?.is_file() {
-        return None;
-    }
-    let mut bytes = Vec::new();
-    file.take(INDEX_BYTES_MAX).read_to_end(&mut bytes).ok()?;
-    Some(bytes)
 }
 
 /// How a commit is kept from holding what git makes of `paths`: the end of a sentence for a model.

@@ -123,16 +123,19 @@ pub(super) fn make(
     // That of a submodule is written to as a whole; what git obeys in it is held.
     let common = outside.iter().map(|outside| &outside.common);
     let common = common.filter(|common| !outside.iter().any(|one| one.writable.contains(common)));
-    let common = common.filter_map(|common| Some(MountPlace::at(common, Hold::ReadOnly)?.check()));
+    let common: Vec<&PathBuf> = common.collect();
     let mut checks = roots.checks();
-    checks.extend(common);
+    let kept = common
+        .iter()
+        .map(|common| MountPlace::at(common, Hold::ReadOnly));
+    checks.extend(kept.flatten().map(|place| place.check()));
     checks.extend(own_checks(policy));
     checks.extend(places.held.iter().chain(&elsewhere).map(MountPlace::check));
     let held_as = |hold: Hold| {
         let held = places.held.iter().filter(move |place| place.hold == hold);
         held.map(|place| place.path.clone())
     };
-    let common = outside.iter().map(|outside| outside.common.clone());
+    let common = common.into_iter().cloned();
     let kept_files: Arc<[PathBuf]> = held_as(Hold::ReadOnly).chain(common).collect();
     let pinned: Arc<[PathBuf]> = held_as(Hold::Pinned).collect();
     let held: HashSet<&PathBuf> = held_links(survey).collect();

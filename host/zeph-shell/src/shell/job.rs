@@ -249,6 +249,13 @@ pub(crate) fn in_the_jail(
     Ok((launch, prepared.label, Some(prepared.guard)))
 }
 
+/// Why the run of `guard` never began, in one line; `None` when it did. One that was ended while its jail was in the making was ended,
+/// and nothing is wrong with the jail.
+pub(crate) fn refusal(guard: &mut Guard, cause: Cause, stderr: &str) -> Option<String> {
+    let refusal = guard.start().refusal(stderr);
+    refusal.filter(|reason| cause == Cause::Exited || !reason.is_empty())
+}
+
 /// Asks the jail and the shell what really happened.
 fn finish(ended: RunEnd, label: JailLabel, text: &str) -> Result<CommandResult, JobFault> {
     let record = ended.context.as_deref().and_then(TurnRecord::parse);
@@ -259,10 +266,7 @@ fn finish(ended: RunEnd, label: JailLabel, text: &str) -> Result<CommandResult, 
     let mut walls = RunWalls::default();
     if let Some(mut guard) = ended.guard {
         let went = guard.close_outlet();
-        let refusal = guard.start().refusal(&captured.stderr);
-        // One that was ended while its jail was in the making was ended, and nothing is wrong with the jail.
-        let is_meant = |reason: &String| ended.cause == Cause::Exited || !reason.is_empty();
-        if let Some(reason) = refusal.filter(is_meant) {
+        if let Some(reason) = refusal(&mut guard, ended.cause, &captured.stderr) {
             return Err(JobFault::NotClosed(reason));
         }
         hosts = went.hosts;

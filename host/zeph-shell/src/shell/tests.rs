@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use zeph_core::call::{CallFrame, FileFacts, ResolvedCall, TurnContext};
 use zeph_core::category::ErrorCategory;
 use zeph_core::exit::CommandExit;
+use zeph_core::git_config::GitUser;
 use zeph_core::lifetime::Lifetime;
 use zeph_core::output::RawOutput;
 use zeph_core::policy::{AuthorizedCall, Decision, Policy, SessionFacts, authorise_with};
@@ -91,6 +92,7 @@ fn policy(root: PathBuf) -> JailPolicy {
             ..EnvironmentPolicy::default()
         },
         home: None,
+        git_user: GitUser::default(),
         cache: None,
         records: None,
         mode: Mode::Enforced,

@@ -365,12 +365,15 @@ fn of_fallback(name: &str, arguments: &[Value]) -> Option<Look> {
     }
     // What stands behind `--` is for the script.
     let own = arguments.split(|word| word.text == "--").next()?;
-    let beginnings = beginnings(name, own, 0).into_iter();
-    let rests = beginnings.filter_map(|beginning| arguments.get(beginning.at..));
+    let beginnings = beginnings(name, own, 0);
+    let unknown = (beginnings.len() >= GUESSES_MAX).then_some(UNREADABLE);
+    let rests = beginnings.into_iter();
+    let rests = rests.filter_map(|beginning| arguments.get(beginning.at..));
     let is_own = |rest: &&[Value]| rest.first().is_some_and(|word| holds(PNPM, &word.text));
     let rests = rests.take_while(|rest| !is_own(rest));
     Some(Look {
         inner: rests.filter_map(|rest| inner(name, rest, false)).collect(),
+        unknown,
         ..Look::nothing()
     })
 }

@@ -125,8 +125,7 @@ fn hooks_stay_wherever_git_finds_them() {
         for n in 1 2 3 4 5 6; do echo fine > hk$n/pre-commit; done; echo > user.cfg; echo > free",
     );
     room.policy.home = Some(room.work.with_file_name("home"));
-    let host = &mut room.policy.environment.host;
-    host.remove("XDG_CONFIG_HOME");
+    room.policy.git_user.home = room.policy.home.clone();
     let files = "hk1/pre-commit hk2/pre-commit hk3/pre-commit hk4/pre-commit hk5/pre-commit hk6/pre-commit \
                  shared.cfg deep/er.cfg user.cfg";
     room.check(

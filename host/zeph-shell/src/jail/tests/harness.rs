@@ -10,6 +10,7 @@ use std::sync::Mutex;
 use rustix::io::FdFlags;
 use tempfile::TempDir;
 use zeph_core::execution::PrivateFile;
+use zeph_core::git_config::GitUser;
 
 use super::super::*;
 use crate::left_out::leave_out;
@@ -104,6 +105,7 @@ fn policy(work: &Path) -> JailPolicy {
             ..EnvironmentPolicy::default()
         },
         home: host_environment().get("HOME").map(PathBuf::from),
+        git_user: GitUser::default(),
         cache: None,
         records: None,
         mode: Mode::Enforced,
