@@ -3,6 +3,7 @@
 //! Two calls are the same when tool, provider, directory and every argument are, but for arguments that are remarks. The texts are for
 //! people; what is compared is the digest.
 
+use std::borrow::Cow;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
@@ -39,7 +40,7 @@ impl BoundCall {
     ) -> Self {
         let mut text = canonical(arguments);
         let arguments_bytes = text.len() as u64;
-        let digest = digest(tool, owner, &effective(tool, arguments), directory);
+        let digest = digest(tool, owner, &effective(tool, arguments, &text), directory);
         text.truncate(text.floor_char_boundary(ARGUMENTS_BYTES_MAX));
         let shown = ShownCall {
             tool: tool.name.clone(),
@@ -94,15 +95,18 @@ impl BoundCall {
     }
 }
 
-/// The arguments that say what a call does, as canonical JSON.
-fn effective(tool: &Tool, arguments: &Map<String, Value>) -> String {
+/// The arguments that say what a call does, as canonical JSON; `all` is that of all of them.
+fn effective<'a>(tool: &Tool, arguments: &Map<String, Value>, all: &'a str) -> Cow<'a, str> {
+    if !arguments.keys().any(|name| is_remark(tool, name)) {
+        return Cow::Borrowed(all);
+    }
     let mut text = String::new();
     let members = arguments.iter();
     push_members(
         &mut text,
         members.filter(|(name, _)| !is_remark(tool, name)),
     );
-    text
+    Cow::Owned(text)
 }
 
 /// Whether an argument only tells a person what the call is for: the same is done whatever it says, and models word it anew each time.

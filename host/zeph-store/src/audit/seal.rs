@@ -155,8 +155,8 @@ pub(crate) trait SealedAudit {
     fn begin_chain(&self, keys: &AuditKeys, begin: &ChainBegin) -> Outcome<ChainMark> {
         self.hold_chain()?;
         self.seal().set(keys, *begin, None);
-        let taken_over = self.take_over_removal(keys)?;
-        let mark = match taken_over.map_or_else(|| self.newest_mark(), |mark| Ok(Some(mark)))? {
+        let (newest, _) = self.take_over_removal(keys)?;
+        let mark = match newest {
             Some(mark) => ChainMark {
                 earlier: self.explained(keys, mark.earlier)?,
                 ..mark
@@ -228,27 +228,29 @@ pub(crate) trait SealedAudit {
         Ok(Some((mark, MarkState::Sound)))
     }
 
-    fn newest_mark(&self) -> Outcome<Option<ChainMark>> {
-        Ok(self.mark_before(i64::MAX)?.map(|stored| stored.mark))
-    }
-
     /// Says that what another host removed of this chain is gone, if its word can be verified: it took this one for gone, and may not have come to
-    /// the end. Must come before anything else is added, which that host did not mean. Gives back the mark that says so.
-    fn take_over_removal(&self, keys: &AuditKeys) -> Outcome<Option<ChainMark>> {
-        let mark = self.mark_after_removal(keys)?;
-        match &mark {
-            Some(mark) => drop(self.insert_mark(EventKind::Cut, mark, self.newest_event()?)?),
-            // What is added may be undone: then it is looked for again.
-            None => self.seal().has_looked.set(true),
-        }
-        Ok(mark)
+    /// the end. Must come before anything else is added, which that host did not mean. Gives back the newest mark after it, and the event that
+    /// says so, if one was added.
+    fn take_over_removal(
+        &self,
+        keys: &AuditKeys,
+    ) -> Outcome<(Option<ChainMark>, Option<NewestEvent>)> {
+        let newest = self.mark_before(i64::MAX)?.map(|stored| stored.mark);
+        let removed = match &newest {
+            Some(mark) => self.mark_after_removal(keys, mark.origin)?,
+            None => None,
+        };
+        let Some(mark) = removed else {
+            self.seal().has_looked.set(true);
+            return Ok((newest, None));
+        };
+        // What is added may be undone: then it is looked for again.
+        let added = self.insert_mark(EventKind::Cut, &mark, self.newest_event()?)?;
+        Ok((Some(mark), Some(added)))
     }
 
-    /// What the chain says of itself without what another host removed; none when there is nothing of it, or nothing that can be verified.
-    fn mark_after_removal(&self, keys: &AuditKeys) -> Outcome<Option<ChainMark>> {
-        let Some(origin) = self.newest_mark()?.map(|mark| mark.origin) else {
-            return Ok(None);
-        };
+    /// What the chain `origin` says of itself without what another host removed; none when nothing of that can be verified.
+    fn mark_after_removal(&self, keys: &AuditKeys, origin: Uuid) -> Outcome<Option<ChainMark>> {
         let Some((removed, n_calls)) = self.removed_of(keys, origin, true)? else {
             return Ok(None);
         };
@@ -390,8 +392,10 @@ pub(crate) trait SealedAudit {
         if head == NewestEvent::NONE {
             // Retention may remove the whole chain of a host that was away. Who else did it, nobody accepted.
             head = self.start_chain(&keys, &begin)?.0;
-        } else if !self.seal().has_looked() && self.take_over_removal(&keys)?.is_some() {
-            head = self.newest_event()?;
+        } else if !self.seal().has_looked()
+            && let (_, Some(added)) = self.take_over_removal(&keys)?
+        {
+            head = added;
         }
         self.seal().advance(head);
         Ok(Some(head))
