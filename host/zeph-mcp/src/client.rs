@@ -371,16 +371,12 @@ impl Connection {
     /// Errors: why it does not count.
     async fn agrees(&self, tool: &str, result: &mut CallToolResult) -> Result<(), Disagreement> {
         let schema = self.outputs().get(tool).cloned();
-        let Some(schema) = schema.filter(|_| result.is_error != Some(true)) else {
-            return Ok(());
-        };
-        let Some(structured) = result.structured_content.take() else {
-            return Ok(());
-        };
-        let structured = Arc::new(structured);
-        let agrees = schema.agrees(&structured).await;
-        result.structured_content = Some(Arc::unwrap_or_clone(structured));
-        agrees
+        match (schema, &mut result.structured_content) {
+            (Some(schema), Some(structured)) if result.is_error != Some(true) => {
+                schema.agrees(structured).await
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Reads a resource.

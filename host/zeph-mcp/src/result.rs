@@ -1,7 +1,5 @@
 //! What became of a call, as the protocol says it.
 
-use std::sync::Arc;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rmcp::model::{CallToolResult, ContentBlock, Resource, ResourceContents};
@@ -27,14 +25,12 @@ pub async fn of_output(
     schema: Option<&OutputSchema>,
 ) -> CallToolResult {
     let structured = match (structured(&mut output), schema) {
-        (Some(structured), Some(schema)) => {
-            let structured = Arc::new(structured);
-            let agrees = schema.agrees(&structured).await;
-            let structured = agrees.map(|()| Arc::unwrap_or_clone(structured));
-            if let (Err(problem), Outcome::Done) = (&structured, &output.outcome) {
+        (Some(mut structured), Some(schema)) => {
+            let agrees = schema.agrees(&mut structured).await;
+            if let (Err(problem), Outcome::Done) = (&agrees, &output.outcome) {
                 tracing::warn!("a structured result {problem} and is left out");
             }
-            structured.ok()
+            agrees.is_ok().then_some(structured)
         }
         (structured, _) => structured,
     };

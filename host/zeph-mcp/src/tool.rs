@@ -91,19 +91,23 @@ impl OutputSchema {
         &self.schema
     }
 
-    /// Whether `structured` agrees with it. A large one is checked on a thread for such work: it may come from anybody, and take seconds.
+    /// Whether `structured`, which is left as it is, agrees with it. A large one is checked on a blocking thread: its author is not
+    /// trusted, and the check may take seconds.
     ///
     /// Errors: it does not, or that is not known in time.
-    pub async fn agrees(&self, structured: &Arc<Value>) -> Result<(), Disagreement> {
+    pub async fn agrees(&self, structured: &mut Value) -> Result<(), Disagreement> {
         if is_small(structured) {
             return self.agrees_now(structured);
         }
-        let (schema, value) = (self.clone(), Arc::clone(structured));
+        let (schema, shared) = (self.clone(), Arc::new(structured.take()));
+        let value = Arc::clone(&shared);
         let checked = tokio::task::spawn_blocking(move || schema.agrees_now(&value));
-        match timeout(CHECK_PATIENCE, checked).await {
+        let agrees = match timeout(CHECK_PATIENCE, checked).await {
             Ok(Ok(agrees)) => agrees,
             Ok(Err(_)) | Err(_) => Err(Disagreement::TooLong),
-        }
+        };
+        *structured = Arc::unwrap_or_clone(shared);
+        agrees
     }
 
     /// Whether `structured`, a small one, agrees with it.

@@ -105,13 +105,13 @@ impl Connections {
     /// A place for another connection, and what ends it. There is always one that makes room: not all can be answered at one time.
     fn take(self: &Arc<Self>) -> (Held, CancellationToken) {
         let mut open = self.open();
-        let is_full = open.places.len() >= CONNECTIONS_MAX;
-        let unanswered = open.places.iter().filter(|(_, one)| one.n_answered == 0);
-        let longest = unanswered.min_by_key(|(_, one)| (one.n_let_in > 0, one.idle_since));
-        if let Some(longest) = longest.map(|(number, _)| *number).filter(|_| is_full)
-            && let Some(place) = open.places.remove(&longest)
-        {
-            place.ended.cancel();
+        if open.places.len() >= CONNECTIONS_MAX {
+            let unanswered = open.places.iter().filter(|(_, one)| one.n_answered == 0);
+            let longest = unanswered.min_by_key(|(_, one)| (one.n_let_in > 0, one.idle_since));
+            let longest = longest.map(|(number, _)| *number);
+            if let Some(place) = longest.and_then(|number| open.places.remove(&number)) {
+                place.ended.cancel();
+            }
         }
         let ended = CancellationToken::new();
         let place = Place {

@@ -33,9 +33,8 @@ struct State {
     /// What the ids of the events end with; none before the first event.
     stream: Option<String>,
     has_answer: bool,
-    /// The reader that has the events, if there is one.
-    reader: Option<u64>,
-    next_reader: u64,
+    /// Grows with each reader that comes and each that leaves: the newest number goes on.
+    turn: u64,
     /// Whoever waits for the next event.
     waiting: Option<Waker>,
 }
@@ -43,7 +42,7 @@ struct State {
 /// What reads a stream, until a newer one does.
 pub(super) struct Reader {
     replay: Arc<Replay>,
-    number: u64,
+    turn: u64,
     /// The number of the next event it is given.
     next: u64,
 }
@@ -52,8 +51,7 @@ pub(super) struct Reader {
 #[derive(Debug)]
 pub(super) struct Unread {
     replay: Arc<Replay>,
-    /// The next reader's number when it was left.
-    next_reader: u64,
+    turn: u64,
 }
 
 /// The stream that an event belongs to: `INDEX/STREAM`.
@@ -82,8 +80,7 @@ impl Replay {
             next: 0,
             stream: None,
             has_answer: false,
-            reader: None,
-            next_reader: 0,
+            turn: 0,
             waiting: None,
         })))
     }
@@ -95,14 +92,14 @@ impl Replay {
     /// A reader of what comes after `event_id`, or of all that is kept. The one before it reads no further.
     pub(super) fn read(self: &Arc<Self>, event_id: Option<&str>) -> Reader {
         let mut state = self.state();
-        let number = state.next_reader;
-        state.next_reader += 1;
-        state.reader = Some(number);
+        state.turn += 1;
         state.wake();
-        let after = event_id.and_then(index_of).map(|index| index + 1);
+        // The client chose the number.
+        let after = event_id.and_then(index_of);
+        let after = after.map(|index| index.saturating_add(1));
         Reader {
             replay: Arc::clone(self),
-            number,
+            turn: state.turn,
             next: after.unwrap_or_default(),
         }
     }
@@ -136,7 +133,7 @@ impl Unread {
     pub(super) async fn drain(self) {
         poll_fn(|context| {
             let mut state = self.replay.state();
-            while state.reader.is_none() && state.next_reader == self.next_reader {
+            while state.turn == self.turn {
                 if ready!(state.poll_source(context)).is_none() {
                     break;
                 }
@@ -211,20 +208,20 @@ impl Reader {
 
     /// Whether no newer one reads.
     pub(super) fn is_newest(&self) -> bool {
-        self.replay.state().reader == Some(self.number)
+        self.replay.state().turn == self.turn
     }
 
     /// Reads no further. Gives back what has to be kept from now on; none when a newer one reads, or when no more comes.
     pub(super) fn leave(&self) -> Option<Unread> {
         let mut state = self.replay.state();
-        if state.reader != Some(self.number) {
+        if state.turn != self.turn {
             return None;
         }
-        state.reader = None;
+        state.turn += 1;
         state.source.as_ref()?;
         Some(Unread {
             replay: Arc::clone(&self.replay),
-            next_reader: state.next_reader,
+            turn: state.turn,
         })
     }
 }
@@ -235,7 +232,7 @@ impl Stream for Reader {
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let replay = Arc::clone(&self.replay);
         let mut state = replay.state();
-        if state.reader != Some(self.number) {
+        if state.turn != self.turn {
             return Poll::Ready(None);
         }
         let kept = state.kept.iter().find(|(number, _)| *number >= self.next);
@@ -350,6 +347,8 @@ mod tests {
         assert_eq!(kept.len(), KEPT_MAX);
         assert_eq!(kept.first().map(String::as_str), Some("3/7"));
         assert_eq!(kept.last().map(String::as_str), Some("999/7"));
+        let last = format!("{}/7", u64::MAX);
+        assert!(rest(&mut replay.read(Some(&last))).is_empty());
         replay.end();
         assert!(rest(&mut replay.read(None)).is_empty() && replay.is("7"));
     }

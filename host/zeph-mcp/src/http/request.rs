@@ -27,7 +27,7 @@ use crate::metrics::{Gauges, Metrics};
 /// The header that names a session.
 const SESSION_ID: &str = "mcp-session-id";
 
-/// Seconds after which a client may try again while the server ends, or does not get at what says who may use it.
+/// Seconds after which a client may try again while the server ends, has no room, or does not get at what says who may use it.
 const RETRY_SECS: &str = "5";
 
 /// The code of JSON-RPC for a server that cannot answer now.
@@ -209,12 +209,7 @@ impl Shared {
         requester: &Requester,
         progress: Progress,
     ) -> Result<Lease, Refusal> {
-        let refuse = |status, problem: &str| {
-            let mut response = error_response(status, &Value::Null, UNAVAILABLE, problem);
-            let retry = HeaderValue::from_static(RETRY_SECS);
-            response.headers_mut().insert(RETRY_AFTER, retry);
-            Box::new(response)
-        };
+        let refuse = |status, problem: &str| Box::new(later(status, &Value::Null, problem));
         if let Some(Err(no_place)) = in_use.map(InUse::answer) {
             self.metrics.connection_refused();
             let status = StatusCode::SERVICE_UNAVAILABLE;
@@ -316,11 +311,7 @@ impl Shared {
 
     fn ending(&self, id: &Value) -> Response {
         let problem = "the server is shutting down";
-        let status = StatusCode::SERVICE_UNAVAILABLE;
-        let mut response = error_response(status, id, UNAVAILABLE, problem);
-        let retry = HeaderValue::from_static(RETRY_SECS);
-        response.headers_mut().insert(RETRY_AFTER, retry);
-        response
+        later(StatusCode::SERVICE_UNAVAILABLE, id, problem)
     }
 
     fn denied(&self, headers: &HeaderMap, denied: &Denied) -> Response {
@@ -369,6 +360,14 @@ fn ambiguous(headers: &HeaderMap) -> Option<&str> {
     };
     let names = headers.keys().map(HeaderName::as_str);
     names.filter(is_of_protocol).find(differ)
+}
+
+/// The refusal of a request that may be made again later.
+fn later(status: StatusCode, id: &Value, problem: &str) -> Response {
+    let mut response = error_response(status, id, UNAVAILABLE, problem);
+    let retry = HeaderValue::from_static(RETRY_SECS);
+    response.headers_mut().insert(RETRY_AFTER, retry);
+    response
 }
 
 /// The answer to a call that the end of the server cut off. No load balancer may take it for one that was not begun.

@@ -524,7 +524,7 @@ impl Records {
                     CallState::Answered(since) if is_late(since) => {}
                     _ => continue,
                 }
-                call.is_over();
+                call.end();
             }
             record.forget_oldest();
         }
@@ -556,7 +556,7 @@ impl Record {
         let oldest = self.calls.iter_mut().filter(is_answered);
         oldest
             .take(n_answered.saturating_sub(ANSWERS_MAX))
-            .for_each(Call::is_over);
+            .for_each(Call::end);
         let is_over = |call: &Call| call.state == CallState::Over;
         let n_over = self.calls.iter().filter(|call| is_over(call)).count();
         let mut n_forgotten = n_over.saturating_sub(OVER_MAX);
@@ -570,7 +570,7 @@ impl Record {
 
 impl Call {
     /// It can be resumed no longer.
-    fn is_over(&mut self) {
+    fn end(&mut self) {
         self.replay.end();
         self.state = CallState::Over;
     }
