@@ -36,10 +36,6 @@ impl Look {
             return FileFacts::default();
         };
         let mut facts = FileFacts::default();
-        let mut leads = Leads::new(Arc::new(LeadSources {
-            roots: self.roots.clone(),
-            user: self.git_user.clone(),
-        }));
         for (argument, given) in given(&self.arguments) {
             // Two forms of what a path names: the object its last link leads to, and the name itself.
             let path = directory.join(given);
@@ -64,6 +60,10 @@ impl Look {
         }
         facts.reach.sort();
         facts.reach.dedup();
+        let mut leads = Leads::new(Arc::new(LeadSources {
+            roots: self.roots.clone(),
+            user: self.git_user.clone(),
+        }));
         for path in &facts.reach {
             let named = self
                 .root_of(path)

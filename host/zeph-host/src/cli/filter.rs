@@ -65,7 +65,7 @@ fn log(context: &Context, command: &str, options: &Filter) -> Result<Exit, CliEr
         Ok(config) => config,
         Err(error) => {
             out::error(&error, context.quiet);
-            return passed_through();
+            return pass_through(&mut io::stdin().lock()).map(|()| Exit::Success);
         }
     };
     let ready = Ready::new(context, config);
@@ -82,7 +82,7 @@ fn log(context: &Context, command: &str, options: &Filter) -> Result<Exit, CliEr
         .map_err(unreadable)?;
     if raw.len() > bytes_max {
         out::bytes(&raw)?;
-        io::copy(&mut stdin, &mut io::stdout().lock()).map_err(CliError::stdout)?;
+        pass_through(&mut stdin)?;
         context.notes(&[too_long(bytes_max)]);
         return Ok(Exit::Success);
     }
@@ -96,13 +96,12 @@ fn log(context: &Context, command: &str, options: &Filter) -> Result<Exit, CliEr
     Ok(Exit::Success)
 }
 
-/// Prints standard input as it is.
-fn passed_through() -> Result<Exit, CliError> {
-    let mut stdin = io::stdin().lock();
+/// Prints the rest of standard input as it is.
+fn pass_through(stdin: &mut io::StdinLock<'_>) -> Result<(), CliError> {
     let mut piece = vec![0; PIECE_BYTES];
     loop {
         match stdin.read(&mut piece) {
-            Ok(0) => return Ok(Exit::Success),
+            Ok(0) => return Ok(()),
             Ok(n_bytes) => out::bytes(&piece[..n_bytes])?,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(unreadable(error)),

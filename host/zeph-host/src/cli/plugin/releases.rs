@@ -112,7 +112,10 @@ impl<'a> PinnedRelease<'a> {
         };
         let has_good_tag = match (&tagged, &word) {
             (Some(tagged), Some(word)) if tagged.cmp_precedence(word).is_ne() => {
-                is_offered(releases, tagged) && stands(registries, locked).await?
+                is_offered(releases, tagged)
+                    && standing(registries, locked, |_| true)
+                        .await?
+                        .is_some_and(|(_, is_same)| is_same)
             }
             _ => true,
         };
@@ -172,21 +175,29 @@ fn tagged(locked: &LockedPlugin) -> Option<Version> {
     locked.source().and_then(PluginSource::tagged_version)
 }
 
-/// Whether the tag that a plugin was had by stands for it.
-async fn stands(registries: &Registries, locked: &LockedPlugin) -> Result<bool, CliError> {
+/// The reference with the tag alone that a plugin was had by, and whether that tag still stands for the plugin. `None` where it has no tag
+/// that is `wanted`: then the registry is not asked.
+///
+/// Errors: the registry does not say, or the reference in the lock is none.
+pub(super) async fn standing(
+    registries: &Registries,
+    locked: &LockedPlugin,
+    wanted: impl Fn(&str) -> bool,
+) -> Result<Option<(Reference, bool)>, CliError> {
     let Some(PluginSource::Registry {
         reference,
         manifest,
     }) = locked.source()
     else {
-        return Ok(false);
+        return Ok(None);
     };
     let reference: Reference = reference.parse()?;
-    let Some(tag) = reference.tag() else {
-        return Ok(false);
+    let Some(tag) = reference.tag().filter(|tag| wanted(tag)) else {
+        return Ok(None);
     };
-    let now = registries.manifest(&reference.tagged(tag)?).await?;
-    Ok(now.digest == *manifest)
+    let reference = reference.tagged(tag)?;
+    let now = registries.manifest(&reference).await?;
+    Ok(Some((reference, now.digest == *manifest)))
 }
 
 /// The version of what is pinned, as an index lists it.

@@ -190,20 +190,10 @@ pub(super) async fn moved(
     registries: &Registries,
     old: &LockedPlugin,
 ) -> Result<Option<Release>, CliError> {
-    let Some(PluginSource::Registry {
-        reference,
-        manifest,
-    }) = old.source()
-    else {
-        return Ok(None);
-    };
-    let reference: Reference = reference.parse()?;
-    let Some(tag) = reference.tag().filter(|tag| version_of_tag(tag).is_none()) else {
-        return Ok(None);
-    };
-    let reference = reference.tagged(tag)?;
-    let now = registries.manifest(&reference).await?;
-    Ok((now.digest != *manifest).then(|| Release {
+    let is_no_version = |tag: &str| version_of_tag(tag).is_none();
+    let found = releases::standing(registries, old, is_no_version).await?;
+    let moved = found.filter(|(_, is_same)| !is_same);
+    Ok(moved.map(|(reference, _)| Release {
         version: None,
         source: ArtifactSource::Registry(reference),
         wasm: None,
