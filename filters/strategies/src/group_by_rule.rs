@@ -306,7 +306,7 @@ impl<'a> Others<'a> {
         let is_own =
             |word: &&str| !self.first.contains(word) && !word.starts_with(&finding.location);
         for word in words(head).filter(is_own) {
-            if own.len() >= OWN_WORDS_MAX || has_control(word) || may_be_place(word) {
+            if own.len() >= OWN_WORDS_MAX || has_control(word) || is_place(word) {
                 return false;
             }
             if !own.contains(&word) {
@@ -345,7 +345,7 @@ impl<'a> Others<'a> {
 }
 
 /// Whether a word would be looked for in the output as a place.
-fn may_be_place(word: &str) -> bool {
+fn is_place(word: &str) -> bool {
     let mut pairs = word.as_bytes().array_windows();
     pairs.any(|[colon, digit]| *colon == b':' && digit.is_ascii_digit())
 }

@@ -152,12 +152,7 @@ fn verdict_name<'a>(line: &'a str, verdict: &str) -> Option<&'a str> {
 
 /// `    x_test.go:12: message`.
 fn is_log(line: &str) -> bool {
-    let text = trim_start(line);
-    text.len() < line.len()
-        && text
-            .split_once(".go:")
-            .is_some_and(|(file, _)| !file.contains(' '))
-        && severity(line) != Some(Severity::Error)
+    is_of_place(line) && severity(line) != Some(Severity::Error)
 }
 
 /// A frame is a function with its place, indented by a tab, on the next line.
@@ -266,7 +261,6 @@ fn mark_events(lines: &Lines<'_>, marks: &mut Marks) {
     let verdicts = Verdicts::of(&events);
     let mut said = HashSet::default();
     let mut benchmarks = Benchmarks::default();
-    mark_skips(&events, marks);
     for (line_idx, event) in events.iter().enumerate() {
         let Some(event) = event else {
             continue;
@@ -289,6 +283,8 @@ fn mark_events(lines: &Lines<'_>, marks: &mut Marks) {
             None => {}
         }
     }
+    // Last: a skip is passing, too, and what is shown as it is must not be taken for that.
+    mark_skips(&events, marks);
 }
 
 /// Has those events shown that tell of a test that was skipped, with the last line that it logged.

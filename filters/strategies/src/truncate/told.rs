@@ -109,7 +109,11 @@ impl<'l, 'a> Telling<'l, 'a> {
     /// Whether something is said of a place: an error in whatever language, and in a run that failed, anything.
     fn is_of_place(&self, line_idx: usize) -> bool {
         let line = self.lines.at(line_idx);
-        is_diagnostic(line) || (self.is_failure && is_placed(line))
+        // Whatever is a diagnostic is placed, too.
+        match self.is_failure {
+            true => is_placed(line),
+            false => is_diagnostic(line),
+        }
     }
 
     /// Adds what belongs to an error.

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-const ESC: u8 = 0x1b;
+use super::ESC;
 
 /// What every hunk begins with, in a header of its own.
 const HEADER: &[u8] = b"@@ -";
@@ -49,9 +49,10 @@ fn write(hunk: &[&[u8]], out: &mut Vec<u8>) {
             Some(b' ' | b'+' | b'-' | b'\\')
         )
     };
-    let signed = || rest.iter().take_while(is_of_hunk);
-    let n_signed = signed().count();
-    let n_returns = signed().filter(|line| return_at(line).is_some()).count();
+    let by_header = n_signed(header, rest);
+    let n_signed = by_header.unwrap_or_else(|| rest.iter().take_while(is_of_hunk).count());
+    let signed = rest.iter().take(n_signed);
+    let n_returns = signed.filter(|line| return_at(line).is_some()).count();
     let is_mixed = return_at(header).is_none() && (1..n_signed).contains(&n_returns);
     for (line_idx, line) in rest.iter().enumerate() {
         if is_mixed
@@ -61,12 +62,45 @@ fn write(hunk: &[&[u8]], out: &mut Vec<u8>) {
             out.extend_from_slice(&line[..at]);
             out.extend_from_slice(b"^M");
             out.extend_from_slice(&line[at + 1..]);
-        } else if has_words(line) {
+        } else if by_header.is_none() && has_words(line) {
             write_words(line, out);
         } else {
             out.extend_from_slice(line);
         }
     }
+}
+
+/// How many lines a hunk has by its header; `None` where their signs are others, as in one of words, which has none.
+fn n_signed(header: &[u8], rest: &[&[u8]]) -> Option<usize> {
+    let mut left = counts(header)?;
+    let mut signs = rest.iter().map(|line| without_colours(line).first());
+    let (mut n_lines, mut is_changed) = (0, false);
+    while left != [0, 0] {
+        let [old, new] = match signs.next()?? {
+            b'-' => [1, 0],
+            b'+' => [0, 1],
+            b' ' | b'\r' | b'\n' => [1, 1],
+            b'\\' => [0, 0],
+            _ => return None,
+        };
+        is_changed |= old != new;
+        left = [left[0].checked_sub(old)?, left[1].checked_sub(new)?];
+        n_lines += 1;
+    }
+    // Words in lines that are all indented look like lines that stay.
+    is_changed.then_some(n_lines)
+}
+
+/// How many lines a header tells of, before and after: `@@ -1,3 +1 @@`.
+fn counts(header: &[u8]) -> Option<[usize; 2]> {
+    let header = without_colours(header).strip_prefix(HEADER)?;
+    let end = header.windows(3).position(|part| part == b" @@")?;
+    let (old, new) = str::from_utf8(&header[..end]).ok()?.split_once(" +")?;
+    let count = |side: &str| match side.split_once(',') {
+        Some((_, n)) => n.parse().ok(),
+        None => Some(1),
+    };
+    Some([count(old)?, count(new)?])
 }
 
 /// Where the `\r` stands before the end of a line and the colours before that.
@@ -187,6 +221,11 @@ mod tests {
         check(
             "\x1b[31mred\x1b[m\n\x1b[36m@@ -1 +1 @@\x1b[m\n\x1b[31m-a\x1b[m\n\x1b[32m+\x1b[m\x1b[32mb\x1b[m\n",
             "red\n@@ -1 +1 @@\n-a\n+b\n",
+        );
+        // Colours of what comes behind the hunk are none of its words.
+        check(
+            "\x1b[36m@@ -1 +1 @@\x1b[m\n\x1b[31m-a\x1b[m\n\x1b[32m+\x1b[m\x1b[32mb\x1b[m\n\n\x1b[33mcommit 12 (\x1b[m\x1b[1;32mfeature\x1b[m\x1b[33m)\x1b[m\n\x1b[1;31merror\x1b[m: x\n",
+            "@@ -1 +1 @@\n-a\n+b\n\ncommit 12 (feature)\nerror: x\n",
         );
     }
 

@@ -7,6 +7,7 @@ use foldhash::fast::RandomState;
 
 use super::parse::{Finding, Message};
 use crate::block::{BLOCK_BYTES, Block, Lanes, alphanumeric, bits, padded, places};
+use crate::group_by_rule::is_place;
 use crate::has_control;
 
 /// Longest name or number that is told in a note, in bytes; a finding with a longer one is shown itself.
@@ -40,11 +41,6 @@ pub(super) fn write_template<'a>(
         template.push_str(&text[copied..]);
     }
     fits_note
-}
-
-fn is_place(name: &str) -> bool {
-    let mut pairs = name.as_bytes().array_windows();
-    pairs.any(|[colon, digit]| *colon == b':' && digit.is_ascii_digit())
 }
 
 /// Which of the names and numbers are not the same in all findings of a template, in their order.
