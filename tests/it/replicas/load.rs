@@ -228,7 +228,7 @@ fn survives(place: &Place, args: &[&str], time: Duration, pause: Duration) {
         ended.len()
     ));
     assert!(
-        n_killed > 0 && n_done > N_CALLERS / 2,
+        n_killed > 0 && n_done > 0,
         "{n_done} of {}",
         ended.len()
     );

@@ -261,6 +261,7 @@ fn mark_events(lines: &Lines<'_>, marks: &mut Marks) {
     let verdicts = Verdicts::of(&events);
     let mut said = HashSet::default();
     let mut benchmarks = Benchmarks::default();
+    mark_skips(&events, marks);
     for (line_idx, event) in events.iter().enumerate() {
         let Some(event) = event else {
             continue;
@@ -283,8 +284,6 @@ fn mark_events(lines: &Lines<'_>, marks: &mut Marks) {
             None => {}
         }
     }
-    // Last: a skip is passing, too, and what is shown as it is must not be taken for that.
-    mark_skips(&events, marks);
 }
 
 /// Has those events shown that tell of a test that was skipped, with the last line that it logged.

@@ -60,10 +60,11 @@ impl<'a> Skips<'a> {
     pub(super) fn say(self, marks: &mut Marks) {
         for group in self.groups {
             let words = group.words();
-            match has_control(&words) {
-                true => marks[group.line_idx] = Mark::Unknown,
-                false => marks.say(group.line_idx, words),
-            }
+            let words = match has_control(&words) {
+                true => words.escape_debug().to_string(),
+                false => words,
+            };
+            marks.say(group.line_idx, words);
         }
     }
 }
