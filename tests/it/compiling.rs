@@ -9,6 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 use tempfile::TempDir;
 
+use crate::mcp_client::{McpClient, result};
 use crate::product::Product;
 use crate::running::{Running, until, wait_for};
 
@@ -73,6 +74,45 @@ fn a_compiler_that_always_dies_costs_its_plugin_alone() {
     ]);
     let ran = host.call("bash", &json!({"command": "echo on"}));
     assert_eq!(ran["status"], "ok", "{ran}");
+}
+
+#[test]
+fn a_call_that_waits_for_a_compiler_is_told_that_it_was_cancelled() {
+    let cold = Cold::new();
+    for stops_host in [false, true] {
+        let mut host = cold.start();
+        host.begin("read", &json!({"path": "x"}));
+        if stops_host {
+            // When this is answered, the line before it was read.
+            host.begin("list_runs", &json!({}));
+            assert_eq!(host.answers(1)[0]["id"], 2);
+            stop(host.id());
+        } else {
+            host.cancel();
+        }
+        let answer = host.answers(1).remove(0);
+        assert_eq!(answer["id"], 1, "{answer}");
+        assert_eq!(answer["error"]["category"], "cancelled", "{answer}");
+    }
+}
+
+#[test]
+fn a_request_that_waits_for_a_compiler_is_answered_when_the_server_stops() {
+    let cold = Cold::new();
+    let cache = format!("engine.cache_dir={}", cold.cache.path().display());
+    let mut client = McpClient::legacy(&cold.product, &["--set", &cache], &json!({}));
+    let waiting = client.begin_call("read", json!({"path": "x"}));
+    client.request("ping", json!({}));
+    stop(client.pid());
+    let told = result(client.answer(waiting));
+    let error = &told["structuredContent"]["error"];
+    assert_eq!(error["category"], "cancelled", "{told}");
+}
+
+/// Asks a process to end.
+fn stop(process: u32) {
+    let process = Pid::from_raw(process.try_into().unwrap()).unwrap();
+    kill_process(process, Signal::TERM).unwrap();
 }
 
 #[test]

@@ -179,12 +179,8 @@ impl Offers {
             return now;
         }
         self.servers.want_for(name);
-        let is_there = |offer: &Offer| {
-            let has_servers = self.servers.is_settled_for(&offer.servers, name);
-            offer.plugins.is_settled && has_servers || offer.catalog.resolve(name).is_ok()
-        };
         let now = self.now();
-        if is_there(&now) {
+        if self.knows(&now, name) {
             return now;
         }
         // The program's own are compiled once, however long that takes; a stranger's gets the time of a call.
@@ -193,13 +189,20 @@ impl Offers {
             () = cancel.cancelled() => {}
         }
         let mut watch = self.watch();
-        let there = async { while !is_there(&self.now()) && watch.changed().await.is_some() {} };
+        let there =
+            async { while !self.knows(&self.now(), name) && watch.changed().await.is_some() {} };
         tokio::select! {
             () = there => {}
             () = cancel.cancelled() => {}
             () = tokio::time::sleep(patience) => {}
         }
         self.now()
+    }
+
+    /// Whether `offer` tells if there is a tool of this name: it has it, or nothing that may have it is still being loaded or started.
+    pub(crate) fn knows(&self, offer: &Offer, name: &str) -> bool {
+        let has_servers = self.servers.is_settled_for(&offer.servers, name);
+        offer.plugins.is_settled && has_servers || offer.catalog.resolve(name).is_ok()
     }
 
     /// Follows them from this moment on.

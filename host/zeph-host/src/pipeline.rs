@@ -17,6 +17,7 @@ use std::time::Instant;
 use uuid::Uuid;
 use zeph_agent::budget::CallMeter;
 use zeph_core::call::{CallFrame, ToolRequest, TurnContext};
+use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::execution::{Execution, ExecutionFacts};
 use zeph_core::failure::ToolFailure;
 use zeph_core::id::CallId;
@@ -376,6 +377,14 @@ async fn resolved(
     (frame, request): (CallFrame, ToolRequest),
     control: &CallControl,
 ) -> Result<ResolvedRequest, ToolFailure> {
+    // Nobody waited any longer until it was known whether there is such a tool.
+    if control.cancel.is_cancelled() && !host.offers.knows(resolver.offer, &request.tool) {
+        return Err(ToolFailure::new(
+            ErrorCategory::Cancelled,
+            ErrorPhase::Setup,
+            "the call was cancelled before it began",
+        ));
+    }
     let answers = request.answers.clone();
     let resolved = resolver.resolve(session, frame, request).await?;
     workspace::check(session, &resolved)?;

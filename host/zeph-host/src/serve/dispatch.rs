@@ -42,25 +42,28 @@ const RESULT_CHARS_KEY: &str = "zeph/maxResultSizeChars";
 
 impl Handler {
     /// The list of this moment, in which a tool of this name is if there is one.
+    ///
+    /// Errors: the request is cancelled, or the server closes, before that is known.
     pub(super) async fn list_with(
         &self,
         name: &str,
         context: &RequestContext<RoleServer>,
-    ) -> Arc<Listed> {
+    ) -> Result<Arc<Listed>, ToolFailure> {
         let listed = self.shared.lists.current(&self.shared.host);
         if listed.find(name).is_some() {
-            return listed;
+            return Ok(listed);
         }
         if let Some(native) = &self.shared.native {
             native.settled(context).await;
-            return self.shared.lists.current(&self.shared.host);
+            return Ok(self.shared.lists.current(&self.shared.host));
         }
         let cancel = Cancel::new();
         tokio::select! {
             () = self.shared.host.awaits_tool(name, &cancel) => {}
-            () = context.ct.cancelled() => {}
+            () = context.ct.cancelled() => return Err(cancelled()),
+            () = self.shared.closing.cancelled() => return Err(cancelled()),
         }
-        self.shared.lists.current(&self.shared.host)
+        Ok(self.shared.lists.current(&self.shared.host))
     }
 
     /// A call of `tool` with `arguments`, ready to be made, and what tells how it is getting on.

@@ -133,7 +133,10 @@ impl ServerHandler for Handler {
             Own::Answer(result) => return Ok(result.into()),
             Own::Call(request) => request,
         };
-        let listed = self.list_with(&request.name, &context).await;
+        let listed = match self.list_with(&request.name, &context).await {
+            Ok(listed) => listed,
+            Err(failure) => return Ok(result::of_failure(failure, None).into()),
+        };
         let Some(tool) = listed.find(&request.name) else {
             let of_native = self.native().ok().and_then(NativeServer::absence);
             let of_host = || listed.absence(&self.shared.host, &caller.tools, &request.name);
