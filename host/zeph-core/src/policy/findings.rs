@@ -103,11 +103,20 @@ impl Findings {
         Check::ALL.map(|check| (check, self.of(check)))
     }
 
+    /// Every check and what it found. The default is for calls of which no other check says anything.
     pub(super) fn trace(&self) -> Vec<TraceStep> {
-        let steps = self.all().into_iter().map(|(check, finding)| TraceStep {
-            rule: finding.rule.clone(),
-            would: finding.would,
-            ..TraceStep::new(check.label(), finding.verdict, finding.detail.clone())
+        let is_default = std::ptr::eq(self.decisive(), &self.default);
+        let not_asked = Finding::pass("not asked: a check above decides");
+        let steps = self.all().into_iter().map(|(check, finding)| {
+            let finding = match check {
+                Check::Default if !is_default => &not_asked,
+                _ => finding,
+            };
+            TraceStep {
+                rule: finding.rule.clone(),
+                would: finding.would,
+                ..TraceStep::new(check.label(), finding.verdict, finding.detail.clone())
+            }
         });
         steps
             .chain(self.observed.iter().map(Observed::step))

@@ -9,7 +9,7 @@ use crate::lifetime::Lifetime;
 use crate::policy::pattern::Pattern;
 use crate::policy::{
     AllowRule, CallTrust, CommandPattern, Constraint, Decision, Effect, Policy, PolicyRule,
-    PolicyRuleText, PolicyRules, Scoped, SessionFacts, ToolScope, TrustBlock, TrustLevel,
+    PolicyRuleText, PolicyRules, Scoped, SessionFacts, ToolScope, TrustBlock, TrustLevel, Verdict,
     authorise,
 };
 use crate::principal::{Operator, Principal};
@@ -526,6 +526,24 @@ fn the_trace_has_a_line_for_every_check() {
     ];
     assert_eq!(checks, expect);
     assert_eq!(decision.rule(), "default: tools that change something ask");
+}
+
+/// What holds where no rule allows says nothing of a call that a rule allows.
+#[test]
+fn the_default_is_in_the_trace_where_it_decides() {
+    let allowing = || Policy {
+        allow: allow("bash"),
+        ..Policy::default()
+    };
+    for (policy, verdict, has_rule) in [
+        (Policy::default(), Verdict::Ask, true),
+        (allowing(), Verdict::Pass, false),
+    ] {
+        let decision = authorise(&policy, &SessionFacts::default(), plain("make"));
+        let step = decision.trace().last().unwrap();
+        assert_eq!(step.check, "default");
+        assert_eq!((step.verdict, step.rule.is_some()), (verdict, has_rule));
+    }
 }
 
 /// Rules and lines over few words, so that they meet often.
