@@ -170,17 +170,44 @@ pub(crate) struct Moment {
     pub(crate) next_ms: Option<i64>,
 }
 
+impl Moment {
+    /// The moment after a look that may have failed on its way. What was begun has to be made, and what was lost to be ended; the rest comes
+    /// with the next look.
+    fn after(mut self, looked: Result<(), StoreError>) -> Result<Self, StoreError> {
+        if let Err(error) = looked {
+            if self.begun.is_empty() && self.lost.is_empty() {
+                return Err(error);
+            }
+            unwritten(&error);
+            self.next_ms = None;
+        }
+        Ok(self)
+    }
+}
+
 impl Movement {
     /// Begins the runs that are due at `now_ms`, at most `n_free`, beside those that go on, and records what passes.
     ///
-    /// Errors: [`StoreError`], unless something was begun before.
+    /// Errors: [`StoreError`], unless something was begun or lost before.
     pub(crate) async fn moment(
+        &mut self,
+        now_ms: i64,
+        running: (&[RunFence], usize),
+        may_repeat: &(dyn Fn(&str) -> bool + Sync),
+    ) -> Result<Moment, StoreError> {
+        let mut moment = Moment::default();
+        let looked = self.look(now_ms, running, may_repeat, &mut moment).await;
+        moment.after(looked)
+    }
+
+    /// The same, with what it brings in `moment`, however far it comes.
+    async fn look(
         &mut self,
         now_ms: i64,
         (running, n_free): (&[RunFence], usize),
         may_repeat: &(dyn Fn(&str) -> bool + Sync),
-    ) -> Result<Moment, StoreError> {
-        let mut moment = Moment::default();
+        moment: &mut Moment,
+    ) -> Result<(), StoreError> {
         if now_ms.saturating_sub(self.kept_ms).unsigned_abs() >= KEPT_MS.unsigned_abs() {
             moment.lost = self.keep(running).await?;
             let held = self.store.held_schedules(self.directory.clone()).await?;
@@ -194,7 +221,7 @@ impl Movement {
         moment.next_ms = self.next(now_ms).await?;
         let is_due = moment.next_ms.is_some_and(|next_ms| next_ms <= now_ms);
         if !is_due || n_free == 0 {
-            return Ok(moment);
+            return Ok(());
         }
         let claim = ScheduleClaim {
             directory: self.directory.clone(),
@@ -206,22 +233,13 @@ impl Movement {
         };
         let claimed = self.store.claim_schedules(claim).await?;
         let is_vain = claimed.is_empty();
-        let moved = self.begin_all(claimed, now_ms, &mut moment.begun).await;
-        let next_ms = match moved {
-            Ok(()) => self.next(now_ms).await,
-            Err(error) => Err(error),
+        self.begin_all(claimed, now_ms, &mut moment.begun).await?;
+        let next_ms = self.next(now_ms).await?;
+        moment.next_ms = match is_vain {
+            true => vain(next_ms, now_ms),
+            false => next_ms,
         };
-        moment.next_ms = match next_ms {
-            Ok(next_ms) if is_vain => vain(next_ms, now_ms),
-            Ok(next_ms) => next_ms,
-            Err(error) if moment.begun.is_empty() => return Err(error),
-            // What was begun has to be made; the rest comes with the next look.
-            Err(error) => {
-                unwritten(&error);
-                None
-            }
-        };
-        Ok(moment)
+        Ok(())
     }
 
     /// When the next schedule comes.

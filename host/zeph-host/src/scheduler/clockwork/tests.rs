@@ -4,10 +4,10 @@ use zeph_core::id::{ConversationId, Digest};
 use zeph_mcp::door::OpenDoor;
 use zeph_store::{
     HostProcess, Location, NewSchedule, Owner, RunFence, RunFinish, RunState, Schedule,
-    ScheduleBounds, ScheduleOwner, Store, StoreOptions, TokenRecord,
+    ScheduleBounds, ScheduleOwner, Store, StoreError, StoreOptions, TokenRecord,
 };
 
-use super::{BegunRun, Movement};
+use super::{BegunRun, Moment, Movement};
 use crate::process;
 use crate::scheduler::task::Task;
 use crate::scheduler::times::Times;
@@ -481,6 +481,20 @@ async fn a_run_held_elsewhere_is_left_alone_until_its_time_is_over() {
     let running = [fence];
     let moment = far.moment(at + 3 * super::KEPT_MS, (&running, 0), &|_| false);
     assert_eq!(moment.await.unwrap().lost, [fence.run]);
+}
+
+#[test]
+fn what_was_lost_is_told_when_the_rest_of_a_look_fails() {
+    let failed = || Err(StoreError::Closed { operation: "look" });
+    let run = uuid::Uuid::now_v7();
+    let lost = Moment {
+        lost: vec![run],
+        next_ms: Some(MORNING),
+        ..Moment::default()
+    };
+    let after = lost.after(failed()).unwrap();
+    assert_eq!((after.lost, after.next_ms), (vec![run], None));
+    assert!(Moment::default().after(failed()).is_err());
 }
 
 #[tokio::test]
