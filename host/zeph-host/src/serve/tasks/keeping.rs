@@ -131,18 +131,15 @@ impl Tasks {
             },
             limit: CLAIMS_MAX,
         };
+        // Before anything is claimed: what is claimed is made again or ended, and that a read failed for a moment ends nothing.
+        let tokens = Tokens::read(&self.0.store, shared.host.door()).await;
+        let tokens = tokens.inspect_err(|error| failed(error, "tokens cannot be read"))?;
         let claimed = self.0.store.claim_long_tasks(claim).await;
         let claimed = claimed.inspect_err(|error| failed(error, "tasks cannot be taken over"))?;
-        if claimed.is_empty() {
-            return Ok(());
-        }
-        let tokens = Tokens::read(&self.0.store, shared.host.door()).await;
-        let tokens = tokens.inspect_err(|error| failed(error, "tokens cannot be read"));
         for task in claimed {
             tracing::warn!(task = %task.id, "the server of a task has ended over it; it is taken over");
             let held = self.holds(&task, right(shared, &task));
-            let tokens = tokens.as_ref().ok();
-            let admission = tokens.and_then(|tokens| tokens.admit(&task.owner.caller));
+            let admission = tokens.admit(&task.owner.caller);
             self.again(shared, (&task, admission), held);
         }
         Ok(())
