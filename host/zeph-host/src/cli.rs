@@ -155,8 +155,24 @@ fn meant_command(typed: &[OsString]) -> Option<String> {
     found.or_else(|| {
         let words = typed.iter().skip(1).take_while(|word| *word != "--");
         let mut words = words.filter_map(|word| word.to_str());
-        let named = words.find_map(|word| command.find_subcommand(word))?;
-        Some(named.get_name().to_owned())
+        while let Some(word) = words.next() {
+            if takes_next(&command, word) {
+                words.next();
+            } else if let Some(named) = command.find_subcommand(word) {
+                return Some(named.get_name().to_owned());
+            }
+        }
+        None
+    })
+}
+
+/// Whether `word` is an option before the command whose value is the next word.
+fn takes_next(command: &clap::Command, word: &str) -> bool {
+    let long = word.strip_prefix("--");
+    let mut options = command.get_arguments();
+    options.any(|option| {
+        let is_it = long.is_some() && option.get_long() == long;
+        is_it && option.get_action().takes_values()
     })
 }
 
