@@ -20,6 +20,9 @@ const FOLDER_MODE: u32 = 0o700;
 /// Rights of a created file.
 const FILE_MODE: u32 = 0o600;
 
+/// Links that lead to one another, at most. Linux follows as many.
+const LINKS_MAX: usize = 40;
+
 /// Pause between two tries for the start-up lock. Short beside a start, long beside a system call.
 const LOCK_PAUSE: Duration = Duration::from_millis(2);
 
@@ -55,6 +58,21 @@ pub(crate) fn real(path: &Path) -> Result<PathBuf, StoreError> {
         },
         _ => file("find the store", &path)(source),
     })
+}
+
+/// Where the symbolic link at `path` leads in the end, whether anything is there or not. None where it is no link, and where links lead in a
+/// circle.
+///
+/// Shape: `path` is absolute.
+pub(crate) fn link_target(path: &Path) -> Option<PathBuf> {
+    let mut target = path.to_owned();
+    for n_links in 0..=LINKS_MAX {
+        match fs::read_link(&target) {
+            Ok(next) => target = target.parent()?.join(next),
+            Err(_) => return (n_links > 0).then_some(target),
+        }
+    }
+    None
 }
 
 /// The same for every name of the file at `path`, whether it is there yet or not.

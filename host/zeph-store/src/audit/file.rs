@@ -71,26 +71,24 @@ impl AuditFile {
         })
     }
 
-    /// Whether the file can be opened by what is there, as far as that shows without opening or making anything: it is no directory, and no link into
-    /// a folder that is not there.
+    /// Whether the file can be opened by what is there, as far as that shows without opening or making anything: it is no directory, and no link,
+    /// or link to a link, into a folder that is not there.
     ///
-    /// Errors: [`StoreError::AuditFile`].
+    /// Errors: [`StoreError::AuditFile`]; also where its place cannot be looked at.
     pub fn check_place(path: &Path) -> Result<(), StoreError> {
-        let target = fs::read_link(path).ok();
-        let target = target.map(|target| path.parent().unwrap_or(path).join(target));
-        let found = match (fs::metadata(path), target) {
+        let absolute = std::path::absolute(path).map_err(|source| fault("open", path, source))?;
+        let found = match (fs::metadata(&absolute), place::link_target(&absolute)) {
             (Ok(there), _) if there.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
+            (Ok(_), _) => Ok(()),
+            (Err(error), _) if error.kind() != io::ErrorKind::NotFound => Err(error),
             // What the link leads to is made like a file, its folder is not.
-            (Err(error), Some(target)) if error.kind() == io::ErrorKind::NotFound => {
-                match target.parent().is_some_and(Path::is_dir) {
-                    true => Ok(()),
-                    false => Err(io::Error::other(format!(
-                        "it is a link to `{}`, the folder of which is not there",
-                        target.display()
-                    ))),
-                }
+            (Err(_), Some(target)) if !target.parent().is_some_and(Path::is_dir) => {
+                Err(io::Error::other(format!(
+                    "it is a link to `{}`, the folder of which is not there",
+                    target.display()
+                )))
             }
-            _ => Ok(()),
+            (Err(_), _) => Ok(()),
         };
         found.map_err(|source| fault("open", path, source))
     }

@@ -168,7 +168,19 @@ fn what_cannot_be_written_says_so() {
     fs::write(&plain, "").unwrap();
     let dangling = dir.path().join("link");
     std::os::unix::fs::symlink("nowhere/audit.jsonl", &dangling).unwrap();
-    for path in [plain.join("audit.jsonl"), dir.path().to_owned(), dangling] {
+    let to_dangling = dir.path().join("to-link");
+    std::os::unix::fs::symlink("link", &to_dangling).unwrap();
+    let circle = dir.path().join("circle");
+    std::os::unix::fs::symlink("circle", &circle).unwrap();
+    let directory = dir.path().to_owned();
+    for path in [
+        plain.join("audit.jsonl"),
+        directory,
+        dangling,
+        to_dangling,
+        circle,
+    ] {
+        assert!(AuditFile::check_place(&path).is_err(), "{}", path.display());
         let error = AuditFile::open(&path, 0).unwrap_err();
         assert!(matches!(error, StoreError::AuditFile { .. }), "{error:?}");
         let told = told(&error);
@@ -184,6 +196,8 @@ fn what_cannot_be_written_says_so() {
     // What a link leads to in a folder that is there is made.
     let link = dir.path().join("other");
     std::os::unix::fs::symlink("kept.jsonl", &link).unwrap();
+    // Of a bare name, the folder is the one that a process is in.
+    AuditFile::check_place(Path::new("audit.jsonl")).unwrap();
     drop(AuditFile::open(&link, 0).unwrap());
     assert!(dir.path().join("kept.jsonl").is_file());
     let full = AuditFile::open(Path::new("/dev/full"), 0).unwrap();
