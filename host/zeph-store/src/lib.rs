@@ -59,7 +59,9 @@ pub use audit::chain::{ChainHead, ChainReport, ForgottenChain};
 pub use audit::checkpoint::{
     CheckpointDue, CheckpointEvery, CheckpointReport, Checkpoints, FileHead,
 };
-pub use audit::earlier::{BegunChain, ChainRemoval, EarlierChain, RemovalStatement};
+pub use audit::earlier::{
+    BegunChain, ChainRemoval, EarlierChain, HOST_CHARS_MAX, RemovalStatement,
+};
 pub use audit::file::AuditFile;
 pub use audit::file::verify::{FileReport, TakenOver, verify_file};
 pub use audit::filter::AuditFilter;

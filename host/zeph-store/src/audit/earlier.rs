@@ -13,7 +13,7 @@ use crate::open::{Location, MEMORY};
 use crate::secrets::audit_keys::{AuditKeyFolder, AuditKeys};
 
 /// Most characters of a host's name that are kept and shown. Anyone who can write to the server may have chosen it.
-pub(super) const HOST_CHARS_MAX: usize = 100;
+pub const HOST_CHARS_MAX: usize = 100;
 
 /// Characters of the reason why it is not known which chains were sealed.
 const REASON_CHARS_MAX: usize = 600;

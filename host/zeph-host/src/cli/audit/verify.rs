@@ -9,8 +9,8 @@ use zeph_core::failure::{chain, one_line};
 use zeph_egress::Egress;
 use zeph_store::{
     AuditFile, AuditKeys, AuditPlace, AuditProblem, AuditProblemKind, ChainRemoval, ChainReport,
-    CheckpointReport, Checkpoints, EarlierChain, FileReport, RemovalStatement, Store, StoreError,
-    verify_file,
+    CheckpointReport, Checkpoints, EarlierChain, FileReport, HOST_CHARS_MAX, RemovalStatement,
+    Store, StoreError, verify_file,
 };
 
 use crate::audit::checkpoints::{self, CheckpointError, Checkpointer};
@@ -25,9 +25,6 @@ use crate::process;
 
 /// Characters of the reason why a store cannot be read.
 const REASON_CHARS_MAX: usize = 600;
-
-/// Most characters of a host's name that are shown. Anyone who can write to the server may have chosen it.
-const HOST_CHARS_MAX: usize = 100;
 
 /// What to do about a store in a place where no files can be made.
 const UNWRITABLE: &str = "name the store with `--set store.path=FILE`; copy one that lies where no files can be made, with what lies beside it and the folder `secrets`, and verify the copy";
