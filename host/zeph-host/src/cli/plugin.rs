@@ -56,7 +56,10 @@ use crate::host::Host;
 /// Runs the command, and tells the servers on the same store that what is offered may be different, however the command ended: it may have
 /// changed one plugin and not the next, or nobody read what it printed.
 pub(super) fn run(context: &Context, options: Plugin) -> Result<Exit, CliError> {
-    let changes_offer = options.command.as_ref().is_some_and(changes_offer);
+    let changes_offer = match &options.command {
+        Some(PluginCommand::Sign(options)) => sign::is_offered(context, options),
+        command => command.as_ref().is_some_and(changes_offer),
+    };
     let ended = run_alone(context, options);
     if changes_offer {
         let told = tell_replicas(context);
@@ -65,7 +68,8 @@ pub(super) fn run(context: &Context, options: Plugin) -> Result<Exit, CliError> 
     ended
 }
 
-/// Whether the command writes into a folder of plugins or its lock. `plugin dev` does after each build, and says so itself.
+/// Whether the command writes into a folder of plugins or its lock. `plugin dev` does after each build, and says so itself; `plugin sign` does
+/// where the component lies in one.
 fn changes_offer(command: &PluginCommand) -> bool {
     match command {
         PluginCommand::Add(_)

@@ -74,6 +74,29 @@ pub(super) fn run(context: &Context, options: &PluginSign) -> Result<Exit, CliEr
     Ok(Exit::Success)
 }
 
+/// Whether the signature is written into a folder of plugins: then it may change what is offered.
+pub(super) fn is_offered(context: &Context, options: &PluginSign) -> bool {
+    if options.key.is_none() || options.print_document {
+        return false;
+    }
+    let from = context.surroundings.working_directory.join(&options.file);
+    // Signing needs no configuration; where there is none to be read, nothing is offered.
+    match (source::component(&from), context.config()) {
+        (Ok(source), Ok(config)) => lies_in(&config.plugins.folders, &source.file),
+        _ => false,
+    }
+}
+
+/// Whether `file` lies in one of `folders`, however they are spelled.
+fn lies_in(folders: &[PathBuf], file: &Path) -> bool {
+    let real = |folder: &Path| folder.canonicalize().ok();
+    let Some(beside) = file.parent().and_then(real) else {
+        return false;
+    };
+    let mut folders = folders.iter();
+    folders.any(|folder| real(folder).as_ref() == Some(&beside))
+}
+
 /// Loads a component exactly as one in a folder is loaded.
 pub(super) fn specimen(context: &Context, source: ComponentSource) -> Result<Specimen, CliError> {
     let name = source::name(None, &source, &[])?;
@@ -229,7 +252,27 @@ mod tests {
 
     use zeph_core::id::PluginId;
 
-    use super::own_name;
+    use super::{lies_in, own_name};
+
+    #[test]
+    fn a_component_in_a_folder_of_plugins_is_found_under_any_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let top = dir.path();
+        for folder in ["plugins", "project"] {
+            std::fs::create_dir(top.join(folder)).unwrap();
+        }
+        std::os::unix::fs::symlink("plugins", top.join("alias")).unwrap();
+        let folders = [top.join("missing"), top.join("plugins")];
+        for (file, lies) in [
+            ("plugins/x.wasm", true),
+            ("alias/x.wasm", true),
+            ("project/../plugins/x.wasm", true),
+            ("project/x.wasm", false),
+            ("missing/x.wasm", false),
+        ] {
+            assert_eq!(lies_in(&folders, &top.join(file)), lies, "{file}");
+        }
+    }
 
     #[test]
     fn a_name_is_signed_where_the_file_has_it_too() {
