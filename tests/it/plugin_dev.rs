@@ -154,6 +154,7 @@ fn unsigned_builds_are_approved_where_that_is_wanted() {
     let left = product.plugins().join("made.wasm.minisig");
     fs::create_dir_all(product.plugins()).unwrap();
     fs::write(&left, "of another build").unwrap();
+    product.file("made/dist/made.wasm.minisig", "of another build");
     let dev = Dev::start(&product, &["made", "--approve"]);
     dev.says(&["it is approved"]);
     assert!(!left.exists());

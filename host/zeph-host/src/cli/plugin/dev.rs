@@ -1,6 +1,7 @@
 //! `zeph-host plugin dev`: builds a project whenever it changes, and puts what comes out into the folder of plugins, where a
 //! running host finds it.
 
+use std::path::Path;
 use std::time::Instant;
 
 use zeph_core::id::PluginId;
@@ -11,7 +12,7 @@ use zeph_plugins::manage::approval;
 use zeph_plugins::manage::install::{self, InstallTarget, Replace};
 use zeph_plugins::manage::{ManageError, names, source, trial};
 use zeph_plugins::set::Status;
-use zeph_plugins::signature::FoundSignatures;
+use zeph_plugins::signature::{FoundSignatures, SignatureFile};
 
 use super::{add, approve, display};
 use crate::cli::args::PluginDev;
@@ -104,7 +105,7 @@ impl<'a> Dev<'a> {
     async fn install(
         &self,
         name: &PluginId,
-        file: &std::path::Path,
+        file: &Path,
         bytes: ComponentBytes,
     ) -> Result<(), CliError> {
         // Read anew each time: what is granted and where plugins stand may have been changed meanwhile.
@@ -113,7 +114,7 @@ impl<'a> Dev<'a> {
         let wasm = zeph_engine::digest(&bytes);
         let folder = config.plugins.add_to.as_deref();
         let place = install::place(name, wasm, &known, folder, Replace::Yes)?;
-        let signatures = FoundSignatures::beside(file).map_err(CliError::internal)?;
+        let signatures = self.signatures(file)?;
         if let InstallTarget::Same(_) = place {
             return Ok(install::put(&bytes, &signatures, &place)?);
         }
@@ -130,6 +131,26 @@ impl<'a> Dev<'a> {
             CliError::from(error).hint(format!("`zeph-host plugin check {file}` says more"))
         })?;
         Ok(install::put(&bytes, &signatures, &place)?)
+    }
+
+    /// The signatures beside what was built. One that is older is of another build, and would only keep this one from being used.
+    fn signatures(&self, file: &Path) -> Result<FoundSignatures, CliError> {
+        let changed = |path: &Path| path.metadata().and_then(|file| file.modified()).ok();
+        let built = changed(file);
+        let beside = SignatureFile::ALL.map(|signature| signature.beside(file));
+        let older = beside
+            .iter()
+            .find(|path| changed(path).is_some_and(|signed| Some(signed) < built));
+        let Some(older) = older else {
+            return FoundSignatures::beside(file).map_err(CliError::internal);
+        };
+        if !self.context.quiet {
+            let older = display::path(older);
+            out::note(&format!(
+                "`{older}` is older than what was built, and is left out; `zeph-host plugin sign` signs it again"
+            ));
+        }
+        Ok(FoundSignatures::default())
     }
 
     /// What a host makes of it, which pins what is new; and the approval of a change, where that is wanted.
