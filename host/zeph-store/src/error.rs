@@ -27,6 +27,14 @@ pub enum StoreError {
         /// What the operating system said.
         source: io::Error,
     },
+    /// The identity of this host could not be read, or made where there was none.
+    #[error("cannot keep the identity of this host in `{}`", path.display())]
+    HostId {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system said, or what is wrong with the file.
+        source: io::Error,
+    },
     /// The path of the store names something that is not a regular file.
     #[error("the store `{}` is a {kind}, not a file", path.display())]
     NotAFile {
@@ -282,6 +290,9 @@ impl StoreError {
         match self {
             Self::File { .. } | Self::NotAFile { .. } | Self::ReadOnly { .. } => Some(
                 "set `store.path` to a file in a folder you may write, or `store.path = \":memory:\"` to keep nothing",
+            ),
+            Self::HostId { .. } => Some(
+                "see that this folder has room and can be written, or name another with `XDG_DATA_HOME`; the identity is made once",
             ),
             Self::DiskFull { .. } => Some(
                 "free some space, set `store.path` to another disk, or `store.path = \":memory:\"` to keep nothing",

@@ -23,6 +23,7 @@ mod grant_uses;
 mod grants;
 mod hold;
 mod indexes;
+mod kept;
 mod lines;
 mod logins;
 mod long_tasks;

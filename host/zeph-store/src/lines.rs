@@ -34,10 +34,14 @@ pub(crate) fn write(jobs: &mut [Box<dyn Job>], wait: FileWait) -> Result<(), Sto
     match file.append_lines(&text, at_ms, wait) {
         Ok(()) => {}
         Err(error) if is_needed || wait == FileWait::None => return Err(error),
-        Err(error) => tracing::error!(
-            error = &error as &dyn std::error::Error,
-            "the end of a call cannot be recorded in the audit file"
-        ),
+        Err(error) => {
+            tracing::error!(
+                error = &error as &dyn std::error::Error,
+                "the end of a call cannot be recorded in the audit file"
+            );
+            // The same disk may be that of the database: where it cannot take the end either, both are tried again.
+            return Ok(());
+        }
     }
     // A transaction that is lost after this writes none of them twice.
     for line in jobs.iter_mut().filter_map(|job| job.line()) {

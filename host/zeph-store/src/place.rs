@@ -136,28 +136,41 @@ pub(crate) fn create_private(path: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// The identity of a host that keeps its own things in `folder`: made with its first use, and the same for all its processes.
+/// The identity of a host that keeps its own things in `folder`: made with its first use, and the same for all its processes. One that is
+/// there is only read: a folder that is full or cannot be written serves as well.
 ///
-/// Errors: [`StoreError::File`].
+/// Errors: [`StoreError::HostId`].
 pub fn host_id(folder: &Path) -> Result<String, StoreError> {
-    const OPERATION: &str = "keep the identity of this host in";
     let path = folder.join("host-id");
-    create_folder_of(&path).map_err(file("create the folder of", &path))?;
+    let found = match known_host_id(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            make_host_id(&path).and_then(|()| known_host_id(&path))
+        }
+        found => found,
+    };
+    found.map_err(|source| StoreError::HostId { path, source })
+}
+
+fn known_host_id(path: &Path) -> io::Result<String> {
+    let known = fs::read_to_string(path)?;
+    match Uuid::try_parse(known.trim()) {
+        Ok(known) => Ok(known.to_string()),
+        Err(_) => Err(io::Error::other("the file holds no identity")),
+    }
+}
+
+/// Whole or not at all, and never in place of another's.
+fn make_host_id(path: &Path) -> io::Result<()> {
+    create_folder_of(path)?;
     let own = Uuid::new_v4().to_string();
-    // Whole or not at all, and never in place of another's.
-    let draft = with_suffix(&path, &format!(".{own}"));
+    let draft = with_suffix(path, &format!(".{own}"));
     let written = open_append(&draft).and_then(|mut draft| draft.write_all(own.as_bytes()));
-    let linked = written.and_then(|()| fs::hard_link(&draft, &path));
+    let linked = written.and_then(|()| fs::hard_link(&draft, path));
     drop(fs::remove_file(&draft));
     match linked {
-        Ok(()) => return Ok(own),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-        Err(source) => return Err(file(OPERATION, &path)(source)),
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(()),
     }
-    let known = fs::read_to_string(&path).map_err(file(OPERATION, &path))?;
-    let bad = || file(OPERATION, &path)(io::Error::other("the file holds no identity"));
-    let known = Uuid::try_parse(known.trim()).map_err(|_| bad())?;
-    Ok(known.to_string())
 }
 
 /// Opens a file for appending and reading, creating it for the owner alone.

@@ -65,7 +65,6 @@ mod goals;
 mod grant_uses;
 mod grants;
 mod indexes;
-mod kept;
 mod listener;
 mod long_tasks;
 mod observed;

@@ -227,11 +227,7 @@ fn survives(place: &Place, args: &[&str], time: Duration, pause: Duration) {
         "{} requests of {N_CALLERS} callers in {took:?}: {n_done} calls done, {n_lost} lost by {n_killed} killed replicas",
         ended.len()
     ));
-    assert!(
-        n_killed > 0 && n_done > 0,
-        "{n_done} of {}",
-        ended.len()
-    );
+    assert!(n_killed > 0 && n_done > 0, "{n_done} of {}", ended.len());
     // What a killed replica began stands there, and nothing else: everything that was answered is complete.
     let unfinished = recorded(place, &["--unfinished"]);
     let is_lost = |mark: &String| {

@@ -59,8 +59,7 @@ impl AuditFile {
     /// Errors: [`StoreError::AuditFile`].
     pub fn open(path: &Path, max_bytes: u64) -> Result<Self, StoreError> {
         Self::check_place(path)?;
-        // Absolute, so that a rotation finds the file when the process has changed its directory.
-        let path = std::path::absolute(path).map_err(|source| fault("open", path, source))?;
+        let path = place_of(path).map_err(|source| fault("open", path, source))?;
         let opened = place::create_folder_of(&path).and_then(|()| Current::open(&path, NO_LINK));
         let current = opened.map_err(|source| fault("open", &path, source))?;
         Ok(Self {
@@ -295,6 +294,13 @@ impl AuditFile {
         };
         Ok((link, mark))
     }
+}
+
+/// Where the file is that `path` names, which may be a link: a rotation renames that file and not the link, and what it becomes lies beside it,
+/// by whatever name. Absolute, so that a rotation finds it when the process has changed its directory.
+fn place_of(path: &Path) -> io::Result<PathBuf> {
+    let path = std::path::absolute(path)?;
+    Ok(place::link_target(&path).unwrap_or(path))
 }
 
 /// Whether the last line of a file has a code by this key.

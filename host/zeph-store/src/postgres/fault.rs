@@ -78,6 +78,15 @@ pub(super) fn trouble(error: &tokio_postgres::Error) -> Trouble {
     }
 }
 
+/// Whether the disk of the server has no room.
+pub(super) fn is_disk_full(fault: &OperationFault) -> bool {
+    let OperationFault::Database(source) = fault else {
+        return false;
+    };
+    let error = source.downcast_ref::<tokio_postgres::Error>();
+    error.is_some_and(|error| error.code() == Some(&SqlState::DISK_FULL))
+}
+
 /// Whether it came from the connection and not from values or rows.
 fn is_of_connection(error: &tokio_postgres::Error) -> bool {
     let source = std::error::Error::source(error);

@@ -11,16 +11,16 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 
 use super::connection::Server;
-use super::fault::{Away, Trouble, copy_of};
-use super::kept::KeptJobs;
+use super::fault::{Away, Trouble, copy_of, is_disk_full};
 use super::listener::Listener;
 use super::readers::Readers;
 use super::schema;
-use super::transaction::Transaction;
+use super::transaction::{Transaction, trouble_of};
 use super::url::ServerUrl;
 use crate::batch::{BATCH_JOBS_MAX, Batch};
 use crate::changes::Announcer;
 use crate::error::StoreError;
+use crate::kept::{KeepingDatabase, KeptJobs};
 use crate::lines::{self, FileWait};
 use crate::open::StoreOptions;
 use crate::operations::{OperationFault, Operations as _, Outcome};
@@ -172,13 +172,10 @@ impl Writer {
         let mut jobs = self.batch.take();
         if !jobs.is_empty() {
             run_batch(&self.transaction, &mut jobs);
-            let site = self.transaction.site();
             let n_writes = jobs.len();
             self.n_last = n_writes;
             for job in jobs.drain(..) {
-                if let Some(job) = self.kept.keep(job, &self.transaction) {
-                    site.answer(job);
-                }
+                self.kept.answer_or_keep(job, &self.transaction);
             }
             self.batch.reuse(jobs);
             if self.sweeper.count(n_writes) {
@@ -203,7 +200,7 @@ impl Writer {
 }
 
 /// Runs all of them, together if that works.
-pub(super) fn run_batch(transaction: &Transaction, jobs: &mut [Box<dyn Job>]) {
+fn run_batch(transaction: &Transaction, jobs: &mut [Box<dyn Job>]) {
     match jobs {
         [job] => run_alone(transaction, job),
         _ => run_together(transaction, jobs),
@@ -283,6 +280,20 @@ fn attempt(transaction: &Transaction, jobs: &mut [Box<dyn Job>]) -> Attempt {
     match committed {
         Ok(()) => Attempt::Committed,
         Err(fault) => Attempt::Lost(fault),
+    }
+}
+
+impl KeepingDatabase for Transaction {
+    fn may_pass(&self, fault: &OperationFault) -> bool {
+        trouble_of(fault) == Trouble::Lost || is_disk_full(fault)
+    }
+
+    fn run(&self, jobs: &mut [Box<dyn Job>]) {
+        run_batch(self, jobs);
+    }
+
+    fn told(&self, operation: &'static str, fault: OperationFault) -> StoreError {
+        self.site().told(operation, fault)
     }
 }
 

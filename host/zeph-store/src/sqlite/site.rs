@@ -85,6 +85,26 @@ impl Site {
     }
 }
 
+/// Whether the same may well succeed later: a disk has room again, is written again, or answers again, and others end what they do.
+pub(super) fn is_passing(fault: &OperationFault) -> bool {
+    let OperationFault::Database(source) = fault else {
+        return false;
+    };
+    let error = source.downcast_ref::<rusqlite::Error>();
+    let code = error.and_then(rusqlite::Error::sqlite_error_code);
+    matches!(
+        code,
+        Some(
+            ErrorCode::DiskFull
+                | ErrorCode::ReadOnly
+                | ErrorCode::CannotOpen
+                | ErrorCode::SystemIoFailure
+                | ErrorCode::DatabaseBusy
+                | ErrorCode::DatabaseLocked
+        )
+    )
+}
+
 impl From<rusqlite::Error> for OperationFault {
     fn from(error: rusqlite::Error) -> Self {
         Self::Database(Box::new(error))

@@ -15,9 +15,10 @@ use super::chain::ChainedConnection;
 use super::checkpoint::{Checkpointer, spare_close};
 use super::desk::{SOON, Turn, WriterDesk};
 use super::due;
-use super::site::Site;
+use super::site::{Site, is_passing};
 use crate::batch::Batch;
 use crate::error::StoreError;
+use crate::kept::{KeepingDatabase, KeptJobs};
 use crate::lines::{self, FileWait};
 use crate::operations::{OperationFault, Operations as _, Outcome};
 use crate::place::FileId;
@@ -45,6 +46,7 @@ pub(super) struct Writer {
     checkpointer: Checkpointer,
     sweeper: Sweeper,
     batch: Batch,
+    kept: KeptJobs,
     /// Whether the last transaction of callers was that of several, until it is told.
     is_shared: Option<bool>,
     waiting_for_close: Vec<oneshot::Sender<Result<(), StoreError>>>,
@@ -64,6 +66,7 @@ impl Writer {
             is_over: false,
             sweeper: Sweeper::default(),
             batch: Batch::new(SOON),
+            kept: KeptJobs::default(),
             is_shared: None,
             waiting_for_close: Vec::new(),
         }
@@ -83,10 +86,17 @@ impl Writer {
             if is_past(self.sweeper.wake_at()) {
                 self.sweeper.step(&self.database.connection);
             }
+            if self.kept.are_due() {
+                self.kept.retry(&self.database);
+            }
             if is_full {
                 continue;
             }
-            let times = [self.batch.run_at(), self.sweeper.wake_at()];
+            let times = [
+                self.batch.run_at(),
+                self.sweeper.wake_at(),
+                self.kept.retry_at(),
+            ];
             let next = times.into_iter().flatten().min();
             return next.map_or(Turn::Woken, Turn::At);
         }
@@ -94,8 +104,8 @@ impl Writer {
 
     /// Does what is queued, for a caller, which cannot wait. False when the thread has to: it does what is left then.
     pub(super) fn run_briefly(&mut self) -> bool {
-        // Callers without a pause would keep the thread from sweeping.
-        if is_past(self.sweeper.wake_at()) {
+        // Callers without a pause would keep the thread from sweeping, and from what is kept.
+        if is_past(self.sweeper.wake_at()) || self.kept.are_due() {
             return false;
         }
         let is_done = !self.take_queued() && !self.is_over && self.run_rights();
@@ -201,7 +211,7 @@ impl Writer {
             n => self.is_shared = Some(n > 1),
         }
         for job in jobs.drain(..) {
-            answer(&self.database.site, job);
+            self.kept.answer_or_keep(job, &self.database);
         }
         self.batch.reuse(jobs);
         self.checkpointer.count(n_writes);
@@ -211,6 +221,7 @@ impl Writer {
     /// Finishes what is queued, and closes the database.
     pub(super) fn end(mut self) {
         self.run_jobs();
+        self.kept.close(&self.database);
         self.sweeper.close(&self.database.connection);
         self.checkpointer.stop();
         close(self.database, self.waiting_for_close);
@@ -328,6 +339,20 @@ enum TogetherFault {
     Begin(rusqlite::Error),
     /// Something else, which each that is to blame meets again alone.
     Later,
+}
+
+impl KeepingDatabase for Database {
+    fn may_pass(&self, fault: &OperationFault) -> bool {
+        is_passing(fault)
+    }
+
+    fn run(&self, jobs: &mut [Box<dyn Job>]) {
+        run_batch(self, jobs);
+    }
+
+    fn told(&self, operation: &'static str, fault: OperationFault) -> StoreError {
+        self.site.told(operation, fault)
+    }
 }
 
 impl SweptDatabase for ChainedConnection {

@@ -147,6 +147,25 @@ fn a_rotation_keeps_the_newest_lines() {
     );
 }
 
+/// Of every name of it: one that leads to it does not become the older file.
+#[test]
+fn a_rotation_leaves_links_to_the_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("disk/audit.jsonl");
+    let link = dir.path().join("audit.jsonl");
+    fs::create_dir(dir.path().join("disk")).unwrap();
+    std::os::unix::fs::symlink("disk/audit.jsonl", &link).unwrap();
+    let by_link = AuditFile::open(&link, 1).unwrap();
+    let by_name = AuditFile::open(&path, 1).unwrap();
+    for number in 0..6 {
+        let file = if number % 2 == 0 { &by_link } else { &by_name };
+        file.append(&AuditEvent::Begin(&numbered(number, 0)))
+            .unwrap();
+    }
+    assert!(link.is_symlink() && !older(&link).exists());
+    assert_eq!((numbers(&older(&path)), numbers(&path)), (vec![4], vec![5]));
+}
+
 #[test]
 fn a_file_that_was_moved_or_removed_is_started_again() {
     let dir = tempfile::tempdir().unwrap();

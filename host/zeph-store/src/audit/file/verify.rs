@@ -134,7 +134,7 @@ pub fn verify_file(
 }
 
 fn verify(path: &Path, keys: &AuditKeys, wanted: &BTreeSet<u64>) -> io::Result<FileReport> {
-    let files = open_both(path)?;
+    let files = open_both(&super::place_of(path)?)?;
     let mut check = FileCheck {
         keys,
         wanted,

@@ -323,6 +323,31 @@ async fn a_store_held_by_another_is_told_after_the_time_limit() {
         .unwrap();
 }
 
+/// A disk that is full for a moment is the same: what fails for now is not lost.
+#[tokio::test]
+async fn the_end_of_a_call_that_cannot_be_recorded_for_now_is_kept() {
+    let (_dir, path) = fresh();
+    let options = StoreOptions {
+        at_ms: NOW_MS,
+        busy_timeout: Duration::from_millis(30),
+    };
+    let opened = Store::open(Location::File(path.clone()), options).unwrap();
+    let store = opened.store;
+    let begin = begin("bash", ConversationId::new(), NOW_MS);
+    let call = begin.call_id;
+    store.audit_begin(begin).await.unwrap();
+    let other = sql(&path);
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let error = store.audit_finish(success(call, NOW_MS)).await.unwrap_err();
+    assert!(matches!(error, StoreError::Busy { .. }), "{error:?}");
+    other.execute_batch("COMMIT").unwrap();
+    // At the latest, what is kept is written with the end of the store.
+    store.close().await.unwrap();
+    let ended = "SELECT count(*) FROM audit WHERE finished_at_ms IS NOT NULL";
+    let n_ended: i64 = other.query_row(ended, [], |row| row.get(0)).unwrap();
+    assert_eq!(n_ended, 1);
+}
+
 #[test]
 fn a_start_waits_for_another_start_within_the_time_limit() {
     let (_dir, path) = fresh();
