@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 
-use super::super::{Mark, Marks};
+use super::super::Marks;
 use super::Event;
 use crate::has_control;
 use crate::text::trim_start;
