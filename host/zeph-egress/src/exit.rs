@@ -42,7 +42,7 @@ mod tunnel;
 
 pub use self::authority::{AuthorityError, trusted_certificates};
 
-use self::authority::Authority;
+use self::authority::{Authority, bundle_of};
 use self::meter::Allowance;
 use self::placeholders::Placeholders;
 use self::rules::ExitRules;
@@ -106,6 +106,8 @@ struct ExitState {
     limits: ExitLimits,
     /// Where TLS ends here; none where no host wants it.
     authority: Option<Authority>,
+    /// What commands trust where TLS ends nowhere here; none where that is what the machine trusts.
+    bundle: Option<Vec<u8>>,
     secrets: Arc<dyn SecretValues>,
     placeholders: Placeholders,
 }
@@ -140,6 +142,7 @@ impl ExitProxy {
             dialer,
             limits,
             authority,
+            bundle: None,
             secrets,
             placeholders,
         };
@@ -158,10 +161,21 @@ impl ExitProxy {
         self
     }
 
-    /// The certificates that commands must trust, as the content of a PEM file: those of the machine, and that of the authority. None
-    /// where no host is inspected.
+    /// The same, whose commands trust these certificates and no others of the machine, where no host is inspected either. To be called before
+    /// anything is served.
+    #[must_use]
+    pub fn trusting(mut self, certificates: &[CertificateDer<'static>]) -> Self {
+        if let Some(settings) = Arc::get_mut(&mut self.settings) {
+            settings.bundle = Some(bundle_of(certificates).into_bytes());
+        }
+        self
+    }
+
+    /// The certificates that commands must trust, as the content of a PEM file: those that are trusted here, and that of the authority where hosts
+    /// are inspected. None where they are those of the machine.
     pub fn certificates(&self) -> Option<&[u8]> {
-        self.settings.authority.as_ref().map(Authority::bundle)
+        let authority = self.settings.authority.as_ref().map(Authority::bundle);
+        authority.or(self.settings.bundle.as_deref())
     }
 
     /// What commands hold in the place of secrets: names of variables, and their values.

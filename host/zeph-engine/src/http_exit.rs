@@ -99,8 +99,10 @@ pub enum HttpFailureKind {
     ConnectTimeout,
     /// The response took too long.
     ResponseTimeout,
-    /// The certificate or the handshake.
-    Tls(String),
+    /// The certificate is not trusted, has expired, or is for another host.
+    Certificate,
+    /// There was no handshake: the peer speaks something else, or nothing in common.
+    Tls,
     /// The header is larger than it may be.
     HeaderTooLarge,
     /// The body has more bytes than this.
@@ -132,7 +134,8 @@ impl From<HttpFailureKind> for ErrorCode {
             HttpFailureKind::NotConnected => Self::ConnectionRefused,
             HttpFailureKind::ConnectTimeout => Self::ConnectionTimeout,
             HttpFailureKind::ResponseTimeout => Self::HttpResponseTimeout,
-            HttpFailureKind::Tls(_) => Self::TlsCertificateError,
+            HttpFailureKind::Certificate => Self::TlsCertificateError,
+            HttpFailureKind::Tls => Self::TlsProtocolError,
             HttpFailureKind::HeaderTooLarge => Self::HttpResponseHeaderSectionSize(None),
             HttpFailureKind::BodyTooLarge(limit) => Self::HttpResponseBodySize(Some(limit)),
             HttpFailureKind::Redirect => Self::LoopDetected,

@@ -211,7 +211,10 @@ fn kind(error: EgressError) -> HttpFailureKind {
             DialError::Connect { source, .. } => not_connected(&source),
             DialError::TimedOut { .. } => HttpFailureKind::ConnectTimeout,
         },
-        EgressError::Tls { source, .. } => HttpFailureKind::Tls(source.to_string()),
+        EgressError::Tls { .. } if error.certificate_fault().is_some() => {
+            HttpFailureKind::Certificate
+        }
+        EgressError::Tls { .. } => HttpFailureKind::Tls,
         EgressError::TimedOut { key, .. } => match key {
             "connect_timeout_secs" => HttpFailureKind::ConnectTimeout,
             _ => HttpFailureKind::ResponseTimeout,

@@ -22,6 +22,8 @@ pub(crate) struct Attempts {
     waits: ExponentialBackoff,
     n_made: u32,
     n_max: u32,
+    /// When the attempt that is made now began.
+    begun: Instant,
     /// When the call has to be over.
     deadline: Instant,
     /// When it is not begun anew any more.
@@ -53,21 +55,25 @@ impl Attempts {
             waits: waits.build(),
             n_made: 1,
             n_max,
+            begun: now,
             deadline,
             last_begin: deadline.min(budget_end),
         }
     }
 
-    /// How long to wait from `now` on before the call is made again after `failure`; none when that was the last attempt.
+    /// How long to wait from `now` on before the call is made again after `failure`; none when that was the last attempt. One that takes as
+    /// long as the last has to fit in the time that is left: it would end by that, and hide what the last one said.
     pub(crate) fn wait_after(&mut self, failure: &ToolFailure, now: Instant) -> Option<Duration> {
         if self.n_made >= self.n_max || !failure.category.is_retryable() {
             return None;
         }
         let asked_for = Duration::from_millis(failure.retry_after_ms.unwrap_or(0));
         let wait = self.waits.next()?.max(asked_for);
-        let left = self.last_begin.saturating_duration_since(now);
-        (wait < left).then(|| {
+        let took = now.saturating_duration_since(self.begun);
+        let begin = now + wait;
+        (begin < self.last_begin && begin + took < self.deadline).then(|| {
             self.n_made += 1;
+            self.begun = begin;
             wait
         })
     }

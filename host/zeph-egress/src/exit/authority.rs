@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rcgen::{
-    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, KeyUsagePurpose,
+    BasicConstraints, Certificate, CertificateParams, CertifiedIssuer, DistinguishedName, DnType,
+    ExtendedKeyUsagePurpose, IsCa, KeyPair, KeyUsagePurpose,
 };
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::pem::{self, PemObject as _};
@@ -17,6 +18,9 @@ use zeph_core::network::Host;
 
 /// Hosts whose certificates are kept. A wildcard may stand for any number.
 const KEPT_MAX: usize = 200;
+
+/// Characters of a common name (RFC 5280, appendix A.1). A longer host has its alternative name alone.
+const COMMON_NAME_MAX: usize = 64;
 
 /// Characters of a line in a PEM file.
 const PEM_LINE: usize = 64;
@@ -59,7 +63,7 @@ impl Authority {
         name.push(DnType::CommonName, "zeph-host: commands of one session");
         let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate()?)?;
         // Hosts that are not inspected show their own certificates to commands.
-        let mut bundle: String = trusted.iter().map(|one| as_pem(one)).collect();
+        let mut bundle = bundle_of(trusted);
         bundle.push_str(&issuer.pem());
         Ok(Self {
             bundle: bundle.into_bytes(),
@@ -97,10 +101,27 @@ impl Authority {
         Ok(config)
     }
 
-    fn sign(&self, host: &Host) -> Result<ServerConfig, AuthorityError> {
+    pub(super) fn certificate_of(
+        &self,
+        host: &Host,
+    ) -> Result<(Certificate, KeyPair), rcgen::Error> {
         let key = KeyPair::generate()?;
-        let params = CertificateParams::new(vec![host.to_string()])?;
-        let certificate = params.signed_by(&key, &self.issuer)?;
+        let host = host.to_string();
+        let mut params = CertificateParams::new(vec![host.clone()])?;
+        // What strict clients demand of a certificate, Python since 3.13 for one: RFC 5280, 4.2.1.
+        params.use_authority_key_identifier_extension = true;
+        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        params.distinguished_name = DistinguishedName::new();
+        if host.len() <= COMMON_NAME_MAX {
+            let name = &mut params.distinguished_name;
+            name.push(DnType::CommonName, host);
+        }
+        Ok((params.signed_by(&key, &self.issuer)?, key))
+    }
+
+    fn sign(&self, host: &Host) -> Result<ServerConfig, AuthorityError> {
+        let (certificate, key) = self.certificate_of(host)?;
         let key = PrivateKeyDer::Pkcs8(key.serialize_der().into());
         let chain = vec![certificate.der().clone(), self.issuer.der().clone()];
         let provider = ring::default_provider();
@@ -150,6 +171,11 @@ fn trusting(certificates: &[CertificateDer<'static>]) -> Result<ClientConfig, ru
         .with_no_client_auth();
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(config)
+}
+
+/// The content of a PEM file.
+pub(super) fn bundle_of(certificates: &[CertificateDer<'static>]) -> String {
+    certificates.iter().map(|one| as_pem(one)).collect()
 }
 
 fn as_pem(certificate: &[u8]) -> String {

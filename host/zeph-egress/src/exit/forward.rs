@@ -7,7 +7,8 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http::header::{
-    ACCEPT_ENCODING, CONNECTION, CONTENT_ENCODING, HOST, HeaderValue, PROXY_AUTHENTICATE,
+    ACCEPT_ENCODING, CONNECTION, CONTENT_LENGTH, HOST, HeaderMap, HeaderValue, IF_RANGE,
+    PROXY_AUTHENTICATE, RANGE, TRANSFER_ENCODING,
 };
 use http::uri::PathAndQuery;
 use http::{Request, Response, Uri};
@@ -24,6 +25,7 @@ use super::Run;
 use super::front::HEAD_BYTES_MAX;
 use super::meter::Progress;
 use super::placeholders::{self, Filling};
+use crate::body::Coding;
 use crate::hop;
 use crate::secret::{self, CallSecrets, RequestHop};
 
@@ -84,11 +86,16 @@ where
     add_secrets(&mut request, destination, secrets)?;
     let answered = sender.send_request(request).await;
     let mut response = answered.map_err(io::Error::other)?;
+    if !secrets.is_empty() && !is_readable(response.headers()) {
+        return Err(io::Error::other(
+            "the answer to a request with a secret is compressed, so it cannot be searched for that",
+        ));
+    }
     hop::strip(response.headers_mut(), &[PROXY_AUTHENTICATE]);
-    clean(response, secrets)
+    Ok(clean(response, secrets))
 }
 
-/// Adds what this host gets of secrets. What is answered must be readable then.
+/// Adds what this host gets of secrets. What is answered must be readable then, and whole: a secret is not recognised in parts.
 ///
 /// Errors: there is a placeholder of a secret without a value.
 fn add_secrets(
@@ -109,24 +116,19 @@ fn add_secrets(
     }
     if !secrets.is_empty() {
         let readable = HeaderValue::from_static("identity");
-        request.headers_mut().insert(ACCEPT_ENCODING, readable);
+        let headers = request.headers_mut();
+        headers.insert(ACCEPT_ENCODING, readable);
+        headers.remove(RANGE);
+        headers.remove(IF_RANGE);
     }
     Ok(())
 }
 
 /// The answer without the secrets that it may echo. What is not searched is not passed on: it is made anew of its status, its headers and
 /// its body, without what hyper keeps beside them, such as the words behind the status.
-///
-/// Errors: it got a secret and cannot be searched.
-fn clean(response: Response<Incoming>, secrets: &RequestSecrets) -> io::Result<Response<Body>> {
+fn clean(response: Response<Incoming>, secrets: &RequestSecrets) -> Response<Body> {
     if secrets.is_empty() {
-        return Ok(response.map(|body| body.boxed_unsync()));
-    }
-    let encoding = response.headers().get(CONTENT_ENCODING);
-    if encoding.is_some_and(|encoding| encoding != "identity") {
-        return Err(io::Error::other(
-            "the answer to a request with a secret is compressed, so it cannot be searched for that",
-        ));
+        return response.map(|body| body.boxed_unsync());
     }
     let known = &secrets.call.known;
     let (mut parts, body) = response.into_parts();
@@ -135,7 +137,14 @@ fn clean(response: Response<Incoming>, secrets: &RequestSecrets) -> io::Result<R
     let mut clean = Response::new(Searched { body, redactor }.boxed_unsync());
     *clean.status_mut() = parts.status;
     *clean.headers_mut() = parts.headers;
-    Ok(clean)
+    clean
+}
+
+/// Whether the bytes of a body are its text: all fields that say how it is encoded are looked at.
+fn is_readable(headers: &HeaderMap) -> bool {
+    let is_chunked = |value: &HeaderValue| value.as_bytes().eq_ignore_ascii_case(b"chunked");
+    let mut transfer = headers.get_all(TRANSFER_ENCODING).iter();
+    matches!(Coding::of(headers), Ok(None)) && transfer.all(is_chunked)
 }
 
 /// A body whose secrets become stars.
@@ -182,6 +191,10 @@ fn addressed(
     let path = path.unwrap_or_else(|| PathAndQuery::from_static("/"));
     *request.uri_mut() = Uri::from(path);
     let headers = request.headers_mut();
+    // The length of a body in chunks is not known (RFC 9112, 6.3).
+    if headers.contains_key(TRANSFER_ENCODING) {
+        headers.remove(CONTENT_LENGTH);
+    }
     hop::strip(headers, &[PROXY_AUTHENTICATE]);
     let host = HeaderValue::try_from(host_of(destination)).map_err(io::Error::other)?;
     headers.insert(HOST, host);

@@ -65,6 +65,24 @@ fn exactly_what_passes_by_itself_is_tried_again() {
     }
 }
 
+/// It would end by the time of the call, which says nothing of the server that is slow.
+#[test]
+fn an_attempt_that_cannot_end_is_not_begun() {
+    let slow = failure(ErrorCategory::Timeout);
+    let config = RetryConfig {
+        budget: None,
+        ..CONFIG
+    };
+    let check = |took: u64, expect: bool| {
+        let Begun(mut attempts, begun) = attempts(&config, IDEMPOTENT);
+        let wait = attempts.wait_after(&slow, begun + Duration::from_secs(took));
+        assert_eq!(wait.is_some(), expect, "{took} s of 60");
+    };
+    check(1, true);
+    check(25, true);
+    check(31, false);
+}
+
 #[test]
 fn waits_grow_are_partly_random_and_end() {
     let config = RetryConfig {

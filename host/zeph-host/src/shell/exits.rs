@@ -36,10 +36,16 @@ pub(super) fn with_exits(
     }
     let dialer = Egress::new(&config.egress).dialer().clone();
     let hosts = config.sandbox.hosts.clone();
-    let trusted = || trusted_certificates(config.egress.ca_file.as_deref());
+    let ca_file = config.egress.ca_file.as_deref();
+    let trusted = || trusted_certificates(ca_file);
     let secrets = Arc::clone(secrets);
     let proxy = ExitProxy::new(hosts, dialer, ExitLimits::default(), trusted, secrets);
-    Ok(jail.with_outlets(outlets(proxy.map_err(io::Error::other)?)))
+    let proxy = proxy.map_err(io::Error::other)?;
+    let proxy = match ca_file.is_some() && proxy.certificates().is_none() {
+        true => proxy.trusting(&trusted().map_err(io::Error::other)?),
+        false => proxy,
+    };
+    Ok(jail.with_outlets(outlets(proxy)))
 }
 
 /// The ways out of a jail that `proxy` serves.

@@ -78,6 +78,33 @@ pub(super) struct View {
 /// Where commands find the certificates they are to trust, if these are others than those of the machine.
 pub(super) const CERTIFICATES: &str = "/etc/zeph/certificates.pem";
 
+/// Where libraries that look at no variable find the certificates of the machine, by distribution.
+const OF_MACHINE: [&str; 4] = [
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
+    "/etc/ssl/ca-bundle.pem",
+    "/etc/ssl/cert.pem",
+];
+
+/// A file of the certificates to trust, also in the place of those of the machine that are `visible`.
+fn certificate_files<'a>(
+    bytes: &'a [u8],
+    visible: &'a [PathBuf],
+) -> impl Iterator<Item = Mount> + 'a {
+    let of_machine = OF_MACHINE.map(PathBuf::from).into_iter();
+    let of_machine = of_machine.filter(|path| {
+        let metadata = path.symlink_metadata();
+        metadata.is_ok_and(|metadata| metadata.is_file()) && within_any(path, visible)
+    });
+    let bytes: Arc<[u8]> = bytes.into();
+    of_machine
+        .chain([PathBuf::from(CERTIFICATES)])
+        .map(move |path| Mount::FixedFile {
+            path,
+            bytes: Arc::clone(&bytes),
+        })
+}
+
 /// Paths of the host that are shown as they are, those of the `system` among them.
 pub(super) fn visible(policy: &JailPolicy, system: Vec<Mount>, roots: &Roots) -> Vec<PathBuf> {
     base(policy, system, roots, &home(policy, roots)).visible
@@ -114,10 +141,11 @@ pub(super) fn make(
     mounts.extend(held);
     mounts.extend(own_mounts(policy));
     mounts.extend(fixed);
-    mounts.extend(certificates.map(|bytes| Mount::FixedFile {
-        path: CERTIFICATES.into(),
-        bytes: bytes.into(),
-    }));
+    mounts.extend(
+        certificates
+            .into_iter()
+            .flat_map(|bytes| certificate_files(bytes, &visible)),
+    );
     mounts.push(Mount::Fixed("/".into()));
     let rules = full_rules(policy, roots, (&visible, &home), &outside);
     // That of a submodule is written to as a whole; what git obeys in it is held.

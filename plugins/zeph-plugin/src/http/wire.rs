@@ -228,11 +228,11 @@ fn refused(code: &ErrorCode) -> ToolError {
         ),
         ErrorCode::TlsProtocolError | ErrorCode::TlsAlertReceived(_) => (
             NetworkError,
-            "no TLS connection to the server could be made",
+            "no TLS connection to the server could be made: it ended the handshake, speaks something else there, or no version of TLS that is supported",
         ),
         ErrorCode::TlsCertificateError => (
-            NetworkError,
-            "the certificate of the server is not trusted (`tools.egress.ca_file` adds authorities), or is for another host",
+            PermanentFailure,
+            "the certificate of the server is not trusted (`tools.egress.ca_file` adds authorities), has expired, or is for another host",
         ),
         ErrorCode::HttpRequestDenied => (PolicyBlocked, "this request is not allowed"),
         ErrorCode::DestinationIpProhibited => (
@@ -260,7 +260,7 @@ fn refused(code: &ErrorCode) -> ToolError {
         ),
         ErrorCode::LoopDetected => (
             PermanentFailure,
-            "the server redirects too often, or to an address that is not followed",
+            "the server redirects more often than `tools.egress.max_redirects` allows, or to an address that is not followed",
         ),
         ErrorCode::HttpProtocolError => (NetworkError, "the server does not speak HTTP correctly"),
         ErrorCode::ConnectionLimitReached => {

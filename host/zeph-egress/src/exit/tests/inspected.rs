@@ -219,3 +219,27 @@ async fn rest_of(mut stream: impl AsyncRead + Unpin) -> Vec<u8> {
     drop(stream.read_to_end(&mut bytes).await);
     bytes
 }
+
+/// As clients that are strict do: Python since 3.13, for one.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "another reads certificates")]
+fn certificates_are_those_that_strict_clients_want() {
+    let authority = Authority::new(&[]).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let trusted = dir.path().join("trusted.pem");
+    std::fs::write(&trusted, authority.bundle()).unwrap();
+    let long = format!("{0}.{0}.example.org", "a".repeat(50));
+    for host in ["example.org", "192.0.2.1", &long] {
+        let (leaf, _) = authority.certificate_of(&host.parse().unwrap()).unwrap();
+        let path = dir.path().join("leaf.pem");
+        std::fs::write(&path, leaf.pem()).unwrap();
+        let mut openssl = std::process::Command::new("openssl");
+        openssl.args(["verify", "-x509_strict", "-purpose", "sslserver"]);
+        let verified = openssl.arg("-CAfile").arg(&trusted).arg(&path).output();
+        match verified {
+            Ok(verified) => assert!(verified.status.success(), "{host}: {verified:?}"),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return,
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
