@@ -32,7 +32,8 @@ use zeph_store::{OpenedStore, Store, StoreError};
 pub use self::options::StartError;
 pub(crate) use self::options::{NativeOptions, StartOptions};
 pub(crate) use self::start::{
-    audit_key_folder, check_store, fixed, host_of, open_store, place_of_store, user_name,
+    audit_key_folder, check_store, fixed, host_of, open_store, open_store_to_look, place_of_store,
+    user_name,
 };
 use self::start::{
     authoriser, begin_records, begin_to_open_store, begin_to_seal, idle_rules, keep_plugins,
@@ -196,8 +197,15 @@ impl Host {
         // Beside the store: a server takes longer than all the rest.
         let (opener, servers) = start_servers(&config, &options, (&secrets, &egress), &mut tasks);
         let offers = Offers::new(plugins.clone(), servers);
-        let OpenedStore { store, mut notices } =
-            opening.finish().await.map_err(StartError::Store)?;
+        let OpenedStore {
+            store,
+            is_read_only,
+            mut notices,
+        } = opening.finish().await.map_err(StartError::Store)?;
+        let options = StartOptions {
+            only_explains: options.only_explains || is_read_only,
+            ..options
+        };
         notices.extend(unused_rules);
         if options.is_server && config.serve.replica.is_some() {
             tasks.spawn(announcements::follow(store.clone(), hint));

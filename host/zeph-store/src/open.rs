@@ -75,8 +75,26 @@ pub enum WhenDamaged {
 pub struct OpenedStore {
     /// The store.
     pub store: Store,
+    /// Whether it takes no changes: it was opened to look at it, where nothing can be written.
+    pub is_read_only: bool,
     /// One sentence each; empty when nothing was unusual.
     pub notices: Vec<String>,
+}
+
+/// What a store is opened for.
+#[derive(Clone, Copy)]
+enum StoreUse {
+    /// To change it.
+    Change(WhenDamaged),
+    /// To look at what is in it.
+    Look,
+}
+
+/// How the start of a store went.
+#[derive(Debug)]
+struct StoreStart {
+    is_read_only: bool,
+    notices: Vec<String>,
 }
 
 /// An open database, on the way to the thread that owns it.
@@ -95,7 +113,19 @@ impl Store {
     /// [`StoreError::Newer`] and [`StoreError::Foreign`] when it is not for this program, which then leaves it as it is;
     /// [`StoreError::ServerAway`] and [`StoreError::ServerRefused`].
     pub fn open(location: Location, options: StoreOptions) -> Result<OpenedStore, StoreError> {
-        Self::open_when(location, options, WhenDamaged::Refuse)
+        Self::open_for(location, options, StoreUse::Change(WhenDamaged::Refuse))
+    }
+
+    /// Opens the store to look at what is in it. Where nothing can be written it is only read, and where there is none, an empty one stands for it;
+    /// a notice says so, and what would change it fails.
+    ///
+    /// Errors: those of [`open`](Self::open), of which those of a place that cannot be written are what reading it meets;
+    /// [`StoreError::Older`] for a store there that an older program made.
+    pub fn open_to_look(
+        location: Location,
+        options: StoreOptions,
+    ) -> Result<OpenedStore, StoreError> {
+        Self::open_for(location, options, StoreUse::Look)
     }
 
     /// Opens the store for a host that makes calls: a damaged file is renamed to `<path>.corrupt-<at_ms>` with its companions, a fresh
@@ -106,7 +136,7 @@ impl Store {
         location: Location,
         options: StoreOptions,
     ) -> Result<OpenedStore, StoreError> {
-        Self::open_when(location, options, WhenDamaged::SetAside)
+        Self::open_for(location, options, StoreUse::Change(WhenDamaged::SetAside))
     }
 
     /// Whether a store can be opened at `location` by what is there, as far as that shows without opening or making anything: it is no directory,
@@ -120,18 +150,18 @@ impl Store {
         }
     }
 
-    fn open_when(
+    fn open_for(
         location: Location,
         options: StoreOptions,
-        when_damaged: WhenDamaged,
+        used: StoreUse,
     ) -> Result<OpenedStore, StoreError> {
         // Not a channel of the runtime: the caller may be one of its threads.
         let (sender, opened) = std::sync::mpsc::sync_channel(1);
-        let store = Self::open_on_thread((location, when_damaged), options, move |opened| {
+        let store = Self::open_on_thread((location, used), options, move |opened| {
             drop(sender.send(opened));
         })?;
-        let notices = opened.recv().unwrap_or(Err(CLOSED))?;
-        Ok(OpenedStore { store, notices })
+        let start = opened.recv().unwrap_or(Err(CLOSED))?;
+        Ok(start.of(store))
     }
 
     /// Begins to open the store, on the thread that will own it, beside the rest of a start.
@@ -142,9 +172,27 @@ impl Store {
         options: StoreOptions,
         when_damaged: WhenDamaged,
     ) -> Result<StoreOpening, StoreError> {
+        Self::begin_to_open_for(location, options, StoreUse::Change(when_damaged))
+    }
+
+    /// The same to look at what is in it, as [`open_to_look`](Self::open_to_look) does.
+    ///
+    /// Errors: the kernel refuses the thread.
+    pub fn begin_to_look(
+        location: Location,
+        options: StoreOptions,
+    ) -> Result<StoreOpening, StoreError> {
+        Self::begin_to_open_for(location, options, StoreUse::Look)
+    }
+
+    fn begin_to_open_for(
+        location: Location,
+        options: StoreOptions,
+        used: StoreUse,
+    ) -> Result<StoreOpening, StoreError> {
         let (sender, opened) = oneshot::channel();
         // Nobody waits any more when the start failed elsewhere; then the queue is closed too.
-        let store = Self::open_on_thread((location, when_damaged), options, move |opened| {
+        let store = Self::open_on_thread((location, used), options, move |opened| {
             drop(sender.send(opened));
         })?;
         Ok(StoreOpening { store, opened })
@@ -162,9 +210,9 @@ impl Store {
 
     /// Opens the store on the thread that will own it, which says what came of it.
     fn open_on_thread(
-        (location, when_damaged): (Location, WhenDamaged),
+        (location, used): (Location, StoreUse),
         options: StoreOptions,
-        tell: impl FnOnce(Result<Vec<String>, StoreError>) + Send + 'static,
+        tell: impl FnOnce(Result<StoreStart, StoreError>) + Send + 'static,
     ) -> Result<Self, StoreError> {
         let place = PathBuf::from(location.to_string());
         let chain_place = location.chain_place();
@@ -178,13 +226,13 @@ impl Store {
                 &place,
                 is_far.then_some(sender),
                 of_callers,
-                move |queue| match open(location, &options, when_damaged) {
-                    Ok((OpenDatabase::Sqlite(database), notices)) => {
-                        tell(Ok(notices));
+                move |queue| match open(location, &options, used) {
+                    Ok((OpenDatabase::Sqlite(database), start)) => {
+                        tell(Ok(start));
                         sqlite::writer::run(*database, queue, &desk);
                     }
-                    Ok((OpenDatabase::Postgres(database), notices)) => {
-                        tell(Ok(notices));
+                    Ok((OpenDatabase::Postgres(database), start)) => {
+                        tell(Ok(start));
                         postgres::writer::run(*database, queue, rights);
                     }
                     Err(error) => tell(Err(error)),
@@ -203,7 +251,25 @@ const CLOSED: StoreError = StoreError::Closed {
 #[derive(Debug)]
 pub struct StoreOpening {
     store: Store,
-    opened: oneshot::Receiver<Result<Vec<String>, StoreError>>,
+    opened: oneshot::Receiver<Result<StoreStart, StoreError>>,
+}
+
+impl StoreStart {
+    /// That of a store that takes changes.
+    fn told(notices: Vec<String>) -> Self {
+        Self {
+            is_read_only: false,
+            notices,
+        }
+    }
+
+    fn of(self, store: Store) -> OpenedStore {
+        OpenedStore {
+            store,
+            is_read_only: self.is_read_only,
+            notices: self.notices,
+        }
+    }
 }
 
 impl StoreOpening {
@@ -211,24 +277,38 @@ impl StoreOpening {
     ///
     /// Errors: those of [`Store::open`].
     pub async fn finish(self) -> Result<OpenedStore, StoreError> {
-        let notices = self.opened.await.unwrap_or(Err(CLOSED))?;
-        let store = self.store;
-        Ok(OpenedStore { store, notices })
+        let start = self.opened.await.unwrap_or(Err(CLOSED))?;
+        Ok(start.of(self.store))
     }
 }
 
 fn open(
     location: Location,
     options: &StoreOptions,
-    when_damaged: WhenDamaged,
-) -> Result<(OpenDatabase, Vec<String>), StoreError> {
-    let (database, notices) = match location {
-        Location::Memory => (sqlite::open::open_memory(options)?, Vec::new()),
-        Location::File(path) => sqlite::open::open_file(path, options, when_damaged)?,
-        Location::Server(url) => {
+    used: StoreUse,
+) -> Result<(OpenDatabase, StoreStart), StoreError> {
+    let (database, start) = match (location, used) {
+        (Location::Memory, _) => (
+            sqlite::open::open_memory(options)?,
+            StoreStart::told(vec![]),
+        ),
+        (Location::File(path), StoreUse::Change(when_damaged)) => {
+            let (database, notices) = sqlite::open::open_file(path, options, when_damaged)?;
+            (database, StoreStart::told(notices))
+        }
+        (Location::File(path), StoreUse::Look) => {
+            let (database, notice) = sqlite::open::open_to_look(path, options)?;
+            let start = StoreStart {
+                is_read_only: notice.is_some(),
+                notices: Vec::from_iter(notice),
+            };
+            (database, start)
+        }
+        (Location::Server(url), _) => {
             let database = postgres::writer::Database::open(*url, options)?;
-            return Ok((OpenDatabase::Postgres(Box::new(database)), Vec::new()));
+            let database = OpenDatabase::Postgres(Box::new(database));
+            return Ok((database, StoreStart::told(vec![])));
         }
     };
-    Ok((OpenDatabase::Sqlite(Box::new(database)), notices))
+    Ok((OpenDatabase::Sqlite(Box::new(database)), start))
 }

@@ -23,13 +23,17 @@ use crate::run::{approval_text, session_commands};
 /// Runs the command.
 pub(super) fn run(context: &Context, options: &Approve) -> Result<Exit, CliError> {
     let config = context.config()?;
-    let store = context.store(&config)?;
+    let is_list = options.revoke.is_none() && options.which.is_none() && !options.last;
+    let store = match is_list {
+        true => context.store_to_look(&config)?,
+        false => context.store(&config)?,
+    };
     context::block_on(async {
+        if is_list {
+            return list::run(&store, options.json.json).await;
+        }
         if let Some(id) = options.revoke {
             return revoke(&store, id, options.json.json).await;
-        }
-        if options.which.is_none() && !options.last {
-            return list::run(&store, options.json.json).await;
         }
         let request = find(&store, options).await?;
         if options.rule {

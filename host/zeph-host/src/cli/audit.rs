@@ -40,7 +40,7 @@ pub(super) fn run(context: &Context, options: Audit) -> Result<Exit, CliError> {
             }
             Some(AuditCommand::Checkpoint) => return verify::checkpoint(context, &config).await,
             Some(AuditCommand::Rekey) => return verify::rekey(context, &config).await,
-            _ => context.store(&config)?,
+            _ => context.store_to_look(&config)?,
         };
         match (options.command, filter) {
             (Some(AuditCommand::Export(options)), _) => {

@@ -17,7 +17,7 @@ use zeph_plugins::component::Component;
 use zeph_plugins::event::{PluginEvent, Tell};
 use zeph_plugins::folder;
 use zeph_plugins::refusal::quoted;
-use zeph_store::{OpenedStore, Store};
+use zeph_store::Store;
 
 use super::args::Global;
 use super::error::CliError;
@@ -351,11 +351,18 @@ impl Context {
             .collect()
     }
 
-    /// Opens only the store, for listings.
+    /// Opens only the store, to change a few rows.
     pub(crate) fn store(&self, config: &Config) -> Result<Store, CliError> {
-        let OpenedStore { store, notices } = host::open_store(config)?;
-        self.notes(&notices);
-        Ok(store)
+        let opened = host::open_store(config)?;
+        self.notes(&opened.notices);
+        Ok(opened.store)
+    }
+
+    /// The same for a command that changes nothing in it: where nothing can be written, it is only read.
+    pub(crate) fn store_to_look(&self, config: &Config) -> Result<Store, CliError> {
+        let opened = host::open_store_to_look(config)?;
+        self.notes(&opened.notices);
+        Ok(opened.store)
     }
 
     /// Reads the rules of `--allow`; relative patterns start where relative paths of a call do.

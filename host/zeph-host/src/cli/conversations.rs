@@ -15,7 +15,11 @@ const LIMIT: u32 = 10_000;
 
 /// Runs the command.
 pub(super) fn run(context: &Context, options: Conversations) -> Result<Exit, CliError> {
-    let store = context.store(&context.config()?)?;
+    let config = context.config()?;
+    let store = match options.command {
+        Some(ConversationsCommand::List { .. }) | None => context.store_to_look(&config)?,
+        Some(ConversationsCommand::Delete { .. }) => context.store(&config)?,
+    };
     context::block_on(async {
         let json = match options.command {
             Some(ConversationsCommand::Delete { id }) => {

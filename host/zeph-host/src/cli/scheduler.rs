@@ -56,7 +56,7 @@ fn wait(context: &Context) -> Result<Exit, CliError> {
 
 fn list(context: &Context, all: bool, is_json: bool) -> Result<Exit, CliError> {
     let config = context.config()?;
-    let store = context.store(&config)?;
+    let store = context.store_to_look(&config)?;
     let zone = zone(config.scheduler.as_ref());
     let here = directory(&config);
     // Who comes with no token is let in as a server of this configuration would.

@@ -158,7 +158,7 @@ fn list(
     json: bool,
 ) -> Result<Exit, CliError> {
     let secrets = folder.list().map_err(failed)?;
-    let granted = granted(&context.store(config)?)?;
+    let granted = granted(&context.store_to_look(config)?)?;
     let uses = |secret: &SecretRecord| -> Vec<&GrantedUse> {
         let granted = granted.iter();
         granted.filter(|one| one.used.name == secret.name).collect()

@@ -18,7 +18,7 @@ const OUTPUTS_PER_READ_BACK: u64 = 10;
 
 /// Runs the command.
 pub(super) fn run(context: &Context, options: &Stats) -> Result<Exit, CliError> {
-    let store = context.store(&context.config()?)?;
+    let store = context.store_to_look(&context.config()?)?;
     context::block_on(async {
         let mut rules = store.savings(options.conversation).await?;
         let cache = store.cache_savings(options.conversation).await?;

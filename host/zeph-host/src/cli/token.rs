@@ -18,7 +18,10 @@ use crate::run::table;
 /// Runs the command.
 pub(super) fn run(context: &Context, options: Token) -> Result<Exit, CliError> {
     let config = context.config()?;
-    let store = context.store(&config)?;
+    let store = match options.command {
+        Some(TokenCommand::List { .. }) | None => context.store_to_look(&config)?,
+        Some(TokenCommand::Add(_) | TokenCommand::Revoke { .. }) => context.store(&config)?,
+    };
     context::block_on(async {
         match options.command {
             Some(TokenCommand::Add(options)) => add(&config, &store, options).await,

@@ -35,7 +35,7 @@ pub(super) fn run(context: &Context, options: Trust) -> Result<Exit, CliError> {
 }
 
 async fn list(context: &Context, config: &Config, json: bool) -> Result<Exit, CliError> {
-    let records = context.store(config)?.trust().await?.records;
+    let records = context.store_to_look(config)?.trust().await?.records;
     match json {
         true => print_json(&records.iter().map(as_json).collect::<Value>()),
         false => out::styled(&as_table(&records)),

@@ -19,7 +19,7 @@ use zeph_store::{AuditKeys, SealKeyFile, Store};
 pub(crate) use self::plugins::{fixed, keep_plugins, own_tools};
 pub(crate) use self::store::{
     audit_key_folder, begin_records, begin_to_open_store, check_store, host_of, open_store,
-    place_of_store,
+    open_store_to_look, place_of_store,
 };
 use super::{StartError, StartOptions};
 use crate::agent::models::NoModel;

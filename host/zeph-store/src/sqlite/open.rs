@@ -4,6 +4,7 @@
 //! signals damage.
 
 use std::ffi::OsString;
+use std::io::ErrorKind;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
@@ -131,6 +132,49 @@ pub(crate) fn open_file(
         },
         notices,
     ))
+}
+
+/// Opens the file at `path` to look at what is in it. Where nothing can be written it is only read, and where there is no file, an empty store
+/// stands for it; the notice says so then.
+pub(crate) fn open_to_look(
+    path: PathBuf,
+    options: &StoreOptions,
+) -> Result<(Database, Option<String>), StoreError> {
+    let opened = open_file(path.clone(), options, WhenDamaged::Refuse);
+    let refused = match opened {
+        // What is not set aside has nothing to say.
+        Ok((database, _)) => return Ok((database, None)),
+        Err(error) if is_unwritable(&error) => error,
+        Err(error) => return Err(error),
+    };
+    match place::real(&path)?.try_exists() {
+        Ok(true) => Ok((open_to_read(&path, options)?, Some(only_read_notice(&path)))),
+        Ok(false) => Ok((open_empty(options)?, Some(empty_notice(&path)))),
+        Err(_) => Err(refused),
+    }
+}
+
+/// Whether nobody, or not this user, may write in the place of the store.
+fn is_unwritable(error: &StoreError) -> bool {
+    match error {
+        StoreError::ReadOnly { .. } => true,
+        StoreError::File { source, .. } => matches!(
+            source.kind(),
+            ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem
+        ),
+        _ => false,
+    }
+}
+
+/// A store without anything in it, which takes nothing.
+fn open_empty(options: &StoreOptions) -> Result<Database, StoreError> {
+    let database = open_memory(options)?;
+    let fault = |source| database.site.error(OPEN, source);
+    database
+        .connection
+        .pragma_update(None, "query_only", true)
+        .map_err(fault)?;
+    Ok(database)
 }
 
 /// Opens the file of a store to read all of it, and changes nothing: no schema, no log, no name.
@@ -354,6 +398,20 @@ fn damage_notice(path: &Path, aside: &Path, source: &ErrorSource) -> String {
          stored outputs and audit rows up to now are only in the file set aside",
         path.display(),
         aside.display(),
+    )
+}
+
+fn only_read_notice(path: &Path) -> String {
+    format!(
+        "the store `{}` is only read: nothing can be written there",
+        path.display()
+    )
+}
+
+fn empty_notice(path: &Path) -> String {
+    format!(
+        "there is no store `{}`, and none can be made there: it is taken for empty",
+        path.display()
     )
 }
 

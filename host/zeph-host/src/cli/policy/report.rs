@@ -16,7 +16,7 @@ pub(super) fn run(context: &Context, since: Option<&str>, as_json: bool) -> Resu
     let since_ms = since.map(|text| time::read(text, now_ms()));
     let since_ms = since_ms.transpose().map_err(CliError::user)?;
     let config = context.config()?;
-    let store = context.store(&config)?;
+    let store = context.store_to_look(&config)?;
     let counts = context::block_on(async {
         Ok(store.observed_counts(since_ms.unwrap_or_default()).await?)
     })?;

@@ -130,17 +130,31 @@ pub(crate) fn open_store(config: &Config) -> Result<OpenedStore, StartError> {
     Store::open(location, options).map_err(StartError::Store)
 }
 
+/// Opens it for who only looks at what is in it: where nothing can be written, it is only read.
+pub(crate) fn open_store_to_look(config: &Config) -> Result<OpenedStore, StartError> {
+    let (location, options) = place_of_store(config)?;
+    Store::open_to_look(location, options).map_err(StartError::Store)
+}
+
 /// Begins to open it for a host. Only for one that makes calls a damaged file is set aside: who only looks must not rename anything.
 pub(crate) fn begin_to_open_store(
     config: &Config,
     start: &StartOptions,
 ) -> Result<StoreOpening, StartError> {
     let (location, options) = place_of_store(config)?;
-    let when_damaged = match start.only_looks || start.only_explains {
-        true => WhenDamaged::Refuse,
-        false => WhenDamaged::SetAside,
+    // A call is recorded, also one that only looks.
+    let makes_no_call = start.only_looks && start.expected_tool.is_none();
+    let opening = match start.only_explains || makes_no_call {
+        true => Store::begin_to_look(location, options),
+        false => {
+            let when_damaged = match start.only_looks {
+                true => WhenDamaged::Refuse,
+                false => WhenDamaged::SetAside,
+            };
+            Store::begin_to_open(location, options, when_damaged)
+        }
     };
-    Store::begin_to_open(location, options, when_damaged).map_err(StartError::Store)
+    opening.map_err(StartError::Store)
 }
 
 /// Checks every page of the store, where it is a file.

@@ -3,9 +3,10 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use zeph_core::id::ConversationId;
-use zeph_store::StoreError;
+use zeph_store::{Location, Store, StoreError, StoreOptions};
 
 use crate::setup::{NOW_MS, as_plain_user, begin, fresh, memory, n_rows, open, told, try_open};
 
@@ -87,6 +88,54 @@ async fn without_the_right_to_write() {
     set_mode(dir.path(), 0o700);
     if let Err(error) = error {
         assert!(told(&error).contains("`store.path`"), "{}", told(&error));
+    }
+}
+
+#[test]
+fn a_store_where_nothing_can_be_written_is_looked_at() {
+    as_plain_user(looked_at());
+}
+
+async fn looked_at() {
+    let set_mode =
+        |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    let (dir, path) = fresh();
+    let look = || {
+        let options = StoreOptions {
+            at_ms: NOW_MS,
+            busy_timeout: Duration::from_secs(5),
+        };
+        Store::open_to_look(Location::File(path.clone()), options).unwrap()
+    };
+    for (is_there, notice) in [(false, "it is taken for empty"), (true, "is only read")] {
+        if is_there {
+            let store = open(&path);
+            let begun = store.begin_conversation(ConversationId::new(), NOW_MS);
+            begun.await.unwrap();
+            store.close().await.unwrap();
+            let changed = look();
+            assert!(!changed.is_read_only);
+            assert_eq!(changed.notices, Vec::<String>::new());
+            changed.store.close().await.unwrap();
+            set_mode(&path, 0o400);
+        }
+        set_mode(dir.path(), 0o500);
+        let looked = look();
+        set_mode(dir.path(), 0o700);
+        assert!(looked.is_read_only);
+        assert!(looked.notices[0].contains(notice), "{:?}", looked.notices);
+        let listed = looked.store.list_conversations(9).await.unwrap();
+        assert_eq!(listed.len(), usize::from(is_there));
+        let begun = looked
+            .store
+            .begin_conversation(ConversationId::new(), NOW_MS);
+        let refused = begun.await.unwrap_err();
+        assert!(
+            matches!(refused, StoreError::ReadOnly { .. }),
+            "{refused:?}"
+        );
+        looked.store.close().await.unwrap();
+        assert_eq!(path.exists(), is_there);
     }
 }
 
