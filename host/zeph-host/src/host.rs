@@ -24,6 +24,7 @@ use zeph_core::tool::Tool;
 use zeph_egress::Egress;
 use zeph_engine::Cancel;
 use zeph_mcp::door::OpenDoor;
+use zeph_plugins::manage::carrying;
 use zeph_plugins::refusal::GrantRequest;
 use zeph_plugins::rights::OperatorPolicy;
 use zeph_plugins::set::PluginSet;
@@ -424,6 +425,7 @@ impl Host {
             pin,
             capabilities,
         } = request.clone();
+        carrying::remember_folders(self.config());
         let added = self
             .0
             .store

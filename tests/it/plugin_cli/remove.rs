@@ -105,6 +105,27 @@ fn removing_a_plugin_leaves_the_grants_of_another_of_that_name() {
     assert_eq!(n_granted(), before - 1);
 }
 
+/// A command knows the folders where something was granted, also when they are not typed with it.
+#[test]
+fn what_was_granted_in_a_typed_folder_stays_when_it_is_not_typed() {
+    let product = Product::new();
+    product.file("repo/plugins/x.wasm", wanting(WANTS));
+    let grant = ["grant", "x", "--host", "api.example.com"];
+    product.plugin_json(&[&grant[..], &TYPED].concat());
+    let n_granted = || {
+        let info = product.plugin_json(&[&["info", "x"][..], &TYPED].concat());
+        let wants = info["wants"].as_array().unwrap().iter();
+        wants.filter(|want| want["is_granted"] == true).count()
+    };
+    let before = n_granted();
+    assert!(before > 0);
+    product.file("x.wasm", wanting(WANTS));
+    product.plugin_json(&["add", "x.wasm"]);
+    let removed = product.plugin_json(&["remove", "x", "--yes"]);
+    assert_eq!(removed["grants"], 0, "{removed}");
+    assert_eq!(n_granted(), before);
+}
+
 #[test]
 fn a_removal_that_is_refused_takes_no_grant() {
     let product = Product::new();

@@ -332,6 +332,7 @@ async fn carry_out(
 ) -> Result<(), CliError> {
     let name = good.plugin.id();
     let store = host.store();
+    carrying::remember_folders(host.config());
     let granted = store
         .add_grants_in_mode(
             name.clone(),
