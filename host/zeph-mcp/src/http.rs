@@ -1,7 +1,7 @@
 //! The endpoint: MCP over streamable HTTP at `/mcp`, and who may use it.
 //!
 //! In reading order: `address` (where it listens, and under which names), `connection` and `writing` (bounded, ended), `request` (one request from its
-//! headers to the end of its answer), `access` (who is behind it), `oauth` (access tokens of others), `message` and `room` (its body), `lease` (what
+//! headers to the end of its answer), `access` (who is behind it), `oauth` (access tokens of others), `message`, `sound` and `room` (its body), `lease` (what
 //! ends it early), `session` and `replay` (those of the older protocol revisions). The protocol itself is the business of `rmcp`.
 
 mod access;
@@ -14,6 +14,7 @@ mod replay;
 mod request;
 mod room;
 mod session;
+mod sound;
 mod writing;
 
 use std::fmt;

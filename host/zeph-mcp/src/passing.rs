@@ -3,17 +3,14 @@
 //! A client waits for the answer to its request, so the refusal must name it, wherever in the message the id stands. Only keys and values of
 //! the outermost object are looked at: an `id` among the parameters is none. Pure.
 
-use rmcp::model::RequestId;
-use serde_json::Value;
-
-use super::message::request_id;
+use crate::refusal::WrittenId;
 
 /// Most bytes of a key or value that are kept. Ids of clients are numbers or UUIDs.
 const TOKEN_BYTES_MAX: usize = 1024;
 
 /// What was seen of a message so far.
 #[derive(Debug, Default)]
-pub(super) struct PassingMessage {
+pub(crate) struct PassingMessage {
     /// Objects and arrays that are open.
     depth: usize,
     is_in_string: bool,
@@ -28,24 +25,25 @@ pub(super) struct PassingMessage {
 
 impl PassingMessage {
     /// All of a message that is at hand.
-    pub(super) fn of(message: &[u8]) -> Self {
+    pub(crate) fn of(message: &[u8]) -> Self {
         let mut passing = Self::default();
         passing.push(message);
         passing
     }
 
     /// Reads on.
-    pub(super) fn push(&mut self, bytes: &[u8]) {
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
         for byte in bytes {
             self.push_byte(*byte);
         }
     }
 
     /// The id of the request that it was. `None` for what is no request: an answer's id is one of the server's own requests.
-    pub(super) fn request_id(&self) -> Option<RequestId> {
+    pub(crate) fn request_id(&self) -> Option<WrittenId> {
         let id = self.id.as_ref().filter(|_| self.has_method)?;
-        let id: Value = serde_json::from_slice(id).ok()?;
-        request_id(&id)
+        let is_whole = id.len() < TOKEN_BYTES_MAX;
+        let id = std::str::from_utf8(id).ok().filter(|_| is_whole)?;
+        WrittenId::read(id)
     }
 
     fn push_byte(&mut self, byte: u8) {

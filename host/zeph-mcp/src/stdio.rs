@@ -5,7 +5,6 @@
 //! next one works.
 
 mod message;
-mod passing;
 mod writing;
 
 use std::collections::{HashMap, VecDeque};
@@ -27,8 +26,9 @@ use tokio::sync::{Mutex as AsyncMutex, Notify};
 use tokio_util::sync::CancellationToken;
 
 use self::message::{Bad, Read, read};
-use self::passing::PassingMessage;
 use self::writing::line;
+use crate::passing::PassingMessage;
+use crate::refusal::{self, WrittenId};
 
 /// Most requests that were read and answers that were not written yet. A client that sends more is not read from until it reads answers.
 const OPEN_MAX: usize = 512;
@@ -186,7 +186,7 @@ impl Open {
 enum Line {
     Whole,
     /// One that was not kept, with the id of the request that it was.
-    TooLong(Option<RequestId>),
+    TooLong(Option<WrittenId>),
     End,
 }
 
@@ -232,8 +232,7 @@ impl<W> Shared<W> {
 }
 
 impl<W: AsyncWrite + Unpin> Shared<W> {
-    async fn write(&self, message: ServerJsonRpcMessage) -> io::Result<()> {
-        let line = line(message)?;
+    async fn write(&self, line: Vec<u8>) -> io::Result<()> {
         let mut writer = self.writer.lock().await;
         let Some(writer) = writer.as_mut() else {
             return Err(io::ErrorKind::NotConnected.into());
@@ -260,8 +259,8 @@ where
         let Bad { id, error } = bad;
         let shared = Arc::clone(&self.shared);
         self.reply = Some(Box::pin(async move {
-            let answer = ServerJsonRpcMessage::error(error, id);
-            shared.write(answer).await
+            let answer = refusal::text(id.as_ref(), error.code.0, &error.message);
+            shared.write((answer + "\n").into_bytes()).await
         }));
     }
 
@@ -303,7 +302,7 @@ where
         if !self.shared.open().add(&request.id, n_bytes) {
             let message = "the id of the request is that of another one, which is in progress or was cancelled";
             return Err(Bad {
-                id: Some(request.id.clone()),
+                id: Some(WrittenId::from(&request.id)),
                 error: ErrorData::invalid_request(message, None),
             });
         }
@@ -390,7 +389,10 @@ where
             shared.answers(id);
         }
         async move {
-            let written = shared.write(message).await;
+            let written = match line(message) {
+                Ok(line) => shared.write(line).await,
+                Err(error) => Err(error.into()),
+            };
             if is_answer {
                 shared.answered();
             }

@@ -10,10 +10,12 @@ use http::{HeaderMap, StatusCode};
 use http_body_util::BodyExt as _;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use super::room::BodyPlace;
+use super::sound::Sound;
+use crate::passing::PassingMessage;
+use crate::refusal::{self, WrittenId};
 
 /// How much of a refused body is read, so that its sender gets to read the answer.
 const DRAINED_BYTES_MAX: usize = 256 << 20;
@@ -49,7 +51,7 @@ pub(super) enum BadBody {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum MessageKind {
     /// A request of this method, with its id.
-    Request { method: String, id: Value },
+    Request { method: String, id: WrittenId },
     /// A notification or an answer: nothing is sent back.
     OneWay,
 }
@@ -57,6 +59,8 @@ pub(super) enum MessageKind {
 /// What is wrong with a message, as JSON-RPC counts it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct BadMessage {
+    /// The id of the request that it is, if it has one.
+    id: Option<WrittenId>,
     code: i32,
     problem: String,
 }
@@ -77,60 +81,68 @@ struct Envelope<'m> {
 
 /// Reads a body into its `place`.
 ///
-/// Errors: [`BadBody`], after enough of it was thrown away for its sender to look for the answer.
+/// Errors: [`BadBody`] with the id of the request that came of it, after enough of it was thrown away for its sender to look for the answer.
 pub(super) async fn read(
     headers: &HeaderMap,
-    body: Body,
-    limits: &BodyLimits,
-    place: &mut BodyPlace,
-) -> Result<Bytes, BadBody> {
-    let declared = headers.get(CONTENT_LENGTH);
-    let declared = declared.and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
-    let too_large = BadBody::TooLarge(limits.bytes_max);
-    if declared.is_some_and(|length| length > limits.bytes_max) {
-        drain(headers, body).await;
-        return Err(too_large);
-    }
-    match timeout(limits.whole_max, collect(body, limits, place)).await {
-        Ok(Ok(bytes)) => Ok(bytes),
-        Ok(Err((problem, rest))) => {
-            if problem == too_large || problem == BadBody::NoRoom {
-                drain(headers, rest).await;
-            }
-            Err(problem)
-        }
-        Err(_) => Err(BadBody::TooSlow),
-    }
-}
-
-async fn collect(
     mut body: Body,
     limits: &BodyLimits,
     place: &mut BodyPlace,
-) -> Result<Bytes, (BadBody, Body)> {
+) -> Result<Bytes, (BadBody, Option<WrittenId>)> {
+    let declared = headers.get(CONTENT_LENGTH);
+    let declared = declared.and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
+    let too_large = BadBody::TooLarge(limits.bytes_max);
     let mut bytes = Vec::new();
+    let (problem, last) = if declared.is_some_and(|length| length > limits.bytes_max) {
+        (too_large, Bytes::new())
+    } else {
+        let collected = collect(&mut body, &mut bytes, limits, place);
+        match timeout(limits.whole_max, collected).await {
+            Ok(Ok(())) => return Ok(bytes.into()),
+            Ok(Err(refused)) => refused,
+            Err(_) => (BadBody::TooSlow, Bytes::new()),
+        }
+    };
+    let mut seen = PassingMessage::of(&bytes);
+    seen.push(&last);
+    drop((bytes, last));
+    if problem == too_large || problem == BadBody::NoRoom {
+        drain(headers, body, &mut seen).await;
+    }
+    Err((problem, seen.request_id()))
+}
+
+/// Reads a body to its end.
+///
+/// Errors: [`BadBody`], with what was read last and not taken.
+async fn collect(
+    body: &mut Body,
+    bytes: &mut Vec<u8>,
+    limits: &BodyLimits,
+    place: &mut BodyPlace,
+) -> Result<(), (BadBody, Bytes)> {
     loop {
         let part = match timeout(limits.part_max, body.frame()).await {
-            Err(_) => return Err((BadBody::TooSlow, body)),
-            Ok(None) => return Ok(bytes.into()),
-            Ok(Some(Err(_))) => return Err((BadBody::Broken, body)),
+            Err(_) => return Err((BadBody::TooSlow, Bytes::new())),
+            Ok(None) => return Ok(()),
+            Ok(Some(Err(_))) => return Err((BadBody::Broken, Bytes::new())),
             Ok(Some(Ok(part))) => part,
         };
         let Ok(data) = part.into_data() else {
             continue;
         };
         if data.len() > limits.bytes_max - bytes.len() {
-            return Err((BadBody::TooLarge(limits.bytes_max), body));
+            return Err((BadBody::TooLarge(limits.bytes_max), data));
         }
         if !place.grow(data.len()) {
-            return Err((BadBody::NoRoom, body));
+            return Err((BadBody::NoRoom, data));
         }
         bytes.extend_from_slice(&data);
     }
 }
 
-/// Reads what is left of a body that is refused, and throws it away. Many clients look for an answer only when they have sent it all.
-pub(super) async fn drain(headers: &HeaderMap, mut body: Body) {
+/// Reads what is left of a body that is refused, looks for its id and throws it away. Many clients look for an answer only when they have
+/// sent it all.
+pub(super) async fn drain(headers: &HeaderMap, mut body: Body, seen: &mut PassingMessage) {
     // This one asks first.
     if headers.contains_key(EXPECT) {
         return;
@@ -138,7 +150,9 @@ pub(super) async fn drain(headers: &HeaderMap, mut body: Body) {
     let throw_away = async {
         let mut n_bytes = 0;
         while let Some(Ok(part)) = body.frame().await {
-            n_bytes += part.data_ref().map_or(0, Bytes::len);
+            let data = part.data_ref().map_or(&[] as &[u8], |data| &data[..]);
+            seen.push(data);
+            n_bytes += data.len();
             if n_bytes > DRAINED_BYTES_MAX {
                 return;
             }
@@ -162,16 +176,21 @@ pub(super) fn is_json(headers: &HeaderMap) -> bool {
 ///
 /// Errors: [`BadMessage`], when it is not a single message of JSON-RPC 2.0.
 pub(super) fn kind(body: &[u8]) -> Result<MessageKind, BadMessage> {
+    whole_kind(body).map_err(|bad| BadMessage {
+        id: bad.id.or_else(|| PassingMessage::of(body).request_id()),
+        ..bad
+    })
+}
+
+fn whole_kind(body: &[u8]) -> Result<MessageKind, BadMessage> {
     if body.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[') {
         return Err(BadMessage::invalid(
             "the protocol has no batches: send each message in a request of its own",
         ));
     }
-    let envelope: Envelope<'_> = match serde_json::from_slice(body) {
-        Ok(envelope) => envelope,
-        Err(error) if error.is_data() => return Err(BadMessage::invalid(&error.to_string())),
-        Err(error) => return Err(BadMessage::parse(&error.to_string())),
-    };
+    serde_json::from_slice::<Sound>(body).map_err(|error| BadMessage::parse(&error.to_string()))?;
+    let envelope: Envelope<'_> =
+        serde_json::from_slice(body).map_err(|error| BadMessage::invalid(&error.to_string()))?;
     if envelope.jsonrpc.as_deref() != Some("2.0") {
         return Err(BadMessage::invalid("`jsonrpc` is not \"2.0\""));
     }
@@ -186,83 +205,108 @@ pub(super) fn kind(body: &[u8]) -> Result<MessageKind, BadMessage> {
         }),
         (Some(_), None) => Ok(MessageKind::OneWay),
         (None, _) if has_answer => Ok(MessageKind::OneWay),
-        (None, _) => Err(BadMessage::invalid("it has no `method`")),
+        (None, id) => {
+            let bad = BadMessage::invalid("it has no `method`");
+            Err(bad.of(id.and_then(|id| WrittenId::read(id.get()))))
+        }
     }
 }
 
-fn request_id(id: &RawValue) -> Result<Value, BadMessage> {
-    let id: Value = serde_json::from_str(id.get()).unwrap_or_default();
-    let is_good = id.is_string() || id.is_i64() || id.is_u64();
-    let bad = || BadMessage::invalid("`id` is neither a string nor a whole number");
-    is_good.then_some(id).ok_or_else(bad)
+fn request_id(id: &RawValue) -> Result<WrittenId, BadMessage> {
+    let id = WrittenId::read(id.get())
+        .ok_or_else(|| BadMessage::invalid("`id` is neither a string nor a whole number"))?;
+    match id.is_usable() {
+        true => Ok(id),
+        false => Err(BadMessage::invalid("`id` has more than 64 bits").of(Some(id))),
+    }
 }
 
 impl BadMessage {
     pub(super) fn invalid(problem: &str) -> Self {
         Self {
+            id: None,
             code: -32_600,
             problem: format!("Invalid Request: {problem}"),
         }
     }
 
+    /// A message whose fields are not those of its method. What has no id is no request, so no parameters of one are wrong.
+    pub(super) fn fields(id: Option<WrittenId>) -> Self {
+        let problem = "its fields are not those of its method";
+        match id {
+            None => Self::invalid(problem),
+            id => Self {
+                id,
+                code: -32_602,
+                problem: format!("Invalid params: {problem}"),
+            },
+        }
+    }
+
+    /// What is no JSON, or cannot be read as such.
     fn parse(problem: &str) -> Self {
         Self {
+            id: None,
             code: -32_700,
             problem: format!("Parse error: {problem}"),
         }
     }
 
+    /// The same, of the request with this id.
+    pub(super) fn of(self, id: Option<WrittenId>) -> Self {
+        Self { id, ..self }
+    }
+
     /// The answer to it.
     pub(super) fn response(&self) -> Response {
-        error_response(
-            StatusCode::BAD_REQUEST,
-            &Value::Null,
-            self.code,
-            &self.problem,
-        )
+        let id = self.id.as_ref();
+        error_response(StatusCode::BAD_REQUEST, id, self.code, &self.problem)
     }
 }
 
 impl BadBody {
-    /// The answer to it.
-    pub(super) fn response(self) -> Response {
+    /// The answer to it, for the request with this id.
+    pub(super) fn response(self, id: Option<&WrittenId>) -> Response {
         let (status, code) = match self {
             Self::TooLarge(_) => (StatusCode::PAYLOAD_TOO_LARGE, -32_600),
             Self::TooSlow => (StatusCode::REQUEST_TIMEOUT, -32_600),
             Self::Broken => (StatusCode::BAD_REQUEST, -32_700),
             Self::NoRoom => (StatusCode::SERVICE_UNAVAILABLE, -32_000),
         };
-        error_response(status, &Value::Null, code, &self.to_string())
+        error_response(status, id, code, &self.to_string())
     }
 }
 
 /// An error of JSON-RPC with the status of HTTP that goes with it.
-pub(super) fn error_response(status: StatusCode, id: &Value, code: i32, problem: &str) -> Response {
-    let body = json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": problem } });
+pub(super) fn error_response(
+    status: StatusCode,
+    id: Option<&WrittenId>,
+    code: i32,
+    problem: &str,
+) -> Response {
     let json = [(CONTENT_TYPE, "application/json")];
-    (status, json, body.to_string()).into_response()
+    (status, json, refusal::text(id, code, problem)).into_response()
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::{MessageKind, kind};
+    use crate::refusal::WrittenId;
 
     #[test]
     fn only_single_messages_pass() {
         let request = |id| MessageKind::Request {
             method: "a/b".to_owned(),
-            id,
+            id: WrittenId::read(id).unwrap(),
         };
         let table = [
             (
                 r#"{"jsonrpc":"2.0","id":1,"method":"a/b"}"#,
-                Ok(request(json!(1))),
+                Ok(request("1")),
             ),
             (
                 r#" {"jsonrpc":"2.0","id":"x","method":"a\/b","params":{"a":[1]}}"#,
-                Ok(request(json!("x"))),
+                Ok(request(r#""x""#)),
             ),
             (r#"{"jsonrpc":"2.0","method":"a"}"#, Ok(MessageKind::OneWay)),
             (
@@ -298,10 +342,59 @@ mod tests {
                 "{body}"
             );
         }
-        let deep = format!(
-            r#"{{"jsonrpc":"2.0","id":1,"method":"a","params":{}"#,
-            "[".repeat(100_000)
-        );
-        assert!(kind(deep.as_bytes()).is_err());
+    }
+
+    #[test]
+    fn a_request_that_is_refused_is_named_by_its_id() {
+        let deep = |n: usize| {
+            let (open, close) = ("[".repeat(n), "]".repeat(n));
+            format!(r#"{{"params":{open}{close},"jsonrpc":"2.0","id":1,"method":"a"}}"#)
+        };
+        let (deepest, too_deep, endless) = (deep(126), deep(127), deep(100_000));
+        assert!(kind(deepest.as_bytes()).is_ok());
+        let table: [(&[u8], i32, Option<&str>); 11] = [
+            (too_deep.as_bytes(), -32_700, Some("1")),
+            (endless.as_bytes(), -32_700, Some("1")),
+            (
+                b"{\"jsonrpc\":\"2.0\",\"id\":\"x\",\"method\":\"a\",\"params\":{\"a\":\"\xff\"}}",
+                -32_700,
+                Some(r#""x""#),
+            ),
+            (
+                br#"{"jsonrpc":"2.0","id":2,"method":"a","params":{"a":1e999}}"#,
+                -32_700,
+                Some("2"),
+            ),
+            (
+                br#"{"jsonrpc":"2.0","id":9223372036854775808,"method":"a"}"#,
+                -32_600,
+                Some("9223372036854775808"),
+            ),
+            (
+                br#"{"jsonrpc":"2.0","id":-99999999999999999999,"method":"a"}"#,
+                -32_600,
+                Some("-99999999999999999999"),
+            ),
+            (
+                br#"{"jsonrpc":"1.0","id":3,"method":"a"}"#,
+                -32_600,
+                Some("3"),
+            ),
+            (
+                br#"{"jsonrpc":"2.0","id":4,"method":2}"#,
+                -32_600,
+                Some("4"),
+            ),
+            (br#"{"jsonrpc":"2.0","id":5}"#, -32_600, Some("5")),
+            // Of one among many, and of none.
+            (br#"[{"jsonrpc":"2.0","id":6,"method":"a"}]"#, -32_600, None),
+            (br#"{"jsonrpc":"2.0","id":1.5,"method":"a"}"#, -32_600, None),
+        ];
+        for (body, code, id) in table {
+            let bad = kind(body).expect_err("it is no message");
+            let shown = String::from_utf8_lossy(body);
+            assert_eq!(bad.code, code, "{shown}");
+            assert_eq!(bad.id, id.and_then(WrittenId::read), "{shown}");
+        }
     }
 }

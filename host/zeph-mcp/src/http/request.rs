@@ -11,7 +11,6 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use http::header::{AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
-use serde_json::Value;
 use tokio::time::timeout;
 
 use super::access::{Access, Admitted, Denied};
@@ -21,8 +20,11 @@ use super::lease::{HeldBody, Lease, Leases, Progress};
 use super::message::{self, BadMessage, BodyLimits, MessageKind, error_response};
 use super::room::{BodyPlace, BodyRoom};
 use super::session::{REQUESTER, Requester, Sessions};
+use crate::caller::Caller;
 use crate::holdings::Holdings;
 use crate::metrics::{Gauges, Metrics};
+use crate::passing::PassingMessage;
+use crate::refusal::WrittenId;
 
 /// The header that names a session.
 const SESSION_ID: &str = "mcp-session-id";
@@ -65,6 +67,28 @@ pub(super) type Mcp =
 /// An answer in place of the one of the protocol's service.
 type Refusal = Box<Response>;
 
+/// A request that was looked at, and may be answered.
+struct Checked {
+    request: Request,
+    progress: Progress,
+    /// What came of its body.
+    place: Option<BodyPlace>,
+    /// The id of its message; none for what is no request of the protocol.
+    id: Option<WrittenId>,
+}
+
+impl Checked {
+    /// One without a message.
+    fn plain(request: Request, progress: Progress) -> Self {
+        Self {
+            request,
+            progress,
+            place: None,
+            id: None,
+        }
+    }
+}
+
 /// Refuses what comes under a foreign name, before anything else is looked at; counts the answers.
 pub(super) async fn check_names(
     State(shared): State<Arc<Shared>>,
@@ -78,7 +102,10 @@ pub(super) async fn check_names(
                 ForeignName::NoHost => StatusCode::BAD_REQUEST,
                 ForeignName::Host(_) | ForeignName::Origin => StatusCode::FORBIDDEN,
             };
-            refused(request, (status, format!("{problem}\n")).into_response()).await
+            refused(request, |_| {
+                (status, format!("{problem}\n")).into_response()
+            })
+            .await
         }
     };
     shared.metrics.response(response.status().as_u16());
@@ -93,7 +120,7 @@ pub(super) async fn mcp(State(shared): State<Arc<Shared>>, mut request: Request)
         Ok(admitted) => shared.answer(request, (admitted, in_use)).await,
         Err(denied) => {
             let response = shared.denied(request.headers(), &denied);
-            refused(request, response).await
+            refused(request, |_| response).await
         }
     }
 }
@@ -173,28 +200,32 @@ impl Shared {
         request.headers_mut().remove(AUTHORIZATION);
         if let Some(name) = ambiguous(request.headers()) {
             let bad = BadMessage::invalid(&format!("the header `{name}` has two values"));
-            return refused(request, bad.response()).await;
+            return refused(request, |id| bad.of(id).response()).await;
         }
-        if let Some(response) = self.foreign_session(request.headers()) {
+        if let Some(problem) = self.foreign_session(request.headers()) {
+            let status = StatusCode::NOT_FOUND;
+            let response =
+                |id: Option<WrittenId>| error_response(status, id.as_ref(), NO_SESSION, &problem);
             return refused(request, response).await;
         }
         let checked = match *request.method() {
             Method::POST => self.post(request, &requester).await,
-            Method::GET if self.is_ending() => Err(Box::new(self.ending(&Value::Null))),
+            Method::GET if self.is_ending() => Err(Box::new(self.ending(None))),
             Method::DELETE if !self.may_end_session(&request, &requester) => {
                 let problem = "Not Found: Session not found";
                 Err(Box::new((StatusCode::NOT_FOUND, problem).into_response()))
             }
-            Method::DELETE => Ok((request, Progress::Call, None)),
-            _ => Ok((request, Progress::Stream, None)),
+            Method::DELETE => Ok(Checked::plain(request, Progress::Call)),
+            _ => Ok(Checked::plain(request, Progress::Stream)),
         };
-        let begun = checked.and_then(|(request, progress, place)| {
-            let lease = self.begin(in_use.as_deref(), &requester, progress)?;
-            Ok((request, (progress, lease), place))
+        let begun = checked.and_then(|mut checked| {
+            let lease = self.begin(in_use.as_deref(), &requester, &checked)?;
+            Ok((checked.place.take(), checked, lease))
         });
         match begun {
-            Ok((request, begun, place)) => {
-                let response = self.serve(request, begun, admitted, requester).await;
+            Ok((place, checked, lease)) => {
+                let caller = admitted.caller;
+                let response = self.serve(checked, lease, (caller, requester)).await;
                 // What came of the body is there until it is answered, and the connection as long as that takes.
                 response.map(|body| Body::new(HeldBody::new(body, (place, in_use), None)))
             }
@@ -207,46 +238,46 @@ impl Shared {
         &self,
         in_use: Option<&InUse>,
         requester: &Requester,
-        progress: Progress,
+        Checked { progress, id, .. }: &Checked,
     ) -> Result<Lease, Refusal> {
-        let refuse = |status, problem: &str| Box::new(later(status, &Value::Null, problem));
+        let refuse = |status, problem: &str| Box::new(later(status, id.as_ref(), problem));
         if let Some(Err(no_place)) = in_use.map(InUse::answer) {
             self.metrics.connection_refused();
             let status = StatusCode::SERVICE_UNAVAILABLE;
             return Err(refuse(status, &no_place.to_string()));
         }
-        let lease = self.leases.begin(requester, progress);
+        let lease = self.leases.begin(requester, *progress);
         lease.map_err(|full| refuse(StatusCode::TOO_MANY_REQUESTS, &full.to_string()))
     }
 
-    /// The answer to a request of a session that another replica has: the client begins anew.
-    fn foreign_session(&self, headers: &HeaderMap) -> Option<Response> {
-        let id = headers.get(SESSION_ID)?.to_str().ok()?;
-        let replica = self.sessions.foreign(id)?;
-        let problem = format!(
+    /// What is said to a request of a session that another replica has: the client begins anew.
+    fn foreign_session(&self, headers: &HeaderMap) -> Option<String> {
+        let replica = self.sessions.foreign(text_of(headers, SESSION_ID)?)?;
+        Some(format!(
             "the session is one of replica `{replica}`, which does not answer for it any more, or to which the load balancer did not route the request by `Mcp-Session-Id`; send `initialize` without a session to begin another"
-        );
-        let status = StatusCode::NOT_FOUND;
-        Some(error_response(status, &Value::Null, NO_SESSION, &problem))
+        ))
     }
 
     /// Reads the message of a request, and answers what the protocol's service has no good answer for.
-    async fn post(
-        &self,
-        request: Request,
-        requester: &Requester,
-    ) -> Result<(Request, Progress, Option<BodyPlace>), Refusal> {
-        let (parts, body) = request.into_parts();
-        if !message::is_json(&parts.headers) {
-            return Ok((Request::from_parts(parts, body), Progress::Call, None));
+    async fn post(&self, request: Request, requester: &Requester) -> Result<Checked, Refusal> {
+        if !message::is_json(request.headers()) {
+            return Ok(Checked::plain(request, Progress::Call));
         }
+        let (parts, body) = request.into_parts();
         let mut place = self.room.place(requester.caller_id.as_deref());
         let body = message::read(&parts.headers, body, &self.body, &mut place).await;
-        let body = body.map_err(|bad| Box::new(bad.response()))?;
+        let body = body.map_err(|(bad, id)| Box::new(bad.response(id.as_ref())))?;
         let kind = message::kind(&body).map_err(|bad| Box::new(bad.response()))?;
         let progress = self.check_message(&parts.headers, &kind, requester).await?;
-        let request = Request::from_parts(parts, Body::from(body));
-        Ok((request, progress, Some(place)))
+        Ok(Checked {
+            request: Request::from_parts(parts, Body::from(body)),
+            progress,
+            place: Some(place),
+            id: match kind {
+                MessageKind::Request { id, .. } => Some(id),
+                MessageKind::OneWay => None,
+            },
+        })
     }
 
     async fn check_message(
@@ -259,14 +290,14 @@ impl Shared {
             return Ok(Progress::Call);
         };
         if self.is_ending() {
-            return Err(Box::new(self.ending(id)));
+            return Err(Box::new(self.ending(Some(id))));
         }
         if method == "initialize" && !headers.contains_key(SESSION_ID) {
             let room = self.sessions.make_room(requester.caller_id.as_deref());
             room.await.map_err(|full| {
                 let status = StatusCode::TOO_MANY_REQUESTS;
                 let problem = full.to_string();
-                Box::new(error_response(status, id, UNAVAILABLE, &problem))
+                Box::new(error_response(status, Some(id), UNAVAILABLE, &problem))
             })?;
         }
         Ok(match method.as_str() {
@@ -276,8 +307,7 @@ impl Shared {
     }
 
     fn may_end_session(&self, request: &Request, requester: &Requester) -> bool {
-        let id = request.headers().get(SESSION_ID);
-        let id = id.and_then(|id| id.to_str().ok());
+        let id = text_of(request.headers(), SESSION_ID);
         // Without one, the service says what is missing.
         id.is_none_or(|id| self.sessions.is_of(id, requester))
     }
@@ -285,31 +315,36 @@ impl Shared {
     /// Has the request answered, until what let it in is revoked or the server ends.
     async fn serve(
         &self,
-        mut request: Request,
-        (progress, lease): (Progress, Lease),
-        admitted: Admitted,
-        requester: Requester,
+        checked: Checked,
+        lease: Lease,
+        (caller, requester): (Caller, Requester),
     ) -> Response {
+        let Checked {
+            mut request,
+            progress,
+            id,
+            ..
+        } = checked;
         let is_json = message::is_json(request.headers());
-        request.extensions_mut().insert(admitted.caller);
+        request.extensions_mut().insert(caller);
         let answer = REQUESTER.scope(requester, (self.mcp)(request));
         let response = tokio::select! {
             biased;
             () = lease.ended() => match self.is_ending() {
-                true if progress == Progress::Call => return cut_off(),
-                true => return self.ending(&Value::Null),
+                true if progress == Progress::Call => return cut_off(id.as_ref()),
+                true => return self.ending(id.as_ref()),
                 false => return self.denied(&HeaderMap::new(), &Denied::Token),
             },
             response = answer => response,
         };
         if is_json && response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE {
-            return BadMessage::invalid("its fields are not those of its method").response();
+            return BadMessage::fields(id).response();
         }
         let ended = lease.ended();
         response.map(|body| Body::new(HeldBody::new(body, lease, Some(ended))))
     }
 
-    fn ending(&self, id: &Value) -> Response {
+    fn ending(&self, id: Option<&WrittenId>) -> Response {
         let problem = "the server is shutting down";
         later(StatusCode::SERVICE_UNAVAILABLE, id, problem)
     }
@@ -350,6 +385,11 @@ impl Shared {
     }
 }
 
+/// The text of a header.
+fn text_of<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
+    headers.get(name)?.to_str().ok()
+}
+
 /// A header of the protocol that has two values. A proxy that routes or allows by it may have read the other one.
 fn ambiguous(headers: &HeaderMap) -> Option<&str> {
     let is_of_protocol = |name: &&str| name.starts_with("mcp-") || *name == "last-event-id";
@@ -363,7 +403,7 @@ fn ambiguous(headers: &HeaderMap) -> Option<&str> {
 }
 
 /// The refusal of a request that may be made again later.
-fn later(status: StatusCode, id: &Value, problem: &str) -> Response {
+fn later(status: StatusCode, id: Option<&WrittenId>, problem: &str) -> Response {
     let mut response = error_response(status, id, UNAVAILABLE, problem);
     let retry = HeaderValue::from_static(RETRY_SECS);
     response.headers_mut().insert(RETRY_AFTER, retry);
@@ -371,15 +411,19 @@ fn later(status: StatusCode, id: &Value, problem: &str) -> Response {
 }
 
 /// The answer to a call that the end of the server cut off. No load balancer may take it for one that was not begun.
-fn cut_off() -> Response {
+fn cut_off(id: Option<&WrittenId>) -> Response {
     let problem = "the server ended before the call did; what the call did until then is done";
     let status = StatusCode::INTERNAL_SERVER_ERROR;
-    error_response(status, &Value::Null, INTERNAL, problem)
+    error_response(status, id, INTERNAL, problem)
 }
 
-/// Refuses a request, once enough of its body was thrown away for its sender to look for the answer.
-async fn refused(request: Request, response: Response) -> Response {
+/// Refuses a request, once enough of its body was thrown away for its sender to look for the answer: `response` is given the id that was in it.
+async fn refused(
+    request: Request,
+    response: impl FnOnce(Option<WrittenId>) -> Response,
+) -> Response {
     let (parts, body) = request.into_parts();
-    message::drain(&parts.headers, body).await;
-    response
+    let mut seen = PassingMessage::default();
+    message::drain(&parts.headers, body, &mut seen).await;
+    response(seen.request_id())
 }

@@ -8,7 +8,8 @@ use serde::Deserialize as _;
 use serde_json::{Map, Value};
 use zeph_core::failure::one_line;
 
-use super::passing::PassingMessage;
+use crate::passing::PassingMessage;
+use crate::refusal::WrittenId;
 
 /// A good line.
 pub(super) enum Read {
@@ -20,20 +21,20 @@ pub(super) enum Read {
 /// A line that is no message, and the answer to it.
 #[derive(Debug)]
 pub(super) struct Bad {
-    /// The id of the request, when it has a good one.
-    pub(super) id: Option<RequestId>,
+    /// The id of the request, when it has one.
+    pub(super) id: Option<WrittenId>,
     pub(super) error: ErrorData,
 }
 
 impl Bad {
-    pub(super) fn too_long(id: Option<RequestId>, bytes_max: usize) -> Self {
+    pub(super) fn too_long(id: Option<WrittenId>, bytes_max: usize) -> Self {
         Self::request(
             id,
             format!("the message has more than {bytes_max} bytes (`mcp.serve.max_body_bytes`)"),
         )
     }
 
-    fn request(id: Option<RequestId>, message: impl Into<String>) -> Self {
+    fn request(id: Option<WrittenId>, message: impl Into<String>) -> Self {
         Self {
             id,
             error: ErrorData::invalid_request(message.into(), None),
@@ -51,10 +52,13 @@ pub(super) fn read(line: &[u8]) -> Result<Read, Bad> {
     }
     let value: Value = serde_json::from_slice(line).map_err(|error| Bad {
         id: PassingMessage::of(line).request_id(),
-        error: ErrorData::parse_error(format!("the line is not JSON: {error}"), None),
+        error: ErrorData::parse_error(format!("the line cannot be read as JSON: {error}"), None),
     })?;
     match value {
-        Value::Object(object) => message(object),
+        Value::Object(object) => message(object).map_err(|bad| Bad {
+            id: bad.id.or_else(|| PassingMessage::of(line).request_id()),
+            error: bad.error,
+        }),
         Value::Array(_) => Err(Bad::request(
             None,
             "batches are not supported; send one message a line",
@@ -65,14 +69,18 @@ pub(super) fn read(line: &[u8]) -> Result<Read, Bad> {
 
 fn message(object: Map<String, Value>) -> Result<Read, Bad> {
     let id = id(&object)?;
+    let written = id.as_ref().map(WrittenId::from);
     if object.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
-        return Err(Bad::request(id, "a message has `\"jsonrpc\": \"2.0\"`"));
+        return Err(Bad::request(
+            written,
+            "a message has `\"jsonrpc\": \"2.0\"`",
+        ));
     }
     let Some(method) = object.get("method") else {
-        return answer(object, id);
+        return answer(object, written);
     };
     let Some(method) = method.as_str().map(|method| one_line(method, 100)) else {
-        return Err(Bad::request(id, "`method` must be a string"));
+        return Err(Bad::request(written, "`method` must be a string"));
     };
     let has_params = object.get("params").is_none_or(Value::is_object);
     let parsed = match has_params {
@@ -81,7 +89,7 @@ fn message(object: Map<String, Value>) -> Result<Read, Bad> {
         }
         false => Err("`params` must be an object".to_owned()),
     };
-    match (parsed, id) {
+    match (parsed, written) {
         (Ok(message), _) => Ok(Read::Message(Box::new(message))),
         // A notification has no answer.
         (Err(_), None) => Ok(Read::Nothing),
@@ -115,7 +123,7 @@ fn parsed(
 }
 
 /// An answer to a request of the server. One that is malformed answers nothing.
-fn answer(object: Map<String, Value>, id: Option<RequestId>) -> Result<Read, Bad> {
+fn answer(object: Map<String, Value>, id: Option<WrittenId>) -> Result<Read, Bad> {
     if !object.contains_key("result") && !object.contains_key("error") {
         return Err(Bad::request(
             id,
@@ -134,12 +142,12 @@ fn id(object: &Map<String, Value>) -> Result<Option<RequestId>, Bad> {
         Some(Value::Null) if object.contains_key("error") => return Ok(None),
         Some(id) => request_id(id),
     };
-    let bad = || Bad::request(None, "`id` must be a string or an integer");
+    let bad = || Bad::request(None, "`id` must be a string or an integer of 64 bits");
     id.map(Some).ok_or_else(bad)
 }
 
 /// The id that a value is; `None` when it is none.
-pub(super) fn request_id(value: &Value) -> Option<RequestId> {
+fn request_id(value: &Value) -> Option<RequestId> {
     match value {
         Value::String(id) => Some(RequestId::String(id.as_str().into())),
         Value::Number(id) => id.as_i64().map(RequestId::Number),

@@ -72,9 +72,9 @@ async fn each_line_that_is_no_message_has_one_answer_and_the_next_one_works() {
         "]".repeat(200)
     );
     let cases: Vec<(&[u8], i64, Value, &str)> = vec![
-        (b"{", -32700, Value::Null, "not JSON"),
-        (b"\xff\xfe", -32700, Value::Null, "not JSON"),
-        (deep.as_bytes(), -32700, Value::Null, "not JSON"),
+        (b"{", -32700, Value::Null, "as JSON"),
+        (b"\xff\xfe", -32700, Value::Null, "as JSON"),
+        (deep.as_bytes(), -32700, Value::Null, "as JSON"),
         (b"[]", -32600, Value::Null, "batches"),
         (
             b"[{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}]",
@@ -117,15 +117,34 @@ async fn each_line_that_is_no_message_has_one_answer_and_the_next_one_works() {
             b"{\"jsonrpc\":\"2.0\",\"id\":4,\"method\":\"m\",\"params\":{\"a\":\"\\ud800\"}}",
             -32700,
             json!(4),
-            "not JSON",
+            "as JSON",
         ),
         (
             b"{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"params\":{\"a\":1e999},\"id\":\"a\"}",
             -32700,
             json!("a"),
-            "not JSON",
+            "as JSON",
         ),
-        (nested.as_bytes(), -32700, json!(4), "not JSON"),
+        (nested.as_bytes(), -32700, json!(4), "as JSON"),
+        (
+            b"{\"jsonrpc\":\"2.0\",\"id\":5,\"method\":\"m\",\"params\":{\"a\":\"\xff\"}}",
+            -32700,
+            json!(5),
+            "as JSON",
+        ),
+        // Beyond what the library can work with, and beyond 64 bits.
+        (
+            b"{\"jsonrpc\":\"2.0\",\"id\":9223372036854775808,\"method\":\"ping\"}",
+            -32600,
+            json!(9_223_372_036_854_775_808_u64),
+            "64 bits",
+        ),
+        (
+            b"{\"jsonrpc\":\"2.0\",\"id\":-18446744073709551616,\"method\":\"ping\"}",
+            -32600,
+            json!(-18_446_744_073_709_551_616.0),
+            "64 bits",
+        ),
         (
             b"{\"jsonrpc\":\"2.0\",\"id\":4}",
             -32600,

@@ -106,6 +106,60 @@ async fn what_is_no_message_has_an_error_of_its_own() {
     assert!(reply.body.contains("-32601"), "{reply:?}");
 }
 
+/// A client waits for the answer to its request, also where it is refused before the protocol sees it.
+#[tokio::test]
+async fn a_refusal_names_the_request() {
+    let served = Served::start_with(|options| {
+        options.replica = Some("one".to_owned());
+        options.patience.body_part = Duration::from_millis(300);
+    })
+    .await;
+    let (head, body) = call("who", &json!({}));
+    let deep = json!({ "a": "DEEP" }).to_string();
+    let nested = format!("{}{}", "[".repeat(200), "]".repeat(200));
+    let cases = [
+        (head.clone(), body.replace("2.0", "1.0"), 400, -32_600),
+        (
+            format!("{head}mcp-name: other\r\n"),
+            body.clone(),
+            400,
+            -32_600,
+        ),
+        (
+            format!("{head}mcp-session-id: two.x\r\n"),
+            body.clone(),
+            404,
+            -32_001,
+        ),
+        (
+            head.clone(),
+            body.replace("{}", &deep).replace(r#""DEEP""#, &nested),
+            400,
+            -32_700,
+        ),
+        (
+            POST.to_owned(),
+            message(1, "tools/list", &json!([1])),
+            400,
+            -32_602,
+        ),
+    ];
+    for (head, body, status, expect) in cases {
+        let reply = request(served.address, &head, &body).await;
+        let read: Value = serde_json::from_str(&reply.body).unwrap();
+        let got = (reply.status, code(&reply), read["id"].as_u64());
+        assert_eq!(got, (status, Some(expect), Some(1)), "{body}: {reply:?}");
+    }
+    // The rest of it does not come.
+    let mut wire = Wire::open(served.address).await;
+    let n_bytes = body.len() + 1;
+    wire.send(format!("{head}content-length: {n_bytes}\r\n\r\n{body}"))
+        .await;
+    let reply = wire.reply().await;
+    assert_eq!(reply.status, 408, "{reply:?}");
+    assert!(reply.body.contains(r#""id":1"#), "{reply:?}");
+}
+
 #[tokio::test]
 async fn a_body_is_bounded_however_its_length_is_told() {
     let served = Served::start().await;
@@ -124,6 +178,7 @@ async fn a_body_is_bounded_however_its_length_is_told() {
         (413, Some(-32_600)),
         "{reply:?}"
     );
+    assert!(!reply.body.contains(r#""id""#), "{reply:?}");
     // Told before; the client waits for leave to send it.
     let mut wire = Wire::open(served.address).await;
     let head = format!(
@@ -155,12 +210,9 @@ async fn a_body_is_bounded_however_its_length_is_told() {
     );
     assert_eq!(padded.len(), BODY_BYTES_MAX);
     assert_eq!(request(served.address, &head, &padded).await.status, 200);
-    assert_eq!(
-        request(served.address, &head, &format!("{padded} "))
-            .await
-            .status,
-        413
-    );
+    let reply = request(served.address, &head, &format!("{padded} ")).await;
+    assert_eq!(reply.status, 413);
+    assert!(reply.body.contains(r#""id":1"#), "{reply:?}");
 }
 
 #[tokio::test]
