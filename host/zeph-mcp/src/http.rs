@@ -222,12 +222,7 @@ impl Endpoint {
             shared
                 .leases
                 .end(|_, progress| progress == Progress::Stream);
-            let idle = async {
-                shared.leases.no_call().await;
-                // A call that outlives its request is held before the request has its answer.
-                shared.holdings.idle().await;
-            };
-            if timeout(grace, idle).await.is_err() {
+            if timeout(grace, idle(&shared)).await.is_err() {
                 tracing::warn!("calls that still run are cancelled");
             }
             shared.leases.end(|_, _| true);
@@ -306,6 +301,21 @@ fn app(shared: Arc<Shared>) -> Router {
         .fallback(request::unknown)
         .layer(names)
         .with_state(shared)
+}
+
+/// Resolves when no call is in progress: none whose request is being answered, none that outlives its request, and none whose stream broke
+/// and may be resumed. The last are few, and for seconds only.
+async fn idle(shared: &Shared) {
+    let mut ticks = interval(LOOK_AGAIN / 4);
+    loop {
+        shared.leases.no_call().await;
+        // A call that outlives its request is held before the request has its answer.
+        shared.holdings.idle().await;
+        if !shared.sessions.has_broken_call() {
+            return;
+        }
+        ticks.tick().await;
+    }
 }
 
 /// Ends what was revoked, has expired or was idle for too long, again and again.

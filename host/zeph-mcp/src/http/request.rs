@@ -29,6 +29,9 @@ use crate::refusal::WrittenId;
 /// The header that names a session.
 const SESSION_ID: &str = "mcp-session-id";
 
+/// The header that names the event after which a stream is resumed.
+const LAST_EVENT_ID: &str = "last-event-id";
+
 /// Seconds after which a client may try again while the server ends, has no room, or does not get at what says who may use it.
 const RETRY_SECS: &str = "5";
 
@@ -210,7 +213,7 @@ impl Shared {
         }
         let checked = match *request.method() {
             Method::POST => self.post(request, &requester).await,
-            Method::GET if self.is_ending() => Err(Box::new(self.ending(None))),
+            Method::GET => self.get(request, &requester),
             Method::DELETE if !self.may_end_session(&request, &requester) => {
                 let problem = "Not Found: Session not found";
                 Err(Box::new((StatusCode::NOT_FOUND, problem).into_response()))
@@ -256,6 +259,21 @@ impl Shared {
         Some(format!(
             "the session is one of replica `{replica}`, which does not answer for it any more, or to which the load balancer did not route the request by `Mcp-Session-Id`; send `initialize` without a session to begin another"
         ))
+    }
+
+    /// A stream of what happens; while the server ends, only that of a call that was begun before.
+    fn get(&self, request: Request, requester: &Requester) -> Result<Checked, Refusal> {
+        let header = |name| text_of(request.headers(), name);
+        let resumed = header(SESSION_ID).zip(header(LAST_EVENT_ID));
+        let is_of_call = resumed.is_some_and(|(session, event)| {
+            let sessions = &self.sessions;
+            sessions.is_of_call(session, event, requester)
+        });
+        match is_of_call {
+            true => Ok(Checked::plain(request, Progress::Call)),
+            false if self.is_ending() => Err(Box::new(self.ending(None))),
+            false => Ok(Checked::plain(request, Progress::Stream)),
+        }
     }
 
     /// Reads the message of a request, and answers what the protocol's service has no good answer for.
@@ -392,7 +410,7 @@ fn text_of<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
 
 /// A header of the protocol that has two values. A proxy that routes or allows by it may have read the other one.
 fn ambiguous(headers: &HeaderMap) -> Option<&str> {
-    let is_of_protocol = |name: &&str| name.starts_with("mcp-") || *name == "last-event-id";
+    let is_of_protocol = |name: &&str| name.starts_with("mcp-") || *name == LAST_EVENT_ID;
     let differ = |name: &&str| {
         let mut values = headers.get_all(*name).iter();
         let first = values.next();

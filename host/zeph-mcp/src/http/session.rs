@@ -172,6 +172,23 @@ impl Sessions {
         is_owner
     }
 
+    /// Whether the event `event_id` is one of a request of this session that can be resumed: its stream ends by itself.
+    pub(super) fn is_of_call(&self, id: &str, event_id: &str, requester: &Requester) -> bool {
+        let stream = stream_of(event_id).filter(|_| self.is_of(id, requester));
+        let records = self.records.locked();
+        stream.zip(records.get(id)).is_some_and(|(stream, record)| {
+            let mut calls = record.calls.iter();
+            calls.any(|call| call.replay.is(stream))
+        })
+    }
+
+    /// Whether there is a call whose stream broke, and whose client may still resume it.
+    pub(super) fn has_broken_call(&self) -> bool {
+        let records = self.records.locked();
+        let mut calls = records.values().flat_map(|record| &record.calls);
+        calls.any(|call| matches!(call.state, CallState::Broken(_)))
+    }
+
     /// Makes room for another session of this caller.
     ///
     /// Errors: [`TooManySessions`]: all have open streams.

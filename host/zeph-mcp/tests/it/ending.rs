@@ -7,6 +7,7 @@ use serde_json::json;
 use zeph_mcp::holdings::Holdings;
 
 use crate::server::Served;
+use crate::sessions::{begin_call, resume};
 use crate::wire::{GET, Wire, call, call_tool, get, open_session};
 
 async fn waiting(served: &Served) -> Wire {
@@ -37,11 +38,55 @@ async fn calls_that_run_may_finish_and_none_begins() {
         reply.status == 503 && reply.head.contains("retry-after"),
         "{reply:?}"
     );
+    assert!(reply.body.contains(r#""id":1"#), "{reply:?}");
     assert_eq!(get(served.address, "/readyz", "").await.status, 503);
     assert_eq!(get(served.address, "/healthz", "").await.status, 200);
+    let metrics = get(served.address, "/metrics", "").await;
+    assert_eq!(metrics.status, 200);
+    assert!(
+        metrics.body.contains("\nzeph_mcp_draining 1"),
+        "{metrics:?}"
+    );
     served.probe.released.add_permits(1);
     call.read_until("waited").await;
     served.ended().await;
+}
+
+/// A stream that was resumed before is that of a call, and one that breaks meanwhile can be resumed as at any time.
+#[tokio::test]
+async fn the_stream_of_a_call_that_runs_can_be_resumed() {
+    for breaks_before in [true, false] {
+        let served = Served::start().await;
+        let session = open_session(served.address, "").await;
+        let (wire, event) = begin_call(&served, &session).await;
+        served.probe.runs(1).await;
+        let stopped = async || {
+            served.stop.cancel();
+            let reply = get(served.address, "/readyz", "").await;
+            assert_eq!(reply.status, 503, "{reply:?}");
+        };
+        let mut resumed = if breaks_before {
+            drop(wire);
+            let mut resumed = resume(&served, &session, &event).await;
+            resumed.read_until("200 OK").await;
+            stopped().await;
+            resumed
+        } else {
+            stopped().await;
+            drop(wire);
+            let mut resumed = resume(&served, &session, &event).await;
+            resumed.read_until("200 OK").await;
+            resumed
+        };
+        // No other stream begins.
+        let mut other = Wire::open(served.address).await;
+        other.send(format!("{GET}{session}\r\n")).await;
+        other.read_until("503").await;
+        served.probe.released.add_permits(1);
+        resumed.read_until("waited").await;
+        assert_eq!(*served.probe.cancelled.borrow(), 0);
+        served.ended().await;
+    }
 }
 
 #[tokio::test]
@@ -53,7 +98,11 @@ async fn calls_that_do_not_end_are_cancelled() {
     served.stop.cancel();
     served.ended().await;
     probe.is_cancelled(1).await;
-    assert!(call.read_to_end().await.contains("500"));
+    let reply = call.read_to_end().await;
+    assert!(
+        reply.contains("500") && reply.contains(r#""id":1"#),
+        "{reply}"
+    );
 }
 
 #[tokio::test]

@@ -111,7 +111,7 @@ async fn a_client_that_vanishes_cancels_its_call() {
 }
 
 /// Begins a call of `wait`; gives back its connection and the id of its first event.
-async fn begin_call(served: &Served, session: &str) -> (Wire, String) {
+pub(crate) async fn begin_call(served: &Served, session: &str) -> (Wire, String) {
     let body = message(2, "tools/call", &json!({ "name": "wait", "arguments": {} }));
     let mut wire = Wire::open(served.address).await;
     wire.send(format!(
@@ -125,7 +125,7 @@ async fn begin_call(served: &Served, session: &str) -> (Wire, String) {
     (wire, id.lines().next().unwrap().to_owned())
 }
 
-async fn resume(served: &Served, session: &str, event: &str) -> Wire {
+pub(crate) async fn resume(served: &Served, session: &str, event: &str) -> Wire {
     let mut wire = Wire::open(served.address).await;
     wire.send(format!("{GET}{session}last-event-id: {event}\r\n\r\n"))
         .await;
