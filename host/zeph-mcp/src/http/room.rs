@@ -1,5 +1,5 @@
 //! The room for the bodies of all requests together: what one request may have, many could have at once. No caller has more than a part
-//! of it.
+//! of it, and none has more than one body of the part that is left for those who come later.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,6 +9,9 @@ const LARGEST_BODIES: usize = 16;
 
 /// Of those, the ones of one caller.
 const LARGEST_BODIES_OF_CALLER: usize = 4;
+
+/// Of all, the ones that callers may have beyond the first of each. Whoever comes then still has room for one.
+const LARGEST_BODIES_BEYOND: usize = 8;
 
 /// Bytes of each body that are not counted: ordinary messages find room whatever others send.
 const FREE_BYTES: usize = 64 << 10;
@@ -71,8 +74,13 @@ impl BodyPlace {
         let most = |n_bodies: usize| self.room.bytes_max.saturating_mul(n_bodies);
         let mut taken = self.room.taken();
         let own = taken.of.get(&self.caller_id).copied().unwrap_or_default();
-        let has_room = taken.n_bytes + n_more <= most(LARGEST_BODIES)
-            && own + n_more <= most(LARGEST_BODIES_OF_CALLER);
+        let (all, own_all) = (taken.n_bytes + n_more, own + n_more);
+        let has_room = match own_all <= most(1) {
+            true => all <= most(LARGEST_BODIES),
+            false => {
+                all <= most(LARGEST_BODIES_BEYOND) && own_all <= most(LARGEST_BODIES_OF_CALLER)
+            }
+        };
         if has_room {
             taken.n_bytes += n_more;
             taken.of.insert(self.caller_id.clone(), own + n_more);
@@ -101,23 +109,44 @@ impl Drop for BodyPlace {
 mod tests {
     use std::sync::Arc;
 
-    use super::{BodyRoom, FREE_BYTES, LARGEST_BODIES, LARGEST_BODIES_OF_CALLER};
+    use super::{
+        BodyPlace, BodyRoom, FREE_BYTES, LARGEST_BODIES, LARGEST_BODIES_BEYOND,
+        LARGEST_BODIES_OF_CALLER,
+    };
+
+    /// As many bodies of the largest size as find room, four at most more than a caller may have.
+    fn fill(room: &Arc<BodyRoom>, name: &str) -> Vec<BodyPlace> {
+        let half = room.bytes_max / 2;
+        let places = (0..LARGEST_BODIES_OF_CALLER + 4).map(|_| room.place(Some(name)));
+        places
+            .filter_map(|mut place| {
+                (place.grow(half) && place.grow(half + FREE_BYTES)).then_some(place)
+            })
+            .collect()
+    }
 
     #[test]
     fn large_bodies_find_room_until_it_is_taken_and_small_ones_always() {
         let bytes_max = 1 << 20;
         let room = Arc::new(BodyRoom::new(bytes_max));
         let mut large = Vec::new();
-        // Each caller has its part, and all together the whole.
-        for name in ["ann", "bob", "eve", "joe"] {
-            for _ in 0..LARGEST_BODIES_OF_CALLER {
-                let mut place = room.place(Some(name));
-                assert!(place.grow(bytes_max / 2) && place.grow(bytes_max / 2 + FREE_BYTES));
-                large.push(place);
-            }
-            let mut small = room.place(Some(name));
+        // The first callers have their part, whoever comes then one body, and all together the whole.
+        let n_first = LARGEST_BODIES_BEYOND / LARGEST_BODIES_OF_CALLER;
+        let n_callers = n_first + LARGEST_BODIES - LARGEST_BODIES_BEYOND;
+        for n in 0..n_callers {
+            let name = format!("caller {n}");
+            let expect = if n < n_first {
+                LARGEST_BODIES_OF_CALLER
+            } else {
+                1
+            };
+            let own = fill(&room, &name);
+            assert_eq!(own.len(), expect, "{name}");
+            large.extend(own);
+            let mut small = room.place(Some(&name));
             assert!(small.grow(FREE_BYTES) && !small.grow(1));
         }
+        assert!(n_callers > 4);
         assert_eq!(large.len(), LARGEST_BODIES);
         let mut small = room.place(None);
         assert!(small.grow(FREE_BYTES) && !small.grow(1));
