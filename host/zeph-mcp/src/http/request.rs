@@ -286,7 +286,7 @@ impl Shared {
         let body = message::read(&parts.headers, body, &self.body, &mut place).await;
         let body = body.map_err(|(bad, id)| Box::new(bad.response(id.as_ref())))?;
         let kind = message::kind(&body).map_err(|bad| Box::new(bad.response()))?;
-        let progress = self.check_message(&parts.headers, &kind, requester).await?;
+        let progress = self.check_message(&parts.headers, &kind, requester)?;
         Ok(Checked {
             request: Request::from_parts(parts, Body::from(body)),
             progress,
@@ -298,7 +298,7 @@ impl Shared {
         })
     }
 
-    async fn check_message(
+    fn check_message(
         &self,
         headers: &HeaderMap,
         kind: &MessageKind,
@@ -311,8 +311,8 @@ impl Shared {
             return Err(Box::new(self.ending(Some(id))));
         }
         if method == "initialize" && !headers.contains_key(SESSION_ID) {
-            let room = self.sessions.make_room(requester.caller_id.as_deref());
-            room.await.map_err(|full| {
+            let room = self.sessions.has_room(requester.caller_id.as_deref());
+            room.map_err(|full| {
                 let status = StatusCode::TOO_MANY_REQUESTS;
                 let problem = full.to_string();
                 Box::new(error_response(status, Some(id), UNAVAILABLE, &problem))

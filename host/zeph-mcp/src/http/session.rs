@@ -5,6 +5,7 @@
 //! meanwhile is kept for as long, and so is an answer that was sent: nobody knows whether it arrived.
 
 use std::collections::{HashMap, HashSet};
+use std::io;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
@@ -189,25 +190,20 @@ impl Sessions {
         calls.any(|call| matches!(call.state, CallState::Broken(_)))
     }
 
-    /// Makes room for another session of this caller.
+    /// Whether another session of this caller would find room. None is ended yet: its request may still be refused.
     ///
     /// Errors: [`TooManySessions`]: all have open streams.
-    pub(super) async fn make_room(&self, caller_id: Option<&str>) -> Result<(), TooManySessions> {
-        let idle = {
-            let records = self.records.locked();
-            let own = |record: &&Record| record.requester.caller_id.as_deref() == caller_id;
-            let is_full = records.len() >= SESSIONS_MAX
-                || records.values().filter(own).count() >= SESSIONS_OF_CALLER_MAX;
-            if !is_full {
-                return Ok(());
-            }
-            let idle = records
-                .iter()
-                .filter(|(_, record)| own(record) && record.is_idle());
-            let longest = idle.min_by_key(|(_, record)| record.used);
-            longest.map(|(id, _)| id.clone()).ok_or(TooManySessions)?
-        };
-        self.end(&idle).await;
+    pub(super) fn has_room(&self, caller_id: Option<&str>) -> Result<(), TooManySessions> {
+        self.records.in_the_way(caller_id).map(drop)
+    }
+
+    /// Makes room for another session of this caller.
+    ///
+    /// Errors: [`TooManySessions`], as for [`has_room`](Self::has_room).
+    async fn make_room(&self, caller_id: Option<&str>) -> Result<(), TooManySessions> {
+        if let Some(idle) = self.records.in_the_way(caller_id)? {
+            self.end(&idle).await;
+        }
         Ok(())
     }
 
@@ -299,13 +295,17 @@ impl SessionManager for Sessions {
     type Transport = <LocalSessionManager as SessionManager>::Transport;
 
     async fn create_session(&self) -> Result<(SessionId, Self::Transport), Self::Error> {
+        // The request is let in, has its place and opens a session: now one that is idle may go for it.
+        let requester = requester();
+        let room = self.make_room(requester.caller_id.as_deref()).await;
+        room.map_err(|full| SessionError::Io(io::Error::other(full)))?;
         let (id, transport) = self.local.create_session().await?;
         let id = match self.prefix.is_empty() {
             true => id,
             false => SessionId::from(format!("{}{id}", self.prefix)),
         };
         let record = Record {
-            requester: requester(),
+            requester,
             used: Instant::now(),
             n_streams: 0,
             open: HashSet::new(),
@@ -422,6 +422,26 @@ fn too_late(id: RequestId) -> ServerSseMessage {
 impl Records {
     fn locked(&self) -> MutexGuard<'_, HashMap<SessionId, Record>> {
         self.of.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The session that has to end for another one of this caller; none where there is room.
+    ///
+    /// Errors: [`TooManySessions`]: all have open streams.
+    fn in_the_way(&self, caller_id: Option<&str>) -> Result<Option<SessionId>, TooManySessions> {
+        let records = self.locked();
+        let own = |record: &&Record| record.requester.caller_id.as_deref() == caller_id;
+        let is_full = records.len() >= SESSIONS_MAX
+            || records.values().filter(own).count() >= SESSIONS_OF_CALLER_MAX;
+        if !is_full {
+            return Ok(None);
+        }
+        let idle = records
+            .iter()
+            .filter(|(_, record)| own(record) && record.is_idle());
+        let longest = idle.min_by_key(|(_, record)| record.used);
+        longest
+            .map(|(id, _)| Some(id.clone()))
+            .ok_or(TooManySessions)
     }
 
     /// Notes a request; false when one of its id has no answer yet.

@@ -263,12 +263,23 @@ async fn a_token_made_anew_does_not_have_the_sessions_of_the_old_one() {
 async fn the_sessions_of_a_caller_are_bounded() {
     let served = Served::start().await;
     let first = open_session(served.address, "").await;
+    let second = open_session(served.address, "").await;
     let mut last = String::new();
-    for _ in 0..64 {
+    for _ in 1..64 {
         last = open_session(served.address, "").await;
     }
     let list = message(1, "tools/list", &json!({}));
-    // The one that was idle longest made room.
+    // The one that was idle longest made room. None does for a request that is refused.
+    let refused = message(0, "initialize", &json!({ "protocolVersion": "2025-11-25" }));
+    let foreign = POST.replace("text/event-stream", "text/html");
+    let reply = request(served.address, &foreign, &refused).await;
+    assert_eq!(reply.status, 406, "{reply:?}");
+    assert_eq!(
+        request(served.address, &format!("{POST}{second}"), &list)
+            .await
+            .status,
+        200
+    );
     assert_eq!(
         request(served.address, &format!("{POST}{first}"), &list)
             .await
