@@ -129,9 +129,13 @@ pub(super) async fn mcp(State(shared): State<Arc<Shared>>, mut request: Request)
 }
 
 /// `/metrics`
-pub(super) async fn metrics(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> Response {
-    if let Err(denied) = shared.access.admit(&headers).await {
-        return shared.denied(&headers, &denied);
+pub(super) async fn metrics(State(shared): State<Arc<Shared>>, request: Request) -> Response {
+    if let Err(denied) = shared.access.admit(request.headers()).await {
+        return shared.denied(request.headers(), &denied);
+    }
+    // Its connection is one of somebody who is known, and idle since now.
+    if let Some(in_use) = request.extensions().get::<Arc<InUse>>() {
+        in_use.let_in();
     }
     let now = Gauges {
         connections: shared.connections.count(),

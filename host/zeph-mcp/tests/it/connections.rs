@@ -46,6 +46,25 @@ async fn requests_that_are_not_let_in_keep_nobody_out() {
 }
 
 #[tokio::test]
+async fn whoever_reads_the_metrics_is_known() {
+    let served = Served::start().await;
+    let token = bearer(&served.tokens.add("scraper", |_| {}));
+    let scrape = format!("GET /metrics HTTP/1.1\r\nhost: localhost\r\n{token}\r\n");
+    let mut scraper = Wire::open(served.address).await;
+    let mut idle = Vec::new();
+    for n in 0..900 {
+        // Others have been idle for longer, however long its connection is there.
+        if n % 200 == 0 {
+            scraper.send(&scrape).await;
+            scraper.read_until("zeph_mcp_draining 0").await;
+        }
+        idle.push(Wire::open(served.address).await);
+    }
+    scraper.send(&scrape).await;
+    scraper.read_until("zeph_mcp_draining 0").await;
+}
+
+#[tokio::test]
 async fn the_streams_of_a_caller_are_bounded() {
     let served = Served::start().await;
     let own = ["ann", "bob"].map(|name| bearer(&served.tokens.add(name, |_| {})));
