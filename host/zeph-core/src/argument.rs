@@ -24,9 +24,13 @@ mod plain;
 use self::coerce::Notes;
 use self::cost::Weights;
 
-/// Most parts and bytes of texts of a value that is [small](is_small).
-const SMALL_PARTS: usize = 256;
-const SMALL_BYTES: usize = 1024;
+/// Most parts of a value that is [quick](Parameters::is_quick) to read, and most bytes of its keys and of texts that may hold JSON: for each
+/// key it is looked what was meant by it, and such a text may become a value of many parts.
+const QUICK_PARTS: usize = 256;
+const QUICK_BYTES: usize = 1024;
+
+/// Most bytes of its other texts. They are passed over a few times at most, which takes a millisecond or so.
+const QUICK_TEXT_BYTES: usize = 1 << 20;
 
 /// A tool's JSON Schema, with its validator compiled at the first call that needs it.
 #[derive(Clone)]
@@ -69,15 +73,18 @@ pub enum Disagreement {
     Unusable(String),
 }
 
-/// Whether a value is so small that checking it against any schema takes a moment. Others are to be checked where nothing else waits.
-pub fn is_small(value: &Value) -> bool {
-    let (mut n_parts, mut n_bytes) = (0, 0);
+/// Whether a value is so small that reading it takes a moment, whatever is checked.
+fn is_small(value: &Value) -> bool {
+    let (mut n_parts, mut n_bytes, mut n_text_bytes) = (0, 0, 0);
     let mut rest = vec![value];
     while let Some(value) = rest.pop() {
         match value {
-            Value::String(text) => n_bytes += text.len(),
-            Value::Array(items) if items.len() <= SMALL_PARTS => rest.extend(items),
-            Value::Object(map) if map.len() <= SMALL_PARTS => {
+            Value::String(text) if text.trim_start().starts_with(['{', '[']) => {
+                n_bytes += text.len();
+            }
+            Value::String(text) => n_text_bytes += text.len(),
+            Value::Array(items) if items.len() <= QUICK_PARTS => rest.extend(items),
+            Value::Object(map) if map.len() <= QUICK_PARTS => {
                 n_bytes += map.keys().map(String::len).sum::<usize>();
                 rest.extend(map.values());
             }
@@ -85,7 +92,8 @@ pub fn is_small(value: &Value) -> bool {
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
         n_parts += 1;
-        if n_parts > SMALL_PARTS || n_bytes > SMALL_BYTES {
+        let has_much_text = n_bytes > QUICK_BYTES || n_text_bytes > QUICK_TEXT_BYTES;
+        if n_parts > QUICK_PARTS || has_much_text {
             return false;
         }
     }
@@ -144,7 +152,12 @@ impl Parameters {
         compact::object(&self.0.schema)
     }
 
-    /// Reads `arguments` against the schema. Large ones may take seconds, see [`is_small`].
+    /// Whether to read or check `value` takes a moment only. Others are to be read where nothing else waits.
+    pub fn is_quick(&self, value: &Value) -> bool {
+        is_small(value) && self.weights().is_ok_and(|all| all.work(value).is_little())
+    }
+
+    /// Reads `arguments` against the schema. That may take seconds, see [`is_quick`](Self::is_quick).
     ///
     /// Errors: `type_mismatch` when a JSON type is wrong, `invalid_parameters` for everything else, and when checking them would take
     /// too long.
@@ -161,7 +174,7 @@ impl Parameters {
         Ok(Arguments { values, notes })
     }
 
-    /// Checks `value` as it stands. A large one may take seconds, see [`is_small`].
+    /// Checks `value` as it stands. That may take seconds, see [`is_quick`](Self::is_quick).
     ///
     /// Errors: it does not agree with the schema, or that cannot be told.
     pub fn agrees(&self, value: &Value) -> Result<(), Disagreement> {

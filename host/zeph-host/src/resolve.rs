@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use zeph_config::Config;
-use zeph_core::argument::{Arguments, is_small};
+use zeph_core::argument::Arguments;
 use zeph_core::call::{CallFrame, FileFacts, ResolvedCall, ToolRequest};
 use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::command::CommandLine;
@@ -250,9 +250,9 @@ impl Resolver<'_> {
     }
 }
 
-/// Reads arguments against the schema of `tool`. Large ones, which may take seconds, on a thread for such work.
+/// Reads arguments against the schema of `tool`. Those that take more than a moment, and may take seconds, on a thread for such work.
 async fn arguments(tool: &Arc<Tool>, given: Value) -> Result<Arguments, ToolFailure> {
-    if is_small(&given) {
+    if tool.parameters.is_quick(&given) {
         return tool.parameters.read(given);
     }
     let tool = Arc::clone(tool);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use rmcp::model::{JsonObject, Tool as McpTool, ToolAnnotations};
 use serde_json::{Map, Value, json};
 use tokio::time::timeout;
-use zeph_core::argument::{Disagreement, Parameters, is_small};
+use zeph_core::argument::{Disagreement, Parameters};
 use zeph_core::schema::Schema;
 use zeph_core::tool::{Annotations, Tool};
 
@@ -91,12 +91,12 @@ impl OutputSchema {
         &self.schema
     }
 
-    /// Whether `structured`, which is left as it is, agrees with it. A large one is checked on a blocking thread: its author is not
-    /// trusted, and the check may take seconds.
+    /// Whether `structured`, which is left as it is, agrees with it. Unless that takes a moment only, it is checked on a blocking
+    /// thread: its author is not trusted, and the check may take seconds.
     ///
     /// Errors: it does not, or that is not known in time.
     pub async fn agrees(&self, structured: &mut Value) -> Result<(), Disagreement> {
-        if is_small(structured) {
+        if self.check.is_quick(structured) {
             return self.agrees_now(structured);
         }
         let (schema, shared) = (self.clone(), Arc::new(structured.take()));

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use zeph_schema::{Reading, Validator};
 
-use super::{Arguments, Disagreement, Parameters, is_small};
+use super::{Arguments, Disagreement, Parameters};
 use crate::failure::ToolFailure;
 
 fn parameters() -> Parameters {
@@ -318,8 +318,50 @@ fn large_ordinary_values_are_checked() {
     ] {
         let parameters = of(property.clone());
         let given = json!({"path": "a", "a": value});
-        assert!(!is_small(&given));
+        assert!(!parameters.is_quick(&given), "{property}");
         assert_eq!(parameters.agrees(&given), Ok(()), "{property}");
+    }
+}
+
+#[test]
+fn what_takes_a_moment_is_reckoned_from_schema_and_value() {
+    let kinds: Vec<usize> = (0..16_000).collect();
+    let text = "line of a file\n".repeat(7_000);
+    for (property, value, is_quick) in [
+        (json!({"type": "integer"}), json!(3), true),
+        (json!({"type": "string"}), json!(text), true),
+        (
+            json!({"type": "string", "minLength": 1, "maxLength": 1 << 30}),
+            json!(text),
+            true,
+        ),
+        (
+            json!({"type": "array", "items": {"type": "integer"}}),
+            json!(vec![3; 200]),
+            true,
+        ),
+        // A pattern over a long text, and many comparisons for few parts.
+        (
+            json!({"type": "string", "pattern": "^(a{100}){50}$"}),
+            json!(text),
+            false,
+        ),
+        (
+            json!({"type": "array", "items": {"enum": kinds}}),
+            json!(vec![3; 200]),
+            false,
+        ),
+        // What a text may become, and many parts.
+        (
+            json!({"type": "array"}),
+            json!(format!(" [{}3]", "3,".repeat(1_000))),
+            false,
+        ),
+        (json!({"type": "array"}), json!(vec![3; 300]), false),
+    ] {
+        let given = json!({"path": "a", "a": value});
+        let parameters = of(property.clone());
+        assert_eq!(parameters.is_quick(&given), is_quick, "{property}");
     }
 }
 

@@ -15,6 +15,11 @@ use super::{ValueStep, pattern};
 /// The most work of one check: some seconds. A megabyte of ordinary data takes a hundredth.
 const WORK_MAX: u64 = 500_000_000;
 
+/// The most work of a check that holds up nobody: about a millisecond, for as long as a short call of a guest may keep its caller's thread
+/// (`zeph-engine`). To hand it to another thread costs a tenth of that at worst, so what takes less had better stay. Arguments in use take
+/// some hundred, with a text of 100 KB whose length is checked some thousand.
+const LITTLE_MAX: u64 = 100_000;
+
 /// The most checks after which it is said what does not agree: for that, the library collects everything that does not, some 250 bytes each.
 const EXPLAINED_MAX: u64 = 1_000_000;
 
@@ -256,10 +261,19 @@ impl Work {
 
     /// Whether it exceeds the budget of one check.
     pub(in crate::argument) fn is_too_much(self) -> bool {
+        self.total() > WORK_MAX
+    }
+
+    /// Whether nobody notices it.
+    pub(in crate::argument) fn is_little(self) -> bool {
+        self.total() <= LITTLE_MAX
+    }
+
+    fn total(self) -> u64 {
         // A match that was given up is not begun again.
         let n_runs = if self.gives_up { RUNS } else { 1 };
         let run = self.checks.saturating_add(self.byte_parts / BYTE_PARTS);
-        run.saturating_mul(n_runs).saturating_add(self.steps_back) > WORK_MAX
+        run.saturating_mul(n_runs).saturating_add(self.steps_back)
     }
 
     /// Whether it may be asked what does not agree.
