@@ -91,6 +91,10 @@ pub(super) async fn list<D: Paged>(
             Err(error) if is_unknown(&error) => break,
             answer => answer?,
         };
+        // What answers all that it does not know with `{}` has no such list: templates have no capability of their own.
+        if matches!(answer, ServerResult::EmptyResult(_)) {
+            break;
+        }
         let Some((items, next, meta)) = D::page(answer) else {
             return Err(McpError::bad_answer(format!(
                 "it is not a list of {}s",

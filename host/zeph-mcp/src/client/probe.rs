@@ -3,6 +3,8 @@
 //! The library asks `server/discover` and tries `initialize` after a refusal, or ten seconds of silence. Here silence is taken for a
 //! refusal after one second: both requests are on their way then, and the answers decide, in whichever order they come. A server that is
 //! slow to start loses nothing by it. One that ends at a request it does not know has to be started again; [`ProbeFindings`] tells.
+//! What answers `server/discover` with anything but what it found has refused it: some servers answer all that they do not know with `{}`.
+//! That holds over HTTP as well, where silence is waited for.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,6 +25,8 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// What is known of the two requests.
 pub(super) struct Probe {
     stage: Stage,
+    /// How long `server/discover` may be left unanswered before `initialize` follows, if it does.
+    patience: Option<Duration>,
     findings: Arc<ProbeFindings>,
 }
 
@@ -44,7 +48,10 @@ enum Stage {
     /// `server/discover` may come.
     Waiting,
     /// `server/discover` is on its way.
-    Asked { id: RequestId, until: Instant },
+    Asked {
+        id: RequestId,
+        until: Option<Instant>,
+    },
     /// So is `initialize`.
     Both {
         probe: RequestId,
@@ -60,7 +67,17 @@ impl Probe {
     pub(super) fn new(findings: Arc<ProbeFindings>) -> Self {
         Self {
             stage: Stage::Waiting,
+            patience: Some(PATIENCE),
             findings,
+        }
+    }
+
+    /// For a server that is asked by one request after the other.
+    pub(super) fn patient() -> Self {
+        Self {
+            stage: Stage::Waiting,
+            patience: None,
+            findings: Arc::default(),
         }
     }
 
@@ -68,6 +85,7 @@ impl Probe {
     pub(super) fn none() -> Self {
         Self {
             stage: Stage::Decided,
+            patience: None,
             findings: Arc::default(),
         }
     }
@@ -96,7 +114,7 @@ impl Probe {
             (ClientRequest::DiscoverRequest(_), Stage::Waiting | Stage::Asked { .. }) => {
                 self.stage = Stage::Asked {
                     id: id.clone(),
-                    until: Instant::now() + PATIENCE,
+                    until: self.patience.map(|patience| Instant::now() + patience),
                 };
             }
             (ClientRequest::InitializeRequest(_), Stage::Both { handshake, .. }) => {
@@ -139,7 +157,9 @@ impl Probe {
             Stage::Stateless { handshake } if handshake == id => {
                 (Stage::Stateless { handshake }, None)
             }
-            Stage::Asked { id: asked, .. } if asked == id => (Stage::Waiting, Some(message)),
+            Stage::Asked { id: asked, .. } if asked == id => {
+                (Stage::Waiting, Some(found_or_refused(message)))
+            }
             stage => (stage, Some(message)),
         };
         self.stage = stage;
@@ -149,7 +169,7 @@ impl Probe {
     /// Waits until what is on its way has taken too long; for ever when nothing is.
     pub(super) fn overdue(&self) -> impl Future<Output = ()> + Send + use<> {
         let until = match &self.stage {
-            Stage::Asked { until, .. } => Some(*until),
+            Stage::Asked { until, .. } => *until,
             Stage::Both { refusal, .. } => refusal.as_ref().map(|(_, until)| *until),
             _ => None,
         };
@@ -170,8 +190,7 @@ impl Probe {
                     handshake: None,
                     refusal: None,
                 };
-                let silent = ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "no answer", None);
-                Some(ServerJsonRpcMessage::error(silent, Some(id)))
+                Some(unknown(id, "no answer"))
             }
             Stage::Both {
                 refusal: Some((refusal, _)),
@@ -189,6 +208,24 @@ impl Probe {
         let is_open = matches!(self.stage, Stage::Asked { .. } | Stage::Both { .. });
         self.findings.is_ended.store(is_open, Ordering::Relaxed);
     }
+}
+
+/// The answer to `server/discover`: what was found, or a refusal.
+fn found_or_refused(message: ServerJsonRpcMessage) -> ServerJsonRpcMessage {
+    match message {
+        ServerJsonRpcMessage::Response(answer)
+            if !matches!(answer.result, ServerResult::DiscoverResult(_)) =>
+        {
+            unknown(answer.id, "another answer")
+        }
+        message => message,
+    }
+}
+
+/// A refusal of `server/discover`, as a server that does not know it words it.
+fn unknown(id: RequestId, why: &'static str) -> ServerJsonRpcMessage {
+    let refusal = ErrorData::new(ErrorCode::METHOD_NOT_FOUND, why, None);
+    ServerJsonRpcMessage::error(refusal, Some(id))
 }
 
 /// An answer while both requests are on their way.

@@ -83,7 +83,11 @@ pub(super) async fn open(
         }
         ServerTransport::Http(server) => {
             let link = http::transport(*server, bytes_max);
-            handshake(link, &options, &common, Probe::none()).await?
+            let probe = match options.era {
+                Era::Auto => Probe::patient(),
+                Era::Initialize | Era::Discover => Probe::none(),
+            };
+            handshake(link, &options, &common, probe).await?
         }
     };
     let is_silent = findings.is_silent.load(Ordering::Relaxed);

@@ -253,6 +253,34 @@ async fn an_older_server_is_found_at_once() {
     assert_eq!(connection.unwrap().info().protocol, "2025-11-25");
 }
 
+/// Such a server knows neither revisions without a handshake nor templates, and says so of neither.
+#[tokio::test]
+async fn a_server_that_answers_what_it_does_not_know_with_nothing_is_used() {
+    let (transport, mut server) = pipes();
+    let opening = Connection::open(transport, options(Era::Auto), Recorder::new());
+    let serving = async {
+        let probe = server.request("server/discover").await;
+        server.answer(&probe, json!({})).await;
+        server.initialize().await;
+        let tools = json!({ "tools": [{ "name": "a", "inputSchema": { "type": "object" } }] });
+        for (list, result) in [
+            ("tools/list", tools),
+            ("resources/list", json!({ "resources": [] })),
+            ("resources/templates/list", json!({})),
+        ] {
+            let request = server.request(list).await;
+            server.answer(&request, result).await;
+        }
+    };
+    let using = async {
+        let connection = opening.await.unwrap();
+        assert_eq!(connection.info().protocol, "2025-11-25");
+        connection.definitions().await.unwrap()
+    };
+    let (found, ()) = tokio::join!(using, serving);
+    assert!(found.tool("a").is_some() && found.templates.is_empty());
+}
+
 #[tokio::test]
 async fn changes_and_logs_are_heard() {
     let (connection, recorder, server) =

@@ -199,7 +199,7 @@ async fn serve(mut stream: TcpStream, answer: &Answer) {
             ("POST", "notifications/initialized") => {
                 b"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n".to_vec()
             }
-            ("POST", "tools/call") => answer(&message),
+            ("POST", "tools/call" | "server/discover") => answer(&message),
             _ => b"HTTP/1.1 405 Method Not Allowed\r\nContent-Length: 0\r\n\r\n".to_vec(),
         };
         if stream.write_all(&bytes).await.is_err() {
@@ -249,6 +249,25 @@ async fn answered(
     connection.close().await;
     serving.abort();
     answer
+}
+
+#[tokio::test]
+async fn an_older_server_that_answers_what_it_does_not_know_with_nothing_is_used() {
+    let (address, serving) = hostile(Box::new(|request| match request["method"].as_str() {
+        Some("tools/call") => reply(
+            request,
+            json!({ "content": [{ "type": "text", "text": "works" }] }),
+        ),
+        _ => reply(request, json!({})),
+    }))
+    .await;
+    let connection = open(transport(address, HeaderMap::new(), None), Era::Auto)
+        .await
+        .unwrap();
+    assert_eq!(connection.info().protocol, "2025-11-25");
+    assert_eq!(call(&connection, "a").await.unwrap(), "works");
+    connection.close().await;
+    serving.abort();
 }
 
 /// A server with sessions that notes what it answers, in order. The request for its stream it answers late.
