@@ -21,7 +21,8 @@ use zeph_core::policy::{Decision, Policy, SessionFacts, authorise_with};
 use zeph_shell::analysis::analyse;
 use zeph_shell::hooks::Hooks;
 use zeph_shell::jail::{
-    EnvironmentPolicy, Jail, JailLabel, JailLimits, JailPolicy, Mode, Network, OwnDirectories,
+    EnvironmentPolicy, Jail, JailLabel, JailLimits, JailPolicy, Mode, Network, NoJail,
+    OwnDirectories,
 };
 use zeph_shell::program::{ProgramEnd, ProgramJob, ProgramOutcome};
 use zeph_shell::shell::{
@@ -248,7 +249,7 @@ impl JailLab {
         let workspace = workspace.canonicalize().map_err(no_lab)?;
         let jail = jail(policy(workspace, search_path)).map_err(no_lab)?;
         let no_jail =
-            |missing: &str| CheckResult::unavailable(format!("no command runs: {missing}"));
+            |missing: NoJail| CheckResult::unavailable(format!("no command runs: {missing}"));
         let label = jail.label().map_err(no_jail)?;
         let shell = Shell::new(config(), Arc::new(jail)).map_err(no_lab)?;
         let turn = TurnContext {

@@ -39,19 +39,23 @@ const APPARMOR: &str = "on a system with AppArmor, write `abi <abi/4.0>, include
                         /usr/bin/bwrap flags=(unconfined) { userns, }` to `/etc/apparmor.d/bwrap` and run `sudo apparmor_parser -r \
                         /etc/apparmor.d/bwrap`; in a container, allow user namespaces for it";
 
+/// A machine that is busy.
+const AGAIN: &str =
+    "try again: the machine may have been too busy to tell, or out of processes or memory";
+
 /// The layers around a command of `jail`, from the outermost.
 pub fn layers(jail: &Jail) -> Vec<Layer> {
     let support = Jail::support();
     let limits = jail.policy().limits;
     vec![
         whole(jail),
-        bubblewrap(support),
-        namespaces(support),
+        bubblewrap(&support),
+        namespaces(&support),
         network(jail),
-        landlock(support),
-        seccomp(support),
-        processes(support, limits),
-        memory(support, limits),
+        landlock(&support),
+        seccomp(&support),
+        processes(&support, limits),
+        memory(&support, limits),
     ]
 }
 
@@ -107,12 +111,19 @@ fn whole(jail: &Jail) -> Layer {
     }
 }
 
+/// Whether the trial of namespaces failed for a reason that does not last.
+fn may_pass(support: &Support) -> bool {
+    matches!(&support.namespaces, Err(problem) if problem.may_pass)
+}
+
 fn bubblewrap(support: &Support) -> Layer {
     match &support.bubblewrap {
         Ok(found) => layer("bubblewrap", LayerState::Ok, format!("`{}` makes the namespaces", found.program.display()))
             .version(found.version.clone()),
-        Err(reason) => layer("bubblewrap", LayerState::Missing, reason.clone())
-            .get("install the package `bubblewrap` of your system, for example `sudo apt install bubblewrap`"),
+        Err(reason) => layer("bubblewrap", LayerState::Missing, reason.clone()).get(match may_pass(support) {
+            true => AGAIN,
+            false => "install the package `bubblewrap` of your system, for example `sudo apt install bubblewrap`",
+        }),
     }
 }
 
@@ -123,9 +134,10 @@ fn namespaces(support: &Support) -> Layer {
             LayerState::Ok,
             "commands have files, processes, users, a network and a name of their own",
         ),
-        Err(reason) => {
-            let missing = layer("namespaces", LayerState::Missing, reason.clone());
+        Err(problem) => {
+            let missing = layer("namespaces", LayerState::Missing, problem.reason.clone());
             missing.get(match support.bubblewrap {
+                _ if problem.may_pass => AGAIN,
                 Ok(_) => APPARMOR,
                 Err(_) => "see `bubblewrap`",
             })

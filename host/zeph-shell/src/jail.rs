@@ -62,6 +62,7 @@ mod system;
 mod told;
 mod toolchain;
 mod tracked;
+mod trial;
 mod trusted;
 mod view;
 mod watch;
@@ -80,6 +81,7 @@ pub use policy::{EnvironmentPolicy, JailLimits, JailPolicy, Mode, Network, OwnDi
 pub use run_setup::{Guard, PreparedRun, Start};
 pub(crate) use standing_jail::StandingJail;
 pub use support::{Bubblewrap, Support};
+pub use trial::NoNamespaces;
 pub use watch::{DeniedPath, PathWatch, is_private};
 
 #[cfg(target_vendor = "apple")]
@@ -93,7 +95,7 @@ use roots::{GrantedPaths, Roots};
 use survey::{Survey, SurveyScope};
 use system::SystemMounts;
 use told::Told;
-use zeph_core::user::{ToolUser, run_as};
+use zeph_core::user::run_as;
 use zeph_jail::plan::MadeFile;
 
 /// How much of the jail stands around a run.
@@ -154,6 +156,14 @@ pub enum JailError {
     Unavailable {
         /// What is missing, in a few words.
         missing: String,
+    },
+    /// It is not known yet whether the platform offers namespaces.
+    #[error(
+        "the jail of commands could not be tried on this machine, which may be too busy at the moment ({reason}), so no command runs; try again"
+    )]
+    NotTried {
+        /// What came in between.
+        reason: String,
     },
     /// A root is too wide to be given to a command.
     #[error(
@@ -260,8 +270,8 @@ pub struct Jail {
     most: JailLabel,
     /// Whether signals are kept within a run where the kernel can.
     keeps_signals: bool,
-    /// Found out for the first command: most starts of the program run none.
-    ground: OnceLock<JailGround>,
+    /// Found out for the first command: most starts of the program run none. Empty while there is no jail.
+    label: OnceLock<JailLabel>,
     /// Protects the last look through the writable directories.
     survey: Mutex<Option<Arc<Survey>>>,
     /// The mounts of the system.
@@ -276,29 +286,29 @@ pub struct Jail {
     watch: Option<PathWatch>,
 }
 
-/// What every run of a jail stands on.
-#[derive(Debug)]
-struct JailGround {
-    label: Result<JailLabel, String>,
+/// Why no command can be run in a jail, or not now.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{reason}")]
+pub struct NoJail {
+    /// What is missing, or what came between a trial and its end.
+    pub reason: String,
+    /// Whether it may be otherwise in a moment. Nothing runs meanwhile: with less of a jail, it would do what it may not do in the whole.
+    pub may_pass: bool,
 }
 
-impl JailGround {
-    fn new(policy: &JailPolicy, most: JailLabel) -> Self {
-        let folder = policy.records.as_deref();
-        let user = policy.user.as_ref();
-        let label = label(policy, folder).map(|label| label.min(most));
-        // Without it the caches live as long as the run.
-        if let (Ok(JailLabel::Full), Some(cache)) = (&label, &policy.cache) {
-            let make = || DirBuilder::new().recursive(true).mode(0o700).create(cache);
-            drop(run_as(user, make));
+impl From<NoJail> for JailError {
+    fn from(none: NoJail) -> Self {
+        let reason = none.reason;
+        match none.may_pass {
+            true => Self::NotTried { reason },
+            false => Self::Unavailable { missing: reason },
         }
-        Self { label }
     }
 }
 
 impl Jail {
     /// Makes a jail of `policy`, whose directories are found and held from now on. The platform is looked at when it is first asked
-    /// for, in a process for up to half a second.
+    /// for, in a process for some milliseconds, or some seconds where the machine is too busy to tell.
     pub fn new(policy: JailPolicy) -> Self {
         Self::at_most(policy, JailLabel::Full)
     }
@@ -309,7 +319,7 @@ impl Jail {
             policy,
             most,
             keeps_signals: true,
-            ground: OnceLock::new(),
+            label: OnceLock::new(),
             survey: Mutex::new(None),
             system: SystemMounts::default(),
             told: Arc::default(),
@@ -334,11 +344,6 @@ impl Jail {
         Self::at_most(policy, JailLabel::LandlockOnly)
     }
 
-    fn ground(&self) -> &JailGround {
-        let make = || JailGround::new(&self.policy, self.most);
-        self.ground.get_or_init(make)
-    }
-
     /// The policy the jail was made from.
     pub fn policy(&self) -> &JailPolicy {
         &self.policy
@@ -346,14 +351,22 @@ impl Jail {
 
     /// How much of the jail stands around each run.
     ///
-    /// Errors: what is missing, when no command can be run at all.
-    pub fn label(&self) -> Result<JailLabel, &str> {
-        let label = self.ground().label.as_ref();
-        label.copied().map_err(String::as_str)
+    /// Errors: what is missing, when no command can be run at all, or not now. Each call looks again then.
+    pub fn label(&self) -> Result<JailLabel, NoJail> {
+        if let Some(label) = self.label.get() {
+            return Ok(*label);
+        }
+        let label = find_label(&self.policy, self.most)?;
+        // Without it the caches live as long as the run.
+        if let (JailLabel::Full, Some(cache)) = (label, &self.policy.cache) {
+            let make = || DirBuilder::new().recursive(true).mode(0o700).create(cache);
+            drop(run_as(self.policy.user.as_ref(), make));
+        }
+        Ok(*self.label.get_or_init(|| label))
     }
 
-    /// What the machine offers; found out once in a process.
-    pub fn support() -> &'static Support {
+    /// What the machine offers.
+    pub fn support() -> Arc<Support> {
         Support::of_this_machine()
     }
 
@@ -362,9 +375,7 @@ impl Jail {
     ///
     /// Errors: `JailError`; nothing has run then.
     pub fn prepare(&self, job: Job<'_>) -> Result<PreparedRun, JailError> {
-        let label = self.label().map_err(|missing| JailError::Unavailable {
-            missing: missing.to_owned(),
-        })?;
+        let label = self.label()?;
         bare::check(&job)?;
         let granted = self.granted.as_ref().map_err(JailError::clone)?;
         let wanted = job.directory;
@@ -448,34 +459,50 @@ fn as_user<T: Send>(policy: &JailPolicy, work: impl FnOnce() -> T + Send) -> Res
     run_as(policy.user.as_ref(), work).map_err(JailError::system("become the user of commands"))
 }
 
-fn label(policy: &JailPolicy, folder: Option<&Path>) -> Result<JailLabel, String> {
+fn find_label(policy: &JailPolicy, most: JailLabel) -> Result<JailLabel, NoJail> {
     match policy.mode {
         Mode::Disabled => Ok(JailLabel::None),
-        Mode::Enforced => of_the_system(folder, policy.user.as_ref()),
+        Mode::Enforced => of_the_system(policy, most),
     }
 }
 
 #[cfg(target_os = "linux")]
-fn of_the_system(folder: Option<&Path>, user: Option<&ToolUser>) -> Result<JailLabel, String> {
+fn of_the_system(policy: &JailPolicy, most: JailLabel) -> Result<JailLabel, NoJail> {
+    let (folder, user) = (policy.records.as_deref(), policy.user.as_ref());
     if let Some(folder) = folder {
         let make = || DirBuilder::new().recursive(true).mode(0o700).create(folder);
         // Without it the machine is looked at each time.
         drop(run_as(user, make));
     }
-    let support = Support::remembered(folder, user);
+    label_of(&Support::remembered(folder, user), most)
+}
+
+/// How much of a jail of at most `most` there is with what the machine offers.
+#[cfg(target_os = "linux")]
+fn label_of(support: &Support, most: JailLabel) -> Result<JailLabel, NoJail> {
     if support.landlock == 0 || !support.seccomp {
-        return Err("the kernel lacks Landlock or the system call filter".to_owned());
+        return Err(NoJail {
+            reason: "the kernel lacks Landlock or the system call filter".to_owned(),
+            may_pass: false,
+        });
     }
-    match support.usable() {
-        Some(_) => Ok(JailLabel::Full),
-        None => Ok(JailLabel::LandlockOnly),
+    match &support.namespaces {
+        Err(problem) if problem.may_pass && most == JailLabel::Full => Err(NoJail {
+            reason: problem.reason.clone(),
+            may_pass: true,
+        }),
+        Ok(()) if support.bubblewrap.is_ok() => Ok(most),
+        _ => Ok(JailLabel::LandlockOnly.min(most)),
     }
 }
 
 #[cfg(target_vendor = "apple")]
-fn of_the_system(_: Option<&Path>, _: Option<&ToolUser>) -> Result<JailLabel, String> {
+fn of_the_system(_: &JailPolicy, most: JailLabel) -> Result<JailLabel, NoJail> {
     match apple::is_there() {
-        true => Ok(JailLabel::Seatbelt),
-        false => Err("`/usr/bin/sandbox-exec` is not there".to_owned()),
+        true => Ok(JailLabel::Seatbelt.min(most)),
+        false => Err(NoJail {
+            reason: "`/usr/bin/sandbox-exec` is not there".to_owned(),
+            may_pass: false,
+        }),
     }
 }

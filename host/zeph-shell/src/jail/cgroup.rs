@@ -103,8 +103,13 @@ fn parent(line: &str) -> Option<Parent> {
         memory_bytes: 1 << 26,
         ..JailLimits::NONE
     };
-    let name = format!("trial-{}", rustix::process::getpid().as_raw_nonzero());
-    let group = Cgroup::new(std::slice::from_ref(&parent), &name, limits).ok()?;
+    let trial = || {
+        let process = rustix::process::getpid().as_raw_nonzero();
+        let name = format!("trial-{process}-{}", uuid::Uuid::new_v4());
+        Cgroup::new(std::slice::from_ref(&parent), &name, limits)
+    };
+    // A second time: a host that does not see the processes of this one may have removed the first, which looked forgotten.
+    let group = trial().or_else(|_gone| trial()).ok()?;
     (!group.entrances.is_empty()).then_some(parent)
 }
 

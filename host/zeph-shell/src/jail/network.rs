@@ -34,7 +34,8 @@ impl Jail {
     ///
     /// Errors: why it cannot be made, in one line.
     pub(crate) fn make_network(&self) -> Result<Option<SessionNetwork>, String> {
-        let has_own = self.policy().network != Network::Open && self.label() == Ok(JailLabel::Full);
+        let label = self.label().map_err(|missing| missing.to_string())?;
+        let has_own = self.policy().network != Network::Open && label == JailLabel::Full;
         has_own.then(|| self.hold_network()).transpose()
     }
 

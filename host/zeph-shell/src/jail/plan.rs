@@ -100,9 +100,15 @@ impl Jail {
 
 /// The inner stage in memory, sealed and ready to be inherited.
 pub(super) fn program() -> Result<OwnedFd, JailError> {
-    static SEALED: OnceLock<Result<OwnedFd, JailError>> = OnceLock::new();
-    let sealed = SEALED.get_or_init(|| memory::program("zeph-jail", PROGRAM));
-    let sealed = sealed.as_ref().map_err(JailError::clone)?;
+    static SEALED: OnceLock<OwnedFd> = OnceLock::new();
+    let sealed = match SEALED.get() {
+        Some(sealed) => sealed,
+        // Where it fails, memory or descriptors may have run out for a moment.
+        None => {
+            let made = memory::program("zeph-jail", PROGRAM)?;
+            SEALED.get_or_init(|| made)
+        }
+    };
     sealed
         .try_clone()
         .map_err(JailError::system("share the inner stage"))
@@ -174,8 +180,8 @@ pub(super) fn outer(
     view: &View,
     descriptors: &[RawFd],
 ) -> Result<Outer, JailError> {
-    let bubblewrap = Support::of_this_machine().usable();
-    let bubblewrap = bubblewrap.ok_or_else(|| JailError::Unavailable {
+    let support = Support::of_this_machine();
+    let bubblewrap = support.usable().ok_or_else(|| JailError::Unavailable {
         missing: "bubblewrap is gone".to_owned(),
     })?;
     let mut options = BwrapOptions::namespaces(policy.network);

@@ -1,7 +1,8 @@
-//! Whether bubblewrap can make namespaces here: tried once, and remembered for as long as nothing that decides it is different.
+//! That bubblewrap can make namespaces here: tried once, and remembered for as long as nothing that decides it is different.
 //!
 //! The trial starts two processes, which takes longer than a short command in its jail. What is remembered grants nothing: where it
-//! is wrong, bubblewrap fails and the command does not run.
+//! is wrong, bubblewrap fails and the command does not run. That it makes none is never remembered: where that is wrong, the commands of
+//! every later process would run with less of a jail.
 
 use std::fs;
 use std::io::Write as _;
@@ -27,41 +28,39 @@ const SETTINGS: [&str; 4] = [
 /// What of a process decides whether it may make namespaces.
 const STATUS: [&str; 4] = ["CapEff:", "CapBnd:", "NoNewPrivs:", "Seccomp:"];
 
-/// What a trial found.
+/// What a trial found that made namespaces.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ProbeResult {
     /// What the program calls itself.
     pub(super) version: String,
-    /// Why it can make no namespaces, if it cannot.
-    pub(super) problem: Option<String>,
 }
 
 #[derive(Serialize, Deserialize)]
 struct ProbeRecord {
     /// What was so when it was tried.
     surroundings: String,
-    found: ProbeResult,
+    made_by: ProbeResult,
 }
 
 /// What an earlier trial of `program` found, or what `try_it` finds now. `folder` is where that is remembered; nothing is without one.
 ///
 /// Errors: those of `try_it`; they are not remembered.
-pub(super) fn recall(
+pub(super) fn recall<E>(
     folder: Option<&Path>,
     program: &Path,
-    try_it: impl FnOnce() -> Result<ProbeResult, String>,
-) -> Result<ProbeResult, String> {
+    try_it: impl FnOnce() -> Result<ProbeResult, E>,
+) -> Result<ProbeResult, E> {
     let Some(file) = folder.map(|folder| folder.join(FILE)) else {
         return try_it();
     };
     let surroundings = surroundings(program);
     if let Some(record) = read(&file).filter(|record| record.surroundings == surroundings) {
-        return Ok(record.found);
+        return Ok(record.made_by);
     }
     let found = try_it()?;
     let record = ProbeRecord {
         surroundings,
-        found: found.clone(),
+        made_by: found.clone(),
     };
     // Without it the next start tries again.
     if let Err(error) = write(&file, &record) {
@@ -133,7 +132,6 @@ mod tests {
     fn found(version: &str) -> ProbeResult {
         ProbeResult {
             version: version.to_owned(),
-            problem: None,
         }
     }
 
@@ -143,7 +141,8 @@ mod tests {
         let program = folder.path().join("bwrap");
         fs::write(&program, "one").expect("writes");
         let ask = |version: &str| {
-            recall(Some(folder.path()), &program, || Ok(found(version))).expect("it is found")
+            let try_it = || Ok::<_, String>(found(version));
+            recall(Some(folder.path()), &program, try_it).expect("it is found")
         };
         assert_eq!(ask("1"), found("1"));
         assert_eq!(ask("2"), found("1"));
@@ -155,6 +154,14 @@ mod tests {
         assert_eq!(ask("4"), found("4"));
         fs::write(&file, "{").expect("writes");
         assert_eq!(ask("5"), found("5"));
+        // Earlier versions remembered failures as well.
+        let record = fs::read_to_string(&file).expect("reads");
+        let failed = record
+            .replace("made_by", "found")
+            .replace("\"}}", "\",\"problem\":\"busy\"}}");
+        assert_ne!(failed, record);
+        fs::write(&file, failed).expect("writes");
+        assert_eq!(ask("6"), found("6"));
     }
 
     #[test]
@@ -163,12 +170,10 @@ mod tests {
         let failed = || Err("no process can be started".to_owned());
         assert!(recall(Some(folder.path()), Path::new("/bin/true"), failed).is_err());
         let again = recall(Some(folder.path()), Path::new("/bin/true"), || {
-            Ok(found("1"))
+            Ok::<_, String>(found("1"))
         });
         assert_eq!(again, Ok(found("1")));
-        assert_eq!(
-            recall(None, Path::new("/bin/true"), || Ok(found("2"))),
-            Ok(found("2"))
-        );
+        let nowhere = recall(None, Path::new("/bin/true"), || Ok::<_, String>(found("2")));
+        assert_eq!(nowhere, Ok(found("2")));
     }
 }

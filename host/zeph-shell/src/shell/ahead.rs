@@ -301,7 +301,7 @@ fn try_to_make(
         return Ok(None);
     };
     let network = network.get();
-    if let Some(Ok(Some(network))) = network {
+    if let Some(Some(network)) = network {
         network.enter(&mut launch).map_err(io::Error::other)?;
     }
     Ok(Some(SpareRun {

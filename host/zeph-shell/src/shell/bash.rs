@@ -301,16 +301,22 @@ async fn in_background(
     }
 }
 
-/// Makes the network of the session, if it is not there. Returns what the caller should know when it cannot be made.
+/// Makes the network of the session, if it is not there. Returns what the caller should know when it cannot be made; the next command in the
+/// background tries again.
 async fn share_network(shell: &Shell, session: &ShellSession) -> Option<String> {
     let (jail, network) = (Arc::clone(&shell.0.jail), Arc::clone(&session.network));
     let made = tokio::task::spawn_blocking(move || {
-        let made = network.get_or_init(|| jail.make_network());
-        made.as_ref().err().cloned()
+        if network.get().is_none() {
+            let made = jail.make_network()?;
+            // Another command may have been faster.
+            network.get_or_init(|| made);
+        }
+        Ok(())
     });
-    let reason = made
+    let made: Result<(), String> = made
         .await
-        .unwrap_or_else(|_panic| Some("the host failed".to_owned()))?;
+        .unwrap_or_else(|_panic| Err("the host failed".to_owned()));
+    let reason = made.err()?;
     tracing::warn!(reason, "commands of a session do not share a network");
     Some(format!(
         "a server in this run cannot be reached by other commands, because a shared network cannot be made: {}",

@@ -85,6 +85,9 @@ pub(super) fn not_run(fault: &JobFault) -> ToolFailure {
             let message = "the command could not be started; the host's log tells why";
             (ErrorCategory::ServerError, message.to_owned())
         }
+        JobFault::Jail(error @ JailError::NotTried { .. }) => {
+            (ErrorCategory::ServerError, error.to_string())
+        }
         JobFault::Jail(error) => (ErrorCategory::PermanentFailure, error.to_string()),
         JobFault::NotClosed(reason) => (
             ErrorCategory::PermanentFailure,
@@ -142,7 +145,29 @@ fn new(category: ErrorCategory, phase: ErrorPhase, message: impl Into<String>) -
 
 #[cfg(test)]
 mod tests {
-    use super::too_many_runs;
+    use zeph_core::category::ErrorCategory;
+
+    use super::{JobFault, not_run, too_many_runs};
+    use crate::jail::{JailError, NoJail};
+
+    /// A machine that was too busy to tell how much of a jail it has may tell at the next call.
+    #[test]
+    fn a_jail_that_could_not_be_tried_may_be_asked_for_again() {
+        for (may_pass, category) in [
+            (true, ErrorCategory::ServerError),
+            (false, ErrorCategory::PermanentFailure),
+        ] {
+            let none = NoJail {
+                reason: "`bwrap` did not end in time".to_owned(),
+                may_pass,
+            };
+            let failure = not_run(&JobFault::Jail(JailError::from(none)));
+            assert_eq!(failure.category, category);
+            let message = failure.message;
+            assert!(message.contains("did not end in time"), "{message}");
+            assert_eq!(message.contains("try again"), may_pass, "{message}");
+        }
+    }
 
     #[test]
     fn where_no_command_runs_in_the_background_waiting_is_not_advised() {

@@ -160,7 +160,7 @@ impl ShellState {
         let end = (STATE_FD, leftovers);
         let mut rc = rc::text(&command.turn, self.root(), &command.exports, end);
         let state = command.turn_state.as_deref();
-        let has_place = turn_file::has_place(self.jail.label(), &self.roots());
+        let has_place = turn_file::has_place(self.jail.label().ok(), &self.roots());
         if state.is_some() && !has_place {
             rc.splice(0..0, turn_file::text());
         }
@@ -196,7 +196,7 @@ impl ShellState {
             job.files.push((turn_file::held(state)?, turn_file::FD));
         }
         let (mut launch, label, guard) = (self.prepare)(&self.jail, job)?;
-        if let Some(Ok(Some(network))) = command.network.get() {
+        if let Some(Some(network)) = command.network.get() {
             network.enter(&mut launch).map_err(JobFault::NotClosed)?;
         }
         let plan = Plan {

@@ -33,8 +33,8 @@ impl Drop for ShellSession {
     }
 }
 
-/// The network of a session once it is made, or why there is none.
-pub(crate) type SharedNetwork = OnceLock<Result<Option<SessionNetwork>, String>>;
+/// The network of a session once it is made, if its commands have one of their own.
+pub(crate) type SharedNetwork = OnceLock<Option<SessionNetwork>>;
 
 impl ShellSession {
     /// A session whose first turn is `context`. Its commands start in the first root of the jail.

@@ -21,9 +21,9 @@ const PATH: &str = "/tmp/.zeph-turn-state.json";
 pub(super) const FD: i32 = 58;
 
 /// Whether there is a place for it that only the command has: the full jail has a `/tmp` of its own, unless that of the machine is given.
-pub(super) fn has_place(label: Result<JailLabel, &str>, given: &[PathBuf]) -> bool {
+pub(super) fn has_place(label: Option<JailLabel>, given: &[PathBuf]) -> bool {
     let is_given = |root: &PathBuf| Path::new(PATH).starts_with(root);
-    label == Ok(JailLabel::Full) && !given.iter().any(is_given)
+    label == Some(JailLabel::Full) && !given.iter().any(is_given)
 }
 
 /// What the shell reads before the command, where the file has no place.

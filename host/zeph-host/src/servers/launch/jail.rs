@@ -82,9 +82,10 @@ impl ServerJail {
         Arc::clone(&self.jail)
     }
 
-    /// Why this machine can make no sandbox, if it cannot. To be asked after a start: it looks at the machine the first time.
+    /// Why this machine can make no sandbox, if it never can. To be asked after a start: it looks at the machine the first time.
     pub(super) fn missing(&self) -> Option<String> {
-        self.jail.label().err().map(str::to_owned)
+        let missing = self.jail.label().err()?;
+        (!missing.may_pass).then(|| missing.to_string())
     }
 
     /// Where the server starts.

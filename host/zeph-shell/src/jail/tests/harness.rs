@@ -185,8 +185,8 @@ pub(crate) fn finish(prepared: PreparedRun) -> End {
 }
 
 /// Where groups of processes are made: the host of an ordinary user may have no such place.
-pub(crate) fn cgroup_parents() -> &'static [cgroup::Parent] {
-    let parents = &Jail::support().cgroups.parents;
+pub(crate) fn cgroup_parents() -> Vec<cgroup::Parent> {
+    let parents = Jail::support().cgroups.parents.clone();
     match rustix::process::geteuid().is_root() {
         true => assert!(!parents.is_empty(), "there are no control groups"),
         false if parents.is_empty() => leave_out("no control groups are delegated to this user"),

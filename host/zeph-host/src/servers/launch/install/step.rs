@@ -227,11 +227,14 @@ impl<'a> StepRunner<'a> {
     }
 
     fn not_started(&self, fault: &ProgramFault, missing: &str) -> LaunchError {
-        if let Err(missing) = self.jail.label() {
-            let missing = missing.to_owned();
+        let label = self.jail.label();
+        if let Err(missing) = &label
+            && !missing.may_pass
+        {
+            let missing = missing.to_string();
             return LaunchError::NoSandbox { missing };
         }
-        let is_apart = matches!(self.jail.label(), Ok(JailLabel::Full | JailLabel::None));
+        let is_apart = matches!(label, Err(_) | Ok(JailLabel::Full | JailLabel::None));
         let problem = match fault {
             _ if !is_apart => NO_NAMESPACE.to_owned(),
             ProgramFault::NotFound(_) => missing.to_owned(),
