@@ -59,8 +59,9 @@ pub fn tools() -> Vec<Tool> {
 fn bash() -> Tool {
     Tool {
         title: Some("Run a command".to_owned()),
-        description: "Runs a command line with bash and returns what it prints, both streams in the order of arrival, and \
-            `[exit code N]` when that is not 0. It runs in a jail: it reaches the working directory and the tools of this \
+        description: "Runs a command line with bash and returns what it prints, both streams as they arrive, and \
+            `[exit code N]` when that is not 0. What goes to both streams at nearly the same time may change places; with `2>&1` it does \
+            not. It runs in a jail: it reaches the working directory and the tools of this \
             machine, not the rest of the disk, and the network only where the operator opened it. The directory (`cd`) and \
             exported variables carry on to the next command of the same turn; processes do not, everything a command started \
             ends with it. Nothing can be typed into it: pass `-y`, `--no-pager` and the like. For what takes long or must keep \

@@ -23,7 +23,7 @@ use crate::spawn::Spawner;
 /// Bytes taken from a pipe at once: a quarter of what a pipe holds, so that a busy stream needs few calls.
 const READ_BYTES: usize = 256 * 1024;
 
-/// Most reads of one pipe before the others are looked at.
+/// Most reads of one pipe that fill the buffer before the others are looked at.
 const READS_MAX: usize = 4;
 
 /// How long what the shell tells of its state is left to gather: it comes line by line, and to wake up for each takes longer than
@@ -353,17 +353,17 @@ impl Pipes {
         }
     }
 
-    /// Reads what is there and closes them: nobody is left to write to them.
+    /// Reads what is there, of both streams in turn, and closes them: nobody is left to write to them.
     fn finish(&mut self) {
-        while self.read_stream(StreamKind::Stdout) {}
-        while self.read_stream(StreamKind::Stderr) {}
+        while self.read_stream(StreamKind::Stdout) | self.read_stream(StreamKind::Stderr) {}
         while self.context.read(&mut self.buffer) {}
         self.stdout = None;
         self.stderr = None;
         self.context.reader = None;
     }
 
-    /// Reads some of what is there; says whether there may be more.
+    /// Reads some of what is there; says whether there may be more. A pipe that is nearly empty is not waited at: what is printed to the
+    /// other one meanwhile would come behind what is printed to this one later.
     fn read_stream(&mut self, stream: StreamKind) -> bool {
         let reader = match stream {
             StreamKind::Stdout => &mut self.stdout,
@@ -380,10 +380,82 @@ impl Pipes {
                 _ => self.capture.push(stream, bytes),
             }
             self.teller.tell(stream, bytes);
+            if self.buffer.len() < self.buffer.capacity() {
+                return true;
+            }
         }
         if stream == StreamKind::Stderr && self.stderr_end.is_some() {
             self.stderr_rests_until = Some(Instant::now() + FLOOD_REST);
         }
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::platform::pipe;
+
+    /// What waits in one pipe does not come behind all that waits in the other.
+    #[test]
+    fn what_is_left_of_both_streams_is_read_in_turn() {
+        let ((stdout, of_stdout), (stderr, of_stderr)) = (pipe().unwrap(), pipe().unwrap());
+        rustix::io::ioctl_fionbio(&of_stdout, true).unwrap();
+        let line = [b'o'; 64 * 1024];
+        let mut n_written = 0;
+        while n_written <= READS_MAX * READ_BYTES {
+            match rustix::io::write(&of_stdout, &line) {
+                Ok(n_bytes) => n_written += n_bytes,
+                Err(error) => {
+                    assert_eq!(error, Errno::AGAIN);
+                    break;
+                }
+            }
+        }
+        rustix::io::write(&of_stderr, b"err").unwrap();
+        drop((of_stdout, of_stderr));
+        let mut pipes = Pipes {
+            stdout: Some(stdout),
+            stderr: Some(stderr),
+            context: Side::new(None, 0),
+            capture: Capture::new(8 * READS_MAX * READ_BYTES),
+            teller: Teller::new(None),
+            stderr_end: None,
+            stderr_rests_until: None,
+            buffer: Vec::with_capacity(32 * 1024),
+            n_read: 0,
+        };
+        pipes.finish();
+        assert!(pipes.is_closed());
+        let captured = pipes.capture.finish();
+        assert_eq!(captured.stdout.len(), n_written);
+        let at = captured.text.find("err").unwrap();
+        assert!(at <= READS_MAX * 32 * 1024, "{at} of {n_written}");
+    }
+
+    /// One read is enough where a pipe holds less than can be read at once.
+    #[test]
+    fn a_pipe_that_is_nearly_empty_is_read_once() {
+        let ((stdout, of_stdout), (stderr, of_stderr)) = (pipe().unwrap(), pipe().unwrap());
+        let mut pipes = Pipes {
+            stdout: Some(stdout),
+            stderr: Some(stderr),
+            context: Side::new(None, 0),
+            capture: Capture::new(READ_BYTES),
+            teller: Teller::new(None),
+            stderr_end: None,
+            stderr_rests_until: None,
+            buffer: Vec::with_capacity(READ_BYTES),
+            n_read: 0,
+        };
+        rustix::io::write(&of_stdout, b"1").unwrap();
+        rustix::io::write(&of_stderr, b"2").unwrap();
+        drop((of_stdout, of_stderr));
+        pipes.read(&[RunEvent::Stdout, RunEvent::Stderr]);
+        // Their ends are seen at the next look.
+        assert!(pipes.stdout.is_some() && pipes.stderr.is_some());
+        pipes.read(&[RunEvent::Stdout, RunEvent::Stderr]);
+        assert!(pipes.is_closed());
+        assert_eq!(pipes.capture.finish().text, "12");
     }
 }
