@@ -64,7 +64,8 @@ fn bash() -> Tool {
             not. It runs in a jail: it reaches the working directory and the tools of this \
             machine, not the rest of the disk, and the network only where the operator opened it. The directory (`cd`) and \
             exported variables carry on to the next command of the same turn; processes do not, everything a command started \
-            ends with it. Nothing can be typed into it: pass `-y`, `--no-pager` and the like. For what takes long or must keep \
+            ends with it, and so does what it left in `/tmp` and in the home directory: what a later command needs belongs in the working \
+            directory. Nothing can be typed into it: pass `-y`, `--no-pager` and the like. For what takes long or must keep \
             running, such as a server, set `background`. Prefer `read`, `edit`, `grep` and `find_path` to `cat`, `sed`, \
             `grep` and `find`."
             .to_owned(),

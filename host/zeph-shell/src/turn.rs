@@ -53,6 +53,9 @@ pub(crate) struct TurnChange {
 /// Directories whose content is made anew for every command.
 const PRIVATE: [&str; 5] = ["/tmp", "/var/tmp", "/dev", "/proc", "/run"];
 
+/// Those that commands fill: the next one would look in vain for what this one left there.
+const FILLED: [&str; 2] = ["/tmp", "/var/tmp"];
+
 impl Turn {
     /// A turn that starts in `directory`.
     pub fn new(context: TurnContext, directory: PathBuf) -> Self {
@@ -90,7 +93,7 @@ impl Turn {
         };
         let moved = end.directory != record.start_directory;
         if moved && end.directory != self.directory {
-            match stays(&end.directory, roots) {
+            match stays(&end.directory, record.home(), roots) {
                 Ok(()) => {
                     let old = std::mem::replace(&mut self.directory, end.directory.clone());
                     change.directory = Some((old, end.directory.clone()));
@@ -173,10 +176,10 @@ impl Turn {
     }
 }
 
-/// Whether a directory will be there for the next command, as far as can be told without looking at anything outside of the
-/// `roots`: what a command claims must not become a way to ask what exists. So `..` and symbolic links are not followed; the next
-/// shell tries them inside the jail.
-fn stays(directory: &Path, roots: &[PathBuf]) -> Result<(), &'static str> {
+/// Whether a directory will be there for the next command, with what is in it, as far as can be told without looking at anything outside
+/// of the `roots`: what a command claims must not become a way to ask what exists. So `..` and symbolic links are not followed; the next
+/// shell tries them inside the jail. The `home` of commands is a private one; what lies in it may be a toolchain, which stays.
+fn stays(directory: &Path, home: Option<&Path>, roots: &[PathBuf]) -> Result<(), &'static str> {
     if !directory.is_absolute() {
         return Err("it is not an absolute path");
     }
@@ -193,9 +196,11 @@ fn stays(directory: &Path, roots: &[PathBuf]) -> Result<(), &'static str> {
             _ => Err("it does not exist any more"),
         };
     }
-    let is_private =
-        |private: &&str| directory.starts_with(private) && directory != Path::new(private);
-    match PRIVATE.iter().any(is_private) {
+    let is_private = |private: &&str| {
+        directory.starts_with(private)
+            && (directory != Path::new(private) || FILLED.contains(private))
+    };
+    match PRIVATE.iter().any(is_private) || Some(directory) == home {
         true => Err("what is there ends with the command"),
         false => Ok(()),
     }

@@ -61,6 +61,9 @@ const SEEN: [&str; 8] = [
     "/usr", "/bin", "/sbin", "/lib", "/lib64", "/proc", "/dev", "/tmp",
 ];
 
+/// What every command has of its own, and fills.
+const FILLED: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
+
 /// What programs print when a system call was refused.
 const REFUSED: [&str; 2] = ["Operation not permitted", "operation not permitted"];
 
@@ -302,6 +305,10 @@ fn of_path(path: &str, refusal: JailRefusal, policy: &JailPolicy) -> Option<Stri
             "`{path}` lies outside what commands may change; it is allowed with `tools.sandbox.allow_write`"
         ));
     }
+    let is_left = |place: &Path| {
+        let mut filled = FILLED.iter().map(Path::new);
+        filled.any(|filled| place.starts_with(filled) && place != filled)
+    };
     let seen = SEEN.iter().any(|seen| place.starts_with(seen));
     match refusal {
         JailRefusal::Write | JailRefusal::Busy if inside => Some(
@@ -315,6 +322,10 @@ fn of_path(path: &str, refusal: JailRefusal, policy: &JailPolicy) -> Option<Stri
         JailRefusal::Access if !inside => Some(format!(
             "the jail denied `{path}`; it is allowed with `tools.sandbox.allow_read`, or `tools.sandbox.allow_write` to change it"
         )),
+        JailRefusal::Absent if !inside && is_left(place) => Some(
+            "every command has a `/tmp` of its own, which ends with it: what a later command needs belongs in the working directory"
+                .to_owned(),
+        ),
         JailRefusal::Absent if !inside && !seen => Some(format!(
             "the jail shows nothing at `{path}`; if it exists, it is shown with `tools.sandbox.allow_read`"
         )),

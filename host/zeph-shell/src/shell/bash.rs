@@ -194,13 +194,21 @@ fn carry_on(
     let Some(record) = &finished.record else {
         return (Vec::new(), None);
     };
-    let change = turn.take_over(&before.directory, record, &shell.0.roots());
+    let roots = match finished.label {
+        // Nothing is made anew.
+        JailLabel::None => vec!["/".into()],
+        _ => shell.0.roots(),
+    };
+    let change = turn.take_over(&before.directory, record, &roots);
     (change.notes, change.directory)
 }
 
 /// What of the jail a command ran into that failed, or that ended well without what the jail keeps as it is.
 fn explanation(policy: &JailPolicy, finished: &CommandResult) -> Option<String> {
     let captured = &finished.captured;
+    if finished.label == JailLabel::None {
+        return None;
+    }
     if finished.exit.is_success() {
         return jail::explain_kept(tail(&captured.stderr), policy, &finished.walls);
     }

@@ -5,9 +5,9 @@
 //! lines of what is left running, each with `\x01` behind. A directory is what `pwd` prints, variables are what `declare -px` prints.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt;
-use std::path::PathBuf;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt};
+use std::path::{Path, PathBuf};
 
 use zeph_core::text::plain_line;
 
@@ -60,6 +60,12 @@ impl TurnRecord {
             start_variables: parse_variables(start[1])?,
             end,
         })
+    }
+
+    /// The home that the command began with.
+    pub(crate) fn home(&self) -> Option<&Path> {
+        let home = self.start_variables.get("HOME")?;
+        Some(Path::new(OsStr::from_bytes(home)))
     }
 
     /// The variables that the command set (with the value) or removed.

@@ -11,7 +11,7 @@ fn claim(target: &Path, below: &str) -> Result<(), &'static str> {
     std::fs::create_dir(root.join("src")).unwrap();
     std::fs::write(root.join("file"), "").unwrap();
     symlink(target, root.join("link")).unwrap();
-    stays(&root.join(below), std::slice::from_ref(&root))
+    stays(&root.join(below), None, std::slice::from_ref(&root))
 }
 
 #[test]
@@ -25,13 +25,33 @@ fn a_directory_of_a_root_stays_while_it_is_there() {
     );
     assert_eq!(claim(outside, "file"), Err("it does not exist any more"));
     assert_eq!(
-        stays(Path::new("src"), &[]),
+        stays(Path::new("src"), None, &[]),
         Err("it is not an absolute path")
     );
-    assert_eq!(
-        stays(Path::new("/tmp/x"), &[]),
-        Err("what is there ends with the command")
-    );
+}
+
+#[test]
+fn what_is_made_anew_for_every_command_does_not_stay() {
+    let home = Some(Path::new("/home/me"));
+    let work = [PathBuf::from("/home/me/work")];
+    for (directory, roots, expect) in [
+        ("/tmp", &[][..], false),
+        ("/tmp/x", &[], false),
+        ("/var/tmp", &[], false),
+        ("/dev/shm", &[], false),
+        ("/home/me", &[], false),
+        ("/home/me", &work, false),
+        // A toolchain, if there is one; the next shell sees.
+        ("/home/me/.cargo", &work, true),
+        ("/proc", &[], true),
+        ("/usr/share", &[], true),
+    ] {
+        let stays = stays(Path::new(directory), home, roots);
+        assert_eq!(stays.is_ok(), expect, "{directory}: {stays:?}");
+    }
+    // Where it is given, it is the machine's.
+    let tmp = [PathBuf::from("/tmp")];
+    assert_eq!(stays(Path::new("/tmp"), home, &tmp), Ok(()));
 }
 
 #[test]

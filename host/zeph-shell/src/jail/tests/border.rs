@@ -162,6 +162,11 @@ fn denials_are_explained() {
         ),
         ("ping: socket: Operation not permitted", None),
         ("cat: f: No such file or directory", None),
+        (
+            "grep: /tmp/build.log: No such file or directory",
+            Some("belongs in the working directory"),
+        ),
+        ("ls: /tmp: No such file or directory", None),
         ("cat: /usr/f: No such file or directory", None),
         ("bash: ./x: Permission denied", None),
         ("error: test failed", None),

@@ -32,6 +32,19 @@ async fn the_real_jail_tells_ends_and_state_too() {
         end.notes
     );
     assert_eq!(lab.session.directory(), root.join("d"));
+    let end = lab.bash("cd /tmp && echo error > build.log").await;
+    assert!(
+        end.notes[0].contains("ends with the command"),
+        "{:?}",
+        end.notes
+    );
+    assert_eq!(lab.session.directory(), root.join("d"));
+    let end = lab.bash("cat /tmp/build.log").await;
+    assert!(
+        end.notes[0].contains("`/tmp` of its own"),
+        "{:?}",
+        end.notes
+    );
     let end = lab.bash("cd /usr").await;
     assert_eq!(end.changed_directory, Some((root.join("d"), "/usr".into())));
     assert_eq!(lab.text("pwd").await, "/usr\n");
