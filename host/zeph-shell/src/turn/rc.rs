@@ -28,7 +28,8 @@ pub(crate) enum Leftovers {
 impl Leftovers {
     /// Prints the command line of each, its words with a space behind, and a `\x01` at its end, and asks all of them to end. Processes
     /// that are dead and not yet waited for have none, and no program either. One that is just becoming another program has none for a
-    /// moment. A subshell has that of its shell, which is the whole text of the command: it is told as what it is.
+    /// moment. A subshell has that of its shell, which is the whole text of the command: it is told as what it is. One for which the
+    /// signal to end waits is asked, but not told: the command has ended it, and it has not had the time to notice.
     fn script(self) -> String {
         let listed = match self {
             Self::Namespace => "/proc/[0-9]*",
@@ -37,17 +38,24 @@ impl Leftovers {
         format!(
             r#"builtin set +efu; builtin unset -v IFS; builtin mapfile -d "" -t zeph_own < "/proc/$$/cmdline"; zeph_left=();
 for zeph_process in {listed}; do zeph_process=${{zeph_process##*/}};
-if [[ $zeph_process != 1 && $zeph_process != "$$" ]]; then
+if [[ $zeph_process != 1 && $zeph_process != "$$" ]]; then zeph_words=(); zeph_facts=();
 builtin mapfile -d "" -t zeph_words < "/proc/$zeph_process/cmdline";
 if [[ ${{#zeph_own[@]}} != 0 && "${{zeph_words[*]}}" == "${{zeph_own[*]}}" ]]; then zeph_words=("a subshell"); fi;
 if [[ ${{#zeph_words[@]}} == 0 && -e /proc/$zeph_process/exe ]]; then zeph_words=("a program that is just starting"); fi;
 if [[ ${{#zeph_words[@]}} != 0 ]]; then zeph_left+=("$zeph_process");
-builtin printf "%s " "${{zeph_words[@]}}"; builtin printf "\1"; fi; fi; done;
+builtin mapfile -t zeph_facts < "/proc/$zeph_process/status";
+if [[ ! "${{zeph_facts[*]}}" =~ {ENDED} ]]; then
+builtin printf "%s " "${{zeph_words[@]}}"; builtin printf "\1"; fi; fi; fi; done;
 builtin printf "\0";
 {ASK_TO_END}"#
         )
     }
 }
+
+/// Matches the status of a process for which SIGTERM or SIGKILL waits: the sets of waiting signals are numbers in hexadecimal digits, in which
+/// SIGKILL is the lowest bit of the third from the end, and SIGTERM the third bit of the fourth. Alarms and the like wait for any process now
+/// and then.
+const ENDED: &str = "(SigPnd|ShdPnd):[[:space:]]*[0-9a-f]*([4-7c-f][0-9a-f]|[0-9a-f][13579bdf])[0-9a-f][0-9a-f]([[:space:]]|$)";
 
 /// Asks the processes of `zeph_left` to end, since what is killed leaves its locks and half of its files, and waits until they have, for a
 /// second at most. Where none is left, it starts nothing. The pipe has no other end, so that reading it only passes the time. The shell

@@ -205,6 +205,30 @@ fn what_is_left_running_is_asked_to_end() {
     }
 }
 
+/// A stopped process does not come to the signal that waits for it, as on a busy machine one does not for a moment.
+#[test]
+fn what_the_command_has_ended_itself_is_not_told() {
+    let waits = "while :; do read -rt 0.01; done <> <(:)";
+    let until = |holds: &str| format!("until {holds}; do read -rt 0.01; done <> <(:)");
+    let is_ready = until("[[ -s ready ]]");
+    let is_stopped = until("[[ $(</proc/$(<ready)/status) == *'T (stopped)'* ]]");
+    for (ended, expect) in [
+        ("", &["a subshell"][..]),
+        ("kill -TERM $(<ready);", &[]),
+        ("kill -CHLD $(<ready);", &["a subshell"]),
+    ] {
+        let mut shell = Shell::new();
+        let ran = shell.run(&format!(
+            "(echo $BASHPID > ready; {waits}) > /dev/null 2>&1 & {is_ready}; kill -STOP $(<ready); {is_stopped}; \
+             {ended} exit 3"
+        ));
+        assert_eq!(ran.output.status.code(), Some(3));
+        let end = ran.record.and_then(|record| record.end);
+        let end = end.expect("it tells");
+        assert_eq!(end.left_running, expect, "{ended}");
+    }
+}
+
 #[test]
 fn an_exit_trap_of_the_command_runs() {
     let mut shell = Shell::new();
