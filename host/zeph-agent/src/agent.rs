@@ -56,6 +56,9 @@ pub struct Agent<H, J> {
     spending: SessionSpending,
     /// Tokens of the last request and its answer, and the number of entries there were then.
     measured: Option<(u64, usize)>,
+    /// Background tasks of an earlier process that the model has not been told of. Told with the next thing the user says, and not
+    /// before: who only looks at a stored conversation changes nothing, and does not take it away from a process that goes on with it.
+    lost: Vec<String>,
 }
 
 /// What a turn remembers.
@@ -92,7 +95,7 @@ impl<'a> Turn<'a> {
 type Stopped = TurnStatus;
 
 impl<H: ToolHost, J: Journal> Agent<H, J> {
-    /// A conversation that begins, or goes on from `transcript`.
+    /// A conversation that begins, or goes on from `transcript`. Nothing is stored before its first turn.
     pub fn new(
         provider: Arc<dyn Provider>,
         (host, journal): (H, J),
@@ -101,6 +104,8 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
         transcript: Transcript,
     ) -> Self {
         let tools = choice::of_transcript(&host, &transcript);
+        let lost = transcript.open_tasks();
+        let lost = lost.into_iter().map(str::to_owned).collect();
         let (usage, side) = (transcript.usage(), transcript.side_spending());
         // Bounds of a session hold for all of it, whichever processes it ran in.
         let cost = transcript.cost(&provider.prices());
@@ -120,6 +125,7 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
             summarizes: false,
             spending,
             measured: None,
+            lost,
         }
     }
 
@@ -174,29 +180,7 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
             .await?;
         self.tools = choice::of_transcript(&self.host, &self.transcript);
         self.measured = None;
-        Ok(())
-    }
-
-    /// Tells the model of background tasks that ended with an earlier process.
-    ///
-    /// Errors: in words, when it cannot be stored.
-    pub async fn mend(&mut self) -> Result<(), String> {
-        let lost: Vec<String> = self
-            .transcript
-            .open_tasks()
-            .into_iter()
-            .map(str::to_owned)
-            .collect();
-        for task in lost {
-            let text = format!(
-                "[background lost] run_id={task}: it ended with the process that ran it; its output is lost"
-            );
-            let note = NoteEntry {
-                text,
-                ended_task: Some(task),
-            };
-            self.record(vec![TranscriptEntry::Note(note)]).await?;
-        }
+        self.lost.clear();
         Ok(())
     }
 
@@ -250,7 +234,7 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
         }
     }
 
-    /// What ended in the background, then what the user says.
+    /// What ended in the background or was lost, then what the user says.
     async fn begin(&mut self, user: UserEntry, turn: &Turn<'_>) -> Result<(), Stopped> {
         for message in self.host.begin_turn().await {
             turn.observer.on(AgentEvent::Message(&message.text));
@@ -261,9 +245,24 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
             self.append(TranscriptEntry::Note(note)).await?;
         }
         let mut entries = self.choose(&user.text, turn).await;
+        entries.extend(self.lost_tasks());
         entries.push(TranscriptEntry::User(Box::new(user)));
         let stored = self.record(entries).await;
-        stored.map_err(TurnStatus::JournalFailed)
+        stored.map_err(TurnStatus::JournalFailed)?;
+        self.lost.clear();
+        Ok(())
+    }
+
+    /// What the model is told of the background tasks of an earlier process. That process may still run, but it has lost the conversation
+    /// once this is stored.
+    fn lost_tasks(&self) -> impl Iterator<Item = TranscriptEntry> {
+        let notes = self.lost.iter().map(|task| NoteEntry {
+            text: format!(
+                "[background lost] run_id={task}: the process that ran it no longer has this conversation; its output is lost"
+            ),
+            ended_task: Some(task.clone()),
+        });
+        notes.map(TranscriptEntry::Note)
     }
 
     /// Looks at how an answer ended: whether its calls are made now, or it has none.

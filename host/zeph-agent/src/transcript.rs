@@ -222,7 +222,7 @@ impl Transcript {
         derive(&self.entries)
     }
 
-    /// Background tasks that were started and whose end was never told: they ended with the process that ran them.
+    /// Background tasks that were started and whose end was never told.
     pub fn open_tasks(&self) -> Vec<&str> {
         let mut open: Vec<&str> = Vec::new();
         for entry in &self.entries {

@@ -206,6 +206,47 @@ fn a_session_that_is_deleted_while_it_works_stays_deleted() {
 }
 
 #[test]
+fn who_only_looks_at_a_session_leaves_it_to_its_owner() {
+    let mark = format!("1003.{}", std::process::id());
+    let command = json!({"command": format!("sleep {mark}"), "background": true});
+    let words = ["It runs.", "It still does.", "As I said.", "It does."].map(says);
+    let model = Model::new([calls("bash", command)].into_iter().chain(words));
+    let product = product(&model);
+    let mut owner = Client::start(&product, &["--allow", "bash"], plain());
+    let session = owner.session(&product.work);
+    let goes_on = |owner: &mut Client| {
+        let stop = owner.prompt(&session, "and?", |_, request| panic!("{request}"));
+        assert_eq!(stop, "end_turn");
+    };
+    owner.prompt(&session, "go", |_, request| panic!("{request}"));
+    let preview = ["run", "--resume", &session, "--show-prompt", "what now?"];
+    let shown = product.run(&preview);
+    assert_eq!(shown.code, Some(0), "{}", shown.stderr);
+    assert!(shown.stdout.contains("what now?"), "{}", shown.stdout);
+    goes_on(&mut owner);
+
+    let place = json!({"sessionId": session, "cwd": product.work, "mcpServers": []});
+    let mut other = Client::start(&product, &[], plain());
+    other.ask("session/load", place.clone()).unwrap();
+    assert_eq!(other.leave(), Some(0));
+    goes_on(&mut owner);
+    assert!(runs(&mark));
+    let told = model.requests().pop().unwrap()["messages"].to_string();
+    assert!(!told.contains("background lost"), "{told}");
+
+    // A load that a prompt overtakes is refused, and the prompt is not harmed.
+    let load = owner.request("session/load", &place);
+    let turn = owner.send_prompt(&session, "and?");
+    let is_answer = |message: &Value| message.get("method").is_none();
+    let answers = [owner.until(is_answer), owner.until(is_answer)];
+    let of = |id: i64| answers.iter().find(|answer| answer["id"] == json!(id));
+    assert!(of(load).is_some());
+    let ended = of(turn).unwrap();
+    assert_eq!(ended["result"]["stopReason"], "end_turn", "{ended}");
+    goes_on(&mut owner);
+}
+
+#[test]
 fn a_client_that_dies_leaves_nothing_running() {
     let mark = format!("1000.{}", std::process::id());
     let command = format!("sleep {mark}");

@@ -183,6 +183,7 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
             None => None,
         };
         let mut entries = self.transcript.entries().to_vec();
+        entries.extend(self.lost_tasks());
         entries.extend(user.map(|user| TranscriptEntry::User(Box::new(user))));
         let mut turns = derive(&entries);
         if !matches!(turns.last(), Some(message::Turn::User(_))) {

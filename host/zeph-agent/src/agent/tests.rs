@@ -244,11 +244,23 @@ async fn tasks_of_an_earlier_process_are_told_as_lost() {
     let mut lab = lab(Model::new([calls(&["edit"]), says("it runs")]), host);
     lab.turn("serve it").await;
     let stored = Transcript::load(lab.agent.journal().entries());
-    let mut resumed = fake::resumed(Model::new([says("lost, then")]), stored);
-    resumed.agent.mend().await.unwrap();
-    resumed.agent.mend().await.unwrap();
-    let entries = resumed.agent.transcript().entries();
-    let is_lost = |entry: &&TranscriptEntry| matches!(entry, TranscriptEntry::Note(note) if note.text.contains("run_id=one"));
-    assert_eq!(entries.iter().filter(is_lost).count(), 1);
-    drop(user_entry("unused"));
+    let mut resumed = fake::resumed(Model::new([says("lost, then"), says("yes")]), stored);
+    // Who only looks stores nothing: another process may go on with the conversation.
+    let preview = resumed.agent.preview(Some(user_entry("and?"))).await;
+    assert!(preview.body.contains("run_id=one"), "{}", preview.body);
+    assert!(resumed.agent.journal().entries().is_empty());
+    let is_lost = |entry: &TranscriptEntry| matches!(entry, TranscriptEntry::Note(note) if note.text.contains("run_id=one"));
+    for text in ["and?", "really?"] {
+        resumed.turn(text).await;
+        let entries = resumed.agent.journal().entries();
+        assert_eq!(entries.iter().filter(|entry| is_lost(entry)).count(), 1);
+        // Together with what the user said, so that nothing is told in a conversation that somebody else has.
+        let of_lost = entries.iter().position(is_lost).unwrap();
+        assert!(
+            matches!(&entries[of_lost + 1], TranscriptEntry::User(user) if user.text == "and?")
+        );
+    }
+    let transcript = resumed.agent.transcript();
+    assert!(transcript.open_tasks().is_empty());
+    assert_valid(&transcript.turns());
 }

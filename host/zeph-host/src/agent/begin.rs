@@ -55,7 +55,7 @@ pub(crate) struct AgentRun {
     pub(crate) hold: WorkHold,
 }
 
-/// Begins a conversation, or goes on with a stored one.
+/// Begins a conversation, or goes on with a stored one. Its entries are only read: the first turn stores some.
 ///
 /// Errors: in words.
 pub(crate) async fn begin(host: &Host, start: AgentStart) -> Result<HostAgent, String> {
@@ -95,9 +95,6 @@ pub(crate) async fn begin(host: &Host, start: AgentStart) -> Result<HostAgent, S
     let limits = limits(config);
     let mut agent = Agent::new(start.provider, (tools, journal), limits, system, transcript);
     agent.summarizes_results(config.agent.summarizes_output);
-    if start.resume.is_some() {
-        agent.mend().await?;
-    }
     Ok(agent)
 }
 
