@@ -205,6 +205,60 @@ fn a_session_that_is_deleted_while_it_works_stays_deleted() {
     assert_eq!(listed["sessions"], json!([]));
 }
 
+/// A command that takes a moment to end keeps its turn. Meanwhile the session is neither deleted nor loaded, in whichever way it is asked.
+#[test]
+fn a_session_that_closes_is_loaded_and_deleted_when_it_is_closed() {
+    let mark = format!("1002.{}", std::process::id());
+    let command = format!("trap 'sleep 0.5; exit' TERM; sleep {mark}");
+    let slow = || calls("bash", json!({ "command": command }));
+    let model = Model::new([slow(), says("I remember."), slow()]);
+    let product = product(&model);
+    let mut client = Client::start(&product, &["--allow", "bash"], plain());
+    let session = client.session(&product.work);
+    let of = json!({"sessionId": session});
+    let closed_while_it_works = |client: &mut Client| {
+        client.send_prompt(&session, "go");
+        while !runs(&mark) {
+            std::thread::yield_now();
+        }
+        client.request("session/close", &of)
+    };
+    let close = closed_while_it_works(&mut client);
+    let place = json!({"sessionId": session, "cwd": product.work, "mcpServers": []});
+    let load = client.request("session/load", &place);
+    for id in [close, load] {
+        client.wait(id, |_, request| panic!("{request}")).unwrap();
+    }
+    let stop = client.prompt(&session, "and?", |_, request| panic!("{request}"));
+    assert_eq!(stop, "end_turn");
+    assert!(client.text().ends_with("I remember."), "{}", client.text());
+    // The end of the turn was stored before it was loaded.
+    let told = model.requests()[1]["messages"].to_string();
+    assert!(told.contains("the user interrupted the turn"), "{told}");
+
+    let close = closed_while_it_works(&mut client);
+    let delete = client.request("session/delete", &of);
+    for id in [close, delete] {
+        client.wait(id, |_, request| panic!("{request}")).unwrap();
+    }
+    let listed = client.ask("session/list", json!({})).unwrap();
+    assert_eq!(listed["sessions"], json!([]));
+
+    // A load that came first is over before its session is deleted.
+    let other = client.session(&product.work);
+    model.add(says("Here."));
+    client.prompt(&other, "hello", |_, request| panic!("{request}"));
+    let place = json!({"sessionId": other, "cwd": product.work, "mcpServers": []});
+    let load = client.request("session/load", &place);
+    let delete = client.request("session/delete", &json!({"sessionId": other}));
+    for id in [load, delete] {
+        client.wait(id, |_, request| panic!("{request}")).unwrap();
+    }
+    let refused = client.send_prompt(&other, "and?");
+    let refused = client.wait(refused, |_, request| panic!("{request}"));
+    assert_eq!(refused.unwrap_err()["code"], -32602);
+}
+
 #[test]
 fn who_only_looks_at_a_session_leaves_it_to_its_owner() {
     let mark = format!("1003.{}", std::process::id());

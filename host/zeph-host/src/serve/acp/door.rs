@@ -1,5 +1,6 @@
 //! The methods of the agent.
 
+mod order;
 mod sessions;
 
 use std::collections::HashMap;
@@ -22,6 +23,7 @@ use zeph_acp::rpc::{Notification, Request, RequestId, RpcError};
 use zeph_acp::update::SessionUpdate;
 use zeph_core::failure::one_line;
 
+use self::order::SessionOrder;
 use self::sessions::GoesOn;
 use super::option::{self, Changed};
 use super::place::{HostSource, Hosts};
@@ -51,6 +53,8 @@ struct DoorState {
     /// None before `initialize`.
     client: Option<Client>,
     sessions: HashMap<String, Arc<AcpSession>>,
+    /// Of the requests that begin and end them.
+    order: SessionOrder,
 }
 
 /// An answer, and the session that is to tell what can be done with it.
@@ -118,9 +122,16 @@ impl Door {
             "session/new" | "session/load" | "session/resume" | "session/list"
             | "session/close" | "session/delete" => {
                 let door = Arc::clone(self);
+                let place = self.state().order.enter(&params);
                 tasks.spawn(async move {
+                    let answered = async {
+                        if let Some(place) = &place {
+                            place.come().await;
+                        }
+                        door.answer_later(&id, &method, params).await;
+                    };
                     tokio::select! {
-                        () = door.answer_later(&id, &method, params) => {}
+                        () = answered => {}
                         () = door.closing.cancelled() => {}
                     }
                 });

@@ -145,7 +145,7 @@ impl Door {
         let OfSession { session_id } = read(params)?;
         let id = session_id.parse::<ConversationId>();
         let id = id.map_err(|_| unknown_session(&session_id))?;
-        let open = self.state().sessions.remove(&session_id);
+        let open = self.state().sessions.remove(&id.to_string());
         if let Some(session) = open {
             session.close().await;
         }
