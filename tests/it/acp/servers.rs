@@ -76,6 +76,45 @@ fn a_server_of_the_operator_is_not_replaced_by_one_of_the_client() {
     assert!(ended["content"].to_string().contains("operator"), "{ended}");
 }
 
+/// Names in letters of other scripts come to the same one.
+#[test]
+fn servers_of_the_client_with_names_that_are_alike_are_both_there() {
+    let who = |tool: &str| calls(tool, json!({"text": "WHO"}));
+    let tools = [
+        "mcp_server_variable",
+        "mcp_server-2_variable",
+        "mcp_My-Notes_variable",
+        "mcp_My-Notes-2_variable",
+    ];
+    let model = Model::new(tools.map(who).into_iter().chain([says("done")]));
+    let product = with_config(&model, "");
+    product.file("server.py", SERVER);
+    let args = ["--set", "agent.max_tool_iterations=9"];
+    let mut client = Client::start(&product, &args, plain());
+    let names = ["数据库", "文件服", "My Notes", "My-Notes"];
+    let servers = names.iter().enumerate().map(|(idx, name)| {
+        json!({
+            "name": name, "command": "python3", "args": [product.work.join("server.py")],
+            "env": [{"name": "WHO", "value": format!("number {idx} it is")}],
+        })
+    });
+    let servers: Vec<_> = servers.collect();
+    let new = json!({"cwd": product.work, "mcpServers": servers});
+    let session = client.ask("session/new", new).unwrap()["sessionId"].clone();
+    client.prompt(session.as_str().unwrap(), "go", |client, request| {
+        assert_eq!(request["method"], "session/request_permission");
+        let outcome = json!({"outcome": {"outcome": "selected", "optionId": "allow_once"}});
+        client.answer(request, &outcome);
+    });
+    let told = model.requests().pop().unwrap()["messages"].to_string();
+    for idx in 0..names.len() {
+        assert!(
+            told.contains(&format!("number {idx} it is")),
+            "{idx}: {told}"
+        );
+    }
+}
+
 #[test]
 fn a_server_that_cannot_be_is_refused_in_words() {
     let model = Model::new([]);

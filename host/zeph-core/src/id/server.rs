@@ -53,6 +53,15 @@ impl ServerName {
         Self::new(cut.trim_end_matches(['-', '_'])).unwrap_or_else(|_bad| Self("server".to_owned()))
     }
 
+    /// This name with `-NUMBER` behind it, its end cut off where it would be too long.
+    pub fn numbered(&self, number: u32) -> Self {
+        let number = format!("-{number}");
+        let n_chars = SERVER_NAME_CHARS_MAX.saturating_sub(number.len());
+        let mut name: String = self.0.chars().take(n_chars).collect();
+        name.push_str(&number);
+        Self(name)
+    }
+
     /// The name as text.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -132,5 +141,19 @@ mod tests {
             assert_eq!(ServerName::near(text).as_str(), name, "{text}");
         }
         assert_eq!(ServerName::near(&"x".repeat(99)).as_str().len(), 32);
+    }
+
+    #[test]
+    fn a_name_with_a_number_is_a_name() {
+        let long = "x".repeat(32);
+        for (name, number, numbered) in [
+            ("server", 2, "server-2".to_owned()),
+            (&long, 10, format!("{}-10", &long[..29])),
+            (&long, u32::MAX, format!("{}-{}", &long[..21], u32::MAX)),
+        ] {
+            let found = ServerName::new(name).unwrap().numbered(number);
+            assert_eq!(found.as_str(), numbered);
+            assert_eq!(ServerName::new(numbered), Ok(found));
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! `zeph-host acp`: an agent for editors over the Agent Client Protocol. Makes the hosts of its sessions, and converts the end to an exit
 //! code.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -73,8 +73,9 @@ impl HostSource for Workshop {
 impl Workshop {
     async fn host(&self, place: &Place) -> Result<Host, PlaceError> {
         let (context, mut config) = self.at(place)?;
+        let of_operator: BTreeSet<ServerName> = config.mcp_servers.keys().cloned().collect();
         for server in &place.servers {
-            self.add(&context, &mut config, server)?;
+            self.add(&context, (&mut config, &of_operator), server)?;
         }
         let failed = |error: CliError| PlaceError::Failed(error.problems.join("; "));
         let allow = context
@@ -135,23 +136,30 @@ impl Workshop {
         }
     }
 
-    /// Adds a server of the client, checked like one of the configuration. One of the operator's that has its name stays.
+    /// Adds a server of the client, checked like one of the configuration. One of the operator's that has its name stays; where another one
+    /// of the client has it, this one gets a number.
     fn add(
         &self,
         context: &Context,
-        config: &mut Config,
+        (config, of_operator): (&mut Config, &BTreeSet<ServerName>),
         server: &McpServer,
     ) -> Result<(), PlaceError> {
         let (shown, given) = match server {
             McpServer::Stdio { name, env, .. } => (name, env),
             McpServer::Remote { name, headers, .. } => (name, headers),
         };
-        let name = ServerName::near(shown);
-        if config.mcp_servers.contains_key(&name) {
+        let near = ServerName::near(shown);
+        if of_operator.contains(&near) {
             self.remark(&format!(
-                "the editor's MCP server `{name}` is not used: [mcp.servers.{name}] of the configuration is"
+                "the editor's MCP server `{near}` is not used: [mcp.servers.{near}] of the configuration is"
             ));
             return Ok(());
+        }
+        let name = free_name(&near, &config.mcp_servers);
+        if name != near {
+            self.remark(&format!(
+                "the editor's MCP server {shown:?} is `{name}` here: another one of the editor is `{near}`"
+            ));
         }
         let mut flags = context.flags.clone();
         flags
@@ -231,6 +239,17 @@ fn load(context: &Context) -> Result<Config, PlaceError> {
     loaded
         .map(|loaded| loaded.config)
         .map_err(|error| PlaceError::Refused(error.to_string()))
+}
+
+/// The name, with the first number from 2 on that makes it one no other server has. Names in letters of other scripts are alike.
+fn free_name(near: &ServerName, taken: &BTreeMap<ServerName, ServerConfig>) -> ServerName {
+    let mut number = 1;
+    let mut name = near.clone();
+    while taken.contains_key(&name) {
+        number += 1;
+        name = near.numbered(number);
+    }
+    name
 }
 
 /// A server as a table of TOML on one line. Values of variables and headers are not among it: they may be secrets, and errors quote it.
