@@ -3,6 +3,10 @@
 //! Two signs count. Three rounds in a row whose outputs are the same, whatever was called. And a call that is made a third time with the
 //! same arguments and the same output while nothing new was changed in between, however many other calls stand between them: who edits
 //! a file and runs the same failing test again is not in a loop, who reads the same two files in turn is.
+//!
+//! An output without a word is the same only where the call is: what succeeds and has nothing to say, such as `touch`, `mkdir` and
+//! `git add`, prints that whatever it did. Here the product differs from its specification, which compares outputs alone. What fails says
+//! something.
 
 use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
@@ -30,7 +34,7 @@ pub(crate) struct SeenCall<'a> {
 /// What was called and answered since the turn began.
 #[derive(Debug, Default)]
 pub(crate) struct Repetition {
-    /// The outputs of the last round, and how many rounds in a row had them.
+    /// What the last round came to, and how many rounds in a row came to that.
     last_round: Option<(u64, u32)>,
     /// How often a call had the same output since something new was changed.
     calls: HashMap<u64, u32>,
@@ -44,6 +48,9 @@ impl Repetition {
         for call in round {
             n_calls += 1;
             call.output.hash(&mut outputs);
+            if call.output.trim().is_empty() {
+                (call.tool, call.arguments).hash(&mut outputs);
+            }
             repeats = repeats.max(self.count(call));
         }
         if n_calls == 0 {
@@ -135,6 +142,18 @@ mod tests {
         let rounds: [&[SeenCall<'_>]; 7] =
             [&test, &edits[0], &test, &edits[1], &test, &edits[2], &test];
         assert_eq!(seen_in(&rounds), None);
+    }
+
+    #[test]
+    fn calls_without_output_are_a_loop_only_when_they_are_the_same() {
+        for blank in ["", " \n"] {
+            let made = |arguments| [call("bash", arguments, blank)];
+            let (a, b, c) = (made("touch a"), made("touch b"), made("touch c"));
+            assert_eq!(seen_in(&[&a, &b, &c]), None);
+            assert_eq!(seen_in(&[&a, &a, &a]), Some(3));
+            let both = [a[0], b[0]];
+            assert_eq!(seen_in(&[&both, &both, &both]), Some(3));
+        }
     }
 
     #[test]
