@@ -28,6 +28,8 @@ pub struct ApprovalQuestion {
     pub rules: Vec<String>,
     /// The checks that were made, in order, one line each.
     pub trace: Vec<String>,
+    /// Whether an approval is for this call alone, whatever is answered: nothing is kept of it.
+    pub is_once: bool,
 }
 
 /// The user at the terminal of this process.

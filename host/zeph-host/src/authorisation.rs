@@ -420,6 +420,7 @@ fn question(
         reason: refusal.reason.clone(),
         rules: offered.unwrap_or(&refusal.allow).clone(),
         trace: refusal.trace.iter().map(line).collect(),
+        is_once: false,
     }
 }
 

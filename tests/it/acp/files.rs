@@ -100,6 +100,38 @@ fn an_editor_gives_what_is_not_saved_and_is_told_what_is_written() {
     );
 }
 
+/// The disk has three lines. What the editor has behind them is read as it says how; beyond that there is nothing, here or there.
+#[test]
+fn lines_that_are_not_saved_are_read_page_by_page() {
+    let read = |offset: u64| {
+        calls(
+            "read",
+            json!({"path": "a.txt", "offset": offset, "limit": 4}),
+        )
+    };
+    let model = Model::new([read(0), read(4), read(5), says("done")]);
+    let product = product(&model);
+    product.file("a.txt", "1\n2\n3\n");
+    let typed = ["one", "two", "three", "four", "five", ""].join("\n");
+    let mut buffers = Buffers::default();
+    let file = product.work.join("a.txt");
+    buffers.open.insert(text(&file), typed);
+    let mut client = Client::start(&product, &[], with_files());
+    let session = client.session(&product.work);
+    client.prompt(&session, "go", |client, request| {
+        buffers.serve(client, request);
+    });
+    let told = model.requests().pop().unwrap()["messages"].clone();
+    let results = told.as_array().unwrap().iter();
+    let results = results.filter(|message| message["role"] == "tool");
+    let results: Vec<String> = results
+        .map(|message| message["content"].to_string())
+        .collect();
+    assert!(results[0].contains("continue with offset=4"), "{results:?}");
+    assert!(results[1].contains("five"), "{results:?}");
+    assert!(results[2].contains("beyond the end"), "{results:?}");
+}
+
 #[test]
 fn an_editor_is_not_asked_for_what_the_tool_may_not_reach() {
     let model = Model::new([

@@ -176,14 +176,19 @@ fn without_our_program_the_call_asks_and_says_that_the_jail_is_missing() {
         only: Some("sh"),
         ..Terminals::default()
     };
-    let mut asked = String::new();
+    let mut asked = json!(null);
     client.prompt(&session, "run", |client, request| {
         if request["method"] == "session/request_permission" {
-            asked = request["params"]["toolCall"].to_string();
+            asked = request["params"].clone();
         }
         terminals.serve(client, request);
     });
-    assert!(asked.contains("the jail is missing"), "{asked}");
+    let shown = asked["toolCall"].to_string();
+    assert!(shown.contains("the jail is missing"), "{shown}");
+    // Nothing is kept of this answer, so nothing else is offered.
+    let offered = asked["options"].as_array().unwrap().iter();
+    let offered: Vec<_> = offered.map(|option| option["kind"].clone()).collect();
+    assert_eq!(offered, ["allow_once", "reject_once", "reject_always"]);
     assert_eq!(terminals.started[1], ["sh", "-c", "echo bare"]);
     let (_, ended) = client.ended_call();
     assert_eq!(ended["status"], "completed");

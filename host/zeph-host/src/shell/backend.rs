@@ -136,6 +136,7 @@ fn shown(
             reason: String::new(),
             rules: Vec::new(),
             trace: Vec::new(),
+            is_once: false,
         },
     })
 }

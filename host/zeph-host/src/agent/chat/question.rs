@@ -161,6 +161,7 @@ mod tests {
             reason: "`bash` changes something".to_owned(),
             rules: rules.iter().map(|rule| (*rule).to_owned()).collect(),
             trace: Vec::new(),
+            is_once: false,
         };
         let text = anstream::adapter::strip_str(&shown(&question, Some(80))).to_string();
         let lines: Vec<&str> = text.lines().map(str::trim_end).collect();

@@ -189,6 +189,7 @@ async fn approve(session: &Arc<AcpSession>, which: &str, cancel: &CancellationTo
         reason: request.reason.clone(),
         rules: request.rules.clone(),
         trace: Vec::new(),
+        is_once: false,
     };
     let tool = request.call.tool.as_str();
     let described = ToolCallUpdate {

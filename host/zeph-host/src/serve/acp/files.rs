@@ -18,8 +18,9 @@ use zeph_acp::client::{
     WriteTextFileRequest,
 };
 use zeph_acp::connection::RequestError;
+use zeph_core::category::ErrorCategory;
 use zeph_core::execution::Execution;
-use zeph_core::output::Content;
+use zeph_core::output::{Content, RawOutput};
 use zeph_core::tool::{Backend, Tool};
 use zeph_engine::Cancel;
 
@@ -140,7 +141,8 @@ impl EditorFiles {
         mut execution: Execution,
         cancel: &Cancel,
     ) -> Execution {
-        if execution.result.is_err() {
+        let is_reached = execution.result.is_ok() || is_beyond_the_disk(call, &execution);
+        if !is_reached {
             return execution;
         }
         let capabilities = self.0.files();
@@ -174,14 +176,19 @@ impl EditorFiles {
         let Some((typed, saved)) = self.read(call, cancel).await? else {
             return Ok(());
         };
-        let Ok(raw) = &mut execution.result else {
-            return Ok(());
-        };
         if is_same(&typed, &saved) {
             return Ok(());
         }
-        raw.content = vec![Content::Text(page(call, &typed))];
-        raw.structured = None;
+        match &mut execution.result {
+            Ok(raw) => {
+                raw.content = vec![Content::Text(page(call, &typed))];
+                raw.structured = None;
+            }
+            Err(_) if typed.lines().nth(call.offset).is_some() => {
+                execution.result = Ok(RawOutput::text(page(call, &typed)));
+            }
+            Err(_) => {}
+        }
         Ok(())
     }
 
@@ -371,6 +378,19 @@ async fn content(file: &FoundFile) -> Option<String> {
         String::from_utf8(bytes).ok().filter(|_| is_short)
     });
     read.await.ok().flatten()
+}
+
+/// Whether a read reached its file and found it too short on the disk: the editor may have more lines. No other failure says this, in
+/// whatever words its path is.
+fn is_beyond_the_disk(call: &FileCall, execution: &Execution) -> bool {
+    let Err(failure) = &execution.result else {
+        return false;
+    };
+    let offset = failure.message.strip_prefix("`offset` ");
+    let rest = offset.map(|text| text.trim_start_matches(|c: char| c.is_ascii_digit() || c == ','));
+    call.tool == FileTool::Read
+        && failure.category == ErrorCategory::InvalidParameters
+        && rest.is_some_and(|rest| rest.starts_with(" is beyond the end: `"))
 }
 
 /// Editors may hand lines out with other ends than the file has.

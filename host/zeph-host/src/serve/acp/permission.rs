@@ -76,23 +76,32 @@ pub(super) async fn ask(
     if !question.call.is_whole() {
         return None;
     }
+    let offered = options(question);
     let request = PermissionRequest {
         session_id: session.id().to_owned(),
         tool_call: ToolCallUpdate {
             content: Some(vec![ToolCallContent::text(text(question))]),
             ..described
         },
-        options: OPTIONS.to_vec(),
+        options: offered.clone(),
     };
     let asked = session.connection();
     let asked = asked.request::<PermissionResponse>(REQUEST_PERMISSION, &request);
-    match answer(asked.await)? {
+    match answer(asked.await, &offered)? {
         Answer::Once(answer) => Some(answer),
         Answer::NeverAgain => {
             session.reject(rejected);
             Some(ApprovalAnswer::Denied)
         }
     }
+}
+
+/// What is offered: to allow a call always only where that is kept.
+fn options(question: &ApprovalQuestion) -> Vec<PermissionOption> {
+    let is_always = |option: &PermissionOption| option.kind == PermissionKind::AllowAlways;
+    let all = OPTIONS.into_iter();
+    all.filter(|option| !(question.is_once && is_always(option)))
+        .collect()
 }
 
 /// What was answered.
@@ -103,7 +112,10 @@ enum Answer {
 }
 
 /// What an answer means. One that is no answer is none: the call waits.
-fn answer(asked: Result<PermissionResponse, RequestError>) -> Option<Answer> {
+fn answer(
+    asked: Result<PermissionResponse, RequestError>,
+    offered: &[PermissionOption],
+) -> Option<Answer> {
     let chosen = match asked {
         Ok(PermissionResponse {
             outcome: PermissionOutcome::Selected { option_id },
@@ -114,7 +126,7 @@ fn answer(asked: Result<PermissionResponse, RequestError>) -> Option<Answer> {
             return None;
         }
     };
-    let option = OPTIONS.iter().find(|option| option.option_id == chosen);
+    let option = offered.iter().find(|option| option.option_id == chosen);
     let approved = |lifetime| Answer::Once(ApprovalAnswer::Approved(lifetime));
     Some(match option.map(|option| option.kind) {
         Some(PermissionKind::AllowOnce) => approved(Lifetime::Once),
@@ -139,16 +151,15 @@ mod tests {
     use zeph_acp::connection::RequestError;
     use zeph_core::lifetime::Lifetime;
 
-    use super::{Answer, answer};
+    use super::{Answer, OPTIONS, answer};
     use crate::approval::ApprovalAnswer;
 
     #[test]
     fn only_what_was_offered_allows_anything() {
         let chosen = |id: &str| {
             let option_id = id.to_owned();
-            answer(Ok(PermissionResponse {
-                outcome: PermissionOutcome::Selected { option_id },
-            }))
+            let outcome = PermissionOutcome::Selected { option_id };
+            answer(Ok(PermissionResponse { outcome }), &OPTIONS)
         };
         let approved = |lifetime| Some(Answer::Once(ApprovalAnswer::Approved(lifetime)));
         assert_eq!(chosen("allow_once"), approved(Lifetime::Once));
@@ -162,7 +173,7 @@ mod tests {
             );
         }
         let outcome = PermissionOutcome::Cancelled;
-        assert_eq!(answer(Ok(PermissionResponse { outcome })), None);
-        assert_eq!(answer(Err(RequestError::Gone)), None);
+        assert_eq!(answer(Ok(PermissionResponse { outcome }), &OPTIONS), None);
+        assert_eq!(answer(Err(RequestError::Gone), &OPTIONS), None);
     }
 }

@@ -22,6 +22,7 @@ fn question(arguments: &Value) -> ApprovalQuestion {
         reason: "no rule allows `rm`".to_owned(),
         rules: vec!["bash:rm *".to_owned()],
         trace: Vec::new(),
+        is_once: false,
     }
 }
 

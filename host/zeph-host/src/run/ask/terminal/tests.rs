@@ -69,6 +69,7 @@ fn question(command: &str) -> ApprovalQuestion {
         reason: "no rule allows it".to_owned(),
         rules: Vec::new(),
         trace: vec!["permissions: nothing matches".to_owned()],
+        is_once: false,
     }
 }
 

@@ -37,6 +37,7 @@ impl EditorTerminal {
         );
         let question = ApprovalQuestion {
             reason: reason.clone(),
+            is_once: true,
             ..command.question.clone()
         };
         let answer = match ask {
