@@ -33,7 +33,7 @@ pub(crate) enum RunEvent {
         call_id: String,
         /// The tool.
         tool: String,
-        /// The arguments as the model wrote them.
+        /// The arguments as the model wrote them: an object; a string where they are no JSON object, of 4 KiB at most.
         arguments: Value,
     },
     /// A call has ended.
@@ -44,7 +44,8 @@ pub(crate) enum RunEvent {
         tool: String,
         /// How it ended.
         status: CallStatus,
-        /// What the model is shown.
+        /// What came of it. The model is shown this text; where the call was wrong, with advice to correct it, and where `tools.summarize_output`
+        /// applies, a summary.
         text: String,
         /// How long it took, in milliseconds.
         duration_ms: u64,

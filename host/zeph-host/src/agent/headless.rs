@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use zeph_agent::event::{AgentEvent, Observer, TurnEnd, TurnStatus};
-use zeph_agent::message::ToolCall;
+use zeph_agent::message::{Arguments, ToolCall};
 use zeph_agent::tool_host::{CallEnd, CallEndKind};
 use zeph_agent::{ProviderErrorKind, Usage};
 
@@ -319,7 +319,10 @@ fn run_event(event: &AgentEvent<'_>) -> Option<RunEvent> {
         AgentEvent::CallStarted(call) => RunEvent::ToolCall {
             call_id: call.id.clone(),
             tool: call.name.clone(),
-            arguments: serde_json::from_str(&call.arguments.to_json()).unwrap_or_default(),
+            arguments: match &call.arguments {
+                Arguments::Object(object) => object.clone().into(),
+                Arguments::Malformed { text, .. } => text.clone().into(),
+            },
         },
         AgentEvent::CallEnded {
             call,
@@ -398,5 +401,42 @@ fn status(end: &TurnEnd) -> RunStatus {
         }
         TurnStatus::ProviderFailed(_) => RunStatus::ProviderFailed,
         TurnStatus::JournalFailed(_) => RunStatus::Error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use zeph_agent::event::AgentEvent;
+    use zeph_agent::message::{Arguments, ToolCall};
+
+    use super::run_event;
+    use crate::agent::events::RunEvent;
+
+    #[test]
+    fn arguments_are_shown_as_the_model_wrote_them() {
+        let text = "{\"path\": ".to_owned();
+        let cases = [
+            (Arguments::Object(serde_json::Map::new()), json!({})),
+            (
+                Arguments::Malformed {
+                    text: text.clone(),
+                    why: "it ends too soon".to_owned(),
+                },
+                json!(text),
+            ),
+        ];
+        for (arguments, expected) in cases {
+            let call = ToolCall {
+                id: "1".to_owned(),
+                name: "read".to_owned(),
+                arguments,
+            };
+            let shown = run_event(&AgentEvent::CallStarted(&call));
+            let Some(RunEvent::ToolCall { arguments, .. }) = shown else {
+                panic!("{shown:?}");
+            };
+            assert_eq!(arguments, expected);
+        }
     }
 }
