@@ -12,7 +12,7 @@ mod request;
 mod round;
 mod summary;
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -67,8 +67,8 @@ struct Turn<'a> {
     cancel: &'a CancellationToken,
     started: Instant,
     repetition: Repetition,
-    /// Tools whose one attempt to correct a call is used up.
-    corrected: HashSet<String>,
+    /// Tools whose last call was wrong, with the round of the first such call: a later round is the attempt to correct it.
+    wrong: HashMap<String, u32>,
     rounds: u32,
     compactions: u32,
     needs_approval: bool,
@@ -82,7 +82,7 @@ impl<'a> Turn<'a> {
             cancel,
             started: Instant::now(),
             repetition: Repetition::default(),
-            corrected: HashSet::new(),
+            wrong: HashMap::new(),
             rounds: 0,
             compactions: 0,
             needs_approval: false,

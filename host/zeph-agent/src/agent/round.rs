@@ -163,13 +163,15 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
     }
 }
 
-/// What the model is shown of an end: a call that was wrong may be corrected once.
+/// What the model is shown of an end: a call that was wrong may be corrected once. Calls of one round are written together, so that none of
+/// them corrects another.
 fn correctable(call: &ToolCall, end: &CallEnd, turn: &mut Turn<'_>) -> String {
     if end.kind != CallEndKind::Malformed {
-        turn.corrected.remove(&call.name);
+        turn.wrong.remove(&call.name);
         return end.text.clone();
     }
-    let advice = match turn.corrected.insert(call.name.clone()) {
+    let first = *turn.wrong.entry(call.name.clone()).or_insert(turn.rounds);
+    let advice = match first == turn.rounds {
         true => "Correct the call so that it fits the tool's schema, and make it once more.",
         false => {
             "This was the second call of this tool that does not fit its schema: the failure is final. Go on without it, or tell the user."

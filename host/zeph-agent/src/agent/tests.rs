@@ -92,6 +92,22 @@ async fn a_call_that_is_wrong_may_be_corrected_once() {
 }
 
 #[tokio::test]
+async fn wrong_calls_of_one_answer_may_each_be_corrected() {
+    let host = FakeHost::default();
+    host.end_with(CallEnd::of(CallEndKind::Malformed, "[error] no path"));
+    let answers = [calls(&["read", "read", "read"]), calls(&["read", "read"])];
+    let model = Model::new(answers);
+    let mut lab = lab(model, host);
+    assert_eq!(lab.turn("read them").await.status, TurnStatus::Done);
+    let is_final: Vec<bool> = lab
+        .results()
+        .iter()
+        .map(|text| text.contains("final"))
+        .collect();
+    assert_eq!(is_final, [false, false, false, true, true]);
+}
+
+#[tokio::test]
 async fn arguments_that_do_not_parse_are_not_run_and_not_repaired() {
     let model = Model::new([fake::malformed_call("edit"), says("sorry")]);
     let mut lab = lab(model, FakeHost::default());
