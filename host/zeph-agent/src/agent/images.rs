@@ -1,6 +1,7 @@
-//! Pictures that a provider refuses: the conversation goes on without them. They would be sent, and refused, with every later request.
+//! Pictures that a provider refuses: the conversation goes on without them, once the model has answered to what is left. They would be sent,
+//! and refused, with every later request; but most refusals are not about pictures, and then they stay.
 
-use super::{Agent, Stopped, Turn};
+use super::{Agent, Turn};
 use crate::event::{AgentEvent, Journal};
 use crate::tool_host::ToolHost;
 use crate::transcript::TranscriptEntry;
@@ -9,22 +10,22 @@ use crate::transcript::TranscriptEntry;
 const REMOVED: &str = "[image removed: the provider refused it]";
 
 impl<H: ToolHost, J: Journal> Agent<H, J> {
-    /// Removes the pictures that the model in use has never answered to; says whether there were some.
-    pub(super) async fn drop_images(&mut self, turn: &Turn<'_>) -> Result<bool, Stopped> {
+    /// The conversation without the pictures that the model in use has never answered to; none when there are none.
+    pub(super) fn without_images(&self, turn: &Turn<'_>) -> Option<Vec<TranscriptEntry>> {
         let mut entries = self.transcript.entries().to_vec();
         let origin = self.provider.origin();
         let is_answer = |entry: &TranscriptEntry| matches!(entry, TranscriptEntry::Assistant(answer) if answer.turn.origin == *origin);
         let since = entries.iter().rposition(is_answer).unwrap_or_default();
         let n_images: usize = entries[since..].iter_mut().map(remove).sum();
         if n_images == 0 {
-            return Ok(false);
+            return None;
         }
         let end = if n_images == 1 { "" } else { "s" };
         let notice = format!(
             "the provider refuses the request; it is sent again without {n_images} image{end}"
         );
         turn.observer.on(AgentEvent::Notice(&notice));
-        self.go_on_from(entries, turn).await.map(|()| true)
+        Some(entries)
     }
 }
 

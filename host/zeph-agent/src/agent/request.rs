@@ -22,29 +22,44 @@ pub(super) struct FailedRequest {
 }
 
 impl<H: ToolHost, J: Journal> Agent<H, J> {
-    /// The model's answer to the conversation.
+    /// The model's answer to the conversation, which is compacted where the provider refuses it as too long.
     pub(super) async fn ask(&mut self, turn: &mut Turn<'_>) -> Result<AssistantEntry, Stopped> {
-        let asked = self.try_ask(turn).await;
+        let asked = self.ask_as_it_is(turn).await;
         let Err(TurnStatus::ProviderFailed(error)) = &asked else {
             return asked;
         };
-        let is_mended = match error.kind {
-            ProviderErrorKind::ContextLength if self.limits.compaction => {
-                self.compact(turn).await?
-            }
-            ProviderErrorKind::Request => self.drop_images(turn).await?,
-            _ => false,
-        };
-        match is_mended {
-            true => self.try_ask(turn).await,
+        let is_too_long = error.kind == ProviderErrorKind::ContextLength;
+        match is_too_long && self.limits.compaction && self.compact(turn).await? {
+            true => self.ask_as_it_is(turn).await,
             false => asked,
         }
     }
 
-    async fn try_ask(&mut self, turn: &Turn<'_>) -> Result<AssistantEntry, Stopped> {
+    /// The model's answer; where the provider refuses the request, the one without pictures that it may have refused.
+    async fn ask_as_it_is(&mut self, turn: &Turn<'_>) -> Result<AssistantEntry, Stopped> {
+        let asked = self.try_ask(None, turn).await;
+        let Err(TurnStatus::ProviderFailed(error)) = &asked else {
+            return asked;
+        };
+        // Pictures are most of a request that has too many bytes (413).
+        if error.kind != ProviderErrorKind::Request && error.status != Some(413) {
+            return asked;
+        }
+        match self.without_images(turn) {
+            Some(entries) => self.try_ask(Some(entries), turn).await,
+            None => asked,
+        }
+    }
+
+    /// Sends the conversation, or what it shall go on from `instead`, once the model has answered to that.
+    async fn try_ask(
+        &mut self,
+        instead: Option<Vec<TranscriptEntry>>,
+        turn: &Turn<'_>,
+    ) -> Result<AssistantEntry, Stopped> {
         self.check_budget(turn)?;
         turn.observer.on(AgentEvent::Waiting);
-        let turns = self.transcript.turns();
+        let turns = derive(instead.as_deref().unwrap_or(self.transcript.entries()));
         let request = ModelRequest {
             system: &self.system,
             tools: &self.tools,
@@ -57,6 +72,9 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
             Ok(reply) => reply,
             Err(failed) => return Err(self.failed(failed).await),
         };
+        if let Some(entries) = instead {
+            self.go_on_from(entries, turn).await?;
+        }
         let n_entries = self.transcript.entries().len();
         let cost = self.count(&reply);
         self.host.answered(&reply.usage);

@@ -52,6 +52,7 @@ async fn a_conversation_goes_on_without_a_picture_that_is_refused() {
     assert_eq!(lab.turn("and now?").await.status, TurnStatus::Done);
     assert_eq!(lab.model.requests().len(), 3);
     let stored = Transcript::load(lab.agent.journal().entries());
+    assert_eq!(stored.usage(), lab.agent.spending().usage);
     let mut later = resumed(Model::new([says("still")]).blind(), stored);
     assert_eq!(later.turn("there?").await.status, TurnStatus::Done);
     assert_eq!(later.model.requests().len(), 1);
@@ -92,6 +93,21 @@ async fn pictures_that_the_model_has_answered_to_stay() {
     lab.agent.use_provider(provider);
     assert_eq!(lab.turn("and you?").await.status, TurnStatus::Done);
     assert!(!last_request(&lab).contains("base64"));
+}
+
+#[tokio::test]
+async fn a_refusal_that_is_not_about_pictures_leaves_them() {
+    let model = Model::new([]).refusing().refusing();
+    let mut lab = lab(model, FakeHost::default());
+    let status = show(&mut lab).await;
+    assert!(matches!(status, TurnStatus::ProviderFailed(_)));
+    assert!(!last_request(&lab).contains("base64"));
+    assert_eq!(lab.turn("and now?").await.status, TurnStatus::Done);
+    let sent = last_request(&lab);
+    assert!(
+        sent.contains("base64") && !sent.contains("image removed"),
+        "{sent}"
+    );
 }
 
 #[tokio::test]
