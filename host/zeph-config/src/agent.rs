@@ -23,6 +23,8 @@ pub struct AgentSettings {
     pub summarizes_output: bool,
     /// What the model works towards in every session (`agent.goal_text`).
     pub goal_text: Option<String>,
+    /// How long a conversation is kept that is not used; zero means without limit (`agent.retention_days`).
+    pub retention: Duration,
     /// What compares texts by their meaning (`agent.embedding`); `None`: they are compared by their words.
     pub embedding: Option<EmbeddingSettings>,
 }

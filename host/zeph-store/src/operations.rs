@@ -47,7 +47,7 @@ use crate::secrets::audit_keys::AuditKeys;
 use crate::sequences::{ConversationPast, SequenceObservation, StoredSequence};
 use crate::session::{AppendEnd, NewSession, NewSessionItem, SessionItems, SessionRecord};
 use crate::sharing::CallBucket;
-use crate::sweep::{Past, SweepReport};
+use crate::sweep::{Past, SweepClock, SweepReport, SweepTime};
 use crate::tokens::TokenRecord;
 use crate::trust::{OutcomeNote, TrustAlert, TrustState};
 
@@ -476,6 +476,8 @@ pub(crate) trait Operations {
     /// The processes that said so lately; `None` where all of them can look for each other.
     fn running_processes(&self) -> Outcome<Option<Vec<HostProcess>>>;
 
+    /// What the time is, for what is to be swept.
+    fn sweep_time(&self, clock: SweepClock) -> Outcome<SweepTime>;
     /// Deletes up to `n_max` things of each kind that are past their time; says what went.
     fn sweep(&self, past: &Past, n_max: u32) -> Outcome<SweepReport>;
 }

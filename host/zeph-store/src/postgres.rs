@@ -46,7 +46,7 @@ use crate::secrets::audit_keys::AuditKeys;
 use crate::sequences::{ConversationPast, SequenceObservation, StoredSequence};
 use crate::session::{AppendEnd, NewSession, NewSessionItem, SessionItems, SessionRecord};
 use crate::sharing::CallBucket;
-use crate::sweep::{Past, SweepReport};
+use crate::sweep::{Past, SweepClock, SweepReport, SweepTime};
 use crate::tokens::TokenRecord;
 use crate::trust::{OutcomeNote, TrustAlert, TrustState};
 
@@ -700,6 +700,10 @@ impl Operations for Transaction {
         self.query(SQL, &[&process.to_string(), &topic]).map(drop)
     }
 
+    fn sweep_time(&self, clock: SweepClock) -> Outcome<SweepTime> {
+        clock::sweep_time(self, clock)
+    }
+
     fn sweep(&self, past: &Past, n_max: u32) -> Outcome<SweepReport> {
         let audit = audit::sweep(self, past, n_max)?;
         let mut swept = SweepReport {
@@ -714,8 +718,8 @@ impl Operations for Transaction {
         }
         if let Some(before_ms) = past.outputs_ms {
             (swept.n_parts, swept.n_overflow) = overflow::sweep(self, before_ms, n_max)?;
-            swept.n_conversations = conversation::sweep(self, before_ms, n_max)?;
         }
+        swept.n_conversations = conversation::sweep(self, past, n_max)?;
         Ok(swept)
     }
 }

@@ -41,7 +41,7 @@ use crate::secrets::audit_keys::AuditKeys;
 use crate::sequences::{ConversationPast, SequenceObservation, StoredSequence};
 use crate::session::{AppendEnd, NewSession, NewSessionItem, SessionItems, SessionRecord};
 use crate::sharing::CallBucket;
-use crate::sweep::{Past, SweepReport};
+use crate::sweep::{Past, SweepClock, SweepReport, SweepTime};
 use crate::tokens::TokenRecord;
 use crate::trust::{OutcomeNote, TrustAlert, TrustState, window};
 
@@ -704,6 +704,10 @@ impl Operations for ChainedConnection {
         Ok(None)
     }
 
+    fn sweep_time(&self, clock: SweepClock) -> Outcome<SweepTime> {
+        Ok(due::time(self, clock)?)
+    }
+
     fn sweep(&self, past: &Past, n_max: u32) -> Outcome<SweepReport> {
         if !due::is_any(self, past)? {
             return Ok(SweepReport::default());
@@ -721,8 +725,8 @@ impl Operations for ChainedConnection {
         }
         if let Some(before_ms) = past.outputs_ms {
             (swept.n_parts, swept.n_overflow) = overflow::sweep(self, before_ms, n_max)?;
-            swept.n_conversations = conversation::sweep(self, before_ms, n_max)?;
         }
+        swept.n_conversations = conversation::sweep(self, past, n_max)?;
         Ok(swept)
     }
 }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::operations::Outcome;
 use crate::store::Clock;
-use crate::sweep::{Past, Retention, SweepReport};
+use crate::sweep::{Retention, SweepClock, SweepReport};
 
 /// How long nothing is asked of the store before it sweeps.
 const IDLE: Duration = Duration::from_millis(20);
@@ -31,14 +31,20 @@ pub(crate) trait SweptDatabase {
         STEP_MAX
     }
 
-    /// Deletes up to `n_max` things of each kind, in a transaction of its own.
-    fn sweep_some(&self, past: &Past, n_max: u32) -> Outcome<SweepReport>;
+    /// Deletes up to `n_max` things of each kind that `retention` does not keep, in a transaction of its own.
+    fn sweep_some(
+        &self,
+        retention: &Retention,
+        clock: SweepClock,
+        n_max: u32,
+    ) -> Outcome<SweepReport>;
 }
 
 /// What is swept, and when the next step is.
 #[derive(Debug, Default)]
 pub(crate) struct Sweeper {
-    plan: Option<(Retention, Clock)>,
+    /// With when it began.
+    plan: Option<(Retention, Clock, Instant)>,
     /// None: never.
     next: Option<Instant>,
     n_each: u32,
@@ -54,7 +60,7 @@ pub(crate) struct Sweeper {
 impl Sweeper {
     /// Sweeps by `retention` from now on.
     pub(crate) fn start(&mut self, retention: Retention, clock: Clock) {
-        self.plan = Some((retention, clock));
+        self.plan = Some((retention, clock, Instant::now()));
         self.n_each = EACH.0;
         self.has_stepped = false;
         self.next = Some(Instant::now() + IDLE);
@@ -125,9 +131,13 @@ impl Sweeper {
     }
 
     fn sweep(&self, database: &dyn SweptDatabase, n_max: u32) -> Outcome<SweepReport> {
-        let Some((retention, now_ms)) = self.plan else {
+        let Some((retention, now_ms, began)) = self.plan else {
             return Ok(SweepReport::default());
         };
-        database.sweep_some(&retention.past(now_ms()), n_max)
+        let clock = SweepClock {
+            now_ms: now_ms(),
+            up: began.elapsed(),
+        };
+        database.sweep_some(&retention, clock, n_max)
     }
 }

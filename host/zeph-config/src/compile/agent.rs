@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::Compiling;
+use super::{Compiling, DAY};
 use crate::agent::{
     AgentSettings, ApiKey, EmbeddingSettings, Prices, ProviderKind, ProviderSettings,
 };
@@ -42,6 +42,7 @@ impl Compiling<'_> {
             max_wall: (raw.max_wall_s > 0).then(|| Duration::from_secs(raw.max_wall_s.into())),
             summarizes_output: false,
             goal_text: (!raw.goal_text.trim().is_empty()).then(|| raw.goal_text.trim().to_owned()),
+            retention: DAY * raw.retention_days,
             embedding: self.embedding(&raw.embedding, providers),
         }
     }

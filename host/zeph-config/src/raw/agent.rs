@@ -23,6 +23,8 @@ pub(crate) struct RawAgent {
     pub(crate) max_wall_s: u32,
     #[schemars(length(max = 10_000), extend("x-project" = "never: models"))]
     pub(crate) goal_text: String,
+    #[schemars(range(min = 0, max = 36_500), extend("x-project" = "never: record"))]
+    pub(crate) retention_days: u32,
     /// The model that compares texts by their meaning.
     pub(crate) embedding: RawEmbedding,
 }

@@ -32,6 +32,7 @@ fn without_any_file_the_working_directory_is_granted() {
         config.overflow.retention,
         Duration::from_secs(7 * 24 * 60 * 60)
     );
+    assert_eq!(config.agent.retention, Duration::from_hours(24 * 90));
     assert_eq!(config.overflow.max_bytes, 10 * 1024 * 1024);
     assert_eq!(config.run.jobs.get(), 4, "one for each processor");
     assert_eq!(config.engine.guest_threads.get(), 16);

@@ -224,6 +224,10 @@ fn what_widens_is_refused() {
             "may not set this: the audit log",
         ),
         (
+            "agent.retention_days = 1",
+            "may not set this: the audit log",
+        ),
+        (
             "tools.overflow.retention_days = 1",
             "may not set this: the audit log",
         ),

@@ -223,8 +223,9 @@ a file. PROMPT prints the model's text on standard output and progress on
 standard error; --json prints events, one object per line, of the types
 session, text, tool_call, tool_result, approval, message, usage, error and,
 last, result (--json-schema has the details). Sessions are stored, and --resume
-continues one. --tui is the chat on the full screen. --no-model opens the
-prompt for tools. --demo needs no model.
+continues one; one that is not used is deleted after `agent.retention_days`.
+--tui is the chat on the full screen. --no-model opens the prompt for tools.
+--demo needs no model.
 
 Exit codes with a model:
   0    the model finished

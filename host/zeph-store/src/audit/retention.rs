@@ -66,7 +66,7 @@ impl Limits {
     pub(crate) fn new(past: &Past, newest: i64) -> Self {
         let upto_seq = past.audit_rows_max.map(|max| newest.saturating_sub(max));
         Self {
-            now_ms: past.at_ms,
+            now_ms: past.now_ms,
             running_ms: running_ms(past),
             before_ms: past.audit_ms,
             upto_seq: upto_seq.filter(|seq| *seq > 0),

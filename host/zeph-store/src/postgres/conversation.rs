@@ -8,6 +8,7 @@ use super::transaction::Transaction;
 use super::value::{count, get, parsed};
 use crate::conversation::Conversation;
 use crate::operations::Outcome;
+use crate::sweep::Past;
 
 /// The conversations used last.
 pub(super) fn listed(transaction: &Transaction, limit: u32) -> Outcome<Vec<Conversation>> {
@@ -27,16 +28,20 @@ pub(super) fn delete(transaction: &Transaction, id: &str) -> Outcome<bool> {
     Ok(n_rows > 0)
 }
 
-/// Deletes conversations that own no output and were last used before a moment; says how many.
-pub(super) fn sweep(transaction: &Transaction, before_ms: i64, n_max: u32) -> Outcome<usize> {
+/// Deletes conversations that own no output and are past their time, which is another for those with an agent; says how many.
+pub(super) fn sweep(transaction: &Transaction, past: &Past, n_max: u32) -> Outcome<usize> {
     // One that is in use this moment is not waited for, and not taken for unused.
     const SQL: &str = "
         DELETE FROM conversations WHERE id IN
-            (SELECT id FROM conversations WHERE last_used_ms < $1 AND NOT EXISTS
-                (SELECT 1 FROM tool_overflow WHERE conversation_id = conversations.id)
-             ORDER BY last_used_ms LIMIT $2 FOR UPDATE SKIP LOCKED)
+            (SELECT id FROM conversations WHERE last_used_ms < greatest($1::bigint, $2::bigint)
+                AND last_used_ms < CASE WHEN EXISTS
+                    (SELECT 1 FROM agent_sessions WHERE conversation_id = conversations.id)
+                    THEN $1::bigint ELSE $2::bigint END
+                AND NOT EXISTS (SELECT 1 FROM tool_overflow WHERE conversation_id = conversations.id)
+             ORDER BY last_used_ms LIMIT $3 FOR UPDATE SKIP LOCKED)
         RETURNING id";
-    let rows = transaction.query(SQL, &[&before_ms, &i64::from(n_max)])?;
+    let (with_agent_ms, others_ms) = past.of_conversations();
+    let rows = transaction.query(SQL, &[&with_agent_ms, &others_ms, &i64::from(n_max)])?;
     for row in &rows {
         savings::fold(transaction, get(row, 0)?)?;
     }

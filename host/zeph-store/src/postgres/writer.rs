@@ -25,7 +25,7 @@ use crate::lines::{self, FileWait};
 use crate::open::StoreOptions;
 use crate::operations::{OperationFault, Operations as _, Outcome};
 use crate::store::{Job, Message};
-use crate::sweep::{Past, SweepReport};
+use crate::sweep::{Retention, SweepClock, SweepReport};
 use crate::sweeper::{STEP_MAX_FAR, Sweeper, SweptDatabase};
 
 /// How long what may wait does: the end of a call and the begin of the next then cost one journey to the server.
@@ -302,8 +302,16 @@ impl SweptDatabase for Transaction {
         STEP_MAX_FAR
     }
 
-    fn sweep_some(&self, past: &Past, n_max: u32) -> Outcome<SweepReport> {
-        let swept = self.begin().and_then(|()| self.sweep(past, n_max));
+    fn sweep_some(
+        &self,
+        retention: &Retention,
+        clock: SweepClock,
+        n_max: u32,
+    ) -> Outcome<SweepReport> {
+        let swept = self.begin().and_then(|()| {
+            let past = retention.past(self.sweep_time(clock)?);
+            self.sweep(&past, n_max)
+        });
         let committed = swept.and_then(|swept| self.commit().map(|()| swept));
         self.roll_back();
         committed

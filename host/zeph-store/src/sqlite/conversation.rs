@@ -6,6 +6,7 @@ use zeph_core::id::ConversationId;
 use super::audit::parsed;
 use super::savings;
 use crate::conversation::Conversation;
+use crate::sweep::Past;
 
 /// The conversations used last.
 pub(super) fn listed(connection: &Connection, limit: u32) -> rusqlite::Result<Vec<Conversation>> {
@@ -28,18 +29,18 @@ pub(super) fn delete(connection: &Connection, id: &str) -> rusqlite::Result<bool
     Ok(n_rows > 0)
 }
 
-/// Deletes conversations that own no output and were last used before a moment; says how many.
-pub(super) fn sweep(
-    connection: &Connection,
-    before_ms: i64,
-    n_max: u32,
-) -> rusqlite::Result<usize> {
+/// Deletes conversations that own no output and are past their time, which is another for those with an agent; says how many.
+pub(super) fn sweep(connection: &Connection, past: &Past, n_max: u32) -> rusqlite::Result<usize> {
     const SQL: &str = "
-        SELECT id FROM conversations WHERE last_used_ms < ?1 AND NOT EXISTS
-            (SELECT 1 FROM tool_overflow WHERE conversation_id = conversations.id) LIMIT ?2";
+        SELECT id FROM conversations WHERE last_used_ms < max(?1, ?2)
+            AND last_used_ms < iif(EXISTS
+                (SELECT 1 FROM agent_sessions WHERE conversation_id = conversations.id), ?1, ?2)
+            AND NOT EXISTS (SELECT 1 FROM tool_overflow WHERE conversation_id = conversations.id) LIMIT ?3";
+    let (with_agent_ms, others_ms) = past.of_conversations();
+    let limits = params![with_agent_ms, others_ms, n_max];
     let ids: Vec<String> = connection
         .prepare_cached(SQL)?
-        .query_map(params![before_ms, n_max], |row| row.get(0))?
+        .query_map(limits, |row| row.get(0))?
         .collect::<rusqlite::Result<_>>()?;
     for id in &ids {
         delete(connection, id)?;

@@ -23,7 +23,7 @@ use crate::lines::{self, FileWait};
 use crate::operations::{OperationFault, Operations as _, Outcome};
 use crate::place::FileId;
 use crate::store::{Access, Job, Message};
-use crate::sweep::{Past, SweepReport};
+use crate::sweep::{Retention, SweepClock, SweepReport};
 use crate::sweeper::{Sweeper, SweptDatabase};
 
 /// The connection and where it leads.
@@ -356,12 +356,18 @@ impl KeepingDatabase for Database {
 }
 
 impl SweptDatabase for ChainedConnection {
-    fn sweep_some(&self, past: &Past, n_max: u32) -> Outcome<SweepReport> {
-        if !due::is_any(self, past)? {
+    fn sweep_some(
+        &self,
+        retention: &Retention,
+        clock: SweepClock,
+        n_max: u32,
+    ) -> Outcome<SweepReport> {
+        if !due::is_any(self, &retention.past_at(clock.now_ms))? {
             return Ok(SweepReport::default());
         }
+        let past = retention.past(self.sweep_time(clock)?);
         self.begin()?;
-        let swept = self.sweep(past, n_max);
+        let swept = self.sweep(&past, n_max);
         let committed = swept.and_then(|swept| Ok(execute(self, "COMMIT").map(|()| swept)?));
         roll_back(self);
         committed

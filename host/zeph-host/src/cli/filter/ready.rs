@@ -101,7 +101,7 @@ impl Ready {
     /// Deletes old outputs, because a host may never be started here.
     async fn sweep(&self, store: &Store) {
         let swept = store
-            .sweep(
+            .sweep_now(
                 Retention::of_outputs(self.config.overflow.retention),
                 now_ms(),
             )

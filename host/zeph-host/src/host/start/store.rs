@@ -119,6 +119,7 @@ pub(crate) fn audit_key_folder(config: &Config) -> Option<AuditKeyFolder> {
 fn retention(config: &Config) -> Retention {
     Retention {
         outputs: config.overflow.retention,
+        conversations: config.agent.retention,
         audit: config.audit.retention,
         audit_rows_max: config.audit.rows_max,
     }

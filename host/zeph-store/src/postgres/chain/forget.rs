@@ -46,7 +46,7 @@ pub(in crate::postgres) fn forget(
         hold(transaction, &host)?;
         // It may have come back, or another host has done it, while this one waited.
         if is_past(transaction, &host, &limits)? && is_gone(transaction, &host)? {
-            if !announce(transaction, &host, past.at_ms)? {
+            if !announce(transaction, &host, past.now_ms)? {
                 return Ok(0);
             }
             return remove_some(transaction, &host, i64::from(n_max));

@@ -1,10 +1,10 @@
 //! What the store forgets by itself: old and too many audit rows, never those of calls that run, and never at the cost of a call.
 
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use tokio::task::JoinSet;
 use zeph_core::id::ConversationId;
-use zeph_store::{Retention, Store};
+use zeph_store::{NewSession, Retention, Store};
 
 use crate::database::{Database, on_every_database};
 use crate::setup::{NOW_MS, begin, n_rows, success};
@@ -66,6 +66,7 @@ fn now_ms() -> i64 {
 
 const TEN_ROWS: Retention = Retention {
     outputs: Duration::ZERO,
+    conversations: Duration::ZERO,
     audit: Duration::ZERO,
     audit_rows_max: 10,
 };
@@ -156,8 +157,80 @@ async fn sums_outlive_a_conversation_that_is_swept_or_deleted<D: Database>() {
     assert_eq!(store.savings(Some(deleted)).await.unwrap(), []);
 }
 
+/// Conversations used so many days ago, with an agent and without, after a sweep: the ages of those that are left.
+async fn check_conversations<D: Database>(days: u32, with_agent: &[i64], others: &[i64]) {
+    let database = D::fresh();
+    let store = database.open();
+    let mut all = Vec::new();
+    for age in [0, 6, 8, 30, 89, 91, 400] {
+        let at_ms = NOW_MS - age * DAY_MS;
+        let (agent, other) = (ConversationId::new(), ConversationId::new());
+        let session = NewSession {
+            conversation: agent,
+            title: "mend the test".to_owned(),
+            directory: "/a".to_owned(),
+            provider: "one".to_owned(),
+            model: "model".to_owned(),
+        };
+        store.begin_session(session, at_ms).await.unwrap();
+        store.put_overflow(agent, vec![1], at_ms).await.unwrap();
+        store.begin_conversation(other, at_ms).await.unwrap();
+        all.push((age, agent, other));
+    }
+    let retention = Retention {
+        outputs: DAY * 7,
+        conversations: DAY * days,
+        ..Retention::default()
+    };
+    let swept = store.sweep(retention, NOW_MS).await.unwrap();
+    assert_eq!(swept.n_overflow, 5);
+    let listed = store.list_conversations(100).await.unwrap();
+    let is_there = |id: ConversationId| listed.iter().any(|one| one.id == id);
+    let left = |all: Vec<(i64, ConversationId)>| {
+        let left = all.into_iter().filter(|(_, id)| is_there(*id));
+        left.map(|(age, _)| age).collect::<Vec<_>>()
+    };
+    let of_agents = all.iter().map(|(age, agent, _)| (*age, *agent));
+    assert_eq!(left(of_agents.collect()), with_agent, "{days} days");
+    let of_others = all.iter().map(|(age, _, other)| (*age, *other));
+    assert_eq!(left(of_others.collect()), others, "{days} days");
+    assert!(store.sweep(retention, NOW_MS).await.unwrap().is_nothing());
+}
+
+async fn conversations_with_an_agent_have_a_time_of_their_own<D: Database>() {
+    check_conversations::<D>(90, &[0, 6, 8, 30, 89], &[0, 6]).await;
+    check_conversations::<D>(0, &[0, 6, 8, 30, 89, 91, 400], &[0, 6]).await;
+    // While an output of it is kept, it stays.
+    check_conversations::<D>(1, &[0, 6], &[0, 6]).await;
+}
+
+async fn a_clock_that_is_ahead_deletes_nothing<D: Database>() {
+    let database = D::fresh();
+    let store = database.open();
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    let now_ms = i64::try_from(now.as_millis()).unwrap();
+    let kept = ConversationId::new();
+    for age in [9, 5, 2] {
+        let at_ms = now_ms - age * DAY_MS;
+        store.put_overflow(kept, vec![1], at_ms).await.unwrap();
+    }
+    let retention = Retention {
+        audit: DAY * 90,
+        ..Retention::of_outputs(DAY * 7)
+    };
+    calls(&store, 3, now_ms - 3 * DAY_MS, false).await;
+    let ahead_ms = now_ms + 100 * DAY_MS;
+    calls(&store, 1, ahead_ms, false).await;
+    // The oldest may be past its time, by what is known of it.
+    store.sweep_now(retention, ahead_ms).await.unwrap();
+    assert_eq!(store.outputs(kept, 9).await.unwrap().len(), 2);
+    assert_eq!(n_rows(&store).await, 4);
+}
+
 on_every_database! {
     any: [
+        conversations_with_an_agent_have_a_time_of_their_own,
+        a_clock_that_is_ahead_deletes_nothing,
         old_rows_and_too_many_rows_go_oldest_first,
         it_sweeps_when_nothing_is_asked_of_it,
         it_sweeps_under_load_too,

@@ -11,6 +11,7 @@ use crate::setup::{NOW_MS, n_rows};
 const OF_THREE_DAYS: Retention = Retention {
     audit: Duration::from_hours(24 * 3),
     audit_rows_max: 0,
+    conversations: Duration::ZERO,
     outputs: Duration::ZERO,
 };
 
