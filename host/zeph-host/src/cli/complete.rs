@@ -172,15 +172,23 @@ fn config() -> Option<(Context, Config)> {
 }
 
 fn tools() -> Vec<CompletionCandidate> {
-    let tools = config().map_or_else(Vec::new, |(_, config)| known_tools(&config));
+    let tools = config().map_or_else(Vec::new, |(_, config)| known_tools(&config).named);
     let named = tools.into_iter();
     candidates(named.map(|(name, tool)| (name, tool.description)))
 }
 
-/// Every tool by each name that it can be called by.
-fn known_tools(config: &Config) -> Vec<(String, Tool)> {
+/// The tools that are known without a plugin or a server being run.
+pub(super) struct KnownTools {
+    /// Each tool by each name that it can be called by.
+    pub(super) named: Vec<(String, Tool)>,
+    /// Whether all that are part of the program are among them.
+    pub(super) has_own: bool,
+}
+
+pub(super) fn known_tools(config: &Config) -> KnownTools {
     let own = context::block_on(async { Ok(own_tools(config).await) });
-    let own = own.unwrap_or_default().into_iter();
+    let (own, has_own) = own.unwrap_or_default();
+    let own = own.into_iter();
     let mut named: Vec<_> = own.map(|tool| (tool.name.to_string(), tool)).collect();
     for plugin in locks(config).iter().flat_map(Lock::plugins) {
         for tool in plugin.definitions.tools() {
@@ -195,11 +203,11 @@ fn known_tools(config: &Config) -> Vec<(String, Tool)> {
         let tools = server.definitions.tools().iter();
         named.extend(tools.map(|tool| (tool.name.to_string(), tool.clone())));
     }
-    named
+    KnownTools { named, has_own }
 }
 
-/// The tools that are part of the program.
-async fn own_tools(config: &Config) -> Vec<Tool> {
+/// The tools that are part of the program, and whether these are all.
+async fn own_tools(config: &Config) -> (Vec<Tool>, bool) {
     let engine = Engine::new(&EngineOptions {
         guest_threads: 1,
         pooled: false,
@@ -207,14 +215,16 @@ async fn own_tools(config: &Config) -> Vec<Tool> {
         on_compile: None,
     });
     let Ok(engine) = engine else {
-        return Vec::new();
+        return (Vec::new(), false);
     };
     // What is not compiled yet is omitted: a completion must not wait for that.
-    let Ok(fixed) = host::fixed(&engine, config, &Component::first_party()).await else {
-        return Vec::new();
+    let components = Component::first_party();
+    let Ok(fixed) = host::fixed(&engine, config, &components).await else {
+        return (Vec::new(), false);
     };
     let of_plugins = fixed.plugins.iter().flat_map(|own| own.plugin.tools());
-    of_plugins.chain(&fixed.builtin).cloned().collect()
+    let own = of_plugins.chain(&fixed.builtin).cloned().collect();
+    (own, fixed.plugins.len() == components.len())
 }
 
 fn plugins() -> Vec<CompletionCandidate> {

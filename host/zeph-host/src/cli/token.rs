@@ -2,18 +2,22 @@
 
 use serde_json::{Value, json};
 use zeph_config::{Config, StoreLocation};
+use zeph_core::failure::one_line;
 use zeph_core::id::Digest;
+use zeph_core::nearest::nearest;
 use zeph_mcp::subset::ToolSubset;
 use zeph_mcp::token::{NewToken, check_name};
 use zeph_store::{Store, TokenRecord};
 
 use super::args::{Token, TokenAdd, TokenCommand};
+use super::complete::{KnownTools, known_tools};
 use super::context::{self, Context};
 use super::error::CliError;
 use super::exit::Exit;
 use super::{out, time};
 use crate::clock::now_ms;
 use crate::run::table;
+use crate::servers;
 
 /// Runs the command.
 pub(super) fn run(context: &Context, options: Token) -> Result<Exit, CliError> {
@@ -22,14 +26,51 @@ pub(super) fn run(context: &Context, options: Token) -> Result<Exit, CliError> {
         Some(TokenCommand::List { .. }) | None => context.store_to_look(&config)?,
         Some(TokenCommand::Add(_) | TokenCommand::Revoke { .. }) => context.store(&config)?,
     };
-    context::block_on(async {
+    let unknown = match &options.command {
+        Some(TokenCommand::Add(TokenAdd { tools, .. })) => unknown_tools(&config, tools.as_deref()),
+        _ => Vec::new(),
+    };
+    let done = context::block_on(async {
         match options.command {
             Some(TokenCommand::Add(options)) => add(&config, &store, options).await,
             Some(TokenCommand::Revoke { name }) => revoke(&store, name).await,
             Some(TokenCommand::List { json }) => list(&store, json.json).await,
             None => list(&store, options.json.json).await,
         }
-    })
+    })?;
+    context.notes(&unknown);
+    Ok(done)
+}
+
+/// A sentence for each pattern of a token that no tool meets. It is added all the same: a plugin or a server may bring such a tool later.
+fn unknown_tools(config: &Config, patterns: Option<&[String]>) -> Vec<String> {
+    let Some(patterns) = patterns else {
+        return Vec::new();
+    };
+    let known = known_tools(config);
+    // Where plugins of the program are not compiled yet, nobody knows what they have.
+    let patterns = patterns.iter().filter(|_| known.has_own);
+    let may_come = |pattern: &str| servers::may_have(&config.mcp_servers, pattern);
+    patterns
+        .filter(|pattern| !may_come(pattern))
+        .filter_map(|pattern| unknown_tool(&known, pattern))
+        .collect()
+}
+
+fn unknown_tool(known: &KnownTools, pattern: &str) -> Option<String> {
+    // One that cannot be read is refused.
+    let subset = ToolSubset::new([pattern]).ok()?;
+    let mut named = known.named.iter();
+    if named.any(|(name, tool)| subset.has(name, &tool.qualified_name())) {
+        return None;
+    }
+    let names = known.named.iter().map(|(name, _)| name.as_str());
+    let meant = nearest(pattern, names).map(|near| format!("; did you mean `{near}`?"));
+    let meant = meant.unwrap_or_default();
+    let shown = one_line(pattern, 100);
+    Some(format!(
+        "`--tools`: no tool is named `{shown}` now, and the token is for those that will be{meant}"
+    ))
 }
 
 async fn add(config: &Config, store: &Store, options: TokenAdd) -> Result<Exit, CliError> {
@@ -81,7 +122,7 @@ fn record(token: &NewToken, options: TokenAdd) -> Result<TokenRecord, CliError> 
 
 async fn revoke(store: &Store, name: String) -> Result<Exit, CliError> {
     if !store.revoke_token(name.clone()).await? {
-        let shown = zeph_core::failure::one_line(&name, 70);
+        let shown = one_line(&name, 70);
         return Err(CliError::user(format!("there is no token `{shown}`"))
             .hint("`zeph-host token` lists them"));
     }
@@ -136,4 +177,29 @@ fn row(token: &TokenRecord) -> [String; 5] {
         expires,
         time::shown(token.created_at_ms),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{KnownTools, unknown_tool};
+    use crate::builtin;
+
+    #[test]
+    fn names_that_no_tool_has_are_told() {
+        let tools = builtin::tools().into_iter();
+        let known = KnownTools {
+            named: tools.map(|tool| (tool.name.to_string(), tool)).collect(),
+            has_own: true,
+        };
+        for pattern in ["read_overflow", "read_*", "*", "{read_overflow,other}", "{"] {
+            assert_eq!(unknown_tool(&known, pattern), None, "{pattern}");
+        }
+        for (pattern, ending) in [
+            ("read_overflwo", "; did you mean `read_overflow`?"),
+            ("qqqq__*", "those that will be"),
+        ] {
+            let told = unknown_tool(&known, pattern).expect(pattern);
+            assert!(told.contains(pattern) && told.ends_with(ending), "{told}");
+        }
+    }
 }
