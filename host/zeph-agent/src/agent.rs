@@ -59,6 +59,8 @@ pub struct Agent<H, J> {
     /// Background tasks of an earlier process that the model has not been told of. Told with the next thing the user says, and not
     /// before: who only looks at a stored conversation changes nothing, and does not take it away from a process that goes on with it.
     lost: Vec<String>,
+    /// Tokens of a request that was too long for the model in use, about: its window is smaller than the budget.
+    window_tokens: Option<u64>,
 }
 
 /// What a turn remembers.
@@ -126,6 +128,7 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
             spending,
             measured: None,
             lost,
+            window_tokens: None,
         }
     }
 
@@ -168,6 +171,7 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
     pub fn use_provider(&mut self, provider: Arc<dyn Provider>) {
         self.provider = provider;
         self.measured = None;
+        self.window_tokens = None;
     }
 
     /// Forgets what was said and done, also for those who load the conversation later; what it has used up counts on. The tools are

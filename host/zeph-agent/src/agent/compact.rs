@@ -1,13 +1,15 @@
-//! A conversation that grows past its budget: old results go first, then the model writes a summary.
+//! A conversation that grows past its budget, or that the provider refuses as too long: old results go first, then the model writes a
+//! summary, then what it has not been sent is cut.
 
 use super::{Agent, Stopped, Turn};
 use crate::compaction::{
-    SUMMARY_INSTRUCTIONS, TOKEN_BYTES, base, long_results, material, stub, tail_start,
-    transcript_bytes,
+    SUMMARY_INSTRUCTIONS, TOKEN_BYTES, abridged, base, entry_bytes, is_longer, level, long_results,
+    material, shortened, stub, tail_start, transcript_bytes, unseen_lengths, unseen_start,
 };
+use crate::error::ProviderErrorKind;
 use crate::event::{AgentEvent, Journal, TurnStatus};
 use crate::message;
-use crate::provider::{ModelRequest, RequestOptions};
+use crate::provider::{ModelRequest, Reply, RequestOptions};
 use crate::tool_host::ToolHost;
 use crate::transcript::{BaseEntry, Transcript, TranscriptEntry};
 use crate::usage::SideSpending;
@@ -27,6 +29,12 @@ const REFILLS_MAX: u32 = 3;
 /// Tokens of a summary.
 const SUMMARY_TOKENS_MAX: u32 = 4_096;
 
+/// The share of the budget below which it is not worth a request to sum up what is old: one of this many.
+const OLD_SHARE_MIN: u64 = 20;
+
+/// Bytes of the conversation in the request for a summary that every model takes.
+const MATERIAL_BYTES_MIN: usize = 8_000;
+
 impl<H: ToolHost, J: Journal> Agent<H, J> {
     /// Compacts the conversation when it has grown, and stops the turn when that did not help.
     pub(super) async fn make_room(&mut self, turn: &mut Turn<'_>) -> Result<(), Stopped> {
@@ -40,8 +48,25 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
     }
 
     fn is_beyond(&self, percent: u64) -> bool {
-        let bound = self.limits.context_budget_tokens.saturating_mul(percent) / 100;
-        self.context_tokens() >= bound
+        self.context_tokens() >= self.percent_of_budget(percent)
+    }
+
+    fn percent_of_budget(&self, percent: u64) -> u64 {
+        self.budget_tokens().saturating_mul(percent) / 100
+    }
+
+    /// Tokens that a request may come to: what the operator allows, and the model in use takes, as far as that is known.
+    pub(super) fn budget_tokens(&self) -> u64 {
+        let budget = self.limits.context_budget_tokens;
+        self.window_tokens
+            .map_or(budget, |window| budget.min(window))
+    }
+
+    /// Compacts a conversation that the provider refuses as too long, against the length that was refused; says whether it is shorter.
+    pub(super) async fn fit(&mut self, turn: &mut Turn<'_>) -> Result<bool, Stopped> {
+        let refused = self.context_tokens();
+        self.window_tokens = Some(self.budget_tokens().min(refused));
+        self.compact(turn).await
     }
 
     /// Compacts the conversation; says whether it is shorter.
@@ -55,7 +80,11 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
         let before = self.context_tokens();
         let mut is_shorter = self.drop_results(turn).await?;
         if self.is_beyond(ROOM_PERCENT) || !is_shorter {
-            is_shorter |= self.summarise(turn).await?;
+            let old_min = self.budget_tokens().saturating_mul(TOKEN_BYTES) / OLD_SHARE_MIN;
+            is_shorter |= self.summarise(old_min, turn).await?;
+        }
+        if self.is_beyond(STOP_PERCENT) {
+            is_shorter |= self.abridge(turn).await?;
         }
         if is_shorter {
             turn.repetition = crate::repetition::Repetition::default();
@@ -69,7 +98,7 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
     pub(super) async fn compact_all(&mut self, turn: &mut Turn<'_>) -> Result<bool, Stopped> {
         let before = self.context_tokens();
         let dropped = self.drop_results(turn).await?;
-        let is_shorter = self.summarise(turn).await? || dropped;
+        let is_shorter = self.summarise(1, turn).await? || dropped;
         if is_shorter {
             let after = self.context_tokens();
             turn.observer.on(AgentEvent::Compacted { before, after });
@@ -80,7 +109,7 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
     /// Replaces old results by a reference to the stored text.
     async fn drop_results(&mut self, turn: &Turn<'_>) -> Result<bool, Stopped> {
         let entries = self.transcript.entries();
-        let end = tail_start(entries, self.limits.context_budget_tokens);
+        let end = tail_start(entries, self.budget_tokens());
         let long = long_results(entries, end);
         if long.is_empty() {
             return Ok(false);
@@ -99,12 +128,69 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
         self.go_on_from(entries, turn).await.map(|()| true)
     }
 
-    /// Has the model write a summary of all but the latest entries.
-    async fn summarise(&mut self, turn: &Turn<'_>) -> Result<bool, Stopped> {
-        let budget = self.limits.context_budget_tokens;
+    /// Cuts results and attached files that the model has not been sent, where they leave no room for anything else. All of each is stored.
+    async fn abridge(&mut self, turn: &Turn<'_>) -> Result<bool, Stopped> {
+        let mut entries = self.transcript.entries().to_vec();
+        let since = unseen_start(&entries);
+        let lengths = unseen_lengths(&entries[since..]);
+        let excess = self.context_tokens().saturating_sub(self.unseen_room());
+        let excess = usize::try_from(excess.saturating_mul(TOKEN_BYTES)).unwrap_or(usize::MAX);
+        let bytes_max = lengths.iter().sum::<usize>().saturating_sub(excess);
+        let bytes_max = level(lengths, bytes_max);
+        let mut n_cut = 0_usize;
+        for entry in &mut entries[since..] {
+            n_cut += self.abridge_entry(entry, bytes_max).await;
+        }
+        if n_cut == 0 {
+            return Ok(false);
+        }
+        turn.observer.on(AgentEvent::Notice(
+            "what the model is to be sent is longer than its context: the longest texts keep their beginning and their end",
+        ));
+        self.go_on_from(entries, turn).await.map(|()| true)
+    }
+
+    /// Tokens that a request may come to when it was cut: half of what the system prompt and the tools leave, so that the model can go on.
+    fn unseen_room(&self) -> u64 {
+        let fixed = self.fixed_bytes() / TOKEN_BYTES;
+        let left = self.budget_tokens().saturating_sub(fixed);
+        let room = fixed.saturating_add(left / 2);
+        room.min(self.percent_of_budget(COMPACT_PERCENT))
+    }
+
+    /// How many texts of the entry were cut.
+    async fn abridge_entry(&self, entry: &mut TranscriptEntry, bytes_max: usize) -> usize {
+        match entry {
+            TranscriptEntry::Result(result) if is_longer(&result.text, bytes_max) => {
+                if result.handle.is_none() {
+                    result.handle = self.host.keep(&result.text).await;
+                }
+                result.text = abridged(&result.text, bytes_max, result.handle.as_deref());
+                1
+            }
+            TranscriptEntry::User(user) => {
+                let texts = user
+                    .attachments
+                    .iter_mut()
+                    .filter_map(|one| one.text.as_mut());
+                let mut n_cut = 0;
+                for text in texts.filter(|text| is_longer(text, bytes_max)) {
+                    let handle = self.host.keep(text).await;
+                    *text = abridged(text, bytes_max, handle.as_deref());
+                    n_cut += 1;
+                }
+                n_cut
+            }
+            _ => 0,
+        }
+    }
+
+    /// Has the model write a summary of all but the latest entries, where they have at least `old_bytes_min`.
+    async fn summarise(&mut self, old_bytes_min: u64, turn: &Turn<'_>) -> Result<bool, Stopped> {
+        let budget = self.budget_tokens();
         let entries = self.transcript.entries().to_vec();
         let (old, tail) = entries.split_at(tail_start(&entries, budget));
-        if old.is_empty() {
+        if old.iter().map(entry_bytes).sum::<u64>() < old_bytes_min {
             return Ok(false);
         }
         turn.observer
@@ -127,23 +213,44 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
         Ok(true)
     }
 
-    /// The summary and what it took; none when the model has none to give.
+    /// The summary and what it took; none when the model has none to give. Where its window is too small for the request, it is asked again
+    /// with less.
     async fn summary_of(
         &mut self,
         old: &[TranscriptEntry],
         turn: &Turn<'_>,
     ) -> Result<Option<(String, SideSpending)>, Stopped> {
+        let bytes_max = self.budget_tokens().saturating_mul(TOKEN_BYTES) / 2;
+        let mut material = material(old, usize::try_from(bytes_max).unwrap_or(usize::MAX));
+        let reply = loop {
+            match self.ask_for_summary(&material, turn).await {
+                Ok(reply) => break reply,
+                Err(TurnStatus::ProviderFailed(error)) => {
+                    let is_too_long = error.kind == ProviderErrorKind::ContextLength;
+                    if is_too_long && material.len() > MATERIAL_BYTES_MIN {
+                        material = shortened(&material, material.len() / 2);
+                        continue;
+                    }
+                    let notice = format!("the conversation cannot be summarised: {error}");
+                    turn.observer.on(AgentEvent::Notice(&notice));
+                    return Ok(None);
+                }
+                Err(stopped) => return Err(stopped),
+            }
+        };
+        let cost = self.count(&reply);
+        let spent = SideSpending::of_request(reply.usage, cost);
+        let text = reply.turn.text();
+        if reply.turn.calls_may_run() && !text.trim().is_empty() {
+            return Ok(Some((text, spent)));
+        }
+        self.append(TranscriptEntry::Spent(spent)).await?;
+        Ok(None)
+    }
+
+    async fn ask_for_summary(&mut self, material: &str, turn: &Turn<'_>) -> Result<Reply, Stopped> {
         self.check_budget(turn)?;
-        let bytes_max = self
-            .limits
-            .context_budget_tokens
-            .saturating_mul(TOKEN_BYTES)
-            / 2;
-        let bytes_max = usize::try_from(bytes_max).unwrap_or(usize::MAX);
-        let text = format!(
-            "<conversation>\n{}</conversation>\n\nWrite the summary.",
-            material(old, bytes_max)
-        );
+        let text = format!("<conversation>\n{material}</conversation>\n\nWrite the summary.");
         let request_tokens = text.len() as u64 / TOKEN_BYTES;
         let turns = [message::Turn::User(message::UserTurn::text(text))];
         let system = [SUMMARY_INSTRUCTIONS.to_owned()];
@@ -158,25 +265,10 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
             },
         };
         let told = (&Silent as _, turn.cancel);
-        let reply = match self.respond(request, told, || request_tokens).await {
-            Ok(reply) => reply,
-            Err(failed) => match self.failed(failed).await {
-                TurnStatus::ProviderFailed(error) => {
-                    let notice = format!("the conversation cannot be summarised: {error}");
-                    turn.observer.on(AgentEvent::Notice(&notice));
-                    return Ok(None);
-                }
-                stopped => return Err(stopped),
-            },
-        };
-        let cost = self.count(&reply);
-        let spent = SideSpending::of_request(reply.usage, cost);
-        let text = reply.turn.text();
-        if reply.turn.calls_may_run() && !text.trim().is_empty() {
-            return Ok(Some((text, spent)));
+        match self.respond(request, told, || request_tokens).await {
+            Ok(reply) => Ok(reply),
+            Err(failed) => Err(self.failed(failed).await),
         }
-        self.append(TranscriptEntry::Spent(spent)).await?;
-        Ok(None)
     }
 
     /// Entries that the conversation goes on from, with what it has used up until now.

@@ -13,6 +13,9 @@ use crate::tool_host::ToolHost;
 use crate::transcript::{AssistantEntry, TranscriptEntry, UserEntry, derive};
 use crate::usage::{Cost, SideSpending, Usage};
 
+/// What helps where a conversation is too long and does not become short enough.
+const TOO_LONG: &str = "; begin a new conversation, and set `agent.context_budget_tokens` no larger than the context window of the model";
+
 /// A request that was not answered, or not to the end.
 #[derive(Debug)]
 pub(super) struct FailedRequest {
@@ -22,16 +25,24 @@ pub(super) struct FailedRequest {
 }
 
 impl<H: ToolHost, J: Journal> Agent<H, J> {
-    /// The model's answer to the conversation, which is compacted where the provider refuses it as too long.
+    /// The model's answer to the conversation, which is compacted while the provider refuses it as too long.
     pub(super) async fn ask(&mut self, turn: &mut Turn<'_>) -> Result<AssistantEntry, Stopped> {
-        let asked = self.ask_as_it_is(turn).await;
-        let Err(TurnStatus::ProviderFailed(error)) = &asked else {
-            return asked;
-        };
-        let is_too_long = error.kind == ProviderErrorKind::ContextLength;
-        match is_too_long && self.limits.compaction && self.compact(turn).await? {
-            true => self.ask_as_it_is(turn).await,
-            false => asked,
+        let window_tokens = self.window_tokens;
+        loop {
+            let mut error = match self.ask_as_it_is(turn).await {
+                Err(TurnStatus::ProviderFailed(error)) => error,
+                asked => return asked,
+            };
+            let is_too_long = error.kind == ProviderErrorKind::ContextLength;
+            if is_too_long && self.limits.compaction && self.fit(turn).await? {
+                continue;
+            }
+            // Nothing shorter was answered either: what was refused says nothing of the window.
+            self.window_tokens = window_tokens;
+            if is_too_long {
+                error.message.push_str(TOO_LONG);
+            }
+            return Err(TurnStatus::ProviderFailed(error));
         }
     }
 
@@ -184,7 +195,7 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
     }
 
     /// Bytes of the system prompt and the tools.
-    fn fixed_bytes(&self) -> u64 {
+    pub(super) fn fixed_bytes(&self) -> u64 {
         let system: usize = self.system.iter().map(String::len).sum();
         let tools = self
             .tools

@@ -57,11 +57,7 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
         overlong: &OverlongResult,
         (turn, spent): (&Turn<'_>, &mut SideSpending),
     ) -> Option<String> {
-        let bytes_max = self
-            .limits
-            .context_budget_tokens
-            .saturating_mul(TOKEN_BYTES)
-            / CONTEXT_SHARE;
+        let bytes_max = self.budget_tokens().saturating_mul(TOKEN_BYTES) / CONTEXT_SHARE;
         let bytes_max = usize::try_from(bytes_max).unwrap_or(usize::MAX);
         let text = material(call, &overlong.text, bytes_max);
         let request_tokens = text.len() as u64 / TOKEN_BYTES;

@@ -5,6 +5,7 @@ mod choice;
 mod fake;
 mod images;
 mod spending;
+mod window;
 
 use std::sync::atomic::Ordering;
 

@@ -131,6 +131,31 @@ impl Spoken {
     }
 }
 
+/// How providers, and servers that speak like them, say that a conversation is too long.
+const TOO_LONG: [&str; 20] = [
+    "prompt is too long",
+    "input is too long",
+    "maximum context length",
+    "maximum prompt length",
+    "context length exceeded",
+    "exceeds the context length",
+    "greater than the context length",
+    "exceeds the context window",
+    "context window exceeds",
+    "exceeds the available context size",
+    "exceeds the maximum number of tokens",
+    "exceeded model token limit",
+    "exceed_context_size",
+    "exceed max message tokens",
+    "input length and `max_tokens` exceed",
+    "range of input length should be",
+    "reduce the length of the messages",
+    "prompt exceeds max length",
+    "too many tokens: size limit",
+    // Of one request; the limit of all requests is worded otherwise.
+    "request too large for",
+];
+
 /// What only the message tells apart.
 fn by_message(message: &str) -> Option<ProviderErrorKind> {
     let says = |phrases: &[&str]| phrases.iter().any(|phrase| message.contains(phrase));
@@ -140,19 +165,10 @@ fn by_message(message: &str) -> Option<ProviderErrorKind> {
         "insufficient balance",
         "billing hard limit",
     ];
-    let too_long = [
-        "prompt is too long",
-        "maximum context length",
-        "context length exceeded",
-        "exceeds the context window",
-        "exceeds the maximum number of tokens",
-        "exceed_context_size",
-        "input length and `max_tokens` exceed",
-    ];
     if says(&billing) {
         return Some(ProviderErrorKind::Billing);
     }
-    if says(&too_long) {
+    if says(&TOO_LONG) {
         return Some(ProviderErrorKind::ContextLength);
     }
     says(&["api key not valid", "api key expired"]).then_some(ProviderErrorKind::Authentication)
@@ -168,7 +184,12 @@ fn by_words(words: &str) -> Option<ProviderErrorKind> {
         ),
         (
             Kind::ContextLength,
-            &["context_length_exceeded", "exceed_context_size_error"],
+            &[
+                "context_length_exceeded",
+                "exceed_context_size_error",
+                "max_prompt_tokens_exceeded",
+                "request_too_large",
+            ],
         ),
         (
             Kind::Authentication,
@@ -201,6 +222,7 @@ fn by_status(status: u16) -> ProviderErrorKind {
         401 | 403 => ProviderErrorKind::Authentication,
         402 => ProviderErrorKind::Billing,
         404 => ProviderErrorKind::NotFound,
+        413 => ProviderErrorKind::ContextLength,
         408 | 504 => ProviderErrorKind::Timeout,
         429 => ProviderErrorKind::RateLimited,
         503 | 529 => ProviderErrorKind::Overloaded,
@@ -217,4 +239,79 @@ fn retry_delay(error: &Value) -> Option<Duration> {
         .find_map(|detail| detail.get("retryDelay")?.as_str())?;
     let seconds: f64 = delay.strip_suffix('s')?.parse().ok()?;
     Duration::try_from_secs_f64(seconds).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_conversation_that_is_too_long_is_told_from_other_refusals() {
+        let invalid = "invalid_request_error";
+        let cases = [
+            (
+                400,
+                invalid,
+                "This model's maximum prompt length is 131072 but the request contains 136973 tokens.",
+                true,
+            ),
+            (
+                400,
+                invalid,
+                "Your input exceeds the context window of this model.",
+                true,
+            ),
+            (
+                400,
+                invalid,
+                "Please reduce the length of the messages or completion.",
+                true,
+            ),
+            (
+                413,
+                "request_too_large",
+                "Request exceeds the maximum size",
+                true,
+            ),
+            (413, "", "", true),
+            (
+                413,
+                "tokens",
+                "Request too large for model `llama` on tokens per minute (TPM): Limit 6000, Requested 10000",
+                true,
+            ),
+            (
+                400,
+                "model_max_prompt_tokens_exceeded",
+                "prompt token count of 9 exceeds the limit of 8",
+                true,
+            ),
+            (
+                429,
+                "throttling",
+                "Too many tokens, please wait before trying again.",
+                false,
+            ),
+            (
+                400,
+                invalid,
+                "Unsupported parameter: 'max_tokens' is not supported with this model.",
+                false,
+            ),
+            (
+                400,
+                invalid,
+                "schema: the maximum length of a name is 64",
+                false,
+            ),
+        ];
+        for (status, kind, message, is_too_long) in cases {
+            let body = json!({ "error": { "type": kind, "message": message } }).to_string();
+            let failure = of_status(status, body.as_bytes());
+            let is = failure.kind == ProviderErrorKind::ContextLength;
+            assert_eq!(is, is_too_long, "{status} {message}: {failure:?}");
+        }
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crate::error::{ProviderError, ProviderErrorKind};
 use crate::message::{
@@ -118,6 +118,8 @@ pub(in super::super) struct Model {
     counts: AtomicBool,
     is_silent: AtomicBool,
     is_blind: AtomicBool,
+    /// Bytes of the longest conversation that it takes.
+    window: AtomicUsize,
 }
 
 impl Model {
@@ -131,6 +133,7 @@ impl Model {
             counts: AtomicBool::new(false),
             is_silent: AtomicBool::new(false),
             is_blind: AtomicBool::new(false),
+            window: AtomicUsize::new(usize::MAX),
             prices: Prices {
                 input: Some(1_000_000.0),
                 output: Some(0.0),
@@ -173,6 +176,12 @@ impl Model {
     /// Refuses pictures.
     pub(in super::super) fn blind(self) -> Self {
         self.is_blind.store(true, Ordering::Relaxed);
+        self
+    }
+
+    /// Refuses conversations of more bytes.
+    pub(in super::super) fn holding(self, n_bytes: usize) -> Self {
+        self.window.store(n_bytes, Ordering::Relaxed);
         self
     }
 
@@ -219,7 +228,12 @@ impl Provider for Model {
                 .turns
                 .iter()
                 .any(|turn| text(turn).contains("base64"));
+        let n_bytes: usize = request.turns.iter().map(|turn| text(turn).len()).sum();
+        let is_too_long = n_bytes > self.window.load(Ordering::Relaxed);
         Box::pin(async move {
+            if is_too_long {
+                return Err(failure(ProviderErrorKind::ContextLength, 400));
+            }
             if is_refused {
                 return Err(failure(ProviderErrorKind::Request, 400));
             }
