@@ -397,6 +397,11 @@ impl Host {
         tool.is_ok_and(|tool| tool.annotations.read_only || tool.annotations.idempotent)
     }
 
+    /// The same of a tool that may not be there yet; none as long as nobody knows.
+    pub(crate) fn may_repeat_then(&self, tool: &str) -> Option<bool> {
+        (!self.0.offers.is_coming(tool)).then(|| self.may_repeat(tool))
+    }
+
     /// What this host has sealed.
     pub(crate) fn seals(&self) -> &Arc<Seals> {
         &self.0.seals

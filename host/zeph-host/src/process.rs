@@ -15,6 +15,9 @@ pub(crate) enum Liveness {
     Running,
     /// It has ended.
     Ended,
+    /// It is of another boot of a machine with this name: of this one, where it has ended, or of another that is called the same. Names are
+    /// given twice, so only who knows that there is one machine may take it for ended.
+    OtherBoot,
     /// It is of another machine or of another container: this one cannot tell.
     Elsewhere,
 }
@@ -45,7 +48,7 @@ pub(crate) fn liveness(process: &HostProcess) -> Liveness {
     };
     match place.relation(recorded) {
         Relation::Same => {}
-        Relation::EarlierBoot => return Liveness::Ended,
+        Relation::OtherBoot => return Liveness::OtherBoot,
         Relation::Other => return Liveness::Elsewhere,
     }
     let is_it = match started(&process.pid.to_string()) {
@@ -92,7 +95,8 @@ struct PidScope {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Relation {
     Same,
-    EarlierBoot,
+    /// The machine has the same name, and another boot.
+    OtherBoot,
     Other,
 }
 
@@ -114,7 +118,7 @@ impl PidScope {
             return Relation::Other;
         }
         match boot == Some(&self.boot) {
-            false => Relation::EarlierBoot,
+            false => Relation::OtherBoot,
             true if namespace == Some(&self.namespace) => Relation::Same,
             true => Relation::Other,
         }
@@ -179,7 +183,7 @@ mod tests {
                 boot,
                 ..here.clone()
             }),
-            Relation::EarlierBoot
+            Relation::OtherBoot
         );
         let machine = "another".to_owned();
         assert_eq!(
@@ -202,5 +206,10 @@ mod tests {
             start: "nonsense".to_owned(),
         };
         assert_eq!(liveness(&process), Liveness::Elsewhere);
+        let process = HostProcess {
+            pid: 1,
+            start: format!("{}/an-earlier-one/pid:[1]/7", here.machine),
+        };
+        assert_eq!(liveness(&process), Liveness::OtherBoot);
     }
 }

@@ -150,14 +150,24 @@ impl RunningHosts {
 
     /// What became of a call whose end is not recorded, by the process that makes it.
     fn state(&self, record: &AuditRecord) -> &'static str {
-        let Some(host) = &record.begin.host else {
-            return "unfinished";
-        };
+        match &record.begin.host {
+            Some(host) => self.state_of(host),
+            None => "unfinished",
+        }
+    }
+
+    fn state_of(&self, host: &HostProcess) -> &'static str {
         match (process::liveness(host), &self.0) {
             (Liveness::Running, _) => "running",
             (Liveness::Ended, _) => "died",
-            (Liveness::Elsewhere, Some(running)) if running.contains(host) => "running",
-            (Liveness::Elsewhere, Some(_)) => "died",
+            // Many machines: each says which of its hosts run.
+            (Liveness::OtherBoot | Liveness::Elsewhere, Some(running)) => {
+                match running.contains(host) {
+                    true => "running",
+                    false => "died",
+                }
+            }
+            (Liveness::OtherBoot, None) => "died",
             (Liveness::Elsewhere, None) => "unfinished",
         }
     }
@@ -247,7 +257,34 @@ mod tests {
 
     use zeph_core::id::CallId;
 
-    use super::{HEAD, ID_CHARS, short_id};
+    use zeph_store::HostProcess;
+
+    use super::{HEAD, ID_CHARS, RunningHosts, short_id};
+    use crate::process;
+
+    /// What is said of a call of a process, over a file and over a server whose running processes are these.
+    #[test]
+    fn whether_a_call_runs_is_said_by_who_can_know() {
+        let of_start = |start: String| HostProcess { pid: 1, start };
+        let here = process::own();
+        let gone = of_start(format!("{}1", here.start));
+        let other_boot = of_start(format!("{}/another-boot/pid:[1]/7", process::machine()));
+        let far = of_start("another-machine/boot/pid:[1]/7".to_owned());
+        let all = [&here, &gone, &other_boot, &far];
+        let running = [other_boot.clone(), far.clone()];
+        let cases = [
+            (None, ["running", "died", "died", "unfinished"]),
+            (Some(Vec::new()), ["running", "died", "died", "died"]),
+            (
+                Some(running.to_vec()),
+                ["running", "died", "running", "running"],
+            ),
+        ];
+        for (running, expected) in cases {
+            let hosts = RunningHosts(running);
+            assert_eq!(all.map(|host| hosts.state_of(host)), expected);
+        }
+    }
 
     /// Many of them are of one millisecond, and of one process.
     #[test]

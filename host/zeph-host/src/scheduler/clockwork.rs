@@ -66,6 +66,9 @@ const SHUT_OUT: &str = "it was made without a token, and without one nobody is l
 const AGAIN: &str = "again: ";
 const IS_REPEATED: &str = "it is made again";
 
+/// Whether a tool may be called again; none as long as nobody knows the tool, because its plugin or its server is not there yet.
+type MayRepeat<'a> = &'a (dyn Fn(&str) -> Option<bool> + Sync);
+
 /// Runs what is scheduled, until it is ended. Nothing where nothing is scheduled.
 #[derive(Debug)]
 pub(crate) struct Clockwork {
@@ -193,7 +196,7 @@ impl Movement {
         &mut self,
         now_ms: i64,
         running: (&[RunFence], usize),
-        may_repeat: &(dyn Fn(&str) -> bool + Sync),
+        may_repeat: MayRepeat<'_>,
     ) -> Result<Moment, StoreError> {
         let mut moment = Moment::default();
         let looked = self.look(now_ms, running, may_repeat, &mut moment).await;
@@ -205,7 +208,7 @@ impl Movement {
         &mut self,
         now_ms: i64,
         (running, n_free): (&[RunFence], usize),
-        may_repeat: &(dyn Fn(&str) -> bool + Sync),
+        may_repeat: MayRepeat<'_>,
         moment: &mut Moment,
     ) -> Result<(), StoreError> {
         if now_ms.saturating_sub(self.kept_ms).unsigned_abs() >= KEPT_MS.unsigned_abs() {
@@ -420,7 +423,7 @@ impl Movement {
         &self,
         held: Vec<Schedule>,
         now_ms: i64,
-        may_repeat: &(dyn Fn(&str) -> bool + Sync),
+        may_repeat: MayRepeat<'_>,
     ) -> Result<(), StoreError> {
         for schedule in held {
             let Some(held) = &schedule.held else { continue };
@@ -438,7 +441,12 @@ impl Movement {
             let was_again = last.is_some_and(|last| last.note.starts_with(AGAIN));
             // What took its place meanwhile, or was claimed, comes at its own time.
             let is_same = held.fence.fence == schedule.fence;
-            let repeats = is_same && !was_again && is_repeatable(&schedule, may_repeat);
+            let repeats = match is_same && !was_again {
+                true => is_repeatable(&schedule, may_repeat),
+                false => Some(false),
+            };
+            // A later look knows its tool.
+            let Some(repeats) = repeats else { continue };
             let cause = match is_own {
                 true => "its begin or its end could not be recorded",
                 false => "its host ended over it",
@@ -477,7 +485,7 @@ fn lost(held: &RunHold) -> Option<bool> {
     match process::liveness(&held.host) {
         Liveness::Running => None,
         Liveness::Ended => Some(false),
-        Liveness::Elsewhere => held.is_over.then_some(true),
+        Liveness::OtherBoot | Liveness::Elsewhere => held.is_over.then_some(true),
     }
 }
 
@@ -486,10 +494,10 @@ fn vain(next_ms: Option<i64>, now_ms: i64) -> Option<i64> {
     next_ms.map(|at_ms| at_ms.max(now_ms.saturating_add(REST_MS)))
 }
 
-fn is_repeatable(schedule: &Schedule, may_repeat: &(dyn Fn(&str) -> bool + Sync)) -> bool {
+fn is_repeatable(schedule: &Schedule, may_repeat: MayRepeat<'_>) -> Option<bool> {
     match serde_json::from_str(&schedule.what.work) {
         Ok(Task::Call { tool, .. }) => may_repeat(&tool),
-        Ok(Task::Prompt { .. }) | Err(_) => false,
+        Ok(Task::Prompt { .. }) | Err(_) => Some(false),
     }
 }
 
@@ -553,7 +561,7 @@ async fn work(
         runs.tidy();
         let n_free = RUNS_MAX.saturating_sub(runs.ends.len());
         let now = now_ms();
-        let may_repeat = |tool: &str| host.may_repeat(tool);
+        let may_repeat = |tool: &str| host.may_repeat_then(tool);
         let running = runs.fences();
         let moment = movement.moment(now, (&running, n_free), &may_repeat);
         let wait = match moment.await {

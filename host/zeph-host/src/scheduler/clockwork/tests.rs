@@ -82,7 +82,7 @@ async fn begun_beside(
     now_ms: i64,
 ) -> Vec<BegunRun> {
     let moment = movement
-        .moment(now_ms, (going_on, 4), &|tool| tool == "read")
+        .moment(now_ms, (going_on, 4), &|tool| Some(tool == "read"))
         .await;
     moment.unwrap().begun
 }
@@ -209,6 +209,38 @@ async fn a_tool_that_may_be_called_again_is_and_once_only() {
 }
 
 #[tokio::test]
+async fn a_lost_run_whose_tool_is_not_there_yet_waits_for_it() {
+    let store = store();
+    let (mut movement, at) = lost(&store, "mcp_slow_look").await;
+    let looks = [(1, None), (1 + super::KEPT_MS, Some(true))];
+    for (after_ms, may_repeat) in looks {
+        let looked = movement.moment(at + after_ms, (&[], 4), &|_| may_repeat);
+        let n_begun = looked.await.unwrap().begun.len();
+        assert_eq!(n_begun, usize::from(may_repeat.is_some()));
+    }
+    assert!(one(&store).await.last.unwrap().note.starts_with("again: "));
+}
+
+/// Two machines may have the same name, and say so to one store.
+#[tokio::test]
+async fn a_run_of_another_machine_of_this_name_goes_on_until_its_time_is_over() {
+    let store = store();
+    put(&store, "a", &hourly(), "bash").await;
+    let mut other = movement(&store, MissedRuns::RunOnce);
+    other.own.start = format!("{}/another-boot/pid:[1]/7", process::machine());
+    let at = hourly().next(MORNING).unwrap();
+    let fence = begun(&mut other, at).await.remove(0).fence;
+    let mut here = movement(&store, MissedRuns::RunOnce);
+    for (n_looks, state) in [(1, RunState::Running), (2, RunState::Unknown)] {
+        let now_ms = at + n_looks * super::KEPT_MS;
+        assert!(begun(&mut here, now_ms).await.is_empty());
+        assert_eq!(one(&store).await.last.unwrap().state, state);
+        let over = store.keep_runs(vec![fence], std::time::Duration::ZERO);
+        over.await.unwrap();
+    }
+}
+
+#[tokio::test]
 async fn a_run_whose_end_was_not_written_blocks_no_other() {
     for (tool, n_repeated) in [("bash", 0), ("read", 1)] {
         let store = store();
@@ -295,7 +327,7 @@ async fn what_a_token_scheduled_runs_with_its_tools_and_as_long_as_it_is_there()
     };
     assert!(store.add_token(anew).await.unwrap());
     let going_on: Vec<RunFence> = runs.iter().map(|run| run.fence).collect();
-    let looked = movement.moment(at + super::KEPT_MS, (&going_on, 4), &|_| false);
+    let looked = movement.moment(at + super::KEPT_MS, (&going_on, 4), &|_| Some(false));
     assert_eq!(looked.await.unwrap().lost, [runs[1].fence.run]);
     for run in &runs {
         ended(&store, run, at + super::KEPT_MS).await;
@@ -379,7 +411,7 @@ async fn a_run_of_anybody_ends_when_a_token_shuts_the_door() {
     // To revoke the last token does not open it again.
     assert!(!movement.door.is_open_with(true));
     assert!(store.revoke_token("ann".to_owned()).await.unwrap());
-    let looked = movement.moment(at + super::KEPT_MS, (&going_on, 4), &|_| false);
+    let looked = movement.moment(at + super::KEPT_MS, (&going_on, 4), &|_| Some(false));
     let of_anybody = runs
         .iter()
         .find(|run| run.schedule.what.owner.caller.is_anonymous());
@@ -399,7 +431,7 @@ async fn each_missed_run_is_made_up_for_one_after_the_other() {
         let going_on = [runs[0].fence];
         // Long before the run ends there are others that are due.
         now += 1;
-        let moment = movement.moment(now, (&going_on, 4), &|_| false).await;
+        let moment = movement.moment(now, (&going_on, 4), &|_| Some(false)).await;
         let moment = moment.unwrap();
         assert!(moment.begun.is_empty());
         assert!(moment.next_ms.is_none_or(|next_ms| next_ms > now));
@@ -479,7 +511,7 @@ async fn a_run_held_elsewhere_is_left_alone_until_its_time_is_over() {
     assert!(begun(&mut near, at + 2 * super::KEPT_MS).await.is_empty());
     assert_eq!(one(&store).await.last.unwrap().state, RunState::Unknown);
     let running = [fence];
-    let moment = far.moment(at + 3 * super::KEPT_MS, (&running, 0), &|_| false);
+    let moment = far.moment(at + 3 * super::KEPT_MS, (&running, 0), &|_| Some(false));
     assert_eq!(moment.await.unwrap().lost, [fence.run]);
 }
 
@@ -528,13 +560,13 @@ async fn ten_thousand_schedules_that_wait_cost_one_look_through_an_index() {
     }
     let mut movement = movement(&store, MissedRuns::RunOnce);
     movement
-        .moment(MORNING, (&[], 4), &|_| false)
+        .moment(MORNING, (&[], 4), &|_| Some(false))
         .await
         .unwrap();
     let began = std::time::Instant::now();
     for _ in 0..LOOKS {
         let moment = movement
-            .moment(MORNING, (&[], 4), &|_| false)
+            .moment(MORNING, (&[], 4), &|_| Some(false))
             .await
             .unwrap();
         assert!(moment.begun.is_empty());
