@@ -154,7 +154,7 @@ pub(super) async fn health() -> &'static str {
     "ok\n"
 }
 
-/// `/readyz`: a call would be answered.
+/// `/readyz`: a call would be taken on. It may wait, such as for a tool of the program that is still being compiled.
 pub(super) async fn readiness(State(shared): State<Arc<Shared>>) -> Response {
     let problem = match shared.is_ending() {
         true => "the server is shutting down\n",
