@@ -106,7 +106,7 @@ pub(super) async fn read(
     seen.push(&last);
     drop((bytes, last));
     if problem == too_large || problem == BadBody::NoRoom {
-        drain(headers, body, &mut seen).await;
+        drain(headers, body, |data| seen.push(data)).await;
     }
     Err((problem, seen.request_id()))
 }
@@ -140,9 +140,9 @@ async fn collect(
     }
 }
 
-/// Reads what is left of a body that is refused, looks for its id and throws it away. Many clients look for an answer only when they have
+/// Reads what is left of a body that is refused, and throws it away when it was `seen`. Many clients look for an answer only when they have
 /// sent it all.
-pub(super) async fn drain(headers: &HeaderMap, mut body: Body, seen: &mut PassingMessage) {
+pub(super) async fn drain(headers: &HeaderMap, mut body: Body, mut seen: impl FnMut(&[u8])) {
     // This one asks first.
     if headers.contains_key(EXPECT) {
         return;
@@ -151,7 +151,7 @@ pub(super) async fn drain(headers: &HeaderMap, mut body: Body, seen: &mut Passin
         let mut n_bytes = 0;
         while let Some(Ok(part)) = body.frame().await {
             let data = part.data_ref().map_or(&[] as &[u8], |data| &data[..]);
-            seen.push(data);
+            seen(data);
             n_bytes += data.len();
             if n_bytes > DRAINED_BYTES_MAX {
                 return;

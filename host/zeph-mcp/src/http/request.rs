@@ -105,10 +105,7 @@ pub(super) async fn check_names(
                 ForeignName::NoHost => StatusCode::BAD_REQUEST,
                 ForeignName::Host(_) | ForeignName::Origin => StatusCode::FORBIDDEN,
             };
-            refused(request, |_| {
-                (status, format!("{problem}\n")).into_response()
-            })
-            .await
+            refused(request, (status, format!("{problem}\n")).into_response()).await
         }
     };
     shared.metrics.response(response.status().as_u16());
@@ -123,7 +120,7 @@ pub(super) async fn mcp(State(shared): State<Arc<Shared>>, mut request: Request)
         Ok(admitted) => shared.answer(request, (admitted, in_use)).await,
         Err(denied) => {
             let response = shared.denied(request.headers(), &denied);
-            refused(request, |_| response).await
+            refused(request, response).await
         }
     }
 }
@@ -207,13 +204,13 @@ impl Shared {
         request.headers_mut().remove(AUTHORIZATION);
         if let Some(name) = ambiguous(request.headers()) {
             let bad = BadMessage::invalid(&format!("the header `{name}` has two values"));
-            return refused(request, |id| bad.of(id).response()).await;
+            return refused_by_id(request, |id| bad.of(id).response()).await;
         }
         if let Some(problem) = self.foreign_session(request.headers()) {
             let status = StatusCode::NOT_FOUND;
             let response =
                 |id: Option<WrittenId>| error_response(status, id.as_ref(), NO_SESSION, &problem);
-            return refused(request, response).await;
+            return refused_by_id(request, response).await;
         }
         let checked = match *request.method() {
             Method::POST => self.post(request, &requester).await,
@@ -439,13 +436,20 @@ fn cut_off(id: Option<&WrittenId>) -> Response {
     error_response(status, id, INTERNAL, problem)
 }
 
-/// Refuses a request, once enough of its body was thrown away for its sender to look for the answer: `response` is given the id that was in it.
-async fn refused(
+/// Refuses a request, once enough of its body was thrown away for its sender to look for the answer.
+async fn refused(request: Request, response: Response) -> Response {
+    let (parts, body) = request.into_parts();
+    message::drain(&parts.headers, body, |_| {}).await;
+    response
+}
+
+/// The same with the id of its message, for a caller who was let in: to look for it costs more than to throw it away.
+async fn refused_by_id(
     request: Request,
     response: impl FnOnce(Option<WrittenId>) -> Response,
 ) -> Response {
     let (parts, body) = request.into_parts();
     let mut seen = PassingMessage::default();
-    message::drain(&parts.headers, body, &mut seen).await;
+    message::drain(&parts.headers, body, |data| seen.push(data)).await;
     response(seen.request_id())
 }
