@@ -16,7 +16,7 @@ use self::marks::Marks;
 use super::replay::{self, Caller, Json, Sent, exchanges};
 use super::{Ask, Codec, Reader, join};
 use crate::frames::Framing;
-use crate::message::{Block, CallResult, ItemView, Turn, UserTurn};
+use crate::message::{AssistantTurn, Block, CallResult, ItemView, Turn, UserTurn};
 use crate::provider::ToolDefinition;
 
 /// Most tokens of an answer when the operator says nothing: the API wants a number.
@@ -183,10 +183,7 @@ fn messages<'a>(ask: &Ask<'a>) -> Vec<Message<'a>> {
     for (caller, turn) in exchanges(ask.request.turns, ask.origin) {
         let (role, content) = match turn {
             Turn::User(turn) => ("user", user_parts(turn, caller)),
-            Turn::Assistant(turn) => {
-                let parts = replay::items(turn, caller).map(|item| sent(item, caller));
-                ("assistant", parts.collect())
-            }
+            Turn::Assistant(turn) => ("assistant", assistant_parts(turn, caller)),
         };
         match messages.last_mut() {
             _ if content.is_empty() => {}
@@ -230,6 +227,24 @@ fn of_block<'a>(block: &'a Block<'_>) -> Content<'a> {
                 data: &image.base64,
             },
         },
+    }
+}
+
+/// The API refuses a message that ends with a thought, as of an answer that was cut short: such thoughts are not sent.
+fn assistant_parts<'a>(turn: &'a AssistantTurn, caller: Caller) -> Vec<Json<'a, Part<'a>>> {
+    let mut items: Vec<Sent<'a>> = replay::items(turn, caller).collect();
+    while items.last().is_some_and(is_thought) {
+        items.pop();
+    }
+    let parts = items.into_iter().map(|item| sent(item, caller));
+    parts.collect()
+}
+
+fn is_thought(item: &Sent<'_>) -> bool {
+    match item {
+        Sent::Own(_, ItemView::Thinking(_)) => true,
+        Sent::Own(wire, ItemView::Opaque) => wire.get().contains(r#""type":"redacted_thinking""#),
+        Sent::Own(..) | Sent::Other(_) => false,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::answers::origin;
@@ -52,11 +53,15 @@ fn foreign() -> Vec<Turn<'static>> {
 }
 
 fn body(kind: ProviderKind, forbids_calls: bool) -> Value {
+    body_of(kind, &foreign(), forbids_calls)
+}
+
+fn body_of(kind: ProviderKind, turns: &[Turn<'_>], forbids_calls: bool) -> Value {
     let settings = ProviderSettings {
         temperature: Some(0.5),
         ..settings(kind, "http://x".to_owned())
     };
-    let (turns, tools, origin) = (foreign(), tools(), origin("test", kind));
+    let (tools, origin) = (tools(), origin("test", kind));
     let options = RequestOptions {
         forbids_calls,
         ..RequestOptions::default()
@@ -67,7 +72,7 @@ fn body(kind: ProviderKind, forbids_calls: bool) -> Value {
         request: ModelRequest {
             system: &["Be brief.".to_owned(), "Be kind.".to_owned()],
             tools: &tools[..1],
-            turns: &turns,
+            turns,
             options,
         },
     };
@@ -101,6 +106,44 @@ fn a_request_to_anthropic() {
         ],
     });
     assert_eq!(body(ProviderKind::Anthropic, true), expected);
+}
+
+#[test]
+fn a_message_to_anthropic_does_not_end_with_a_thought() {
+    let kind = ProviderKind::Anthropic;
+    let own = |view: ItemView, wire: &str| Item {
+        view,
+        wire: RawValue::from_string(wire.to_owned()).ok(),
+    };
+    let thought = || {
+        let wire = r#"{"signature":"s","thinking":"hm","type":"thinking"}"#;
+        own(ItemView::Thinking("hm".to_owned()), wire)
+    };
+    let sealed = r#"{"data":"x","type":"redacted_thinking"}"#;
+    let said = r#"{"text":"so","type":"text"}"#;
+    let items = vec![
+        thought(),
+        own(ItemView::Text("so".to_owned()), said),
+        own(ItemView::Opaque, sealed),
+        thought(),
+    ];
+    let turns = [
+        Turn::User(UserTurn::text("go")),
+        Turn::Assistant(Cow::Owned(AssistantTurn {
+            origin: origin("test", kind),
+            items,
+            stop: StopReason::Length,
+        })),
+        Turn::User(UserTurn::text("go on")),
+    ];
+    let sent = &body_of(kind, &turns, false)["messages"][1]["content"];
+    let types: Vec<_> = sent
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|part| &part["type"])
+        .collect();
+    assert_eq!(types, ["thinking", "text"]);
 }
 
 #[test]
