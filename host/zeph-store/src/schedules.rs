@@ -96,6 +96,8 @@ pub struct ScheduleClaim {
     pub directory: String,
     /// Whether it looks for those of anonymous clients, too: hosts without an endpoint leave them to those that have one.
     pub of_anybody: bool,
+    /// Callers whose schedules wait: as many runs of theirs go on as may.
+    pub busy: Vec<Owner>,
     /// Now, by its own clock, in Unix milliseconds. Where the database has a clock of its own, what has not come by that is not due.
     pub now_ms: i64,
     /// What came before this moment waits while a run of its schedule goes on; none where nothing waits for that.
@@ -206,6 +208,13 @@ pub struct RunFinish {
     pub next_ms: Option<i64>,
     /// Now.
     pub at_ms: i64,
+}
+
+impl ScheduleClaim {
+    /// The callers whose schedules wait, as they stand in columns.
+    pub(crate) fn busy_words(&self) -> Vec<String> {
+        self.busy.iter().map(Owner::word).collect()
+    }
 }
 
 impl Store {

@@ -1,4 +1,4 @@
-//! Waits for the next time, and has what is due run: each run by one host, at most a few at once.
+//! Waits for the next time, and has what is due run: each run by one host, at most a few at once, and of these each caller a share.
 //!
 //! One timer stands for all schedules: the store is asked for the earliest time through an index. It is asked again after a few seconds at the
 //! latest, so a clock that jumps, and what other processes schedule, is noticed; ten thousand schedules that wait cost no more than one.
@@ -19,8 +19,9 @@ use zeph_store::{
 };
 
 use super::live::LiveRun;
+use super::places::{RUNS_MAX, RunPlaces};
 use super::run;
-use super::step::{corrected, step, waiting_ms};
+use super::step::{LATE_MS, corrected, step, waiting_ms};
 use super::task::Task;
 use super::times::Times;
 use crate::admission::{Admission, Tokens};
@@ -30,9 +31,6 @@ use crate::process::{self, Liveness};
 
 /// How long it waits at most before it looks again.
 const PERIOD: Duration = Duration::from_secs(5);
-
-/// Runs at one time.
-const RUNS_MAX: usize = 4;
 
 /// How long runs may go on when no more are begun.
 const GRACE: Duration = Duration::from_secs(10);
@@ -99,6 +97,8 @@ impl Clockwork {
                 own: process::own(),
                 lease: HELD,
                 kept_ms: i64::MIN,
+                looked_ms: i64::MIN,
+                since_ms: i64::MIN,
             };
             let news = Arc::clone(&room.news);
             let ends = (stop.clone(), cancel.clone());
@@ -148,6 +148,9 @@ pub(crate) struct Movement {
     pub(crate) lease: Duration,
     /// When it last said that its runs go on.
     pub(crate) kept_ms: i64,
+    /// When it looked last for what is due, and since when it has done so without a pause.
+    pub(crate) looked_ms: i64,
+    pub(crate) since_ms: i64,
 }
 
 /// What is to be run now.
@@ -189,13 +192,13 @@ impl Moment {
 }
 
 impl Movement {
-    /// Begins the runs that are due at `now_ms`, at most `n_free`, beside those that go on, and records what passes.
+    /// Begins the runs that are due at `now_ms` and have a place beside those that go on, and records what passes.
     ///
     /// Errors: [`StoreError`], unless something was begun or lost before.
     pub(crate) async fn moment(
         &mut self,
         now_ms: i64,
-        running: (&[RunFence], usize),
+        running: (&[RunFence], RunPlaces),
         may_repeat: MayRepeat<'_>,
     ) -> Result<Moment, StoreError> {
         let mut moment = Moment::default();
@@ -207,7 +210,7 @@ impl Movement {
     async fn look(
         &mut self,
         now_ms: i64,
-        (running, n_free): (&[RunFence], usize),
+        (running, places): (&[RunFence], RunPlaces),
         may_repeat: MayRepeat<'_>,
         moment: &mut Moment,
     ) -> Result<(), StoreError> {
@@ -222,25 +225,16 @@ impl Movement {
             self.kept_ms = now_ms;
         }
         moment.next_ms = self.next(now_ms).await?;
+        self.note_look(now_ms);
         let is_due = moment.next_ms.is_some_and(|next_ms| next_ms <= now_ms);
-        if !is_due || n_free == 0 {
+        if !is_due || places.are_taken() {
             return Ok(());
         }
-        let claim = ScheduleClaim {
-            directory: self.directory.clone(),
-            of_anybody: self.door.is_served(),
-            now_ms,
-            waiting_ms: waiting_ms(self.missed, now_ms),
-            lease: CLAIMED,
-            limit: u32::try_from(n_free).unwrap_or(u32::MAX),
-        };
-        let claimed = self.store.claim_schedules(claim).await?;
-        let is_vain = claimed.is_empty();
-        self.begin_all(claimed, now_ms, &mut moment.begun).await?;
+        let n_moved = self.begin_all(places, now_ms, &mut moment.begun).await?;
         let next_ms = self.next(now_ms).await?;
-        moment.next_ms = match is_vain {
-            true => vain(next_ms, now_ms),
-            false => next_ms,
+        moment.next_ms = match n_moved {
+            0 => vain(next_ms, now_ms),
+            _ => next_ms,
         };
         Ok(())
     }
@@ -252,16 +246,45 @@ impl Movement {
         self.store.next_schedule(place, waiting_ms).await
     }
 
+    /// Notes that it looks. A host that slept, was without its store, or whose clock was set, saw nothing come meanwhile.
+    fn note_look(&mut self, now_ms: i64) {
+        let passed_ms = now_ms.saturating_sub(self.looked_ms);
+        if !(0..=LATE_MS).contains(&passed_ms) {
+            self.since_ms = now_ms;
+        }
+        self.looked_ms = now_ms;
+    }
+
+    /// Begins what is due, one after the other: with each run its caller may have its share. Says how many schedules it moved on.
     async fn begin_all(
         &self,
-        claimed: Vec<Schedule>,
+        mut places: RunPlaces,
         now_ms: i64,
         begun: &mut Vec<BegunRun>,
-    ) -> Result<(), StoreError> {
-        for schedule in claimed {
-            begun.extend(self.begin(schedule, now_ms).await?);
+    ) -> Result<usize, StoreError> {
+        for n_moved in 0..RUNS_MAX {
+            if places.are_taken() {
+                return Ok(n_moved);
+            }
+            let claim = ScheduleClaim {
+                directory: self.directory.clone(),
+                of_anybody: self.door.is_served(),
+                busy: places.busy(),
+                now_ms,
+                waiting_ms: waiting_ms(self.missed, now_ms),
+                lease: CLAIMED,
+                limit: 1,
+            };
+            let Some(schedule) = self.store.claim_schedules(claim).await?.pop() else {
+                return Ok(n_moved);
+            };
+            let Some(run) = self.begin(schedule, now_ms).await? else {
+                continue;
+            };
+            places.take(&run.schedule.what.owner.caller);
+            begun.push(run);
         }
-        Ok(())
+        Ok(RUNS_MAX)
     }
 
     /// Finds the next time of schedules anew that a clock far ahead has moved on: they would be silent until then.
@@ -330,7 +353,8 @@ impl Movement {
             return Ok(None);
         };
         let is_held = schedule.held.is_some();
-        let mut step = step(&times, (due_ms, now_ms), is_held, self.missed);
+        let moments = (due_ms, self.since_ms, now_ms);
+        let mut step = step(&times, moments, is_held, self.missed);
         let runs = step.state == RunState::Running;
         let is_again = runs && is_ordered(&schedule);
         if is_again {
@@ -501,19 +525,31 @@ fn is_repeatable(schedule: &Schedule, may_repeat: MayRepeat<'_>) -> Option<bool>
     }
 }
 
+/// A run of this process that goes on.
+struct OwnRun {
+    fence: RunFence,
+    caller: Owner,
+    cancel: CancellationToken,
+}
+
 /// The runs of this process that go on.
 #[derive(Default)]
 struct OwnRuns {
     ends: JoinSet<()>,
     /// By the task that makes them.
-    going_on: HashMap<Id, (RunFence, CancellationToken)>,
+    going_on: HashMap<Id, OwnRun>,
 }
 
 impl OwnRuns {
     fn begin(&mut self, host: &Host, begun: BegunRun, cancel: &CancellationToken) {
-        let (fence, cancel) = (begun.fence, cancel.child_token());
-        let task = self.ends.spawn(one(host.clone(), begun, cancel.clone()));
-        self.going_on.insert(task.id(), (fence, cancel));
+        let run = OwnRun {
+            fence: begun.fence,
+            caller: begun.schedule.what.owner.caller.clone(),
+            cancel: cancel.child_token(),
+        };
+        let task = one(host.clone(), begun, run.cancel.clone());
+        let task = self.ends.spawn(task);
+        self.going_on.insert(task.id(), run);
     }
 
     /// Forgets those that have ended.
@@ -537,15 +573,19 @@ impl OwnRuns {
     }
 
     fn fences(&self) -> Vec<RunFence> {
-        self.going_on.values().map(|(fence, _)| *fence).collect()
+        self.going_on.values().map(|run| run.fence).collect()
+    }
+
+    fn places(&self) -> RunPlaces {
+        RunPlaces::taken(self.going_on.values().map(|run| &run.caller))
     }
 
     /// Ends what is not this host's any more.
     fn cancel(&self, lost: &[Uuid]) {
-        let is_lost = |fence: &RunFence| lost.contains(&fence.run);
-        for (fence, cancel) in self.going_on.values().filter(|(fence, _)| is_lost(fence)) {
-            tracing::warn!(run = %fence.run, "a scheduled run is ended: its task was cancelled, its token is gone, or another host has taken it over");
-            cancel.cancel();
+        let is_lost = |run: &&OwnRun| lost.contains(&run.fence.run);
+        for run in self.going_on.values().filter(is_lost) {
+            tracing::warn!(run = %run.fence.run, "a scheduled run is ended: its task was cancelled, its token is gone, or another host has taken it over");
+            run.cancel.cancel();
         }
     }
 }
@@ -559,11 +599,10 @@ async fn work(
     let mut runs = OwnRuns::default();
     loop {
         runs.tidy();
-        let n_free = RUNS_MAX.saturating_sub(runs.ends.len());
         let now = now_ms();
         let may_repeat = |tool: &str| host.may_repeat_then(tool);
         let running = runs.fences();
-        let moment = movement.moment(now, (&running, n_free), &may_repeat);
+        let moment = movement.moment(now, (&running, runs.places()), &may_repeat);
         let wait = match moment.await {
             Ok(moment) => {
                 runs.cancel(&moment.lost);

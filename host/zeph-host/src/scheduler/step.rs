@@ -5,8 +5,8 @@ use zeph_store::RunState;
 
 use super::times::Times;
 
-/// Later than this it was missed: no host was there for it.
-const LATE_MS: i64 = 60_000;
+/// What came longer before a host was there was missed.
+pub(super) const LATE_MS: i64 = 60_000;
 
 /// How far ahead of now a clock must have been that wrote a schedule, so that its next time is found anew. A clock that is set back by less
 /// runs nothing twice.
@@ -43,7 +43,7 @@ pub(crate) fn corrected(times: &Times, (at_ms, next_ms): (i64, i64), now_ms: i64
 /// What becomes of the time `due_ms` of a schedule, now; `is_held` says that its last run goes on.
 pub(crate) fn step(
     times: &Times,
-    (due_ms, now_ms): (i64, i64),
+    (due_ms, since_ms, now_ms): (i64, i64, i64),
     is_held: bool,
     missed: MissedRuns,
 ) -> Step {
@@ -64,7 +64,8 @@ pub(crate) fn step(
         next_ms,
         note: note.to_owned(),
     };
-    let is_late = now_ms - due_ms > LATE_MS;
+    // What this host saw come waited for a place among the runs.
+    let is_late = since_ms.saturating_sub(due_ms) > LATE_MS;
     match (is_late, missed) {
         (false, MissedRuns::RunOnce | MissedRuns::Skip) => run(times.next(after), ""),
         (true, MissedRuns::Skip) => pass(

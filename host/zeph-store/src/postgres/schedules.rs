@@ -199,7 +199,7 @@ pub(super) fn claim(transaction: &Transaction, claim: &ScheduleClaim) -> Outcome
         " WHERE id = ANY (ARRAY(SELECT id FROM schedules
             WHERE directory = $1 AND next_ms IS NOT NULL AND next_ms <= least($2::bigint, ",
         now!(),
-        ") AND (run_id IS NULL OR next_ms >= $5) AND ($6 OR caller <> '?') AND (claimed_until_ms IS NULL OR claimed_until_ms <= ",
+        ") AND (run_id IS NULL OR next_ms >= $5) AND ($6 OR caller <> '?') AND caller <> ALL ($7::text[]) AND (claimed_until_ms IS NULL OR claimed_until_ms <= ",
         now!(),
         ") ORDER BY next_ms LIMIT $4 FOR UPDATE SKIP LOCKED)) RETURNING ",
         columns!()
@@ -213,6 +213,7 @@ pub(super) fn claim(transaction: &Transaction, claim: &ScheduleClaim) -> Outcome
             &i64::from(claim.limit),
             &claim.waiting_ms.unwrap_or(i64::MIN),
             &claim.of_anybody,
+            &claim.busy_words(),
         ],
     )?;
     let mut claimed = with_last(transaction, &rows)?;

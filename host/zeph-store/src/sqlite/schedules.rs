@@ -178,7 +178,7 @@ pub(super) fn claim(
         now!(),
         " WHERE id IN (SELECT id FROM schedules
             WHERE directory = ?1 AND next_ms IS NOT NULL AND next_ms <= ?2 AND (run_id IS NULL OR next_ms >= ?5)
-            AND (?6 OR caller <> '?') AND (claimed_until_ms IS NULL OR claimed_until_ms <= ",
+            AND (?6 OR caller <> '?') AND caller NOT IN (SELECT value FROM json_each(?7)) AND (claimed_until_ms IS NULL OR claimed_until_ms <= ",
         now!(),
         ") ORDER BY next_ms LIMIT ?4) RETURNING "
     );
@@ -188,7 +188,8 @@ pub(super) fn claim(
         milliseconds(claim.lease),
         claim.limit,
         claim.waiting_ms.unwrap_or(i64::MIN),
-        claim.of_anybody
+        claim.of_anybody,
+        super::label::json(&claim.busy_words())
     ];
     let mut claimed = found(connection, &format!("{CLAIM}{COLUMNS}"), row)?;
     claimed.sort_by_key(|schedule| schedule.what.next_ms);

@@ -9,6 +9,7 @@ use zeph_store::{
 
 use super::{BegunRun, Moment, Movement};
 use crate::process;
+use crate::scheduler::places::{RUNS_MAX, RUNS_OF_CALLER_MAX, RunPlaces};
 use crate::scheduler::task::Task;
 use crate::scheduler::times::Times;
 
@@ -43,7 +44,17 @@ fn movement(store: &Store, missed: MissedRuns) -> Movement {
         own: process::own(),
         lease: super::HELD,
         kept_ms: i64::MIN,
+        looked_ms: i64::MIN,
+        since_ms: i64::MIN,
     }
+}
+
+/// As many runs as may go on, of several callers.
+fn full() -> RunPlaces {
+    let callers: Vec<Owner> = (0..RUNS_MAX)
+        .map(|n| Owner::named(Some(&format!("caller-{}", n % 4))))
+        .collect();
+    RunPlaces::taken(callers.iter())
 }
 
 fn hourly() -> Times {
@@ -82,7 +93,9 @@ async fn begun_beside(
     now_ms: i64,
 ) -> Vec<BegunRun> {
     let moment = movement
-        .moment(now_ms, (going_on, 4), &|tool| Some(tool == "read"))
+        .moment(now_ms, (going_on, RunPlaces::default()), &|tool| {
+            Some(tool == "read")
+        })
         .await;
     moment.unwrap().begun
 }
@@ -214,7 +227,7 @@ async fn a_lost_run_whose_tool_is_not_there_yet_waits_for_it() {
     let (mut movement, at) = lost(&store, "mcp_slow_look").await;
     let looks = [(1, None), (1 + super::KEPT_MS, Some(true))];
     for (after_ms, may_repeat) in looks {
-        let looked = movement.moment(at + after_ms, (&[], 4), &|_| may_repeat);
+        let looked = movement.moment(at + after_ms, (&[], RunPlaces::default()), &|_| may_repeat);
         let n_begun = looked.await.unwrap().begun.len();
         assert_eq!(n_begun, usize::from(may_repeat.is_some()));
     }
@@ -327,7 +340,11 @@ async fn what_a_token_scheduled_runs_with_its_tools_and_as_long_as_it_is_there()
     };
     assert!(store.add_token(anew).await.unwrap());
     let going_on: Vec<RunFence> = runs.iter().map(|run| run.fence).collect();
-    let looked = movement.moment(at + super::KEPT_MS, (&going_on, 4), &|_| Some(false));
+    let looked = movement.moment(
+        at + super::KEPT_MS,
+        (&going_on, RunPlaces::default()),
+        &|_| Some(false),
+    );
     assert_eq!(looked.await.unwrap().lost, [runs[1].fence.run]);
     for run in &runs {
         ended(&store, run, at + super::KEPT_MS).await;
@@ -411,7 +428,11 @@ async fn a_run_of_anybody_ends_when_a_token_shuts_the_door() {
     // To revoke the last token does not open it again.
     assert!(!movement.door.is_open_with(true));
     assert!(store.revoke_token("ann".to_owned()).await.unwrap());
-    let looked = movement.moment(at + super::KEPT_MS, (&going_on, 4), &|_| Some(false));
+    let looked = movement.moment(
+        at + super::KEPT_MS,
+        (&going_on, RunPlaces::default()),
+        &|_| Some(false),
+    );
     let of_anybody = runs
         .iter()
         .find(|run| run.schedule.what.owner.caller.is_anonymous());
@@ -431,7 +452,9 @@ async fn each_missed_run_is_made_up_for_one_after_the_other() {
         let going_on = [runs[0].fence];
         // Long before the run ends there are others that are due.
         now += 1;
-        let moment = movement.moment(now, (&going_on, 4), &|_| Some(false)).await;
+        let moment = movement
+            .moment(now, (&going_on, RunPlaces::default()), &|_| Some(false))
+            .await;
         let moment = moment.unwrap();
         assert!(moment.begun.is_empty());
         assert!(moment.next_ms.is_none_or(|next_ms| next_ms > now));
@@ -511,7 +534,9 @@ async fn a_run_held_elsewhere_is_left_alone_until_its_time_is_over() {
     assert!(begun(&mut near, at + 2 * super::KEPT_MS).await.is_empty());
     assert_eq!(one(&store).await.last.unwrap().state, RunState::Unknown);
     let running = [fence];
-    let moment = far.moment(at + 3 * super::KEPT_MS, (&running, 0), &|_| Some(false));
+    let moment = far.moment(at + 3 * super::KEPT_MS, (&running, full()), &|_| {
+        Some(false)
+    });
     assert_eq!(moment.await.unwrap().lost, [fence.run]);
 }
 
@@ -547,6 +572,56 @@ async fn what_another_program_wrote_does_not_stop_the_others() {
 }
 
 #[tokio::test]
+async fn what_waited_for_a_place_is_not_missed() {
+    let store = store();
+    put(&store, "a", &hourly(), "bash").await;
+    let mut here = movement(&store, MissedRuns::Skip);
+    let at = hourly().next(MORNING).unwrap();
+    let mut now_ms = at - 10_000;
+    while now_ms < at + 200_000 {
+        let looked = here.moment(now_ms, (&[], full()), &|_| Some(false));
+        assert!(looked.await.unwrap().begun.is_empty());
+        now_ms += 5_000;
+    }
+    // Who comes only now did not see it.
+    let runs = begun(&mut here, now_ms).await;
+    assert_eq!(runs.len(), 1);
+    assert_eq!(one(&store).await.last.unwrap().note, "");
+    ended(&store, &runs[0], now_ms).await;
+    let mut late = movement(&store, MissedRuns::Skip);
+    assert!(begun(&mut late, at + HOUR + 90_000).await.is_empty());
+    assert_eq!(one(&store).await.last.unwrap().state, RunState::Missed);
+}
+
+#[tokio::test]
+async fn no_caller_has_more_than_its_share_of_the_runs() {
+    let store = store();
+    for n in 0..10 {
+        put(&store, &format!("task-{n}"), &hourly(), "read").await;
+    }
+    let mut of_other = one(&store).await.what;
+    of_other.owner.caller = Owner::named(Some("ann"));
+    // The last to come.
+    of_other.next_ms = of_other.next_ms.map(|at| at + 1);
+    store.put_schedule(of_other, BOUNDS, MORNING).await.unwrap();
+    let mut movement = movement(&store, MissedRuns::RunOnce);
+    let at = hourly().next(MORNING).unwrap() + 1;
+    let runs = begun(&mut movement, at).await;
+    let callers: Vec<Owner> = runs
+        .iter()
+        .map(|run| run.schedule.what.owner.caller.clone())
+        .collect();
+    let n_own = callers.iter().filter(|one| one.id.is_none()).count();
+    assert_eq!((n_own, runs.len()), (RUNS_OF_CALLER_MAX, 5));
+    let fences: Vec<RunFence> = runs.iter().map(|run| run.fence).collect();
+    let places = RunPlaces::taken(callers.iter());
+    let moment = movement.moment(at + 1, (&fences, places), &|_| Some(false));
+    let moment = moment.await.unwrap();
+    assert!(moment.begun.is_empty());
+    assert_eq!(moment.next_ms, Some(at + 1 + super::REST_MS));
+}
+
+#[tokio::test]
 async fn ten_thousand_schedules_that_wait_cost_one_look_through_an_index() {
     let store = store();
     // Many at once share a transaction.
@@ -560,13 +635,13 @@ async fn ten_thousand_schedules_that_wait_cost_one_look_through_an_index() {
     }
     let mut movement = movement(&store, MissedRuns::RunOnce);
     movement
-        .moment(MORNING, (&[], 4), &|_| Some(false))
+        .moment(MORNING, (&[], RunPlaces::default()), &|_| Some(false))
         .await
         .unwrap();
     let began = std::time::Instant::now();
     for _ in 0..LOOKS {
         let moment = movement
-            .moment(MORNING, (&[], 4), &|_| Some(false))
+            .moment(MORNING, (&[], RunPlaces::default()), &|_| Some(false))
             .await
             .unwrap();
         assert!(moment.begun.is_empty());

@@ -15,7 +15,7 @@ fn hourly() -> Times {
 }
 
 fn at(due: &str, now: &str, is_held: bool, missed: MissedRuns) -> (RunState, Option<String>) {
-    let Step { state, next_ms, .. } = step(&hourly(), (ms(due), ms(now)), is_held, missed);
+    let Step { state, next_ms, .. } = step(&hourly(), (ms(due), ms(now), ms(now)), is_held, missed);
     let next = next_ms.map(|at| Timestamp::from_millisecond(at).unwrap().to_string());
     (state, next)
 }
@@ -53,6 +53,21 @@ fn what_was_missed_follows_the_policy() {
 }
 
 #[test]
+fn what_a_host_saw_come_is_not_missed_however_long_it_waited() {
+    let (due, now) = (ms("2026-05-01T10:00:00Z"), ms("2026-05-01T10:40:00Z"));
+    let cases = [(-3_600, false), (0, false), (60, false), (61, true)];
+    for (since, is_missed) in cases {
+        let times = (due, due + since * 1_000, now);
+        for missed in [MissedRuns::RunOnce, MissedRuns::Skip, MissedRuns::RunAll] {
+            let step = step(&hourly(), times, false, missed);
+            let is_skipped = is_missed && missed == MissedRuns::Skip;
+            assert_eq!(step.state == RunState::Missed, is_skipped, "{since}");
+            assert_eq!(step.note.is_empty(), !is_missed, "{since}");
+        }
+    }
+}
+
+#[test]
 fn a_run_that_goes_on_refuses_the_next() {
     for missed in [MissedRuns::RunOnce, MissedRuns::Skip, MissedRuns::RunAll] {
         let found = at("2026-05-01T10:00:00Z", "2026-05-01T10:00:02Z", true, missed);
@@ -66,7 +81,7 @@ fn making_up_is_bounded_and_comes_to_an_end() {
     let (mut due, now) = (ms("2020-01-01T00:00:00Z"), ms("2026-05-01T13:30:00Z"));
     let (mut n_runs, mut n_missed) = (0, 0);
     loop {
-        let next = step(&hourly(), (due, now), false, MissedRuns::RunAll);
+        let next = step(&hourly(), (due, now, now), false, MissedRuns::RunAll);
         match next.state {
             RunState::Running => n_runs += 1,
             RunState::Missed => n_missed += 1,
@@ -87,7 +102,7 @@ fn what_comes_once_never_comes_again() {
     let once = Times::Once { at_ms };
     for missed in [MissedRuns::RunOnce, MissedRuns::Skip, MissedRuns::RunAll] {
         for now in ["2026-05-01T10:00:00Z", "2027-01-01T00:00:00Z"] {
-            let step = step(&once, (at_ms, ms(now)), false, missed);
+            let step = step(&once, (at_ms, ms(now), ms(now)), false, missed);
             assert_eq!(step.next_ms, None, "{missed:?} {now}");
             let is_missed = missed == MissedRuns::Skip && now.starts_with("2027");
             assert_eq!(

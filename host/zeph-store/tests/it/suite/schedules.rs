@@ -93,6 +93,7 @@ async fn claimed(store: &Store, lease: Duration) -> Vec<Schedule> {
     let claim = ScheduleClaim {
         directory: "/work".to_owned(),
         of_anybody: true,
+        busy: Vec::new(),
         now_ms: NOW_MS,
         waiting_ms: None,
         lease,
@@ -328,6 +329,7 @@ async fn what_waits_for_a_run_is_not_due<D: Database>() {
         let claim = ScheduleClaim {
             directory: "/work".to_owned(),
             of_anybody: true,
+            busy: Vec::new(),
             now_ms: NOW_MS,
             waiting_ms,
             lease: Duration::ZERO,
@@ -366,6 +368,7 @@ async fn what_anybody_scheduled_is_found_where_it_is_looked_for<D: Database>() {
         let claim = ScheduleClaim {
             directory: "/work".to_owned(),
             of_anybody,
+            busy: Vec::new(),
             now_ms: NOW_MS,
             waiting_ms: None,
             lease: LEASE,
@@ -396,6 +399,7 @@ async fn many_hosts_share_what_is_due<D: Database>() {
                 let claim = ScheduleClaim {
                     directory: "/work".to_owned(),
                     of_anybody: true,
+                    busy: Vec::new(),
                     now_ms: NOW_MS,
                     waiting_ms: None,
                     lease: LEASE,
@@ -417,8 +421,41 @@ async fn many_hosts_share_what_is_due<D: Database>() {
     assert_eq!(begun.iter().collect::<BTreeSet<_>>().len(), 40);
 }
 
+async fn callers_that_have_their_share_wait<D: Database>() {
+    let database = D::fresh();
+    let store = database.open();
+    let callers = [None, Some("ann"), Some("bob")];
+    for caller in callers {
+        put(&store, new(caller, "a", NOW_MS)).await;
+    }
+    let claim = |busy: &[Option<&str>]| ScheduleClaim {
+        directory: "/work".to_owned(),
+        of_anybody: true,
+        busy: busy.iter().map(|caller| Owner::named(*caller)).collect(),
+        now_ms: NOW_MS,
+        waiting_ms: None,
+        lease: LEASE,
+        limit: 10,
+    };
+    let steps = [
+        (&callers[..], vec![]),
+        (&callers[..2], vec![Some("bob")]),
+        (&callers[1..], vec![None]),
+        (&[], vec![Some("ann")]),
+    ];
+    for (busy, expected) in steps {
+        let claimed = store.claim_schedules(claim(busy)).await.unwrap();
+        let of: Vec<_> = claimed
+            .iter()
+            .map(|one| one.what.owner.caller.id.as_deref())
+            .collect();
+        assert_eq!(of, expected, "{busy:?}");
+    }
+}
+
 on_every_database! {
     any: [
+        callers_that_have_their_share_wait,
         names_belong_to_one_caller_and_are_bounded,
         what_a_token_scheduled_is_none_of_another_token_of_its_name,
         of_hosts_at_one_time_one_begins_a_run,
