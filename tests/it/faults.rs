@@ -94,6 +94,41 @@ fn a_store_that_cannot_be_written_stops_the_start() {
 
 #[test]
 #[cfg(target_os = "linux")]
+fn what_only_shows_something_needs_no_place_to_write() {
+    let product = Product::new();
+    product.file("a.txt", "a");
+    let ran = |line: &str| {
+        let args: Vec<&str> = line.split(' ').collect();
+        let mut command = product.command(&args);
+        // Nobody may make a folder there.
+        let output = command.env("XDG_DATA_HOME", "/sys/zeph").output().unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        (output.status.code(), stderr)
+    };
+    for line in [
+        "plugin list",
+        "tools",
+        "grants",
+        "explain read path=a.txt",
+        "audit",
+        "audit query --json",
+        "stats",
+        "token list",
+        "conversations",
+        "approve --list",
+        "trust",
+    ] {
+        let (code, stderr) = ran(line);
+        assert_eq!(code, Some(0), "{line} {stderr}");
+        assert!(stderr.contains("it is taken for empty"), "{line} {stderr}");
+    }
+    let (code, stderr) = ran("trust set read trusted");
+    assert_ne!(code, Some(0), "{stderr}");
+    assert!(stderr.contains("`store.path`"), "{stderr}");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
 fn each_hint_about_a_folder_that_cannot_be_written_leads_on() {
     let product = Product::new();
     product.file("a.txt", "a");
