@@ -8,12 +8,15 @@ use super::{Look, WrappedCommand};
 
 mod awk;
 mod make;
+mod sed;
 mod sqlite;
 mod vim;
 
 const REASON: &str = "it can run commands that stand in its own language";
 
 const ACTS: &str = "it can run commands or write files that stand in its own language";
+
+const SED_ACTS: &str = "its script can run commands, write files or read files of its own, or is not known before it runs";
 
 /// Programs, and pieces of arguments with which they run commands.
 const MARKS: &[(&[&str], &[&str])] = &[
@@ -175,10 +178,7 @@ fn is_marked(name: &str, text: &str) -> bool {
 fn in_arguments(name: &str, arguments: &[Value]) -> Option<Look> {
     let texts = || arguments.iter().map(|argument| argument.text.as_str());
     let runs = match name {
-        "sed" | "gsed" => {
-            let acts = |script: &Value| is_made(script) || sed_acts(&script.text);
-            has_script_file(arguments) || scripts(arguments).iter().any(acts)
-        }
+        "sed" | "gsed" => sed::acts(arguments),
         "awk" | "gawk" | "mawk" | "nawk" | "original-awk" => awk::acts(arguments),
         "make" | "gmake" => make::acts(arguments),
         "sqlite3" | "duckdb" => texts().any(sqlite::acts),
@@ -222,9 +222,10 @@ fn in_arguments(name: &str, arguments: &[Value]) -> Option<Look> {
         }),
         _ => texts().any(|text| is_marked(name, text)),
     };
-    let reason = match name.ends_with("awk") || name.ends_with("sed") {
-        true => ACTS,
-        false => REASON,
+    let reason = match name {
+        "sed" | "gsed" => SED_ACTS,
+        _ if name.ends_with("awk") => ACTS,
+        _ => REASON,
     };
     runs.then(|| Look::unknown(Wraps::Nothing, reason))
 }
@@ -251,136 +252,6 @@ fn valued(arguments: &[Value], options: &[&str], is_meant: impl Fn(&str) -> bool
     values.into_iter().any(|value| is_meant(&value.text))
 }
 
-/// Whether a `sed` reads a script from a file, which a tool may have written.
-fn has_script_file(arguments: &[Value]) -> bool {
-    let is_letter = |word: &Value| {
-        let letters = word
-            .text
-            .strip_prefix('-')
-            .and_then(|word| word.split_once('f'));
-        letters.is_some_and(|(flags, _)| flags.chars().all(|flag| "nErsuzb".contains(flag)))
-    };
-    !super::carriers::values(arguments, "--file").is_empty() || arguments.iter().any(is_letter)
-}
-
-/// The scripts of a `sed`: the values of `-e`, or the first word that is no option.
-fn scripts(arguments: &[Value]) -> Vec<Value> {
-    let mut scripts = super::carriers::values(arguments, "--expression");
-    let mut operands = Vec::new();
-    let mut words = arguments.iter();
-    while let Some(word) = words.next() {
-        match word.text.as_str() {
-            "-e" => scripts.extend(words.next().cloned()),
-            "-f" | "-l" => {
-                words.next();
-            }
-            long if long.starts_with("--") => {
-                let is_valued = |option: &str| long.len() > 2 && option.starts_with(long);
-                if ["--expression", "--file", "--line-length"]
-                    .into_iter()
-                    .any(is_valued)
-                {
-                    words.next();
-                }
-            }
-            short if short.starts_with('-') && short.len() > 1 => {
-                let is_inline = short.starts_with("-i") || short.starts_with("-f");
-                match short.split_once('e').filter(|_| !is_inline) {
-                    Some((_, "")) => scripts.extend(words.next().cloned()),
-                    Some((_, script)) => scripts.push(word.part(script)),
-                    None => {}
-                }
-            }
-            _ => operands.push(word),
-        }
-    }
-    if scripts.is_empty() {
-        scripts.extend(operands.first().copied().cloned());
-    }
-    scripts
-}
-
-/// Whether a script of sed has the command `e` or the flag `e` of `s`, or writes to a file that it names. What cannot be read is an
-/// error of sed too.
-///
-/// Some versions of sed take a delimiter between brackets for itself, others for the end: a script acts if it does in either reading.
-///
-/// Source: the manual of GNU sed 4.9, "sed scripts".
-fn sed_acts(script: &str) -> bool {
-    [after_sections, after_expression]
-        .into_iter()
-        .any(|after| sed_reading_acts(script, after))
-}
-
-/// What follows `n` texts between delimiters of which the first is an expression.
-type AfterExpression = fn(&str, usize) -> Option<&str>;
-
-fn sed_reading_acts(script: &str, after_expression: AfterExpression) -> bool {
-    let mut rest = script;
-    loop {
-        rest = rest.trim_start_matches(|c: char| c.is_whitespace() || ";{}".contains(c));
-        rest = after_address(rest, after_expression);
-        let Some(command) = rest.chars().next() else {
-            return false;
-        };
-        rest = &rest[command.len_utf8()..];
-        match command {
-            'e' => return true,
-            's' | 'y' => {
-                let sections = match command {
-                    's' => after_expression(rest, 2),
-                    _ => after_sections(rest, 2),
-                };
-                let Some(after) = sections else {
-                    return false;
-                };
-                let end = after.find([';', '}', '\n']).unwrap_or(after.len());
-                // Behind a `w` stands the name of a file, up to the end of the line.
-                let (flags, file) = match after[..end].split_once('w') {
-                    Some((flags, _)) => (flags, after[flags.len() + 1..].lines().next()),
-                    None => (&after[..end], None),
-                };
-                let writes = file.is_some_and(|file| !is_stream(file));
-                if command == 's' && (flags.contains('e') || writes) {
-                    return true;
-                }
-                rest = &after[end..];
-            }
-            'w' | 'W' if !is_stream(rest.lines().next().unwrap_or_default()) => return true,
-            'a' | 'i' | 'c' => rest = after_text(rest),
-            // Names of files and comments, up to the end of the line.
-            'r' | 'R' | 'w' | 'W' | '#' => {
-                rest = rest.find('\n').map_or("", |end| &rest[end..]);
-            }
-            // Some versions end a label at a space too.
-            ':' | 'b' | 't' | 'T' => {
-                let label = rest.trim_start_matches([' ', '\t']);
-                let end = |c: char| c.is_whitespace() || matches!(c, ';' | '}');
-                rest = label.find(end).map_or("", |end| &label[end..]);
-            }
-            _ => {}
-        }
-    }
-}
-
-/// What follows a text, which goes on behind a line that ends with a backslash.
-fn after_text(text: &str) -> &str {
-    let mut rest = text;
-    while let Some((line, after)) = rest.split_once('\n') {
-        let n_backslashes = line.len() - line.trim_end_matches('\\').len();
-        if n_backslashes.is_multiple_of(2) {
-            return &rest[line.len()..];
-        }
-        rest = after;
-    }
-    ""
-}
-
-/// Whether sed takes a file name for a stream of its own.
-fn is_stream(file: &str) -> bool {
-    ["/dev/stdout", "/dev/stderr", "/dev/null"].contains(&file.trim())
-}
-
 /// Whether an expression of a Perl `rename` is more than a replacement. The `rename` of util-linux takes two plain words instead.
 fn perl_runs(expression: &str) -> bool {
     let is_plain = |c: char| c.is_alphanumeric() || " ._-".contains(c);
@@ -396,68 +267,6 @@ fn perl_runs(expression: &str) -> bool {
     let delimited = sections.filter(|rest| rest.starts_with(['/', '#', ',', '!', '|', ':']));
     let flags = delimited.and_then(|rest| after_sections(rest, 2));
     is_code || !flags.is_some_and(|flags| flags.chars().all(|flag| "gimsxr".contains(flag)))
-}
-
-/// What follows the addresses of a command.
-fn after_address(mut rest: &str, after_expression: AfterExpression) -> &str {
-    loop {
-        let Some(first) = rest.chars().next() else {
-            return rest;
-        };
-        rest = match first {
-            '0'..='9' | '$' | ',' | '~' | '+' | '!' | ' ' | '\t' | 'I' | 'M' => &rest[1..],
-            '/' => match after_expression(rest, 1) {
-                Some(after) => after,
-                None => return "",
-            },
-            '\\' => match after_expression(&rest[1..], 1) {
-                Some(after) => after,
-                None => return "",
-            },
-            _ => return rest,
-        };
-    }
-}
-
-/// What follows `n` texts between the first character and its like, which in the first of them does not count between brackets.
-fn after_expression(rest: &str, n: usize) -> Option<&str> {
-    let delimiter = rest.chars().next()?;
-    let mut at = delimiter.len_utf8();
-    loop {
-        let inside = rest.get(at..)?;
-        let c = inside.chars().next()?;
-        if c == delimiter {
-            break;
-        }
-        at += match c {
-            '\\' => 1 + inside.chars().nth(1)?.len_utf8(),
-            '[' => inside.len() - after_brackets(inside)?.len(),
-            other => other.len_utf8(),
-        };
-    }
-    match n {
-        0 | 1 => rest.get(at + delimiter.len_utf8()..),
-        _ => after_sections(&rest[at..], n - 1),
-    }
-}
-
-/// What follows a `[…]`, in which a `]` at the start and the name of a class stand for themselves.
-fn after_brackets(text: &str) -> Option<&str> {
-    let mut rest = text.strip_prefix('[')?;
-    rest = rest.strip_prefix('^').unwrap_or(rest);
-    rest = rest.strip_prefix(']').unwrap_or(rest);
-    loop {
-        let at = rest.find([']', '['])?;
-        let found = &rest[at..];
-        rest = match [":", ".", "="]
-            .iter()
-            .find(|kind| found[1..].starts_with(**kind))
-        {
-            _ if found.starts_with(']') => return Some(&found[1..]),
-            Some(kind) => found[2..].split_once(&format!("{kind}]"))?.1,
-            None => &found[1..],
-        };
-    }
 }
 
 /// What follows `n` texts between the first character and its like.
