@@ -99,13 +99,65 @@ pub fn run(area: &Area, args: &Args) -> Result<Output, ToolError> {
     Ok(output(&place, size, n_skipped, body, rest))
 }
 
+/// Most lines that are named for their ends.
+const LINES_NAMED_MAX: usize = 5;
+
+/// How the lines of a page end. A line that is kept in part does not count: its end is not known.
+#[derive(Debug, Default)]
+struct LineEnds {
+    crlf: LinesOfEnd,
+    lf: LinesOfEnd,
+}
+
+/// The lines with one kind of end.
+#[derive(Debug, Default)]
+struct LinesOfEnd {
+    n: u64,
+    first: Vec<u64>,
+}
+
+impl LinesOfEnd {
+    fn add(&mut self, number: u64) {
+        self.n += 1;
+        if self.first.len() < LINES_NAMED_MAX {
+            self.first.push(number);
+        }
+    }
+
+    fn named(&self) -> String {
+        let numbers: Vec<String> = self.first.iter().map(|number| grouped(*number)).collect();
+        let noun = if self.n == 1 { "line" } else { "lines" };
+        let more = match self.n - numbers.len() as u64 {
+            0 => String::new(),
+            n_more => format!(" and {} more", grouped(n_more)),
+        };
+        format!("{noun} {}{more}", numbers.join(", "))
+    }
+}
+
+impl LineEnds {
+    /// What cannot be seen of them: an edit has to find a text with the ends that it has.
+    fn note(&self) -> Option<String> {
+        let (usual, other, rare) = match (self.crlf.n, self.lf.n) {
+            (0, _) => return None,
+            (_, 0) => return Some("lines end in CRLF".to_owned()),
+            (n_crlf, n_lf) if n_crlf < n_lf => ("LF", "CRLF", &self.crlf),
+            _ => ("CRLF", "LF", &self.lf),
+        };
+        Some(format!(
+            "line ends are mixed: {usual}, but {other} in {}",
+            rare.named()
+        ))
+    }
+}
+
 /// The lines of a page as they are printed, and what was special about them.
 #[derive(Debug, Default)]
 struct PageBody {
     text: String,
     n_lines: u64,
     not_utf8: bool,
-    crlf: bool,
+    ends: LineEnds,
     shrunk: bool,
 }
 
@@ -126,7 +178,9 @@ impl PageBody {
         // A line kept in part ends in the middle of itself, so only a whole one can end in a carriage return.
         if head.len() as u64 == len && head.ends_with(b"\r") {
             (head, len) = (&head[..head.len() - 1], len - 1);
-            self.crlf = true;
+            self.ends.crlf.add(idx + 1);
+        } else if head.len() as u64 == len && found.is_ended {
+            self.ends.lf.add(idx + 1);
         }
         let shown = line(head, len, LINE_CHARS_MAX);
         // What is shown as it stands is UTF-8. Bytes are not compared: here, that takes as long as reading the line.
@@ -139,20 +193,15 @@ impl PageBody {
         self.text.push('\n');
     }
 
-    fn notes(&self) -> Vec<&'static str> {
+    fn notes(&self) -> Vec<String> {
+        let not_utf8 = "not UTF-8: unreadable bytes are shown as \u{fffd}";
+        let shrunk = "the file became shorter while it was read";
         let notes = [
-            (
-                self.not_utf8,
-                "not UTF-8: unreadable bytes are shown as \u{fffd}",
-            ),
-            (self.crlf, "lines end in CRLF"),
-            (self.shrunk, "the file became shorter while it was read"),
+            self.not_utf8.then(|| not_utf8.to_owned()),
+            self.ends.note(),
+            self.shrunk.then(|| shrunk.to_owned()),
         ];
-        notes
-            .into_iter()
-            .filter(|(applies, _)| *applies)
-            .map(|(_, note)| note)
-            .collect()
+        notes.into_iter().flatten().collect()
     }
 }
 

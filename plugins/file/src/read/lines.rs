@@ -32,6 +32,8 @@ pub(super) struct PageLine<'a> {
     pub(super) head: Cow<'a, [u8]>,
     /// Its length in bytes.
     pub(super) len: u64,
+    /// Whether it has an end: the last line may have none.
+    pub(super) is_ended: bool,
 }
 
 /// What follows behind a page.
@@ -80,7 +82,7 @@ impl PageLines {
 
     /// The next line, which does not end in this chunk.
     fn take_across(&mut self) -> io::Result<PageLine<'_>> {
-        let (mut head, mut len) = (Vec::new(), 0);
+        let (mut head, mut len, mut is_ended) = (Vec::new(), 0, false);
         while self.fill()? {
             let rest = &self.chunk[self.start..];
             let end = memchr(b'\n', rest);
@@ -90,12 +92,14 @@ impl PageLines {
             len += of_line.len() as u64;
             self.start += of_line.len() + usize::from(end.is_some());
             if end.is_some() {
+                is_ended = true;
                 break;
             }
         }
         Ok(PageLine {
             head: head.into(),
             len,
+            is_ended,
         })
     }
 
@@ -162,6 +166,7 @@ impl<'a> PageLine<'a> {
         Self {
             head: head.into(),
             len: bytes.len() as u64,
+            is_ended: true,
         }
     }
 }

@@ -90,6 +90,32 @@ fn encodings_stay_readable() {
     );
 }
 
+/// An edit has to find a text with the ends that it has.
+#[test]
+fn mixed_line_ends_are_told() {
+    check(
+        b"a\r\nb\nc\r\n",
+        json!({}),
+        "   1\ta\n   2\tb\n   3\tc\n[line ends are mixed: CRLF, but LF in line 2]",
+    );
+    check(
+        b"a\nb\nc\r\nd\ne",
+        json!({"offset": 1}),
+        "   2\tb\n   3\tc\n   4\td\n   5\te\n[line ends are mixed: LF, but CRLF in line 3]",
+    );
+    // The last line has none.
+    check(
+        b"a\r\nb",
+        json!({}),
+        "   1\ta\n   2\tb\n[lines end in CRLF]",
+    );
+    let many = format!("{}{}", "a\r\n".repeat(8), "b\n".repeat(7));
+    let fixture = Fixture::new(&[("f", &many)]);
+    let told = told(&fixture, json!({"path": "f"}));
+    let note = "[line ends are mixed: CRLF, but LF in lines 9, 10, 11, 12, 13 and 2 more]";
+    assert!(told.ends_with(note), "{told}");
+}
+
 #[test]
 fn long_lines_and_long_files_stay_small() {
     let long = "x".repeat(3_000_000);
