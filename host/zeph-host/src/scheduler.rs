@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use tokio::sync::Notify;
 use zeph_config::{Config, MissedRuns, SchedulerSettings, StoreLocation};
-use zeph_store::{Owner, ScheduleBounds, ScheduleOwner};
+use zeph_store::{Location, Owner, ScheduleBounds, ScheduleOwner};
 
 use crate::workspace;
 
@@ -65,7 +65,22 @@ impl SchedulerRoom {
 pub(crate) fn directory(config: &Config) -> String {
     let directory = config.rules.policy.directory.to_string_lossy();
     match config.store {
-        StoreLocation::Server(_) => format!("{}:{directory}", workspace::name(config)),
+        StoreLocation::Server(_) => on_server(config, &directory),
         StoreLocation::File(_) | StoreLocation::Memory => directory.into_owned(),
+    }
+}
+
+/// A directory of this machine, where several machines may share a store.
+fn on_server(config: &Config, directory: &str) -> String {
+    format!("{}:{directory}", workspace::name(config))
+}
+
+/// What directories of this machine begin with in a store, and in its copy; none when that is the same. Those of others keep their names.
+pub(crate) fn copied(config: &Config, from: &Location, to: &Location) -> Option<(String, String)> {
+    let (here, on_server) = ("/".to_owned(), on_server(config, "/"));
+    match (from, to) {
+        (Location::File(_), Location::Server(_)) => Some((here, on_server)),
+        (Location::Server(_), Location::File(_)) => Some((on_server, here)),
+        _ => None,
     }
 }

@@ -27,6 +27,12 @@ const SINGLE_ROWS: [&str; 4] = [
 /// Tables in which the rows of each host stand for themselves, where many hosts share a database: the chain and what hangs on it.
 const CHAIN_TABLES: [&str; 2] = ["audit_chain", "audit_checkpoint"];
 
+/// The table whose rows belong to a directory, which is called otherwise where several machines share a database.
+const SCHEDULES: &str = "schedules";
+
+/// Its column with that.
+const DIRECTORY: &str = "directory";
+
 /// The column that says which host a row belongs to.
 const HOST: &str = "host";
 
@@ -97,6 +103,15 @@ trait CopyEnd {
     fn commit(&self) -> Result<(), StoreError>;
 }
 
+/// How a store is copied.
+#[derive(Debug, Clone)]
+pub struct CopyOptions {
+    /// How the two are opened.
+    pub store: StoreOptions,
+    /// What directories of schedules begin with, and what stands in its place in the copy; none leaves them as they are.
+    pub directories: Option<(String, String)>,
+}
+
 /// What was copied.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CopyReport {
@@ -117,7 +132,7 @@ impl Store {
     pub fn copy(
         from: &Location,
         to: &Location,
-        options: &StoreOptions,
+        options: &CopyOptions,
         tell: &mut (dyn FnMut(&str, u64) + Send),
     ) -> Result<CopyReport, StoreError> {
         if are_one(from, to) {
@@ -147,14 +162,16 @@ fn are_one(from: &Location, to: &Location) -> bool {
 fn copy(
     from: &Location,
     to: &Location,
-    options: &StoreOptions,
+    options: &CopyOptions,
     tell: &mut dyn FnMut(&str, u64),
 ) -> Result<CopyReport, StoreError> {
-    let (source, target) = (open_source(from, options)?, open_target(to, options)?);
+    let source = open_source(from, &options.store)?;
+    let target = open_target(to, &options.store)?;
     let copy = Copy {
         source: source.as_ref(),
         target: target.as_ref(),
         place: to.to_string(),
+        directories: options.directories.as_ref(),
     };
     copy.run(tell)
 }
@@ -201,6 +218,17 @@ struct Copy<'a> {
     target: &'a dyn CopyEnd,
     /// The target as messages show it.
     place: String,
+    directories: Option<&'a (String, String)>,
+}
+
+/// The columns of a row that are others in the target, by number.
+#[derive(Debug, Clone, Copy, Default)]
+struct ChangedColumns {
+    /// What says that a chain vouches for the row, where none does there.
+    chain_n: Option<usize>,
+    directory: Option<usize>,
+    /// Whether the row gets a host.
+    adds_host: bool,
 }
 
 impl Copy<'_> {
@@ -295,23 +323,22 @@ impl Copy<'_> {
         if adds_host {
             written.push(HOST.to_owned());
         }
-        let unsealed = (!is_sealed).then(|| read.iter().position(|column| column == "chain_n"));
+        let of = |wanted: &str, is_changed: bool| {
+            let at = read.iter().position(|column| column == wanted);
+            at.filter(|_| is_changed)
+        };
+        let changed = ChangedColumns {
+            chain_n: of("chain_n", !is_sealed),
+            directory: of(DIRECTORY, table == SCHEDULES),
+            adds_host,
+        };
         if SINGLE_ROWS.contains(&table) {
             self.target.clear(table)?;
         }
         let mut n_rows = 0;
         self.source.read(table, &read, &mut |mut rows| {
             for row in &mut rows {
-                if let Some(Some(column)) = unsealed {
-                    row[column] = Cell::Null;
-                }
-                if adds_host {
-                    row.push(
-                        self.target
-                            .host()
-                            .map_or(Cell::Null, |host| Cell::Text(host.to_owned())),
-                    );
-                }
+                self.change(row, changed);
             }
             n_rows += rows.len() as u64;
             self.target.write(table, &written, rows)
@@ -325,6 +352,22 @@ impl Copy<'_> {
                 expected: there,
                 found: here,
             }),
+        }
+    }
+
+    fn change(&self, row: &mut Vec<Cell>, changed: ChangedColumns) {
+        if let Some(column) = changed.chain_n {
+            row[column] = Cell::Null;
+        }
+        if let (Some(column), Some((from, to))) = (changed.directory, self.directories)
+            && let Cell::Text(directory) = &mut row[column]
+            && let Some(rest) = directory.strip_prefix(from.as_str())
+        {
+            *directory = format!("{to}{rest}");
+        }
+        if changed.adds_host {
+            let host = self.target.host();
+            row.push(host.map_or(Cell::Null, |host| Cell::Text(host.to_owned())));
         }
     }
 

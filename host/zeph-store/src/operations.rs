@@ -140,6 +140,8 @@ pub(crate) trait Operations {
     ) -> Outcome<PutSchedule>;
     /// Removes the schedule of an owner, with what is known of its runs; false when there is none.
     fn cancel_schedule(&self, owner: &ScheduleOwner, name: &str) -> Outcome<bool>;
+    /// Moves schedules from one directory to another, but for those whose caller has one of that name there; says how many.
+    fn move_schedules(&self, from: &str, to: &str) -> Outcome<u64>;
     /// The schedules of one owner or of all, by name, each with its last run, at most `limit`.
     fn schedules(&self, owner: Option<&ScheduleOwner>, limit: u32) -> Outcome<Vec<Schedule>>;
     /// The last runs of a schedule, newest first.

@@ -191,6 +191,10 @@ impl Operations for Transaction {
         schedules::cancel(self, owner, name)
     }
 
+    fn move_schedules(&self, from: &str, to: &str) -> Outcome<u64> {
+        schedules::moved(self, from, to)
+    }
+
     fn schedules(&self, owner: Option<&ScheduleOwner>, limit: u32) -> Outcome<Vec<Schedule>> {
         schedules::listed(self, owner, limit)
     }

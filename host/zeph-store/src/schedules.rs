@@ -247,6 +247,17 @@ impl Store {
         .await
     }
 
+    /// Moves schedules from one directory to another, with the runs that go on; says how many. One stays where its caller has another of its
+    /// name there.
+    ///
+    /// Errors: [`StoreError`] when it cannot be recorded; then all stay.
+    pub async fn move_schedules(&self, from: String, to: String) -> Result<u64, StoreError> {
+        self.run("move schedules", Access::Write, move |operations| {
+            operations.move_schedules(&from, &to)
+        })
+        .await
+    }
+
     /// The schedules of one owner, or of all in a directory, or of all; by name, at most `limit`.
     ///
     /// Errors: [`StoreError`] when the database cannot be read.

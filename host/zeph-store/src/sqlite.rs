@@ -188,6 +188,10 @@ impl Operations for ChainedConnection {
         Ok(schedules::cancel(self, owner, name)?)
     }
 
+    fn move_schedules(&self, from: &str, to: &str) -> Outcome<u64> {
+        Ok(schedules::moved(self, from, to)?)
+    }
+
     fn schedules(&self, owner: Option<&ScheduleOwner>, limit: u32) -> Outcome<Vec<Schedule>> {
         Ok(schedules::listed(self, owner, limit)?)
     }

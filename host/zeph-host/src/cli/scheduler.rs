@@ -1,4 +1,4 @@
-//! `zeph-host scheduler`: runs what was scheduled; lists and cancels it.
+//! `zeph-host scheduler`: runs what was scheduled; lists it, takes it over and cancels it.
 
 use serde_json::Value;
 use zeph_config::SchedulerSettings;
@@ -23,6 +23,7 @@ pub(super) fn run(context: &Context, options: Scheduler) -> Result<Exit, CliErro
     match options.command {
         None => wait(context),
         Some(SchedulerCommand::List { all, json }) => list(context, all, json.json),
+        Some(SchedulerCommand::Adopt { directory }) => adopt(context, directory),
         Some(SchedulerCommand::Cancel {
             name,
             caller,
@@ -64,7 +65,14 @@ fn list(context: &Context, all: bool, is_json: bool) -> Result<Exit, CliError> {
     context::block_on(async {
         let mut schedules = store.schedules(None, LIMIT).await?;
         let tokens = Tokens::read(&store, &door).await?;
+        let n_all = schedules.len();
         schedules.retain(|one: &Schedule| all || one.what.owner.directory == here);
+        let n_others = n_all - schedules.len();
+        if n_others > 0 {
+            context.notes(&[format!(
+                "tasks of other directories, machines or replicas, which do not run here: {n_others}; `zeph-host scheduler list --all --json` shows them, `zeph-host scheduler adopt DIRECTORY` takes them over"
+            )]);
+        }
         match (is_json, schedules.is_empty()) {
             (true, _) => {
                 let rows = schedules
@@ -75,6 +83,34 @@ fn list(context: &Context, all: bool, is_json: bool) -> Result<Exit, CliError> {
             (false, true) => out::styled("No scheduled tasks.\n"),
             (false, false) => out::styled(&listing::as_table(&schedules, &zone, &tokens)),
         }?;
+        Ok(Exit::Success)
+    })
+}
+
+/// Takes over what a host elsewhere does not run any more.
+fn adopt(context: &Context, from: String) -> Result<Exit, CliError> {
+    let config = context.config()?;
+    let store = context.store(&config)?;
+    let here = directory(&config);
+    context::block_on(async {
+        let is_there = |one: &Schedule| one.what.owner.directory == from;
+        let n_there = store.schedules(None, LIMIT).await?;
+        let n_there = n_there.into_iter().filter(is_there).count() as u64;
+        if n_there == 0 || from == here {
+            return Err(
+                CliError::user(format!("there is no task of `{from}` elsewhere"))
+                    .hint("`zeph-host scheduler list --all --json` says where tasks belong"),
+            );
+        }
+        let n_moved = store.move_schedules(from.clone(), here).await?;
+        let mut notes = vec![format!("tasks that run here from now on: {n_moved}")];
+        if n_moved < n_there {
+            let n_left = n_there - n_moved;
+            notes.push(format!(
+                "tasks that stay, because there is one of their name here: {n_left}"
+            ));
+        }
+        context.notes(&notes);
         Ok(Exit::Success)
     })
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use zeph_config::{Config, StoreLocation};
-use zeph_store::{CopyReport, Location, Store};
+use zeph_store::{CopyOptions, CopyReport, Location, Store};
 
 use super::args::{StoreArgs, StoreCommand, StorePlace};
 use super::context::Context;
@@ -12,6 +12,7 @@ use super::error::CliError;
 use super::exit::Exit;
 use super::out;
 use crate::host::{host_of, place_of_store};
+use crate::scheduler;
 
 /// Runs the command.
 pub(super) fn run(context: &Context, options: StoreArgs) -> Result<Exit, CliError> {
@@ -21,7 +22,10 @@ pub(super) fn run(context: &Context, options: StoreArgs) -> Result<Exit, CliErro
         StoreCommand::Copy { from, to, json } => {
             let from = location(context, &config, from)?;
             let to = location(context, &config, to)?;
-            let (_, options) = place_of_store(&config)?;
+            let options = CopyOptions {
+                store: place_of_store(&config)?.1,
+                directories: scheduler::copied(&config, &from, &to),
+            };
             let is_quiet = context.quiet;
             let report = Store::copy(&from, &to, &options, &mut |table, n_rows| {
                 if !is_quiet && n_rows > 0 {

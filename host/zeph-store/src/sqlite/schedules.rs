@@ -128,6 +128,16 @@ pub(super) fn cancel(
     Ok(removed.is_some())
 }
 
+/// Moves schedules to another directory; says how many.
+pub(super) fn moved(connection: &Connection, from: &str, to: &str) -> rusqlite::Result<u64> {
+    const SQL: &str = "
+        UPDATE schedules SET directory = ?2 WHERE directory = ?1 AND NOT EXISTS
+            (SELECT 1 FROM schedules AS own
+             WHERE own.directory = ?2 AND own.caller = schedules.caller AND own.name = schedules.name)";
+    let n_rows = connection.prepare_cached(SQL)?.execute([from, to])?;
+    Ok(n_rows as u64)
+}
+
 /// The schedules of one owner or of all, by name.
 pub(super) fn listed(
     connection: &Connection,

@@ -8,15 +8,21 @@ use std::time::Duration;
 use rusqlite::types::Value;
 use tempfile::TempDir;
 use zeph_core::id::ConversationId;
-use zeph_store::{CopyReport, Location, Store, StoreError, StoreOptions};
+use zeph_store::{
+    CopyOptions, CopyReport, Location, NewSchedule, Owner, ScheduleBounds, ScheduleOwner, Store,
+    StoreError, StoreOptions,
+};
 
 use crate::database::{Database as _, Postgres};
 use crate::setup::{NOW_MS, as_plain_user, fresh, open, open_url, sql, told};
 
-fn options() -> StoreOptions {
-    StoreOptions {
-        at_ms: NOW_MS,
-        busy_timeout: Duration::from_secs(5),
+fn options() -> CopyOptions {
+    CopyOptions {
+        store: StoreOptions {
+            at_ms: NOW_MS,
+            busy_timeout: Duration::from_secs(5),
+        },
+        directories: None,
     }
 }
 
@@ -269,6 +275,57 @@ async fn what_holds_something_is_not_copied_to() {
     let error = copy(&file(&missing), &server(&Postgres::fresh())).unwrap_err();
     assert!(matches!(error, StoreError::NotThere { .. }), "{error:?}");
     assert!(!missing.exists());
+}
+
+/// Where the schedules of a store belong, in order.
+async fn directories(store: &Store) -> Vec<String> {
+    let schedules = store.schedules(None, 10).await.unwrap();
+    let owners = schedules.into_iter().map(|one| one.what.owner);
+    owners.map(|owner| owner.directory).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn schedules_are_called_as_in_the_store_they_come_to() {
+    let bounds = ScheduleBounds {
+        of_caller: 9,
+        in_all: 9,
+    };
+    let (_folder, path) = fresh();
+    let store = open(&path);
+    for directory in ["/a", "machine:other:/a"] {
+        let schedule = NewSchedule {
+            owner: ScheduleOwner {
+                directory: directory.to_owned(),
+                caller: Owner::default(),
+            },
+            name: "nightly".to_owned(),
+            conversation: ConversationId::new(),
+            is_model: false,
+            work: "{}".to_owned(),
+            times: "{}".to_owned(),
+            next_ms: Some(NOW_MS),
+        };
+        store.put_schedule(schedule, bounds, NOW_MS).await.unwrap();
+    }
+    store.close().await.unwrap();
+    let (_others, to_path) = fresh();
+    let (_back, back_path) = fresh();
+    let steps = [
+        (&path, &to_path, ("/", "machine:this:/"), "machine:this:/a"),
+        (&to_path, &back_path, ("machine:this:/", "/"), "/a"),
+    ];
+    for (from, to, (was, is), own) in steps {
+        let options = CopyOptions {
+            directories: Some((was.to_owned(), is.to_owned())),
+            ..options()
+        };
+        Store::copy(&file(from), &file(to), &options, &mut |_, _| {}).unwrap();
+        let store = open(to);
+        let mut expected = vec![own.to_owned(), "machine:other:/a".to_owned()];
+        expected.sort();
+        assert_eq!(directories(&store).await, expected);
+        store.close().await.unwrap();
+    }
 }
 
 #[test]

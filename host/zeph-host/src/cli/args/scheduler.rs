@@ -24,6 +24,12 @@ pub(crate) enum SchedulerCommand {
         #[command(flatten)]
         json: Json,
     },
+    /// Take over the scheduled tasks of another directory, machine or replica: they run here from now on
+    Adopt {
+        /// Where they belong, as `scheduler list --all --json` shows it
+        #[arg(value_name = "DIRECTORY")]
+        directory: String,
+    },
     /// Cancel a scheduled task of this directory
     Cancel {
         /// The name of the task

@@ -9,6 +9,7 @@ use zeph_store::Store;
 use super::{candidates, config, context};
 use crate::agent::begin;
 use crate::clock::now_ms;
+use crate::scheduler;
 
 /// Newest entries that are offered.
 const LIMIT: u32 = 100;
@@ -47,7 +48,7 @@ pub(super) fn pending() -> Vec<CompletionCandidate> {
 
 pub(super) fn tasks() -> Vec<CompletionCandidate> {
     of_store(async |store, config| {
-        let here = begin::directory(&config);
+        let here = scheduler::directory(&config);
         let mut tasks = store.schedules(None, LIMIT).await.ok()?;
         tasks.retain(|task| task.what.owner.directory == here);
         let named = tasks.into_iter();

@@ -7,7 +7,8 @@ macro_rules! scheduler_examples {
   zeph-host call schedule_periodic name=backup cron='0 3 * * *' tool=bash \
     arguments='{"command":"make backup"}'
   zeph-host scheduler list --json
-  zeph-host scheduler cancel backup"#
+  zeph-host scheduler cancel backup
+  zeph-host scheduler adopt /home/ann/old"#
     };
 }
 
@@ -26,5 +27,9 @@ A run has the authority of the caller that scheduled it. The rules decide anew e
 nobody can be asked: a call that no rule allows is refused, its last run says which command
 approves it, and the next run then makes it. `--allow` of the host that runs it does not count. A
 run whose host was killed is recorded as of unknown end, and is made again only if its tool is
-idempotent."#
+idempotent.
+
+A task runs in the directory where it was scheduled; in a store on a server, of that machine or
+replica. When the directory was moved, or the machine or replica has another name, `adopt` takes
+its tasks over."#
 );

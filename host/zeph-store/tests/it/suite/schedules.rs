@@ -453,9 +453,37 @@ async fn callers_that_have_their_share_wait<D: Database>() {
     }
 }
 
+async fn schedules_move_to_another_directory<D: Database>() {
+    let database = D::fresh();
+    let store = database.open();
+    let there = |caller: Option<&str>| ScheduleOwner {
+        directory: "machine:old:/work".to_owned(),
+        ..owner(caller)
+    };
+    for (caller, name) in [(None, "a"), (None, "b"), (Some("ann"), "a")] {
+        let schedule = new(caller, name, NOW_MS);
+        let owner = there(caller);
+        put(&store, NewSchedule { owner, ..schedule }).await;
+    }
+    put(&store, new(None, "a", NOW_MS + 1)).await;
+    let moved = || store.move_schedules("machine:old:/work".to_owned(), "/work".to_owned());
+    assert_eq!(moved().await.unwrap(), 2);
+    assert_eq!(moved().await.unwrap(), 0);
+    let mut due: Vec<String> = due(&store)
+        .await
+        .into_iter()
+        .map(|one| one.what.name)
+        .collect();
+    due.sort();
+    assert_eq!(due, ["a", "b"]);
+    let left = store.schedules(Some(there(None)), 10).await.unwrap();
+    assert_eq!(left.len(), 1, "its caller has another of that name");
+}
+
 on_every_database! {
     any: [
         callers_that_have_their_share_wait,
+        schedules_move_to_another_directory,
         names_belong_to_one_caller_and_are_bounded,
         what_a_token_scheduled_is_none_of_another_token_of_its_name,
         of_hosts_at_one_time_one_begins_a_run,
