@@ -1,8 +1,8 @@
 //! Work for later: tools that schedule calls, and what runs them when their time has come.
 //!
 //! In reading order: when (`times`), what (`task`), the tools (`tools`, `listing`), what becomes of a time that has come (`step`), one run
-//! (`run`, `live`), the places for runs (`places`), and the clockwork that waits for the next time (`clockwork`). Everything durable is the store's, and a run begins in the
-//! transaction that moves its schedule on.
+//! (`run`, `live`), the places for runs (`places`), and the clockwork that waits for the next time (`clockwork`). Everything durable is the
+//! store's, and a run begins in the transaction that moves its schedule on.
 
 pub(crate) mod clockwork;
 pub(crate) mod listing;

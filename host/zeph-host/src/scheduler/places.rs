@@ -12,7 +12,7 @@ pub(super) const RUNS_OF_CALLER_MAX: usize = RUNS_MAX / 4;
 
 /// How many of the places are taken, by caller.
 #[derive(Debug, Clone, Default)]
-pub(super) struct RunPlaces(HashMap<Owner, usize>);
+pub(crate) struct RunPlaces(HashMap<Owner, usize>);
 
 impl RunPlaces {
     /// Those that are taken by runs of these callers.

@@ -1,5 +1,5 @@
-//! What the time is for a sweep, and whether there may be anything for it, in one statement: to prepare those that delete, with all that follows from them, takes a process
-//! for one call longer than its call takes in the store.
+//! What the time is for a sweep, and whether there may be anything for it, in one statement: to prepare those that delete, with all that
+//! follows from them, takes a process for one call longer than its call takes in the store.
 
 use rusqlite::{Connection, params};
 
@@ -9,7 +9,8 @@ use crate::sweep::{Past, SweepClock, SweepTime};
 
 /// Whether a sweep may find anything. Says so rather once too often: what a sweep leaves for other reasons may be past its time too.
 ///
-/// Limits: reads the oldest of each kind, whatever the size of the tables; of conversations those with an agent, too, that are older than others may be.
+/// Limits: reads the oldest of each kind, whatever the size of the tables; of conversations also those with an agent that are older than
+/// others may be.
 pub(super) fn is_any(connection: &Connection, past: &Past) -> rusqlite::Result<bool> {
     const SQL: &str = "
         SELECT EXISTS (SELECT 1 FROM conversations WHERE last_used_ms < ?8)
