@@ -92,7 +92,7 @@ fn certificate_files<'a>(
     visible: &'a [PathBuf],
 ) -> impl Iterator<Item = Mount> + 'a {
     let of_machine = OF_MACHINE.map(PathBuf::from).into_iter();
-    let of_machine = of_machine.filter(|path| {
+    let of_machine = of_machine.filter(move |path| {
         let metadata = path.symlink_metadata();
         metadata.is_ok_and(|metadata| metadata.is_file()) && within_any(path, visible)
     });
