@@ -96,6 +96,35 @@ fn a_turn_that_ends_early_says_why_before_its_result() {
 }
 
 #[test]
+fn a_file_that_is_longer_than_the_context_is_sent_in_part() {
+    let script = Script::endless([says("done")]);
+    let product = product(&script);
+    let lines = "a line of the log\n".repeat(12_000);
+    product.file("huge.log", format!("BEGIN\n{lines}END\n"));
+    let setting = "agent.context_budget_tokens=20000";
+    let ran = product.run(&[
+        "--set",
+        setting,
+        "run",
+        "--json",
+        "look into @huge.log please",
+    ]);
+    let (_, result) = events(&ran);
+    assert_eq!(result["status"], "done", "{result}");
+    let requests = script.requests();
+    assert_eq!(requests.len(), 1);
+    let sent = requests[0]["messages"].to_string();
+    assert!((20_000..80_000).contains(&sent.len()), "{}", sent.len());
+    for words in [
+        "BEGIN",
+        "END",
+        "`read_overflow` reads all of it as overflow:",
+    ] {
+        assert!(sent.contains(words), "{words}");
+    }
+}
+
+#[test]
 fn text_of_an_attempt_that_failed_is_marked_void_and_not_part_of_the_result() {
     let cut = || {
         json!({
