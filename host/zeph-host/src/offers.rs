@@ -166,14 +166,12 @@ impl Offers {
 
     /// Whether nobody knows yet if there is a tool of this name: its plugin is still being loaded, or its server being started.
     pub(crate) fn is_coming(&self, name: &str) -> bool {
-        let now = self.now();
-        if now.catalog.resolve(name).is_ok() {
+        if self.now().catalog.resolve(name).is_ok() {
             return false;
         }
         self.servers.want_for(name);
-        let has_servers = self.servers.is_settled_for(&now.servers, name);
-        let is_settled = now.plugins.is_settled && has_servers;
-        !is_settled && self.now().catalog.resolve(name).is_err()
+        // Anew: a server that nothing had asked for is being started now.
+        !self.knows(&self.now(), name)
     }
 
     /// What there is at the moment when there is a tool of this name. Nobody may know it yet because its plugin is still being loaded, or its

@@ -311,7 +311,9 @@ async fn idle(shared: &Shared) {
         shared.leases.no_call().await;
         // A call that outlives its request is held before the request has its answer.
         shared.holdings.idle().await;
-        if !shared.sessions.has_broken_call() {
+        // Meanwhile a stream that broke may have been resumed.
+        let has_broken = shared.sessions.has_broken_call();
+        if !has_broken && shared.leases.count(Progress::Call) == 0 {
             return;
         }
         ticks.tick().await;

@@ -175,11 +175,12 @@ impl PageBody {
         if idx == 0 && head.starts_with(b"\xef\xbb\xbf") {
             (head, len) = (&head[3..], len - 3);
         }
-        // A line kept in part ends in the middle of itself, so only a whole one can end in a carriage return.
-        if head.len() as u64 == len && head.ends_with(b"\r") {
+        // Only a whole line that has an end can end in CRLF: one kept in part ends in the middle of itself, and the last may have no end.
+        let is_whole = head.len() as u64 == len && found.is_ended;
+        if is_whole && head.ends_with(b"\r") {
             (head, len) = (&head[..head.len() - 1], len - 1);
             self.ends.crlf.add(idx + 1);
-        } else if head.len() as u64 == len && found.is_ended {
+        } else if is_whole {
             self.ends.lf.add(idx + 1);
         }
         let shown = line(head, len, LINE_CHARS_MAX);

@@ -92,7 +92,7 @@ pub(super) async fn list<D: Paged>(
             answer => answer?,
         };
         // What answers all that it does not know with `{}` has no such list: templates have no capability of their own.
-        if matches!(answer, ServerResult::EmptyResult(_)) {
+        if cursor.is_none() && matches!(answer, ServerResult::EmptyResult(_)) {
             break;
         }
         let Some((items, next, meta)) = D::page(answer) else {
