@@ -298,6 +298,8 @@ fn who_only_looks_at_a_session_leaves_it_to_its_owner() {
     let ended = of(turn).unwrap();
     assert_eq!(ended["result"]["stopReason"], "end_turn", "{ended}");
     goes_on(&mut owner);
+    assert_eq!(owner.leave(), Some(0));
+    assert!(!runs(&mark));
 }
 
 #[test]
