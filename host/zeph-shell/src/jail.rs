@@ -184,7 +184,7 @@ pub enum JailError {
     },
     /// A root belongs to what commands must not see.
     #[error(
-        "`{}` is hidden from commands (`tools.sandbox.hide`, or the host's own files), so they cannot work in it; start the host in another directory",
+        "`{}` is hidden from commands (`tools.sandbox.hide`, `tools.file.deny_read`, a rule, or the host's own files), so they cannot work in it; start the host in another directory",
         path.display()
     )]
     RootHidden {

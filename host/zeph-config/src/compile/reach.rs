@@ -7,7 +7,8 @@ use zeph_core::capability::FsGrant;
 
 use super::super::locate;
 use super::super::own::OwnFiles;
-use super::super::raw::RawConfig;
+use super::super::places::RootPlace;
+use super::super::raw::{RawConfig, RawMcp};
 use super::super::{
     AuditConfig, EngineConfig, FilterSettings, HookSettings, PluginsConfig, RuleSettings,
     SandboxSettings, ServeSettings, ShellSettings, StoreLocation,
@@ -101,7 +102,8 @@ impl Compiling<'_> {
         let mut protected = locate::project_folders(self.surroundings);
         protected.extend(folders.protected(&open));
         let mut sandbox = self.sandbox(&tools.sandbox, &shell.allowed_paths, &own, &protected);
-        let rules = self.rules(tools, &shell, &sandbox, user_file);
+        let of_servers = self.places_of_servers(&raw.mcp);
+        let rules = self.rules(tools, &shell, &sandbox, user_file, &of_servers);
         let hooks = self.hooks(&raw.hooks, shell.timeout);
         sandbox.hide.extend(rules.hidden.clone());
         // Rules and pins that a tool could change would bind nobody.
@@ -120,5 +122,16 @@ impl Compiling<'_> {
             hooks,
             judge_file,
         }
+    }
+
+    /// What MCP servers may use; what is wrong with it is said where they are compiled.
+    fn places_of_servers(&self, raw: &RawMcp) -> Vec<PathBuf> {
+        let servers = raw.servers.values();
+        let texts = servers.flat_map(|server| server.allow_read.iter().chain(&server.allow_write));
+        let places = texts.filter_map(|text| match self.base().places(text) {
+            Ok(RootPlace::Existing(found)) => Some(found),
+            Ok(RootPlace::Missing) | Err(_) => None,
+        });
+        places.flatten().collect()
     }
 }

@@ -20,14 +20,18 @@ use super::super::rules::RuleSettings;
 use super::super::{SandboxSettings, ShellSettings};
 use super::Compiling;
 
+/// What hides files from every tool; a rule is made of it for commands.
+const DENY_READ: &str = "tools.file.deny_read";
+
 impl Compiling<'_> {
-    /// All rules; `user_file` is the operator's file.
+    /// All rules; `user_file` is the operator's file, `of_servers` are the paths that MCP servers may use.
     pub(super) fn rules(
         &mut self,
         raw: &RawTools,
         shell: &ShellSettings,
         sandbox: &SandboxSettings,
         user_file: Option<&Path>,
+        of_servers: &[PathBuf],
     ) -> RuleSettings {
         let directory = &self.surroundings.working_directory;
         let directory = spellings(directory)
@@ -46,7 +50,7 @@ impl Compiling<'_> {
             ),
         };
         let hidden = rules.as_ref().map(PolicyRules::hidden_from_commands);
-        let hidden = self.hidden(hidden.unwrap_or_default(), sandbox);
+        let hidden = self.hidden(hidden.unwrap_or_default(), sandbox, of_servers);
         let scoped = self.scoped(&raw.scoped);
         let permissions = self.permissions(raw);
         let trial = trial(scoped.as_ref(), rules.as_ref(), &permissions);
@@ -80,10 +84,19 @@ impl Compiling<'_> {
     }
 
     /// The denied paths that the jail hides; the others get a warning each.
-    fn hidden(&mut self, hidden: Hidden, sandbox: &SandboxSettings) -> Vec<PathBuf> {
+    fn hidden(
+        &mut self,
+        hidden: Hidden,
+        sandbox: &SandboxSettings,
+        of_servers: &[PathBuf],
+    ) -> Vec<PathBuf> {
         for (rule, reason) in hidden.words_only {
+            let programs = match rule.as_str() {
+                DENY_READ => "`bash` and MCP servers",
+                _ => "`bash`",
+            };
             self.merged.warnings.push(format!(
-                "{rule}: its paths cannot all be hidden from `bash`, because {reason}: a command that names one is refused, a command that reads a directory above it is not. List the paths in `tools.sandbox.hide`"
+                "{rule}: its paths cannot all be hidden from {programs}, because {reason}: a command that names one is refused, a command that reads a directory above it is not. List the paths in `tools.sandbox.hide`"
             ));
         }
         if sandbox.disabled && !hidden.paths.is_empty() {
@@ -97,6 +110,8 @@ impl Compiling<'_> {
         let mut paths = hidden.paths;
         paths.retain(|path| {
             let is_granted = roots().chain(home).any(|root| path.starts_with(root));
+            let is_in = |root: &PathBuf| path != root && path.starts_with(root);
+            let is_granted = is_granted || of_servers.iter().any(is_in);
             is_granted && !roots().any(|root| root.starts_with(path))
         });
         paths

@@ -359,6 +359,60 @@ fn denied_paths_are_hidden_from_commands_or_the_rule_says_so() {
 }
 
 #[test]
+fn what_file_tools_may_not_read_is_kept_from_commands_and_servers() {
+    let world = World::new().directory("data");
+    let data = world.root().join("data");
+    let text = format!(
+        "[tools.file]\ndeny_read = [\"~/keys/**\", \"{data}/secret\", \"**/.env\", \"/etc/**\"]\n\
+         [mcp.servers.s]\ncommand = \"s\"\nallow_read = [\"{data}\"]\n",
+        data = data.display()
+    );
+    let world = world.user(text);
+    let loaded = world.load().unwrap();
+    let hide = &loaded.config.sandbox.hide;
+    assert!(hide.contains(&world.home().join("keys")), "{hide:?}");
+    assert!(hide.contains(&data.join("secret")), "{hide:?}");
+    assert!(!hide.contains(&PathBuf::from("/etc")), "{hide:?}");
+    let warning = "tools.file.deny_read: its paths cannot all be hidden from `bash` and MCP servers, because a pattern";
+    let warned = |text: &&String| text.starts_with(warning);
+    assert_eq!(loaded.warnings.iter().filter(warned).count(), 1);
+    check(
+        &world,
+        &[
+            ("bash: cat HOME/keys/a", "deny"),
+            ("bash: cat HOME/keys", "deny"),
+            ("bash: cat REPO/sub/.env", "deny"),
+            ("bash: cat REPO/.env/below", "deny"),
+            ("bash: cat REPO/a", "ask"),
+            ("read: REPO/a", "allow"),
+        ],
+    );
+}
+
+#[test]
+fn an_exception_for_file_tools_is_one_for_commands() {
+    let world = World::new().user(
+        "[tools.file]\ndeny_read = [\"~/keys/**\", \"~/notes\"]\nallow_read = [\"~/keys/pub/*.pem\"]\n",
+    );
+    let loaded = world.load().unwrap();
+    let hide = &loaded.config.sandbox.hide;
+    assert!(hide.contains(&world.home().join("notes")), "{hide:?}");
+    assert!(!hide.contains(&world.home().join("keys")), "{hide:?}");
+    let because = "because `tools.file.allow_read` makes exceptions";
+    let warned = |text: &&String| text.contains(because);
+    assert_eq!(loaded.warnings.iter().filter(warned).count(), 1);
+    check(
+        &world,
+        &[
+            ("bash: cat HOME/keys/pub/a.pem", "ask"),
+            ("bash: cat HOME/keys/pub/deep/a.pem", "deny"),
+            ("bash: cat HOME/keys/a", "deny"),
+            ("bash: cat HOME/keys/pub", "deny"),
+        ],
+    );
+}
+
+#[test]
 fn what_is_reserved_is_warned_of() {
     let world = World::new().user(
         "[tools.policy]\nenabled = true\n[[tools.policy.rules]]\neffect = \"allow\"\ntool = \"read\"\ncapabilities = [\"x\"]\n",

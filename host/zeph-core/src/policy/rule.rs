@@ -3,8 +3,8 @@
 //! A denying rule matches when any part of the call fits it, an allowing one only when every part does. So a model cannot
 //! reach a forbidden path by naming an allowed one beside it.
 
-use std::path::PathBuf;
-use std::sync::OnceLock;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
 use regex::RegexSet;
 use regex_automata::nfa::thompson::NFA;
@@ -20,6 +20,7 @@ use super::reach::Reach;
 use super::subject::{RuleSubject, SHELL, WRITER, tool_key};
 use super::trust::TrustLevel;
 use super::{Finding, Verdict};
+use crate::globs::{LazyGlobs, LetterCase};
 
 mod expression;
 mod hidden;
@@ -89,10 +90,15 @@ pub struct PolicyRule {
     folders: Vec<Pattern>,
     /// Each of `paths` as the file or folder that it is, where it is one.
     trees: Vec<Option<PathBuf>>,
+    /// Exceptions to `paths` of a rule that denies, as written and to be asked. Unlike `paths` they are kept narrow: `*` ends at a `/`.
+    except: Vec<String>,
+    excepted: Arc<LazyGlobs>,
     env: Vec<String>,
     trust_level: Option<TrustLevel>,
     args_match: Option<String>,
     mode: Option<Mode>,
+    /// What traces call it, in place of its section and number.
+    key: Option<&'static str>,
 }
 
 /// The rules of both sections in the order they are asked.
@@ -150,7 +156,40 @@ impl PolicyRule {
             env: text.env.clone(),
             trust_level: text.trust_level,
             args_match: text.args_match.as_deref().map(checked).transpose()?,
+            except: Vec::new(),
+            excepted: Arc::default(),
             mode: text.mode,
+            key: None,
+        })
+    }
+
+    /// The rule that keeps commands away from what `globs` hide, with all below it, except what fits `except`; `key` is where that is said.
+    ///
+    /// Shape: both are globs over absolute paths, or begin with `**/`; those of `except` are known to compile.
+    /// Errors: as [`new`](Self::new).
+    pub fn hiding(key: &'static str, globs: &[String], except: &[String]) -> Result<Self, BadRule> {
+        let all_below = |glob: &String| format!("{glob}/**");
+        // A `*` at the end of `paths` reaches below by itself.
+        let names_end = |glob: &&String| !glob.ends_with('*');
+        let below = globs.iter().filter(names_end).map(all_below);
+        let below_exceptions = except.iter().map(all_below);
+        let text = PolicyRuleText {
+            effect: Effect::Deny,
+            tool: SHELL.to_owned(),
+            paths: globs.iter().cloned().chain(below).collect(),
+            env: Vec::new(),
+            trust_level: None,
+            args_match: None,
+            capabilities: Vec::new(),
+            mode: None,
+        };
+        let excepted = except.iter().cloned().chain(below_exceptions).collect();
+        let excepted = LazyGlobs::new(excepted, LetterCase::Ignored);
+        Ok(Self {
+            except: except.to_vec(),
+            excepted: Arc::new(excepted),
+            key: Some(key),
+            ..Self::new(&text, "")?
         })
     }
 
@@ -187,10 +226,11 @@ impl PolicyRule {
         let fits = |lower: &str| self.paths.iter().any(|glob| glob.fits(lower));
         let is_folder =
             |lower: &str| reach.is_command && self.folders.iter().any(|glob| glob.fits(lower));
+        let is_excepted = |lower: &str| self.excepted.is_match(Path::new(lower), false);
         let mut paths = reach.paths.iter().map(|path| path.lower.as_str());
         let is_fit = match self.effect {
             _ if self.paths.is_empty() => true,
-            Effect::Deny => paths.any(|path| fits(path) || is_folder(path)),
+            Effect::Deny => paths.any(|path| (fits(path) || is_folder(path)) && !is_excepted(path)),
             Effect::Allow => !reach.paths.is_empty() && reach.unknown.is_empty() && paths.all(fits),
         };
         let doubt = || match self.effect {
@@ -381,7 +421,10 @@ impl PolicyRules {
         rules.map(move |(section, idx, rule)| {
             let expression = rule.args_match.is_some().then_some(n_expressions);
             n_expressions += usize::from(expression.is_some());
-            let name = move || format!("{section} rule {}", idx + 1);
+            let name = move || match rule.key {
+                Some(key) => key.to_owned(),
+                None => format!("{section} rule {}", idx + 1),
+            };
             (name, rule, expression)
         })
     }

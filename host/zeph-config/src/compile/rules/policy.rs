@@ -6,9 +6,9 @@ use globset::GlobBuilder;
 use zeph_core::failure::one_line;
 use zeph_core::policy::{BadRule, Effect, Mode, PolicyRule, PolicyRuleText, TrustLevel, tool_key};
 
-use super::super::super::raw::{RawEffect, RawMode, RawRule, RawTools, RawTrust};
+use super::super::super::raw::{RawEffect, RawFile, RawMode, RawRule, RawTools, RawTrust};
 use super::super::Compiling;
-use super::{reason, text_of};
+use super::{DENY_READ, reason, text_of};
 use crate::paths::unbraced;
 
 const POLICY: &str = "tools.policy.rules";
@@ -40,7 +40,9 @@ impl Compiling<'_> {
                 "`tools.policy.rules` does not count, because `tools.policy.policy_file` takes its place".to_owned(),
             );
         }
+        let of_files = self.hiding(&raw.file);
         let sections = [
+            (!of_files.is_empty(), DENY_READ, of_files),
             (!of_projects.is_empty(), "rules of the project", of_projects),
             (
                 raw.policy.enabled,
@@ -55,6 +57,24 @@ impl Compiling<'_> {
         variables.sort();
         variables.dedup();
         (sections.collect(), variables)
+    }
+
+    /// What `tools.file.deny_read` hides, as a rule about commands: the guard of files does not see what they open.
+    fn hiding(&mut self, raw: &RawFile) -> Vec<PolicyRule> {
+        // What is wrong with a pattern is said where the file tools get it.
+        let base = self.base();
+        let globs = raw.deny_read.iter().filter_map(|text| base.deny(text).ok());
+        let globs: Vec<String> = globs.flatten().collect();
+        if globs.is_empty() {
+            return Vec::new();
+        }
+        let except = raw
+            .allow_read
+            .iter()
+            .filter_map(|text| base.allow(text).ok());
+        let except: Vec<String> = except.collect();
+        let rule = self.sound(DENY_READ, PolicyRule::hiding(DENY_READ, &globs, &except));
+        rule.into_iter().collect()
     }
 
     /// What happens to a call no rule matches. It belongs to `tools.policy`: other rules decide only what they match.

@@ -1,11 +1,12 @@
 //! Paths that rules hide from tools that do not name them: a search in a parent directory, a glob, a command.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::matches::Matches;
 use super::{PolicyRule, PolicyRules};
 use crate::policy::Verdict;
 use crate::policy::facts::SessionFacts;
+use crate::policy::pattern::SPECIAL;
 use crate::policy::subject::{RuleSubject, SHELL};
 
 /// What the denied paths come to for commands, which the jail alone can hide something from.
@@ -43,11 +44,15 @@ impl PolicyRules {
                 has_exceptions = true;
                 continue;
             }
-            let trees = rule.trees.iter().flatten().cloned();
+            let is_whole = |tree: &&PathBuf| !rule.has_exception_in(tree);
+            let trees = rule.trees.iter().flatten().filter(is_whole).cloned();
             let reason = match rule.trees.iter().all(Option::is_some) {
                 _ if rule.trees.is_empty() => None,
                 _ if !rule.is_always() => Some("the rule has other conditions"),
                 _ if has_exceptions => Some("a rule before it makes exceptions"),
+                true if rule.trees.iter().flatten().any(|tree| !is_whole(&tree)) => {
+                    Some("`tools.file.allow_read` makes exceptions")
+                }
                 false => Some("a pattern is not one file or directory"),
                 true => None,
             };
@@ -108,5 +113,15 @@ impl PolicyRule {
     /// Whether it depends on nothing but tool and paths.
     fn is_always(&self) -> bool {
         self.env.is_empty() && self.trust_level.is_none() && self.args_match.is_none()
+    }
+
+    /// Whether something in `tree` may be an exception, or all of it.
+    fn has_exception_in(&self, tree: &Path) -> bool {
+        let lower = tree.to_string_lossy().to_lowercase();
+        self.except.iter().any(|glob| {
+            let fixed = &glob[..glob.find(SPECIAL).unwrap_or(glob.len())];
+            let fixed = fixed.to_lowercase();
+            fixed.starts_with(&lower) || lower.starts_with(&fixed)
+        })
     }
 }

@@ -39,9 +39,10 @@ impl PolicyRules {
         self.default_mode
     }
 
-    /// Every rule with its name.
+    /// Every rule of a list of rules, with its name.
     pub(in crate::policy) fn named(&self) -> impl Iterator<Item = (String, &PolicyRule)> {
-        self.all().map(|(name, rule, _)| (name(), rule))
+        let listed = self.all().filter(|(_, rule, _)| rule.key.is_none());
+        listed.map(|(name, rule, _)| (name(), rule))
     }
 }
 
@@ -70,6 +71,7 @@ impl PolicyRule {
             Some(format!("tool = {}", self.tool.text)),
             self.has_paths()
                 .then(|| format!("paths = {}", texts(&self.paths))),
+            (!self.except.is_empty()).then(|| format!("except = {}", self.except.join(", "))),
             (!self.env.is_empty()).then(|| format!("env = {}", self.env.join(", "))),
             self.trust_level
                 .map(|level| format!("trust_level = {level:?}").to_lowercase()),

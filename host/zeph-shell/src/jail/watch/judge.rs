@@ -31,7 +31,8 @@ const CONTROL: [&str; 5] = [".git", ".hg", ".jj", ".sl", ".svn"];
 /// What in those names programs to run.
 const RUN_BY_CONTROL: [&str; 4] = ["config", "config.worktree", "hgrc", "hooks"];
 
-const HIDDEN: &str = "it is hidden (`tools.sandbox.hide`, or the host's own)";
+const HIDDEN: &str =
+    "it is hidden (`tools.sandbox.hide`, `tools.file.deny_read`, a rule, or the host's own)";
 const CREDENTIALS: &str = "credentials lie there";
 const PRIVATE: &str = "it holds your home directory, or belongs to the system";
 const OBEYED: &str = "programs outside the sandbox obey it, so it is kept as it is";
