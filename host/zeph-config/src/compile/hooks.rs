@@ -47,6 +47,9 @@ impl Compiling<'_> {
 
     /// The globs over absolute paths of a pattern, in all spellings; a relative one starts in the working directory.
     fn spelt(&self, text: &str) -> Result<Vec<String>, String> {
+        if text.trim().is_empty() {
+            return Err("an empty pattern matches nothing".to_owned());
+        }
         let mut globs = Vec::new();
         for text in unbraced(text)? {
             match text {

@@ -218,6 +218,12 @@ impl Compiling<'_> {
                     one_line(text, 200)
                 );
                 self.merged.problem(KEY, &message);
+            } else if leaves_names(text) {
+                let message = format!(
+                    "`{}` contains `.` or `..`; patterns are matched against paths below the working directory, which have neither",
+                    one_line(text, 200)
+                );
+                self.merged.problem(KEY, &message);
             }
         }
     }
@@ -235,6 +241,13 @@ impl Compiling<'_> {
             }
         }
     }
+}
+
+/// Whether a relative pattern has a part that no path below its directory has; `./` at its beginning is dissolved.
+fn leaves_names(pattern: &str) -> bool {
+    let below = pattern.trim_start_matches("./");
+    let mut parts = below.split('/');
+    parts.any(|part| part == ".." || part == "." && below != ".")
 }
 
 fn is_only(found: &[PathBuf], text: &str) -> bool {

@@ -413,6 +413,43 @@ fn an_exception_for_file_tools_is_one_for_commands() {
 }
 
 #[test]
+fn a_pattern_that_can_match_nothing_prevents_the_start() {
+    let permission = |pattern: &str| {
+        format!("[[tools.permissions.read]]\npattern = \"{pattern}\"\naction = \"deny\"\n")
+    };
+    let rule = |tool: &str, glob: &str| {
+        format!(
+            "[[tools.policy.rules]]\neffect = \"deny\"\ntool = \"{tool}\"\npaths = [\"{glob}\"]\n"
+        )
+    };
+    let scope = |text: &str| format!("[tools.shell]\ntransaction_scope = [\"{text}\"]\n");
+    for (text, expect) in [
+        (permission(""), "an empty pattern matches nothing"),
+        (permission("   "), "an empty pattern matches nothing"),
+        (rule("read", ""), "an empty pattern matches nothing"),
+        (rule("*", " "), "an empty pattern matches nothing"),
+        (rule("", "a"), "an empty pattern matches nothing"),
+        (scope("../tx/keep"), "contains `.` or `..`"),
+        (scope("a/../b"), "contains `.` or `..`"),
+        (
+            "[[hooks.file_changed]]\ncommand = \"make\"\npaths = [\"\"]\n".to_owned(),
+            "an empty pattern matches nothing",
+        ),
+    ] {
+        let errors = World::new().user(&text).errors();
+        assert!(errors.contains(expect), "{text}: {errors}");
+    }
+    let project = World::new().project(permission("")).errors();
+    assert!(
+        project.contains("an empty pattern matches nothing"),
+        "{project}"
+    );
+    for right in ["./src", "src/", ".", "*.rs"] {
+        World::new().user(scope(right)).config();
+    }
+}
+
+#[test]
 fn what_is_reserved_is_warned_of() {
     let world = World::new().user(
         "[tools.policy]\nenabled = true\n[[tools.policy.rules]]\neffect = \"allow\"\ntool = \"read\"\ncapabilities = [\"x\"]\n",

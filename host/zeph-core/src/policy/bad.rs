@@ -17,4 +17,12 @@ impl BadRule {
             reason: reason.to_string(),
         }
     }
+
+    /// Refuses a pattern of nothing but white space: a rule with one would look like a rule and match no call.
+    pub(super) fn unless_empty(pattern: &str) -> Result<(), Self> {
+        match pattern.trim().is_empty() {
+            true => Err(Self::new(pattern, "an empty pattern matches nothing")),
+            false => Ok(()),
+        }
+    }
 }

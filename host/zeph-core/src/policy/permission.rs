@@ -49,13 +49,14 @@ impl PermissionRule {
     ///
     /// Shape: `pattern` is a glob over the whole text of the command, path, address or argument, without regard to case; `*` is any text. Over
     /// paths a relative pattern is resolved against `directory`, and `.`, `..`, doubled and closing slashes are dissolved.
-    /// Errors: [`BadRule`] if the glob is invalid or longer than 16 KiB, or, unless `tool` is the shell, has `..` behind a wildcard.
+    /// Errors: [`BadRule`] if the glob is empty, invalid or longer than 16 KiB, or, unless `tool` is the shell, has `..` behind a wildcard.
     pub fn new(
         tool: &str,
         pattern: &str,
         action: Action,
         directory: &str,
     ) -> Result<Self, BadRule> {
+        BadRule::unless_empty(pattern)?;
         Ok(Self {
             text: Pattern::new(pattern)?,
             path: path_pattern(tool, pattern, directory)?,

@@ -136,10 +136,12 @@ struct RuleTarget<'a> {
 impl PolicyRule {
     /// Compiles a rule; relative globs over paths start in `directory`.
     ///
-    /// Errors: [`BadRule`] names the glob or the expression that does not compile or is longer than 1024 bytes, and the glob with `..`
-    /// behind a wildcard.
+    /// Errors: [`BadRule`] names the glob or the expression that does not compile or is longer than 1024 bytes, the glob with `..`
+    /// behind a wildcard, and an empty one.
     pub fn new(text: &PolicyRuleText, directory: &str) -> Result<Self, BadRule> {
+        BadRule::unless_empty(&text.tool)?;
         let paths = || text.paths.iter();
+        paths().try_for_each(|glob| BadRule::unless_empty(glob))?;
         let globs = paths().map(|glob| PathGlob::read(glob, directory));
         let globs = globs.collect::<Result<Vec<_>, _>>()?;
         let folders = globs.iter().filter_map(PathGlob::folder);

@@ -217,6 +217,9 @@ fn expression(pattern: &str) -> Result<String, BadRule> {
         rule: one_line(pattern, 200),
         reason,
     };
+    if pattern.trim().is_empty() {
+        return Err(bad("an empty pattern matches nothing".to_owned()));
+    }
     // The glob library writes other letters byte by byte, which an expression over text does not understand.
     if !pattern.is_ascii() {
         return Err(bad("a pattern of a project has to be ASCII".to_owned()));
