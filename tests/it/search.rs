@@ -87,6 +87,21 @@ fn a_symbol_is_found_in_files_of_a_pattern() {
 }
 
 #[test]
+fn a_file_pattern_that_fits_no_file_is_told() {
+    let product = project();
+    let ask = |pattern: &str| {
+        let params = json!({"query": "main", "file_pattern": pattern});
+        product.call("search_code", params)
+    };
+    let none = ask("nothing/**");
+    let text = none["text"].as_str().unwrap();
+    assert!(text.contains("No file fits `file_pattern`."), "{text}");
+    let outside = ask("../src/**");
+    let category = &outside["error"]["category"];
+    assert_eq!(category, "invalid_parameters", "{outside}");
+}
+
+#[test]
 fn what_may_not_be_read_is_neither_found_nor_kept() {
     let product = project();
     product.file("secret/keys.rs", "fn hidden_function() {}\n");

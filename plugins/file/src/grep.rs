@@ -18,6 +18,7 @@ use crate::sys::{Kind, Links, Walk, is_closed};
 use crate::text::{closed, counted, grouped, is_escaped};
 
 mod found;
+mod glob;
 mod prefilter;
 mod search;
 
@@ -118,7 +119,7 @@ fn tree<'a>(
         )),
         _ => explain(top, "searched", &error),
     };
-    let mut walk = Walk::open(&top.absolute(), &options(args)).map_err(failed)?;
+    let mut walk = Walk::open(&top.absolute(), &options(args, top)?).map_err(failed)?;
     loop {
         let batch = walk.next_batch().map_err(failed)?;
         if batch.is_empty() {
@@ -154,19 +155,26 @@ fn one_file<'a>(
     }
 }
 
-fn options(args: &Args) -> Options {
-    let (skip, only): (Vec<&String>, Vec<&String>) =
-        args.glob.iter().partition(|glob| glob.starts_with('!'));
-    let mut skip: Vec<String> = skip.into_iter().map(|glob| glob[1..].to_owned()).collect();
+/// What the host lists.
+///
+/// Errors: a glob of the caller is not valid.
+fn options(args: &Args, top: &AreaPath<'_>) -> Result<Options, ToolError> {
+    let (mut skip, mut only) = (Vec::new(), Vec::new());
+    for glob in &args.glob {
+        match glob.strip_prefix('!') {
+            Some(left_out) => skip.push(glob::relative(left_out, top)?),
+            None => only.push(glob::relative(glob, top)?),
+        }
+    }
     // The object store of git is no text; a call that means it names it as `path`.
     skip.push(".git".to_owned());
-    Options {
+    Ok(Options {
         max_depth: None,
-        only: only.into_iter().cloned().collect(),
+        only,
         skip,
         standard_filters: !args.include_ignored,
         sizes: true,
-    }
+    })
 }
 
 fn output(args: &Args, found: GrepMatches<'_>, is_tree: bool, stopped: bool) -> Output {
@@ -192,10 +200,13 @@ fn output(args: &Args, found: GrepMatches<'_>, is_tree: bool, stopped: bool) -> 
     let total = found.total;
     if total == 0 {
         let searched = counted(found.n_searched, "file", "files");
-        let hint = match is_tree && !args.include_ignored {
-            true => "; hidden and ignored files only with `include_ignored`",
-            false => "",
-        };
+        let mut hint = String::new();
+        if is_tree && found.n_searched == 0 && !args.glob.is_empty() {
+            hint.push_str("; no file fits `glob`");
+        }
+        if is_tree && !args.include_ignored {
+            hint.push_str("; hidden and ignored files only with `include_ignored`");
+        }
         notes.insert(
             0,
             format!(

@@ -7,29 +7,39 @@ const PATTERN_MAX: usize = 500;
 /// Most patterns that the braces of one come to.
 const ALTERNATIVES_MAX: usize = 100;
 
-/// A glob. `*` and `?` stop at a slash, `**` does not; `{a,b}` is either. Without a slash it is about names, at any depth.
+/// A glob. `*` and `?` stop at a slash, `**` does not; `{a,b}` is either. Without a slash it is about names, at any depth. A name at its end
+/// may be that of a directory: all below it is meant.
 #[derive(Debug)]
 pub struct Glob {
     alternatives: Vec<Vec<String>>,
 }
 
 impl Glob {
-    /// Reads a pattern.
+    /// Reads a pattern over the files in `searched`, an absolute path.
     ///
-    /// Errors: it is empty or too long, or a brace of it has no partner.
-    pub fn parse(pattern: &str) -> Result<Self, ToolError> {
+    /// Errors: it is empty or too long, a brace of it has no partner, it contains `..` or begins with `!`.
+    pub fn parse(pattern: &str, searched: &str) -> Result<Self, ToolError> {
         let invalid = |why: &str| {
             ToolError::invalid_parameters(format!("`file_pattern` is not a valid glob: {why}"))
         };
         if pattern.len() > PATTERN_MAX {
             return Err(invalid(&format!("it is longer than {PATTERN_MAX} bytes")));
         }
-        let mut open = vec![pattern.trim().to_owned()];
+        let pattern = pattern.trim();
+        if pattern.split(['/', '{', ',', '}']).any(|part| part == "..") {
+            return Err(invalid(
+                "it is relative to `path` and cannot contain `..`; change `path` instead",
+            ));
+        }
+        if pattern.starts_with('!') {
+            return Err(invalid("files cannot be left out with `!`"));
+        }
+        let mut open = vec![relative(pattern, searched).to_owned()];
         let mut alternatives = Vec::new();
         while let Some(pattern) = open.pop() {
             match expanded(&pattern).map_err(invalid)? {
                 Some(more) => open.extend(more),
-                None => alternatives.push(segments(&pattern)),
+                None => alternatives.extend(meant(&pattern)),
             }
             if open.len() + alternatives.len() > ALTERNATIVES_MAX {
                 return Err(invalid("its braces come to too many patterns"));
@@ -81,6 +91,27 @@ fn expanded(pattern: &str) -> Result<Option<Vec<String>>, &'static str> {
         }
     }
     Err("a `{` has no `}`")
+}
+
+/// The pattern without the path of the searched directory before it, as models sometimes write it.
+fn relative<'a>(pattern: &'a str, searched: &str) -> &'a str {
+    let below = pattern.strip_prefix(searched.trim_end_matches('/'));
+    // The slash stays: what follows is a path.
+    let below = below.filter(|below| below.starts_with('/'));
+    below.unwrap_or(pattern)
+}
+
+/// The parts of a pattern, and with a name at its end once more for all below a directory of that name.
+fn meant(pattern: &str) -> Vec<Vec<String>> {
+    let file = segments(pattern);
+    let last = file.last();
+    match last.is_some_and(|last| !last.contains(['*', '?'])) {
+        true => {
+            let all_below = [file.as_slice(), &["**".to_owned()]].concat();
+            vec![file, all_below]
+        }
+        false => vec![file],
+    }
 }
 
 /// The parts of a pattern between slashes.
@@ -176,14 +207,35 @@ mod tests {
             ("src/*.rs", "crate/src/a.rs", "crate", true),
             ("crate/src/*.rs", "crate/src/a.rs", "crate", false),
             ("main.rs", "src/main.rs", "", true),
+            ("src", "src/deep/a.rs", "", true),
+            ("src/", "src/deep/a.rs", "", true),
+            ("deep", "src/deep/a.rs", "", true),
+            ("src", "lib/a.rs", "", false),
+            ("src/[id].ts", "src/[id].ts", "", true),
+            ("/w/src/**", "src/deep/a.rs", "", true),
+            ("/w/*.rs", "a.rs", "", true),
+            ("/w/*.rs", "src/a.rs", "", false),
+            ("/other/*.rs", "src/a.rs", "", false),
             ("*a*a*a*a*b", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "", false),
         ] {
-            let glob = Glob::parse(pattern).unwrap();
+            let glob = Glob::parse(pattern, "/w").unwrap();
             assert_eq!(glob.matches(path, below), expected, "{pattern} {path}");
         }
         let many = "{a,b}".repeat(10);
-        for wrong in ["", " ", "/", "a{b", "a}b", &many, &"x".repeat(501)] {
-            assert!(Glob::parse(wrong).is_err(), "{wrong}");
+        let long = "x".repeat(501);
+        for wrong in [
+            "",
+            " ",
+            "/",
+            "a{b",
+            "a}b",
+            "../src/**",
+            "{..,a}/b",
+            "!*.py",
+            &many,
+            &long,
+        ] {
+            assert!(Glob::parse(wrong, "/w").is_err(), "{wrong}");
         }
     }
 }

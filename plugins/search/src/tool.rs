@@ -175,9 +175,12 @@ impl Args {
 
 fn run(args: &Args, context: &Context) -> Result<Output, ToolError> {
     let text = args.text()?;
-    let files_of = args.file_pattern.as_deref().map(Glob::parse).transpose()?;
     let working = sys::working_directory();
     let (top, below) = place(&working, &args.path)?;
+    let searched = top.join(&below).to_string_lossy().into_owned();
+    let files_of = args.file_pattern.as_deref();
+    let files_of = files_of.map(|pattern| Glob::parse(pattern, &searched));
+    let files_of = files_of.transpose()?;
     let Settings { cache, lsp } = settings::<Settings>()?;
     let file = cache.map(|folder| index::file_of(&folder, &top));
     let time = Duration::from_millis(context.remaining_ms);
@@ -189,12 +192,16 @@ fn run(args: &Args, context: &Context) -> Result<Output, ToolError> {
         time: args.refresh.then(|| time.mul_f64(REFRESH_PART)),
     };
     let (mut index, files) = ground.index(&args.path)?;
+    let mut notes = Vec::new();
     if let Some(glob) = files_of {
         let is_meant = |file: &IndexedFile| glob.matches(&file.path, &ground.below);
         index.files.retain(is_meant);
+        let fits_none = index.files.is_empty();
+        notes.extend(fits_none.then(|| "No file fits `file_pattern`.".to_owned()));
     }
     let mut state = SearchState {
         files,
+        notes,
         ..SearchState::default()
     };
     let until = args.refresh.then_some(until);

@@ -47,6 +47,48 @@ fn lines_are_found_in_order() {
 }
 
 #[test]
+fn globs_are_relative_to_the_searched_directory_however_they_are_spelled() {
+    let fixture = Fixture::new(&[("src/app/a.ts", "foo\n"), ("src/#b", "foo\n")]);
+    let here = fixture.area.place("src").unwrap().absolute();
+    let ask = |glob: &str| {
+        let arguments = json!({"pattern": "foo", "path": "src", "glob": [glob]});
+        told(&fixture, arguments)
+    };
+    for glob in [
+        "app/**",
+        "./app/**",
+        "/app",
+        &format!("{here}/app/**"),
+        &format!("{here}/*/a.ts"),
+    ] {
+        assert_eq!(
+            ask(glob),
+            "src/app/a.ts:1: foo\n(1 match in 1 file)",
+            "{glob}"
+        );
+    }
+    assert_eq!(ask("#b"), "src/#b:1: foo\n(1 match in 1 file)");
+    for (glob, expect) in [
+        ("", "`glob`: `` is empty"),
+        ("!", "`glob`: `` is empty"),
+        (
+            "../g/*",
+            "`glob`: `../g/*` is relative to `path` and cannot contain `..`; change `path` instead",
+        ),
+        (
+            "app/[a.ts",
+            "`glob`: `app/[a.ts` is not a valid glob: unclosed character class; missing ']'",
+        ),
+    ] {
+        assert_eq!(ask(glob), format!("invalid: {expect}"), "{glob}");
+    }
+    assert_eq!(
+        ask("*.rs"),
+        "No matches for: foo (0 files searched; no file fits `glob`; hidden and ignored files only with `include_ignored`)"
+    );
+}
+
+#[test]
 fn a_byte_order_mark_is_no_part_of_the_first_line() {
     check(
         &[("marked", "\u{feff}first\n"), ("plain", "first\n")],
