@@ -248,7 +248,7 @@ impl Store {
     }
 
     /// Moves schedules from one directory to another, with the runs that go on; says how many. One stays where its caller has another of its
-    /// name there.
+    /// name there. They count as written at that moment.
     ///
     /// Errors: [`StoreError`] when it cannot be recorded; then all stay.
     pub async fn move_schedules(&self, from: String, to: String) -> Result<u64, StoreError> {

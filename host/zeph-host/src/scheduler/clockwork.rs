@@ -353,7 +353,12 @@ impl Movement {
             return Ok(None);
         };
         let is_held = schedule.held.is_some();
-        let moments = (due_ms, self.since_ms, now_ms);
+        // One that was moved here later was not seen to come. Times that are made up for one by one are older than the run before them.
+        let since_ms = match self.missed {
+            MissedRuns::RunAll => self.since_ms,
+            MissedRuns::RunOnce | MissedRuns::Skip => self.since_ms.max(schedule.at_ms.min(now_ms)),
+        };
+        let moments = (due_ms, since_ms, now_ms);
         let mut step = step(&times, moments, is_held, self.missed);
         let runs = step.state == RunState::Running;
         let is_again = runs && is_ordered(&schedule);

@@ -23,7 +23,7 @@ use crate::spawn::Spawner;
 /// Bytes taken from a pipe at once: a quarter of what a pipe holds, so that a busy stream needs few calls.
 const READ_BYTES: usize = 256 * 1024;
 
-/// Most reads of one pipe that fill the buffer before the others are looked at.
+/// Most reads of one pipe before the others are looked at; of a command, as long as each fills the buffer.
 const READS_MAX: usize = 4;
 
 /// How long what the shell tells of its state is left to gather: it comes line by line, and to wake up for each takes longer than
@@ -380,7 +380,8 @@ impl Pipes {
                 _ => self.capture.push(stream, bytes),
             }
             self.teller.tell(stream, bytes);
-            if self.buffer.len() < self.buffer.capacity() {
+            // The error stream of a service stands alone: there is no order to keep, and one that floods is to rest.
+            if self.stderr_end.is_none() && self.buffer.len() < self.buffer.capacity() {
                 return true;
             }
         }

@@ -147,10 +147,13 @@ pub(super) fn cancel(
 
 /// Moves schedules to another directory; says how many.
 pub(super) fn moved(transaction: &Transaction, from: &str, to: &str) -> Outcome<u64> {
-    const SQL: &str = "
-        UPDATE schedules SET directory = $2 WHERE directory = $1 AND NOT EXISTS
+    const SQL: &str = concat!(
+        "UPDATE schedules SET directory = $2, at_ms = greatest(at_ms, ",
+        now!(),
+        ") WHERE directory = $1 AND NOT EXISTS
             (SELECT 1 FROM schedules AS own
-             WHERE own.directory = $2 AND own.caller = schedules.caller AND own.name = schedules.name)";
+             WHERE own.directory = $2 AND own.caller = schedules.caller AND own.name = schedules.name)"
+    );
     // Others wait: none of that name comes meanwhile.
     transaction.lock("schedules")?;
     transaction.execute(SQL, &[&from, &to])

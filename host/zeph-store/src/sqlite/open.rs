@@ -149,7 +149,7 @@ pub(crate) fn open_to_look(
     };
     match place::real(&path)?.try_exists() {
         Ok(true) => Ok((open_to_read(&path, options)?, Some(only_read_notice(&path)))),
-        Ok(false) => Ok((open_empty(options)?, Some(empty_notice(&path)))),
+        Ok(false) => Ok((open_empty(&path, options)?, Some(empty_notice(&path)))),
         Err(_) => Err(refused),
     }
 }
@@ -166,9 +166,10 @@ fn is_unwritable(error: &StoreError) -> bool {
     }
 }
 
-/// A store without anything in it, which takes nothing.
-fn open_empty(options: &StoreOptions) -> Result<Database, StoreError> {
-    let database = open_memory(options)?;
+/// A store without anything in it, which takes nothing; errors name `path`, where it would be.
+fn open_empty(path: &Path, options: &StoreOptions) -> Result<Database, StoreError> {
+    let mut database = open_memory(options)?;
+    database.site.path = place::real(path)?;
     let fault = |source| database.site.error(OPEN, source);
     database
         .connection

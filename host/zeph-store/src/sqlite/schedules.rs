@@ -130,10 +130,13 @@ pub(super) fn cancel(
 
 /// Moves schedules to another directory; says how many.
 pub(super) fn moved(connection: &Connection, from: &str, to: &str) -> rusqlite::Result<u64> {
-    const SQL: &str = "
-        UPDATE schedules SET directory = ?2 WHERE directory = ?1 AND NOT EXISTS
+    const SQL: &str = concat!(
+        "UPDATE schedules SET directory = ?2, at_ms = max(at_ms, ",
+        now!(),
+        ") WHERE directory = ?1 AND NOT EXISTS
             (SELECT 1 FROM schedules AS own
-             WHERE own.directory = ?2 AND own.caller = schedules.caller AND own.name = schedules.name)";
+             WHERE own.directory = ?2 AND own.caller = schedules.caller AND own.name = schedules.name)"
+    );
     let n_rows = connection.prepare_cached(SQL)?.execute([from, to])?;
     Ok(n_rows as u64)
 }

@@ -227,7 +227,9 @@ async fn a_lost_run_whose_tool_is_not_there_yet_waits_for_it() {
     let (mut movement, at) = lost(&store, "mcp_slow_look").await;
     let looks = [(1, None), (1 + super::KEPT_MS, Some(true))];
     for (after_ms, may_repeat) in looks {
-        let looked = movement.moment(at + after_ms, (&[], RunPlaces::default()), &|_| may_repeat);
+        let may_repeat_then = |_: &str| may_repeat;
+        let going_on = (&[][..], RunPlaces::default());
+        let looked = movement.moment(at + after_ms, going_on, &may_repeat_then);
         let n_begun = looked.await.unwrap().begun.len();
         assert_eq!(n_begun, usize::from(may_repeat.is_some()));
     }
