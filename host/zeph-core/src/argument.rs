@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
-use zeph_schema::{Reading, Validator};
+use zeph_schema::{Mismatch, Reading, Validator};
 
 use crate::category::{ErrorCategory, ErrorPhase};
 use crate::failure::{ToolFailure, one_line};
@@ -222,12 +222,21 @@ impl Parameters {
         Err(self.failure(problem))
     }
 
+    /// Where `value` does not agree, and how, on one line. `None`: it agrees, or has too much in it to say that. A large one may take
+    /// seconds, see [`is_small`].
+    pub fn disagreement(&self, value: &Value) -> Option<String> {
+        self.first_mismatch(value).as_ref().map(told)
+    }
+
+    fn first_mismatch(&self, value: &Value) -> Option<Mismatch> {
+        let is_explained = self.weights().ok()?.work(value).is_explained();
+        let validator = self.validator().ok().filter(|_| is_explained);
+        validator?.mismatch(value)
+    }
+
     /// What is wrong with values that do not agree.
     fn mismatch(&self, values: &Value) -> ArgumentProblem {
-        let weights = self.weights();
-        let is_explained = weights.is_ok_and(|all| all.work(values).is_explained());
-        let validator = self.validator().ok().filter(|_| is_explained);
-        let Some(mismatch) = validator.and_then(|all| all.mismatch(values)) else {
+        let Some(mismatch) = self.first_mismatch(values) else {
             return ArgumentProblem {
                 category: ErrorCategory::InvalidParameters,
                 message:
@@ -235,19 +244,13 @@ impl Parameters {
                         .to_owned(),
             };
         };
-        let place = mismatch.pointer.trim_start_matches('/').replace('/', ".");
-        let text = one_line(&mismatch.message, 300);
         ArgumentProblem {
             category: if mismatch.is_type {
                 ErrorCategory::TypeMismatch
             } else {
                 ErrorCategory::InvalidParameters
             },
-            message: if place.is_empty() {
-                text
-            } else {
-                format!("`{place}`: {text}")
-            },
+            message: told(&mismatch),
         }
     }
 
@@ -257,6 +260,17 @@ impl Parameters {
             ErrorPhase::ParamHandling,
             format!("{}; expected {}", wrong.message, self.compact()),
         )
+    }
+}
+
+/// The place of a mismatch and what is wrong there.
+fn told(mismatch: &Mismatch) -> String {
+    let place = mismatch.pointer.trim_start_matches('/').replace('/', ".");
+    let text = one_line(&mismatch.message, 300);
+    if place.is_empty() {
+        text
+    } else {
+        format!("`{place}`: {text}")
     }
 }
 

@@ -18,23 +18,42 @@ pub const OVERFLOW_SCHEME: &str = "overflow:";
 ///
 /// `messages`: what ended in the background meanwhile, for the model to read first. `schema`: that of the tool's output.
 /// Shape: a failure is a result too (`isError`), with the feedback block as text and the failure as `structuredContent.error`. The
-/// structured part agrees with the schema or is absent.
+/// structured part agrees with the schema or is absent. A success that lacks it is an error (`isError`) with what the tool gave as text:
+/// official clients throw any other away, and the model would not learn that the call was made.
 pub async fn of_output(
     messages: Vec<String>,
     mut output: ToolOutput,
     schema: Option<&OutputSchema>,
 ) -> CallToolResult {
-    let structured = match (structured(&mut output), schema) {
-        (Some(mut structured), Some(schema)) => {
-            let agrees = schema.agrees(&mut structured).await;
-            if let (Err(problem), Outcome::Done) = (&agrees, &output.outcome) {
-                tracing::warn!("a structured result {problem} and is left out");
-            }
-            agrees.is_ok().then_some(structured)
-        }
-        (structured, _) => structured,
-    };
+    if let (Some(schema), Outcome::Done) = (schema, &output.outcome)
+        && let Some(lack) = schema.lack(&mut output.structured).await
+    {
+        tracing::warn!("a successful call is answered as an error: {lack}");
+        return unstructured(messages, output, &lack);
+    }
+    let mut structured = structured(&mut output);
+    if let (Some(schema), Outcome::Failed(_), Some(given)) =
+        (schema, &output.outcome, &mut structured)
+        && schema.agrees(given).await.is_err()
+    {
+        structured = None;
+    }
     assembled(messages, output, structured)
+}
+
+/// The result of a call that succeeded without the structured part that its tool promises.
+fn unstructured(messages: Vec<String>, mut output: ToolOutput, lack: &str) -> CallToolResult {
+    let said = format!(
+        "The call was made and succeeded; it counts as an error only because {lack}. What it gave follows as text."
+    );
+    let n_messages = messages.len();
+    // Where there is no text, what was given stands in its place.
+    let given = output.structured.take();
+    let mut result = assembled(messages, output, given);
+    result.content.insert(n_messages, ContentBlock::text(said));
+    result.structured_content = None;
+    result.is_error = Some(true);
+    result
 }
 
 /// The result of a call that was not made.

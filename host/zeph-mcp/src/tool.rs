@@ -66,23 +66,31 @@ pub struct OutputSchema {
     schema: Arc<JsonObject>,
     /// The same, as results are checked against it.
     check: Parameters,
+    /// As its author wrote it: what a success that disagrees is told of.
+    own: Parameters,
 }
 
 impl OutputSchema {
     /// The one of `tool`; `None` when it has none that clients of every revision can read: they take schemas of objects only.
     pub fn of(tool: &Tool) -> Option<Self> {
-        let schema = tool.output.as_ref()?.as_object()?;
+        let own = tool.output.as_ref()?;
+        let schema = own.as_object()?;
         let is_object = schema.get("type").and_then(Value::as_str) == Some("object");
-        is_object.then(|| Self::plain(Arc::new(with_failures(schema))))
+        is_object.then(|| Self {
+            own: Parameters::trusted(own.clone()),
+            ..Self::plain(Arc::new(with_failures(schema)))
+        })
     }
 
     /// Of `schema` as it stands, for the results of servers.
     pub(crate) fn plain(schema: Arc<JsonObject>) -> Self {
         let shared = Arc::clone(&schema);
         let check = Schema::later(move || Value::Object(JsonObject::clone(&shared)));
+        let check = Parameters::trusted(check);
         Self {
             schema,
-            check: Parameters::trusted(check),
+            own: check.clone(),
+            check,
         }
     }
 
@@ -91,23 +99,58 @@ impl OutputSchema {
         &self.schema
     }
 
+    /// What a success with this structured part, which is left as it is, lacks to agree: a clause for people and models. `None` when it
+    /// agrees.
+    pub async fn lack(&self, structured: &mut Option<Value>) -> Option<String> {
+        let Some(structured) = structured else {
+            return Some(
+                "there is no structured result, which the tool's own schema promises".to_owned(),
+            );
+        };
+        let lack = self.looked_at(structured, Self::lack_now).await;
+        lack.unwrap_or_else(|| Some(lack_of(&Disagreement::TooLong)))
+    }
+
+    fn lack_now(&self, structured: &Value) -> Option<String> {
+        let problem = self.agrees_now(structured).err()?;
+        let lack = lack_of(&problem);
+        let place = match problem {
+            Disagreement::Mismatch => self.own.disagreement(structured),
+            Disagreement::TooLong | Disagreement::Unusable(_) => None,
+        };
+        Some(match place {
+            Some(place) => format!("{lack}: {place}"),
+            None => lack,
+        })
+    }
+
     /// Whether `structured`, which is left as it is, agrees with it. Unless that takes a moment only, it is checked on a blocking
     /// thread: its author is not trusted, and the check may take seconds.
     ///
     /// Errors: it does not, or that is not known in time.
     pub async fn agrees(&self, structured: &mut Value) -> Result<(), Disagreement> {
+        let agrees = self.looked_at(structured, Self::agrees_now).await;
+        agrees.unwrap_or(Err(Disagreement::TooLong))
+    }
+
+    /// What `look` finds; `None` when that takes too long.
+    async fn looked_at<T: Send + 'static>(
+        &self,
+        structured: &mut Value,
+        look: fn(&Self, &Value) -> T,
+    ) -> Option<T> {
         if self.check.is_quick(structured) {
-            return self.agrees_now(structured);
+            return Some(look(self, structured));
         }
         let (schema, shared) = (self.clone(), Arc::new(structured.take()));
         let value = Arc::clone(&shared);
-        let checked = tokio::task::spawn_blocking(move || schema.agrees_now(&value));
-        let agrees = match timeout(CHECK_PATIENCE, checked).await {
-            Ok(Ok(agrees)) => agrees,
-            Ok(Err(_)) | Err(_) => Err(Disagreement::TooLong),
+        let looked = tokio::task::spawn_blocking(move || look(&schema, &value));
+        let found = match timeout(CHECK_PATIENCE, looked).await {
+            Ok(Ok(found)) => Some(found),
+            Ok(Err(_)) | Err(_) => None,
         };
         *structured = Arc::unwrap_or_clone(shared);
-        agrees
+        found
     }
 
     /// Whether `structured`, a small one, agrees with it.
@@ -116,6 +159,10 @@ impl OutputSchema {
     pub fn agrees_now(&self, structured: &Value) -> Result<(), Disagreement> {
         self.check.agrees(structured)
     }
+}
+
+fn lack_of(problem: &Disagreement) -> String {
+    format!("its structured result {problem}")
 }
 
 /// What an output schema may consist of so that `error` can be put beside the other properties.

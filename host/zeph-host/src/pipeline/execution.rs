@@ -10,8 +10,9 @@ use zeph_core::policy::AuthorizedCall;
 use zeph_core::tool::Tool;
 use zeph_engine::GuestWork;
 use zeph_engine::fs::Touched;
+use zeph_mcp::tool::OutputSchema;
 use zeph_plugins::rights::Rights;
-use zeph_plugins::set::PluginSet;
+use zeph_plugins::set::{PluginOrigin, PluginSet};
 use zeph_shell::jail::HostWrite;
 use zeph_store::Agreement;
 
@@ -299,7 +300,13 @@ impl RunningGuest<'_> {
             is_watched: self.is_watched,
             is_recorded: host.recorder.is_some(),
         };
+        // A client is told in the result.
+        let tells_lack =
+            control.remote.is_none() && explainer.in_force.origin == PluginOrigin::Folder;
         let mut run = guest::call(Arc::clone(&self.call), rules, agreement, control).await;
+        if tells_lack {
+            run.execution = lacking(tool, run.execution).await;
+        }
         let used = (rights.granted.as_slice(), &run.uses);
         let plugin = explainer.in_force.plugin().id();
         host.usage.note(&host.store, plugin, used, now_ms());
@@ -310,6 +317,16 @@ impl RunningGuest<'_> {
         }
         RunResult::of(run, subject)
     }
+}
+
+/// `execution` of a plugin's tool, with a note for its author where a success lacks what the tool promises.
+async fn lacking(tool: &Tool, mut execution: Execution) -> Execution {
+    let (Some(schema), Ok(raw)) = (OutputSchema::of(tool), &mut execution.result) else {
+        return execution;
+    };
+    let lack = schema.lack(&mut raw.structured).await;
+    let note = lack.map(|lack| format!("{lack}; clients of MCP get this call as an error"));
+    execution.with_notes(note)
 }
 
 fn explainer<'a>(
@@ -325,4 +342,65 @@ fn explainer<'a>(
         program: &host.authoriser.program,
         directory: &host.authoriser.policy.directory,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use zeph_core::argument::Parameters;
+    use zeph_core::category::{ErrorCategory, ErrorPhase};
+    use zeph_core::execution::Execution;
+    use zeph_core::failure::ToolFailure;
+    use zeph_core::id::{PluginId, ToolName};
+    use zeph_core::output::RawOutput;
+    use zeph_core::tool::{Annotations, Backend, Tool, ToolKind};
+
+    use super::lacking;
+
+    #[tokio::test]
+    async fn a_success_without_what_its_tool_promises_has_a_note() {
+        let schema =
+            json!({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]});
+        let tool = |output: Option<serde_json::Value>| Tool {
+            name: ToolName::new("count").unwrap(),
+            title: None,
+            description: "Counts.".to_owned(),
+            parameters: Parameters::new(json!({"type": "object"})).unwrap(),
+            output: output.map(Into::into),
+            kind: ToolKind::Other,
+            annotations: Annotations::default(),
+            backend: Backend::Wasm(PluginId("count".to_owned())),
+        };
+        let (plain, promising) = (tool(None), tool(Some(schema)));
+        let gave = |structured| {
+            let raw = RawOutput {
+                structured,
+                ..RawOutput::text("1")
+            };
+            Execution::ended(Ok(raw))
+        };
+        for (tool, structured, note) in [
+            (&plain, None, None),
+            (&plain, Some(json!({"n": "x"})), None),
+            (&promising, Some(json!({"n": 1})), None),
+            (&promising, None, Some("there is no structured result")),
+            (&promising, Some(json!({"n": "x"})), Some("`n`")),
+        ] {
+            let before = structured.clone();
+            let after = lacking(tool, gave(structured)).await;
+            assert_eq!(after.notes.len(), usize::from(note.is_some()));
+            assert!(
+                after
+                    .notes
+                    .iter()
+                    .zip(note)
+                    .all(|(said, part)| said.contains(part))
+            );
+            assert_eq!(after.result.unwrap().structured, before);
+        }
+        let failure =
+            ToolFailure::new(ErrorCategory::PermanentFailure, ErrorPhase::Execution, "no");
+        let failed = lacking(&promising, Execution::failed(failure)).await;
+        assert!(failed.notes.is_empty());
+    }
 }

@@ -169,3 +169,76 @@ fn a_structured_result_without_text_is_also_shown_as_text() {
     assert_eq!(result["structuredContent"], json!({"n": 1}));
     assert_eq!(json_of(&[], &done(""), None)["content"], json!([]));
 }
+
+/// Official clients throw away a success that lacks what the output schema promises.
+#[test]
+fn a_success_without_the_promised_structure_is_an_error_that_keeps_its_text() {
+    let wants_n = schema(json!({
+        "type": "object",
+        "properties": {"n": {"type": "integer"}},
+        "required": ["n"],
+    }));
+    for (given, text, says, shown) in [
+        (
+            None,
+            "it is done",
+            "there is no structured result",
+            "it is done",
+        ),
+        (
+            Some(json!({"n": "one"})),
+            "it is done",
+            "does not agree with the tool's own schema: `n`: \"one\" is not of type \"integer\"",
+            "it is done",
+        ),
+        (
+            Some(json!({"m": 1})),
+            "it is done",
+            "\"n\" is a required property",
+            "it is done",
+        ),
+        (Some(json!([1])), "", "is not of type \"object\"", "[1]"),
+    ] {
+        let output = ToolOutput {
+            structured: given,
+            ..done(text)
+        };
+        let messages = ["a run ended".to_owned()];
+        let result = json_of(&messages, &output, Some(&wants_n));
+        assert_eq!(result["isError"], true, "{result}");
+        assert_eq!(result["structuredContent"], Value::Null, "{result}");
+        assert_eq!(result["content"][0]["text"], "a run ended");
+        let said = result["content"][1]["text"].as_str().unwrap();
+        assert!(
+            said.starts_with("The call was made and succeeded"),
+            "{said}"
+        );
+        assert!(said.contains(says), "{said}");
+        assert_eq!(result["content"][2]["text"], shown);
+        // Without a schema there is nothing to agree with.
+        assert_eq!(json_of(&[], &output, None)["isError"], false);
+    }
+}
+
+#[test]
+fn a_large_success_that_disagrees_says_where() {
+    let numbers = schema(json!({
+        "type": "object",
+        "properties": {"a": {"type": "array", "items": {"type": "integer"}}},
+        "required": ["a"],
+    }));
+    let mut values = vec![json!(1); 1_000];
+    let of = |values: &[Value]| {
+        let output = ToolOutput {
+            structured: Some(json!({ "a": values })),
+            ..done("text")
+        };
+        json_of(&[], &output, Some(&numbers))
+    };
+    assert_eq!(of(&values)["structuredContent"]["a"][999], 1);
+    values[7] = json!("x");
+    let result = of(&values);
+    assert_eq!(result["isError"], true);
+    let said = result["content"][0]["text"].as_str().unwrap();
+    assert!(said.contains("`a.7`: \"x\" is not of type"), "{said}");
+}
