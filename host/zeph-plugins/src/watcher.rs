@@ -2,20 +2,21 @@
 //!
 //! The system reports changes (inotify, FSEvents); where it cannot, because a directory does not exist yet or is on a network,
 //! a clock takes its place. Folders are watched and the locks beside them, and not what else stands there: the store, for
-//! one, is written with every call.
+//! one, is written with every call. What the system does not report either, since it happens elsewhere, is compared by the clock: which
+//! folder stands at a path, and the files that links in a folder lead to.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use notify::event::{AccessKind, AccessMode};
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 use tokio::sync::mpsc;
 use zeph_config::lock_of;
 
-/// How often folders are looked at that cannot be watched.
+/// How often that is looked at which is not reported.
 const POLL: Duration = Duration::from_secs(2);
 
 /// Watches the folders of plugins and the locks beside them.
@@ -25,11 +26,16 @@ pub(crate) struct Watcher {
     folders: Vec<PathBuf>,
     /// What is watched: which file or folder stood there when the watch began. Another one in its place needs a watch of its own.
     watched: BTreeMap<PathBuf, Identity>,
+    /// The links in the folders, and what they led to at the last look.
+    links: BTreeMap<PathBuf, LinkStamp>,
     changes: mpsc::Receiver<()>,
 }
 
 /// Device and inode.
 type Identity = (u64, u64);
+
+/// The file a link leads to, its length and its time; `None` when it leads nowhere.
+type LinkStamp = Option<(Identity, u64, Option<SystemTime>)>;
 
 impl Watcher {
     /// Prepares to watch; nothing is watched before [`changed`](Self::changed) is called.
@@ -49,22 +55,36 @@ impl Watcher {
             system,
             folders: folders.to_vec(),
             watched: BTreeMap::new(),
+            links: BTreeMap::new(),
             changes,
         }
     }
 
     /// Waits until something may have changed. Returns at once when a watch begins: earlier changes are not reported.
     pub(crate) async fn changed(&mut self) {
-        if self.watch_more() {
-            return;
+        loop {
+            let (has_begun, is_elsewhere) = (self.watch_more(), self.links_changed());
+            if has_begun || is_elsewhere {
+                return;
+            }
+            let is_watched = |folder: &PathBuf| self.watched.contains_key(folder);
+            let is_complete = self.folders.iter().all(is_watched);
+            tokio::select! {
+                Some(()) = self.changes.recv() => return,
+                () = tokio::time::sleep(POLL) => {}
+            }
+            if !is_complete {
+                return;
+            }
         }
-        let is_watched = |folder: &PathBuf| self.watched.contains_key(folder);
-        let is_complete = self.folders.iter().all(is_watched);
-        tokio::select! {
-            Some(()) = self.changes.recv() => {}
-            () = tokio::time::sleep(POLL), if !is_complete => {}
-            else => std::future::pending().await,
-        }
+    }
+
+    /// Whether a link leads to another file than at the last look, or to a file that was written since.
+    fn links_changed(&mut self) -> bool {
+        let links: BTreeMap<_, _> = self.folders.iter().flat_map(|dir| links(dir)).collect();
+        let are_changed = links != self.links;
+        self.links = links;
+        are_changed
     }
 
     /// Watches what has appeared or taken another's place; says whether there was anything.
@@ -124,3 +144,21 @@ fn identity(place: &Path) -> Option<Identity> {
     let meta = fs::metadata(place).ok()?;
     Some((meta.dev(), meta.ino()))
 }
+
+/// The links in a folder. One that cannot be read has none.
+fn links(folder: &Path) -> Vec<(PathBuf, LinkStamp)> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let links = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink()));
+    links
+        .map(|link| (link.path(), link_stamp(&link.path())))
+        .collect()
+}
+
+fn link_stamp(link: &Path) -> LinkStamp {
+    let meta = fs::metadata(link).ok()?;
+    let identity = (meta.dev(), meta.ino());
+    Some((identity, meta.len(), meta.modified().ok()))
+}
+
+#[cfg(test)]
+mod tests;
