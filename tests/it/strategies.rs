@@ -245,6 +245,11 @@ async fn check(language: &str) {
     assert!(inspection.is_usable(), "{:?}", inspection.problems);
     let version = "0.1.0".to_owned();
     assert_eq!(inspection.kind, ComponentKind::FilterPlugin { version });
+    let metadata = &inspection.metadata;
+    assert_eq!(metadata.version.as_deref(), Some("0.1.0"));
+    let description = "Leaves out lines of command output.";
+    assert_eq!(metadata.description.as_deref(), Some(description));
+    assert_eq!(metadata.licenses.as_deref(), Some("MIT"));
     let template = Templates::load(language, &component).await;
     let names: Vec<_> = template
         .plugin

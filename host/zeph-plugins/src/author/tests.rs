@@ -261,3 +261,39 @@ fn a_project_of_strategies_has_its_name_in_it_and_needs_no_manifest() {
     );
     assert!(tree(dir.path()).is_empty());
 }
+
+/// `plugin list`, and what a signature is compared with, have them from the component.
+#[test]
+fn every_build_writes_version_description_and_license() {
+    let tools = Language::ALL.map(Template::Tools);
+    let filters = [Language::Rust, Language::JavaScript, Language::Python].map(Template::Filter);
+    for template in tools.into_iter().chain(filters) {
+        let files = template.files("count").unwrap();
+        for section in ["version", "description", "licenses"] {
+            let quoted = format!("\"{section}\",");
+            let has = |(_, text): &(&str, String)| text.contains(&quoted);
+            assert!(files.iter().any(has), "{template:?}: {section}");
+        }
+    }
+}
+
+/// What stands beside the component in a build cannot have its name.
+#[test]
+fn no_name_is_that_of_a_part_of_the_build() {
+    let files = Language::C.files("embedded");
+    let (_, makefile) = files.iter().find(|(path, _)| *path == "Makefile").unwrap();
+    let made: Vec<_> = makefile.match_indices("dist/").collect();
+    for (at, _) in made {
+        let rest = &makefile[at + "dist/".len()..];
+        let is_apart = ["$(NAME).wasm", "parts", "test"]
+            .iter()
+            .any(|part| rest.starts_with(part));
+        assert!(is_apart, "{}", rest.lines().next().unwrap());
+    }
+    let files = Template::Filter(Language::Rust).files("leave-out").unwrap();
+    let (_, test) = files
+        .iter()
+        .find(|(path, _)| path.starts_with("tests/"))
+        .unwrap();
+    assert!(test.contains("use ::leave_out::{"), "{test}");
+}

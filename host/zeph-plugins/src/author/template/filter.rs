@@ -32,6 +32,7 @@ const RUST: &[(&str, &str)] = files! {
     "filter/rust/README.md" => "README.md",
     "rust/cargo-config.toml" => ".cargo/config.toml",
     "rust/gitignore" => ".gitignore",
+    "filter/rust/src/about.rs" => "src/about.rs",
     "filter/rust/src/component.rs" => "src/component.rs",
     "filter/rust/src/leave_out.rs" => "src/leave_out.rs",
     "filter/rust/src/lib.rs" => "src/lib.rs",

@@ -2,6 +2,8 @@
 
 pub mod leave_out;
 #[cfg(target_family = "wasm")]
+mod about;
+#[cfg(target_family = "wasm")]
 mod component;
 
 /// The selected part of an output.

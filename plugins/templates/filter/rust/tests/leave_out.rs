@@ -1,6 +1,6 @@
 //! Tests the strategies natively.
 
-use RUST_NAME::{Selection, Strategy, leave_out};
+use ::RUST_NAME::{Selection, Strategy, leave_out};
 
 fn strategy(options: &str) -> Result<Strategy, String> {
     (leave_out::KIND.create)(options)
