@@ -12,17 +12,25 @@ const POLL: Duration = Duration::from_millis(400);
 /// Maximum number of files that are watched. Changes of further files are not noticed.
 const FILES_MAX: usize = 20_000;
 
-/// What the tools of the languages put into a project, besides names that start with a dot.
-const NOT_SOURCES: [&str; 8] = [
+/// What the tools of the languages put into the folder of a project, besides names that start with a dot. Further down, these are names
+/// like any other.
+const NOT_SOURCES: [&str; 6] = [
     "Cargo.lock",
-    "__pycache__",
     "build",
     "dist",
-    "node_modules",
     "package-lock.json",
     "target",
     "venv",
 ];
+
+/// What they put into any folder.
+const NEVER_SOURCES: [&str; 2] = ["__pycache__", "node_modules"];
+
+/// What a folder holds that is made by cargo, or is a virtual environment of Python, wherever it is.
+const MARKS: [&str; 2] = ["CACHEDIR.TAG", "pyvenv.cfg"];
+
+/// The one folder whose name starts with a dot and that has sources: how cargo builds the project.
+const CARGO_SETTINGS: &str = ".cargo";
 
 /// A file as it was seen.
 type SourceStamp = (PathBuf, u64, Option<SystemTime>);
@@ -57,17 +65,19 @@ impl Sources {
 }
 
 /// Every source, in the order of their names. What cannot be read is not there.
-fn look(folder: &Path) -> Vec<SourceStamp> {
+fn look(project: &Path) -> Vec<SourceStamp> {
     let mut seen = Vec::new();
-    let mut open = vec![folder.to_owned()];
+    let mut open = vec![project.to_owned()];
     while let Some(folder) = open.pop() {
+        let is_top = folder == project;
+        if !is_top && MARKS.iter().any(|mark| folder.join(mark).exists()) {
+            continue;
+        }
         let Ok(entries) = fs::read_dir(&folder) else {
             continue;
         };
         for entry in entries.flatten() {
-            let name = entry.file_name();
-            let name = name.to_string_lossy();
-            if name.starts_with('.') || NOT_SOURCES.contains(&&*name) {
+            if !is_source(&entry.file_name().to_string_lossy(), is_top) {
                 continue;
             }
             // A link is looked at as a link: it could lead anywhere.
@@ -84,6 +94,16 @@ fn look(folder: &Path) -> Vec<SourceStamp> {
     }
     seen.sort();
     seen
+}
+
+/// Whether a file of this name is a source, and a folder may hold some; `is_top`: it stands in the folder of the project.
+fn is_source(name: &str, is_top: bool) -> bool {
+    match is_top {
+        _ if NEVER_SOURCES.contains(&name) => false,
+        true if name == CARGO_SETTINGS => true,
+        true => !name.starts_with('.') && !NOT_SOURCES.contains(&name),
+        false => !name.starts_with('.'),
+    }
 }
 
 #[cfg(test)]
