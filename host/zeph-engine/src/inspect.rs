@@ -116,7 +116,10 @@ pub fn inspect(bytes: &[u8]) -> Result<Inspection, InspectError> {
     };
     let exports = names::exports(&parts, types.as_ref());
     let kind = kind(&exports);
-    problems.splice(0..0, problems::of_kind(&kind, &exports));
+    let of_kind = problems::of_kind(&kind, &exports);
+    // Built for another version, it says the same of what it imports and of what it exports.
+    problems.retain(|problem| of_kind.as_ref() != Some(problem));
+    problems.splice(0..0, of_kind);
     let (manifest, bad_manifest) = metadata::manifest(&parts);
     problems.extend(bad_manifest);
     Ok(Inspection {

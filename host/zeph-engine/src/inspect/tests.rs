@@ -106,6 +106,11 @@ fn worlds() {
             "it is built for zeph:plugin 0.0, this host speaks 0.1; rebuild it with the `wit` of 0.1",
         ],
     );
+    // What it imports and what it exports say the same, once.
+    check(
+        &plugin_with(&import("zeph:plugin/log@0.2.0"), "@0.2.0"),
+        &["it is built for zeph:plugin 0.2,"],
+    );
     check(
         &plugin_with("", "@1.0.0"),
         &["it is built for zeph:plugin 1.0,"],

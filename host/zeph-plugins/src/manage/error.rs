@@ -202,7 +202,7 @@ impl ManageError {
             Self::Source { hint, .. } => vec![hint.clone()],
             Self::State { hint, .. } => hint.iter().cloned().collect(),
             Self::NotWanted { wants, .. } if wants.is_empty() => {
-                vec!["its manifest requests nothing".to_owned()]
+                vec!["it requests nothing".to_owned()]
             }
             Self::NotWanted { wants, .. } => wants
                 .iter()

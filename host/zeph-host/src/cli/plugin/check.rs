@@ -142,13 +142,15 @@ fn wants(page: &mut Page, checked: &Checked) {
         .inspection
         .as_ref()
         .is_some_and(|read| read.manifest.is_some());
-    match (checked.wants().is_empty(), has_manifest) {
-        (true, true) => page.line(1, "nothing: it can be granted nothing"),
-        (true, false) => page.line(
+    match checked.wants().is_empty() {
+        true if has_manifest || is_filter(checked) => {
+            page.line(1, "nothing: it can be granted nothing")
+        }
+        true => page.line(
             1,
             "nothing, and it has no manifest: `plugin add --manifest FILE` or `plugin grant` write one for it",
         ),
-        (false, _) => &mut *page,
+        false => &mut *page,
     };
     for want in checked.wants() {
         page.name(1, &want.capability.to_string(), "");

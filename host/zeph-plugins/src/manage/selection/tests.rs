@@ -163,12 +163,8 @@ fn one_that_wants_the_directories_of_the_host_can_be_granted_any() {
 
 #[test]
 fn one_that_wants_nothing_can_be_granted_nothing() {
-    check("", "--dir .", Err("its manifest requests nothing"));
-    check(
-        "",
-        "--limit handles=1000",
-        Err("its manifest requests nothing"),
-    );
+    check("", "--dir .", Err("it requests nothing"));
+    check("", "--limit handles=1000", Err("it requests nothing"));
 }
 
 #[test]
