@@ -25,7 +25,7 @@ use crate::sanitize::{Clean, Writer, clean_of, clean_whole, folded, plain};
 pub(crate) use shown::{Shown, ShownIndex, Text};
 
 /// Shorter outputs pass as they are, in bytes: what there is to gain is less than what a reader needs to understand a gap.
-const TEXT_BYTES_MIN: usize = 400;
+pub(crate) const TEXT_BYTES_MIN: usize = 400;
 
 /// What the line about an overflow row and the line of savings come to, in bytes. A result that is not shorter by this much
 /// would in the end be longer.
@@ -159,7 +159,7 @@ impl Filters {
         filtered: &mut Filtered<'_>,
     ) -> Option<String> {
         let text = clean.text.as_ref();
-        let is_of_size = (TEXT_BYTES_MIN..=TEXT_BYTES_MAX).contains(&text.len());
+        let is_of_size = size_problem(text).is_none();
         let is_done = || is_marked(text);
         let line = output.command.filter(|_| is_of_size && !is_done())?;
         let chosen = self.choose(line, foreign).ok()?;
@@ -198,6 +198,19 @@ impl Filters {
         };
         Some(shorter)
     }
+}
+
+/// Why no rule is tried for an output of this length; `None` when that is no reason.
+pub(crate) fn size_problem(text: &str) -> Option<String> {
+    let bound = match text.len() {
+        ..TEXT_BYTES_MIN => format!("below {TEXT_BYTES_MIN}"),
+        TEXT_BYTES_MIN..=TEXT_BYTES_MAX => return None,
+        _ => format!("above {TEXT_BYTES_MAX}"),
+    };
+    Some(format!(
+        "the output has {} bytes; {bound} nothing is filtered",
+        text.len()
+    ))
 }
 
 impl<'a> Filtered<'a> {

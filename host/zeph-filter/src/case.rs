@@ -2,7 +2,7 @@
 
 use zeph_core::command::CommandLine;
 
-use crate::apply::{Foreign, Output};
+use crate::apply::{Foreign, Output, size_problem};
 use crate::load::{Filters, Warning};
 use crate::rule::{Origin, RawCase, read};
 use crate::sanitize::clean;
@@ -67,20 +67,17 @@ impl Filters {
     }
 
     fn run(&self, case: &RawCase, inputs: CaseInputs<'_>) -> CaseOutcome {
-        let raw = match (&case.input, &case.input_file) {
-            (Some(input), None) => Some(input.clone().into_bytes()),
-            (None, Some(path)) => (inputs.read)(path),
-            _ => None,
-        };
-        let Some(raw) = raw else {
-            let problem = "it needs an `input`, or an `input_file` that exists".to_owned();
-            return CaseOutcome {
-                name: case.name.clone(),
-                problems: vec![problem],
-                saved: 0.0,
-                rules: Vec::new(),
-                text: String::new(),
-            };
+        let raw = match input(case, inputs) {
+            Ok(raw) => raw,
+            Err(problem) => {
+                return CaseOutcome {
+                    name: case.name.clone(),
+                    problems: vec![problem],
+                    saved: 0.0,
+                    rules: Vec::new(),
+                    text: String::new(),
+                };
+            }
         };
         let line = (inputs.analyse)(&case.command);
         let output = Output {
@@ -89,9 +86,13 @@ impl Filters {
             raw: &raw,
         };
         let filtered = self.apply(&output, inputs.foreign);
-        let saved = share_saved(clean(&raw).text.len(), filtered.text.len());
-        // A strategy that did not work is one more, whatever the test says of the text.
+        let before = clean(&raw).text;
+        let saved = share_saved(before.len(), filtered.text.len());
         let mut problems = problems(case, &filtered.text, saved);
+        if !problems.is_empty() {
+            problems.extend(size_problem(&before));
+        }
+        // A strategy that did not work is one more, whatever the test says of the text.
         problems.extend(filtered.notes);
         CaseOutcome {
             name: case.name.clone(),
@@ -100,6 +101,23 @@ impl Filters {
             rules: filtered.rules,
             text: filtered.text.into_owned(),
         }
+    }
+}
+
+/// The output of a test.
+///
+/// Errors: what is wrong with where it stands.
+fn input(case: &RawCase, inputs: CaseInputs<'_>) -> Result<Vec<u8>, String> {
+    match (&case.input, &case.input_file) {
+        (Some(input), None) => Ok(input.clone().into_bytes()),
+        (None, Some(path)) => {
+            let read = (inputs.read)(path);
+            read.ok_or_else(|| format!("its `input_file` `{path}` cannot be read"))
+        }
+        (Some(_), Some(_)) => {
+            Err("it has both `input` and `input_file`: leave one of them out".to_owned())
+        }
+        (None, None) => Err("it needs an `input`, or an `input_file`".to_owned()),
     }
 }
 

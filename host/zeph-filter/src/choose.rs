@@ -3,7 +3,7 @@
 use zeph_core::command::CommandLine;
 use zeph_strategies::{Input, Selection};
 
-use crate::apply::Foreign;
+use crate::apply::{Foreign, TEXT_BYTES_MIN};
 use crate::command::{Spoken, spoken};
 use crate::load::{Filters, Place};
 use crate::rule::{Miss, Origin, Rule};
@@ -33,6 +33,12 @@ impl std::fmt::Display for Explanation {
         }
         for rule in &self.acting {
             writeln!(f, "rule `{rule}` acts")?;
+        }
+        if !self.acting.is_empty() {
+            writeln!(
+                f,
+                "outputs below {TEXT_BYTES_MIN} bytes are left as they are"
+            )?;
         }
         for (rule, reason) in &self.unable {
             writeln!(f, "rule `{rule}` cannot act: {reason}")?;

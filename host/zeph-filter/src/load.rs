@@ -2,6 +2,8 @@
 
 use std::sync::OnceLock;
 
+use zeph_core::nearest::nearest;
+
 use crate::builtin::starts;
 use crate::rule::{File, Origin, Rule, read, read_builtin};
 
@@ -76,11 +78,17 @@ impl Filters {
         let File {
             rules: mut own,
             disabled,
-            warnings,
+            disabled_elsewhere,
+            mut warnings,
             ..
         } = user.map_or_else(File::default, |(name, text)| {
             read(name, text, &Origin::User(name.to_owned()))
         });
+        let user_file = user.map_or("", |(name, _)| name);
+        let names = || builtin.iter().map(|file| rule_name(file.0));
+        let unknown = disabled_elsewhere.into_iter();
+        let unknown = unknown.filter(|off| names().all(|name| name != off));
+        warnings.extend(unknown.map(|off| nothing_to_disable(user_file, off, names())));
         let mut places = Vec::with_capacity(builtin.len());
         for file in builtin {
             let name = rule_name(file.0);
@@ -157,6 +165,24 @@ impl Place {
         let may_be = |start: &&str| spellings.iter().any(|text| text.starts_with(start));
         let is_other = self.starts.is_some_and(|starts| !starts.iter().any(may_be));
         if is_other { None } else { self.builtin() }
+    }
+}
+
+/// A name that is switched off and is no rule's.
+fn nothing_to_disable(
+    file: &str,
+    name: String,
+    builtin: impl Iterator<Item = &'static str>,
+) -> Warning {
+    let near = nearest(&name, builtin);
+    let near = near.map(|near| format!(" (did you mean `{near}`?)"));
+    Warning {
+        file: file.to_owned(),
+        reason: format!(
+            "no built-in rule of this name is there to be switched off{}",
+            near.unwrap_or_default()
+        ),
+        rule: Some(name),
     }
 }
 

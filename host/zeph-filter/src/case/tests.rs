@@ -86,6 +86,36 @@ fn a_case_says_what_does_not_hold() {
 }
 
 #[test]
+fn a_case_that_is_too_short_to_be_filtered_says_so() {
+    let case = "[[tests]]\nname = 'x'\ncommand = 'tool'\ninput = 'noise'\n";
+    let short = |says: &str| verify(&format!("{RULE}{case}{says}\n"));
+    assert_eq!(short("contains = ['noise']")[0].problems, [""; 0]);
+    let told = [
+        "`noise` is still there",
+        "the output has 5 bytes; below 400 nothing is filtered",
+    ];
+    assert_eq!(short("lacks = ['noise']")[0].problems, told);
+}
+
+#[test]
+fn a_case_has_one_output() {
+    for (inputs, problem) in [
+        ("", "it needs an `input`, or an `input_file`"),
+        (
+            "input = 'a'\ninput_file = 'make.toml'",
+            "it has both `input` and `input_file`: leave one of them out",
+        ),
+        (
+            "input_file = 'no_such.txt'",
+            "its `input_file` `no_such.txt` cannot be read",
+        ),
+    ] {
+        let text = format!("{RULE}[[tests]]\nname = 'x'\ncommand = 'tool'\n{inputs}\n");
+        assert_eq!(verify(&text)[0].problems, [problem]);
+    }
+}
+
+#[test]
 fn a_strategy_that_does_not_work_fails_the_test_whatever_the_text() {
     let input = "noise noise noise noise\n".repeat(40);
     let text = format!(

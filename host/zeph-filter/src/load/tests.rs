@@ -148,6 +148,27 @@ fn the_users_file_goes_over_the_builtin_rules() {
 }
 
 #[test]
+fn a_name_that_is_switched_off_is_that_of_a_rule() {
+    let own = "match = { exact = 'm' }\nstrategy = { type = 'dedup' }\n";
+    for (rule, said) in [
+        ("name = 'make'\n".to_owned(), None),
+        (
+            "name = 'mak'\n".to_owned(),
+            Some(
+                "f.toml: rule `mak` is not used: no built-in rule of this name is there to be switched off (did you mean `make`?)",
+            ),
+        ),
+        // One of the file's own, which is kept for later.
+        (format!("name = 'mine'\n{own}"), None),
+    ] {
+        let text = format!("[[rules]]\nenabled = false\n{rule}");
+        let (_, warnings) = Filters::load(BUILTIN, Some(("f.toml", &text)));
+        let told: Vec<String> = warnings.iter().map(ToString::to_string).collect();
+        assert_eq!(told, Vec::from_iter(said), "{rule}");
+    }
+}
+
+#[test]
 fn a_name_stands_once() {
     let (filters, warnings) = Filters::load(&[], Some(("f.toml", &format!("{GOOD}{GOOD}"))));
     assert_eq!(names(&filters), ["good"]);

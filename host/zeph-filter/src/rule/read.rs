@@ -25,6 +25,8 @@ pub(crate) struct File {
     pub(crate) rules: Vec<Rule>,
     /// Names of rules that are switched off.
     pub(crate) disabled: Vec<String>,
+    /// Those of them that are meant for rules elsewhere: nothing but the name is said.
+    pub(crate) disabled_elsewhere: Vec<String>,
     pub(crate) cases: Vec<RawCase>,
     pub(crate) warnings: Vec<Warning>,
 }
@@ -136,6 +138,7 @@ fn read_rules(file_name: &str, rules: Vec<toml::Value>, origin: &Origin, file: &
         let name = name.map_or_else(|| format!("number {}", rule_idx + 1), str::to_owned);
         let is_known =
             file.rules.iter().any(|rule| rule.name == name) || file.disabled.contains(&name);
+        let is_bare = value.get("match").is_none() && value.get("strategy").is_none();
         let rule = if is_known {
             Err("there is a rule of this name before it".to_owned())
         } else {
@@ -146,7 +149,10 @@ fn read_rules(file_name: &str, rules: Vec<toml::Value>, origin: &Origin, file: &
         };
         match rule {
             Ok(Some(rule)) => file.rules.push(rule),
-            Ok(None) => file.disabled.push(name),
+            Ok(None) => {
+                file.disabled.push(name.clone());
+                file.disabled_elsewhere.extend(is_bare.then_some(name));
+            }
             Err(reason) => file.warnings.push(Warning {
                 file: file_name.to_owned(),
                 rule: Some(name),

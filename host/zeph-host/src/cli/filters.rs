@@ -137,6 +137,10 @@ fn verify(context: &Context, as_json: bool) -> Result<Exit, CliError> {
             };
             tested(context, &config, file)?
         }
+        (Some(file), Some(Err(_))) => Tested {
+            file: Some(file.path.display().to_string()),
+            ..Tested::default()
+        },
         _ => Tested::default(),
     };
     for problem in unused {
