@@ -379,6 +379,28 @@ fn config_check_fails_where_the_host_would_not_start() {
 }
 
 #[test]
+fn a_right_that_no_tool_has_is_named_with_its_key() {
+    let product = Product::new();
+    product.file("a.txt", "one\n");
+    let write = json!({"path": "a.txt", "content": "two"});
+    let edit = json!({"path": "a.txt", "old_string": "one", "new_string": "two"});
+    let delete = json!({"path": "a.txt"});
+    for (rights, tool, params, missing) in [
+        ("read,write", "write", write, "create"),
+        ("read,write", "edit", edit, "create"),
+        ("read,write,create", "delete_path", delete, "delete"),
+    ] {
+        let rights = format!("tools.file.rights={rights}");
+        let line = json!({"id": 1, "tool": tool, "params": params}).to_string() + "\n";
+        let answers = product.answers(&["--allow", "*", "--set", &rights], line);
+        let text = answers[0]["text"].as_str().unwrap();
+        let is_told = text.contains(missing) && text.contains("`tools.file.rights`");
+        assert!(is_told, "{tool}: {text}");
+    }
+    assert_eq!(product.read("a.txt"), "one\n");
+}
+
+#[test]
 fn config_check_notes_what_a_start_notes() {
     let product = Product::new();
     product.user_config(

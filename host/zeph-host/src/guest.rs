@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 use zeph_config::Config;
+use zeph_core::capability::FsRights;
 use zeph_core::category::ErrorCategory;
 use zeph_core::execution::{Execution, ExecutionFacts, PrivateFile};
 use zeph_core::failure::ToolFailure;
@@ -354,15 +355,23 @@ impl Explainer<'_> {
         let InForce { good, origin } = self.in_force;
         let explained =
             refusal::explain(good, self.rights, &end.refused, self.config, self.program);
-        // What no grant would help, the host's own plugins say in words of their own, but for what stands in the configuration of the network.
-        let is_about_network = |refused: &MissingGrant| {
-            matches!(
-                refused,
-                MissingGrant::Request { .. } | MissingGrant::Host { .. }
-            )
+        // What no grant would help, the host's own plugins say in words of their own, but for what stands in the configuration.
+        let is_configured = |refused: &MissingGrant| match refused {
+            MissingGrant::Request { .. } | MissingGrant::Host { .. } => true,
+            MissingGrant::Directory { path, rights } => {
+                end.result.is_err() && self.withholds(path, *rights)
+            }
+            _ => false,
         };
-        let is_told = *origin == PluginOrigin::Folder || end.refused.iter().any(is_about_network);
+        let is_told = *origin == PluginOrigin::Folder || end.refused.iter().any(is_configured);
         explained.filter(|explained| is_told || explained.request.is_some())
+    }
+
+    /// Whether `tools.file.rights` leaves no tool one of `rights` at `path`.
+    fn withholds(&self, path: &str, rights: FsRights) -> bool {
+        let mut roots = self.config.file.roots.iter();
+        let root = roots.find(|root| Path::new(path).starts_with(&root.path));
+        root.is_some_and(|root| rights.without(root.rights) != FsRights::default())
     }
 }
 
