@@ -345,6 +345,8 @@ fn config_check_fails_where_the_host_would_not_start() {
     product.file("a.txt", "a");
     let link = product.work.join("dangling");
     std::os::unix::fs::symlink("nowhere/file", &link).unwrap();
+    product.file("notes", "another application's\n");
+    let foreign = product.work.join("notes");
     let at = |key: &str, place: &Path| format!("{key}={}", place.display());
     let (store, audit) = ("store.path", "tools.audit.file");
     for (settings, told) in [
@@ -359,6 +361,7 @@ fn config_check_fails_where_the_host_would_not_start() {
         (vec![at(store, &product.work)], "`store.path`"),
         (vec![at(store, "/dev/null".as_ref())], "`store.path`"),
         (vec![at(store, &link)], "`store.path`"),
+        (vec![at(store, &foreign)], "of another application"),
         (
             vec![at(audit, "/proc/x.jsonl".as_ref())],
             "`tools.audit.file`",
@@ -375,6 +378,38 @@ fn config_check_fails_where_the_host_would_not_start() {
         let ran = product.run(&[&set[..], &["config", "check"]].concat());
         assert!(ran.stderr.contains(told), "{settings:?} {}", ran.stderr);
         assert!(!ran.stderr.contains("all right"), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn config_check_reads_the_keys_and_certificates_that_a_start_needs() {
+    let product = Product::new();
+    product.file("none.pem", "no certificate\n");
+    let file = product.work.join("none.pem").display().to_string();
+    let check = |settings: &[(&str, &str)]| {
+        let settings = settings.iter().map(|(key, value)| format!("{key}={value}"));
+        let settings: Vec<String> = settings.collect();
+        let set = settings.iter().flat_map(|setting| ["--set", setting]);
+        let args: Vec<&str> = set.chain(["config", "check"]).collect();
+        product.run(&args)
+    };
+    let seals = [("mcp.serve.replica", "a"), ("mcp.serve.seal_keys", &*file)];
+    let ran = check(&seals);
+    assert_eq!(ran.code, Some(3), "{}", ran.stderr);
+    assert!(ran.stderr.contains("mcp.serve.seal_keys"), "{}", ran.stderr);
+    for (key, told) in [
+        (
+            "tools.egress.ca_file",
+            "`tools.egress.ca_file` cannot be used",
+        ),
+        (
+            "engine.cache_dir",
+            "is not a directory: every start compiles",
+        ),
+    ] {
+        let ran = check(&[(key, &file)]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        assert_eq!(ran.stderr.matches(told).count(), 1, "{}", ran.stderr);
     }
 }
 

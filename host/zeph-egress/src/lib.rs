@@ -44,7 +44,7 @@ pub use self::own::{
 pub use self::proxy::ProxyConnector;
 pub use self::request::URL_BYTES_MAX;
 pub use self::resolve::{Resolve, SystemResolver};
-pub use self::tls::Tls;
+pub use self::tls::{Tls, check_ca_file};
 
 /// A future behind a trait object.
 pub type Pending<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;

@@ -65,6 +65,13 @@ impl Tls {
     }
 }
 
+/// Whether the certificates of `ca_file` can be used: what a first connection would find out.
+///
+/// Errors: in words, why not.
+pub fn check_ca_file(ca_file: &Path) -> Result<(), String> {
+    add_file(&mut RootCertStore::empty(), ca_file)
+}
+
 /// The name a certificate has to be for.
 fn server_name(host: &Host) -> io::Result<ServerName<'static>> {
     if let Some(address) = host.address() {

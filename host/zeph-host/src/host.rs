@@ -33,8 +33,8 @@ use zeph_store::{OpenedStore, Store, StoreError};
 pub use self::options::StartError;
 pub(crate) use self::options::{NativeOptions, StartOptions};
 pub(crate) use self::start::{
-    audit_key_folder, check_store, fixed, host_of, open_store, open_store_to_look, place_of_store,
-    user_name,
+    audit_key_folder, check_shared_keys, check_store, fixed, host_of, open_store,
+    open_store_to_look, place_of_store, user_name,
 };
 use self::start::{
     authoriser, begin_records, begin_to_open_store, begin_to_seal, idle_rules, keep_plugins,

@@ -140,12 +140,17 @@ impl Store {
     }
 
     /// Whether a store can be opened at `location` by what is there, as far as that shows without opening or making anything: it is no directory,
-    /// device or link to nothing. Of a server nothing is asked.
+    /// device or link to nothing, and not of another application or a newer program. Of a server nothing is asked.
     ///
-    /// Errors: [`StoreError::NotAFile`], [`StoreError::DanglingLink`], [`StoreError::File`].
+    /// It opens the file by itself: nothing in this process may have the store open, since closing the file drops SQLite's locks.
+    /// Errors: [`StoreError::NotAFile`], [`StoreError::DanglingLink`], [`StoreError::File`], [`StoreError::Foreign`], [`StoreError::Newer`].
     pub fn check_place(location: &Location) -> Result<(), StoreError> {
         match location {
-            Location::File(path) => place::check_regular(&place::real(path)?),
+            Location::File(path) => {
+                let path = place::real(path)?;
+                place::check_regular(&path)?;
+                sqlite::signs::check_header(&path)
+            }
             Location::Memory | Location::Server(_) => Ok(()),
         }
     }

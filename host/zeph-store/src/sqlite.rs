@@ -76,7 +76,7 @@ mod sequences;
 mod session;
 mod set_aside;
 mod sharing;
-mod signs;
+pub(crate) mod signs;
 mod site;
 mod tokens;
 mod trust;

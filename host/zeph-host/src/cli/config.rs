@@ -12,7 +12,7 @@ use super::exit::Exit;
 use super::{doctor, out, policy};
 use crate::filtering::Filtering;
 use crate::run::render::{DIM, escape, push_styled};
-use crate::{named_tools, user};
+use crate::{host, named_tools, user};
 
 /// Characters of the longest line that has its origin behind it: with it, three of four settings and where they are set fit on a terminal
 /// of a hundred columns.
@@ -100,6 +100,8 @@ fn check_machine(context: &Context, config: &Config) -> Result<(), CliError> {
     if let Some((problem, hint)) = doctor::unwritable(config) {
         return Err(CliError::start(problem).hint(hint));
     }
+    host::check_shared_keys(config)?;
+    context.notes(&doctor::unusable(config));
     let (_, notices) = Filtering::new(config);
     context.notes(&notices);
     Ok(())

@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::json;
 use zeph_config::{Config, ConfigErrors, Flags, LoadedConfig};
 
-pub(super) use self::places::unwritable;
+pub(super) use self::places::{unusable, unwritable};
 use super::args::Doctor;
 use super::context::Context;
 use super::error::CliError;
@@ -162,6 +162,7 @@ fn of_config(context: &Context, config: &Config) -> Vec<DoctorCheck> {
     let mut checks = places::store(context, config);
     checks.push(places::cache(config));
     checks.extend(places::audit(config));
+    checks.extend(places::trust(config));
     checks.extend(places::plugins(config));
     checks.extend(servers::of_config(config));
     // Whatever the sandbox offers, it offers to the user that commands run as.

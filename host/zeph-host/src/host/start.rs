@@ -14,7 +14,7 @@ use zeph_egress::Egress;
 use zeph_mcp::client::{self, ConnectionOptions};
 use zeph_plugins::event::PluginEvent;
 use zeph_plugins::set::PluginSet;
-use zeph_store::{AuditKeys, SealKeyFile, Store};
+use zeph_store::{AuditKeys, SealKeyError, SealKeyFile, Store};
 
 pub(crate) use self::plugins::{fixed, keep_plugins, own_tools};
 pub(crate) use self::store::{
@@ -37,6 +37,10 @@ use crate::named_tools;
 use crate::seals::Seals;
 use crate::servers::{self, OwnOpener, Servers, ServersOptions};
 use crate::shell::Native;
+
+/// The keys of the configuration that name files of keys.
+const SEAL_KEYS: &str = "mcp.serve.seal_keys";
+const SHARED_CACHE_KEYS: &str = "engine.shared_cache_keys";
 
 /// What runs commands; it prepares for one if that is the call that is expected.
 pub(super) fn shell(
@@ -85,6 +89,26 @@ fn in_words(error: &dyn std::error::Error) -> String {
     }
 }
 
+/// Whether a server finds the keys that it shares with others, where its operator gave it some.
+///
+/// Errors: those with which `serve` would not start.
+pub(crate) fn check_shared_keys(config: &Config) -> Result<(), StartError> {
+    let seals = config.serve.seal_keys.as_ref();
+    let seals = seals.map(|path| SealKeyFile::new(path, SEAL_KEYS));
+    let cache = config.engine.shared_cache.as_ref();
+    let cache = cache.map(|shared| SealKeyFile::new(&shared.keys, SHARED_CACHE_KEYS));
+    let mut files = seals.into_iter().chain(cache);
+    files.try_for_each(|file| match file.read() {
+        Ok(_) => Ok(()),
+        Err(error) => Err(unread(&error)),
+    })
+}
+
+/// Why the keys of a file are not used, and what to do about it.
+fn unread(error: &SealKeyError) -> StartError {
+    StartError::Seals(in_words(error), error.hint())
+}
+
 /// The seals of this host, which a server shares with others where its operator gave them keys.
 pub(super) fn begin_to_seal(
     config: &Config,
@@ -92,11 +116,8 @@ pub(super) fn begin_to_seal(
     is_server: bool,
 ) -> Result<Seals, StartError> {
     match config.serve.seal_keys.as_ref().filter(|_| is_server) {
-        Some(path) => Seals::shared(SealKeyFile::new(path, "mcp.serve.seal_keys"), store.clone())
-            .map_err(|error| {
-                let hint = error.hint();
-                StartError::Seals(in_words(&error), hint)
-            }),
+        Some(path) => Seals::shared(SealKeyFile::new(path, SEAL_KEYS), store.clone())
+            .map_err(|error| unread(&error)),
         None => Ok(Seals::new()),
     }
 }

@@ -103,6 +103,18 @@ pub(super) fn cache(config: &Config) -> DoctorCheck {
     match &config.engine.cache_dir {
         Some(path) => {
             let check = writable("store", "compiled components", path, "engine.cache_dir");
+            if path.exists() && !path.is_dir() {
+                let detail = format!(
+                    "{} is not a directory: every start compiles",
+                    path.display()
+                );
+                return DoctorCheck {
+                    state: CheckState::Degraded,
+                    detail,
+                    ..check
+                }
+                .how_to_get("set `engine.cache_dir` to a directory");
+            }
             match check.state {
                 CheckState::Missing => DoctorCheck {
                     state: CheckState::Degraded,
@@ -119,6 +131,38 @@ pub(super) fn cache(config: &Config) -> DoctorCheck {
         )
         .how_to_get("set `engine.cache_dir` to a folder of your own"),
     }
+}
+
+/// The certificates that are trusted besides those of the machine; none where none are configured.
+pub(super) fn trust(config: &Config) -> Option<DoctorCheck> {
+    let path = config.egress.ca_file.as_ref()?;
+    let check = |state, detail| DoctorCheck::new("network", "trust", state, detail);
+    let shown = path.display();
+    Some(match zeph_egress::check_ca_file(path) {
+        Ok(()) => check(CheckState::Ok, shown.to_string()),
+        Err(reason) => {
+            let detail = format!(
+                "`tools.egress.ca_file` cannot be used, and without it no HTTPS connection is made: {shown}: {reason}"
+            );
+            check(CheckState::Missing, detail)
+                .how_to_get("name a file of certificates in PEM, or remove the setting")
+        }
+    })
+}
+
+/// What a host does without: places and files that cannot be used, although they are configured.
+pub(in crate::cli) fn unusable(config: &Config) -> Vec<String> {
+    let cache = config.engine.cache_dir.as_ref().map(|_| cache(config));
+    let cache = cache.filter(|check| check.state != CheckState::Ok);
+    let cache = cache.map(|check| format!("`engine.cache_dir`: {}", check.detail));
+    // Of one that cannot be opened at all, reading the configuration says so.
+    let is_there = |path: &PathBuf| fs::File::open(path).is_ok();
+    let is_there = config.egress.ca_file.as_ref().is_some_and(is_there);
+    let trust = trust(config).filter(|check| is_there && check.state != CheckState::Ok);
+    cache
+        .into_iter()
+        .chain(trust.map(|check| check.detail))
+        .collect()
 }
 
 /// The record of every call.

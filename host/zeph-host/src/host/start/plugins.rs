@@ -17,7 +17,7 @@ use zeph_plugins::record::Records;
 use zeph_plugins::set::{PluginSet, ProgramParts, VettedPlugin};
 use zeph_store::SealKeyFile;
 
-use super::in_words;
+use super::{SHARED_CACHE_KEYS, unread};
 use crate::clock::now_ms;
 use crate::filtering::wasm::Components;
 use crate::host::{StartError, StartOptions};
@@ -124,11 +124,8 @@ fn shared_artifacts(
     let Some(shared) = shared.filter(|_| options.is_server) else {
         return Ok(None);
     };
-    let keys = SealKeyFile::new(&shared.keys, "engine.shared_cache_keys").read();
-    let keys = keys.map_err(|error| {
-        let hint = error.hint();
-        StartError::Seals(in_words(&error), hint)
-    })?;
+    let keys = SealKeyFile::new(&shared.keys, SHARED_CACHE_KEYS).read();
+    let keys = keys.map_err(|error| unread(&error))?;
     Ok(Some(SharedArtifacts::new(&shared.dir, keys)))
 }
 
