@@ -125,3 +125,29 @@ fn a_page_is_whole_and_a_failed_command_keeps_its_bytes_below_a_low_threshold() 
         assert!(page.contains("continue with offset="), "{page}");
     }
 }
+
+#[test]
+fn a_person_is_told_how_to_read_back_what_a_typed_call_cut() {
+    let product = Product::new();
+    let typed = [
+        "--set",
+        "tools.overflow.threshold=100",
+        "call",
+        "bash",
+        "command=seq 1 5000",
+    ];
+    let ran = product.run(&typed);
+    let said = ran
+        .stderr
+        .split('`')
+        .find(|part| part.contains("read_overflow"));
+    let said = said.unwrap_or_else(|| panic!("{}", ran.stderr));
+    let again: Vec<&str> = said.split(' ').skip(1).collect();
+    let whole = product.run(&again);
+    assert_eq!(whole.code, Some(0), "{again:?} {}", whole.stderr);
+    assert!(whole.stdout.contains("\n2500\n"), "{}", whole.stdout);
+
+    let json = product.run(&[&typed[..3], &["-o", "json"], &typed[3..]].concat());
+    let notes = json.json_lines()[0]["notes"].to_string();
+    assert!(notes.contains("call --conversation "), "{notes}");
+}

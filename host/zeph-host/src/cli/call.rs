@@ -83,7 +83,11 @@ pub(super) fn run(context: &Context, options: CallArgs) -> Result<Exit, CliError
         let called = followed(&host, &session, (&tool, called), &mut interrupts).await;
         let exit = exit(&called);
         if let Some(report) = &called.report {
-            print(report, options.output)?;
+            let note = read_back(&context.program(), &session, report);
+            print(report, options.output, note.as_slice())?;
+            if options.output != CallOutput::Json {
+                context.notes(note.as_slice());
+            }
         }
         host.keep_plugins();
         Ok(exit)
@@ -248,9 +252,19 @@ fn bounded(reader: impl Read, bytes_max: usize) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn print(report: &CallReport, form: CallOutput) -> Result<(), CliError> {
+/// The command that shows all of an output that was cut: the call had a conversation of its own, which the next one has not.
+fn read_back(program: &str, session: &Session, report: &CallReport) -> Option<String> {
+    let id = report.output.overflow?;
+    let conversation = session.conversation();
+    Some(format!(
+        "`{program} call --conversation {conversation} read_overflow id=overflow:{id}` reads the stored output"
+    ))
+}
+
+/// Prints the answer; `notes` belong to its JSON.
+fn print(report: &CallReport, form: CallOutput, notes: &[String]) -> Result<(), CliError> {
     if form == CallOutput::Json {
-        let mut line = answer::of_report(&NO_ORIGIN, report, &[]);
+        let mut line = answer::of_report(&NO_ORIGIN, report, notes);
         line.push('\n');
         return out::data(&line);
     }
