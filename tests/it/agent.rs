@@ -109,6 +109,20 @@ fn a_task_reads_edits_and_runs_a_command() {
 }
 
 #[test]
+fn a_cost_that_is_not_known_is_null() {
+    let script = Script::new([says("seen")]);
+    let product = product(&script);
+    let prices = "price_input = 1\nprice_output = 2\n";
+    product.user_config(settings(&script, 6).replace(prices, ""));
+    let (events, result) = events(&product.run(&["run", "--json", "look"]));
+    let of_result = result["usage"].get("cost_usd");
+    assert_eq!(of_result, Some(&Value::Null), "{result}");
+    for event in of_type(&events, "usage") {
+        assert_eq!(event.get("cost_usd"), Some(&Value::Null), "{event}");
+    }
+}
+
+#[test]
 fn events_follow_the_schema_and_end_with_a_result() {
     let script = Script::new([calls(&[("read", json!({"path": "a"}))]), says("seen")]);
     let product = product(&script);

@@ -25,6 +25,7 @@ use crate::provider::{Provider, ToolDefinition};
 use crate::repetition::Repetition;
 use crate::tool_host::ToolHost;
 use crate::transcript::{AssistantEntry, NoteEntry, Transcript, TranscriptEntry, UserEntry};
+use crate::usage::{Cost, Usage};
 
 /// The bounds of the loop.
 #[derive(Debug, Clone, PartialEq)]
@@ -145,6 +146,13 @@ impl<H: ToolHost, J: Journal> Agent<H, J> {
     /// What the session has used up; requests and calls since the process began.
     pub fn spending(&self) -> &SessionSpending {
         &self.spending
+    }
+
+    /// What the session has cost as far as prices are known; `None` when that is nothing, because the provider has no prices.
+    pub fn cost(&self) -> Option<Cost> {
+        let of_provider = self.provider.prices().cost(&Usage::default());
+        let cost = self.spending.cost;
+        (of_provider.is_some() || cost != Cost::default()).then_some(cost)
     }
 
     /// The bounds.

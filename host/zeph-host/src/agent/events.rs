@@ -180,8 +180,8 @@ pub(crate) struct RunUsage {
     pub(crate) cache_write_tokens: u64,
     /// How many of these tokens the provider did not report: they are estimated from bytes, and the cost with them.
     pub(crate) estimated_tokens: u64,
-    /// By the prices of the configuration.
-    pub(crate) cost_usd: f64,
+    /// By the prices of the configuration; null when it has none for the model.
+    pub(crate) cost_usd: Option<f64>,
 }
 
 /// How often a person was needed.

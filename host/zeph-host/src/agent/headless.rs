@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use zeph_agent::event::{AgentEvent, Observer, TurnEnd, TurnStatus};
 use zeph_agent::message::{Arguments, ToolCall};
 use zeph_agent::tool_host::{CallEnd, CallEndKind};
-use zeph_agent::{ProviderErrorKind, Usage};
+use zeph_agent::{Cost, ProviderErrorKind, Usage};
 
 use super::approver::{Approver, PutQuestion};
 use super::begin::{HostAgent, user_entry};
@@ -284,7 +284,7 @@ impl HeadlessOutput {
         self.event(&RunEvent::Result {
             status,
             text,
-            usage: usage(&spending.usage, spending.cost.usd()),
+            usage: usage(&spending.usage, agent.cost()),
             calls: spending.calls,
             approvals: ApprovalCount::of(asked, spending.calls),
             exit_code,
@@ -337,7 +337,7 @@ fn run_event(event: &AgentEvent<'_>) -> Option<RunEvent> {
         },
         AgentEvent::Spent {
             usage: spent, cost, ..
-        } => RunEvent::Usage(usage(spent, cost.unwrap_or_default().usd())),
+        } => RunEvent::Usage(usage(spent, *cost)),
         AgentEvent::Retry {
             why,
             after,
@@ -372,14 +372,14 @@ fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-fn usage(usage: &Usage, cost_usd: f64) -> RunUsage {
+fn usage(usage: &Usage, cost: Option<Cost>) -> RunUsage {
     RunUsage {
         input_tokens: usage.input,
         output_tokens: usage.output,
         cache_read_tokens: usage.cache_read,
         cache_write_tokens: usage.cache_write,
         estimated_tokens: usage.estimated,
-        cost_usd,
+        cost_usd: cost.map(Cost::usd),
     }
 }
 

@@ -96,7 +96,7 @@ impl Chat {
         ChatStatus {
             model: self.agent.provider().origin().model.clone(),
             usage: spending.usage,
-            cost: spending.cost,
+            cost: self.agent.cost(),
             last: self.screen.last_usage(),
             calls: spending.calls,
             context_tokens: self.agent.context_tokens(),

@@ -19,8 +19,8 @@ pub(super) struct ChatStatus {
     pub(super) model: String,
     /// Of the session.
     pub(super) usage: Usage,
-    /// Of the session, as far as prices are known.
-    pub(super) cost: Cost,
+    /// Of the session, as far as prices are known; `None` when none is.
+    pub(super) cost: Option<Cost>,
     /// Of the last request.
     pub(super) last: Option<Usage>,
     /// Calls made.
@@ -46,7 +46,10 @@ impl ChatStatus {
     fn counters(&self) -> String {
         let tokens = short(self.usage.total());
         let about = self.usage.mark();
-        let mut line = format!(" · {about}{tokens} tokens · {about}{}", self.cost);
+        let mut line = format!(" · {about}{tokens} tokens");
+        if let Some(cost) = self.cost {
+            line.push_str(&format!(" · {about}{cost}"));
+        }
         let read = self.last.map(|last| (last.cache_read, last.prompt()));
         if let Some((cached, all @ 1..)) = read {
             line.push_str(&format!(" · cache {}%", cached * 100 / all));
@@ -75,7 +78,7 @@ fn short(tokens: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use zeph_agent::Usage;
+    use zeph_agent::{Cost, Usage};
 
     use super::ChatStatus;
 
@@ -89,11 +92,11 @@ mod tests {
         let status = ChatStatus {
             model: "a-model-with-a-long-name-of-its-own".to_owned(),
             usage,
+            cost: Some(Cost::default()),
             last: Some(usage),
             calls: 120,
             context_tokens: 50_000,
             context_max: 100_000,
-            ..ChatStatus::default()
         };
         let line = status.to_string();
         assert!(line.chars().count() <= 80, "{line}");
@@ -101,6 +104,14 @@ mod tests {
             line.ends_with("· 1.0M tokens · $0.0000 · cache 70% · 120 calls · context 50%"),
             "{line}"
         );
+    }
+
+    #[test]
+    fn a_cost_that_is_not_known_is_not_shown() {
+        let mut status = ChatStatus::default();
+        assert!(!status.to_string().contains('$'), "{status}");
+        status.cost = Some(Cost::default());
+        assert!(status.to_string().contains(" · $0.0000"), "{status}");
     }
 
     #[test]
@@ -113,6 +124,7 @@ mod tests {
                 estimated: 10,
                 ..Usage::default()
             },
+            cost: Some(Cost::default()),
             calls: 1_000,
             context_tokens: 100,
             context_max: 100,

@@ -167,11 +167,12 @@ pub(super) async fn run(
 fn cost(agent: &HostAgent) -> String {
     let spending = agent.spending();
     let about = spending.usage.mark();
+    let cost = agent.cost().map(|cost| format!(" · {about}{cost}"));
     format!(
-        "{} · {about}{} tokens · {about}{} · {} requests · {} calls",
+        "{} · {about}{} tokens{} · {} requests · {} calls",
         agent.provider().origin().model,
         spending.usage.total(),
-        spending.cost,
+        cost.unwrap_or_default(),
         spending.requests,
         spending.calls
     )

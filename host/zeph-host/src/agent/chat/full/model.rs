@@ -159,7 +159,10 @@ impl FullModel {
                 ..
             } => {
                 self.status.usage += **usage;
-                self.status.cost += cost.unwrap_or_default();
+                if let Some(cost) = *cost {
+                    let before = self.status.cost.unwrap_or_default();
+                    self.status.cost = Some(before + cost);
+                }
                 self.status.last = Some(**usage);
                 self.status.context_tokens = *context_tokens;
             }
