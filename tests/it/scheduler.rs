@@ -140,6 +140,11 @@ fn a_deferred_call_has_its_time_under_either_name() {
         let answers = product.answers(&[], line(1, "schedule_deferred", &task(key)));
         assert_eq!(answer(&answers, 1)["status"], "ok", "{answers:?}");
     }
+    let mut both = task("at");
+    both["run_at"] = json!("+2h");
+    let answers = product.answers(&[], line(1, "schedule_deferred", &both));
+    let message = answer(&answers, 1)["error"]["message"].as_str().unwrap();
+    assert!(message.contains("two names of one argument"), "{message}");
     let answers = product.answers(&[], line(1, "schedule_deferred", &task("never")));
     let message = answer(&answers, 1)["error"]["message"].as_str().unwrap();
     assert!(message.contains("`at`"), "{message}");

@@ -217,23 +217,36 @@ fn not_found(place: &AreaPath<'_>, text: &[u8], wanted: &str) -> ToolError {
     })
 }
 
-/// The line, from 1, where `wanted` would be found if white space at both ends of each line did not count.
+/// The line, from 1, where `wanted` would be found if all white space were alike.
 fn similar_line(text: &[u8], wanted: &str) -> Option<u64> {
-    let wanted: Vec<&[u8]> = wanted.lines().map(|line| line.trim().as_bytes()).collect();
-    let wanted = {
-        let is_text = |line: &&[u8]| !line.is_empty();
-        let first = wanted.iter().position(is_text)?;
-        let last = wanted.iter().rposition(is_text)?;
-        &wanted[first..=last]
-    };
-    let lines: Vec<&[u8]> = text
-        .split(|byte| *byte == b'\n')
-        .map(<[u8]>::trim_ascii)
-        .collect();
-    let at = lines
-        .windows(wanted.len())
-        .position(|window| window == wanted)?;
-    Some(at as u64 + 1)
+    let wanted = collapsed(wanted.as_bytes());
+    if wanted.is_empty() {
+        return None;
+    }
+    let found = memmem::find(&collapsed(text), &wanted)?;
+    // The word it begins in, here and there.
+    let (mut at, mut at_collapsed) = (0, 0);
+    for word in text.split(u8::is_ascii_whitespace) {
+        if found < at_collapsed + word.len() {
+            return Some(line_of(text, at));
+        }
+        at += word.len() + 1;
+        at_collapsed += word.len() + usize::from(!word.is_empty());
+    }
+    None
+}
+
+/// `text` with one blank for each piece of white space, and none at its ends.
+fn collapsed(text: &[u8]) -> Vec<u8> {
+    let words = text.split(u8::is_ascii_whitespace);
+    let mut made = Vec::with_capacity(text.len());
+    for word in words.filter(|word| !word.is_empty()) {
+        if !made.is_empty() {
+            made.push(b' ');
+        }
+        made.extend_from_slice(word);
+    }
+    made
 }
 
 /// The line, from 1, that holds the byte at `at`.

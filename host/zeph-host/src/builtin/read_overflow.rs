@@ -45,8 +45,8 @@ pub(crate) struct ReadOverflowArguments {
     #[serde(default)]
     #[schemars(with = "u32")]
     limit: Option<usize>,
-    /// Only lines that match this regular expression, each with its line number; of a long line what stands around each match, with its
-    /// `start_char`.
+    /// Only lines that match this regular expression, each with its line number, counted from 0 as `offset` is; of a long line what stands around
+    /// each match, with its `start_char`.
     #[serde(default)]
     #[schemars(with = "String")]
     pattern: Option<String>,

@@ -208,8 +208,15 @@ pub(crate) async fn call(
             .await
         }
         SchedulerWork::Deferred(asked) => {
-            let at = asked.at.as_ref().or(asked.run_at.as_ref());
-            let at = at.ok_or_else(|| invalid("missing required argument `at`"))?;
+            let at = match (&asked.at, &asked.run_at) {
+                (Some(at), Some(run_at)) if at != run_at => {
+                    let message =
+                        "`at` and `run_at` are two names of one argument and say different things";
+                    return Err(invalid(message));
+                }
+                (Some(at), _) | (None, Some(at)) => at,
+                (None, None) => return Err(invalid("missing required argument `at`")),
+            };
             let times = Times::once(at, &room.time_zone, now).map_err(invalid)?;
             let task = task(&asked.tool, &asked.arguments, &asked.prompt)?;
             put(

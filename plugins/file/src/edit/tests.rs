@@ -74,6 +74,16 @@ fn anything_but_one_place_is_refused() {
         ("fn a() {\n\tb();\n}", "x"),
         "permanent: `old_string` not found in `f`; the text at line 1 differs only in white space",
     );
+    for (text, old) in [
+        (&b"a\nlet\tx = 1;\n"[..], "let x = 1;"),
+        (b"a\r\n  one  two\nthree\r\nfour\n", "ne two\nthree\nfo"),
+    ] {
+        refused(
+            text,
+            (old, "y"),
+            "permanent: `old_string` not found in `f`; the text at line 2 differs only in white space",
+        );
+    }
     refused(
         b"a",
         ("", "x"),
