@@ -116,6 +116,10 @@ impl Compiling<'_> {
         let scheduler = self.scheduler(&tools.scheduler);
         let governance = self.governance(&tools.governance);
         let judge = self.judge(&tools.adversarial_policy, &providers, reach.judge_file);
+        if !tools.enabled && self.said_by_project("tools.enabled") {
+            let warning = "`tools.enabled`: the configuration of the project turns all tools off";
+            self.merged.warnings.push(warning.to_owned());
+        }
         let data_home = self.surroundings.data_home.as_ref();
 
         Some(Config {

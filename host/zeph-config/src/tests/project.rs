@@ -326,6 +326,18 @@ fn hidden_patterns_are_added_and_never_removed() {
 }
 
 #[test]
+fn a_project_that_turns_tools_off_is_told() {
+    let warned = |world: World| {
+        let warnings = world.load().unwrap().warnings;
+        warnings
+            .iter()
+            .any(|text| text.contains("turns all tools off"))
+    };
+    assert!(warned(World::new().project("tools.enabled = false")));
+    assert!(!warned(World::new().user("tools.enabled = false")));
+}
+
+#[test]
 fn the_operator_has_the_last_word() {
     let world = world()
         .project("limits.memory_bytes = 70000")
