@@ -407,7 +407,7 @@ fn config_check_reads_the_keys_and_certificates_that_a_start_needs() {
             "is not a directory: every start compiles",
         ),
     ] {
-        let ran = check(&[(key, &file)]);
+        let ran = check(&[(key, file.as_str())]);
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
         assert_eq!(ran.stderr.matches(told).count(), 1, "{}", ran.stderr);
     }
