@@ -57,7 +57,7 @@ fn globs_are_relative_to_the_searched_directory_however_they_are_spelled() {
     for glob in [
         "app/**",
         "./app/**",
-        "/app",
+        "/app/*.ts",
         &format!("{here}/app/**"),
         &format!("{here}/*/a.ts"),
     ] {
