@@ -17,5 +17,6 @@ pub mod text;
 pub mod tools;
 pub mod visible;
 pub mod web_scrape;
+pub mod xhtml;
 
 zeph_plugin::export!(crate::tools::tools, manifest = "../plugin.toml");

@@ -5,6 +5,8 @@
 
 use encoding_rs::Encoding;
 
+/// HTML that is written as XML.
+const XHTML: &str = "application/xhtml+xml";
 /// Bytes looked at.
 const PROBE_BYTES: usize = 8 * 1024;
 
@@ -50,6 +52,11 @@ impl MediaType {
         }
     }
 
+    /// Whether the server says that a page is XML.
+    pub fn is_xhtml(&self) -> bool {
+        self.essence == XHTML
+    }
+
     /// What a body of this type is, going by its first bytes too.
     pub fn kind(&self, body: &[u8]) -> Kind {
         let head = &body[..body.len().min(PROBE_BYTES)];
@@ -81,7 +88,7 @@ impl MediaType {
         let essence = self.essence.as_str();
         match essence {
             "" | "application/octet-stream" | "application/unknown" | "unknown/unknown" => None,
-            "text/html" | "application/xhtml+xml" => Some(Kind::Html),
+            "text/html" | XHTML => Some(Kind::Html),
             "text/plain" => Some(Kind::Text),
             _ if essence == "application/json" || essence.ends_with("+json") => Some(Kind::Json),
             _ if essence.starts_with("text/")

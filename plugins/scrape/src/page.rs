@@ -8,10 +8,11 @@ use crate::charset::{self, Decoded};
 use crate::media::{Kind, MediaType};
 use crate::settings::{Limit, Settings};
 use crate::text::clean;
+use crate::xhtml;
 
 /// What is asked for, best first.
 const ACCEPT: &str =
-    "text/html,application/xhtml+xml,text/plain;q=0.9,application/json;q=0.9,*/*;q=0.5";
+    "text/html,application/xhtml+xml;q=0.9,text/plain;q=0.9,application/json;q=0.9,*/*;q=0.5";
 /// Who asks. Several servers refuse requests that do not say it.
 const USER_AGENT: &str = concat!(
     "zeph-host/",
@@ -103,13 +104,20 @@ impl Page {
         }
     }
 
-    /// Its text, and the charset it was written in. The bytes are given up.
+    /// Its text, and the charset it was written in. The bytes are given up. XHTML becomes HTML.
     pub fn decode(&mut self) -> Decoded {
-        charset::decode(
+        let decoded = charset::decode(
             std::mem::take(&mut self.body),
             self.media.charset.as_deref(),
             self.kind,
-        )
+        );
+        match self.kind == Kind::Html && self.media.is_xhtml() {
+            true => Decoded {
+                text: xhtml::to_html(&decoded.text),
+                ..decoded
+            },
+            false => decoded,
+        }
     }
 }
 

@@ -90,6 +90,17 @@ fn a_page_made_by_scripts_says_so() {
 }
 
 #[test]
+fn xhtml_is_read_as_xml() {
+    let body = "<?xml version=\"1.0\"?><html xmlns=\"http://www.w3.org/1999/xhtml\"><head><title>Manual</title><script src=\"a.js\"/></head>\
+        <body><p>All of<br/>it.</p><textarea/><p><![CDATA[a < b]]></p></body></html>";
+    let shown = text(read(
+        page("application/xhtml+xml", body),
+        &args(r#"{"url": "u", "whole": true}"#),
+    ));
+    assert_eq!(shown, "Manual\n\nAll of\nit.\n\na < b");
+}
+
+#[test]
 fn totals_are_structured() {
     let output = read(
         page("text/html; charset=koi8-r", b"<p>\xfe\xc0".to_vec()),
