@@ -83,7 +83,7 @@ pub fn run(args: &Args) -> Result<Output, ToolError> {
 /// Errors: as [`run`], but for the network.
 pub fn read(mut page: Page, args: &Args) -> Result<Output, ToolError> {
     let decoded = page.decode();
-    let MainText { title, text, note } = match page.kind {
+    let MainText { title, text, notes } = match page.kind {
         Kind::Html => {
             let html = document::parse(decoded.text)?;
             main_text::of(html, &page.url, args.wish())
@@ -91,11 +91,11 @@ pub fn read(mut page: Page, args: &Args) -> Result<Output, ToolError> {
         _ => MainText {
             title: None,
             text: decoded.text,
-            note: None,
+            notes: Vec::new(),
         },
     };
     let part = Part::of(&text, args.start_index, args.max_length)?;
-    let shown = shown(&part, title.as_deref(), note, args);
+    let shown = shown(&part, title.as_deref(), &notes, args);
     Ok(Output::text(shown).structured(&Fetched {
         url: page.url.into(),
         title,
@@ -117,7 +117,7 @@ impl Args {
     }
 }
 
-fn shown(part: &Part<'_>, title: Option<&str>, note: Option<&str>, args: &Args) -> String {
+fn shown(part: &Part<'_>, title: Option<&str>, notes: &[&str], args: &Args) -> String {
     let mut blocks = Vec::new();
     if let Some(title) = title.filter(|_| part.start == 0) {
         let mark = if args.format == Format::Markdown {
@@ -130,12 +130,15 @@ fn shown(part: &Part<'_>, title: Option<&str>, note: Option<&str>, args: &Args) 
     if !part.text.is_empty() {
         blocks.push(part.text.to_owned());
     }
+    let mut notes = notes.to_vec();
     if part.total == 0 {
-        blocks.push(
-            "[the page has no text; it may be made by scripts, which do not run here]".to_owned(),
+        notes.insert(
+            0,
+            "the page has no text; it may be made by scripts, which do not run here",
         );
-    } else if let Some(note) = note.filter(|_| part.start == 0) {
-        blocks.push(format!("[{note}]"));
+    }
+    if part.start == 0 && !notes.is_empty() {
+        blocks.push(format!("[{}]", notes.join("; ")));
     }
     if let Some(next) = part.next {
         blocks.push(format!(

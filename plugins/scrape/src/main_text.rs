@@ -31,8 +31,8 @@ pub struct MainText {
     pub title: Option<String>,
     /// The text.
     pub text: String,
-    /// Why it is not what was wished for.
-    pub note: Option<&'static str>,
+    /// Why it is not what was wished for, and what was left out.
+    pub notes: Vec<&'static str>,
 }
 
 /// Elements whose text is not for readers.
@@ -47,7 +47,7 @@ const CHOICE_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 /// Reads a page that stands at `url`.
 pub fn of(mut html: Html, url: &Url, wish: Wish) -> MainText {
-    visible::hide(&mut html);
+    let hidden = visible::hide(&mut html);
     let title = title(&html);
     drop_machinery(&mut html);
     let is_large = document::weight(&html) > CHOICE_BYTES_MAX;
@@ -69,8 +69,18 @@ pub fn of(mut html: Html, url: &Url, wish: Wish) -> MainText {
             (plain(html, url, wish.links), note)
         }
     };
-    let text = text::clean(text.trim());
-    MainText { title, text, note }
+    let faint = "text in the color of its background is left out";
+    let transparent = "parts with `opacity: 0` are left out; scripts may show them";
+    let notes = [
+        note.filter(|_| !text.trim().is_empty()),
+        hidden.has_faint.then_some(faint),
+        hidden.has_transparent.then_some(transparent),
+    ];
+    MainText {
+        title,
+        text: text::clean(text.trim()),
+        notes: notes.into_iter().flatten().collect(),
+    }
 }
 
 /// The main text of a page, or all of its text when there is none or all is wished for.
@@ -103,9 +113,17 @@ fn chosen(html: Html, url: &Url, wish: Wish) -> (String, Option<&'static str>) {
     (text, note)
 }
 
+/// The title in the head of the page: one elsewhere is no text for readers.
 fn title(html: &Html) -> Option<String> {
-    let mut elements = html.tree.nodes().filter_map(ElementRef::wrap);
-    let title = elements.find(|element| element.value().name() == "title")?;
+    let mut elements = html
+        .root_element()
+        .descendants()
+        .filter_map(ElementRef::wrap);
+    let title = elements.find(|element| {
+        let parent = element.parent().and_then(ElementRef::wrap);
+        element.value().name() == "title"
+            && parent.is_some_and(|parent| parent.value().name() == "head")
+    })?;
     let title = text::of(&title);
     let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
     (!title.is_empty()).then_some(title)
@@ -161,6 +179,8 @@ fn main_html(source: StrTendril, url: &Url) -> Option<StrTendril> {
 
 fn markdown(html: StrTendril, links: bool) -> String {
     let document = Document::from(html);
+    // A title is shown when the pointer rests on its element.
+    document.select("[title]").remove_attr("title");
     if !links {
         document.select("img, picture").remove();
         document.select("body").strip_elements(&["a"]);

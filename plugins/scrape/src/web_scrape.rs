@@ -126,11 +126,17 @@ pub fn read(mut page: Page, args: &Args) -> Result<Output, ToolError> {
     }
     let mut html = document::parse(page.decode().text)?;
     let found: Vec<_> = html.select(&selector).map(|element| element.id()).collect();
-    visible::hide(&mut html);
+    let taken = visible::hide(&mut html);
     let elements: Vec<ElementRef<'_>> = found
         .iter()
         .filter_map(|id| ElementRef::wrap(html.tree.get(*id)?))
         .filter(visible::is_shown)
+        // All the text of one may be hidden, though it is not.
+        .filter(|element| {
+            extract != Extract::Text
+                || !taken.reduced.contains(&element.id())
+                || element.text().any(|text| !text.trim().is_empty())
+        })
         .collect();
     let hidden = found.len() - elements.len();
     let having = elements.iter().filter(|element| extract.is_of(element));

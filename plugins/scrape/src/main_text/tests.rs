@@ -319,3 +319,55 @@ fn pages_at_the_limit_of_depth_are_read() {
         }
     }
 }
+
+#[test]
+fn a_title_is_what_the_head_has() {
+    let body = "<div style='display:none'><title>SECRET</title></div><svg><title>SECRET</title></svg><p>Words.</p>";
+    let page = main_text(body, Wish::default());
+    assert_eq!((page.title, page.text.as_str()), (None, "Words."));
+}
+
+#[test]
+fn titles_shown_by_the_pointer_are_left_out() {
+    let wish = Wish {
+        markdown: true,
+        links: true,
+        whole: true,
+    };
+    let page = main_text(
+        "<p><a href=/x title=SECRET>river</a><img src=/y alt=z title=SECRET>",
+        wish,
+    );
+    assert_eq!(
+        page.text,
+        "[river](/x)![z](/y)"
+    );
+}
+
+#[test]
+fn what_was_left_out_is_told() {
+    for (body, expected) in [
+        (
+            "<p>Hi.<p style='color:#fff'>no",
+            Some("the color of its background"),
+        ),
+        (
+            "<script></script><p>Hi.<p style='opacity:0'>no",
+            Some("`opacity: 0`"),
+        ),
+        ("<p>Hi.<p hidden>no", None),
+    ] {
+        let page = main_text(
+            body,
+            Wish {
+                whole: true,
+                ..Wish::default()
+            },
+        );
+        assert_eq!(page.text, "Hi.");
+        match expected {
+            None => assert!(page.notes.is_empty(), "{:?}", page.notes),
+            Some(part) => assert!(page.notes.iter().any(|note| note.contains(part)), "{body}"),
+        }
+    }
+}

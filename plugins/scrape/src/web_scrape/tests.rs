@@ -86,6 +86,18 @@ fn all_are_counted() {
 }
 
 #[test]
+fn texts_hidden_in_what_matches_count_as_hidden() {
+    let page = "<table><tr style='color:white'><th>one<th><b style='color:red'>two</b><th></table>";
+    let (text, structured) =
+        scraped(page, json!({"url": "u", "select": "th"})).expect("it matches");
+    assert_eq!(
+        (&structured["matches"], &structured["hidden"]),
+        (&json!(["two", ""]), &json!(1))
+    );
+    assert!(text.contains("1 further match is hidden"), "{text}");
+}
+
+#[test]
 fn nothing_found_says_what() {
     for (select, extract, part) in [
         ("h7", "text", "no element matches `h7`"),
