@@ -2,12 +2,14 @@
 //!
 //! The choice of the main text is dom_smoothie's. It gets a page without what readers do not see, so that nothing hidden is chosen.
 
+mod address;
+
 use dom_query::Document;
 use dom_smoothie::{CandidateSelectMode, Config, Readability};
 use ego_tree::NodeId;
 use html5ever::local_name;
 use html5ever::tendril::StrTendril;
-use scraper::node::{Element, Node};
+use scraper::node::Node;
 use scraper::{ElementRef, Html};
 use url::Url;
 
@@ -47,9 +49,13 @@ const CHOICE_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 /// Reads a page that stands at `url`.
 pub fn of(mut html: Html, url: &Url, wish: Wish) -> MainText {
+    let base = address::base(&html, url);
     let hidden = visible::hide(&mut html);
     let title = title(&html);
     drop_machinery(&mut html);
+    if wish.links {
+        address::complete(&mut html, &base);
+    }
     let is_large = document::weight(&html) > CHOICE_BYTES_MAX;
     let (text, note) = match (is_large, wish) {
         (false, wish) => chosen(html, url, wish),
@@ -66,7 +72,7 @@ pub fn of(mut html: Html, url: &Url, wish: Wish) -> MainText {
                     "the page is too large to find its main text: this is all visible text of the page",
                 ),
             };
-            (plain(html, url, wish.links), note)
+            (plain(html, wish.links), note)
         }
     };
     let faint = "text in the color of its background is left out";
@@ -86,7 +92,7 @@ pub fn of(mut html: Html, url: &Url, wish: Wish) -> MainText {
 /// The main text of a page, or all of its text when there is none or all is wished for.
 fn chosen(html: Html, url: &Url, wish: Wish) -> (String, Option<&'static str>) {
     if wish.whole && !wish.markdown {
-        return (plain(html, url, wish.links), None);
+        return (plain(html, wish.links), None);
     }
     let source = StrTendril::from(html.html());
     // One tree at a time.
@@ -108,7 +114,7 @@ fn chosen(html: Html, url: &Url, wish: Wish) -> (String, Option<&'static str>) {
     };
     let text = match wish.markdown {
         true => markdown(part, wish.links),
-        false => plain(Html::parse_document(&part), url, wish.links),
+        false => plain(Html::parse_document(&part), wish.links),
     };
     (text, note)
 }
@@ -193,37 +199,11 @@ fn markdown(html: StrTendril, links: bool) -> String {
         .unwrap_or_default()
 }
 
-fn plain(mut html: Html, url: &Url, links: bool) -> String {
+fn plain(mut html: Html, links: bool) -> String {
     if links {
-        write_links(&mut html, url);
+        address::write(&mut html);
     }
     text::of(&html.root_element())
-}
-
-/// Puts the address of each link behind its text.
-fn write_links(html: &mut Html, base: &Url) {
-    let links: Vec<(NodeId, String)> = html
-        .tree
-        .nodes()
-        .filter_map(ElementRef::wrap)
-        .filter_map(|link| Some((link.id(), address(link.value(), base)?)))
-        .collect();
-    for (id, address) in links {
-        if let Some(mut link) = html.tree.get_mut(id) {
-            let text = scraper::node::Text {
-                text: StrTendril::from(format!(" <{address}>")),
-            };
-            link.append(Node::Text(text));
-        }
-    }
-}
-
-fn address(link: &Element, base: &Url) -> Option<String> {
-    let href = link
-        .attr("href")
-        .filter(|href| link.name() == "a" && !href.starts_with('#'))?;
-    let url = base.join(href).ok()?;
-    matches!(url.scheme(), "https" | "http" | "mailto").then(|| url.into())
 }
 
 #[cfg(test)]

@@ -320,6 +320,10 @@ fn pages_at_the_limit_of_depth_are_read() {
     }
 }
 
+/// Enough for it to be the main text of a page.
+const FILLER: &str = "<p>These are the rates that the bank pays to its customers for deposits, as decided by the board of directors in the last \
+    meeting of the year, and published for everybody to read and compare with others, with several commas, and so on.</p>";
+
 #[test]
 fn a_title_is_what_the_head_has() {
     let body = "<div style='display:none'><title>SECRET</title></div><svg><title>SECRET</title></svg><p>Words.</p>";
@@ -340,8 +344,51 @@ fn titles_shown_by_the_pointer_are_left_out() {
     );
     assert_eq!(
         page.text,
-        "[river](/x)![z](/y)"
+        "[river](https://example.com/x)![z](https://example.com/y)"
     );
+}
+
+#[test]
+fn addresses_are_relative_to_the_base_of_the_page() {
+    let body = format!(
+        "<head><base href='/v2/'></head><main>{FILLER}<p>See <a href=install.html>how to install it</a>.</p>{FILLER}</main>"
+    );
+    for (markdown, expected) in [
+        (
+            false,
+            "how to install it <https://example.com/v2/install.html>",
+        ),
+        (
+            true,
+            "[how to install it](https://example.com/v2/install.html)",
+        ),
+    ] {
+        for whole in [false, true] {
+            let page = main_text(
+                &body,
+                Wish {
+                    markdown,
+                    whole,
+                    links: true,
+                },
+            );
+            assert!(page.text.contains(expected), "{whole}: {}", page.text);
+        }
+    }
+    let long = format!(
+        "<base href='https://example.com/{}/'>{}",
+        "a".repeat(100_000),
+        "<a href=b>c</a>".repeat(1_000)
+    );
+    let page = main_text(
+        &long,
+        Wish {
+            whole: true,
+            links: true,
+            ..Wish::default()
+        },
+    );
+    assert!(page.text.len() < 8 * 1024 * 1024, "{}", page.text.len());
 }
 
 #[test]
