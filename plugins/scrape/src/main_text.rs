@@ -4,6 +4,8 @@
 
 mod address;
 
+use std::collections::HashSet;
+
 use dom_query::Document;
 use dom_smoothie::{CandidateSelectMode, Config, Readability};
 use ego_tree::NodeId;
@@ -41,7 +43,7 @@ pub struct MainText {
 const SILENT: [&str; 9] = [
     "script", "style", "template", "noscript", "iframe", "object", "svg", "canvas", "datalist",
 ];
-/// Elements to press or to fill in.
+/// Elements to press or to fill in. Their text is a part of the whole page, but not of its main text.
 const CONTROLS: [&str; 4] = ["button", "input", "select", "textarea"];
 
 /// What the tree of a page may take for dom_smoothie to choose from it: that makes a tree of its own, and copies it for each attempt.
@@ -52,7 +54,7 @@ pub fn of(mut html: Html, url: &Url, wish: Wish) -> MainText {
     let base = address::base(&html, url);
     let hidden = visible::hide(&mut html);
     let title = title(&html);
-    drop_machinery(&mut html);
+    drop_machinery(&mut html, wish.whole);
     if wish.links {
         address::complete(&mut html, &base);
     }
@@ -135,25 +137,32 @@ fn title(html: &Html) -> Option<String> {
     (!title.is_empty()).then_some(title)
 }
 
-/// Takes out what is no text for readers: scripts, controls, marks that link a heading to itself. Terms and their descriptions become
-/// paragraphs, since Markdown has no others.
-fn drop_machinery(html: &mut Html) {
+/// Takes out what is no text for readers: scripts, marks that link a heading to itself, and controls unless the page is wished for
+/// whole. Terms and their descriptions become paragraphs, and choices lists, since Markdown has no others.
+fn drop_machinery(html: &mut Html, whole: bool) {
+    let nodes = html.tree.nodes().filter_map(ElementRef::wrap);
+    let titles: HashSet<NodeId> = nodes.filter(is_title).map(|button| button.id()).collect();
     let nodes: Vec<NodeId> = html.tree.nodes().map(|node| node.id()).collect();
     for id in nodes {
-        if html
-            .tree
-            .get(id)
-            .and_then(ElementRef::wrap)
-            .is_some_and(|element| is_machinery(&element))
-        {
-            if let Some(mut node) = html.tree.get_mut(id) {
-                node.detach();
-            }
-        } else if let Some(Node::Element(element)) =
-            html.tree.get_mut(id).as_mut().map(|node| node.value())
-            && matches!(element.name(), "dt" | "dd")
-        {
-            element.name.local = local_name!("p");
+        let Some(element) = html.tree.get(id).and_then(ElementRef::wrap) else {
+            continue;
+        };
+        let name = match element.value().name() {
+            "dt" | "dd" => Some(local_name!("p")),
+            "button" if whole || titles.contains(&id) => Some(local_name!("span")),
+            "select" if whole => Some(local_name!("ul")),
+            "option" if whole => Some(local_name!("li")),
+            "textarea" if whole => Some(local_name!("div")),
+            _ => None,
+        };
+        let is_machinery = name.is_none() && is_machinery(&element);
+        let Some(mut node) = html.tree.get_mut(id) else {
+            continue;
+        };
+        if is_machinery {
+            node.detach();
+        } else if let (Some(name), Node::Element(element)) = (name, node.value()) {
+            element.name.local = name;
         }
     }
 }
@@ -161,6 +170,25 @@ fn drop_machinery(html: &mut Html) {
 fn is_machinery(element: &ElementRef<'_>) -> bool {
     let name = element.value().name();
     SILENT.contains(&name) || CONTROLS.contains(&name) || (name == "a" && is_permalink(element))
+}
+
+/// Whether a button is the title of a part that it opens, as in most lists of questions: its text is content.
+fn is_title(element: &ElementRef<'_>) -> bool {
+    let opens = || {
+        let opens_part =
+            element.attr("aria-expanded").is_some() && element.attr("aria-controls").is_some();
+        opens_part
+            || ["data-bs-toggle", "data-toggle"]
+                .iter()
+                .any(|name| element.attr(name) == Some("collapse"))
+    };
+    let mut around = element.ancestors().filter_map(ElementRef::wrap);
+    let place = around.find_map(|element| match element.value().name() {
+        "h1" | "h2" | "h3" | "h4" | "h5" | "h6" | "summary" | "dt" => Some(true),
+        "nav" | "header" | "footer" | "form" => Some(false),
+        _ => None,
+    });
+    element.value().name() == "button" && place.unwrap_or_else(opens)
 }
 
 fn is_permalink(link: &ElementRef<'_>) -> bool {

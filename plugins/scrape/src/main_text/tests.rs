@@ -262,7 +262,7 @@ fn links_are_kept_on_request() {
 #[test]
 fn markdown_has_structure() {
     let body = "<h2>Use<a class=headerlink href='#use'>¶</a></h2><p>Run <code>make</code> <b>now</b>:</p><pre><code>make -j2\n  all</code></pre>\
-        <ul><li>one<li>two</ul><table><tr><th>a<th>b<tr><td>1<td>2</table><dl><dt>-x<dd>exits<dt>-y<dd>yields</dl><button>Copy</button>";
+        <ul><li>one<li>two</ul><table><tr><th>a<th>b<tr><td>1<td>2</table><dl><dt>-x<dd>exits<dt>-y<dd>yields</dl>";
     let page = main_text(
         body,
         Wish {
@@ -281,7 +281,6 @@ fn markdown_has_structure() {
     ] {
         assert!(page.text.contains(part), "{part:?} in {}", page.text);
     }
-    assert!(!page.text.contains("Copy"));
     assert!(
         words(&page.text)
             .windows(2)
@@ -346,6 +345,51 @@ fn titles_shown_by_the_pointer_are_left_out() {
         page.text,
         "[river](https://example.com/x)![z](https://example.com/y)"
     );
+}
+
+#[test]
+fn controls_are_part_of_the_whole_page_and_questions_of_its_main_text() {
+    let body = format!(
+        "<main>{FILLER}<h2><button>What is it?</button></h2><p>An answer, which is long enough, and has commas.</p>\
+         <div><button aria-expanded=false aria-controls=a>Who is it?</button></div><p id=a>Another answer, which is as long, and has more commas.</p>\
+         <button>Copy</button><select><option>S: 5 EUR<option>M: 7 EUR</select><textarea>Dear all</textarea>{FILLER}</main>"
+    );
+    for markdown in [false, true] {
+        let main = main_text(
+            &body,
+            Wish {
+                markdown,
+                ..Wish::default()
+            },
+        )
+        .text;
+        for (part, is_there) in [
+            ("What is it?", true),
+            ("Who is it?", true),
+            ("Copy", false),
+            ("5 EUR", false),
+            ("Dear all", false),
+        ] {
+            assert_eq!(main.contains(part), is_there, "{part} in {main}");
+        }
+        let whole = main_text(
+            &body,
+            Wish {
+                markdown,
+                whole: true,
+                ..Wish::default()
+            },
+        )
+        .text;
+        for part in [
+            "What is it?",
+            "Copy",
+            "- S: 5 EUR\n- M: 7 EUR\n",
+            "Dear all",
+        ] {
+            assert!(whole.contains(part), "{part} in {whole}");
+        }
+    }
 }
 
 #[test]
