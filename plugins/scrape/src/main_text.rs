@@ -15,7 +15,7 @@ use scraper::node::Node;
 use scraper::{ElementRef, Html};
 use url::Url;
 
-use crate::{document, text, visible};
+use crate::{document, table, text, visible};
 
 /// How the text is wanted.
 #[derive(Debug, Clone, Copy, Default)]
@@ -58,6 +58,7 @@ pub fn of(mut html: Html, url: &Url, wish: Wish) -> MainText {
     if wish.links {
         address::complete(&mut html, &base);
     }
+    table::fill(&mut html);
     let is_large = document::weight(&html) > CHOICE_BYTES_MAX;
     let (text, note) = match (is_large, wish) {
         (false, wish) => chosen(html, url, wish),
@@ -84,17 +85,23 @@ pub fn of(mut html: Html, url: &Url, wish: Wish) -> MainText {
         hidden.has_faint.then_some(faint),
         hidden.has_transparent.then_some(transparent),
     ];
+    // The first row of a table may begin with an empty cell.
+    let text = text.trim_end();
+    let text = text.trim_start_matches(|letter: char| letter != '\t' && letter.is_whitespace());
     MainText {
         title,
-        text: text::clean(text.trim()),
+        text: text::clean(text),
         notes: notes.into_iter().flatten().collect(),
     }
 }
 
 /// The main text of a page, or all of its text when there is none or all is wished for.
-fn chosen(html: Html, url: &Url, wish: Wish) -> (String, Option<&'static str>) {
+fn chosen(mut html: Html, url: &Url, wish: Wish) -> (String, Option<&'static str>) {
     if wish.whole && !wish.markdown {
         return (plain(html, wish.links), None);
+    }
+    if wish.markdown {
+        table::prepare_for_markdown(&mut html);
     }
     let source = StrTendril::from(html.html());
     // One tree at a time.

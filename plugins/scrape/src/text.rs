@@ -1,5 +1,8 @@
 //! The text of an element as it would be read: lines where blocks begin and end, white space as it is shown, no invisible letters.
+//!
+//! A row of a table is a line, with one tab for each cell that ended, so that what stands in a column is found by counting.
 
+use ego_tree::NodeRef;
 use ego_tree::iter::Edge;
 use scraper::{ElementRef, Node};
 
@@ -8,6 +11,9 @@ const SILENT: [&str; 10] = [
     "script", "style", "template", "noscript", "head", "iframe", "object", "svg", "canvas",
     "datalist",
 ];
+
+/// Bytes of a cell that is written in one line.
+const CELL_BYTES: usize = 300;
 
 /// The text of `element`. What is silent in a page (`script`, `title`) speaks when it is asked for itself.
 pub fn of(element: &ElementRef<'_>) -> String {
@@ -21,6 +27,7 @@ pub fn of(element: &ElementRef<'_>) -> String {
                 {
                     silent = Some(node.id());
                 }
+                Node::Element(inner) if is_cell(inner.name()) => page.open_cell(is_short(node)),
                 Node::Element(inner) => page.open(inner.name()),
                 Node::Text(text) => page.push(text),
                 _ => {}
@@ -37,13 +44,29 @@ pub fn of(element: &ElementRef<'_>) -> String {
     clean(page.text.trim_end())
 }
 
+fn is_cell(name: &str) -> bool {
+    matches!(name, "td" | "th")
+}
+
+/// Whether a cell holds so little that its lines can be one.
+fn is_short(cell: NodeRef<'_, Node>) -> bool {
+    let mut n_bytes = 0;
+    cell.descendants().all(|node| match node.value() {
+        Node::Text(text) => {
+            n_bytes += text.len();
+            n_bytes <= CELL_BYTES
+        }
+        Node::Element(element) => !matches!(element.name(), "pre" | "textarea" | "table"),
+        _ => true,
+    })
+}
+
 /// What stands between a piece of text and the one before it.
-#[derive(Default, Clone, Copy, PartialEq, PartialOrd)]
+#[derive(Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Gap {
     #[default]
     None,
     Space,
-    Tab,
     Line,
     Paragraph,
 }
@@ -56,12 +79,20 @@ struct Lines {
     n_kept: usize,
     /// A mark of a list item that waits for its text.
     is_item: bool,
+    /// Cells of the row that ended since the last text.
+    n_tabs: usize,
+    /// Where the text of the row begins, and that of the cell, if something of them is open.
+    row: usize,
+    cell: Option<usize>,
+    /// The cell is written in one line.
+    is_short: bool,
 }
 
 impl Lines {
     fn open(&mut self, name: &str) {
         self.widen(gap_of(name));
         match name {
+            "tr" => self.begin_row(),
             "pre" | "textarea" => self.n_kept += 1,
             "li" => self.is_item = true,
             "br" => self.widen(Gap::Line),
@@ -73,16 +104,43 @@ impl Lines {
         match name {
             "pre" | "textarea" => self.n_kept = self.n_kept.saturating_sub(1),
             "li" => self.is_item = false,
-            "td" | "th" => return self.widen(Gap::Tab),
+            "td" | "th" => return self.close_cell(),
+            "tr" => self.begin_row(),
             _ => {}
         }
         self.widen(gap_of(name));
     }
 
-    fn widen(&mut self, gap: Gap) {
-        if gap > self.gap {
-            self.gap = gap;
+    fn begin_row(&mut self) {
+        self.n_tabs = 0;
+        self.row = self.text.len();
+        self.cell = None;
+        self.is_short = false;
+    }
+
+    fn open_cell(&mut self, is_short: bool) {
+        self.cell = Some(self.text.len());
+        self.is_short = is_short;
+    }
+
+    fn close_cell(&mut self) {
+        self.n_tabs += 1;
+        self.cell = None;
+        self.is_short = false;
+        // What is between two cells is a tab, but before the first text of a row it is what is before the row.
+        if self.text.len() > self.row {
+            self.gap = Gap::None;
         }
+    }
+
+    fn widen(&mut self, gap: Gap) {
+        let gap = match self.cell {
+            // Blocks at the beginning of a cell do not part it from the one before.
+            Some(start) if start == self.text.len() => Gap::None,
+            Some(_) if self.is_short => gap.min(Gap::Space),
+            _ => gap,
+        };
+        self.gap = self.gap.max(gap);
     }
 
     fn push(&mut self, text: &str) {
@@ -107,13 +165,16 @@ impl Lines {
     fn begin(&mut self) {
         let gap = match self.gap {
             Gap::None => "",
+            Gap::Space if self.n_tabs > 0 => "",
             Gap::Space => " ",
-            Gap::Tab => "\t",
             Gap::Line => "\n",
             Gap::Paragraph => "\n\n",
         };
         let gap = if self.text.is_empty() { "" } else { gap };
         self.text.push_str(gap);
+        for _ in 0..std::mem::take(&mut self.n_tabs) {
+            self.text.push('\t');
+        }
         self.gap = Gap::None;
         if std::mem::take(&mut self.is_item) {
             self.text.push_str("- ");
@@ -208,6 +269,18 @@ mod tests {
             ("one<br>two", "one\ntwo"),
             ("<ul><li>one<li><p>two</p></ul>", "- one\n\n- two"),
             ("<table><tr><th>a<th>b<tr><td>1<td>2</table>", "a\tb\n1\t2"),
+            (
+                "<table><tr><th>a<th>b<th>c<tr><td><td><p></p><td>1<tr><td>2<td><td> <tr><td>3<td><td>4</table>",
+                "a\tb\tc\n\t\t1\n2\n3\t\t4",
+            ),
+            (
+                "x<table><tr><td> <p>a</p> <p>b</p> <td> <ul><li>c<li>d</ul> <td>e</table>y",
+                "x\n\na b\t- c - d\te\n\ny",
+            ),
+            (
+                "<table><tr><td><td>a</table><table><tr><td>b<td><pre>c\n d</pre><td>e</table>",
+                "\ta\n\nb\tc\n d\te",
+            ),
             (
                 "<dl><dt>--a<dd>does a<dt>--b<dd>does b</dl>",
                 "--a\ndoes a\n--b\ndoes b",

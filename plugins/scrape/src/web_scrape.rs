@@ -13,7 +13,7 @@ use crate::media::Kind;
 use crate::page::Page;
 use crate::settings::Settings;
 use crate::text::clean;
-use crate::{document, text, visible};
+use crate::{document, table, text, visible};
 
 /// The arguments of `web_scrape`.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -127,6 +127,9 @@ pub fn read(mut page: Page, args: &Args) -> Result<Output, ToolError> {
     let mut html = document::parse(page.decode().text)?;
     let found: Vec<_> = html.select(&selector).map(|element| element.id()).collect();
     let taken = visible::hide(&mut html);
+    if extract == Extract::Text {
+        table::fill(&mut html);
+    }
     let elements: Vec<ElementRef<'_>> = found
         .iter()
         .filter_map(|id| ElementRef::wrap(html.tree.get(*id)?))

@@ -324,6 +324,52 @@ const FILLER: &str = "<p>These are the rates that the bank pays to its customers
     meeting of the year, and published for everybody to read and compare with others, with several commas, and so on.</p>";
 
 #[test]
+fn tables_keep_their_columns() {
+    let body = format!(
+        "<main>{FILLER}<table><caption>Support</caption><thead><tr><th>Name<th>Linux<th>Mac<th>Win</thead><tr><td>foo<td><td><td>yes\
+         <tr><td>bar<td>yes<td><td>no<tr><th rowspan=2>baz<td>1<td>2<td>3<tr><td>x<td>y<td>z</table>\
+         <table><tr><th colspan=2>Team<tr><td>Anna<td>12<tr><tr><td>Bert<td><table><tr><td>3<td>4</table></table>{FILLER}</main>"
+    );
+    for (markdown, parts) in [
+        (
+            false,
+            &[
+                "Support\nName\tLinux\tMac\tWin\nfoo\t\t\tyes\nbar\tyes\t\tno\nbaz\t1\t2\t3\n\tx\ty\tz\n",
+                "Team\nAnna\t12\nBert\t3 4\n",
+            ][..],
+        ),
+        (
+            true,
+            &[
+                "Support\n",
+                "| Name | Linux | Mac | Win |\n",
+                "| foo |  |  | yes |\n| bar | yes |  | no |\n| baz | 1 | 2 | 3 |\n|  | x | y | z |\n",
+                "| Team |  |\n",
+                "| Anna | 12 |\n| Bert | 3<br>4 |\n",
+            ],
+        ),
+    ] {
+        for whole in [false, true] {
+            let page = main_text(
+                &body,
+                Wish {
+                    markdown,
+                    whole,
+                    ..Wish::default()
+                },
+            );
+            for part in parts {
+                assert!(
+                    page.text.contains(part),
+                    "{whole} {part:?} in {}",
+                    page.text
+                );
+            }
+        }
+    }
+}
+
+#[test]
 fn a_title_is_what_the_head_has() {
     let body = "<div style='display:none'><title>SECRET</title></div><svg><title>SECRET</title></svg><p>Words.</p>";
     let page = main_text(body, Wish::default());

@@ -98,6 +98,17 @@ fn texts_hidden_in_what_matches_count_as_hidden() {
 }
 
 #[test]
+fn rows_have_a_tab_for_each_column() {
+    let page = "<table><tr><th rowspan=2>a<th>b<tr><td>1<tr><td><td>2<tr></table>";
+    let matches = |extract: &str| {
+        let arguments = json!({"url": "u", "select": "tr", "extract": extract});
+        scraped(page, arguments).expect("it matches").1["matches"].clone()
+    };
+    assert_eq!(matches("text"), json!(["a\tb", "\t1", "\t2", ""]));
+    assert_eq!(matches("html")[1], json!("<tr><td>1</td></tr>"));
+}
+
+#[test]
 fn nothing_found_says_what() {
     for (select, extract, part) in [
         ("h7", "text", "no element matches `h7`"),
