@@ -40,7 +40,7 @@ async fn the_file_behind_a_link_is_followed() {
     })
     .await;
     check(linked, |dir| {
-        fs::remove_file(dir.join("built.wasm")).unwrap()
+        fs::remove_file(dir.join("built.wasm")).unwrap();
     })
     .await;
 }
