@@ -23,8 +23,8 @@ fn done(text: &str) -> ToolOutput {
 }
 
 fn json_of(messages: &[String], output: &ToolOutput, schema: Option<&OutputSchema>) -> Value {
-    let runtime = tokio::runtime::Builder::new_current_thread();
-    let runtime = { runtime }.build().unwrap();
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.enable_time().build().unwrap();
     let result = runtime.block_on(of_output(messages.to_vec(), output.clone(), schema));
     serde_json::to_value(result).unwrap()
 }

@@ -80,8 +80,8 @@ User rules are read from filters.toml beside the configuration file, or from the
   contains = ["done"]
   lacks = ["uploading"]
 
-A rule with the name of a built-in rule replaces it; `enabled = false` disables it. An output of less
-than 400 bytes is shown as it is, whatever the rules: a test takes a longer one.
+A rule with the name of a built-in rule replaces it; `enabled = false` disables it. An output of
+less than 400 bytes is shown as it is, whatever the rules: a test takes a longer one.
 `test` and `verify` exit with 1 if a test fails or a rule cannot work."#
 );
 
