@@ -24,6 +24,7 @@ mod bare;
 #[cfg(target_os = "linux")]
 mod bubblewrap;
 mod cgroup;
+mod command_note;
 mod doors;
 mod explain;
 mod git;
@@ -89,6 +90,7 @@ use apple as system_jail;
 #[cfg(target_os = "linux")]
 use plan as system_jail;
 
+use command_note::CommandNote;
 use new_repositories::NewRepositories;
 use private::OpenWatch;
 use roots::{GrantedPaths, Roots};
@@ -280,6 +282,8 @@ pub struct Jail {
     told: Arc<Told>,
     /// The repositories that commands made.
     made: Arc<NewRepositories>,
+    /// That commands run, for the next host.
+    commands: Arc<CommandNote>,
     /// What serves the ways out of commands that may reach hosts.
     outlets: Option<Arc<dyn Outlets>>,
     /// What is asked for in vain, where that is wanted.
@@ -324,6 +328,7 @@ impl Jail {
             system: SystemMounts::default(),
             told: Arc::default(),
             made: Arc::default(),
+            commands: Arc::default(),
             outlets: None,
             watch: None,
         }

@@ -1,5 +1,8 @@
 //! How commands end, with everything they started, and what they may use up until then.
 
+use std::thread;
+use std::time::{Duration, Instant};
+
 use super::bench::{Bench, Setting};
 use super::{beside_each_other, each_user};
 use serde_json::json;
@@ -222,6 +225,44 @@ fn a_command_ends_with_the_program() {
         bench.world.somebody_is_there("the command");
         bench.kill();
         bench.world.nobody_is_left("the program was killed");
+    }
+}
+
+/// Nobody looked at what the command made: the next host tells it, once, and leaves it where it is.
+#[test]
+fn what_a_killed_host_did_not_hold_back_is_told_by_the_next_one() {
+    for setting in each_user() {
+        let mut bench = Bench::new(setting);
+        bench.is_jailed();
+        let work = bench.product.work.clone();
+        let command = format!("echo evil > .envrc; : > made; sleep {}", bench.world.token);
+        bench.send("bash", json!({"command": command, "timeout": 300}));
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while !work.join("made").exists() {
+            assert!(Instant::now() < deadline, "the command never began");
+            thread::sleep(Duration::from_millis(20));
+        }
+        bench.kill();
+        bench.world.nobody_is_left("the program was killed");
+        let told = |bench: &mut Bench| {
+            let answer = bench.bash("echo al''ive");
+            assert!(answer.text.contains("alive"), "{answer:?}");
+            answer.whole["notes"].to_string()
+        };
+        let notes = told(&mut bench);
+        let envrc = format!(
+            "since that command began, `{}`",
+            work.join(".envrc").display()
+        );
+        assert!(
+            notes.contains(&envrc) && !notes.contains("made`"),
+            "{notes}"
+        );
+        assert!(work.join(".envrc").exists());
+        assert!(!told(&mut bench).contains("killed"));
+        // This time nothing ran.
+        bench.kill();
+        assert!(!told(&mut bench).contains("killed"));
     }
 }
 

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use rustix::fs::RenameFlags;
 use zeph_core::text::plain_line;
 
+use super::command_note::CommandMark;
 use super::host_writes::RunMark;
 use super::mount::within_any;
 use super::names::Names;
@@ -60,6 +61,7 @@ pub(super) struct Aftermath {
     findings: Vec<AftermathFinding>,
     /// Until the end of the look.
     _mark: Option<RunMark>,
+    command: Option<CommandMark>,
 }
 
 impl Aftermath {
@@ -75,7 +77,15 @@ impl Aftermath {
             told: Arc::clone(told),
             findings: view.findings,
             _mark: Some(RunMark::begin()),
+            command: None,
         }
+    }
+
+    /// Keeps the note of the command until the end of the look, and tells what was found with it.
+    pub(super) fn note(&mut self, command: Option<CommandMark>) {
+        self.command = command;
+        let found = self.command.as_mut().and_then(|mark| mark.found.take());
+        self.findings.extend(found);
     }
 
     /// Looks at every place. Findings name what was done.

@@ -115,7 +115,13 @@ pub(super) fn print(path: &Path) -> Option<u64> {
     Some(hash.finish())
 }
 
-/// A place and what is in it; `None` when nothing is there.
+/// A place and what is in it; nothing when nothing is there.
+pub(super) fn paths(path: &Path) -> Vec<PathBuf> {
+    let entries = entries(path).into_iter().flatten();
+    entries.map(|(path, _)| path).collect()
+}
+
+/// A place and what is in it, each with what changes when it does; `None` when nothing is there.
 fn entries(path: &Path) -> Option<PlaceEntries> {
     let mut found = PlaceEntries::new();
     let mut folders = vec![path.to_owned()];

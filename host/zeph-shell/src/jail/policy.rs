@@ -40,8 +40,8 @@ pub struct JailPolicy {
     /// A directory of the host that may keep caches of package managers between runs; made when missing. Without it the caches
     /// live as long as the run.
     pub cache: Option<PathBuf>,
-    /// A directory in which the host keeps what it found out about this machine, such as whether it can make namespaces; made when
-    /// missing. Without it the first jail of every process tries.
+    /// A directory in which the host keeps what it found out about this machine, such as whether it can make namespaces, and that a command
+    /// runs; made when missing. Without it the first jail of every process tries, and nobody is told what a killed host left.
     pub records: Option<PathBuf>,
     /// Whether there is a jail at all.
     pub mode: Mode,

@@ -10,6 +10,7 @@ use zeph_core::user::{ToolUser, run_as};
 
 use super::aftermath::{Aftermath, AftermathFinding};
 use super::cgroup::Cgroup;
+use super::command_note::CommandMark;
 use super::explain::RunWalls;
 use super::private::OpenWatch;
 use super::{JailLabel, OpenOutlet};
@@ -138,6 +139,12 @@ impl Start {
 }
 
 impl Guard {
+    /// Keeps the note that the command runs for as long.
+    pub(crate) fn noted(mut self, command: Option<CommandMark>) -> Self {
+        self.aftermath.note(command);
+        self
+    }
+
     /// Tells whether the command ran. To be asked once the started process has ended. Never blocks.
     pub fn start(&mut self) -> Start {
         match self.told.status {

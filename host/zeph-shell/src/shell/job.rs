@@ -153,6 +153,7 @@ impl ShellState {
     }
 
     fn plan(&self, command: &CommandJob, mark: Uuid) -> Result<(Plan, JailLabel), JobFault> {
+        let note = self.jail.note_command();
         let leftovers = match self.jail.label() {
             Ok(JailLabel::Full) => Leftovers::Namespace,
             _ => Leftovers::Jobs,
@@ -186,7 +187,7 @@ impl ShellState {
                 context: Some(entered.context),
                 listener: command.listener.clone(),
                 stderr_end: None,
-                guard: Some(entered.guard),
+                guard: Some(entered.guard.noted(note)),
             };
             return Ok((plan, JailLabel::Full));
         }
@@ -205,7 +206,7 @@ impl ShellState {
             context: Some(reader),
             listener: command.listener.clone(),
             stderr_end: None,
-            guard,
+            guard: guard.map(|guard| guard.noted(note)),
         };
         Ok((plan, label))
     }
