@@ -59,6 +59,16 @@ async fn old_rows_and_too_many_rows_go_oldest_first<D: Database>() {
     check::<D>(of_days(1), &[2, 0], true, 1).await;
 }
 
+/// Now, by the clock of a server of the store.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "what is old is so by the clock of the server"
+)]
+fn clock_ms() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    i64::try_from(now.as_millis()).unwrap()
+}
+
 /// Now, for the store, is always the same.
 fn now_ms() -> i64 {
     NOW_MS
@@ -89,11 +99,11 @@ async fn it_sweeps_when_nothing_is_asked_of_it<D: Database>() {
 async fn it_sweeps_under_load_too<D: Database>() {
     let database = D::fresh();
     let store = database.open();
-    store.retain(TEN_ROWS, now_ms).await.unwrap();
+    store.retain(TEN_ROWS, clock_ms).await.unwrap();
     let mut callers = JoinSet::new();
     for _ in 0..30 {
         let store = store.clone();
-        callers.spawn(async move { calls(&store, 100, NOW_MS, false).await });
+        callers.spawn(async move { calls(&store, 100, clock_ms(), false).await });
     }
     callers.join_all().await;
     let n_left = n_rows(&store).await;
@@ -204,15 +214,10 @@ async fn conversations_with_an_agent_have_a_time_of_their_own<D: Database>() {
     check_conversations::<D>(1, &[0, 6], &[0, 6]).await;
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "what is old is so by the clock of the server"
-)]
 async fn a_clock_that_is_ahead_deletes_nothing<D: Database>() {
     let database = D::fresh();
     let store = database.open();
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
-    let now_ms = i64::try_from(now.as_millis()).unwrap();
+    let now_ms = clock_ms();
     let kept = ConversationId::new();
     for age in [9, 5, 2] {
         let at_ms = now_ms - age * DAY_MS;
