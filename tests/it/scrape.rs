@@ -591,7 +591,7 @@ fn an_untrusted_certificate_is_refused() {
     let granted = product.run(&["plugin", "grant", "scrape", "--host", &site.authority()]);
     assert_eq!(granted.code, Some(0), "{granted:?}");
     let answer = fetch(&product, &site.url("/"));
-    assert_eq!(failure(&answer).0, "network_error", "{answer}");
+    assert_eq!(failure(&answer).0, "permanent_failure", "{answer}");
     assert_eq!(site.asked(), Vec::<String>::new());
 }
 
