@@ -161,8 +161,7 @@ impl ExitProxy {
         self
     }
 
-    /// The same, whose commands trust these certificates and no others of the machine, where no host is inspected either. To be called before
-    /// anything is served.
+    /// Has commands trust exactly these certificates, even if no host is inspected. Must be called before anything is served.
     #[must_use]
     pub fn trusting(mut self, certificates: &[CertificateDer<'static>]) -> Self {
         if let Some(settings) = Arc::get_mut(&mut self.settings) {

@@ -271,7 +271,7 @@ async fn tasks_of_an_earlier_process_are_told_as_lost() {
         resumed.turn(text).await;
         let entries = resumed.agent.journal().entries();
         assert_eq!(entries.iter().filter(|entry| is_lost(entry)).count(), 1);
-        // Together with what the user said, so that nothing is told in a conversation that somebody else has.
+        // Stored together with the message of the user: a conversation that another process owns is not written to.
         let of_lost = entries.iter().position(is_lost).unwrap();
         assert!(
             matches!(&entries[of_lost + 1], TranscriptEntry::User(user) if user.text == "and?")

@@ -106,7 +106,7 @@ fn worlds() {
             "it is built for zeph:plugin 0.0, this host speaks 0.1; rebuild it with the `wit` of 0.1",
         ],
     );
-    // What it imports and what it exports say the same, once.
+    // Imports and exports of one old version give one message.
     check(
         &plugin_with(&import("zeph:plugin/log@0.2.0"), "@0.2.0"),
         &["it is built for zeph:plugin 0.2,"],

@@ -358,7 +358,7 @@ impl Context {
         Ok(opened.store)
     }
 
-    /// The same for a command that changes nothing in it: where nothing can be written, it is only read.
+    /// Opens the store for a command that only reads it: a read-only directory is enough.
     pub(crate) fn store_to_look(&self, config: &Config) -> Result<Store, CliError> {
         let opened = host::open_store_to_look(config)?;
         self.notes(&opened.notices);

@@ -206,7 +206,7 @@ impl Movement {
         moment.after(looked)
     }
 
-    /// The same, with what it brings in `moment`, however far it comes.
+    /// Does the work of [`moment`](Self::moment). After an error, `moment` holds what was begun and lost before it.
     async fn look(
         &mut self,
         now_ms: i64,

@@ -2,9 +2,9 @@
 //!
 //! There is a bound on their number. At the bound, the connection that has been idle longest makes room for the next. One whose request
 //! was refused, or not let in yet, is as good as idle: what needs no token takes no place from others. Where all that may be answered at one
-//! time are, the next request is refused with a line that says so; the places beyond are for requests of those who watch the server. Who may
-//! read the metrics is let in like a client; whoever asks for `/readyz` and `/healthz` is not, and makes a new connection where its old one
-//! had to go.
+//! time are, the next request is refused with a line that says so; the places beyond are for requests of those who watch the server. A
+//! request for `/metrics` with a valid token counts like one of a client. Requests for `/readyz` and `/healthz` need no token: their
+//! connections may be closed at any time, and their clients connect again.
 
 use std::collections::HashMap;
 use std::io;

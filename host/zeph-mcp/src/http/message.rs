@@ -252,7 +252,7 @@ impl BadMessage {
         }
     }
 
-    /// The same, of the request with this id.
+    /// Sets the id of the refused request.
     pub(super) fn of(self, id: Option<WrittenId>) -> Self {
         Self { id, ..self }
     }

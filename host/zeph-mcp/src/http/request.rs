@@ -130,7 +130,7 @@ pub(super) async fn metrics(State(shared): State<Arc<Shared>>, request: Request)
     if let Err(denied) = shared.access.admit(request.headers()).await {
         return shared.denied(request.headers(), &denied);
     }
-    // Its connection is one of somebody who is known, and idle since now.
+    // The token is valid: the connection is idle from now on, and no longer the first to be closed.
     if let Some(in_use) = request.extensions().get::<Arc<InUse>>() {
         in_use.let_in();
     }

@@ -10,7 +10,7 @@ const LARGEST_BODIES: usize = 16;
 /// Of those, the ones of one caller.
 const LARGEST_BODIES_OF_CALLER: usize = 4;
 
-/// Of all, the ones that callers may have beyond the first of each. Whoever comes then still has room for one.
+/// How many large bodies may be second or further ones of their callers. The rest is kept for the first body of each caller.
 const LARGEST_BODIES_BEYOND: usize = 8;
 
 /// Bytes of each body that are not counted: ordinary messages find room whatever others send.
@@ -130,7 +130,7 @@ mod tests {
         let bytes_max = 1 << 20;
         let room = Arc::new(BodyRoom::new(bytes_max));
         let mut large = Vec::new();
-        // The first callers have their part, whoever comes then one body, and all together the whole.
+        // The first callers get their full share, later ones one body each, until all room is used.
         let n_first = LARGEST_BODIES_BEYOND / LARGEST_BODIES_OF_CALLER;
         let n_callers = n_first + LARGEST_BODIES - LARGEST_BODIES_BEYOND;
         for n in 0..n_callers {

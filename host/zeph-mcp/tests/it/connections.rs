@@ -46,7 +46,7 @@ async fn requests_that_are_not_let_in_keep_nobody_out() {
 }
 
 #[tokio::test]
-async fn whoever_reads_the_metrics_is_known() {
+async fn a_connection_that_reads_the_metrics_is_kept() {
     let served = Served::start().await;
     let token = bearer(&served.tokens.add("scraper", |_| {}));
     let scrape = format!("GET /metrics HTTP/1.1\r\nhost: localhost\r\n{token}\r\n");
