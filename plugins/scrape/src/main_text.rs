@@ -181,6 +181,9 @@ fn is_machinery(element: &ElementRef<'_>) -> bool {
 
 /// Whether a button is the title of a part that it opens, as in most lists of questions: its text is content.
 fn is_title(element: &ElementRef<'_>) -> bool {
+    if element.value().name() != "button" {
+        return false;
+    }
     let opens = || {
         let opens_part =
             element.attr("aria-expanded").is_some() && element.attr("aria-controls").is_some();
@@ -195,7 +198,7 @@ fn is_title(element: &ElementRef<'_>) -> bool {
         "nav" | "header" | "footer" | "form" => Some(false),
         _ => None,
     });
-    element.value().name() == "button" && place.unwrap_or_else(opens)
+    place.unwrap_or_else(opens)
 }
 
 fn is_permalink(link: &ElementRef<'_>) -> bool {

@@ -39,14 +39,15 @@ pub fn fill(html: &mut Html) {
     let tables = tables(html);
     let is_large = document::weight(html) > TREE_BYTES_MAX;
     let mut n_left = if is_large { 0 } else { ADDED_MAX };
-    let mut is_block = Vec::new();
+    // For each table, whether what stands in it stands in a grid.
+    let mut in_grid = Vec::new();
     for table in &tables {
         // One that stands in a block may be a grid again.
         let is_inside = table
             .outer
-            .is_some_and(|outer| is_inside_grid(&tables, &is_block, outer));
+            .is_some_and(|outer| in_grid.get(outer) == Some(&true));
         let is_plain = is_inside || table.is_layout || (table.holds_blocks && !table.has_heads);
-        is_block.push(is_plain);
+        in_grid.push(is_inside || !is_plain);
         if is_plain {
             for id in table.parts.iter().chain([&table.id]) {
                 rename(html, *id, local_name!("div"));
@@ -88,20 +89,6 @@ fn cells<'a>(row: &ElementRef<'a>) -> impl Iterator<Item = ElementRef<'a>> {
     row.children()
         .filter_map(ElementRef::wrap)
         .filter(|cell| matches!(cell.value().name(), "td" | "th"))
-}
-
-fn is_inside_grid(tables: &[Table], is_block: &[bool], mut at: usize) -> bool {
-    loop {
-        match (is_block.get(at), tables.get(at)) {
-            (
-                Some(true),
-                Some(Table {
-                    outer: Some(outer), ..
-                }),
-            ) => at = *outer,
-            (is_block, _) => return is_block == Some(&false),
-        }
-    }
 }
 
 /// The tables that are part of the page, outer ones first.
