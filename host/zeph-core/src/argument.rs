@@ -222,8 +222,8 @@ impl Parameters {
         Err(self.failure(problem))
     }
 
-    /// Where `value` does not agree, and how, on one line. `None`: it agrees, or has too much in it to say that. A large one may take
-    /// seconds, see [`is_small`].
+    /// Where `value` does not agree, and how, on one line. `None`: it agrees, or has too much in it to say that. That may take
+    /// seconds, see [`is_quick`](Self::is_quick).
     pub fn disagreement(&self, value: &Value) -> Option<String> {
         self.first_mismatch(value).as_ref().map(told)
     }

@@ -111,18 +111,13 @@ fn whole(jail: &Jail) -> Layer {
     }
 }
 
-/// Whether the trial of namespaces failed for a reason that does not last.
-fn may_pass(support: &Support) -> bool {
-    matches!(&support.namespaces, Err(problem) if problem.may_pass)
-}
-
 fn bubblewrap(support: &Support) -> Layer {
     match &support.bubblewrap {
         Ok(found) => layer("bubblewrap", LayerState::Ok, format!("`{}` makes the namespaces", found.program.display()))
             .version(found.version.clone()),
-        Err(reason) => layer("bubblewrap", LayerState::Missing, reason.clone()).get(match may_pass(support) {
-            true => AGAIN,
-            false => "install the package `bubblewrap` of your system, for example `sudo apt install bubblewrap`",
+        Err(reason) => layer("bubblewrap", LayerState::Missing, reason.clone()).get(match support.lasts() {
+            false => AGAIN,
+            true => "install the package `bubblewrap` of your system, for example `sudo apt install bubblewrap`",
         }),
     }
 }

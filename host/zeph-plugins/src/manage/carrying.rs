@@ -70,10 +70,7 @@ fn remembered(config: &Config) -> (Vec<PathBuf>, u64) {
 
 /// Where folders are remembered; none where there is no file of the store, or where others use it, too.
 fn folders_file(config: &Config) -> Option<PathBuf> {
-    let StoreLocation::File(store) = &config.store else {
-        return None;
-    };
-    let mut name = store.clone().into_os_string();
+    let mut name = config.store.path()?.as_os_str().to_owned();
     name.push(FOLDERS_SUFFIX);
     Some(name.into())
 }

@@ -120,7 +120,7 @@ impl Support {
     }
 
     /// Whether another look would find the same.
-    fn lasts(&self) -> bool {
+    pub(crate) fn lasts(&self) -> bool {
         !matches!(&self.namespaces, Err(problem) if problem.may_pass)
     }
 
