@@ -2,6 +2,7 @@
 //!
 //! They are hidden by patterns of `deny_read`, so an exception of the operator can still show them; that is a warning.
 
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use globset::GlobBuilder;
@@ -67,15 +68,31 @@ impl OwnFiles {
         }
     }
 
-    /// Them all as paths, in all spellings, the usual companions of a file included: for what cannot match a glob.
+    /// Them all as paths, in all spellings, the companions of a file included, those that may come and those that are there: for what
+    /// cannot match a glob. Blocks.
     pub(crate) fn paths(&self) -> Vec<PathBuf> {
-        const COMPANIONS: [&str; 5] = ["", "-wal", "-shm", "-journal", ".1"];
+        const COMPANIONS: [&str; 7] = [
+            "",
+            "-wal",
+            "-shm",
+            "-journal",
+            ".1",
+            ".lock",
+            ".plugin-folders",
+        ];
         let files = self.files.iter().flat_map(|path| {
-            COMPANIONS.map(|companion| {
+            let expected = COMPANIONS.map(|companion| {
                 let mut name = path.clone().into_os_string();
                 name.push(companion);
                 PathBuf::from(name)
-            })
+            });
+            let mut paths = Vec::from(expected);
+            for there in companions_of(path) {
+                if !paths.contains(&there) {
+                    paths.push(there);
+                }
+            }
+            paths
         });
         self.trees.iter().cloned().chain(files).collect()
     }
@@ -121,6 +138,22 @@ fn add(known: &mut Vec<PathBuf>, path: Option<&Path>) {
             known.push(spelled);
         }
     }
+}
+
+/// What stands beside `file` with its name and more behind it. Blocks.
+fn companions_of(file: &Path) -> Vec<PathBuf> {
+    let (Some(folder), Some(name)) = (file.parent(), file.file_name()) else {
+        return Vec::new();
+    };
+    let Ok(entries) = folder.read_dir() else {
+        return Vec::new();
+    };
+    let name = name.as_bytes();
+    entries
+        .filter_map(Result::ok)
+        .filter(|entry| entry.file_name().as_bytes().starts_with(name))
+        .map(|entry| folder.join(entry.file_name()))
+        .collect()
 }
 
 /// Whether an exception covers `path` or a folder above it, which is as good.

@@ -263,3 +263,18 @@ fn a_signer_expires_at_the_end_of_a_day_or_at_a_moment() {
     assert_eq!(signer("2027-01-01T00:00:00Z"), Some(1_798_761_600_000));
     assert_eq!(signer("2027-01-01T01:00:00+01:00"), Some(1_798_761_600_000));
 }
+
+#[test]
+fn what_the_host_keeps_beside_its_store_is_hidden_from_commands() {
+    let world = World::new()
+        .user("[store]\npath = \"./state/zeph.db\"\n")
+        .directory("home/repo/state/zeph.db.corrupt-1")
+        .directory("home/repo/state/other.db");
+    let hide = world.config().sandbox.hide;
+    let state = world.repo().join("state");
+    for name in ["", ".lock", ".plugin-folders", ".corrupt-1"] {
+        let path = state.join(format!("zeph.db{name}"));
+        assert!(hide.contains(&path), "{name}: {hide:?}");
+    }
+    assert!(!hide.contains(&state.join("other.db")), "{hide:?}");
+}
