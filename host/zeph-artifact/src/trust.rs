@@ -51,6 +51,7 @@ pub fn judge(
     now_ms: i64,
 ) -> SignatureVerdict {
     let judge = SignatureJudge {
+        policy,
         signers: &policy.signers,
         subject,
         now_ms,
@@ -79,6 +80,7 @@ fn verdict(findings: Vec<Finding>) -> SignatureVerdict {
 }
 
 struct SignatureJudge<'j> {
+    policy: &'j SignaturePolicy,
     signers: &'j [Signer],
     subject: &'j SignedSubject<'j>,
     now_ms: i64,
@@ -208,10 +210,12 @@ impl SignatureJudge<'_> {
     /// Keys are revoked and expire, and so do signatures: at the moment that is named, not after it.
     fn valid_now(&self, signer: &Signer, facts: &SignedFacts) -> Result<(), SignatureRefusal> {
         let (name, key) = (&signer.name, &signer.key);
-        if signer.is_revoked {
+        if let Some(Signer { name: revoker, .. }) = self.policy.revoker(key) {
             return Err(refusal(
                 format!("it was signed by `{name}` with a revoked key ({key})"),
-                "have it signed with another key; `revoked` of this signer below `[[plugins.trust.signers]]` says so",
+                &format!(
+                    "have it signed with another key; `revoked` of the signer `{revoker}` below `[[plugins.trust.signers]]` says so"
+                ),
             ));
         }
         if let Some(at_ms) = signer.expires_at_ms.filter(|at_ms| *at_ms <= self.now_ms) {

@@ -52,7 +52,8 @@ pub struct Signer {
     pub offers: Vec<OfferPattern>,
     /// From when on nothing it signed is accepted, in Unix milliseconds.
     pub expires_at_ms: Option<i64>,
-    /// Nothing it ever signed is accepted. It stays in the list so that what it signed is told from what nobody signed.
+    /// Nothing its key ever signed is accepted, for this signer or another with that key. It stays in the list so that what it signed is told
+    /// from what nobody signed.
     pub is_revoked: bool,
 }
 
@@ -111,14 +112,10 @@ pub struct SignatureRefusal {
 }
 
 impl SignaturePolicy {
-    /// The keys that may sign what has this reference, at `now_ms` (Unix milliseconds).
-    pub fn keys_for(&self, reference: &str, now_ms: i64) -> Vec<SignerKey> {
-        let counts = |signer: &&Signer| {
-            let is_expired = signer.expires_at_ms.is_some_and(|at_ms| at_ms <= now_ms);
-            !signer.is_revoked && !is_expired && signer.offers(reference)
-        };
-        let signers = self.signers.iter().filter(counts);
-        signers.map(|signer| signer.key.clone()).collect()
+    /// The signer that revokes this key, whichever others have it and in whichever form.
+    pub fn revoker(&self, key: &SignerKey) -> Option<&Signer> {
+        let mut signers = self.signers.iter();
+        signers.find(|signer| signer.is_revoked && signer.key.is_same(key))
     }
 }
 
@@ -209,13 +206,34 @@ impl FromStr for OfferPattern {
             return Err(bad("a reference has no blanks"));
         }
         let pattern = if text == "*" { "**" } else { text };
-        let glob = GlobBuilder::new(pattern).literal_separator(true).build();
+        let glob = GlobBuilder::new(&any_text(pattern))
+            .literal_separator(true)
+            .build();
         let glob = glob.map_err(|error| bad(&error.kind().to_string()))?;
         Ok(Self {
             text: text.to_owned(),
             matcher: glob.compile_matcher(),
         })
     }
+}
+
+/// A pattern of which every `**` is any text: a glob has that only where it stands between slashes, elsewhere it ends at a `/` as `*` does.
+fn any_text(pattern: &str) -> String {
+    let mut rewritten = String::new();
+    let mut rest = pattern;
+    while let Some(at) = rest.find("**") {
+        let (before, stars) = rest.split_at(at);
+        rest = stars.trim_start_matches('*');
+        rewritten.push_str(before);
+        let is_part = rewritten.is_empty() || rewritten.ends_with('/');
+        rewritten.push_str(
+            match is_part && (rest.is_empty() || rest.starts_with('/')) {
+                true => "**",
+                false => "{*,*/**/*}",
+            },
+        );
+    }
+    rewritten + rest
 }
 
 impl fmt::Debug for OfferPattern {

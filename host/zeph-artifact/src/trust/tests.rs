@@ -126,6 +126,34 @@ fn a_good_signature_of_a_signer_that_may_offer_it_counts() {
     assert_eq!(signer_of(&bare), "acme");
 }
 
+/// One line that revokes a key revokes it for every signer, in whichever order and form they stand.
+#[test]
+fn a_key_that_is_revoked_once_is_revoked() {
+    let key = key();
+    let SignerKey::Minisign { key: bytes, .. } = key.public() else {
+        unreachable!("a key of minisign")
+    };
+    for form in [key.public(), SignerKey::Ed25519(bytes)] {
+        let revoked = Signer {
+            is_revoked: true,
+            offers: Vec::new(),
+            ..signer("gone", form)
+        };
+        let known = signer("acme", key.public());
+        for signers in [[known.clone(), revoked.clone()], [revoked, known]] {
+            let verdict = verdict(
+                &policy(signers.to_vec()),
+                vec![signed(&key, &document(1), &facts())],
+            );
+            let told = refused(verdict);
+            assert!(
+                told.contains("revoked key") && told.contains("`gone`"),
+                "{told}"
+            );
+        }
+    }
+}
+
 /// Any change of what was signed: component, manifest, definitions, or all of it.
 #[test]
 fn a_signature_of_something_else_is_refused() {

@@ -60,6 +60,21 @@ impl SignerKey {
         format!("{:016X}", u64::from_le_bytes(id))
     }
 
+    /// Whether both are one key, in whichever form each is written.
+    pub fn is_same(&self, other: &Self) -> bool {
+        match (self.ed25519(), other.ed25519()) {
+            (Some(one), Some(other)) => one == other,
+            _ => self == other,
+        }
+    }
+
+    fn ed25519(&self) -> Option<&[u8; 32]> {
+        match self {
+            Self::Minisign { key, .. } | Self::Ed25519(key) => Some(key),
+            Self::P256(_) => None,
+        }
+    }
+
     /// The line that operators write: base64 for a key of minisign, PEM for the others.
     pub fn to_text(&self) -> String {
         match self {

@@ -79,6 +79,31 @@ fn a_star_ends_at_a_slash() {
     assert!(matches("{a,b}.test/x", "b.test/x"));
     assert!(matches("*", "ghcr.io/acme/weather") && matches("*", "file:weather"));
     assert!(!matches("file:*", "ghcr.io/acme/weather"));
+    for (pattern, yes, no) in [
+        (
+            "file:**",
+            "file:/tmp/x/index.json file:x file:",
+            "ghcr.io/x",
+        ),
+        (
+            "ghcr.io/acme**",
+            "ghcr.io/acme ghcr.io/acme/a/b ghcr.io/acme-2/a",
+            "ghcr.io/a",
+        ),
+        (
+            "**.json",
+            "a.json https://x.test/a/b.json .json",
+            "a.jso json",
+        ),
+        ("a/**/b", "a/b a/x/b a/x/y/b", "a/xb"),
+        ("a**b", "ab axb a/b ax/yb a/x/y/b", "a b"),
+        ("{x,y**}.t", "x.t y.t y/z.t", "z.t"),
+    ] {
+        yes.split(' ')
+            .for_each(|text| assert!(matches(pattern, text), "{pattern} {text}"));
+        no.split(' ')
+            .for_each(|text| assert!(!matches(pattern, text), "{pattern} {text}"));
+    }
     for bad in ["", "[", "a b", "a\nb", &"x".repeat(2000)] {
         assert!(bad.parse::<OfferPattern>().is_err(), "{bad}");
     }
