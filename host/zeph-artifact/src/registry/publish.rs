@@ -1,8 +1,11 @@
 //! Into a registry: blobs first, then the manifest that names them.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderMap, HeaderValue, IF_MATCH, IF_NONE_MATCH};
 use http::{Method, StatusCode};
+use tokio::time::Instant;
 use zeph_core::id::Digest;
 
 use super::pull::DIGEST_FIELD;
@@ -19,33 +22,53 @@ use crate::pulled::{FoundSignature, RawManifest};
 const SUBJECT_FIELD: &str = "oci-subject";
 
 /// How often the list of signatures is made again because others change it, too.
-const LIST_TRIES_MAX: usize = 8;
+const LIST_TRIES_MAX: usize = 32;
+
+/// How long what was added to a list has to stand there, at least and at most: longer than others need from reading the list to writing it.
+const PAUSE_MIN: Duration = Duration::from_millis(100);
+const PAUSE_MAX: Duration = Duration::from_secs(5);
 
 pub(super) async fn publish(
     session: &Session<'_>,
     tag: &str,
     publication: &Publication,
 ) -> Result<(), RegistryError> {
-    blob(session, &publication.config).await?;
-    blob(session, &publication.component).await?;
+    let blobs = [&publication.config, &publication.component];
     let manifest = &publication.manifest;
-    put(
-        session,
-        &asked(session, tag, MANIFEST_TYPE, manifest),
-        manifest,
-    )
-    .await?;
+    let asked = asked(session, tag, MANIFEST_TYPE, manifest);
+    with_blobs(session, &blobs, (&asked, manifest)).await?;
     Ok(())
 }
 
+/// Puts blobs into the repository, then the manifest that names them. Where others put the same at the same time, a registry may lose
+/// a blob that it took, and refuse one or the other: then all of it is done once more.
+async fn with_blobs(
+    session: &Session<'_>,
+    blobs: &[&Bytes],
+    (asked, manifest): (&Asked, &RawManifest),
+) -> Result<HeaderMap, RegistryError> {
+    let tried = async || {
+        for bytes in blobs {
+            blob(session, bytes).await?;
+        }
+        put(session, asked, manifest).await
+    };
+    match tried().await {
+        Err(RegistryError::Status {
+            status: StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND,
+            ..
+        }) => tried().await,
+        put => put,
+    }
+}
+
 /// Puts some bytes into the repository, unless they are there.
-async fn blob(session: &Session<'_>, bytes: &Bytes) -> Result<Descriptor, RegistryError> {
+async fn blob(session: &Session<'_>, bytes: &Bytes) -> Result<(), RegistryError> {
     let kind = "application/octet-stream";
-    let descriptor = described(kind, bytes);
-    let digest = descriptor.digest.to_string();
+    let digest = described(kind, bytes).digest.to_string();
     let there = session.head(&format!("blobs/{digest}"));
     if session.send(&there).await?.status == StatusCode::OK {
-        return Ok(descriptor);
+        return Ok(());
     }
     let begin = Asked::new(Method::POST, session.url("blobs/uploads/"));
     let begun = session.send(&begin).await?;
@@ -58,7 +81,7 @@ async fn blob(session: &Session<'_>, bytes: &Bytes) -> Result<Descriptor, Regist
     let upload = Asked::new(Method::PUT, place).with(CONTENT_TYPE, kind, bytes.clone());
     let stored = session.send(&upload).await?;
     match stored.status {
-        StatusCode::CREATED | StatusCode::NO_CONTENT | StatusCode::OK => Ok(descriptor),
+        StatusCode::CREATED | StatusCode::NO_CONTENT | StatusCode::OK => Ok(()),
         _ => Err(error::unexpected(stored, &upload.told()).await),
     }
 }
@@ -104,14 +127,14 @@ pub(super) async fn attach(
     subject: &RawManifest,
     signature: &FoundSignature,
 ) -> Result<Digest, RegistryError> {
-    blob(session, &Bytes::from_static(crate::manifest::EMPTY)).await?;
-    let mut layer = blob(session, &signature.bytes).await?;
-    layer.media_type.clone_from(&signature.media_type);
+    let empty = Bytes::from_static(crate::manifest::EMPTY);
+    let layer = described(&signature.media_type, &signature.bytes);
     let manifest = ReferrerManifest::new(subject, &signature.artifact_type, layer);
     let manifest = RawManifest::new(json(&manifest)?);
     let selector = manifest.digest.to_string();
     let put_asked = asked(session, &selector, MANIFEST_TYPE, &manifest);
-    let headers = put(session, &put_asked, &manifest).await?;
+    let blobs = [&empty, &signature.bytes];
+    let headers = with_blobs(session, &blobs, (&put_asked, &manifest)).await?;
     if !headers.contains_key(SUBJECT_FIELD) {
         let mut referrer = described(MANIFEST_TYPE, &manifest.bytes);
         referrer.artifact_type = Some(signature.artifact_type.clone());
@@ -122,20 +145,30 @@ pub(super) async fn attach(
 
 /// Adds a manifest to the list under the tag made of the digest of what it refers to.
 ///
-/// Others may change the list at the same time. A registry that compares (`If-Match`) refuses what was made from an older list; after any
-/// other the list is read again, and made again when it lost what was added.
+/// Others may change the list at the same time. A registry that compares (`If-Match`) refuses what was made from an older list. With any other
+/// the list is read again, and once more after all who read it before have written it, and made again when it lost what was added.
 async fn list(
     session: &Session<'_>,
     subject: Digest,
     referrer: Descriptor,
 ) -> Result<(), RegistryError> {
+    let mut is_seen = false;
+    let mut pause = Duration::ZERO;
     for _ in 0..LIST_TRIES_MAX {
+        let began = Instant::now();
         let known = under_tag(session, subject).await?;
         let etag = known.as_ref().and_then(|known| known.etag.clone());
         let mut index = known.map_or_else(empty_list, |known| known.index);
         let digests = index.manifests.iter().map(|known| known.digest);
-        if digests.into_iter().any(|known| known == referrer.digest) {
-            return Ok(());
+        match digests.into_iter().any(|known| known == referrer.digest) {
+            // It stood there before, or for as long as another one needs to write.
+            true if is_seen || pause.is_zero() => return Ok(()),
+            true => {
+                is_seen = true;
+                tokio::time::sleep(pause).await;
+                continue;
+            }
+            false => is_seen = false,
         }
         index.manifests.push(referrer.clone());
         let index = RawManifest::new(json(&index)?);
@@ -151,6 +184,11 @@ async fn list(
                 if status == StatusCode::PRECONDITION_FAILED => {}
             put => drop(put?),
         }
+        // Those who would write at once wait for different times.
+        let digits = referrer.digest.hex();
+        let share: u64 = digits.bytes().take(4).map(u64::from).sum();
+        let jitter = Duration::from_millis(share);
+        pause = (began.elapsed() * 3).clamp(PAUSE_MIN, PAUSE_MAX) + jitter;
     }
     let why = format!("others change the list of signatures: it was made {LIST_TRIES_MAX} times");
     Err(RegistryError::Protocol(why))

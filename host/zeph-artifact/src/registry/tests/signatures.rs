@@ -349,9 +349,19 @@ async fn a_list_that_goes_on_elsewhere_or_without_an_end_is_refused() {
     assert!(error.contains("more than 32 pages"), "{error}");
 }
 
-/// A registry that keeps a list only under the tag, where another publisher puts a list of its own right after the first. `compares`: it
-/// refuses that first one.
-async fn contested(artifact: &Publication, compares: bool) -> Server {
+/// When another publisher puts a list of its own under the tag.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Other {
+    /// Before our first one, which the registry refuses.
+    Compared,
+    /// Right after our first one.
+    AtOnce,
+    /// After ours was read again.
+    Later,
+}
+
+/// A registry that keeps a list only under the tag, where another publisher puts a list of its own.
+async fn contested(artifact: &Publication, other: Other) -> Server {
     let (artifact, tag) = (artifact.clone(), tagged(artifact));
     let shelf = Mutex::new(Shelf::default());
     Server::start(move |request| {
@@ -367,10 +377,20 @@ async fn contested(artifact: &Publication, compares: bool) -> Server {
                 shelf.put(format!("blobs/{digest}"), "", request.body.clone());
                 Reply::whole(201, b"")
             }
-            "PUT" if path == tag && !shelf.0.contains_key(&tag) => {
+            "PUT" if path == tag && !shelf.0.contains_key(&tag) && other != Other::Later => {
                 let theirs = shelf.sign(&artifact.manifest, SIGNATURE_TYPE, b"theirs");
                 shelf.index(tag.clone(), &[theirs]);
-                Reply::whole(if compares { 412 } else { 201 }, b"")
+                let is_refused = other == Other::Compared;
+                Reply::whole(if is_refused { 412 } else { 201 }, b"")
+            }
+            "GET" if path == tag && shelf.0.contains_key(&tag) && other == Other::Later => {
+                let reply = shelf.answer(&artifact, request);
+                if !shelf.0.contains_key("theirs") {
+                    let theirs = shelf.sign(&artifact.manifest, SIGNATURE_TYPE, b"theirs");
+                    shelf.index(tag.clone(), std::slice::from_ref(&theirs));
+                    shelf.put("theirs", "", Vec::new());
+                }
+                reply
             }
             "PUT" => {
                 let kind = if path == tag {
@@ -389,9 +409,9 @@ async fn contested(artifact: &Publication, compares: bool) -> Server {
 
 #[tokio::test]
 async fn two_publishers_at_once_lose_no_signature() {
-    for compares in [false, true] {
+    for other in [Other::Compared, Other::AtOnce, Other::Later] {
         let artifact = publication("wasm");
-        let server = contested(&artifact, compares).await;
+        let server = contested(&artifact, other).await;
         let world = World::of(&[&server]);
         let signature = FoundSignature {
             artifact_type: SIGNATURE_TYPE.to_owned(),
