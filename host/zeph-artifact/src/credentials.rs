@@ -75,10 +75,14 @@ pub struct BadCredentials {
 }
 
 impl CredentialFiles {
-    /// The credentials for a registry, from the first file that has some.
+    /// The credentials for a repository of a registry, from the first file that has some.
     ///
     /// Errors: a file that exists and cannot be read.
-    pub(crate) fn of(&self, registry: &RegistryHost) -> Result<Lookup, BadCredentials> {
+    pub(crate) fn of(
+        &self,
+        registry: &RegistryHost,
+        repository: &str,
+    ) -> Result<Lookup, BadCredentials> {
         let of_wkg = look_up(self.wkg.as_deref(), |text| wkg::lookup(text, registry))?;
         if of_wkg != Lookup::None {
             return Ok(of_wkg);
@@ -86,7 +90,10 @@ impl CredentialFiles {
         // A helper that docker names may have nothing for this registry: what stands in the other file counts then.
         let mut helper = Lookup::None;
         for path in [&self.docker, &self.podman] {
-            match look_up(path.as_deref(), |text| docker::lookup(text, registry))? {
+            let known = look_up(path.as_deref(), |text| {
+                docker::lookup(text, registry, repository)
+            })?;
+            match known {
                 Lookup::None => {}
                 Lookup::Helper(name) if helper == Lookup::None => helper = Lookup::Helper(name),
                 Lookup::Helper(_) => {}

@@ -9,6 +9,7 @@ use zeph_egress::OwnAnswer;
 
 use super::request::Asked;
 use super::{CredentialState, Registries, RegistryError, error, origin, token};
+use crate::credentials::{BadCredentials, Lookup};
 use crate::reference::{Reference, RegistryHost};
 
 /// The host that stands in references to the registry of docker, and the one that answers.
@@ -70,6 +71,14 @@ impl<'a> Session<'a> {
         let mut url = self.base.clone();
         url.set_path(&format!("/v2/{}/{path}", self.repository));
         url
+    }
+
+    /// What the files of credentials say about it.
+    ///
+    /// Errors: a file that exists and cannot be read.
+    pub(super) fn credentials(&self) -> Result<Lookup, BadCredentials> {
+        let files = &self.registries.credentials;
+        files.of(self.registry, self.repository)
     }
 
     /// What its token has to permit.

@@ -34,7 +34,7 @@ pub(super) async fn authorization(
     session: &Session<'_>,
     refusal: OwnAnswer,
 ) -> Result<(HeaderValue, CredentialState), RegistryError> {
-    let lookup = session.registries.credentials.of(session.registry)?;
+    let lookup = session.credentials()?;
     let (credential, state) = match lookup {
         Lookup::Known(credential) => (Some(credential), CredentialState::Refused),
         Lookup::Helper(helper) => (None, CredentialState::Helper(helper)),
