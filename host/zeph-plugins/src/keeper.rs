@@ -7,6 +7,7 @@ mod look;
 mod pin;
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,6 +26,7 @@ use super::component::Component;
 use super::event::{self, Tell};
 use super::folder::{FileStamp, QUIET};
 use super::load::LoadResult;
+use super::manage::sync::undisturbed;
 use super::record::Records;
 use super::set::{FolderLock, PluginCandidate, PluginSet, ProgramParts};
 use super::signature::{self, SignatureCheck};
@@ -232,18 +234,30 @@ impl Keeper {
         }
     }
 
-    /// Puts a new set in the place of the old one, if anything is different, and tells what is.
-    ///
-    /// Errors: two tools of the host itself with one name.
-    fn publish(&mut self) -> Result<(), DuplicateTool> {
+    /// The locks as they are now, with what is met for the first time.
+    fn read_locks(&mut self) -> Vec<FolderLock> {
         // Before the locks are read: a change that comes meanwhile shows as a difference at the next look.
         self.locks = self.lock_stamps();
         self.signatures = self.signature_stamps();
         self.expires_at_ms = None;
         self.is_stale = false;
-        let mut locks: Vec<FolderLock> = (0..self.options.folders.len())
+        (0..self.options.folders.len())
             .map(|folder_idx| self.pin_newcomers(folder_idx))
-            .collect();
+            .collect()
+    }
+
+    /// Puts a new set in the place of the old one, if anything is different, and tells what is.
+    ///
+    /// Errors: two tools of the host itself with one name.
+    fn publish(&mut self) -> Result<(), DuplicateTool> {
+        let mut locks = self.read_locks();
+        if self.is_at_odds(&locks) {
+            // A command that exchanges a plugin moves one file after the other: what counts is how it leaves them.
+            let folders = self.options.folders.iter();
+            let _undisturbed: Vec<File> = folders.filter_map(|one| undisturbed(one)).collect();
+            self.look();
+            locks = self.read_locks();
+        }
         let is_waiting = !self.options.uncompiled.is_empty();
         // Names go first to the host's own plugins.
         if !is_waiting {

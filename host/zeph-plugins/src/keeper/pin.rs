@@ -64,6 +64,32 @@ impl Keeper {
         }
     }
 
+    /// Whether files, signatures and locks do not agree.
+    pub(super) fn is_at_odds(&self, locks: &[FolderLock]) -> bool {
+        let mut files = self.files.iter();
+        files.any(|((folder_idx, name), file)| {
+            let (CandidateState::Good(good), Ok(lock)) =
+                (&file.candidate.state, &locks[*folder_idx])
+            else {
+                return false;
+            };
+            let signature = file.candidate.signature.as_ref();
+            match lock.get(name) {
+                None => signature.is_some_and(|signature| {
+                    let refusal = signature.refusal(name, Agreement::Missing);
+                    refusal.is_some()
+                }),
+                Some(locked) => {
+                    let is_signed = signature.is_none_or(|signature| {
+                        let signed_by = signature.verdict.signed_by();
+                        signed_by.is_some() || locked.signer().is_none()
+                    });
+                    locked.pin.wasm != good.pin.wasm || !is_signed
+                }
+            }
+        })
+    }
+
     /// Writes down which plugin got which name. If that fails, the names still hold for as long as the pins are kept.
     pub(super) fn write_names(&self, locks: &mut [FolderLock]) {
         if !self.options.gives_names {

@@ -18,6 +18,7 @@ use zeph_engine::ComponentBytes;
 
 pub use self::adoption::{Adoption, AdoptionItem};
 pub(super) use self::held::only_one;
+pub(crate) use self::held::undisturbed;
 use self::held::{HeldFolder, Written};
 use super::ManageError;
 use super::provenance::learn;

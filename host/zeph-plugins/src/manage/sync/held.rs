@@ -34,6 +34,9 @@ const TEMPORARY_END: &str = ".part";
 /// How long a command waits for another one that changes the folder. Writing a component takes a second at most.
 const WAIT: Duration = Duration::from_secs(10);
 
+/// How long a host waits for a command that changes the folder, before it says that a plugin is not what was accepted.
+const LOOK_WAIT: Duration = Duration::from_secs(1);
+
 /// Pause between two tries for the guard.
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -301,6 +304,28 @@ pub(in crate::manage) fn only_one(folder: &Path) -> Result<File, ManageError> {
         }
     }
     Err(ManageError::Busy(folder.to_owned()))
+}
+
+/// Waits until no command changes the folder, and keeps them out until the result is dropped. `None` where none ever did, or where one does
+/// not end.
+///
+/// Limits: it blocks, for up to 1 s.
+pub(crate) fn undisturbed(folder: &Path) -> Option<File> {
+    let path = lock_of(folder).with_file_name(GUARD);
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let file = File::options()
+        .read(true)
+        .custom_flags(flags.bits().cast_signed())
+        .open(path)
+        .ok()?;
+    for _ in 0..=LOOK_WAIT.as_millis() / PAUSE.as_millis() {
+        match file.try_lock_shared() {
+            Ok(()) => return Some(file),
+            Err(TryLockError::WouldBlock) => thread::sleep(PAUSE),
+            Err(TryLockError::Error(_)) => return None,
+        }
+    }
+    None
 }
 
 fn fault(operation: &'static str, path: &Path, source: io::Error) -> ManageError {

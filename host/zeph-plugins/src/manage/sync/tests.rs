@@ -245,6 +245,24 @@ fn names_of_a_lock_cannot_leave_the_folder() {
     }
 }
 
+/// Files that a command moves one after the other are not looked at in between.
+#[test]
+fn a_host_waits_for_the_command_that_changes_a_folder() {
+    let world = World::new(&[]);
+    let folder = &world.folder;
+    drop(world.open());
+    assert!(held::undisturbed(folder).is_none(), "no command was there");
+    let guard = held::only_one(folder).unwrap();
+    std::thread::scope(|scope| {
+        let host = scope.spawn(|| held::undisturbed(folder).is_some());
+        drop(guard);
+        assert!(host.join().unwrap());
+    });
+    let hosts = [(); 2].map(|()| held::undisturbed(folder).unwrap());
+    drop(hosts);
+    drop(held::only_one(folder).unwrap());
+}
+
 #[test]
 fn commands_that_change_a_folder_wait_for_each_other_and_readers_for_nobody() {
     let world = World::new(&[]);
