@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use zeph_core::id::{PluginId, ToolName};
+use zeph_core::signer::SignatureRefusal;
 
 use super::{ManifestBy, VettedPlugin};
 use crate::folder::FileStamp;
-use crate::lock::Lock;
+use crate::lock::{Lock, LockedPlugin, PluginSource};
 use crate::signature::{Agreement, CheckedSignature};
 
 /// A file of a plugin directory and its state.
@@ -131,7 +132,10 @@ impl PluginStanding {
                     .and_then(|signature| signature.refusal(&name, agreement));
                 match (status(&name, has_changed, lock), refusal) {
                     (Status::Disabled, _) => (Status::Disabled, Some(good)),
-                    (_, Some(refusal)) => (Status::Quarantined(refusal.to_string()), Some(good)),
+                    (_, Some(refusal)) => (
+                        Status::Quarantined(told(&refusal, locked, &good)),
+                        Some(good),
+                    ),
                     (status, None) => (status, Some(good)),
                 }
             }
@@ -151,6 +155,28 @@ impl PluginStanding {
             awaits_agreement: agreement == Agreement::Missing,
             has_changed,
         }
+    }
+}
+
+/// Why a plugin is refused, and what brings it back where it was had from elsewhere. What is not pinned there was left by an update that was
+/// interrupted, or put there by hand: whose signature counts for a file of this machine is beside the point.
+fn told(refusal: &SignatureRefusal, locked: Option<&LockedPlugin>, good: &VettedPlugin) -> String {
+    let is_fetched = |locked: &&LockedPlugin| {
+        let source = locked.source();
+        source.is_some_and(|source| !matches!(source, PluginSource::File { .. }))
+    };
+    let Some(locked) = locked.filter(is_fetched) else {
+        return refusal.to_string();
+    };
+    match locked.provenance_of(good.pin.wasm) {
+        Some(_) if locked.pin.wasm == good.pin.wasm => {
+            format!("{refusal}; `zeph-host plugin sync` asks its source for other signatures")
+        }
+        Some(_) => refusal.to_string(),
+        None => format!(
+            "it is not the file that the lock pins, and {}; `zeph-host plugin sync` brings that file back",
+            refusal.problem
+        ),
     }
 }
 
