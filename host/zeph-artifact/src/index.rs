@@ -3,16 +3,17 @@
 //! An index says what there is and what was withdrawn; it gives nobody a right: what is fetched is checked as if it had been named by
 //! hand. The signature is checked before anything is parsed. An index expires and counts upwards, so that a mirror that is frozen or
 //! rolled back shows: [`IndexMark`] is what is remembered of the last one. It names the keys that sign the next one; a key that is left
-//! out is revoked. Pure: bytes, keys and the time are arguments.
+//! out is revoked (`keys`). Pure: bytes, keys and the time are arguments.
 
+mod keys;
 mod read;
 
 use semver::Version;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use zeph_core::id::Digest;
-use zeph_core::signer::SignerKey;
 
+pub use self::keys::{IndexTrust, KeyRotation};
 use crate::signature::{DetachedError, verify_detached};
 
 /// Version of the format.
@@ -30,7 +31,7 @@ const PLUGINS_MAX: usize = 20_000;
 /// Most versions of a plugin.
 const VERSIONS_MAX: usize = 1_000;
 
-/// Most keys that sign the next index.
+/// Most keys that sign the next index, and most addresses of an index.
 const KEYS_MAX: usize = 16;
 
 /// An index whose signature, date and number were checked.
@@ -85,13 +86,17 @@ pub struct IndexedVersion {
     pub yanked: Option<String>,
 }
 
-/// Whose signature an index needs, and what is remembered of the last one.
-#[derive(Debug, Clone, Default)]
-pub struct IndexTrust {
-    /// The keys that the operator trusts with this index.
-    pub keys: Vec<SignerKey>,
-    /// What is remembered.
-    pub mark: Option<IndexMark>,
+/// What is known of an artifact when an index is asked about it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ArtifactFacts {
+    /// Where it comes from: registry and repository, or a URL.
+    pub place: Option<String>,
+    /// The versions that its tag, its signature and the artifact itself say it is.
+    pub versions: Vec<Version>,
+    /// The digest of its manifest in a registry.
+    pub manifest: Option<Digest>,
+    /// The digest of its component.
+    pub component: Option<Digest>,
 }
 
 /// What is remembered of the last index of a source.
@@ -101,10 +106,8 @@ pub struct IndexMark {
     pub number: i64,
     /// Its digest.
     pub document: Digest,
-    /// The keys it named for the next one; empty when it named none.
-    pub keys: Vec<SignerKey>,
-    /// The keys of the operator's configuration when those were named. With others in it, those count again.
-    pub configured: Digest,
+    /// The keys that indexes handed on, and what that rests on; `None` where none ever named keys.
+    pub rotation: Option<KeyRotation>,
 }
 
 /// An index that must not be used.
@@ -131,6 +134,12 @@ pub enum IndexError {
         /// When, as RFC 3339.
         at: String,
     },
+    /// It says that it belongs elsewhere.
+    #[error("it is the index of {addresses}: the server offers another one of its publisher")]
+    Elsewhere {
+        /// The addresses in it, each in backticks.
+        addresses: String,
+    },
     /// An older one than was seen before.
     #[error(
         "it is number {found}, and number {seen} was seen before: the server offers an old one"
@@ -149,26 +158,6 @@ pub enum IndexError {
     },
 }
 
-impl IndexTrust {
-    /// The keys that may sign the next index: those that the last one named, while the configuration is as it was then.
-    fn accepted(&self) -> &[SignerKey] {
-        match &self.mark {
-            Some(mark) if !mark.keys.is_empty() && mark.configured == key_digest(&self.keys) => {
-                &mark.keys
-            }
-            _ => &self.keys,
-        }
-    }
-}
-
-/// The digest of a set of keys, whatever their order.
-fn key_digest(keys: &[SignerKey]) -> Digest {
-    let mut keys: Vec<String> = keys.iter().map(SignerKey::to_text).collect();
-    keys.sort_unstable();
-    keys.dedup();
-    Digest::new(Sha256::digest(keys.join("\n")).into())
-}
-
 impl Index {
     /// Checks and reads an index, and says what to remember of it.
     ///
@@ -180,24 +169,39 @@ impl Index {
         trust: &IndexTrust,
         now_ms: i64,
     ) -> Result<(Self, IndexMark), IndexError> {
-        let keys = trust.accepted();
-        if keys.is_empty() {
+        let digest = Digest::new(Sha256::digest(document).into());
+        let is_seen = trust.mark.as_ref().map(|mark| mark.document) == Some(digest);
+        let accepted = match is_seen {
+            // It was accepted already, and may have handed on the keys of its own signer.
+            true => trust.accepted_before(),
+            false => trust.accepted(),
+        };
+        if accepted.is_empty() {
             return Err(IndexError::NoKey);
         }
-        verify_detached(signature, document, keys)?;
-        let read::ReadIndex { index, keys } = read::index(document)?;
+        let signed = verify_detached(signature, document, &accepted)?;
+        let read::ReadIndex {
+            index,
+            keys,
+            addresses,
+        } = read::index(document)?;
+        if !addresses.is_empty() && !addresses.contains(&trust.address) {
+            let addresses: Vec<String> = addresses.iter().map(|one| format!("`{one}`")).collect();
+            return Err(IndexError::Elsewhere {
+                addresses: addresses.join(", "),
+            });
+        }
         if index.expires_at_ms <= now_ms {
             let at = read::shown(index.expires_at_ms);
             return Err(IndexError::Expired { at });
         }
         let mark = IndexMark {
             number: index.number,
-            document: Digest::new(Sha256::digest(document).into()),
-            keys: match keys.is_empty() {
-                true => kept_keys(trust),
-                false => keys,
+            document: digest,
+            rotation: match keys.is_empty() || is_seen {
+                true => trust.kept(),
+                false => trust.handed_on(&accepted[signed.key_idx], keys),
             },
-            configured: key_digest(&trust.keys),
         };
         if let Some(seen) = &trust.mark {
             seen.check_next(&mark)?;
@@ -212,21 +216,28 @@ impl Index {
         plugins.filter(move |plugin| words.iter().all(|word| plugin.mentions(word)))
     }
 
-    /// The plugin of this repository (`ghcr.io/org/name`), or with a version at this URL.
-    pub fn plugin_at(&self, place: &str) -> Option<&IndexedPlugin> {
-        self.plugins.iter().find(|plugin| {
+    /// The plugins of this repository (`ghcr.io/org/name`), or with a version at this URL.
+    pub fn plugins_at<'a>(&'a self, place: &str) -> impl Iterator<Item = &'a IndexedPlugin> {
+        self.plugins.iter().filter(move |plugin| {
             let is_at = |version: &IndexedVersion| version.url.as_deref() == Some(place);
             plugin.source.as_deref() == Some(place) || plugin.versions.iter().any(is_at)
         })
     }
-}
 
-/// The keys that still count when an index names none.
-fn kept_keys(trust: &IndexTrust) -> Vec<SignerKey> {
-    let accepted = trust.accepted();
-    match accepted == trust.keys.as_slice() {
-        true => Vec::new(),
-        false => accepted.to_vec(),
+    /// Why an artifact was withdrawn, if it was: a version of its place, or these very bytes, wherever they come from and whatever they are
+    /// called there.
+    pub fn withdrawn<'a>(&'a self, artifact: &ArtifactFacts) -> Option<&'a str> {
+        let is = |known: Option<Digest>, found: Option<Digest>| known.is_some() && known == found;
+        let versions = self.plugins.iter().flat_map(|plugin| &plugin.versions);
+        let of_bytes = versions.filter(|one| {
+            is(one.component, artifact.component) || is(one.manifest, artifact.manifest)
+        });
+        let place = artifact.place.as_deref();
+        let plugins = place.into_iter().flat_map(|place| self.plugins_at(place));
+        let versions = plugins.flat_map(|plugin| &plugin.versions);
+        let of_version = versions.filter(|one| artifact.versions.contains(&one.version));
+        let mut reasons = of_bytes.chain(of_version);
+        reasons.find_map(|one| one.yanked.as_deref())
     }
 }
 
@@ -264,16 +275,6 @@ impl IndexedPlugin {
         let offered = self.versions.iter().filter(|one| one.yanked.is_none());
         offered.max_by_key(|one| (one.version.pre.is_empty(), &one.version))
     }
-
-    /// Why the version with this number or this component was withdrawn, when it was.
-    pub fn yanked(&self, version: Option<&Version>, component: Digest) -> Option<&str> {
-        let mut versions = self.versions.iter();
-        let same = versions.find(|one| {
-            one.component == Some(component)
-                || (version == Some(&one.version) && one.component.is_none_or(|it| it == component))
-        });
-        same?.yanked.as_deref()
-    }
 }
 
 impl IndexError {
@@ -284,6 +285,9 @@ impl IndexError {
                 "name its publisher's key in `[[plugins.trust.signers]]`, with the address of the index among `offers`"
             }
             Self::Newer { .. } => "use a newer zeph-host",
+            Self::Elsewhere { .. } => {
+                "name one of those addresses in `plugins.index`, or ask its publisher to add this one to its `addresses`"
+            }
             Self::Bad(_) | Self::Expired { .. } | Self::RolledBack { .. } | Self::Forked { .. } => {
                 "ask its publisher, or remove it from `plugins.index`"
             }

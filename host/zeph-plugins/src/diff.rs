@@ -151,7 +151,11 @@ impl Changes {
     /// What happened, in one line: `warnings: 1 below; requests: 1 wider; tools: 1 added, 2 changed`.
     pub(crate) fn summary(&self) -> String {
         if self.is_empty() {
-            return "nothing changed".to_owned();
+            let is_same = self.provenance.is_none() && self.warnings.is_empty();
+            return match is_same {
+                true => "nothing changed".to_owned(),
+                false => "component and definitions are the same".to_owned(),
+            };
         }
         let parts = [
             counts("warnings", &[(self.warnings.len(), "below")]),

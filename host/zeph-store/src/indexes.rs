@@ -16,8 +16,8 @@ pub struct SeenIndex {
     pub document: Digest,
     /// The keys that may sign the next one; empty when it named none.
     pub keys: Vec<String>,
-    /// The digest of the keys in the configuration at that time.
-    pub configured: Digest,
+    /// The keys in the configuration when those were named, after the one that vouches for them; empty when none were.
+    pub configured: Vec<String>,
 }
 
 impl Store {

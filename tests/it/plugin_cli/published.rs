@@ -164,3 +164,115 @@ fn a_signature_is_published_with_its_expiry_and_one_beside_the_file_as_it_is() {
     assert_eq!(left.code, Some(0), "{left:?}");
     assert!(left.stderr.contains("was not published"), "{left:?}");
 }
+
+/// What is installed with signatures that do not count gets those that its source has by now, or it is said that this does not help.
+#[test]
+fn signatures_that_do_not_count_are_fetched_again() {
+    let Some(world) = World::start() else {
+        return;
+    };
+    let product = &world.product;
+    world.tagged((WANTS, "1.0.0"), "1.0.0");
+    product.plugin_json(&["add", &world.at("1.0.0")]);
+    let signature = product.plugins().join("weather.wasm.minisig");
+    let other = product.plugin(&["publish", "w.wasm", &world.at("x"), "--sign", "other.key"]);
+    assert_eq!(other.code, Some(0), "{other:?}");
+    let breakages: [&dyn Fn(); 3] = [
+        &|| fs::remove_file(&signature).unwrap(),
+        &|| fs::write(&signature, "nothing").unwrap(),
+        &|| {
+            product.file(
+                "weather.wasm",
+                with_section(&wanting(WANTS_MORE), "version", b"9"),
+            );
+            product.plugin_json(&["sign", "weather.wasm", "--key", "acme.key"]);
+            fs::write(&signature, product.read("weather.wasm.minisig")).unwrap();
+        },
+    ];
+    for breaks in breakages {
+        breaks();
+        product.refuses(&["list"], 0, &["zeph-host plugin sync"]);
+        let outdated = product.plugin_json(&["outdated"]);
+        assert_ne!(outdated[0]["signature_problem"], Value::Null, "{outdated}");
+        let planned = product.plugin_json(&["sync", "--dry-run"]);
+        assert_eq!(planned["plugins"][0]["action"], "renew", "{planned}");
+        let synced = product.plugin_json(&["sync"]);
+        assert_eq!(synced["plugins"][0]["done"], true, "{synced}");
+        assert_eq!(
+            product.plugin_json(&["info", "weather"])["status"],
+            "active"
+        );
+        let synced = product.plugin_json(&["sync"]);
+        assert_eq!(synced["plugins"][0]["action"], "keep", "{synced}");
+        breaks();
+        let updated = product.plugin_json(&["update", "weather", "--yes"]);
+        assert_eq!(updated["updated"], true, "{updated}");
+        let outdated = product.plugin_json(&["outdated"]);
+        assert_eq!(outdated[0]["signature_problem"], Value::Null, "{outdated}");
+    }
+    let update = ["update", "weather", "--yes"];
+    assert_eq!(product.plugin_json(&update)["changed"], false);
+    // Another signer is another matter, and so is one that nobody can replace.
+    let config = product.home.join(".config/zeph-host/config.toml");
+    let text = fs::read_to_string(&config).unwrap();
+    let key = |name: &str| {
+        product
+            .read(&format!("{name}.pub"))
+            .lines()
+            .nth(1)
+            .unwrap()
+            .to_owned()
+    };
+    let renamed = text.replace("name = \"acme\"", "name = \"successor\"");
+    let rotated = renamed.replace(&key("acme"), &key("other"));
+    fs::write(&config, &rotated).unwrap();
+    product.refuses(
+        &["sync"],
+        1,
+        &["is signed by `successor`", "plugin update weather"],
+    );
+    product.refuses(&update, 5, &["--accept signer"]);
+    product.plugin_json(&[&update[..], &["--accept", "signer"]].concat());
+    assert_eq!(
+        product.plugin_json(&["info", "weather"])["status"],
+        "active"
+    );
+    fs::write(
+        &config,
+        rotated.replace("offers = [", "revoked = true\noffers = ["),
+    )
+    .unwrap();
+    for words in [&["sync"][..], &update, &["outdated"]] {
+        let code = if words == ["outdated"] { 0 } else { 1 };
+        product.refuses(words, code, &["revoked key"]);
+    }
+}
+
+/// What a killed update leaves is told as such, and not as a question of whose files a signer may offer.
+#[test]
+fn what_is_not_the_file_of_the_lock_is_brought_back_by_sync() {
+    let Some(world) = World::start() else {
+        return;
+    };
+    let product = &world.product;
+    world.tagged((WANTS, "1.0.0"), "1.0.0");
+    product.plugin_json(&["add", &world.at("1.0.0")]);
+    let lock = product.lock_text();
+    world.tagged((WANTS_MORE, "1.1.0"), "1.1.0");
+    product.plugin_json(&["update", "weather", "--yes"]);
+    // The files are those of the new version, the lock is that of the old one.
+    fs::write(product.lock(), lock).unwrap();
+    let info = product.plugin_json(&["info", "weather"]);
+    let reason = info["reason"].as_str().unwrap();
+    assert!(
+        reason.contains("not the file that the lock pins"),
+        "{reason}"
+    );
+    assert!(reason.contains("`zeph-host plugin sync`"), "{reason}");
+    assert!(!reason.contains("a pattern in `offers`"), "{reason}");
+    product.plugin_json(&["sync"]);
+    assert_eq!(
+        product.plugin_json(&["info", "weather"])["status"],
+        "active"
+    );
+}

@@ -36,6 +36,8 @@ struct RawIndex {
     number: i64,
     expires: String,
     #[serde(default)]
+    addresses: Vec<String>,
+    #[serde(default)]
     keys: Vec<String>,
     plugins: Vec<IndexedPlugin>,
 }
@@ -46,10 +48,12 @@ struct AnyFormat {
     format: u32,
 }
 
-/// An index, and the keys for the next one.
+/// An index, the keys for the next one, and where it may be had from.
 pub(super) struct ReadIndex {
     pub(super) index: Index,
     pub(super) keys: Vec<SignerKey>,
+    /// None for one that is the same everywhere.
+    pub(super) addresses: Vec<String>,
 }
 
 /// Reads a document.
@@ -68,12 +72,22 @@ pub(super) fn index(document: &[u8]) -> Result<ReadIndex, IndexError> {
     let RawIndex {
         number,
         expires,
+        addresses,
         keys,
         plugins,
         ..
     } = parsed(document)?;
     if number < 1 {
         return Err(bad("its number is at least 1"));
+    }
+    let is_word = |address: &String| {
+        let is_long = address.len() > WORD_BYTES_MAX;
+        !is_long && !address.contains(|char: char| char.is_control() || char == '`')
+    };
+    if addresses.len() > KEYS_MAX || !addresses.iter().all(is_word) {
+        return Err(bad(format!(
+            "`addresses` are at most {KEYS_MAX}, each of at most {WORD_BYTES_MAX} bytes"
+        )));
     }
     let keys = read_keys(&keys)?;
     check_plugins(&plugins)?;
@@ -84,6 +98,7 @@ pub(super) fn index(document: &[u8]) -> Result<ReadIndex, IndexError> {
             plugins,
         },
         keys,
+        addresses,
     })
 }
 

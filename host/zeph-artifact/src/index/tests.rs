@@ -5,12 +5,15 @@ use std::sync::LazyLock;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use zeph_core::id::Digest;
+use zeph_core::signer::SignerKey;
 
-use super::{INDEX_BYTES_MAX, Index, IndexError, IndexMark, IndexTrust};
+use super::{ArtifactFacts, INDEX_BYTES_MAX, Index, IndexError, IndexMark, IndexTrust};
 use crate::signature::secret::SecretKey;
 
 /// 2026-11-23T00:00:00Z.
 const NOW_MS: i64 = 1_795_392_000_000;
+
+const HERE: &str = "https://example.org/stable.json";
 
 const COMPONENT: &str = "sha256:0707070707070707070707070707070707070707070707070707070707070707";
 
@@ -61,8 +64,16 @@ fn key(name: &str) -> &'static SecretKey {
 }
 
 fn trust(keys: &[&str], mark: Option<IndexMark>) -> IndexTrust {
-    let keys = keys.iter().map(|name| key(name).public()).collect();
-    IndexTrust { keys, mark }
+    IndexTrust {
+        address: HERE.to_owned(),
+        keys: public(keys),
+        mark,
+        ..IndexTrust::default()
+    }
+}
+
+fn public(keys: &[&str]) -> Vec<SignerKey> {
+    keys.iter().map(|name| key(name).public()).collect()
 }
 
 fn open(
@@ -98,26 +109,60 @@ fn plugins_are_found_by_all_words() {
 #[test]
 fn the_newest_version_is_by_its_numbers_and_not_withdrawn() {
     let index = index();
-    let notes = index.plugin_at("registry.example.org/team/notes").unwrap();
-    assert_eq!(notes.newest().unwrap().version.to_string(), "1.10.0");
-    let component: Digest = COMPONENT.parse().unwrap();
+    let newest = |place: &str| {
+        let mut plugins = index.plugins_at(place);
+        plugins
+            .next()?
+            .newest()
+            .map(|newest| newest.version.to_string())
+    };
+    let found = newest("registry.example.org/team/notes");
+    assert_eq!(found.as_deref(), Some("1.10.0"));
+    let found = newest("https://example.org/weather.wasm");
+    assert_eq!(found.as_deref(), Some("0.1.0"));
+    assert_eq!(newest("registry.example.org/team/note"), None);
+}
+
+#[test]
+fn an_artifact_is_withdrawn_by_its_version_or_its_bytes() {
+    let manifest = Digest::new([8; 32]);
+    let (index, _) = open(
+        &document(|index| {
+            let versions = index["plugins"][0]["versions"].as_array_mut().unwrap();
+            // The bytes of a withdrawn version stand there once more, without a word.
+            versions.insert(0, json!({ "version": "0.9.0", "component": COMPONENT }));
+            versions.push(json!({ "version": "1.12.0", "manifest": manifest, "yanked": "m" }));
+        }),
+        "k",
+        &trust(&["k"], None),
+    )
+    .unwrap();
+    let here = "registry.example.org/team/notes";
+    let withdrawn: Digest = COMPONENT.parse().unwrap();
     let other = Digest::new([9; 32]);
-    let version = |text: &str| semver::Version::parse(text).unwrap();
-    assert_eq!(notes.yanked(None, component), Some("leaks notes"));
-    assert_eq!(
-        notes.yanked(Some(&version("1.0.0")), component),
-        Some("leaks notes")
-    );
-    // The same number with other bytes is another plugin.
-    assert_eq!(notes.yanked(Some(&version("1.0.0")), other), None);
-    assert_eq!(notes.yanked(Some(&version("1.11.0")), other), Some(""));
-    assert_eq!(notes.yanked(Some(&version("1.10.0")), other), None);
-    assert!(
-        index
-            .plugin_at("https://example.org/weather.wasm")
-            .is_some()
-    );
-    assert!(index.plugin_at("registry.example.org/team/note").is_none());
+    for (place, versions, manifest, component, expect) in [
+        (here, "", None, withdrawn, Some("leaks notes")),
+        (here, "1.0.0", None, withdrawn, Some("leaks notes")),
+        // The same number with other bytes, the same bytes under another tag or elsewhere.
+        (here, "1.0.0", None, other, Some("leaks notes")),
+        (here, "3.0.0 1.0.0", None, other, Some("leaks notes")),
+        (here, "3.0.0", None, withdrawn, Some("leaks notes")),
+        ("file:x", "3.0.0", None, withdrawn, Some("leaks notes")),
+        (here, "3.0.0", Some(manifest), other, Some("m")),
+        (here, "1.11.0", None, other, Some("")),
+        (here, "1.10.0", None, other, None),
+        (here, "", None, other, None),
+        ("elsewhere.example.org/a", "1.11.0", None, other, None),
+    ] {
+        let versions = versions.split_whitespace();
+        let artifact = ArtifactFacts {
+            place: Some(place.to_owned()),
+            versions: versions.map(|text| text.parse().unwrap()).collect(),
+            manifest,
+            component: Some(component),
+        };
+        assert_eq!(index.withdrawn(&artifact), expect, "{artifact:?}");
+    }
 }
 
 #[test]
@@ -145,6 +190,37 @@ fn nothing_unsigned_is_parsed() {
     assert!(matches!(error, IndexError::Signature(_)), "{error:?}");
     let error = open(b"{", "k", &trust(&["k"], None)).unwrap_err();
     assert!(matches!(error, IndexError::Bad(_)), "{error:?}");
+}
+
+/// A publisher may have several indexes: none of them is taken for another, nor does its number count there.
+#[test]
+fn an_index_that_says_where_it_belongs_is_used_only_there() {
+    let of = |addresses: Value| document(|index| index["addresses"] = addresses);
+    let trust = trust(&["k"], None);
+    for addresses in [
+        json!([]),
+        json!([HERE]),
+        json!(["https://mirror.example.org/", HERE]),
+    ] {
+        assert!(
+            open(&of(addresses.clone()), "k", &trust).is_ok(),
+            "{addresses}"
+        );
+    }
+    let elsewhere = of(json!(["https://example.org/testing.json"]));
+    let told = open(&elsewhere, "k", &trust).unwrap_err().to_string();
+    assert!(
+        told.contains("`https://example.org/testing.json`"),
+        "{told}"
+    );
+    for addresses in [
+        json!(["a\nb"]),
+        json!(vec!["x"; 17]),
+        json!(["x".repeat(501)]),
+    ] {
+        let error = open(&of(addresses), "k", &trust).unwrap_err();
+        assert!(matches!(error, IndexError::Bad(_)), "{error:?}");
+    }
 }
 
 #[test]
@@ -195,15 +271,72 @@ fn keys_are_handed_on_and_revoked() {
     assert!(matches!(error, IndexError::Signature(_)), "{error:?}");
     // One that names no keys keeps those.
     let (_, mark) = open(&numbered(3, &[]), "new", &seen).unwrap();
-    assert_eq!(mark.keys, [key("new").public()]);
+    assert_eq!(mark.rotation.as_ref().unwrap().keys, public(&["new"]));
     let seen = trust(&["old"], Some(mark.clone()));
     assert!(open(&numbered(4, &[]), "old", &seen).is_err());
     // The operator has the last word: another key in the configuration counts, and the number stays.
     let seen = trust(&["found"], Some(mark));
     assert!(open(&numbered(4, &[]), "new", &seen).is_err());
     let (_, mark) = open(&numbered(4, &[]), "found", &seen).unwrap();
-    assert!(mark.keys.is_empty());
+    assert_eq!(mark.rotation, None);
     assert!(open(&numbered(2, &[]), "found", &seen).is_err());
+}
+
+/// Time, another signer of the operator and one that is added leave revoked what an index revoked.
+#[test]
+fn a_key_that_an_index_left_out_stays_out_while_its_signer_is_there() {
+    let numbered = |number: i64, keys: &[&str]| {
+        let keys: Vec<String> = public(keys).iter().map(SignerKey::to_text).collect();
+        document(|index| {
+            index["number"] = json!(number);
+            index["keys"] = json!(keys);
+        })
+    };
+    let first = numbered(1, &["new"]);
+    let (_, mark) = open(&first, "old", &trust(&["old", "other"], None)).unwrap();
+    // It is looked at again, and again.
+    let again = open(&first, "old", &trust(&["old", "other"], Some(mark.clone())));
+    assert_eq!(again.unwrap().1, mark);
+    // What counts; what has expired; what is revoked; who may sign the next one.
+    for (keys, expired, revoked, expect) in [
+        (&["old", "other"][..], "", "", "new"),
+        (&["old"], "other", "", "new"),
+        (&["old"], "", "other", "new"),
+        (&["old"], "", "", "new"),
+        (&["old", "other", "found"], "", "", "found new"),
+        (&["old", "new"], "other", "", "new"),
+        // The operator has the last word about each key.
+        (&["old"], "new", "", ""),
+        (&["old"], "", "new", ""),
+        (&["other"], "old", "", ""),
+        (&["other", "new"], "old", "", "new"),
+        (&["other"], "", "old", "other"),
+        (&["other"], "", "", "other"),
+    ] {
+        let named = |names: &str| public(&names.split_whitespace().collect::<Vec<_>>());
+        let trust = IndexTrust {
+            address: HERE.to_owned(),
+            keys: public(keys),
+            expired: named(expired),
+            revoked: named(revoked),
+            mark: Some(mark.clone()),
+        };
+        for signer in ["old", "other", "new", "found"] {
+            let opened = open(&numbered(2, &[]), signer, &trust);
+            let may = expect.split_whitespace().any(|name| name == signer);
+            assert_eq!(
+                opened.is_ok(),
+                may,
+                "{signer}: {keys:?} {expired} {revoked}"
+            );
+        }
+    }
+    // One that was removed and is added again is the operator's decision anew.
+    let gone = trust(&["old"], Some(mark));
+    let (_, mark) = open(&numbered(2, &[]), "new", &gone).unwrap();
+    let back = trust(&["old", "other"], Some(mark));
+    assert!(open(&numbered(3, &[]), "other", &back).is_ok());
+    assert!(open(&numbered(3, &[]), "old", &back).is_err());
 }
 
 #[test]

@@ -65,6 +65,8 @@ pub struct SyncItem {
 pub enum SyncAction {
     /// It is what the lock says.
     Keep,
+    /// It is the file that the lock says, and its signatures do not count.
+    Renew,
     /// It is missing.
     Install,
     /// It is another file.

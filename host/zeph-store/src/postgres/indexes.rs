@@ -12,13 +12,16 @@ pub(super) fn seen(transaction: &Transaction, source: &str) -> Outcome<Option<Se
     let Some(row) = transaction.query_opt(SQL, &[&source])? else {
         return Ok(None);
     };
-    let keys: &str = get(&row, 3)?;
+    let lines = |column: usize| -> Outcome<Vec<String>> {
+        let text: &str = get(&row, column)?;
+        Ok(text.lines().map(str::to_owned).collect())
+    };
     Ok(Some(SeenIndex {
         source: get(&row, 0)?,
         number: get(&row, 1)?,
         document: parsed(&row, 2)?,
-        keys: keys.lines().map(str::to_owned).collect(),
-        configured: parsed(&row, 4)?,
+        keys: lines(3)?,
+        configured: lines(4)?,
     }))
 }
 
@@ -39,8 +42,8 @@ pub(super) fn keep(transaction: &Transaction, index: &SeenIndex, at_ms: i64) -> 
         keys,
         configured,
     } = index;
-    let (document, configured) = (document.to_string(), configured.to_string());
-    let keys = keys.join("\n");
+    let document = document.to_string();
+    let (keys, configured) = (keys.join("\n"), configured.join("\n"));
     let row = [
         source as _,
         number as _,

@@ -36,25 +36,28 @@ pub(super) fn keep(
         keys,
         configured,
     } = index;
-    let keys = keys.join("\n");
+    let (keys, configured) = (keys.join("\n"), configured.join("\n"));
     let row = params![
         source,
         number,
         document.to_string(),
         keys,
-        configured.to_string(),
+        configured,
         at_ms
     ];
     Ok(connection.prepare_cached(SQL)?.execute(row)? == 1)
 }
 
 fn read(row: &Row<'_>) -> rusqlite::Result<SeenIndex> {
-    let keys: String = row.get(3)?;
+    let lines = |column: usize| {
+        let text: String = row.get(column)?;
+        Ok::<_, rusqlite::Error>(text.lines().map(str::to_owned).collect())
+    };
     Ok(SeenIndex {
         source: row.get(0)?,
         number: row.get(1)?,
         document: parsed(row, 2)?,
-        keys: keys.lines().map(str::to_owned).collect(),
-        configured: parsed(row, 4)?,
+        keys: lines(3)?,
+        configured: lines(4)?,
     })
 }

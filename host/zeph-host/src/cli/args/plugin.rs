@@ -7,8 +7,8 @@ use zeph_core::id::{ConversationId, Digest};
 use zeph_plugins::author::Language;
 
 use super::{
-    Json, PluginApprove, PluginBundle, PluginKeygen, PluginSearch, PluginSign, PluginSuggest,
-    PluginSync, PluginUpdate, PluginVerify,
+    Consent, Json, PluginApprove, PluginBundle, PluginKeygen, PluginSearch, PluginSign,
+    PluginSuggest, PluginSync, PluginUpdate, PluginVerify,
 };
 use crate::cli::help::{
     ADD_EXAMPLES, ADD_LONG, APPROVE_EXAMPLES, BUNDLE_EXAMPLES, BUNDLE_LONG, CHECK_EXAMPLES,
@@ -94,7 +94,7 @@ pub(crate) enum PluginCommand {
     /// Make the plugin directory match its `zeph.lock`
     #[command(after_help = SYNC_EXAMPLES, after_long_help = SYNC_LONG)]
     Sync(PluginSync),
-    /// Write all plugins into one file, for a machine without a network
+    /// Write the plugins of a directory into one file, for a machine without a network
     #[command(after_help = BUNDLE_EXAMPLES, after_long_help = BUNDLE_LONG)]
     Bundle(PluginBundle),
     /// Create a plugin project
@@ -168,9 +168,8 @@ pub(crate) struct PluginAdd {
     /// Replace the plugin of this name; the new one is off until it is approved
     #[arg(long)]
     pub(crate) replace: bool,
-    /// Do not ask for confirmation
-    #[arg(short, long)]
-    pub(crate) yes: bool,
+    #[command(flatten)]
+    pub(crate) consent: Consent,
     #[command(flatten)]
     pub(crate) json: Json,
 }

@@ -108,6 +108,9 @@ In a project directory the component is searched for in the build output, dist, 
 directory itself. A component that cannot be used is refused and nothing is copied. The plugin is
 named after the file: 1 to 48 characters of `a-z 0-9 _ -`.
 
+A version that its publisher withdrew, as an index of `plugins.index` says, is added only after you
+agree, or with `--yes --accept yanked`.
+
 A new plugin has no grants; the capabilities it requests are printed with the command that grants
 them."#
 );

@@ -44,17 +44,18 @@ pub(crate) const SYNC_LONG: &str = concat!(
     r#"
 
 Compares the directory that `plugin add` uses with its `zeph.lock`. What is missing or differs is
-fetched from the source in the lock, and only bytes with the pinned digest are installed. Each
-plugin is installed completely or not at all. Files that are not in the lock are listed; `--prune`
-removes them. `--plugins DIR` uses another directory.
+fetched from the source in the lock, and only bytes with the pinned digest are installed. So are
+signatures, where those beside a plugin do not count. Each plugin is installed completely or not at
+all. Files that are not in the lock are listed; `--prune` removes them. `--plugins DIR` uses another
+directory.
 
 With `--from`, nothing is fetched. Plugins that the lock in the bundle pins and the lock of the
 directory does not, or pins differently, are shown with what changes; they are pinned and installed
 after you agree. `--locked` omits them.
 
 The lock cannot allow anything: registries, signers and the rule for unsigned plugins are those of
-your own configuration. Exits with 1 if a plugin could not be installed, with 5 if you have to
-agree."#
+your own configuration. A pinned version that its publisher withdrew is named. Exits with 1 if a plugin
+could not be installed, with 5 if you have to agree."#
 );
 
 /// For `-h` of `zeph-host plugin bundle`.
@@ -65,7 +66,8 @@ pub(crate) const BUNDLE_LONG: &str = concat!(
     bundle_examples!(),
     r#"
 
-Writes every plugin of the lock with its signatures and the manifest of its registry, the lock, and
+Writes every plugin of the directory that `plugin add` uses, or of `--plugins DIR`: those of its
+lock with their signatures and the manifest of its registry, the lock, and
 the indexes of `plugins.index` into one tar archive. What is not in the directory is fetched. The
 same plugins give the same bytes."#
 );
@@ -85,7 +87,8 @@ pub(crate) const UPDATE_LONG: &str = concat!(
 Fetches the newest version (a tag of the repository that is a semantic version, or a version of an
 index; neither one before its release nor a withdrawn one), checks its signature, and shows what is
 different in tools, requested capabilities, source and signer. After you agree it replaces the old
-one and keeps its grants, as far as it still requests them.
+one and keeps its grants, as far as it still requests them. Where the installed signatures do not
+count any more, those that the source has by now for the same version replace them.
 
 Without a terminal it exits with 5 unless `--yes` is given. Another signer than the pinned one, a
 lower version, a withdrawn version, and an unsigned one where you are to be asked have to be named

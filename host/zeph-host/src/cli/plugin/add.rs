@@ -9,6 +9,7 @@ use zeph_config::Config;
 use zeph_core::id::{Digest, PluginId};
 use zeph_core::manifest::{Manifest, Want};
 use zeph_engine::ComponentBytes;
+use zeph_plugins::diff::{UpdateRisk, yanked_warning};
 use zeph_plugins::keeper::locked;
 use zeph_plugins::lock::{LockedPlugin, PluginSource};
 use zeph_plugins::manage::holdings::Holdings;
@@ -23,7 +24,7 @@ use zeph_plugins::signature::FoundSignatures;
 use super::display::{self, Page};
 use super::origin::{Delivery, Origin};
 use super::vouching::{self, Vouched};
-use super::{supply, update};
+use super::{consent, indexes, supply, update};
 use crate::cli::args::PluginAdd;
 use crate::cli::ask::{self, Answer, ask};
 use crate::cli::context::{self, Context};
@@ -71,15 +72,26 @@ pub(super) fn run(context: &Context, options: &PluginAdd) -> Result<Exit, CliErr
         let mistagged = vouched.mistagged(&addition.source);
         let mistagged = mistagged.map(|told| format!("plugin `{}`: {told}", addition.name));
         context.notes(mistagged.as_slice());
+        let indexes = indexes::usable(context, &config).await?;
+        let new = addition.pinned(&vouched);
+        let yanked = indexes::yanked(&indexes, &new, vouched.versions());
+        let yanked = yanked.map(|reason| yanked_warning(&reason));
+        let yes = match yanked {
+            Some(_) => consent::names(&options.consent, UpdateRisk::Yanked),
+            None => options.consent.yes,
+        };
         let is_there = matches!(addition.place, InstallTarget::Same(_));
+        if let (true, Some(warning)) = (is_there, &yanked) {
+            context.notes(&[format!("plugin `{}`: {warning}", addition.name)]);
+        }
         let must_agree = !is_there || vouched.asks;
-        if must_agree && !agreed(&addition, (&vouched, wants), options.yes) {
+        if must_agree && !agreed(&addition, (&vouched, wants), yanked.as_deref(), yes) {
             if options.json.json {
                 display::print_json(&json!({ "name": addition.name, "added": false }))?;
             }
             return Ok(Exit::Confirm);
         }
-        addition.put_in_place(&vouched)?;
+        addition.put_in_place(&new)?;
         // A host that looks at it pins it.
         let mut host = super::settled(context, config.clone()).await?;
         if let Some(manifest) = &manifest {
@@ -217,14 +229,17 @@ impl Addition {
         })
     }
 
-    /// Puts it into the folder and into the lock, with where it comes from and who signed it. What is there already learns that.
-    fn put_in_place(&self, vouched: &Vouched) -> Result<(), CliError> {
-        let target = self.place.file();
-        let folder = target.parent().unwrap_or(Path::new("."));
-        let new = LockedPlugin {
+    /// As it will be pinned.
+    fn pinned(&self, vouched: &Vouched) -> LockedPlugin {
+        LockedPlugin {
             provenance: Some(update::provenance(self.source.clone(), None, vouched)),
-            ..locked(target, &vouched.good, now_ms())
-        };
+            ..locked(self.place.file(), &vouched.good, now_ms())
+        }
+    }
+
+    /// Puts it into the folder and into the lock, with where it comes from and who signed it. What is there already learns that.
+    fn put_in_place(&self, new: &LockedPlugin) -> Result<(), CliError> {
+        let folder = self.place.file().parent().unwrap_or(Path::new("."));
         // What is the same keeps what vouches for it.
         let signatures = match &self.place {
             InstallTarget::Same(target) if self.signatures.is_empty() => {
@@ -233,7 +248,7 @@ impl Addition {
             _ => self.signatures.clone(),
         };
         let folder = SyncFolder::open(folder)?;
-        Ok(folder.add(self.seen, &new, (&self.bytes[..], &signatures))?)
+        Ok(folder.add(self.seen, new, (&self.bytes[..], &signatures))?)
     }
 
     /// What was fetched, as it can be compared with what its publisher states.
@@ -274,7 +289,13 @@ impl Addition {
     }
 }
 
-fn agreed(addition: &Addition, (vouched, wants): (&Vouched, &[Want]), yes: bool) -> bool {
+/// Shape: `yanked` says that its publisher withdrew it.
+fn agreed(
+    addition: &Addition,
+    (vouched, wants): (&Vouched, &[Want]),
+    yanked: Option<&str>,
+    yes: bool,
+) -> bool {
     let good = &vouched.good;
     let name = &addition.name;
     let question = match &addition.place {
@@ -288,6 +309,9 @@ fn agreed(addition: &Addition, (vouched, wants): (&Vouched, &[Want]), yes: bool)
             page.line(1, &format!("{label} {digest}"));
         }
         page.line(1, &signed_by(vouched));
+        if let Some(warning) = yanked {
+            page.line(1, warning);
+        }
         for tool in good.plugin.tools() {
             page.line(1, &format!("tool {}", tool.name));
         }
@@ -302,17 +326,23 @@ fn agreed(addition: &Addition, (vouched, wants): (&Vouched, &[Want]), yes: bool)
             page.print_to_stderr();
         }
     }
-    match ask(&question, yes) {
-        Answer::Yes => true,
+    match (ask(&question, yes), yanked) {
+        (Answer::Yes, _) => true,
+        (Answer::Nobody, Some(warning)) => {
+            out::note(&format!(
+                "nothing was added: {warning}; `--yes --accept yanked` adds it all the same"
+            ));
+            false
+        }
         // What nobody signed is used after a person agreed to it, where the operator decided so.
-        Answer::Nobody if vouched.asks => {
+        (Answer::Nobody, None) if vouched.asks => {
             out::note(
                 "nothing was added: no known signer signed it, and `plugins.trust.unsigned` is \"ask\"; `--yes` adds it all the same",
             );
             false
         }
-        Answer::Nobody => true,
-        Answer::No => {
+        (Answer::Nobody, None) => true,
+        (Answer::No, _) => {
             out::remark("nothing was added");
             false
         }

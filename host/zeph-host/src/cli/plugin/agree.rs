@@ -1,13 +1,17 @@
 //! `zeph-host plugin approve` for a plugin that nobody signed and that was never accepted: shows what it is, asks, and pins it.
 
 use serde_json::json;
+use zeph_plugins::diff::{UpdateRisk, yanked_warning};
+use zeph_plugins::keeper::locked;
+use zeph_plugins::lock::version_of_tag;
 use zeph_plugins::manage::approval;
 use zeph_plugins::set::PluginStanding;
 
 use super::display::{self, Page};
-use super::verify;
-use crate::cli::args::ConfirmedPlugin;
+use super::{consent, indexes, verify};
+use crate::cli::args::{Consent, PluginApprove};
 use crate::cli::ask::accepted;
+use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::clock::now_ms;
@@ -15,19 +19,32 @@ use crate::host::Host;
 use crate::run::catalog;
 
 /// Asks about a plugin that waits for nothing but its operator's agreement.
-pub(super) fn run(
+pub(super) async fn run(
+    context: &Context,
     host: &Host,
     standing: &PluginStanding,
-    options: &ConfirmedPlugin,
+    typed: &PluginApprove,
 ) -> Result<Exit, CliError> {
+    let options = &typed.plugin;
     let name = &standing.name;
     let json = options.json.json;
+    let yanked = yanked(context, host, standing).await?;
     if !json {
-        page(standing).print()?;
+        page(standing, yanked.as_deref()).print()?;
     }
     let command = format!("zeph-host plugin approve {name}");
     let subject = format!("plugin `{name}`, which is not signed,");
-    let is_agreed = accepted((&subject, "plugin"), &command, (json, options.yes));
+    let is_agreed = match yanked {
+        None => accepted((&subject, "plugin"), &command, (json, options.yes)),
+        Some(_) => {
+            let consent = Consent {
+                yes: options.yes,
+                accept: typed.accept.clone(),
+            };
+            let question = format!("Accept {subject} as it is now?");
+            consent::given((&question, &command), &consent, json, &[UpdateRisk::Yanked])
+        }
+    };
     if is_agreed {
         let folder = &host.config().plugins.folders[standing.folder_idx];
         approval::agree(standing, folder, now_ms())?;
@@ -50,13 +67,31 @@ pub(super) fn run(
     })
 }
 
-fn page(standing: &PluginStanding) -> Page {
+/// That its publisher withdrew it, if it did.
+async fn yanked(
+    context: &Context,
+    host: &Host,
+    standing: &PluginStanding,
+) -> Result<Option<String>, CliError> {
+    let Some(good) = &standing.good else {
+        return Ok(None);
+    };
+    let indexes = indexes::usable(context, host.config()).await?;
+    let said = good.about.version.as_deref().and_then(version_of_tag);
+    let yanked = indexes::yanked(&indexes, &locked(&standing.path, good, now_ms()), said);
+    Ok(yanked.map(|reason| yanked_warning(&reason)))
+}
+
+fn page(standing: &PluginStanding, yanked: Option<&str>) -> Page {
     let mut page = Page::new();
     page.name(
         0,
         &standing.name.0,
         "was never accepted, and no known signer signed it",
     );
+    if let Some(warning) = yanked {
+        page.line(1, warning);
+    }
     page.field("file", Some(&standing.path.to_string_lossy()));
     let Some(good) = &standing.good else {
         return page;

@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 use zeph_core::id::PluginId;
+use zeph_plugins::diff::{UpdateRisk, yanked_warning};
+use zeph_plugins::lock::version_of_tag;
 use zeph_plugins::manage::approval::{self, ChangedPlugin};
 use zeph_plugins::manage::carrying;
 use zeph_plugins::manage::holdings::Holdings;
@@ -11,6 +13,7 @@ use zeph_store::GrantRecord;
 use super::agree;
 use super::consent;
 use super::display::{self, Page};
+use super::indexes;
 use crate::cli::args::{Consent, PluginApprove};
 use crate::cli::ask::accepted;
 use crate::cli::context::{self, Context};
@@ -32,13 +35,20 @@ pub(super) fn run(context: &Context, typed: &PluginApprove) -> Result<Exit, CliE
         let set = host.plugins();
         let standing = names::standing(&set, &options.name, &context.first_party())?;
         if standing.awaits_agreement {
-            return agree::run(&host, standing, options);
+            return agree::run(context, &host, standing, typed).await;
         }
         let folder = &host.config().plugins.folders[standing.folder_idx];
-        let Some(approval) = approval::compare(standing, folder, now_ms())? else {
+        let Some(mut approval) = approval::compare(standing, folder, now_ms())? else {
             nothing_changed(&standing.name, options.json.json)?;
             return Ok(Exit::Success);
         };
+        let indexes = indexes::usable(context, host.config()).await?;
+        let said = approval.good.about.version.as_deref();
+        let said = said.and_then(version_of_tag);
+        if let Some(reason) = indexes::yanked(&indexes, &approval.new, said) {
+            let changes = &mut approval.changes;
+            changes.warn(UpdateRisk::Yanked, &yanked_warning(&reason));
+        }
         let carried = carried(&host, &approval).await?;
         if !options.json.json {
             page(&approval, &carried).print()?;

@@ -26,6 +26,8 @@ pub(super) fn run(context: &Context, options: &PluginBundle) -> Result<Exit, Cli
     let folder = SyncFolder::open(folder(&config)?)?;
     let lock = folder.lock()?;
     if lock.plugins().is_empty() {
+        // With too many files nothing is pinned, and that is what there is to say.
+        folder.plan(&lock)?;
         let problem = format!("no plugin is pinned for `{}`", folder.path().display());
         return Err(CliError::user(problem).hint("`zeph-host plugin add` installs one"));
     }

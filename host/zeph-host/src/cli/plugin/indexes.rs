@@ -8,14 +8,14 @@ use std::path::Path;
 use semver::Version;
 use url::Url;
 use zeph_artifact::index::{
-    INDEX_BYTES_MAX, INDEX_SIGNATURE_BYTES_MAX, Index, IndexError, IndexMark, IndexTrust,
+    ArtifactFacts, INDEX_BYTES_MAX, INDEX_SIGNATURE_BYTES_MAX, Index, IndexError, IndexMark,
+    IndexTrust, KeyRotation,
 };
 use zeph_artifact::registry::Registries;
 use zeph_artifact::trust::MINISIGN_SUFFIX;
 use zeph_config::{Config, IndexLocation};
-use zeph_core::id::Digest;
-use zeph_core::signer::SignerKey;
-use zeph_plugins::lock::LockedPlugin;
+use zeph_core::signer::{Signer, SignerKey};
+use zeph_plugins::lock::{LockedPlugin, PluginSource};
 use zeph_store::{SeenIndex, Store};
 
 use super::registry::{self, Transfer};
@@ -68,6 +68,14 @@ impl<'a> IndexReader<'a> {
         (opened, problems)
     }
 
+    /// Every index of the configuration that can be used; what is wrong with the others is said.
+    pub(super) async fn usable(&self, context: &Context) -> Vec<OpenedIndex> {
+        let (opened, problems) = self.all().await;
+        let problems = problems.iter();
+        problems.for_each(|problem| context.notes(&problem.problems));
+        opened
+    }
+
     async fn open(&self, location: &IndexLocation) -> Result<OpenedIndex, CliError> {
         let source = source(location);
         let unreadable = |error: CliError| CliError {
@@ -109,10 +117,7 @@ impl<'a> IndexReader<'a> {
     ) -> Result<OpenedIndex, CliError> {
         let now_ms = now_ms();
         let seen = self.store.seen_index(source.clone()).await?;
-        let trust = IndexTrust {
-            keys: self.keys(&source, now_ms),
-            mark: seen.map(mark),
-        };
+        let trust = self.trust(&source, seen.map(mark), now_ms);
         let (index, mark) = Index::open(&document, &signature, &trust, now_ms)
             .map_err(|error| refused(&source, &error))?;
         let kept = self.store.keep_seen_index(kept(&source, &mark), now_ms);
@@ -131,29 +136,78 @@ impl<'a> IndexReader<'a> {
         })
     }
 
-    /// The keys of the signers that may offer this index now.
-    fn keys(&self, source: &str, now_ms: i64) -> Vec<SignerKey> {
-        let signers = self.config.plugins.signatures.signers.iter();
-        let offering = signers.filter(|signer| {
+    /// What the operator decided about the keys of this index.
+    fn trust(&self, source: &str, mark: Option<IndexMark>, now_ms: i64) -> IndexTrust {
+        let mut trust = IndexTrust {
+            address: source.to_owned(),
+            mark,
+            ..IndexTrust::default()
+        };
+        let policy = &self.config.plugins.signatures;
+        for signer in &policy.signers {
+            let Signer { key, .. } = signer;
+            if signer.is_revoked {
+                trust.revoked.push(key.clone());
+            }
+            // The signature of an index is a file of minisign.
+            if !matches!(key, SignerKey::Minisign { .. }) {
+                continue;
+            }
             let is_over = signer.expires_at_ms.is_some_and(|at_ms| at_ms <= now_ms);
-            !signer.is_revoked && !is_over && signer.offers(source)
-        });
-        offering.map(|signer| signer.key.clone()).collect()
+            match policy.revoker(key) {
+                None if !signer.offers(source) => {}
+                None if is_over => trust.expired.push(key.clone()),
+                None => trust.keys.push(key.clone()),
+                Some(_) => {}
+            }
+        }
+        trust
     }
 }
 
-/// Why the publisher of a plugin withdrew it, where one of these indexes says so of its component or of `version`.
+/// Every index of the configuration that can be used, for a command that needs them for nothing else. Where there are none, nothing is
+/// opened.
+///
+/// Errors: the store cannot be opened.
+pub(super) async fn usable(
+    context: &Context,
+    config: &Config,
+) -> Result<Vec<OpenedIndex>, CliError> {
+    if config.plugins.indexes.is_empty() {
+        return Ok(Vec::new());
+    }
+    let transfer = Transfer::new(context.quiet);
+    let reader = IndexReader::new(context, config, &transfer)?;
+    Ok(reader.usable(context).await)
+}
+
+/// Why the publisher of this artifact withdrew it, where one of these indexes says so.
+pub(super) fn withdrawn(indexes: &[OpenedIndex], artifact: &ArtifactFacts) -> Option<String> {
+    let mut indexes = indexes.iter();
+    let reason = indexes.find_map(|opened| opened.index.withdrawn(artifact));
+    reason.map(str::to_owned)
+}
+
+/// Why the publisher of a plugin that a lock pins withdrew it, where one of these indexes says so. `said` are versions that the lock does not
+/// name, such as that of the component itself.
 pub(super) fn yanked(
     indexes: &[OpenedIndex],
     plugin: &LockedPlugin,
-    version: Option<&Version>,
+    said: impl IntoIterator<Item = Version>,
 ) -> Option<String> {
-    let place = plugin.source()?.place();
-    let mut listed = indexes
-        .iter()
-        .filter_map(|opened| opened.index.plugin_at(&place));
-    let reason = listed.find_map(|listed| listed.yanked(version, plugin.pin.wasm));
-    reason.map(str::to_owned)
+    let source = plugin.source();
+    let tagged = source.and_then(PluginSource::tagged_version);
+    let named = plugin.version().cloned().into_iter().chain(tagged);
+    let artifact = ArtifactFacts {
+        place: source.map(PluginSource::place),
+        versions: named.chain(said).collect(),
+        manifest: match source {
+            Some(PluginSource::Registry { manifest, .. }) => Some(*manifest),
+            _ => None,
+        },
+        component: Some(plugin.pin.wasm),
+    };
+    withdrawn(indexes, &artifact)
 }
 
 /// A location as `offers` of a signer name it.
@@ -202,26 +256,38 @@ fn refused(source: &str, error: &IndexError) -> CliError {
 }
 
 fn mark(seen: SeenIndex) -> IndexMark {
+    // Written from keys; one that cannot be read any more signs nothing.
+    let keys = |lines: &[String]| -> Vec<SignerKey> {
+        let keys = lines.iter().filter_map(|line| line.parse().ok());
+        keys.collect()
+    };
+    let rotation = match keys(&seen.configured).split_first() {
+        Some((root, configured)) => Some(KeyRotation {
+            keys: keys(&seen.keys),
+            root: root.clone(),
+            configured: configured.to_vec(),
+        }),
+        None => None,
+    };
     IndexMark {
         number: seen.number,
         document: seen.document,
-        // Written from keys; one that cannot be read any more signs nothing.
-        keys: seen
-            .keys
-            .iter()
-            .filter_map(|key| key.parse().ok())
-            .collect(),
-        configured: seen.configured,
+        rotation,
     }
 }
 
 fn kept(source: &str, mark: &IndexMark) -> SeenIndex {
-    let document: Digest = mark.document;
+    let lines = |keys: &mut dyn Iterator<Item = &SignerKey>| keys.map(SignerKey::to_text).collect();
+    let rotation = mark.rotation.as_ref();
     SeenIndex {
         source: source.to_owned(),
         number: mark.number,
-        document,
-        keys: mark.keys.iter().map(SignerKey::to_text).collect(),
-        configured: mark.configured,
+        document: mark.document,
+        keys: lines(&mut rotation.into_iter().flat_map(|rotation| &rotation.keys)),
+        configured: lines(
+            &mut rotation
+                .into_iter()
+                .flat_map(|rotation| std::iter::once(&rotation.root).chain(&rotation.configured)),
+        ),
     }
 }

@@ -50,6 +50,12 @@ impl Origin {
             true => Ok(Self::Remote(text.parse()?)),
             false => {
                 let from = context.surroundings.working_directory.join(typed);
+                if !from.exists() && PackageName::looks_like_one(&format!("{text}@")) {
+                    let problem =
+                        format!("`{text}` is neither a file nor a package with a version");
+                    return Err(CliError::user(problem)
+                        .hint(format!("`{text}@1.2.0` names a version of a package")));
+                }
                 Ok(Self::File(source::component(&from)?))
             }
         }

@@ -1,14 +1,18 @@
 //! `zeph-host plugin outdated`: which plugins have newer versions, and which were withdrawn.
 
+use std::path::Path;
+
 use serde_json::{Value, json};
-use zeph_plugins::lock::LockedPlugin;
+use zeph_plugins::lock::{Lock, LockedPlugin};
+use zeph_plugins::manage::ManageError;
 use zeph_plugins::manage::sync::SyncFolder;
 
 use super::display::{self, Page};
 use super::indexes::{IndexReader, OpenedIndex, yanked};
 use super::registry::Transfer;
 use super::releases::{self, PinnedRelease, Release};
-use super::{folder, update};
+use super::update;
+use super::vouching::Voucher;
 use crate::cli::args::Json;
 use crate::cli::context::{self, Context};
 use crate::cli::error::CliError;
@@ -22,6 +26,8 @@ struct Row {
     /// Whether the tag it was had by, which is no version, stands for something else now.
     has_moved: bool,
     yanked: Option<String>,
+    /// What is wrong with the signatures it is installed with.
+    unsigned: Option<CliError>,
     problem: Option<CliError>,
 }
 
@@ -29,15 +35,22 @@ struct Row {
 pub(super) fn run(context: &Context, json: Json) -> Result<Exit, CliError> {
     let config = context.config()?;
     super::must_be_on(&config)?;
-    let folder = SyncFolder::open(folder(&config)?)?;
-    let lock = folder.lock()?;
     context::block_on(async {
         let transfer = Transfer::new(context.quiet);
         let reader = IndexReader::new(context, &config, &transfer)?;
+        let voucher = Voucher::new(context, &config)?;
         let (indexes, mut problems) = reader.all().await;
         let mut rows = Vec::new();
-        for locked in lock.plugins() {
-            rows.push(row(context, (&reader, &folder), locked, &indexes).await);
+        for path in config.plugins.folders.iter().filter(|path| path.exists()) {
+            match pinned_in(path) {
+                Ok((folder, lock)) => {
+                    let place = (&reader, &folder, &voucher);
+                    for locked in lock.plugins() {
+                        rows.push(row(context, place, locked, &indexes).await);
+                    }
+                }
+                Err(error) => problems.push(error.into()),
+            }
         }
         match json.json {
             true => print_json(&rows),
@@ -54,27 +67,36 @@ pub(super) fn run(context: &Context, json: Json) -> Result<Exit, CliError> {
     })
 }
 
+/// A folder with its lock.
+fn pinned_in(path: &Path) -> Result<(SyncFolder, Lock), ManageError> {
+    let folder = SyncFolder::open(path)?;
+    let lock = folder.lock()?;
+    Ok((folder, lock))
+}
+
 async fn row(
     context: &Context,
-    (reader, folder): (&IndexReader<'_>, &SyncFolder),
+    (reader, folder, voucher): (&IndexReader<'_>, &SyncFolder, &Voucher<'_>),
     locked: &LockedPlugin,
     indexes: &[OpenedIndex],
 ) -> Row {
     let mut row = Row {
         newest: None,
         has_moved: false,
-        yanked: yanked(indexes, locked, locked.version()),
+        yanked: yanked(indexes, locked, None),
+        unsigned: voucher.problem_of_installed(folder, locked).await,
         problem: None,
         locked: locked.clone(),
     };
     match offered(reader, folder, locked, indexes).await {
         Ok((releases, pinned)) => {
-            row.newest = releases::newest(&releases, &pinned).cloned();
+            let registries = &reader.registries;
+            row.newest = releases::newest(registries, indexes, &releases, &pinned).await;
             if row.newest.is_none() {
                 context.notes(releases::passed_over(&releases, &pinned).as_slice());
             }
             if row.yanked.is_none() {
-                row.yanked = yanked(indexes, locked, pinned.version().as_ref());
+                row.yanked = yanked(indexes, locked, pinned.version());
             }
         }
         Err(error) => row.problem = Some(of_plugin(locked, error)),
@@ -113,7 +135,10 @@ fn of_plugin(locked: &LockedPlugin, error: CliError) -> CliError {
 
 fn print(rows: &[Row]) -> Result<(), CliError> {
     let mut page = Page::new();
-    let is_news = |row: &&Row| row.newest.is_some() || row.has_moved || row.yanked.is_some();
+    let is_news = |row: &&Row| {
+        let is_told = row.yanked.is_some() || row.unsigned.is_some();
+        row.newest.is_some() || row.has_moved || is_told
+    };
     let news: Vec<&Row> = rows.iter().filter(is_news).collect();
     if news.is_empty() {
         page.line(0, "no plugin has a newer version");
@@ -124,7 +149,10 @@ fn print(rows: &[Row]) -> Result<(), CliError> {
         if let Some(reason) = &row.yanked {
             page.line(1, &zeph_plugins::diff::yanked_warning(reason));
         }
-        if row.newest.is_some() || row.has_moved {
+        if let Some(problem) = &row.unsigned {
+            page.line(1, &problem.problems.join("; "));
+        }
+        if row.newest.is_some() || row.has_moved || row.unsigned.is_some() {
             page.dim(1, &format!("zeph-host plugin update {name}"));
         }
     }
@@ -158,6 +186,7 @@ fn print_json(rows: &[Row]) -> Result<(), CliError> {
                 "newest_source": newest.map(|newest| newest.source.to_string()),
                 "moved": row.has_moved,
                 "yanked": row.yanked,
+                "signature_problem": row.unsigned.as_ref().map(|problem| problem.problems.join("; ")),
                 "problem": row.problem.as_ref().map(|problem| problem.problems.join("; ")),
             })
         })

@@ -1,18 +1,21 @@
 //! The versions of a plugin that its source offers: the tags of its repository, or what an index lists.
 
 use semver::Version;
-use zeph_artifact::index::{IndexedPlugin, IndexedVersion};
+use zeph_artifact::index::{ArtifactFacts, IndexedVersion};
+use zeph_artifact::manifest;
 use zeph_artifact::reference::{ArtifactSource, Reference};
 use zeph_artifact::registry::Registries;
 use zeph_core::id::Digest;
 use zeph_plugins::lock::{LockedPlugin, PluginSource, version_of_tag};
 use zeph_plugins::manage::sync::SyncFolder;
 
-use super::indexes::OpenedIndex;
+use super::indexes::{OpenedIndex, withdrawn};
 use super::said::said;
-use super::search::tag;
 use super::vouching::mistagged;
 use crate::cli::error::CliError;
+
+/// How many releases are looked at for the newest one. A registry can have any number of tags for one artifact.
+const LOOKED_AT_MAX: usize = 8;
 
 /// A version that can be fetched.
 #[derive(Debug, Clone)]
@@ -38,50 +41,78 @@ pub(super) async fn all(
         Some(source @ PluginSource::Registry { reference, .. }) => {
             let reference: Reference = reference.parse()?;
             let tags = registries.tags(&reference).await?;
-            let listed = listed(indexes, &source.place());
-            let releases = tags.iter().map(|tag| of_tag(&reference, tag, listed));
-            Ok(releases.collect::<Result<_, _>>()?)
+            let place = source.place();
+            let releases = tags
+                .iter()
+                .filter_map(|tag| of_tag(&reference, &place, tag, indexes));
+            Ok(releases.collect())
         }
         Some(PluginSource::Url { url }) => {
-            let versions = listed(indexes, url).map_or(&[][..], |listed| &listed.versions);
-            Ok(versions.iter().filter_map(of_url).collect())
+            let versions = listed(indexes, url);
+            let releases = versions.filter_map(|version| of_url(version, indexes));
+            Ok(releases.collect())
         }
         Some(PluginSource::File { .. }) | None => Ok(Vec::new()),
     }
 }
 
-fn listed<'a>(indexes: &'a [OpenedIndex], place: &str) -> Option<&'a IndexedPlugin> {
-    let mut indexes = indexes.iter();
-    indexes.find_map(|opened| opened.index.plugin_at(place))
+/// What all indexes list of the plugin at this place.
+fn listed<'a>(
+    indexes: &'a [OpenedIndex],
+    place: &'a str,
+) -> impl Iterator<Item = &'a IndexedVersion> {
+    let plugins = indexes
+        .iter()
+        .flat_map(move |opened| opened.index.plugins_at(place));
+    plugins.flat_map(|plugin| &plugin.versions)
 }
 
+/// `None` for what is no tag: a registry may list anything.
 fn of_tag(
     reference: &Reference,
+    place: &str,
     text: &str,
-    listed: Option<&IndexedPlugin>,
-) -> Result<Release, CliError> {
+    indexes: &[OpenedIndex],
+) -> Option<Release> {
     let version = version_of_tag(text);
-    let mut versions = listed.iter().flat_map(|listed| &listed.versions);
-    let known =
-        versions.find(|known| tag(known) == text || Some(&known.version) == version.as_ref());
-    let reference = reference.tagged(text)?;
+    let known = |has: fn(&IndexedVersion) -> bool| {
+        let mut listed = listed(indexes, place);
+        listed.find(|known| Some(&known.version) == version.as_ref() && has(known))
+    };
     // Its publisher signed which manifest it is; the tag is the registry's word.
+    let known = known(|known| known.manifest.is_some())
+        .or_else(|| known(|known| known.component.is_some()));
+    let reference = reference.tagged(text).ok()?;
     let manifest = known.and_then(|known| known.manifest);
     let reference = manifest.map_or_else(|| reference.clone(), |manifest| reference.at(manifest));
-    Ok(Release {
+    let wasm = known.and_then(|known| known.component);
+    let artifact = ArtifactFacts {
+        place: Some(place.to_owned()),
+        versions: version.iter().cloned().collect(),
+        manifest,
+        component: wasm,
+    };
+    Some(Release {
         source: ArtifactSource::Registry(reference),
-        wasm: known.and_then(|known| known.component),
-        yanked: known.and_then(|known| known.yanked.clone()),
+        wasm,
+        yanked: withdrawn(indexes, &artifact),
         version,
     })
 }
 
-fn of_url(listed: &IndexedVersion) -> Option<Release> {
+fn of_url(listed: &IndexedVersion, indexes: &[OpenedIndex]) -> Option<Release> {
+    let url = listed.url.as_ref()?;
+    let artifact = ArtifactFacts {
+        place: Some(url.clone()),
+        versions: vec![listed.version.clone()],
+        manifest: None,
+        component: listed.component,
+    };
     Some(Release {
         version: Some(listed.version.clone()),
-        source: listed.url.as_ref()?.parse().ok()?,
+        source: url.parse().ok()?,
         wasm: Some(listed.component?),
-        yanked: listed.yanked.clone(),
+        yanked: withdrawn(indexes, &artifact),
     })
 }
 
@@ -139,12 +170,69 @@ impl<'a> PinnedRelease<'a> {
     }
 }
 
+/// What a tag stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    /// Nothing that is known, or what cannot be asked for.
+    News,
+    /// What is pinned.
+    Pinned,
+    /// What an index withdrew as another version.
+    Withdrawn,
+}
+
+/// The newest release after what is pinned that was not withdrawn, and is not what is pinned or was withdrawn under another tag: a registry
+/// chooses its tags.
+pub(super) async fn newest(
+    registries: &Registries,
+    indexes: &[OpenedIndex],
+    releases: &[Release],
+    pinned: &PinnedRelease<'_>,
+) -> Option<Release> {
+    let mut left: Vec<Release> = releases.to_vec();
+    let is_counted =
+        tagged(pinned.locked).is_some() || listed_version(releases, pinned.locked).is_some();
+    for _ in 0..LOOKED_AT_MAX {
+        let newest = newest_of(&left, pinned)?.clone();
+        match looked_at(registries, indexes, &newest, pinned.locked).await {
+            Standing::News => return Some(newest),
+            // Nothing else says which version is pinned: then it is this one.
+            Standing::Pinned if !is_counted => return None,
+            Standing::Pinned | Standing::Withdrawn => {
+                left.retain(|release| release.source != newest.source);
+            }
+        }
+    }
+    None
+}
+
+async fn looked_at(
+    registries: &Registries,
+    indexes: &[OpenedIndex],
+    release: &Release,
+    locked: &LockedPlugin,
+) -> Standing {
+    let mut artifact = ArtifactFacts {
+        component: release.wasm,
+        ..ArtifactFacts::default()
+    };
+    if let ArtifactSource::Registry(reference) = &release.source
+        && let Ok(now) = registries.manifest(reference).await
+    {
+        let manifest = manifest::read(&now.bytes, manifest::MANIFEST_TYPE).ok();
+        artifact.manifest = Some(now.digest);
+        artifact.component = manifest.map(|manifest| manifest.component.digest);
+    }
+    match withdrawn(indexes, &artifact).is_some() {
+        true => Standing::Withdrawn,
+        false if artifact.component == Some(locked.pin.wasm) => Standing::Pinned,
+        false => Standing::News,
+    }
+}
+
 /// The newest release after what is pinned that was not withdrawn. Releases are counted by their tags or as an index lists them, and so is what
 /// is pinned, whatever its author calls it.
-pub(super) fn newest<'a>(
-    releases: &'a [Release],
-    pinned: &PinnedRelease<'_>,
-) -> Option<&'a Release> {
+fn newest_of<'a>(releases: &'a [Release], pinned: &PinnedRelease<'_>) -> Option<&'a Release> {
     let current = listed_version(releases, pinned.locked).or_else(|| pinned.version());
     newest_after(releases, current.as_ref())
 }
@@ -239,13 +327,15 @@ mod tests {
     use std::path::Path;
 
     use semver::Version;
-    use serde_json::json;
-    use zeph_artifact::index::IndexedPlugin;
+    use serde_json::{Value, json};
+    use zeph_artifact::index::Index;
     use zeph_core::id::Digest;
 
     use zeph_plugins::lock::{Lock, LockedPlugin, version_of_tag};
 
-    use super::{PinnedRelease, Release, newest, newest_after, of_tag, passed_over};
+    use super::{
+        OpenedIndex, PinnedRelease, Release, newest_after, newest_of, of_tag, passed_over,
+    };
 
     fn release(text: &str, yanked: bool) -> Release {
         let source = format!("registry.example.org/team/notes:{text}");
@@ -279,29 +369,74 @@ mod tests {
         assert_eq!(newest("3.0.0"), None);
     }
 
-    #[test]
-    fn a_version_that_an_index_lists_is_the_manifest_that_stands_there() {
-        let digest = format!("sha256:{}", "b".repeat(64));
-        let listed: IndexedPlugin = serde_json::from_value(json!({
+    fn opened(versions: &Value) -> OpenedIndex {
+        let plugin = json!({
             "name": "notes",
             "description": "",
             "source": "registry.example.org/team/notes",
-            "versions": [{ "version": "1.0.0", "manifest": digest }, { "version": "1.1.0" }],
-        }))
-        .unwrap();
-        let reference = "registry.example.org/team/notes:0.1.0".parse().unwrap();
+            "versions": versions,
+        });
+        OpenedIndex {
+            source: "https://example.org/index.json".to_owned(),
+            index: Index {
+                number: 1,
+                expires_at_ms: i64::MAX,
+                plugins: vec![serde_json::from_value(plugin).unwrap()],
+            },
+            document: Vec::new(),
+            signature: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_version_that_an_index_lists_is_the_manifest_that_stands_there() {
+        let digest = format!("sha256:{}", "b".repeat(64));
+        let indexes = [
+            opened(&json!([{ "version": "1.1.0" }])),
+            opened(&json!([{ "version": "1.0.0", "manifest": digest }, { "version": "1.1.0" }])),
+        ];
+        let place = "registry.example.org/team/notes";
+        let reference = format!("{place}:0.1.0").parse().unwrap();
         for (tag, at) in [
             ("1.0.0", true),
             ("v1.0.0", true),
             ("1.1.0", false),
             ("latest", false),
         ] {
-            let release = of_tag(&reference, tag, Some(&listed)).unwrap();
-            let mut expect = format!("registry.example.org/team/notes:{tag}");
+            let release = of_tag(&reference, place, tag, &indexes).unwrap();
+            let mut expect = format!("{place}:{tag}");
             if at {
                 expect = format!("{expect}@{digest}");
             }
             assert_eq!(release.source.to_string(), expect);
+        }
+        assert!(of_tag(&reference, place, "no tag", &indexes).is_none());
+    }
+
+    /// The first index that lists a plugin does not silence those behind it.
+    #[test]
+    fn any_index_withdraws_a_version() {
+        let digest = format!("sha256:{}", "b".repeat(64));
+        let silent = || opened(&json!([{ "version": "1.0.0" }, { "version": "2.0.0" }]));
+        let yanked = || {
+            opened(&json!([
+                { "version": "2.0.0", "yanked": "steals keys" },
+                { "version": "3.0.0", "manifest": digest },
+                { "version": "3.0.1", "manifest": digest, "yanked": "the same" },
+            ]))
+        };
+        let place = "registry.example.org/team/notes";
+        let reference = format!("{place}:0.1.0").parse().unwrap();
+        for indexes in [[silent(), yanked()], [yanked(), silent()]] {
+            for (tag, expect) in [
+                ("1.0.0", None),
+                ("2.0.0", Some("steals keys")),
+                ("v2.0.0", Some("steals keys")),
+                ("3.0.0", Some("the same")),
+            ] {
+                let release = of_tag(&reference, place, tag, &indexes).unwrap();
+                assert_eq!(release.yanked.as_deref(), expect, "{tag}");
+            }
         }
     }
 
@@ -310,7 +445,7 @@ mod tests {
     fn what_is_pinned_is_counted_by_its_tag_or_as_an_index_lists_it() {
         let newest = |tag: &str, version: &str, releases: &[Release]| {
             let locked = locked(tag, version, "");
-            let newest = newest(releases, &pinned(&locked, Some(version), true))?;
+            let newest = newest_of(releases, &pinned(&locked, Some(version), true))?;
             newest.version.as_ref().map(ToString::to_string)
         };
         let mut releases = vec![release("1.0.0", false), release("1.2.0", false)];
@@ -360,7 +495,7 @@ mod tests {
                 let (releases, is_good) = releases(offered, tag);
                 let locked = locked(tag, pinned_version, signer);
                 let pinned = pinned(&locked, Some(version), is_good);
-                let newest = newest(&releases, &pinned);
+                let newest = newest_of(&releases, &pinned);
                 let newest = newest.and_then(|newest| newest.version.as_ref());
                 let newest = newest.map(ToString::to_string);
                 assert_eq!(newest.as_deref(), expect, "{tag} {version}: {offered}");

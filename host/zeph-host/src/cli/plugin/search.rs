@@ -63,7 +63,10 @@ fn print(found: &[Found<'_>], options: &PluginSearch) -> Result<(), CliError> {
     for (_, plugin) in found.iter().take(SHOWN_MAX) {
         let newest = plugin.newest();
         let version = newest.map(|newest| newest.version.to_string());
-        let version = version.unwrap_or_else(|| "every version was withdrawn".to_owned());
+        let version = version.unwrap_or_else(|| match plugin.versions.is_empty() {
+            true => "no version is listed".to_owned(),
+            false => "every version was withdrawn".to_owned(),
+        });
         page.name(0, &plugin.name, &version);
         page.line(1, &plugin.description);
         if let Some(command) = newest.and_then(|newest| command(plugin, newest)) {

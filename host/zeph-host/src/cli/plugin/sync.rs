@@ -6,7 +6,7 @@ use semver::Version;
 use serde_json::{Value, json};
 use zeph_artifact::bundle::Bundle;
 use zeph_config::Config;
-use zeph_plugins::diff::UpdateRisk;
+use zeph_plugins::diff::{UpdateRisk, yanked_warning};
 use zeph_plugins::lock::{Lock, LockedPlugin, version_of_tag};
 use zeph_plugins::manage::ManageError;
 use zeph_plugins::manage::sync::{
@@ -18,7 +18,7 @@ use zeph_store::Store;
 use super::display::{self, Page};
 use super::indexes::{IndexReader, OpenedIndex, yanked};
 use super::registry::Transfer;
-use super::supply::{self, Supplied, Supply};
+use super::supply::{self, Supply};
 use super::vouching::Voucher;
 use super::{consent, folder, said, update};
 use crate::cli::args::PluginSync;
@@ -68,15 +68,36 @@ pub(super) fn run(context: &Context, options: &PluginSync) -> Result<Exit, CliEr
             Some(bundle) => Supply::Bundle(Box::new(bundle)),
             None => Supply::Network(Box::new(reader.registries.clone())),
         };
+        let mut indexes = match &supply {
+            Supply::Bundle(bundle) => bundled_indexes(bundle, &reader, context).await,
+            Supply::Network(_) => Vec::new(),
+        };
         let (adoption, refused) = match &supply {
             Supply::Bundle(bundle) if !options.locked => {
-                let yanked = bundled_indexes(bundle, &reader, context).await;
+                indexes.extend(reader.usable(context).await);
                 let there = (&own, &folder);
-                adoption(context, there, (bundle, &supply), &voucher, &yanked).await?
+                adoption(context, there, (bundle, &supply), &voucher, &indexes).await?
             }
             _ => (Adoption::default(), Vec::new()),
         };
-        let plan = folder.plan(&adoption.merged(&own))?;
+        let mut plan = folder.plan(&adoption.merged(&own))?;
+        for item in &mut plan.items {
+            look_at_signatures(item, (&folder, &adoption), &voucher).await;
+        }
+        let is_fetched = |item: &SyncItem| item.locked.is_some() && item.action != SyncAction::Keep;
+        if matches!(supply, Supply::Network(_)) && plan.items.iter().any(is_fetched) {
+            indexes = reader.usable(context).await;
+        }
+        for locked in plan.items.iter().filter_map(|item| item.locked.as_ref()) {
+            // What is taken over from a bundle is agreed to by name.
+            let yanked = match adoption.item(&locked.name) {
+                Some(_) => None,
+                None => yanked(&indexes, locked, None),
+            };
+            let told = yanked.map(|reason| yanked_warning(&reason));
+            let told = told.map(|told| format!("plugin `{}`: {told}", locked.name));
+            context.notes(told.as_slice());
+        }
         let store = reader.store;
         let work = Work {
             config: &config,
@@ -91,6 +112,21 @@ pub(super) fn run(context: &Context, options: &PluginSync) -> Result<Exit, CliEr
         transfer.end();
         exit
     })
+}
+
+/// Has a plugin that is what the lock says fetched all the same, where its signatures do not count: its source may have others by now.
+async fn look_at_signatures(
+    item: &mut SyncItem,
+    (folder, adoption): (&SyncFolder, &Adoption),
+    voucher: &Voucher<'_>,
+) {
+    let Some(locked) = &item.locked else {
+        return;
+    };
+    let is_kept = item.action == SyncAction::Keep && adoption.item(&locked.name).is_none();
+    if is_kept && voucher.problem_of_installed(folder, locked).await.is_some() {
+        item.action = SyncAction::Renew;
+    }
 }
 
 /// What the lock of a bundle pins that the one of the folder does not, and what of that is refused. Nothing of it counts yet.
@@ -114,11 +150,7 @@ async fn adoption(
             Err(problem) => refused.push(Done::refused(own, theirs, problem)),
         }
     }
-    let yanked = |plugin: &LockedPlugin| {
-        let versions = [plugin.version(), words.get(&plugin.name)];
-        let mut versions = versions.into_iter();
-        versions.find_map(|version| yanked(indexes, plugin, version))
-    };
+    let yanked = |plugin: &LockedPlugin| yanked(indexes, plugin, words.get(&plugin.name).cloned());
     let mut adoption = Adoption::between(own, &news, now_ms(), yanked)?;
     for item in &mut adoption.items {
         let Some(word) = words.get(&item.new.name) else {
@@ -298,7 +330,15 @@ impl Work<'_> {
         if action == SyncAction::Keep && adopted.is_none() {
             return Ok(true);
         }
-        let supplied = self.supplied(locked).await?;
+        let supplied = match self.supply.get(locked, voucher.policy()).await {
+            Err(error) if action == SyncAction::Renew => {
+                let problem = voucher.problem_of_installed(&self.folder, locked).await;
+                let mut problems = problem.map_or_else(Vec::new, |problem| problem.problems);
+                problems.extend(error.problems);
+                return Err(CliError { problems, ..error });
+            }
+            supplied => supplied?,
+        };
         let vouched = voucher
             .vouched(&locked.name, locked.source(), &supplied)
             .await?;
@@ -315,21 +355,6 @@ impl Work<'_> {
         let place = (self.config, &self.store);
         update::carry_grants(place, &self.folder, old.as_ref(), new).await?;
         Ok(true)
-    }
-
-    /// From the folder itself where it has it already.
-    async fn supplied(&self, locked: &LockedPlugin) -> Result<Supplied, CliError> {
-        let policy = &self.config.plugins.signatures;
-        match &self.supply {
-            Supply::Bundle(_) => self.supply.get(locked, policy).await,
-            Supply::Network(_) => {
-                let there = self.folder.component(&locked.name, locked.pin.wasm);
-                match there.map_err(CliError::internal)? {
-                    Some((bytes, signatures)) => Ok(Supplied { bytes, signatures }),
-                    None => self.supply.get(locked, policy).await,
-                }
-            }
-        }
     }
 
     fn print(&self, done: &[Done]) -> Result<(), CliError> {
@@ -364,6 +389,10 @@ impl Work<'_> {
             (SyncAction::Keep, true, _) => "is what the lock says",
             (SyncAction::Install, _, true) => "is missing, and would be installed",
             (SyncAction::Replace, _, true) => "is another file, and would be replaced",
+            (SyncAction::Renew, _, true) => {
+                "has no signature that counts, and its source would be asked for another"
+            }
+            (SyncAction::Renew, true, _) => "got the signatures of its source",
             (SyncAction::Beyond, _, true) if self.options.prune => {
                 "is in no lock, and would be removed"
             }

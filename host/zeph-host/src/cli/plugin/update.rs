@@ -1,6 +1,6 @@
 //! `zeph-host plugin update`: fetches another version of a plugin, shows what is different, asks, and puts it in the place of the old one.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use semver::Version;
 use serde_json::json;
@@ -15,13 +15,13 @@ use zeph_plugins::manage::{carrying, names};
 use zeph_plugins::set::ManifestBy;
 use zeph_store::Store;
 
+use super::consent;
 use super::display::{self, Page};
-use super::indexes::IndexReader;
+use super::indexes::{self, IndexReader, OpenedIndex};
 use super::registry::Transfer;
 use super::releases::{self, PinnedRelease, Release};
-use super::supply::{self, Supplied};
+use super::supply::{self, Supplied, Supply};
 use super::vouching::{Vouched, Voucher, pinned};
-use super::{consent, folder};
 use crate::cli::args::PluginUpdate;
 use crate::cli::context::{self, Context};
 use crate::cli::error::CliError;
@@ -32,28 +32,30 @@ use crate::clock::now_ms;
 struct NextPlugin {
     source: PluginSource,
     version: Option<Version>,
-    yanked: Option<String>,
     supplied: Supplied,
+    /// Why what is installed is not used, where these are the same bytes with other signatures.
+    renews: Option<CliError>,
 }
 
 /// Runs the command.
 pub(super) fn run(context: &Context, options: &PluginUpdate) -> Result<Exit, CliError> {
     let config = context.config()?;
     super::must_be_on(&config)?;
-    let path = folder(&config)?;
-    let folder = SyncFolder::open(path)?;
-    let old = old(context, path, &options.name)?;
+    let (path, old) = old(context, &config, &options.name)?;
+    let folder = SyncFolder::open(&path)?;
     context::block_on(async {
         let transfer = Transfer::new(context.quiet);
         let reader = IndexReader::new(context, &config, &transfer)?;
-        let next = next(context, (&reader, &folder), &old, options).await;
+        let voucher = Voucher::new(context, &config)?;
+        let indexes = reader.usable(context).await;
+        let place = (&reader, &folder, &voucher);
+        let next = next(context, place, &indexes, &old, options).await;
         transfer.end();
         let Some(next) = next? else {
             nothing_newer(&old, options.json.json)?;
             return Ok(Exit::Success);
         };
-        let voucher = Voucher::new(context, &config)?;
-        let update = Update::of(&voucher, &old, next).await?;
+        let update = Update::of(&voucher, &indexes, &old, next).await?;
         if !options.json.json {
             update.page().print()?;
         }
@@ -69,20 +71,26 @@ pub(super) fn run(context: &Context, options: &PluginUpdate) -> Result<Exit, Cli
     })
 }
 
-/// What the lock pins under this name.
-fn old(context: &Context, folder: &Path, name: &str) -> Result<LockedPlugin, CliError> {
-    let known = names::known(&[folder.to_owned()])?;
+/// What the lock of its folder pins under this name.
+fn old(
+    context: &Context,
+    config: &Config,
+    name: &str,
+) -> Result<(PathBuf, LockedPlugin), CliError> {
+    let known = names::known(&config.plugins.typed_first())?;
     let known = names::find(&known, name, &context.first_party())?;
-    known.locked.clone().ok_or_else(|| {
-        CliError::user(format!("plugin `{name}` is not pinned"))
-            .hint("`zeph-host plugin list` says how it stands")
-    })
+    match known.locked.clone() {
+        Some(locked) => Ok((known.folder.clone(), locked)),
+        None => Err(CliError::user(format!("plugin `{name}` is not pinned"))
+            .hint("`zeph-host plugin list` says how it stands")),
+    }
 }
 
 /// What it is to be updated to; `None` when it is what its source offers.
 async fn next(
     context: &Context,
-    (reader, folder): (&IndexReader<'_>, &SyncFolder),
+    (reader, folder, voucher): (&IndexReader<'_>, &SyncFolder, &Voucher<'_>),
+    indexes: &[OpenedIndex],
     old: &LockedPlugin,
     options: &PluginUpdate,
 ) -> Result<Option<NextPlugin>, CliError> {
@@ -94,32 +102,42 @@ async fn next(
         )));
     };
     if let PluginSource::File { path } = source {
-        return of_file(path, old, options);
+        let renews = voucher.problem_of_installed(folder, old).await;
+        return of_file(path, old, options, renews);
     }
-    let (indexes, problems) = reader.all().await;
-    for problem in &problems {
-        context.notes(&problem.problems);
-    }
-    let releases = releases::all(&reader.registries, old, &indexes).await?;
+    let registries = &reader.registries;
+    let releases = releases::all(registries, old, indexes).await?;
     let release = match &options.to {
         Some(to) => Some(asked_for(&releases, old, to)?.clone()),
-        None => newest(context, (&reader.registries, folder), old, &releases).await?,
+        None => newest(context, (registries, indexes, folder), old, &releases).await?,
     };
+    let policy = voucher.policy();
     let Some(release) = release else {
-        return Ok(None);
+        // There may be other signatures of the same.
+        let Some(renews) = voucher.problem_of_installed(folder, old).await else {
+            return Ok(None);
+        };
+        let supply = Supply::Network(Box::new(registries.clone()));
+        return Ok(Some(NextPlugin {
+            source: source.clone(),
+            version: old.version().cloned(),
+            supplied: supply.get(old, policy).await?,
+            renews: Some(renews),
+        }));
     };
-    let pulled = reader
-        .registries
-        .fetch(&release.source, release.wasm)
-        .await?;
+    let pulled = registries.fetch(&release.source, release.wasm).await?;
     let source = supply::source_of(&pulled);
-    let supplied = supply::of_pulled(pulled, &reader.config.plugins.signatures)?;
+    let supplied = supply::of_pulled(pulled, policy)?;
     let is_same = zeph_engine::digest(&supplied.bytes) == old.pin.wasm;
-    Ok((!is_same).then_some(NextPlugin {
+    let renews = match is_same {
+        true => voucher.problem_of_installed(folder, old).await,
+        false => None,
+    };
+    Ok((!is_same || renews.is_some()).then_some(NextPlugin {
         source,
         version: release.version,
-        yanked: release.yanked,
         supplied,
+        renews,
     }))
 }
 
@@ -128,6 +146,7 @@ fn of_file(
     path: &Path,
     old: &LockedPlugin,
     options: &PluginUpdate,
+    renews: Option<CliError>,
 ) -> Result<Option<NextPlugin>, CliError> {
     if options.to.is_some() {
         let problem = format!(
@@ -137,29 +156,28 @@ fn of_file(
         return Err(CliError::user(problem).hint("leave `--to` out"));
     }
     let wasm = zeph_engine::digest(&super::add::read(path)?);
-    if wasm == old.pin.wasm {
-        return Ok(None);
-    }
-    Ok(Some(NextPlugin {
+    let is_same = wasm == old.pin.wasm;
+    Ok((!is_same || renews.is_some()).then_some(NextPlugin {
         source: PluginSource::File {
             path: path.to_owned(),
         },
         version: None,
-        yanked: None,
         supplied: supply::of_file(path, wasm)?,
+        renews: renews.filter(|_| is_same),
     }))
 }
 
 /// The newest release, else what its tag stands for by now.
 async fn newest(
     context: &Context,
-    (registries, folder): (&Registries, &SyncFolder),
+    (registries, indexes, folder): (&Registries, &[OpenedIndex], &SyncFolder),
     old: &LockedPlugin,
     releases: &[Release],
 ) -> Result<Option<Release>, CliError> {
     let pinned = PinnedRelease::of(registries, folder, old, releases).await?;
-    if let Some(newest) = releases::newest(releases, &pinned) {
-        return Ok(Some(newest.clone()));
+    let newest = releases::newest(registries, indexes, releases, &pinned).await;
+    if newest.is_some() {
+        return Ok(newest);
     }
     context.notes(releases::passed_over(releases, &pinned).as_slice());
     moved(registries, old).await
@@ -207,27 +225,34 @@ struct Update {
     new: LockedPlugin,
     changes: Changes,
     supplied: Supplied,
+    /// Whether the old one counts no longer, and these are the same bytes.
+    renews: bool,
 }
 
 impl Update {
     /// Errors: it is no plugin, or refused.
     async fn of(
         voucher: &Voucher<'_>,
+        indexes: &[OpenedIndex],
         old: &LockedPlugin,
         next: NextPlugin,
     ) -> Result<Self, CliError> {
         let NextPlugin {
             source,
             version,
-            yanked,
             supplied,
+            renews,
         } = next;
         let vouched = voucher.vouched(&old.name, Some(&source), &supplied).await?;
         let mistagged = vouched.mistagged(&source);
+        let said = vouched.versions().into_iter().chain(version.clone());
+        let said: Vec<Version> = said.collect();
         let new = LockedPlugin {
             provenance: Some(provenance(source, version, &vouched)),
             ..pinned_as(old, &vouched)
         };
+        // A tag says nothing: what was fetched may have been withdrawn as another version.
+        let yanked = indexes::yanked(indexes, &new, said);
         let mut changes = diff::between_versions(old, &new, yanked.as_deref());
         if let Some(told) = mistagged {
             changes.note(told);
@@ -235,11 +260,18 @@ impl Update {
         if vouched.asks {
             changes.warn(UpdateRisk::Unsigned, "no known signer signed it");
         }
+        if let Some(problem) = &renews {
+            let problem = problem.problems.join("; ");
+            changes.note(format!(
+                "its source has other signatures for the same component; with those it has now, {problem}"
+            ));
+        }
         Ok(Self {
             old: old.clone(),
             new,
             changes,
             supplied,
+            renews: renews.is_some(),
         })
     }
 
@@ -293,7 +325,10 @@ impl Update {
             return Ok(());
         }
         let mut page = Page::new();
-        page.head(&format!("plugin `{name}` is updated"));
+        page.head(&match self.renews {
+            true => format!("plugin `{name}` has the signatures of its source"),
+            false => format!("plugin `{name}` is updated"),
+        });
         if self.old.disabled {
             page.line(
                 0,

@@ -10,6 +10,7 @@ use zeph_core::id::PluginId;
 use zeph_core::signer::{SignaturePolicy, SignatureVerdict, SignedBy, UnsignedRule};
 use zeph_engine::Engine;
 use zeph_plugins::lock::{LockedPlugin, PinnedSigner, PluginSource, version_of_tag};
+use zeph_plugins::manage::sync::SyncFolder;
 use zeph_plugins::manage::trial;
 use zeph_plugins::set::VettedPlugin;
 use zeph_plugins::signature::{FoundSignatures, SignedPlugin};
@@ -45,6 +46,13 @@ impl Vouched {
         signed_version(self.signer.as_ref()?, self.good.about.version.as_deref())
     }
 
+    /// The versions that its signer and it itself say it is.
+    pub(super) fn versions(&self) -> Vec<Version> {
+        let own = self.good.about.version.as_deref();
+        let said = own.and_then(version_of_tag);
+        self.signed_version().into_iter().chain(said).collect()
+    }
+
     /// That the tag it was had by is of another version than what was signed, in one sentence.
     pub(super) fn mistagged(&self, source: &PluginSource) -> Option<String> {
         mistagged(&source.tagged_version()?, &self.signed_version()?)
@@ -65,6 +73,30 @@ impl<'a> Voucher<'a> {
     /// The operator's policy of signatures.
     pub(super) fn policy(&self) -> &SignaturePolicy {
         &self.config.plugins.signatures
+    }
+
+    /// Why the signatures that lie beside an installed plugin are not those that the policy and the lock want; `None` where they are, or where
+    /// nobody would look at them. Whether it is a plugin is another question.
+    pub(super) async fn problem_of_installed(
+        &self,
+        folder: &SyncFolder,
+        locked: &LockedPlugin,
+    ) -> Option<CliError> {
+        let (bytes, signatures) = match folder.component(&locked.name, locked.pin.wasm) {
+            Ok(there) => there?,
+            Err(problem) => return Some(CliError::internal(problem)),
+        };
+        let policy = self.policy();
+        let counts = !policy.signers.is_empty() || policy.unsigned != UnsignedRule::Allow;
+        if !counts && signatures.is_empty() {
+            return None;
+        }
+        let limits = self.config.limits;
+        let good = trial::load(&self.engine, &locked.name, bytes, limits).await;
+        match judged(self.config, locked.source(), good.ok()?, &signatures) {
+            Ok(vouched) => self.check_pinned(locked, &vouched).err(),
+            Err(problem) => Some(problem),
+        }
     }
 
     /// Loads a component, as it will be loaded from the folder, and has its signatures checked.
