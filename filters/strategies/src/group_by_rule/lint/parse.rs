@@ -185,11 +185,16 @@ fn with_arrow<'a>(lines: &Lines<'a>, at: usize) -> Option<Finding<'a>> {
     is_head.then_some(())?;
     let mut finding = Finding::of(lines, at, place, true, lines.at(at))?;
     finding.add(None);
-    while let Some(line) = lines.get(finding.end()).filter(|line| is_around(line)) {
+    let mut is_helped = false;
+    while let Some(line) = lines
+        .get(finding.end())
+        .filter(|line| is_around(line) || (is_helped && is_removed(line)))
+    {
         match line.starts_with("help: ") {
             true => finding.add(Some(line)),
             false => finding.skip(1),
         }
+        is_helped |= line.starts_with("help: ");
     }
     Some(finding)
 }
@@ -216,6 +221,12 @@ fn is_around(line: &str) -> bool {
         || line.starts_with("help: ")
         || line.starts_with("note: ")
         || text == "..."
+}
+
+/// `  - import os`, below advice: a line that would go has no number.
+fn is_removed(line: &str) -> bool {
+    let text = trim_start(line);
+    text.len() < line.len() && (text == "-" || text.starts_with("- "))
 }
 
 /// `  12:5  error  message  rule`, below the name of a file.
