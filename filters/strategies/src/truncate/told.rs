@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::rows::{NotableRows, RowBudget};
 use crate::diagnostic::{is_diagnostic, is_placed};
-use crate::text::{is_blank, trim_end, trim_start};
+use crate::text::{is_blank, trim, trim_end, trim_start};
 use crate::{LineSet, Lines, Severity, is_location};
 
 /// Most errors shown from the middle. As many as fit a screen several times over; beyond it a count says more than lines do.
@@ -25,6 +25,12 @@ const RECIPE_LINES: usize = 30;
 
 /// Lines of a message or of frames below an error.
 const BELOW_LINES: usize = 20;
+
+/// Lines of what rustc says of one error.
+const BLOCK_LINES: usize = 30;
+
+/// Most files that included each other.
+const INCLUDES_MAX: usize = 20;
 
 /// Lines after an error within which a stack of frames begins.
 const STACK_WITHIN: usize = 4;
@@ -95,6 +101,13 @@ impl<'l, 'a> Telling<'l, 'a> {
                     self.told.insert(line_idx);
                     continue;
                 }
+                None if self.is_failure && is_request(self.lines.at(line_idx)) => {
+                    self.add(line_idx..line_idx + 1);
+                    continue;
+                }
+                None if is_ignored_failure(self.lines.at(line_idx)) => {
+                    within(&mut n_errors, ERRORS_MAX)
+                }
                 None if self.is_of_place(line_idx) => within(&mut n_errors, ERRORS_MAX),
                 None => continue,
             };
@@ -130,8 +143,39 @@ impl<'l, 'a> Telling<'l, 'a> {
         } else if trim_start(line).starts_with("Traceback (most recent call last)") {
             self.add_traceback(line_idx);
         } else {
-            self.add_message(line_idx);
+            self.add_includes(line_idx);
+            match is_arrow(self.lines.at(line_idx + 1)) {
+                true => self.add_block(line_idx),
+                false => self.add_message(line_idx),
+            }
             self.add_stack(line_idx);
+        }
+    }
+
+    /// Adds which of the user's own files included the one that an error is in.
+    fn add_includes(&mut self, line_idx: usize) {
+        let above = (self.range.start..line_idx).rev().take(INCLUDES_MAX);
+        for above_idx in above {
+            let Some(place) = included_from(self.lines.at(above_idx)) else {
+                break;
+            };
+            if !is_of_system(place) {
+                self.add(above_idx..above_idx + 1);
+            }
+        }
+    }
+
+    /// Adds the message of rustc below an error and its place: what it says beside the source and below it, up to a blank line.
+    fn add_block(&mut self, line_idx: usize) {
+        let below = self.below(line_idx, BLOCK_LINES);
+        for next_idx in below {
+            let line = self.lines.at(next_idx);
+            if !is_of_block(line) {
+                break;
+            }
+            if !matches!(trim(line), "|" | "...") {
+                self.add(next_idx..next_idx + 1);
+            }
         }
     }
 
@@ -228,6 +272,49 @@ fn begins_stack(line: &str) -> bool {
 fn is_source(line: &str) -> bool {
     let text = trim_start(line).trim_start_matches(|c: char| c.is_ascii_digit());
     trim_start(text).starts_with('|')
+}
+
+/// ` --> src/main.rs:3:5`.
+fn is_arrow(line: &str) -> bool {
+    trim_start(line).starts_with("--> ")
+}
+
+/// What stands below the place of an error of rustc: source with numbers, what is said of it, and advice.
+fn is_of_block(line: &str) -> bool {
+    let source = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    let is_numbered = source.len() < line.len() && source.starts_with(' ');
+    let is_said = line.starts_with("help: ") || line.starts_with("note: ") || line == "...";
+    !is_blank(line) && (line.starts_with(' ') || is_numbered || is_said)
+}
+
+/// What asks for the code of a template that has an error: `a.cpp:7:30: note: in instantiation of … requested here`. Of the notes in
+/// the headers of a library there are many, and none is of the user's own code.
+fn is_request(line: &str) -> bool {
+    let Some((place, note)) = line.split_once(": note: ") else {
+        return false;
+    };
+    let is_asked =
+        note.starts_with("in instantiation of ") || trim_end(note).ends_with("requested here");
+    is_asked && !is_of_system(place) && is_location(line)
+}
+
+/// The place in `In file included from src/a.h:3:`, and in `                 from src/a.h:3,`.
+fn included_from(line: &str) -> Option<&str> {
+    let rest = line.strip_prefix("In file included from ");
+    let place = rest.or_else(|| trim_start(line).strip_prefix("from "))?;
+    let (_, number) = place.trim_end_matches([':', ',']).rsplit_once(':')?;
+    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then_some(place)
+}
+
+/// Whether a file is of a compiler or of a library of the system.
+fn is_of_system(path: &str) -> bool {
+    path.starts_with("/usr/") || path.contains("/include/c++/") || path.contains("/lib/clang/")
+}
+
+/// `make: [Makefile:5: lint] Error 1 (ignored)`.
+fn is_ignored_failure(line: &str) -> bool {
+    trim_end(line).ends_with(" (ignored)") && line.contains("] Error ")
 }
 
 fn within(n: &mut usize, max: usize) -> bool {

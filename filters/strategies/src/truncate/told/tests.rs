@@ -62,6 +62,18 @@ fn what_stands_beside_an_error_is_told() {
         "a compiler, whose lines of source are not",
         "+a.c:3:5: error: 'x' undeclared\n-    3 |   x();\n-      |   ^\n-a.c:3:5: note: each undeclared identifier is reported once\n-rest",
     );
+    check(
+        "a compiler, of templates",
+        "+In file included from a.cpp:1:\n-In file included from /usr/include/c++/12/map:60:\n+/usr/include/c++/12/f.h:4:2: error: no <\n-    4 | a < b\n-      |   ^\n-/usr/include/c++/12/m.h:5:2: note: in instantiation of member function 'less' requested here\n+/w/a.cpp:6:27: note: in instantiation of member function 'map' requested here\n-/w/a.h:6:27: note: candidate\n-rest",
+    );
+    check(
+        "rustc",
+        "+error[E0308]: mismatched types\n+  --> src/a.rs:14:6\n-   |\n+14 |     \"abc\"\n+   |     ^^^^^ expected `i32`\n-...\n+   = note: it is so\n+help: do this\n-   |\n+14 |     7\n-\n-rest",
+    );
+    check(
+        "a failure that is ignored",
+        "+make: [Makefile:5: lint] Error 1 (ignored)\n-rest",
+    );
     check("a place", "+vet: ./a.go:2:23: undeclared name: x\n-rest");
     check("a place", "+a.proto:3:1: \"X\" is not defined.\n-rest");
 }
