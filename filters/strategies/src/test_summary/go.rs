@@ -92,6 +92,7 @@ fn mark_package(lines: &Lines<'_>, package: Range<usize>, marks: &mut Marks) {
     let mut running = None;
     let mut is_trace = false;
     let mut skips = Skips::default();
+    let mut heads = Heads::default();
     // The last lines that tests logged which were skipped.
     let mut logs: HashMap<&str, &str, RandomState> = HashMap::default();
     for line_idx in package.clone() {
@@ -109,7 +110,13 @@ fn mark_package(lines: &Lines<'_>, package: Range<usize>, marks: &mut Marks) {
             if passed.contains(name) || failed.contains(name) || !line.starts_with("=== RUN") {
                 marks[line_idx] = Mark::Passing;
             }
-        } else if is_passing(line) {
+            heads.begin((line_idx, name), marks);
+            continue;
+        }
+        if let Some((name, is_shown)) = verdict(line) {
+            heads.end((name, is_shown), marks);
+        }
+        if is_passing(line) {
             marks[line_idx] = Mark::Passing;
             if let Some(name) = verdict_name(line, "--- SKIP: ") {
                 let below = || lines.get(line_idx + 1).filter(|line| is_of_place(line));
@@ -124,9 +131,86 @@ fn mark_package(lines: &Lines<'_>, package: Range<usize>, marks: &mut Marks) {
             marks[line_idx] = Mark::Passing;
         } else if verdict_name(line, "--- FAIL: ").is_some() {
             running = None;
+        } else if !is_end(line) && !is_blank(line) {
+            let has_passed = |name| passed.contains(name) && !failed.contains(name);
+            heads.say(has_passed, marks);
         }
     }
+    heads.pay(marks);
     skips.say(marks);
+}
+
+/// The names of tests above what they said, for where no verdict below it tells whose it is: tests that run side by side take turns, and the
+/// verdicts on subtests come after all of them.
+#[derive(Debug, Default)]
+struct Heads<'a> {
+    /// The line with the name of the test that speaks.
+    last: Option<(usize, &'a str)>,
+    /// Something that it said is shown, and its name is not.
+    is_owed: bool,
+    /// The test that a reader takes for the one that speaks.
+    shown: Option<&'a str>,
+}
+
+impl<'a> Heads<'a> {
+    /// A test begins to speak.
+    fn begin(&mut self, head: (usize, &'a str), marks: &mut Marks) {
+        self.pay(marks);
+        self.last = Some(head);
+        if marks[head.0] == Mark::Unknown {
+            self.shown = Some(head.1);
+        }
+    }
+
+    /// It says something that is shown. Of one that passed the name is needed only where another's would be read into it.
+    fn say(&mut self, has_passed: impl Fn(&'a str) -> bool, marks: &mut Marks) {
+        let Some((_, name)) = self.last.filter(|(_, name)| self.shown != Some(name)) else {
+            return;
+        };
+        self.is_owed |= self.shown.is_some() || !has_passed(name);
+        if self.shown.is_some() {
+            self.pay(marks);
+        }
+    }
+
+    /// There is a verdict, which tells what is owed when it is on the test that spoke.
+    fn end(&mut self, (name, is_shown): (&str, bool), marks: &mut Marks) {
+        if !is_shown || self.last.is_none_or(|(_, last)| last != name) {
+            self.pay(marks);
+        }
+        self.is_owed = false;
+        self.last = None;
+        if is_shown {
+            self.shown = None;
+        }
+    }
+
+    /// Has the name shown, if it is owed.
+    fn pay(&mut self, marks: &mut Marks) {
+        if let Some((line_idx, name)) = self.last.filter(|_| self.is_owed) {
+            marks[line_idx] = Mark::Unknown;
+            self.shown = Some(name);
+        }
+        self.is_owed = false;
+    }
+}
+
+/// The test that a verdict is on, and whether it is shown.
+fn verdict(line: &str) -> Option<(&str, bool)> {
+    let rest = trim_start(line).strip_prefix("--- ")?;
+    let (verdict, rest) = rest.split_once(": ")?;
+    let is_verdict = matches!(verdict, "FAIL" | "PASS" | "SKIP");
+    is_verdict.then(|| {
+        (
+            rest.split(' ').next().unwrap_or_default(),
+            verdict == "FAIL",
+        )
+    })
+}
+
+/// What Go says at the end of a package.
+fn is_end(line: &str) -> bool {
+    line == "FAIL" || line.starts_with("exit status ") || line.starts_with("coverage: ")
 }
 
 /// `=== RUN   TestX` and its kin.

@@ -214,6 +214,59 @@ FAIL
     );
 }
 
+#[test]
+fn messages_of_go_stand_below_the_name_of_their_test() {
+    let text = "\
+=== RUN   TestA
+    a_test.go:3: of A
+--- FAIL: TestA (0.00s)
+=== RUN   TestB
+=== PAUSE TestB
+=== RUN   TestC
+=== PAUSE TestC
+=== CONT  TestB
+    a_test.go:7: of B
+=== CONT  TestC
+printed by C
+=== NAME  TestB
+    a_test.go:7: again of B
+--- FAIL: TestB (0.10s)
+--- PASS: TestC (0.20s)
+=== RUN   TestD
+printed by D
+--- PASS: TestD (0.00s)
+=== RUN   TestE
+=== RUN   TestE/one
+    a_test.go:9: of one
+=== RUN   TestE/two
+--- FAIL: TestE (0.00s)
+    --- FAIL: TestE/one (0.00s)
+    --- PASS: TestE/two (0.00s)
+FAIL
+FAIL\texample.com/shop\t0.3s
+";
+    assert_eq!(
+        shown(text),
+        "    a_test.go:3: of A
+--- FAIL: TestA (0.00s)
+=== CONT  TestB
+    a_test.go:7: of B
+=== CONT  TestC
+printed by C
+=== NAME  TestB
+    a_test.go:7: again of B
+--- FAIL: TestB (0.10s)
+printed by D
+=== RUN   TestE/one
+    a_test.go:9: of one
+--- FAIL: TestE (0.00s)
+    --- FAIL: TestE/one (0.00s)
+FAIL
+FAIL\texample.com/shop\t0.3s
+"
+    );
+}
+
 /// Go prints no total of them.
 #[test]
 fn tests_of_go_that_were_skipped_are_named_with_their_reason() {
