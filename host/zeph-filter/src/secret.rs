@@ -278,6 +278,7 @@ fn is_secret(value: &str, check: Check) -> bool {
     match check {
         Check::Shape => true,
         Check::Random => is_random(value),
+        Check::NoName => is_random(value) && !is_of_words(value),
         Check::Value => !is_placeholder(value) && !is_code(value) && is_chosen(value),
         Check::Quoted => !is_placeholder(value) && is_chosen(value) && is_odd(value),
         Check::Word => !is_placeholder(value),
@@ -331,6 +332,18 @@ fn is_random(value: &str) -> bool {
     let has_letter = value.bytes().any(|byte| byte.is_ascii_alphabetic());
     // Three bits per character: random hexadecimal has nearly four, words and repetitions have less or no digit.
     has_digit && has_letter && milli_bits(value) >= 3000
+}
+
+/// `s.ReadUint16LengthPrefixed`: most of it is words with a capital letter, of three letters at least.
+fn is_of_words(value: &str) -> bool {
+    const WORD_LETTERS_MIN: usize = 3;
+    let is_capital = |c: char| c.is_ascii_uppercase();
+    let words = value.match_indices(is_capital).map(|(at, _)| {
+        let letters = value[at + 1..].bytes();
+        1 + letters.take_while(u8::is_ascii_lowercase).count()
+    });
+    let n_of_words: usize = words.filter(|n| *n >= WORD_LETTERS_MIN).sum();
+    2 * n_of_words > value.len()
 }
 
 /// A value worth hiding that follows a name such as `password`. A digit and a letter, and not the same few signs.

@@ -22,6 +22,8 @@ pub(super) enum Check {
     Shape,
     /// It looks random.
     Random,
+    /// It looks random, and not like a name in code: what stands before it does there, too.
+    NoName,
     /// It looks like a value someone chose to be hard to guess, not like code or a placeholder.
     Value,
     /// As [`Value`](Self::Value), of a value in quotes that holds signs which end or explain others.

@@ -134,8 +134,8 @@ pub(super) static SHAPES: &[Shape] = &[
     shape(
         "Vault token",
         "[ =:\t\"']s.{24}|^s.{24}",
-        r#"(?:^|[ =:\t"'])s\.[A-Za-z0-9]{24}\b"#,
-        Check::Random,
+        r#"(?:^|[ =:\t"'])(s\.[A-Za-z0-9]{24})(?:[^A-Za-z0-9_(]|$)"#,
+        Check::NoName,
     ),
     shape(
         "Vault unseal key",
