@@ -1,6 +1,6 @@
 //! Which command printed what a person sees last: for filters, which look at nothing else.
 
-use zeph_core::command::{Segment, SimpleCommand, Wraps};
+use zeph_core::command::{Hole, Segment, SimpleCommand, Wraps};
 
 use super::brace;
 use super::reader;
@@ -44,6 +44,17 @@ const SETTING: &[&str] = &[
 /// Scripts that only set variables, by the names they usually have: what others print that `source` runs is not known.
 const SILENT_SCRIPTS: &[&str] = &["activate", "env", ".env", "nvm.sh", ".bashrc", ".profile"];
 
+/// How a shell spells the codes with which commands ended.
+const STATUSES: &[&str] = &[
+    "$?",
+    "${?}",
+    "$PIPESTATUS",
+    "${PIPESTATUS}",
+    "${PIPESTATUS[0]}",
+    "${PIPESTATUS[@]}",
+    "${PIPESTATUS[*]}",
+];
+
 /// Commands that say nothing but errors beside what they print, which is seen as such whoever says it.
 const PLAIN: &[&str] = &[
     "cat", "cut", "date", "echo", "grep", "head", "jq", "ls", "printf", "pwd", "sed", "seq",
@@ -55,11 +66,29 @@ pub(super) fn last(list: &List) -> Option<Segment> {
     let mut printed = Printed::default();
     collect(list, 0, &mut printed);
     let is_one_of_several = printed.segments.len() > 1 || printed.has_errors;
+    while printed.segments.len() > 1 && printed.segments.last().is_some_and(is_remark) {
+        printed.segments.pop();
+    }
     let last = printed.segments.pop()??;
     Some(Segment {
         is_one_of_several: is_one_of_several || last.is_one_of_several,
         ..last
     })
+}
+
+/// `echo "exit: $?"`: a line that only says how what stands before it ended.
+fn is_remark(segment: &Option<Segment>) -> bool {
+    let Some(Segment { command, pipes, .. }) = segment else {
+        return false;
+    };
+    let is_status = |hole: &Hole| {
+        let argument = command.arguments.get(hole.argument);
+        let part = argument.and_then(|argument| argument.get(hole.start..hole.end));
+        part.is_some_and(|part| STATUSES.contains(&part))
+    };
+    pipes.is_empty()
+        && matches!(command.base_name(), "echo" | "printf")
+        && command.holes.iter().all(is_status)
 }
 
 /// What is seen of a list.

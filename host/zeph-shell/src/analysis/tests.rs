@@ -349,6 +349,18 @@ fn what_prints_last_is_found() {
     check("for i in 1 2; do a; done", None);
     check("for i in 1 2; do a; done; b", Some(("b", &[], true)));
     check("a; while x; do y; done", None);
+    check("a -q; echo \"exit: $?\"", Some(("a -q", &[], true)));
+    check(
+        "a 2>&1 | tail -5; printf '%s\\n' ${PIPESTATUS[0]}",
+        Some(("a", &["tail"], true)),
+    );
+    check("a; b; echo; echo done $?", Some(("b", &[], true)));
+    check("echo done $?", Some(("echo done $?", &[], false)));
+    check("a; echo \"$x\"", Some(("echo $x", &[], true)));
+    check("a; echo $(b)", Some(("echo $(b)", &[], true)));
+    check("a; echo *", Some(("echo *", &[], true)));
+    check("a; echo $? | b", Some(("echo $?", &["b"], true)));
+    check("while x; do y; done; echo $?", None);
     check("f() { a; }; b", Some(("b", &[], false)));
     check("[[ -f x ]] && a", Some(("a", &[], false)));
     check("sudo a", Some(("sudo a", &[], false)));
