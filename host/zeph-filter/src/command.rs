@@ -49,13 +49,15 @@ const VALUED: [(&str, &[&str]); 4] = [
 ];
 
 /// Programs that run the program named in their arguments and print nothing of their own.
-const RUNNERS: [&[&str]; 11] = [
+const RUNNERS: [&[&str]; 13] = [
     &["npx"],
     &["bunx"],
     &["pnpm", "exec"],
     &["pnpm", "dlx"],
     &["yarn", "exec"],
     &["uv", "run"],
+    &["uvx"],
+    &["coverage", "run", "-m"],
     &["poetry", "run"],
     &["pipenv", "run"],
     &["pdm", "run"],

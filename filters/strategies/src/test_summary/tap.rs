@@ -191,13 +191,15 @@ fn is_diff_header(text: &str) -> bool {
     text == "+ actual - expected" || text.starts_with("Expected values to be ")
 }
 
-/// Keys of a block that the name, the place and the error tell already.
+/// Keys of a block that the name, the place and the error tell already. The type of an exception is none of them.
 fn is_noise(text: &str) -> bool {
-    const KEYS: [&str; 7] = [
+    const KEYS: [&str; 9] = [
         "duration_ms: ",
         "type: ",
         "failureType: ",
-        "name: ",
+        "code: 'ERR_TEST_FAILURE'",
+        "name: 'AssertionError'",
+        "name: AssertionError",
         "operator: ",
         "generatedMessage: ",
         "stack: ",

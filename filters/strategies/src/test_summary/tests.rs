@@ -609,3 +609,146 @@ fn a_block_of_vitest_is_found_by_the_end_of_its_title() {
     let text = format!("   × adds 7 5ms\n   × adds 41 5ms\n{blocks} Test Files  1 failed (1)\n");
     check(&text, &["   × adds 41 5ms"], &["   × adds 7 5ms"]);
 }
+
+#[test]
+fn what_looks_like_a_passed_test_outside_of_a_tree_stays() {
+    // A table with a pointer is no source where no frame is; neither is one of which the numbers do not ascend.
+    let text = "
+FAIL test/table.test.js
+  ● cli › prints
+
+    Received:
+    \"12 | let a
+       |     ^
+    13 | let b\"
+
+    1 | one
+    3 | three
+      |   ^
+
+      at Object.toBe (test/table.test.js:3:46)
+
+PASS ready
+PASS test/other.test.js (7.4 s)
+  ✓ adds (5 ms)
+✓ built in 3 steps
+
+Tests:       1 failed, 1 passed, 2 total
+  ✓ adds again
+";
+    check(
+        text,
+        &[
+            "       |     ^",
+            "    13 | let b\"",
+            "    1 | one",
+            "PASS ready",
+            "✓ built in 3 steps",
+        ],
+        &[
+            "PASS test/other.test.js (7.4 s)",
+            "  ✓ adds (5 ms)",
+            "  ✓ adds again",
+        ],
+    );
+}
+
+#[test]
+fn a_failure_in_a_tree_of_node_ends_where_less_far_in_something_stands() {
+    let text = "
+▶ cart
+  ✖ adds (2.7ms)
+    Error: row 7
+      ✓ read
+    ✔ closed
+  ✔ removes (0.5ms)
+✔ opens (1.5ms) # SKIP
+ℹ tests 3
+";
+    check(
+        text,
+        &["  ✖ adds (2.7ms)", "      ✓ read", "    ✔ closed"],
+        &["▶ cart", "  ✔ removes (0.5ms)", "✔ opens (1.5ms) # SKIP"],
+    );
+}
+
+#[test]
+fn a_message_of_several_lines_keeps_its_first_in_the_tree_of_vitest() {
+    let text = "
+ × test/a.test.js > cart > adds 5ms
+   → no
+ × test/a.test.js > cart > packs 5ms
+   → build failed:
+✓ compile
+ FAIL  test/a.test.js > cart > adds
+Error: no
+⎯⎯⎯⎯[1/2]⎯
+ FAIL  test/a.test.js > cart > packs
+Error: build failed:
+✓ compile
+⎯⎯⎯⎯[2/2]⎯
+ Test Files  1 failed (1)
+";
+    check(
+        text,
+        &[
+            " × test/a.test.js > cart > packs 5ms",
+            "   → build failed:",
+            "✓ compile",
+        ],
+        &[" × test/a.test.js > cart > adds 5ms", "   → no"],
+    );
+}
+
+#[test]
+fn what_a_test_printed_is_no_frame_of_a_library() {
+    let text = "\
+=================================== FAILURES ===================================
+_________________________________ test_plugin __________________________________
+
+    def test_plugin():
+>       assert load(\"x\") is not None
+E       AssertionError: assert None is not None
+
+test_l.py:6: AssertionError
+----------------------------- Captured stdout call -----------------------------
+plugin dir /venv/lib/python3.11/site-packages/foo holds api 3, host wants 4
+self = <Config prod>
+_ _ _ _
+=========================== short test summary info ============================
+FAILED test_l.py::test_plugin - AssertionError: assert None is not None
+========================= 1 failed, 5 passed in 0.02s ==========================
+";
+    check(
+        text,
+        &[
+            "plugin dir /venv/lib/python3.11/site-packages/foo holds api 3, host wants 4",
+            "self = <Config prod>",
+            "_ _ _ _",
+        ],
+        &["    def test_plugin():"],
+    );
+    let text = "
+  ● picks
+
+    cannot pick a version
+    at /w/node_modules/left-pad@1.0 wanted by shop
+    at /w/node_modules/pad@2.0 wanted by admin
+    at home
+    at home
+
+      at pick (node_modules/pick/index.js:3:5)
+      at Object.<anonymous> (test/pick.test.js:3:46)
+
+Tests:       1 failed, 1 total
+";
+    check(
+        text,
+        &[
+            "    at /w/node_modules/left-pad@1.0 wanted by shop",
+            "    at /w/node_modules/pad@2.0 wanted by admin",
+            "      at Object.<anonymous> (test/pick.test.js:3:46)",
+        ],
+        &["      at pick (node_modules/pick/index.js:3:5)"],
+    );
+}

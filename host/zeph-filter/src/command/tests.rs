@@ -35,6 +35,8 @@ fn a_command_has_a_plain_spelling() {
         ("python3.12 -m pytest -q", "pytest -q"),
         ("npx --yes jest a", "jest a"),
         ("uv run python -m pytest", "pytest"),
+        ("uvx ruff check", "ruff check"),
+        ("coverage run -m pytest -q", "pytest -q"),
         ("./node_modules/.bin/eslint .", "eslint ."),
         ("kubectl -n kube-system get pods", "kubectl get pods"),
         ("docker --context x build .", "docker build ."),

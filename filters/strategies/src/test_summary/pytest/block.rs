@@ -85,7 +85,7 @@ impl<'a> Block<'a> {
         if text.starts_with('E') && is_empty_verdict(text) {
             return Some(Mark::Told);
         }
-        if is_place {
+        if is_place && self.n_captured.is_none() {
             // The long form has a place below its source, the short one above.
             let is_seen = is_frame(text) && !self.frames.insert(text);
             self.is_repeated = is_seen && text.contains(": in ");
@@ -119,7 +119,11 @@ impl<'a> Block<'a> {
 
     fn is_noise(&self, line: Line<'_>) -> bool {
         let Line { text, is_place, .. } = line;
-        let is_code = self.has_verdict && self.n_captured.is_none();
+        if self.n_captured.is_some() {
+            // What a test printed may look like anything.
+            return is_blank(text);
+        }
+        let is_code = self.has_verdict;
         let is_called = !self.is_brief && line.is_called;
         let is_source = is_code && text.starts_with("    ") && !is_called;
         is_source
