@@ -36,7 +36,7 @@ pub(super) struct RowOptions {
     /// `2/2`. Rows that say the same are counted beyond the first ones.
     #[serde(default)]
     usual: Option<String>,
-    /// The heading of the column that says what the value should be. Every other one is worth seeing.
+    /// The heading of the column that says what the value should be; of `2/3` there, the second number. Every other one is worth seeing.
     #[serde(default)]
     same_as: Option<String>,
 }
@@ -218,7 +218,11 @@ impl ColumnTest<'_> {
         match self {
             Self::Like(pattern) => pattern.is_match(value),
             Self::Unlike(usual) => !is_all(value) && !usual.is_match(value),
-            Self::OtherThan(heading) => heading.value(row) != Some(value),
+            Self::OtherThan(heading) => {
+                let wanted = heading.value(row);
+                let wanted = wanted.map(|wanted| wanted.rsplit('/').next().unwrap_or(wanted));
+                wanted != Some(value)
+            }
         }
     }
 }
