@@ -1,11 +1,13 @@
-//! `dedup`: folds lines that differ in nothing but timestamps and UUIDs, and says how many there were.
+//! `dedup`: folds lines that differ in nothing but when they were written, and says how many there were.
 //!
 //! Of such lines the first and the last are shown as they are, wherever they stand: sources that write into one log interleave.
-//! In lines that are no diagnostics, durations of one magnitude and identifiers of requests, threads and the like are ignored too; two
+//! A line and what belongs to it, as the frames below an exception, are folded as one or not at all.
+//! In lines that are no diagnostics, UUIDs, durations of one magnitude and identifiers of requests, threads and the like are ignored too; two
 //! different diagnostics stay two, and so do two orders. A diagnostic that comes again is folded only when all that stands between came before: otherwise it is about
 //! something else, another job for one.
 
 mod normal;
+mod record;
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -20,6 +22,7 @@ use crate::{
 };
 pub use normal::normalise;
 use normal::normalise_loosely;
+use record::Record;
 
 /// The entry of the table.
 pub const DEFINITION: Definition = Definition {
@@ -76,20 +79,32 @@ const GROUPS_MAX: usize = 100_000;
 /// Most bytes of lines that are remembered, for the same reason.
 const GROUPS_BYTES_MAX: usize = 8 << 20;
 
-/// Lines that are equal.
+/// Records that are equal, by the first line of each.
 #[derive(Debug, Clone, Copy)]
 struct Group {
     first: usize,
     last: usize,
     n: usize,
+    /// Lines of each record.
+    n_lines: usize,
 }
 
 impl Group {
-    fn of(line_idx: usize) -> Self {
+    fn of(record: &Range<usize>) -> Self {
         Self {
-            first: line_idx,
-            last: line_idx,
+            first: record.start,
+            last: record.start,
             n: 1,
+            n_lines: record.len(),
+        }
+    }
+
+    /// The group of the lines with this place in each record.
+    fn nth(self, n: usize) -> Self {
+        Self {
+            first: self.first + n,
+            last: self.last + n,
+            ..self
         }
     }
 }
@@ -98,7 +113,7 @@ impl Group {
 struct Groups {
     /// What is shown: all but the lines between the first and the last of a group that is folded.
     kept: LineSet,
-    /// The groups that are folded, by their first line.
+    /// The groups that are folded, by their first line; of records of several lines one for each.
     folded: Vec<Group>,
 }
 
@@ -107,27 +122,43 @@ impl Groups {
         let mut by_text: HashMap<Box<str>, u32, RandomState> = HashMap::default();
         let mut groups: Vec<(Group, [usize; RUN_MIN - 2])> = Vec::new();
         let mut kept = LineSet::default();
-        let mut normal = String::new();
+        let (mut normal, mut of_line) = (String::new(), String::new());
         let mut n_bytes = 0;
-        // The last line that is like none before it.
+        // The last record that is like none before it.
         let mut last_new = 0;
-        for (line_idx, line) in lines.iter().enumerate() {
-            // What is indented belongs to the line above it, which may be a diagnostic.
-            if line.starts_with([' ', '\t']) || lines.severity(line_idx).is_some() {
-                normalise(line, &mut normal);
-            } else {
+        let mut ahead = lines.iter().enumerate().peekable();
+        while let Some((line_idx, line)) = ahead.next() {
+            let mut record = Record::of(line);
+            let mut is_diagnostic = lines.severity(line_idx).is_some();
+            let mut places = line_idx..line_idx + 1;
+            let is_single = !ahead.peek().is_some_and(|(_, next)| record.takes(next));
+            if is_single && !is_diagnostic && !line.starts_with([' ', '\t']) {
                 normalise_loosely(line, &mut normal);
+            } else {
+                normalise(line, &mut normal);
+            }
+            while let Some((next_idx, next)) = ahead.next_if(|(_, next)| record.takes(next)) {
+                record.add(next);
+                places.end = next_idx + 1;
+                is_diagnostic |= lines.severity(next_idx).is_some();
+                normalise(next, &mut of_line);
+                normal.push('\n');
+                normal.push_str(&of_line);
+            }
+            if record.is_part() {
+                kept.insert_all(places);
+                continue;
             }
             let begin = |groups: &mut Vec<_>| {
                 let group_idx = u32::try_from(groups.len()).ok();
                 let group_idx = group_idx.filter(|_| groups.len() < GROUPS_MAX)?;
-                groups.push((Group::of(line_idx), [0; RUN_MIN - 2]));
+                groups.push((Group::of(&places), [0; RUN_MIN - 2]));
                 Some(group_idx)
             };
             if let Some(group_idx) = by_text.get_mut(normal.as_str()) {
                 let is_elsewhere = groups[*group_idx as usize].0.last < last_new;
-                if is_elsewhere && lines.severity(line_idx).is_some() {
-                    kept.insert(line_idx);
+                if is_elsewhere && is_diagnostic {
+                    kept.insert_all(places.clone());
                     *group_idx = begin(&mut groups).unwrap_or(*group_idx);
                     continue;
                 }
@@ -139,7 +170,7 @@ impl Groups {
                 group.n += 1;
                 continue;
             }
-            kept.insert(line_idx);
+            kept.insert_all(places.clone());
             last_new = line_idx;
             n_bytes += normal.len();
             if n_bytes <= GROUPS_BYTES_MAX
@@ -150,12 +181,13 @@ impl Groups {
         }
         let mut folded = Vec::new();
         for (group, early) in groups {
-            kept.insert(group.last);
+            let lines_at = |line_idx: usize| line_idx..line_idx + group.n_lines;
+            kept.insert_all(lines_at(group.last));
             if group.n >= RUN_MIN {
-                folded.push(group);
+                folded.extend((0..group.n_lines).map(|n| group.nth(n)));
             } else {
                 let again = early.iter().take(group.n - 1);
-                again.for_each(|line_idx| kept.insert(*line_idx));
+                again.for_each(|line_idx| kept.insert_all(lines_at(*line_idx)));
             }
         }
         Self { kept, folded }

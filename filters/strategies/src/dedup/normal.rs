@@ -1,20 +1,24 @@
 //! Replacing what differs from moment to moment, by hand: an expression engine would take longer than all the rest.
 
-/// Writes `line` into `normal` with each timestamp and UUID replaced by one sign.
+use std::ops::Range;
+
+/// Writes `line` into `normal` with the time at which it was written, and UUIDs that are named as those of requests and the like,
+/// each replaced by one sign.
 ///
 /// Shape:  dates (`2024-01-02`, `2024/01/02`, `02/Jan/2024`), times (`03:04:05.678`), both together with zones, syslog's
-///         `Jan  2 03:04:05`, seconds of the kernel's log, UUIDs. Anything else stays.
+///         `Jan  2 03:04:05`, seconds of the kernel's log, UUIDs. Anything else stays, and so do other dates and times: they are what the line
+///         tells.
 /// Limits: linear, no allocation once `normal` has grown.
 pub fn normalise(line: &str, normal: &mut String) {
     write::<false>(line, normal);
 }
 
-/// As [`normalise`], with a sign for each identifier and the magnitude of each duration, too.
+/// As [`normalise`], with a sign for each UUID, identifier and other time of day, and the magnitude of each duration, too.
 ///
 /// Shape:  identifiers are words of at least eight hexadecimal digits, of which some are digits and some are letters, and numbers
 ///         of at least five digits, behind a name that says that they are of a request, a thread or the like (`trace=`, `pid `,
-///         `request_id=`, `sshd[…]`); any other may be what the line tells: an order, a user, a digest. Durations are numbers with
-///         `ns`, `us`, `µs`, `ms` or `s`, of which the number of digits stays, so that a slow one is not taken for a fast one.
+///         `request_id=`, `sshd[…]`) and no unit behind them; any other may be what the line tells: an order, a user, a digest.
+///         Durations are numbers with `ns`, `us`, `µs`, `ms` or `s`, of which the number of digits stays, so that a slow one is not taken for a fast one.
 pub(super) fn normalise_loosely(line: &str, normal: &mut String) {
     write::<true>(line, normal);
 }
@@ -23,6 +27,7 @@ fn write<const LOOSELY: bool>(line: &str, normal: &mut String) {
     normal.clear();
     let bytes = line.as_bytes();
     let (mut copied, mut at, mut moment_end) = (0, 0, 0);
+    let mut written = None;
     while let Some(byte) = bytes.get(at) {
         let class = CLASSES[usize::from(*byte)];
         if class == 0 {
@@ -33,9 +38,19 @@ fn write<const LOOSELY: bool>(line: &str, normal: &mut String) {
             && may_be_moment(bytes, at)
             && let Some(end) = moment(bytes, at)
         {
-            normal.push_str(&line[copied..at]);
-            normal.push('\u{1}');
-            (copied, at, moment_end) = (end, end, end);
+            match role::<LOOSELY>(bytes, at..end, (moment_end, written.clone())) {
+                Role::Told => {}
+                role => {
+                    normal.push_str(&line[copied..at]);
+                    normal.push('\u{1}');
+                    copied = end;
+                    written = match role {
+                        Role::Written => Some(at..end),
+                        _ => written,
+                    };
+                }
+            }
+            (at, moment_end) = (end, end);
             continue;
         }
         if !LOOSELY {
@@ -55,7 +70,9 @@ fn write<const LOOSELY: bool>(line: &str, normal: &mut String) {
         let (word, behind) = line[at..].split_at(end - at);
         let fraction = fraction(word, behind);
         let before = &bytes[moment_end..at];
-        let kind = kind(word, fraction.is_some(), || is_named(before, behind));
+        let kind = kind((word, behind), fraction.is_some(), || {
+            is_named(before, behind)
+        });
         let start = std::mem::replace(&mut at, end + fraction.unwrap_or(0));
         if kind != Kind::Word {
             normal.push_str(&line[copied..start]);
@@ -64,6 +81,74 @@ fn write<const LOOSELY: bool>(line: &str, normal: &mut String) {
         }
     }
     normal.push_str(&line[copied..]);
+}
+
+/// What a moment or UUID is to its line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Role {
+    /// The time at which the line was written.
+    Written,
+    /// None that the line tells.
+    Aside,
+    /// What the line tells.
+    Told,
+}
+
+/// The role of a moment, behind the end of the one before it and the time at which the line was written.
+fn role<const LOOSELY: bool>(
+    bytes: &[u8],
+    moment: Range<usize>,
+    (last_end, written): (usize, Option<Range<usize>>),
+) -> Role {
+    const UUID_BYTES: usize = 36;
+    let before = &bytes[last_end..moment.start];
+    let text = &bytes[moment.clone()];
+    if text.len() == UUID_BYTES && text[8] == b'-' {
+        let is_aside = LOOSELY || is_named(before, "");
+        return if is_aside { Role::Aside } else { Role::Told };
+    }
+    // Of days alone no log is made, but for one in front.
+    let is_clock = text.contains(&b':') || text[0] == b'[';
+    let is_other = is_clock && !is_measure(before);
+    let has_word = |text: &[u8]| text.iter().any(u8::is_ascii_alphanumeric);
+    let is_written = match written {
+        _ if text[0] == b'[' => true,
+        None => is_other || !has_word(&bytes[..moment.start]),
+        // The time of a journal, and that of the program behind it.
+        Some(first) => {
+            let between = &bytes[first.end..moment.start];
+            let is_syslog = bytes[first.start].is_ascii_alphabetic();
+            let name = between.trim_ascii_end();
+            !has_word(between)
+                || name.ends_with(b"]:")
+                || name.ends_with(b"|")
+                || (is_syslog && name.ends_with(b":"))
+        }
+    };
+    match is_written {
+        true => Role::Written,
+        false if LOOSELY && is_other => Role::Aside,
+        false => Role::Told,
+    }
+}
+
+/// Whether what stands before a time says that it is how long something took.
+fn is_measure(before: &[u8]) -> bool {
+    const WORDS: [&[u8]; 9] = [
+        b"took",
+        b"in",
+        b"after",
+        b"within",
+        b"for",
+        b"lasted",
+        b"elapsed",
+        b"duration",
+        b"waited",
+    ];
+    let is_between = |byte: &u8| matches!(byte, b' ' | b'=' | b':' | b'"' | b'\'');
+    let end = before.iter().rposition(|byte| !is_between(byte));
+    let name = last_word(&before[..end.map_or(0, |end| end + 1)]);
+    WORDS.iter().any(|word| name.eq_ignore_ascii_case(word))
 }
 
 /// What a byte may begin or belong to.
@@ -176,7 +261,7 @@ enum Kind {
     Duration(usize),
 }
 
-fn kind(word: &str, has_fraction: bool, is_named: impl Fn() -> bool) -> Kind {
+fn kind((word, behind): (&str, &str), has_fraction: bool, is_named: impl Fn() -> bool) -> Kind {
     const IDENTIFIER_CHARS: usize = 8;
     const NUMBER_DIGITS: usize = 5;
     let n_digits = word.bytes().take_while(u8::is_ascii_digit).count();
@@ -191,10 +276,79 @@ fn kind(word: &str, has_fraction: bool, is_named: impl Fn() -> bool) -> Kind {
         IDENTIFIER_CHARS
     };
     let is_hex = || word.bytes().all(|byte| byte.is_ascii_hexdigit());
-    match word.len() >= n_chars_min && (is_number || is_hex()) && is_named() {
-        true => Kind::Identifier,
-        false => Kind::Word,
+    if word.len() < n_chars_min || !(is_number || is_hex()) || !is_named() {
+        return Kind::Word;
     }
+    match measured(behind).filter(|_| is_number) {
+        Some(unit) if is_unit(unit) => Kind::Duration(n_digits),
+        Some(_) => Kind::Word,
+        None => Kind::Identifier,
+    }
+}
+
+/// The unit behind a number, which is none of a request then but tells how long it took, or how much it was: `request 204800 bytes`.
+fn measured(behind: &str) -> Option<&str> {
+    const UNITS: [&str; 42] = [
+        "ns",
+        "us",
+        "µs",
+        "ms",
+        "msec",
+        "millis",
+        "milliseconds",
+        "s",
+        "sec",
+        "secs",
+        "second",
+        "seconds",
+        "min",
+        "mins",
+        "minutes",
+        "h",
+        "hours",
+        "days",
+        "b",
+        "kb",
+        "mb",
+        "gb",
+        "tb",
+        "kib",
+        "mib",
+        "gib",
+        "byte",
+        "bytes",
+        "bits",
+        "chars",
+        "characters",
+        "tokens",
+        "rows",
+        "items",
+        "lines",
+        "files",
+        "records",
+        "entries",
+        "messages",
+        "requests",
+        "times",
+        "percent",
+    ];
+    if behind.starts_with(['%', '‰']) {
+        return Some("%");
+    }
+    let behind = match behind.strip_prefix('.') {
+        Some(fraction) => fraction.trim_start_matches(|c: char| c.is_ascii_digit()),
+        None => behind,
+    };
+    let rest = behind.strip_prefix(' ')?;
+    if rest.starts_with('%') {
+        return Some("%");
+    }
+    let end = rest.find(|c: char| !c.is_alphabetic());
+    let unit = &rest[..end.unwrap_or(rest.len())];
+    UNITS
+        .iter()
+        .any(|known| unit.eq_ignore_ascii_case(known))
+        .then_some(unit)
 }
 
 /// Whether what stands before a word names it as the identifier of something that comes and goes, or it stands behind a program's name

@@ -296,6 +296,50 @@ fn dedup_folds_what_differs_in_time_only() {
     check_unknown("dedup", "{}", "x\nx\nx\n");
 }
 
+/// A log of records that differ in one line: none of the others goes.
+#[test]
+fn dedup_folds_a_record_as_a_whole() {
+    let trace = |n: u32, last: u32| {
+        format!(
+            "10:00:0{n}Z ERROR failed\njava.io.IOException: full\n\tat a.B.c(B.java:{last})\n\tat a.B.main(B.java:9)\nCaused by: x.Y: no\n\tat x.Y.z(Y.java:2)\n"
+        )
+    };
+    let traces: String = (0..6).map(|n| trace(n, n)).collect();
+    let (shown, _) = select("dedup", "{}", &Lines::of(&traces));
+    for line in traces
+        .lines()
+        .filter(|line| !line.ends_with("ERROR failed"))
+    {
+        let n_shown = shown.iter().filter(|shown| *shown == line).count();
+        let n_raw = traces.lines().filter(|raw| *raw == line).count();
+        assert_eq!(n_shown, n_raw, "{line}: {shown:?}");
+    }
+    let ready = |n: u32| {
+        let state = ["false", "true", "true"][n as usize % 3];
+        format!("10:00:0{n}Z health of service-{n}\n  replicas: 3\n  ready: {state}\n")
+    };
+    check_unknown("dedup", "{}", &(0..9).map(ready).collect::<String>());
+    let python = |n: u32| {
+        let prefix = format!("May  1 10:00:0{n} host shop[812]: ");
+        [
+            "Traceback (most recent call last):",
+            "  File \"a.py\", line 7, in f",
+            &format!("KeyError: {n}"),
+        ]
+        .map(|line| format!("{prefix}{line}\n"))
+        .concat()
+    };
+    check_unknown("dedup", "{}", &(0..6).map(python).collect::<String>());
+    let json = |n: u32| format!("{{\n  \"order\": {n},\n  \"state\": \"refunded\"\n}}\n");
+    check_unknown("dedup", "{}", &(0..6).map(json).collect::<String>());
+    check(
+        "dedup",
+        "{}",
+        &(json(1).repeat(5) + "done\n"),
+        "{\n  \"order\": 1,\n  \"state\": \"refunded\"\n}\n~ these 4 lines 4 more times, the last below\n{\n  \"order\": 1,\n  \"state\": \"refunded\"\n}\ndone\n",
+    );
+}
+
 /// What failed is told by what stands before: a job's failure is not that of the job before it.
 #[test]
 fn dedup_folds_a_diagnostic_only_with_what_stands_between() {
@@ -337,7 +381,34 @@ fn moments_are_told_from_other_numbers() {
         ("02/Jan/2026:03:04:05 +0000 x", "T x"),
         ("Jan  2 03:04:05 host x", "T host x"),
         ("[ 1234.567890] x", "T x"),
-        ("id 5f1e0b7a-3c1d-4e7a-9b61-0123456789ab.", "id T."),
+        (
+            "order 5f1e0b7a-3c1d-4e7a-9b61-0123456789ab.",
+            "order 5f1e0b7a-3c1d-4e7a-9b61-0123456789ab.",
+        ),
+        (
+            "request_id=5f1e0b7a-3c1d-4e7a-9b61-0123456789ab.",
+            "request_id=T.",
+        ),
+        (
+            "2026-02-01 00:00:01 no data of 2026-01-05",
+            "T no data of 2026-01-05",
+        ),
+        ("no data of 2026-01-05", "no data of 2026-01-05"),
+        ("00:00:01 took 09:47:30", "T took 09:47:30"),
+        ("backup took 09:47:30", "backup took 09:47:30"),
+        (
+            "May  1 10:00:00 host shop[7]: 2026-05-01 10:00:00,123 x",
+            "T host shop[7]: T x",
+        ),
+        (
+            "May  1 10:00:00 host kernel: [ 12.345678] x",
+            "T host kernel: T x",
+        ),
+        ("web-1  | 2026-05-01T10:00:00Z 10:00:00 x", "web-1  | T T x"),
+        (
+            "1.2.3.4 - - [02/Jan/2026:03:04:05 +0000] x",
+            "1.2.3.4 - - [T] x",
+        ),
         ("2026/01/02 x", "T x"),
         ("a.rs:12:34: x", "a.rs:12:34: x"),
         (

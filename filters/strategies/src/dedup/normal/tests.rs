@@ -1,18 +1,29 @@
 use proptest::prelude::*;
 
-use super::{fraction, is_named, is_unit, moment, normalise, normalise_loosely};
+use super::{
+    Role, fraction, is_named, is_unit, measured, moment, normalise, normalise_loosely, role,
+};
 
-/// In two steps, byte by byte: moments first, identifiers in what is left.
-fn slow(line: &str) -> String {
-    let mut normal = String::new();
-    let mut at = 0;
+/// In two steps, byte by byte: moments first, identifiers in what is left. Those that the line tells get a sign of their own.
+fn slow<const LOOSELY: bool>(line: &str) -> (String, Vec<&str>) {
+    let (mut normal, mut told) = (String::new(), Vec::new());
+    let (mut at, mut last_end, mut written) = (0, 0, None);
     let mut was_word = false;
     while let Some(c) = line[at..].chars().next() {
         let may_begin = (c.is_ascii_alphanumeric() && !was_word) || c == '[';
         match moment(line.as_bytes(), at).filter(|_| may_begin) {
             Some(end) => {
-                normal.push('\u{1}');
-                at = end;
+                let role = role::<LOOSELY>(line.as_bytes(), at..end, (last_end, written.clone()));
+                if role == Role::Told {
+                    normal.push('\u{4}');
+                    told.push(&line[at..end]);
+                } else {
+                    normal.push('\u{1}');
+                }
+                if role == Role::Written {
+                    written = Some(at..end);
+                }
+                (at, last_end) = (end, end);
                 was_word = false;
             }
             None => {
@@ -22,11 +33,18 @@ fn slow(line: &str) -> String {
             }
         }
     }
+    (normal, told)
+}
+
+fn with_told(mut normal: String, told: Vec<&str>) -> String {
+    for text in told {
+        normal = normal.replacen('\u{4}', text, 1);
+    }
     normal
 }
 
 fn slow_loosely(line: &str) -> String {
-    let normal = slow(line);
+    let (normal, told) = slow::<true>(line);
     let mut loose = String::new();
     let mut rest = normal.as_str();
     while let Some(c) = rest.chars().next() {
@@ -50,13 +68,17 @@ fn slow_loosely(line: &str) -> String {
             || (has_digit && n_digits < word.len() && is_hex && word.len() >= 8))
             && is_named(before.as_bytes(), behind)
         {
-            loose.push('\u{3}');
+            match measured(behind).filter(|_| n_digits == word.len()) {
+                Some(unit) if is_unit(unit) => loose.push_str(&"\u{2}".repeat(n_digits)),
+                Some(_) => loose.push_str(word),
+                None => loose.push('\u{3}'),
+            }
         } else {
             loose.push_str(word);
         }
         rest = &behind[part.filter(|_| has_digit).unwrap_or(0)..];
     }
-    loose
+    with_told(loose, told)
 }
 
 proptest! {
@@ -64,12 +86,13 @@ proptest! {
     fn one_pass_finds_what_two_find(parts in prop::collection::vec(prop_oneof![
         "2024-01-0[12]", "2024/01/02T", "03:04:05", "[.,]678", "\\+01:00|Z| ", "Jan  2 ", "\\[ 12\\.345\\]",
         "5f1e0b7a-3c1d-4e7a-9b61-0123456789ab", "[0-9a-f]{7,9}", "[0-9]{1,6}", "\\.[0-9]{1,3}", "µs|µ|ms|s|ns", "[ :.é°a-z\\[-]",
-        "id=|pid |trace=|request_|[a-z]\\[|\\]: ",
+        "id=|pid |trace=|request_|[a-z]\\[|\\]: ", " ms| kB|%| rows", " took | of ",
     ], 0..8)) {
         let line = parts.concat();
         let mut normal = String::new();
         normalise(&line, &mut normal);
-        prop_assert_eq!(&normal, &slow(&line));
+        let (slow, told) = slow::<false>(&line);
+        prop_assert_eq!(&normal, &with_told(slow, told));
         normalise_loosely(&line, &mut normal);
         prop_assert_eq!(&normal, &slow_loosely(&line));
     }
@@ -116,6 +139,32 @@ fn only_what_is_named_so_is_an_identifier() {
             "sizes [48112] 93cf1a42202bc917 id 7",
             "sizes [48112] 93cf1a42202bc917 id 7",
         ),
+    ] {
+        assert_eq!(normal(line), expect, "{line}");
+    }
+}
+
+#[test]
+fn what_is_measured_is_no_identifier() {
+    let normal = |line: &str| {
+        let mut normal = String::new();
+        normalise_loosely(line, &mut normal);
+        normal.replace('\u{3}', "I").replace('\u{2}', "0")
+    };
+    for (line, expect) in [
+        ("slow request: 10007 ms", "slow request: 00000 ms"),
+        ("slow request: 950000 ms", "slow request: 000000 ms"),
+        ("slow request: 950000.5 ms", "slow request: 000000.5 ms"),
+        ("request 204800 bytes sent", "request 204800 bytes sent"),
+        (
+            "session: 86400 Rows, thread 10430%",
+            "session: 86400 Rows, thread 10430%",
+        ),
+        (
+            "process 10430 started, pid 93421087 ms",
+            "process I started, pid 00000000 ms",
+        ),
+        ("request 10430 msgs", "request I msgs"),
     ] {
         assert_eq!(normal(line), expect, "{line}");
     }
