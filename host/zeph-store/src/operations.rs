@@ -475,6 +475,8 @@ pub(crate) trait Operations {
     fn announce(&self, process: Uuid, topic: &str) -> Outcome<()>;
     /// Says that a process of this host runs, where others cannot look for it.
     fn keep_process(&self, process: &HostProcess) -> Outcome<()>;
+    /// Says what replica a process that runs is; whether one of another host is of the same name.
+    fn keep_replica(&self, process: &HostProcess, replica: &str) -> Outcome<bool>;
     /// The processes that said so lately; `None` where all of them can look for each other.
     fn running_processes(&self) -> Outcome<Option<Vec<HostProcess>>>;
 

@@ -60,6 +60,7 @@ mod clock;
 pub(crate) mod connection;
 mod conversation;
 mod defaults;
+mod digest;
 mod fault;
 mod goals;
 mod grant_uses;
@@ -692,6 +693,10 @@ impl Operations for Transaction {
 
     fn keep_process(&self, process: &HostProcess) -> Outcome<()> {
         processes::keep(self, process)
+    }
+
+    fn keep_replica(&self, process: &HostProcess, replica: &str) -> Outcome<bool> {
+        processes::keep_replica(self, process, replica)
     }
 
     fn running_processes(&self) -> Outcome<Option<Vec<HostProcess>>> {

@@ -25,6 +25,23 @@ impl Store {
         .await
     }
 
+    /// Says what replica `process` is, which said that it runs; gives back whether a process of another host that runs has the same name. Never
+    /// where processes can look for each other.
+    ///
+    /// Errors: what the database says.
+    pub async fn keep_replica(
+        &self,
+        process: HostProcess,
+        replica: String,
+    ) -> Result<bool, StoreError> {
+        self.run(
+            "say which replica this host is",
+            Access::Write,
+            move |operations| operations.keep_replica(&process, &replica),
+        )
+        .await
+    }
+
     /// The processes that run, wherever they are; `None` where they can look for each other.
     ///
     /// Errors: what the database says.

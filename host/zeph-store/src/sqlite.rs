@@ -704,6 +704,10 @@ impl Operations for ChainedConnection {
         Ok(())
     }
 
+    fn keep_replica(&self, _: &HostProcess, _: &str) -> Outcome<bool> {
+        Ok(false)
+    }
+
     fn running_processes(&self) -> Outcome<Option<Vec<HostProcess>>> {
         Ok(None)
     }

@@ -2,6 +2,7 @@
 
 use zeph_core::id::PluginId;
 
+use super::digest::digest;
 use super::transaction::Transaction;
 use super::value::get;
 use crate::grant_uses::{GrantUse, GrantUses};
@@ -15,11 +16,14 @@ pub(super) fn note(
     at_ms: i64,
 ) -> Outcome<()> {
     // In one order, so that no two hosts wait for each other.
-    const SQL: &str = "
-        INSERT INTO grant_uses AS known (plugin, capability, used_at_ms)
+    const SQL: &str = concat!(
+        "INSERT INTO grant_uses AS known (plugin, capability, used_at_ms)
         SELECT $1::text, capability, $3::bigint
         FROM (SELECT DISTINCT unnest($2::text[]) AS capability) AS used ORDER BY capability
-        ON CONFLICT (plugin, capability) DO UPDATE SET used_at_ms = greatest(known.used_at_ms, excluded.used_at_ms)";
+        ON CONFLICT (plugin, ",
+        digest!("capability"),
+        ") DO UPDATE SET used_at_ms = greatest(known.used_at_ms, excluded.used_at_ms)"
+    );
     let capabilities: Vec<&str> = capabilities.iter().map(String::as_str).collect();
     let noted = transaction.execute(SQL, &[&plugin.0, &capabilities, &at_ms]);
     noted.map(drop)

@@ -1,5 +1,6 @@
 //! Indexes of plugins.
 
+use super::digest::digest;
 use super::transaction::Transaction;
 use super::value::{get, parsed};
 use crate::indexes::SeenIndex;
@@ -27,14 +28,17 @@ pub(super) fn seen(transaction: &Transaction, source: &str) -> Outcome<Option<Se
 
 /// Keeps an index unless a later one, or another one of the same number, is there; says whether it did.
 pub(super) fn keep(transaction: &Transaction, index: &SeenIndex, at_ms: i64) -> Outcome<bool> {
-    const SQL: &str = "
-        INSERT INTO plugin_indexes (source, number, document, keys, configured, at_ms)
+    const SQL: &str = concat!(
+        "INSERT INTO plugin_indexes (source, number, document, keys, configured, at_ms)
         VALUES ($1, $2, $3, $4, $5, $6)
-        ON CONFLICT (source) DO UPDATE SET
+        ON CONFLICT (",
+        digest!("source"),
+        ") DO UPDATE SET
             number = excluded.number, document = excluded.document, keys = excluded.keys,
             configured = excluded.configured, at_ms = excluded.at_ms
         WHERE excluded.number > plugin_indexes.number
-            OR (excluded.number = plugin_indexes.number AND excluded.document = plugin_indexes.document)";
+            OR (excluded.number = plugin_indexes.number AND excluded.document = plugin_indexes.document)"
+    );
     let SeenIndex {
         source,
         number,

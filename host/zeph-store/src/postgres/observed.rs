@@ -2,6 +2,7 @@
 
 use tokio_postgres::Row;
 
+use super::digest::digest;
 use super::order;
 use super::transaction::Transaction;
 use super::value::{count as counted, get};
@@ -14,11 +15,14 @@ pub(super) fn count(
     observed: &[ObservedDecision],
     at_ms: i64,
 ) -> Outcome<()> {
-    const SQL: &str = "
-        INSERT INTO observed_decisions AS o (hour_ms, rule, would, decided, tool, n_calls, last_at_ms)
+    const SQL: &str = concat!(
+        "INSERT INTO observed_decisions AS o (hour_ms, rule, would, decided, tool, n_calls, last_at_ms)
         VALUES ($1, $2, $3, $4, $5, 1, $6)
-        ON CONFLICT (hour_ms, rule, would, decided, tool)
-        DO UPDATE SET n_calls = o.n_calls + 1, last_at_ms = greatest(o.last_at_ms, excluded.last_at_ms)";
+        ON CONFLICT (hour_ms, ",
+        digest!("rule"),
+        ", would, decided, tool)
+        DO UPDATE SET n_calls = o.n_calls + 1, last_at_ms = greatest(o.last_at_ms, excluded.last_at_ms)"
+    );
     order::learned(transaction)?;
     let hour_ms = at_ms - at_ms.rem_euclid(HOUR_MS);
     for one in observed {

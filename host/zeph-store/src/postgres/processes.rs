@@ -26,6 +26,22 @@ pub(super) fn keep(transaction: &Transaction, process: &HostProcess) -> Outcome<
     transaction.execute(OLD, &[&KEPT_MS]).map(drop)
 }
 
+/// Says what replica a process is; whether one of another host that runs has the same name.
+pub(super) fn keep_replica(
+    transaction: &Transaction,
+    process: &HostProcess,
+    replica: &str,
+) -> Outcome<bool> {
+    const SET: &str = "UPDATE host_processes SET replica = $3 WHERE start = $1 AND pid = $2";
+    const OTHER: &str = "
+        SELECT EXISTS (SELECT 1 FROM host_processes WHERE replica = $1 AND host <> $2
+            AND until_ms > (extract(epoch FROM clock_timestamp()) * 1000)::bigint)";
+    let pid = i64::from(process.pid);
+    transaction.execute(SET, &[&process.start, &pid, &replica])?;
+    let row = transaction.query_one(OTHER, &[&replica, &transaction.host()])?;
+    get(&row, 0)
+}
+
 /// The processes that run.
 pub(super) fn running(transaction: &Transaction) -> Outcome<Vec<HostProcess>> {
     const SQL: &str = "

@@ -34,6 +34,7 @@ const HISTORY: &[&[&str]] = &[
     &[include_str!("schema/owners.sql")],
     &[include_str!("schema/askers.sql")],
     &[include_str!("schema/holders.sql")],
+    &[include_str!("schema/long_texts.sql")],
 ];
 
 /// The one row that says which version there is; of another application when it has another name.

@@ -5,6 +5,7 @@ use zeph_core::id::{CallId, ConversationId, OverflowId};
 use zeph_core::policy::{Label, LabelKind, LearnedCause};
 
 use super::conversation::touch;
+use super::digest::digest;
 use super::order;
 use super::transaction::Transaction;
 use super::value::{get, parsed, unreadable};
@@ -13,17 +14,6 @@ use crate::sequences::{
     CANDIDATES_MAX, ConversationPast, HELD_MAX, LEARNED_MAX, OF_OUTPUTS_MAX, RELEASES_MAX,
     SequenceObservation, SequenceState, StoredSequence, labels_as_json,
 };
-
-/// What the index over words holds of some.
-macro_rules! digest {
-    ($words:literal) => {
-        concat!(
-            "sha256(decode(replace(",
-            $words,
-            r", '\', '\\'), 'escape'))"
-        )
-    };
-}
 
 /// The number that changes with every change.
 pub(super) fn version(transaction: &Transaction) -> Outcome<i64> {
@@ -255,9 +245,12 @@ pub(super) fn keep_release(
     (destination, labels): (&str, &[Label]),
     at_ms: i64,
 ) -> Outcome<()> {
-    const SQL: &str = "
-        INSERT INTO conversation_releases (conversation_id, destination, labels, at_ms) VALUES ($1, $2, $3, $4)
-        ON CONFLICT (conversation_id, destination) DO UPDATE SET labels = excluded.labels, at_ms = excluded.at_ms";
+    const SQL: &str = concat!(
+        "INSERT INTO conversation_releases (conversation_id, destination, labels, at_ms) VALUES ($1, $2, $3, $4)
+        ON CONFLICT (conversation_id, ",
+        digest!("destination"),
+        ") DO UPDATE SET labels = excluded.labels, at_ms = excluded.at_ms"
+    );
     const FORGET: &str = "
         DELETE FROM conversation_releases WHERE conversation_id = $1 AND destination IN
         (SELECT destination FROM conversation_releases WHERE conversation_id = $1

@@ -11,6 +11,7 @@ mod grant_uses;
 pub(crate) mod grants;
 mod indexes;
 mod long_tasks;
+pub(crate) mod long_texts;
 mod passages;
 mod quota;
 mod savings;

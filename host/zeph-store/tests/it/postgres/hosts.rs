@@ -567,6 +567,33 @@ async fn a_process_runs_as_long_as_it_says_so() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn two_hosts_that_are_one_replica_are_seen() {
+    let Some(database) = database() else { return };
+    let (one, two) = (
+        Machine::new(&database, "one"),
+        Machine::new(&database, "two"),
+    );
+    let (of_one, of_two) = (one.start().await, two.start().await);
+    for (store, pid) in [(&of_one, 1), (&of_one, 2), (&of_two, 3)] {
+        store.keep_process(process(pid)).await.unwrap();
+    }
+    let is_double = async |store: &Store, pid, name: &str| {
+        let kept = store.keep_replica(process(pid), name.to_owned());
+        kept.await.unwrap()
+    };
+    // Processes of one host have the same name.
+    assert!(!is_double(&of_one, 1, "a").await);
+    assert!(!is_double(&of_one, 2, "a").await);
+    assert!(!is_double(&of_two, 3, "b").await);
+    assert!(is_double(&of_two, 3, "a").await);
+    assert!(is_double(&of_one, 1, "a").await);
+    database
+        .schema
+        .sql("UPDATE host_processes SET until_ms = until_ms - 30001 WHERE host = 'one'");
+    assert!(!is_double(&of_two, 3, "a").await, "it ended");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn calls_of_all_hosts_are_read_together_and_end_where_they_began() {
     let Some(database) = database() else { return };
     let (one, two) = (

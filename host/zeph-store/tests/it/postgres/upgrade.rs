@@ -13,7 +13,7 @@ use crate::setup::{NOW_MS, n_rows};
 use crate::suite::chain::{Log, calls};
 
 /// What makes tables of version 1 of those of version 2, and so on. A version without its line fails the test.
-const BACK: [&str; 7] = [
+const BACK: [&str; 8] = [
     "ALTER TABLE audit DROP COLUMN asked",
     "DROP TABLE passages",
     "DROP TABLE conversation_releases",
@@ -21,6 +21,15 @@ const BACK: [&str; 7] = [
     "UPDATE schedules SET caller = caller",
     "ALTER TABLE approval_requests DROP COLUMN caller",
     "ALTER TABLE long_tasks DROP COLUMN host_pid, DROP COLUMN host_start",
+    "ALTER TABLE host_processes DROP COLUMN replica;
+    DROP INDEX schedules_by_name, schedules_of_directory, schedules_due, grant_uses_by_capability, plugin_indexes_by_source,
+        conversation_releases_by_destination, observed_decisions_by_hour;
+    ALTER TABLE schedules ADD UNIQUE (directory, caller, name);
+    CREATE INDEX schedules_due ON schedules (directory, next_ms) WHERE next_ms IS NOT NULL;
+    ALTER TABLE grant_uses ADD PRIMARY KEY (plugin, capability);
+    ALTER TABLE plugin_indexes ADD PRIMARY KEY (source);
+    ALTER TABLE conversation_releases ADD PRIMARY KEY (conversation_id, destination);
+    ALTER TABLE observed_decisions ADD PRIMARY KEY (hour_ms, rule, would, decided, tool)",
 ];
 
 /// How long a host may take to reach its server again.
