@@ -175,6 +175,26 @@ pub enum StoreError {
         /// What the server said.
         source: ErrorSource,
     },
+    /// The server of the store has no connection left for this host.
+    #[error("cannot {operation}: the server of the store `{server}` has no connection left")]
+    ServerFull {
+        /// What was tried.
+        operation: &'static str,
+        /// The server, without its password.
+        server: String,
+        /// What the server said.
+        source: ErrorSource,
+    },
+    /// The encoding of the database cannot keep every text.
+    #[error(
+        "the database of the store `{server}` has the encoding {found}, which lacks most characters; it must be UTF8"
+    )]
+    Encoding {
+        /// The server, without its password.
+        server: String,
+        /// The encoding it has.
+        found: String,
+    },
     /// The server of the store does not take changes.
     #[error("cannot {operation}: the server of the store `{server}` only reads")]
     ServerReadOnly {
@@ -312,6 +332,9 @@ impl StoreError {
             Self::Older { .. } => Some(
                 "bring it to this version first, with `zeph-host --set store.path=FILE store migrate`; of a backup, do so with a copy",
             ),
+            Self::Newer { path, .. } if is_server(&path.to_string_lossy()) => Some(
+                "use the newer program, or let `store.url` name a database or schema of its own",
+            ),
             Self::Newer { .. } => Some(
                 "use the newer program, put back a backup that this one made, or set `store.path` to another file",
             ),
@@ -346,6 +369,12 @@ impl StoreError {
             Self::ServerAway { .. } => Some("see whether the server runs and `store.url` is right"),
             Self::ServerRefused { .. } => Some(
                 "see whether the user, the password and the database in `store.url` are right, and what the log of the server says",
+            ),
+            Self::ServerFull { .. } => Some(
+                "raise `max_connections` of the server, or the limit of the role or the database in `store.url`: a host needs three connections, and uses up to seven",
+            ),
+            Self::Encoding { .. } => Some(
+                "let `store.url` name a database that was made with `ENCODING 'UTF8'`; `zeph-host store copy` copies a store to it",
             ),
             Self::Checkpoints { .. } => Some(
                 "name a file that holds checkpoints, as `zeph-host audit checkpoint` prints them",

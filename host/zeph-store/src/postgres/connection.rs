@@ -41,6 +41,9 @@ const ANSWER_GRACE: Duration = Duration::from_secs(2);
 /// How long the server keeps what a host holds in a transaction that it does not go on with.
 const IDLE_TRANSACTION_TIMEOUT: Duration = Duration::from_secs(60);
 
+/// What a server calls the encoding of a database, when a connection begins.
+const ENCODING: &str = "server_encoding";
+
 /// What begins a transaction. Whatever the default of the server is: what reads after it waited for a lock has to see what others did.
 pub(crate) const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
 
@@ -71,6 +74,9 @@ const WRITER_PLANS: &str = "-c enable_seqscan=off -c enable_hashjoin=off -c enab
 
 /// How long no new connection is tried after one could not be made: at first, and at most.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(2));
+
+/// How long no new connection is tried after the server had none left.
+const FULL_PAUSE: Duration = Duration::from_millis(100);
 
 /// Where all connections of a store lead.
 #[derive(Debug)]
@@ -110,6 +116,8 @@ pub(crate) enum Heard {
 /// What lasts as long as a connection does.
 pub(crate) struct Session {
     pub(crate) client: Client,
+    /// The encoding of the database, if the server says so.
+    pub(super) encoding: Option<String>,
     /// Drives the connection; ends with it.
     _driver: JoinSet<()>,
     /// Whether the server process at the other end stays the same: it keeps what was prepared then.
@@ -228,22 +236,25 @@ impl Server {
         heard: Option<mpsc::Sender<Heard>>,
     ) -> Result<Session, tokio_postgres::Error> {
         let mut driver = JoinSet::new();
-        let client = match self.security {
+        let (client, encoding) = match self.security {
             Security::Plain => {
                 let mut config = config.clone();
                 config.ssl_mode(SslMode::Disable);
                 let (client, connection) = config.connect(NoTls).await?;
+                let encoding = connection.parameter(ENCODING).map(str::to_owned);
                 driver.spawn(driven(connection, heard));
-                client
+                (client, encoding)
             }
             Security::Tls { .. } => {
                 let (client, connection) = config.connect(self.connector.clone()).await?;
+                let encoding = connection.parameter(ENCODING).map(str::to_owned);
                 driver.spawn(driven(connection, heard));
-                client
+                (client, encoding)
             }
         };
         Ok(Session {
             client,
+            encoding,
             _driver: driver,
             is_direct: false,
             statements: RefCell::default(),
@@ -384,14 +395,54 @@ impl Connection {
         {
             return Err(away.clone().into());
         }
-        let connected = self.block_on(self.server.connect(self.purpose, None));
-        let session = connected.map_err(|away| self.rest_after(away))?;
+        let session = self.connected().map_err(|away| self.rest_after(away))?;
+        Ok(self.keep(session))
+    }
+
+    /// A server without a free connection is waited for as other hosts are: one of them may be about to end.
+    fn connected(&self) -> Result<Session, Away> {
+        let began = Instant::now();
+        loop {
+            let connected = self.block_on(self.server.connect(self.purpose, None));
+            match connected {
+                Err(away) if away.is_full() && began.elapsed() < self.server.site.busy_timeout => {
+                    self.block_on(async { tokio::time::sleep(FULL_PAUSE).await });
+                }
+                connected => return connected,
+            }
+        }
+    }
+
+    /// Makes the session if there is none and the server has a connection left; false when it has none. Whatever else is wrong, the next use tells.
+    pub(crate) fn is_let_in(&self) -> bool {
+        if self
+            .session
+            .borrow()
+            .as_ref()
+            .is_some_and(|one| one.is_alive())
+        {
+            return true;
+        }
+        match self.block_on(self.server.connect(self.purpose, None)) {
+            Ok(session) => {
+                self.keep(session);
+                true
+            }
+            Err(away) if away.is_full() => {
+                tracing::debug!(%away, "one reader less: the server of the store has no connection for it");
+                false
+            }
+            Err(_) => true,
+        }
+    }
+
+    fn keep(&self, session: Session) -> Rc<Session> {
         self.server.reached();
         let session = Rc::new(session);
         self.rest.borrow_mut().take();
         self.is_new.set(true);
         *self.session.borrow_mut() = Some(Rc::clone(&session));
-        Ok(session)
+        session
     }
 
     /// Whether the session was made since this was last asked.

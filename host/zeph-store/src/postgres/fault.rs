@@ -23,26 +23,47 @@ pub(crate) struct Site {
 #[error("{said}")]
 pub(crate) struct Away {
     said: String,
-    /// Whether it answered, and there is nothing to wait for: the user, the password or the database is another.
-    has_refused: bool,
+    why: AwayReason,
+}
+
+/// Why there is no connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum AwayReason {
+    /// Nobody answers.
+    Silent,
+    /// It answered, and there is nothing to wait for: the user, the password or the database is another.
+    Refused,
+    /// It answered, and has no connection left.
+    Full,
 }
 
 impl Away {
     pub(super) fn new(said: impl Into<String>) -> Self {
         Self {
             said: said.into(),
-            has_refused: false,
+            why: AwayReason::Silent,
         }
     }
 
     /// No connection could be made.
     pub(super) fn of_connect(error: &tokio_postgres::Error) -> Self {
         let code = error.code().map_or("", SqlState::code);
+        let why = match code {
+            // Invalid authorisation, no such database, no right to connect to it.
+            "3D000" | "42501" => AwayReason::Refused,
+            _ if code.starts_with("28") => AwayReason::Refused,
+            "53300" => AwayReason::Full,
+            _ => AwayReason::Silent,
+        };
         Self {
             said: words_of(error),
-            // Invalid authorisation, no such database, no right to connect to it.
-            has_refused: code.starts_with("28") || matches!(code, "3D000" | "42501"),
+            why,
         }
+    }
+
+    /// Whether the server has no connection left.
+    pub(super) fn is_full(&self) -> bool {
+        self.why == AwayReason::Full
     }
 }
 
@@ -170,21 +191,24 @@ impl Site {
             Ok(error) => return self.error(operation, *error),
             Err(source) => source,
         };
-        match source.downcast_ref::<Away>() {
-            Some(away) if away.has_refused => {
-                return StoreError::ServerRefused {
-                    operation,
-                    server: self.server.clone(),
-                    source,
-                };
-            }
-            Some(_) => return self.away(operation, source),
-            None => {}
-        }
-        StoreError::Database {
-            operation,
-            path: self.path(),
-            source,
+        let server = self.server.clone();
+        match source.downcast_ref::<Away>().map(|away| away.why) {
+            Some(AwayReason::Refused) => StoreError::ServerRefused {
+                operation,
+                server,
+                source,
+            },
+            Some(AwayReason::Full) => StoreError::ServerFull {
+                operation,
+                server,
+                source,
+            },
+            Some(AwayReason::Silent) => self.away(operation, source),
+            None => StoreError::Database {
+                operation,
+                path: self.path(),
+                source,
+            },
         }
     }
 }

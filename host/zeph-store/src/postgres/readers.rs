@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use tokio::sync::{Mutex, mpsc, watch};
 
@@ -26,6 +27,9 @@ const READS_WAITING_MAX: usize = 256;
 /// Most reads of rights that are answered from the same rows.
 const GROUP_MAX: usize = 64;
 
+/// How long a further reader waits before it asks for a connection again, when the server had none left.
+const FULL_PAUSE: Duration = Duration::from_secs(2);
+
 /// How often a read is tried when others are in its way or the connection is lost.
 const TRIES_MAX: u32 = 3;
 
@@ -43,6 +47,15 @@ pub(super) struct Readers {
 
 /// What makes the transaction of a thread.
 type Connect = fn(Arc<Server>) -> Result<Transaction, StoreError>;
+
+/// What a thread is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reader {
+    /// There is no other for its work.
+    Needed,
+    /// Others do the same. While the server has no connection for it, it takes no work from them.
+    Further,
+}
 
 /// Where a thread takes its work from.
 #[derive(Clone)]
@@ -71,7 +84,12 @@ impl Readers {
             n_open: Arc::clone(&n_open),
             is_over: is_over.clone(),
         };
-        let thread = start(&server, source(rights, true), Transaction::of_rights)?;
+        let rights_source = source(rights, true);
+        let thread = start(
+            &server,
+            rights_source,
+            (Reader::Needed, Transaction::of_rights),
+        )?;
         Ok(Self {
             server,
             queue,
@@ -86,7 +104,12 @@ impl Readers {
     pub(super) fn read(&mut self, mut job: Box<dyn Job>) {
         let n_open = self.n_open.fetch_add(1, Ordering::AcqRel) + 1;
         if n_open > self.threads.len() && self.threads.len() < READERS_MAX {
-            match start(&self.server, self.source.clone(), Transaction::new) {
+            let reader = match self.threads.is_empty() {
+                true => Reader::Needed,
+                false => Reader::Further,
+            };
+            let source = self.source.clone();
+            match start(&self.server, source, (reader, Transaction::new)) {
                 Ok(thread) => self.threads.push(thread),
                 Err(error) if self.threads.is_empty() => {
                     let site = &self.server.site;
@@ -119,18 +142,18 @@ impl Readers {
 fn start(
     server: &Arc<Server>,
     source: Source,
-    connect: Connect,
+    (reader, connect): (Reader, Connect),
 ) -> Result<JoinHandle<()>, StoreError> {
     let place = Path::new(&server.site.server);
     let started = Arc::clone(server);
     thread::Builder::new()
         .name("zeph-store-read".to_owned())
-        .spawn(move || work(started, source, connect))
+        .spawn(move || work(started, source, (reader, connect)))
         .map_err(file("start a thread for", place))
 }
 
 /// The life of a thread: until nothing comes any more.
-fn work(server: Arc<Server>, mut source: Source, connect: Connect) {
+fn work(server: Arc<Server>, mut source: Source, (reader, connect): (Reader, Connect)) {
     let site = server.site.clone();
     let transaction = match connect(server) {
         Ok(transaction) => transaction,
@@ -141,9 +164,16 @@ fn work(server: Arc<Server>, mut source: Source, connect: Connect) {
         }
     };
     let mut jobs = Vec::with_capacity(GROUP_MAX);
+    let connection = transaction.connection();
     loop {
+        if reader == Reader::Further && !connection.is_let_in() {
+            match connection.block_on(source.is_over_within(FULL_PAUSE)) {
+                true => return,
+                false => continue,
+            }
+        }
         let taken = source.take(&mut jobs);
-        if transaction.connection().block_on(taken) == 0 {
+        if connection.block_on(taken) == 0 {
             return;
         }
         transaction.begin_group();
@@ -171,6 +201,12 @@ impl Source {
             waiting.close();
         }
         n_taken
+    }
+
+    /// Waits; says whether it is over by then.
+    async fn is_over_within(&mut self, time: Duration) -> bool {
+        let over = self.is_over.wait_for(|is_over| *is_over);
+        tokio::time::timeout(time, over).await.is_ok()
     }
 
     fn answered(&self) {

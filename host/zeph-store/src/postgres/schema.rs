@@ -6,7 +6,7 @@ use super::connection::Server;
 use super::transaction::Transaction;
 use super::value::get;
 use crate::error::StoreError;
-use crate::operations::Outcome;
+use crate::operations::{OperationFault, Outcome};
 
 /// Every version ever released, in order; each of several parts, by area.
 const HISTORY: &[&[&str]] = &[
@@ -49,9 +49,12 @@ pub(crate) fn newest_version() -> i64 {
     i64::try_from(HISTORY.len()).unwrap_or(i64::MAX)
 }
 
+/// The encodings of a database that every text can be kept in: the second takes bytes as they are.
+const ENCODINGS: [&str; 2] = ["UTF8", "SQL_ASCII"];
+
 /// Brings the server to the newest version, in one transaction. Hosts that start at once take turns.
 ///
-/// Errors: [`StoreError::Newer`], [`StoreError::ServerAway`], [`StoreError::Busy`].
+/// Errors: [`StoreError::Newer`], [`StoreError::Encoding`], [`StoreError::ServerAway`], [`StoreError::Busy`].
 pub(crate) fn migrate(server: &Arc<Server>) -> Result<(), StoreError> {
     let transaction = Transaction::new(Arc::clone(server))?;
     let migrated = migrated(&transaction);
@@ -111,6 +114,7 @@ fn found(transaction: &Transaction) -> Outcome<Found> {
 fn migrated(transaction: &Transaction) -> Outcome<Found> {
     transaction.begin()?;
     let known = newest_version();
+    check_encoding(transaction)?;
     if version(transaction)? == Some(known) {
         return Ok(Found::Version(known));
     }
@@ -134,6 +138,20 @@ fn migrated(transaction: &Transaction) -> Outcome<Found> {
     transaction.execute(set, &[&known])?;
     transaction.commit()?;
     Ok(found)
+}
+
+/// Refuses a database in which not every text can be kept. A server that does not say what its encoding is, is believed.
+fn check_encoding(transaction: &Transaction) -> Outcome<()> {
+    let session = transaction.connection().session()?;
+    match &session.encoding {
+        Some(found) if !ENCODINGS.contains(&found.as_str()) => {
+            Err(OperationFault::Told(StoreError::Encoding {
+                server: transaction.site().server.clone(),
+                found: found.clone(),
+            }))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Whether there is a table of this name. Asked of the catalog itself: what a name was resolved to before a lock may be remembered after it.

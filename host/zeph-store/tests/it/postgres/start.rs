@@ -1,12 +1,14 @@
 //! The start: tables that several hosts make at once, and what is refused.
 
 use std::sync::Barrier;
+use std::time::Duration;
 
 use zeph_core::id::ConversationId;
-use zeph_store::StoreError;
+use zeph_store::{Location, Store, StoreError, StoreOptions};
 
+use crate::copy::copy;
 use crate::database::{Database as _, Postgres};
-use crate::setup::{NOW_MS, open_url, told, try_open_url};
+use crate::setup::{NOW_MS, fresh, open, open_url, told, try_open_url};
 
 #[test]
 fn hosts_that_start_at_once_make_the_tables_once() {
@@ -49,6 +51,11 @@ async fn a_newer_schema_is_refused_and_left_alone() {
     assert!(
         matches!(error, StoreError::Newer { found: 999, .. }),
         "{error:?}"
+    );
+    let told = told(&error);
+    assert!(
+        told.contains("`store.url`") && !told.contains("`store.path`"),
+        "{told}"
     );
     assert_eq!(
         database.schema.sql("SELECT count(*) FROM conversations"),
@@ -93,6 +100,114 @@ fn who_may_not_make_tables_may_use_those_that_are_there() {
         "GRANT ALL ON ALL TABLES IN SCHEMA {schema} TO {role}"
     ));
     drop(open_url(&url));
+}
+
+#[test]
+fn a_database_that_lacks_characters_is_refused_before_anything_is_kept_there() {
+    if !Postgres::is_there() {
+        return;
+    }
+    let database = Postgres::fresh();
+    let cases = [
+        ("LATIN1", false),
+        ("WIN1252", false),
+        ("UTF8", true),
+        ("SQL_ASCII", true),
+    ];
+    for (encoding, is_taken) in cases {
+        let name = format!("{}_{}", database.schema.name, encoding.to_lowercase());
+        let sql = |sql: String| database.schema.server.sql("", &sql);
+        sql(format!(
+            "CREATE DATABASE {name} ENCODING '{encoding}' LOCALE 'C' TEMPLATE template0"
+        ));
+        let port = database.schema.server.port;
+        let url = format!("postgres://zeph@127.0.0.1:{port}/{name}");
+        match (try_open_url(&url), is_taken) {
+            (Ok(opened), true) => drop(opened),
+            (Err(error), false) => {
+                let told = told(&error);
+                assert!(told.contains(encoding) && told.contains("UTF8"), "{told}");
+                let location = Location::Server(Box::new(url.parse().unwrap()));
+                let (_folder, path) = fresh();
+                drop(open(&path));
+                let copied = copy(&Location::File(path), &location);
+                let is_same = matches!(copied, Err(StoreError::Encoding { .. }));
+                assert!(is_same, "{encoding}: {copied:?}");
+            }
+            (opened, _) => panic!("{encoding}: {opened:?}"),
+        }
+        sql(format!("DROP DATABASE {name} WITH (FORCE)"));
+    }
+}
+
+/// The URL of a role that may have so many connections, and all rights in the schema.
+fn limited(database: &Postgres, n_connections: u32) -> String {
+    let (schema, role) = (&database.schema.name, format!("l_{}", database.schema.name));
+    drop(database.open());
+    database.schema.sql(&format!(
+        "CREATE ROLE {role} LOGIN CONNECTION LIMIT {n_connections}; GRANT USAGE ON SCHEMA {schema} TO {role};
+        GRANT ALL ON ALL TABLES IN SCHEMA {schema} TO {role}"
+    ));
+    database.schema.url().replace("zeph@", &format!("{role}@"))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_host_reads_with_the_connections_it_gets() {
+    if !Postgres::is_there() {
+        return;
+    }
+    let database = Postgres::fresh();
+    let store = open_url(&limited(&database, 3));
+    let conversation = ConversationId::new();
+    store
+        .begin_conversation(conversation, NOW_MS)
+        .await
+        .unwrap();
+    // One for what decides about calls, and many for the rest at once.
+    assert_eq!(store.list_tokens().await.unwrap(), []);
+    let mut reads = tokio::task::JoinSet::new();
+    for _ in 0..64 {
+        let store = store.clone();
+        reads.spawn(async move { store.list_conversations(9).await });
+    }
+    for read in reads.join_all().await {
+        let read = read.unwrap_or_else(|error| panic!("{}", told(&error)));
+        assert_eq!(read.len(), 1);
+    }
+    store.close().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_host_waits_for_a_connection_that_another_one_has() {
+    if !Postgres::is_there() {
+        return;
+    }
+    let database = Postgres::fresh();
+    let url = limited(&database, 1);
+    let options = |busy_timeout| StoreOptions {
+        at_ms: NOW_MS,
+        busy_timeout,
+    };
+    let open = |busy_timeout| {
+        let location = Location::Server(Box::new(url.parse().unwrap()));
+        Store::open(location, options(busy_timeout))
+    };
+    let one = open(Duration::from_secs(60)).unwrap().store;
+    one.begin_conversation(ConversationId::new(), NOW_MS)
+        .await
+        .unwrap();
+    let error = open(Duration::from_millis(300)).unwrap_err();
+    assert!(matches!(error, StoreError::ServerFull { .. }), "{error:?}");
+    let told = told(&error);
+    assert!(
+        told.contains("too many") && told.contains("max_connections"),
+        "{told}"
+    );
+    std::thread::scope(|scope| {
+        let other = scope.spawn(|| open(Duration::from_secs(60)));
+        drop(one);
+        drop(other.join().unwrap().unwrap());
+    });
 }
 
 #[test]
