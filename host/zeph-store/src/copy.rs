@@ -6,11 +6,16 @@ mod postgres;
 mod sqlite;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 use std::thread;
 
+use uuid::Uuid;
+
+use crate::audit::chain::ChainMark;
 use crate::error::StoreError;
 use crate::open::{Location, StoreOptions};
 use crate::place;
+use crate::secrets::audit_keys::AuditKeyFolder;
 use crate::store::Store;
 
 /// Tables that say something of their own database and nothing of what is kept in it.
@@ -26,6 +31,10 @@ const SINGLE_ROWS: [&str; 4] = [
 
 /// Tables in which the rows of each host stand for themselves, where many hosts share a database: the chain and what hangs on it.
 const CHAIN_TABLES: [&str; 2] = ["audit_chain", "audit_checkpoint"];
+
+/// Reads the newest event of a chain itself; on a server, of any.
+const NEWEST_MARK: &str =
+    "SELECT body FROM audit_chain WHERE body IS NOT NULL ORDER BY n DESC LIMIT 1";
 
 /// The table whose rows belong to a directory, which is called otherwise where several machines share a database.
 const SCHEDULES: &str = "schedules";
@@ -95,10 +104,18 @@ trait CopyEnd {
     -> Result<(), StoreError>;
     /// The highest number that was ever given out, of each table that never gives one out again.
     fn counters(&self) -> Result<BTreeMap<String, i64>, StoreError>;
-    /// Goes on after these numbers.
-    fn set_counters(&self, counters: &BTreeMap<String, i64>) -> Result<(), StoreError>;
-    /// The host that rows without one belong to.
+    /// Goes on after these numbers in the tables that were copied.
+    fn set_counters(
+        &self,
+        counters: &BTreeMap<String, i64>,
+        copied: &[(String, u64)],
+    ) -> Result<(), StoreError>;
+    /// The newest event of the audit chain itself, as JSON.
+    fn newest_mark(&self) -> Result<Option<String>, StoreError>;
+    /// The host that opened it, where several share a database.
     fn host(&self) -> Option<&str>;
+    /// Whether a text can have zero bytes.
+    fn keeps_zeros(&self) -> bool;
     /// Makes what was written last.
     fn commit(&self) -> Result<(), StoreError>;
 }
@@ -110,6 +127,28 @@ pub struct CopyOptions {
     pub store: StoreOptions,
     /// What directories of schedules begin with, and what stands in its place in the copy; none leaves them as they are.
     pub directories: Option<(String, String)>,
+    /// Where a host on each of them has the keys of its audit log: the folders of the secrets. They say who goes on with the records.
+    pub keys: CopyKeys,
+}
+
+/// The folders with the keys of the audit log, of the store that is copied and of the copy; none where nothing is kept.
+#[derive(Debug, Clone, Default)]
+pub struct CopyKeys {
+    /// Of the store that is copied.
+    pub from: Option<PathBuf>,
+    /// Of the copy.
+    pub to: Option<PathBuf>,
+}
+
+/// Which host the audit records of a file belong to on a server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RecordsHost {
+    /// The one that copies: it has the key that vouches for them, or there is none.
+    Own,
+    /// The one whose identity is in this folder, beside the keys.
+    Of(PathBuf),
+    /// One of this identity that no host has yet: their key was not found.
+    New(String),
 }
 
 /// What was copied.
@@ -119,6 +158,12 @@ pub struct CopyReport {
     pub tables: Vec<(String, u64)>,
     /// Hosts whose audit records were copied without what vouches for them, since a file keeps the chain of one host.
     pub n_hosts_unsealed: usize,
+    /// Whose the audit records of a file are on the server it was copied to.
+    pub records_host: Option<RecordsHost>,
+    /// Texts with zero bytes, which no server can hold: there they have the control character SUBSTITUTE (U+001A) in their place.
+    pub n_replaced: u64,
+    /// Tables of others, which were not copied.
+    pub passed_over: Vec<String>,
 }
 
 impl Store {
@@ -172,6 +217,7 @@ fn copy(
         target: target.as_ref(),
         place: to.to_string(),
         directories: options.directories.as_ref(),
+        keys: &options.keys,
     };
     copy.run(tell)
 }
@@ -219,6 +265,7 @@ struct Copy<'a> {
     /// The target as messages show it.
     place: String,
     directories: Option<&'a (String, String)>,
+    keys: &'a CopyKeys,
 }
 
 /// The columns of a row that are others in the target, by number.
@@ -231,41 +278,62 @@ struct ChangedColumns {
     adds_host: bool,
 }
 
+/// What becomes of audit records.
+struct CopiedAudit {
+    /// Whether what vouches for them is copied.
+    is_sealed: bool,
+    /// The host they get, where they had none.
+    host: Option<String>,
+}
+
 impl Copy<'_> {
     fn run(&self, tell: &mut dyn FnMut(&str, u64)) -> Result<CopyReport, StoreError> {
         let (from, to) = (self.source.tables()?, self.target.tables()?);
-        self.check_empty(&to)?;
+        self.check_empty(from.keys().filter(|table| to.contains_key(*table)))?;
+        let (records_host, host) = self.records_host()?.unzip();
         let mut report = CopyReport {
             n_hosts_unsealed: self.n_hosts_unsealed(&from, &to)?,
+            records_host,
             ..CopyReport::default()
+        };
+        let audit = CopiedAudit {
+            is_sealed: report.n_hosts_unsealed == 0,
+            host,
         };
         let references = self.target.references()?;
         for table in in_order(from.keys(), &references) {
             if OWN_TABLES.contains(&table.as_str()) {
                 continue;
             }
-            if report.n_hosts_unsealed > 0 && CHAIN_TABLES.contains(&table.as_str()) {
+            if !audit.is_sealed && CHAIN_TABLES.contains(&table.as_str()) {
                 continue;
             }
+            // Both are of one version: it is none of a store.
             let Some(columns) = to.get(&table) else {
-                return Err(self.unknown(&table));
+                report.passed_over.push(table);
+                continue;
             };
-            let is_sealed = report.n_hosts_unsealed == 0;
-            let n_rows = self.table(&table, (&from[&table], columns), is_sealed)?;
+            let n_rows = self.table(
+                &table,
+                (&from[&table], columns),
+                &audit,
+                &mut report.n_replaced,
+            )?;
             tell(&table, n_rows);
             report.tables.push((table, n_rows));
         }
-        self.target.set_counters(&self.source.counters()?)?;
+        self.target
+            .set_counters(&self.source.counters()?, &report.tables)?;
         self.target.commit()?;
         Ok(report)
     }
 
-    fn check_empty(&self, tables: &BTreeMap<String, Columns>) -> Result<(), StoreError> {
+    fn check_empty<'a>(&self, tables: impl Iterator<Item = &'a String>) -> Result<(), StoreError> {
         let kept = |table: &&String| {
             let table = table.as_str();
             !OWN_TABLES.contains(&table) && !SINGLE_ROWS.contains(&table)
         };
-        for table in tables.keys().filter(kept) {
+        for table in tables.filter(kept) {
             if self.target.count(table)? > 0 {
                 return Err(StoreError::Occupied {
                     place: self.place.clone(),
@@ -276,7 +344,39 @@ impl Copy<'_> {
         Ok(())
     }
 
-    /// Hosts whose chains cannot be kept: more than one, where the target keeps one.
+    /// The name of the key that vouches for the newest records.
+    fn sealing_key(&self) -> Result<Option<String>, StoreError> {
+        let mark = self.source.newest_mark()?;
+        let mark = mark.and_then(|mark| serde_json::from_str::<ChainMark>(&mark).ok());
+        Ok(mark.map(|mark| mark.key))
+    }
+
+    /// Which host goes on with the records of a file on a server, and its identity: the one that has the key. Any other could not open the store.
+    fn records_host(&self) -> Result<Option<(RecordsHost, String)>, StoreError> {
+        let (None, Some(own)) = (self.source.host(), self.target.host()) else {
+            return Ok(None);
+        };
+        let own = (RecordsHost::Own, own.to_owned());
+        let Some(key) = self.sealing_key()? else {
+            return Ok(Some(own));
+        };
+        let CopyKeys { from, to } = self.keys;
+        if has_key(to.as_deref(), &key) {
+            return Ok(Some(own));
+        }
+        let folder = from.as_deref().filter(|keys| has_keys(keys));
+        let folder = folder.and_then(Path::parent);
+        let beside = folder.and_then(|folder| Some((folder, place::host_id_of(folder)?)));
+        Ok(Some(match beside {
+            Some((folder, host)) => (RecordsHost::Of(folder.to_owned()), host),
+            None => {
+                let host = Uuid::new_v4().to_string();
+                (RecordsHost::New(host.clone()), host)
+            }
+        }))
+    }
+
+    /// Hosts whose chains cannot be kept: more than one, where the target keeps one; or one that is not this, and has its keys elsewhere.
     fn n_hosts_unsealed(
         &self,
         from: &BTreeMap<String, Columns>,
@@ -291,10 +391,15 @@ impl Copy<'_> {
         }
         let mut hosts = self.source.hosts("audit")?;
         hosts.extend(self.source.hosts(CHAIN_TABLES[0])?);
-        Ok(match hosts.len() {
-            0 | 1 => 0,
-            n_hosts => n_hosts,
-        })
+        let [host] = &Vec::from_iter(&hosts)[..] else {
+            return Ok(hosts.len());
+        };
+        if self.source.host() == Some(host.as_str()) {
+            return Ok(0);
+        }
+        let key = self.sealing_key()?;
+        let is_kept = key.is_none_or(|key| has_key(self.keys.to.as_deref(), &key));
+        Ok(if is_kept { 0 } else { 1 })
     }
 
     /// Copies the columns that both have; what only one has is an order or a host, or a fault.
@@ -302,7 +407,8 @@ impl Copy<'_> {
         &self,
         table: &str,
         (from, to): (&Columns, &Columns),
-        is_sealed: bool,
+        audit: &CopiedAudit,
+        n_replaced: &mut u64,
     ) -> Result<u64, StoreError> {
         let is_extra = |column: &str| column == HOST || column == ORDER;
         let differs = |one: &Columns, other: &Columns| {
@@ -328,7 +434,7 @@ impl Copy<'_> {
             at.filter(|_| is_changed)
         };
         let changed = ChangedColumns {
-            chain_n: of("chain_n", !is_sealed),
+            chain_n: of("chain_n", !audit.is_sealed),
             directory: of(DIRECTORY, table == SCHEDULES),
             adds_host,
         };
@@ -338,7 +444,10 @@ impl Copy<'_> {
         let mut n_rows = 0;
         self.source.read(table, &read, &mut |mut rows| {
             for row in &mut rows {
-                self.change(row, changed);
+                self.change(row, changed, audit.host.as_deref());
+            }
+            if !self.target.keeps_zeros() {
+                *n_replaced += n_with_zeros(&rows);
             }
             n_rows += rows.len() as u64;
             self.target.write(table, &written, rows)
@@ -355,7 +464,7 @@ impl Copy<'_> {
         }
     }
 
-    fn change(&self, row: &mut Vec<Cell>, changed: ChangedColumns) {
+    fn change(&self, row: &mut Vec<Cell>, changed: ChangedColumns, host: Option<&str>) {
         if let Some(column) = changed.chain_n {
             row[column] = Cell::Null;
         }
@@ -366,7 +475,6 @@ impl Copy<'_> {
             *directory = format!("{to}{rest}");
         }
         if changed.adds_host {
-            let host = self.target.host();
             row.push(host.map_or(Cell::Null, |host| Cell::Text(host.to_owned())));
         }
     }
@@ -377,6 +485,21 @@ impl Copy<'_> {
             table: table.to_owned(),
         }
     }
+}
+
+/// Whether a key of this name is in a folder, as far as that can be read.
+fn has_key(folder: Option<&Path>, key: &str) -> bool {
+    folder.is_some_and(|folder| AuditKeyFolder::new(folder).names(key))
+}
+
+/// Whether a folder has any keys, readable or not.
+fn has_keys(folder: &Path) -> bool {
+    AuditKeyFolder::new(folder).file().exists()
+}
+
+fn n_with_zeros(rows: &[Vec<Cell>]) -> u64 {
+    let has_zero = |cell: &&Cell| matches!(cell, Cell::Text(text) if text.contains('\0'));
+    rows.iter().flatten().filter(has_zero).count() as u64
 }
 
 /// The tables such that each comes after those it refers to.

@@ -75,7 +75,7 @@ pub use call::{CallBegin, SingleUseRights};
 pub use caller::Owner;
 pub use changes::{Change, Changes};
 pub use conversation::Conversation;
-pub use copy::{CopyOptions, CopyReport};
+pub use copy::{CopyKeys, CopyOptions, CopyReport, RecordsHost};
 pub use defaults::OwnGrants;
 pub use error::{ErrorSource, StoreError};
 pub use goals::{

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
+use rustix::process::geteuid;
 use uuid::Uuid;
 
 use crate::error::{ErrorSource, StoreError, file};
@@ -149,6 +150,20 @@ pub fn host_id(folder: &Path) -> Result<String, StoreError> {
         found => found,
     };
     found.map_err(|source| StoreError::HostId { path, source })
+}
+
+/// The identity of the host that keeps its own things in `folder`, which may be another user's: made only in one of this user, since its host has to
+/// read it. None where it cannot be had.
+pub(crate) fn host_id_of(folder: &Path) -> Option<String> {
+    match known_host_id(&folder.join("host-id")) {
+        Ok(known) => Some(known),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let is_own =
+                fs::metadata(folder).is_ok_and(|folder| folder.uid() == geteuid().as_raw());
+            is_own.then(|| host_id(folder).ok()).flatten()
+        }
+        Err(_) => None,
+    }
 }
 
 fn known_host_id(path: &Path) -> io::Result<String> {

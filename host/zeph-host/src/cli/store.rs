@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use zeph_config::{Config, StoreLocation};
-use zeph_store::{CopyOptions, CopyReport, Location, Store};
+use zeph_store::{CopyKeys, CopyOptions, CopyReport, Location, RecordsHost, Store};
 
 use super::args::{StoreArgs, StoreCommand, StorePlace};
 use super::context::Context;
@@ -22,9 +22,14 @@ pub(super) fn run(context: &Context, options: StoreArgs) -> Result<Exit, CliErro
         StoreCommand::Copy { from, to, json } => {
             let from = location(context, &config, from)?;
             let to = location(context, &config, to)?;
+            let data = context.surroundings.data_folder();
             let options = CopyOptions {
                 store: place_of_store(&config)?.1,
                 directories: scheduler::copied(&config, &from, &to),
+                keys: CopyKeys {
+                    from: keys_of(&from, data.as_deref()),
+                    to: keys_of(&to, data.as_deref()),
+                },
             };
             let is_quiet = context.quiet;
             let report = Store::copy(&from, &to, &options, &mut |table, n_rows| {
@@ -32,7 +37,7 @@ pub(super) fn run(context: &Context, options: StoreArgs) -> Result<Exit, CliErro
                     out::remark(&format!("{table}: {n_rows}"));
                 }
             })?;
-            told(context, (&from, &to), &report, json.json)
+            told(context, ((&from, &to), &options.keys), &report, json.json)
         }
     }
 }
@@ -65,7 +70,7 @@ fn location(context: &Context, config: &Config, place: StorePlace) -> Result<Loc
 
 fn told(
     context: &Context,
-    (from, to): (&Location, &Location),
+    ((from, to), keys): ((&Location, &Location), &CopyKeys),
     report: &CopyReport,
     is_json: bool,
 ) -> Result<Exit, CliError> {
@@ -75,7 +80,12 @@ fn told(
         let tables: Vec<_> = tables
             .map(|(table, rows)| json!({ "table": table, "rows": rows }))
             .collect();
-        out::json(&json!({ "tables": tables, "unsealed_hosts": report.n_hosts_unsealed }))?;
+        out::json(&json!({
+            "tables": tables,
+            "unsealed_hosts": report.n_hosts_unsealed,
+            "replaced_texts": report.n_replaced,
+            "omitted_tables": report.passed_over,
+        }))?;
     }
     if context.quiet {
         return Ok(Exit::Success);
@@ -84,25 +94,62 @@ fn told(
     out::remark(&format!(
         "copied all rows ({n_rows}) of {n_tables} tables from `{from}` to `{to}`"
     ));
-    if report.n_hosts_unsealed > 0 {
-        out::note(&format!(
-            "the audit records of {} hosts were copied without their seals; `zeph-host audit verify` says so until the first call there begins a log",
-            report.n_hosts_unsealed
-        ));
-    }
-    let data = context.surroundings.data_folder();
-    let (old, new) = (keys_of(from, data.as_deref()), keys_of(to, data.as_deref()));
-    if let (Some(old), Some(new)) = (old, new)
-        && old != new
-        && old.exists()
-    {
-        out::note(&format!(
-            "secrets and the keys of the audit log are still in `{}`; the copy looks for them in `{}`",
-            old.display(),
-            new.display()
-        ));
-    }
+    notes(report, keys).iter().for_each(|note| out::note(note));
     Ok(Exit::Success)
+}
+
+/// What an operator should know of a copy, one sentence each.
+fn notes(report: &CopyReport, keys: &CopyKeys) -> Vec<String> {
+    let mut notes = Vec::new();
+    if !report.passed_over.is_empty() {
+        notes.push(format!(
+            "tables that are not part of a store were not copied: `{}`",
+            report.passed_over.join("`, `")
+        ));
+    }
+    if report.n_replaced > 0 {
+        notes.push(format!(
+            "texts with zero bytes, which a server cannot hold, have U+001A in their place: {}",
+            report.n_replaced
+        ));
+    }
+    let unsealed = "without their seals; `zeph-host audit verify` says so until the first call there begins a log";
+    match report.n_hosts_unsealed {
+        0 => {}
+        1 => notes.push(format!(
+            "the audit records of another host, whose keys are not there, were copied {unsealed}"
+        )),
+        n_hosts => notes.push(format!(
+            "the audit records of {n_hosts} hosts were copied {unsealed}"
+        )),
+    }
+    notes.extend(note_on_keys(report, keys));
+    notes
+}
+
+/// Whose the audit records are, and where the keys have to be.
+fn note_on_keys(report: &CopyReport, keys: &CopyKeys) -> Option<String> {
+    let CopyKeys { from, to } = keys;
+    match (&report.records_host, to) {
+        (Some(RecordsHost::Of(folder)), Some(to)) => Some(format!(
+            "the audit records still belong to the host with the data directory `{}`; to go on with them under this user, move `host-id` and `secrets` from there to `{}`",
+            folder.display(),
+            to.parent().unwrap_or(to).display()
+        )),
+        (Some(RecordsHost::New(host)), _) => Some(format!(
+            "the key of the audit records was not found, so they belong to a host of their own; the host that has it goes on with them when the file `host-id` in its data directory holds `{host}`"
+        )),
+        _ => {
+            let (old, new) = (from.as_ref()?, to.as_ref()?);
+            (old != new && old.exists()).then(|| {
+                format!(
+                    "secrets and the keys of the audit log are still in `{}`; the copy looks for them in `{}`",
+                    old.display(),
+                    new.display()
+                )
+            })
+        }
+    }
 }
 
 /// Where a host on that store has its secrets.

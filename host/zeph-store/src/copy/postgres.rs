@@ -10,7 +10,7 @@ use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Error, Row};
 
 use super::sqlite::{literal, quoted};
-use super::{Cell, Columns, CopyEnd, HeldRows, TakeRows};
+use super::{Cell, Columns, CopyEnd, HeldRows, NEWEST_MARK, TakeRows};
 use crate::error::StoreError;
 use crate::open::StoreOptions;
 use crate::operations::{OperationFault, Outcome};
@@ -44,9 +44,9 @@ impl PostgresEnd {
     /// The end that is copied to.
     pub(super) fn open_target(url: ServerUrl, options: &StoreOptions) -> Result<Self, StoreError> {
         let server = Server::new(url, options)?;
-        if !schema::is_there(&server)? {
-            schema::migrate(&server)?;
-        }
+        // One of an older program stays as it is.
+        schema::is_there(&server)?;
+        schema::migrate(&server)?;
         Self::begun(&server, BEGIN)
     }
 
@@ -219,8 +219,14 @@ impl CopyEnd for PostgresEnd {
         Ok(counters)
     }
 
-    fn set_counters(&self, counters: &BTreeMap<String, i64>) -> Result<(), StoreError> {
-        for (table, column) in self.identities()? {
+    fn set_counters(
+        &self,
+        counters: &BTreeMap<String, i64>,
+        copied: &[(String, u64)],
+    ) -> Result<(), StoreError> {
+        let mut identities = self.identities()?;
+        identities.retain(|table, _| copied.iter().any(|(copied, _)| copied == table));
+        for (table, column) in identities {
             // A file that counts by its highest row has no counter of its own.
             let known = counters.get(&table).copied().unwrap_or(0);
             let (sequence, table) = (literal(&quoted(&table)), quoted(&table));
@@ -234,8 +240,17 @@ impl CopyEnd for PostgresEnd {
         Ok(())
     }
 
+    fn newest_mark(&self) -> Result<Option<String>, StoreError> {
+        let rows = self.rows(NEWEST_MARK)?;
+        Ok(rows.first().map(|row| row.get(0)))
+    }
+
     fn host(&self) -> Option<&str> {
         Some(&self.connection.server.host)
+    }
+
+    fn keeps_zeros(&self) -> bool {
+        false
     }
 
     fn commit(&self) -> Result<(), StoreError> {

@@ -6,7 +6,7 @@ use std::path::Path;
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 use rusqlite::{Connection, ToSql, params_from_iter};
 
-use super::{Cell, Columns, CopyEnd, HeldRows, ORDER, TakeRows};
+use super::{Cell, Columns, CopyEnd, HeldRows, NEWEST_MARK, ORDER, TakeRows};
 use crate::error::StoreError;
 use crate::open::{StoreOptions, WhenDamaged};
 use crate::sqlite::open::{open_file, open_to_read};
@@ -168,7 +168,11 @@ impl CopyEnd for SqliteEnd {
         self.done(read(self.connection()))
     }
 
-    fn set_counters(&self, counters: &BTreeMap<String, i64>) -> Result<(), StoreError> {
+    fn set_counters(
+        &self,
+        counters: &BTreeMap<String, i64>,
+        _: &[(String, u64)],
+    ) -> Result<(), StoreError> {
         const SET: &str = "
             INSERT INTO sqlite_sequence (name, seq)
             SELECT ?1, ?2 WHERE EXISTS
@@ -184,8 +188,16 @@ impl CopyEnd for SqliteEnd {
         Ok(())
     }
 
+    fn newest_mark(&self) -> Result<Option<String>, StoreError> {
+        Ok(self.texts(NEWEST_MARK)?.into_iter().next())
+    }
+
     fn host(&self) -> Option<&str> {
         None
+    }
+
+    fn keeps_zeros(&self) -> bool {
+        true
     }
 
     fn commit(&self) -> Result<(), StoreError> {

@@ -182,6 +182,13 @@ impl AuditKeyFolder {
         }
     }
 
+    /// Whether a key of this name is here or in the keyring, as far as that can be read. The keyring is not asked.
+    pub(crate) fn names(&self, id: &str) -> bool {
+        let folder = Folder::open(&self.path, AUDIT_KEYS).ok().flatten();
+        let file = folder.and_then(|folder| folder.parsed::<KeysFile>().ok());
+        file.is_some_and(|file| file.keys.iter().any(|key| key.id == id))
+    }
+
     /// The keys; one is made, durably, when there is none that can be reached. Several that ask at once get the same.
     ///
     /// Errors: [`SecretsError`]. Limits: blocks for up to 5 s when another process holds the lock; those of [`Self::read`].

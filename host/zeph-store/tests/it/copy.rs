@@ -9,12 +9,14 @@ use rusqlite::types::Value;
 use tempfile::TempDir;
 use zeph_core::id::ConversationId;
 use zeph_store::{
-    CopyOptions, CopyReport, Location, NewSchedule, Owner, ScheduleBounds, ScheduleOwner, Store,
-    StoreError, StoreOptions,
+    AuditKeyFolder, AuditKeySource, CopyKeys, CopyOptions, CopyReport, Location, NewSchedule,
+    Owner, RecordsHost, ScheduleBounds, ScheduleOwner, Store, StoreError, StoreOptions, host_id,
 };
 
 use crate::database::{Database as _, Postgres};
 use crate::setup::{NOW_MS, as_plain_user, fresh, open, open_url, sql, told};
+use crate::suite::chain::calls;
+use crate::suite::long_texts::{keep_long_texts, long_text};
 
 fn options() -> CopyOptions {
     CopyOptions {
@@ -23,10 +25,11 @@ fn options() -> CopyOptions {
             busy_timeout: Duration::from_secs(5),
         },
         directories: None,
+        keys: CopyKeys::default(),
     }
 }
 
-fn copy(from: &Location, to: &Location) -> Result<CopyReport, StoreError> {
+pub(crate) fn copy(from: &Location, to: &Location) -> Result<CopyReport, StoreError> {
     Store::copy(from, to, &options(), &mut |_, _| {})
 }
 
@@ -326,6 +329,143 @@ async fn schedules_are_called_as_in_the_store_they_come_to() {
         assert_eq!(directories(&store).await, expected);
         store.close().await.unwrap();
     }
+}
+
+/// A host: where it keeps its own things.
+struct Home(TempDir);
+
+impl Home {
+    fn new() -> Self {
+        let home = Self(tempfile::tempdir().unwrap());
+        home.folder().read_or_make(NOW_MS).unwrap();
+        home
+    }
+
+    fn secrets(&self) -> PathBuf {
+        self.0.path().join("secrets")
+    }
+
+    fn folder(&self) -> AuditKeyFolder {
+        AuditKeyFolder::new(self.secrets())
+    }
+
+    fn file(&self) -> Location {
+        file(&self.0.path().join("zeph.db"))
+    }
+
+    fn server(&self, database: &Postgres) -> Location {
+        let url: zeph_store::ServerUrl = database.schema.url().parse().unwrap();
+        Location::Server(Box::new(url.of_host(host_id(self.0.path()).unwrap())))
+    }
+
+    /// Makes a call on a store.
+    async fn call(&self, location: Location) -> Result<(), StoreError> {
+        let store = Store::open(location, options().store)?.store;
+        let keys = AuditKeySource::Folder(self.folder());
+        store.begin_chain(&keys, NOW_MS).await?;
+        calls(&store, 1, NOW_MS).await;
+        store.close().await
+    }
+}
+
+/// Copies, with the keys of one home and those of another.
+fn copy_with_keys(
+    (from, to): (&Location, &Location),
+    keys: (Option<&Home>, Option<&Home>),
+) -> CopyReport {
+    let keys = CopyKeys {
+        from: keys.0.map(Home::secrets),
+        to: keys.1.map(Home::secrets),
+    };
+    let options = CopyOptions { keys, ..options() };
+    Store::copy(from, to, &options, &mut |_, _| {}).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn records_of_a_file_go_to_the_host_that_has_their_key() {
+    if !Postgres::is_there() {
+        return;
+    }
+    let (service, admin) = (Home::new(), Home::new());
+    service.call(service.file()).await.unwrap();
+    let n_hosts = |database: &Postgres| {
+        database
+            .schema
+            .sql("SELECT count(DISTINCT host) FROM audit_chain")
+    };
+    // The service copies its own store.
+    let own = Postgres::fresh();
+    let ends = (service.file(), service.server(&own));
+    let report = copy_with_keys((&ends.0, &ends.1), (Some(&service), Some(&service)));
+    assert_eq!(report.records_host, Some(RecordsHost::Own));
+    service.call(service.server(&own)).await.unwrap();
+    assert_eq!(n_hosts(&own), "1\n");
+    // Another user does: the service goes on with its records, and the user is not shut out.
+    let others = Postgres::fresh();
+    let ends = (service.file(), admin.server(&others));
+    let report = copy_with_keys((&ends.0, &ends.1), (Some(&service), Some(&admin)));
+    let expected = RecordsHost::Of(service.0.path().to_owned());
+    assert_eq!(report.records_host, Some(expected));
+    service.call(service.server(&others)).await.unwrap();
+    assert_eq!(n_hosts(&others), "1\n");
+    admin.call(admin.server(&others)).await.unwrap();
+    // A file without its keys.
+    let nobodys = Postgres::fresh();
+    let ends = (service.file(), admin.server(&nobodys));
+    let report = copy_with_keys((&ends.0, &ends.1), (None, Some(&admin)));
+    let is_new = matches!(report.records_host, Some(RecordsHost::New(_)));
+    assert!(is_new, "{report:?}");
+    admin.call(admin.server(&nobodys)).await.unwrap();
+    assert_eq!(n_hosts(&nobodys), "2\n");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn records_of_another_host_come_to_a_file_without_its_seals() {
+    if !Postgres::is_there() {
+        return;
+    }
+    let (one, other) = (Home::new(), Home::new());
+    let database = Postgres::fresh();
+    one.call(one.server(&database)).await.unwrap();
+    let ends = (other.server(&database), other.file());
+    let report = copy_with_keys((&ends.0, &ends.1), (Some(&other), Some(&other)));
+    assert_eq!(report.n_hosts_unsealed, 1);
+    other.call(other.file()).await.unwrap();
+    // Where its key is, it is sealed.
+    let ends = (other.server(&database), one.file());
+    let report = copy_with_keys((&ends.0, &ends.1), (Some(&other), Some(&one)));
+    assert_eq!(report.n_hosts_unsealed, 0);
+    one.call(one.file()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn long_texts_and_zero_bytes_are_copied_and_tables_of_others_are_not() {
+    if !Postgres::is_there() {
+        return;
+    }
+    let (_folder, path) = fresh();
+    let store = open(&path);
+    let text = long_text("/work");
+    keep_long_texts(&store, &text).await;
+    store.close().await.unwrap();
+    sql(&path)
+        .execute_batch(
+            "CREATE TABLE mine (x INTEGER); INSERT INTO mine VALUES (1);
+            UPDATE schedules SET work = 'a' || char(0) || 'b'",
+        )
+        .unwrap();
+    let (first, second) = (Postgres::fresh(), Postgres::fresh());
+    drop(first.open());
+    let theirs = "CREATE TABLE theirs (x INT GENERATED ALWAYS AS IDENTITY); INSERT INTO theirs DEFAULT VALUES";
+    first.schema.sql(theirs);
+    let report = copy(&file(&path), &server(&first)).unwrap();
+    assert_eq!(report.passed_over, ["mine"]);
+    assert_eq!(report.n_replaced, 1);
+    let report = copy(&server(&first), &server(&second)).unwrap();
+    assert_eq!(report.passed_over, ["theirs"]);
+    assert_eq!(report.n_replaced, 0);
+    let copied = directories(&second.open()).await;
+    assert_eq!(copied, [text]);
 }
 
 #[test]
