@@ -76,6 +76,36 @@ fn a_store_moves_to_a_server_and_back_with_what_is_in_it() {
 }
 
 #[test]
+fn a_store_that_another_user_copied_stays_its_owners() {
+    let Some((admin, url)) = on_a_server() else {
+        return;
+    };
+    let service = Product::new();
+    let on_server = format!("store.url=\"{url}\"");
+    for product in [&service, &admin] {
+        product.file("a.txt", "words\n");
+    }
+    succeeded(&service, &["call", "read", "path=a.txt"]);
+    let data = service.home.join(".local/share/zeph-host");
+    let from = format!("sqlite:{}", data.join("zeph.db").display());
+    let copied = succeeded(&admin, &["store", "copy", &from, "configured"]);
+    let told = format!("data directory `{}`", data.display());
+    assert!(copied.stderr.contains(&told), "{}", copied.stderr);
+    // The user who copied is not shut out, and the service goes on with its own log.
+    succeeded(&admin, &["call", "read", "path=a.txt"]);
+    succeeded(
+        &service,
+        &["--set", &on_server, "call", "read", "path=a.txt"],
+    );
+    let verify = ["--set", &on_server, "audit", "verify", "--json"];
+    let said = service.run(&verify);
+    let of_service = std::fs::read_to_string(data.join("host-id")).unwrap();
+    let report = said.json().to_string();
+    assert!(report.contains(&of_service), "{report}");
+    assert_eq!(calls(&admin, &[]).len(), 3);
+}
+
+#[test]
 fn doctor_looks_at_the_server_of_the_store() {
     let Some((product, _)) = on_a_server() else {
         return;
