@@ -371,7 +371,7 @@ impl StoreError {
                 "see whether the user, the password and the database in `store.url` are right, and what the log of the server says",
             ),
             Self::ServerFull { .. } => Some(
-                "raise `max_connections` of the server, or the limit of the role or the database in `store.url`: a host needs three connections, and uses up to seven",
+                "raise `max_connections` of the server, or the limit of the role or the database in `store.url`: each host uses up to seven connections, and needs one",
             ),
             Self::Encoding { .. } => Some(
                 "let `store.url` name a database that was made with `ENCODING 'UTF8'`; `zeph-host store copy` copies a store to it",

@@ -226,23 +226,22 @@ impl Store {
         let (sender, rights) = mpsc::channel(QUEUE_JOBS_MAX);
         let desk = Arc::new(WriterDesk::default());
         let of_callers = (!is_far).then(|| Arc::clone(&desk));
-        let mut store =
-            Self::start(
-                &place,
-                is_far.then_some(sender),
-                of_callers,
-                move |queue| match open(location, &options, used) {
-                    Ok((OpenDatabase::Sqlite(database), start)) => {
-                        tell(Ok(start));
-                        sqlite::writer::run(*database, queue, &desk);
-                    }
-                    Ok((OpenDatabase::Postgres(database), start)) => {
-                        tell(Ok(start));
-                        postgres::writer::run(*database, queue, rights);
-                    }
-                    Err(error) => tell(Err(error)),
-                },
-            )?;
+        let mut store = Self::start(
+            &place,
+            is_far.then_some(sender),
+            of_callers,
+            move |queue, back| match open(location, &options, used) {
+                Ok((OpenDatabase::Sqlite(database), start)) => {
+                    tell(Ok(start));
+                    sqlite::writer::run(*database, queue, &desk);
+                }
+                Ok((OpenDatabase::Postgres(database), start)) => {
+                    tell(Ok(start));
+                    postgres::writer::run(*database, (queue, back), rights);
+                }
+                Err(error) => tell(Err(error)),
+            },
+        )?;
         store.chain_place = chain_place.into();
         Ok(store)
     }

@@ -75,6 +75,8 @@ impl Access {
 pub(crate) enum Message {
     /// Work to do.
     Job(Box<dyn Job>),
+    /// A read that a reader gives back, for want of a connection.
+    ReadHere(Box<dyn Job>),
     /// Sweep from now on, when there is time.
     Retain(Retention, Clock),
     /// Tell what other hosts announce from now on.
@@ -234,7 +236,7 @@ where
 }
 
 impl Store {
-    /// Starts the writer thread, which runs `drain` until the queue is closed. `rights`: where reads of rights go, if not there; `desk`: where
+    /// Starts the writer thread, which runs `drain` on the queue until it is closed; the other end is for its helpers. `rights`: where reads of rights go, if not there; `desk`: where
     /// the writer stands, if its thread has to be woken.
     pub(crate) fn start<D>(
         path: &Path,
@@ -243,12 +245,13 @@ impl Store {
         drain: D,
     ) -> Result<Self, StoreError>
     where
-        D: FnOnce(mpsc::Receiver<Message>) + Send + 'static,
+        D: FnOnce(mpsc::Receiver<Message>, mpsc::WeakSender<Message>) + Send + 'static,
     {
         let (queue, receiver) = mpsc::channel(QUEUE_JOBS_MAX);
+        let back = queue.downgrade();
         let thread = thread::Builder::new()
             .name("zeph-store".to_owned())
-            .spawn(move || drain(receiver))
+            .spawn(move || drain(receiver, back))
             .map_err(file("start the writer thread of the store", path))?;
         Ok(Self {
             writer: Arc::new(StoreLink::new(queue, rights, desk, thread)),

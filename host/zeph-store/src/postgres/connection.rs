@@ -75,8 +75,9 @@ const WRITER_PLANS: &str = "-c enable_seqscan=off -c enable_hashjoin=off -c enab
 /// How long no new connection is tried after one could not be made: at first, and at most.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(2));
 
-/// How long no new connection is tried after the server had none left.
-const FULL_PAUSE: Duration = Duration::from_millis(100);
+/// How long no new connection is tried after the server had none left: where it is needed, and where others can do the work.
+const NEEDED_PAUSE: Duration = Duration::from_millis(100);
+pub(super) const FULL_PAUSE: Duration = Duration::from_secs(2);
 
 /// Where all connections of a store lead.
 #[derive(Debug)]
@@ -103,6 +104,8 @@ pub(crate) struct Connection {
     is_new: Cell<bool>,
     /// Since when and for how long no connection is tried, and what was said.
     rest: RefCell<Option<(Instant, Duration, Away)>>,
+    /// Since when a reader goes without a connection.
+    full_since: Cell<Option<Instant>>,
 }
 
 /// What other hosts announce.
@@ -361,6 +364,7 @@ impl Connection {
             session: RefCell::new(None),
             is_new: Cell::new(false),
             rest: RefCell::new(None),
+            full_since: Cell::new(None),
         })
     }
 
@@ -389,11 +393,8 @@ impl Connection {
             return Ok(Rc::clone(session));
         }
         self.session.borrow_mut().take();
-        if let Some((since, pause, away)) = self.rest.borrow().as_ref()
-            && since.elapsed() < *pause
-            && !self.server.was_reached_after(*since)
-        {
-            return Err(away.clone().into());
+        if let Some(away) = self.resting() {
+            return Err(away.into());
         }
         let session = self.connected().map_err(|away| self.rest_after(away))?;
         Ok(self.keep(session))
@@ -406,22 +407,24 @@ impl Connection {
             let connected = self.block_on(self.server.connect(self.purpose, None));
             match connected {
                 Err(away) if away.is_full() && began.elapsed() < self.server.site.busy_timeout => {
-                    self.block_on(async { tokio::time::sleep(FULL_PAUSE).await });
+                    self.block_on(async { tokio::time::sleep(NEEDED_PAUSE).await });
                 }
                 connected => return connected,
             }
         }
     }
 
-    /// Makes the session if there is none and the server has a connection left; false when it has none. Whatever else is wrong, the next use tells.
-    pub(crate) fn is_let_in(&self) -> bool {
-        if self
-            .session
-            .borrow()
-            .as_ref()
-            .is_some_and(|one| one.is_alive())
-        {
+    /// Makes the session if there is none and the server has a connection left; false when it has none, or had none a moment ago. Whatever
+    /// else is wrong, the next use tells.
+    pub(super) fn is_let_in(&self) -> bool {
+        let is_alive = |one: &Rc<Session>| one.is_alive();
+        let has_session = self.session.borrow().as_ref().is_some_and(is_alive);
+        if has_session || self.resting().is_some() {
             return true;
+        }
+        let full_since = self.full_since.get();
+        if full_since.is_some_and(|since| since.elapsed() < FULL_PAUSE) {
+            return false;
         }
         match self.block_on(self.server.connect(self.purpose, None)) {
             Ok(session) => {
@@ -429,11 +432,23 @@ impl Connection {
                 true
             }
             Err(away) if away.is_full() => {
-                tracing::debug!(%away, "one reader less: the server of the store has no connection for it");
+                tracing::debug!(%away, "a reader has no connection: others do its work");
+                self.full_since.set(Some(Instant::now()));
                 false
             }
-            Err(_) => true,
+            Err(away) => {
+                drop(self.rest_after(away));
+                true
+            }
         }
+    }
+
+    /// Why no connection is tried for the moment.
+    fn resting(&self) -> Option<Away> {
+        let rest = self.rest.borrow();
+        let (since, pause, away) = rest.as_ref()?;
+        let is_over = since.elapsed() >= *pause || self.server.was_reached_after(*since);
+        (!is_over).then(|| away.clone())
     }
 
     fn keep(&self, session: Session) -> Rc<Session> {

@@ -1,7 +1,8 @@
 //! The threads that read, each with a connection of its own: one for what decides about calls, which is asked for many calls at once, and
 //! some for the rest, started when all others have something to do.
 //!
-//! A thread waits for work as it waits for the server, so that it notices at rest when its connection ends.
+//! A thread waits for work as it waits for the server, so that it notices at rest when its connection ends. Where the server has no connection
+//! left for it, the writer reads on its own.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,12 +12,12 @@ use std::time::Duration;
 
 use tokio::sync::{Mutex, mpsc, watch};
 
-use super::connection::Server;
+use super::connection::{FULL_PAUSE, Server};
 use super::fault::Trouble;
 use super::transaction::Transaction;
 use crate::error::{StoreError, file};
 use crate::operations::OperationFault;
-use crate::store::Job;
+use crate::store::{Job, Message};
 
 /// Most connections that read what takes its time.
 const READERS_MAX: usize = 4;
@@ -26,9 +27,6 @@ const READS_WAITING_MAX: usize = 256;
 
 /// Most reads of rights that are answered from the same rows.
 const GROUP_MAX: usize = 64;
-
-/// How long a further reader waits before it asks for a connection again, when the server had none left.
-const FULL_PAUSE: Duration = Duration::from_secs(2);
 
 /// How often a read is tried when others are in its way or the connection is lost.
 const TRIES_MAX: u32 = 3;
@@ -51,9 +49,9 @@ type Connect = fn(Arc<Server>) -> Result<Transaction, StoreError>;
 /// What a thread is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reader {
-    /// There is no other for its work.
-    Needed,
-    /// Others do the same. While the server has no connection for it, it takes no work from them.
+    /// The writer does its work while the server has no connection for it.
+    First,
+    /// It takes no work from the others before it has a connection.
     Further,
 }
 
@@ -65,15 +63,18 @@ struct Source {
     in_groups: bool,
     n_open: Arc<AtomicUsize>,
     is_over: watch::Receiver<bool>,
+    /// Leads to the writer.
+    back: mpsc::WeakSender<Message>,
 }
 
 impl Readers {
-    /// Reads what comes from `rights`, and what is given to it.
+    /// Reads what comes from `rights`, and what is given to it; `back` leads to the writer.
     ///
     /// Errors: [`StoreError::File`] when the kernel refuses a thread.
     pub(super) fn new(
         server: Arc<Server>,
         rights: mpsc::Receiver<Box<dyn Job>>,
+        back: mpsc::WeakSender<Message>,
     ) -> Result<Self, StoreError> {
         let (queue, waiting) = mpsc::channel(READS_WAITING_MAX);
         let (over, is_over) = watch::channel(false);
@@ -83,12 +84,13 @@ impl Readers {
             in_groups,
             n_open: Arc::clone(&n_open),
             is_over: is_over.clone(),
+            back: back.clone(),
         };
         let rights_source = source(rights, true);
         let thread = start(
             &server,
             rights_source,
-            (Reader::Needed, Transaction::of_rights),
+            (Reader::First, Transaction::of_rights),
         )?;
         Ok(Self {
             server,
@@ -105,7 +107,7 @@ impl Readers {
         let n_open = self.n_open.fetch_add(1, Ordering::AcqRel) + 1;
         if n_open > self.threads.len() && self.threads.len() < READERS_MAX {
             let reader = match self.threads.is_empty() {
-                true => Reader::Needed,
+                true => Reader::First,
                 false => Reader::Further,
             };
             let source = self.source.clone();
@@ -177,7 +179,16 @@ fn work(server: Arc<Server>, mut source: Source, (reader, connect): (Reader, Con
             return;
         }
         transaction.begin_group();
-        for mut job in jobs.drain(..) {
+        let is_let_in = connection.is_let_in();
+        for job in jobs.drain(..) {
+            let kept = match is_let_in {
+                true => Some(job),
+                false => source.give_back(job),
+            };
+            let Some(mut job) = kept else {
+                source.answered();
+                continue;
+            };
             read(&transaction, job.as_mut());
             site.answer(job);
             source.answered();
@@ -203,6 +214,17 @@ impl Source {
         n_taken
     }
 
+    /// Lets the writer read; gives back what it cannot take.
+    fn give_back(&self, job: Box<dyn Job>) -> Option<Box<dyn Job>> {
+        let Some(back) = self.back.upgrade() else {
+            return Some(job);
+        };
+        match back.try_send(Message::ReadHere(job)).err()?.into_inner() {
+            Message::ReadHere(job) => Some(job),
+            _ => None,
+        }
+    }
+
     /// Waits; says whether it is over by then.
     async fn is_over_within(&mut self, time: Duration) -> bool {
         let over = self.is_over.wait_for(|is_over| *is_over);
@@ -216,7 +238,8 @@ impl Source {
     }
 }
 
-fn read(transaction: &Transaction, job: &mut dyn Job) {
+/// Runs a job that only reads.
+pub(super) fn read(transaction: &Transaction, job: &mut dyn Job) {
     for _ in 0..TRIES_MAX {
         transaction.read_on();
         let done = job.run(transaction);

@@ -13,7 +13,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::connection::Server;
 use super::fault::{Away, Trouble, copy_of, is_disk_full};
 use super::listener::Listener;
-use super::readers::Readers;
+use super::readers::{self, Readers};
 use super::schema;
 use super::transaction::{Transaction, trouble_of};
 use super::url::ServerUrl;
@@ -71,11 +71,11 @@ struct Writer {
 /// for it.
 pub(crate) fn run(
     database: Database,
-    mut queue: mpsc::Receiver<Message>,
+    (mut queue, back): (mpsc::Receiver<Message>, mpsc::WeakSender<Message>),
     rights: mpsc::Receiver<Box<dyn Job>>,
 ) {
     let transaction = Transaction::of_writer(Arc::clone(&database.server));
-    let readers = Readers::new(database.server, rights);
+    let readers = Readers::new(database.server, rights, back);
     let (transaction, readers) = match (transaction, readers) {
         (Ok(transaction), Ok(readers)) => (transaction, readers),
         // Every operation fails as closed.
@@ -147,6 +147,10 @@ impl Writer {
         match message {
             Message::Job(job) if job.access().only_reads() => self.reads.push(job),
             Message::Job(job) => self.batch.push(job),
+            Message::ReadHere(mut job) => {
+                readers::read(&self.transaction, job.as_mut());
+                self.transaction.site().answer(job);
+            }
             Message::Retain(retention, clock) => self.sweeper.start(retention, clock),
             Message::Listen(announcer) => self.listen(announcer),
             Message::Close(reply) => {

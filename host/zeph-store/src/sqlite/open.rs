@@ -50,7 +50,7 @@ pub(super) fn start_at(
     let path = database.site.path.clone();
     let of_callers = Some(std::sync::Arc::clone(desk));
     let desk = std::sync::Arc::clone(desk);
-    crate::store::Store::start(&path, None, of_callers, move |queue| {
+    crate::store::Store::start(&path, None, of_callers, move |queue, _| {
         super::writer::run(database, queue, &desk);
     })
 }

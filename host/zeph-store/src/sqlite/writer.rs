@@ -140,7 +140,7 @@ impl Writer {
 
     fn take(&mut self, message: Message) {
         match message {
-            Message::Job(job) => self.batch.push(job),
+            Message::Job(job) | Message::ReadHere(job) => self.batch.push(job),
             Message::Retain(retention, clock) => self.sweeper.start(retention, clock),
             // There is nobody to hear: others write to the file and say nothing.
             Message::Listen(_) => {}

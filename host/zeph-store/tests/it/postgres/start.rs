@@ -1,7 +1,7 @@
 //! The start: tables that several hosts make at once, and what is refused.
 
 use std::sync::Barrier;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use zeph_core::id::ConversationId;
 use zeph_store::{Location, Store, StoreError, StoreOptions};
@@ -9,6 +9,9 @@ use zeph_store::{Location, Store, StoreError, StoreOptions};
 use crate::copy::copy;
 use crate::database::{Database as _, Postgres};
 use crate::setup::{NOW_MS, fresh, open, open_url, told, try_open_url};
+
+/// How long a store waits for others.
+const BUSY: Duration = Duration::from_secs(5);
 
 #[test]
 fn hosts_that_start_at_once_make_the_tables_once() {
@@ -156,25 +159,29 @@ async fn a_host_reads_with_the_connections_it_gets() {
     if !Postgres::is_there() {
         return;
     }
-    let database = Postgres::fresh();
-    let store = open_url(&limited(&database, 3));
-    let conversation = ConversationId::new();
-    store
-        .begin_conversation(conversation, NOW_MS)
-        .await
-        .unwrap();
-    // One for what decides about calls, and many for the rest at once.
-    assert_eq!(store.list_tokens().await.unwrap(), []);
-    let mut reads = tokio::task::JoinSet::new();
-    for _ in 0..64 {
-        let store = store.clone();
-        reads.spawn(async move { store.list_conversations(9).await });
+    // That of the writer is enough.
+    for n_connections in 1..=3 {
+        let database = Postgres::fresh();
+        let store = open_url(&limited(&database, n_connections));
+        let conversation = ConversationId::new();
+        store
+            .begin_conversation(conversation, NOW_MS)
+            .await
+            .unwrap();
+        let began = Instant::now();
+        assert_eq!(store.list_tokens().await.unwrap(), []);
+        let mut reads = tokio::task::JoinSet::new();
+        for _ in 0..64 {
+            let store = store.clone();
+            reads.spawn(async move { store.list_conversations(9).await });
+        }
+        for read in reads.join_all().await {
+            let read = read.unwrap_or_else(|error| panic!("{}", told(&error)));
+            assert_eq!(read.len(), 1);
+        }
+        assert!(began.elapsed() < BUSY, "nothing waited in vain");
+        store.close().await.unwrap();
     }
-    for read in reads.join_all().await {
-        let read = read.unwrap_or_else(|error| panic!("{}", told(&error)));
-        assert_eq!(read.len(), 1);
-    }
-    store.close().await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
