@@ -155,6 +155,54 @@ fn tools_of_servers_are_tools() {
     }
 }
 
+/// `mcp_notes_more_echo` is the tool `echo` of `notes_more`, and would be the tool `more_echo` of `notes`.
+#[test]
+fn a_name_stays_with_its_server_whatever_runs() {
+    let room = Room::new();
+    let definitions = room.definitions();
+    fs::write(&definitions, json!({"name": "more_echo"}).to_string()).unwrap();
+    let file = definitions.to_str().unwrap().to_owned();
+    let room = room.server("notes", &[("DEFINITIONS", &file)], "");
+    let rule = ["--allow", "mcp_notes_more_echo"];
+    // With this server alone, there is one such tool.
+    let named = room.standing("notes")["tools"].to_string();
+    assert!(named.contains("\"mcp_notes_more_echo\""), "{named}");
+    let mut room = room.server("notes_more", &[], "");
+    let mut host = room.run(&rule);
+    ok(
+        &host.call("mcp_notes_more_echo", &json!({"text": "x"})),
+        "x",
+    );
+    drop(host);
+    let standing = room.standing("notes");
+    let tools = standing["tools"].as_array().unwrap();
+    let mut tools = tools.iter().filter_map(Value::as_str);
+    let hashed = tools.find(|name| name.ends_with("_more_echo")).unwrap();
+    assert_ne!(hashed, "mcp_notes_more_echo");
+    let notes = standing["notes"].to_string();
+    assert!(
+        notes.contains(&format!("`more_echo` is offered as `{hashed}`")),
+        "{notes}"
+    );
+    let shown = room.product.run(&["mcp", "info", "notes"]);
+    assert!(shown.stdout.contains(hashed), "{shown:?}");
+    let checked = room.product.run(&["config", "check"]);
+    let note = "`mcp_notes_more_` belong to MCP server `notes_more`";
+    assert!(checked.stderr.contains(note), "{checked:?}");
+    // Nor does it move when its owner is off.
+    room.config.push_str("disabled = true\n");
+    room.write();
+    let mut host = room.run(&rule);
+    let off = host.call("mcp_notes_more_echo", &json!({"text": "x"}));
+    refused(&off, "policy_blocked", "mcp.servers.notes_more.disabled");
+    let asked = host.call(hashed, &json!({"text": "x"}));
+    refused(
+        &asked,
+        "confirmation_required",
+        &format!("--allow {hashed}"),
+    );
+}
+
 #[test]
 fn a_call_asks_and_rules_hold() {
     let more = "denied_tools = [\"write\"]\n[mcp.servers.notes.tools.variable]\nname = \"look_up\"";

@@ -7,7 +7,7 @@ use zeph_core::id::ServerName;
 use zeph_core::policy::{NamedTool, Policy, unknown_tools};
 use zeph_core::tool::Tool;
 
-use crate::servers;
+use crate::servers::{self, naming::Naming};
 
 /// The tools that lists other than rules name, as far as their sections are in effect.
 pub(crate) fn named_tools(config: &Config) -> Vec<NamedTool> {
@@ -58,6 +58,15 @@ pub(crate) fn named_tools(config: &Config) -> Vec<NamedTool> {
 pub(crate) fn names_any(config: &Config) -> bool {
     let rules = (&config.rules.policy, &BTreeMap::new());
     !problems(rules, &named_tools(config), std::iter::empty()).is_empty()
+}
+
+/// Which servers have names that begin with those of others, one sentence each.
+pub(crate) fn shared_names(servers: &BTreeMap<ServerName, ServerConfig>) -> Vec<String> {
+    let notes = servers.keys().flat_map(|name| {
+        let naming = Naming::new(name, servers.keys(), []);
+        naming.notes().collect::<Vec<_>>()
+    });
+    notes.collect()
 }
 
 /// What is wrong with rules and lists that no tool of `tools` can meet, one sentence each.

@@ -26,7 +26,7 @@ pub(crate) struct Offer {
 }
 
 impl Offer {
-    /// Puts both together. A name that is taken stays with its owner: that of the plugins, then that of the server that was accepted first.
+    /// Puts both together. A name that the operator chose for a tool of a server, and that a plugin has, is the plugin's.
     fn of(plugins: Arc<PluginSet>, servers: Arc<ServerSet>) -> Self {
         let catalog = match servers.tools().next() {
             None => Arc::clone(&plugins.catalog),
@@ -74,7 +74,7 @@ fn union(plugins: &PluginSet, servers: &ServerSet) -> Result<Catalog, DuplicateT
         let tool = &offered.tool;
         let own = names(tool);
         if own.iter().any(|name| taken.contains(name)) {
-            tracing::warn!(tool = %tool.name, "a tool of an MCP server is not offered: its name is taken");
+            tracing::warn!(tool = %tool.name, "a tool of an MCP server is not offered: another tool has its name");
             continue;
         }
         taken.extend(own);
@@ -229,71 +229,5 @@ impl Offers {
         let mut plugins = self.plugins.clone();
         // An error means that the keeper has ended: then nothing will change any more.
         drop(plugins.wait_for(|set| is_so(set)).await);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use serde_json::json;
-    use zeph_core::argument::Parameters;
-    use zeph_core::id::ServerName;
-    use zeph_core::server::ServerTool;
-    use zeph_core::tool::{Annotations, Backend, Tool, ToolKind};
-    use zeph_plugins::set::PluginSet;
-
-    use super::Offer;
-    use crate::servers::{OfferedTool, ServerSet, ServerStanding, ServerState};
-
-    fn standing(server: &str, place: usize, tools: &[&str]) -> ServerStanding {
-        let name = ServerName::new(server).unwrap();
-        let offered = |own: &&str| {
-            let named = ServerTool {
-                server: name.clone(),
-                tool: (*own).to_owned(),
-            };
-            let parameters = Parameters::new(json!({"type": "object"})).unwrap();
-            OfferedTool {
-                own: parameters.clone(),
-                tool: Tool {
-                    name: named.plain_name(),
-                    title: None,
-                    description: String::new(),
-                    parameters,
-                    output: None,
-                    kind: ToolKind::Other,
-                    annotations: Annotations::default(),
-                    backend: Backend::Mcp(named),
-                },
-            }
-        };
-        ServerStanding {
-            tools: tools.iter().map(offered).collect(),
-            place,
-            ..ServerStanding::new(name.clone(), ServerState::Active)
-        }
-    }
-
-    #[test]
-    fn a_name_belongs_to_the_server_that_was_accepted_first() {
-        for (first, other) in [(0, 1), (1, 0)] {
-            let set = ServerSet::default()
-                .with(standing("a", first, &["b_c", "x"]))
-                .with(standing("a_b", other, &["c", "y"]));
-            let offer = Offer::of(Arc::new(PluginSet::default()), Arc::new(set));
-            let names: Vec<&str> = offer
-                .catalog
-                .tools()
-                .map(|tool| tool.name.as_str())
-                .collect();
-            assert_eq!(names, ["mcp_a_b_c", "mcp_a_b_y", "mcp_a_x"]);
-            let owner = &offer.catalog.resolve("mcp_a_b_c").unwrap().backend;
-            let Backend::Mcp(owner) = owner else {
-                panic!("{owner:?}");
-            };
-            let expected = if first == 0 { "a" } else { "a_b" };
-            assert_eq!(owner.server.as_str(), expected);
-        }
     }
 }

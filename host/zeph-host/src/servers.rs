@@ -1,7 +1,8 @@
 //! MCP servers as a source of tools.
 //!
 //! Each server of the configuration has a task that keeps it (`keeper`, `handshake`), over the seam to what starts and reaches servers
-//! (`opener`). What it says is compared with its pin (`pin`), and offered within its lists and as far as it is believed (`offered`). How all
+//! (`opener`). What it says is compared with its pin (`pin`), and offered within its lists and as far as it is believed (`offered`), under names
+//! that no other server has (`naming`). How all
 //! servers stand is published as a whole (`set`); a call waits there for its server, and is made (`call`), charged with what the server and
 //! hosts exchanged meanwhile (`traffic`); what it answers is cleaned (`visible`).
 
@@ -13,6 +14,7 @@ mod last_start;
 pub(crate) mod launch;
 mod listener;
 pub(crate) mod login;
+pub(crate) mod naming;
 mod news;
 mod off;
 mod offered;
@@ -42,6 +44,7 @@ use zeph_config::{ServerConfig, ServerTransport};
 use zeph_core::category::ErrorCategory;
 use zeph_core::failure::ToolFailure;
 use zeph_core::id::ServerName;
+use zeph_core::server;
 use zeph_core::tool::{Backend, Tool};
 use zeph_engine::Cancel;
 use zeph_mcp::client::{Connection, ConnectionOptions, McpError, ServerListener};
@@ -52,7 +55,7 @@ use self::keeper::{Keeper, KeeperRoom};
 pub(crate) use self::last_start::LastStart;
 pub(crate) use self::news::tell_news;
 pub(crate) use self::off::may_have;
-use self::off::{has_name, off};
+use self::off::{is_chosen, off};
 pub(crate) use self::offered::OfferedTool;
 use self::opener::Opener;
 pub(crate) use self::own::OwnOpener;
@@ -120,6 +123,7 @@ impl Servers {
         let (sender, _) = watch::channel(Arc::new(first));
         let room = Arc::new(KeeperRoom {
             opener: options.opener,
+            names: options.servers.keys().cloned().collect(),
             lock: options.lock,
             options: options.options,
             keeps_changes: options.keeps_changes,
@@ -234,20 +238,23 @@ impl Servers {
 
     /// Starts the servers that may have a tool of this name.
     pub(crate) fn want_for(&self, tool: &str) {
-        for (name, kept) in &self.0.servers {
-            if has_name(name, &kept.config, tool) {
-                self.want(name);
-            }
-        }
+        self.may_have(tool).for_each(|name| self.want(name));
+    }
+
+    /// The servers that may have a tool of this name: the one that owns such names, and those for which the operator chose it.
+    fn may_have(&self, tool: &str) -> impl Iterator<Item = &ServerName> {
+        let owner = server::owner(tool, self.0.servers.keys());
+        let servers = self.0.servers.iter();
+        let servers = servers
+            .filter(move |(name, kept)| owner == Some(name) || is_chosen(&kept.config, tool));
+        servers.map(|(name, _)| name)
     }
 
     /// Whether no server is being started that may have a tool of this name.
     pub(crate) fn is_settled_for(&self, set: &ServerSet, tool: &str) -> bool {
-        let mut servers = self.0.servers.iter();
-        servers.all(|(name, kept)| {
+        self.may_have(tool).all(|name| {
             let standing = set.standing(name.as_str());
-            let is_starting = standing.is_some_and(|standing| standing.state.is_starting());
-            !is_starting || !has_name(name, &kept.config, tool)
+            !standing.is_some_and(|standing| standing.state.is_starting())
         })
     }
 

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use zeph_core::id::{PluginId, ToolName};
 use zeph_core::policy::tool_key;
+use zeph_core::server::SERVER_TOOL_PREFIX;
 use zeph_core::tool::Tool;
 
 use super::lock::Lock;
@@ -109,11 +110,11 @@ impl Owners {
         let names = names.filter(|name| {
             let key = tool_key(name.as_str());
             let is_free = !host.contains(&key) && !self.by_key.contains_key(&key);
-            let can_stand_alone = !name.as_str().contains(JOINT);
-            if is_free && can_stand_alone {
+            let is_given = is_free && can_stand_alone(name);
+            if is_given {
                 self.by_key.insert(key, owner.clone());
             }
-            is_free && can_stand_alone
+            is_given
         });
         let given = names.map(|name| NameClaim {
             name: name.clone(),
@@ -127,8 +128,13 @@ impl Owners {
         let owner = self.by_key.get(&tool_key(name.as_str()));
         let is_its =
             owner.is_some_and(|owner| owner.plugin == *plugin && owner.is_typed == is_typed);
-        is_its && !name.as_str().contains(JOINT)
+        is_its && can_stand_alone(name)
     }
+}
+
+/// Whether `name` has the form of one without its plugin: others are those of qualified tools and of MCP servers' tools.
+fn can_stand_alone(name: &ToolName) -> bool {
+    !name.as_str().contains(JOINT) && !tool_key(name.as_str()).starts_with(SERVER_TOOL_PREFIX)
 }
 
 /// What the host's own tools are called by rules.

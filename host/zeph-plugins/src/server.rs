@@ -81,18 +81,20 @@ pub enum AcceptError {
 impl ServerDefinitions {
     /// Puts definitions in order.
     ///
-    /// Shape: sorted by name. Of two tools with one name (`Tool::name`) the first one counts; the others are returned beside.
+    /// Shape: sorted by name, tools of one name (`Tool::name`) by the server's own. Of two that the server calls the same, the first one
+    ///        counts; the others are returned beside.
     pub fn new(
         instructions: Option<String>,
         mut tools: Vec<Tool>,
         mut prompts: Vec<NamedDefinition>,
         mut templates: Vec<NamedDefinition>,
     ) -> (Self, Vec<Tool>) {
-        tools.sort_by(|one, other| one.name.cmp(&other.name));
+        let key = |tool: &Tool| (tool.name.clone(), own_name(tool).to_owned());
+        tools.sort_by_key(key);
         let mut kept: Vec<Tool> = Vec::with_capacity(tools.len());
         let mut twice = Vec::new();
         for tool in tools {
-            match kept.last().is_some_and(|last| last.name == tool.name) {
+            match kept.last().is_some_and(|last| key(last) == key(&tool)) {
                 true => twice.push(tool),
                 false => kept.push(tool),
             }
@@ -146,8 +148,9 @@ impl ServerDefinitions {
     /// and go is what was accepted as long as each of them was.
     fn covers(&self, now: &Self) -> bool {
         let has_tool = |tool: &Tool| {
-            let known = self.tools.iter().find(|known| known.name == tool.name);
-            known.is_some_and(|known| own_tool(known) == own_tool(tool))
+            let mut known = self.tools.iter();
+            known
+                .any(|known| own_name(known) == own_name(tool) && own_tool(known) == own_tool(tool))
         };
         let mut others = now.others.iter();
         (now.instructions.is_none() || now.instructions == self.instructions)
@@ -188,11 +191,15 @@ impl ServerDefinitions {
 
 /// A tool with the server's own name: what it is offered by can stay the same when that changes.
 fn own_tool(tool: &Tool) -> Value {
-    let own = match &tool.backend {
-        Backend::Mcp(named) => named.tool.as_str(),
+    json!([own_name(tool), canonical_tool(tool)])
+}
+
+/// What its server calls a tool.
+pub fn own_name(tool: &Tool) -> &str {
+    match &tool.backend {
+        Backend::Mcp(named) => &named.tool,
         _ => tool.name.as_str(),
-    };
-    json!([own, canonical_tool(tool)])
+    }
 }
 
 impl LockedServer {

@@ -11,7 +11,9 @@ use std::time::Duration;
 use zeph_core::failure::one_line;
 use zeph_core::id::ServerName;
 use zeph_core::network::{EgressSettings, ExitHost, Inspection, Methods, Passage};
+use zeph_core::policy::tool_key;
 use zeph_core::secret::{self, SecretUse};
+use zeph_core::server::{self, SERVER_TOOL_PREFIX};
 
 pub(super) use self::http::url_problem;
 use super::Compiling;
@@ -54,7 +56,33 @@ impl Compiling<'_> {
             }
         }
         self.names_apart(servers.keys());
+        self.chosen_names_apart(&servers);
         servers
+    }
+
+    /// A name means one tool, whatever runs: no other server's, and no other choice's.
+    fn chosen_names_apart(&mut self, servers: &BTreeMap<ServerName, ServerConfig>) {
+        let mut seen = BTreeSet::new();
+        for (server, config) in servers {
+            for (tool, choice) in &config.tools {
+                let Some(name) = &choice.name else { continue };
+                let key = tool_key(name.as_str());
+                let owner = server::owner(&key, servers.keys());
+                let problem = if key.starts_with(SERVER_TOOL_PREFIX) && owner != Some(server) {
+                    let own = server::prefix(server);
+                    format!(
+                        "a name that begins with `{SERVER_TOOL_PREFIX}` and not with `{own}` belongs to another server"
+                    )
+                } else if !seen.insert(key) {
+                    "another tool has the same name".to_owned()
+                } else {
+                    continue;
+                };
+                let message = format!("`{}.name`: {problem}", one_line(tool, 100));
+                self.merged
+                    .problem(&format!("mcp.servers.{server}.tools"), &message);
+            }
+        }
     }
 
     /// Each has directories of its own, also where names that differ in case only are one.

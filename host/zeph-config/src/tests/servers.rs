@@ -102,6 +102,34 @@ fn which_tools_are_offered() {
     }
 }
 
+#[test]
+fn a_chosen_name_is_that_of_one_tool() {
+    let check = |name: &str, problem: Option<&str>| {
+        let world = World::new().user(format!(
+            "[mcp.servers.git]\ncommand = \"x\"\n[mcp.servers.git.tools.a]\nname = {name:?}\n\
+             [mcp.servers.git_hub]\ncommand = \"x\"\n[mcp.servers.git_hub.tools.b]\nname = \"say\"\n"
+        ));
+        match problem {
+            None => assert_eq!(world.config().mcp_servers.len(), 2, "{name}"),
+            Some(problem) => {
+                let problems = world.errors();
+                assert!(problems.contains(problem), "{name}: {problems}");
+            }
+        }
+    };
+    check("tell", None);
+    check("mcp_git_tell", None);
+    check("Say", Some("`b.name`: another tool has the same name"));
+    check(
+        "mcp_git_hub_search",
+        Some("`a.name`: a name that begins with `mcp_`"),
+    );
+    check(
+        "mcp_other_search",
+        Some("`a.name`: a name that begins with `mcp_`"),
+    );
+}
+
 /// What is said of one server is said as a whole: no layer adds to the table of another.
 #[test]
 fn a_flag_sets_a_server_as_a_whole() {

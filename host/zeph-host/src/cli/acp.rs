@@ -11,6 +11,7 @@ use zeph_acp::agent::{McpServer, NamedValue};
 use zeph_config::{CommandServer, Config, Flags, ServerConfig, ServerTransport, ServerValue};
 use zeph_core::id::ServerName;
 use zeph_core::secret::is_header;
+use zeph_core::server;
 
 use super::args::AcpArgs;
 use super::context::{self, Context};
@@ -155,6 +156,17 @@ impl Workshop {
             ));
             return Ok(());
         }
+        let near = match server::owner(&server::prefix(&near), of_operator) {
+            None => near,
+            Some(owner) => {
+                let apart = ServerName::near(&near.as_str().replace('_', "-"));
+                self.remark(&format!(
+                    "the editor's MCP server {shown:?} is `{apart}` here: tool names that begin with `{}` belong to [mcp.servers.{owner}]",
+                    server::prefix(owner)
+                ));
+                apart
+            }
+        };
         let name = free_name(&near, &config.mcp_servers);
         if name != near {
             self.remark(&format!(

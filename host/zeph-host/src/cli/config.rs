@@ -107,9 +107,10 @@ fn check_machine(context: &Context, config: &Config) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Notes rules and lists that name tools which are not there. Only where there are such: what tools there are is known once plugins are
-/// read.
+/// Notes servers whose tools one rule may cover, and rules and lists that name tools which are not there. Only where there are such: what
+/// tools there are is known once plugins are read.
 fn check_names(context: &Context, config: &Config) -> Result<(), CliError> {
+    context.notes(&named_tools::shared_names(&config.mcp_servers));
     if named_tools::names_any(config) {
         context.notes(&policy::idle_rules(context, config)?);
     }

@@ -57,10 +57,7 @@ fn replayed(directory: &Path, given: &TaskCall) -> Replayed {
         panic!("arguments are a table");
     };
     let server = |name: &str, tool: &str| {
-        Backend::Mcp(ServerTool {
-            server: ServerName::new(name).unwrap(),
-            tool: tool.to_owned(),
-        })
+        Backend::Mcp(ServerTool::new(ServerName::new(name).unwrap(), tool))
     };
     let wasm = |plugin: &str| Backend::Wasm(PluginId(plugin.to_owned()));
     let parts: Vec<&str> = given.tool.split(':').collect();

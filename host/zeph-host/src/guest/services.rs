@@ -31,6 +31,7 @@ use crate::calls::CallReport;
 use crate::clock::now_ms;
 use crate::embeddings::Embeddings;
 use crate::known_secrets::KnownSecrets;
+use crate::servers::naming::Naming;
 
 /// Makes a call of an MCP server's tool on behalf of a call that runs.
 pub(crate) trait ServerToolCaller: std::fmt::Debug + Send + Sync {
@@ -306,10 +307,7 @@ impl Services<'_> {
         let servers = &self.room.config.mcp_servers;
         let (server, config): (&ServerName, &ServerConfig) =
             servers.get_key_value(server).ok_or_else(missing)?;
-        let named = ServerTool {
-            server: server.clone(),
-            tool: tool.to_owned(),
-        };
+        let (named, _) = Naming::new(server, servers.keys(), []).named(tool);
         let chosen = config
             .tools
             .get(tool)

@@ -53,6 +53,17 @@ impl ServerToolCaller for NestedCalls<'_> {
         tool: ServerTool,
         cancel: Cancel,
     ) -> Pin<Box<dyn Future<Output = CallReport> + Send + 'a>> {
+        let set = self.host.offers.servers().set();
+        let standing = set.standing(tool.server.as_str());
+        let mut offered = standing.into_iter().flat_map(|standing| &standing.tools);
+        let offered = offered.find(|offered| offered.own_name() == tool.tool);
+        let request = match offered {
+            Some(offered) => ToolRequest {
+                tool: offered.tool.name.to_string(),
+                ..request
+            },
+            None => request,
+        };
         let asked = self.session.asks(request);
         let control = CallControl {
             cancel,
@@ -75,9 +86,10 @@ pub(super) fn check(control: &CallControl, call: &ResolvedCall) -> Result<(), To
         return Ok(());
     };
     let name = &call.tool.name;
+    let is_it = |tool: &ServerTool| (&tool.server, &tool.tool) == (&only.server, &only.tool);
     let (category, message) = match &call.tool.backend {
-        Backend::Mcp(tool) if tool == only && call.arguments.notes.is_empty() => return Ok(()),
-        Backend::Mcp(tool) if tool == only => (
+        Backend::Mcp(tool) if is_it(tool) && call.arguments.notes.is_empty() => return Ok(()),
+        Backend::Mcp(tool) if is_it(tool) => (
             ErrorCategory::InvalidParameters,
             format!(
                 "`{name}` does not take these arguments ({}); `zeph-host tools show {name}` shows them",

@@ -228,10 +228,7 @@ mod tests {
 
     #[test]
     fn what_a_failing_tool_says_stands_once() {
-        let tool = ServerTool {
-            server: "native".parse().unwrap(),
-            tool: "fail".to_owned(),
-        };
+        let tool = ServerTool::new("native".parse().unwrap(), "fail");
         let short = failed(&tool, RawOutput::text("no such city"));
         assert!(short.result.is_err() && short.partial.is_none());
         for output in [

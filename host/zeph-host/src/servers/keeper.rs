@@ -2,6 +2,7 @@
 //!
 //! One task for each server. Nothing a server does ends the task, and a pause that grows stands between two starts.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -18,6 +19,7 @@ use zeph_plugins::folder::FileStamp;
 use zeph_plugins::server::LockedServer;
 
 use super::listener::Ears;
+use super::naming::Naming;
 use super::offered;
 use super::opener::{LaunchPlan, Opener, ServerProcess};
 use super::pin::{self, Sight};
@@ -48,6 +50,8 @@ const PROBE: Duration = Duration::from_secs(3);
 pub(crate) struct KeeperRoom {
     /// Starts and reaches servers.
     pub(crate) opener: Arc<dyn Opener>,
+    /// The names of all configured servers: what names their tools may have follows from them.
+    pub(crate) names: BTreeSet<ServerName>,
     /// Where servers are pinned; none when there is no place for it.
     pub(crate) lock: Option<PathBuf>,
     /// How connections are opened.
@@ -227,31 +231,28 @@ impl Keeper {
         patience: Duration,
     ) -> Result<Option<Box<ChangedServer>>, String> {
         let definitions = listed(connection, patience).await?;
-        let (said, twice) = offered::pinned(&self.name, connection.info(), &definitions);
+        let said = offered::pinned(&self.name, connection.info(), &definitions);
         let now = pin::server(&self.name, plan, said, (self.room.clock)());
         let lock = self.room.lock.clone();
         let sight = pin::blocking(move || pin::look(lock.as_deref(), now)).await?;
-        let (digest, place) = match sight {
-            Sight::Accepted { digest, place } => (digest, place),
+        let (digest, accepted) = match sight {
+            Sight::Accepted { digest, tools } => (digest, tools),
             Sight::Changed(changed) => return Ok(Some(changed)),
         };
+        let naming = Naming::new(&self.name, &self.room.names, &accepted);
         let walls = process.map(|it| it.walls());
         let has_hosts = match &self.config.transport {
             ServerTransport::Command(command) => !command.hosts.is_empty(),
             ServerTransport::Http(_) => true,
         };
         let is_confined = walls == Some("full") && !has_hosts;
-        let mut offered = offered::offered(&self.name, &self.config, &definitions, is_confined);
-        let is_pinned = |name: &str| !twice.iter().any(|twice| twice == name);
-        offered
-            .tools
-            .retain(|offered| is_pinned(offered.own_name()));
+        let offered = offered::offered(&naming, &self.config, &definitions, is_confined);
         let mut notes = definitions.notes.clone();
         if self.room.keeps_changes {
             // The one server of this process: nobody lists it.
             self.tell_omitted(&notes, &offered.left_out);
         }
-        notes.extend(offered.notes(&self.name, &self.config, &definitions));
+        notes.extend(offered.notes(&naming, &self.config, &definitions));
         let about = ServerAbout {
             info: Some(connection.info().clone()),
             walls,
@@ -268,7 +269,6 @@ impl Keeper {
             state: ServerState::Active,
             tools: offered.tools,
             digest: Some(digest),
-            place,
             notes,
             about: Some(Arc::new(about)),
             connection: Some(connection.clone()),

@@ -6,7 +6,7 @@ use zeph_config::ServerConfig;
 use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::failure::ToolFailure;
 use zeph_core::id::ServerName;
-use zeph_core::server::{SERVER_TOOL_PREFIX, ServerTool};
+use zeph_core::server::{self, ServerTool};
 use zeph_plugins::off::why as why_of_plugin;
 use zeph_plugins::set::PluginSet;
 
@@ -22,10 +22,8 @@ impl Servers {
     /// Why a tool that is not offered is not, when it is one of a server.
     pub(crate) fn why(&self, tool: &str) -> Option<ToolFailure> {
         let set = self.set();
-        let servers = self.0.servers.iter();
-        let mut servers = servers.filter(|(name, kept)| has_name(name, &kept.config, tool));
-        // The name of one server can begin with that of another.
-        servers.find_map(|(name, _)| self.why_not(set.standing(name.as_str())?, tool))
+        let mut servers = self.may_have(tool);
+        servers.find_map(|name| self.why_not(set.standing(name.as_str())?, tool))
     }
 
     /// Why a server does not offer a tool that may be its own.
@@ -105,7 +103,7 @@ pub(crate) fn may_have(servers: &BTreeMap<ServerName, ServerConfig>, rule: &str)
     let (rule, literal) = (rule.to_lowercase(), literal.to_lowercase());
     let mut servers = servers.iter();
     servers.any(|(name, config)| {
-        let prefix = format!("{SERVER_TOOL_PREFIX}{name}_").to_lowercase();
+        let prefix = server::prefix(name).to_lowercase();
         let is_open = literal.len() < rule.len();
         let mut chosen = config
             .tools
@@ -117,22 +115,18 @@ pub(crate) fn may_have(servers: &BTreeMap<ServerName, ServerConfig>, rule: &str)
     })
 }
 
-/// Whether a tool of this name may be one of this server.
-pub(super) fn has_name(server: &ServerName, config: &ServerConfig, tool: &str) -> bool {
-    let prefix = format!("{SERVER_TOOL_PREFIX}{server}_");
+/// Whether the operator chose this name for a tool of this server.
+pub(super) fn is_chosen(config: &ServerConfig, tool: &str) -> bool {
     let mut choices = config.tools.values();
-    let is_chosen = choices.any(|choice| {
+    choices.any(|choice| {
         let name = choice.name.as_ref();
         name.is_some_and(|name| name.as_str() == tool)
-    });
-    tool.starts_with(&prefix) || is_chosen
+    })
 }
 
-/// Whether `tool` is the name of the server's tool `own`.
+/// Whether `tool` is a name of the server's tool `own`.
 fn is_called(server: &ServerName, own: &str, tool: &str) -> bool {
-    let named = ServerTool {
-        server: server.clone(),
-        tool: own.to_owned(),
-    };
-    named.plain_name().as_str() == tool
+    let named = ServerTool::new(server.clone(), own);
+    let names = [named.plain_name(), named.hashed().plain_name()];
+    names.iter().any(|name| name.as_str() == tool)
 }

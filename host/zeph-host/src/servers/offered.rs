@@ -7,13 +7,15 @@ use zeph_config::{ServerConfig, TrustLevel};
 use zeph_core::argument::Parameters;
 use zeph_core::failure::{ToolFailure, one_line};
 use zeph_core::id::{ServerName, ToolName};
+use zeph_core::policy::tool_key;
 use zeph_core::schema::Schema;
 use zeph_core::server::ServerTool;
 use zeph_core::tool::{Annotations, Backend, Tool, ToolKind};
 use zeph_mcp::client::{Definitions, ServerInfo, ToolDefinition};
-use zeph_plugins::server::{NamedDefinition, ServerDefinitions};
+use zeph_plugins::server::{NamedDefinition, ServerDefinitions, own_name};
 
 use super::choice::Choices;
+use super::naming::{Naming, renamed};
 
 /// The fields of a tool that a pin holds apart; all others are pinned as one value.
 const TOLD_APART: [&str; 6] = [
@@ -45,10 +47,7 @@ pub(crate) struct OfferedTool {
 impl OfferedTool {
     /// The server's name for it.
     pub(crate) fn own_name(&self) -> &str {
-        match &self.tool.backend {
-            Backend::Mcp(named) => &named.tool,
-            _ => self.tool.name.as_str(),
-        }
+        own_name(&self.tool)
     }
 
     /// The arguments that the server gets for a call with `given`.
@@ -75,13 +74,15 @@ pub(crate) struct Offered {
     pub(crate) tools: Vec<OfferedTool>,
     /// The server's names of tools that are not, and why.
     pub(crate) left_out: Vec<(String, String)>,
+    /// The tools that have a hash in their names, one sentence each.
+    renamed: Vec<String>,
 }
 
 impl Offered {
-    /// What of the configuration has no effect, one sentence each.
+    /// What the operator should know of names, and what of the configuration has no effect, one sentence each.
     pub(crate) fn notes(
         &self,
-        server: &ServerName,
+        naming: &Naming<'_>,
         config: &ServerConfig,
         definitions: &Definitions,
     ) -> Vec<String> {
@@ -102,30 +103,42 @@ impl Offered {
             .iter()
             .map(|tool| tool.name.as_str())
             .collect();
-        let choices = Choices::new(server.as_str(), &config.tools).of_nothing(&names);
+        let choices = Choices::new(naming.server.as_str(), &config.tools).of_nothing(&names);
         let of_nothing = choices
             .into_iter()
             .map(|key| format!("`{key}` is about a tool that the server does not have"));
-        missing.chain(of_nothing).collect()
+        let renamed = self.renamed.iter().cloned();
+        let names = naming.notes().chain(renamed);
+        names.chain(missing).chain(of_nothing).collect()
     }
 }
 
 /// What is offered of `definitions`. `is_confined`: the server cannot reach a network.
 pub(crate) fn offered(
-    server: &ServerName,
+    naming: &Naming<'_>,
     config: &ServerConfig,
     definitions: &Definitions,
     is_confined: bool,
 ) -> Offered {
     let mut offered = Offered::default();
-    let mut names = BTreeSet::new();
+    let (mut own, mut names) = (BTreeSet::new(), BTreeSet::new());
     for definition in &definitions.tools {
-        match shown(server, config, definition, is_confined) {
-            Ok(tool) if !names.insert(tool.tool.name.clone()) => {
-                let why = format!("another of its tools comes out as `{}`", tool.tool.name);
+        let (named, why) = naming.named(&definition.name);
+        let told = why.map(|why| renamed(&definition.name, &named, &why));
+        let shown = match own.insert(&definition.name) {
+            true => shown(named, naming, (config, definition), is_confined),
+            false => Err("the server lists it twice".to_owned()),
+        };
+        match shown {
+            Ok(tool) if !names.insert(tool_key(tool.tool.name.as_str())) => {
+                let why = format!("another of its tools is named `{}`", tool.tool.name);
                 offered.left_out.push((definition.name.clone(), why));
             }
-            Ok(tool) => offered.tools.push(tool),
+            Ok(tool) => {
+                let is_chosen = tool.tool.name.as_str() != tool.tool.qualified_name();
+                offered.renamed.extend(told.filter(|_| !is_chosen));
+                offered.tools.push(tool);
+            }
             Err(why) => offered.left_out.push((definition.name.clone(), why)),
         }
     }
@@ -133,19 +146,20 @@ pub(crate) fn offered(
 }
 
 fn shown(
-    server: &ServerName,
-    config: &ServerConfig,
-    definition: &ToolDefinition,
+    named: ServerTool,
+    naming: &Naming<'_>,
+    (config, definition): (&ServerConfig, &ToolDefinition),
     is_confined: bool,
 ) -> Result<OfferedTool, String> {
     if !config.offers(&definition.name) {
         return Err(why_not(config, &definition.name).to_owned());
     }
-    let named = ServerTool {
-        server: server.clone(),
-        tool: definition.name.clone(),
-    };
-    let choices = Choices::new(server.as_str(), &config.tools);
+    let chosen = chosen_name(config, &definition.name);
+    if let Some(chosen) = chosen.as_ref().filter(|name| naming.is_taken(name, &named)) {
+        return Err(format!("another of its tools is named `{chosen}`"));
+    }
+    let name = chosen.unwrap_or_else(|| named.plain_name());
+    let choices = Choices::new(named.server.as_str(), &config.tools);
     let own = definition.parameters.schema();
     let chosen = choices.shown(&definition.name, &definition.description, own);
     let chosen = chosen.map_err(|error| error.to_string())?;
@@ -154,7 +168,7 @@ fn shown(
         false => Parameters::new(chosen.schema).map_err(|error| error.to_string())?,
     };
     let tool = Tool {
-        name: chosen_name(config, &definition.name).unwrap_or_else(|| named.plain_name()),
+        name,
         title: definition.title.clone(),
         description: chosen.description,
         parameters,
@@ -198,14 +212,12 @@ fn believed(trust: TrustLevel, said: Annotations, is_confined: bool) -> Annotati
     }
 }
 
-/// What is pinned: everything as the server sent it, not as it is shown.
-///
-/// Returns with it the server's names of tools that could not be pinned, because another has their name.
+/// What is pinned: everything as the server sent it, not as it is shown. Of two tools that it calls the same, the first one.
 pub(crate) fn pinned(
     server: &ServerName,
     info: &ServerInfo,
     definitions: &Definitions,
-) -> (ServerDefinitions, Vec<String>) {
+) -> ServerDefinitions {
     let tools = definitions.tools.iter().map(|tool| sent(server, tool));
     let named = |name: &str, sent: &Value| NamedDefinition {
         name: name.to_owned(),
@@ -213,7 +225,7 @@ pub(crate) fn pinned(
     };
     let prompts = definitions.prompts.iter();
     let templates = definitions.templates.iter();
-    let (said, twice) = ServerDefinitions::new(
+    let (said, _twice) = ServerDefinitions::new(
         info.instructions_sent.clone(),
         tools.collect(),
         prompts
@@ -227,22 +239,14 @@ pub(crate) fn pinned(
         let others = others(&tool.listed.sent);
         (!others.is_empty()).then(|| (tool.name.clone(), Value::Object(others)))
     });
-    let own_name = |tool: Tool| match tool.backend {
-        Backend::Mcp(named) => named.tool,
-        _ => tool.name.to_string(),
-    };
-    let twice = twice.into_iter().map(own_name).collect();
-    (said.with_others(others.collect()), twice)
+    said.with_others(others.collect())
 }
 
 /// A tool as the server sent it.
 fn sent(server: &ServerName, definition: &ToolDefinition) -> Tool {
     let sent = &definition.listed.sent;
     let text = |key: &str| sent.get(key).and_then(Value::as_str).map(str::to_owned);
-    let named = ServerTool {
-        server: server.clone(),
-        tool: definition.name.clone(),
-    };
+    let named = ServerTool::new(server.clone(), definition.name.clone());
     let schema = sent.get("inputSchema").cloned();
     let schema = schema.and_then(|schema| Parameters::new(schema).ok());
     Tool {

@@ -1,11 +1,12 @@
 //! The pins of servers in `zeph.lock`: what was accepted stays, what is new is pinned, what differs is off.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use zeph_core::id::{Digest, ServerName};
 use zeph_plugins::lock::Lock;
 use zeph_plugins::server::{
-    self, LockedServer, SERVER_DEFINITIONS_BYTES_MAX, ServerDefinitions, ServerSight,
+    self, LockedServer, SERVER_DEFINITIONS_BYTES_MAX, ServerDefinitions, ServerSight, own_name,
 };
 
 use super::opener::LaunchPlan;
@@ -18,8 +19,8 @@ pub(crate) enum Sight {
     Accepted {
         /// The digest of what was accepted of it.
         digest: Digest,
-        /// Its place among the servers of the lock.
-        place: usize,
+        /// Its own names of all tools that were accepted, whether it lists them now or not.
+        tools: BTreeSet<String>,
     },
     /// It is not.
     Changed(Box<ChangedServer>),
@@ -108,14 +109,12 @@ pub(crate) fn look(lock: Option<&Path>, now: LockedServer) -> Result<Sight, Stri
         })));
     }
     let pinned = Lock::read(lock).map_err(|error| error.told())?;
-    let servers = pinned.servers().iter().enumerate();
-    let mut own = servers.filter(|(_, server)| server.name == now.name);
-    let (place, digest) = own
-        .next()
-        .map_or((usize::MAX, now.digest), |(place, accepted)| {
-            (place, accepted.digest)
-        });
-    Ok(Sight::Accepted { digest, place })
+    let accepted = pinned.server(&now.name).unwrap_or(&now);
+    let tools = accepted.definitions.tools().iter();
+    Ok(Sight::Accepted {
+        digest: accepted.digest,
+        tools: tools.map(|tool| own_name(tool).to_owned()).collect(),
+    })
 }
 
 /// Does what reads and writes files on a thread that may block.

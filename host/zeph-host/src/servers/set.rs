@@ -31,8 +31,6 @@ pub(crate) struct ServerStanding {
     pub(crate) tools: Vec<OfferedTool>,
     /// The digest of the accepted definitions; none before they are known.
     pub(crate) digest: Option<Digest>,
-    /// Its place in the lock: names are given out in this order.
-    pub(crate) place: usize,
     /// What the operator should know of it, one sentence each.
     pub(crate) notes: Vec<String>,
     /// What is known of the process or the connection that is, or was last.
@@ -133,7 +131,6 @@ impl ServerStanding {
             state,
             tools: Vec::new(),
             digest: None,
-            place: usize::MAX,
             notes: Vec::new(),
             about: None,
             connection: None,
@@ -177,10 +174,9 @@ impl ServerSet {
         }
     }
 
-    /// Every tool that is offered, in the order in which names are given out: that of the lock, then of the names.
+    /// Every tool that is offered.
     pub(crate) fn tools(&self) -> impl Iterator<Item = &OfferedTool> {
-        let mut standings: Vec<&Arc<ServerStanding>> = self.standings.values().collect();
-        standings.sort_by_key(|standing| standing.place);
-        standings.into_iter().flat_map(|standing| &standing.tools)
+        let standings = self.standings.values();
+        standings.flat_map(|standing| &standing.tools)
     }
 }

@@ -344,6 +344,56 @@ async fn a_sandboxed_server_without_a_list_offers_nothing() {
     assert!(failure.message.contains("sandboxed"), "{failure:?}");
 }
 
+/// They were lost, also under a name that the operator chose, and their order made a server a changed one.
+#[tokio::test]
+async fn tools_that_come_out_alike_are_all_offered() {
+    let named = |name: &str| zeph_config::ToolChoice {
+        name: Some(zeph_core::id::ToolName::new(name).unwrap()),
+        description: None,
+        enabled: true,
+        arguments: [].into(),
+    };
+    let chosen = ServerConfig {
+        tools: [
+            ("item/get".to_owned(), named("fetch_item")),
+            ("other".to_owned(), named("mcp_stage_item_get")),
+        ]
+        .into(),
+        ..config()
+    };
+    let lab = Lab::new(&["item.get", "item_get", "item/get", "other"], chosen);
+    lab.connection().await.unwrap();
+    let before = lab.tools();
+    let [dot, line, chosen] = before.as_slice() else {
+        panic!("{before:?}");
+    };
+    assert!(
+        dot.starts_with("mcp_stage_") && dot.ends_with("_item_get"),
+        "{dot}"
+    );
+    assert_eq!(
+        (line.as_str(), chosen.as_str()),
+        ("mcp_stage_item_get", "fetch_item")
+    );
+    let set = lab.servers.set();
+    let notes = set.standing("stage").unwrap().notes.join("; ");
+    assert!(
+        notes.contains(&format!("`item.get` is offered as `{dot}`")),
+        "{notes}"
+    );
+    assert!(!notes.contains("item/get"), "{notes}");
+    let failure = lab.servers.why("mcp_stage_other").unwrap();
+    assert!(
+        failure.message.contains("is named `mcp_stage_item_get`"),
+        "{failure:?}"
+    );
+    // A part of them, in another order.
+    *lab.stage.tools.lock().unwrap() = vec!["item/get", "item.get"];
+    assert!(lab.call("end").await.is_err());
+    lab.connection().await.unwrap();
+    assert_eq!(lab.tools(), [chosen.clone(), dot.clone()]);
+}
+
 #[test]
 fn rules_for_tools_that_may_come() {
     let servers = [(name("Git-Hub"), config())].into();

@@ -116,10 +116,9 @@ impl ServerChanges {
             changed("icons and metadata", !self.others.is_empty()),
         ];
         let parts: Vec<_> = parts.into_iter().flatten().collect();
-        match (parts.is_empty(), &self.definitions) {
-            (false, _) => parts.join("; "),
-            (true, Some(_)) => "only the server's own names of its tools changed".to_owned(),
-            (true, None) => "nothing changed".to_owned(),
+        match parts.is_empty() {
+            false => parts.join("; "),
+            true => "nothing changed".to_owned(),
         }
     }
 

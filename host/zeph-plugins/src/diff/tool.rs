@@ -9,6 +9,7 @@ use super::line::{DiffLine, DiffMark};
 use super::schema::{self, SchemaChange};
 use super::{Was, text, was};
 use crate::definitions::{kind_label, promises};
+use crate::server::own_name;
 
 /// A tool that is not what it was.
 #[derive(Debug, Serialize)]
@@ -45,7 +46,7 @@ pub(super) struct Differences {
 
 /// What is different, by name. Both lists are sorted by name.
 pub(super) fn changes(old: &[Tool], new: &[Tool]) -> Vec<ToolChange> {
-    let changed = new.iter().filter_map(|tool| match named(old, &tool.name) {
+    let changed = new.iter().filter_map(|tool| match counterpart(old, tool) {
         None => Some(ToolChange::Added { tool: tool.clone() }),
         Some(before) => {
             let differences = differences(before, tool);
@@ -53,7 +54,7 @@ pub(super) fn changes(old: &[Tool], new: &[Tool]) -> Vec<ToolChange> {
             (!differences.is_empty()).then_some(ToolChange::Changed { name, differences })
         }
     });
-    let is_gone = |tool: &&Tool| named(new, &tool.name).is_none();
+    let is_gone = |tool: &&Tool| counterpart(new, tool).is_none();
     let gone = old.iter().filter(is_gone);
     let removed = gone.map(|tool| ToolChange::Removed { tool: tool.clone() });
     let mut changes: Vec<_> = changed.chain(removed).collect();
@@ -61,10 +62,12 @@ pub(super) fn changes(old: &[Tool], new: &[Tool]) -> Vec<ToolChange> {
     changes
 }
 
-/// The tool of this name, in a list sorted by name.
-pub(super) fn named<'a>(tools: &'a [Tool], name: &ToolName) -> Option<&'a Tool> {
-    let idx = tools.binary_search_by(|tool| tool.name.cmp(name)).ok()?;
-    tools.get(idx)
+/// What `tool` is in the other list, which is sorted by name: tools of one server can have one name, but not for the server.
+pub(super) fn counterpart<'a>(tools: &'a [Tool], tool: &Tool) -> Option<&'a Tool> {
+    let first = tools.partition_point(|other| other.name < tool.name);
+    let others = tools.get(first..).unwrap_or_default().iter();
+    let mut named = others.take_while(|other| other.name == tool.name);
+    named.find(|other| own_name(other) == own_name(tool))
 }
 
 /// `tools: 1 added, 2 changed`; nothing when none changed.

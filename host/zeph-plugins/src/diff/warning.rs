@@ -3,7 +3,7 @@
 use zeph_core::tool::Tool;
 
 use super::PluginSide;
-use super::tool::named;
+use super::tool::counterpart;
 use crate::definitions::canonical_json;
 use crate::visible::is_hidden;
 
@@ -25,7 +25,7 @@ pub(super) fn of_tools(old: &[Tool], new: &[Tool]) -> Vec<String> {
     let mut warnings = Vec::new();
     for tool in new {
         let name = &tool.name;
-        let before = named(old, name);
+        let before = counterpart(old, tool);
         if let Some(before) = before {
             if runs_unasked(tool) && !runs_unasked(before) {
                 warnings.push(format!(

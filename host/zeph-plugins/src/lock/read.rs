@@ -26,7 +26,7 @@ use zeph_core::tool::{Annotations, Backend, Tool, ToolKind};
 use self::provenance::{RawNext, RawSigner, RawSource};
 use super::{Lock, LockError, LockedPlugin, VERSION};
 use crate::definitions::Definitions;
-use crate::server::{LockedServer, NamedDefinition, ServerDefinitions};
+use crate::server::{LockedServer, NamedDefinition, ServerDefinitions, own_name};
 
 /// The file, exactly.
 #[derive(Deserialize)]
@@ -236,17 +236,14 @@ fn server(raw: RawServer) -> Result<LockedServer, LockProblem> {
     } = raw;
     let accepted_at_ms = moment(&accepted)?;
     let tools = tool.into_iter().map(|raw| {
-        let named = ServerTool {
-            server: name.get_ref().clone(),
-            tool: raw.name.get_ref().clone(),
-        };
+        let named = ServerTool::new(name.get_ref().clone(), raw.name.get_ref().clone());
         self::tool(raw, named.plain_name(), &Backend::Mcp(named.clone()))
     });
     let tools = tools.collect::<Result<_, _>>()?;
     let named = |list: Vec<RawNamed>| list.into_iter().map(named).collect::<Result<_, _>>();
     let said = ServerDefinitions::new(instructions, tools, named(prompt)?, named(template)?);
     if let (_, [twice, ..]) = (&said.0, said.1.as_slice()) {
-        let problem = format!("two tools come out as `{}`", twice.name);
+        let problem = format!("two tools are named `{}`", own_name(twice));
         return Err(wrong(&name, problem));
     }
     let others = match others.as_ref().map(json).transpose()? {

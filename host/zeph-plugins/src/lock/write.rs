@@ -12,11 +12,11 @@ use zeph_core::capability::Capability;
 use zeph_core::manifest::Want;
 use zeph_core::network::HostAccess;
 use zeph_core::secret::SecretUse;
-use zeph_core::tool::{Backend, Tool};
+use zeph_core::tool::Tool;
 
 use super::{Lock, LockedPlugin, NextVersion, PluginSource, Provenance, VERSION};
 use crate::definitions::{canonical_json, kind_label, promises};
-use crate::server::{LockedServer, NamedDefinition};
+use crate::server::{LockedServer, NamedDefinition, own_name};
 use crate::visible::{is_hidden, push_json_escape};
 
 const HEAD: &str = "\
@@ -103,11 +103,7 @@ fn push_server(text: &mut String, server: &LockedServer) {
         push(text, "others", &json(&others));
     }
     for tool in definitions.tools() {
-        let own = match &tool.backend {
-            Backend::Mcp(named) => &named.tool,
-            _ => tool.name.as_str(),
-        };
-        push_tool(text, ("server", own), tool);
+        push_tool(text, ("server", own_name(tool)), tool);
     }
     for (kind, list) in [
         ("prompt", definitions.prompts()),

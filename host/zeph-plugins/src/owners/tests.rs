@@ -160,7 +160,7 @@ fn nothing_new_is_given_while_a_lock_cannot_be_read() {
 #[test]
 fn names_that_rules_cannot_tell_apart_are_one() {
     let mut locks = [Ok(lock(&[
-        "alpha: greet Bash SHELL sh Write file__read beta__wave",
+        "alpha: greet Bash SHELL sh Write file__read beta__wave mcp_git_x MCP_Git_y",
         "beta: Greet wave",
     ]))];
     let owners = settle(&mut locks);
@@ -175,6 +175,8 @@ fn names_that_rules_cannot_tell_apart_are_one() {
         "write",
         "file__read",
         "beta__wave",
+        "mcp_git_x",
+        "MCP_Git_y",
     ] {
         check(&owners, reserved, "nobody");
     }

@@ -18,10 +18,7 @@ use crate::lock::Lock;
 const ACCEPTED_MS: i64 = 1_795_161_600_000;
 
 fn tool(own: &str, description: &str) -> Tool {
-    let named = ServerTool {
-        server: ServerName::new("notes").unwrap(),
-        tool: own.to_owned(),
-    };
+    let named = ServerTool::new(ServerName::new("notes").unwrap(), own);
     let schema = json!({"type": "object", "properties": {"text": {"type": "string"}}});
     Tool {
         name: named.plain_name(),
@@ -183,13 +180,31 @@ fn a_difference_is_made_for_people() {
 
 #[test]
 fn of_two_tools_with_one_name_the_first_counts() {
-    let (definitions, twice) = ServerDefinitions::new(
-        None,
-        vec![tool("a.b", "One."), tool("a_b", "Two.")],
-        Vec::new(),
-        Vec::new(),
-    );
+    let tools = vec![tool("a.b", "One."), tool("a.b", "Two.")];
+    let (definitions, twice) = ServerDefinitions::new(None, tools, Vec::new(), Vec::new());
     assert_eq!(definitions.tools().len(), 1);
     assert_eq!(definitions.tools()[0].description, "One.");
     assert_eq!(twice.len(), 1);
+}
+
+/// A server may list them in another order at each start.
+#[test]
+fn tools_that_come_out_alike_are_pinned_by_the_names_of_the_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let lock = folder.path().join("zeph.lock");
+    let (dot, line) = (tool("item.get", "One."), tool("item_get", "Two."));
+    let both = |one: &Tool, other: &Tool| server(vec![one.clone(), other.clone()], "");
+    assert_eq!(sight(&lock, &both(&dot, &line)), "pinned");
+    assert_eq!(sight(&lock, &both(&line, &dot)), "same");
+    assert_eq!(sight(&lock, &server(vec![dot.clone()], "")), "same");
+    let changed = both(&tool("item.get", "Two."), &line);
+    assert_eq!(sight(&lock, &changed), "changed");
+    let changes = between_servers(&both(&dot, &line), &changed).summary();
+    assert_eq!(changes, "tools: 1 changed");
+    let more = server(vec![dot, line, tool("item/get", "One.")], "");
+    let changes = between_servers(
+        &both(&tool("item.get", "One."), &tool("item_get", "Two.")),
+        &more,
+    );
+    assert_eq!(changes.summary(), "tools: 1 added");
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use zeph_config::Config;
-use zeph_core::tool::{Backend, Tool};
+use zeph_plugins::server::own_name;
 
 use super::{pin, pin_json, tool_json};
 use crate::cli::args::McpName;
@@ -60,11 +60,4 @@ fn as_page(name: &str, standing: &WrappedStanding) -> Page {
         page.text(2, &tool.description);
     }
     page
-}
-
-fn own_name(tool: &Tool) -> &str {
-    match &tool.backend {
-        Backend::Mcp(named) => &named.tool,
-        Backend::Wasm(_) | Backend::Builtin | Backend::Shell => tool.name.as_str(),
-    }
 }
