@@ -1,6 +1,6 @@
 //! The argument layer: forgives how models write arguments, never guesses what they mean.
 //!
-//! Forgiven: `"5"` where an integer is wanted, null for an absent optional, an object or array sent as a JSON
+//! Forgiven: `"5"` where an integer is wanted, null for an absent optional that cannot be null, an object or array sent as a JSON
 //! string, camelCase for snake_case, unknown extra keys (omitted, and reported in a note). Everything else is
 //! `invalid_parameters` or `type_mismatch` with one line of what was wrong and the compact schema.
 
@@ -21,7 +21,7 @@ mod cost;
 mod draft;
 mod plain;
 
-use self::coerce::Notes;
+use self::coerce::{Coercion, Notes};
 use self::cost::Weights;
 
 /// Most parts of a value that is [quick](Parameters::is_quick) to read, and most bytes of its keys and of texts that may hold JSON: for each
@@ -157,20 +157,39 @@ impl Parameters {
         is_small(value) && self.weights().is_ok_and(|all| all.work(value).is_little())
     }
 
-    /// Reads `arguments` against the schema. That may take seconds, see [`is_quick`](Self::is_quick).
+    /// Reads `arguments` against the schema. That may take seconds, see [`is_quick`](Self::is_quick). Unknown keys are omitted, unless the
+    /// schema says that it takes them.
     ///
     /// Errors: `type_mismatch` when a JSON type is wrong, `invalid_parameters` for everything else, and when checking them would take
     /// too long.
     pub fn read(&self, arguments: Value) -> Result<Arguments, ToolFailure> {
-        let mut notes = Notes::default();
-        let values = coerce::arguments(&self.0.schema, arguments, &mut notes)
+        self.coerced(arguments, false)
+    }
+
+    /// Reads `arguments` against the schema of a tool whose author knows JSON Schema alone: unknown keys stay, unless the schema says
+    /// `"additionalProperties": false`. That may take seconds, see [`is_quick`](Self::is_quick).
+    ///
+    /// Errors: `type_mismatch` when a JSON type is wrong, `invalid_parameters` for everything else, and when checking them would take
+    /// too long.
+    pub fn read_open(&self, arguments: Value) -> Result<Arguments, ToolFailure> {
+        self.coerced(arguments, true)
+    }
+
+    fn coerced(&self, arguments: Value, is_open: bool) -> Result<Arguments, ToolFailure> {
+        let mut coercion = Coercion {
+            root: &self.0.schema,
+            is_open,
+            notes: Notes::default(),
+        };
+        let values = coercion
+            .arguments(arguments)
             .map_err(|wrong| self.failure(wrong))?;
+        let notes = coercion.notes.told();
         let values = Value::Object(values);
         self.validate(&values)?;
         let Value::Object(values) = values else {
             unreachable!("bug: built as an object two lines above");
         };
-        let notes = notes.told();
         Ok(Arguments { values, notes })
     }
 

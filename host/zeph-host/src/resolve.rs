@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use zeph_config::Config;
-use zeph_core::argument::Arguments;
+use zeph_core::argument::{Arguments, Parameters};
 use zeph_core::call::{CallFrame, FileFacts, ResolvedCall, ToolRequest};
 use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::command::CommandLine;
@@ -252,11 +252,15 @@ impl Resolver<'_> {
 
 /// Reads arguments against the schema of `tool`. Those that take more than a moment, and may take seconds, on a thread for such work.
 async fn arguments(tool: &Arc<Tool>, given: Value) -> Result<Arguments, ToolFailure> {
+    let read = match tool.backend {
+        Backend::Mcp(_) => Parameters::read_open,
+        Backend::Wasm(_) | Backend::Builtin | Backend::Shell => Parameters::read,
+    };
     if tool.parameters.is_quick(&given) {
-        return tool.parameters.read(given);
+        return read(&tool.parameters, given);
     }
     let tool = Arc::clone(tool);
-    let read = tokio::task::spawn_blocking(move || tool.parameters.read(given)).await;
+    let read = tokio::task::spawn_blocking(move || read(&tool.parameters, given)).await;
     read.unwrap_or_else(|_| {
         Err(ToolFailure::new(
             ErrorCategory::ServerError,

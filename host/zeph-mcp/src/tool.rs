@@ -8,14 +8,14 @@ use serde_json::{Map, Value, json};
 use tokio::time::timeout;
 use zeph_core::argument::{Disagreement, Parameters};
 use zeph_core::schema::Schema;
-use zeph_core::tool::{Annotations, Tool};
+use zeph_core::tool::{Annotations, Backend, Tool};
 
 /// The longest that a structured result is waited for while it is checked.
 const CHECK_PATIENCE: Duration = Duration::from_secs(10);
 
 /// `tool` under the name it is exposed by.
 pub fn described(tool: &Tool, exposed: &str, output: Option<&OutputSchema>) -> McpTool {
-    let input = Arc::new(input_schema(tool.parameters.schema()));
+    let input = Arc::new(input_schema(tool));
     let mut described = McpTool::new(exposed.to_owned(), tool.description.clone(), input)
         .with_annotations(annotations(tool.annotations));
     described.title.clone_from(&tool.title);
@@ -38,26 +38,39 @@ fn annotations(promised: Annotations) -> ToolAnnotations {
         .open_world(open_world)
 }
 
-/// The schema of the arguments as the tool gave it; that of a tool without any in the form the protocol recommends.
-fn input_schema(schema: &Value) -> JsonObject {
-    match schema {
-        Value::Object(schema) if takes_arguments(schema) => schema.clone(),
-        _ => Map::from_iter([
-            ("type".to_owned(), json!("object")),
-            ("additionalProperties".to_owned(), json!(false)),
-        ]),
+/// The schema of the arguments as the tool gave it; that of a tool without any in the form the protocol recommends, unless it is a server's:
+/// an object without properties takes any.
+fn input_schema(tool: &Tool) -> JsonObject {
+    match tool.parameters.schema() {
+        Value::Object(schema) if is_servers(tool) || takes_arguments(schema) => schema.clone(),
+        schema => {
+            let properties = schema.get("properties").cloned();
+            let properties = properties.map(|none| ("properties".to_owned(), none));
+            let none = [
+                ("type".to_owned(), json!("object")),
+                ("additionalProperties".to_owned(), json!(false)),
+            ];
+            none.into_iter().chain(properties).collect()
+        }
     }
 }
 
+fn is_servers(tool: &Tool) -> bool {
+    matches!(tool.backend, Backend::Mcp(_))
+}
+
 fn takes_arguments(schema: &Map<String, Value>) -> bool {
+    let is_empty = |value: &Value| value.as_object().is_some_and(Map::is_empty);
     let says_nothing = |(key, value): (&String, &Value)| match key.as_str() {
         "type" | "$schema" | "title" | "description" => true,
-        "properties" => value.as_object().is_some_and(Map::is_empty),
+        "properties" => is_empty(value),
         "required" => value.as_array().is_some_and(Vec::is_empty),
         "additionalProperties" => *value == json!(false),
         _ => false,
     };
-    !schema.iter().all(says_nothing)
+    let names = ["properties", "additionalProperties"];
+    let is_free = !names.iter().any(|name| schema.contains_key(*name));
+    is_free || !schema.iter().all(says_nothing)
 }
 
 /// What the structured part of every result of a tool agrees with: of its successes, and of its failures, which hold an `error`.

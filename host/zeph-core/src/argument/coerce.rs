@@ -11,6 +11,9 @@ use crate::failure::one_line;
 /// Most unknown keys that are noted one by one.
 const UNKNOWN_MAX: usize = 16;
 
+/// Most schemas that are looked at for the types of one value: references multiply them.
+const SCHEMAS_MAX: usize = 64;
+
 /// What the caller should know.
 #[derive(Default)]
 pub(super) struct Notes {
@@ -38,57 +41,203 @@ impl Notes {
     }
 }
 
-/// Brings the whole argument value into the shape of the object `schema`.
-pub(super) fn arguments(
-    schema: &Value,
-    arguments: Value,
-    notes: &mut Notes,
-) -> Result<Map<String, Value>, ArgumentProblem> {
-    let arguments = match arguments {
-        Value::Null => Value::Object(Map::new()),
-        Value::String(text) => parsed(&text, Value::is_object).unwrap_or(Value::String(text)),
-        other => other,
-    };
-    let Value::Object(values) = arguments else {
-        return Err(mismatch("the arguments", "an object", &arguments));
-    };
-    object(schema, values, "", notes)
+/// Reads the arguments of one call.
+pub(super) struct Coercion<'s> {
+    /// The whole schema, which references in it point into.
+    pub(super) root: &'s Value,
+    /// Whether an object that does not say otherwise takes keys that its schema does not name, as in JSON Schema.
+    pub(super) is_open: bool,
+    pub(super) notes: Notes,
 }
 
-fn object(
-    schema: &Value,
-    values: Map<String, Value>,
-    place: &str,
-    notes: &mut Notes,
-) -> Result<Map<String, Value>, ArgumentProblem> {
-    let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
-        // A free-form object (no properties named) takes every key.
-        return Ok(values);
-    };
-    let open = is_open(schema);
-    let mut read = Map::new();
-    for (key, value) in rename_keys(values, properties) {
-        let Some(property) = properties.get(&key) else {
-            if open {
-                read.insert(key, value);
-            } else {
-                notes.unknown(&key, properties);
-            }
-            continue;
+impl<'s> Coercion<'s> {
+    /// Brings the whole argument value into the shape of the object schema.
+    pub(super) fn arguments(
+        &mut self,
+        arguments: Value,
+    ) -> Result<Map<String, Value>, ArgumentProblem> {
+        let arguments = match arguments {
+            Value::Null => Value::Object(Map::new()),
+            Value::String(text) => parsed(&text, Value::is_object).unwrap_or(Value::String(text)),
+            other => other,
         };
-        if value.is_null() && !is_required(schema, &key) && !allows(property, "null") {
-            continue;
+        let Value::Object(values) = arguments else {
+            return Err(mismatch("the arguments", "an object", &arguments));
+        };
+        self.object(self.root, values, "")
+    }
+
+    fn object(
+        &mut self,
+        schema: &'s Value,
+        values: Map<String, Value>,
+        place: &str,
+    ) -> Result<Map<String, Value>, ArgumentProblem> {
+        let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
+            // A free-form object (no properties named) takes every key.
+            return Ok(values);
+        };
+        let is_open = takes_others(schema).unwrap_or(self.is_open);
+        let mut read = Map::new();
+        for (key, value) in rename_keys(values, properties) {
+            let Some(property) = properties.get(&key) else {
+                if is_open {
+                    read.insert(key, value);
+                } else {
+                    self.notes.unknown(&key, properties);
+                }
+                continue;
+            };
+            if value.is_null() && !is_required(schema, &key) && !self.types(property).has("null") {
+                continue;
+            }
+            let inner = join(place, &key);
+            read.insert(key, self.value(property, value, &inner)?);
         }
-        let inner = join(place, &key);
-        read.insert(key, self::value(property, value, &inner, notes)?);
+        match required(schema).find(|key| !read.contains_key(*key)) {
+            Some(missing) => Err(ArgumentProblem {
+                category: ErrorCategory::InvalidParameters,
+                message: format!("missing required argument `{}`", join(place, missing)),
+            }),
+            None => Ok(read),
+        }
     }
-    match required(schema).find(|key| !read.contains_key(*key)) {
-        Some(missing) => Err(ArgumentProblem {
-            category: ErrorCategory::InvalidParameters,
-            message: format!("missing required argument `{}`", join(place, missing)),
-        }),
-        None => Ok(read),
+
+    fn value(
+        &mut self,
+        schema: &'s Value,
+        value: Value,
+        place: &str,
+    ) -> Result<Value, ArgumentProblem> {
+        let types = self.types(schema);
+        let read = match value {
+            Value::String(text) => self.string(schema, &types, text, place)?,
+            Value::Number(number) => Value::Number(whole(&types, number)),
+            Value::Object(values) if types.names("object") => {
+                Value::Object(self.object(schema, values, place)?)
+            }
+            Value::Array(items) if types.names("array") => self.array(schema, items, place)?,
+            other => other,
+        };
+        let of = json_type(&read);
+        match types.has(of) || of == "integer" && types.has("number") {
+            true => Ok(read),
+            false => Err(mismatch(&format!("`{place}`"), &types.wanted(), &read)),
+        }
     }
+
+    /// A string stays one when the schema takes strings; otherwise it may hold the JSON of the wanted type.
+    fn string(
+        &mut self,
+        schema: &'s Value,
+        types: &Types<'s>,
+        text: String,
+        place: &str,
+    ) -> Result<Value, ArgumentProblem> {
+        if types.has("string") {
+            return Ok(Value::String(text));
+        }
+        let fits = |found: &Value| {
+            types.has(json_type(found))
+                || (found.is_number() && types.has("number"))
+                || (is_whole(found) && types.has("integer"))
+        };
+        match parsed(&text, |found| {
+            !found.is_string() && !found.is_null() && fits(found)
+        }) {
+            Some(found) => self.value(schema, found, place),
+            None => Ok(Value::String(text)),
+        }
+    }
+
+    fn array(
+        &mut self,
+        schema: &'s Value,
+        items: Vec<Value>,
+        place: &str,
+    ) -> Result<Value, ArgumentProblem> {
+        let Some(item_schema) = schema.get("items").filter(|items| items.is_object()) else {
+            return Ok(Value::Array(items));
+        };
+        let read: Result<Vec<Value>, ArgumentProblem> = items
+            .into_iter()
+            .enumerate()
+            .map(|(idx, item)| self.value(item_schema, item, &format!("{place}[{idx}]")))
+            .collect();
+        read.map(Value::Array)
+    }
+
+    /// The types that values of `schema` can have.
+    fn types(&self, schema: &'s Value) -> Types<'s> {
+        let mut names = Vec::new();
+        let mut n_left = SCHEMAS_MAX;
+        let says = add_types(self.root, schema, &mut names, &mut n_left);
+        names.dedup();
+        Types(says.map(|()| names))
+    }
+}
+
+/// The names of types; none when a schema does not say, so that it may be any.
+struct Types<'v>(Option<Vec<&'v str>>);
+
+impl Types<'_> {
+    fn has(&self, name: &str) -> bool {
+        self.0.is_none() || self.names(name)
+    }
+
+    /// Whether it is this type among others that are named.
+    fn names(&self, name: &str) -> bool {
+        self.0.as_ref().is_some_and(|names| names.contains(&name))
+    }
+
+    fn wanted(&self) -> String {
+        match &self.0 {
+            Some(names) => names.join(" or "),
+            None => "another type".to_owned(),
+        }
+    }
+}
+
+/// Adds the types of `schema` to `names`; `None` when it does not say which they are, or that takes more than `n_left` schemas.
+fn add_types<'v>(
+    root: &'v Value,
+    schema: &'v Value,
+    names: &mut Vec<&'v str>,
+    n_left: &mut usize,
+) -> Option<()> {
+    *n_left = n_left.checked_sub(1)?;
+    let get = |keyword: &str| schema.get(keyword);
+    match get("type") {
+        Some(Value::String(name)) => {
+            names.push(name);
+            return Some(());
+        }
+        Some(Value::Array(list)) => {
+            names.extend(list.iter().filter_map(Value::as_str));
+            return Some(());
+        }
+        _ => {}
+    }
+    let listed = get("enum").and_then(Value::as_array).map(Vec::as_slice);
+    if let Some(values) = listed.or_else(|| get("const").map(std::slice::from_ref)) {
+        names.extend(values.iter().map(|value| -> &'v str { json_type(value) }));
+        return Some(());
+    }
+    if let Some(choices) = get("anyOf").or_else(|| get("oneOf")) {
+        let mut choices = choices.as_array()?.iter();
+        return choices.try_for_each(|choice| add_types(root, choice, names, n_left));
+    }
+    if let Some(parts) = get("allOf").and_then(Value::as_array) {
+        // What one of them says holds for all.
+        let mut said = parts.iter().filter_map(|part| {
+            let mut names = Vec::new();
+            add_types(root, part, &mut names, n_left).map(|()| names)
+        });
+        names.extend(said.next()?);
+        return Some(());
+    }
+    let pointer = get("$ref")?.as_str()?.strip_prefix('#')?;
+    add_types(root, root.pointer(pointer)?, names, n_left)
 }
 
 /// Turns camelCase keys into the snake_case ones the schema has, unless the exact key is there as well.
@@ -109,77 +258,9 @@ fn rename_keys(
         .collect()
 }
 
-fn value(
-    schema: &Value,
-    value: Value,
-    place: &str,
-    notes: &mut Notes,
-) -> Result<Value, ArgumentProblem> {
-    match value {
-        Value::String(text) => string(schema, text, place, notes),
-        Value::Number(number) => Ok(Value::Number(whole(schema, number))),
-        Value::Object(values) if allows(schema, "object") => {
-            object(schema, values, place, notes).map(Value::Object)
-        }
-        Value::Array(items) if allows(schema, "array") => array(schema, items, place, notes),
-        other if is_untyped(schema) || allows(schema, json_type(&other)) => Ok(other),
-        other => Err(mismatch(&format!("`{place}`"), &wanted(schema), &other)),
-    }
-    .and_then(|read| {
-        let fits = is_untyped(schema)
-            || allows(schema, json_type(&read))
-            || (json_type(&read) == "integer" && allows(schema, "number"));
-        if fits {
-            Ok(read)
-        } else {
-            Err(mismatch(&format!("`{place}`"), &wanted(schema), &read))
-        }
-    })
-}
-
-/// A string stays one when the schema takes strings; otherwise it may hold the JSON of the wanted type.
-fn string(
-    schema: &Value,
-    text: String,
-    place: &str,
-    notes: &mut Notes,
-) -> Result<Value, ArgumentProblem> {
-    if is_untyped(schema) || allows(schema, "string") {
-        return Ok(Value::String(text));
-    }
-    let fits = |found: &Value| {
-        allows(schema, json_type(found))
-            || (found.is_number() && allows(schema, "number"))
-            || (is_whole(found) && allows(schema, "integer"))
-    };
-    match parsed(&text, |found| {
-        !found.is_string() && !found.is_null() && fits(found)
-    }) {
-        Some(found) => value(schema, found, place, notes),
-        None => Ok(Value::String(text)),
-    }
-}
-
-fn array(
-    schema: &Value,
-    items: Vec<Value>,
-    place: &str,
-    notes: &mut Notes,
-) -> Result<Value, ArgumentProblem> {
-    let Some(item_schema) = schema.get("items").filter(|items| items.is_object()) else {
-        return Ok(Value::Array(items));
-    };
-    let read: Result<Vec<Value>, ArgumentProblem> = items
-        .into_iter()
-        .enumerate()
-        .map(|(idx, item)| value(item_schema, item, &format!("{place}[{idx}]"), notes))
-        .collect();
-    read.map(Value::Array)
-}
-
 /// 5.0 is the integer 5, when an integer is wanted.
-fn whole(schema: &Value, number: Number) -> Number {
-    let wants_integer = allows(schema, "integer") && !allows(schema, "number");
+fn whole(types: &Types<'_>, number: Number) -> Number {
+    let wants_integer = types.names("integer") && !types.names("number");
     let is_float = number.as_i64().is_none() && number.as_u64().is_none();
     if !(wants_integer && is_float) {
         return number;
@@ -205,22 +286,13 @@ fn is_whole(value: &Value) -> bool {
     value.as_f64().is_some_and(|float| float.fract() == 0.0)
 }
 
-fn allows(schema: &Value, type_name: &str) -> bool {
-    match schema.get("type") {
-        Some(Value::String(name)) => name == type_name,
-        Some(Value::Array(names)) => names.iter().any(|name| name == type_name),
-        _ => false,
+/// Whether an object takes keys that its schema does not name; `None` when the schema does not say.
+fn takes_others(schema: &Value) -> Option<bool> {
+    match schema.get("additionalProperties") {
+        Some(Value::Bool(false)) => Some(schema.get("patternProperties").is_some()),
+        Some(Value::Bool(true) | Value::Object(_)) => Some(true),
+        _ => schema.get("patternProperties").map(|_| true),
     }
-}
-
-fn is_untyped(schema: &Value) -> bool {
-    schema.get("type").is_none()
-}
-
-fn is_open(schema: &Value) -> bool {
-    let additional = schema.get("additionalProperties");
-    additional.is_some_and(|rule| rule == &Value::Bool(true) || rule.is_object())
-        || schema.get("patternProperties").is_some()
 }
 
 fn required(schema: &Value) -> impl Iterator<Item = &str> {
@@ -234,18 +306,6 @@ fn required(schema: &Value) -> impl Iterator<Item = &str> {
 
 fn is_required(schema: &Value, key: &str) -> bool {
     required(schema).any(|name| name == key)
-}
-
-fn wanted(schema: &Value) -> String {
-    match schema.get("type") {
-        Some(Value::Array(names)) => names
-            .iter()
-            .filter_map(Value::as_str)
-            .collect::<Vec<_>>()
-            .join(" or "),
-        Some(Value::String(name)) => name.clone(),
-        _ => "another type".to_owned(),
-    }
 }
 
 fn json_type(value: &Value) -> &'static str {

@@ -185,6 +185,79 @@ fn refused() {
     }
 }
 
+/// Python servers write `Optional` as `anyOf`, references and `allOf`.
+#[test]
+fn null_stays_where_the_schema_takes_it() {
+    let null_or = |schema: Value| json!({"anyOf": [schema, {"type": "null"}]});
+    let parameters = Parameters::new(json!({
+        "type": "object",
+        "$defs": {
+            "Maybe": null_or(json!({"type": "string"})),
+            "Color": {"enum": ["red", "blue"]},
+        },
+        "properties": {
+            "list": {"type": ["string", "null"]},
+            "any": {},
+            "choice": null_or(json!({"type": "integer"})),
+            "reference": {"$ref": "#/$defs/Maybe"},
+            "all": {"allOf": [{"title": "x"}, {"$ref": "#/$defs/Color"}]},
+            "one": {"oneOf": [{"$ref": "#/$defs/Color"}, {"const": null}]},
+            "color": {"$ref": "#/$defs/Color"},
+            "listed": {"enum": ["a", null]},
+            "constant": {"const": 1},
+            "text": {"type": "string"},
+        },
+    }))
+    .unwrap();
+    let read = |name: &str, value: Value| {
+        let got = parameters
+            .read(json!({name: value}))
+            .map(|read| read.values);
+        got.map(|values| values.get(name).cloned())
+    };
+    for name in ["list", "any", "choice", "reference", "one", "listed"] {
+        assert_eq!(read(name, json!(null)), Ok(Some(json!(null))), "{name}");
+    }
+    for name in ["all", "color", "constant", "text"] {
+        assert_eq!(read(name, json!(null)), Ok(None), "{name}");
+    }
+    assert_eq!(read("choice", json!("5")), Ok(Some(json!(5))));
+    assert_eq!(read("choice", json!(5.0)), Ok(Some(json!(5))));
+    assert_eq!(read("color", json!("red")), Ok(Some(json!("red"))));
+    assert_eq!(read("reference", json!("5")), Ok(Some(json!("5"))));
+    assert_eq!(read("constant", json!("1")), Ok(Some(json!(1))));
+    let failure = read("choice", json!("x")).unwrap_err().message;
+    assert!(
+        failure.starts_with("`choice` must be integer or null, not"),
+        "{failure}"
+    );
+    assert!(read("color", json!("green")).is_err());
+}
+
+#[test]
+fn unknown_keys_stay_where_the_author_knows_json_schema_alone() {
+    let read = |schema: Value| {
+        let parameters = Parameters::new(schema).unwrap();
+        let given = json!({"table": "t", "col1": "v", "inner": {"x": 1, "y": 2}});
+        let got = parameters.read_open(given).unwrap();
+        (Value::Object(got.values), got.notes.len())
+    };
+    let inner = |more: Value| {
+        let mut inner = json!({"type": "object", "properties": {"x": {"type": "integer"}}});
+        inner
+            .as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
+        inner
+    };
+    let schema = |inner: Value| json!({"type": "object", "properties": {"table": {"type": "string"}, "inner": inner}});
+    let all = json!({"table": "t", "col1": "v", "inner": {"x": 1, "y": 2}});
+    assert_eq!(read(schema(inner(json!({})))), (all, 0));
+    let closed = inner(json!({"additionalProperties": false}));
+    let some = json!({"table": "t", "col1": "v", "inner": {"x": 1}});
+    assert_eq!(read(schema(closed)), (some, 1));
+}
+
 #[test]
 fn unknown_keys_are_noted_and_left_out() {
     let got = read(json!({"path": "a", "ofset": 3, "zzz": 1})).unwrap();

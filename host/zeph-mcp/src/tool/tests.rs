@@ -1,6 +1,7 @@
 use serde_json::{Value, json};
 use zeph_core::argument::{Disagreement, Parameters};
-use zeph_core::id::ToolName;
+use zeph_core::id::{ServerName, ToolName};
+use zeph_core::server::ServerTool;
 use zeph_core::tool::{Annotations, Backend, Tool, ToolKind};
 
 use super::{OutputSchema, described};
@@ -73,20 +74,39 @@ fn a_tool_without_arguments_has_the_recommended_schema() {
         };
         serde_json::to_value(described(&tool, "t", None)).unwrap()["inputSchema"].clone()
     };
+    let nothing = json!({"type": "object", "title": "Nothing", "additionalProperties": false});
     let empty = json!({"type": "object", "additionalProperties": false});
+    assert_eq!(of(nothing), empty);
+    // Some clients demand `properties`.
+    let listed = json!({"type": "object", "properties": {}, "required": []});
+    let empty = json!({"type": "object", "properties": {}, "additionalProperties": false});
+    assert_eq!(of(listed), empty);
     for schema in [
         json!({"type": "object"}),
-        json!({"type": "object", "properties": {}, "required": []}),
-        json!({"type": "object", "title": "Nothing", "additionalProperties": false}),
-    ] {
-        assert_eq!(of(schema), empty);
-    }
-    for schema in [
         json!({"type": "object", "properties": {"a": {}}}),
         json!({"type": "object", "additionalProperties": true}),
         json!({"type": "object", "patternProperties": {"^x": {}}}),
     ] {
         assert_eq!(of(schema.clone()), schema);
+    }
+}
+
+/// One without properties takes any arguments.
+#[test]
+fn a_schema_of_a_server_is_left_as_it_is() {
+    let server: ServerName = "free".parse().unwrap();
+    for schema in [
+        json!({"type": "object"}),
+        json!({"type": "object", "properties": {}, "title": "Free"}),
+        json!({"type": "object", "additionalProperties": false, "required": []}),
+    ] {
+        let tool = Tool {
+            parameters: Parameters::new(schema.clone()).unwrap(),
+            backend: Backend::Mcp(ServerTool::new(server.clone(), "t")),
+            ..a_tool("t")
+        };
+        let described = serde_json::to_value(described(&tool, "t", None)).unwrap();
+        assert_eq!(described["inputSchema"], schema);
     }
 }
 
