@@ -28,6 +28,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::middleware;
 use axum::routing::{any, get};
+use http::{Method, StatusCode};
 use rmcp::ServerHandler;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio::net::TcpListener;
@@ -250,6 +251,8 @@ impl Endpoint {
         // Names are checked before, for every path, and by a list that knows the address; see `address`.
         let config = StreamableHttpServerConfig::default()
             .disable_allowed_hosts()
+            // The sessions open streams, by what their clients know.
+            .with_sse_retry(None)
             .with_max_request_body_bytes(max_body_bytes)
             .with_cancellation_token(closed.clone());
         let shared = Shared {
@@ -282,7 +285,15 @@ where
     let service = StreamableHttpService::new(factory, sessions, config);
     Box::new(move |request| {
         let service = service.clone();
-        Box::pin(async move { service.handle(request).await.map(Body::new) })
+        Box::pin(async move {
+            let is_end = request.method() == Method::DELETE;
+            let mut answer = service.handle(request).await.map(Body::new);
+            // Clients take nothing else for the end of a session.
+            if is_end && answer.status() == StatusCode::ACCEPTED {
+                *answer.status_mut() = StatusCode::NO_CONTENT;
+            }
+            answer
+        })
     })
 }
 

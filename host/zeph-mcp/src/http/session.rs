@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use futures_core::Stream;
 use rmcp::model::{
     CancelledNotification, CancelledNotificationParam, ClientJsonRpcMessage, ClientNotification,
-    ErrorData, RequestId, ServerJsonRpcMessage,
+    ErrorData, ProtocolVersion, RequestId, ServerJsonRpcMessage, ServerResult,
 };
 use rmcp::transport::streamable_http_server::SessionManager;
 use rmcp::transport::streamable_http_server::session::local::{LocalSessionManager, SessionError};
@@ -40,6 +40,9 @@ const ANSWERS_MAX: usize = 8;
 
 /// Most requests of a session that are remembered when they can be resumed no longer.
 const OVER_MAX: usize = 64;
+
+/// How long clients are told to wait before they resume a stream; that of the protocol's own sessions.
+const RETRY: Duration = Duration::from_secs(3);
 
 /// What parts the name of a replica from the rest of a session's ID.
 const SEPARATOR: char = '.';
@@ -89,6 +92,8 @@ struct Record {
     next_call: u64,
     /// The stream of what belongs to no request.
     standalone: Option<Arc<Replay>>,
+    /// Whether its client knows events without a message, which open a stream so that it can be resumed: older ones fail to parse them.
+    knows_openings: bool,
 }
 
 #[derive(Debug)]
@@ -256,11 +261,15 @@ impl Sessions {
 
     /// The stream of a call, or of what a session has to say.
     fn watched(&self, id: &SessionId, source: Source) -> SessionStream {
+        let mut knows_openings = false;
         if let Some(record) = self.records.locked().get_mut(id) {
             record.n_streams += 1;
             record.used = Instant::now();
+            knows_openings = record.knows_openings;
         }
         SessionStream {
+            opening: None,
+            knows_openings,
             source,
             records: Arc::clone(&self.records),
             session: id.clone(),
@@ -312,6 +321,7 @@ impl SessionManager for Sessions {
             calls: Vec::new(),
             next_call: 0,
             standalone: None,
+            knows_openings: false,
         };
         self.records.locked().insert(id.clone(), record);
         Ok((id, transport))
@@ -322,9 +332,17 @@ impl SessionManager for Sessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<ServerJsonRpcMessage, Self::Error> {
-        self.local
+        let answer = self
+            .local
             .initialize_session(&self.own_id(id), message)
-            .await
+            .await?;
+        if let ServerJsonRpcMessage::Response(response) = &answer
+            && let ServerResult::InitializeResult(chosen) = &response.result
+            && let Some(record) = self.records.locked().get_mut(id)
+        {
+            record.knows_openings = chosen.protocol_version >= ProtocolVersion::V_2025_11_25;
+        }
+        Ok(answer)
     }
 
     async fn has_session(&self, id: &SessionId) -> Result<bool, Self::Error> {
@@ -376,7 +394,10 @@ impl SessionManager for Sessions {
         id: &SessionId,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
         let reader = self.standalone(id, None).await?;
-        Ok(self.watched(id, Source::Standalone(reader)))
+        let opening = ServerSseMessage::priming("0", RETRY);
+        let mut stream = self.watched(id, Source::Standalone(reader));
+        stream.opening = stream.knows_openings.then_some(opening);
+        Ok(stream)
     }
 
     async fn resume(
@@ -615,6 +636,9 @@ impl Call {
 
 /// A stream of a session, which knows whether it ended or broke.
 struct SessionStream {
+    /// What comes before all else.
+    opening: Option<ServerSseMessage>,
+    knows_openings: bool,
     source: Source,
     records: Arc<Records>,
     session: SessionId,
@@ -649,7 +673,22 @@ impl Stream for SessionStream {
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let own = &mut *self;
-        match &mut own.source {
+        if let Some(opening) = own.opening.take() {
+            return Poll::Ready(Some(opening));
+        }
+        loop {
+            let event = ready!(own.poll_source(context));
+            let is_opening = event.as_ref().is_some_and(|event| event.message.is_none());
+            if own.knows_openings || !is_opening {
+                return Poll::Ready(event);
+            }
+        }
+    }
+}
+
+impl SessionStream {
+    fn poll_source(&mut self, context: &mut Context<'_>) -> Poll<Option<ServerSseMessage>> {
+        match &mut self.source {
             Source::Error(event) => Poll::Ready(event.take()),
             Source::Standalone(reader) => {
                 let event = ready!(Pin::new(reader).poll_next(context));
@@ -658,8 +697,10 @@ impl Stream for SessionStream {
             Source::Call { reader, number } => {
                 let event = ready!(Pin::new(&mut *reader).poll_next(context));
                 match &event {
-                    Some(event) if is_answer(event) => own.records.answered(&own.session, *number),
-                    None if reader.is_newest() => own.records.ended(&own.session, *number),
+                    Some(event) if is_answer(event) => {
+                        self.records.answered(&self.session, *number);
+                    }
+                    None if reader.is_newest() => self.records.ended(&self.session, *number),
                     _ => {}
                 }
                 Poll::Ready(event)

@@ -259,6 +259,36 @@ async fn a_token_made_anew_does_not_have_the_sessions_of_the_old_one() {
     assert_eq!(reply.status, 404, "{reply:?}");
 }
 
+/// Clients of older revisions parse every event as a message, and no client takes another status for the end of a session.
+#[tokio::test]
+async fn only_clients_that_know_it_get_an_event_without_a_message() {
+    let served = Served::start().await;
+    for (revision, n_openings) in [("2025-03-26", 0), ("2025-06-18", 0), ("2025-11-25", 1)] {
+        let params = json!({
+            "protocolVersion": revision, "capabilities": {},
+            "clientInfo": { "name": "test", "version": "1" },
+        });
+        let body = message(0, "initialize", &params);
+        let opened = request(served.address, POST, &body).await;
+        assert!(!opened.body.contains("data: \n"), "{opened:?}");
+        let session = format!(
+            "mcp-session-id: {}\r\nmcp-protocol-version: {revision}\r\n",
+            opened.session()
+        );
+        let body = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+        request(served.address, &format!("{POST}{session}"), body).await;
+        let list = message(1, "tools/list", &json!({}));
+        let reply = request(served.address, &format!("{POST}{session}"), &list).await;
+        let empty = |line: &&str| matches!(line.trim_end(), "data:");
+        let n_empty = reply.body.lines().filter(empty).count();
+        assert_eq!(n_empty, n_openings, "{revision}: {reply:?}");
+        assert!(reply.body.contains("\nid: 1/"), "{reply:?}");
+        let delete = POST.replace("POST", "DELETE");
+        let ended = request(served.address, &format!("{delete}{session}"), "").await;
+        assert_eq!(ended.status, 204, "{ended:?}");
+    }
+}
+
 #[tokio::test]
 async fn the_sessions_of_a_caller_are_bounded() {
     let served = Served::start().await;
