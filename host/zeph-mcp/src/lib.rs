@@ -14,6 +14,7 @@ pub mod metrics;
 pub mod names;
 mod passing;
 pub mod rate;
+mod readable;
 mod refusal;
 pub mod result;
 pub mod stdio;

@@ -11,7 +11,7 @@ use zeph_core::output::{Blob, Content, RawOutput, ResourceBody};
 use zeph_core::text::plain_line;
 
 use super::CallAnswer;
-use super::message::OMITTED_KEY;
+use super::message::{OMITTED_KEY, replaced};
 
 /// Most blocks of a result. Texts beyond are joined to the last one, so that nothing of them is lost.
 const BLOCKS_MAX: usize = 64;
@@ -30,6 +30,7 @@ pub(super) fn of_result(result: CallToolResult, agrees: Result<(), Disagreement>
             "{n} blocks of a kind that is not known are omitted"
         ));
     }
+    notes.extend(replaced(result.meta.as_ref()));
     for block in result.content {
         match content(block) {
             Ok(block) => n_omitted += usize::from(!add(&mut output.content, block)),

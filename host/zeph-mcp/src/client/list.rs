@@ -9,7 +9,7 @@ use rmcp::model::{
 use super::CallControl;
 use super::definition::{Collector, Definition, DefinitionLimits, Definitions};
 use super::error::{McpError, McpErrorCode};
-use super::message::OMITTED_KEY;
+use super::message::{OMITTED_KEY, replaced};
 use super::session::Session;
 
 /// One page.
@@ -107,6 +107,9 @@ pub(super) async fn list<D: Paged>(
         if let Some(n) = n_malformed {
             collector.note(format!("{n} malformed {}s are omitted", D::NOUN));
         }
+        replaced(meta.as_ref())
+            .into_iter()
+            .for_each(|note| collector.note(note));
         items.into_iter().for_each(|item| collector.take(item));
         let is_last = next.is_none() || next == cursor || collector.is_full();
         cursor = next;

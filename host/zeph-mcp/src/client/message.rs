@@ -6,12 +6,14 @@
 use std::collections::VecDeque;
 
 use rmcp::model::{
-    ContentBlock, ErrorCode, ErrorData, Prompt, RequestId, Resource, ResourceTemplate,
+    ContentBlock, ErrorCode, ErrorData, MetaObject, Prompt, RequestId, Resource, ResourceTemplate,
     ServerJsonRpcMessage, Tool,
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use zeph_core::failure::one_line;
+
+use crate::readable;
 
 /// Most values in one message, keys of objects not counted.
 const VALUES_MAX: usize = 400_000;
@@ -48,8 +50,8 @@ pub(super) fn read(bytes: &[u8]) -> Incoming {
             &format!("it holds more than {VALUES_MAX} values"),
         );
     }
-    match serde_json::from_slice(bytes) {
-        Ok(Value::Object(object)) => message(object),
+    match parsed(bytes) {
+        Ok((Value::Object(object), n_replaced)) => message(object, n_replaced),
         Ok(_) => Incoming::Garbage("not a JSON object".to_owned()),
         Err(error) => {
             let why = format!("not JSON: {}", one_line(&error.to_string(), 100));
@@ -58,6 +60,17 @@ pub(super) fn read(bytes: &[u8]) -> Incoming {
             unusable(id, &why)
         }
     }
+}
+
+/// The value, and how many of its texts and values were replaced so that it can be read.
+fn parsed(bytes: &[u8]) -> Result<(Value, usize), serde_json::Error> {
+    serde_json::from_slice(bytes)
+        .map(|value| (value, 0))
+        .or_else(|error| {
+            let (made, n_replaced) = readable::made(bytes);
+            let value = serde_json::from_slice(&made).map_err(|_| error)?;
+            Ok((value, n_replaced))
+        })
 }
 
 /// Whether what cannot be parsed, such as numbers out of range or too many brackets, begins like an answer.
@@ -73,10 +86,11 @@ fn id_of_ends(bytes: &[u8]) -> Option<RequestId> {
     first.or_else(|| id_in(&bytes[bytes.len().saturating_sub(ENDS_BYTES)..]))
 }
 
-fn message(mut object: Map<String, Value>) -> Incoming {
+fn message(mut object: Map<String, Value>, n_replaced: usize) -> Incoming {
     let id = id_of(object.get("id"));
     let is_answer = object.contains_key("result") || object.contains_key("error");
     if let Some(Value::Object(result)) = object.get_mut("result") {
+        note(result, REPLACED_KEY, n_replaced);
         omit_malformed(result);
     }
     match serde_json::from_value(Value::Object(object)) {
@@ -114,16 +128,38 @@ fn omit_malformed(result: &mut Map<String, Value>) {
         + keep::<Prompt>(result, "prompts")
         + keep::<Resource>(result, "resources")
         + keep::<ResourceTemplate>(result, "resourceTemplates");
-    if n_omitted > 0 {
-        let meta = result.entry("_meta").or_insert_with(|| json!({}));
-        if let Value::Object(meta) = meta {
-            meta.insert(OMITTED_KEY.to_owned(), json!(n_omitted));
-        }
+    note(result, OMITTED_KEY, n_omitted);
+}
+
+/// Notes in the `_meta` of `result` how many there are of something, if there are any.
+fn note(result: &mut Map<String, Value>, key: &str, n: usize) {
+    if n == 0 {
+        return;
+    }
+    let meta = result.entry("_meta").or_insert_with(|| json!({}));
+    if let Value::Object(meta) = meta {
+        meta.insert(key.to_owned(), json!(n));
     }
 }
 
 /// Where the number of malformed definitions stands.
 pub(super) const OMITTED_KEY: &str = "zeph-host/omitted";
+
+/// Where the number of texts and values that could not be read stands.
+pub(super) const REPLACED_KEY: &str = "zeph-host/replaced";
+
+/// What a reader of a result or a list should know of what was replaced in it; `None` when nothing was.
+pub(super) fn replaced(meta: Option<&MetaObject>) -> Option<String> {
+    let n = meta?.get(REPLACED_KEY)?.as_u64()?;
+    let what = match n {
+        1 => "1 character or value".to_owned(),
+        n => format!("{n} characters or values"),
+    };
+    Some(format!(
+        "{what} that JSON readers refuse (half of a character, a number out of range, too many levels) came from the server, and \
+         U+FFFD or null is in the place of each"
+    ))
+}
 
 fn keep<T: DeserializeOwned>(result: &mut Map<String, Value>, key: &str) -> usize {
     let Some(Value::Array(items)) = result.get_mut(key) else {

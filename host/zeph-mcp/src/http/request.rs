@@ -24,6 +24,7 @@ use crate::caller::Caller;
 use crate::holdings::Holdings;
 use crate::metrics::{Gauges, Metrics};
 use crate::passing::PassingMessage;
+use crate::readable;
 use crate::refusal::WrittenId;
 
 /// The header that names a session.
@@ -286,6 +287,7 @@ impl Shared {
         let mut place = self.room.place(requester.caller_id.as_deref());
         let body = message::read(&parts.headers, body, &self.body, &mut place).await;
         let body = body.map_err(|(bad, id)| Box::new(bad.response(id.as_ref())))?;
+        let body = readable::with_pairs(&body).map_or(body, |(paired, _)| paired.into());
         let kind = message::kind(&body).map_err(|bad| Box::new(bad.response()))?;
         let progress = self.check_message(&parts.headers, &kind, requester)?;
         Ok(Checked {

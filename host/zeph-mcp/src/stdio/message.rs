@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use zeph_core::failure::one_line;
 
 use crate::passing::PassingMessage;
+use crate::readable;
 use crate::refusal::WrittenId;
 
 /// A good line.
@@ -50,6 +51,8 @@ pub(super) fn read(line: &[u8]) -> Result<Read, Bad> {
     if line.trim_ascii().is_empty() {
         return Ok(Read::Nothing);
     }
+    let paired = readable::with_pairs(line);
+    let line = paired.as_ref().map_or(line, |(line, _)| line);
     let value: Value = serde_json::from_slice(line).map_err(|error| Bad {
         id: PassingMessage::of(line).request_id(),
         error: ErrorData::parse_error(format!("the line cannot be read as JSON: {error}"), None),

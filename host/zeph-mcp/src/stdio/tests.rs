@@ -114,10 +114,10 @@ async fn each_line_that_is_no_message_has_one_answer_and_the_next_one_works() {
             "`id`",
         ),
         (
-            b"{\"jsonrpc\":\"2.0\",\"id\":4,\"method\":\"m\",\"params\":{\"a\":\"\\ud800\"}}",
-            -32700,
-            json!(4),
-            "as JSON",
+            b"{\"jsonrpc\":\"2.0\",\"id\":\"\\ud800\",\"method\":1}",
+            -32600,
+            json!("\u{fffd}"),
+            "string",
         ),
         (
             b"{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"params\":{\"a\":1e999},\"id\":\"a\"}",
