@@ -76,7 +76,9 @@ impl Resolver<'_> {
         request: ToolRequest,
     ) -> Result<ResolvedRequest, ToolFailure> {
         let tool = self.tool(&request.tool)?;
-        let arguments = arguments(&tool, request.arguments).await?;
+        // A plugin's author knows which arguments the tool declares: others would make another call than the one that was meant.
+        let is_open = matches!(tool.backend, Backend::Mcp(_)) && !session.is_of_plugin();
+        let arguments = arguments(&tool, request.arguments, is_open).await?;
         let (call, own_work) = self.named(session, frame, (tool, arguments))?;
         match own_work {
             Some(work) => Ok(ResolvedRequest {
@@ -251,10 +253,15 @@ impl Resolver<'_> {
 }
 
 /// Reads arguments against the schema of `tool`. Those that take more than a moment, and may take seconds, on a thread for such work.
-async fn arguments(tool: &Arc<Tool>, given: Value) -> Result<Arguments, ToolFailure> {
-    let read = match tool.backend {
-        Backend::Mcp(_) => Parameters::read_open,
-        Backend::Wasm(_) | Backend::Builtin | Backend::Shell => Parameters::read,
+/// `is_open`: unknown ones stay where the schema does not say otherwise.
+async fn arguments(
+    tool: &Arc<Tool>,
+    given: Value,
+    is_open: bool,
+) -> Result<Arguments, ToolFailure> {
+    let read = match is_open {
+        true => Parameters::read_open,
+        false => Parameters::read,
     };
     if tool.parameters.is_quick(&given) {
         return read(&tool.parameters, given);

@@ -47,7 +47,7 @@ async fn a_session_of_another_caller_does_not_exist() {
         request(address, &format!("{delete}{alice}{session}"), "")
             .await
             .status,
-        202
+        204
     );
     assert_eq!(
         request(address, &format!("{POST}{alice}{session}"), &list)
