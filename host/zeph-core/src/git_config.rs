@@ -1,4 +1,4 @@
-//! Git's configuration as far as it tells where git finds what it runs: folders of hooks and further files of configuration.
+//! Git's configuration as far as it tells where git finds what it runs: folders of hooks, programs, and further files of configuration.
 //!
 //! The guard of file tools and the jail of commands share this one reader. It reads as git does, but for the conditions of
 //! `includeIf`: whatever may be included counts. It opens nothing itself: the caller says how a file is read.
@@ -9,8 +9,12 @@ use std::path::{Path, PathBuf};
 use crate::path::normal;
 
 mod parse;
+mod run;
 
 pub use self::parse::{GitSetting, settings};
+pub use self::run::{leads, runs};
+
+use self::run::{NamedFile, words_of};
 
 /// How far files include others; git gives up there.
 const DEPTH_MAX: usize = 10;
@@ -73,6 +77,8 @@ pub struct GitUser {
 pub struct GitNames {
     /// Folders of hooks. Those that are relative are relative to the working directory of a repository.
     hooks: Vec<PathBuf>,
+    /// Files that values name which git runs.
+    programs: Vec<NamedFile>,
     /// Working directories that repositories have elsewhere. Those that are relative are relative to the git directory.
     works: Vec<PathBuf>,
     /// Further files of configuration, absolute.
@@ -90,14 +96,49 @@ pub struct GitReader {
 
 impl GitUser {
     /// The files of the user's own configuration, and that of the machine, whether they exist or not.
-    fn files(&self) -> impl Iterator<Item = PathBuf> {
-        let below_home = |name: &str| self.home.as_ref().map(|home| home.join(name));
-        let config_home = self.config_home.clone();
-        let config_home = config_home.or_else(|| below_home(".config"));
-        let file = config_home.map(|folder| folder.join("git/config"));
-        [Some(SYSTEM_FILE.into()), file, below_home(".gitconfig")]
-            .into_iter()
-            .flatten()
+    pub fn files(&self) -> impl Iterator<Item = PathBuf> + use<> {
+        let file = self.config_folder().map(|folder| folder.join("git/config"));
+        let own = self.home.as_ref().map(|home| home.join(".gitconfig"));
+        [Some(SYSTEM_FILE.into()), file, own].into_iter().flatten()
+    }
+
+    /// The directory of configuration.
+    pub fn config_folder(&self) -> Option<PathBuf> {
+        let usual = || Some(self.home.as_ref()?.join(".config"));
+        self.config_home.clone().or_else(usual)
+    }
+
+    /// The path a value stands for; `None` when it names nothing, or what git itself brought. The list of the
+    /// machine's users is `read`.
+    pub fn path(&self, value: &str, read: ReadText) -> Option<PathBuf> {
+        let value = value.strip_prefix(":(optional)").unwrap_or(value);
+        if value.is_empty() || value.starts_with("%(prefix)/") {
+            return None;
+        }
+        let Some(rest) = value.strip_prefix('~') else {
+            return Some(value.into());
+        };
+        let (user, below) = rest.split_once('/').unwrap_or((rest, ""));
+        Some(
+            self.home_of(user, read)?
+                .join(below.trim_start_matches('/')),
+        )
+    }
+
+    /// The home directory of a user of the machine; the user's own without a name. One that the machine does not list has it
+    /// beside the user's own.
+    fn home_of(&self, name: &str, read: ReadText) -> Option<PathBuf> {
+        let own = self.home.as_ref();
+        if name.is_empty() {
+            return own.cloned();
+        }
+        let users = read(Path::new(USERS_FILE)).unwrap_or_default();
+        let mut homes = users.lines().filter_map(|line| {
+            let mut fields = line.split(':');
+            (fields.next()? == name).then(|| fields.nth(4))?
+        });
+        let listed = homes.next().map(PathBuf::from);
+        listed.or_else(|| Some(own?.with_file_name(name)))
     }
 }
 
@@ -114,13 +155,18 @@ impl GitReader {
     }
 
     /// What git obeys of the user's own configuration for every repository of the machine: its files, and folders of hooks
-    /// with an absolute path.
+    /// and programs with an absolute path.
     pub fn everywhere(&self) -> impl Iterator<Item = &PathBuf> {
-        let hooks = self.own.hooks.iter().filter(|folder| folder.is_absolute());
-        hooks.chain(&self.own.files)
+        let programs = self.own.programs.iter();
+        let programs = programs.filter(|file| file.is_named(&file.path));
+        let programs = programs.map(|file| &file.path);
+        let named = self.own.hooks.iter().chain(programs);
+        let named = named.filter(|path| path.is_absolute());
+        named.chain(&self.own.files)
     }
 
-    /// Where the repository with the git directory `git` and the working directory `work` finds hooks and further configuration.
+    /// Where the repository with the git directory `git` and the working directory `work` finds hooks, further configuration, and the
+    /// programs that its configuration names.
     /// `common` is where its configuration is: `git`, but for linked worktrees.
     ///
     /// Shape: absolute paths that may hold `..` and links, whether anything is there or not. Of a folder of hooks that holds
@@ -134,6 +180,10 @@ impl GitReader {
         let folders =
             hooks.flat_map(|folder| works.iter().map(move |work| (work.join(folder), work)));
         let mut found = names.files.clone();
+        for file in self.own.programs.iter().chain(&names.programs) {
+            let paths = works.iter().map(|work| work.join(&file.path));
+            found.extend(paths.filter(|path| file.is_named(path)));
+        }
         for (folder, work) in folders {
             match normal(work).starts_with(normal(&folder)) {
                 true => found.extend(hooks_in(&folder)),
@@ -169,10 +219,15 @@ impl GitReader {
 
     /// Notes what a setting of `file` names.
     fn note(&self, setting: &GitSetting, file: &Path, names: &mut GitNames) {
-        let Some(path) = setting.value.as_deref().and_then(|value| self.path(value)) else {
+        let Some(path) = setting
+            .value
+            .as_deref()
+            .and_then(|value| self.user.path(value, self.read))
+        else {
             return;
         };
         let name = setting.name.as_str();
+        let key = name.rsplit('.').next().unwrap_or(name);
         let is_conditional = name.starts_with("includeif.") && name.ends_with(".path");
         match name {
             "core.hookspath" => names.hooks.push(path),
@@ -181,37 +236,33 @@ impl GitReader {
                 let beside = file.parent().unwrap_or(file);
                 names.files.push(beside.join(path));
             }
+            "init.templatedir" => names.hooks.push(path),
+            _ if runs(key) || name.starts_with("pager.") => {
+                let value = setting.value.as_deref().unwrap_or_default();
+                names.programs.extend(self.files_of(value));
+            }
             _ => {}
         }
     }
 
-    /// The path a value stands for; `None` when it names nothing, or what git itself brought.
-    fn path(&self, value: &str) -> Option<PathBuf> {
-        let value = value.strip_prefix(":(optional)").unwrap_or(value);
-        if value.is_empty() || value.starts_with("%(prefix)/") {
-            return None;
-        }
-        let Some(rest) = value.strip_prefix('~') else {
-            return Some(value.into());
-        };
-        let (user, below) = rest.split_once('/').unwrap_or((rest, ""));
-        Some(self.home_of(user)?.join(below.trim_start_matches('/')))
-    }
-
-    /// The home directory of a user of the machine; the user's own without a name. One that the machine does not list has it
-    /// beside the user's own.
-    fn home_of(&self, name: &str) -> Option<PathBuf> {
-        let own = self.user.home.as_ref();
-        if name.is_empty() {
-            return own.cloned();
-        }
-        let users = (self.read)(Path::new(USERS_FILE)).unwrap_or_default();
-        let mut homes = users.lines().filter_map(|line| {
-            let mut fields = line.split(':');
-            (fields.next()? == name).then(|| fields.nth(4))?
+    /// The files that a command line may name.
+    fn files_of(&self, command: &str) -> Vec<NamedFile> {
+        let words = words_of(command).into_iter();
+        let files = words.filter_map(|(word, is_spelled)| {
+            let path = self.user.path(word, self.read)?;
+            Some(NamedFile { path, is_spelled })
         });
-        let listed = homes.next().map(PathBuf::from);
-        listed.or_else(|| Some(own?.with_file_name(name)))
+        files.collect()
+    }
+}
+
+impl NamedFile {
+    /// Whether `path`, where it would be, counts as named. A directory is no program, and a mere word only the name of what is there.
+    fn is_named(&self, path: &Path) -> bool {
+        match self.is_spelled {
+            true => !path.is_dir(),
+            false => path.is_file(),
+        }
     }
 }
 

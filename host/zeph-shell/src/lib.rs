@@ -7,7 +7,6 @@ pub mod analysis;
 pub mod background;
 pub mod doctor;
 pub mod environment;
-mod gitkeys;
 pub mod held_object;
 pub mod hooks;
 pub mod jail;

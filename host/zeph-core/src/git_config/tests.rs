@@ -213,3 +213,31 @@ fn what_the_user_configured_counts_for_every_repository() {
         [PathBuf::from("/home/u/ws/all"), "/ws/none/own".into()]
     );
 }
+
+/// Files that the words of a command line may be; of mere words only those that are there.
+#[test]
+fn programs_that_values_name_are_found() {
+    for (command, expect) in [
+        ("tools/fsm", "tools/fsm"),
+        ("cat", ""),
+        ("git-lfs clean -- %f", ""),
+        ("sh -e tools/x.sh %A", "tools/x.sh"),
+        ("node merge.js", "merge.js?"),
+        ("bash driver", "driver?"),
+        ("!f() { ../x | cat; }; f", "../x"),
+        (
+            "\"$(git rev-parse --show-toplevel)/tools/x\"",
+            "/tools/x tools/x?",
+        ),
+        ("$HOME/x --config=a/b", "x? a/b"),
+        ("https://x/y", ""),
+    ] {
+        let words = super::run::words_of(command).into_iter();
+        let words = words.map(|(word, is_spelled)| match is_spelled {
+            true => word.to_owned(),
+            false => format!("{word}?"),
+        });
+        let words: Vec<String> = words.collect();
+        assert_eq!(words.join(" "), expect, "{command}");
+    }
+}

@@ -4,21 +4,26 @@
 //! A mount point needs something to stand on, and making it would litter the user's directories with files that outlive a
 //! crash. So a new hook, say, exists while the command runs, and not afterwards.
 
-use std::collections::{BTreeSet, HashSet};
-use std::os::unix::fs::MetadataExt as _;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::fs::{File, Permissions};
+use std::io::Write as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::RenameFlags;
+use rustix::fs::{Mode, OFlags, RenameFlags};
 use zeph_core::text::plain_line;
 
 use super::command_note::CommandMark;
+use super::commits::CommitWatch;
+use super::gitruns::ObeyedState;
 use super::host_writes::RunMark;
 use super::mount::within_any;
 use super::names::Names;
 use super::new_repositories::{self, Extent, Loose};
 use super::place::{Before, PlaceWatch};
 use super::place_state::{self, PlaceState};
+use super::rebase::{self, RebaseStep};
 use super::survey::Survey;
 use super::sweep::{self, DirectoryOrigin, NewDoor, Sweep, is_in_live_draft};
 use super::told::{LeftOut, Told};
@@ -54,7 +59,10 @@ pub(super) struct Aftermath {
     kept: Vec<PlaceState>,
     guarded: HashSet<PathBuf>,
     loose: Vec<Loose>,
+    /// What git would have run that goes on with a rebase.
+    steps: BTreeSet<RebaseStep>,
     left_out: LeftOut,
+    commits: CommitWatch,
     survey: Option<Arc<Survey>>,
     told: Arc<Told>,
     /// What was known before the run.
@@ -72,7 +80,9 @@ impl Aftermath {
             kept: view.kept,
             guarded: view.guarded.into_iter().collect(),
             loose: view.loose,
+            steps: view.steps,
             left_out: view.left_out,
+            commits: view.commits,
             survey: Some(Arc::clone(survey)),
             told: Arc::clone(told),
             findings: view.findings,
@@ -92,6 +102,7 @@ impl Aftermath {
     pub(super) fn look(mut self) -> Vec<AftermathFinding> {
         let mut findings = std::mem::take(&mut self.findings);
         findings.extend(self.told.left_out(&self.left_out));
+        findings.extend(self.told.commits(&self.commits));
         // More than one look may come to a place.
         let mut met = HashSet::new();
         let mut put_aside = |path: &Path| match met.insert(path.to_owned()) {
@@ -122,7 +133,25 @@ impl Aftermath {
             let sweep = sweep::since(survey);
             let obeyed = self.obeyed(survey, &sweep);
             self.note_made(survey, &sweep);
-            findings.extend(obeyed.iter().flat_map(|path| put_aside(path)));
+            for path in &obeyed {
+                let held = put_aside(path);
+                // What stood there before comes back.
+                let moved = held
+                    .first()
+                    .filter(|held| held.path == *path && now(path).is_absent());
+                let before = self.loose.iter().find_map(|loose| loose.before(path));
+                match moved
+                    .zip(before)
+                    .filter(|(_, before)| put_state(path, before))
+                {
+                    Some((held, _)) => findings.push(AftermathFinding {
+                        text: format!("{}. What stood there before is back", held.text),
+                        path: path.clone(),
+                    }),
+                    None => findings.extend(held),
+                }
+            }
+            findings.extend(self.new_steps(&sweep));
             findings.extend(doors(&sweep.doors, &mut put_aside));
             findings.extend(self.unread(survey, &sweep));
         }
@@ -141,15 +170,36 @@ impl Aftermath {
         let modules = inside.flat_map(|git| git::modules(git));
         obeyed.extend(modules.flat_map(|git| gitruns::of_directory(&git, roots, guarded)));
         for loose in self.loose.iter().filter(|loose| loose.is_changed()) {
-            obeyed.extend(gitruns::of_work(&loose.path, roots, guarded));
+            let mut of_loose = gitruns::of_work(&loose.path, roots, guarded);
             let inner = new_repositories::directories(&loose.path);
-            obeyed.extend(
-                inner
-                    .iter()
-                    .flat_map(|git| gitruns::of_directory(git, roots, guarded)),
-            );
+            let inner = inner.iter();
+            of_loose.extend(inner.flat_map(|git| gitruns::of_directory(git, roots, guarded)));
+            of_loose.retain(|path| !loose.had(path));
+            obeyed.extend(of_loose);
         }
         obeyed
+    }
+
+    /// What git would run that goes on with a rebase, and would not have run before, is taken out of its files.
+    fn new_steps(&self, sweep: &Sweep) -> Vec<AftermathFinding> {
+        let loose = self.loose.iter().map(|loose| &loose.path);
+        let gits = rebase::directories(&self.guarded, loose.chain(&sweep.repositories));
+        let mut new: BTreeMap<PathBuf, Vec<Vec<u8>>> = BTreeMap::new();
+        for (file, line) in rebase::steps(&gits).difference(&self.steps) {
+            new.entry(file.clone()).or_default().push(line.clone());
+        }
+        let mut findings = Vec::new();
+        for (file, lines) in new {
+            if is_in_live_draft(&file) {
+                continue;
+            }
+            if host_writes::not_written(&file).is_some_and(|strangers| strangers.is_empty()) {
+                findings.push(left_alone(&file));
+                continue;
+            }
+            findings.push(take_out(file, &lines));
+        }
+        findings
     }
 
     /// Remembers the repositories and worktrees that were not there before: what commands made they may remove. Files that they may make
@@ -254,6 +304,59 @@ fn told(doors: &[&NewDoor], text: &str) -> Option<AftermathFinding> {
     })
 }
 
+/// Takes `lines` out of a file of an unfinished rebase. What it was is kept beside it.
+fn take_out(file: PathBuf, lines: &[Vec<u8>]) -> AftermathFinding {
+    let rest = rebase::without(&file, lines);
+    let aside = aside(&file);
+    let is_back = aside.is_some()
+        && rest.is_some_and(|bytes| put_state(&file, &ObeyedState::File { bytes, mode: 0o644 }));
+    let end = match (aside, is_back) {
+        (Some(name), true) => format!(
+            "they were taken out of it, and it is kept as it was as `{}`: rename that back if you want it",
+            name.display()
+        ),
+        (Some(name), false) => format!(
+            "it was renamed to `{}`: rename it back if you want it",
+            name.display()
+        ),
+        (None, _) => "it could not be renamed: look at it before you go on".to_owned(),
+    };
+    AftermathFinding {
+        text: format!(
+            "the command left in `{}` what git runs{} when a rebase or another command of git goes on, also outside the jail; {end}",
+            file.display(),
+            rebase::shown(lines)
+        ),
+        path: file,
+    }
+}
+
+/// Makes at `path`, where nothing is, what stood there. Follows no link.
+fn put_state(path: &Path, state: &ObeyedState) -> bool {
+    let folder = path
+        .parent()
+        .and_then(|folder| held_object::find(folder).ok());
+    let (Some(folder), Some(name)) = (folder, path.file_name()) else {
+        return false;
+    };
+    match state {
+        ObeyedState::Link(target) => rustix::fs::symlinkat(target, &folder, name).is_ok(),
+        ObeyedState::File { bytes, mode } => {
+            let flags =
+                OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let file = rustix::fs::openat(&folder, name, flags, Mode::from_raw_mode(0o600));
+            let Ok(file) = file.map(File::from) else {
+                return false;
+            };
+            let mode = Permissions::from_mode(mode & 0o777);
+            (&file)
+                .write_all(bytes)
+                .and_then(|()| file.set_permissions(mode))
+                .is_ok()
+        }
+    }
+}
+
 enum LinkState {
     Absent,
     Link(PathBuf),
@@ -270,7 +373,7 @@ fn now(path: &Path) -> LinkState {
     }
 }
 
-/// What `git init` puts into the directory of hooks: examples that never run.
+/// What `git init` puts into the directory of hooks, examples that never run, and into that of branches: nothing.
 fn holds_samples(path: &Path) -> bool {
     let Ok(entries) = std::fs::read_dir(path) else {
         return false;
@@ -279,8 +382,11 @@ fn holds_samples(path: &Path) -> bool {
         .symlink_metadata()
         .is_ok_and(|about| about.is_dir() && about.mode() & 0o170_000 == 0o040_000);
     let mut entries = entries.flatten();
-    real && path.ends_with("hooks")
-        && entries.all(|entry| entry.path().extension().is_some_and(|end| end == "sample"))
+    let is_sample = |path: &Path| path.extension().is_some_and(|end| end == "sample");
+    real && match path.ends_with("branches") {
+        true => entries.next().is_none(),
+        false => path.ends_with("hooks") && entries.all(|entry| is_sample(&entry.path())),
+    }
 }
 
 /// Moves aside what appeared at `path`, unless a call of the host wrote it with leave: then only what else is in it.

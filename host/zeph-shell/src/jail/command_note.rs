@@ -21,7 +21,7 @@ use zeph_core::text::plain_line;
 use super::aftermath::AftermathFinding;
 use super::mount::within_any;
 use super::survey::{Survey, TICK, lies_in_fetched};
-use super::{Jail, Mode, as_user, doors, gitruns, new_repositories, place_state};
+use super::{Jail, Mode, as_user, doors, gitruns, new_repositories, place_state, rebase};
 
 /// The directory of the notes, in that of the host's records.
 const FOLDER: &str = "commands";
@@ -236,6 +236,7 @@ fn changed_since(survey: &Survey, begin_ns: i64) -> BTreeSet<PathBuf> {
         let mut found = gitruns::of_work(work, roots, &nothing);
         for git in new_repositories::directories(work) {
             found.extend(gitruns::of_directory(&git, roots, &nothing));
+            found.extend(rebase::steps([&git]).into_iter().map(|(file, _)| file));
         }
         found
     });

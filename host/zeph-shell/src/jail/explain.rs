@@ -274,6 +274,14 @@ fn of_line(line: &str, policy: &JailPolicy) -> Option<String> {
                 .to_owned(),
         );
     }
+    if line.contains("not a git repository (or any") {
+        let root = policy.roots.first()?;
+        return Some(format!(
+            "commands see nothing above `{}`: if the repository begins above it, start the host in the uppermost directory of the \
+             repository, or name that with `--root`",
+            root.display()
+        ));
+    }
     if line.contains("Invalid cross-device link") || line.contains("EXDEV") {
         return Some(
             "a directory that holds something the jail keeps as it is cannot be left in one step: copy what is to be moved, then delete it"

@@ -12,8 +12,16 @@ use zeph_core::path::normal;
 
 use super::place::{Hold, Places, links_of};
 
-/// In a git directory: what git runs or obeys. `commondir` makes it read the others elsewhere.
-const OBEYED: [&str; 4] = ["hooks", "config", "config.worktree", "commondir"];
+/// In a git directory: what git runs or obeys. `commondir` makes it read the others elsewhere; a file in `remotes` or `branches` is a remote
+/// of its name, if the configuration has none.
+const OBEYED: [&str; 6] = [
+    "hooks",
+    "config",
+    "config.worktree",
+    "commondir",
+    "remotes",
+    "branches",
+];
 
 /// In the common directory of a linked worktree: what a commit writes.
 const WRITTEN: [&str; 5] = ["objects", "refs", "logs", "rr-cache", "lfs"];
@@ -286,8 +294,13 @@ fn named_by(file: &Path, content: &str, prefix: &str) -> Option<PathBuf> {
 
 /// The content of a file that a command may have made: never waits for one that is a pipe, and reads no endless one.
 pub(super) fn small(path: &Path) -> Option<String> {
-    let content = bytes_of(path, SMALL_MAX)?;
+    let content = small_bytes(path)?;
     Some(String::from_utf8_lossy(&content).into_owned())
+}
+
+/// The same as it is.
+pub(super) fn small_bytes(path: &Path) -> Option<Vec<u8>> {
+    bytes_of(path, SMALL_MAX)
 }
 
 /// The same of a file of at most `n_max` bytes, as it is.

@@ -3,11 +3,16 @@
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+
+use zeph_core::git_config::{self, GitSetting, settings};
 
 use super::git::{self, pointed};
 use super::mount::within_any;
-use crate::gitkeys;
+
+/// Configurations in a git directory.
+const CONFIGS: [&str; 2] = ["config", "config.worktree"];
 
 /// What git in `work` would obey and nobody but the command made. `guarded` are git directories that no command can have changed
 /// what is obeyed in; `roots` the directories that commands write to.
@@ -51,20 +56,106 @@ pub(super) fn of_directory(
 }
 
 fn obeyed_in(git: &Path) -> Vec<PathBuf> {
-    let hooks = git.join("hooks");
-    let mut found: Vec<PathBuf> = match hooks.symlink_metadata() {
-        Ok(about) if about.is_dir() => {
-            let entries = std::fs::read_dir(&hooks).into_iter().flatten().flatten();
-            let entries = entries.map(|entry| entry.path());
-            entries.filter(|hook| is_hook(hook)).collect()
+    let files = files_in(git).into_iter();
+    files
+        .filter(|file| !is_config(file) || is_obeyed(file))
+        .collect()
+}
+
+/// Hooks and remotes of a git directory, and configurations whether they name programs or not.
+pub(super) fn files_in(git: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for name in ["hooks", "remotes", "branches"] {
+        let folder = git.join(name);
+        match folder.symlink_metadata() {
+            Ok(about) if about.is_dir() => {
+                let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
+                let entries = entries.map(|entry| entry.path());
+                let mut entries: Vec<PathBuf> = entries.filter(|entry| is_hook(entry)).collect();
+                entries.sort();
+                found.extend(entries);
+            }
+            Ok(_) => found.push(folder),
+            Err(_) => {}
         }
-        Ok(_) => vec![hooks],
-        Err(_) => Vec::new(),
-    };
-    found.sort();
-    let configs = ["config", "config.worktree"].map(|name| git.join(name));
-    found.extend(configs.into_iter().filter(|config| is_obeyed(config)));
+    }
+    let configs = CONFIGS.map(|name| git.join(name));
+    found.extend(
+        configs
+            .into_iter()
+            .filter(|file| file.symlink_metadata().is_ok()),
+    );
     found
+}
+
+fn is_config(path: &Path) -> bool {
+    path.file_name()
+        .is_some_and(|name| CONFIGS.iter().any(|config| name == *config))
+}
+
+/// What git obeys, as it was at one time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum ObeyedState {
+    /// The content of a file, and its permissions.
+    File { bytes: Vec<u8>, mode: u32 },
+    /// Where a symbolic link leads.
+    Link(PathBuf),
+}
+
+impl ObeyedState {
+    /// Of what stands at `path`; `None` for anything else, and for a file that is too large.
+    pub(super) fn now(path: &Path) -> Option<Self> {
+        let about = path.symlink_metadata().ok()?;
+        if about.is_symlink() {
+            return std::fs::read_link(path).ok().map(Self::Link);
+        }
+        let bytes = about.is_file().then(|| git::small_bytes(path))??;
+        Some(Self::File {
+            bytes,
+            mode: about.mode(),
+        })
+    }
+
+    /// Whether git runs what it ran of `then`: all of a hook, of a configuration the programs that it names.
+    pub(super) fn runs_what(&self, then: &Self, path: &Path) -> bool {
+        let (
+            Self::File { bytes, mode },
+            Self::File {
+                bytes: before,
+                mode: mode_before,
+            },
+        ) = (self, then)
+        else {
+            return self == then;
+        };
+        // A file that nobody may execute is no hook.
+        let may_run_more = mode & !mode_before & 0o111 != 0;
+        if bytes == before || !is_config(path) {
+            return bytes == before && !may_run_more;
+        }
+        let [now, then] = [bytes, before].map(|bytes| String::from_utf8_lossy(bytes));
+        runs_of(&now) == runs_of(&then)
+    }
+}
+
+/// The lines that name programs, and the settings that do.
+fn runs_of(content: &str) -> (Vec<&str>, Vec<GitSetting>) {
+    let is_run = |setting: &GitSetting| {
+        let name = setting.name.as_str();
+        let value = setting.value.as_deref().unwrap_or_default();
+        let key = name.rsplit('.').next().unwrap_or(name);
+        let in_section = ["pager.", "protocol."];
+        git_config::runs(key)
+            || in_section.iter().any(|section| name.starts_with(section))
+            || value.starts_with('!')
+            || value.contains("ext::")
+            || name.contains("ext::")
+    };
+    let settings = settings(content).into_iter();
+    (
+        program_lines(content).collect(),
+        settings.filter(is_run).collect(),
+    )
 }
 
 fn is_hook(path: &Path) -> bool {
@@ -82,9 +173,13 @@ fn is_obeyed(config: &Path) -> bool {
 }
 
 fn names_programs(content: &str) -> bool {
+    program_lines(content).next().is_some()
+}
+
+fn program_lines(content: &str) -> impl Iterator<Item = &str> {
     let content = content.strip_prefix('\u{feff}').unwrap_or(content);
     let mut of_pagers = false;
-    content.lines().map(str::trim).any(|line| {
+    content.lines().map(str::trim).filter(move |line| {
         if line.starts_with('[') {
             let line = line.to_ascii_lowercase();
             of_pagers = line.contains("[pager");
@@ -95,7 +190,7 @@ fn names_programs(content: &str) -> bool {
         // A key may stand behind its section, whose name may hold any character.
         let ends = line.match_indices(']').map(|(at, _)| &line[at + 1..]);
         let ends = ends.filter(|_| line.starts_with('['));
-        std::iter::once(line)
+        std::iter::once(*line)
             .chain(ends)
             .any(|part| runs(part.trim(), of_pagers))
     })
@@ -106,7 +201,7 @@ fn runs(line: &str, of_pagers: bool) -> bool {
     let (key, value) = (key.trim().to_ascii_lowercase(), value.trim());
     let is_switch = ["true", "false", "yes", "no"].contains(&value);
     let is_key = !key.is_empty() && !key.starts_with(['[', '#', ';']);
-    let names = gitkeys::runs(&key) || (of_pagers && is_key);
+    let names = git_config::runs(&key) || (of_pagers && is_key);
     // A value may begin on the line after its key.
     let shells = [value, line].map(|text| text.trim_matches('"').starts_with('!'));
     (names && !is_switch) || shells.contains(&true) || line.contains("ext::")

@@ -4,19 +4,28 @@
 //!
 //! Also the files that commands may make although programs obey them: they are protected once they are there, the user's own before them.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use super::gitruns::{self, ObeyedState};
 use super::{git, place_state};
 
 /// Most repositories, and most files, that are remembered; more are protected like the user's own.
 const MADE_MAX: usize = 20_000;
 
 /// What is obeyed in a git directory, with what leads to it.
-const OBEYED: [&str; 5] = ["hooks", "config", "config.worktree", "commondir", "gitdir"];
+const OBEYED: [&str; 7] = [
+    "hooks",
+    "config",
+    "config.worktree",
+    "commondir",
+    "gitdir",
+    "remotes",
+    "branches",
+];
 
 /// What commands made, for as long as the host runs.
 #[derive(Debug, Default)]
@@ -86,6 +95,9 @@ pub(super) struct Loose {
     /// The working directory, or the git directory.
     pub(super) path: PathBuf,
     print: u64,
+    object: Option<Object>,
+    /// What git obeyed in it, or would if it named programs.
+    obeyed: HashMap<PathBuf, ObeyedState>,
 }
 
 impl Loose {
@@ -94,7 +106,22 @@ impl Loose {
         Self {
             path: path.to_owned(),
             print: print(path),
+            object: object(path),
+            obeyed: obeyed(path),
         }
+    }
+
+    /// Whether git would run of `obeyed`, a file of the repository, what it ran before.
+    pub(super) fn had(&self, obeyed: &Path) -> bool {
+        let then = self.obeyed.get(obeyed);
+        let now = ObeyedState::now(obeyed);
+        then.is_some_and(|then| now.is_some_and(|now| now.runs_what(then, obeyed)))
+    }
+
+    /// What `obeyed` was before, unless another repository stands here now.
+    pub(super) fn before(&self, obeyed: &Path) -> Option<&ObeyedState> {
+        let is_same = object(&self.path) == self.object;
+        self.obeyed.get(obeyed).filter(|_| is_same)
     }
 
     /// Whether what is obeyed in it is another now.
@@ -118,6 +145,15 @@ pub(super) fn directories(path: &Path) -> Vec<PathBuf> {
         .chain(modules)
         .chain(worktrees)
         .collect()
+}
+
+fn obeyed(path: &Path) -> HashMap<PathBuf, ObeyedState> {
+    let gits = directories(path);
+    let files: BTreeSet<PathBuf> = gits.iter().flat_map(|git| gitruns::files_in(git)).collect();
+    let pointers = [path.join(".git"), path.join("commondir")];
+    let files = files.into_iter().chain(pointers);
+    let states = files.filter_map(|file| ObeyedState::now(&file).map(|state| (file, state)));
+    states.collect()
 }
 
 fn print(path: &Path) -> u64 {

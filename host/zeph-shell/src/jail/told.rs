@@ -2,9 +2,11 @@
 
 use std::collections::HashSet;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use super::aftermath::AftermathFinding;
+use super::commits::CommitWatch;
 use super::survey::{Survey, lies_in_fetched};
 
 /// What was said already.
@@ -14,6 +16,8 @@ pub(super) struct Told {
     unread: Mutex<HashSet<PathBuf>>,
     /// Protects the most files of which was said that they are not compared.
     n_left_out: Mutex<usize>,
+    /// Whether was said what commits are without.
+    has_told_commits: AtomicBool,
 }
 
 /// Files that should stay as they are and are not even compared, because there are too many.
@@ -33,6 +37,14 @@ impl Told {
             let is_known = folder.ancestors().any(|above| told.contains(above));
             !is_known && (is_first || !lies_in_fetched(folder, &survey.roots))
         })
+    }
+
+    /// What to say of commits, the first time.
+    pub(super) fn commits(&self, watch: &CommitWatch) -> Option<AftermathFinding> {
+        let has_told = &self.has_told_commits;
+        let found = watch.told().filter(|_| !has_told.load(Ordering::Relaxed))?;
+        has_told.store(true, Ordering::Relaxed);
+        Some(found)
     }
 
     /// Notes directories that are told now.

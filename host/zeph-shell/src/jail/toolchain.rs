@@ -60,11 +60,7 @@ const PLACES: [&str; 9] = [
 ];
 
 /// Configuration of tools that may be read, unless it holds a word that speaks of a secret.
-const SETTINGS: [&str; 3] = [
-    ".cargo/config.toml",
-    ".config/git/ignore",
-    ".config/git/attributes",
-];
+const SETTINGS: [&str; 1] = [".cargo/config.toml"];
 
 /// The same where commands reach a network: where package managers get packages from, for the user or for the machine.
 const REGISTRY_SETTINGS: [&str; 12] = [

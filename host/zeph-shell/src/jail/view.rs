@@ -4,7 +4,7 @@
 mod base;
 mod protected;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -12,16 +12,19 @@ use std::sync::Arc;
 
 use zeph_jail::plan::{MountCheck, PathAccess, Rule};
 
-use self::base::{base, home, own_mounts, temporary};
+use self::base::{base, git_config, home, own_mounts, temporary};
 use self::protected::{Doors, held_links, places};
 use super::aftermath::AftermathFinding;
+use super::commits::CommitWatch;
 use super::git::OutsideGit;
+use super::gitconfig::Missing;
 use super::mount::{Mode, Mount, within_any};
 use super::new_repositories::Loose;
 use super::path_rules::PathRules;
 use super::place::{Hold, MountPlace, PlaceKind, PlaceWatch, Places};
 use super::place_state::{PlaceState, Why};
 use super::policy::JailPolicy;
+use super::rebase::{self, RebaseStep};
 use super::survey::{Survey, lies_in_fetched};
 use super::told::LeftOut;
 use super::{JailError, Roots, sockets, system};
@@ -55,6 +58,10 @@ pub(super) struct View {
     pub(super) guarded: Vec<PathBuf>,
     /// Repositories that are looked at when they were changed.
     pub(super) loose: Vec<Loose>,
+    /// What git would run that goes on with a rebase.
+    pub(super) steps: BTreeSet<RebaseStep>,
+    /// Commits, where they are without something.
+    pub(super) commits: CommitWatch,
     /// What should be compared and is not.
     pub(super) left_out: LeftOut,
     /// What the caller should know of this view.
@@ -178,6 +185,8 @@ pub(super) fn make(
         mounts,
         rules,
         watched: places.watched,
+        steps: rebase::steps(&rebase::directories(&places.guarded, &places.loose)),
+        commits: CommitWatch::begin(base.missing, &places.guarded),
         guarded: places.guarded,
         loose: places.loose.iter().map(|path| Loose::now(path)).collect(),
         findings: roots.findings(),
@@ -303,6 +312,11 @@ pub(super) fn alone(
         rules.push(rule(path, PathAccess::Read));
     }
     rules.push(rule(scratch, PathAccess::Write));
+    for (path, bytes) in git_config(policy, roots, scratch).files {
+        let made = path.parent().map_or(Ok(()), std::fs::create_dir_all);
+        made.and_then(|()| std::fs::write(&path, bytes))
+            .map_err(JailError::system("write the configuration of git"))?;
+    }
     rules.extend(own_rules(policy));
     for one in &outside {
         rules.extend(rule_of(&one.common, PathAccess::Read));
@@ -312,7 +326,7 @@ pub(super) fn alone(
     Ok(View {
         rules,
         visible: base.visible,
-        ..looked(places, roots, survey, findings, scratch)
+        ..looked(places, (roots, survey), (findings, base.missing), scratch)
     })
 }
 
@@ -329,15 +343,14 @@ pub(super) fn looked_at(
     let base = base(policy, system, roots, &home(policy, roots));
     View {
         visible: base.visible,
-        ..looked(places, roots, survey, Vec::new(), scratch)
+        ..looked(places, (roots, survey), (Vec::new(), base.missing), scratch)
     }
 }
 
 fn looked(
     places: Places,
-    roots: &Roots,
-    survey: &Survey,
-    mut findings: Vec<AftermathFinding>,
+    (roots, survey): (&Roots, &Survey),
+    (mut findings, missing): (Vec<AftermathFinding>, Missing),
     scratch: &Path,
 ) -> View {
     findings.extend(roots.findings());
@@ -355,6 +368,8 @@ fn looked(
         checks: Vec::new(),
         rules: Vec::new(),
         watched: places.watched,
+        steps: rebase::steps(&rebase::directories(&places.guarded, &places.loose)),
+        commits: CommitWatch::begin(missing, &places.guarded),
         guarded: places.guarded,
         loose: places.loose.iter().map(|path| Loose::now(path)).collect(),
         findings,

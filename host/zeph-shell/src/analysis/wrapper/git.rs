@@ -1,12 +1,12 @@
 //! git: what its options, settings and subcommands run.
 
 use zeph_core::command::Wraps;
+use zeph_core::git_config;
 
 use super::super::value::Value;
 use super::carriers::{after, named, values, with};
 use super::options::{ProgramOptions, Read};
 use super::{Look, UNREADABLE, WrappedCommand};
-use crate::gitkeys;
 
 /// Options behind a subcommand whose value is a command.
 const COMMANDS: &[&str] = &[
@@ -120,7 +120,7 @@ impl GitParts {
                 // The value stands in a variable.
                 "config-env" => {
                     let name = value.text.split('=').next().unwrap_or_default();
-                    if gitkeys::runs(&last_part(name)) {
+                    if git_config::runs(&last_part(name)) {
                         self.unknown = Some(LEADS);
                     }
                 }
@@ -232,7 +232,7 @@ impl GitParts {
         if name.starts_with("alias.") && !value.text.starts_with('!') {
             return self.alias(value);
         }
-        let is_run = gitkeys::runs(&key)
+        let is_run = git_config::runs(&key)
             || name.starts_with("pager.")
             || value.text.starts_with('!')
             || (name.starts_with("submodule.") && key == "update" && value.text.contains('!'));
@@ -240,7 +240,7 @@ impl GitParts {
         if !is_run || is_switch {
             return;
         }
-        if gitkeys::leads(&key) && !value.text.starts_with('!') {
+        if git_config::leads(&key) && !value.text.starts_with('!') {
             // Nothing is found there.
             if value.text != "/dev/null" {
                 self.unknown = Some(LEADS);

@@ -100,6 +100,10 @@ fn denials_are_explained() {
         ),
         ("cat: /home/u/f: Permission denied", Some("`/home/u/f`")),
         (
+            "fatal: not a git repository (or any parent up to mount point /w)",
+            Some("nothing above `/w`"),
+        ),
+        (
             "cat: /home/u/f: No such file or directory",
             Some("shows nothing at `/home/u/f`"),
         ),

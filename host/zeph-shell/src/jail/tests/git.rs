@@ -1,5 +1,6 @@
 //! Repositories: commits work, and nothing that git runs can be changed.
 
+use super::super::Jail;
 use super::harness::{End, Room};
 
 const SETUP: &str = "git init -q -b main . && git config user.name n && git config user.email e@x && echo a > a && \
@@ -473,7 +474,8 @@ fn repositories_that_commands_made_are_theirs() {
             .iter()
             .any(|one| one.path == room.work.join(held));
         assert!(found, "{evil}: {end:#?}");
-        assert!(!room.work.join(held).exists(), "{evil}");
+        let look = format!("cat {held} 2> /dev/null | grep evil || true");
+        assert_eq!(room.host(&look), "", "{evil}");
     }
 }
 
@@ -526,4 +528,172 @@ fn what_git_takes_for_deleted_is_told() {
     room.host(advice.expect("it says what helps"));
     let left = room.host("git status --short --untracked-files=no; echo y >> a; git commit -qam y; git show --name-only --format= HEAD");
     assert_eq!(left, "a\n", "{told}");
+}
+
+/// What a person runs who goes on with a rebase that a command left; lines that stood there before stay.
+#[test]
+fn a_rebase_goes_on_without_what_commands_put_into_it() {
+    let room = repository();
+    room.host("for i in 1 2 3; do echo $i > f; git add f; git commit -qm $i; done; cp -r . sub; git worktree add -q tree -b other");
+    let stop = "GIT_SEQUENCE_EDITOR='sed -i s/^pick/edit/' git rebase -q -i HEAD~1 2> /dev/null";
+    let todo = ".git/rebase-merge/git-rebase-todo";
+    let script = format!("{stop}; printf 'exec touch evil\\nbreak\\n x touch evil\\n' >> {todo}");
+    let end = room.run(&script);
+    let found: Vec<_> = end.findings.iter().map(|one| one.path.clone()).collect();
+    assert_eq!(found, [room.work.join(todo)], "{end:#?}");
+    assert!(
+        end.findings[0].text.contains("`exec touch evil`"),
+        "{end:#?}"
+    );
+    assert_eq!(room.host(&format!("cat {todo}")), "break\n");
+    room.host("git rebase --continue 2> /dev/null; git rebase --continue 2> /dev/null; ! ls evil 2> /dev/null; ls -d .git/rebase-merge || true");
+    // Those of the user stay, those of a command beside them do not.
+    room.host(&format!("{stop}; echo 'exec true' >> {todo}"));
+    let end = room.run(&format!("echo 'exec touch evil' >> {todo}"));
+    assert_eq!(end.findings.len(), 1, "{end:#?}");
+    assert_eq!(room.host(&format!("grep -h exec {todo}")), "exec true\n");
+    let end = room.run(&format!("echo 'label x' >> {todo}"));
+    assert_eq!(end.findings, [], "{end:#?}");
+    for (script, path) in [
+        (
+            "echo git/evil > .git/rebase-merge/strategy",
+            ".git/rebase-merge/strategy",
+        ),
+        (
+            "mkdir .git/sequencer; printf '[options]\\nstrategy = a/b\\n' > .git/sequencer/opts",
+            ".git/sequencer/opts",
+        ),
+        (
+            "mkdir sub/.git/rebase-merge; ln -s ../../evil sub/.git/rebase-merge/git-rebase-todo",
+            "sub/.git/rebase-merge/git-rebase-todo",
+        ),
+        (
+            "mkdir .git/worktrees/tree/rebase-merge; echo x touch evil > .git/worktrees/tree/rebase-merge/git-rebase-todo",
+            ".git/worktrees/tree/rebase-merge/git-rebase-todo",
+        ),
+        (
+            "git init -q new; mkdir new/.git/rebase-merge; echo x touch evil > new/.git/rebase-merge/git-rebase-todo",
+            "new/.git/rebase-merge/git-rebase-todo",
+        ),
+        (
+            "mkdir .git/remotes; echo 'URL: /evil' > .git/remotes/origin",
+            ".git/remotes",
+        ),
+        (
+            "mkdir sub/.git/branches; echo /evil > sub/.git/branches/origin",
+            "sub/.git/branches",
+        ),
+    ] {
+        room.host("rm -rf .git/branches sub/.git/branches");
+        let end = room.run(script);
+        let found: Vec<_> = end.findings.iter().map(|one| one.path.clone()).collect();
+        assert_eq!(found, [room.work.join(path)], "{script}: {end:#?}");
+        let look = format!("cat {path} 2> /dev/null | grep evil || true");
+        assert_eq!(room.host(&look), "", "{script}");
+    }
+}
+
+/// Git runs them as it runs hooks: at every `git status`, `diff` or `merge` of a person, a prompt or an editor.
+#[test]
+fn programs_that_the_configuration_names_stay() {
+    let room = repository();
+    room.host(
+        "mkdir tools lib; for n in fsm clean driver.js text; do echo fine > tools/$n; done; echo fine > lib/plain; echo fine > driver.py
+        git config core.fsmonitor tools/fsm; git config filter.f.clean 'tools/clean --in=%f'; git config filter.f.smudge cat
+        git config diff.t.textconv '\"$(git rev-parse --show-toplevel)/tools/text\"'; git config merge.m.driver 'node ./tools/driver.js %O %A'
+        git config merge.n.driver 'python3 driver.py lib %A'; git config merge.later.driver 'sh tools/later.sh %A'
+        git config alias.run '!tools/free'; echo fine > tools/free",
+    );
+    let files = "tools/fsm tools/clean tools/driver.js tools/text driver.py";
+    room.check(
+        &format!("for file in {files} tools/free lib/plain; do (echo evil >> $file) 2> /dev/null && echo $file; done; rm tools/fsm 2> /dev/null; true"),
+        "tools/free\nlib/plain\n",
+    );
+    assert_eq!(room.host(&format!("cat {files} | grep evil; true")), "");
+    let end = room.run("echo evil > tools/later.sh; echo new > tools/other");
+    expect_held(
+        &room,
+        &end,
+        "a program that was not there",
+        &["tools/later.sh"],
+    );
+}
+
+/// Its configuration and hooks were there before commands ran, and are what they were.
+#[test]
+fn a_repository_among_packages_keeps_its_hooks_and_configuration() {
+    let room = Room::new();
+    room.host(
+        "mkdir -p vendor; git init -q -b main vendor/lib; cd vendor/lib; git config user.email me@work; git config user.name n
+        git config core.pager 'less -R'; git commit -q --allow-empty -m one; git branch b; git branch --set-upstream-to=main b > /dev/null
+        git branch c; git branch --set-upstream-to=main c > /dev/null
+        echo mine > .git/hooks/pre-push; chmod +x .git/hooks/pre-push; echo off > .git/hooks/post-commit",
+    );
+    for script in [
+        "chmod -R u+w vendor",
+        "cd vendor/lib && git branch -q -D b",
+        "cd vendor/lib && git branch -m c d && git remote add o /x",
+        "cp -rp vendor/lib/.git/hooks h && cat h/pre-push > vendor/lib/.git/hooks/pre-push",
+    ] {
+        let end = room.run(script);
+        assert_eq!(
+            (end.code, end.findings.len()),
+            (Some(0), 0),
+            "{script}: {end:#?}"
+        );
+    }
+    let look = "cd vendor/lib; cat .git/hooks/pre-push .git/hooks/post-commit; stat -c %A .git/hooks/post-commit; git config user.email; git config core.pager; git remote";
+    let expect = "mine\noff\n-rw-r--r--\nme@work\nless -R\no\n";
+    assert_eq!(room.host(look), expect);
+    for (script, path) in [
+        ("git -C vendor/lib config core.fsmonitor evil", "config"),
+        ("git -C vendor/lib config core.pager evil", "config"),
+        (
+            "echo evil > vendor/lib/.git/hooks/pre-push",
+            "hooks/pre-push",
+        ),
+        (
+            "chmod +x vendor/lib/.git/hooks/post-commit",
+            "hooks/post-commit",
+        ),
+        (
+            "ln -sf /evil vendor/lib/.git/hooks/pre-push",
+            "hooks/pre-push",
+        ),
+    ] {
+        let end = room.run(script);
+        let path = room.work.join("vendor/lib/.git").join(path);
+        let found: Vec<_> = end.findings.iter().map(|one| one.path.clone()).collect();
+        assert_eq!(found, [path], "{script}: {end:#?}");
+        assert_eq!(room.host(look), expect, "{script}");
+    }
+}
+
+/// Without them, what is ignored everywhere is committed, and under another name.
+#[test]
+fn commits_of_commands_are_those_of_the_user() {
+    let mut room = Room::new();
+    room.host(
+        "git init -q -b main .; mkdir ../home; cd ../home
+        printf '[user]\\n\\tname = Z\\n\\temail = private@home\\n[includeIf \"gitdir:%s/\"]\\n\\tpath = work.cfg\\n' \"$(dirname \"$OLDPWD\")\" > .gitconfig
+        printf '[core]\\n\\texcludesFile = ~/ignored\\n\\thooksPath = ~/hooks\\n[commit]\\n\\tgpgSign = true\\n' >> .gitconfig
+        printf '[user]\\n\\temail = me@work\\n' > work.cfg; echo '*.env' > ignored",
+    );
+    let home = room.work.with_file_name("home");
+    room.policy.git_user.home = Some(home.clone());
+    room.policy.home = Some(home);
+    let commit = "echo > x.env; echo x >> c; git add -A; git commit -qm x; git log -1 --format=%ae; git ls-files";
+    for jail in [room.jail(), Jail::without_namespaces(room.policy.clone())] {
+        let first = super::harness::run(&jail, &room.work, commit);
+        assert_eq!(first.stdout, "me@work\nc\n", "{first:#?}");
+        let texts: Vec<_> = first.findings.iter().map(|one| one.text.clone()).collect();
+        assert!(
+            texts
+                .iter()
+                .any(|text| text.contains("~/hooks") && text.contains("not signed")),
+            "{texts:?}"
+        );
+        let second = super::harness::run(&jail, &room.work, commit);
+        assert_eq!(second.findings, [], "it is told once");
+    }
 }

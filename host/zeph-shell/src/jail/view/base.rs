@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::jail::gitconfig::{CleanConfig, Missing};
 use crate::jail::mount::{Mode, Mount, within, within_any};
 use crate::jail::policy::JailPolicy;
 use crate::jail::{Roots, gitconfig, toolchain};
@@ -10,6 +11,8 @@ use crate::jail::{Roots, gitconfig, toolchain};
 pub(super) struct BaseView {
     pub(super) mounts: Vec<Mount>,
     pub(super) visible: Vec<PathBuf>,
+    /// What commits of commands are without.
+    pub(super) missing: Missing,
 }
 
 /// The home inside: where the user's is, unless that is no place for a directory in memory.
@@ -47,16 +50,12 @@ pub(super) fn base(
     mounts.extend(temporary(roots, home).map(Mount::Directory));
     let tools = toolchain::mounts(policy, Some(home), &roots.writable);
     mounts.extend(tools);
-    mounts.extend(
-        policy
-            .home
-            .as_deref()
-            .and_then(|user| gitconfig::cleaned(user, &roots.writable))
-            .map(|bytes| Mount::File {
-                path: home.join(".gitconfig"),
-                bytes: bytes.into(),
-            }),
-    );
+    let config = git_config(policy, roots, home);
+    let files = config.files.into_iter();
+    mounts.extend(files.map(|(path, bytes)| Mount::File {
+        path,
+        bytes: bytes.into(),
+    }));
     let cache = policy.cache.as_ref().filter(|cache| cache.is_dir());
     // Below its own name the cache is not seen; it is bound to where caches are looked for.
     if let Some(cache) = cache {
@@ -87,7 +86,18 @@ pub(super) fn base(
         .filter_map(Mount::of_host)
         .map(Path::to_owned)
         .collect();
-    BaseView { mounts, visible }
+    BaseView {
+        mounts,
+        visible,
+        missing: config.missing,
+    }
+}
+
+/// The configuration of git for commands with this home.
+pub(super) fn git_config(policy: &JailPolicy, roots: &Roots, home: &Path) -> CleanConfig {
+    let mut user = policy.git_user.clone();
+    user.home = user.home.or_else(|| policy.home.clone());
+    gitconfig::cleaned(&user, home, &roots.writable)
 }
 
 /// Devices, processes, and directories in memory.
