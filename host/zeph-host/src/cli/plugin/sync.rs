@@ -120,7 +120,8 @@ async fn look_at_signatures(
     (folder, adoption): (&SyncFolder, &Adoption),
     voucher: &Voucher<'_>,
 ) {
-    let Some(locked) = &item.locked else {
+    // What is switched off is used with no signature either.
+    let Some(locked) = item.locked.as_ref().filter(|locked| !locked.disabled) else {
         return;
     };
     let is_kept = item.action == SyncAction::Keep && adoption.item(&locked.name).is_none();
