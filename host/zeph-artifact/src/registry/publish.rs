@@ -24,6 +24,9 @@ const SUBJECT_FIELD: &str = "oci-subject";
 /// How often the list of signatures is made again because others change it, too.
 const LIST_TRIES_MAX: usize = 32;
 
+/// How often a registry may fail while the list is made.
+const FAULTS_MAX: usize = 3;
+
 /// How long what was added to a list has to stand there, at least and at most: longer than others need from reading the list to writing it.
 const PAUSE_MIN: Duration = Duration::from_millis(100);
 const PAUSE_MAX: Duration = Duration::from_secs(5);
@@ -154,9 +157,21 @@ async fn list(
 ) -> Result<(), RegistryError> {
     let mut is_seen = false;
     let mut pause = Duration::ZERO;
+    let mut n_faults = 0;
+    // Those who would write at once wait for different times.
+    let digits = referrer.digest.hex();
+    let share: u64 = digits.bytes().take(4).map(u64::from).sum();
+    let jitter = Duration::from_millis(share);
     for _ in 0..LIST_TRIES_MAX {
         let began = Instant::now();
-        let known = under_tag(session, subject).await?;
+        let known = match under_tag(session, subject).await {
+            Err(error) if is_of_registry(&error) && n_faults < FAULTS_MAX => {
+                n_faults += 1;
+                tokio::time::sleep(jitter).await;
+                continue;
+            }
+            known => known?,
+        };
         let etag = known.as_ref().and_then(|known| known.etag.clone());
         let mut index = known.map_or_else(empty_list, |known| known.index);
         let digests = index.manifests.iter().map(|known| known.digest);
@@ -182,16 +197,21 @@ async fn list(
         match put(session, &asked, &index).await {
             Err(RegistryError::Status { status, .. })
                 if status == StatusCode::PRECONDITION_FAILED => {}
+            Err(error) if is_of_registry(&error) && n_faults < FAULTS_MAX => {
+                n_faults += 1;
+                tokio::time::sleep(jitter).await;
+            }
             put => drop(put?),
         }
-        // Those who would write at once wait for different times.
-        let digits = referrer.digest.hex();
-        let share: u64 = digits.bytes().take(4).map(u64::from).sum();
-        let jitter = Duration::from_millis(share);
         pause = (began.elapsed() * 3).clamp(PAUSE_MIN, PAUSE_MAX) + jitter;
     }
     let why = format!("others change the list of signatures: it was made {LIST_TRIES_MAX} times");
     Err(RegistryError::Protocol(why))
+}
+
+/// Whether the registry says that it failed: one that is asked to write a list by several at once may.
+fn is_of_registry(error: &RegistryError) -> bool {
+    matches!(error, RegistryError::Status { status, .. } if status.is_server_error())
 }
 
 fn empty_list() -> ReferrerIndex {

@@ -356,6 +356,8 @@ enum Other {
     Compared,
     /// Right after our first one.
     AtOnce,
+    /// Right after our first one, at which the registry fails.
+    Faulty,
     /// After ours was read again.
     Later,
 }
@@ -380,8 +382,12 @@ async fn contested(artifact: &Publication, other: Other) -> Server {
             "PUT" if path == tag && !shelf.0.contains_key(&tag) && other != Other::Later => {
                 let theirs = shelf.sign(&artifact.manifest, SIGNATURE_TYPE, b"theirs");
                 shelf.index(tag.clone(), &[theirs]);
-                let is_refused = other == Other::Compared;
-                Reply::whole(if is_refused { 412 } else { 201 }, b"")
+                let status = match other {
+                    Other::Compared => 412,
+                    Other::Faulty => 500,
+                    Other::AtOnce | Other::Later => 201,
+                };
+                Reply::whole(status, b"")
             }
             "GET" if path == tag && shelf.0.contains_key(&tag) && other == Other::Later => {
                 let reply = shelf.answer(&artifact, request);
@@ -409,7 +415,7 @@ async fn contested(artifact: &Publication, other: Other) -> Server {
 
 #[tokio::test]
 async fn two_publishers_at_once_lose_no_signature() {
-    for other in [Other::Compared, Other::AtOnce, Other::Later] {
+    for other in [Other::Compared, Other::AtOnce, Other::Faulty, Other::Later] {
         let artifact = publication("wasm");
         let server = contested(&artifact, other).await;
         let world = World::of(&[&server]);
