@@ -1,5 +1,7 @@
 //! `read_overflow`: reads back an output that was too long to show, in pages or by pattern.
 
+use std::borrow::Cow;
+
 use regex::{Regex, RegexBuilder};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -46,7 +48,7 @@ pub(crate) struct ReadOverflowArguments {
     #[schemars(with = "u32")]
     limit: Option<usize>,
     /// Only lines that match this regular expression, each with its line number, counted from 0 as `offset` is; of a long line what stands around
-    /// each match, with its `start_char`.
+    /// each match, with its `start_char`. Colors and other control sequences are not part of the text that is searched.
     #[serde(default)]
     #[schemars(with = "String")]
     pattern: Option<String>,
@@ -198,6 +200,9 @@ fn page(
         next = (line_idx + 1, 0);
     }
     let (next_line, next_char) = next;
+    if (next_line, next_char) == (n_lines, 0) && !text.ends_with('\n') {
+        page.pop();
+    }
     if next_char > 0 {
         page.push_str(&format!(
             "[line {next_line} goes on: continue with offset={next_line}, start_char={next_char}]"
@@ -217,6 +222,14 @@ fn page(
     })
 }
 
+/// The text of a line as it was shown: without control sequences, and with line ends where a `\r` or a NUL stands in it.
+fn seen(line: &str) -> Cow<'_, str> {
+    match zeph_filter::strip(line) {
+        seen if seen.contains('\r') => Cow::Owned(seen.replace('\r', "\n")),
+        seen => seen,
+    }
+}
+
 /// The lines that match, each as `number: text`, counted from 0 as `offset` is. Of a long line every place that matches is shown, with
 /// the `start_char` of what is shown of it.
 fn matching(
@@ -226,6 +239,7 @@ fn matching(
     chars_max: usize,
 ) -> Result<RawOutput, ToolFailure> {
     let regex = RegexBuilder::new(pattern)
+        .multi_line(true)
         .size_limit(REGEX_BYTES_MAX)
         .build()
         .map_err(|error| invalid(format!("`pattern`: {}", one_line(&error.to_string(), 300))))?;
@@ -234,16 +248,22 @@ fn matching(
     let (mut shown, mut chars_left, mut n_shown) = (String::new(), chars_max, 0);
     let (mut n_matching, mut n_begun, mut next) = (0, 0, None);
     for (line_idx, line) in text.lines().enumerate().skip(arguments.offset) {
+        let seen = seen(line);
         if next.is_some() {
-            n_matching += usize::from(regex.is_match(line));
+            n_matching += usize::from(regex.is_match(&seen));
             continue;
         }
         let skipped = match line_idx == arguments.offset {
             true => arguments.start_char,
             false => 0,
         };
+        let chars = SeenChars { line, seen: &seen };
         let mut n_places = 0;
-        for place in places(line, skipped, &regex, line_chars_max) {
+        for mut place in places(&seen, chars.seen_char(skipped), &regex, line_chars_max) {
+            if !place.is_whole {
+                place.start_char = chars.stored_char(place.start_char);
+                place.match_char = chars.stored_char(place.match_char);
+            }
             let entry = place.entry(line_idx, line_chars_max);
             let n_chars = entry.chars().count();
             if n_shown == limit || n_chars > chars_left {
@@ -280,6 +300,46 @@ fn matching(
         ),
         ..RawOutput::text(shown)
     })
+}
+
+/// Characters of a line as it is stored and as it was seen, which are fewer. They are told apart one by one: where a control sequence has
+/// the letter that follows it, a place may be a few characters before the true one.
+struct SeenChars<'t> {
+    line: &'t str,
+    seen: &'t str,
+}
+
+impl SeenChars<'_> {
+    /// Where the characters that were seen are stored.
+    fn stored(&self) -> impl Iterator<Item = usize> {
+        let mut seen = self.seen.chars().peekable();
+        let is_seen = move |c: char| {
+            let is_end = |next: char| next == '\n' && matches!(c, '\r' | '\0');
+            seen.next_if(|next| *next == c || is_end(*next)).is_some()
+        };
+        let chars = self.line.chars().enumerate();
+        chars
+            .scan(is_seen, |is_seen, (at, c)| Some(is_seen(c).then_some(at)))
+            .flatten()
+    }
+
+    fn is_same(&self) -> bool {
+        self.line.len() == self.seen.len()
+    }
+
+    fn stored_char(&self, seen_char: usize) -> usize {
+        match self.is_same() {
+            true => seen_char,
+            false => self.stored().nth(seen_char).unwrap_or(seen_char),
+        }
+    }
+
+    fn seen_char(&self, stored_char: usize) -> usize {
+        match self.is_same() || stored_char == 0 {
+            true => stored_char,
+            false => self.stored().take_while(|at| *at < stored_char).count(),
+        }
+    }
 }
 
 /// A part of a line that matches.

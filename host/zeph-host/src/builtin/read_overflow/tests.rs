@@ -33,6 +33,10 @@ fn pages() {
     for (arguments, expect) in table {
         assert_eq!(text_of(page(text, &arguments, 1000).unwrap()), expect);
     }
+    for open in ["", "a", "a\n\nb"] {
+        let read = page(open, &arguments(0, None, 0), 1000).unwrap();
+        assert_eq!(text_of(read), open);
+    }
     let windows = page("a\r\nb\r\n", &arguments(0, None, 0), 1000).unwrap();
     assert_eq!(text_of(windows), "a\r\nb\r\n");
     let failure = page(text, &arguments(4, None, 0), 1000).unwrap_err();
@@ -101,6 +105,8 @@ proptest! {
             format!("{chars}{end}\n")
         };
         let text: String = lines.iter().map(line).collect();
+        let open = text.strip_suffix('\n').unwrap_or(&text);
+        prop_assert_eq!(read_in_pages(open, chars_max), open);
         prop_assert_eq!(read_in_pages(&text, chars_max), text);
     }
 }
@@ -189,6 +195,43 @@ fn every_match_of_a_long_line_is_shown_and_can_be_read_on() {
     // What matches everywhere, and nothing.
     let everywhere = search_in_pages(&words(500), "", None, 600);
     assert_eq!(everywhere.len(), 10, "{everywhere:?}");
+}
+
+#[test]
+fn what_was_shown_without_colors_is_found() {
+    let text = "\u{1b}[1m\u{1b}[38;5;9merror[E0308]\u{1b}[0m\u{1b}[1m: mismatched types\u{1b}[0m\n   \u{1b}[1m--> \u{1b}[0msrc/main.rs:3:5\r\n\
+        10%\rwarning: slow\nsee \u{1b}]8;;http://x/29\u{1b}\\link\u{1b}]8;;\u{1b}\\\n";
+    for (pattern, found) in [
+        (
+            r"^error\[E0308\]: mismatched types$",
+            "0: error[E0308]: mismatched types\n",
+        ),
+        ("--> src/main.rs:3:5$", "1: --> src/main.rs:3:5\n"),
+        ("^warning: ", "2: 10% warning: slow\n"),
+        ("^see link$", "3: see link\n"),
+        ("38;5", "No lines match: 38;5"),
+    ] {
+        let shown = matching(text, pattern, &arguments(0, None, 0), 1000).unwrap();
+        assert_eq!(text_of(shown), found, "{pattern}");
+    }
+}
+
+#[test]
+fn places_of_a_long_line_are_those_of_the_text_as_it_is_stored() {
+    let words = "\u{1b}[32mé ok\u{1b}[0m, ".repeat(2_000);
+    let text = format!("{words}\u{1b}[31mneedle-1\u{1b}[0m{words}needle-2\n");
+    let found = search_in_pages(&text, "needle-[0-9]", Some(1), 10_000);
+    assert_eq!(found.len(), 2, "{found:?}");
+    for (entry, needle) in found.iter().zip(["needle-1", "needle-2"]) {
+        let start = entry.strip_prefix("0, start_char=").unwrap();
+        let (start, shown) = start.split_once(": ").unwrap();
+        assert!(
+            shown.contains(needle) && !shown.contains('\u{1b}'),
+            "{shown}"
+        );
+        let read = page(&text, &arguments(0, None, start.parse().unwrap()), 2_500);
+        assert!(text_of(read.unwrap()).contains(needle), "{start}");
+    }
 }
 
 #[test]
