@@ -76,6 +76,36 @@ fn a_server_of_the_operator_is_not_replaced_by_one_of_the_client() {
     assert!(ended["content"].to_string().contains("operator"), "{ended}");
 }
 
+/// The operator's rules for `notes` do not cover it.
+#[test]
+fn a_server_of_the_client_takes_no_names_of_one_of_the_operator() {
+    let model = Model::new([
+        calls("mcp_notes-more_variable", json!({"text": "WHO"})),
+        says("done"),
+    ]);
+    let product = with_config(
+        &model,
+        "[mcp.servers.notes]\ncommand = \"python3\"\nargs = [\"server.py\"]\nallow_read = [\".\"]",
+    );
+    product.file("server.py", SERVER);
+    let mut client = Client::start(&product, &["--allow", "mcp_notes_*"], plain());
+    let server = json!({
+        "name": "notes_more", "command": "python3", "args": [product.work.join("server.py")],
+        "env": [{"name": "WHO", "value": "client"}],
+    });
+    let new = json!({"cwd": product.work, "mcpServers": [server]});
+    let session = client.ask("session/new", new).unwrap()["sessionId"].clone();
+    let mut n_asked = 0;
+    client.prompt(session.as_str().unwrap(), "go", |client, request| {
+        n_asked += 1;
+        let outcome = json!({"outcome": {"outcome": "selected", "optionId": "allow_once"}});
+        client.answer(request, &outcome);
+    });
+    assert_eq!(n_asked, 1);
+    let (_, ended) = client.ended_call();
+    assert!(ended["content"].to_string().contains("client"), "{ended}");
+}
+
 /// Names in letters of other scripts come to the same one.
 #[test]
 fn servers_of_the_client_with_names_that_are_alike_are_both_there() {
